@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* dump.c - `tallytree dump`: all that a recording holds, as lines of fields between tabs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+static const char usage[] =
+    "usage: tallytree dump FILE\n"
+    "\n"
+    "Prints a recording as text: a line for each strand, each context with its tallies,\n"
+    "each arc, each block; fields are separated by tabs.  See tallytree(1).\n";
+
+static const char *const mode_names[] = {"exact", "calls", "sampled", "every"};
+static const char *const kind_names[] = {"block",     "scope",  "function",
+                                         "statement", "native", "centre"};
+static const char *const policy_names[] = {"edge", "repeat", "block", "cycle",
+                                           "drop", "recent", "none"};
+static const char *const clock_names[] = {"cycles", "monotonic", "caller"};
+
+static const char *name_in(const char *const *names, uint32_t count, uint32_t i)
+{
+    return i < count ? names[i] : "?";
+}
+
+/* ── Fields ───────────────────────────────────────────────────────────────────────── */
+
+static void put_escaped(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\t' || *text == '\n')
+            fputs(*text == '\t' ? "\\t" : "\\n", stdout);
+        else if (*text == ';' || *text == '\\')
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
+}
+
+static void put_block_name(const struct tt_picture_block *b)
+{
+    put_escaped(b->info.name);
+    if (b->shares_name && (*b->info.file || b->info.line)) {
+        fputs(" (", stdout);
+        put_escaped(b->info.file);
+        printf(":%u)", b->info.line);
+    }
+}
+
+static void put_path(const struct tt_picture *p, uint32_t context, uint32_t *stack)
+{
+    uint32_t depth = 0;
+
+    if (p->context[context].block == UINT32_MAX) {
+        fputs("[root]", stdout);
+        return;
+    }
+    for (uint32_t i = context; p->context[i].block != UINT32_MAX; i = p->context[i].parent)
+        stack[depth++] = p->context[i].block;
+    while (depth--) {
+        put_block_name(&p->block[stack[depth]]);
+        if (depth)
+            putchar(';');
+    }
+}
+
+static void put_number(const char *name, uint64_t n)
+{
+    printf("\t%s=%llu", name, (unsigned long long)n);
+}
+
+static void put_square(const char *name, const struct tt_square *s)
+{
+    unsigned __int128 n = (unsigned __int128)s->high << 64 | s->low;
+    char digits[40], *p = digits + sizeof digits - 1;
+
+    *p = '\0';
+    do
+        *--p = (char)('0' + (int)(n % 10));
+    while (n /= 10);
+    printf("\t%s=%s", name, p);
+}
+
+static void put_times(const struct tt_times *t)
+{
+    if (!t || !t->count)
+        return;
+    put_number("activations", t->count);
+    put_number("sum", t->sum);
+    put_number("min", t->min);
+    put_number("max", t->max);
+    put_square("square", &t->square);
+    put_number("children", t->children);
+    put_square("children_square", &t->children_square);
+    put_number("recursive", t->recursive);
+    put_square("recursive_square", &t->recursive_square);
+    if (t->weighed)
+        put_number("weighed", t->weighed);
+}
+
+static void put_metric(void *arg, const struct tt_metric_record *m, int elsewhere, uint64_t amount)
+{
+    (void)arg;
+    putchar('\t');
+    put_escaped(m->name);
+    printf("%s=%llu", elsewhere ? ".elsewhere" : "", (unsigned long long)amount);
+}
+
+static void put_details(const struct tt_picture *p, uint32_t cell)
+{
+    const struct tt_histogram *h = tt_picture_extension(p, cell, TT_HISTOGRAM);
+    const struct tt_history *history = tt_picture_extension(p, cell, TT_HISTORY);
+    const struct tt_slowest *slowest = tt_picture_extension(p, cell, TT_SLOWEST);
+
+    for (int i = 0; h && i < TT_HISTOGRAM_BINS; i++)
+        if (h->bin[i])
+            printf("\tbin%d=%llu", i, (unsigned long long)h->bin[i]);
+    for (uint64_t i = 0; history && i < history->capacity && i < history->count; i++) {
+        const struct tt_activation *a =
+            &history->ring[(history->count - 1 - i) % history->capacity];
+        printf("\tlast%llu=%llu+%llu", (unsigned long long)i, (unsigned long long)a->start,
+               (unsigned long long)a->duration);
+    }
+    for (uint32_t i = 0; slowest && i < slowest->count; i++)
+        printf("\tslow%u=%llu+%llu", i, (unsigned long long)slowest->slot[i].start,
+               (unsigned long long)slowest->slot[i].duration);
+}
+
+/* ── Lines ────────────────────────────────────────────────────────────────────────── */
+
+static void put_fact(const char *name, uint64_t n)
+{
+    printf("recording\t%s\t%llu\n", name, (unsigned long long)n);
+}
+
+static void put_recording(const struct tt_header *h)
+{
+    printf("tallytree 1\nrecording\tprogram\t");
+    put_escaped(h->program);
+    printf("\nrecording\thost\t");
+    put_escaped(h->host);
+    printf("\nrecording\tstate\t%s\n", h->state == TT_RECORDING_ENDED ? "ended" : "open");
+    put_fact("pid", h->pid);
+    printf("recording\tclock\t%s\n", name_in(clock_names, 3, h->clock));
+    put_fact("ticks_per_second", h->ticks_per_second);
+    printf("recording\trecursion\t%s", name_in(policy_names, 7, h->recursion));
+    if (h->recursion_length)
+        printf(":%u", h->recursion_length);
+    for (uint32_t i = 0; i < TT_KINDS; i++)
+        printf("\nrecording\tmode.%s\t%s", kind_names[i], name_in(mode_names, 4, h->mode[i]));
+    printf("\n");
+    put_fact("every", h->every);
+    put_fact("hz", h->sample_hz);
+    put_fact("budget", h->budget);
+    put_fact("budget_nodes", h->budget_nodes);
+    printf("recording\tinside\t%.3f\t%.3f\n", (double)h->inside.low / 1024,
+           (double)h->inside.high / 1024);
+    printf("recording\toutside\t%.3f\t%.3f\n", (double)h->outside.low / 1024,
+           (double)h->outside.high / 1024);
+    put_fact("lost_blocks", h->lost_blocks);
+    put_fact("lost_strands", h->lost_strands);
+    put_fact("lost_children", h->lost_children);
+    put_fact("lost_pushes", h->lost_pushes);
+    put_fact("lost_calls", h->lost_calls);
+    put_fact("lost_figures", h->lost_figures);
+    put_fact("torn", h->torn);
+}
+
+static void put_strand(const struct tt_picture *p, uint32_t i)
+{
+    static const char *const states[] = {"none", "open", "ended", "merged"};
+    const struct tt_strand_record *s = p->strand[i];
+
+    printf("strand\t%u\t", s->index);
+    put_escaped(s->name);
+    printf("\tstate=%s\tthread=%u", states[s->state & 3], s->thread);
+    put_number("members", s->members);
+    put_number("charged", s->charged);
+    put_number("evictions", s->evictions);
+    put_number("threshold", s->threshold);
+    put_number("lost_pushes", s->lost_pushes);
+    put_number("lost_ticks", s->lost_ticks);
+    if (s->state == TT_STRAND_MERGED) {
+        put_square("square", &s->square);
+        printf("\tleast=%llu by %u\tmost=%llu by %u", (unsigned long long)s->least,
+               s->least_thread, (unsigned long long)s->most, s->most_thread);
+    }
+    putchar('\n');
+}
+
+static void put_context(const struct tt_picture *p, uint32_t i, uint32_t *stack)
+{
+    const struct tt_picture_context *c = &p->context[i];
+
+    fputs("context\t", stdout);
+    put_path(p, i, stack);
+    put_number("calls", c->calls);
+    put_number("self", c->self);
+    put_number("samples", c->samples);
+    put_number("total", c->total);
+    put_number("elsewhere", c->elsewhere.self);
+    put_number("missed", c->missed);
+    put_times(&c->times);
+    tt_picture_metrics(p, c->cell, put_metric, NULL);
+    put_details(p, c->cell);
+    putchar('\n');
+}
+
+static void put_arc(const struct tt_picture *p, const struct tt_picture_arc *a, uint32_t *stack)
+{
+    fputs("arc\t", stdout);
+    put_path(p, a->from, stack);
+    putchar('\t');
+    put_path(p, a->to, stack);
+    put_number("calls", a->calls);
+    put_times(tt_picture_extension(p, a->cell, TT_TIMES));
+    putchar('\n');
+}
+
+/* Of each strand first its contexts, then its arcs. */
+static void put_strands(const struct tt_picture *p, uint32_t *stack)
+{
+    uint32_t arc = 0;
+
+    for (uint32_t s = 0; s < p->strands; s++) {
+        uint32_t end = s + 1 < p->strands ? p->strand_first[s + 1] : p->contexts;
+        put_strand(p, s);
+        for (uint32_t i = p->strand_first[s]; i < end; i++)
+            put_context(p, i, stack);
+        for (; arc < p->arcs && p->arc[arc].from < end; arc++)
+            put_arc(p, &p->arc[arc], stack);
+    }
+}
+
+static void put_blocks(const struct tt_picture *p)
+{
+    for (uint32_t i = 0; i < p->blocks; i++) {
+        const struct tt_picture_block *b = &p->block[i];
+        if (!b->calls && !b->self && !b->inclusive)
+            continue;
+        fputs("block\t", stdout);
+        put_block_name(b);
+        put_number("calls", b->calls);
+        put_number("self", b->self);
+        put_number("inclusive", b->inclusive);
+        put_number("hidden", b->hidden);
+        put_number("evicted", b->evicted);
+        putchar('\n');
+    }
+}
+
+int tt_command_dump(int argc, char **argv)
+{
+    struct tt_picture p;
+    uint32_t *stack;
+
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return TT_EXIT_DONE;
+    }
+    if (argc != 2) {
+        fputs(usage, stderr);
+        return TT_EXIT_FAILED;
+    }
+    if (tt_load(&p, argv[1]) != 0)
+        return TT_EXIT_FAILED;
+    stack = malloc(((size_t)p.contexts + 1) * sizeof *stack);
+    if (stack) {
+        put_recording(p.header);
+        put_strands(&p, stack);
+        put_blocks(&p);
+    }
+    free(stack);
+    tt_unload(&p);
+    if (!stack || fflush(stdout) != 0 || ferror(stdout)) {
+        tt_complain("%s", stack ? "standard output cannot be written" : "no memory");
+        return TT_EXIT_FAILED;
+    }
+    return TT_EXIT_DONE;
+}

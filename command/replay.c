@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/* replay.c - `tallytree replay`: a recording from events, one a line.
+ *
+ * The events drive the runtime itself, in exact mode under a clock that only `tick` moves:
+ * this is how its semantics are taught and tested.  A strand here is no thread: switching
+ * strands exchanges what is thread-local. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "control.h"
+
+static const char usage[] =
+    "usage: tallytree replay [--recursion P] [--budget B] [--period N] -o OUT [EVENTS]\n"
+    "\n"
+    "Makes a recording from events, one a line; # begins a comment:\n"
+    "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK | tick N | sample N\n"
+    "  pause | resume | count METRIC N | capture NAME | enter-context NAME | leave-context\n"
+    "  block NAME kind=K module=M file=F line=L column=C offset=O length=N\n"
+    "\n"
+    "  --recursion P   edge, repeat:K, block, cycle, drop, recent:K or none\n"
+    "  --budget B      as 64M, or 65536nodes\n"
+    "  --period N      sample n adds (n + carry) / N, and carries the rest\n";
+
+enum { WORDS_MAX = 10 };
+
+/* ── Names ────────────────────────────────────────────────────────────────────────── */
+
+struct names { /* a table of named things, in no order */
+    struct named {
+        char *name;
+        uint64_t value;
+    } *at;
+    size_t size, count;
+};
+
+static size_t hash_name(const char *name)
+{
+    size_t h = 14695981039346656037u;
+
+    while (*name)
+        h = (h ^ (unsigned char)*name++) * 1099511628211u;
+    return h ^ h >> 29;
+}
+
+static struct named *find_slot(const struct names *n, const char *name)
+{
+    size_t i = hash_name(name);
+
+    while (n->at[i & (n->size - 1)].name && strcmp(n->at[i & (n->size - 1)].name, name) != 0)
+        i++;
+    return &n->at[i & (n->size - 1)];
+}
+
+static int grow_names(struct names *n)
+{
+    struct names grown = {.size = n->size ? n->size * 2 : 64, .count = n->count};
+
+    grown.at = calloc(grown.size, sizeof *grown.at);
+    if (!grown.at)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < n->size; i++)
+        if (n->at[i].name)
+            *find_slot(&grown, n->at[i].name) = n->at[i];
+    free(n->at);
+    *n = grown;
+    return 0;
+}
+
+/* The slot of a name, new with value 0; NULL without memory. */
+static uint64_t *name_value(struct names *n, const char *name)
+{
+    struct named *slot;
+
+    if (n->count * 2 >= n->size && grow_names(n) != 0)
+        return NULL;
+    slot = find_slot(n, name);
+    if (!slot->name) {
+        slot->name = strdup(name);
+        if (!slot->name)
+            return NULL;
+        n->count++;
+    }
+    return &slot->value;
+}
+
+static void free_names(struct names *n)
+{
+    for (size_t i = 0; i < n->size; i++)
+        free(n->at[i].name);
+    free(n->at);
+}
+
+/* ── State ────────────────────────────────────────────────────────────────────────── */
+
+struct stack { /* a strand's own, or a fiber's: the marks of what is open */
+    tt_fiber *fiber;
+    struct open_mark {
+        tt_mark mark;
+        int context;
+    } *open;
+    size_t count, room;
+};
+
+struct strand {
+    struct tt_strand saved; /* while it is not the current one */
+    struct stack own, *stack;
+    struct names fibers;
+    uint64_t carry;
+    int named;
+};
+
+struct replay {
+    const char *file;
+    unsigned long line;
+    char error[200];
+    struct names strands, blocks, contexts;
+    struct strand *strand;
+    uint64_t period;
+};
+
+static __attribute__((format(printf, 2, 3))) int wrong(struct replay *r, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(r->error, sizeof r->error, format, list);
+    va_end(list);
+    return -TT_ERR_FORMAT;
+}
+
+static int read_amount(struct replay *r, const char *word, uint64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(word, &end, 10);
+    if (word[0] < '0' || word[0] > '9' || *end || errno)
+        return wrong(r, "'%s' is not a number", word);
+    return 0;
+}
+
+static int open_mark(struct replay *r, tt_mark mark, int context)
+{
+    struct stack *s = r->strand->stack;
+    void *grown;
+
+    if (s->count == s->room) {
+        grown = realloc(s->open, (s->room * 2 + 64) * sizeof *s->open);
+        if (!grown)
+            return wrong(r, "no memory");
+        s->open = grown;
+        s->room = s->room * 2 + 64;
+    }
+    s->open[s->count++] = (struct open_mark){mark, context};
+    return 0;
+}
+
+static int close_mark(struct replay *r, int context)
+{
+    struct stack *s = r->strand->stack;
+
+    if (s->count == 0)
+        return wrong(r, "nothing is open");
+    if (s->open[s->count - 1].context != context)
+        return wrong(r, context ? "a block is open, not a context" : "a context is open, not a block");
+    tt_pop(s->open[--s->count].mark);
+    return 0;
+}
+
+/* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+static tt_block block_of(struct replay *r, const char *name)
+{
+    uint64_t *value = name_value(&r->blocks, name);
+
+    if (!value)
+        return 0;
+    if (!*value)
+        *value = tt_block_get(name, NULL, 0, 0);
+    return (tt_block)*value;
+}
+
+static int event_strand(struct replay *r, char **word)
+{
+    uint64_t *value = name_value(&r->strands, word[1]);
+    struct strand *s;
+
+    if (!value)
+        return wrong(r, "no memory");
+    s = (struct strand *)(uintptr_t)*value;
+    if (!s) {
+        s = calloc(1, sizeof *s);
+        if (!s)
+            return wrong(r, "no memory");
+        s->stack = &s->own;
+        *value = (uintptr_t)s;
+    }
+    if (r->strand)
+        r->strand->saved = tt_self;
+    tt_self = s->saved;
+    r->strand = s;
+    if (!s->named++)
+        tt_thread_name(word[1]);
+    return 0;
+}
+
+static int event_fiber(struct replay *r, char **word)
+{
+    struct strand *s = r->strand;
+    uint64_t *value;
+    struct stack *stack = &s->own;
+
+    if (strcmp(word[1], "-") != 0) {
+        value = name_value(&s->fibers, word[1]);
+        if (!value || (!*value && !(*value = (uintptr_t)calloc(1, sizeof *stack))))
+            return wrong(r, "no memory");
+        stack = (struct stack *)(uintptr_t)*value;
+        if (!stack->fiber && !(stack->fiber = tt_fiber_new()))
+            return wrong(r, "no memory");
+    }
+    tt_fiber_switch(stack->fiber);
+    s->stack = stack;
+    return 0;
+}
+
+static int event_push(struct replay *r, char **word)
+{
+    return open_mark(r, tt_push(block_of(r, word[1])), 0);
+}
+
+static int event_pop(struct replay *r, char **word)
+{
+    (void)word;
+    return close_mark(r, 0);
+}
+
+static int event_replace(struct replay *r, char **word)
+{
+    struct stack *s = r->strand->stack;
+
+    if (s->count == 0 || s->open[s->count - 1].context)
+        return wrong(r, "nothing is open");
+    tt_replace(block_of(r, word[1]));
+    return 0;
+}
+
+static int event_tick(struct replay *r, char **word)
+{
+    uint64_t n;
+
+    if (read_amount(r, word[1], &n))
+        return -TT_ERR_FORMAT;
+    tt_tick(n);
+    return 0;
+}
+
+static int event_sample(struct replay *r, char **word)
+{
+    uint64_t n, all;
+
+    if (read_amount(r, word[1], &n))
+        return -TT_ERR_FORMAT;
+    if (r->period) {
+        all = n + r->strand->carry;
+        n = all / r->period;
+        r->strand->carry = all % r->period;
+        if (n == 0)
+            return 0;
+    }
+    tt_sample(n);
+    return 0;
+}
+
+static int event_pause(struct replay *r, char **word)
+{
+    (void)r;
+    (void)word;
+    return tt_pause();
+}
+
+static int event_resume(struct replay *r, char **word)
+{
+    (void)word;
+    return tt_resume() == 0 ? 0 : wrong(r, "nothing is paused");
+}
+
+static int event_count(struct replay *r, char **word)
+{
+    uint64_t n;
+
+    if (read_amount(r, word[2], &n))
+        return -TT_ERR_FORMAT;
+    tt_add(tt_metric_get(word[1], ""), n);
+    return 0;
+}
+
+static int event_capture(struct replay *r, char **word)
+{
+    uint64_t *value = name_value(&r->contexts, word[1]);
+
+    if (!value)
+        return wrong(r, "no memory");
+    *value = tt_context_capture() + 1;
+    return 0;
+}
+
+static int event_enter_context(struct replay *r, char **word)
+{
+    uint64_t *value = name_value(&r->contexts, word[1]);
+
+    if (!value || !*value)
+        return wrong(r, "no context '%s' was captured", word[1]);
+    return open_mark(r, tt_context_enter(*value - 1), 1);
+}
+
+static int event_leave_context(struct replay *r, char **word)
+{
+    (void)word;
+    return close_mark(r, 1);
+}
+
+static int read_block_field(struct replay *r, char *field, struct tt_block_info *info)
+{
+    static const char *const kinds[] = {"block",     "scope",  "function",
+                                        "statement", "native", "centre"};
+    char *value = strchr(field, '=');
+    uint64_t n = 0;
+
+    if (!value)
+        return wrong(r, "'%s' is no FIELD=VALUE", field);
+    *value++ = '\0';
+    if (strcmp(field, "module") == 0 || strcmp(field, "file") == 0) {
+        *(field[0] == 'm' ? &info->module : &info->file) = value;
+        return 0;
+    }
+    if (strcmp(field, "kind") == 0) {
+        while (n < TT_KINDS && strcmp(kinds[n], value) != 0)
+            n++;
+        info->kind = (enum tt_kind)n;
+        return n < TT_KINDS ? 0 : wrong(r, "there is no kind '%s'", value);
+    }
+    if (read_amount(r, value, &n))
+        return -TT_ERR_FORMAT;
+    if (strcmp(field, "offset") == 0)
+        info->offset = n;
+    else if (n > UINT32_MAX)
+        return wrong(r, "%s=%s is too large", field, value);
+    else if (strcmp(field, "line") == 0)
+        info->line = (uint32_t)n;
+    else if (strcmp(field, "column") == 0)
+        info->column = (uint32_t)n;
+    else if (strcmp(field, "length") == 0)
+        info->length = (uint32_t)n;
+    else
+        return wrong(r, "a block has no '%s'", field);
+    return 0;
+}
+
+static int event_block(struct replay *r, char **word)
+{
+    struct tt_block_info info = {.name = word[1]};
+    uint64_t *value = name_value(&r->blocks, word[1]);
+
+    if (!value)
+        return wrong(r, "no memory");
+    for (int i = 2; word[i]; i++)
+        if (read_block_field(r, word[i], &info))
+            return -TT_ERR_FORMAT;
+    *value = tt_block_make(&info);
+    return 0;
+}
+
+static const struct event {
+    const char *name;
+    int words, more; /* that follow it: so many, or as many more */
+    int (*run)(struct replay *, char **word);
+} events[] = {
+    {"push", 1, 0, event_push},
+    {"pop", 0, 0, event_pop},
+    {"replace", 1, 0, event_replace},
+    {"tick", 1, 0, event_tick},
+    {"sample", 1, 0, event_sample},
+    {"strand", 1, 0, event_strand},
+    {"fiber", 1, 0, event_fiber},
+    {"pause", 0, 0, event_pause},
+    {"resume", 0, 0, event_resume},
+    {"count", 2, 0, event_count},
+    {"capture", 1, 0, event_capture},
+    {"enter-context", 1, 0, event_enter_context},
+    {"leave-context", 0, 0, event_leave_context},
+    {"block", 1, 7, event_block},
+};
+
+/* ── Lines ────────────────────────────────────────────────────────────────────────── */
+
+static int run_event(struct replay *r, char **word, int count)
+{
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        const struct event *e = &events[i];
+        if (strcmp(e->name, word[0]) != 0)
+            continue;
+        if (count - 1 < e->words)
+            return wrong(r, "'%s' wants %d word%s after it", e->name, e->words,
+                         e->words == 1 ? "" : "s");
+        if (count - 1 > e->words + e->more)
+            return wrong(r, "'%s' is one word too many", word[e->words + e->more + 1]);
+        return e->run(r, word);
+    }
+    return wrong(r, "there is no event '%s'", word[0]);
+}
+
+static int run_line(struct replay *r, char *line)
+{
+    char *word[WORDS_MAX + 2] = {NULL}, *rest = NULL;
+    int count = 0;
+
+    line[strcspn(line, "#\r\n")] = '\0';
+    for (char *w = strtok_r(line, " \t", &rest); w && count <= WORDS_MAX;
+         w = strtok_r(NULL, " \t", &rest))
+        word[count++] = w;
+    return count ? run_event(r, word, count) : 0;
+}
+
+static int run_lines(struct replay *r, FILE *in)
+{
+    char *line = NULL;
+    size_t size = 0;
+    int error = event_strand(r, (char *[]){NULL, (char[]){"main"}, NULL});
+
+    while (!error && getline(&line, &size, in) >= 0) {
+        r->line++;
+        error = run_line(r, line);
+    }
+    free(line);
+    if (!error && ferror(in))
+        error = wrong(r, "cannot be read");
+    return error;
+}
+
+/* Whatever is open ends here, so that its statistics are there. */
+static void close_strand(struct replay *r, struct strand *s)
+{
+    for (size_t i = 0; i < s->fibers.size; i++) {
+        struct stack *stack = (struct stack *)(uintptr_t)s->fibers.at[i].value;
+        if (!stack)
+            continue;
+        tt_fiber_switch(stack->fiber);
+        tt_unwind(0);
+        tt_fiber_switch(NULL);
+        tt_fiber_free(stack->fiber);
+        free(stack->open);
+        free(stack);
+    }
+    tt_fiber_switch(NULL);
+    tt_unwind(0);
+    free(s->own.open);
+    free_names(&s->fibers);
+    s->saved = tt_self;
+    (void)r;
+}
+
+static void close_all(struct replay *r)
+{
+    if (r->strand)
+        r->strand->saved = tt_self;
+    for (size_t i = 0; i < r->strands.size; i++) {
+        struct strand *s = (struct strand *)(uintptr_t)r->strands.at[i].value;
+        if (!s)
+            continue;
+        tt_self = s->saved;
+        close_strand(r, s);
+        free(s);
+    }
+    free_names(&r->strands);
+    free_names(&r->blocks);
+    free_names(&r->contexts);
+}
+
+static int replay(struct replay *r, const char *out)
+{
+    FILE *in = r->file ? fopen(r->file, "r") : stdin;
+    int error;
+
+    if (!in) {
+        tt_complain("%s: %s", r->file, strerror(errno));
+        return TT_EXIT_FAILED;
+    }
+    error = run_lines(r, in);
+    if (r->file)
+        fclose(in);
+    close_all(r);
+    if (error) {
+        tt_complain("%s:%lu: %s", r->file ? r->file : "standard input", r->line, r->error);
+        return TT_EXIT_FAILED;
+    }
+    error = tt_stop();
+    if (!error)
+        error = tt_write(out);
+    if (error)
+        tt_complain("%s: %s", out, tt_error_text(error));
+    return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
+}
+
+static int read_flag(int flag, struct tt_options *o, struct replay *r, const char **out)
+{
+    char *end;
+
+    switch (flag) {
+    case 'r':
+        return tt_options_recursion(o, optarg);
+    case 'b':
+        return tt_options_budget(o, optarg);
+    case 'p':
+        r->period = strtoull(optarg, &end, 10);
+        return *optarg && !*end ? 0 : -TT_ERR_OPTION;
+    case 'o':
+        *out = optarg;
+        return 0;
+    default:
+        return -TT_ERR_STATE;
+    }
+}
+
+int tt_command_replay(int argc, char **argv)
+{
+    static const struct option flags[] = {{"recursion", required_argument, NULL, 'r'},
+                                          {"budget", required_argument, NULL, 'b'},
+                                          {"period", required_argument, NULL, 'p'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    struct replay r = {0};
+    struct tt_options o;
+    const char *out = NULL;
+    int flag, error = tt_options_read(&o, "exact,clock=caller", NULL);
+
+    while (!error && (flag = getopt_long(argc, argv, "o:", flags, NULL)) != -1) {
+        if (flag == 'h') {
+            fputs(usage, stdout);
+            return TT_EXIT_DONE;
+        }
+        error = read_flag(flag, &o, &r, &out);
+        if (error == -TT_ERR_OPTION)
+            tt_complain("'%s': %s", optarg, tt_error_text(error));
+    }
+    if (error || !out || argc - optind > 1) {
+        if (error != -TT_ERR_OPTION)
+            fputs(usage, stderr);
+        return TT_EXIT_FAILED;
+    }
+    r.file = optind < argc ? argv[optind] : NULL;
+    error = tt_start_with(&o);
+    if (error) {
+        tt_complain("%s", tt_error_text(error));
+        return TT_EXIT_FAILED;
+    }
+    return replay(&r, out);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* activation.c - time: charged to contexts, and measured for activations.
+ *
+ * The exact mode reads the clock once on entering and once on leaving.  What went by since
+ * the last reading belongs to the nearest timed activation below the event; so the self
+ * times of a strand add up to the whole of its time, whatever was missed.
+ *
+ * Inclusive time is the sum over the tree, for blocks that are on the path.  A block that
+ * an arc hides is on the true stack but not on the path: what is charged meanwhile goes
+ * into its tally as well.  We walk the path and the hiding arcs then; where no arc hides
+ * anything, as nearly always, it costs one look at `hider`. */
+#include <string.h>
+
+#include "block.h"
+#include "clock.h"
+#include "stack.h"
+
+/* ── Time ─────────────────────────────────────────────────────────────────────────── */
+
+uint64_t tt_time_now(const struct tt_thread *t)
+{
+    uint64_t now;
+
+    if (t->pauses)
+        return t->paused_at;
+    now = tt_clock_kind == TT_CLOCK_CALLER ? t->ticks : tt_clock_now();
+    return now - t->paused_ticks - t->fiber->away;
+}
+
+/* ── Hidden blocks ────────────────────────────────────────────────────────────────── */
+
+struct hidden_walk {
+    struct tt_thread *thread;
+    uint32_t metric; /* 0: ticks */
+    uint64_t amount;
+};
+
+/* 1 when the block is seen for the first time in this walk. */
+static int mark_block(struct tt_marks *m, tt_block block)
+{
+    if (block >= m->size || m->stamp[block] == m->serial)
+        return 0;
+    m->stamp[block] = m->serial;
+    return 1;
+}
+
+static void add_hidden(struct hidden_walk *w, tt_block block)
+{
+    struct tt_tree *tree = &w->thread->tree;
+    struct tt_tally *tally;
+
+    if (!mark_block(&tree->marks, block) || !(tally = tt_tree_tally_find(tree, block)))
+        return;
+    if (w->metric)
+        tt_tree_metric(tree, &tally->next, w->metric, w->amount);
+    else
+        tt_bump(&tally->hidden, w->amount);
+}
+
+static void mark_path(struct tt_tree *tree, const struct tt_node *n)
+{
+    tree->marks.serial++;
+    for (; n != tree->root; n = tt_parent(tree, n))
+        (void)mark_block(&tree->marks, n->key);
+}
+
+static void add_hidden_arcs(struct hidden_walk *w, const struct tt_frame *hider)
+{
+    struct tt_tree *tree = &w->thread->tree;
+
+    for (; hider && !(tt_frame_flags(hider) & TT_FRAME_CONTEXT); hider = hider->hider) {
+        const struct tt_node *arc = tt_cell(tree->base, tt_frame_cell(hider)),
+                             *target = tt_cell(tree->base, arc->target),
+                             *n = tt_parent(tree, arc);
+        for (; n != target; n = tt_parent(tree, n))
+            if (n->flags & TT_NODE_OUTERMOST)
+                add_hidden(w, n->key);
+    }
+}
+
+/* The nearest frame that stands in the tree, from `f` down. */
+static struct tt_frame *below_limbo(const struct tt_thread *t, struct tt_frame *f)
+{
+    while (f->node == t->tree.limbo)
+        f = tt_frame_below(f);
+    return f;
+}
+
+/* Blocks without room are on the true stack too.  A stack of nothing else is looked at
+ * only so far down. */
+static void add_hidden_limbo(struct hidden_walk *w, struct tt_frame *f)
+{
+    enum { DEEP = 4096 };
+
+    for (int i = 0; i < DEEP && f->node == w->thread->tree.limbo; i++) {
+        add_hidden(w, tt_frame_block(w->thread, f));
+        f = tt_frame_below(f);
+    }
+}
+
+static void charge_hidden(struct tt_thread *t, struct tt_frame *at, uint32_t metric,
+                          uint64_t amount)
+{
+    struct hidden_walk w = {.thread = t, .metric = metric, .amount = amount};
+
+    t->charging++;
+    mark_path(&t->tree, below_limbo(t, at)->node);
+    add_hidden_arcs(&w, t->hider);
+    add_hidden_limbo(&w, at);
+    t->charging--;
+}
+
+/* ── Charging ─────────────────────────────────────────────────────────────────────── */
+
+/* Below the nearest context that has room, and to the block by itself. */
+static void charge_limbo(struct tt_thread *t, struct tt_frame *at, uint64_t ticks,
+                         uint64_t samples)
+{
+    struct tt_node *n = below_limbo(t, at)->node;
+    struct tt_tally *tally = tt_tree_tally_find(&t->tree, tt_frame_block(t, at));
+    struct tt_loss *loss = t->busy > 1 ? tt_tree_extension_find(&t->tree, &n->extension,
+                                                                TT_CELL_LOSS)
+                                       : tt_tree_loss(&t->tree, n);
+
+    if (!tally || !loss) {
+        tt_bump(&t->record->lost_ticks, ticks);
+        return;
+    }
+    tt_bump(&loss->elsewhere.self, ticks);
+    tt_bump(&loss->elsewhere.samples, samples);
+    tt_bump(&tally->evicted.self, ticks);
+    tt_bump(&tally->evicted.samples, samples);
+}
+
+static void charge_once(struct tt_thread *t, struct tt_frame *at, uint64_t ticks,
+                        uint64_t samples)
+{
+    if (at->node == t->tree.limbo) {
+        charge_limbo(t, at, ticks, samples);
+    } else {
+        tt_bump(&at->node->self, ticks);
+        if (samples)
+            tt_bump(&at->node->samples, samples);
+        if (!t->hider)
+            return;
+    }
+    charge_hidden(t, at, 0, ticks);
+}
+
+/* A sample that comes in the middle of a walk waits for its end. */
+void tt_charge(struct tt_thread *t, struct tt_frame *at, uint64_t ticks, uint64_t samples)
+{
+    if (t->charging) {
+        t->deferred[0] += ticks;
+        t->deferred[1] += samples;
+        return;
+    }
+    charge_once(t, at, ticks, samples);
+    while (TT_UNLIKELY(t->deferred[1])) {
+        uint64_t more = t->deferred[0], times = t->deferred[1];
+        t->deferred[0] -= more;
+        t->deferred[1] -= times;
+        charge_once(t, t->self->top, more, times);
+    }
+}
+
+void tt_charge_time(struct tt_thread *t, uint64_t now)
+{
+    uint64_t ticks = now - t->record->last;
+    struct tt_frame *at = t->timed;
+
+    t->record->last = now;
+    if (!at) {
+        if (tt_clock_kind != TT_CLOCK_CALLER)
+            return; /* outside of any activation: nobody's */
+        at = t->self->top;
+    }
+    if (ticks == 0 || (int64_t)ticks < 0)
+        return;
+    t->record->charged += ticks;
+    tt_charge(t, at, ticks, 0);
+}
+
+void tt_charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount)
+{
+    struct tt_frame *at = t->self->top;
+    struct tt_node *n = below_limbo(t, at)->node;
+
+    if (n != at->node)
+        metric |= TT_METRIC_ELSEWHERE;
+    if (tt_tree_metric(&t->tree, &n->extension, metric, amount) == 0 &&
+        (t->hider || n != at->node))
+        charge_hidden(t, at, metric & ~TT_METRIC_ELSEWHERE, amount);
+}
+
+/* ── Statistics ───────────────────────────────────────────────────────────────────── */
+
+static void add_square(struct tt_square *s, uint64_t x)
+{
+    unsigned __int128 sum = (unsigned __int128)s->high << 64 | s->low;
+
+    sum += (unsigned __int128)x * x;
+    s->low = (uint64_t)sum;
+    s->high = (uint64_t)(sum >> 64);
+}
+
+static void add_times(struct tt_times *s, const struct tt_frame *f, uint64_t duration,
+                      uint64_t weight)
+{
+    if (s->count++ == 0 || duration < s->min)
+        s->min = duration;
+    if (duration > s->max)
+        s->max = duration;
+    s->sum += duration;
+    add_square(&s->square, duration);
+    if (f->children) {
+        s->children += f->children;
+        add_square(&s->children_square, f->children);
+    }
+    if (tt_frame_flags(f) & TT_FRAME_RECURSIVE) {
+        s->recursive += duration;
+        add_square(&s->recursive_square, duration);
+    }
+    if (weight)
+        s->weighed += duration * weight;
+}
+
+static void add_histogram(struct tt_thread *t, struct tt_node *edge, uint64_t duration)
+{
+    struct tt_histogram *h = tt_tree_extension(&t->tree, edge, TT_HISTOGRAM, TT_HISTOGRAM_ORDER);
+    uint32_t bin = duration ? 63 - (uint32_t)__builtin_clzll(duration) : 0;
+
+    if (h)
+        h->bin[bin < TT_HISTOGRAM_BINS ? bin : TT_HISTOGRAM_BINS - 1]++;
+}
+
+static void add_history(struct tt_thread *t, struct tt_node *edge, const struct tt_frame *f,
+                        uint64_t duration, uint32_t capacity)
+{
+    struct tt_history *h = tt_tree_extension(&t->tree, edge, TT_HISTORY, TT_HISTOGRAM_ORDER);
+
+    if (!h)
+        return;
+    h->capacity = capacity;
+    h->ring[h->count % capacity] = (struct tt_activation){
+        .start = f->entered - t->recording->header->start_ticks, .duration = duration};
+    h->count++;
+}
+
+/* What is kept of an activation beside its sums, where that was asked for. */
+static void add_details(struct tt_thread *t, struct tt_node *edge, const struct tt_frame *f,
+                        uint64_t duration)
+{
+    const struct tt_options *o = &t->recording->options;
+    uint32_t mark;
+
+    if (o->histogram)
+        add_histogram(t, edge, duration);
+    if (o->marked_count && (mark = tt_block_marked(edge->key & TT_KEY_BLOCK))) {
+        if (o->marked[mark - 1].history)
+            add_history(t, edge, f, duration, o->marked[mark - 1].history);
+        if (o->marked[mark - 1].slowest)
+            tt_slowest_end(t, edge, f, duration, o->marked[mark - 1].slowest);
+    }
+}
+
+void tt_activation_begin(struct tt_thread *t, struct tt_frame *f, uint64_t now)
+{
+    struct tt_strand_record *record = t->record;
+    struct tt_top *top = &record->top[record->depth++ % TT_TOP_FRAMES];
+
+    tt_charge_time(t, now);
+    f->entered = now;
+    f->children = 0;
+    f->timed = t->timed;
+    f->edge |= TT_FRAME_FLAG(TT_FRAME_TIMED);
+    t->timed = f;
+    top->entered = now;
+    top->edge = tt_frame_cell(f);
+    top->depth = (uint32_t)record->depth;
+    if (t->recording->options.marked_count)
+        tt_slowest_begin(t, f);
+}
+
+void tt_activation_pick(struct tt_thread *t, struct tt_frame *f)
+{
+    f->edge |= TT_FRAME_FLAG(TT_FRAME_PICKED);
+    f->children = 0;
+    f->entered = tt_time_now(t);
+}
+
+void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
+{
+    uint64_t duration = now - f->entered, weight = 0;
+    struct tt_node *edge = tt_cell(t->tree.base, tt_frame_cell(f));
+    struct tt_times *times;
+
+    if ((int64_t)duration < 0)
+        duration = 0;
+    if (tt_frame_flags(f) & TT_FRAME_TIMED) {
+        tt_charge_time(t, now);
+        t->record->depth--;
+        t->timed = f->timed;
+        if (t->timed)
+            t->timed->children += duration;
+    } else {
+        weight = edge->key & TT_KEY_YOUNG ? 1 : t->recording->options.every;
+    }
+    if (tt_frame_flags(f) & TT_FRAME_LIMBO)
+        return;
+    times = tt_tree_times(&t->tree, edge);
+    if (times)
+        add_times(times, f, duration, weight);
+    if (t->recording->options.histogram || t->recording->options.marked_count)
+        add_details(t, edge, f, duration);
+}
+
+void tt_visit_begin(struct tt_thread *t, struct tt_frame *f)
+{
+    if (!t->timing)
+        return;
+    tt_charge_time(t, tt_time_now(t));
+    f->children = 0;
+    f->timed = t->timed;
+    t->timed = f;
+}
+
+void tt_visit_end(struct tt_thread *t, struct tt_frame *f)
+{
+    if (!t->timing)
+        return;
+    tt_charge_time(t, tt_time_now(t));
+    t->timed = f->timed;
+    if (t->timed)
+        t->timed->children += f->children;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* api.c - the public functions that act on the calling thread's stack.
+ *
+ * A mark is the address of a frame; odd when the push was not recorded, and then it is
+ * the frame that was on top: leaving such a mark drops what came after and keeps that. */
+#include <string.h>
+
+#include "block.h"
+#include "clock.h"
+#include "stack.h"
+
+/* ── Scopes: what the fast path leaves ────────────────────────────────────────────── */
+
+static tt_block site_block(struct tt_site *site)
+{
+    struct tt_block_info info = {
+        .name = site->name, .file = site->file, .line = site->line, .kind = TT_KIND_SCOPE};
+    tt_block block = __atomic_load_n(&site->block, __ATOMIC_RELAXED);
+
+    if (!block) {
+        block = tt_block_make(&info);
+        __atomic_store_n(&site->block, block, __ATOMIC_RELAXED);
+    }
+    return block;
+}
+
+struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, const void *slot, uintptr_t cfa)
+{
+    struct tt_thread *t = tt_thread_enter();
+    struct tt_frame *f;
+
+    if (!t)
+        return NULL;
+    f = tt_stack_enter(t, site_block(site), TT_KIND_SCOPE, slot, cfa);
+    tt_thread_leave(t);
+    return f;
+}
+
+struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32_t line,
+                                      const void *slot, uintptr_t cfa)
+{
+    struct tt_block_info info = {
+        .name = name, .file = file, .line = line, .kind = TT_KIND_SCOPE};
+    struct tt_thread *t = tt_thread_enter();
+    struct tt_frame *f;
+
+    if (!t)
+        return NULL;
+    f = tt_stack_enter(t, tt_block_make(&info), TT_KIND_SCOPE, slot, cfa);
+    tt_thread_leave(t);
+    return f;
+}
+
+/* Leaves a stack whose thread may be off, or interrupted by this very signal handler. */
+static void leave_stack(const void *frame, int keep)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f = TT_FRAME_OF(frame);
+
+    if (!t || t->busy)
+        return;
+    t->busy = 1;
+    TT_BARRIER();
+    tt_stack_leave(t, f ? f : tt_stack_bottom(t->fiber), keep);
+    tt_thread_leave(t);
+}
+
+void tt_scope_leave_slowly(struct tt_frame *f)
+{
+    leave_stack(f, 0);
+}
+
+struct tt_frame *tt_scope_time(struct tt_frame *f)
+{
+    struct tt_thread *t = tt_thread_enter();
+
+    if (!t)
+        return f;
+    tt_activation_pick(t, f);
+    tt_thread_leave(t);
+    return (struct tt_frame *)((uintptr_t)f | 1);
+}
+
+/* ── Runtimes: push and pop ───────────────────────────────────────────────────────── */
+
+tt_mark tt_push(tt_block block)
+{
+    struct tt_thread *t = tt_thread_enter();
+    struct tt_frame *f;
+
+    if (!t)
+        return (uintptr_t)tt_self.top | 1;
+    f = tt_stack_enter(t, block, tt_block_kind(block), NULL, 0);
+    tt_thread_leave(t);
+    return f ? (uintptr_t)TT_FRAME_OF(f) : (uintptr_t)t->self->top | 1;
+}
+
+void tt_pop(tt_mark mark)
+{
+    leave_stack((const void *)(uintptr_t)mark, (int)(mark & 1));
+}
+
+void tt_unwind(tt_mark mark)
+{
+    leave_stack((const void *)(uintptr_t)mark, 1);
+}
+
+tt_mark tt_mark_get(void)
+{
+    struct tt_frame *top = tt_self.top;
+
+    if (tt_self.thread && (tt_frame_flags(top) & TT_FRAME_SEAM))
+        top = tt_frame_below(top) + 1;
+    return (uintptr_t)top;
+}
+
+void tt_replace(tt_block block)
+{
+    struct tt_thread *t = tt_thread_enter();
+
+    if (!t)
+        return;
+    tt_stack_replace(t, block, tt_block_kind(block));
+    tt_thread_leave(t);
+}
+
+/* ── Figures ──────────────────────────────────────────────────────────────────────── */
+
+void tt_sample(uint64_t weight)
+{
+    struct tt_thread *t = tt_self.thread;
+
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        return;
+    if (!t || t->recording != tt_recording) {
+        t = tt_thread_enter();
+        if (!t)
+            return;
+        tt_thread_leave(t);
+    }
+    if (t->pauses)
+        return;
+    t->busy++;
+    t->record->charged += weight;
+    tt_charge(t, t->self->top, weight, 1);
+    t->busy--;
+}
+
+void tt_tick(uint64_t ticks)
+{
+    struct tt_thread *t = tt_self.thread;
+
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        return;
+    if (!t || t->recording != tt_recording) {
+        t = tt_thread_enter();
+        if (!t)
+            return;
+        tt_thread_leave(t);
+    }
+    tt_bump(&t->ticks, ticks);
+}
+
+void tt_add(tt_metric metric, uint64_t amount)
+{
+    struct tt_thread *t;
+
+    if (!metric || metric > TT_METRICS_MAX || !(t = tt_thread_enter()))
+        return;
+    tt_charge_metric(t, metric, amount);
+    tt_thread_leave(t);
+}
+
+void tt_thread_name(const char *name)
+{
+    struct tt_thread *t = tt_thread_enter();
+
+    if (!t)
+        return;
+    memset(t->record->name, 0, TT_NAME_SIZE);
+    memcpy(t->record->name, name, strnlen(name, TT_NAME_SIZE - 1));
+    tt_thread_leave(t);
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* block.c - the process's blocks: from an identity to a small number, once and for all.
+ *
+ * The registry lives in memory of its own, because blocks may be made before a recording
+ * starts and are kept over several; a recording gets a block's record when a strand first
+ * enters it.  Entries are in chunks that never move, so a number is turned into an entry
+ * without a lock.  The registry is capped, like everything else: what comes too late is
+ * [other blocks]. */
+#include "block.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    CHUNK = 4096,            /* entries in a chunk */
+    CHUNKS = TT_BLOCKS_MAX / CHUNK,
+    ARENA_STEP = 256 * 1024, /* memory is taken from the system in steps of this size */
+    REGISTRY_CAP = 16 << 20, /* bytes, when no recording says otherwise */
+    STRING_CAP = 4000,       /* longer names are cut */
+    NO_ROOM = -1,
+};
+#define NOT_PUBLISHED 0x80000000u /* with the epoch: there was no room for it */
+
+/* Set while this thread holds the lock: a signal handler must not wait for it then. */
+static __thread int registry_busy;
+
+static struct registry {
+    pthread_mutex_t lock;
+    struct tt_block_entry *chunk[CHUNKS]; /* written under the lock, read without */
+    uint32_t *bucket;                     /* a hash table of chains */
+    uint32_t buckets, count;              /* count: of entries, from 1 on */
+    char *arena, *arena_end;
+    size_t taken;
+    struct tt_metric_record metric[TT_METRICS_MAX + 1];
+    uint32_t metrics;
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ── Memory ───────────────────────────────────────────────────────────────────────── */
+
+static size_t registry_cap(void)
+{
+    struct tt_recording *r = tt_recording;
+
+    return r && r->options.budget / 4 > REGISTRY_CAP ? (size_t)(r->options.budget / 4)
+                                                     : (size_t)REGISTRY_CAP;
+}
+
+/* NULL when the registry's cap is reached. */
+static void *registry_alloc(size_t size)
+{
+    struct registry *g = &registry;
+    size_t step = size > ARENA_STEP ? size : ARENA_STEP;
+    char *p;
+
+    size = (size + 15) & ~(size_t)15;
+    if ((size_t)(g->arena_end - g->arena) < size) {
+        if (g->taken + step > registry_cap())
+            return NULL;
+        p = mmap(NULL, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return NULL;
+        g->taken += step;
+        g->arena = p;
+        g->arena_end = p + step;
+    }
+    p = g->arena;
+    g->arena += size;
+    return p;
+}
+
+static const char *keep_string(const char *text)
+{
+    size_t length = text ? strnlen(text, STRING_CAP) : 0;
+    char *copy;
+
+    if (length == 0)
+        return "";
+    copy = registry_alloc(length + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+/* ── Identity ─────────────────────────────────────────────────────────────────────── */
+
+static uint32_t hash_bytes(uint32_t h, const void *bytes, size_t length)
+{
+    const unsigned char *p = bytes;
+
+    while (length--)
+        h = (h ^ *p++) * 16777619u;
+    return h;
+}
+
+static uint32_t hash_text(uint32_t h, const char *text)
+{
+    return text ? hash_bytes(h, text, strnlen(text, STRING_CAP)) : h;
+}
+
+static uint32_t hash_info(const struct tt_block_info *i)
+{
+    uint32_t numbers[4] = {(uint32_t)i->offset, (uint32_t)(i->offset >> 32), i->line,
+                           i->column};
+    uint32_t h = hash_bytes(2166136261u, numbers, sizeof numbers);
+
+    h = hash_text(hash_text(hash_text(h, i->name), i->file), i->module);
+    return (h ^ (uint32_t)i->kind) * 16777619u;
+}
+
+static int same_text(const char *kept, const char *text)
+{
+    return strncmp(kept, text ? text : "", STRING_CAP) == 0;
+}
+
+static int same_info(const struct tt_block_info *a, const struct tt_block_info *b)
+{
+    return a->kind == b->kind && a->line == b->line && a->column == b->column &&
+           a->offset == b->offset && same_text(a->name, b->name) &&
+           same_text(a->file, b->file) && same_text(a->module, b->module);
+}
+
+/* ── Entries ──────────────────────────────────────────────────────────────────────── */
+
+static struct tt_block_entry *entry_of(tt_block block)
+{
+    struct tt_block_entry *chunk =
+        __atomic_load_n(&registry.chunk[block / CHUNK], __ATOMIC_ACQUIRE);
+
+    return chunk + block % CHUNK;
+}
+
+const struct tt_block_entry *tt_block_entry(tt_block block)
+{
+    return entry_of(block);
+}
+
+enum tt_kind tt_block_kind(tt_block block)
+{
+    int known = block < TT_BLOCKS_MAX &&
+                __atomic_load_n(&registry.chunk[block / CHUNK], __ATOMIC_ACQUIRE);
+
+    return known ? entry_of(block)->info.kind : TT_KIND_BLOCK;
+}
+
+static tt_block find_block(const struct tt_block_info *info, uint32_t hash)
+{
+    uint32_t i = registry.buckets ? registry.bucket[hash & (registry.buckets - 1)] : 0;
+
+    while (i && !(entry_of(i)->hash == hash && same_info(&entry_of(i)->info, info)))
+        i = entry_of(i)->chain;
+    return i;
+}
+
+static int grow_buckets(void)
+{
+    struct registry *g = &registry;
+    uint32_t n = g->buckets ? g->buckets * 2 : 1024;
+    uint32_t *bucket = registry_alloc(n * sizeof *bucket);
+
+    if (!bucket)
+        return NO_ROOM;
+    memset(bucket, 0, n * sizeof *bucket);
+    for (uint32_t i = 1; i <= g->count; i++) {
+        struct tt_block_entry *e = entry_of(i);
+        e->chain = bucket[e->hash & (n - 1)];
+        bucket[e->hash & (n - 1)] = i;
+    }
+    g->bucket = bucket;
+    g->buckets = n;
+    return 0;
+}
+
+/* The next entry, zeroed, or NULL. */
+static struct tt_block_entry *next_entry(void)
+{
+    struct registry *g = &registry;
+    uint32_t id = g->count + 1;
+    struct tt_block_entry *chunk;
+
+    if (id >= TT_BLOCKS_MAX || (g->count >= g->buckets && grow_buckets() != 0))
+        return NULL;
+    if (!g->chunk[id / CHUNK]) {
+        chunk = registry_alloc(CHUNK * sizeof *chunk);
+        if (!chunk)
+            return NULL;
+        memset(chunk, 0, CHUNK * sizeof *chunk);
+        __atomic_store_n(&g->chunk[id / CHUNK], chunk, __ATOMIC_RELEASE);
+    }
+    return entry_of(id);
+}
+
+static tt_block add_block(const struct tt_block_info *info, uint32_t hash)
+{
+    struct tt_block_entry *e = next_entry();
+    tt_block id = registry.count + 1;
+
+    if (!e)
+        return TT_BLOCK_OTHER;
+    e->info = *info;
+    e->info.name = keep_string(info->name);
+    e->info.file = keep_string(info->file);
+    e->info.module = keep_string(info->module);
+    if (!e->info.name || !e->info.file || !e->info.module)
+        return TT_BLOCK_OTHER;
+    e->hash = hash;
+    e->chain = registry.bucket[hash & (registry.buckets - 1)];
+    registry.bucket[hash & (registry.buckets - 1)] = id;
+    registry.count = id;
+    return id;
+}
+
+static void add_other(void)
+{
+    struct tt_block_info other = {.name = "[other blocks]", .kind = TT_KIND_BLOCK};
+
+    if (registry.count == 0)
+        add_block(&other, hash_info(&other));
+}
+
+tt_block tt_block_make(const struct tt_block_info *info)
+{
+    uint32_t hash = hash_info(info);
+    tt_block block;
+
+    if (registry_busy)
+        return TT_BLOCK_OTHER;
+    tt_block_lock();
+    add_other();
+    block = find_block(info, hash);
+    if (!block)
+        block = add_block(info, hash);
+    tt_block_unlock();
+    return block;
+}
+
+tt_block tt_block_get(const char *name, const char *file, uint32_t line, uint32_t column)
+{
+    struct tt_block_info info = {
+        .name = name, .file = file, .line = line, .column = column};
+
+    return tt_block_make(&info);
+}
+
+/* ── In the recording ─────────────────────────────────────────────────────────────── */
+
+/* Strings and records go into pages of their own, filled one after the other; guarded by
+ * the registry's lock. */
+static struct publisher {
+    uint32_t epoch;
+    uint32_t string, string_end; /* offsets / 4 */
+    uint32_t cell, cell_end;
+    uint32_t pages; /* taken; at most a quarter of the budget */
+} publisher;
+
+static int publisher_page(struct tt_recording *r, enum tt_page_type type, uint32_t order,
+                          uint32_t *cell)
+{
+    uint32_t page;
+
+    if (publisher.pages + (1u << order) > r->options.budget / 4 / TT_PAGE_SIZE)
+        return NO_ROOM;
+    page = tt_page_take(r, type, 0, order);
+    if (!page)
+        return NO_ROOM;
+    publisher.pages += 1u << order;
+    *cell = tt_page_cell(r, page);
+    return 0;
+}
+
+/* A string's place / 4; 0 for the empty one, UINT32_MAX without room. */
+static uint32_t publish_string(struct tt_recording *r, const char *text)
+{
+    uint32_t length = (uint32_t)strlen(text), words = (length + 1 + 3) / 4 + 1, at, order = 0;
+    char *place;
+
+    if (length == 0)
+        return 0;
+    if (publisher.string_end - publisher.string < words) {
+        while (((uint32_t)TT_PAGE_SIZE << order) < words * 4)
+            order++;
+        if (publisher_page(r, TT_PAGE_STRING, order, &at) != 0)
+            return UINT32_MAX;
+        publisher.string = at * (TT_CELL_SIZE / 4);
+        publisher.string_end = publisher.string + ((uint32_t)TT_PAGE_SIZE << order) / 4;
+    }
+    at = publisher.string;
+    publisher.string += words;
+    place = r->base + 4 * (size_t)at;
+    memcpy(place + 4, text, length + 1);
+    memcpy(place, &length, sizeof length);
+    return at;
+}
+
+static int publish_record(struct tt_recording *r, tt_block block, const struct tt_block_info *i)
+{
+    struct tt_block_record *record;
+    uint32_t name = publish_string(r, i->name), file = publish_string(r, i->file),
+             module = publish_string(r, i->module);
+
+    if (name == UINT32_MAX || file == UINT32_MAX || module == UINT32_MAX)
+        return NO_ROOM;
+    if (publisher.cell == publisher.cell_end) {
+        if (publisher_page(r, TT_PAGE_BLOCK, 0, &publisher.cell) != 0)
+            return NO_ROOM;
+        publisher.cell_end = publisher.cell + TT_PAGE_CELLS;
+    }
+    record = (struct tt_block_record *)(void *)tt_cell(r->base, publisher.cell++);
+    *record = (struct tt_block_record){.kind = (uint32_t)i->kind,
+                                       .offset = i->offset,
+                                       .line = i->line,
+                                       .column = i->column,
+                                       .length = i->length,
+                                       .name = name,
+                                       .file = file,
+                                       .module = module};
+    __atomic_store_n(&record->id, block, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static uint32_t find_mark(const struct tt_options *o, const char *name)
+{
+    for (uint32_t i = 0; i < o->marked_count; i++)
+        if (strcmp(o->marked[i].name, name) == 0)
+            return i + 1;
+    return 0;
+}
+
+static void publish(struct tt_recording *r, tt_block block)
+{
+    struct tt_block_entry *e = entry_of(block);
+
+    if (publisher.epoch != r->epoch)
+        publisher = (struct publisher){.epoch = r->epoch};
+    e->marks = find_mark(&r->options, e->info.name);
+    if (publish_record(r, block, &e->info) == 0) {
+        __atomic_store_n(&e->published, r->epoch, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&e->published, r->epoch | NOT_PUBLISHED, __ATOMIC_RELEASE);
+        tt_bump_shared(&r->header->lost_blocks, 1);
+    }
+}
+
+static tt_block known_block(tt_block block)
+{
+    if (block && block < TT_BLOCKS_MAX &&
+        __atomic_load_n(&registry.chunk[block / CHUNK], __ATOMIC_ACQUIRE))
+        return block;
+    if (!__atomic_load_n(&registry.chunk[0], __ATOMIC_ACQUIRE)) {
+        tt_block_lock();
+        add_other();
+        tt_block_unlock();
+    }
+    return TT_BLOCK_OTHER;
+}
+
+tt_block tt_block_publish(struct tt_recording *r, tt_block block)
+{
+    struct tt_block_entry *e = entry_of(block = known_block(block));
+    uint32_t published = __atomic_load_n(&e->published, __ATOMIC_ACQUIRE);
+
+    if ((published & ~NOT_PUBLISHED) != r->epoch) {
+        tt_block_lock();
+        if ((e->published & ~NOT_PUBLISHED) != r->epoch)
+            publish(r, block);
+        published = e->published;
+        tt_block_unlock();
+    }
+    if (published == r->epoch || block == TT_BLOCK_OTHER)
+        return block;
+    return tt_block_publish(r, TT_BLOCK_OTHER);
+}
+
+uint32_t tt_block_marked(tt_block block)
+{
+    return entry_of(block)->marks;
+}
+
+/* ── Metrics ──────────────────────────────────────────────────────────────────────── */
+
+static void keep_name(char out[TT_NAME_SIZE], const char *text)
+{
+    size_t length = text ? strnlen(text, TT_NAME_SIZE - 1) : 0;
+
+    memset(out, 0, TT_NAME_SIZE);
+    if (length)
+        memcpy(out, text, length);
+}
+
+tt_metric tt_metric_get(const char *name, const char *unit)
+{
+    struct tt_metric_record wanted;
+    tt_metric m = 1;
+
+    if (registry_busy)
+        return 0;
+    keep_name(wanted.name, name);
+    keep_name(wanted.unit, unit);
+    tt_block_lock();
+    while (m <= registry.metrics && strcmp(registry.metric[m].name, wanted.name) != 0)
+        m++;
+    if (m > TT_METRICS_MAX) {
+        m = 0;
+    } else if (m > registry.metrics) {
+        registry.metric[m] = wanted;
+        registry.metrics = m;
+        if (tt_recording)
+            tt_recording->header->metric[m] = wanted;
+    }
+    tt_block_unlock();
+    return m;
+}
+
+void tt_metric_publish(struct tt_recording *r)
+{
+    tt_block_lock();
+    memcpy(r->header->metric, registry.metric, sizeof registry.metric);
+    tt_block_unlock();
+}
+
+/* ── Locks ────────────────────────────────────────────────────────────────────────── */
+
+void tt_block_lock(void)
+{
+    registry_busy = 1;
+    pthread_mutex_lock(&registry.lock);
+}
+
+void tt_block_unlock(void)
+{
+    pthread_mutex_unlock(&registry.lock);
+    registry_busy = 0;
+}
+
+void tt_block_forked(void)
+{
+    pthread_mutex_init(&registry.lock, NULL);
+    registry_busy = 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* block.h - the process's blocks and metrics: made once, never reused, names copied. */
+#ifndef TT_BLOCK_H
+#define TT_BLOCK_H
+
+#include "recording.h"
+
+/* What the registry knows of a block; valid until the process ends. */
+struct tt_block_entry {
+    struct tt_block_info info; /* strings owned by the registry */
+    uint32_t hash, chain;
+    uint32_t published; /* the epoch of the recording that has it */
+    uint32_t marks;     /* 1 + index in options.marked, in that recording; 0: none */
+};
+
+const struct tt_block_entry *tt_block_entry(tt_block);
+enum tt_kind tt_block_kind(tt_block); /* of any number: TT_KIND_BLOCK when there is none */
+
+/* Puts a block's record into the recording, if it is not there: returns the block, or
+ * TT_BLOCK_OTHER when there is no room for it.  Takes the registry's lock at its first
+ * call for a block. */
+tt_block tt_block_publish(struct tt_recording *, tt_block);
+
+/* 1 + index in options.marked of a published block, or 0. */
+uint32_t tt_block_marked(tt_block);
+
+/* The name of a metric in the recording's header. */
+void tt_metric_publish(struct tt_recording *);
+
+/* Around fork: no other thread may hold the registry. */
+void tt_block_lock(void);
+void tt_block_unlock(void);
+void tt_block_forked(void);
+
+#endif

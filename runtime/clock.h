@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* clock.h - what time it is, in ticks of the recording's clock. */
+#ifndef TT_CLOCK_H
+#define TT_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "layout.h"
+
+/* Set by tt_clock_choose; read on every activation of the exact mode. */
+extern uint32_t tt_clock_kind;
+
+static inline uint64_t tt_clock_monotonic(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t tt_clock_cycles(void)
+{
+#if defined(__x86_64__)
+    uint32_t low, high;
+
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+#elif defined(__aarch64__)
+    uint64_t ticks;
+
+    __asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return tt_clock_monotonic();
+#endif
+}
+
+/* Now, unless the clock is the caller's. */
+static inline uint64_t tt_clock_now(void)
+{
+    return tt_clock_kind == TT_CLOCK_CYCLES ? tt_clock_cycles() : tt_clock_monotonic();
+}
+
+/* Makes the wanted clock, or the nearest to be had, the one in use: fills in the header's
+ * kind and frequency. */
+void tt_clock_choose(struct tt_header *);
+
+/* CPU time of the calling thread, ns.  Async-signal-safe. */
+static inline uint64_t tt_clock_cpu(void)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif

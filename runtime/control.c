@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* control.c - start and stop, pause and resume, copies, and fork.
+ *
+ * Stopping clears a flag and ends the file.  No thread is waited for: what it still does
+ * on the old recording's mapping is harmless, and the last one to let go unmaps it. */
+#include "control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "calibrate.h"
+#include "clock.h"
+#include "sampler.h"
+#include "stack.h"
+
+static pthread_mutex_t control_mutex = PTHREAD_MUTEX_INITIALIZER;
+static int starts; /* nested ones; guarded by control_mutex, as is `epochs` */
+static uint32_t epochs;
+
+/* ── Fork ─────────────────────────────────────────────────────────────────────────── */
+
+static __thread int fork_unsafe; /* this thread forks from a handler, in the slow path */
+
+static struct tt_thread *thread_of_recording(void)
+{
+    struct tt_thread *t = tt_self.thread;
+
+    return t && t->recording && t->recording == tt_recording ? t : NULL;
+}
+
+static void before_fork(void)
+{
+    struct tt_thread *own = thread_of_recording();
+
+    fork_unsafe = tt_self.thread && tt_self.thread->busy;
+    if (fork_unsafe)
+        return;
+    pthread_mutex_lock(&control_mutex);
+    tt_threads_lock();
+    for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
+        pthread_mutex_lock(&t->tree.lock);
+        for (struct tt_fiber *f = t->suspended; f; f = f->next)
+            tt_stack_keep_blocks(t, f);
+    }
+    if (own)
+        tt_stack_keep_blocks(own, own->fiber);
+    tt_block_lock();
+    if (tt_recording)
+        pthread_mutex_lock(&tt_recording->lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    if (fork_unsafe)
+        return;
+    if (tt_recording)
+        pthread_mutex_unlock(&tt_recording->lock);
+    tt_block_unlock();
+    for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
+        pthread_mutex_unlock(&t->tree.lock);
+    tt_threads_unlock();
+    pthread_mutex_unlock(&control_mutex);
+}
+
+/* Nothing that points into the parent's tree may be left. */
+static void forget_parent(struct tt_thread *own)
+{
+    struct tt_fiber *f;
+
+    for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
+        while ((f = t->suspended)) {
+            t->suspended = f->next;
+            f->thread = NULL;
+            f->link = NULL;
+            f->epoch = 0;
+        }
+    if (own) {
+        tt_tree_forget(&own->tree);
+        own->recording = NULL;
+        own->record = NULL;
+        own->link = NULL;
+        own->self->limit = NULL;
+        own->sampler.timer = NULL; /* timers are not inherited */
+        own->sampler.armed = 0;
+    }
+    tt_threads_forked();
+}
+
+static void after_fork_in_child(void)
+{
+    struct tt_thread *own = thread_of_recording();
+
+    if (!tt_recording)
+        own = NULL;
+    if (fork_unsafe && tt_recording) {
+        tt_bump_shared(&tt_recording->header->lost_children, 1);
+        tt_on = 0;
+        if (own)
+            own->self->limit = NULL;
+        return;
+    }
+    pthread_mutex_init(&control_mutex, NULL);
+    tt_block_forked();
+    forget_parent(own);
+    if (!tt_recording)
+        return;
+    if (tt_recording_fork(tt_recording) != 0) {
+        tt_on = 0;
+        return;
+    }
+    if (own)
+        own->self->current = &own->nowhere;
+    tt_sampler_forked(tt_recording);
+}
+
+/* ── Start and stop ───────────────────────────────────────────────────────────────── */
+
+static int is_measured(const struct tt_options *o)
+{
+    for (int i = 0; i < TT_KINDS; i++)
+        if (o->mode[i] == TT_MODE_EXACT && o->clock != TT_CLOCK_CALLER)
+            return 1;
+    return 0;
+}
+
+static int begin(const struct tt_options *o)
+{
+    static int fork_handled;
+    struct tt_recording *r, *old = tt_recording;
+    int error;
+
+    if (!fork_handled)
+        fork_handled = pthread_atfork(before_fork, after_fork_in_parent,
+                                      after_fork_in_child) == 0;
+    error = tt_recording_open(&r, o);
+    if (error)
+        return error;
+    r->epoch = ++epochs;
+    tt_clock_choose(r->header);
+    if (is_measured(o))
+        tt_calibrate(r->header);
+    tt_metric_publish(r);
+    tt_threads_stop();
+    tt_strands_forget();
+    __atomic_store_n(&tt_recording, r, __ATOMIC_SEQ_CST);
+    if (old)
+        tt_recording_drop(old);
+    tt_threads_stop(); /* whoever looked at the old one in between */
+    (void)tt_sampler_start(r); /* without it calls are still counted */
+    __atomic_store_n(&tt_on, 1, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+int tt_start_with(const struct tt_options *o)
+{
+    int error = 0;
+
+    pthread_mutex_lock(&control_mutex);
+    if (starts == 0)
+        error = begin(o);
+    starts += !error;
+    pthread_mutex_unlock(&control_mutex);
+    return error;
+}
+
+int tt_start(const char *words)
+{
+    struct tt_options o;
+    int error = tt_options_read(&o, words, NULL);
+
+    return error ? error : tt_start_with(&o);
+}
+
+static void close_own_books(void)
+{
+    struct tt_thread *t = tt_thread_enter();
+
+    if (!t)
+        return;
+    tt_stack_close(t);
+    tt_thread_leave(t);
+}
+
+int tt_stop(void)
+{
+    int error = 0;
+
+    if (tt_self.thread && tt_self.thread->busy)
+        return -TT_ERR_BUSY;
+    pthread_mutex_lock(&control_mutex);
+    if (starts == 0) {
+        error = -TT_ERR_STATE;
+    } else if (--starts == 0) {
+        close_own_books();
+        __atomic_store_n(&tt_on, 0, __ATOMIC_SEQ_CST);
+        tt_sampler_stop(tt_recording);
+        tt_threads_stop();
+        tt_recording_end(tt_recording,
+                         tt_clock_kind == TT_CLOCK_CALLER ? 0 : tt_clock_now());
+    }
+    pthread_mutex_unlock(&control_mutex);
+    return error;
+}
+
+/* ── Pause and resume ─────────────────────────────────────────────────────────────── */
+
+int tt_pause(void)
+{
+    struct tt_thread *t = tt_thread_enter();
+    uint64_t now;
+
+    if (!t)
+        return -TT_ERR_STATE;
+    now = tt_time_now(t);
+    tt_charge_time(t, now);
+    if (t->pauses++ == 0)
+        t->paused_at = now;
+    t->record->paused = 1;
+    tt_thread_leave(t);
+    return 0;
+}
+
+int tt_resume(void)
+{
+    struct tt_thread *t = tt_thread_enter();
+
+    if (!t)
+        return -TT_ERR_STATE;
+    if (t->pauses == 0) {
+        tt_thread_leave(t);
+        return -TT_ERR_STATE;
+    }
+    if (--t->pauses == 0) {
+        t->paused_ticks += tt_time_now(t) - t->paused_at;
+        t->record->paused = 0;
+        tt_sampler_skip(t);
+    }
+    tt_thread_leave(t);
+    return 0;
+}
+
+/* ── Copies ───────────────────────────────────────────────────────────────────────── */
+
+/* Has an eviction moved figures while the copy was made?  Then it is not whole. */
+static uint64_t count_moves(const char *base, const struct tt_header *h, int *odd)
+{
+    const uint32_t *map = (const uint32_t *)(const void *)(base + h->map);
+    uint64_t moves = 0;
+
+    for (uint32_t page = 0; page < h->used; page++) {
+        const char *at = base + h->first + (size_t)page * TT_PAGE_SIZE;
+        if ((map[page] & 0xff) != TT_PAGE_STRAND)
+            continue;
+        for (size_t i = 0; i < TT_PAGE_SIZE; i += sizeof(struct tt_strand_record)) {
+            const struct tt_strand_record *s = (const void *)(at + i);
+            uint64_t n = __atomic_load_n(&s->moves, __ATOMIC_ACQUIRE);
+            moves += n;
+            *odd |= (int)(n & 1);
+        }
+    }
+    return moves;
+}
+
+void *tt_snapshot(size_t *size)
+{
+    enum { TRIES = 16 };
+    struct tt_recording *r;
+    struct tt_header *h;
+    void *copy = NULL;
+    int whole = 0;
+
+    *size = 0;
+    if (tt_self.thread && tt_self.thread->busy)
+        return NULL; /* in a signal handler that interrupted us */
+    pthread_mutex_lock(&control_mutex);
+    r = tt_recording;
+    for (int i = 0; r && !whole && i < TRIES; i++) {
+        int odd = 0;
+        uint64_t before = count_moves(r->base, r->header, &odd);
+        if (copy)
+            munmap(copy, *size);
+        copy = tt_recording_copy(r, size);
+        whole = !copy || (count_moves(r->base, r->header, &odd) == before && !odd);
+    }
+    if (copy) {
+        h = copy;
+        h->torn = !whole;
+        h->pages = h->used;
+        if (h->state == TT_RECORDING_OPEN && h->clock != TT_CLOCK_CALLER)
+            h->end_ticks = tt_clock_now();
+    }
+    pthread_mutex_unlock(&control_mutex);
+    return copy;
+}
+
+static int write_all(int fd, const char *p, size_t size)
+{
+    while (size) {
+        ssize_t n = write(fd, p, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -TT_ERR_FILE;
+        p += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static int write_image(const char *path, const void *image, size_t size)
+{
+    char temporary[TT_PATH_SIZE];
+    int fd, n = snprintf(temporary, sizeof temporary, "%s.%d.tmp", path, (int)getpid()), error;
+
+    if (n < 0 || (size_t)n >= sizeof temporary)
+        return -TT_ERR_FILE;
+    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -TT_ERR_FILE;
+    error = write_all(fd, image, size);
+    if (close(fd) != 0)
+        error = -TT_ERR_FILE;
+    if (!error && rename(temporary, path) != 0)
+        error = -TT_ERR_FILE;
+    if (error)
+        unlink(temporary);
+    return error;
+}
+
+int tt_write(const char *path)
+{
+    size_t size;
+    void *copy;
+    int error;
+
+    if (tt_self.thread && tt_self.thread->busy)
+        return -TT_ERR_BUSY;
+    if (!tt_recording)
+        return -TT_ERR_STATE;
+    copy = tt_snapshot(&size);
+    if (!copy)
+        return -TT_ERR_MEMORY;
+    error = write_image(path, copy, size);
+    munmap(copy, size);
+    return error;
+}
+
+const char *tt_error_text(int error)
+{
+    static const char *const texts[] = {
+        "no error",
+        "not built in",
+        "no such option, or its value is out of range",
+        "the file cannot be created, grown or written",
+        "no memory",
+        "not started, or more resumes than pauses",
+        "not a recording, or a damaged one",
+        "called from a signal handler that interrupted the profiler",
+    };
+    int n = error < 0 ? -error : error;
+
+    return n < (int)(sizeof texts / sizeof *texts) ? texts[n] : "unknown error";
+}

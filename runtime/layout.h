@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* layout.h - what lies where in a recording, for the runtime and for every reader.
+ *
+ *      ┌ header ─┬ page map ─┬ page ─┬ page ─┬ page ─┬ …            little-endian
+ *      └ 8 KiB ──┴ 4 B each ─┴ 1 KiB: 16 cells of 64 bytes ─┴ …
+ *
+ * The page map says of each page what it holds and whose it is.  Everything refers to
+ * everything by cell number (its offset in the file / 64), so the file means the same at
+ * any address.  Cell 0 is the header, and stands for "none".
+ *
+ *      cells      contexts, arcs and their small extensions, one cell each
+ *      data       tables of transitions and large extensions; found only through cells
+ *      strands    one record of 512 bytes a thread
+ *      blocks     one cell a block
+ *      strings    {length, bytes, NUL}, at multiples of 4
+ *
+ * A cell is filled in before its `kind` is set, and a figure is one aligned word, so the
+ * file can be read at any moment, or after `kill -9`.  What moves figures from cell to
+ * cell (eviction) writes first what it is about to do into the strand's `redo`. */
+#ifndef TT_LAYOUT_H
+#define TT_LAYOUT_H
+
+#include "tallytree.h"
+
+#define TT_MAGIC "Tallytr\n"
+#define TT_LAYOUT_VERSION 1u
+
+enum { TT_CELL_SIZE = 64, TT_PAGE_SIZE = 1024, TT_PAGE_CELLS = 16, TT_HEADER_SIZE = 8192 };
+
+enum tt_page_type {
+    TT_PAGE_FREE,
+    TT_PAGE_CELL,
+    TT_PAGE_DATA,
+    TT_PAGE_STRAND,
+    TT_PAGE_BLOCK,
+    TT_PAGE_STRING,
+    TT_PAGE_TYPES
+};
+/* A word of the page map: type | owner << 8; the owner is the strand's index + 1. */
+
+enum tt_cell_kind {
+    TT_CELL_FREE,    /* target: the context it was evicted to, if any */
+    TT_CELL_CONTEXT, /* struct tt_node */
+    TT_CELL_ARC,     /* struct tt_node; parent → target, which lies on parent's path */
+    TT_CELL_LOSS,    /* struct tt_loss, an extension of a context */
+    TT_CELL_METRICS, /* struct tt_metrics, an extension of a context or a tally */
+    TT_CELL_TALLY,   /* struct tt_tally */
+    TT_CELL_KINDS
+};
+
+enum tt_node_flags {
+    TT_NODE_OUTERMOST = 1, /* no context above it is of the same block */
+};
+
+#define TT_KEY_HIDES 0x80000000u /* in an arc's key: it hides blocks of the true stack */
+#define TT_KEY_YOUNG 0x40000000u /* every:N: all its activations are measured still */
+#define TT_KEY_BLOCK 0x00ffffffu
+#define TT_METRIC_ELSEWHERE 0x80000000u
+
+enum { TT_BLOCK_ROOT = 0, TT_BLOCK_OTHER = 1, TT_BLOCKS_MAX = 1 << 24 };
+
+/* What every cell begins with. */
+#define TT_CELL_HEAD                                                                     \
+    uint32_t key;                                                                        \
+    uint16_t generation;                                                                 \
+    uint8_t kind, flags
+
+struct tt_amounts {
+    uint64_t calls, self, samples;
+};
+
+struct tt_loss { /* what was evicted below a context */
+    TT_CELL_HEAD;
+    uint32_t next, reserved;
+    struct tt_amounts elsewhere;
+    uint64_t missed;  /* how much of this context may have been evicted before it came back */
+    uint64_t arrived; /* calls through arcs that were evicted */
+    uint64_t spare;
+};
+
+struct tt_metrics {
+    TT_CELL_HEAD;
+    uint32_t next, reserved;
+    uint32_t metric[4]; /* 0: unused */
+    uint64_t amount[4];
+};
+
+struct tt_tally { /* of a block in a strand: what the tree alone cannot tell; key: block */
+    TT_CELL_HEAD;
+    uint32_t next; /* its metrics: what was hidden of them */
+    uint32_t reserved;
+    uint64_t hidden; /* charged while on the true stack but not on the path */
+    struct tt_amounts evicted; /* self tallies of evicted contexts */
+    uint64_t spare[2];
+};
+
+enum tt_extension_type { TT_TIMES = 16, TT_HISTOGRAM, TT_HISTORY, TT_SLOWEST };
+enum { TT_TIMES_ORDER = 1, TT_HISTOGRAM_ORDER = 3, TT_SLOWEST_ORDER = 4, TT_ROWS_ORDER = 6 };
+
+/* A large extension, in a data page: begins as a cell does, with its type as `kind`. */
+
+struct tt_square { /* a 128-bit sum of squares */
+    uint64_t low, high;
+};
+
+struct tt_times { /* of the activations through one edge, all in ticks */
+    TT_CELL_HEAD;
+    uint32_t next, tally;
+    uint64_t count, sum, min, max;
+    struct tt_square square;
+    uint64_t children; /* spent in callees */
+    struct tt_square children_square;
+    uint64_t recursive; /* of activations whose block was active already */
+    struct tt_square recursive_square;
+    uint64_t weighed; /* every:N: sum scaled to all activations */
+    uint64_t reserved;
+};
+
+enum { TT_HISTOGRAM_BINS = 62 };
+struct tt_histogram { /* bin i counts activations of [2^i, 2^(i+1)) ticks; bin 0 also 0 */
+    TT_CELL_HEAD;
+    uint32_t next, reserved;
+    uint64_t bin[TT_HISTOGRAM_BINS];
+};
+
+struct tt_activation {
+    uint64_t start, duration; /* ticks since the start of the recording */
+};
+enum { TT_HISTORY_MAX = 30 };
+struct tt_history { /* the last activations through this edge: a ring */
+    TT_CELL_HEAD;
+    uint32_t next, capacity;
+    uint64_t count;
+    struct tt_activation ring[TT_HISTORY_MAX];
+};
+
+struct tt_block_record {
+    uint32_t id;
+    uint32_t kind;
+    uint64_t offset;
+    uint32_t line, column, length;
+    uint32_t name, module, file; /* strings, at 4 × this; 0: empty */
+    uint32_t reserved[6];
+};
+
+enum tt_strand_state { TT_STRAND_NONE, TT_STRAND_OPEN, TT_STRAND_ENDED, TT_STRAND_MERGED };
+
+enum { TT_NAME_SIZE = 32, TT_TOP_FRAMES = 8 };
+
+struct tt_redo { /* an eviction under way: the values that its targets will have */
+    uint32_t valid;  /* 1: the rest is complete, and may not have been done */
+    uint32_t victim; /* a context or arc, gone once this is done */
+    uint32_t loss;   /* 0: none */
+    uint32_t tally;  /* 0: none */
+    struct tt_amounts elsewhere, evicted;
+    uint64_t arrived, hidden;
+};
+
+struct tt_strand_record {
+    uint32_t state, index;
+    uint32_t root, thread; /* a cell; the kernel's thread id */
+    uint64_t current;      /* offset of the current context */
+    uint64_t moves;        /* odd while figures move between cells */
+    uint64_t charged;      /* exact mode: all ticks so far */
+    uint64_t depth;        /* exact mode: open activations */
+    uint64_t last;         /* when its time was last charged */
+    uint64_t cpu;          /* sampled mode: CPU time accounted for, ns */
+    uint64_t threshold;    /* no context of this size or more was evicted */
+    uint64_t evictions, paused;
+    uint64_t lost_pushes, lost_ticks; /* no room even for a tally */
+    char name[TT_NAME_SIZE];
+    struct tt_top {
+        uint64_t entered;
+        uint32_t edge, depth;
+    } top[TT_TOP_FRAMES]; /* exact mode: open activations, at depth modulo 8 */
+    struct tt_redo redo;
+    uint64_t members; /* threads that share this row; 1 unless strands were merged */
+    struct tt_square square; /* of their total ticks */
+    uint64_t least, most;    /* of them, and the kernel's ids of the threads they were */
+    uint32_t least_thread, most_thread;
+    uint64_t reserved[15];
+};
+
+enum tt_recording_state { TT_RECORDING_OPEN = 1, TT_RECORDING_ENDED };
+enum tt_clock_kind { TT_CLOCK_CYCLES, TT_CLOCK_MONOTONIC, TT_CLOCK_CALLER };
+enum tt_mode { TT_MODE_EXACT, TT_MODE_CALLS, TT_MODE_SAMPLED, TT_MODE_EVERY };
+enum tt_recursion {
+    TT_RECURSION_EDGE,
+    TT_RECURSION_REPEAT,
+    TT_RECURSION_BLOCK,
+    TT_RECURSION_CYCLE,
+    TT_RECURSION_DROP,
+    TT_RECURSION_RECENT,
+    TT_RECURSION_NONE
+};
+
+enum { TT_METRICS_MAX = 63 };
+
+struct tt_bracket {
+    uint64_t low, high; /* in 1/1024 tick */
+};
+
+struct tt_header {
+    char magic[8];
+    uint32_t version, header_size;
+    uint64_t size;           /* of the whole file when the budget is used up */
+    uint32_t pages, used;    /* all there may be; those taken from the front so far */
+    uint32_t map, first;     /* offsets: of the page map, of page 0 */
+    uint32_t state, torn;    /* torn: a copy that was changed while it was made */
+    uint32_t clock, pid;
+    uint64_t ticks_per_second;
+    uint64_t start_ticks, end_ticks, start_time; /* start_time: ns since 1970 */
+    uint32_t recursion, recursion_length;
+    uint32_t mode[8]; /* by enum tt_kind */
+    uint32_t every, sample_hz, sampler_thread, histogram;
+    uint64_t budget, budget_nodes; /* bytes; cells, 0: no cap of their own */
+    struct tt_bracket inside, outside; /* an activation's own cost: in its time, in its caller's */
+    uint64_t lost_blocks, lost_strands, lost_children, lost_pushes, lost_ticks;
+    uint64_t lost_calls;   /* evicted with no room for a tally */
+    uint64_t lost_figures; /* statistics and metrics that found no room */
+    char program[128], host[64];
+    uint64_t reserved[64];
+    struct tt_metric_record {
+        char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
+    } metric[TT_METRICS_MAX + 1]; /* 0 is unused */
+};
+
+enum { TT_SLOW_ROWS = 170 };
+struct tt_slow_row { /* of the subtree of a slow activation, parents first */
+    uint32_t block, parent; /* parent: a row + 1; 0: the activation itself */
+    uint64_t calls, self;
+};
+struct tt_slow {
+    uint64_t start, duration;
+    uint32_t rows, count; /* a cell, of 170 rows' room */
+    uint64_t dropped;     /* self ticks of rows that found no room */
+};
+struct tt_slowest { /* the slowest activations through this edge, in no order */
+    TT_CELL_HEAD;
+    uint32_t next, capacity;
+    uint64_t count;
+    struct tt_slow slot[TT_HISTORY_MAX];
+};
+
+#define TT_IS_CELL(type) _Static_assert(sizeof(type) == TT_CELL_SIZE, #type)
+TT_IS_CELL(struct tt_node);
+TT_IS_CELL(struct tt_loss);
+TT_IS_CELL(struct tt_metrics);
+TT_IS_CELL(struct tt_tally);
+TT_IS_CELL(struct tt_block_record);
+_Static_assert(sizeof(struct tt_frame) == 64, "frame");
+_Static_assert(sizeof(struct tt_times) == 2 * TT_CELL_SIZE, "times");
+_Static_assert(sizeof(struct tt_histogram) == 8 * TT_CELL_SIZE, "histogram");
+_Static_assert(sizeof(struct tt_history) <= 8 * TT_CELL_SIZE, "history");
+_Static_assert(sizeof(struct tt_slowest) <= 16 * TT_CELL_SIZE, "slowest");
+_Static_assert(sizeof(struct tt_slow_row) * TT_SLOW_ROWS <= 64 * TT_CELL_SIZE, "slow rows");
+_Static_assert(sizeof(struct tt_strand_record) == 512, "strand");
+_Static_assert(sizeof(struct tt_header) <= TT_HEADER_SIZE, "header");
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - the words of tt_start.
+ *
+ * Words are separated by commas or blanks; leading dashes are allowed, so that what works
+ * on the command line works here.  Each word is looked up in one table. */
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef int option_reader(struct tt_options *, const char *value, uint32_t argument);
+
+/* ── Values ───────────────────────────────────────────────────────────────────────── */
+
+static int read_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+    char *end;
+
+    *out = 0;
+    if (text[0] < '0' || text[0] > '9')
+        return -TT_ERR_OPTION;
+    *out = strtoull(text, &end, 10);
+    return *end || *out < low || *out > high ? -TT_ERR_OPTION : 0;
+}
+
+static int read_count(const char *text, uint64_t low, uint64_t high, uint32_t *out)
+{
+    uint64_t n;
+    int error = read_number(text, low, high, &n);
+
+    *out = error ? 0 : (uint32_t)n;
+    return error;
+}
+
+/* Rounds up to a power of two, so that the fast path needs no division. */
+static int read_every(struct tt_options *o, const char *value)
+{
+    uint32_t n, power = 1;
+
+    if (read_count(value, 1, 1u << 30, &n))
+        return -TT_ERR_OPTION;
+    while (power < n)
+        power *= 2;
+    o->every = power;
+    return 0;
+}
+
+/* "exact", "calls", "sampled", "sampled=1000", "every=64". */
+static int read_mode(struct tt_options *o, const char *word, uint32_t *mode)
+{
+    static const char *const names[] = {"exact", "calls", "sampled", "every"};
+    size_t length = strcspn(word, "=:");
+    const char *value = word[length] ? word + length + 1 : "";
+
+    for (uint32_t i = 0; i < 4; i++) {
+        if (strlen(names[i]) != length || strncmp(word, names[i], length) != 0)
+            continue;
+        *mode = i;
+        if (i == TT_MODE_EVERY)
+            return read_every(o, *value ? value : "64");
+        if (i == TT_MODE_SAMPLED && *value)
+            return read_count(value, 1, 100000, &o->hz);
+        return *value ? -TT_ERR_OPTION : 0;
+    }
+    return -TT_ERR_OPTION;
+}
+
+int tt_options_budget(struct tt_options *o, const char *value)
+{
+    static const char units[] = "KMG";
+    char *end;
+    unsigned long long n;
+    const char *unit;
+
+    if (value[0] < '0' || value[0] > '9')
+        return -TT_ERR_OPTION;
+    n = strtoull(value, &end, 10);
+    if (strcmp(end, "nodes") == 0) {
+        o->budget_nodes = n;
+        return n < 64 || n > 1ull << 28 ? -TT_ERR_OPTION : 0;
+    }
+    unit = *end ? strchr(units, *end) : NULL;
+    if (*end && (!unit || (end[1] && strcmp(end + 1, "iB") != 0)) )
+        return -TT_ERR_OPTION;
+    if (n > 16ull << 30)
+        return -TT_ERR_OPTION;
+    o->budget = unit ? (uint64_t)n << (10 * (unit - units + 1)) : n;
+    return o->budget < 128 * 1024 || o->budget > 16ull << 30 ? -TT_ERR_OPTION : 0;
+}
+
+int tt_options_recursion(struct tt_options *o, const char *value)
+{
+    static const char *const names[] = {"edge", "repeat", "block", "cycle",
+                                        "drop", "recent", "none"};
+    size_t length = strcspn(value, ":");
+    uint32_t i = 0;
+
+    while (i < 7 && (strlen(names[i]) != length || strncmp(value, names[i], length) != 0))
+        i++;
+    if (i == 7)
+        return -TT_ERR_OPTION;
+    o->recursion = i;
+    o->recursion_length = 0;
+    if (i == TT_RECURSION_REPEAT || i == TT_RECURSION_RECENT)
+        return read_count(value[length] ? value + length + 1 : "",
+                          i == TT_RECURSION_REPEAT, 1000, &o->recursion_length);
+    return value[length] ? -TT_ERR_OPTION : 0;
+}
+
+/* ── Readers of the table ─────────────────────────────────────────────────────────── */
+
+static int option_mode(struct tt_options *o, const char *value, uint32_t kind)
+{
+    return read_mode(o, value, &o->mode[kind]);
+}
+
+static int option_output(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    if (!*value || strlen(value) >= sizeof o->output)
+        return -TT_ERR_OPTION;
+    memcpy(o->output, value, strlen(value) + 1);
+    return 0;
+}
+
+static int option_budget(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    return tt_options_budget(o, value);
+}
+
+static int option_recursion(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    return tt_options_recursion(o, value);
+}
+
+static int option_sampler(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    o->sampler_thread = strcmp(value, "thread") == 0;
+    return o->sampler_thread || strcmp(value, "timer") == 0 ? 0 : -TT_ERR_OPTION;
+}
+
+static int option_clock(struct tt_options *o, const char *value, uint32_t unused)
+{
+    static const char *const names[] = {"tsc", "monotonic", "caller"};
+
+    (void)unused;
+    for (o->clock = 0; o->clock < 3; o->clock++)
+        if (strcmp(value, names[o->clock]) == 0)
+            return 0;
+    return -TT_ERR_OPTION;
+}
+
+static int option_histogram(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    o->histogram = 1;
+    return *value ? -TT_ERR_OPTION : 0;
+}
+
+/* "BLOCK:K"; the name may itself contain colons. */
+static int option_marked(struct tt_options *o, const char *value, uint32_t slowest)
+{
+    const char *colon = strrchr(value, ':');
+    size_t length = colon ? (size_t)(colon - value) : strlen(value);
+    struct tt_marked *m = o->marked;
+    uint32_t k = 10;
+
+    if (length == 0 || length >= sizeof m->name)
+        return -TT_ERR_OPTION;
+    if (colon && read_count(colon + 1, 1, TT_HISTORY_MAX, &k))
+        return -TT_ERR_OPTION;
+    while (m < o->marked + o->marked_count &&
+           (strlen(m->name) != length || memcmp(m->name, value, length) != 0))
+        m++;
+    if (m == o->marked + TT_MARKED_MAX)
+        return -TT_ERR_OPTION;
+    if (m == o->marked + o->marked_count) {
+        memset(m, 0, sizeof *m);
+        memcpy(m->name, value, length);
+        o->marked_count++;
+    }
+    *(slowest ? &m->slowest : &m->history) = k;
+    return 0;
+}
+
+static const struct option_word {
+    const char *word;
+    option_reader *read;
+    uint32_t argument;
+} option_table[] = {
+    {"output", option_output, 0},
+    {"budget", option_budget, 0},
+    {"recursion", option_recursion, 0},
+    {"sampler", option_sampler, 0},
+    {"clock", option_clock, 0},
+    {"histogram", option_histogram, 0},
+    {"history", option_marked, 0},
+    {"slowest", option_marked, 1},
+    {"scopes", option_mode, TT_KIND_SCOPE},
+    {"blocks", option_mode, TT_KIND_BLOCK},
+    {"hooks", option_mode, TT_KIND_FUNCTION},
+    {"statements", option_mode, TT_KIND_STATEMENT},
+    {"centres", option_mode, TT_KIND_CENTRE},
+};
+
+/* A word that is a mode by itself is meant for scopes and all blocks of runtimes. */
+static int read_word(struct tt_options *o, const char *word)
+{
+    size_t length = strcspn(word, "=");
+    const char *value = word[length] ? word + length + 1 : "";
+    uint32_t mode;
+
+    for (size_t i = 0; i < sizeof option_table / sizeof *option_table; i++)
+        if (strlen(option_table[i].word) == length &&
+            strncmp(word, option_table[i].word, length) == 0)
+            return option_table[i].read(o, value, option_table[i].argument);
+    if (read_mode(o, word, &mode))
+        return -TT_ERR_OPTION;
+    o->mode[TT_KIND_SCOPE] = o->mode[TT_KIND_BLOCK] = mode;
+    o->mode[TT_KIND_STATEMENT] = o->mode[TT_KIND_CENTRE] = mode;
+    return 0;
+}
+
+/* ── The words ────────────────────────────────────────────────────────────────────── */
+
+static void set_defaults(struct tt_options *o)
+{
+    memset(o, 0, sizeof *o);
+    o->mode[TT_KIND_FUNCTION] = TT_MODE_CALLS;
+    o->mode[TT_KIND_NATIVE] = TT_MODE_SAMPLED;
+    o->every = 64;
+    o->hz = 250;
+    o->recursion = TT_RECURSION_EDGE;
+    o->budget = 64ull << 20;
+}
+
+int tt_options_read(struct tt_options *o, const char *words, size_t *at)
+{
+    static const char separators[] = ", \t\n";
+    char word[TT_PATH_SIZE + 16];
+    const char *p = words ? words : "";
+    size_t where = 0;
+    int error = 0;
+
+    set_defaults(o);
+    while (!error && *(p += strspn(p, separators))) {
+        const char *start = p + strspn(p, "-");
+        size_t length = strcspn(start, separators);
+
+        where = (size_t)(p - words);
+        p = start + length;
+        if (length >= sizeof word) {
+            error = -TT_ERR_OPTION;
+            break;
+        }
+        memcpy(word, start, length);
+        word[length] = '\0';
+        error = read_word(o, word);
+    }
+    if (at)
+        *at = error ? where : 0;
+    return error;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* recording.h - the mapped file that everything is tallied into, and its pages. */
+#ifndef TT_RECORDING_H
+#define TT_RECORDING_H
+
+#include <pthread.h>
+
+#include "options.h"
+
+enum { TT_ORDERS = 20 }; /* runs of 2^order pages */
+
+struct tt_recording {
+    char *base; /* the mapping; NULL before the first start */
+    struct tt_header *header;
+    uint32_t *map;
+    int fd;                 /* -1: in memory */
+    uint32_t epoch;         /* changes with every start and in the child of a fork */
+    struct tt_options options;
+
+    /* What follows is guarded by `lock`. */
+    pthread_mutex_t lock;
+    uint32_t *next;         /* a page → the next of its owner, or of the free runs */
+    size_t next_bytes;
+    uint32_t free[TT_ORDERS];
+    uint32_t ready;         /* pages below it have their room on disk */
+    uint32_t cell_pages;    /* of cells, that may still be taken */
+    uint32_t attached;      /* strands that point into the mapping, and 1 while it runs */
+};
+
+/* The recording of this process; there is one at a time. */
+extern struct tt_recording *tt_recording;
+
+/* Makes the file and the mapping.  On failure nothing is left behind. */
+int tt_recording_open(struct tt_recording **, const struct tt_options *);
+
+/* Puts a fresh recording, of the child of a fork, where the parent's was mapped.  When the
+ * child may not make a file it goes on in memory, and the parent's header counts it. */
+int tt_recording_fork(struct tt_recording *);
+
+/* Ends the file; the mapping stays until the last strand has let go of it. */
+void tt_recording_end(struct tt_recording *, uint64_t ticks);
+void tt_recording_hold(struct tt_recording *);
+void tt_recording_drop(struct tt_recording *);
+
+/* A run of 2^order pages for an owner (a strand's index + 1; 0: all), zeroed.  Returns its
+ * first page's number + 1, or 0 when the budget is used up. */
+uint32_t tt_page_take(struct tt_recording *, enum tt_page_type, uint32_t owner, uint32_t order);
+void tt_page_give(struct tt_recording *, uint32_t page, uint32_t order);
+
+static inline uint32_t tt_page_cell(const struct tt_recording *r, uint32_t page)
+{
+    return r->header->first / TT_CELL_SIZE + (page - 1) * TT_PAGE_CELLS;
+}
+
+static inline uint32_t tt_cell_page(const struct tt_recording *r, uint32_t cell)
+{
+    return (cell - r->header->first / TT_CELL_SIZE) / TT_PAGE_CELLS + 1;
+}
+
+/* Copies the recording as it is now to memory of the caller's, for munmap; its size in
+ * *size.  NULL when there is no memory. */
+void *tt_recording_copy(struct tt_recording *, size_t *size);
+
+/* Adds to a figure that a signal handler of this thread may be adding to as well. */
+TT_INLINE void tt_bump(uint64_t *n, uint64_t amount)
+{
+#if defined(__x86_64__)
+    __asm__("addq %1, %0" : "+m"(*n) : "r"(amount));
+#else
+    (void)__atomic_fetch_add(n, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Adds to a figure of the process. */
+TT_INLINE void tt_bump_shared(uint64_t *n, uint64_t amount)
+{
+    (void)__atomic_fetch_add(n, amount, __ATOMIC_RELAXED);
+}
+
+#endif

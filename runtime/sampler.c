@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* sampler.c - sampled mode: who looks at where the strands stand.
+ *
+ * Two sources, one rule: a look is worth the CPU time its thread has spent since the last
+ * one, so late, lost and merged signals cost precision and no time.
+ *
+ *   timer   each thread's own CPU-time timer, whose signal it handles itself
+ *   thread  one thread that goes round, reads each strand's `current` and its CPU clock;
+ *           no signals, and any rate, for one processor's small change */
+#include "sampler.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "clock.h"
+#include "stack.h"
+
+enum { HIDERS_MAX = 256 };
+
+static struct {
+    struct sigaction before; /* what SIGPROF did */
+    struct tt_recording *recording;
+    pthread_t thread;
+    int running; /* 1: timers; 2: the thread */
+    int leave;
+    struct tt_marks marks; /* the sampler thread's */
+} sampler;
+
+static int has_sampled(const struct tt_recording *r)
+{
+    const uint32_t *mode = r->options.mode;
+
+    return mode[TT_KIND_SCOPE] == TT_MODE_SAMPLED || mode[TT_KIND_BLOCK] == TT_MODE_SAMPLED ||
+           mode[TT_KIND_FUNCTION] == TT_MODE_SAMPLED ||
+           mode[TT_KIND_STATEMENT] == TT_MODE_SAMPLED ||
+           mode[TT_KIND_CENTRE] == TT_MODE_SAMPLED;
+}
+
+static uint64_t ticks_of(const struct tt_recording *r, uint64_t ns)
+{
+    return (uint64_t)((unsigned __int128)ns * r->header->ticks_per_second / 1000000000u);
+}
+
+/* ── Timers ───────────────────────────────────────────────────────────────────────── */
+
+/* async-signal-safe */
+static void take_sample(struct tt_thread *t)
+{
+    struct tt_frame *top = t->self->top;
+    uint64_t cpu = tt_clock_cpu(), ticks;
+
+    ticks = ticks_of(t->recording, cpu - t->sampler.cpu);
+    t->sampler.cpu = cpu;
+    if (t->pauses || top->node == t->tree.root || (tt_frame_flags(top) & TT_FRAME_TIMED) ||
+        !__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        return;
+    t->busy++;
+    tt_charge(t, top, ticks, 1);
+    t->busy--;
+}
+
+/* async-signal-safe */
+static void on_timer(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    const struct sigaction *before = &sampler.before;
+
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &sampler) {
+        if (tt_self.thread && tt_self.thread->sampler.armed)
+            take_sample(tt_self.thread);
+    } else if (before->sa_flags & SA_SIGINFO) {
+        before->sa_sigaction(number, info, context);
+    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+        before->sa_handler(number);
+    }
+    errno = saved;
+}
+
+static int start_timers(void)
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_timer;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGPROF, &action, &sampler.before) == 0 ? 0 : -TT_ERR_STATE;
+}
+
+static void arm_timer(struct tt_thread *t)
+{
+    struct sigevent event;
+    struct itimerspec every;
+    uint64_t ns = 1000000000u / t->recording->options.hz;
+
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGPROF;
+    event.sigev_value.sival_ptr = &sampler;
+#ifdef sigev_notify_thread_id
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+#else
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+#endif
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) != 0)
+        return;
+    every.it_interval.tv_sec = every.it_value.tv_sec = (time_t)(ns / 1000000000u);
+    every.it_interval.tv_nsec = every.it_value.tv_nsec = (long)(ns % 1000000000u);
+    t->sampler.armed = 1;
+    timer_settime(t->sampler.timer, 0, &every, NULL);
+}
+
+/* ── The thread ───────────────────────────────────────────────────────────────────── */
+
+/* The arcs that hide blocks of a stack that goes on moving: none when it moved. */
+static int read_hiders(const struct tt_thread *t, uint32_t cell[HIDERS_MAX])
+{
+    uint64_t before = __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE);
+    const struct tt_frame *f = __atomic_load_n(&t->hider, __ATOMIC_ACQUIRE);
+    int n = 0;
+
+    for (; f && n < HIDERS_MAX && !(tt_frame_flags(f) & TT_FRAME_CONTEXT); f = f->hider)
+        cell[n++] = tt_frame_cell(f);
+    return (before & 1) || __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE) != before ? 0 : n;
+}
+
+static void add_hidden_of(const struct tt_tree *tree, const struct tt_node *arc, uint64_t ticks)
+{
+    const struct tt_node *target = tt_cell(tree->base, arc->target), *n = tt_parent(tree, arc);
+    struct tt_tally *tally;
+    struct tt_marks *m = &sampler.marks;
+
+    for (; n != target && n != tree->root; n = tt_parent(tree, n)) {
+        if (!(n->flags & TT_NODE_OUTERMOST) || n->key >= m->size ||
+            m->stamp[n->key] == m->serial)
+            continue;
+        m->stamp[n->key] = m->serial;
+        tally = tt_tree_tally_find(tree, n->key);
+        if (tally)
+            tt_bump_shared(&tally->hidden, ticks);
+    }
+}
+
+static void look_at_hidden(const struct tt_thread *t, const struct tt_node *n, uint64_t ticks)
+{
+    uint32_t cell[HIDERS_MAX];
+    int count = read_hiders(t, cell);
+
+    if (!count || tt_marks_grow(&sampler.marks, t->tree.tally_size) != 0)
+        return;
+    sampler.marks.serial++;
+    for (; n != t->tree.root; n = tt_parent(&t->tree, n))
+        if (n->key < sampler.marks.size)
+            sampler.marks.stamp[n->key] = sampler.marks.serial;
+    for (int i = 0; i < count; i++)
+        if (tt_cell(t->tree.base, cell[i])->kind == TT_CELL_ARC)
+            add_hidden_of(&t->tree, tt_cell(t->tree.base, cell[i]), ticks);
+}
+
+/* Cells do not move while the tree's lock is held; where the strand goes meanwhile does
+ * not matter: it stood there when we looked. */
+static void look_at(struct tt_thread *t, uint64_t ticks)
+{
+    struct tt_node *n;
+
+    pthread_mutex_lock(&t->tree.lock);
+    n = (struct tt_node *)(void *)(t->tree.base +
+                                   __atomic_load_n(&t->record->current, __ATOMIC_ACQUIRE));
+    if (n->kind == TT_CELL_CONTEXT && n != t->tree.root &&
+        t->recording->options.mode[tt_block_entry(n->key)->info.kind] == TT_MODE_SAMPLED) {
+        tt_bump_shared(&n->self, ticks);
+        tt_bump_shared(&n->samples, 1);
+        if (__atomic_load_n(&t->hider, __ATOMIC_ACQUIRE))
+            look_at_hidden(t, n, ticks);
+    } else if (n == t->tree.limbo) {
+        tt_bump_shared(&t->record->lost_ticks, ticks);
+    }
+    pthread_mutex_unlock(&t->tree.lock);
+}
+
+static void go_round(const struct tt_recording *r)
+{
+    struct timespec cpu;
+    uint64_t now;
+
+    tt_threads_lock();
+    for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
+        if (!t->sampler.armed || clock_gettime(t->sampler.clock, &cpu) != 0)
+            continue;
+        now = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+        if (now > t->sampler.cpu && !t->pauses)
+            look_at(t, ticks_of(r, now - t->sampler.cpu));
+        t->sampler.cpu = now;
+    }
+    tt_threads_unlock();
+}
+
+static void *run_sampler(void *arg)
+{
+    const struct tt_recording *r = arg;
+    uint64_t ns = 1000000000u / r->options.hz;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    while (!__atomic_load_n(&sampler.leave, __ATOMIC_ACQUIRE)) {
+        struct timespec now;
+
+        until.tv_nsec += (long)(ns % 1000000000u);
+        until.tv_sec += (time_t)(ns / 1000000000u) + until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec > until.tv_sec + 1)
+            until = now; /* the machine slept: do not make up for it */
+        go_round(r);
+    }
+    return NULL;
+}
+
+static int start_thread(struct tt_recording *r)
+{
+    sigset_t all, before;
+    int error;
+
+    sampler.leave = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&sampler.thread, NULL, run_sampler, r);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!error)
+        (void)pthread_setname_np(sampler.thread, "tallytree");
+    return error ? -TT_ERR_MEMORY : 0;
+}
+
+/* ── Start and stop ───────────────────────────────────────────────────────────────── */
+
+int tt_sampler_start(struct tt_recording *r)
+{
+    int error = 0, kind = r->options.sampler_thread ? 2 : 1;
+
+    if (!has_sampled(r))
+        return 0;
+    error = kind == 2 ? start_thread(r) : start_timers();
+    if (!error) {
+        sampler.recording = r;
+        sampler.running = kind;
+    }
+    return error;
+}
+
+/* Timers of other threads go with their strands; their signals find tt_on cleared. */
+void tt_sampler_stop(struct tt_recording *r)
+{
+    if (!sampler.running || sampler.recording != r)
+        return;
+    if (sampler.running == 2) {
+        __atomic_store_n(&sampler.leave, 1, __ATOMIC_RELEASE);
+        pthread_join(sampler.thread, NULL);
+        tt_marks_fini(&sampler.marks);
+    }
+    sampler.running = 0;
+}
+
+void tt_sampler_arm(struct tt_thread *t)
+{
+    clockid_t clock;
+
+    if (!sampler.running || sampler.recording != t->recording)
+        return;
+    t->sampler.cpu = tt_clock_cpu();
+    if (sampler.running == 1) {
+        arm_timer(t);
+    } else if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
+        t->sampler.clock = clock;
+        __atomic_store_n(&t->sampler.armed, 1, __ATOMIC_RELEASE);
+    }
+}
+
+void tt_sampler_disarm(struct tt_thread *t)
+{
+    if (t->sampler.timer)
+        timer_delete(t->sampler.timer);
+    t->sampler.timer = NULL;
+    __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_RELEASE);
+}
+
+void tt_sampler_skip(struct tt_thread *t)
+{
+    if (t->sampler.armed)
+        t->sampler.cpu = tt_clock_cpu();
+}
+
+void tt_sampler_forked(struct tt_recording *r)
+{
+    struct tt_marks none = {NULL, 0, 0};
+
+    sampler.marks = none;
+    if (sampler.running == 2 && start_thread(r) != 0)
+        sampler.running = 0;
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+/* stack.c - the shadow stack: entering and leaving activations, the slow way.
+ *
+ * The fast way is in tallytree.h: it moves the top by one frame.  Everything that needs
+ * more is here: the first push of a block at a context, arcs that hide blocks, frames that
+ * longjmp or an exception skipped, the exact mode.  A frame with more to do on leaving
+ * than to step down has flags, and is handed out as an odd pointer, which the fast path
+ * of leaving does not recognise. */
+#include "stack.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "block.h"
+
+enum { SEGMENT_FIRST = 16 << 10, SEGMENT_LARGEST = 4 << 20 };
+
+/* ── Segments ─────────────────────────────────────────────────────────────────────── */
+
+static struct tt_segment *segment_in(void *memory, size_t size, size_t mapped)
+{
+    struct tt_segment *s = memory;
+
+    s->below = s->above = NULL;
+    s->size = mapped;
+    s->end = s->frame + (size - sizeof *s) / sizeof *s->frame;
+    return s;
+}
+
+static struct tt_segment *map_segment(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return p == MAP_FAILED ? NULL : segment_in(p, size, size);
+}
+
+int tt_stack_init(struct tt_fiber *f, void *memory, size_t size)
+{
+    memset(f, 0, sizeof *f);
+    f->segment = memory ? segment_in(memory, size, 0) : map_segment(SEGMENT_FIRST);
+    if (!f->segment)
+        return -TT_ERR_MEMORY;
+    f->top = f->segment->frame;
+    f->top->cfa = UINTPTR_MAX;
+    return 0;
+}
+
+void tt_stack_fini(struct tt_fiber *f)
+{
+    struct tt_segment *s = f->segment, *above;
+
+    while (s && s->below)
+        s = s->below;
+    for (; s; s = above) {
+        above = s->above;
+        if (s->size)
+            munmap(s, s->size);
+    }
+    f->segment = NULL;
+}
+
+struct tt_frame *tt_stack_bottom(const struct tt_fiber *f)
+{
+    struct tt_segment *s = f->segment;
+
+    while (s->below)
+        s = s->below;
+    return s->frame;
+}
+
+/* Tells the fast path where it may push. */
+static void set_segment(struct tt_thread *t, struct tt_segment *s)
+{
+    t->fiber->segment = s;
+    t->end = s->end;
+    __atomic_store_n(&t->self->limit, t->exact ? NULL : s->end, __ATOMIC_SEQ_CST);
+    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
+        t->self->limit = NULL;
+}
+
+static int step_up(struct tt_thread *t)
+{
+    struct tt_segment *s = t->fiber->segment, *above = s->above;
+    size_t size = s->size ? s->size * 2 : SEGMENT_FIRST;
+
+    if (!above) {
+        above = map_segment(size > SEGMENT_LARGEST ? SEGMENT_LARGEST : size);
+        if (!above)
+            return -TT_ERR_MEMORY;
+        above->below = s;
+        s->above = above;
+    }
+    above->frame[0] = *t->self->top;
+    above->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);
+    t->self->top = above->frame;
+    set_segment(t, above);
+    return 0;
+}
+
+struct tt_frame *tt_stack_next(struct tt_thread *t)
+{
+    if (t->self->top + 1 >= t->end && step_up(t) != 0)
+        return NULL;
+    return t->self->top + 1;
+}
+
+void tt_stack_show(struct tt_thread *t, struct tt_frame *f)
+{
+    TT_BARRIER();
+    t->self->top = f;
+    TT_BARRIER();
+    *(volatile uint64_t *)t->self->current = (uint64_t)((char *)f->node - t->tree.base);
+}
+
+static void step_down(struct tt_thread *t)
+{
+    struct tt_frame *top = t->self->top;
+    struct tt_segment *below;
+
+    if (tt_frame_flags(top) & TT_FRAME_SEAM) {
+        below = t->fiber->segment->below;
+        t->self->top = below->end - 1;
+        set_segment(t, below);
+    } else {
+        tt_stack_show(t, top - 1);
+    }
+}
+
+/* ── Hidden blocks ────────────────────────────────────────────────────────────────── */
+
+/* An arc that hides blocks is on the chain of hiders once, however often it is on the
+ * stack: slot[0] says so, which an arc has no other use for. */
+static void begin_hiding(struct tt_thread *t, struct tt_frame *f, struct tt_node *arc)
+{
+    if (arc->slot[0])
+        return;
+    arc->slot[0] = 1;
+    t->hiding++;
+    f->hider = t->hider;
+    f->edge |= TT_FRAME_FLAG(TT_FRAME_HIDER);
+    t->hider = f;
+    t->hiding++;
+}
+
+static void end_hiding(struct tt_thread *t, struct tt_frame *f)
+{
+    t->hiding++;
+    t->hider = f->hider;
+    if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
+        tt_hiders_count(t, 1);
+    else
+        tt_cell(t->tree.base, tt_frame_cell(f))->slot[0]--;
+    t->hiding++;
+}
+
+/* The chain of hiders is this stack's, and this context's: another one counts anew. */
+void tt_hiders_count(struct tt_thread *t, uint32_t change)
+{
+    for (struct tt_frame *h = t->hider; h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT);
+         h = h->hider)
+        tt_cell(t->tree.base, tt_frame_cell(h))->slot[0] += change;
+}
+
+/* Is the block on the true stack? */
+static int is_active(const struct tt_thread *t, const struct tt_node *edge, tt_block block)
+{
+    if (edge->kind == TT_CELL_ARC)
+        return 1;
+    if (!(edge->flags & TT_NODE_OUTERMOST))
+        return 1;
+    for (const struct tt_frame *h = t->hider; h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT);
+         h = h->hider) {
+        const struct tt_node *arc = tt_cell(t->tree.base, tt_frame_cell(h)),
+                             *target = tt_cell(t->tree.base, arc->target),
+                             *n = tt_parent(&t->tree, arc);
+        for (; n != target; n = tt_parent(&t->tree, n))
+            if (n->key == block)
+                return 1;
+    }
+    return 0;
+}
+
+/* ── Leaving ──────────────────────────────────────────────────────────────────────── */
+
+/* Nothing is charged to a recording that is over. */
+static int has_books(const struct tt_thread *t)
+{
+    return t->self == &tt_self ? t->recording && t->recording == tt_recording &&
+                                     __atomic_load_n(&tt_on, __ATOMIC_RELAXED)
+                               : 1;
+}
+
+/* One activation ends; `now` is only looked at when it was timed. */
+static void drop_top(struct tt_thread *t, uint64_t *now)
+{
+    struct tt_frame *f = t->self->top;
+    uint32_t flags = tt_frame_flags(f);
+
+    if ((flags & TT_FRAME_SEAM) || !has_books(t)) {
+        step_down(t);
+        return;
+    }
+    if (flags & TT_FRAME_CONTEXT)
+        tt_visit_end(t, f);
+    if (flags & (TT_FRAME_TIMED | TT_FRAME_PICKED)) {
+        if (!*now)
+            *now = tt_time_now(t);
+        tt_activation_end(t, f, *now);
+    }
+    if (flags & TT_FRAME_HIDER)
+        end_hiding(t, f);
+    step_down(t);
+}
+
+static int is_on_stack(const struct tt_thread *t, const struct tt_frame *f)
+{
+    const struct tt_frame *last = t->self->top;
+
+    for (const struct tt_segment *s = t->fiber->segment; s; s = s->below) {
+        if (f >= s->frame && f <= last)
+            return 1;
+        last = s->below ? s->below->end - 1 : NULL;
+    }
+    return 0;
+}
+
+void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
+{
+    uint64_t now = 0;
+
+    if (!is_on_stack(t, f))
+        return;
+    while (t->self->top != f)
+        drop_top(t, &now);
+    if (!keep && f != tt_stack_bottom(t->fiber))
+        drop_top(t, &now);
+}
+
+/* A scope that is entered in a stack frame above the top's means that the top's is gone;
+ * so does one that is entered at the place of its own variable.  Another stack, that of a
+ * signal handler, says nothing about this one. */
+static int is_dead(const struct tt_frame *f, const void *slot, uintptr_t cfa)
+{
+    return f->cfa < cfa || (f->cfa == cfa && f->slot == slot);
+}
+
+static int on_signal_stack(uintptr_t cfa)
+{
+    stack_t s;
+
+    return sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_ONSTACK) &&
+           cfa - (uintptr_t)s.ss_sp < s.ss_size;
+}
+
+static void drop_dead(struct tt_thread *t, const void *slot, uintptr_t cfa)
+{
+    uint64_t now = 0;
+
+    if (!is_dead(t->self->top, slot, cfa) || on_signal_stack(cfa))
+        return;
+    while (is_dead(t->self->top, slot, cfa))
+        drop_top(t, &now);
+}
+
+/* ── Entering ─────────────────────────────────────────────────────────────────────── */
+
+/* A context that found no room: what it costs goes below the nearest one that did. */
+static void enter_limbo(struct tt_thread *t, struct tt_frame *f, tt_block block)
+{
+    struct tt_tally *tally = tt_tree_tally(&t->tree, block);
+
+    f->node = t->tree.limbo;
+    f->edge = TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT;
+    if (tally)
+        tt_bump(&tally->evicted.calls, 1);
+    else
+        t->record->lost_pushes++;
+}
+
+static uint32_t find_room(struct tt_thread *t, struct tt_node *from, tt_block block)
+{
+    struct tt_tree *tree = &t->tree;
+    uint32_t cell = tt_tree_step(tree, from, block);
+
+    if (cell || from == tree->limbo || tree->refused++ < tree->patience)
+        return cell;
+    if (tt_evict(t) == 0)
+        return 0;
+    return tt_tree_step(tree, from, block);
+}
+
+static uint32_t mode_of(const struct tt_thread *t, enum tt_kind kind)
+{
+    return t->recording->options.mode[kind];
+}
+
+/* Activations of a young edge are all measured in mode every:N. */
+static int is_picked(const struct tt_thread *t, struct tt_node *edge)
+{
+    enum { YOUNG = 16 };
+
+    if (edge->calls < YOUNG) {
+        edge->key |= TT_KEY_YOUNG;
+        return 1;
+    }
+    edge->key &= ~TT_KEY_YOUNG;
+    return (edge->calls & (t->recording->options.every - 1)) == 0;
+}
+
+static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell, uint32_t mode)
+{
+    struct tt_node *edge = tt_cell(t->tree.base, cell);
+
+    f->node = tt_cell(t->tree.base, edge->target);
+    f->edge = cell;
+    if (mode != TT_MODE_SAMPLED)
+        tt_count(&edge->calls);
+    if (mode == TT_MODE_EXACT && is_active(t, edge, edge->key & TT_KEY_BLOCK))
+        f->edge |= TT_FRAME_FLAG(TT_FRAME_RECURSIVE);
+    if (edge->key & TT_KEY_HIDES)
+        begin_hiding(t, f, edge);
+    if (mode == TT_MODE_EVERY && is_picked(t, edge))
+        tt_activation_pick(t, f);
+}
+
+/* The frame after the top becomes the top, for now a copy of the one below, so that a
+ * signal handler's frames stay clear of it.  `slot` is stored first and looked at last:
+ * a handler that came before has overwritten it. */
+static struct tt_frame *reserve_frame(struct tt_thread *t, const void *slot, uintptr_t cfa)
+{
+    struct tt_frame *f = tt_stack_next(t);
+
+    if (!f)
+        return NULL;
+    do {
+        __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
+        TT_BARRIER();
+        f->node = f[-1].node;
+        f->edge = f[-1].edge & (UINT32_MAX | ~TT_FRAME_FLAG(0xff & ~TT_FRAME_LIMBO));
+        f->cfa = cfa ? cfa : f[-1].cfa;
+        TT_BARRIER();
+        t->self->top = f;
+        TT_BARRIER();
+    } while (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != slot);
+    return f;
+}
+
+static struct tt_frame *enter_from(struct tt_thread *t, struct tt_frame *f, struct tt_node *from,
+                                   tt_block block, uint32_t mode)
+{
+    uint32_t cell = find_room(t, from, block);
+
+    if (cell)
+        enter_context(t, f, cell, mode);
+    else
+        enter_limbo(t, f, block);
+    if (mode == TT_MODE_EXACT)
+        tt_activation_begin(t, f, tt_time_now(t));
+    tt_stack_show(t, f);
+    return tt_frame_flags(f) ? (struct tt_frame *)((uintptr_t)f | 1) : f;
+}
+
+struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kind kind,
+                                const void *slot, uintptr_t cfa)
+{
+    struct tt_frame *f;
+
+    if (cfa)
+        drop_dead(t, slot, cfa);
+    block = tt_block_publish(t->recording, block);
+    f = reserve_frame(t, slot, cfa);
+    if (!f) {
+        t->record->lost_pushes++;
+        return NULL;
+    }
+    return enter_from(t, f, f[-1].node, block, mode_of(t, kind));
+}
+
+/* A tail call.  As the document has it the frame is gone; under `cycle`, which is Fble as
+ * shipped, the path goes on from it. */
+void tt_stack_replace(struct tt_thread *t, tt_block block, enum tt_kind kind)
+{
+    struct tt_frame *top = t->self->top, *f;
+    struct tt_node *from = top->node;
+
+    if (tt_frame_flags(top) & TT_FRAME_SEAM)
+        top = tt_frame_below(top) + 1;
+    block = tt_block_publish(t->recording, block);
+    if (top != tt_stack_bottom(t->fiber))
+        tt_stack_leave(t, top, 0);
+    f = reserve_frame(t, NULL, 0);
+    if (!f)
+        return;
+    if (t->recording->options.recursion != TT_RECURSION_CYCLE)
+        from = f[-1].node;
+    (void)enter_from(t, f, from, block, mode_of(t, kind));
+}
+
+struct tt_frame *tt_stack_enter_context(struct tt_thread *t, struct tt_node *n)
+{
+    struct tt_frame *f = reserve_frame(t, NULL, 0);
+
+    if (!f)
+        return NULL;
+    f->node = n;
+    f->edge = tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT | TT_FRAME_HIDER);
+    tt_hiders_count(t, UINT32_MAX);
+    t->hiding++;
+    f->hider = t->hider;
+    t->hider = f;
+    t->hiding++;
+    tt_visit_begin(t, f);
+    tt_stack_show(t, f);
+    return f;
+}
+
+/* ── Whole stacks ─────────────────────────────────────────────────────────────────── */
+
+void tt_stack_walk(const struct tt_fiber *fiber, struct tt_frame *top,
+                   void (*each)(void *arg, struct tt_frame *), void *arg)
+{
+    for (struct tt_segment *s = fiber->segment; s; s = s->below) {
+        for (struct tt_frame *f = top; f > s->frame; f--)
+            each(arg, f);
+        top = s->below ? s->below->end - 1 : NULL;
+    }
+}
+
+static void keep_block(void *arg, struct tt_frame *f)
+{
+    const struct tt_thread *t = arg;
+
+    f->edge |= (uint64_t)tt_frame_block(t, f) << TT_FRAME_BLOCK_SHIFT;
+}
+
+void tt_stack_keep_blocks(struct tt_thread *t, struct tt_fiber *fiber)
+{
+    tt_stack_walk(fiber, fiber == t->fiber ? t->self->top : fiber->top, keep_block, t);
+}
+
+void tt_stack_close(struct tt_thread *t)
+{
+    uint64_t now = tt_time_now(t);
+    struct tt_frame *top = t->self->top;
+
+    for (struct tt_segment *s = t->fiber->segment; s; s = s->below) {
+        for (struct tt_frame *f = top; f > s->frame; f--) {
+            if (tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED))
+                tt_activation_end(t, f, now);
+            f->edge &= ~TT_FRAME_FLAG(TT_FRAME_TIMED | TT_FRAME_PICKED);
+        }
+        top = s->below ? s->below->end - 1 : NULL;
+    }
+}
+
+/* Frames are pushed again, from the bottom, each where the blocks below it lead now.  Calls
+ * are not counted again. */
+static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
+{
+    tt_block block = (tt_block)(f->edge >> TT_FRAME_BLOCK_SHIFT);
+    uint64_t entered = f->entered, children = f->children;
+    uint32_t context = tt_frame_flags(f) & TT_FRAME_CONTEXT;
+    enum tt_kind kind;
+    uint32_t cell, recursive;
+    struct tt_node *edge;
+
+    block = tt_block_publish(t->recording, block);
+    kind = tt_block_entry(block)->info.kind;
+    recursive = tt_frame_flags(f) & TT_FRAME_RECURSIVE;
+    cell = find_room(t, context ? t->tree.root : f[-1].node, block);
+    edge = tt_cell(t->tree.base, cell);
+    f->node = cell ? tt_cell(t->tree.base, edge->target) : t->tree.limbo;
+    f->edge = cell ? cell
+                   : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT;
+    if (cell && (edge->key & TT_KEY_HIDES))
+        begin_hiding(t, f, edge);
+    f->edge |= TT_FRAME_FLAG(recursive);
+    if (mode_of(t, kind) != TT_MODE_EXACT)
+        return;
+    tt_activation_begin(t, f, tt_time_now(t));
+    if (!anew) {
+        f->entered = entered;
+        f->children = children;
+    }
+}
+
+void tt_stack_resolve(struct tt_thread *t, int anew)
+{
+    struct tt_frame *top = t->self->top;
+    struct tt_segment *last = t->fiber->segment, *s = last;
+
+    while (s->below)
+        s = s->below;
+    t->hider = t->timed = NULL;
+    s->frame[0].node = t->tree.root;
+    s->frame[0].edge = tt_cell_of(&t->tree, t->tree.root);
+    for (;; s = s->above) {
+        struct tt_frame *end = s == last ? top : s->end - 1;
+        t->fiber->segment = s;
+        if (s->below) {
+            s->frame[0] = s->below->end[-1];
+            s->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);
+        }
+        for (struct tt_frame *f = s->frame + 1; f <= end; f++) {
+            t->self->top = f - 1; /* live, should room have to be made */
+            resolve_frame(t, f, anew);
+        }
+        if (s == last)
+            break;
+    }
+    tt_stack_show(t, top);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* stack.h - entering and leaving activations; figures charged to where the top stands. */
+#ifndef TT_STACK_H
+#define TT_STACK_H
+
+#include "strand.h"
+
+/* The frame below all activations. */
+struct tt_frame *tt_stack_bottom(const struct tt_fiber *);
+
+/* Sets up an empty stack whose first segment is in `memory`, or is mapped when NULL. */
+int tt_stack_init(struct tt_fiber *, void *memory, size_t size);
+void tt_stack_fini(struct tt_fiber *);
+
+/* Enters a block.  `cfa` 0: a runtime's push.  NULL: there is no memory for the frame. */
+struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind, const void *slot,
+                                uintptr_t cfa);
+
+/* Leaves the top and enters `block` in its place. */
+void tt_stack_replace(struct tt_thread *, tt_block, enum tt_kind);
+
+/* Stands at a captured context until the frame is left. */
+struct tt_frame *tt_stack_enter_context(struct tt_thread *, struct tt_node *);
+
+/* Leaves everything above `f`, and `f` too unless `keep`.  Nothing when it is not there. */
+void tt_stack_leave(struct tt_thread *, struct tt_frame *f, int keep);
+
+/* Ends the running stack's activations in the books; frames stay, to be left quietly. */
+void tt_stack_close(struct tt_thread *);
+
+/* Finds all frames' places again, after the tree under them changed.  `anew`: their times
+ * begin now. */
+void tt_stack_resolve(struct tt_thread *, int anew);
+
+/* Writes each frame's block into it, so that it can be resolved elsewhere. */
+void tt_stack_keep_blocks(struct tt_thread *, struct tt_fiber *);
+
+/* Calls back for each frame of a stack that stands in a tree. */
+void tt_stack_walk(const struct tt_fiber *, struct tt_frame *top,
+                   void (*each)(void *arg, struct tt_frame *), void *arg);
+
+/* Makes the frame after the top, with a new segment where needed; NULL without memory. */
+struct tt_frame *tt_stack_next(struct tt_thread *);
+void tt_stack_show(struct tt_thread *, struct tt_frame *);
+
+/* Takes the chain of hiders out of the count (change -1), or back into it (1). */
+void tt_hiders_count(struct tt_thread *, uint32_t change);
+
+/* This thread's time now: without what it spent paused. */
+uint64_t tt_time_now(const struct tt_thread *);
+
+/* Charges the time since the last event to the nearest timed activation. */
+void tt_charge_time(struct tt_thread *, uint64_t now);
+
+/* Charges ticks to a place on the running stack; async-signal-safe. */
+void tt_charge(struct tt_thread *, struct tt_frame *at, uint64_t ticks, uint64_t samples);
+
+/* The same for a metric. */
+void tt_charge_metric(struct tt_thread *, uint32_t metric, uint64_t amount);
+
+/* Statistics of activations: measures the frame from now on; ends it. */
+void tt_activation_begin(struct tt_thread *, struct tt_frame *, uint64_t now);
+void tt_activation_pick(struct tt_thread *, struct tt_frame *);
+void tt_activation_end(struct tt_thread *, struct tt_frame *, uint64_t now);
+
+/* Time is charged to a captured context without an activation. */
+void tt_visit_begin(struct tt_thread *, struct tt_frame *);
+void tt_visit_end(struct tt_thread *, struct tt_frame *);
+
+/* slowest.c: the K slowest activations of a marked block, with their subtrees. */
+void tt_slowest_begin(struct tt_thread *, struct tt_frame *);
+void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_frame *,
+                    uint64_t duration, uint32_t capacity);
+void tt_slowest_drop(struct tt_thread *);
+void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, const struct tt_tree *from,
+                      const struct tt_node *edge);
+
+/* budget.c: makes room by evicting what is cold.  Returns how many cells came free. */
+uint32_t tt_evict(struct tt_thread *);
+uint32_t tt_evict_tree(struct tt_tree *, struct tt_thread *);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* strand.c - threads come, get a strand, and go.
+ *
+ * A thread gets its strand at its first push.  When it ends, its tree stays as it is while
+ * there is room; later, the ended strands of one name are merged into one row, so that any
+ * number of threads fits into the budget. */
+#include "strand.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "merge.h"
+#include "sampler.h"
+#include "stack.h"
+
+__thread struct tt_strand tt_self;
+int tt_on;
+
+enum { THREAD_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
+
+struct ended { /* a strand without a thread, or a row of merged ones */
+    struct tt_tree tree;
+    struct ended *next;
+};
+
+static pthread_mutex_t threads_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct { /* all guarded by threads_mutex */
+    struct tt_thread *first;
+    struct ended *ended, *rows;
+    uint32_t row_count;
+    uint32_t record, record_end; /* cells for records not used so far */
+    uint32_t free_record;        /* a chain of records given back, by `root` */
+    uint32_t index;              /* of the next strand */
+} all;
+
+static pthread_key_t thread_key;
+static int thread_key_made;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+
+/* ── The list ─────────────────────────────────────────────────────────────────────── */
+
+void tt_threads_lock(void)
+{
+    pthread_mutex_lock(&threads_mutex);
+}
+
+void tt_threads_unlock(void)
+{
+    pthread_mutex_unlock(&threads_mutex);
+}
+
+struct tt_thread *tt_threads_first(void)
+{
+    return all.first;
+}
+
+void tt_threads_stop(void)
+{
+    tt_threads_lock();
+    for (struct tt_thread *t = all.first; t; t = t->next)
+        __atomic_store_n(&t->self->limit, NULL, __ATOMIC_SEQ_CST);
+    tt_threads_unlock();
+}
+
+static void link_thread(struct tt_thread *t)
+{
+    t->next = all.first;
+    t->link = &all.first;
+    if (all.first)
+        all.first->link = &t->next;
+    all.first = t;
+}
+
+static void unlink_thread(struct tt_thread *t)
+{
+    if (!t->link)
+        return;
+    *t->link = t->next;
+    if (t->next)
+        t->next->link = t->link;
+    t->link = NULL;
+}
+
+/* ── Records ──────────────────────────────────────────────────────────────────────── */
+
+static struct tt_strand_record *take_record(struct tt_recording *r)
+{
+    const uint32_t cells = sizeof(struct tt_strand_record) / TT_CELL_SIZE;
+    struct tt_strand_record *record;
+    uint32_t page;
+
+    if (all.free_record) {
+        record = (struct tt_strand_record *)(void *)tt_cell(r->base, all.free_record);
+        all.free_record = record->root;
+        memset(record, 0, sizeof *record);
+    } else {
+        if (all.record == all.record_end) {
+            page = tt_page_take(r, TT_PAGE_STRAND, 0, 0);
+            if (!page)
+                return NULL;
+            all.record = tt_page_cell(r, page);
+            all.record_end = all.record + TT_PAGE_CELLS;
+        }
+        record = (struct tt_strand_record *)(void *)tt_cell(r->base, all.record);
+        all.record += cells;
+    }
+    record->index = all.index++;
+    record->members = 1;
+    return record;
+}
+
+static void give_record(struct tt_recording *r, struct tt_strand_record *record)
+{
+    __atomic_store_n(&record->state, TT_STRAND_NONE, __ATOMIC_RELEASE);
+    record->root = all.free_record;
+    all.free_record = (uint32_t)((size_t)((char *)record - r->base) / TT_CELL_SIZE);
+}
+
+static void name_record(struct tt_strand_record *record)
+{
+    record->thread = (uint32_t)syscall(SYS_gettid);
+    if ((pid_t)record->thread == getpid())
+        memcpy(record->name, "main", 5);
+    else if (pthread_getname_np(pthread_self(), record->name, TT_NAME_SIZE) != 0)
+        record->name[0] = '\0';
+}
+
+/* ── Ended strands ────────────────────────────────────────────────────────────────── */
+
+static struct ended *find_row(const char *name)
+{
+    struct ended *row = all.rows;
+
+    while (row && strcmp(row->tree.record->name, name) != 0)
+        row = row->next;
+    return row;
+}
+
+/* The row for a name; past so many names all others share one. */
+static struct ended *get_row(struct tt_recording *r, const char *name)
+{
+    struct ended *row = find_row(name);
+    struct tt_strand_record *record;
+
+    if (!row && all.row_count >= ROWS_MAX)
+        return find_row(name = "[other threads]") ? find_row(name) : all.rows;
+    if (row || !(row = calloc(1, sizeof *row)))
+        return row;
+    record = take_record(r);
+    if (!record || tt_tree_init(&row->tree, r, record) != 0) {
+        if (record)
+            give_record(r, record);
+        free(row);
+        return NULL;
+    }
+    if (all.row_count + 1 == ROWS_MAX)
+        name = "[other threads]";
+    memcpy(record->name, name, strnlen(name, TT_NAME_SIZE - 1));
+    record->members = 0;
+    record->state = TT_STRAND_MERGED;
+    row->next = all.rows;
+    all.rows = row;
+    all.row_count++;
+    return row;
+}
+
+static uint32_t merge_ended(struct tt_recording *r)
+{
+    uint32_t pages = 0;
+    struct ended *e, *row, **link = &all.ended;
+
+    while ((e = *link)) {
+        row = get_row(r, e->tree.record->name);
+        if (!row) { /* no room even for the row: the strand stays as it is */
+            link = &e->next;
+            continue;
+        }
+        *link = e->next;
+        tt_merge(&row->tree, &e->tree);
+        pages += e->tree.page_count;
+        give_record(r, e->tree.record);
+        tt_tree_fini(&e->tree);
+        free(e);
+    }
+    return pages;
+}
+
+uint32_t tt_strands_merge(struct tt_recording *r)
+{
+    uint32_t pages;
+
+    tt_threads_lock();
+    pages = all.ended ? merge_ended(r) : 0;
+    tt_threads_unlock();
+    return pages;
+}
+
+static void forget_list(struct ended **list)
+{
+    struct ended *e;
+
+    while ((e = *list)) {
+        *list = e->next;
+        tt_tree_forget(&e->tree);
+        free(e);
+    }
+}
+
+static void forget_all(void)
+{
+    forget_list(&all.ended);
+    forget_list(&all.rows);
+    all.row_count = all.record = all.record_end = all.free_record = all.index = 0;
+}
+
+void tt_strands_forget(void)
+{
+    tt_threads_lock();
+    forget_all();
+    tt_threads_unlock();
+}
+
+static int is_tight(const struct tt_recording *r)
+{
+    const struct tt_header *h = r->header;
+
+    return h->used > h->pages / 2 ||
+           (h->budget_nodes && r->cell_pages < h->budget_nodes / TT_PAGE_CELLS / 2);
+}
+
+/* ── Attaching ────────────────────────────────────────────────────────────────────── */
+
+static void show_fast_path(struct tt_thread *t)
+{
+    struct tt_strand *s = t->self;
+    const struct tt_options *o = &t->recording->options;
+    uint32_t mode = o->mode[TT_KIND_SCOPE];
+
+    s->base = t->recording->base;
+    s->current = &t->record->current;
+    s->counting = mode != TT_MODE_SAMPLED;
+    s->every = mode == TT_MODE_EVERY ? o->every - 1 : UINT64_MAX;
+    t->exact = mode == TT_MODE_EXACT;
+    t->timing = 0;
+    for (int i = 0; i < TT_KINDS; i++)
+        t->timing |= o->mode[i] == TT_MODE_EXACT;
+    __atomic_store_n(&s->limit, t->exact ? NULL : t->end, __ATOMIC_SEQ_CST);
+    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
+        s->limit = NULL;
+}
+
+static int attach_locked(struct tt_thread *t)
+{
+    struct tt_recording *r = tt_recording;
+    struct tt_strand_record *record;
+
+    if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE))
+        return -TT_ERR_STATE;
+    record = take_record(r);
+    if (!record || tt_tree_init(&t->tree, r, record) != 0) {
+        if (record)
+            give_record(r, record);
+        tt_bump_shared(&r->header->lost_strands, 1);
+        return -TT_ERR_MEMORY;
+    }
+    tt_recording_hold(r);
+    t->recording = r;
+    t->record = record;
+    name_record(record);
+    link_thread(t);
+    __atomic_store_n(&record->state, TT_STRAND_OPEN, __ATOMIC_RELEASE);
+    return 0;
+}
+
+int tt_thread_attach(struct tt_thread *t)
+{
+    int error;
+
+    tt_threads_lock();
+    error = attach_locked(t);
+    tt_threads_unlock();
+    if (error)
+        return error;
+    t->record->last = tt_time_now(t);
+    t->end = t->fiber->segment->end;
+    show_fast_path(t);
+    tt_stack_resolve(t, 1);
+    tt_sampler_arm(t);
+    return 0;
+}
+
+/* What still refers to the tree is made to stand without it. */
+static void let_go_of_stacks(struct tt_thread *t)
+{
+    struct tt_fiber *f;
+
+    tt_stack_keep_blocks(t, t->fiber);
+    pthread_mutex_lock(&t->tree.lock);
+    while ((f = t->suspended)) {
+        tt_stack_keep_blocks(t, f);
+        t->suspended = f->next;
+        f->thread = NULL;
+        f->link = NULL;
+    }
+    pthread_mutex_unlock(&t->tree.lock);
+}
+
+/* The tree outlives its thread: it is kept as it is, or merged at once when room is
+ * tight.  A recording that is over needs neither. */
+static void leave_tree(struct tt_thread *t)
+{
+    struct tt_recording *r = t->recording;
+    struct ended *e = calloc(1, sizeof *e);
+
+    __atomic_store_n(&t->record->state, TT_STRAND_ENDED, __ATOMIC_RELEASE);
+    if (r != tt_recording || r->header->state != TT_RECORDING_OPEN || !e) {
+        tt_tree_forget(&t->tree);
+        free(e);
+        return;
+    }
+    e->tree = t->tree;
+    pthread_mutex_init(&e->tree.lock, NULL);
+    e->next = all.ended;
+    all.ended = e;
+    if (is_tight(r))
+        merge_ended(r);
+}
+
+void tt_thread_detach(struct tt_thread *t)
+{
+    struct tt_recording *r = t->recording;
+
+    if (!r)
+        return;
+    tt_sampler_disarm(t);
+    tt_slowest_drop(t);
+    if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) && r == tt_recording)
+        tt_stack_close(t);
+    let_go_of_stacks(t);
+    t->self->limit = NULL;
+    tt_threads_lock();
+    unlink_thread(t);
+    leave_tree(t);
+    tt_threads_unlock();
+    t->recording = NULL;
+    t->record = NULL;
+    tt_recording_drop(r);
+}
+
+/* ── Threads ──────────────────────────────────────────────────────────────────────── */
+
+struct tt_thread *tt_thread_new(struct tt_strand *self)
+{
+    struct tt_thread *t = mmap(NULL, THREAD_BYTES, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if ((void *)t == MAP_FAILED)
+        return NULL;
+    tt_stack_init(&t->own, t + 1, THREAD_BYTES - sizeof *t);
+    t->fiber = &t->own;
+    t->own.running = 1;
+    t->self = self;
+    t->end = t->own.segment->end;
+    self->top = t->own.top;
+    self->thread = t;
+    return t;
+}
+
+void tt_thread_free(struct tt_thread *t)
+{
+    if (!t)
+        return;
+    memset(t->self, 0, sizeof *t->self);
+    tt_stack_fini(&t->own);
+    munmap(t, THREAD_BYTES);
+}
+
+/* At a thread's end. */
+static void end_thread(void *arg)
+{
+    struct tt_thread *t = arg;
+
+    t->busy++;
+    tt_thread_detach(t);
+    tt_thread_free(t);
+}
+
+static void make_key(void)
+{
+    thread_key_made = pthread_key_create(&thread_key, end_thread) == 0;
+}
+
+static struct tt_thread *make_thread(void)
+{
+    static __thread int making;
+    struct tt_thread *t;
+
+    if (making)
+        return NULL;
+    making = 1;
+    pthread_once(&thread_once, make_key);
+    t = thread_key_made ? tt_thread_new(&tt_self) : NULL;
+    if (t && pthread_setspecific(thread_key, t) != 0) {
+        memset(&tt_self, 0, sizeof tt_self);
+        munmap(t, THREAD_BYTES);
+        t = NULL;
+    }
+    making = 0;
+    return t;
+}
+
+/* A thread that got no strand tries again from time to time. */
+static int attach_again(struct tt_thread *t)
+{
+    tt_thread_detach(t);
+    if (t->refused % RETRY != 0 || tt_thread_attach(t) != 0) {
+        t->refused++;
+        tt_bump_shared(&tt_recording->header->lost_pushes, 1);
+        return -TT_ERR_MEMORY;
+    }
+    t->refused = 0;
+    return 0;
+}
+
+struct tt_thread *tt_thread_enter(void)
+{
+    struct tt_thread *t = tt_self.thread;
+
+    if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE))
+        return NULL;
+    if (!t && !(t = make_thread()))
+        return NULL;
+    if (t->busy) {
+        if (t->recording)
+            t->record->lost_pushes++;
+        return NULL;
+    }
+    t->busy = 1;
+    TT_BARRIER();
+    if (TT_UNLIKELY(t->recording != tt_recording) && attach_again(t) != 0) {
+        t->busy = 0;
+        return NULL;
+    }
+    return t;
+}
+
+/* ── Fork ─────────────────────────────────────────────────────────────────────────── */
+
+void tt_threads_forked(void)
+{
+    pthread_mutex_init(&threads_mutex, NULL);
+    all.first = NULL;
+    forget_all();
+}

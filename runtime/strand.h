@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* strand.h - a thread with its tree, and the stacks of activations that it runs.
+ *
+ *      tt_self (thread-local) ── thread ── tree ── cells in the recording
+ *                                  └── fiber ── segments of frames
+ *
+ * A frame is one activation.  Segments never move; the first frame of a segment stands
+ * for the last of the one below, so that stepping down needs no look at segments. */
+#ifndef TT_STRAND_H
+#define TT_STRAND_H
+
+#include "tree.h"
+
+enum tt_frame_flags { /* above the cell in tt_frame.edge */
+    TT_FRAME_TIMED = 1,     /* exact: its time is measured */
+    TT_FRAME_PICKED = 2,    /* every:N: this one is measured */
+    TT_FRAME_HIDER = 4,     /* entered through an arc that hides blocks */
+    TT_FRAME_SEAM = 8,      /* stands for the last frame of the segment below */
+    TT_FRAME_LIMBO = 16,    /* found no room; its block is kept here */
+    TT_FRAME_CONTEXT = 32,  /* entered by tt_context_enter */
+    TT_FRAME_RECURSIVE = 64 /* its block was active already */
+};
+#define TT_FRAME_FLAG(flag) ((uint64_t)(flag) << 32)
+#define TT_FRAME_BLOCK_SHIFT 40
+
+struct tt_segment {
+    struct tt_segment *below, *above;
+    struct tt_frame *end;
+    size_t size; /* of the mapping; 0: part of another */
+    struct tt_frame frame[];
+};
+
+struct tt_fiber {
+    struct tt_thread *thread; /* whose tree its frames are in; NULL: none yet */
+    uint32_t epoch;           /* of the recording they are in */
+    uint32_t running;
+    struct tt_segment *segment;
+    struct tt_frame *top, *hider, *timed; /* while it does not run */
+    uint64_t away;  /* ticks it did not run for: its clock stood still */
+    uint64_t local; /* its time when it was left */
+    struct tt_fiber *next, **link;        /* suspended fibers of `thread`, under its tree's lock */
+};
+
+struct tt_thread {
+    struct tt_strand *self; /* its thread-local part */
+    struct tt_recording *recording;
+    struct tt_strand_record *record;
+    struct tt_tree tree;
+    struct tt_fiber own, *fiber, *suspended;
+    struct tt_frame *end;             /* of the running segment */
+    struct tt_frame *hider, *timed;   /* the nearest below the top */
+    uint32_t busy;                    /* in the slow path: signal handlers stay out */
+    uint32_t exact;                   /* no fast path: scopes are timed */
+    uint32_t pauses;
+    uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
+    uint64_t ticks;                   /* of clock=caller */
+    uint64_t nowhere;                 /* `current` of a forked thread until it is attached */
+    uint32_t timing;                  /* some kind of block is timed */
+    uint64_t refused;                 /* pushes since it was refused a strand */
+    uint64_t hiding;                  /* odd while `hider` changes, for the sampler thread */
+    uint32_t charging;                /* a walk over hidden blocks is under way */
+    uint64_t deferred[2];             /* ticks, samples that came during one */
+    struct tt_thread *next, **link;   /* of all threads, under the lock of strand.c */
+    struct tt_sampler_state {
+        void *timer;
+        int armed;
+        uint64_t cpu; /* already accounted for, ns */
+        int clock;    /* the thread's CPU clock */
+    } sampler;
+    struct tt_slow_state {
+        struct tt_frame *frame;     /* the marked activation under way */
+        struct tt_slow_seen *table; /* what its subtree had when it began, by cell */
+        uint32_t size;
+    } slow;
+};
+
+#define TT_FRAME_OF(f) ((struct tt_frame *)((uintptr_t)(f) & ~(uintptr_t)1))
+
+static inline uint32_t tt_frame_cell(const struct tt_frame *f)
+{
+    return (uint32_t)f->edge;
+}
+
+static inline uint32_t tt_frame_flags(const struct tt_frame *f)
+{
+    return (uint32_t)(f->edge >> 32) & 0xff;
+}
+
+static inline tt_block tt_frame_block(const struct tt_thread *t, const struct tt_frame *f)
+{
+    if (tt_frame_flags(f) & TT_FRAME_LIMBO)
+        return (tt_block)(f->edge >> TT_FRAME_BLOCK_SHIFT);
+    return tt_cell(t->tree.base, tt_frame_cell(f))->key & TT_KEY_BLOCK;
+}
+
+/* The activation below, across the seam of two segments. */
+static inline struct tt_frame *tt_frame_below(struct tt_frame *f)
+{
+    if (tt_frame_flags(f) & TT_FRAME_SEAM)
+        f = ((struct tt_segment *)(void *)((char *)f - offsetof(struct tt_segment, frame)))
+                ->below->end - 1;
+    return f - 1;
+}
+
+/* The calling thread, attached to the running recording; NULL when off, when there is no
+ * memory, or when a signal handler interrupted the profiler.  Not NULL: busy, until
+ * tt_thread_leave. */
+struct tt_thread *tt_thread_enter(void);
+static inline void tt_thread_leave(struct tt_thread *t)
+{
+    TT_BARRIER();
+    t->busy--;
+}
+
+/* The calling thread as it is, or NULL; does not attach. */
+static inline struct tt_thread *tt_thread_here(void) { return tt_self.thread; }
+
+/* Makes a strand for a thread structure, and ends it. */
+struct tt_thread *tt_thread_new(struct tt_strand *self);
+void tt_thread_free(struct tt_thread *);
+int tt_thread_attach(struct tt_thread *);
+void tt_thread_detach(struct tt_thread *);
+
+/* Every thread that has a strand now, with the lock held. */
+void tt_threads_lock(void);
+void tt_threads_unlock(void);
+struct tt_thread *tt_threads_first(void);
+
+/* Sends every thread to the slow path at its next push. */
+void tt_threads_stop(void);
+
+/* Around fork. */
+void tt_threads_forked(void);
+
+/* Merges ended strands of one name into one, and gives their cells back.  Returns how
+ * many pages came free. */
+uint32_t tt_strands_merge(struct tt_recording *);
+
+/* Forgets the merged strands of a recording that is over. */
+void tt_strands_forget(void);
+
+#endif

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What every file of the tree keeps to.
+. "$(dirname "$0")/tap.sh"
+
+files()
+{
+    find . \( -path './build*' -o -path ./.git \) -prune -o -type f \( "$@" \) -print
+}
+
+sources()
+{
+    files -name '*.[ch]' -o -name '*.cpp'
+}
+
+without_licence()
+{
+    sources | while read -r file; do
+        [ "$(head -n 1 "$file")" = "/* SPDX-License-Identifier: MIT */" ] || echo "$file"
+    done
+}
+
+too_long()
+{
+    sources | while read -r file; do
+        [ "$(wc -l <"$file")" -le 800 ] || echo "$file"
+    done
+}
+
+trailing_blanks()
+{
+    files -name '*.[ch]' -o -name '*.cpp' -o -name '*.md' -o -name '*.t' -o -name '*.sh' \
+        -o -name Makefile -o -name meson.build -o -path './tools/*' |
+        xargs grep -nE '[[:blank:]]$'
+}
+
+other_versions()
+{
+    local version
+    version=$(sed -n 's/^#define TT_VERSION "\(.*\)"/\1/p' include/tallytree.h)
+    grep -q "^  version: '$version'," meson.build || echo "meson.build is not $version"
+}
+
+none "every source begins with its licence" without_licence
+none "no source is longer than 800 lines" too_long
+none "no line ends in blanks" trailing_blanks
+none "the header and the build give the same version" other_versions
+finish

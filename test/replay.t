@@ -1,0 +1,467 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What events become: each policy, the arcs, the figures; by hand and against an oracle.
+#
+#   replay/NAME.events     its first line says what it shows; `# options:` how it is replayed
+#   replay/NAME.expected   what its dump has to say: lines of the same kinds, with blanks for
+#                          tabs and only the figures that matter.  Contexts and arcs have to
+#                          be there in this order and no others; of blocks, those given.
+. "$(dirname "$0")/tap.sh"
+tallytree=${TT_BUILD:-build}/tallytree
+
+# ── By hand ──────────────────────────────────────────────────────────────────────────
+
+# agrees EXPECTED DUMP - prints where they differ.
+agrees()
+{
+    awk '
+        function place(kind) {
+            return kind == "strand" ? $3 : kind == "arc" ? $2 " " $3 : $2
+        }
+        FNR == 1 { file++ }
+        file == 1 { FS = "\t"; wanted[++lines] = $0; next }
+        $1 == "strand" { strand = $3; first = first ? first : $3 }
+        $1 == "context" || $1 == "arc" || $1 == "block" {
+            key = ($1 == "block" ? "" : strand " ") $1 " " place($1)
+            if ($1 != "block")
+                order[++n] = key
+            for (i = 2; i <= NF; i++)
+                if (split($i, word, "=") == 2)
+                    figure[key, word[1]] = word[2]
+            present[key]
+        }
+        END {
+            strand = first
+            m = 0
+            for (l = 1; l <= lines; l++) {
+                count = split(wanted[l], word, " ")
+                if (word[1] == "strand") { strand = word[2]; continue }
+                key = (word[1] == "block" ? "" : strand " ") word[1] " " word[2]
+                if (word[1] == "arc")
+                    key = key " " word[3]
+                if (!(key in present)) { print "no " key; continue }
+                if (word[1] != "block" && order[++m] != key)
+                    print "not " key " but " order[m]
+                for (i = word[1] == "arc" ? 4 : 3; i <= count; i++) {
+                    split(word[i], pair, "=")
+                    if (figure[key, pair[1]] "" != pair[2] "")
+                        print key ": not " word[i] " but " figure[key, pair[1]]
+                }
+            }
+            while (++m <= n)
+                print "unexpected " order[m]
+        }' FS=' ' "$1" "$2"
+}
+
+# dumped EVENTS [OPTION...] - its recording as text, in $tmp/dump.
+dumped()
+{
+    local events=$1
+    shift
+    "$tallytree" replay "$@" -o "$tmp/recording" "$events" &&
+        "$tallytree" dump "$tmp/recording" >"$tmp/dump"
+}
+
+shows()
+{
+    local options
+    read -ra options < <(sed -n 's/^# options: //p' "$1.events")
+    dumped "$1.events" "${options[@]}" && silent agrees "$1.expected" "$tmp/dump"
+}
+
+for events in test/replay/*.events; do
+    try "$(sed -n '1s/^# //p' "$events")" shows "${events%.events}"
+done
+
+# ── Other input ──────────────────────────────────────────────────────────────────────
+
+# has LINE... - the dump has these lines, as far as they go.
+has()
+{
+    local line
+    for line in "$@"; do
+        grep -qF -- "$(printf '%b' "$line")" "$tmp/dump" || { echo "no $line in"; cat "$tmp/dump"; return 1; }
+    done
+}
+
+reads_standard_input()
+{
+    printf 'push a\ntick 3\n' | "$tallytree" replay -o "$tmp/recording" &&
+        "$tallytree" dump "$tmp/recording" >"$tmp/dump" && has 'context\ta\tcalls=1\tself=3\t'
+}
+
+reads_nothing()
+{
+    : >"$tmp/events"
+    dumped "$tmp/events" && [ "$(head -n 1 "$tmp/dump")" = "tallytree 1" ] &&
+        ! grep -q '^block' "$tmp/dump" && ! grep -qE '^context	[^[]' "$tmp/dump"
+}
+
+lasts_without_a_newline()
+{
+    printf 'push a\ntick 3' >"$tmp/events"
+    dumped "$tmp/events" && has 'context\ta\tcalls=1\tself=3\t'
+}
+
+spells_edge_as_repeat_2()
+{
+    "$tmp/walk" 77 2000 >"$tmp/events"
+    dumped "$tmp/events" --recursion edge && grep -v ^recording "$tmp/dump" >"$tmp/edge" &&
+        dumped "$tmp/events" --recursion repeat:2 &&
+        grep -v ^recording "$tmp/dump" | diff "$tmp/edge" -
+}
+
+spells_block_as_repeat_1()
+{
+    "$tmp/walk" 78 2000 >"$tmp/events"
+    dumped "$tmp/events" --recursion block && grep -v ^recording "$tmp/dump" >"$tmp/block" &&
+        dumped "$tmp/events" --recursion repeat:1 &&
+        grep -v ^recording "$tmp/dump" | diff "$tmp/block" -
+}
+
+try "events come from the standard input where no file is given" reads_standard_input
+try "no events make an empty recording" reads_nothing
+try "the last line needs no newline" lasts_without_a_newline
+
+# ── Errors ───────────────────────────────────────────────────────────────────────────
+
+# refuses LINE EVENTS - the error names the line, nothing is left, the status is 2.
+refuses()
+{
+    local status
+    rm -f "$tmp/left"
+    printf '%b' "$2" >"$tmp/wrong"
+    "$tallytree" replay -o "$tmp/left" "$tmp/wrong" >"$tmp/out" 2>"$tmp/err"
+    status=$?
+    cat "$tmp/out" "$tmp/err"
+    [ $status -eq 2 ] && [ ! -s "$tmp/out" ] && [ ! -e "$tmp/left" ] &&
+        [ "$(wc -l <"$tmp/err")" -eq 1 ] && grep -qF "tallytree: $tmp/wrong:$1: " "$tmp/err"
+}
+
+refuses_options()
+{
+    local status
+    rm -f "$tmp/left"
+    "$tallytree" replay "$@" -o "$tmp/left" /dev/null >"$tmp/out" 2>"$tmp/err"
+    status=$?
+    cat "$tmp/out" "$tmp/err"
+    [ $status -eq 2 ] && [ ! -s "$tmp/out" ] && [ ! -e "$tmp/left" ] && [ -s "$tmp/err" ]
+}
+
+keeps_what_was_there()
+{
+    printf 'push a\npush a\n' >"$tmp/events"
+    "$tallytree" replay -o "$tmp/kept" "$tmp/events" && cp "$tmp/kept" "$tmp/copy" || return
+    printf 'pop\n' >"$tmp/events"
+    ! "$tallytree" replay -o "$tmp/kept" "$tmp/events" || return
+    [ ! -e "$tmp/kept" ] || cmp "$tmp/kept" "$tmp/copy"
+}
+
+try "a pop with nothing open is an error" refuses 2 'tick 1\npop\n'
+try "a pop too many is an error" refuses 4 'push a\n# so\npop\npop\ntick 1\n'
+try "a replace with nothing open is an error" refuses 1 'replace a\n'
+try "another strand's push is not ours to pop" refuses 3 'push a\nstrand b\npop\n'
+try "a strand's push is not its fiber's to pop" refuses 3 'push a\nfiber f\npop\n'
+try "a resume without a pause is an error" refuses 2 'push a\nresume\n'
+try "a resume too many is an error" refuses 3 'pause\nresume\nresume\n'
+try "an unknown event is an error" refuses 1 'pusk a\n'
+try "an event is written in small letters" refuses 1 'PUSH a\n'
+for line in push replace tick sample count 'count m' capture enter-context strand fiber block; do
+    try "'$line' lacks a word" refuses 2 "push a\n$line\n"
+done
+for line in 'push a b' 'pop a' 'tick 1 2' 'sample 1 2' 'pause 1' 'resume 1' 'replace a b' \
+    'count m 1 2' 'capture a b' 'leave-context a' 'strand a b' 'fiber a b'; do
+    try "'$line' has a word too many" refuses 4 "pause\npush a\n\n$line\n"
+done
+for number in x 1x -1 1.5 +1 0x10 18446744073709551616 99999999999999999999 ''\'\'; do
+    try "'tick $number' is not a number" refuses 1 "tick $number\n"
+done
+try "'sample x' is not a number" refuses 1 'sample x\n'
+try "'count m x' is not a number" refuses 1 'count m x\n'
+try "what was never captured cannot be entered" refuses 1 'enter-context k\n'
+try "no context is left that was not entered" refuses 2 'push a\nleave-context\n'
+try "an entered context is not left by pop" refuses 3 'capture k\nenter-context k\npop\n'
+try "a block of no known kind is an error" refuses 1 'block a kind=nothing\n'
+try "a block of no known property is an error" refuses 1 'block a colour=red\n'
+try "a block's line is a number" refuses 1 'block a line=x\n'
+try "a fiber is run by one strand at a time" refuses 4 'strand a\nfiber f\nstrand b\nfiber f\n'
+try "a NUL is not part of a name" refuses 1 'push a\0b\n'
+try "an error leaves no half a recording in place of one" keeps_what_was_there
+for policy in '' edges repeat repeat: repeat:0 repeat:x recent recent:-1 block:1 edge:2; do
+    try "--recursion '$policy' is no policy" refuses_options --recursion "$policy"
+done
+for period in x -1 1.5 ''; do
+    try "--period '$period' is no period" refuses_options --period "$period"
+done
+for budget in x 1 -5 12nodules; do
+    try "--budget '$budget' is no budget" refuses_options --budget "$budget"
+done
+
+no_such_file()
+{
+    "$tallytree" replay -o "$tmp/left" "$tmp/no such file" 2>"$tmp/err"
+    [ $? -eq 2 ] && grep -q 'no such file' "$tmp/err" && [ ! -e "$tmp/left" ]
+}
+
+no_such_folder()
+{
+    "$tallytree" replay -o "$tmp/no/such/folder" /dev/null 2>"$tmp/err"
+    [ $? -eq 2 ] && [ "$(wc -l <"$tmp/err")" -eq 1 ]
+}
+
+dump_refuses()
+{
+    "$tallytree" dump "$1" >"$tmp/out" 2>"$tmp/err"
+    [ $? -eq 2 ] && [ "$(wc -l <"$tmp/err")" -eq 1 ] && [ ! -s "$tmp/out" ]
+}
+
+try "events that are not there are an error" no_such_file
+try "a folder that is not there is an error" no_such_folder
+try "dump refuses what is no recording" dump_refuses test/replay.t
+try "dump refuses a file that is not there" dump_refuses "$tmp/no such file"
+
+# ── Period ───────────────────────────────────────────────────────────────────────────
+
+# samples EVENTS N - how many samples all contexts have.
+samples()
+{
+    dumped "$1" --period "$2" &&
+        awk -F '[\t=]' '$1 == "context" { n += $8 } END { print n + 0 }' "$tmp/dump"
+}
+
+counts_in_periods()
+{
+    printf 'push a\nsample 1\nsample 1\npush b\nsample 1\nsample 7\npop\nsample 3\n' \
+        >"$tmp/events"
+    for period in 1 2 3 4 5 13 14; do
+        [ "$(samples "$tmp/events" $period)" -eq $((13 / period)) ] || return
+    done
+}
+
+carries()
+{
+    printf 'push a\nsample 2\npush b\nsample 2\npop\nsample 5\n' >"$tmp/events"
+    dumped "$tmp/events" --period 3 && awk -F '[\t=]' '
+        $1 == "context" { found[$2] = $8 }
+        END { exit !(found["a"] == 2 && found["a;b"] == 1) }' "$tmp/dump"
+}
+
+repeats()
+{
+    "$tmp/walk" 5 1000 >"$tmp/events"
+    samples "$tmp/events" 7 >/dev/null && grep -v ^recording "$tmp/dump" >"$tmp/first" &&
+        samples "$tmp/events" 7 >/dev/null && grep -v ^recording "$tmp/dump" | cmp - "$tmp/first"
+}
+
+try "the oracle is built" cc -O2 -Wall -Wextra -Werror -o "$tmp/oracle" test/oracle.c
+try "the walk is built" cc -O2 -Wall -Wextra -Werror -o "$tmp/walk" test/walk.c
+try "in periods of P there are N/P samples, rounded down" counts_in_periods
+try "what is left of a period is carried to the next sample" carries
+try "the same events give the same figures" repeats
+try "edge is repeat:2" spells_edge_as_repeat_2
+try "block is repeat:1" spells_block_as_repeat_1
+
+# ── Size and depth ───────────────────────────────────────────────────────────────────
+
+tail_calls()
+{
+    awk -v n="$1" 'BEGIN {
+        print "push main\npush x"
+        for (i = 0; i < n; i++) {
+            print "replace " substr("abc", i % 3 + 1, 1)
+            print "tick 1"
+        }
+    }' >"$tmp/events"
+    dumped "$tmp/events" --recursion "$2" && grep -cE '^(context|arc)' "$tmp/dump" &&
+        stat -c %s "$tmp/recording"
+}
+
+do_not_grow()
+{
+    [ "$(tail_calls 4096 "$1")" = "$(tail_calls 1024 "$1")" ] && tail_calls 4096 "$1" &&
+        has 'block\ta\tcalls=1366\tself=1366\t'
+}
+
+# sink DEPTH POLICY BLOCKS - as deep as that, then up again, with a tick at each step.
+sink()
+{
+    awk -v n="$1" -v blocks="$3" 'BEGIN {
+        for (i = 0; i < n; i++)
+            print "push b" i % blocks "\ntick 1"
+        for (i = 0; i < n; i++)
+            print "pop\ntick 1"
+    }' >"$tmp/events"
+    dumped "$tmp/events" --recursion "$2" && has "context\t[root]\tcalls=0\tself=1\tsamples=0\ttotal=$((2 * $1))\t"
+}
+
+sinks_as_one()
+{
+    sink 10000 block 1 && has 'context\tb0\tcalls=10000\tself=19999\tsamples=0\ttotal=19999\t' \
+        'arc\tb0\tb0\tcalls=9999\t' \
+        'activations=10000\tsum=100000000\tmin=1\tmax=19999\tsquare=1333333330000\t'
+}
+
+sinks_by_turns()
+{
+    local policy
+    for policy in edge block cycle drop repeat:3 recent:6; do
+        sink 10000 $policy 7 || return
+        [ "$(awk -F '[\t=]' '$1 == "block" { n += $4 } END { print n }' "$tmp/dump")" -eq 10000 ] || return
+    done
+}
+
+sinks_without_a_policy()
+{
+    sink 1500 none 3 && [ "$(grep -c '^context' "$tmp/dump")" -eq 1501 ] &&
+        has 'block\tb0\tcalls=500\tself=1000\tinclusive=2999\thidden=0\t'
+}
+
+for policy in edge block cycle none; do
+    try "4096 tail calls take as much as 1024, under $policy" do_not_grow $policy
+done
+try "a recursion 10 000 deep is counted to the end" sinks_as_one
+try "so is one of seven blocks by turns, under each policy" sinks_by_turns
+try "without a policy each level has its context" sinks_without_a_policy
+
+# ── Random walks ─────────────────────────────────────────────────────────────────────
+
+lengths=(50 80 120 200 300 500 800 2000)
+walks=240
+for ((seed = 1; seed <= walks; seed++)); do
+    "$tmp/walk" $seed "${lengths[seed % 8]}" >"$tmp/walk.$seed"
+done
+
+# dump_both POLICY EVENTS [OPTION...] - its dump and the oracle's.
+dump_both()
+{
+    local policy=$1 events=$2
+    shift 2
+    "$tallytree" replay --recursion "$policy" "$@" -o "$tmp/$policy.recording" "$events" &&
+        "$tallytree" dump "$tmp/$policy.recording" >"$tmp/$policy.dump" &&
+        "$tmp/oracle" "$events" --recursion "$policy" >"$tmp/$policy.truth"
+}
+
+# walk_agrees POLICY SEED
+walk_agrees()
+{
+    dump_both "$1" "$tmp/walk.$2" &&
+        grep -v '^recording' "$tmp/$1.dump" | diff "$tmp/$1.truth" - >"$tmp/$1.wrong"
+}
+
+# walks POLICY - the dumps of all walks are the oracle's.
+walks()
+{
+    local seed
+    for ((seed = 1; seed <= walks; seed++)); do
+        walk_agrees "$1" $seed && continue
+        echo "walk $seed ${lengths[seed % 8]}"
+        head -n 20 "$tmp/$1.wrong"
+        return 1
+    done
+}
+
+# The total of self is what the clock and the samples gave.
+adds_up()
+{
+    local seed given
+    for ((seed = 1; seed <= 40; seed++)); do
+        given=$(awk '
+            BEGIN { strand = "s0" }
+            $1 == "strand" { strand = $2 }
+            $1 == "pause" { paused[strand]++ }
+            $1 == "resume" { paused[strand]-- }
+            ($1 == "sample" || $1 == "tick") && !paused[strand] { n += $2 }
+            END { print n + 0 }' "$tmp/walk.$seed")
+        dumped "$tmp/walk.$seed" || return
+        awk -F '[\t=]' -v given="$given" '
+            $1 == "context" { n += $6 }
+            END { if (n != given) { print n " of " given; exit 1 } }' "$tmp/dump" || return
+    done
+}
+
+for policy in edge repeat:1 repeat:2 repeat:3 block cycle drop recent:0 recent:6 none; do
+    try "random walks under $policy are as the oracle says" walks $policy
+done
+try "self times add up to all that went by" adds_up
+
+# ── Budget ───────────────────────────────────────────────────────────────────────────
+
+# bounded TRUTH DUMP - prints where a dump says more than the truth, or lacks more than it
+# admits.  Blocks have to be exact.
+bounded()
+{
+    awk -F '\t' '
+        function read(from, i, word) {
+            delete figure
+            for (i = from; i <= NF; i++)
+                if (split($i, word, "=") == 2)
+                    figure[word[1]] = word[2]
+        }
+        FNR == 1 { file++ }
+        $1 == "strand" { strand = $3 }
+        $1 == "context" {
+            read(3)
+            key = strand " " $2
+        }
+        $1 == "context" && file == 1 {
+            self[key] = figure["self"]
+            calls[key] = figure["calls"]
+            samples[key] = figure["samples"]
+            given += figure["self"]
+        }
+        $1 == "context" && file == 2 {
+            found += figure["self"] + figure["elsewhere"]
+            if (!(key in self))
+                print "never was: " $0
+            else if (figure["self"] > self[key] || self[key] > figure["self"] + figure["missed"])
+                print "self is " self[key] ": " $0
+            else if (figure["calls"] > calls[key] || figure["samples"] > samples[key])
+                print calls[key] " calls, " samples[key] " samples: " $0
+        }
+        $1 == "block" && $2 !~ /^\[/ {
+            read(3)
+            line = figure["calls"] " " figure["self"] " " figure["inclusive"]
+            if (file == 1)
+                block[$2] = line
+            else if (block[$2] != line)
+                print "not " block[$2] ": " $0
+            else
+                delete block[$2]
+        }
+        END {
+            for (name in block)
+                print "no block " name
+            if (found != given)
+                print "self and elsewhere add up to " found " of " given
+        }' "$1" "$2"
+}
+
+# A captured context that was evicted resumes above: no oracle for that.
+long_walks()
+{
+    local i
+    for i in 1 2 3 4 5 6; do
+        "$tmp/walk" $((900 + i)) 20000 | grep -v context >"$tmp/long.$i"
+    done
+}
+
+keeps_its_bounds()
+{
+    local i
+    for i in 1 2 3 4 5 6; do
+        dump_both "$1" "$tmp/long.$i" --budget 512nodes &&
+            bounded "$tmp/$1.truth" "$tmp/$1.dump" >"$tmp/$1.wrong" &&
+            [ ! -s "$tmp/$1.wrong" ] && continue
+        echo "walk $((900 + i)) 20000"
+        head -n 20 "$tmp/$1.wrong"
+        return 1
+    done
+}
+
+long_walks
+for policy in edge repeat:3 block cycle drop recent:6 none; do
+    try "with 512 nodes under $policy, blocks stay exact and contexts within bounds" \
+        keeps_its_bounds $policy
+done
+
+finish

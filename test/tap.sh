@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# tap.sh - what the test scripts share.  They run from the top of the tree, have a folder
+# $tmp of their own, find what was built in $TT_BUILD, and end with `finish`.
+set -u
+cd "$(dirname "$0")/.." || exit
+tmp=$(mktemp -d) || exit
+trap 'rm -rf "$tmp"' EXIT
+count=0
+
+# try WHAT COMMAND... - holds when the command succeeds; what it says is shown if not.
+try()
+{
+    local what=$1 result=ok
+    shift
+    "$@" >"$tmp/log" 2>&1 </dev/null || result="not ok"
+    echo "$result $((++count)) - $what"
+    [ "$result" = ok ] || awk '{ print "# " $0 }' "$tmp/log" >&2
+}
+
+# none WHAT COMMAND... - holds when the command prints nothing; what it prints is wrong.
+none()
+{
+    local what=$1
+    shift
+    try "$what" silent "$@"
+}
+
+silent()
+{
+    "$@" | tee "$tmp/said"
+    [ ! -s "$tmp/said" ]
+}
+
+finish()
+{
+    echo "1..$count"
+}

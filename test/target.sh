@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# target.sh - the C test programs on another target: with the runtime as one file, or
+# with its own files for those that say in their first lines that they see its internals.
+. "$(dirname "$0")/tap.sh"
+
+# on_target RUNNER COMPILER FLAGS... - `env` runs a program as it is.
+on_target()
+{
+    runner=$1 compiler=("${@:2}")
+    try "the runtime compiles" compile_runtime
+    for test in test/*-test.c; do
+        try "$(basename "$test" .c)" run "$test"
+    done
+    finish
+}
+
+compile()
+{
+    "${compiler[@]}" -std=gnu11 -D_GNU_SOURCE -O2 -pthread -Wall -Wextra -Werror "$@"
+}
+
+compile_runtime()
+{
+    tools/amalgamate "$tmp" && compile -c "$tmp/tallytree.c" -o "$tmp/tallytree.o" || return
+    for source in runtime/*.c; do
+        compile -Iinclude -c "$source" -o "$tmp/$(basename "$source").o" || return
+    done
+}
+
+run()
+{
+    local with=("-I$tmp" "$tmp/tallytree.o")
+    ! head -n 5 "$1" | grep -q 'needs: internals' ||
+        with=(-Iinclude -Iruntime "$tmp"/*.c.o)
+    compile "$1" "${with[@]}" -o "$tmp/program" && timeout 900 "$runner" "$tmp/program"
+}
