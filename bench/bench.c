@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.c - clocks, a pinned thread, medians. */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <math.h>
@@ -16,15 +15,9 @@ static double read_clock(clockid_t clock)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-double bench_thread_time(void)
-{
-    return read_clock(CLOCK_THREAD_CPUTIME_ID);
-}
+double bench_thread_time(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-double bench_process_time(void)
-{
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
-}
+double bench_process_time(void) { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 static cpu_set_t allowed; /* as it was at the first bench_pin */
 
@@ -55,10 +48,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double bench_median(double *values, size_t n)
-{
-    return bench_interval(values, n).median;
-}
+double bench_median(double *values, size_t n) { return bench_interval(values, n).median; }
 
 struct bench_interval bench_interval(double *values, size_t n)
 {

@@ -6,10 +6,7 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
-static inline uint64_t clock_read(void)
-{
-    return __builtin_ia32_rdtsc();
-}
+static inline uint64_t clock_read(void) { return __builtin_ia32_rdtsc(); }
 #elif defined(__aarch64__)
 static inline uint64_t clock_read(void)
 {

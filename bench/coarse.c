@@ -6,7 +6,7 @@
 
 enum { WORDS = 4096 };
 
-static unsigned words[WORDS];
+static unsigned words[WORDS] __attribute__((aligned(4096)));
 
 static ALONE unsigned fill(unsigned seed)
 {

@@ -39,8 +39,8 @@ static inline void mark_leave(const char *unused)
 #include "statistics.h"
 #define MARK(name)                                                                       \
     static struct statistics mark_here_;                                                 \
-    struct activation *mark_ __attribute__((cleanup(statistics_leave))) =                \
-        statistics_enter(&mark_here_)
+    struct activation *mark_                                                             \
+        __attribute__((cleanup(statistics_leave))) = statistics_enter(&mark_here_)
 
 #else
 #define MARK(name) ((void)0)

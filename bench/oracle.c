@@ -19,7 +19,8 @@ static void *check(void *memory)
 
 /* ── Edges ────────────────────────────────────────────────────────────────────────── */
 
-static struct oracle_edge *find_edge(const struct oracle *o, uint32_t node, uint32_t block)
+static struct oracle_edge *find_edge(const struct oracle *o, uint32_t node,
+                                     uint32_t block)
 {
     uint64_t key = (uint64_t)node << 32 | block;
     uint64_t at = key * 0x9e3779b97f4a7c15u >> 20; /* Fibonacci hashing */
@@ -94,8 +95,8 @@ static uint32_t resolve(struct oracle *o, uint32_t node, uint32_t block)
 uint32_t oracle_push(struct oracle *o, uint32_t node, uint32_t block)
 {
     const struct oracle_edge *edge = find_edge(o, node, block);
-    uint32_t target =
-        edge->key ? edge->target : add_edge(o, node, block, resolve(o, node, block));
+    uint32_t target = edge->key ? edge->target
+                                : add_edge(o, node, block, resolve(o, node, block));
 
     o->nodes[target].calls++;
     o->blocks[block].calls++;

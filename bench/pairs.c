@@ -72,8 +72,8 @@ static void print_row(const char *label, double *thread, double *process, size_t
     struct bench_interval t = bench_interval(thread, pairs);
     struct bench_interval p = bench_interval(process, pairs);
 
-    printf("| %-28s | %8.4f | %8.4f | %8.4f | %8.4f | %8.4f | %8.4f", label, t.median, t.low,
-           t.high, p.median, p.low, p.high);
+    printf("| %-28s | %8.4f | %8.4f | %8.4f | %8.4f | %8.4f | %8.4f", label, t.median,
+           t.low, t.high, p.median, p.low, p.high);
     if (samples > 0)
         printf(" | %8.0f |\n", samples / recorded * 1e9);
     else

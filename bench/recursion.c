@@ -247,8 +247,7 @@ static int print_reasons(const struct subject *s)
     uint64_t most = s->capped ? CAPPED_NODES : UINT64_MAX;
 
     return print_reason(found.hot_off, "hot ones off") |
-           print_reason(found.lost, "lost") |
-           print_reason(found.strange, "never made") |
+           print_reason(found.lost, "lost") | print_reason(found.strange, "never made") |
            print_reason(found.unequal, "unequal") |
            print_reason(found.missing, "missing") |
            print_reason((uint64_t)found.ticks_off, "ticks off") |
@@ -266,7 +265,8 @@ static int print_row(const struct subject *s)
            s->kind == WALK_ZIPF ? "Zipf" : "uniform", s->blocks,
            s->capped ? "65536" : "none", s->pushes / 1e6, found.pair,
            (unsigned long long)found.contexts, oracle.node_count - 1,
-           100 * (double)found.elsewhere / all, (unsigned long long)found.hot, found.worst);
+           100 * (double)found.elsewhere / all, (unsigned long long)found.hot,
+           found.worst);
     failed = print_reasons(s);
     printf(" %-6s |\n", failed ? "FAIL" : dump_command ? "ok" : "ok (-)");
     return failed;
@@ -326,10 +326,11 @@ int main(int argc, char **argv)
         return 2;
     copy_path = argv[2];
     dump_command = argc > 3 ? argv[3] : NULL;
-    printf("| calls   |    N | budget |     M | ns/pair | contexts | oracle's | below %% |"
-           "  hot | worst %% | checks |\n"
-           "|:--------|-----:|:-------|------:|--------:|---------:|---------:|--------:|"
-           "-----:|--------:|:-------|\n");
+    printf(
+        "| calls   |    N | budget |     M | ns/pair | contexts | oracle's | below %% |"
+        "  hot | worst %% | checks |\n"
+        "|:--------|-----:|:-------|------:|--------:|---------:|---------:|--------:|"
+        "-----:|--------:|:-------|\n");
     for (int capped = 0; capped < 2; capped++)
         for (int kind = WALK_UNIFORM; kind <= WALK_ZIPF; kind++)
             for (unsigned i = 0; i < sizeof blocks / sizeof *blocks; i++) {

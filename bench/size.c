@@ -29,10 +29,7 @@ static long fib(long n)
     return n < 2 ? 1 : fib(n - 1) + fib(n - 2);
 }
 
-static void run_nothing(long pushes)
-{
-    (void)pushes;
-}
+static void run_nothing(long pushes) { (void)pushes; }
 
 static void run_fib(long pushes)
 {
@@ -127,8 +124,9 @@ int main(int argc, char **argv)
     if (pushes <= 0)
         return 2;
     output = argv[2];
-    printf("| calls    |    × | M      |   file KiB |   disk KiB | memory KiB | checks |\n"
-           "|:---------|-----:|-------:|-----------:|-----------:|-----------:|:-------|\n");
+    printf(
+        "| calls    |    × | M      |   file KiB |   disk KiB | memory KiB | checks |\n"
+        "|:---------|-----:|-------:|-----------:|-----------:|-----------:|:-------|\n");
     if (measure(run_nothing, 0, &empty)) {
         printf("| nothing  | FAIL: it did not end well |\n");
         return 1;

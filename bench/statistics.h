@@ -28,8 +28,8 @@ struct activation {
 
 extern struct activation *statistics_top; /* for one thread */
 
-static inline __attribute__((always_inline)) struct activation *
-statistics_enter(struct statistics *of)
+static inline __attribute__((always_inline)) struct activation *statistics_enter(
+    struct statistics *of)
 {
     struct activation *a = ++statistics_top;
 
@@ -39,8 +39,8 @@ statistics_enter(struct statistics *of)
     return a;
 }
 
-static inline __attribute__((always_inline)) void
-statistics_leave(struct activation **mark)
+static inline __attribute__((always_inline)) void statistics_leave(
+    struct activation **mark)
 {
     struct activation *a = *mark;
     struct statistics *s = a->of;

@@ -99,6 +99,8 @@ static void free_names(struct names *n)
 
 struct stack { /* a strand's own, or a fiber's: the marks of what is open */
     tt_fiber *fiber;
+    struct strand *strand; /* that runs it */
+    struct strand *home;   /* that ran it last: its frames are in that tree */
     struct open_mark {
         tt_mark mark;
         int context;
@@ -109,7 +111,6 @@ struct stack { /* a strand's own, or a fiber's: the marks of what is open */
 struct strand {
     struct tt_strand saved; /* while it is not the current one */
     struct stack own, *stack;
-    struct names fibers;
     uint64_t carry;
     int named;
 };
@@ -118,7 +119,7 @@ struct replay {
     const char *file;
     unsigned long line;
     char error[200];
-    struct names strands, blocks, contexts;
+    struct names strands, fibers, blocks, contexts;
     struct strand *strand;
     uint64_t period;
 };
@@ -216,14 +217,18 @@ static int event_fiber(struct replay *r, char **word)
     struct stack *stack = &s->own;
 
     if (strcmp(word[1], "-") != 0) {
-        value = name_value(&s->fibers, word[1]);
+        value = name_value(&r->fibers, word[1]);
         if (!value || (!*value && !(*value = (uintptr_t)calloc(1, sizeof *stack))))
             return wrong(r, "no memory");
         stack = (struct stack *)(uintptr_t)*value;
         if (!stack->fiber && !(stack->fiber = tt_fiber_new()))
             return wrong(r, "no memory");
+        if (stack->strand && stack->strand != s)
+            return wrong(r, "another strand runs this fiber");
     }
     tt_fiber_switch(stack->fiber);
+    s->stack->strand = NULL;
+    stack->strand = stack->home = s;
     s->stack = stack;
     return 0;
 }
@@ -442,26 +447,28 @@ static int run_lines(struct replay *r, FILE *in)
     return error;
 }
 
-/* Whatever is open ends here, so that its statistics are there. */
-static void close_strand(struct replay *r, struct strand *s)
+/* Whatever is open ends here, so that its statistics are there, and the clock stops. */
+static void close_stack(struct stack *s)
 {
-    for (size_t i = 0; i < s->fibers.size; i++) {
-        struct stack *stack = (struct stack *)(uintptr_t)s->fibers.at[i].value;
-        if (!stack)
-            continue;
-        tt_fiber_switch(stack->fiber);
-        tt_unwind(0);
-        tt_fiber_switch(NULL);
-        tt_fiber_free(stack->fiber);
-        free(stack->open);
-        free(stack);
-    }
-    tt_fiber_switch(NULL);
+    tt_fiber_switch(s->fiber);
     tt_unwind(0);
-    free(s->own.open);
-    free_names(&s->fibers);
-    s->saved = tt_self;
-    (void)r;
+    tt_pause();
+    tt_resume();
+    free(s->open);
+}
+
+static void close_fibers(struct replay *r, struct strand *s)
+{
+    for (size_t i = 0; i < r->fibers.size; i++) {
+        struct stack *f = (struct stack *)(uintptr_t)r->fibers.at[i].value;
+        if (!f || f->home != s)
+            continue;
+        close_stack(f);
+        tt_fiber_switch(NULL);
+        tt_fiber_free(f->fiber);
+        free(f);
+        r->fibers.at[i].value = 0;
+    }
 }
 
 static void close_all(struct replay *r)
@@ -473,10 +480,14 @@ static void close_all(struct replay *r)
         if (!s)
             continue;
         tt_self = s->saved;
-        close_strand(r, s);
-        free(s);
+        close_fibers(r, s);
+        close_stack(&s->own);
+        s->saved = tt_self;
     }
+    for (size_t i = 0; i < r->strands.size; i++)
+        free((struct strand *)(uintptr_t)r->strands.at[i].value);
     free_names(&r->strands);
+    free_names(&r->fibers);
     free_names(&r->blocks);
     free_names(&r->contexts);
 }
@@ -517,7 +528,7 @@ static int read_flag(int flag, struct tt_options *o, struct replay *r, const cha
         return tt_options_budget(o, optarg);
     case 'p':
         r->period = strtoull(optarg, &end, 10);
-        return *optarg && !*end ? 0 : -TT_ERR_OPTION;
+        return *optarg >= '0' && *optarg <= '9' && !*end ? 0 : -TT_ERR_OPTION;
     case 'o':
         *out = optarg;
         return 0;
@@ -554,6 +565,8 @@ int tt_command_replay(int argc, char **argv)
         return TT_EXIT_FAILED;
     }
     r.file = optind < argc ? argv[optind] : NULL;
+    for (int i = 0; i < TT_KINDS; i++)
+        o.mode[i] = TT_MODE_EXACT;
     error = tt_start_with(&o);
     if (error) {
         tt_complain("%s", tt_error_text(error));

@@ -225,13 +225,11 @@ struct tt_frame { /* an activation */
     struct tt_frame *hider, *timed;  /* what they were before this activation */
 };
 
-struct tt_strand { /* a thread's own; all NULL while it is off */
+struct tt_strand { /* a thread's own; all zero while it is off */
     struct tt_frame *top;
     struct tt_frame *limit; /* a push that would reach it takes the slow path */
     char *base;             /* the recording */
-    uint64_t *current;      /* in the recording: the offset of the current context */
-    uint64_t every;         /* an activation is timed when calls & every is 0 */
-    uint64_t counting;      /* 0: mode sampled */
+    uint64_t sparse;        /* 0: every activation is counted, and that is all */
     struct tt_thread *thread;
 };
 
@@ -265,6 +263,8 @@ TT_INLINE uint32_t *tt_table(char *base, const struct tt_node *node)
     return (uint32_t *)(void *)(base + 4 * (uint64_t)node->table);
 }
 
+#define TT_KEY_ARC 0x20000000u /* in the key of an arc */
+
 /* A count that a signal handler may interrupt and none is lost. */
 TT_INLINE void tt_count(uint64_t *n)
 {
@@ -273,6 +273,17 @@ TT_INLINE void tt_count(uint64_t *n)
 #else
     (void)__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 #endif
+}
+
+/* Modes sampled (sparse: 1) and every:N (N): only sometimes, or never, is there more to do
+ * than to count, or even that. */
+TT_INLINE struct tt_frame *tt_scope_count(struct tt_frame *f, struct tt_node *edge,
+                                          uint64_t sparse)
+{
+    if (sparse == 1)
+        return f;
+    tt_count(&edge->calls);
+    return TT_UNLIKELY((edge->calls & (sparse - 1)) == 0) ? tt_scope_time(f) : f;
 }
 
 /* Enters a scope.  What it returns is for tt_scope_leave: NULL when off, and an odd
@@ -284,41 +295,40 @@ TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, const void *slot
                                           uintptr_t cfa)
 {
     struct tt_strand *s = &tt_self;
-    struct tt_frame *caller, *f;
-    struct tt_node *from, *edge;
+    struct tt_frame *caller = s->top;
+    struct tt_frame *f = (struct tt_frame *)((uintptr_t)caller + sizeof *caller);
+    struct tt_node *from, *edge, *to;
     tt_block block = site->block;
-    uint64_t offset, cell;
+    uint32_t cell;
 
-    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
-        return NULL;
-    caller = s->top;
-    f = (struct tt_frame *)((uintptr_t)caller + sizeof *caller);
     if (TT_UNLIKELY(f >= s->limit))
-        return tt_scope_enter_slowly(site, slot, cfa);
+        return __atomic_load_n(&tt_on, __ATOMIC_RELAXED)
+                   ? tt_scope_enter_slowly(site, slot, cfa)
+                   : NULL;
     do {
         __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
         TT_BARRIER();
         from = caller->node;
         cell = tt_table(s->base, from)[block & from->mask];
-        edge = tt_cell(s->base, cell);
-        if (TT_UNLIKELY(edge->key != block) ||
-            TT_UNLIKELY(caller->cfa <= cfa &&
+        to = edge = tt_cell(s->base, cell);
+        if (TT_UNLIKELY(edge->key != block)) {
+            if (edge->key != (block | TT_KEY_ARC))
+                return tt_scope_enter_slowly(site, slot, cfa);
+            to = tt_cell(s->base, edge->target);
+        }
+        if (TT_UNLIKELY(caller->cfa <= cfa &&
                         (caller->cfa < cfa || caller->slot == slot)))
             return tt_scope_enter_slowly(site, slot, cfa);
-        offset = 64 * (uint64_t)edge->target;
-        f->node = (struct tt_node *)(void *)(s->base + offset);
+        f->node = to;
         f->cfa = cfa;
         f->edge = cell;
         TT_BARRIER();
         s->top = f;
         TT_BARRIER();
     } while (TT_UNLIKELY(f->slot != slot));
-    *(volatile uint64_t *)s->current = offset;
-    if (s->counting) {
-        tt_count(&edge->calls);
-        if (TT_UNLIKELY((edge->calls & s->every) == 0))
-            return tt_scope_time(f);
-    }
+    if (TT_UNLIKELY(s->sparse))
+        return tt_scope_count(f, edge, s->sparse);
+    tt_count(&edge->calls);
     return f;
 }
 
@@ -334,7 +344,6 @@ TT_INLINE void tt_scope_leave(struct tt_frame *f)
     }
     TT_BARRIER();
     s->top = f - 1;
-    *(volatile uint64_t *)s->current = (uint64_t)((char *)f[-1].node - s->base);
 }
 
 TT_INLINE void tt_scope_close(struct tt_frame **f) { tt_scope_leave(*f); }

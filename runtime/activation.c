@@ -19,12 +19,11 @@
 
 uint64_t tt_time_now(const struct tt_thread *t)
 {
-    uint64_t now;
+    uint64_t now = t->paused_at;
 
-    if (t->pauses)
-        return t->paused_at;
-    now = tt_clock_kind == TT_CLOCK_CALLER ? t->ticks : tt_clock_now();
-    return now - t->paused_ticks - t->fiber->away;
+    if (!t->pauses)
+        now = (tt_clock_kind == TT_CLOCK_CALLER ? t->ticks : tt_clock_now()) - t->paused_ticks;
+    return now - t->fiber->away;
 }
 
 /* ── Hidden blocks ────────────────────────────────────────────────────────────────── */
@@ -164,17 +163,14 @@ void tt_charge(struct tt_thread *t, struct tt_frame *at, uint64_t ticks, uint64_
     }
 }
 
-void tt_charge_time(struct tt_thread *t, uint64_t now)
+void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
 {
     uint64_t ticks = now - t->record->last;
-    struct tt_frame *at = t->timed;
+    struct tt_frame *at = t->timed ? t->timed : outside;
 
     t->record->last = now;
-    if (!at) {
-        if (tt_clock_kind != TT_CLOCK_CALLER)
-            return; /* outside of any activation: nobody's */
-        at = t->self->top;
-    }
+    if (!t->timed && tt_clock_kind != TT_CLOCK_CALLER)
+        return;
     if (ticks == 0 || (int64_t)ticks < 0)
         return;
     t->record->charged += ticks;
@@ -269,7 +265,7 @@ void tt_activation_begin(struct tt_thread *t, struct tt_frame *f, uint64_t now)
     struct tt_strand_record *record = t->record;
     struct tt_top *top = &record->top[record->depth++ % TT_TOP_FRAMES];
 
-    tt_charge_time(t, now);
+    tt_charge_time(t, now, f - 1);
     f->entered = now;
     f->children = 0;
     f->timed = t->timed;
@@ -298,7 +294,7 @@ void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
     if ((int64_t)duration < 0)
         duration = 0;
     if (tt_frame_flags(f) & TT_FRAME_TIMED) {
-        tt_charge_time(t, now);
+        tt_charge_time(t, now, f);
         t->record->depth--;
         t->timed = f->timed;
         if (t->timed)
@@ -319,7 +315,7 @@ void tt_visit_begin(struct tt_thread *t, struct tt_frame *f)
 {
     if (!t->timing)
         return;
-    tt_charge_time(t, tt_time_now(t));
+    tt_charge_time(t, tt_time_now(t), f - 1);
     f->children = 0;
     f->timed = t->timed;
     t->timed = f;
@@ -329,7 +325,7 @@ void tt_visit_end(struct tt_thread *t, struct tt_frame *f)
 {
     if (!t->timing)
         return;
-    tt_charge_time(t, tt_time_now(t));
+    tt_charge_time(t, tt_time_now(t), f);
     t->timed = f->timed;
     if (t->timed)
         t->timed->children += f->children;

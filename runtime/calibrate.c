@@ -107,7 +107,6 @@ static int measure_all(struct tt_thread *t, struct tt_recording *r)
     t->recording = r;
     t->record = &record;
     t->exact = 1;
-    t->self->current = &record.current;
     t->self->base = r->base;
     tt_stack_resolve(t, 1);
     record.last = tt_time_now(t);

@@ -14,13 +14,19 @@ enum { CELL_BITS = 28, GENERATION_BITS = 12 };
 #define CELL_MASK ((1u << CELL_BITS) - 1)
 #define GENERATION_MASK ((1u << GENERATION_BITS) - 1)
 
-static tt_context handle_of(const struct tt_tree *t, const struct tt_node *n)
+/* Generations of one recording look like none of another's. */
+static uint32_t generation_of(const struct tt_recording *r, uint32_t generation)
 {
-    uint64_t cell = tt_cell_of(t, n);
+    return (generation ^ r->epoch * 0x9e5u) & GENERATION_MASK;
+}
 
-    if (n == t->root || cell > CELL_MASK)
+static tt_context handle_of(const struct tt_recording *r, const struct tt_node *n)
+{
+    uint64_t cell = (uint64_t)((const char *)n - r->base) / TT_CELL_SIZE;
+
+    if (!n->parent || cell > CELL_MASK)
         return 0;
-    return cell | (uint64_t)(n->generation & GENERATION_MASK) << CELL_BITS |
+    return cell | (uint64_t)generation_of(r, n->generation) << CELL_BITS |
            (uint64_t)n->key << (CELL_BITS + GENERATION_BITS);
 }
 
@@ -33,7 +39,12 @@ tt_context tt_context_capture(void)
         return 0;
     for (top = t->self->top; top->node == t->tree.limbo;)
         top = tt_frame_below((struct tt_frame *)(uintptr_t)top);
-    return handle_of(&t->tree, top->node);
+    return handle_of(t->recording, top->node);
+}
+
+tt_context tt_context_of(struct tt_thread *t, const struct tt_frame *f)
+{
+    return handle_of(t->recording, f->node);
 }
 
 tt_block tt_context_block(tt_context c)
@@ -44,16 +55,17 @@ tt_block tt_context_block(tt_context c)
 /* The cell of a handle, of whatever strand; NULL when it has moved on. */
 static struct tt_node *cell_of_handle(struct tt_recording *r, tt_context c)
 {
-    uint32_t cell = (uint32_t)c & CELL_MASK, generation = (uint32_t)(c >> CELL_BITS) & GENERATION_MASK;
+    uint32_t cell = (uint32_t)c & CELL_MASK,
+             generation = (uint32_t)(c >> CELL_BITS) & GENERATION_MASK;
     struct tt_node *n = tt_cell(r->base, cell);
 
     if (cell < r->header->first / TT_CELL_SIZE ||
         cell >= r->header->first / TT_CELL_SIZE + r->header->used * TT_PAGE_CELLS ||
         (r->map[tt_cell_page(r, cell) - 1] & 0xff) != TT_PAGE_CELL)
         return NULL;
-    if (n->kind == TT_CELL_CONTEXT && (n->generation & GENERATION_MASK) == generation)
+    if (n->kind == TT_CELL_CONTEXT && generation_of(r, n->generation) == generation)
         return n;
-    if (n->kind == TT_CELL_FREE && ((n->generation - 1u) & GENERATION_MASK) == generation &&
+    if (n->kind == TT_CELL_FREE && generation_of(r, n->generation - 1u) == generation &&
         n->target && tt_cell(r->base, n->target)->kind == TT_CELL_CONTEXT)
         return tt_cell(r->base, n->target);
     return NULL;
@@ -86,7 +98,7 @@ static struct tt_node *translate(struct tt_thread *t, const struct tt_node *n)
     return here;
 }
 
-static struct tt_node *place_of_handle(struct tt_thread *t, tt_context c)
+struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
 {
     struct tt_node *n = c ? cell_of_handle(t->recording, c) : t->tree.root;
     uint32_t cell;
@@ -103,11 +115,8 @@ tt_context tt_context_parent(tt_context c)
 {
     struct tt_recording *r = tt_recording;
     struct tt_node *n = r && c ? cell_of_handle(r, c) : NULL;
-    struct tt_tree t = {.base = r ? r->base : NULL};
 
-    if (!n || !n->parent || !tt_cell(r->base, n->parent)->parent)
-        return 0;
-    return handle_of(&t, tt_cell(r->base, n->parent));
+    return n && n->parent ? handle_of(r, tt_cell(r->base, n->parent)) : 0;
 }
 
 /* The frame stands at the captured context, and what an arc hid before it is not on this
@@ -120,7 +129,7 @@ tt_mark tt_context_enter(tt_context c)
 
     if (!t)
         return (uintptr_t)tt_self.top | 1;
-    f = tt_stack_enter_context(t, place_of_handle(t, c));
+    f = tt_stack_enter_context(t, tt_context_place(t, c));
     mark = f ? (uintptr_t)f : (uintptr_t)t->self->top | 1;
     tt_thread_leave(t);
     return mark;

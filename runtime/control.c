@@ -113,8 +113,6 @@ static void after_fork_in_child(void)
         tt_on = 0;
         return;
     }
-    if (own)
-        own->self->current = &own->nowhere;
     tt_sampler_forked(tt_recording);
 }
 
@@ -217,9 +215,9 @@ int tt_pause(void)
     if (!t)
         return -TT_ERR_STATE;
     now = tt_time_now(t);
-    tt_charge_time(t, now);
+    tt_charge_time(t, now, t->self->top);
     if (t->pauses++ == 0)
-        t->paused_at = now;
+        t->paused_at = now + t->fiber->away;
     t->record->paused = 1;
     tt_thread_leave(t);
     return 0;
@@ -236,7 +234,7 @@ int tt_resume(void)
         return -TT_ERR_STATE;
     }
     if (--t->pauses == 0) {
-        t->paused_ticks += tt_time_now(t) - t->paused_at;
+        t->paused_ticks += tt_time_now(t) + t->fiber->away - t->paused_at;
         t->record->paused = 0;
         tt_sampler_skip(t);
     }

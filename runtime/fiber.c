@@ -36,7 +36,7 @@ static void suspend(struct tt_thread *t)
     struct tt_fiber *f = t->fiber;
 
     f->local = tt_time_now(t);
-    tt_charge_time(t, f->local);
+    tt_charge_time(t, f->local, t->self->top);
     tt_hiders_count(t, UINT32_MAX);
     f->top = t->self->top;
     f->hider = t->hider;

@@ -159,7 +159,7 @@ struct tt_redo { /* an eviction under way: the values that its targets will have
 struct tt_strand_record {
     uint32_t state, index;
     uint32_t root, thread; /* a cell; the kernel's thread id */
-    uint64_t current;      /* offset of the current context */
+    uint64_t current;      /* offset of the context where it stood at the last slow event */
     uint64_t moves;        /* odd while figures move between cells */
     uint64_t charged;      /* exact mode: all ticks so far */
     uint64_t depth;        /* exact mode: open activations */

@@ -37,7 +37,7 @@ static int read_every(struct tt_options *o, const char *value)
 {
     uint32_t n, power = 1;
 
-    if (read_count(value, 1, 1u << 30, &n))
+    if (read_count(value, 2, 1u << 30, &n))
         return -TT_ERR_OPTION;
     while (power < n)
         power *= 2;

@@ -56,6 +56,7 @@ static void take_sample(struct tt_thread *t)
 
     ticks = ticks_of(t->recording, cpu - t->sampler.cpu);
     t->sampler.cpu = cpu;
+    t->record->current = (uint64_t)((const char *)top->node - t->tree.base);
     if (t->pauses || top->node == t->tree.root || (tt_frame_flags(top) & TT_FRAME_TIMED) ||
         !__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
@@ -169,8 +170,8 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
     struct tt_node *n;
 
     pthread_mutex_lock(&t->tree.lock);
-    n = (struct tt_node *)(void *)(t->tree.base +
-                                   __atomic_load_n(&t->record->current, __ATOMIC_ACQUIRE));
+    n = __atomic_load_n(&__atomic_load_n(&t->self->top, __ATOMIC_ACQUIRE)->node, __ATOMIC_RELAXED);
+    t->record->current = (uint64_t)((const char *)n - t->tree.base);
     if (n->kind == TT_CELL_CONTEXT && n != t->tree.root &&
         t->recording->options.mode[tt_block_entry(n->key)->info.kind] == TT_MODE_SAMPLED) {
         tt_bump_shared(&n->self, ticks);

@@ -111,7 +111,8 @@ void tt_stack_show(struct tt_thread *t, struct tt_frame *f)
     TT_BARRIER();
     t->self->top = f;
     TT_BARRIER();
-    *(volatile uint64_t *)t->self->current = (uint64_t)((char *)f->node - t->tree.base);
+    if (t->record)
+        t->record->current = (uint64_t)((const char *)f->node - t->tree.base);
 }
 
 static void step_down(struct tt_thread *t)
@@ -398,24 +399,6 @@ void tt_stack_replace(struct tt_thread *t, tt_block block, enum tt_kind kind)
     (void)enter_from(t, f, from, block, mode_of(t, kind));
 }
 
-struct tt_frame *tt_stack_enter_context(struct tt_thread *t, struct tt_node *n)
-{
-    struct tt_frame *f = reserve_frame(t, NULL, 0);
-
-    if (!f)
-        return NULL;
-    f->node = n;
-    f->edge = tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT | TT_FRAME_HIDER);
-    tt_hiders_count(t, UINT32_MAX);
-    t->hiding++;
-    f->hider = t->hider;
-    t->hider = f;
-    t->hiding++;
-    tt_visit_begin(t, f);
-    tt_stack_show(t, f);
-    return f;
-}
-
 /* ── Whole stacks ─────────────────────────────────────────────────────────────────── */
 
 void tt_stack_walk(const struct tt_fiber *fiber, struct tt_frame *top,
@@ -430,8 +413,10 @@ void tt_stack_walk(const struct tt_fiber *fiber, struct tt_frame *top,
 
 static void keep_block(void *arg, struct tt_frame *f)
 {
-    const struct tt_thread *t = arg;
+    struct tt_thread *t = arg;
 
+    if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
+        f->entered = tt_context_of(t, f); /* a context has no time of its own */
     f->edge |= (uint64_t)tt_frame_block(t, f) << TT_FRAME_BLOCK_SHIFT;
 }
 
@@ -445,6 +430,7 @@ void tt_stack_close(struct tt_thread *t)
     uint64_t now = tt_time_now(t);
     struct tt_frame *top = t->self->top;
 
+    tt_charge_time(t, now, top);
     for (struct tt_segment *s = t->fiber->segment; s; s = s->below) {
         for (struct tt_frame *f = top; f > s->frame; f--) {
             if (tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED))
@@ -457,32 +443,53 @@ void tt_stack_close(struct tt_thread *t)
 
 /* Frames are pushed again, from the bottom, each where the blocks below it lead now.  Calls
  * are not counted again. */
-static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
+static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew)
 {
     tt_block block = (tt_block)(f->edge >> TT_FRAME_BLOCK_SHIFT);
     uint64_t entered = f->entered, children = f->children;
-    uint32_t context = tt_frame_flags(f) & TT_FRAME_CONTEXT;
-    enum tt_kind kind;
-    uint32_t cell, recursive;
+    uint64_t recursive = f->edge & TT_FRAME_FLAG(TT_FRAME_RECURSIVE);
+    uint32_t cell;
     struct tt_node *edge;
 
     block = tt_block_publish(t->recording, block);
-    kind = tt_block_entry(block)->info.kind;
-    recursive = tt_frame_flags(f) & TT_FRAME_RECURSIVE;
-    cell = find_room(t, context ? t->tree.root : f[-1].node, block);
+    cell = find_room(t, f[-1].node, block);
     edge = tt_cell(t->tree.base, cell);
     f->node = cell ? tt_cell(t->tree.base, edge->target) : t->tree.limbo;
     f->edge = cell ? cell
                    : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT;
+    f->edge |= recursive;
     if (cell && (edge->key & TT_KEY_HIDES))
         begin_hiding(t, f, edge);
-    f->edge |= TT_FRAME_FLAG(recursive);
-    if (mode_of(t, kind) != TT_MODE_EXACT)
+    if (mode_of(t, tt_block_kind(block)) != TT_MODE_EXACT)
         return;
     tt_activation_begin(t, f, tt_time_now(t));
     if (!anew) {
         f->entered = entered;
         f->children = children;
+    }
+}
+
+static void stand_at_context(struct tt_thread *t, struct tt_frame *f, struct tt_node *n)
+{
+    f->node = n;
+    f->edge = tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT | TT_FRAME_HIDER);
+    tt_visit_begin(t, f);
+    tt_hiders_count(t, UINT32_MAX);
+    t->hiding++;
+    f->hider = t->hider;
+    t->hider = f;
+    t->hiding++;
+}
+
+static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
+{
+    uint64_t children = f->children;
+
+    if (tt_frame_flags(f) & TT_FRAME_CONTEXT) {
+        stand_at_context(t, f, tt_context_place(t, f->entered));
+        f->children = anew ? 0 : children;
+    } else {
+        resolve_activation(t, f, anew);
     }
 }
 
@@ -511,4 +518,15 @@ void tt_stack_resolve(struct tt_thread *t, int anew)
             break;
     }
     tt_stack_show(t, top);
+}
+
+struct tt_frame *tt_stack_enter_context(struct tt_thread *t, struct tt_node *n)
+{
+    struct tt_frame *f = reserve_frame(t, NULL, 0);
+
+    if (!f)
+        return NULL;
+    stand_at_context(t, f, n);
+    tt_stack_show(t, f);
+    return f;
 }

@@ -32,6 +32,10 @@ void tt_stack_close(struct tt_thread *);
  * begin now. */
 void tt_stack_resolve(struct tt_thread *, int anew);
 
+/* context.c: the handle of where a frame stands; where a handle leads in this tree. */
+tt_context tt_context_of(struct tt_thread *, const struct tt_frame *);
+struct tt_node *tt_context_place(struct tt_thread *, tt_context);
+
 /* Writes each frame's block into it, so that it can be resolved elsewhere. */
 void tt_stack_keep_blocks(struct tt_thread *, struct tt_fiber *);
 
@@ -49,8 +53,9 @@ void tt_hiders_count(struct tt_thread *, uint32_t change);
 /* This thread's time now: without what it spent paused. */
 uint64_t tt_time_now(const struct tt_thread *);
 
-/* Charges the time since the last event to the nearest timed activation. */
-void tt_charge_time(struct tt_thread *, uint64_t now);
+/* Charges the time since the last event to the nearest timed activation; without one it is
+ * nobody's, but for the caller's own clock: then `outside` is charged. */
+void tt_charge_time(struct tt_thread *, uint64_t now, struct tt_frame *outside);
 
 /* Charges ticks to a place on the running stack; async-signal-safe. */
 void tt_charge(struct tt_thread *, struct tt_frame *at, uint64_t ticks, uint64_t samples);

@@ -241,9 +241,7 @@ static void show_fast_path(struct tt_thread *t)
     uint32_t mode = o->mode[TT_KIND_SCOPE];
 
     s->base = t->recording->base;
-    s->current = &t->record->current;
-    s->counting = mode != TT_MODE_SAMPLED;
-    s->every = mode == TT_MODE_EVERY ? o->every - 1 : UINT64_MAX;
+    s->sparse = mode == TT_MODE_SAMPLED ? 1 : mode == TT_MODE_EVERY ? o->every : 0;
     t->exact = mode == TT_MODE_EXACT;
     t->timing = 0;
     for (int i = 0; i < TT_KINDS; i++)

@@ -54,7 +54,6 @@ struct tt_thread {
     uint32_t pauses;
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
-    uint64_t nowhere;                 /* `current` of a forked thread until it is attached */
     uint32_t timing;                  /* some kind of block is timed */
     uint64_t refused;                 /* pushes since it was refused a strand */
     uint64_t hiding;                  /* odd while `hider` changes, for the sampler thread */

@@ -364,7 +364,7 @@ static uint32_t make_arc(struct tt_tree *t, struct tt_node *from, tt_block block
     if (!arc)
         return 0;
     cell = tt_cell_of(t, arc);
-    arc->key = block | hides(t, from, target);
+    arc->key = block | TT_KEY_ARC | hides(t, from, target);
     arc->parent = tt_cell_of(t, from);
     arc->target = tt_cell_of(t, target);
     __atomic_store_n(&arc->kind, TT_CELL_ARC, __ATOMIC_RELEASE);

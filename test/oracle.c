@@ -23,7 +23,8 @@
  * A replace is a pop and a push; under cycle the push is from the replaced block, which
  * stays on the path.
  *
- * What is active is the path, and the stack that runs down to the last captured context. */
+ * What is active is the stack that runs, down to the last captured context, the path of
+ * that one, and what a replace left on the current path. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -50,7 +51,9 @@ enum { METRICS = 8, NAMES = 64 };
 struct context {
     int strand, depth, *path;
     uint64_t hash;
-    uint64_t calls, self, samples, total, metric[METRICS];
+    uint64_t calls, self, samples, total;
+    int metric[METRICS], metrics; /* in the order of their first use */
+    uint64_t amount[METRICS];
     struct statistics times;
 };
 
@@ -292,17 +295,23 @@ static int current_context(void)
     return context_of(s, s->depth);
 }
 
-/* Calls back for every block that is active, maybe several times for one: those of the
- * path, and those of the stack that arcs have cut from it. */
+static void each_of_path(const struct context *c, void (*each)(int, uint64_t), uint64_t n)
+{
+    for (int i = 0; i < c->depth; i++)
+        each(c->path[i], n);
+}
+
+/* Calls back for every block that is active at a context, maybe several times for one. */
 static void each_active(int at, void (*each)(int block, uint64_t), uint64_t n)
 {
     const struct stack *s = running();
-    const struct context *c = &contexts[at];
+    int i = s->depth;
 
-    for (int i = s->depth; i > 0 && s->frame[i - 1].block >= 0; i--)
-        each(s->frame[i - 1].block, n);
-    for (int i = 0; i < c->depth; i++)
-        each(c->path[i], n);
+    while (i > 0 && s->frame[i - 1].block >= 0)
+        each(s->frame[--i].block, n);
+    if (i > 0)
+        each_of_path(&contexts[s->frame[i - 1].context], each, n);
+    each_of_path(&contexts[at], each, n);
 }
 
 static void charge_once(int block, uint64_t n)
@@ -474,24 +483,20 @@ static void replace(int block)
     push(block, policy == CYCLE ? from : current_context());
 }
 
-static void leave_context(void)
-{
-    struct stack *s = running();
-
-    while (s->depth && s->frame[s->depth - 1].block >= 0)
-        leave(s);
-    pop(1);
-}
-
 static void count(const char *name, uint64_t n)
 {
-    int i = 0;
+    struct context *c = &contexts[current_context()];
+    int i = 0, k = 0;
 
     while (i < metric_count && strcmp(metrics[i], name) != 0)
         i++;
     if (i == metric_count)
         metrics[metric_count++] = copy(name);
-    contexts[current_context()].metric[i] += n;
+    while (k < c->metrics && c->metric[k] != i)
+        k++;
+    if (k == c->metrics)
+        c->metric[c->metrics++] = i;
+    c->amount[k] += n;
 }
 
 static int find_capture(const char *name)
@@ -539,7 +544,7 @@ static void event(const char *word, const char *first, const char *second)
     else if (!strcmp(word, "enter-context"))
         enter_context(captures[find_capture(first)].context);
     else if (!strcmp(word, "leave-context"))
-        leave_context();
+        pop(1);
     else
         fail("unknown event %s", word);
 }
@@ -681,9 +686,8 @@ static void print_context(const struct context *c)
            "\telsewhere=0\tmissed=0",
            c->calls, c->self, c->samples, c->total);
     print_times(&c->times);
-    for (int i = 0; i < metric_count; i++)
-        if (c->metric[i])
-            printf("\t%s=%" PRIu64, metrics[i], c->metric[i]);
+    for (int i = 0; i < c->metrics; i++)
+        printf("\t%s=%" PRIu64, metrics[c->metric[i]], c->amount[i]);
     putchar('\n');
 }
 
