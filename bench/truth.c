@@ -5,10 +5,11 @@
  * -DTHROUGHPUT the leaf keeps the processor's execution units busy; without it the leaf
  * is one long chain of dependencies, which leaves room for a profiler's instructions.
  *
- *      truth ROUNDS [OPTIONS]
+ *      truth ROUNDS [OPTIONS [COPY]]
  *
  * prints "clock SHARE", A's share by two reads of the thread's CPU clock a round, and
- * "value SHARE", A's share by the recording; without OPTIONS the clock's once more. */
+ * "value SHARE", A's share by the recording; without OPTIONS the clock's once more.
+ * COPY is a file to write the recording to. */
 #include "bench.h"
 #include "marks.h"
 #include "tallytree.h"
@@ -109,6 +110,8 @@ int main(int argc, char **argv)
     if (argc > 2) {
         recorded = (struct times){0, 0};
         tt_visit(add_time, &recorded);
+        if (argc > 3 && tt_write(argv[3]) != 0)
+            return 2;
         tt_stop();
     }
     printf("clock %.6f\nvalue %.6f\n", clock.a / (clock.a + clock.b),

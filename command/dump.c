@@ -179,6 +179,7 @@ static void put_strand(const struct tt_picture *p, uint32_t i)
     put_number("charged", s->charged);
     put_number("evictions", s->evictions);
     put_number("threshold", s->threshold);
+    put_number("limbo", s->limbo);
     put_number("lost_pushes", s->lost_pushes);
     put_number("lost_ticks", s->lost_ticks);
     if (s->state == TT_STRAND_MERGED) {

@@ -38,9 +38,35 @@ struct hidden_walk {
 static int mark_block(struct tt_marks *m, tt_block block)
 {
     if (block >= m->size || m->stamp[block] == m->serial)
-        return 0;
+        return 0; /* a block that may be hidden has its mark: see tt_tree_tally */
     m->stamp[block] = m->serial;
     return 1;
+}
+
+void tt_tally_evicted(struct tt_tree *t, tt_block block, const struct tt_amounts *amounts)
+{
+    struct tt_tally *tally = tt_tree_tally_find(t, block);
+    struct tt_block_record *record;
+
+    if (tally) {
+        tt_bump(&tally->evicted.calls, amounts->calls);
+        tt_bump(&tally->evicted.self, amounts->self);
+        tt_bump(&tally->evicted.samples, amounts->samples);
+        return;
+    }
+    record = tt_block_record(t->recording, block);
+    tt_bump_shared(&record->calls, amounts->calls);
+    tt_bump_shared(&record->self, amounts->self);
+}
+
+void tt_tally_hidden(struct tt_tree *t, tt_block block, uint64_t ticks)
+{
+    struct tt_tally *tally = tt_tree_tally_find(t, block);
+
+    if (tally)
+        tt_bump(&tally->hidden, ticks);
+    else
+        tt_bump_shared(&tt_block_record(t->recording, block)->hidden, ticks);
 }
 
 static void add_hidden(struct hidden_walk *w, tt_block block)
@@ -48,12 +74,12 @@ static void add_hidden(struct hidden_walk *w, tt_block block)
     struct tt_tree *tree = &w->thread->tree;
     struct tt_tally *tally;
 
-    if (!mark_block(&tree->marks, block) || !(tally = tt_tree_tally_find(tree, block)))
+    if (!mark_block(&tree->marks, block))
         return;
-    if (w->metric)
+    if (!w->metric)
+        tt_tally_hidden(tree, block, w->amount);
+    else if ((tally = tt_tree_tally_find(tree, block)))
         tt_tree_metric(tree, &tally->next, w->metric, w->amount);
-    else
-        tt_bump(&tally->hidden, w->amount);
 }
 
 static void mark_path(struct tt_tree *tree, const struct tt_node *n)
@@ -61,6 +87,14 @@ static void mark_path(struct tt_tree *tree, const struct tt_node *n)
     tree->marks.serial++;
     for (; n != tree->root; n = tt_parent(tree, n))
         (void)mark_block(&tree->marks, n->key);
+}
+
+/* What is charged to no context at all hides even the blocks of the path. */
+void tt_tally_path(struct tt_tree *t, const struct tt_node *n, uint64_t ticks)
+{
+    for (; n != t->root; n = tt_parent(t, n))
+        if (n->flags & TT_NODE_OUTERMOST)
+            tt_tally_hidden(t, n->key, ticks);
 }
 
 static void add_hidden_arcs(struct hidden_walk *w, const struct tt_frame *hider)
@@ -116,19 +150,20 @@ static void charge_limbo(struct tt_thread *t, struct tt_frame *at, uint64_t tick
                          uint64_t samples)
 {
     struct tt_node *n = below_limbo(t, at)->node;
-    struct tt_tally *tally = tt_tree_tally_find(&t->tree, tt_frame_block(t, at));
+    struct tt_amounts amounts = {0, ticks, samples};
     struct tt_loss *loss = t->busy > 1 ? tt_tree_extension_find(&t->tree, &n->extension,
                                                                 TT_CELL_LOSS)
                                        : tt_tree_loss(&t->tree, n);
 
-    if (!tally || !loss) {
+    tt_bump(&t->record->limbo, ticks);
+    tt_tally_evicted(&t->tree, tt_frame_block(t, at), &amounts);
+    if (loss) {
+        tt_bump(&loss->elsewhere.self, ticks);
+        tt_bump(&loss->elsewhere.samples, samples);
+    } else {
         tt_bump(&t->record->lost_ticks, ticks);
-        return;
+        tt_tally_path(&t->tree, n, ticks);
     }
-    tt_bump(&loss->elsewhere.self, ticks);
-    tt_bump(&loss->elsewhere.samples, samples);
-    tt_bump(&tally->evicted.self, ticks);
-    tt_bump(&tally->evicted.samples, samples);
 }
 
 static void charge_once(struct tt_thread *t, struct tt_frame *at, uint64_t ticks,

@@ -293,8 +293,10 @@ static uint32_t publish_string(struct tt_recording *r, const char *text)
     return at;
 }
 
-static int publish_record(struct tt_recording *r, tt_block block, const struct tt_block_info *i)
+static int publish_record(struct tt_recording *r, tt_block block)
 {
+    struct tt_block_entry *e = entry_of(block);
+    const struct tt_block_info *i = &e->info;
     struct tt_block_record *record;
     uint32_t name = publish_string(r, i->name), file = publish_string(r, i->file),
              module = publish_string(r, i->module);
@@ -306,7 +308,8 @@ static int publish_record(struct tt_recording *r, tt_block block, const struct t
             return NO_ROOM;
         publisher.cell_end = publisher.cell + TT_PAGE_CELLS;
     }
-    record = (struct tt_block_record *)(void *)tt_cell(r->base, publisher.cell++);
+    e->record = publisher.cell++;
+    record = (struct tt_block_record *)(void *)tt_cell(r->base, e->record);
     *record = (struct tt_block_record){.kind = (uint32_t)i->kind,
                                        .offset = i->offset,
                                        .line = i->line,
@@ -334,7 +337,7 @@ static void publish(struct tt_recording *r, tt_block block)
     if (publisher.epoch != r->epoch)
         publisher = (struct publisher){.epoch = r->epoch};
     e->marks = find_mark(&r->options, e->info.name);
-    if (publish_record(r, block, &e->info) == 0) {
+    if (publish_record(r, block) == 0) {
         __atomic_store_n(&e->published, r->epoch, __ATOMIC_RELEASE);
     } else {
         __atomic_store_n(&e->published, r->epoch | NOT_PUBLISHED, __ATOMIC_RELEASE);
@@ -370,6 +373,11 @@ tt_block tt_block_publish(struct tt_recording *r, tt_block block)
     if (published == r->epoch || block == TT_BLOCK_OTHER)
         return block;
     return tt_block_publish(r, TT_BLOCK_OTHER);
+}
+
+struct tt_block_record *tt_block_record(struct tt_recording *r, tt_block block)
+{
+    return (struct tt_block_record *)(void *)tt_cell(r->base, entry_of(block)->record);
 }
 
 uint32_t tt_block_marked(tt_block block)

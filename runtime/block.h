@@ -10,6 +10,7 @@ struct tt_block_entry {
     struct tt_block_info info; /* strings owned by the registry */
     uint32_t hash, chain;
     uint32_t published; /* the epoch of the recording that has it */
+    uint32_t record;    /* its cell there */
     uint32_t marks;     /* 1 + index in options.marked, in that recording; 0: none */
 };
 
@@ -20,6 +21,10 @@ enum tt_kind tt_block_kind(tt_block); /* of any number: TT_KIND_BLOCK when there
  * TT_BLOCK_OTHER when there is no room for it.  Takes the registry's lock at its first
  * call for a block. */
 tt_block tt_block_publish(struct tt_recording *, tt_block);
+
+/* The record of a block that was published, to tally in when a strand has no room; any
+ * thread may add to it. */
+struct tt_block_record *tt_block_record(struct tt_recording *, tt_block);
 
 /* 1 + index in options.marked of a published block, or 0. */
 uint32_t tt_block_marked(tt_block);

@@ -15,7 +15,7 @@
 
 #include "stack.h"
 
-enum { LIVE = 1, VICTIM = 2 };
+enum { LIVE = 1, VICTIM = 2, GONE = 4 };
 
 struct pass {
     struct tt_tree *tree;
@@ -347,6 +347,22 @@ static int move_arc(struct pass *p, struct tt_node *n)
     return 0;
 }
 
+/* With no cell left for a tally or a loss, the block's record and the strand's serve. */
+static void move_out(struct pass *p, struct tt_node *n, uint32_t place)
+{
+    struct tt_tree *t = p->tree;
+    struct tt_amounts amounts = {n->calls, n->self, n->samples};
+    const struct tt_loss *own = loss_of(t, n);
+
+    tt_tally_evicted(t, n->key & TT_KEY_BLOCK, &amounts);
+    if (n->kind == TT_CELL_ARC || p->by_calls)
+        return;
+    t->record->lost_ticks += n->self + (own ? own->elsewhere.self : 0);
+    tt_tally_path(t, survivor_of(p, n), n->self + (own ? own->elsewhere.self : 0));
+    if (n->flags & TT_NODE_OUTERMOST)
+        tt_tally_hidden(t, n->key, p->weight[place]);
+}
+
 /* Takes the victims out of the tables of what stays, so that nothing finds them. */
 static void unlink_victims(struct pass *p, struct tt_node *n)
 {
@@ -380,10 +396,9 @@ static void forget(struct pass *p, struct tt_node *n)
     show_redo(&t->record->redo, 0);
 }
 
-static uint32_t evict_victims(struct pass *p)
+static void evict_victims(struct pass *p)
 {
     struct tt_tree *t = p->tree;
-    uint32_t gone = 0;
 
     for (uint32_t i = 0; i < p->ordered; i++) {
         struct tt_node *n = tt_cell(t->base, p->order[i]);
@@ -397,20 +412,17 @@ static uint32_t evict_victims(struct pass *p)
             uint32_t place = place_of(p, p->order[i]);
             if (!(p->state[place] & VICTIM) || (n->kind == TT_CELL_ARC) != arcs)
                 continue;
-            if ((arcs ? move_arc(p, n) : move_context(p, n, place)) != 0) {
-                tt_bump_shared(&t->recording->header->lost_calls, n->calls);
-                t->record->lost_ticks += n->self;
-            }
+            if ((arcs ? move_arc(p, n) : move_context(p, n, place)) != 0)
+                move_out(p, n, place);
             forget(p, n);
-            gone++;
+            p->state[place] = GONE; /* the cell may be in use again */
         }
-    return gone;
 }
 
 uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
 {
     struct pass p;
-    uint32_t gone = 0, before = t->free_count;
+    uint32_t gone, before = t->free_count;
 
     t->refused = 0;
     t->patience = 1024;
@@ -421,7 +433,7 @@ uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
     keep_stacks(&p, thread);
     if (choose(&p)) {
         __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
-        gone = evict_victims(&p);
+        evict_victims(&p);
         __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     }
     t->record->evictions++;

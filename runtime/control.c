@@ -143,6 +143,7 @@ static int begin(const struct tt_options *o)
     if (is_measured(o))
         tt_calibrate(r->header);
     tt_metric_publish(r);
+    (void)tt_block_publish(r, TT_BLOCK_OTHER); /* while there is room for certain */
     tt_threads_stop();
     tt_strands_forget();
     __atomic_store_n(&tt_recording, r, __ATOMIC_SEQ_CST);

@@ -140,7 +140,7 @@ struct tt_block_record {
     uint64_t offset;
     uint32_t line, column, length;
     uint32_t name, module, file; /* strings, at 4 × this; 0: empty */
-    uint32_t reserved[6];
+    uint64_t calls, self, hidden; /* of all strands: what found no room for a tally */
 };
 
 enum tt_strand_state { TT_STRAND_NONE, TT_STRAND_OPEN, TT_STRAND_ENDED, TT_STRAND_MERGED };
@@ -178,7 +178,9 @@ struct tt_strand_record {
     struct tt_square square; /* of their total ticks */
     uint64_t least, most;    /* of them, and the kernel's ids of the threads they were */
     uint32_t least_thread, most_thread;
-    uint64_t reserved[15];
+    uint64_t limbo; /* ticks of pushes that found no room even with all cold contexts
+                       evicted: any context may have missed them */
+    uint64_t reserved[14];
 };
 
 enum tt_recording_state { TT_RECORDING_OPEN = 1, TT_RECORDING_ENDED };

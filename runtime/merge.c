@@ -54,6 +54,31 @@ static int start_merge(struct merge *m, struct tt_tree *into, struct tt_tree *fr
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
+/* What a context of the tree that is sent away cost with all below it: found by asking of
+ * each context whether it is below.  Only done when there is no room. */
+static uint64_t subtree_ticks(const struct merge *m, const struct tt_node *top)
+{
+    const struct tt_recording *r = m->from->recording;
+    uint64_t ticks = 0;
+
+    for (uint32_t page = m->from->pages; page; page = r->next[page]) {
+        const struct tt_node *n = tt_cell(m->from->base, tt_page_cell(r, page));
+        for (uint32_t i = 0; i < TT_PAGE_CELLS; i++, n++) {
+            const struct tt_node *up = n;
+            const struct tt_loss *loss;
+            if (n->kind != TT_CELL_CONTEXT)
+                continue;
+            while (up != top && up != m->from->root)
+                up = tt_parent(m->from, up);
+            if (up != top)
+                continue;
+            loss = tt_tree_extension_find(m->from, &n->extension, TT_CELL_LOSS);
+            ticks += n->self + (loss ? loss->elsewhere.self : 0);
+        }
+    }
+    return ticks;
+}
+
 static void merge_square(struct tt_square *into, const struct tt_square *from)
 {
     unsigned __int128 a = (unsigned __int128)into->high << 64 | into->low,
@@ -155,19 +180,21 @@ static void merge_extensions(struct merge *m, struct tt_node *to, const struct t
 static void merge_elsewhere(struct merge *m, struct tt_node *to, const struct tt_node *from)
 {
     struct tt_loss *loss = tt_tree_loss(m->into, to);
-    struct tt_tally *tally = tt_tree_tally(m->into, from->key & TT_KEY_BLOCK);
+    struct tt_amounts amounts = {from->calls, from->self, from->samples};
+    tt_block block = from->key & TT_KEY_BLOCK;
 
-    if (!loss || !tally) {
-        tt_bump_shared(&m->into->recording->header->lost_calls, from->calls);
+    (void)tt_tree_tally(m->into, block);
+    tt_tally_evicted(m->into, block, &amounts);
+    if (from->flags & TT_NODE_OUTERMOST) /* its callees' follow by themselves */
+        tt_tally_hidden(m->into, block, subtree_ticks(m, from));
+    m->into->record->limbo += from->self;
+    if (loss) {
+        loss->elsewhere.calls += from->calls;
+        loss->elsewhere.self += from->self;
+        loss->elsewhere.samples += from->samples;
+    } else {
         m->into->record->lost_ticks += from->self;
-        return;
     }
-    loss->elsewhere.calls += from->calls;
-    loss->elsewhere.self += from->self;
-    loss->elsewhere.samples += from->samples;
-    tally->evicted.calls += from->calls;
-    tally->evicted.self += from->self;
-    tally->evicted.samples += from->samples;
     merge_extensions(m, to, from, TT_METRIC_ELSEWHERE);
 }
 
@@ -176,15 +203,9 @@ static void merge_tally(struct merge *m, const struct tt_tally *from)
     struct tt_tally *into = tt_tree_tally(m->into, from->key);
     const struct tt_metrics *e;
 
-    if (!into) {
-        m->into->record->lost_ticks += from->evicted.self;
-        return;
-    }
-    into->hidden += from->hidden;
-    into->evicted.calls += from->evicted.calls;
-    into->evicted.self += from->evicted.self;
-    into->evicted.samples += from->evicted.samples;
-    for (uint32_t cell = from->next; cell; cell = e->next) {
+    tt_tally_evicted(m->into, from->key, &from->evicted);
+    tt_tally_hidden(m->into, from->key, from->hidden);
+    for (uint32_t cell = into ? from->next : 0; cell; cell = e->next) {
         e = (const struct tt_metrics *)(void *)tt_cell(m->from->base, cell);
         merge_metrics(m, &into->next, e, 0);
     }
@@ -290,6 +311,7 @@ static void count_member(struct tt_strand_record *row, const struct tt_strand_re
     if (member->threshold > row->threshold)
         row->threshold = member->threshold;
     row->evictions += member->evictions;
+    row->limbo += member->limbo;
 }
 
 static uint64_t total_ticks(const struct tt_tree *t)

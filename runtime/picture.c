@@ -115,6 +115,9 @@ static int read_block(struct tt_picture *p, const struct tt_block_record *r)
     if (read_string(p, r->name, &b->info.name) || read_string(p, r->file, &b->info.file) ||
         read_string(p, r->module, &b->info.module))
         return -TT_ERR_FORMAT;
+    b->calls = r->calls;
+    b->self = b->evicted = r->self;
+    b->inclusive = b->hidden = r->hidden;
     p->blocks++;
     return 0;
 }
@@ -428,9 +431,10 @@ static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block, uin
                                      .strand = strand, .calls = n->calls, .self = n->self,
                                      .samples = n->samples, .size = 1};
     c->depth = parent == UINT32_MAX ? 0 : p->context[parent].depth + 1;
+    c->missed = p->strand[strand]->limbo;
     if (loss) {
         c->elsewhere = loss->elsewhere;
-        c->missed = loss->missed;
+        c->missed += loss->missed;
         c->calls += loss->arrived;
     }
     if (times)
@@ -567,8 +571,10 @@ static void add_running(struct tt_picture *p, uint32_t strand)
 
 static void add_totals(struct tt_picture *p)
 {
-    for (uint32_t i = 0; i < p->strands; i++)
+    for (uint32_t i = 0; i < p->strands; i++) {
         add_running(p, i);
+        p->context[p->strand_first[i]].elsewhere.self += p->strand[i]->lost_ticks;
+    }
     for (uint32_t i = p->contexts; i-- > 0;) {
         struct tt_picture_context *c = &p->context[i];
         c->total += c->self + c->elsewhere.self;

@@ -270,14 +270,12 @@ static void drop_dead(struct tt_thread *t, const void *slot, uintptr_t cfa)
 /* A context that found no room: what it costs goes below the nearest one that did. */
 static void enter_limbo(struct tt_thread *t, struct tt_frame *f, tt_block block)
 {
-    struct tt_tally *tally = tt_tree_tally(&t->tree, block);
+    static const struct tt_amounts call = {1, 0, 0};
 
+    (void)tt_tree_tally(&t->tree, block);
+    tt_tally_evicted(&t->tree, block, &call);
     f->node = t->tree.limbo;
     f->edge = TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT;
-    if (tally)
-        tt_bump(&tally->evicted.calls, 1);
-    else
-        t->record->lost_pushes++;
 }
 
 static uint32_t find_room(struct tt_thread *t, struct tt_node *from, tt_block block)

@@ -32,6 +32,11 @@ void tt_stack_close(struct tt_thread *);
  * begin now. */
 void tt_stack_resolve(struct tt_thread *, int anew);
 
+/* Adds to the tally of a block in this strand, or where there is no room, in the process. */
+void tt_tally_evicted(struct tt_tree *, tt_block, const struct tt_amounts *);
+void tt_tally_hidden(struct tt_tree *, tt_block, uint64_t ticks);
+void tt_tally_path(struct tt_tree *, const struct tt_node *, uint64_t ticks);
+
 /* context.c: the handle of where a frame stands; where a handle leads in this tree. */
 tt_context tt_context_of(struct tt_thread *, const struct tt_frame *);
 struct tt_node *tt_context_place(struct tt_thread *, tt_context);

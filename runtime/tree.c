@@ -358,11 +358,11 @@ static uint32_t hides(struct tt_tree *t, const struct tt_node *from, const struc
 static uint32_t make_arc(struct tt_tree *t, struct tt_node *from, tt_block block,
                          struct tt_node *target)
 {
-    struct tt_node *arc = tt_tree_take(t, TT_CELL_RESERVE);
+    struct tt_node *arc = tt_tree_take(t, TT_CELL_RESERVE / 4);
     uint32_t cell;
 
-    if (!arc)
-        return 0;
+    if (!arc) /* it is better to mistake the caller than the context */
+        return tt_cell_of(t, target);
     cell = tt_cell_of(t, arc);
     arc->key = block | TT_KEY_ARC | hides(t, from, target);
     arc->parent = tt_cell_of(t, from);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.c - random events for `tallytree replay`: walk SEED LENGTH
+/* walk.c - random events for `tallytree replay`: walk SEED LENGTH [DEPTH]
  *
  * Few names, so that blocks recur at once; what else a walk does (skewed or not, one strand
  * or several, fibers that stay or move, how deep it goes) is drawn from the seed too. */
@@ -13,7 +13,8 @@ enum { DEEPEST = 200 };
 
 static struct walk {
     uint64_t state;
-    int names, skewed, strands, fibers, moving, downwards; /* what kind of walk */
+    int names, skewed, strands, fibers, moving, downwards,
+        deepest; /* what kind of walk */
     int strand, captured;
     struct walk_stack {
         char kind[DEEPEST]; /* 'p': pushed; 'c': a context */
@@ -70,7 +71,7 @@ static void random_fiber(void)
 
 static void random_push(struct walk_stack *s, char kind)
 {
-    if (s->depth == DEEPEST)
+    if (s->depth >= walk.deepest)
         return;
     if (kind == 'c' && !walk.captured)
         return;
@@ -142,6 +143,7 @@ int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     int length = argc > 2 ? atoi(argv[2]) : 1000;
+    int deepest = argc > 3 ? atoi(argv[3]) : DEEPEST;
 
     walk.state = seed * 0x2545f4914f6cdd1du;
     walk.names = 2 + dice(7);
@@ -149,6 +151,7 @@ int main(int argc, char **argv)
     walk.strands = 1 + dice(WALK_STRANDS);
     walk.fibers = dice(WALK_FIBERS + 1);
     walk.moving = dice(3) == 0;
+    walk.deepest = deepest < DEEPEST ? deepest : DEEPEST;
     walk.downwards = 30 + dice(12);
     for (int i = 0; i < WALK_STRANDS; i++)
         walk.running[i] = i;
