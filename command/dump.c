@@ -202,6 +202,10 @@ static void put_context(const struct tt_picture *p, uint32_t i, uint32_t *stack)
     put_number("total", c->total);
     put_number("elsewhere", c->elsewhere.self);
     put_number("missed", c->missed);
+    if (c->self_low != c->self) {
+        put_number("self_low", c->self_low);
+        put_number("total_low", c->total_low);
+    }
     put_times(&c->times);
     tt_picture_metrics(p, c->cell, put_metric, NULL);
     put_details(p, c->cell);

@@ -81,6 +81,7 @@ struct tt_visited {
     struct tt_block_info block;           /* the innermost block; strings are borrowed */
     uint64_t calls, self, samples;        /* self in ticks, exact or sampled */
     uint64_t total;                       /* self of this context and of all below it */
+    uint64_t self_low, total_low;         /* without all that measuring may have added */
     uint64_t elsewhere, missed;           /* evicted below; how much this one may lack */
     uint64_t activations, min, max, sum;  /* exact mode: inclusive time of activations */
     double mean, deviation;               /* population standard deviation, in ticks */

@@ -26,11 +26,11 @@ static tt_block site_block(struct tt_site *site)
 
 struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, const void *slot, uintptr_t cfa)
 {
-    struct tt_thread *t = tt_thread_enter();
-    struct tt_frame *f;
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f = t ? tt_exact_enter(t, site->block, slot, cfa) : NULL;
 
-    if (!t)
-        return NULL;
+    if (f || !(t = tt_thread_enter()))
+        return f;
     f = tt_stack_enter(t, site_block(site), TT_KIND_SCOPE, slot, cfa);
     tt_thread_leave(t);
     return f;
@@ -57,7 +57,7 @@ static void leave_stack(const void *frame, int keep)
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = TT_FRAME_OF(frame);
 
-    if (!t || t->busy)
+    if (!t || (!keep && tt_exact_leave(t, f)) || t->busy)
         return;
     t->busy = 1;
     TT_BARRIER();
@@ -85,9 +85,14 @@ struct tt_frame *tt_scope_time(struct tt_frame *f)
 
 tt_mark tt_push(tt_block block)
 {
-    struct tt_thread *t = tt_thread_enter();
-    struct tt_frame *f;
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f = t && tt_block_kind(block) <= TT_KIND_SCOPE
+                             ? tt_exact_enter(t, block, NULL, 0)
+                             : NULL;
 
+    if (f)
+        return (uintptr_t)TT_FRAME_OF(f);
+    t = tt_thread_enter();
     if (!t)
         return (uintptr_t)tt_self.top | 1;
     f = tt_stack_enter(t, block, tt_block_kind(block), NULL, 0);

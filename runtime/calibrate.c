@@ -49,9 +49,9 @@ static uint64_t run_measured(struct tt_thread *t, tt_block leaf, int kind, uint6
     struct tt_frame *f;
 
     for (int i = 0; i < CALLS; i++) {
-        f = tt_stack_enter(t, leaf, TT_KIND_BLOCK, NULL, 0);
+        f = tt_exact_enter(t, leaf, NULL, 0);
         x = work(kind, x);
-        tt_stack_leave(t, TT_FRAME_OF(f), 0);
+        tt_exact_leave(t, TT_FRAME_OF(f));
     }
     __asm__ volatile("" : : "r"(x));
     *inside = tt_cell(t->tree.base, tt_tree_step(&t->tree, t->self->top->node, leaf))->self;
@@ -110,6 +110,8 @@ static int measure_all(struct tt_thread *t, struct tt_recording *r)
     t->self->base = r->base;
     tt_stack_resolve(t, 1);
     record.last = tt_time_now(t);
+    tt_stack_leave(t, TT_FRAME_OF(tt_stack_enter(t, leaf, TT_KIND_BLOCK, NULL, 0)), 0);
+    t->plain = 1;
     for (int i = 0; i < KINDS; i++)
         measure_kind(t, leaf, i, r->header);
     tt_tree_forget(&t->tree);

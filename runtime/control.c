@@ -85,6 +85,7 @@ static void forget_parent(struct tt_thread *own)
         own->record = NULL;
         own->link = NULL;
         own->self->limit = NULL;
+        own->plain = 0;
         own->sampler.timer = NULL; /* timers are not inherited */
         own->sampler.armed = 0;
     }

@@ -116,7 +116,7 @@ static int read_block(struct tt_picture *p, const struct tt_block_record *r)
         read_string(p, r->module, &b->info.module))
         return -TT_ERR_FORMAT;
     b->calls = r->calls;
-    b->self = b->evicted = r->self;
+    b->self = b->self_low = b->evicted = r->self;
     b->inclusive = b->hidden = r->hidden;
     p->blocks++;
     return 0;
@@ -431,6 +431,8 @@ static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block, uin
                                      .strand = strand, .calls = n->calls, .self = n->self,
                                      .samples = n->samples, .size = 1};
     c->depth = parent == UINT32_MAX ? 0 : p->context[parent].depth + 1;
+    if (parent != UINT32_MAX)
+        p->context[parent].callees += n->calls;
     c->missed = p->strand[strand]->limbo;
     if (loss) {
         c->elsewhere = loss->elsewhere;
@@ -544,6 +546,7 @@ static int read_arcs(struct tt_picture *p, const struct block_index *x)
         a->cell = cell;
         a->calls = n->calls;
         p->context[a->to].calls += n->calls;
+        p->context[a->from].callees += n->calls;
         add_times_to(&p->context[a->to].times, tt_picture_extension(p, cell, TT_TIMES));
         p->arcs++;
     }
@@ -569,6 +572,19 @@ static void add_running(struct tt_picture *p, uint32_t strand)
         c->self += end - s->last;
 }
 
+/* What the profiler itself may have added, at most: its cost inside of each activation, and
+ * around each activation that was entered from here. */
+static uint64_t own_cost(const struct tt_picture *p, const struct tt_picture_context *c)
+{
+    const struct tt_header *h = p->header;
+    double cost = (double)c->calls * (double)h->inside.high / 1024 +
+                  (double)c->callees * (double)h->outside.high / 1024;
+
+    if (c->block == UINT32_MAX || h->mode[p->block[c->block].info.kind] != TT_MODE_EXACT)
+        return 0;
+    return cost < (double)c->self ? (uint64_t)cost : c->self;
+}
+
 static void add_totals(struct tt_picture *p)
 {
     for (uint32_t i = 0; i < p->strands; i++) {
@@ -577,9 +593,13 @@ static void add_totals(struct tt_picture *p)
     }
     for (uint32_t i = p->contexts; i-- > 0;) {
         struct tt_picture_context *c = &p->context[i];
+        c->self_low = c->self - own_cost(p, c);
         c->total += c->self + c->elsewhere.self;
-        if (c->parent != UINT32_MAX)
+        c->total_low += c->self_low + c->elsewhere.self;
+        if (c->parent != UINT32_MAX) {
             p->context[c->parent].total += c->total;
+            p->context[c->parent].total_low += c->total_low;
+        }
     }
 }
 
@@ -593,6 +613,7 @@ static void add_to_block(struct tt_picture *p, const struct tt_picture_context *
     b = &p->block[c->block];
     b->calls += c->calls;
     b->self += c->self;
+    b->self_low += c->self_low;
     b->samples += c->samples;
     if (node_at(p, c->cell)->flags & TT_NODE_OUTERMOST)
         b->inclusive += c->total;
@@ -612,6 +633,7 @@ static void add_to_blocks(struct tt_picture *p, const struct block_index *x)
             continue;
         p->block[block].calls += t->evicted.calls;
         p->block[block].self += t->evicted.self;
+        p->block[block].self_low += t->evicted.self;
         p->block[block].samples += t->evicted.samples;
         p->block[block].evicted += t->evicted.self;
         p->block[block].inclusive += t->hidden;

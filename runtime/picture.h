@@ -14,6 +14,7 @@ struct tt_picture_block {
     uint64_t calls, self, samples;   /* over all strands, with what was evicted */
     uint64_t inclusive, hidden;      /* hidden: the part of it that the tree does not show */
     uint64_t evicted;                /* the part of self that was evicted */
+    uint64_t self_low;               /* self without all that measuring may have added */
     int shares_name;                 /* another block has its name */
 };
 
@@ -23,6 +24,8 @@ struct tt_picture_context {
     uint32_t depth, size;   /* size: of the subtree, with itself */
     uint32_t cell, strand;
     uint64_t calls, self, samples, total; /* calls by whatever edge; total with the subtree */
+    uint64_t callees;                     /* calls made from here */
+    uint64_t self_low, total_low;         /* without all that measuring may have added */
     struct tt_amounts elsewhere;
     uint64_t missed;
     struct tt_times times;  /* of all activations that stood here; count 0: none */

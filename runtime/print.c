@@ -50,6 +50,8 @@ static void fill_visit(const struct tt_picture *p, const struct tt_picture_conte
                              .self = c->self,
                              .samples = c->samples,
                              .total = c->total,
+                             .self_low = c->self_low,
+                             .total_low = c->total_low,
                              .elsewhere = c->elsewhere.self,
                              .missed = c->missed,
                              .activations = c->times.count,
@@ -210,11 +212,18 @@ static int heavier_block(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+/* The bracket is wide where activations are short. */
+static int is_doubtful(uint64_t figure, uint64_t low)
+{
+    return figure - low > figure / 5;
+}
+
 static void put_flat(struct printer *out)
 {
     enum { ROWS = 30 };
     const struct tt_picture *p = out->picture;
     const struct tt_picture_block **row = malloc((p->blocks + 1) * sizeof *row);
+    int doubtful = 0;
 
     if (!row) {
         out->error = -TT_ERR_MEMORY;
@@ -223,14 +232,17 @@ static void put_flat(struct printer *out)
     for (uint32_t i = 0; i < p->blocks; i++)
         row[i] = &p->block[i];
     qsort((void *)row, p->blocks, sizeof *row, heavier_block);
-    put(out, "\n  self %%      self s  inclusive s        calls  block\n");
+    put(out, "\n  self %%     at least s  at most s  inclusive s        calls  block\n");
     for (uint32_t i = 0; i < p->blocks && i < ROWS; i++) {
         const struct tt_picture_block *b = row[i];
         if (!b->calls && !b->self)
             continue;
-        put(out, "%8.2f %11.6f %12.6f %12llu  %.200s",
-            percent(out, out->by_calls ? b->calls : b->self), seconds(out, b->self),
-            seconds(out, b->inclusive), (unsigned long long)b->calls, b->info.name);
+        doubtful |= is_doubtful(b->self, b->self_low);
+        put(out, "%8.2f %c %12.6f %10.6f %12.6f %12llu  %.200s",
+            percent(out, out->by_calls ? b->calls : b->self),
+            is_doubtful(b->self, b->self_low) ? '?' : ' ', seconds(out, b->self_low),
+            seconds(out, b->self), seconds(out, b->inclusive), (unsigned long long)b->calls,
+            b->info.name);
         if (b->shares_name)
             put(out, " (%.200s:%u)", b->info.file, b->info.line);
         put(out, "\n");
@@ -238,6 +250,8 @@ static void put_flat(struct printer *out)
     if (p->blocks > ROWS)
         put(out, "  and %u more blocks\n", p->blocks - ROWS);
     free((void *)row);
+    if (doubtful)
+        put(out, "  ? more than a fifth of this may be the profiler's own time\n");
 }
 
 static uint64_t weight_of(const struct printer *out, const struct tt_picture_context *c)

@@ -77,6 +77,11 @@ void tt_activation_end(struct tt_thread *, struct tt_frame *, uint64_t now);
 void tt_visit_begin(struct tt_thread *, struct tt_frame *);
 void tt_visit_end(struct tt_thread *, struct tt_frame *);
 
+/* exact.c: the same in one go, for an edge that has been taken before; NULL and 0 when it
+ * is not that simple, with nothing changed. */
+struct tt_frame *tt_exact_enter(struct tt_thread *, tt_block, const void *slot, uintptr_t cfa);
+int tt_exact_leave(struct tt_thread *, struct tt_frame *);
+
 /* slowest.c: the K slowest activations of a marked block, with their subtrees. */
 void tt_slowest_begin(struct tt_thread *, struct tt_frame *);
 void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_frame *,

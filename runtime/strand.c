@@ -61,8 +61,10 @@ struct tt_thread *tt_threads_first(void)
 void tt_threads_stop(void)
 {
     tt_threads_lock();
-    for (struct tt_thread *t = all.first; t; t = t->next)
+    for (struct tt_thread *t = all.first; t; t = t->next) {
         __atomic_store_n(&t->self->limit, NULL, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&t->plain, 0, __ATOMIC_SEQ_CST);
+    }
     tt_threads_unlock();
 }
 
@@ -246,9 +248,13 @@ static void show_fast_path(struct tt_thread *t)
     t->timing = 0;
     for (int i = 0; i < TT_KINDS; i++)
         t->timing |= o->mode[i] == TT_MODE_EXACT;
+    t->plain = t->exact && o->mode[TT_KIND_BLOCK] == TT_MODE_EXACT && !o->histogram &&
+               !o->marked_count && o->clock != TT_CLOCK_CALLER;
     __atomic_store_n(&s->limit, t->exact ? NULL : t->end, __ATOMIC_SEQ_CST);
-    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
+    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST)) {
         s->limit = NULL;
+        t->plain = 0;
+    }
 }
 
 static int attach_locked(struct tt_thread *t)
@@ -340,6 +346,7 @@ void tt_thread_detach(struct tt_thread *t)
         tt_stack_close(t);
     let_go_of_stacks(t);
     t->self->limit = NULL;
+    t->plain = 0;
     tt_threads_lock();
     unlink_thread(t);
     leave_tree(t);

@@ -51,6 +51,8 @@ struct tt_thread {
     struct tt_frame *hider, *timed;   /* the nearest below the top */
     uint32_t busy;                    /* in the slow path: signal handlers stay out */
     uint32_t exact;                   /* no fast path: scopes are timed */
+    uint32_t plain;                   /* all kinds are timed, and only sums are kept; cleared,
+                                         as self->limit is, when the recording ends */
     uint32_t pauses;
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
