@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - the command: finds the subcommand. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,17 +21,6 @@ static const struct command {
     {"dump", tt_command_dump},
     {"replay", tt_command_replay},
 };
-
-void tt_complain(const char *format, ...)
-{
-    va_list list;
-
-    fputs("tallytree: ", stderr);
-    va_start(list, format);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    fputc('\n', stderr);
-}
 
 static const struct command *find_command(const char *name)
 {

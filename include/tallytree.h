@@ -242,10 +242,11 @@ struct tt_strand { /* a thread's own; all zero while it is off */
 extern TT_API __thread struct tt_strand tt_self TT_TLS;
 extern TT_API int tt_on;
 
-TT_API struct tt_frame *tt_scope_enter_slowly(struct tt_site *, const void *slot,
+#define TT_COLD TT_API __attribute__((cold))
+TT_COLD struct tt_frame *tt_scope_enter_slowly(struct tt_site *, const void *slot,
                                               uintptr_t cfa);
-TT_API void tt_scope_leave_slowly(struct tt_frame *);
-TT_API struct tt_frame *tt_scope_time(struct tt_frame *);
+TT_COLD void tt_scope_leave_slowly(struct tt_frame *);
+TT_COLD struct tt_frame *tt_scope_time(struct tt_frame *);
 TT_API struct tt_frame *tt_scope_enter_named(const char *name, const char *file,
                                              uint32_t line, const void *slot,
                                              uintptr_t cfa);
@@ -298,7 +299,7 @@ TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, const void *slot
     struct tt_strand *s = &tt_self;
     struct tt_frame *caller = s->top;
     struct tt_frame *f = (struct tt_frame *)((uintptr_t)caller + sizeof *caller);
-    struct tt_node *from, *edge, *to;
+    struct tt_node *from, *edge;
     tt_block block = site->block;
     uint32_t cell;
 
@@ -311,16 +312,12 @@ TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, const void *slot
         TT_BARRIER();
         from = caller->node;
         cell = tt_table(s->base, from)[block & from->mask];
-        to = edge = tt_cell(s->base, cell);
-        if (TT_UNLIKELY(edge->key != block)) {
-            if (edge->key != (block | TT_KEY_ARC))
-                return tt_scope_enter_slowly(site, slot, cfa);
-            to = tt_cell(s->base, edge->target);
-        }
-        if (TT_UNLIKELY(caller->cfa <= cfa &&
+        edge = tt_cell(s->base, cell);
+        if (TT_UNLIKELY((edge->key & ~TT_KEY_ARC) != block) ||
+            TT_UNLIKELY(caller->cfa <= cfa &&
                         (caller->cfa < cfa || caller->slot == slot)))
             return tt_scope_enter_slowly(site, slot, cfa);
-        f->node = to;
+        f->node = tt_cell(s->base, edge->target);
         f->cfa = cfa;
         f->edge = cell;
         TT_BARRIER();

@@ -258,7 +258,8 @@ static int take_strand(struct tt_picture *p, uint32_t cell, uint32_t owner)
     if (s->state == TT_STRAND_NONE)
         return 0;
     if (s->state > TT_STRAND_MERGED || !memchr(s->name, '\0', sizeof s->name) ||
-        !is_cell_of(p, s->root, s->index + 1) || node_at(p, s->root)->parent)
+        !is_cell_of(p, s->root, s->index + 1) || s->redo.victim == s->root ||
+        node_at(p, s->root)->kind != TT_CELL_CONTEXT || node_at(p, s->root)->parent)
         return damaged(p, "damaged strand record in cell %u", cell);
     p->strand[p->strands++] = s;
     return finish_redo(p, s);
@@ -361,7 +362,7 @@ static int check_cell(struct tt_picture *p, uint32_t cell, uint32_t owner)
     p->arcs += n->kind == TT_CELL_ARC;
     if (check_extensions(p, cell, owner))
         return -TT_ERR_FORMAT;
-    return check_slowest(p, cell, owner);
+    return n->kind == TT_CELL_TALLY ? 0 : check_slowest(p, cell, owner);
 }
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
