@@ -56,7 +56,8 @@ static void put_path(const struct tt_picture *p, uint32_t context, uint32_t *sta
         fputs("[root]", stdout);
         return;
     }
-    for (uint32_t i = context; p->context[i].block != UINT32_MAX; i = p->context[i].parent)
+    for (uint32_t i = context; p->context[i].block != UINT32_MAX;
+         i = p->context[i].parent)
         stack[depth++] = p->context[i].block;
     while (depth--) {
         put_block_name(&p->block[stack[depth]]);
@@ -99,7 +100,8 @@ static void put_times(const struct tt_times *t)
         put_number("weighed", t->weighed);
 }
 
-static void put_metric(void *arg, const struct tt_metric_record *m, int elsewhere, uint64_t amount)
+static void put_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
+                       uint64_t amount)
 {
     (void)arg;
     putchar('\t');
@@ -117,10 +119,10 @@ static void put_details(const struct tt_picture *p, uint32_t cell)
         if (h->bin[i])
             printf("\tbin%d=%llu", i, (unsigned long long)h->bin[i]);
     for (uint64_t i = 0; history && i < history->capacity && i < history->count; i++) {
-        const struct tt_activation *a =
-            &history->ring[(history->count - 1 - i) % history->capacity];
-        printf("\tlast%llu=%llu+%llu", (unsigned long long)i, (unsigned long long)a->start,
-               (unsigned long long)a->duration);
+        const struct tt_activation
+            *a = &history->ring[(history->count - 1 - i) % history->capacity];
+        printf("\tlast%llu=%llu+%llu", (unsigned long long)i,
+               (unsigned long long)a->start, (unsigned long long)a->duration);
     }
     for (uint32_t i = 0; slowest && i < slowest->count; i++)
         printf("\tslow%u=%llu+%llu", i, (unsigned long long)slowest->slot[i].start,
@@ -148,7 +150,8 @@ static void put_recording(const struct tt_header *h)
     if (h->recursion_length)
         printf(":%u", h->recursion_length);
     for (uint32_t i = 0; i < TT_KINDS; i++)
-        printf("\nrecording\tmode.%s\t%s", kind_names[i], name_in(mode_names, 4, h->mode[i]));
+        printf("\nrecording\tmode.%s\t%s", kind_names[i],
+               name_in(mode_names, 4, h->mode[i]));
     printf("\n");
     put_fact("every", h->every);
     put_fact("hz", h->sample_hz);
@@ -212,7 +215,8 @@ static void put_context(const struct tt_picture *p, uint32_t i, uint32_t *stack)
     putchar('\n');
 }
 
-static void put_arc(const struct tt_picture *p, const struct tt_picture_arc *a, uint32_t *stack)
+static void put_arc(const struct tt_picture *p, const struct tt_picture_arc *a,
+                    uint32_t *stack)
 {
     fputs("arc\t", stdout);
     put_path(p, a->from, stack);

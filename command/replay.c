@@ -19,7 +19,8 @@ static const char usage[] =
     "\n"
     "Makes a recording from events, one a line; # begins a comment:\n"
     "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK | tick N | sample N\n"
-    "  pause | resume | count METRIC N | capture NAME | enter-context NAME | leave-context\n"
+    "  pause | resume | count METRIC N | capture NAME | enter-context NAME | "
+    "leave-context\n"
     "  block NAME kind=K module=M file=F line=L column=C offset=O length=N\n"
     "\n"
     "  --recursion P   edge, repeat:K, block, cycle, drop, recent:K or none\n"
@@ -34,7 +35,7 @@ struct names { /* a table of named things, in no order */
     struct named {
         char *name;
         uint64_t value;
-    } *at;
+    } * at;
     size_t size, count;
 };
 
@@ -51,7 +52,8 @@ static struct named *find_slot(const struct names *n, const char *name)
 {
     size_t i = hash_name(name);
 
-    while (n->at[i & (n->size - 1)].name && strcmp(n->at[i & (n->size - 1)].name, name) != 0)
+    while (n->at[i & (n->size - 1)].name &&
+           strcmp(n->at[i & (n->size - 1)].name, name) != 0)
         i++;
     return &n->at[i & (n->size - 1)];
 }
@@ -104,7 +106,7 @@ struct stack { /* a strand's own, or a fiber's: the marks of what is open */
     struct open_mark {
         tt_mark mark;
         int context;
-    } *open;
+    } * open;
     size_t count, room;
 };
 
@@ -124,7 +126,8 @@ struct replay {
     uint64_t period;
 };
 
-static __attribute__((format(printf, 2, 3))) int wrong(struct replay *r, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) int wrong(struct replay *r,
+                                                       const char *format, ...)
 {
     va_list list;
 
@@ -168,7 +171,8 @@ static int close_mark(struct replay *r, int context)
     if (s->count == 0)
         return wrong(r, "nothing is open");
     if (s->open[s->count - 1].context != context)
-        return wrong(r, context ? "a block is open, not a context" : "a context is open, not a block");
+        return wrong(r, context ? "a block is open, not a context"
+                                : "a context is open, not a block");
     tt_pop(s->open[--s->count].mark);
     return 0;
 }
@@ -506,7 +510,8 @@ static int replay(struct replay *r, const char *out)
         fclose(in);
     close_all(r);
     if (error) {
-        tt_complain("%s:%lu: %s", r->file ? r->file : "standard input", r->line, r->error);
+        tt_complain("%s:%lu: %s", r->file ? r->file : "standard input", r->line,
+                    r->error);
         return TT_EXIT_FAILED;
     }
     error = tt_stop();

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t total;
 
-static void add_metric(void *arg, const struct tt_metric_record *m, int elsewhere, uint64_t n)
+static void add_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
+                       uint64_t n)
 {
     (void)arg;
     total += n + (uint64_t)elsewhere + (uint64_t)(unsigned char)m->name[0];

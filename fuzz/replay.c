@@ -34,8 +34,12 @@ static int make_files(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int fd = -1;
-    char *args[] = {(char[]){"replay"}, (char[]){"--budget"}, (char[]){"256K"},
-                    (char[]){"-o"},     out,                  events,
+    char *args[] = {(char[]){"replay"},
+                    (char[]){"--budget"},
+                    (char[]){"256K"},
+                    (char[]){"-o"},
+                    out,
+                    events,
                     NULL};
     struct tt_picture p;
 

@@ -55,8 +55,8 @@ enum tt_error {
 
 /* What a block stands for; each kind has a mode of its own (see tt_start). */
 enum tt_kind {
-    TT_KIND_BLOCK,     /* a runtime's function or code block; the default of tt_block_get */
-    TT_KIND_SCOPE,     /* TT_SCOPE, TT_FUNCTION */
+    TT_KIND_BLOCK, /* a runtime's function or code block; the default of tt_block_get */
+    TT_KIND_SCOPE, /* TT_SCOPE, TT_FUNCTION */
     TT_KIND_FUNCTION,  /* a function compiled with hooks */
     TT_KIND_STATEMENT, /* a statement of a script */
     TT_KIND_NATIVE,    /* a call site found by unwinding */
@@ -75,16 +75,16 @@ struct tt_block_info {
 
 /* What tt_visit tells of one context, in preorder. */
 struct tt_visited {
-    const char *strand;                   /* name of the thread */
-    const char *const *path;              /* block names, outermost first */
-    size_t depth;                         /* of the path; 0: the root of a strand */
-    struct tt_block_info block;           /* the innermost block; strings are borrowed */
-    uint64_t calls, self, samples;        /* self in ticks, exact or sampled */
-    uint64_t total;                       /* self of this context and of all below it */
-    uint64_t self_low, total_low;         /* without all that measuring may have added */
-    uint64_t elsewhere, missed;           /* evicted below; how much this one may lack */
-    uint64_t activations, min, max, sum;  /* exact mode: inclusive time of activations */
-    double mean, deviation;               /* population standard deviation, in ticks */
+    const char *strand;                  /* name of the thread */
+    const char *const *path;             /* block names, outermost first */
+    size_t depth;                        /* of the path; 0: the root of a strand */
+    struct tt_block_info block;          /* the innermost block; strings are borrowed */
+    uint64_t calls, self, samples;       /* self in ticks, exact or sampled */
+    uint64_t total;                      /* self of this context and of all below it */
+    uint64_t self_low, total_low;        /* without all that measuring may have added */
+    uint64_t elsewhere, missed;          /* evicted below; how much this one may lack */
+    uint64_t activations, min, max, sum; /* exact mode: inclusive time of activations */
+    double mean, deviation;              /* population standard deviation, in ticks */
 };
 
 #ifndef TT_DISABLE
@@ -217,13 +217,13 @@ struct tt_node { /* a cell of the recording: a context, or an arc back into its 
     uint32_t next, extension;
 };
 
-struct tt_frame { /* an activation */
+struct tt_frame {         /* an activation */
     struct tt_node *node; /* where it stands in the tree */
     uintptr_t cfa;        /* the stack frame of the function it is in */
     const void *slot;     /* the scope's variable: tells two scopes of a frame apart */
     uint64_t edge;        /* the cell it was entered through; above 32 bits its flags */
-    uint64_t entered, children;      /* exact mode */
-    struct tt_frame *hider, *timed;  /* what they were before this activation */
+    uint64_t entered, children;     /* exact mode */
+    struct tt_frame *hider, *timed; /* what they were before this activation */
 };
 
 struct tt_strand { /* a thread's own; all zero while it is off */
@@ -244,7 +244,7 @@ extern TT_API int tt_on;
 
 #define TT_COLD TT_API __attribute__((cold))
 TT_COLD struct tt_frame *tt_scope_enter_slowly(struct tt_site *, const void *slot,
-                                              uintptr_t cfa);
+                                               uintptr_t cfa);
 TT_COLD void tt_scope_leave_slowly(struct tt_frame *);
 TT_COLD struct tt_frame *tt_scope_time(struct tt_frame *);
 TT_API struct tt_frame *tt_scope_enter_named(const char *name, const char *file,
@@ -349,8 +349,7 @@ TT_INLINE void tt_scope_close(struct tt_frame **f) { tt_scope_leave(*f); }
 #define TT_JOIN_(a, b) a##b
 #define TT_JOIN(a, b) TT_JOIN_(a, b)
 #define TT_CFA ((uintptr_t)__builtin_dwarf_cfa())
-#define TT_SITE_(site, name)                                                             \
-    static struct tt_site site = {0, __LINE__, name, __FILE__}
+#define TT_SITE_(site, name) static struct tt_site site = {0, __LINE__, name, __FILE__}
 
 #ifdef __cplusplus
 } /* the class is C++ */
@@ -387,15 +386,16 @@ extern "C" {
 #define TT_SCOPE_NAMED(name) TT_NAMED_(__COUNTER__, name)
 #define TT_NAMED_(n, name)                                                               \
     char TT_JOIN(tt_slot_, n);                                                           \
-    TT_GUARD_(TT_JOIN(tt_scope_, n),                                                     \
-              tt_scope_enter_named(name, __FILE__, __LINE__, &TT_JOIN(tt_slot_, n), TT_CFA))
+    TT_GUARD_(                                                                           \
+        TT_JOIN(tt_scope_, n),                                                           \
+        tt_scope_enter_named(name, __FILE__, __LINE__, &TT_JOIN(tt_slot_, n), TT_CFA))
 
 /* By hand: TT_BEGIN(id, "literal") declares id; TT_END(id) leaves it and what it left open. */
 #define TT_BEGIN(id, literal)                                                            \
     TT_SITE_(TT_JOIN(tt_site_, id), "" literal);                                         \
     char TT_JOIN(tt_slot_, id);                                                          \
-    struct tt_frame *TT_JOIN(tt_hand_, id) =                                             \
-        tt_scope_enter(&TT_JOIN(tt_site_, id), &TT_JOIN(tt_slot_, id), TT_CFA)
+    struct tt_frame *TT_JOIN(tt_hand_, id) = tt_scope_enter(                             \
+        &TT_JOIN(tt_site_, id), &TT_JOIN(tt_slot_, id), TT_CFA)
 #define TT_END(id) tt_scope_leave(TT_JOIN(tt_hand_, id))
 
 /* Adds n to a metric of the program's own, on the current context. */
@@ -432,7 +432,10 @@ TT_NOTHING_ tt_block tt_block_get(const char *n, const char *f, uint32_t l, uint
 {
     return (void)n, (void)f, (void)l, (void)c, (tt_block)0;
 }
-TT_NOTHING_ tt_block tt_block_make(const struct tt_block_info *i) { return (void)i, (tt_block)0; }
+TT_NOTHING_ tt_block tt_block_make(const struct tt_block_info *i)
+{
+    return (void)i, (tt_block)0;
+}
 TT_NOTHING_ tt_mark tt_push(tt_block b) { return (void)b, (tt_mark)0; }
 TT_NOTHING_ void tt_pop(tt_mark m) { (void)m; }
 TT_NOTHING_ void tt_replace(tt_block b) { (void)b; }

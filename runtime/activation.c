@@ -22,7 +22,8 @@ uint64_t tt_time_now(const struct tt_thread *t)
     uint64_t now = t->paused_at;
 
     if (!t->pauses)
-        now = (tt_clock_kind == TT_CLOCK_CALLER ? t->ticks : tt_clock_now()) - t->paused_ticks;
+        now = (tt_clock_kind == TT_CLOCK_CALLER ? t->ticks : tt_clock_now()) -
+              t->paused_ticks;
     return now - t->fiber->away;
 }
 
@@ -258,17 +259,19 @@ static void add_times(struct tt_times *s, const struct tt_frame *f, uint64_t dur
 
 static void add_histogram(struct tt_thread *t, struct tt_node *edge, uint64_t duration)
 {
-    struct tt_histogram *h = tt_tree_extension(&t->tree, edge, TT_HISTOGRAM, TT_HISTOGRAM_ORDER);
+    struct tt_histogram *h = tt_tree_extension(&t->tree, edge, TT_HISTOGRAM,
+                                               TT_HISTOGRAM_ORDER);
     uint32_t bin = duration ? 63 - (uint32_t)__builtin_clzll(duration) : 0;
 
     if (h)
         h->bin[bin < TT_HISTOGRAM_BINS ? bin : TT_HISTOGRAM_BINS - 1]++;
 }
 
-static void add_history(struct tt_thread *t, struct tt_node *edge, const struct tt_frame *f,
-                        uint64_t duration, uint32_t capacity)
+static void add_history(struct tt_thread *t, struct tt_node *edge,
+                        const struct tt_frame *f, uint64_t duration, uint32_t capacity)
 {
-    struct tt_history *h = tt_tree_extension(&t->tree, edge, TT_HISTORY, TT_HISTOGRAM_ORDER);
+    struct tt_history *h = tt_tree_extension(&t->tree, edge, TT_HISTORY,
+                                             TT_HISTOGRAM_ORDER);
 
     if (!h)
         return;
@@ -279,8 +282,8 @@ static void add_history(struct tt_thread *t, struct tt_node *edge, const struct 
 }
 
 /* What is kept of an activation beside its sums, where that was asked for. */
-static void add_details(struct tt_thread *t, struct tt_node *edge, const struct tt_frame *f,
-                        uint64_t duration)
+static void add_details(struct tt_thread *t, struct tt_node *edge,
+                        const struct tt_frame *f, uint64_t duration)
 {
     const struct tt_options *o = &t->recording->options;
     uint32_t mark;

@@ -13,8 +13,10 @@
 
 static tt_block site_block(struct tt_site *site)
 {
-    struct tt_block_info info = {
-        .name = site->name, .file = site->file, .line = site->line, .kind = TT_KIND_SCOPE};
+    struct tt_block_info info = {.name = site->name,
+                                 .file = site->file,
+                                 .line = site->line,
+                                 .kind = TT_KIND_SCOPE};
     tt_block block = __atomic_load_n(&site->block, __ATOMIC_RELAXED);
 
     if (!block) {
@@ -24,7 +26,8 @@ static tt_block site_block(struct tt_site *site)
     return block;
 }
 
-struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, const void *slot, uintptr_t cfa)
+struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, const void *slot,
+                                       uintptr_t cfa)
 {
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = t ? tt_exact_enter(t, site->block, slot, cfa) : NULL;
@@ -65,10 +68,7 @@ static void leave_stack(const void *frame, int keep)
     tt_thread_leave(t);
 }
 
-void tt_scope_leave_slowly(struct tt_frame *f)
-{
-    leave_stack(f, 0);
-}
+void tt_scope_leave_slowly(struct tt_frame *f) { leave_stack(f, 0); }
 
 struct tt_frame *tt_scope_time(struct tt_frame *f)
 {
@@ -100,15 +100,9 @@ tt_mark tt_push(tt_block block)
     return f ? (uintptr_t)TT_FRAME_OF(f) : (uintptr_t)t->self->top | 1;
 }
 
-void tt_pop(tt_mark mark)
-{
-    leave_stack((const void *)(uintptr_t)mark, (int)(mark & 1));
-}
+void tt_pop(tt_mark mark) { leave_stack((const void *)(uintptr_t)mark, (int)(mark & 1)); }
 
-void tt_unwind(tt_mark mark)
-{
-    leave_stack((const void *)(uintptr_t)mark, 1);
-}
+void tt_unwind(tt_mark mark) { leave_stack((const void *)(uintptr_t)mark, 1); }
 
 tt_mark tt_mark_get(void)
 {

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 enum {
-    CHUNK = 4096,            /* entries in a chunk */
+    CHUNK = 4096, /* entries in a chunk */
     CHUNKS = TT_BLOCKS_MAX / CHUNK,
     ARENA_STEP = 256 * 1024, /* memory is taken from the system in steps of this size */
     REGISTRY_CAP = 16 << 20, /* bytes, when no recording says otherwise */
@@ -125,16 +125,13 @@ static int same_info(const struct tt_block_info *a, const struct tt_block_info *
 
 static struct tt_block_entry *entry_of(tt_block block)
 {
-    struct tt_block_entry *chunk =
-        __atomic_load_n(&registry.chunk[block / CHUNK], __ATOMIC_ACQUIRE);
+    struct tt_block_entry *chunk = __atomic_load_n(&registry.chunk[block / CHUNK],
+                                                   __ATOMIC_ACQUIRE);
 
     return chunk + block % CHUNK;
 }
 
-const struct tt_block_entry *tt_block_entry(tt_block block)
-{
-    return entry_of(block);
-}
+const struct tt_block_entry *tt_block_entry(tt_block block) { return entry_of(block); }
 
 enum tt_kind tt_block_kind(tt_block block)
 {
@@ -272,7 +269,8 @@ static int publisher_page(struct tt_recording *r, enum tt_page_type type, uint32
 /* A string's place / 4; 0 for the empty one, UINT32_MAX without room. */
 static uint32_t publish_string(struct tt_recording *r, const char *text)
 {
-    uint32_t length = (uint32_t)strlen(text), words = (length + 1 + 3) / 4 + 1, at, order = 0;
+    uint32_t length = (uint32_t)strlen(text), words = (length + 1 + 3) / 4 + 1, at,
+             order = 0;
     char *place;
 
     if (length == 0)
@@ -380,10 +378,7 @@ struct tt_block_record *tt_block_record(struct tt_recording *r, tt_block block)
     return (struct tt_block_record *)(void *)tt_cell(r->base, entry_of(block)->record);
 }
 
-uint32_t tt_block_marked(tt_block block)
-{
-    return entry_of(block)->marks;
-}
+uint32_t tt_block_marked(tt_block block) { return entry_of(block)->marks; }
 
 /* ── Metrics ──────────────────────────────────────────────────────────────────────── */
 

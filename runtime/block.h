@@ -15,7 +15,8 @@ struct tt_block_entry {
 };
 
 const struct tt_block_entry *tt_block_entry(tt_block);
-enum tt_kind tt_block_kind(tt_block); /* of any number: TT_KIND_BLOCK when there is none */
+enum tt_kind tt_block_kind(
+    tt_block); /* of any number: TT_KIND_BLOCK when there is none */
 
 /* Puts a block's record into the recording, if it is not there: returns the block, or
  * TT_BLOCK_OTHER when there is no room for it.  Takes the registry's lock at its first

@@ -19,11 +19,11 @@ enum { LIVE = 1, VICTIM = 2, GONE = 4 };
 
 struct pass {
     struct tt_tree *tree;
-    uint32_t count;     /* cells in all */
-    uint32_t *ordinal;  /* page → its place in this pass */
-    uint64_t *weight;   /* by place: of a context with all below it; of an arc its calls */
-    uint32_t *pending;  /* contexts and arcs that still have to add theirs */
-    uint32_t *order;    /* places, children before their parents */
+    uint32_t count;    /* cells in all */
+    uint32_t *ordinal; /* page → its place in this pass */
+    uint64_t *weight;  /* by place: of a context with all below it; of an arc its calls */
+    uint32_t *pending; /* contexts and arcs that still have to add theirs */
+    uint32_t *order;   /* places, children before their parents */
     uint32_t ordered;
     uint8_t *state;
     void *memory;
@@ -65,7 +65,8 @@ static int start_pass(struct pass *p, struct tt_tree *t)
 }
 
 /* Calls `each` for every context and arc. */
-static void each_cell(struct pass *p, void (*each)(struct pass *, struct tt_node *, uint32_t place))
+static void each_cell(struct pass *p,
+                      void (*each)(struct pass *, struct tt_node *, uint32_t place))
 {
     const struct tt_recording *r = p->tree->recording;
     uint32_t place = 0;
@@ -207,7 +208,7 @@ static uint64_t class_end(uint32_t class)
 {
     uint32_t power = class < 32 ? 0 : (class >> 4) - 1;
 
-    return ((((uint64_t)class - (power << 4)) + 1) << power) - 1;
+    return ((((uint64_t) class - (power << 4)) + 1) << power) - 1;
 }
 
 /* A value that about a quarter of the candidates of this kind do not exceed. */
@@ -222,7 +223,7 @@ static uint64_t find_quantile(const struct pass *p, uint8_t kind)
             candidates++;
         }
     while (class < CLASSES - 1 && (below += in_class[class]) * 4ull < candidates)
-        class++;
+        class ++;
     return class_end(class);
 }
 
@@ -230,7 +231,8 @@ static uint64_t find_quantile(const struct pass *p, uint8_t kind)
 static uint32_t choose(struct pass *p)
 {
     struct tt_tree *t = p->tree;
-    uint64_t threshold = find_quantile(p, TT_CELL_CONTEXT), rare = find_quantile(p, TT_CELL_ARC);
+    uint64_t threshold = find_quantile(p, TT_CELL_CONTEXT),
+             rare = find_quantile(p, TT_CELL_ARC);
     uint32_t victims = 0;
 
     if (threshold < t->record->threshold)
@@ -274,7 +276,8 @@ static void move_metrics(struct tt_tree *t, struct tt_node *n, struct tt_node *t
                          struct tt_tally *tally)
 {
     for (uint32_t cell = n->extension; cell;) {
-        const struct tt_metrics *m = (const struct tt_metrics *)(void *)tt_cell(t->base, cell);
+        const struct tt_metrics *m = (const struct tt_metrics *)(void *)tt_cell(t->base,
+                                                                                cell);
         cell = m->next;
         if (m->kind != TT_CELL_METRICS)
             continue;
@@ -316,8 +319,9 @@ static int move_context(struct pass *p, struct tt_node *n, uint32_t place)
     if (own)
         add_amounts(&redo->elsewhere, &own->elsewhere);
     redo->arrived = loss->arrived;
-    redo->hidden = tally->hidden +
-                   ((n->flags & TT_NODE_OUTERMOST) && !p->by_calls ? p->weight[place] : 0);
+    redo->hidden = tally->hidden + ((n->flags & TT_NODE_OUTERMOST) && !p->by_calls
+                                        ? p->weight[place]
+                                        : 0);
     show_redo(redo, 1);
     loss->elsewhere = redo->elsewhere;
     tally->evicted = redo->evicted;

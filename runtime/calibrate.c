@@ -43,7 +43,8 @@ static uint64_t run_bare(int kind)
     return tt_clock_now() - start;
 }
 
-static uint64_t run_measured(struct tt_thread *t, tt_block leaf, int kind, uint64_t *inside)
+static uint64_t run_measured(struct tt_thread *t, tt_block leaf, int kind,
+                             uint64_t *inside)
 {
     uint64_t start = tt_clock_now(), x = 1;
     struct tt_frame *f;
@@ -54,7 +55,8 @@ static uint64_t run_measured(struct tt_thread *t, tt_block leaf, int kind, uint6
         tt_exact_leave(t, TT_FRAME_OF(f));
     }
     __asm__ volatile("" : : "r"(x));
-    *inside = tt_cell(t->tree.base, tt_tree_step(&t->tree, t->self->top->node, leaf))->self;
+    *inside = tt_cell(t->tree.base, tt_tree_step(&t->tree, t->self->top->node, leaf))
+                  ->self;
     return tt_clock_now() - start;
 }
 
@@ -70,12 +72,10 @@ static void widen(struct tt_bracket *b, uint64_t ticks)
         b->high = each;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
+static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-static void measure_kind(struct tt_thread *t, tt_block leaf, int kind, struct tt_header *h)
+static void measure_kind(struct tt_thread *t, tt_block leaf, int kind,
+                         struct tt_header *h)
 {
     uint64_t bare = UINT64_MAX, inside = UINT64_MAX, whole = UINT64_MAX, before = 0;
 

@@ -90,7 +90,8 @@ static struct tt_node *translate(struct tt_thread *t, const struct tt_node *n)
     for (; n->parent && length < LONGEST; n = tt_cell(t->tree.base, n->parent))
         path[length++] = n->key;
     while (length--) {
-        cell = tt_tree_child(&t->tree, here, tt_block_publish(t->recording, path[length]));
+        cell = tt_tree_child(&t->tree, here,
+                             tt_block_publish(t->recording, path[length]));
         if (!cell)
             break;
         here = tt_cell(t->tree.base, cell);
@@ -107,7 +108,8 @@ struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
         return n;
     if (n)
         return translate(t, n);
-    cell = tt_tree_child(&t->tree, t->tree.root, tt_block_publish(t->recording, tt_context_block(c)));
+    cell = tt_tree_child(&t->tree, t->tree.root,
+                         tt_block_publish(t->recording, tt_context_block(c)));
     return cell ? tt_cell(t->tree.base, cell) : t->tree.root;
 }
 

@@ -150,7 +150,7 @@ static int begin(const struct tt_options *o)
     __atomic_store_n(&tt_recording, r, __ATOMIC_SEQ_CST);
     if (old)
         tt_recording_drop(old);
-    tt_threads_stop(); /* whoever looked at the old one in between */
+    tt_threads_stop();         /* whoever looked at the old one in between */
     (void)tt_sampler_start(r); /* without it calls are still counted */
     __atomic_store_n(&tt_on, 1, __ATOMIC_SEQ_CST);
     return 0;
@@ -315,7 +315,8 @@ static int write_all(int fd, const char *p, size_t size)
 static int write_image(const char *path, const void *image, size_t size)
 {
     char temporary[TT_PATH_SIZE];
-    int fd, n = snprintf(temporary, sizeof temporary, "%s.%d.tmp", path, (int)getpid()), error;
+    int fd, n = snprintf(temporary, sizeof temporary, "%s.%d.tmp", path, (int)getpid()),
+            error;
 
     if (n < 0 || (size_t)n >= sizeof temporary)
         return -TT_ERR_FILE;

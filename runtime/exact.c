@@ -10,7 +10,8 @@
 
 TT_INLINE int is_plain(const struct tt_thread *t)
 {
-    return __atomic_load_n(&t->plain, __ATOMIC_RELAXED) && !t->busy && !t->pauses && !t->hider;
+    return __atomic_load_n(&t->plain, __ATOMIC_RELAXED) && !t->busy && !t->pauses &&
+           !t->hider;
 }
 
 TT_INLINE uint64_t plain_now(const struct tt_thread *t)
@@ -22,8 +23,9 @@ TT_INLINE uint64_t plain_now(const struct tt_thread *t)
 }
 
 /* The edge, when it has statistics already; else NULL. */
-TT_INLINE struct tt_node *known_edge(const struct tt_thread *t, const struct tt_node *from,
-                                     tt_block block, uint32_t *cell)
+TT_INLINE struct tt_node *known_edge(const struct tt_thread *t,
+                                     const struct tt_node *from, tt_block block,
+                                     uint32_t *cell)
 {
     struct tt_node *edge;
 
@@ -44,7 +46,8 @@ TT_INLINE void charge_plain(struct tt_thread *t, uint64_t now)
     if (TT_UNLIKELY(!t->timed || (int64_t)ticks < 0))
         return;
     record->charged += ticks;
-    t->timed->node->self += ticks; /* no handler adds to it: the fast path is closed to them */
+    t->timed->node
+        ->self += ticks; /* no handler adds to it: the fast path is closed to them */
 }
 
 struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, const void *slot,
@@ -58,7 +61,8 @@ struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, const void 
 
     if (TT_UNLIKELY(!is_plain(t) || f >= t->end))
         return NULL;
-    if (cfa && TT_UNLIKELY(caller->cfa <= cfa && (caller->cfa < cfa || caller->slot == slot)))
+    if (cfa &&
+        TT_UNLIKELY(caller->cfa <= cfa && (caller->cfa < cfa || caller->slot == slot)))
         return NULL;
     t->busy = 1;
     TT_BARRIER();
@@ -98,7 +102,8 @@ TT_INLINE void add_plain_square(struct tt_square *s, uint64_t x)
     s->high = (uint64_t)(sum >> 64);
 }
 
-TT_INLINE void add_plain_times(struct tt_times *s, const struct tt_frame *f, uint64_t duration)
+TT_INLINE void add_plain_times(struct tt_times *s, const struct tt_frame *f,
+                               uint64_t duration)
 {
     if (s->count++ == 0 || duration < s->min)
         s->min = duration;

@@ -31,16 +31,26 @@ static void unlink_fiber(struct tt_fiber *f)
 
 /* ── Leaving one stack ────────────────────────────────────────────────────────────── */
 
-static void suspend(struct tt_thread *t)
+/* Its books are brought up to date while there are any. */
+static void settle(struct tt_thread *t)
 {
     struct tt_fiber *f = t->fiber;
 
     f->local = tt_time_now(t);
     tt_charge_time(t, f->local, t->self->top);
     tt_hiders_count(t, UINT32_MAX);
+}
+
+static void suspend(struct tt_thread *t)
+{
+    struct tt_fiber *f = t->fiber;
+
     f->top = t->self->top;
     f->hider = t->hider;
     f->timed = t->timed;
+    f->running = 0;
+    if (!t->recording)
+        return; /* its frames stand in no tree */
     f->thread = t;
     f->epoch = t->recording->epoch;
     pthread_mutex_lock(&t->tree.lock);
@@ -50,7 +60,6 @@ static void suspend(struct tt_thread *t)
         f->next->link = &f->next;
     t->suspended = f;
     pthread_mutex_unlock(&t->tree.lock);
-    __atomic_store_n(&f->running, 0, __ATOMIC_RELEASE);
 }
 
 /* ── Taking up another ────────────────────────────────────────────────────────────── */
@@ -104,17 +113,48 @@ static void take_up(struct tt_thread *t, struct tt_fiber *f)
     f->epoch = t->recording->epoch;
 }
 
+/* When off only the stacks are exchanged; their frames find their places when the thread
+ * is attached again. */
+static tt_fiber *exchange(struct tt_fiber *to)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_fiber *left;
+
+    if (!t || t->busy)
+        return NULL;
+    left = t->fiber;
+    if (!to)
+        to = &t->own;
+    if (to != left) {
+        suspend(t);
+        if (to->thread)
+            pthread_mutex_lock(&to->thread->tree.lock);
+        unlink_fiber(to);
+        if (to->thread) {
+            tt_stack_keep_blocks(to->thread, to);
+            pthread_mutex_unlock(&to->thread->tree.lock);
+        }
+        to->thread = NULL;
+        to->running = 1;
+        t->fiber = to;
+        t->self->top = to->top;
+        t->end = to->segment->end;
+    }
+    return left == &t->own ? NULL : left;
+}
+
 tt_fiber *tt_fiber_switch(tt_fiber *to)
 {
     struct tt_thread *t = tt_thread_enter();
     struct tt_fiber *left;
 
     if (!t)
-        return NULL;
+        return exchange(to);
     if (!to)
         to = &t->own;
     left = t->fiber;
     if (to != left) {
+        settle(t);
         suspend(t);
         take_up(t, to);
     }
@@ -122,29 +162,36 @@ tt_fiber *tt_fiber_switch(tt_fiber *to)
     return left == &t->own ? NULL : left;
 }
 
+/* What a fiber still has open ends in the books of this thread. */
+static void close_books(struct tt_thread *t, struct tt_fiber *f)
+{
+    struct tt_fiber *back = t->fiber;
+
+    settle(t);
+    suspend(t);
+    take_up(t, f);
+    tt_stack_leave(t, tt_stack_bottom(f), 1);
+    settle(t);
+    suspend(t);
+    take_up(t, back);
+}
+
 void tt_fiber_free(tt_fiber *f)
 {
-    struct tt_thread *t = tt_thread_enter();
-    struct tt_fiber *back;
+    struct tt_thread *t = f ? tt_thread_enter() : NULL;
 
     if (!f)
         return;
-    if (t && f->thread && f->epoch == t->recording->epoch && t->fiber != f) {
-        back = t->fiber; /* its books are closed on this thread */
-        suspend(t);
-        take_up(t, f);
-        tt_stack_close(t);
-        tt_stack_leave(t, tt_stack_bottom(f), 1);
-        suspend(t);
-        take_up(t, back);
+    if (t) {
+        if (f->thread && f->epoch == t->recording->epoch && t->fiber != f)
+            close_books(t, f);
+        tt_thread_leave(t);
     }
     if (f->thread) {
         pthread_mutex_lock(&f->thread->tree.lock);
         unlink_fiber(f);
         pthread_mutex_unlock(&f->thread->tree.lock);
     }
-    if (t)
-        tt_thread_leave(t);
     tt_stack_fini(f);
     free(f);
 }

@@ -25,7 +25,12 @@
 #define TT_MAGIC "Tallytr\n"
 #define TT_LAYOUT_VERSION 1u
 
-enum { TT_CELL_SIZE = 64, TT_PAGE_SIZE = 1024, TT_PAGE_CELLS = 16, TT_HEADER_SIZE = 8192 };
+enum {
+    TT_CELL_SIZE = 64,
+    TT_PAGE_SIZE = 1024,
+    TT_PAGE_CELLS = 16,
+    TT_HEADER_SIZE = 8192
+};
 
 enum tt_page_type {
     TT_PAGE_FREE,
@@ -73,7 +78,7 @@ struct tt_loss { /* what was evicted below a context */
     TT_CELL_HEAD;
     uint32_t next, reserved;
     struct tt_amounts elsewhere;
-    uint64_t missed;  /* how much of this context may have been evicted before it came back */
+    uint64_t missed;  /* how much of this context was evicted before, at most */
     uint64_t arrived; /* calls through arcs that were evicted */
     uint64_t spare;
 };
@@ -85,17 +90,22 @@ struct tt_metrics {
     uint64_t amount[4];
 };
 
-struct tt_tally { /* of a block in a strand: what the tree alone cannot tell; key: block */
+struct tt_tally { /* what the tree cannot tell of a block in a strand; key: block */
     TT_CELL_HEAD;
     uint32_t next; /* its metrics: what was hidden of them */
     uint32_t reserved;
-    uint64_t hidden; /* charged while on the true stack but not on the path */
+    uint64_t hidden;           /* charged while on the true stack but not on the path */
     struct tt_amounts evicted; /* self tallies of evicted contexts */
     uint64_t spare[2];
 };
 
 enum tt_extension_type { TT_TIMES = 16, TT_HISTOGRAM, TT_HISTORY, TT_SLOWEST };
-enum { TT_TIMES_ORDER = 1, TT_HISTOGRAM_ORDER = 3, TT_SLOWEST_ORDER = 4, TT_ROWS_ORDER = 6 };
+enum {
+    TT_TIMES_ORDER = 1,
+    TT_HISTOGRAM_ORDER = 3,
+    TT_SLOWEST_ORDER = 4,
+    TT_ROWS_ORDER = 6
+};
 
 /* A large extension, in a data page: begins as a cell does, with its type as `kind`. */
 
@@ -139,15 +149,20 @@ struct tt_block_record {
     uint32_t kind;
     uint64_t offset;
     uint32_t line, column, length;
-    uint32_t name, module, file; /* strings, at 4 × this; 0: empty */
+    uint32_t name, module, file;  /* strings, at 4 × this; 0: empty */
     uint64_t calls, self, hidden; /* of all strands: what found no room for a tally */
 };
 
-enum tt_strand_state { TT_STRAND_NONE, TT_STRAND_OPEN, TT_STRAND_ENDED, TT_STRAND_MERGED };
+enum tt_strand_state {
+    TT_STRAND_NONE,
+    TT_STRAND_OPEN,
+    TT_STRAND_ENDED,
+    TT_STRAND_MERGED
+};
 
 enum { TT_NAME_SIZE = 32, TT_TOP_FRAMES = 8 };
 
-struct tt_redo { /* an eviction under way: the values that its targets will have */
+struct tt_redo {     /* an eviction under way: the values that its targets will have */
     uint32_t valid;  /* 1: the rest is complete, and may not have been done */
     uint32_t victim; /* a context or arc, gone once this is done */
     uint32_t loss;   /* 0: none */
@@ -159,13 +174,13 @@ struct tt_redo { /* an eviction under way: the values that its targets will have
 struct tt_strand_record {
     uint32_t state, index;
     uint32_t root, thread; /* a cell; the kernel's thread id */
-    uint64_t current;      /* offset of the context where it stood at the last slow event */
-    uint64_t moves;        /* odd while figures move between cells */
-    uint64_t charged;      /* exact mode: all ticks so far */
-    uint64_t depth;        /* exact mode: open activations */
-    uint64_t last;         /* when its time was last charged */
-    uint64_t cpu;          /* sampled mode: CPU time accounted for, ns */
-    uint64_t threshold;    /* no context of this size or more was evicted */
+    uint64_t current;   /* offset of the context where it stood at the last slow event */
+    uint64_t moves;     /* odd while figures move between cells */
+    uint64_t charged;   /* exact mode: all ticks so far */
+    uint64_t depth;     /* exact mode: open activations */
+    uint64_t last;      /* when its time was last charged */
+    uint64_t cpu;       /* sampled mode: CPU time accounted for, ns */
+    uint64_t threshold; /* no context of this size or more was evicted */
     uint64_t evictions, paused;
     uint64_t lost_pushes, lost_ticks; /* no room even for a tally */
     char name[TT_NAME_SIZE];
@@ -205,18 +220,18 @@ struct tt_bracket {
 struct tt_header {
     char magic[8];
     uint32_t version, header_size;
-    uint64_t size;           /* of the whole file when the budget is used up */
-    uint32_t pages, used;    /* all there may be; those taken from the front so far */
-    uint32_t map, first;     /* offsets: of the page map, of page 0 */
-    uint32_t state, torn;    /* torn: a copy that was changed while it was made */
+    uint64_t size;        /* of the whole file when the budget is used up */
+    uint32_t pages, used; /* all there may be; those taken from the front so far */
+    uint32_t map, first;  /* offsets: of the page map, of page 0 */
+    uint32_t state, torn; /* torn: a copy that was changed while it was made */
     uint32_t clock, pid;
     uint64_t ticks_per_second;
     uint64_t start_ticks, end_ticks, start_time; /* start_time: ns since 1970 */
     uint32_t recursion, recursion_length;
     uint32_t mode[8]; /* by enum tt_kind */
     uint32_t every, sample_hz, sampler_thread, histogram;
-    uint64_t budget, budget_nodes; /* bytes; cells, 0: no cap of their own */
-    struct tt_bracket inside, outside; /* an activation's own cost: in its time, in its caller's */
+    uint64_t budget, budget_nodes;     /* bytes; cells, 0: no cap of their own */
+    struct tt_bracket inside, outside; /* own cost, in an activation's time and around */
     uint64_t lost_blocks, lost_strands, lost_children, lost_pushes, lost_ticks;
     uint64_t lost_calls;   /* evicted with no room for a tally */
     uint64_t lost_figures; /* statistics and metrics that found no room */
@@ -228,7 +243,7 @@ struct tt_header {
 };
 
 enum { TT_SLOW_ROWS = 170 };
-struct tt_slow_row { /* of the subtree of a slow activation, parents first */
+struct tt_slow_row {        /* of the subtree of a slow activation, parents first */
     uint32_t block, parent; /* parent: a row + 1; 0: the activation itself */
     uint64_t calls, self;
 };
@@ -255,7 +270,8 @@ _Static_assert(sizeof(struct tt_times) == 2 * TT_CELL_SIZE, "times");
 _Static_assert(sizeof(struct tt_histogram) == 8 * TT_CELL_SIZE, "histogram");
 _Static_assert(sizeof(struct tt_history) <= 8 * TT_CELL_SIZE, "history");
 _Static_assert(sizeof(struct tt_slowest) <= 16 * TT_CELL_SIZE, "slowest");
-_Static_assert(sizeof(struct tt_slow_row) * TT_SLOW_ROWS <= 64 * TT_CELL_SIZE, "slow rows");
+_Static_assert(sizeof(struct tt_slow_row) * TT_SLOW_ROWS <= 64 * TT_CELL_SIZE,
+               "slow rows");
 _Static_assert(sizeof(struct tt_strand_record) == 512, "strand");
 _Static_assert(sizeof(struct tt_header) <= TT_HEADER_SIZE, "header");
 

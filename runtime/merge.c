@@ -109,18 +109,22 @@ static void merge_times(struct merge *m, struct tt_node *to, const struct tt_tim
     merge_square(&into->recursive_square, &from->recursive_square);
 }
 
-static void merge_histogram(struct merge *m, struct tt_node *to, const struct tt_histogram *from)
+static void merge_histogram(struct merge *m, struct tt_node *to,
+                            const struct tt_histogram *from)
 {
-    struct tt_histogram *into = tt_tree_extension(m->into, to, TT_HISTOGRAM, TT_HISTOGRAM_ORDER);
+    struct tt_histogram *into = tt_tree_extension(m->into, to, TT_HISTOGRAM,
+                                                  TT_HISTOGRAM_ORDER);
 
     for (int i = 0; into && i < TT_HISTOGRAM_BINS; i++)
         into->bin[i] += from->bin[i];
 }
 
 /* Each keeps what the ring has room for, the later ones. */
-static void merge_history(struct merge *m, struct tt_node *to, const struct tt_history *from)
+static void merge_history(struct merge *m, struct tt_node *to,
+                          const struct tt_history *from)
 {
-    struct tt_history *into = tt_tree_extension(m->into, to, TT_HISTORY, TT_HISTOGRAM_ORDER);
+    struct tt_history *into = tt_tree_extension(m->into, to, TT_HISTORY,
+                                                TT_HISTOGRAM_ORDER);
     uint64_t first = from->count > from->capacity ? from->count - from->capacity : 0;
 
     if (!into)
@@ -151,8 +155,8 @@ static void merge_loss(struct merge *m, struct tt_node *to, const struct tt_loss
     into->arrived += from->arrived;
 }
 
-static void merge_extensions(struct merge *m, struct tt_node *to, const struct tt_node *from,
-                             uint32_t elsewhere)
+static void merge_extensions(struct merge *m, struct tt_node *to,
+                             const struct tt_node *from, uint32_t elsewhere)
 {
     const struct tt_loss *e;
 
@@ -177,7 +181,8 @@ static void merge_extensions(struct merge *m, struct tt_node *to, const struct t
 }
 
 /* A context without room, below one that has. */
-static void merge_elsewhere(struct merge *m, struct tt_node *to, const struct tt_node *from)
+static void merge_elsewhere(struct merge *m, struct tt_node *to,
+                            const struct tt_node *from)
 {
     struct tt_loss *loss = tt_tree_loss(m->into, to);
     struct tt_amounts amounts = {from->calls, from->self, from->samples};
@@ -270,7 +275,8 @@ static void send_arc(struct merge *m, struct tt_node *arc)
     }
 }
 
-static void each_of_kind(struct merge *m, uint8_t kind, void (*each)(struct merge *, struct tt_node *))
+static void each_of_kind(struct merge *m, uint8_t kind,
+                         void (*each)(struct merge *, struct tt_node *))
 {
     const struct tt_recording *r = m->from->recording;
 
@@ -290,8 +296,8 @@ static void send_tally(struct merge *m, struct tt_node *n)
 /* ── The row ──────────────────────────────────────────────────────────────────────── */
 
 /* What the members of a row have spent in all, and which the least and the most. */
-static void count_member(struct tt_strand_record *row, const struct tt_strand_record *member,
-                         uint64_t ticks)
+static void count_member(struct tt_strand_record *row,
+                         const struct tt_strand_record *member, uint64_t ticks)
 {
     unsigned __int128 square = (unsigned __int128)ticks * ticks;
     struct tt_square s = {(uint64_t)square, (uint64_t)(square >> 64)};

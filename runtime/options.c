@@ -80,7 +80,7 @@ int tt_options_budget(struct tt_options *o, const char *value)
         return n < 64 || n > 1ull << 28 ? -TT_ERR_OPTION : 0;
     }
     unit = *end ? strchr(units, *end) : NULL;
-    if (*end && (!unit || (end[1] && strcmp(end + 1, "iB") != 0)) )
+    if (*end && (!unit || (end[1] && strcmp(end + 1, "iB") != 0)))
         return -TT_ERR_OPTION;
     if (n > 16ull << 30)
         return -TT_ERR_OPTION;

@@ -73,7 +73,8 @@ static int check_header(struct tt_picture *p)
         h->used > (UINT32_MAX - 1) / TT_PAGE_CELLS - h->first / TT_CELL_SIZE)
         return damaged(p, "damaged header");
     if (end > p->size)
-        return damaged(p, "cut off at %zu of %llu bytes", p->size, (unsigned long long)end);
+        return damaged(p, "cut off at %zu of %llu bytes", p->size,
+                       (unsigned long long)end);
     p->header = h;
     p->cells = h->first / TT_CELL_SIZE + h->used * TT_PAGE_CELLS;
     return 0;
@@ -112,7 +113,8 @@ static int read_block(struct tt_picture *p, const struct tt_block_record *r)
                                      .column = r->column,
                                      .length = r->length,
                                      .kind = (enum tt_kind)r->kind};
-    if (read_string(p, r->name, &b->info.name) || read_string(p, r->file, &b->info.file) ||
+    if (read_string(p, r->name, &b->info.name) ||
+        read_string(p, r->file, &b->info.file) ||
         read_string(p, r->module, &b->info.module))
         return -TT_ERR_FORMAT;
     b->calls = r->calls;
@@ -160,7 +162,8 @@ static int count_block(struct tt_picture *p, uint32_t cell, uint32_t owner)
 
 static int take_block(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
-    const struct tt_block_record *r = (const struct tt_block_record *)(void *)node_at(p, cell);
+    const struct tt_block_record *r = (const struct tt_block_record *)(void *)node_at(
+        p, cell);
 
     (void)owner;
     return r->id ? read_block(p, r) : 0;
@@ -224,7 +227,8 @@ static int finish_redo(struct tt_picture *p, const struct tt_strand_record *s)
 
     if (!redo->valid)
         return 0;
-    if (!is_cell_of(p, redo->victim, owner) || (redo->loss && !is_cell_of(p, redo->loss, owner)) ||
+    if (!is_cell_of(p, redo->victim, owner) ||
+        (redo->loss && !is_cell_of(p, redo->loss, owner)) ||
         (redo->tally && !is_cell_of(p, redo->tally, owner)))
         return damaged(p, "damaged eviction of strand %u", s->index);
     if (redo->loss) {
@@ -243,7 +247,8 @@ static int finish_redo(struct tt_picture *p, const struct tt_strand_record *s)
 
 static int count_strand(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
-    const struct tt_strand_record *s = (const struct tt_strand_record *)(void *)node_at(p, cell);
+    const struct tt_strand_record *s = (const struct tt_strand_record *)(void *)node_at(
+        p, cell);
 
     (void)owner;
     p->strands += s->state != TT_STRAND_NONE;
@@ -252,7 +257,8 @@ static int count_strand(struct tt_picture *p, uint32_t cell, uint32_t owner)
 
 static int take_strand(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
-    const struct tt_strand_record *s = (const struct tt_strand_record *)(void *)node_at(p, cell);
+    const struct tt_strand_record *s = (const struct tt_strand_record *)(void *)node_at(
+        p, cell);
 
     (void)owner;
     if (s->state == TT_STRAND_NONE)
@@ -305,7 +311,8 @@ static int check_extensions(struct tt_picture *p, uint32_t cell, uint32_t owner)
     for (int i = 0; at; i++) {
         const struct tt_loss *e = (const struct tt_loss *)(void *)node_at(p, at);
         uint32_t page = page_of(p, at), type = page & 0xff, cells = 1;
-        if (i == LONGEST || page >> 8 != owner || (type != TT_PAGE_CELL && type != TT_PAGE_DATA))
+        if (i == LONGEST || page >> 8 != owner ||
+            (type != TT_PAGE_CELL && type != TT_PAGE_DATA))
             return damaged(p, "damaged extensions of cell %u", cell);
         if (e->kind == TT_TIMES)
             cells = 1u << TT_TIMES_ORDER;
@@ -337,8 +344,9 @@ static int check_slowest(struct tt_picture *p, uint32_t cell, uint32_t owner)
                                  (TT_PAGE_DATA | owner << 8))))
             return damaged(p, "damaged slowest activations of cell %u", cell);
         for (uint32_t j = 0; j < slot->count; j++) {
-            const struct tt_slow_row *row =
-                (const struct tt_slow_row *)(const void *)node_at(p, slot->rows) + j;
+            const struct tt_slow_row *row = (const struct tt_slow_row *)(const void *)
+                                                node_at(p, slot->rows) +
+                                            j;
             if (row->parent > j)
                 return damaged(p, "damaged slowest activations of cell %u", cell);
         }
@@ -394,11 +402,13 @@ static int collect_contexts(struct tt_picture *p, struct sorting *s)
     for (uint32_t cell = first_cell(p); cell < p->cells; cell++) {
         const struct tt_node *n = node_at(p, cell);
         uint32_t block;
-        if ((page_of(p, cell) & 0xff) != TT_PAGE_CELL || n->kind != TT_CELL_CONTEXT || !n->parent)
+        if ((page_of(p, cell) & 0xff) != TT_PAGE_CELL || n->kind != TT_CELL_CONTEXT ||
+            !n->parent)
             continue;
         block = block_index(&s->blocks, n->key);
         if (!block)
-            return damaged(p, "context %u is of block %u, which there is not", cell, n->key);
+            return damaged(p, "context %u is of block %u, which there is not", cell,
+                           n->key);
         s->item[s->count++] = (struct sorted){n->parent, block - 1, cell};
     }
     qsort(s->item, s->count, sizeof *s->item, by_parent);
@@ -420,17 +430,22 @@ static uint32_t first_child(const struct sorting *s, uint32_t parent)
     return low;
 }
 
-static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block, uint32_t parent,
-                        uint32_t strand)
+static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block,
+                        uint32_t parent, uint32_t strand)
 {
     struct tt_picture_context *c = &p->context[p->contexts++];
     const struct tt_node *n = node_at(p, cell);
     const struct tt_loss *loss = tt_picture_extension(p, cell, TT_CELL_LOSS);
     const struct tt_times *times = tt_picture_extension(p, cell, TT_TIMES);
 
-    *c = (struct tt_picture_context){.block = block, .parent = parent, .cell = cell,
-                                     .strand = strand, .calls = n->calls, .self = n->self,
-                                     .samples = n->samples, .size = 1};
+    *c = (struct tt_picture_context){.block = block,
+                                     .parent = parent,
+                                     .cell = cell,
+                                     .strand = strand,
+                                     .calls = n->calls,
+                                     .self = n->self,
+                                     .samples = n->samples,
+                                     .size = 1};
     c->depth = parent == UINT32_MAX ? 0 : p->context[parent].depth + 1;
     if (parent != UINT32_MAX)
         p->context[parent].callees += n->calls;
@@ -489,7 +504,8 @@ static int read_contexts(struct tt_picture *p, struct sorting *s)
         error = string_together(p, s, i, stack);
     free(stack);
     if (!error && p->contexts != s->count + p->strands)
-        error = damaged(p, "%u contexts hang below no strand", s->count + p->strands - p->contexts);
+        error = damaged(p, "%u contexts hang below no strand",
+                        s->count + p->strands - p->contexts);
     return error;
 }
 
@@ -719,8 +735,8 @@ const void *tt_picture_extension(const struct tt_picture *p, uint32_t cell, uint
 }
 
 void tt_picture_metrics(const struct tt_picture *p, uint32_t cell,
-                        void (*each)(void *arg, const struct tt_metric_record *, int elsewhere,
-                                     uint64_t amount),
+                        void (*each)(void *arg, const struct tt_metric_record *,
+                                     int elsewhere, uint64_t amount),
                         void *arg)
 {
     const struct tt_metrics *m;

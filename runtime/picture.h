@@ -9,26 +9,27 @@
 #include "layout.h"
 
 struct tt_picture_block {
-    struct tt_block_info info; /* strings point into the image */
-    uint32_t id, rank;         /* rank: its place in the order of names */
-    uint64_t calls, self, samples;   /* over all strands, with what was evicted */
-    uint64_t inclusive, hidden;      /* hidden: the part of it that the tree does not show */
-    uint64_t evicted;                /* the part of self that was evicted */
-    uint64_t self_low;               /* self without all that measuring may have added */
-    int shares_name;                 /* another block has its name */
+    struct tt_block_info info;     /* strings point into the image */
+    uint32_t id, rank;             /* rank: its place in the order of names */
+    uint64_t calls, self, samples; /* over all strands, with what was evicted */
+    uint64_t inclusive, hidden; /* hidden: the part of it that the tree does not show */
+    uint64_t evicted;           /* the part of self that was evicted */
+    uint64_t self_low;          /* self without all that measuring may have added */
+    int shares_name;            /* another block has its name */
 };
 
 struct tt_picture_context {
-    uint32_t block;         /* index in blocks; UINT32_MAX: a root */
-    uint32_t parent;        /* index; UINT32_MAX for a root */
-    uint32_t depth, size;   /* size: of the subtree, with itself */
+    uint32_t block;       /* index in blocks; UINT32_MAX: a root */
+    uint32_t parent;      /* index; UINT32_MAX for a root */
+    uint32_t depth, size; /* size: of the subtree, with itself */
     uint32_t cell, strand;
-    uint64_t calls, self, samples, total; /* calls by whatever edge; total with the subtree */
-    uint64_t callees;                     /* calls made from here */
-    uint64_t self_low, total_low;         /* without all that measuring may have added */
+    uint64_t calls, self, samples,
+        total;                    /* calls by whatever edge; total with the subtree */
+    uint64_t callees;             /* calls made from here */
+    uint64_t self_low, total_low; /* without all that measuring may have added */
     struct tt_amounts elsewhere;
     uint64_t missed;
-    struct tt_times times;  /* of all activations that stood here; count 0: none */
+    struct tt_times times; /* of all activations that stood here; count 0: none */
 };
 
 struct tt_picture_arc {
@@ -62,8 +63,8 @@ const void *tt_picture_extension(const struct tt_picture *, uint32_t cell, uint3
 
 /* Calls back for each metric of a context. */
 void tt_picture_metrics(const struct tt_picture *, uint32_t cell,
-                        void (*each)(void *arg, const struct tt_metric_record *, int elsewhere,
-                                     uint64_t amount),
+                        void (*each)(void *arg, const struct tt_metric_record *,
+                                     int elsewhere, uint64_t amount),
                         void *arg);
 
 /* x², summed, as a floating figure; mean and population deviation of activations. */

@@ -43,25 +43,24 @@ static void drop_picture(struct tt_picture *p)
 static void fill_visit(const struct tt_picture *p, const struct tt_picture_context *c,
                        struct tt_visited *v)
 {
-    *v = (struct tt_visited){.strand = p->strand[c->strand]->name,
-                             .path = v->path,
-                             .depth = c->depth,
-                             .calls = c->calls,
-                             .self = c->self,
-                             .samples = c->samples,
-                             .total = c->total,
-                             .self_low = c->self_low,
-                             .total_low = c->total_low,
-                             .elsewhere = c->elsewhere.self,
-                             .missed = c->missed,
-                             .activations = c->times.count,
-                             .min = c->times.min,
-                             .max = c->times.max,
-                             .sum = c->times.sum,
-                             .mean = c->times.count
-                                         ? (double)c->times.sum / (double)c->times.count
-                                         : 0,
-                             .deviation = tt_times_deviation(&c->times)};
+    *v = (struct tt_visited){
+        .strand = p->strand[c->strand]->name,
+        .path = v->path,
+        .depth = c->depth,
+        .calls = c->calls,
+        .self = c->self,
+        .samples = c->samples,
+        .total = c->total,
+        .self_low = c->self_low,
+        .total_low = c->total_low,
+        .elsewhere = c->elsewhere.self,
+        .missed = c->missed,
+        .activations = c->times.count,
+        .min = c->times.min,
+        .max = c->times.max,
+        .sum = c->times.sum,
+        .mean = c->times.count ? (double)c->times.sum / (double)c->times.count : 0,
+        .deviation = tt_times_deviation(&c->times)};
     if (c->block != UINT32_MAX)
         v->block = p->block[c->block].info;
     else
@@ -120,7 +119,8 @@ static void flush_printer(struct printer *out)
     out->used = 0;
 }
 
-static __attribute__((format(printf, 2, 3))) void put(struct printer *out, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void put(struct printer *out,
+                                                      const char *format, ...)
 {
     va_list list;
     int n;
@@ -131,8 +131,9 @@ static __attribute__((format(printf, 2, 3))) void put(struct printer *out, const
     n = vsnprintf(out->buffer + out->used, sizeof out->buffer - out->used, format, list);
     va_end(list);
     if (n > 0)
-        out->used += (size_t)n < sizeof out->buffer - out->used ? (size_t)n
-                                                                 : sizeof out->buffer - out->used - 1;
+        out->used += (size_t)n < sizeof out->buffer - out->used
+                         ? (size_t)n
+                         : sizeof out->buffer - out->used - 1;
 }
 
 static double percent(const struct printer *out, uint64_t n)
@@ -180,20 +181,24 @@ static void put_header(struct printer *out)
 
     for (uint32_t i = 0; i < p->blocks; i++)
         evicted += p->block[i].evicted;
-    put(out, "%s, process %u on %s: %u strand%s, %u contexts, %u arcs\n", h->program, h->pid,
-        h->host, p->strands, p->strands == 1 ? "" : "s", p->contexts - p->strands, p->arcs);
+    put(out, "%s, process %u on %s: %u strand%s, %u contexts, %u arcs\n", h->program,
+        h->pid, h->host, p->strands, p->strands == 1 ? "" : "s", p->contexts - p->strands,
+        p->arcs);
     put(out, "scopes %s, blocks %s, recursion %s, budget %llu KiB\n",
-        mode_name(h->mode[TT_KIND_SCOPE]), mode_name(h->mode[TT_KIND_BLOCK]), policy_name(h),
-        (unsigned long long)(h->budget >> 10));
+        mode_name(h->mode[TT_KIND_SCOPE]), mode_name(h->mode[TT_KIND_BLOCK]),
+        policy_name(h), (unsigned long long)(h->budget >> 10));
     if (h->inside.high)
-        put(out, "own cost: an activation adds %.0f to %.0f ticks to itself, %.0f to %.0f to "
-                 "its caller\n",
+        put(out,
+            "own cost: an activation adds %.0f to %.0f ticks to itself, %.0f to %.0f to "
+            "its caller\n",
             (double)h->inside.low / 1024, (double)h->inside.high / 1024,
             (double)h->outside.low / 1024, (double)h->outside.high / 1024);
     if (evicted)
-        put(out, "budget: %.1f %% of ticks below evicted contexts\n", percent(out, evicted));
+        put(out, "budget: %.1f %% of ticks below evicted contexts\n",
+            percent(out, evicted));
     if (lost_pushes(p) || h->lost_blocks || h->lost_strands || h->lost_children)
-        put(out, "lost: %llu calls, %llu blocks' names, %llu strands, %llu child processes\n",
+        put(out,
+            "lost: %llu calls, %llu blocks' names, %llu strands, %llu child processes\n",
             (unsigned long long)lost_pushes(p), (unsigned long long)h->lost_blocks,
             (unsigned long long)h->lost_strands, (unsigned long long)h->lost_children);
     if (h->torn)
@@ -241,8 +246,8 @@ static void put_flat(struct printer *out)
         put(out, "%8.2f %c %12.6f %10.6f %12.6f %12llu  %.200s",
             percent(out, out->by_calls ? b->calls : b->self),
             is_doubtful(b->self, b->self_low) ? '?' : ' ', seconds(out, b->self_low),
-            seconds(out, b->self), seconds(out, b->inclusive), (unsigned long long)b->calls,
-            b->info.name);
+            seconds(out, b->self), seconds(out, b->inclusive),
+            (unsigned long long)b->calls, b->info.name);
         if (b->shares_name)
             put(out, " (%.200s:%u)", b->info.file, b->info.line);
         put(out, "\n");
@@ -268,8 +273,8 @@ static void put_tree(struct printer *out)
     for (uint32_t i = 0; i < p->contexts;) {
         const struct tt_picture_context *c = &p->context[i];
         if (c->block == UINT32_MAX) {
-            put(out, "%9.2f %10.2f %12s  [%s]\n", percent(out, c->total), percent(out, c->self),
-                "", p->strand[c->strand]->name);
+            put(out, "%9.2f %10.2f %12s  [%s]\n", percent(out, c->total),
+                percent(out, c->self), "", p->strand[c->strand]->name);
         } else if (weight_of(out, c) < out->all / 200) {
             i += c->size;
             continue;
@@ -277,7 +282,8 @@ static void put_tree(struct printer *out)
             put(out, "%9.2f %10.2f %12llu  %*s%.200s\n",
                 out->by_calls ? percent(out, c->calls) : percent(out, c->total),
                 percent(out, c->self), (unsigned long long)c->calls,
-                c->depth < 60 ? (int)(2 * c->depth) : 120, "", p->block[c->block].info.name);
+                c->depth < 60 ? (int)(2 * c->depth) : 120, "",
+                p->block[c->block].info.name);
         }
         if (c->elsewhere.self || c->elsewhere.calls)
             put(out, "%9.2f %10s %12llu  %*s[elsewhere below]\n",

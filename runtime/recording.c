@@ -33,7 +33,8 @@ static int allocate_range(int fd, off_t start, off_t end)
     while (result != 0 && errno == EINTR);
     if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
         for (result = 0; result == 0 && start < end; start += (off_t)sizeof zeros)
-            result = pwrite(fd, zeros, sizeof zeros, start) == (ssize_t)sizeof zeros ? 0 : -1;
+            result = pwrite(fd, zeros, sizeof zeros, start) == (ssize_t)sizeof zeros ? 0
+                                                                                     : -1;
     }
     errno = saved;
     return result == 0 ? 0 : -TT_ERR_FILE;
@@ -49,9 +50,8 @@ static int make_ready(struct tt_recording *r, uint32_t page)
         return 0;
     if (end > h->pages)
         end = h->pages;
-    if (r->fd >= 0 &&
-        allocate_range(r->fd, h->first + (off_t)r->ready * TT_PAGE_SIZE,
-                       h->first + (off_t)end * TT_PAGE_SIZE) != 0) {
+    if (r->fd >= 0 && allocate_range(r->fd, h->first + (off_t)r->ready * TT_PAGE_SIZE,
+                                     h->first + (off_t)end * TT_PAGE_SIZE) != 0) {
         h->pages = h->used; /* the disk is full: so is the budget */
         return -TT_ERR_FILE;
     }
@@ -186,8 +186,8 @@ static void set_up_header(struct tt_recording *r)
     r->map = (uint32_t *)(void *)(r->base + h->map);
     memset(r->free, 0, sizeof r->free);
     r->ready = 0;
-    r->cell_pages =
-        h->budget_nodes ? (uint32_t)(h->budget_nodes / TT_PAGE_CELLS) : h->pages;
+    r->cell_pages = h->budget_nodes ? (uint32_t)(h->budget_nodes / TT_PAGE_CELLS)
+                                    : h->pages;
     memcpy(h->magic, TT_MAGIC, sizeof h->magic);
 }
 

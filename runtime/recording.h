@@ -13,18 +13,18 @@ struct tt_recording {
     char *base; /* the mapping; NULL before the first start */
     struct tt_header *header;
     uint32_t *map;
-    int fd;                 /* -1: in memory */
-    uint32_t epoch;         /* changes with every start and in the child of a fork */
+    int fd;         /* -1: in memory */
+    uint32_t epoch; /* changes with every start and in the child of a fork */
     struct tt_options options;
 
     /* What follows is guarded by `lock`. */
     pthread_mutex_t lock;
-    uint32_t *next;         /* a page → the next of its owner, or of the free runs */
+    uint32_t *next; /* a page → the next of its owner, or of the free runs */
     size_t next_bytes;
     uint32_t free[TT_ORDERS];
-    uint32_t ready;         /* pages below it have their room on disk */
-    uint32_t cell_pages;    /* of cells, that may still be taken */
-    uint32_t attached;      /* strands that point into the mapping, and 1 while it runs */
+    uint32_t ready;      /* pages below it have their room on disk */
+    uint32_t cell_pages; /* of cells, that may still be taken */
+    uint32_t attached;   /* strands that point into the mapping, and 1 while it runs */
 };
 
 /* The recording of this process; there is one at a time. */
@@ -44,7 +44,8 @@ void tt_recording_drop(struct tt_recording *);
 
 /* A run of 2^order pages for an owner (a strand's index + 1; 0: all), zeroed.  Returns its
  * first page's number + 1, or 0 when the budget is used up. */
-uint32_t tt_page_take(struct tt_recording *, enum tt_page_type, uint32_t owner, uint32_t order);
+uint32_t tt_page_take(struct tt_recording *, enum tt_page_type, uint32_t owner,
+                      uint32_t order);
 void tt_page_give(struct tt_recording *, uint32_t page, uint32_t order);
 
 static inline uint32_t tt_page_cell(const struct tt_recording *r, uint32_t page)

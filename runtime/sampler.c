@@ -35,7 +35,8 @@ static int has_sampled(const struct tt_recording *r)
 {
     const uint32_t *mode = r->options.mode;
 
-    return mode[TT_KIND_SCOPE] == TT_MODE_SAMPLED || mode[TT_KIND_BLOCK] == TT_MODE_SAMPLED ||
+    return mode[TT_KIND_SCOPE] == TT_MODE_SAMPLED ||
+           mode[TT_KIND_BLOCK] == TT_MODE_SAMPLED ||
            mode[TT_KIND_FUNCTION] == TT_MODE_SAMPLED ||
            mode[TT_KIND_STATEMENT] == TT_MODE_SAMPLED ||
            mode[TT_KIND_CENTRE] == TT_MODE_SAMPLED;
@@ -57,7 +58,8 @@ static void take_sample(struct tt_thread *t)
     ticks = ticks_of(t->recording, cpu - t->sampler.cpu);
     t->sampler.cpu = cpu;
     t->record->current = (uint64_t)((const char *)top->node - t->tree.base);
-    if (t->pauses || top->node == t->tree.root || (tt_frame_flags(top) & TT_FRAME_TIMED) ||
+    if (t->pauses || top->node == t->tree.root ||
+        (tt_frame_flags(top) & TT_FRAME_TIMED) ||
         !__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
     t->busy++;
@@ -127,12 +129,15 @@ static int read_hiders(const struct tt_thread *t, uint32_t cell[HIDERS_MAX])
 
     for (; f && n < HIDERS_MAX && !(tt_frame_flags(f) & TT_FRAME_CONTEXT); f = f->hider)
         cell[n++] = tt_frame_cell(f);
-    return (before & 1) || __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE) != before ? 0 : n;
+    return (before & 1) || __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE) != before ? 0
+                                                                                   : n;
 }
 
-static void add_hidden_of(const struct tt_tree *tree, const struct tt_node *arc, uint64_t ticks)
+static void add_hidden_of(const struct tt_tree *tree, const struct tt_node *arc,
+                          uint64_t ticks)
 {
-    const struct tt_node *target = tt_cell(tree->base, arc->target), *n = tt_parent(tree, arc);
+    const struct tt_node *target = tt_cell(tree->base, arc->target),
+                         *n = tt_parent(tree, arc);
     struct tt_tally *tally;
     struct tt_marks *m = &sampler.marks;
 
@@ -147,7 +152,8 @@ static void add_hidden_of(const struct tt_tree *tree, const struct tt_node *arc,
     }
 }
 
-static void look_at_hidden(const struct tt_thread *t, const struct tt_node *n, uint64_t ticks)
+static void look_at_hidden(const struct tt_thread *t, const struct tt_node *n,
+                           uint64_t ticks)
 {
     uint32_t cell[HIDERS_MAX];
     int count = read_hiders(t, cell);
@@ -170,10 +176,12 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
     struct tt_node *n;
 
     pthread_mutex_lock(&t->tree.lock);
-    n = __atomic_load_n(&__atomic_load_n(&t->self->top, __ATOMIC_ACQUIRE)->node, __ATOMIC_RELAXED);
+    n = __atomic_load_n(&__atomic_load_n(&t->self->top, __ATOMIC_ACQUIRE)->node,
+                        __ATOMIC_RELAXED);
     t->record->current = (uint64_t)((const char *)n - t->tree.base);
     if (n->kind == TT_CELL_CONTEXT && n != t->tree.root &&
-        t->recording->options.mode[tt_block_entry(n->key)->info.kind] == TT_MODE_SAMPLED) {
+        t->recording->options.mode[tt_block_entry(n->key)->info.kind] ==
+            TT_MODE_SAMPLED) {
         tt_bump_shared(&n->self, ticks);
         tt_bump_shared(&n->samples, 1);
         if (__atomic_load_n(&t->hider, __ATOMIC_ACQUIRE))

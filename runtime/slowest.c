@@ -79,7 +79,8 @@ static struct tt_node *next_in_subtree(const struct tt_tree *t, const struct tt_
 
     next = skip_arcs(&i, next);
     while (!next && n != top) {
-        i = (struct tt_edges){.tree = t, .node = tt_parent(t, n), .cell = tt_cell_of(t, n)};
+        i = (struct tt_edges){
+            .tree = t, .node = tt_parent(t, n), .cell = tt_cell_of(t, n)};
         i.bucket = n->key & TT_KEY_BLOCK & i.node->mask;
         next = skip_arcs(&i, tt_edges_next(&i));
         n = tt_parent(t, n);
@@ -103,13 +104,14 @@ void tt_slowest_begin(struct tt_thread *t, struct tt_frame *f)
     if (size_seen(s, count + 1) != 0)
         return; /* too large to be looked at each time */
     for (struct tt_node *n = f->node; n; n = next_in_subtree(&t->tree, f->node, n))
-        *find_seen(s, tt_cell_of(&t->tree, n)) =
-            (struct tt_slow_seen){tt_cell_of(&t->tree, n), 0, n->calls, n->self};
+        *find_seen(s, tt_cell_of(&t->tree, n)) = (struct tt_slow_seen){
+            tt_cell_of(&t->tree, n), 0, n->calls, n->self};
     s->frame = f;
     f->entered = t->record->last = tt_time_now(t); /* our own time is nobody's */
 }
 
-static struct tt_slow *choose_slot(struct tt_slowest *s, uint64_t duration, uint32_t capacity)
+static struct tt_slow *choose_slot(struct tt_slowest *s, uint64_t duration,
+                                   uint32_t capacity)
 {
     struct tt_slow *least = s->slot;
 
@@ -134,9 +136,11 @@ static uint32_t row_above(const struct tt_thread *t, const struct tt_node *top,
     return 0;
 }
 
-static void write_rows(struct tt_thread *t, struct tt_slow *slot, const struct tt_node *top)
+static void write_rows(struct tt_thread *t, struct tt_slow *slot,
+                       const struct tt_node *top)
 {
-    struct tt_slow_row *row = (struct tt_slow_row *)(void *)tt_cell(t->tree.base, slot->rows);
+    struct tt_slow_row *row = (struct tt_slow_row *)(void *)tt_cell(t->tree.base,
+                                                                    slot->rows);
     uint32_t left = t->slow.size / 2;
 
     slot->count = 0;
@@ -152,7 +156,8 @@ static void write_rows(struct tt_thread *t, struct tt_slow *slot, const struct t
             continue;
         }
         left -= !seen->cell;
-        row[slot->count] = (struct tt_slow_row){n->key, row_above(t, top, n), calls, self};
+        row[slot->count] = (struct tt_slow_row){n->key, row_above(t, top, n), calls,
+                                                self};
         seen->cell = tt_cell_of(&t->tree, n);
         seen->row = ++slot->count;
     }
@@ -180,10 +185,11 @@ void tt_slowest_end(struct tt_thread *t, struct tt_node *edge, const struct tt_f
     t->record->last = tt_time_now(t); /* our own time is nobody's */
 }
 
-void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, const struct tt_tree *from,
-                      const struct tt_node *edge)
+void tt_slowest_merge(struct tt_tree *into, struct tt_node *to,
+                      const struct tt_tree *from, const struct tt_node *edge)
 {
-    const struct tt_slowest *old = tt_tree_extension_find(from, &edge->extension, TT_SLOWEST);
+    const struct tt_slowest *old = tt_tree_extension_find(from, &edge->extension,
+                                                          TT_SLOWEST);
     struct tt_slowest *s = tt_tree_extension(into, to, TT_SLOWEST, TT_SLOWEST_ORDER);
     struct tt_slow *slot;
     uint32_t rows;

@@ -165,14 +165,15 @@ void tt_hiders_count(struct tt_thread *t, uint32_t change)
 }
 
 /* Is the block on the true stack? */
-static int is_active(const struct tt_thread *t, const struct tt_node *edge, tt_block block)
+static int is_active(const struct tt_thread *t, const struct tt_node *edge,
+                     tt_block block)
 {
     if (edge->kind == TT_CELL_ARC)
         return 1;
     if (!(edge->flags & TT_NODE_OUTERMOST))
         return 1;
-    for (const struct tt_frame *h = t->hider; h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT);
-         h = h->hider) {
+    for (const struct tt_frame *h = t->hider;
+         h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT); h = h->hider) {
         const struct tt_node *arc = tt_cell(t->tree.base, tt_frame_cell(h)),
                              *target = tt_cell(t->tree.base, arc->target),
                              *n = tt_parent(&t->tree, arc);
@@ -308,7 +309,8 @@ static int is_picked(const struct tt_thread *t, struct tt_node *edge)
     return (edge->calls & (t->recording->options.every - 1)) == 0;
 }
 
-static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell, uint32_t mode)
+static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell,
+                          uint32_t mode)
 {
     struct tt_node *edge = tt_cell(t->tree.base, cell);
 
@@ -327,7 +329,8 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell
 /* The frame after the top becomes the top, for now a copy of the one below, so that a
  * signal handler's frames stay clear of it.  `slot` is stored first and looked at last:
  * a handler that came before has overwritten it. */
-static struct tt_frame *reserve_frame(struct tt_thread *t, const void *slot, uintptr_t cfa)
+static struct tt_frame *reserve_frame(struct tt_thread *t, const void *slot,
+                                      uintptr_t cfa)
 {
     struct tt_frame *f = tt_stack_next(t);
 
@@ -346,8 +349,8 @@ static struct tt_frame *reserve_frame(struct tt_thread *t, const void *slot, uin
     return f;
 }
 
-static struct tt_frame *enter_from(struct tt_thread *t, struct tt_frame *f, struct tt_node *from,
-                                   tt_block block, uint32_t mode)
+static struct tt_frame *enter_from(struct tt_thread *t, struct tt_frame *f,
+                                   struct tt_node *from, tt_block block, uint32_t mode)
 {
     uint32_t cell = find_room(t, from, block);
 
@@ -454,7 +457,8 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
     edge = tt_cell(t->tree.base, cell);
     f->node = cell ? tt_cell(t->tree.base, edge->target) : t->tree.limbo;
     f->edge = cell ? cell
-                   : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT;
+                   : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block
+                                                         << TT_FRAME_BLOCK_SHIFT;
     f->edge |= recursive;
     if (cell && (edge->key & TT_KEY_HIDES))
         begin_hiding(t, f, edge);

@@ -13,8 +13,8 @@ int tt_stack_init(struct tt_fiber *, void *memory, size_t size);
 void tt_stack_fini(struct tt_fiber *);
 
 /* Enters a block.  `cfa` 0: a runtime's push.  NULL: there is no memory for the frame. */
-struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind, const void *slot,
-                                uintptr_t cfa);
+struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind,
+                                const void *slot, uintptr_t cfa);
 
 /* Leaves the top and enters `block` in its place. */
 void tt_stack_replace(struct tt_thread *, tt_block, enum tt_kind);
@@ -79,7 +79,8 @@ void tt_visit_end(struct tt_thread *, struct tt_frame *);
 
 /* exact.c: the same in one go, for an edge that has been taken before; NULL and 0 when it
  * is not that simple, with nothing changed. */
-struct tt_frame *tt_exact_enter(struct tt_thread *, tt_block, const void *slot, uintptr_t cfa);
+struct tt_frame *tt_exact_enter(struct tt_thread *, tt_block, const void *slot,
+                                uintptr_t cfa);
 int tt_exact_leave(struct tt_thread *, struct tt_frame *);
 
 /* slowest.c: the K slowest activations of a marked block, with their subtrees. */
@@ -87,8 +88,8 @@ void tt_slowest_begin(struct tt_thread *, struct tt_frame *);
 void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_frame *,
                     uint64_t duration, uint32_t capacity);
 void tt_slowest_drop(struct tt_thread *);
-void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, const struct tt_tree *from,
-                      const struct tt_node *edge);
+void tt_slowest_merge(struct tt_tree *into, struct tt_node *to,
+                      const struct tt_tree *from, const struct tt_node *edge);
 
 /* budget.c: makes room by evicting what is cold.  Returns how many cells came free. */
 uint32_t tt_evict(struct tt_thread *);

@@ -43,20 +43,11 @@ static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 /* ── The list ─────────────────────────────────────────────────────────────────────── */
 
-void tt_threads_lock(void)
-{
-    pthread_mutex_lock(&threads_mutex);
-}
+void tt_threads_lock(void) { pthread_mutex_lock(&threads_mutex); }
 
-void tt_threads_unlock(void)
-{
-    pthread_mutex_unlock(&threads_mutex);
-}
+void tt_threads_unlock(void) { pthread_mutex_unlock(&threads_mutex); }
 
-struct tt_thread *tt_threads_first(void)
-{
-    return all.first;
-}
+struct tt_thread *tt_threads_first(void) { return all.first; }
 
 void tt_threads_stop(void)
 {

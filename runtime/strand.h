@@ -11,14 +11,15 @@
 
 #include "tree.h"
 
-enum tt_frame_flags { /* above the cell in tt_frame.edge */
-    TT_FRAME_TIMED = 1,     /* exact: its time is measured */
-    TT_FRAME_PICKED = 2,    /* every:N: this one is measured */
-    TT_FRAME_HIDER = 4,     /* entered through an arc that hides blocks */
-    TT_FRAME_SEAM = 8,      /* stands for the last frame of the segment below */
-    TT_FRAME_LIMBO = 16,    /* found no room; its block is kept here */
-    TT_FRAME_CONTEXT = 32,  /* entered by tt_context_enter */
-    TT_FRAME_RECURSIVE = 64 /* its block was active already */
+enum tt_frame_flags {                      /* above the cell in tt_frame.edge */
+                      TT_FRAME_TIMED = 1,  /* exact: its time is measured */
+                      TT_FRAME_PICKED = 2, /* every:N: this one is measured */
+                      TT_FRAME_HIDER = 4,  /* entered through an arc that hides blocks */
+                      TT_FRAME_SEAM =
+                          8, /* stands for the last frame of the segment below */
+                      TT_FRAME_LIMBO = 16,    /* found no room; its block is kept here */
+                      TT_FRAME_CONTEXT = 32,  /* entered by tt_context_enter */
+                      TT_FRAME_RECURSIVE = 64 /* its block was active already */
 };
 #define TT_FRAME_FLAG(flag) ((uint64_t)(flag) << 32)
 #define TT_FRAME_BLOCK_SHIFT 40
@@ -38,7 +39,8 @@ struct tt_fiber {
     struct tt_frame *top, *hider, *timed; /* while it does not run */
     uint64_t away;  /* ticks it did not run for: its clock stood still */
     uint64_t local; /* its time when it was left */
-    struct tt_fiber *next, **link;        /* suspended fibers of `thread`, under its tree's lock */
+    struct tt_fiber *next,
+        **link; /* suspended fibers of `thread`, under its tree's lock */
 };
 
 struct tt_thread {
@@ -47,21 +49,21 @@ struct tt_thread {
     struct tt_strand_record *record;
     struct tt_tree tree;
     struct tt_fiber own, *fiber, *suspended;
-    struct tt_frame *end;             /* of the running segment */
-    struct tt_frame *hider, *timed;   /* the nearest below the top */
-    uint32_t busy;                    /* in the slow path: signal handlers stay out */
-    uint32_t exact;                   /* no fast path: scopes are timed */
-    uint32_t plain;                   /* all kinds are timed, and only sums are kept; cleared,
+    struct tt_frame *end;           /* of the running segment */
+    struct tt_frame *hider, *timed; /* the nearest below the top */
+    uint32_t busy;                  /* in the slow path: signal handlers stay out */
+    uint32_t exact;                 /* no fast path: scopes are timed */
+    uint32_t plain; /* all kinds are timed, and only sums are kept; cleared,
                                          as self->limit is, when the recording ends */
     uint32_t pauses;
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
     uint32_t timing;                  /* some kind of block is timed */
     uint64_t refused;                 /* pushes since it was refused a strand */
-    uint64_t hiding;                  /* odd while `hider` changes, for the sampler thread */
-    uint32_t charging;                /* a walk over hidden blocks is under way */
-    uint64_t deferred[2];             /* ticks, samples that came during one */
-    struct tt_thread *next, **link;   /* of all threads, under the lock of strand.c */
+    uint64_t hiding;      /* odd while `hider` changes, for the sampler thread */
+    uint32_t charging;    /* a walk over hidden blocks is under way */
+    uint64_t deferred[2]; /* ticks, samples that came during one */
+    struct tt_thread *next, **link; /* of all threads, under the lock of strand.c */
     struct tt_sampler_state {
         void *timer;
         int armed;
@@ -98,8 +100,10 @@ static inline tt_block tt_frame_block(const struct tt_thread *t, const struct tt
 static inline struct tt_frame *tt_frame_below(struct tt_frame *f)
 {
     if (tt_frame_flags(f) & TT_FRAME_SEAM)
-        f = ((struct tt_segment *)(void *)((char *)f - offsetof(struct tt_segment, frame)))
-                ->below->end - 1;
+        f = ((struct tt_segment *)(void *)((char *)f -
+                                           offsetof(struct tt_segment, frame)))
+                ->below->end -
+            1;
     return f - 1;
 }
 

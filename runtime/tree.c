@@ -167,7 +167,8 @@ struct tt_node *tt_edges_next(struct tt_edges *i)
     return i->cell ? tt_cell(i->tree->base, i->cell) : NULL;
 }
 
-static uint32_t find_edge(const struct tt_tree *t, const struct tt_node *from, tt_block block)
+static uint32_t find_edge(const struct tt_tree *t, const struct tt_node *from,
+                          tt_block block)
 {
     uint32_t cell = tt_table(t->base, from)[block & from->mask];
 
@@ -187,7 +188,8 @@ static void put_edge(char *base, uint32_t *table, uint32_t mask, uint32_t cell)
 
 /* Moves a node's transitions into a table of 2^order cells.  The new one is shown in one
  * store: a signal handler may look at any moment.  When there is no room it stays. */
-static void grow_table(struct tt_tree *t, struct tt_node *n, uint32_t order, uint32_t count)
+static void grow_table(struct tt_tree *t, struct tt_node *n, uint32_t order,
+                       uint32_t count)
 {
     uint32_t cell = take_table(t, order), mask = (16u << order) - 1;
     uint32_t *table = (uint32_t *)(void *)tt_cell(t->base, cell), next;
@@ -237,7 +239,8 @@ static struct tt_node *find_repeat(const struct tt_tree *t, struct tt_node *from
         struct tt_node *a = tt_parent(t, n), *b = from;
         uint32_t same = n->key == block;
 
-        while (same && same < length && a != t->root && b != t->root && a->key == b->key) {
+        while (same && same < length && a != t->root && b != t->root &&
+               a->key == b->key) {
             a = tt_parent(t, a);
             b = tt_parent(t, b);
             same++;
@@ -250,7 +253,8 @@ static struct tt_node *find_repeat(const struct tt_tree *t, struct tt_node *from
 
 /* The nearest X on the path for which what lies between it and here stands once more
  * right before it. */
-static struct tt_node *find_cycle(const struct tt_tree *t, struct tt_node *from, tt_block block)
+static struct tt_node *find_cycle(const struct tt_tree *t, struct tt_node *from,
+                                  tt_block block)
 {
     for (struct tt_node *n = from; n != t->root; n = tt_parent(t, n)) {
         struct tt_node *after = from, *before = tt_parent(t, n);
@@ -278,7 +282,8 @@ static struct tt_node *find_recent(const struct tt_tree *t, struct tt_node *from
     return NULL;
 }
 
-static struct tt_node *find_target(const struct tt_tree *t, struct tt_node *from, tt_block block)
+static struct tt_node *find_target(const struct tt_tree *t, struct tt_node *from,
+                                   tt_block block)
 {
     const struct tt_options *o = &t->recording->options;
 
@@ -307,13 +312,14 @@ static struct tt_node *find_target(const struct tt_tree *t, struct tt_node *from
  * its parent lost below it, and no more than any context that ever was evicted had. */
 static uint64_t missed_by(const struct tt_tree *t, const struct tt_node *parent)
 {
-    const struct tt_loss *loss =
-        tt_tree_extension_find(t, &parent->extension, TT_CELL_LOSS);
+    const struct tt_loss *loss = tt_tree_extension_find(t, &parent->extension,
+                                                        TT_CELL_LOSS);
     uint64_t below;
 
     if (!loss)
         return 0;
-    below = loss->missed + (loss->elsewhere.self ? loss->elsewhere.self : loss->elsewhere.calls);
+    below = loss->missed +
+            (loss->elsewhere.self ? loss->elsewhere.self : loss->elsewhere.calls);
     return below < t->record->threshold ? below : t->record->threshold;
 }
 
@@ -343,7 +349,8 @@ static uint32_t make_context(struct tt_tree *t, struct tt_node *from, tt_block b
 
 /* The blocks between target and from are hidden by an arc when they stand nowhere above
  * it.  Each gets its tally now, since a sample may have to add to it in a signal handler. */
-static uint32_t hides(struct tt_tree *t, const struct tt_node *from, const struct tt_node *target)
+static uint32_t hides(struct tt_tree *t, const struct tt_node *from,
+                      const struct tt_node *target)
 {
     uint32_t key = 0;
 
@@ -403,16 +410,19 @@ uint32_t tt_tree_child(struct tt_tree *t, struct tt_node *from, tt_block block)
 
 /* ── Figures beside the tree ──────────────────────────────────────────────────────── */
 
-void *tt_tree_extension_find(const struct tt_tree *t, const uint32_t *chain, uint32_t kind)
+void *tt_tree_extension_find(const struct tt_tree *t, const uint32_t *chain,
+                             uint32_t kind)
 {
-    for (uint32_t cell = *chain; cell; cell = ((struct tt_loss *)(void *)tt_cell(t->base, cell))->next)
+    for (uint32_t cell = *chain; cell;
+         cell = ((struct tt_loss *)(void *)tt_cell(t->base, cell))->next)
         if (tt_cell(t->base, cell)->kind == kind)
             return tt_cell(t->base, cell);
     return NULL;
 }
 
 /* TIMES stay first on the chain, for the sake of the exact mode. */
-static void link_extension(const struct tt_tree *t, uint32_t *chain, void *extension, uint32_t kind)
+static void link_extension(const struct tt_tree *t, uint32_t *chain, void *extension,
+                           uint32_t kind)
 {
     struct tt_loss *e = extension;
     struct tt_node *first = tt_cell(t->base, *chain);
@@ -445,7 +455,8 @@ static void give_data(struct tt_tree *t, uint32_t cell, uint32_t order)
     t->extensions[order] = cell;
 }
 
-void *tt_tree_extension(struct tt_tree *t, struct tt_node *n, uint32_t kind, uint32_t order)
+void *tt_tree_extension(struct tt_tree *t, struct tt_node *n, uint32_t kind,
+                        uint32_t order)
 {
     void *e = tt_tree_extension_find(t, &n->extension, kind);
     uint32_t cell;
@@ -634,7 +645,8 @@ static struct tt_node *make_root(struct tt_tree *t, uint8_t kind)
     return n;
 }
 
-int tt_tree_init(struct tt_tree *t, struct tt_recording *r, struct tt_strand_record *record)
+int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
+                 struct tt_strand_record *record)
 {
     memset(t, 0, sizeof *t);
     t->recording = r;

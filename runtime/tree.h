@@ -18,16 +18,16 @@ struct tt_tree {
     struct tt_node *root;
     struct tt_node *limbo; /* stands for a context that found no room; nothing leads on */
     uint32_t owner;
-    uint32_t pages;                  /* the chain of its cell pages, and how many */
+    uint32_t pages; /* the chain of its cell pages, and how many */
     uint32_t page_count;
-    uint32_t free_first, free_last;  /* free cells, first in first out, linked by parent */
-    uint32_t fresh, fresh_end;       /* cells of the newest page not used so far */
-    uint32_t free_count;             /* of both */
-    uint32_t data, data_end;         /* the same of the newest data page */
-    uint32_t data_pages;             /* the chain of its runs; an order each, by page */
-    uint32_t tables[TT_TABLE_ORDERS];  /* free tables of 2^order cells: never anything else,
-                                          since a signal handler may interrupt their reader */
-    uint32_t extensions[7];            /* free extensions of 2^order cells */
+    uint32_t free_first, free_last; /* free cells, first in first out, linked by parent */
+    uint32_t fresh, fresh_end;      /* cells of the newest page not used so far */
+    uint32_t free_count;            /* of both */
+    uint32_t data, data_end;        /* the same of the newest data page */
+    uint32_t data_pages;            /* the chain of its runs; an order each, by page */
+    uint32_t tables[TT_TABLE_ORDERS]; /* free ones of 2^order cells, never used for else:
+                                         a signal handler may interrupt a reader */
+    uint32_t extensions[7];           /* free extensions of 2^order cells */
     /* Held by its thread while cells move or `tally` does, and by whoever looks at them from
      * another thread. */
     pthread_mutex_t lock;
@@ -61,8 +61,10 @@ struct tt_tally *tt_tree_tally(struct tt_tree *, tt_block block);
 struct tt_tally *tt_tree_tally_find(const struct tt_tree *, tt_block block);
 struct tt_times *tt_tree_times(struct tt_tree *, struct tt_node *edge);
 struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *context);
-void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind, uint32_t order);
-void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain, uint32_t kind);
+void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind,
+                        uint32_t order);
+void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain,
+                             uint32_t kind);
 
 /* 2^order cells of data, zeroed, kept until the tree ends; 0 without room. */
 uint32_t tt_tree_data(struct tt_tree *, uint32_t order);
@@ -95,7 +97,8 @@ struct tt_edges {
     const struct tt_node *node;
     uint32_t bucket, cell;
 };
-struct tt_node *tt_edges_first(struct tt_edges *, const struct tt_tree *, const struct tt_node *);
+struct tt_node *tt_edges_first(struct tt_edges *, const struct tt_tree *,
+                               const struct tt_node *);
 struct tt_node *tt_edges_next(struct tt_edges *);
 
 #endif
