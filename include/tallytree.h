@@ -220,7 +220,7 @@ struct tt_node { /* a cell of the recording: a context, or an arc back into its 
 struct tt_frame {         /* an activation */
     struct tt_node *node; /* where it stands in the tree */
     uintptr_t cfa;        /* the stack frame of the function it is in */
-    const void *slot;     /* the scope's variable: tells two scopes of a frame apart */
+    void *slot;     /* the scope's variable: tells two scopes of a frame apart */
     uint64_t edge;        /* the cell it was entered through; above 32 bits its flags */
     uint64_t entered, children;     /* exact mode */
     struct tt_frame *hider, *timed; /* what they were before this activation */
@@ -243,12 +243,12 @@ extern TT_API __thread struct tt_strand tt_self TT_TLS;
 extern TT_API int tt_on;
 
 #define TT_COLD TT_API __attribute__((cold))
-TT_COLD struct tt_frame *tt_scope_enter_slowly(struct tt_site *, const void *slot,
+TT_COLD struct tt_frame *tt_scope_enter_slowly(struct tt_site *, void *slot,
                                                uintptr_t cfa);
 TT_COLD void tt_scope_leave_slowly(struct tt_frame *);
 TT_COLD struct tt_frame *tt_scope_time(struct tt_frame *);
 TT_API struct tt_frame *tt_scope_enter_named(const char *name, const char *file,
-                                             uint32_t line, const void *slot,
+                                             uint32_t line, void *slot,
                                              uintptr_t cfa);
 
 #define TT_INLINE static inline __attribute__((always_inline, unused))
@@ -293,7 +293,7 @@ TT_INLINE struct tt_frame *tt_scope_count(struct tt_frame *f, struct tt_node *ed
  *
  * `slot` is stored first and looked at last: when a signal handler's scopes came between,
  * they have written their own there, and everything is worked out again. */
-TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, const void *slot,
+TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot,
                                           uintptr_t cfa)
 {
     struct tt_strand *s = &tt_self;

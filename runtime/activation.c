@@ -98,15 +98,13 @@ void tt_tally_path(struct tt_tree *t, const struct tt_node *n, uint64_t ticks)
             tt_tally_hidden(t, n->key, ticks);
 }
 
-static void add_hidden_arcs(struct hidden_walk *w, const struct tt_frame *hider)
+static void add_hidden_arcs(struct hidden_walk *w, struct tt_frame *hider)
 {
     struct tt_tree *tree = &w->thread->tree;
 
     for (; hider && !(tt_frame_flags(hider) & TT_FRAME_CONTEXT); hider = hider->hider) {
-        const struct tt_node *arc = tt_cell(tree->base, tt_frame_cell(hider)),
-                             *target = tt_cell(tree->base, arc->target),
-                             *n = tt_parent(tree, arc);
-        for (; n != target; n = tt_parent(tree, n))
+        const struct tt_node *n = tt_hider_source(w->thread, hider);
+        for (; n != hider->node && n != tree->root; n = tt_parent(tree, n))
             if (n->flags & TT_NODE_OUTERMOST)
                 add_hidden(w, n->key);
     }

@@ -9,6 +9,16 @@
 #include "clock.h"
 #include "stack.h"
 
+/* A push that cannot be recorded: the thread has no strand, or the profiler was at work when
+ * a signal handler came. */
+static void count_lost(void)
+{
+    struct tt_recording *r = tt_recording;
+
+    if (r && __atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        tt_bump_shared(&r->header->lost_pushes, 1);
+}
+
 /* ── Scopes: what the fast path leaves ────────────────────────────────────────────── */
 
 static tt_block site_block(struct tt_site *site)
@@ -26,29 +36,35 @@ static tt_block site_block(struct tt_site *site)
     return block;
 }
 
-struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, const void *slot,
-                                       uintptr_t cfa)
+struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, void *slot, uintptr_t cfa)
 {
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = t ? tt_exact_enter(t, site->block, slot, cfa) : NULL;
 
-    if (f || !(t = tt_thread_enter()))
+    if (f)
         return f;
+    t = tt_thread_enter();
+    if (!t) {
+        count_lost();
+        return NULL;
+    }
     f = tt_stack_enter(t, site_block(site), TT_KIND_SCOPE, slot, cfa);
     tt_thread_leave(t);
     return f;
 }
 
 struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32_t line,
-                                      const void *slot, uintptr_t cfa)
+                                      void *slot, uintptr_t cfa)
 {
     struct tt_block_info info = {
         .name = name, .file = file, .line = line, .kind = TT_KIND_SCOPE};
     struct tt_thread *t = tt_thread_enter();
     struct tt_frame *f;
 
-    if (!t)
+    if (!t) {
+        count_lost();
         return NULL;
+    }
     f = tt_stack_enter(t, tt_block_make(&info), TT_KIND_SCOPE, slot, cfa);
     tt_thread_leave(t);
     return f;
@@ -93,8 +109,10 @@ tt_mark tt_push(tt_block block)
     if (f)
         return (uintptr_t)TT_FRAME_OF(f);
     t = tt_thread_enter();
-    if (!t)
+    if (!t) {
+        count_lost();
         return (uintptr_t)tt_self.top | 1;
+    }
     f = tt_stack_enter(t, block, tt_block_kind(block), NULL, 0);
     tt_thread_leave(t);
     return f ? (uintptr_t)TT_FRAME_OF(f) : (uintptr_t)t->self->top | 1;

@@ -211,32 +211,32 @@ static uint64_t class_end(uint32_t class)
     return ((((uint64_t) class - (power << 4)) + 1) << power) - 1;
 }
 
-/* A value that about a quarter of the candidates of this kind do not exceed. */
-static uint64_t find_quantile(const struct pass *p, uint8_t kind)
+/* A value that about a quarter of the candidates of this kind do not exceed.  Classes are
+ * reckoned from `base` on: with each pass bounds lie closer above the last threshold. */
+static uint64_t find_quantile(const struct pass *p, uint8_t kind, uint64_t base)
 {
     uint32_t in_class[CLASSES] = {0}, candidates = 0, class = 0, below = 0;
 
     for (uint32_t i = 0; i < p->ordered; i++)
         if (tt_cell(p->tree->base, p->order[i])->kind == kind &&
             !(p->state[place_of(p, p->order[i])] & LIVE)) {
-            in_class[class_of(bound_of(p, p->order[i]))]++;
+            uint64_t bound = bound_of(p, p->order[i]);
+            in_class[class_of(bound > base ? bound - base : 0)]++;
             candidates++;
         }
     while (class < CLASSES - 1 && (below += in_class[class]) * 4ull < candidates)
         class ++;
-    return class_end(class);
+    return base + class_end(class);
 }
 
 /* An arc goes when its source does, or when it was hardly ever taken. */
 static uint32_t choose(struct pass *p)
 {
     struct tt_tree *t = p->tree;
-    uint64_t threshold = find_quantile(p, TT_CELL_CONTEXT),
-             rare = find_quantile(p, TT_CELL_ARC);
+    uint64_t threshold = find_quantile(p, TT_CELL_CONTEXT, t->record->threshold),
+             rare = find_quantile(p, TT_CELL_ARC, 0);
     uint32_t victims = 0;
 
-    if (threshold < t->record->threshold)
-        threshold = t->record->threshold;
     for (uint32_t i = p->ordered; i-- > 0;) { /* parents first */
         const struct tt_node *n = tt_cell(t->base, p->order[i]);
         uint32_t place = place_of(p, p->order[i]);
@@ -339,6 +339,8 @@ static int move_arc(struct pass *p, struct tt_node *n)
     struct tt_loss *loss;
     struct tt_redo *redo = &t->record->redo;
 
+    if ((n->key & TT_KEY_BLOCK) != to->key)
+        return -TT_ERR_MEMORY; /* policy drop: they are calls of another block */
     loss = tt_tree_loss(t, to);
     if (!loss)
         return -TT_ERR_MEMORY;

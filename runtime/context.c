@@ -79,22 +79,29 @@ static uint32_t owner_of(const struct tt_recording *r, const struct tt_node *n)
 }
 
 /* Another strand's path, in this strand's tree: from the root down, block by block.  The
- * recursion policy has cut it already. */
+ * recursion policy has cut it already.  A long path is read in parts, from above. */
 static struct tt_node *translate(struct tt_thread *t, const struct tt_node *n)
 {
-    enum { LONGEST = 4096 };
-    tt_block path[LONGEST];
+    enum { PART = 1024 };
+    tt_block path[PART];
     struct tt_node *here = t->tree.root;
-    uint32_t length = 0, cell;
+    uint32_t depth = 0, done = 0, cell;
 
-    for (; n->parent && length < LONGEST; n = tt_cell(t->tree.base, n->parent))
-        path[length++] = n->key;
-    while (length--) {
-        cell = tt_tree_child(&t->tree, here,
-                             tt_block_publish(t->recording, path[length]));
-        if (!cell)
-            break;
-        here = tt_cell(t->tree.base, cell);
+    for (const struct tt_node *up = n; up->parent; up = tt_cell(t->tree.base, up->parent))
+        depth++;
+    while (done < depth) {
+        uint32_t end = depth - done < PART ? depth : done + PART, i = depth;
+        for (const struct tt_node *up = n; i > done;
+             up = tt_cell(t->tree.base, up->parent), i--)
+            if (i <= end)
+                path[i - done - 1] = up->key;
+        for (; done < end; done++) {
+            cell = tt_tree_child(&t->tree, here,
+                                 tt_block_publish(t->recording, path[done % PART]));
+            if (!cell)
+                return here;
+            here = tt_cell(t->tree.base, cell);
+        }
     }
     return here;
 }

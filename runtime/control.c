@@ -86,8 +86,7 @@ static void forget_parent(struct tt_thread *own)
         own->link = NULL;
         own->self->limit = NULL;
         own->plain = 0;
-        own->sampler.timer = NULL; /* timers are not inherited */
-        own->sampler.armed = 0;
+        own->sampler.armed = 0; /* timers are not inherited */
     }
     tt_threads_forked();
 }

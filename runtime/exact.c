@@ -50,7 +50,7 @@ TT_INLINE void charge_plain(struct tt_thread *t, uint64_t now)
         ->self += ticks; /* no handler adds to it: the fast path is closed to them */
 }
 
-struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, const void *slot,
+struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, void *slot,
                                 uintptr_t cfa)
 {
     struct tt_frame *caller = t->self->top, *f = caller + 1;

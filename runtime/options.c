@@ -55,6 +55,8 @@ static int read_mode(struct tt_options *o, const char *word, uint32_t *mode)
     for (uint32_t i = 0; i < 4; i++) {
         if (strlen(names[i]) != length || strncmp(word, names[i], length) != 0)
             continue;
+        if (word[length] && !*value)
+            return -TT_ERR_OPTION;
         *mode = i;
         if (i == TT_MODE_EVERY)
             return read_every(o, *value ? value : "64");

@@ -86,13 +86,17 @@ static void on_timer(int number, siginfo_t *info, void *context)
 
 static int start_timers(void)
 {
-    struct sigaction action;
+    struct sigaction action, before;
 
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_timer;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    return sigaction(SIGPROF, &action, &sampler.before) == 0 ? 0 : -TT_ERR_STATE;
+    if (sigaction(SIGPROF, &action, &before) != 0)
+        return -TT_ERR_STATE;
+    if (!(before.sa_flags & SA_SIGINFO) || before.sa_sigaction != on_timer)
+        sampler.before = before; /* ours stays, for signals that are still on their way */
+    return 0;
 }
 
 static void arm_timer(struct tt_thread *t)
@@ -292,9 +296,8 @@ void tt_sampler_arm(struct tt_thread *t)
 
 void tt_sampler_disarm(struct tt_thread *t)
 {
-    if (t->sampler.timer)
+    if (t->sampler.armed && !t->sampler.clock) /* the id of a timer may be 0 */
         timer_delete(t->sampler.timer);
-    t->sampler.timer = NULL;
     __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_RELEASE);
 }
 

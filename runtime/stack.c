@@ -131,13 +131,33 @@ static void step_down(struct tt_thread *t)
 
 /* ── Hidden blocks ────────────────────────────────────────────────────────────────── */
 
+/* Where a hiding frame came from: the blocks between there and its node are hidden.  An arc
+ * that found no room has none of its own, but the frame below stands at its source. */
+const struct tt_node *tt_hider_source(const struct tt_thread *t, struct tt_frame *hider)
+{
+    const struct tt_node *arc = tt_cell(t->tree.base, tt_frame_cell(hider));
+
+    return arc->kind == TT_CELL_ARC ? tt_parent(&t->tree, arc)
+                                    : tt_frame_below(hider)->node;
+}
+
+static struct tt_node *arc_of(const struct tt_thread *t, const struct tt_frame *hider)
+{
+    struct tt_node *arc = tt_cell(t->tree.base, tt_frame_cell(hider));
+
+    return arc->kind == TT_CELL_ARC ? arc : NULL;
+}
+
 /* An arc that hides blocks is on the chain of hiders once, however often it is on the
  * stack: slot[0] says so, which an arc has no other use for. */
-static void begin_hiding(struct tt_thread *t, struct tt_frame *f, struct tt_node *arc)
+static void begin_hiding(struct tt_thread *t, struct tt_frame *f)
 {
-    if (arc->slot[0])
+    struct tt_node *arc = arc_of(t, f);
+
+    if (arc && arc->slot[0])
         return;
-    arc->slot[0] = 1;
+    if (arc)
+        arc->slot[0] = 1;
     t->hiding++;
     f->hider = t->hider;
     f->edge |= TT_FRAME_FLAG(TT_FRAME_HIDER);
@@ -147,12 +167,14 @@ static void begin_hiding(struct tt_thread *t, struct tt_frame *f, struct tt_node
 
 static void end_hiding(struct tt_thread *t, struct tt_frame *f)
 {
+    struct tt_node *arc = arc_of(t, f);
+
     t->hiding++;
     t->hider = f->hider;
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
         tt_hiders_count(t, 1);
-    else
-        tt_cell(t->tree.base, tt_frame_cell(f))->slot[0]--;
+    else if (arc)
+        arc->slot[0]--;
     t->hiding++;
 }
 
@@ -161,7 +183,16 @@ void tt_hiders_count(struct tt_thread *t, uint32_t change)
 {
     for (struct tt_frame *h = t->hider; h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT);
          h = h->hider)
-        tt_cell(t->tree.base, tt_frame_cell(h))->slot[0] += change;
+        if (arc_of(t, h))
+            arc_of(t, h)->slot[0] += change;
+}
+
+/* Does a push back into the path do without an arc, for want of room? */
+static int goes_back(const struct tt_thread *t, const struct tt_frame *f,
+                     const struct tt_node *edge)
+{
+    return edge->kind == TT_CELL_CONTEXT && f[-1].node != t->tree.limbo &&
+           edge->parent != tt_cell_of(&t->tree, f[-1].node);
 }
 
 /* Is the block on the true stack? */
@@ -172,15 +203,12 @@ static int is_active(const struct tt_thread *t, const struct tt_node *edge,
         return 1;
     if (!(edge->flags & TT_NODE_OUTERMOST))
         return 1;
-    for (const struct tt_frame *h = t->hider;
-         h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT); h = h->hider) {
-        const struct tt_node *arc = tt_cell(t->tree.base, tt_frame_cell(h)),
-                             *target = tt_cell(t->tree.base, arc->target),
-                             *n = tt_parent(&t->tree, arc);
-        for (; n != target; n = tt_parent(&t->tree, n))
+    for (struct tt_frame *h = t->hider; h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT);
+         h = h->hider)
+        for (const struct tt_node *n = tt_hider_source(t, h);
+             n != h->node && n != t->tree.root; n = tt_parent(&t->tree, n))
             if (n->key == block)
                 return 1;
-    }
     return 0;
 }
 
@@ -243,7 +271,7 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
 /* A scope that is entered in a stack frame above the top's means that the top's is gone;
  * so does one that is entered at the place of its own variable.  Another stack, that of a
  * signal handler, says nothing about this one. */
-static int is_dead(const struct tt_frame *f, const void *slot, uintptr_t cfa)
+static int is_dead(const struct tt_frame *f, void *slot, uintptr_t cfa)
 {
     return f->cfa < cfa || (f->cfa == cfa && f->slot == slot);
 }
@@ -256,7 +284,7 @@ static int on_signal_stack(uintptr_t cfa)
            cfa - (uintptr_t)s.ss_sp < s.ss_size;
 }
 
-static void drop_dead(struct tt_thread *t, const void *slot, uintptr_t cfa)
+static void drop_dead(struct tt_thread *t, void *slot, uintptr_t cfa)
 {
     uint64_t now = 0;
 
@@ -320,8 +348,8 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell
         tt_count(&edge->calls);
     if (mode == TT_MODE_EXACT && is_active(t, edge, edge->key & TT_KEY_BLOCK))
         f->edge |= TT_FRAME_FLAG(TT_FRAME_RECURSIVE);
-    if (edge->key & TT_KEY_HIDES)
-        begin_hiding(t, f, edge);
+    if (edge->key & TT_KEY_HIDES || goes_back(t, f, edge))
+        begin_hiding(t, f);
     if (mode == TT_MODE_EVERY && is_picked(t, edge))
         tt_activation_pick(t, f);
 }
@@ -329,8 +357,7 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell
 /* The frame after the top becomes the top, for now a copy of the one below, so that a
  * signal handler's frames stay clear of it.  `slot` is stored first and looked at last:
  * a handler that came before has overwritten it. */
-static struct tt_frame *reserve_frame(struct tt_thread *t, const void *slot,
-                                      uintptr_t cfa)
+static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t cfa)
 {
     struct tt_frame *f = tt_stack_next(t);
 
@@ -365,7 +392,7 @@ static struct tt_frame *enter_from(struct tt_thread *t, struct tt_frame *f,
 }
 
 struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kind kind,
-                                const void *slot, uintptr_t cfa)
+                                void *slot, uintptr_t cfa)
 {
     struct tt_frame *f;
 
@@ -397,6 +424,7 @@ void tt_stack_replace(struct tt_thread *t, tt_block block, enum tt_kind kind)
         return;
     if (t->recording->options.recursion != TT_RECURSION_CYCLE)
         from = f[-1].node;
+    f->node = from; /* so that it is not evicted */
     (void)enter_from(t, f, from, block, mode_of(t, kind));
 }
 
@@ -460,8 +488,8 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
                    : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block
                                                          << TT_FRAME_BLOCK_SHIFT;
     f->edge |= recursive;
-    if (cell && (edge->key & TT_KEY_HIDES))
-        begin_hiding(t, f, edge);
+    if (cell && (edge->key & TT_KEY_HIDES || goes_back(t, f, edge)))
+        begin_hiding(t, f);
     if (mode_of(t, tt_block_kind(block)) != TT_MODE_EXACT)
         return;
     tt_activation_begin(t, f, tt_time_now(t));

