@@ -41,13 +41,8 @@ static uint64_t moves_of(const struct tt_picture *p, int *odd)
     return moves;
 }
 
-static int is_alive(const struct tt_picture *p)
-{
-    return p->header && p->header->state == TT_RECORDING_OPEN;
-}
-
 /* One reading; the error is in p->error. */
-static int read_once(struct tt_picture *p, int fd)
+static int read_once(struct tt_picture *p, int fd, int live)
 {
     struct stat s;
     char *image;
@@ -55,31 +50,62 @@ static int read_once(struct tt_picture *p, int fd)
     memset(p, 0, sizeof *p);
     if (fstat(fd, &s) != 0 || !(image = read_all(fd, (size_t)s.st_size)))
         return -TT_ERR_MEMORY;
-    return tt_picture_read(p, image, (size_t)s.st_size);
+    return tt_picture_read(p, image, (size_t)s.st_size, live);
 }
 
-/* Twice the same count of moves, and none under way: nothing moved in between. */
-static int read_whole(struct tt_picture *p, int fd)
+/* Has anybody written to the file since it was read into `image`?  Only then may what is
+ * wrong with it come from reading it piece by piece. */
+static int has_changed(int fd, const char *image, size_t size)
+{
+    struct stat s;
+    char *now;
+    int changed;
+
+    if (fstat(fd, &s) != 0 || (size_t)s.st_size != size)
+        return 1;
+    now = read_all(fd, size);
+    changed = now && memcmp(now, image, size) != 0;
+    free(now);
+    return changed;
+}
+
+/* A file that changes is read as a live one, until it was read with no moves in between. */
+static int read_live(struct tt_picture *p, int fd)
 {
     enum { TRIES = 20 };
     uint64_t before = UINT64_MAX;
-    int error = 0;
+    int error = -TT_ERR_FORMAT;
 
     for (int i = 0; i < TRIES; i++) {
         uint64_t moves;
         int odd = 0;
-        error = read_once(p, fd);
-        if (!is_alive(p))
-            break;
+        error = read_once(p, fd, 1);
         moves = error ? UINT64_MAX : moves_of(p, &odd);
-        if (!error && !odd && (moves == before || i == 0))
-            if (moves == 0 || moves == before)
-                break;
+        if (!error && !odd && moves == before)
+            break;
         before = moves;
         if (i < TRIES - 1)
             tt_unload(p);
     }
     return error;
+}
+
+static int read_whole(struct tt_picture *p, int fd)
+{
+    char *image;
+    int error = read_once(p, fd, 0), changed;
+
+    if (error == -TT_ERR_MEMORY || (p->header && p->header->state != TT_RECORDING_OPEN))
+        return error;
+    /* Reading has set right what an eviction left half done: compare with another copy. */
+    image = read_all(fd, p->size);
+    usleep(1000);
+    changed = image && has_changed(fd, image, p->size);
+    free(image);
+    if (!changed)
+        return error;
+    tt_unload(p);
+    return read_live(p, fd);
 }
 
 int tt_load(struct tt_picture *p, const char *path)

@@ -38,12 +38,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tt_picture p;
     void *image = malloc(size ? size : 1);
 
-    if (!image)
-        return 0;
-    memcpy(image, data, size);
-    if (tt_picture_read(&p, image, size) == 0)
-        walk(&p);
-    tt_picture_fini(&p);
+    for (int live = 0; image && live < 2; live++) {
+        memcpy(image, data, size);
+        if (tt_picture_read(&p, image, size, live) == 0)
+            walk(&p);
+        tt_picture_fini(&p);
+    }
     free(image);
     return 0;
 }

@@ -336,7 +336,8 @@ void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
         if (t->timed)
             t->timed->children += duration;
     } else {
-        weight = edge->key & TT_KEY_YOUNG ? 1 : t->recording->options.every;
+        weight = edge->calls < t->recording->options.every ? 1
+                                                           : t->recording->options.every;
     }
     if (tt_frame_flags(f) & TT_FRAME_LIMBO)
         return;

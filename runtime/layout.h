@@ -58,7 +58,6 @@ enum tt_node_flags {
 };
 
 #define TT_KEY_HIDES 0x80000000u /* in an arc's key: it hides blocks of the true stack */
-#define TT_KEY_YOUNG 0x40000000u /* every:N: all its activations are measured still */
 #define TT_KEY_BLOCK 0x00ffffffu
 #define TT_METRIC_ELSEWHERE 0x80000000u
 

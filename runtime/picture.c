@@ -72,6 +72,11 @@ static int check_header(struct tt_picture *p)
         h->map % 4 || h->map + (uint64_t)h->used * 4 > h->first || h->used > h->pages ||
         h->used > (UINT32_MAX - 1) / TT_PAGE_CELLS - h->first / TT_CELL_SIZE)
         return damaged(p, "damaged header");
+    if (end > p->size && p->live && p->size >= h->first) {
+        ((struct tt_header *)(void *)p->image)->used = (uint32_t)((p->size - h->first) /
+                                                                  TT_PAGE_SIZE);
+        end = p->size;
+    }
     if (end > p->size)
         return damaged(p, "cut off at %zu of %llu bytes", p->size,
                        (unsigned long long)end);
@@ -113,9 +118,10 @@ static int read_block(struct tt_picture *p, const struct tt_block_record *r)
                                      .column = r->column,
                                      .length = r->length,
                                      .kind = (enum tt_kind)r->kind};
-    if (read_string(p, r->name, &b->info.name) ||
-        read_string(p, r->file, &b->info.file) ||
-        read_string(p, r->module, &b->info.module))
+    if ((read_string(p, r->name, &b->info.name) ||
+         read_string(p, r->file, &b->info.file) ||
+         read_string(p, r->module, &b->info.module)) &&
+        !p->live)
         return -TT_ERR_FORMAT;
     b->calls = r->calls;
     b->self = b->self_low = b->evicted = r->self;
@@ -225,8 +231,8 @@ static int finish_redo(struct tt_picture *p, const struct tt_strand_record *s)
     struct tt_loss *loss;
     struct tt_tally *tally;
 
-    if (!redo->valid)
-        return 0;
+    if (!redo->valid || p->live)
+        return 0; /* a live copy is only taken for whole when nothing moves */
     if (!is_cell_of(p, redo->victim, owner) ||
         (redo->loss && !is_cell_of(p, redo->loss, owner)) ||
         (redo->tally && !is_cell_of(p, redo->tally, owner)))
@@ -266,7 +272,7 @@ static int take_strand(struct tt_picture *p, uint32_t cell, uint32_t owner)
     if (s->state > TT_STRAND_MERGED || !memchr(s->name, '\0', sizeof s->name) ||
         !is_cell_of(p, s->root, s->index + 1) || s->redo.victim == s->root ||
         node_at(p, s->root)->kind != TT_CELL_CONTEXT || node_at(p, s->root)->parent)
-        return damaged(p, "damaged strand record in cell %u", cell);
+        return p->live ? 0 : damaged(p, "damaged strand record in cell %u", cell);
     p->strand[p->strands++] = s;
     return finish_redo(p, s);
 }
@@ -294,7 +300,7 @@ static int read_strands(struct tt_picture *p)
         return error;
     qsort(p->strand, p->strands, sizeof *p->strand, by_strand_index);
     for (uint32_t i = 1; i < p->strands; i++)
-        if (p->strand[i]->index == p->strand[i - 1]->index)
+        if (p->strand[i]->index == p->strand[i - 1]->index && !p->live)
             return damaged(p, "two strands are number %u", p->strand[i]->index);
     return 0;
 }
@@ -354,7 +360,7 @@ static int check_slowest(struct tt_picture *p, uint32_t cell, uint32_t owner)
     return 0;
 }
 
-static int check_cell(struct tt_picture *p, uint32_t cell, uint32_t owner)
+static int check_strictly(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
     const struct tt_node *n = node_at(p, cell);
 
@@ -371,6 +377,17 @@ static int check_cell(struct tt_picture *p, uint32_t cell, uint32_t owner)
     if (check_extensions(p, cell, owner))
         return -TT_ERR_FORMAT;
     return n->kind == TT_CELL_TALLY ? 0 : check_slowest(p, cell, owner);
+}
+
+static int check_cell(struct tt_picture *p, uint32_t cell, uint32_t owner)
+{
+    int error = check_strictly(p, cell, owner);
+
+    if (!error || !p->live)
+        return error;
+    node_at(p, cell)->kind = TT_CELL_FREE;
+    p->dropped++;
+    return 0;
 }
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
@@ -406,6 +423,8 @@ static int collect_contexts(struct tt_picture *p, struct sorting *s)
             !n->parent)
             continue;
         block = block_index(&s->blocks, n->key);
+        if (!block && p->live)
+            continue;
         if (!block)
             return damaged(p, "context %u is of block %u, which there is not", cell,
                            n->key);
@@ -503,7 +522,9 @@ static int read_contexts(struct tt_picture *p, struct sorting *s)
     for (uint32_t i = 0; !error && i < p->strands; i++)
         error = string_together(p, s, i, stack);
     free(stack);
-    if (!error && p->contexts != s->count + p->strands)
+    if (!error && p->live)
+        p->dropped += s->count + p->strands - p->contexts;
+    else if (!error && p->contexts != s->count + p->strands)
         error = damaged(p, "%u contexts hang below no strand",
                         s->count + p->strands - p->contexts);
     return error;
@@ -558,6 +579,8 @@ static int read_arcs(struct tt_picture *p, const struct block_index *x)
         a->from = p->index[n->parent];
         a->to = p->index[n->target];
         a->block = block_index(x, n->key);
+        if (p->live && (!a->from || !a->to || !a->block))
+            continue;
         if (!a->from-- || !a->to-- || !a->block--)
             return damaged(p, "arc %u leads nowhere", cell);
         a->cell = cell;
@@ -674,7 +697,7 @@ static void move_calls_of_arcs(struct tt_picture *p)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-int tt_picture_read(struct tt_picture *p, void *image, size_t size)
+int tt_picture_read(struct tt_picture *p, void *image, size_t size, int live)
 {
     struct sorting s = {0};
     int error;
@@ -682,6 +705,7 @@ int tt_picture_read(struct tt_picture *p, void *image, size_t size)
     memset(p, 0, sizeof *p);
     p->image = image;
     p->size = size;
+    p->live = live;
     error = check_header(p);
     if (!error)
         error = read_blocks(p);
@@ -699,6 +723,7 @@ int tt_picture_read(struct tt_picture *p, void *image, size_t size)
         add_totals(p);
         add_to_blocks(p, &s.blocks);
         move_calls_of_arcs(p);
+        ((struct tt_header *)image)->torn |= p->dropped != 0;
     }
     free(s.item);
     free(s.blocks.at);

@@ -49,12 +49,16 @@ struct tt_picture {
     uint32_t blocks, contexts, arcs, strands;
     uint32_t *index; /* by cell: context + 1, or block id → block + 1 while it is read */
     uint32_t cells;
-    char error[160]; /* what is wrong, and where, after a failure */
+    int live;         /* what dangles is not there yet, and no error */
+    uint32_t dropped; /* cells, for that reason */
+    char error[160];  /* what is wrong, and where, after a failure */
 };
 
 /* Makes a picture of an image, which must stay, and is set right where an eviction was
- * cut short.  -TT_ERR_FORMAT or -TT_ERR_MEMORY; tt_picture_fini in either case. */
-int tt_picture_read(struct tt_picture *, void *image, size_t size);
+ * cut short.  `live`: it was copied while the process went on, so that one part may be
+ * older than another: what refers to nothing is left out and counted.
+ * -TT_ERR_FORMAT or -TT_ERR_MEMORY; tt_picture_fini in either case. */
+int tt_picture_read(struct tt_picture *, void *image, size_t size, int live);
 void tt_picture_fini(struct tt_picture *);
 
 /* Walks a chain of extensions: those of a context or arc, by its cell.  NULL after the

@@ -24,7 +24,7 @@ static int take_picture(struct tt_picture *p)
     copy = tt_snapshot(&size);
     if (!copy)
         return -TT_ERR_STATE;
-    error = tt_picture_read(p, copy, size);
+    error = tt_picture_read(p, copy, size, 1);
     if (error) {
         tt_picture_fini(p);
         munmap(copy, size);

@@ -324,17 +324,10 @@ static uint32_t mode_of(const struct tt_thread *t, enum tt_kind kind)
     return t->recording->options.mode[kind];
 }
 
-/* Activations of a young edge are all measured in mode every:N. */
-static int is_picked(const struct tt_thread *t, struct tt_node *edge)
+/* In mode every:N the first activation through an edge is measured, and every N-th. */
+static int is_picked(const struct tt_thread *t, const struct tt_node *edge)
 {
-    enum { YOUNG = 16 };
-
-    if (edge->calls < YOUNG) {
-        edge->key |= TT_KEY_YOUNG;
-        return 1;
-    }
-    edge->key &= ~TT_KEY_YOUNG;
-    return (edge->calls & (t->recording->options.every - 1)) == 0;
+    return edge->calls == 1 || (edge->calls & (t->recording->options.every - 1)) == 0;
 }
 
 static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell,

@@ -318,7 +318,7 @@ static void leave_tree(struct tt_thread *t)
         return;
     }
     e->tree = t->tree;
-    pthread_mutex_init(&e->tree.lock, NULL);
+    tt_tree_lock_init(&e->tree);
     e->next = all.ended;
     all.ended = e;
     if (is_tight(r))

@@ -653,6 +653,17 @@ static struct tt_node *make_root(struct tt_tree *t, uint8_t kind)
     return n;
 }
 
+/* Recursive: an eviction may have to make room for a tally. */
+void tt_tree_lock_init(struct tt_tree *t)
+{
+    pthread_mutexattr_t kind;
+
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&t->lock, &kind);
+    pthread_mutexattr_destroy(&kind);
+}
+
 int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
                  struct tt_strand_record *record)
 {
@@ -663,7 +674,7 @@ int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
     t->owner = record->index + 1;
     if (take_cell_page(t) != 0)
         return -TT_ERR_MEMORY;
-    pthread_mutex_init(&t->lock, NULL);
+    tt_tree_lock_init(t);
     t->root = make_root(t, TT_CELL_CONTEXT);
     t->limbo = make_root(t, TT_CELL_FREE);
     record->root = tt_cell_of(t, t->root);

@@ -41,6 +41,9 @@ struct tt_tree {
 /* Takes a strand's first cells.  Fails when the budget is used up. */
 int tt_tree_init(struct tt_tree *, struct tt_recording *, struct tt_strand_record *);
 
+/* For a tree that was copied. */
+void tt_tree_lock_init(struct tt_tree *);
+
 /* Gives all its pages back; or leaves them as they are, for good. */
 void tt_tree_fini(struct tt_tree *);
 void tt_tree_forget(struct tt_tree *);

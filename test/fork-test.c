@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* needs: internals */
+/* fork-test.c - children of fork have recordings of their own; a disk may be full. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "recorded.h"
+#include "tallytree.h"
+#include "tap.h"
+
+static char folder[64], path[128], options[256];
+
+static void start_in_folder(const char *words)
+{
+    snprintf(folder, sizeof folder, "/tmp/tallytree-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/recording", folder);
+    snprintf(options, sizeof options, "output=%s,%s", path, words);
+    CHECK_INT(tt_start(options), 0);
+}
+
+static const char *path_of(pid_t child)
+{
+    static char child_path[160];
+
+    snprintf(child_path, sizeof child_path, "%s.%d", path, (int)child);
+    return child_path;
+}
+
+static void leave_folder(void)
+{
+    char command[160];
+
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK_INT(system(command), 0);
+}
+
+static void work(const char *name, int count)
+{
+    tt_block block = tt_block_get(name, "", 0, 0);
+
+    for (int i = 0; i < count; i++)
+        tt_pop(tt_push(block));
+}
+
+static int exit_status(pid_t child)
+{
+    int status = -1;
+
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + status;
+}
+
+static void check_file(const char *file, const char *name, uint64_t calls)
+{
+    struct recorded r = recorded_file(file, 0);
+
+    if (CHECK_INT(r.error, 0))
+        CHECK_INT(recorded_calls(&r, name), calls);
+    else
+        fprintf(stderr, "# %s\n", file);
+    recorded_free(&r);
+}
+
+/* ── Fork ─────────────────────────────────────────────────────────────────────────── */
+
+static void fork_once(const char *words)
+{
+    pid_t child;
+
+    start_in_folder(words);
+    {
+        TT_SCOPE("open");
+        work("before", 10);
+        child = fork();
+        if (child == 0) {
+            work("child", 30);
+            work("both", 3);
+            _exit(tt_stop() != 0);
+        }
+        work("parent", 20);
+        work("both", 5);
+    }
+    CHECK_INT(exit_status(child), 0);
+    CHECK_INT(tt_stop(), 0);
+    check_file(path, "open", 1);
+    check_file(path, "before", 10);
+    check_file(path, "parent", 20);
+    check_file(path, "both", 5);
+    check_file(path, "child", 0);
+    check_file(path_of(child), "before", 0);
+    check_file(path_of(child), "parent", 0);
+    check_file(path_of(child), "both", 3);
+    check_file(path_of(child), "child", 30);
+    check_file(path_of(child), "open", 0);
+    leave_folder();
+}
+
+TEST(a_child_has_its_own_file_in_mode_calls) { fork_once("calls"); }
+TEST(a_child_has_its_own_file_in_mode_exact) { fork_once("exact"); }
+TEST(a_child_has_its_own_file_in_mode_every) { fork_once("every=4"); }
+TEST(a_child_has_its_own_file_when_sampled_by_timer) { fork_once("blocks=calls,scopes=calls,hooks=sampled"); }
+TEST(a_child_has_its_own_file_under_a_tiny_budget) { fork_once("exact,budget=64nodes"); }
+
+TEST(a_child_that_ends_without_a_stop_leaves_a_whole_file)
+{
+    pid_t child;
+
+    start_in_folder("exact");
+    work("before", 1);
+    child = fork();
+    if (child == 0) {
+        TT_SCOPE("open in the child");
+        work("child", 1000);
+        _exit(0);
+    }
+    CHECK_INT(exit_status(child), 0);
+    CHECK_INT(tt_stop(), 0);
+    check_file(path_of(child), "child", 1000);
+    check_file(path_of(child), "open in the child", 1);
+    check_file(path, "child", 0);
+    leave_folder();
+}
+
+TEST(a_child_of_a_child_has_a_file_too)
+{
+    int ends[2];
+    pid_t child, grandchild = 0;
+    char child_path[320];
+
+    start_in_folder("calls");
+    work("parent", 1);
+    CHECK_INT(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+        work("child", 2);
+        pid_t next = fork();
+        if (next == 0) {
+            work("grandchild", 3);
+            _exit(tt_stop() != 0);
+        }
+        work("child", 2);
+        _exit(write(ends[1], &next, sizeof next) != sizeof next || exit_status(next) ||
+              tt_stop());
+    }
+    CHECK_INT(exit_status(child), 0);
+    CHECK_INT(read(ends[0], &grandchild, sizeof grandchild), sizeof grandchild);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_INT(tt_stop(), 0);
+    check_file(path, "parent", 1);
+    check_file(path_of(child), "child", 4);
+    snprintf(child_path, sizeof child_path, "%s.%d", path_of(child), (int)grandchild);
+    check_file(child_path, "grandchild", 3);
+    check_file(child_path, "child", 0);
+    leave_folder();
+}
+
+TEST(a_child_that_execs_does_no_harm)
+{
+    start_in_folder("exact");
+    for (int i = 0; i < 20; i++) {
+        TT_SCOPE("loop");
+        pid_t child = fork();
+        if (child == 0) {
+            if (i % 2)
+                work("child", 1);
+            execl("/bin/true", "true", (char *)NULL);
+            _exit(1);
+        }
+        CHECK_INT(exit_status(child), 0);
+    }
+    CHECK_INT(tt_stop(), 0);
+    check_file(path, "loop", 20);
+    check_file(path, "child", 0);
+    leave_folder();
+}
+
+TEST(a_child_of_a_recording_in_memory_has_its_own_memory)
+{
+    pid_t child;
+
+    CHECK_INT(tt_start("calls"), 0);
+    work("parent", 3);
+    child = fork();
+    if (child == 0) {
+        work("child", 4);
+        struct recorded r = recorded_here();
+        _exit(r.error || recorded_calls(&r, "child") != 4 || recorded_calls(&r, "parent"));
+    }
+    CHECK_INT(exit_status(child), 0);
+    struct recorded r = recorded_here();
+    CHECK_INT(recorded_calls(&r, "parent"), 3);
+    CHECK_INT(recorded_calls(&r, "child"), 0);
+    recorded_free(&r);
+    CHECK_INT(tt_stop(), 0);
+}
+
+TEST(a_child_may_stop_and_start_anew)
+{
+    pid_t child;
+
+    start_in_folder("calls");
+    child = fork();
+    if (child == 0) {
+        int wrong = tt_stop() || tt_start("exact");
+        work("anew", 5);
+        struct recorded r = recorded_here();
+        wrong |= r.error || recorded_calls(&r, "anew") != 5 || tt_stop();
+        _exit(wrong);
+    }
+    CHECK_INT(exit_status(child), 0);
+    CHECK_INT(tt_stop(), 0);
+    leave_folder();
+}
+
+/* ── From a thread, while others push ─────────────────────────────────────────────── */
+
+static int over;
+static pid_t children[10];
+
+static void *push_along(void *count)
+{
+    tt_block block[8];
+    char name[8];
+
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        block[i] = tt_block_get(name, "", 0, 0);
+    }
+    for (uint32_t i = 1; !__atomic_load_n(&over, __ATOMIC_RELAXED); i = i * 5 + 3) {
+        TT_SCOPE("along");
+        tt_mark mark = tt_push(block[i >> 13 & 7]);
+        tt_pop(tt_push(block[i >> 17 & 7]));
+        tt_pop(mark);
+        ++*(uint64_t *)count;
+    }
+    return NULL;
+}
+
+static void *fork_along(void *arg)
+{
+    for (int i = 0; i < 10; i++) {
+        TT_SCOPE("forker");
+        children[i] = fork();
+        if (children[i] == 0) {
+            work("child", 100 + i);
+            _exit(tt_stop() != 0);
+        }
+        CHECK_INT(exit_status(children[i]), 0);
+    }
+    return arg;
+}
+
+static void fork_from_a_thread(const char *words)
+{
+    uint64_t count[3] = {0};
+    pthread_t pusher[3], forker;
+
+    start_in_folder(words);
+    over = 0;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&pusher[i], NULL, push_along, &count[i]);
+    pthread_create(&forker, NULL, fork_along, NULL);
+    pthread_join(forker, NULL);
+    __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 3; i++)
+        pthread_join(pusher[i], NULL);
+    CHECK_INT(tt_stop(), 0);
+    check_file(path, "along", count[0] + count[1] + count[2]);
+    check_file(path, "forker", 10);
+    check_file(path, "child", 0);
+    for (int i = 0; i < 10; i++) {
+        check_file(path_of(children[i]), "child", 100 + (uint64_t)i);
+        check_file(path_of(children[i]), "along", 0);
+    }
+    leave_folder();
+}
+
+TEST(a_thread_forks_while_others_push) { fork_from_a_thread("calls"); }
+TEST(a_thread_forks_while_others_are_timed) { fork_from_a_thread("exact"); }
+TEST(a_thread_forks_while_others_evict) { fork_from_a_thread("exact,budget=128nodes,recursion=none"); }
+
+/* ── Where nothing can be written ─────────────────────────────────────────────────── */
+
+TEST(an_output_that_cannot_be_made_is_an_error_and_the_program_goes_on)
+{
+    CHECK_INT(tt_start("output=/nonexistent/folder/file"), -TT_ERR_FILE);
+    CHECK_INT(tt_start("output=/"), -TT_ERR_FILE);
+    CHECK_INT(tt_start("output=/dev/full"), -TT_ERR_FILE);
+    work("off", 10);
+    CHECK_INT(tt_stop(), -TT_ERR_STATE);
+    CHECK_INT(tt_start("calls"), 0);
+    work("on", 10);
+    CHECK_INT(tt_stop(), 0);
+}
+
+TEST(a_child_that_cannot_make_a_file_goes_on_in_memory_and_is_counted)
+{
+    struct recorded r;
+    pid_t child;
+
+    start_in_folder("calls");
+    leave_folder(); /* from under it */
+    child = fork();
+    if (child == 0) {
+        work("child", 10);
+        struct recorded c = recorded_here();
+        _exit(c.error || recorded_calls(&c, "child") != 10 || tt_stop());
+    }
+    CHECK_INT(exit_status(child), 0);
+    work("parent", 5);
+    r = recorded_here();
+    CHECK_INT(recorded_calls(&r, "parent"), 5);
+    if (!r.error)
+        CHECK_INT(r.picture.header->lost_children, 1);
+    recorded_free(&r);
+    CHECK_INT(tt_stop(), 0);
+}
+
+/* In a child of its own, since the limit stays. */
+static int run_out_of_disk(const char *words, rlim_t bytes)
+{
+    struct rlimit limit = {bytes, bytes};
+    struct recorded r;
+    int wrong;
+    char name[24];
+
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    snprintf(path, sizeof path, "%s/limited", folder);
+    snprintf(options, sizeof options, "output=%s,%s", path, words);
+    if (tt_start(options) != 0)
+        return 1;
+    for (int i = 0; i < 20000; i++) {
+        snprintf(name, sizeof name, "block %d", i % 3000);
+        tt_mark mark = tt_push(tt_block_get(name, "", 0, 0));
+        work("leaf", 1);
+        tt_pop(mark);
+    }
+    r = recorded_here();
+    wrong = r.error || recorded_calls(&r, "leaf") + r.picture.header->lost_calls +
+                               recorded_lost_pushes(&r) != 20000;
+    if (wrong)
+        fprintf(stderr, "# %s: error %d, leaf %llu, lost %llu\n", words, r.error,
+                (unsigned long long)recorded_calls(&r, "leaf"),
+                (unsigned long long)recorded_lost_pushes(&r));
+    recorded_free(&r);
+    return wrong || tt_stop() ? 2 : 0;
+}
+
+TEST(a_full_disk_is_a_budget_used_up)
+{
+    static const char *const words[] = {"calls,budget=1M", "exact,budget=1M",
+                                        "exact,budget=1M,histogram"};
+    static const rlim_t sizes[] = {300, 600, 1000};
+
+    start_in_folder("calls");
+    CHECK_INT(tt_stop(), 0);
+    for (int i = 0; i < 9; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(run_out_of_disk(words[i % 3], sizes[i / 3] << 10));
+        CHECK_INT(exit_status(child), 0);
+        struct recorded r = recorded_file((snprintf(path, sizeof path, "%s/limited", folder), path), 0);
+        CHECK_INT(r.error, 0);
+        recorded_free(&r);
+    }
+    leave_folder();
+}
