@@ -8,7 +8,10 @@ static const char *const code[128] = {
     ['m'] = "ll?dl", ['l'] = "xy", ['x'] = "", ['y'] = "", ['d'] = "xe", ['e'] = "y!"};
 static jmp_buf *handler;
 
-static tt_block block_of(char name) { return tt_block_get((char[]){name, 0}, "code", 0, 0); }
+static tt_block block_of(char name)
+{
+    return tt_block_get((char[]){name, 0}, "code", 0, 0);
+}
 
 static void attempt(char name);
 

@@ -74,7 +74,8 @@ static int by_count(const void *a, const void *b)
     TT_FUNCTION();
     const struct word *x = *(struct word *const *)a, *y = *(struct word *const *)b;
 
-    return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->text, y->text);
+    return x->count != y->count ? (x->count < y->count ? 1 : -1)
+                                : strcmp(x->text, y->text);
 }
 
 static void print_words(void)

@@ -9,14 +9,25 @@
 #include "clock.h"
 #include "stack.h"
 
-/* A push that cannot be recorded: the thread has no strand, or the profiler was at work when
- * a signal handler came. */
-static void count_lost(void)
+/* A push that has no stack to go to: of a thread without a strand, its block's record
+ * counts it; of a signal handler that interrupted the profiler, it is only known how many
+ * there were. */
+static void count_stray(tt_block block)
 {
-    struct tt_recording *r = tt_recording;
+    const struct tt_thread *t = tt_self.thread;
 
-    if (r && __atomic_load_n(&tt_on, __ATOMIC_RELAXED))
-        tt_bump_shared(&r->header->lost_pushes, 1);
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        return;
+    if (!t || t->busy) {
+        tt_bump_shared(&tt_recording->header->lost_pushes, 1);
+        return;
+    }
+    tt_threads_lock();
+    if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE)) {
+        block = tt_block_publish(tt_recording, block);
+        tt_bump_shared(&tt_block_record(tt_recording, block)->calls, 1);
+    }
+    tt_threads_unlock();
 }
 
 /* ── Scopes: what the fast path leaves ────────────────────────────────────────────── */
@@ -31,7 +42,8 @@ static tt_block site_block(struct tt_site *site)
 
     if (!block) {
         block = tt_block_make(&info);
-        __atomic_store_n(&site->block, block, __ATOMIC_RELAXED);
+        if (block != TT_BLOCK_OTHER) /* which may be for this time only */
+            __atomic_store_n(&site->block, block, __ATOMIC_RELAXED);
     }
     return block;
 }
@@ -45,7 +57,7 @@ struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, void *slot, uintptr
         return f;
     t = tt_thread_enter();
     if (!t) {
-        count_lost();
+        count_stray(site_block(site));
         return NULL;
     }
     f = tt_stack_enter(t, site_block(site), TT_KIND_SCOPE, slot, cfa);
@@ -62,7 +74,7 @@ struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32
     struct tt_frame *f;
 
     if (!t) {
-        count_lost();
+        count_stray(tt_block_make(&info));
         return NULL;
     }
     f = tt_stack_enter(t, tt_block_make(&info), TT_KIND_SCOPE, slot, cfa);
@@ -110,7 +122,7 @@ tt_mark tt_push(tt_block block)
         return (uintptr_t)TT_FRAME_OF(f);
     t = tt_thread_enter();
     if (!t) {
-        count_lost();
+        count_stray(block);
         return (uintptr_t)tt_self.top | 1;
     }
     f = tt_stack_enter(t, block, tt_block_kind(block), NULL, 0);

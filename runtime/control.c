@@ -26,16 +26,17 @@ static uint32_t epochs;
 
 static __thread int fork_unsafe; /* this thread forks from a handler, in the slow path */
 
-static struct tt_thread *thread_of_recording(void)
+/* The calling thread, when its stack stands in a tree: of this recording or an older one. */
+static struct tt_thread *thread_with_tree(void)
 {
     struct tt_thread *t = tt_self.thread;
 
-    return t && t->recording && t->recording == tt_recording ? t : NULL;
+    return t && t->recording ? t : NULL;
 }
 
 static void before_fork(void)
 {
-    struct tt_thread *own = thread_of_recording();
+    struct tt_thread *own = thread_with_tree();
 
     fork_unsafe = tt_self.thread && tt_self.thread->busy;
     if (fork_unsafe)
@@ -93,10 +94,8 @@ static void forget_parent(struct tt_thread *own)
 
 static void after_fork_in_child(void)
 {
-    struct tt_thread *own = thread_of_recording();
+    struct tt_thread *own = thread_with_tree();
 
-    if (!tt_recording)
-        own = NULL;
     if (fork_unsafe && tt_recording) {
         tt_bump_shared(&tt_recording->header->lost_children, 1);
         tt_on = 0;
@@ -146,7 +145,9 @@ static int begin(const struct tt_options *o)
     (void)tt_block_publish(r, TT_BLOCK_OTHER); /* while there is room for certain */
     tt_threads_stop();
     tt_strands_forget();
+    tt_threads_lock();
     __atomic_store_n(&tt_recording, r, __ATOMIC_SEQ_CST);
+    tt_threads_unlock();
     if (old)
         tt_recording_drop(old);
     tt_threads_stop();         /* whoever looked at the old one in between */

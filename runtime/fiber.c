@@ -29,6 +29,24 @@ static void unlink_fiber(struct tt_fiber *f)
     f->link = NULL;
 }
 
+/* From the thread that ran it last, which may be about to end: what it needs to be resolved
+ * elsewhere is kept in its frames. */
+static void take_away(struct tt_fiber *f)
+{
+    struct tt_thread *other;
+
+    tt_threads_lock();
+    other = f->thread;
+    if (other) {
+        pthread_mutex_lock(&other->tree.lock);
+        tt_stack_keep_blocks(other, f);
+        unlink_fiber(f);
+        pthread_mutex_unlock(&other->tree.lock);
+        f->thread = NULL;
+    }
+    tt_threads_unlock();
+}
+
 /* ── Leaving one stack ────────────────────────────────────────────────────────────── */
 
 /* Its books are brought up to date while there are any. */
@@ -80,14 +98,7 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
 /* They are in another's, or in none: they are looked up anew. */
 static void take_up_foreign(struct tt_thread *t, struct tt_fiber *f)
 {
-    struct tt_thread *other = f->thread;
-
-    if (other) {
-        pthread_mutex_lock(&other->tree.lock);
-        tt_stack_keep_blocks(other, f);
-        unlink_fiber(f);
-        pthread_mutex_unlock(&other->tree.lock);
-    }
+    take_away(f);
     t->self->top = f->top;
     tt_stack_resolve(t, f->epoch != t->recording->epoch);
 }
@@ -127,14 +138,7 @@ static tt_fiber *exchange(struct tt_fiber *to)
         to = &t->own;
     if (to != left) {
         suspend(t);
-        if (to->thread)
-            pthread_mutex_lock(&to->thread->tree.lock);
-        unlink_fiber(to);
-        if (to->thread) {
-            tt_stack_keep_blocks(to->thread, to);
-            pthread_mutex_unlock(&to->thread->tree.lock);
-        }
-        to->thread = NULL;
+        take_away(to);
         to->running = 1;
         t->fiber = to;
         t->self->top = to->top;
@@ -187,11 +191,7 @@ void tt_fiber_free(tt_fiber *f)
             close_books(t, f);
         tt_thread_leave(t);
     }
-    if (f->thread) {
-        pthread_mutex_lock(&f->thread->tree.lock);
-        unlink_fiber(f);
-        pthread_mutex_unlock(&f->thread->tree.lock);
-    }
+    take_away(f);
     tt_stack_fini(f);
     free(f);
 }

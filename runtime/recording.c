@@ -193,9 +193,17 @@ static void set_up_header(struct tt_recording *r)
 
 static int make_file(const char *path, uint32_t first)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct stat s;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                  0600);
 
-    if (fd >= 0 && allocate_range(fd, 0, first) != 0) {
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        close(fd);
+        return -1;
+    }
+    if (allocate_range(fd, 0, first) != 0) {
         close(fd);
         unlink(path);
         return -1;

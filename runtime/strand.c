@@ -294,6 +294,7 @@ static void let_go_of_stacks(struct tt_thread *t)
     struct tt_fiber *f;
 
     tt_stack_keep_blocks(t, t->fiber);
+    tt_threads_lock(); /* another thread may be taking one of them away */
     pthread_mutex_lock(&t->tree.lock);
     while ((f = t->suspended)) {
         tt_stack_keep_blocks(t, f);
@@ -302,6 +303,7 @@ static void let_go_of_stacks(struct tt_thread *t)
         f->link = NULL;
     }
     pthread_mutex_unlock(&t->tree.lock);
+    tt_threads_unlock();
 }
 
 /* The tree outlives its thread: it is kept as it is, or merged at once when room is
@@ -413,6 +415,9 @@ static struct tt_thread *make_thread(void)
 static int attach_again(struct tt_thread *t)
 {
     tt_thread_detach(t);
+    if (t->refused_epoch != tt_recording->epoch)
+        t->refused = 0;
+    t->refused_epoch = tt_recording->epoch;
     if (t->refused % RETRY != 0 || tt_thread_attach(t) != 0) {
         t->refused++;
         return -TT_ERR_MEMORY;

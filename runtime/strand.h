@@ -59,6 +59,7 @@ struct tt_thread {
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
     uint32_t timing;                  /* some kind of block is timed */
+    uint32_t refused_epoch;           /* by the recording of this epoch */
     uint64_t refused;                 /* pushes since it was refused a strand */
     uint64_t hiding;      /* odd while `hider` changes, for the sampler thread */
     uint32_t charging;    /* a walk over hidden blocks is under way */

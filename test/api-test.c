@@ -114,12 +114,19 @@ TEST(starts_nest)
 TEST(a_wrong_option_is_an_error_and_starts_nothing)
 {
     static const char *const wrong[] = {
-        "nonsense",       "exact=1",       "calls=",         "every=1",     "every=x",
-        "sampled=0",      "budget=1",      "budget=64Q",     "budget=",     "budget=-1",
-        "budget=1nodes",  "recursion=up",  "recursion=repeat", "recursion=repeat:0",
-        "recursion=edge:2", "clock=sun",   "sampler=me",     "output=",     "history=:3",
-        "history=a:0",    "slowest=a:999", "histogram=1",    "calls,wrong", "budget=64M,,=",
-        "scopes=fast",    "budget=99999999999999999999G",
+        "nonsense",         "exact=1",
+        "calls=",           "every=1",
+        "every=x",          "sampled=0",
+        "budget=1",         "budget=64Q",
+        "budget=",          "budget=-1",
+        "budget=1nodes",    "recursion=up",
+        "recursion=repeat", "recursion=repeat:0",
+        "recursion=edge:2", "clock=sun",
+        "sampler=me",       "output=",
+        "history=:3",       "history=a:0",
+        "slowest=a:999",    "histogram=1",
+        "calls,wrong",      "budget=64M,,=",
+        "scopes=fast",      "budget=99999999999999999999G",
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -135,9 +142,17 @@ TEST(a_wrong_option_is_an_error_and_starts_nothing)
 TEST(options_may_be_absent_or_have_dashes_and_blanks)
 {
     static const char *const right[] = {
-        NULL, "", " ", "--calls", "calls, --budget=1M", "exact\t--recursion=repeat:3",
-        "history=a:b:3 slowest=a:b:3", "sampled=100,sampler=thread", "recursion=recent:6,",
-        "clock=monotonic", "budget=1000nodes",
+        NULL,
+        "",
+        " ",
+        "--calls",
+        "calls, --budget=1M",
+        "exact\t--recursion=repeat:3",
+        "history=a:b:3 slowest=a:b:3",
+        "sampled=100,sampler=thread",
+        "recursion=recent:6,",
+        "clock=monotonic",
+        "budget=1000nodes",
     };
 
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
@@ -196,7 +211,8 @@ TEST(a_scope_entered_while_off_stays_off)
 
 TEST(a_block_made_before_the_start_is_the_same_after_it)
 {
-    tt_block block = tt_block_get("early", "f", 1, 2), other = tt_block_get("early", "f", 1, 3);
+    tt_block block = tt_block_get("early", "f", 1, 2),
+             other = tt_block_get("early", "f", 1, 3);
 
     CHECK(block != 0 && other != 0 && block != other);
     CHECK_INT(tt_block_get("early", "f", 1, 2), block);
@@ -350,7 +366,8 @@ TEST(a_recording_is_printed_to_a_descriptor)
     while ((n = read(ends[0], text + have, sizeof text - 1 - have)) > 0)
         have += (size_t)n;
     close(ends[0]);
-    CHECK(strstr(text, "outer") && strstr(text, "by hand") && strstr(text, "marked_function"));
+    CHECK(strstr(text, "outer") && strstr(text, "by hand") &&
+          strstr(text, "marked_function"));
     CHECK_INT(tt_print(-1), -TT_ERR_FILE);
     CHECK_INT(tt_stop(), 0);
 }

@@ -54,7 +54,8 @@ static void record(const char *options)
 
 static uint64_t seen; /* what is read must not be optimised away */
 
-static void see_metric(void *arg, const struct tt_metric_record *m, int elsewhere, uint64_t n)
+static void see_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
+                       uint64_t n)
 {
     (void)arg;
     seen += strnlen(m->name, sizeof m->name) + strnlen(m->unit, sizeof m->unit) + n +
@@ -64,8 +65,9 @@ static void see_metric(void *arg, const struct tt_metric_record *m, int elsewher
 static void see_slowest(const struct tt_picture *p, const struct tt_slowest *s)
 {
     for (uint32_t i = 0; s && i < s->count && i < s->capacity; i++) {
-        const struct tt_slow_row *row =
-            (const void *)(p->image + (size_t)s->slot[i].rows * TT_CELL_SIZE);
+        const struct tt_slow_row *row = (const void *)(p->image +
+                                                       (size_t)s->slot[i].rows *
+                                                           TT_CELL_SIZE);
         for (uint32_t j = 0; j < s->slot[i].count; j++)
             seen += row[j].block + row[j].parent + row[j].self;
     }
@@ -127,7 +129,8 @@ static int look(const void *image, size_t size)
 /* ── Damage ───────────────────────────────────────────────────────────────────────── */
 
 static const char *const recordings[] = {
-    "exact,clock=caller,histogram,history=a:5,slowest=a:3,slowest=b,recursion=block,budget=384nodes,budget=512K",
+    "exact,clock=caller,histogram,history=a:5,slowest=a:3,slowest=b,recursion=block,"
+    "budget=384nodes,budget=512K",
     "exact,clock=caller,histogram,history=a:5,slowest=a:3,slowest=b,budget=256K",
     "every=4,clock=caller,recursion=repeat:3,budget=192nodes",
     "exact,recursion=cycle,budget=128K",
@@ -203,7 +206,8 @@ static size_t place(size_t size)
 
 static void damage(char *image, size_t size)
 {
-    static const uint32_t words[] = {0, 1, UINT32_MAX, 0x7fffffff, 0x80000000, 16, 0xffff};
+    static const uint32_t words[] = {0,          1,  UINT32_MAX, 0x7fffffff,
+                                     0x80000000, 16, 0xffff};
     size_t at = place(size);
     uint32_t word;
 

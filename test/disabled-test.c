@@ -42,4 +42,3 @@ TEST(disabled_functions_do_nothing_and_say_so)
     CHECK_INT(tt_context_capture(), 0);
     CHECK(tt_fiber_new() == NULL);
 }
-

@@ -34,7 +34,8 @@ static void use_every_macro(void)
 
 static void use_every_function(void)
 {
-    const struct tt_block_info info = {.name = "made", .file = "every-macro.h", .line = 1};
+    const struct tt_block_info info = {
+        .name = "made", .file = "every-macro.h", .line = 1};
     tt_block block = tt_block_get("got", "every-macro.h", 2, 3);
     tt_mark mark, inner;
     tt_context context;

@@ -84,8 +84,9 @@ static int check_between(const char *name, uint64_t least, uint64_t calls, uint6
 {
     if (CHECK(least <= calls && calls <= most))
         return 1;
-    fprintf(stderr, "# %s: %llu is not from %llu to %llu\n", name, (unsigned long long)calls,
-            (unsigned long long)least, (unsigned long long)most);
+    fprintf(stderr, "# %s: %llu is not from %llu to %llu\n", name,
+            (unsigned long long)calls, (unsigned long long)least,
+            (unsigned long long)most);
     return 0;
 }
 
@@ -112,8 +113,8 @@ static void check_counts(const struct counts *c, const char *path)
 
 static void kill_once(const char *folder, const char *mode, int round)
 {
-    struct counts *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                            -1, 0);
+    struct counts *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char path[64], options[160];
     int status;
     pid_t child;
@@ -151,7 +152,10 @@ static void kill_often(const char *mode)
 TEST(a_killed_recording_has_all_calls_in_mode_calls) { kill_often("calls"); }
 TEST(a_killed_recording_has_all_calls_in_mode_exact) { kill_often("exact"); }
 TEST(a_killed_recording_has_all_calls_in_mode_every) { kill_often("every=8,histogram"); }
-TEST(a_killed_recording_has_all_calls_amid_evictions) { kill_often("calls,budget=512nodes"); }
+TEST(a_killed_recording_has_all_calls_amid_evictions)
+{
+    kill_often("calls,budget=512nodes");
+}
 TEST(a_killed_recording_has_all_calls_amid_evictions_in_mode_exact)
 {
     kill_often("exact,budget=512nodes");

@@ -34,7 +34,8 @@ static void *work_in_step(void *arg)
 
 TEST(threads_go_on_in_the_next_recording_with_the_scopes_they_hold)
 {
-    static const char *const options[] = {"calls", "exact", "every=64", "exact,budget=1M"};
+    static const char *const options[] = {"calls", "exact", "every=64",
+                                          "exact,budget=1M"};
     pthread_t thread[WORKERS];
 
     pthread_barrier_init(&work.barrier, NULL, WORKERS + 1);
@@ -70,7 +71,8 @@ static void *work_freely(void *count)
 
 TEST(recordings_come_and_go_under_running_threads)
 {
-    static const char *const options[] = {"calls", "exact", "every=4", "sampled=1000", "exact"};
+    static const char *const options[] = {"calls", "exact", "every=4", "sampled=1000",
+                                          "exact"};
     static unsigned long count[WORKERS];
     unsigned long done = 0;
     pthread_t thread[WORKERS];

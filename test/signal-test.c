@@ -10,14 +10,14 @@
 #include <time.h>
 
 #include "recorded.h"
-#include "tap.h"
 #include "tallytree.h"
+#include "tap.h"
 
 enum { BLOCKS = 40, DEPTH = 12, STACK = 1 << 20 };
 
 static tt_block main_block[BLOCKS], handler_block;
-static uint64_t scopes, pushes[BLOCKS];               /* counted by main */
-static volatile uint64_t handled, handler_attempts;   /* counted by the handler */
+static uint64_t scopes, pushes[BLOCKS];             /* counted by main */
+static volatile uint64_t handled, handler_attempts; /* counted by the handler */
 static uint32_t dice_state = 1;
 
 static uint32_t dice(uint32_t sides)
@@ -199,10 +199,22 @@ static void weather_on_stacks(const char *options, int above)
     munmap(memory, 2 * STACK);
 }
 
-TEST(a_handler_on_a_stack_above_loses_nothing_in_mode_calls) { weather_on_stacks("calls", 1); }
-TEST(a_handler_on_a_stack_above_loses_nothing_in_mode_exact) { weather_on_stacks("exact", 1); }
-TEST(a_handler_on_a_stack_below_loses_nothing_in_mode_calls) { weather_on_stacks("calls", 0); }
-TEST(a_handler_on_a_stack_below_loses_nothing_in_mode_exact) { weather_on_stacks("exact", 0); }
+TEST(a_handler_on_a_stack_above_loses_nothing_in_mode_calls)
+{
+    weather_on_stacks("calls", 1);
+}
+TEST(a_handler_on_a_stack_above_loses_nothing_in_mode_exact)
+{
+    weather_on_stacks("exact", 1);
+}
+TEST(a_handler_on_a_stack_below_loses_nothing_in_mode_calls)
+{
+    weather_on_stacks("calls", 0);
+}
+TEST(a_handler_on_a_stack_below_loses_nothing_in_mode_exact)
+{
+    weather_on_stacks("exact", 0);
+}
 TEST(a_handler_on_a_stack_above_loses_nothing_while_contexts_are_evicted)
 {
     weather_on_stacks("calls,budget=128nodes", 1);

@@ -161,7 +161,8 @@ static void run_in_groups(const char *options)
     for (int i = 0; i < MANY / GROUP; i++) {
         for (int j = 0; j < GROUP; j++) {
             number[j] = j;
-            if (!CHECK_INT(start_thread(&thread[j], call_and_end, &number[j], SMALL_STACK), 0))
+            if (!CHECK_INT(
+                    start_thread(&thread[j], call_and_end, &number[j], SMALL_STACK), 0))
                 return;
         }
         for (int j = 0; j < GROUP; j++)
@@ -185,11 +186,15 @@ static uint64_t count_members(const char *name)
 }
 
 TEST(ten_thousand_short_threads_are_counted_in_mode_calls) { run_in_groups("calls"); }
-TEST(ten_thousand_short_threads_are_counted_in_mode_exact) { run_in_groups("exact,histogram"); }
+TEST(ten_thousand_short_threads_are_counted_in_mode_exact)
+{
+    run_in_groups("exact,histogram");
+}
 TEST(ten_thousand_short_threads_become_rows_under_a_small_budget)
 {
     run_in_groups("exact,budget=1M");
-    CHECK_INT(count_members("worker 0") + count_members("worker 1") + count_members("worker 2"),
+    CHECK_INT(count_members("worker 0") + count_members("worker 1") +
+                  count_members("worker 2"),
               MANY);
 }
 TEST(ten_thousand_short_threads_fit_into_the_tiniest_budget)
@@ -287,14 +292,18 @@ static void move_fibers(const char *options)
     /* A fiber's path is its own, whoever runs it. */
     for (uint32_t i = 0; !r.error && i < r.picture.contexts; i++)
         if (r.picture.context[i].depth > 1)
-            CHECK(strcmp(r.picture.block[r.picture.context[i].block].info.name, "f0") != 0);
+            CHECK(strcmp(r.picture.block[r.picture.context[i].block].info.name, "f0") !=
+                  0);
     recorded_free(&r);
     CHECK_INT(tt_stop(), 0);
 }
 
 TEST(fibers_keep_their_stacks_on_every_thread_in_mode_calls) { move_fibers("calls"); }
 TEST(fibers_keep_their_stacks_on_every_thread_in_mode_exact) { move_fibers("exact"); }
-TEST(fibers_keep_their_stacks_under_a_tiny_budget) { move_fibers("exact,budget=128nodes"); }
+TEST(fibers_keep_their_stacks_under_a_tiny_budget)
+{
+    move_fibers("exact,budget=128nodes");
+}
 
 /* ── Deep stacks ──────────────────────────────────────────────────────────────────── */
 
