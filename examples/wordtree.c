@@ -103,6 +103,7 @@ int main(int argc, char **argv)
             insert(&tree, text);
         print_words();
     }
+    tt_print(2);
     tt_stop();
     return 0;
 }

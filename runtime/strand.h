@@ -118,9 +118,6 @@ static inline void tt_thread_leave(struct tt_thread *t)
     t->busy--;
 }
 
-/* The calling thread as it is, or NULL; does not attach. */
-static inline struct tt_thread *tt_thread_here(void) { return tt_self.thread; }
-
 /* Makes a strand for a thread structure, and ends it. */
 struct tt_thread *tt_thread_new(struct tt_strand *self);
 void tt_thread_free(struct tt_thread *);
