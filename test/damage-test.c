@@ -129,8 +129,8 @@ static int look(const void *image, size_t size)
 /* ── Damage ───────────────────────────────────────────────────────────────────────── */
 
 static const char *const recordings[] = {
-    "exact,clock=caller,histogram,history=a:5,slowest=a:3,slowest=b,recursion=block,"
-    "budget=384nodes,budget=512K",
+    ("exact,clock=caller,histogram,history=a:5,slowest=a:3,slowest=b,recursion=block,"
+     "budget=384nodes,budget=512K"),
     "exact,clock=caller,histogram,history=a:5,slowest=a:3,slowest=b,budget=256K",
     "every=4,clock=caller,recursion=repeat:3,budget=192nodes",
     "exact,recursion=cycle,budget=128K",

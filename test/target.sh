@@ -10,6 +10,8 @@ on_target()
     runner=$1 compiler=("${@:2}")
     try "the runtime compiles" compile_runtime
     for test in test/*-test.c; do
+        # Ten thousand emulated threads take more memory than a machine may have.
+        [ "$runner $test" = "qemu-aarch64 test/threads-test.c" ] && continue
         try "$(basename "$test" .c)" run "$test"
     done
     finish
