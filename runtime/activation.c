@@ -225,36 +225,6 @@ void tt_charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount)
 
 /* ── Statistics ───────────────────────────────────────────────────────────────────── */
 
-static void add_square(struct tt_square *s, uint64_t x)
-{
-    unsigned __int128 sum = (unsigned __int128)s->high << 64 | s->low;
-
-    sum += (unsigned __int128)x * x;
-    s->low = (uint64_t)sum;
-    s->high = (uint64_t)(sum >> 64);
-}
-
-static void add_times(struct tt_times *s, const struct tt_frame *f, uint64_t duration,
-                      uint64_t weight)
-{
-    if (s->count++ == 0 || duration < s->min)
-        s->min = duration;
-    if (duration > s->max)
-        s->max = duration;
-    s->sum += duration;
-    add_square(&s->square, duration);
-    if (f->children) {
-        s->children += f->children;
-        add_square(&s->children_square, f->children);
-    }
-    if (tt_frame_flags(f) & TT_FRAME_RECURSIVE) {
-        s->recursive += duration;
-        add_square(&s->recursive_square, duration);
-    }
-    if (weight)
-        s->weighed += duration * weight;
-}
-
 static void add_histogram(struct tt_thread *t, struct tt_node *edge, uint64_t duration)
 {
     struct tt_histogram *h = tt_tree_extension(&t->tree, edge, TT_HISTOGRAM,
@@ -342,8 +312,10 @@ void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
     if (tt_frame_flags(f) & TT_FRAME_LIMBO)
         return;
     times = tt_tree_times(&t->tree, edge);
-    if (times)
-        add_times(times, f, duration, weight);
+    if (times) {
+        tt_times_add(times, f, duration);
+        times->weighed += duration * weight;
+    }
     if (t->recording->options.histogram || t->recording->options.marked_count)
         add_details(t, edge, f, duration);
 }

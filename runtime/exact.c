@@ -93,34 +93,6 @@ struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, void *slot,
     return (struct tt_frame *)((uintptr_t)f | 1);
 }
 
-TT_INLINE void add_plain_square(struct tt_square *s, uint64_t x)
-{
-    unsigned __int128 sum = (unsigned __int128)s->high << 64 | s->low;
-
-    sum += (unsigned __int128)x * x;
-    s->low = (uint64_t)sum;
-    s->high = (uint64_t)(sum >> 64);
-}
-
-TT_INLINE void add_plain_times(struct tt_times *s, const struct tt_frame *f,
-                               uint64_t duration)
-{
-    if (s->count++ == 0 || duration < s->min)
-        s->min = duration;
-    if (duration > s->max)
-        s->max = duration;
-    s->sum += duration;
-    add_plain_square(&s->square, duration);
-    if (f->children) {
-        s->children += f->children;
-        add_plain_square(&s->children_square, f->children);
-    }
-    if (f->edge & TT_FRAME_FLAG(TT_FRAME_RECURSIVE)) {
-        s->recursive += duration;
-        add_plain_square(&s->recursive_square, duration);
-    }
-}
-
 int tt_exact_leave(struct tt_thread *t, struct tt_frame *f)
 {
     struct tt_node *edge;
@@ -145,7 +117,7 @@ int tt_exact_leave(struct tt_thread *t, struct tt_frame *f)
     t->timed = f->timed;
     if (t->timed)
         t->timed->children += duration;
-    add_plain_times(times, f, duration);
+    tt_times_add(times, f, duration);
     t->self->top = f - 1;
     t->record->current = (uint64_t)((const char *)f[-1].node - t->tree.base);
     TT_BARRIER();

@@ -85,6 +85,35 @@ void tt_visit_end(struct tt_thread *, struct tt_frame *);
 struct tt_frame *tt_exact_enter(struct tt_thread *, tt_block, void *slot, uintptr_t cfa);
 int tt_exact_leave(struct tt_thread *, struct tt_frame *);
 
+/* Adds an activation to its edge's statistics. */
+TT_INLINE void tt_square_add(struct tt_square *s, uint64_t x)
+{
+    unsigned __int128 sum = (unsigned __int128)s->high << 64 | s->low;
+
+    sum += (unsigned __int128)x * x;
+    s->low = (uint64_t)sum;
+    s->high = (uint64_t)(sum >> 64);
+}
+
+TT_INLINE void tt_times_add(struct tt_times *s, const struct tt_frame *f,
+                            uint64_t duration)
+{
+    if (s->count++ == 0 || duration < s->min)
+        s->min = duration;
+    if (duration > s->max)
+        s->max = duration;
+    s->sum += duration;
+    tt_square_add(&s->square, duration);
+    if (f->children) {
+        s->children += f->children;
+        tt_square_add(&s->children_square, f->children);
+    }
+    if (f->edge & TT_FRAME_FLAG(TT_FRAME_RECURSIVE)) {
+        s->recursive += duration;
+        tt_square_add(&s->recursive_square, duration);
+    }
+}
+
 /* slowest.c: the K slowest activations of a marked block, with their subtrees. */
 void tt_slowest_begin(struct tt_thread *, struct tt_frame *);
 void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_frame *,
