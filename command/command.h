@@ -3,20 +3,54 @@
 #ifndef TT_COMMAND_H
 #define TT_COMMAND_H
 
+#include "flags.h"
 #include "picture.h"
 
 enum { TT_EXIT_DONE = 0, TT_EXIT_NO = 1, TT_EXIT_FAILED = 2 };
 
+/* A subcommand, its help page, and what a shell completes.  Each stands at the end of its
+ * own file; main.c has the list. */
+struct tt_command {
+    const char *name;
+    const char *synopsis; /* what stands behind its name; '\n' begins another form */
+    const char *about;    /* one line, for `tallytree help`; without a full stop */
+    const char *details;  /* lines of the page between synopsis and flags; or NULL */
+    const struct tt_flag *flags;
+    const char *operands; /* for completion, as tt_flag.words; NULL: none */
+    int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
+    /* What the first operand changes, for `tallytree report ocr`: its own flags, or NULL. */
+    const struct tt_flag *(*more_flags)(const char *first);
+};
+
+extern const struct tt_command tt_command_dump, tt_command_replay, tt_command_report;
+
+/* All of them, up to a NULL; and one by its name, or NULL. */
+extern const struct tt_command *const tt_commands[];
+const struct tt_command *tt_command_find(const char *name);
+
 /* Says what is wrong on standard error, after "tallytree: ". */
 void tt_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "there is no WHAT 'WORD'; did you mean …?"; returns TT_EXIT_FAILED. */
+int tt_complain_of(const char *what, const char *word, const char *const *known,
+                   size_t count);
+
+/* tt_flags_next for a command: shows its page for --help and -h, and complains of what is
+ * wrong; then it returns less than 0, and the command *status. */
+int tt_command_next(const struct tt_command *, struct tt_flags *, int *status);
+/* "COMMAND wants WHAT; see 'tallytree COMMAND --help'"; returns TT_EXIT_FAILED. */
+int tt_command_wants(const struct tt_command *, const char *what);
+void tt_command_help(const struct tt_command *);
+/* Prints what may stand for the last word of a line: `tallytree --complete WORD…`. */
+int tt_command_complete(int argc, char **argv);
+
+/* Writes bytes to a file, under another name until all of it is there; NULL and "-" are
+ * standard output, where it is no error that nobody reads on.  Complains, and returns
+ * -TT_ERR_FILE, when it cannot. */
+int tt_output(const char *path, const void *bytes, size_t size);
 
 /* Reads a recording from a file; complains and returns an error when it cannot.  A file
  * that is still being written is read until it is whole. */
 int tt_load(struct tt_picture *, const char *path);
 void tt_unload(struct tt_picture *);
-
-/* The subcommands; each returns an exit status. */
-int tt_command_dump(int argc, char **argv);
-int tt_command_replay(int argc, char **argv);
 
 #endif

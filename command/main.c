@@ -9,6 +9,7 @@ static const char usage[] =
     "usage: tallytree COMMAND [ARGS]\n"
     "\n"
     "  dump FILE                   print a recording: every context with its tallies\n"
+    "  merge -o OUT FILE...        one profile of recordings and profiles\n"
     "  replay -o OUT [EVENTS]      make a recording from events, one a line\n"
     "  help [COMMAND]              this page, or a command's own\n"
     "\n"
@@ -19,6 +20,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"dump", tt_command_dump},
+    {"merge", tt_command_merge},
     {"replay", tt_command_replay},
 };
 

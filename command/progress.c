@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* progress.c - how far long work has come: on a terminal, and nowhere else. */
+#include "progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void tt_progress(uint64_t done, uint64_t total)
+{
+    enum { WIDTH = 40, PATIENCE_MS = 500, PAUSE_MS = 100 };
+    static uint64_t began, drawn;
+    uint64_t now;
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    now = now_ms();
+    if (!began)
+        began = now;
+    if (done >= total) {
+        if (drawn)
+            fputs("\r\033[K", stderr);
+        began = drawn = 0;
+        return;
+    }
+    if (now - began < PATIENCE_MS || now - drawn < PAUSE_MS)
+        return;
+    drawn = now;
+    fprintf(stderr, "\r%.*s%.*s %3u %%", (int)(done * WIDTH / total),
+            "########################################",
+            (int)(WIDTH - done * WIDTH / total),
+            "----------------------------------------", (unsigned)(done * 100 / total));
+    fflush(stderr);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* progress.h - how far long work has come: on a terminal, and nowhere else. */
+#ifndef TT_PROGRESS_H
+#define TT_PROGRESS_H
+
+#include <stdint.h>
+
+/* Draws a bar on standard error when it is a terminal and the work has taken half a second;
+ * at most ten times a second.  done = total takes it away. */
+void tt_progress(uint64_t done, uint64_t total);
+
+#endif

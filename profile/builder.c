@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/* builder.c - a profile as it grows: ids for what is new, a log of what is added.
+ *
+ * Whoever runs out of memory sets `failed`; after that nothing is added any more. */
+#include <string.h>
+
+#include "building.h"
+
+enum { NO_PARENT = TT_ARC_ROW };
+
+/* ── Hash tables of ids ───────────────────────────────────────────────────────────── */
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+    return h ^ h >> 29;
+}
+
+typedef int is_same_function(const struct tt_builder *, uint32_t id, const void *what);
+typedef uint64_t hash_function(const struct tt_builder *, uint32_t id);
+
+static int grow_index(struct tt_builder *b, struct tt_index *x, hash_function *hash)
+{
+    struct tt_index bigger = {.size = x->size ? x->size * 2 : 64, .count = x->count};
+
+    bigger.slot = tt_memory_get(&b->memory, bigger.size * sizeof *bigger.slot);
+    if (!bigger.slot)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < x->size; i++) {
+        size_t at;
+        if (!x->slot[i])
+            continue;
+        at = hash(b, x->slot[i] - 1) & (bigger.size - 1);
+        while (bigger.slot[at])
+            at = (at + 1) & (bigger.size - 1);
+        bigger.slot[at] = x->slot[i];
+    }
+    tt_memory_put(&b->memory, x->slot, x->size * sizeof *x->slot);
+    *x = bigger;
+    return 0;
+}
+
+/* The id of `what`; when it is not there, the next one is noted for it, and *is_new set. */
+static uint32_t find_or_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
+                             hash_function *rehash, is_same_function *is_same,
+                             const void *what, int *is_new)
+{
+    size_t at;
+
+    *is_new = 0;
+    if (b->failed || (x->count * 2 >= x->size && grow_index(b, x, rehash) != 0)) {
+        b->failed = 1;
+        return TT_NONE;
+    }
+    for (at = hash & (x->size - 1); x->slot[at]; at = (at + 1) & (x->size - 1))
+        if (is_same(b, x->slot[at] - 1, what))
+            return x->slot[at] - 1;
+    if (x->count == TT_ARC_ROW - 1) {
+        b->failed = 1;
+        return TT_NONE;
+    }
+    x->slot[at] = (uint32_t)++x->count;
+    *is_new = 1;
+    return (uint32_t)x->count - 1;
+}
+
+/* A new item at the end of a vector; NULL: no memory, and the builder has failed. */
+static void *add_item(struct tt_builder *b, struct tt_vector *v)
+{
+    void *item = b->failed ? NULL : tt_vector_add(v, 1);
+
+    if (!item)
+        b->failed = 1;
+    return item;
+}
+
+/* ── Strings ──────────────────────────────────────────────────────────────────────── */
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t h = 0;
+
+    while (*text)
+        h = mix(h, (unsigned char)*text++);
+    return h;
+}
+
+static const char *string_at(const struct tt_builder *b, uint32_t id)
+{
+    return (const char *)b->bytes.item + ((const size_t *)b->string.item)[id];
+}
+
+static uint64_t hash_string(const struct tt_builder *b, uint32_t id)
+{
+    return hash_text(string_at(b, id));
+}
+
+static int is_same_string(const struct tt_builder *b, uint32_t id, const void *what)
+{
+    return strcmp(string_at(b, id), what) == 0;
+}
+
+uint32_t tt_builder_string(struct tt_builder *b, const char *text)
+{
+    const char *t = text ? text : "";
+    int is_new;
+    uint32_t id = find_or_note(b, &b->strings, hash_text(t), hash_string, is_same_string,
+                               t, &is_new);
+    size_t *offset = is_new ? add_item(b, &b->string) : NULL;
+
+    if (offset) {
+        size_t length = strlen(t) + 1;
+        char *bytes = tt_vector_add(&b->bytes, length);
+        if (bytes) {
+            *offset = (size_t)(bytes - (char *)b->bytes.item);
+            memcpy(bytes, t, length);
+        } else {
+            b->failed = 1;
+        }
+    }
+    return b->failed ? TT_NONE : id;
+}
+
+/* ── Blocks, contexts, arcs ───────────────────────────────────────────────────────── */
+
+static uint64_t hash_block_row(const struct tt_block_row *r)
+{
+    uint64_t h = mix(mix(r->name, r->module), r->file);
+
+    h = mix(mix(mix(h, r->kind), r->line), r->column);
+    return mix(mix(h, r->length), r->offset);
+}
+
+static uint64_t hash_block(const struct tt_builder *b, uint32_t id)
+{
+    return hash_block_row((const struct tt_block_row *)b->block.item + id);
+}
+
+static int is_same_block(const struct tt_builder *b, uint32_t id, const void *what)
+{
+    const struct tt_block_row *x = (const struct tt_block_row *)b->block.item + id;
+    const struct tt_block_row *y = what;
+
+    return x->name == y->name && x->module == y->module && x->file == y->file &&
+           x->kind == y->kind && x->line == y->line && x->column == y->column &&
+           x->length == y->length && x->offset == y->offset;
+}
+
+uint32_t tt_builder_block(struct tt_builder *b, const struct tt_block_info *info)
+{
+    struct tt_block_row row = {.kind = (uint32_t)info->kind,
+                               .line = info->line,
+                               .column = info->column,
+                               .length = info->length,
+                               .offset = info->offset};
+    struct tt_block_row *added;
+    uint32_t id;
+    int is_new;
+
+    row.name = tt_builder_string(b, info->name);
+    row.module = tt_builder_string(b, info->module);
+    row.file = tt_builder_string(b, info->file);
+    id = find_or_note(b, &b->blocks, hash_block_row(&row), hash_block, is_same_block,
+                      &row, &is_new);
+    added = is_new ? add_item(b, &b->block) : NULL;
+    if (added)
+        *added = row;
+    return b->failed ? TT_NONE : id;
+}
+
+static uint64_t hash_context(const struct tt_builder *b, uint32_t id)
+{
+    const struct tt_grown *g = (const struct tt_grown *)b->context.item + id;
+
+    return mix(g->parent, g->block);
+}
+
+static int is_same_context(const struct tt_builder *b, uint32_t id, const void *what)
+{
+    const struct tt_grown *x = (const struct tt_grown *)b->context.item + id, *y = what;
+
+    return x->parent == y->parent && x->block == y->block;
+}
+
+uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t block)
+{
+    struct tt_grown g = {parent, block}, *added;
+    uint32_t id;
+    int is_new;
+
+    if (parent == TT_NONE || block == TT_NONE)
+        b->failed = 1;
+    else if (block == TT_BUILDER_ROOT && parent != NO_PARENT)
+        return parent; /* a frame of some other tool that stands for no block */
+    id = find_or_note(b, &b->contexts, mix(parent, block), hash_context, is_same_context,
+                      &g, &is_new);
+    added = is_new ? add_item(b, &b->context) : NULL;
+    if (added)
+        *added = g;
+    return b->failed ? TT_NONE : id;
+}
+
+static uint64_t hash_arc(const struct tt_builder *b, uint32_t id)
+{
+    const struct tt_grown_arc *a = (const struct tt_grown_arc *)b->arc.item + id;
+
+    return mix(mix(a->from, a->to), a->block);
+}
+
+static int is_same_arc(const struct tt_builder *b, uint32_t id, const void *what)
+{
+    const struct tt_grown_arc *x = (const struct tt_grown_arc *)b->arc.item + id;
+    const struct tt_grown_arc *y = what;
+
+    return x->from == y->from && x->to == y->to && x->block == y->block;
+}
+
+uint32_t tt_builder_arc(struct tt_builder *b, uint32_t from, uint32_t to, uint32_t block)
+{
+    struct tt_grown_arc a = {from, to, block}, *added;
+    uint32_t id;
+    int is_new;
+
+    if (from == TT_NONE || to == TT_NONE || block == TT_NONE)
+        b->failed = 1;
+    id = find_or_note(b, &b->arcs, mix(mix(from, to), block), hash_arc, is_same_arc, &a,
+                      &is_new);
+    added = is_new ? add_item(b, &b->arc) : NULL;
+    if (added)
+        *added = a;
+    return b->failed ? TT_NONE : id;
+}
+
+/* ── Metrics, strands, facts ──────────────────────────────────────────────────────── */
+
+uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *unit,
+                           uint32_t flags)
+{
+    uint32_t n = tt_builder_string(b, name), u = tt_builder_string(b, unit);
+    struct tt_metric_row *row = b->metric.item;
+
+    for (uint32_t i = 0; i < b->metric.count; i++)
+        if (row[i].name == n && row[i].unit == u && row[i].flags == flags)
+            return i;
+    row = add_item(b, &b->metric);
+    if (!row)
+        return TT_NONE;
+    *row = (struct tt_metric_row){.name = n, .unit = u, .flags = flags};
+    return (uint32_t)b->metric.count - 1;
+}
+
+static uint64_t hash_strand_row(const struct tt_strand_row *r)
+{
+    uint64_t h = mix(mix(r->host, r->process), mix(r->node, r->name));
+
+    return mix(mix(mix(h, r->pid), r->thread), r->rank);
+}
+
+static uint64_t hash_strand(const struct tt_builder *b, uint32_t id)
+{
+    return hash_strand_row((const struct tt_strand_row *)b->strand.item + id);
+}
+
+static int is_same_strand(const struct tt_builder *b, uint32_t id, const void *what)
+{
+    const struct tt_strand_row *x = (const struct tt_strand_row *)b->strand.item + id;
+    const struct tt_strand_row *y = what;
+
+    return x->host == y->host && x->process == y->process && x->node == y->node &&
+           x->name == y->name && x->pid == y->pid && x->thread == y->thread &&
+           x->rank == y->rank;
+}
+
+uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *info)
+{
+    struct tt_strand_row row = {.host = tt_builder_string(b, info->host),
+                                .process = tt_builder_string(b, info->process),
+                                .node = tt_builder_string(b, info->node),
+                                .name = tt_builder_string(b, info->name),
+                                .pid = info->pid,
+                                .thread = info->thread,
+                                .rank = info->rank,
+                                .members = info->members,
+                                .least = info->least,
+                                .most = info->most,
+                                .least_thread = info->least_thread,
+                                .most_thread = info->most_thread,
+                                .square = info->square};
+    struct tt_strand_row *added;
+    uint32_t id;
+    int is_new;
+
+    id = find_or_note(b, &b->strands, hash_strand_row(&row), hash_strand, is_same_strand,
+                      &row, &is_new);
+    added = is_new ? add_item(b, &b->strand) : NULL;
+    if (added)
+        *added = row;
+    b->current = b->failed ? TT_NONE : id;
+    return b->current;
+}
+
+void tt_builder_fact(struct tt_builder *b, const char *name, enum tt_fact_rule rule,
+                     uint64_t number, const char *text)
+{
+    uint32_t n = tt_builder_string(b, name), t = tt_builder_string(b, text);
+    struct tt_fact *f = b->fact.item;
+
+    for (size_t i = 0; i < b->fact.count; i++, f++) {
+        if (f->name != n || f->rule != (uint32_t)rule ||
+            (rule == TT_FACT_EACH && f->text != t))
+            continue;
+        if (rule == TT_FACT_SUM || rule == TT_FACT_EACH)
+            f->number += number;
+        else if (rule == TT_FACT_MIN ? number < f->number : number > f->number)
+            f->number = number;
+        return;
+    }
+    f = add_item(b, &b->fact);
+    if (f)
+        *f = (struct tt_fact){.name = n,
+                              .text = rule == TT_FACT_EACH ? t : 0,
+                              .rule = (uint32_t)rule,
+                              .number = number};
+}
+
+/* ── Figures ──────────────────────────────────────────────────────────────────────── */
+
+/* Figures that come before any strand are of one without a name. */
+static uint32_t current_strand(struct tt_builder *b)
+{
+    if (b->current == TT_NONE)
+        return tt_builder_strand(b,
+                                 &(struct tt_strand_info){.rank = TT_NONE, .members = 1});
+    return b->current;
+}
+
+void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32_t metric,
+                    uint64_t amount)
+{
+    enum { SUM_UP_FROM = 1 << 20 };
+    uint32_t strand = current_strand(b);
+    struct tt_entry *e;
+
+    if (!amount || id == TT_NONE || metric == TT_NONE)
+        return;
+    if (b->entry.count >= SUM_UP_FROM && b->entry.count >= 2 * b->summed) {
+        if (tt_entries_sum(&b->entry) != 0)
+            b->failed = 1;
+        b->summed = b->entry.count;
+    }
+    e = add_item(b, &b->entry);
+    if (e)
+        *e = (struct tt_entry){strand, metric, (uint64_t)role << 32 | id, amount};
+}
+
+void tt_builder_missed(struct tt_builder *b, uint32_t context, uint32_t metric,
+                       uint64_t amount)
+{
+    struct tt_missing *m = amount ? add_item(b, &b->missing) : NULL;
+
+    if (m)
+        *m = (struct tt_missing){context, metric, amount};
+}
+
+static uint32_t edge_row(int arc, uint32_t id) { return arc ? id | TT_ARC_ROW : id; }
+
+void tt_builder_times(struct tt_builder *b, int arc, uint32_t id,
+                      const struct tt_times_row *row)
+{
+    uint32_t strand = current_strand(b);
+    struct tt_times_row *t = row->count && id != TT_NONE ? add_item(b, &b->times) : NULL;
+
+    if (!t)
+        return;
+    *t = *row;
+    t->row = edge_row(arc, id);
+    t->strand = t->min_strand = t->max_strand = strand;
+}
+
+void tt_builder_bin(struct tt_builder *b, int arc, uint32_t id, uint32_t bin,
+                    uint64_t count)
+{
+    struct tt_bin_row *r = count && id != TT_NONE ? add_item(b, &b->bin) : NULL;
+
+    if (r)
+        *r = (struct tt_bin_row){edge_row(arc, id), bin, count};
+}
+
+static struct tt_activation_row *add_activation(struct tt_builder *b, int arc,
+                                                uint32_t id, uint64_t start,
+                                                uint64_t duration)
+{
+    uint32_t strand = current_strand(b);
+    struct tt_activation_row *a = id != TT_NONE ? add_item(b, &b->activation) : NULL;
+
+    if (a)
+        *a = (struct tt_activation_row){.row = edge_row(arc, id),
+                                        .strand = strand,
+                                        .start = start,
+                                        .duration = duration};
+    return a;
+}
+
+void tt_builder_activation(struct tt_builder *b, int arc, uint32_t id, uint64_t start,
+                           uint64_t duration)
+{
+    (void)add_activation(b, arc, id, start, duration);
+}
+
+void tt_builder_slow(struct tt_builder *b, int arc, uint32_t id, uint64_t start,
+                     uint64_t duration, const struct tt_slow_figure *figure, size_t count,
+                     uint64_t dropped)
+{
+    struct tt_activation_row *a = add_activation(b, arc, id, start, duration);
+    struct tt_slow_figure *figures;
+
+    if (!a)
+        return;
+    a->slow = 1;
+    a->figures = (uint32_t)count;
+    a->first = b->slow.count;
+    a->dropped = dropped;
+    figures = tt_vector_add(&b->slow, count);
+    if (!figures)
+        b->failed = 1;
+    else if (count)
+        memcpy(figures, figure, count * sizeof *figure);
+}
+
+void tt_builder_space(struct tt_builder *b, uint32_t context, const char *type,
+                      uint32_t from, uint32_t to, uint64_t number, uint64_t bytes,
+                      uint64_t overhead)
+{
+    uint32_t t = tt_builder_string(b, type);
+    struct tt_space_row *r = add_item(b, &b->space);
+
+    if (r)
+        *r = (struct tt_space_row){context, t, from, to, number, bytes, overhead};
+}
+
+uint32_t tt_builder_series(struct tt_builder *b, const char *name, const char *unit,
+                           const char *label, uint64_t interval)
+{
+    struct tt_series_row row = {tt_builder_string(b, name), tt_builder_string(b, unit),
+                                tt_builder_string(b, label), TT_NONE, interval};
+    struct tt_series_row *s = b->series.item;
+
+    for (uint32_t i = 0; i < b->series.count; i++)
+        if (s[i].name == row.name && s[i].unit == row.unit && s[i].label == row.label) {
+            if (interval > s[i].interval)
+                s[i].interval = interval;
+            return i;
+        }
+    s = add_item(b, &b->series);
+    if (!s)
+        return TT_NONE;
+    *s = row;
+    return (uint32_t)b->series.count - 1;
+}
+
+void tt_builder_point(struct tt_builder *b, uint32_t series, const char *label,
+                      uint64_t time, uint64_t amount)
+{
+    uint32_t l = tt_builder_string(b, label);
+    struct tt_point *p = series != TT_NONE ? add_item(b, &b->point) : NULL;
+
+    if (p)
+        *p = (struct tt_point){series, l, time, amount};
+}
+
+/* ── Life ─────────────────────────────────────────────────────────────────────────── */
+
+struct tt_builder *tt_builder_new(const struct tt_memory *memory)
+{
+    static const struct tt_block_info root = {.name = "[root]"};
+    struct tt_builder *b = tt_memory_get(memory, sizeof *b);
+    const struct tt_memory *m;
+
+    if (!b)
+        return NULL;
+    if (memory)
+        b->memory = *memory;
+    b->current = TT_NONE;
+    m = &b->memory;
+    tt_vector_init(&b->bytes, m, 1);
+    tt_vector_init(&b->string, m, sizeof(size_t));
+    tt_vector_init(&b->block, m, sizeof(struct tt_block_row));
+    tt_vector_init(&b->metric, m, sizeof(struct tt_metric_row));
+    tt_vector_init(&b->context, m, sizeof(struct tt_grown));
+    tt_vector_init(&b->arc, m, sizeof(struct tt_grown_arc));
+    tt_vector_init(&b->strand, m, sizeof(struct tt_strand_row));
+    tt_vector_init(&b->fact, m, sizeof(struct tt_fact));
+    tt_vector_init(&b->entry, m, sizeof(struct tt_entry));
+    tt_vector_init(&b->missing, m, sizeof(struct tt_missing));
+    tt_vector_init(&b->times, m, sizeof(struct tt_times_row));
+    tt_vector_init(&b->bin, m, sizeof(struct tt_bin_row));
+    tt_vector_init(&b->activation, m, sizeof(struct tt_activation_row));
+    tt_vector_init(&b->slow, m, sizeof(struct tt_slow_figure));
+    tt_vector_init(&b->space, m, sizeof(struct tt_space_row));
+    tt_vector_init(&b->series, m, sizeof(struct tt_series_row));
+    tt_vector_init(&b->point, m, sizeof(struct tt_point));
+    tt_vector_init(&b->spread, m, sizeof(struct tt_grown_spread));
+    (void)tt_builder_string(b, "");
+    (void)tt_builder_block(b, &root);
+    (void)tt_builder_context(b, NO_PARENT, TT_BUILDER_ROOT);
+    return b;
+}
+
+void tt_builder_free(struct tt_builder *b)
+{
+    struct tt_memory memory;
+
+    if (!b)
+        return;
+    struct tt_vector *vectors[] = {
+        &b->bytes,      &b->string, &b->block, &b->metric,  &b->context, &b->arc,
+        &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,   &b->bin,
+        &b->activation, &b->slow,   &b->space, &b->series,  &b->point,   &b->spread};
+    struct tt_index *indices[] = {&b->strings, &b->blocks, &b->contexts, &b->arcs,
+                                  &b->strands};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        tt_vector_fini(vectors[i]);
+    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)
+        tt_memory_put(&b->memory, indices[i]->slot,
+                      indices[i]->size * sizeof *indices[i]->slot);
+    memory = b->memory;
+    tt_memory_put(memory.get ? &memory : NULL, b, sizeof *b);
+}

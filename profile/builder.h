@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* builder.h - makes a profile: from a recording, a foreign format, or other profiles.
+ *
+ * A tree that grows by (parent, block), with figures added to it strand by strand; in the
+ * end everything is put in order and written into one image.  What is built does not
+ * depend on the order of what was added.  Every function returns an id, or TT_NONE when
+ * there is no memory; from then on the builder only waits to be freed, and
+ * tt_builder_finish says -TT_ERR_MEMORY, so that callers need not check each step. */
+#ifndef TT_BUILDER_H
+#define TT_BUILDER_H
+
+#include "profile.h"
+
+struct tt_builder;
+
+struct tt_builder *tt_builder_new(const struct tt_memory *); /* NULL: no memory */
+void tt_builder_free(struct tt_builder *);
+
+enum {
+    TT_BUILDER_ROOT = 0
+}; /* the context that is there from the start, and its block */
+
+uint32_t tt_builder_string(struct tt_builder *, const char *text);
+uint32_t tt_builder_block(struct tt_builder *, const struct tt_block_info *);
+uint32_t tt_builder_metric(struct tt_builder *, const char *name, const char *unit,
+                           uint32_t flags);
+uint32_t tt_builder_context(struct tt_builder *, uint32_t parent, uint32_t block);
+uint32_t tt_builder_arc(struct tt_builder *, uint32_t from, uint32_t to, uint32_t block);
+void tt_builder_fact(struct tt_builder *, const char *name, enum tt_fact_rule,
+                     uint64_t number, const char *text);
+
+/* The strand that figures are of from here on; one that has the same identity goes on.
+ * `strings` is where the row's strings are.  Without any, figures are of a strand that
+ * has no name. */
+struct tt_strand_info {
+    const char *host, *process, *node, *name;
+    uint64_t pid, thread;
+    uint32_t rank;                                            /* TT_NONE: none */
+    uint64_t members, least, most, least_thread, most_thread; /* see tt_strand_row */
+    struct tt_sum128 square;
+};
+uint32_t tt_builder_strand(struct tt_builder *, const struct tt_strand_info *);
+
+/* Adds to a figure of the current strand. */
+enum tt_role {
+    TT_ROLE_SELF,      /* of a context */
+    TT_ROLE_ARC,       /* of an arc: its calls; no metric */
+    TT_ROLE_BESIDE,    /* of a block */
+    TT_ROLE_HIDDEN,    /* of a block */
+    TT_ROLE_ELSEWHERE, /* of a context */
+    TT_ROLE_OWN,       /* of a context: what measuring may have added to its self */
+    TT_ROLES
+};
+void tt_builder_add(struct tt_builder *, enum tt_role, uint32_t id, uint32_t metric,
+                    uint64_t amount);
+void tt_builder_missed(struct tt_builder *, uint32_t context, uint32_t metric,
+                       uint64_t amount);
+
+/* Adds the activations through an edge (of a context, or an arc when `arc`) of the current
+ * strand; the row's own `row` and `strand` are not looked at. */
+void tt_builder_times(struct tt_builder *, int arc, uint32_t id,
+                      const struct tt_times_row *);
+void tt_builder_bin(struct tt_builder *, int arc, uint32_t id, uint32_t bin,
+                    uint64_t count);
+/* One activation of the history, or, with its subtree's figures, of the slowest. */
+void tt_builder_activation(struct tt_builder *, int arc, uint32_t id, uint64_t start,
+                           uint64_t duration);
+void tt_builder_slow(struct tt_builder *, int arc, uint32_t id, uint64_t start,
+                     uint64_t duration, const struct tt_slow_figure *, size_t count,
+                     uint64_t dropped);
+void tt_builder_space(struct tt_builder *, uint32_t context, const char *type,
+                      uint32_t from, uint32_t to, uint64_t number, uint64_t bytes,
+                      uint64_t overhead);
+uint32_t tt_builder_series(struct tt_builder *, const char *name, const char *unit,
+                           const char *label, uint64_t interval);
+void tt_builder_point(struct tt_builder *, uint32_t series, const char *label,
+                      uint64_t time, uint64_t amount);
+
+/* Adds all of a profile.  map[c] is the builder's context for c, TT_NONE when its figures
+ * are to be left out; NULL: every context under the same path.  Of a context with a mark
+ * in `muted` (NULL: none) calls and activations are left out, as when it is spliced out
+ * into its caller.  With a map, figures that belong to no context are left out too, and
+ * the facts say how much was hidden.  The profile has been checked. */
+int tt_builder_profile(struct tt_builder *, const struct tt_profile *,
+                       const uint32_t *map, const unsigned char *muted);
+/* The builder's block for one of a profile's. */
+uint32_t tt_builder_block_of(struct tt_builder *, const struct tt_profile *,
+                             uint32_t block);
+
+/* Puts everything in order and makes the image, from the builder's memory; the caller
+ * gives it back with tt_memory_put.  The builder can be freed after that, and nothing
+ * else.  -TT_ERR_MEMORY. */
+int tt_builder_finish(struct tt_builder *, void **image, size_t *size);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* building.h - what a builder holds while it grows; for builder.c, gather.c, finish.c.
+ *
+ * Ids are given in the order of arrival; finish.c puts everything in the file's order.
+ * Figures go to a log, of one line an addition, which is summed up whenever it has
+ * doubled: it never holds more than twice the figures there are. */
+#ifndef TT_BUILDING_H
+#define TT_BUILDING_H
+
+#include "builder.h"
+
+struct tt_index {   /* a hash table of ids, kept elsewhere */
+    uint32_t *slot; /* id + 1; 0: free */
+    size_t size, count;
+};
+
+struct tt_grown { /* a context or, with `block`, an arc */
+    uint32_t parent, block;
+};
+
+struct tt_grown_arc {
+    uint32_t from, to, block;
+};
+
+struct tt_missing {
+    uint32_t context, metric;
+    uint64_t amount;
+};
+
+struct tt_grown_spread {
+    uint32_t context, metric, of_self, reserved;
+    struct tt_spread spread;
+};
+
+struct tt_builder {
+    struct tt_memory memory;
+    struct tt_vector bytes; /* strings, each ended by a NUL */
+    struct tt_vector string, block, metric, context, arc, strand, fact;
+    struct tt_index strings, blocks, contexts, arcs, strands;
+    struct tt_vector entry; /* struct tt_entry; row: enum tt_role << 32 | id */
+    size_t summed;          /* of them, when they were last summed up */
+    struct tt_vector missing, times, bin, activation, slow, space, series, point, spread;
+    uint32_t current; /* strand */
+    int summary;      /* no figures by strand in the end, only how they spread */
+    int failed;
+};
+
+enum { TT_ARC_ROW = 1u << 31 }; /* in the rows of times, bins, activations: of an arc */
+
+struct tt_order { /* from the id of arrival to the place in the file */
+    uint32_t *string, *block, *metric, *context, *arc, *strand;
+    size_t *offset; /* of each string, by place */
+    uint32_t *block_of, *size_of, depth;
+    struct tt_arc_row *arc_row;
+};
+
+/* Puts all but the log of figures in order; -TT_ERR_MEMORY; tt_order_free in either case. */
+int tt_order_make(struct tt_builder *, struct tt_order *);
+void tt_order_free(struct tt_builder *, struct tt_order *);
+/* The log: its rows become those of struct tt_entry. */
+int tt_order_entries(struct tt_builder *, const struct tt_order *);
+
+/* Sorts entries by strand, row, metric, and adds up those that agree.  0 or an error. */
+int tt_entries_sum(struct tt_vector *);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* finish.c - writes a builder's image, once everything is in the file's order. */
+#include <string.h>
+
+#include "building.h"
+
+/* ── The parts ────────────────────────────────────────────────────────────────────── */
+
+struct part { /* a section; `from` is copied, NULL: it is filled in later */
+    struct tt_section section;
+    const void *from;
+};
+
+struct image {
+    struct tt_vector part;
+    char *at;
+    size_t size;
+};
+
+static void add_part(struct tt_builder *b, struct image *m, enum tt_section_kind kind,
+                     uint32_t key, const void *from, uint64_t count, size_t width)
+{
+    struct part *p = count ? tt_vector_add(&m->part, 1) : NULL;
+
+    if (p)
+        *p = (struct part){.section = {.kind = kind,
+                                       .key = key,
+                                       .count = count,
+                                       .width = (uint32_t)width},
+                           .from = from};
+    else if (count)
+        b->failed = 1;
+}
+
+static void add_vector(struct tt_builder *b, struct image *m, enum tt_section_kind kind,
+                       const struct tt_vector *v)
+{
+    add_part(b, m, kind, 0, v->item, v->count, v->size);
+}
+
+/* Which columns a metric needs, by what was added to it. */
+static void add_columns(struct tt_builder *b, struct image *m, uint32_t metric,
+                        uint32_t roles, int missed)
+{
+    const uint64_t sums = b->context.count + 1, width = sizeof(uint64_t);
+
+    add_part(b, m, TT_SECTION_SELF, metric, NULL, sums, width);
+    if (roles & 1u << TT_ROLE_ELSEWHERE)
+        add_part(b, m, TT_SECTION_ELSEWHERE, metric, NULL, sums, width);
+    if (roles & 1u << TT_ROLE_OWN)
+        add_part(b, m, TT_SECTION_LOW, metric, NULL, sums, width);
+    if (missed)
+        add_part(b, m, TT_SECTION_MISSED, metric, NULL, sums - 1, width);
+    if (roles & (1u << TT_ROLE_BESIDE | 1u << TT_ROLE_HIDDEN))
+        add_part(b, m, TT_SECTION_BLOCK_FIGURES, metric, NULL, b->block.count,
+                 sizeof(struct tt_block_figures));
+}
+
+static void add_all_columns(struct tt_builder *b, const struct tt_order *o,
+                            struct image *m)
+{
+    const struct tt_missing *missing = b->missing.item;
+    const struct tt_entry *e = b->entry.item;
+
+    for (uint32_t metric = 0; metric < b->metric.count; metric++) {
+        uint32_t roles = 0;
+        int missed = 0;
+        for (size_t i = 0; i < b->entry.count; i++)
+            if (o->metric[e[i].metric] == metric)
+                roles |= 1u << (e[i].row >> 32);
+        for (size_t i = 0; i < b->missing.count; i++)
+            missed |= o->metric[missing[i].metric] == metric;
+        add_columns(b, m, metric, roles, missed);
+    }
+}
+
+static char *part_at(const struct image *m, enum tt_section_kind kind, uint32_t key)
+{
+    const struct part *p = m->part.item;
+
+    for (size_t i = 0; i < m->part.count; i++)
+        if (p[i].section.kind == (uint32_t)kind && p[i].section.key == key)
+            return m->at + p[i].section.offset;
+    return NULL;
+}
+
+static uint64_t align(uint64_t n) { return (n + 63) / 64 * 64; }
+
+static int allocate_image(struct tt_builder *b, const struct tt_order *o, struct image *m)
+{
+    struct part *p = m->part.item;
+    struct tt_file_header *h;
+    uint64_t at = align(sizeof *h + m->part.count * sizeof(struct tt_section));
+
+    for (size_t i = 0; i < m->part.count; i++) {
+        p[i].section.offset = at;
+        at = align(at + p[i].section.count * p[i].section.width);
+    }
+    m->size = at;
+    m->at = b->failed ? NULL : tt_memory_get(&b->memory, m->size);
+    if (!m->at)
+        return -TT_ERR_MEMORY;
+    h = (struct tt_file_header *)(void *)m->at;
+    *h = (struct tt_file_header){.version = TT_PROFILE_VERSION,
+                                 .header_size = sizeof *h,
+                                 .size = m->size,
+                                 .sections = (uint32_t)m->part.count,
+                                 .section_size = sizeof(struct tt_section),
+                                 .contexts = (uint32_t)b->context.count,
+                                 .arcs = (uint32_t)b->arc.count,
+                                 .blocks = (uint32_t)b->block.count,
+                                 .metrics = (uint32_t)b->metric.count,
+                                 .strands = (uint32_t)b->strand.count,
+                                 .depth = o->depth};
+    memcpy(h->magic, TT_PROFILE_MAGIC, sizeof h->magic);
+    for (size_t i = 0; i < m->part.count; i++) {
+        memcpy(m->at + sizeof *h + i * sizeof p->section, &p[i].section,
+               sizeof p->section);
+        if (p[i].from)
+            memcpy(m->at + p[i].section.offset, p[i].from,
+                   p[i].section.count * p[i].section.width);
+    }
+    return 0;
+}
+
+static void write_strings(struct tt_builder *b, const struct tt_order *o,
+                          const struct image *m)
+{
+    char *to = part_at(m, TT_SECTION_STRINGS, 0);
+
+    for (size_t i = 0; i < b->string.count; i++)
+        strcpy(to + o->offset[o->string[i]],
+               (const char *)b->bytes.item + ((size_t *)b->string.item)[i]);
+}
+
+/* In rows that have been copied, the place of a string becomes its offset. */
+static void point_to_strings(const struct tt_builder *b, const struct tt_order *o,
+                             const struct image *m)
+{
+    struct tt_block_row *block = (void *)part_at(m, TT_SECTION_BLOCKS, 0);
+    struct tt_metric_row *metric = (void *)part_at(m, TT_SECTION_METRICS, 0);
+    struct tt_strand_row *strand = (void *)part_at(m, TT_SECTION_STRAND_ROWS, 0);
+    struct tt_fact *fact = (void *)part_at(m, TT_SECTION_FACTS, 0);
+    struct tt_space_row *space = (void *)part_at(m, TT_SECTION_SPACE, 0);
+    struct tt_series_row *series = (void *)part_at(m, TT_SECTION_SERIES, 0);
+    struct tt_point *point = (void *)part_at(m, TT_SECTION_POINTS, 0);
+#define TO_OFFSET(field) field = (uint32_t)o->offset[field]
+
+    for (size_t i = 0; i < b->block.count; i++) {
+        TO_OFFSET(block[i].name);
+        TO_OFFSET(block[i].module);
+        TO_OFFSET(block[i].file);
+    }
+    for (size_t i = 0; i < b->metric.count; i++) {
+        TO_OFFSET(metric[i].name);
+        TO_OFFSET(metric[i].unit);
+    }
+    for (size_t i = 0; i < b->strand.count; i++) {
+        TO_OFFSET(strand[i].host);
+        TO_OFFSET(strand[i].process);
+        TO_OFFSET(strand[i].node);
+        TO_OFFSET(strand[i].name);
+    }
+    for (size_t i = 0; i < b->fact.count; i++) {
+        TO_OFFSET(fact[i].name);
+        TO_OFFSET(fact[i].text);
+    }
+    for (size_t i = 0; i < b->space.count; i++)
+        TO_OFFSET(space[i].type);
+    for (size_t i = 0; i < b->series.count; i++) {
+        TO_OFFSET(series[i].name);
+        TO_OFFSET(series[i].unit);
+        TO_OFFSET(series[i].label);
+    }
+    for (size_t i = 0; i < b->point.count; i++)
+        TO_OFFSET(point[i].label);
+#undef TO_OFFSET
+}
+
+/* ── Columns ──────────────────────────────────────────────────────────────────────── */
+
+struct column_set {
+    uint64_t *self, *elsewhere, *low;
+    struct tt_block_figures *block;
+};
+
+/* At first the figure of context c stands at c + 1; low holds what is to be taken off. */
+static void add_entry(const struct tt_builder *b, const struct image *m,
+                      struct column_set *set, const struct tt_entry *e)
+{
+    uint64_t contexts = b->context.count, blocks = b->block.count, row = e->row;
+    struct tt_arc_row *arc = (void *)part_at(m, TT_SECTION_ARCS, 0);
+
+    if (row < contexts) {
+        set->self[row + 1] += e->amount;
+        return;
+    }
+    row -= contexts;
+    if (row < b->arc.count) {
+        arc[row].calls += e->amount;
+        return;
+    }
+    row -= b->arc.count;
+    if (row < blocks)
+        set->block[row].beside += e->amount;
+    else if (row < 2 * blocks)
+        set->block[row - blocks].hidden += e->amount;
+    else if (row < 2 * blocks + contexts)
+        set->elsewhere[row - 2 * blocks + 1] += e->amount;
+    else
+        set->low[row - 2 * blocks - contexts + 1] += e->amount;
+}
+
+static void run_sums(uint64_t *sums, uint64_t contexts)
+{
+    for (uint64_t c = 0; sums && c < contexts; c++)
+        sums[c + 1] += sums[c];
+}
+
+static void write_columns(const struct tt_builder *b, const struct tt_order *o,
+                          const struct image *m)
+{
+    const struct tt_entry *e = b->entry.item;
+    const struct tt_missing *missing = b->missing.item;
+    uint64_t contexts = b->context.count;
+
+    for (uint32_t metric = 0; metric < b->metric.count; metric++) {
+        struct column_set set = {
+            .self = (void *)part_at(m, TT_SECTION_SELF, metric),
+            .elsewhere = (void *)part_at(m, TT_SECTION_ELSEWHERE, metric),
+            .low = (void *)part_at(m, TT_SECTION_LOW, metric),
+            .block = (void *)part_at(m, TT_SECTION_BLOCK_FIGURES, metric)};
+        uint64_t *missed = (void *)part_at(m, TT_SECTION_MISSED, metric);
+        for (size_t i = 0; i < b->entry.count; i++)
+            if (e[i].metric == metric)
+                add_entry(b, m, &set, &e[i]);
+        for (uint64_t c = 1; set.low && c <= contexts; c++)
+            set.low[c] = set.low[c] < set.self[c] ? set.self[c] - set.low[c] : 0;
+        run_sums(set.self, contexts);
+        run_sums(set.elsewhere, contexts);
+        run_sums(set.low, contexts);
+        for (size_t i = 0; i < b->missing.count; i++)
+            if (o->metric[missing[i].metric] == metric)
+                missed[o->context[missing[i].context]] += missing[i].amount;
+    }
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+/* The log is put in order last: until then its rows say what is what. */
+static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
+{
+    const uint64_t contexts = b->context.count, narrow = sizeof(uint32_t);
+    const size_t last = b->string.count - 1;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < b->string.count; i++)
+        if (o->string[i] == last)
+            bytes = o->offset[last] +
+                    strlen((const char *)b->bytes.item + ((size_t *)b->string.item)[i]) +
+                    1;
+    add_part(b, m, TT_SECTION_STRINGS, 0, NULL, bytes, 1);
+    add_vector(b, m, TT_SECTION_FACTS, &b->fact);
+    add_vector(b, m, TT_SECTION_BLOCKS, &b->block);
+    add_vector(b, m, TT_SECTION_METRICS, &b->metric);
+    add_part(b, m, TT_SECTION_CONTEXT_BLOCK, 0, o->block_of, contexts, narrow);
+    add_part(b, m, TT_SECTION_CONTEXT_SIZE, 0, o->size_of, contexts, narrow);
+    add_all_columns(b, o, m);
+    add_part(b, m, TT_SECTION_ARCS, 0, o->arc_row, b->arc.count, sizeof *o->arc_row);
+    add_vector(b, m, TT_SECTION_TIMES, &b->times);
+    add_vector(b, m, TT_SECTION_BINS, &b->bin);
+    add_vector(b, m, TT_SECTION_ACTIVATIONS, &b->activation);
+    add_vector(b, m, TT_SECTION_SLOW, &b->slow);
+    add_vector(b, m, TT_SECTION_STRAND_ROWS, &b->strand);
+    add_vector(b, m, TT_SECTION_SPACE, &b->space);
+    add_vector(b, m, TT_SECTION_SERIES, &b->series);
+    add_vector(b, m, TT_SECTION_POINTS, &b->point);
+    if (tt_order_entries(b, o) != 0)
+        return -TT_ERR_MEMORY;
+    if (b->strand.count > 1 && b->metric.count)
+        add_vector(b, m, TT_SECTION_ENTRIES, &b->entry);
+    if (allocate_image(b, o, m) != 0)
+        return -TT_ERR_MEMORY;
+    write_strings(b, o, m);
+    point_to_strings(b, o, m);
+    write_columns(b, o, m);
+    return 0;
+}
+
+int tt_builder_finish(struct tt_builder *b, void **image, size_t *size)
+{
+    struct tt_order o = {0};
+    struct image m = {0};
+    int error = b->failed ? -TT_ERR_MEMORY : 0;
+
+    tt_vector_init(&m.part, &b->memory, sizeof(struct part));
+    if (!error)
+        error = tt_order_make(b, &o);
+    if (!error)
+        error = make_image(b, &o, &m);
+    b->failed = 1; /* it is in no state to go on */
+    tt_order_free(b, &o);
+    tt_vector_fini(&m.part);
+    *image = m.at;
+    *size = m.size;
+    return error;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* format.h - what lies where in a profile (.tt), byte by byte; see doc/format.md.
+ *
+ *      ┌ header ─┬ section table ──┬ section ─┬ section ─┬ …          little-endian
+ *      └ 64 B ───┴ 32 B a section ─┴ at multiples of 64 bytes
+ *
+ * A section is an array.  Contexts are numbered in preorder, 0 being the root; the
+ * children of a context are in the order of their blocks, and blocks in the order of
+ * their identity (name, module, file, line, column, offset, length, kind), after block 0,
+ * the root's.  A figure of contexts is kept as running sums: with S of n + 1 numbers,
+ *
+ *      self of c                  S[c + 1] - S[c]
+ *      c with its subtree         S[c + size[c]] - S[c]
+ *
+ * so that one column answers both, and neither needs a walk. */
+#ifndef TT_FORMAT_H
+#define TT_FORMAT_H
+
+#include <stdint.h>
+
+#define TT_PROFILE_MAGIC "Tallytr.\n"
+#define TT_PROFILE_VERSION 1u
+#define TT_NONE UINT32_MAX
+
+struct tt_file_header {
+    char magic[8]; /* the first 8 bytes of TT_PROFILE_MAGIC */
+    uint32_t version, header_size;
+    uint64_t size; /* of the whole file */
+    uint32_t sections, section_size;
+    uint32_t contexts, arcs, blocks, metrics;
+    uint32_t strands, depth; /* depth: of the deepest context, the root's being 0 */
+    uint32_t reserved[2];
+};
+
+enum tt_section_kind {
+    TT_SECTION_NONE,
+    TT_SECTION_STRINGS,       /* bytes, each string ended by a NUL; 0 is the empty one */
+    TT_SECTION_FACTS,         /* struct tt_fact */
+    TT_SECTION_BLOCKS,        /* struct tt_block_row */
+    TT_SECTION_METRICS,       /* struct tt_metric_row */
+    TT_SECTION_CONTEXT_BLOCK, /* uint32_t, of each context */
+    TT_SECTION_CONTEXT_SIZE,  /* uint32_t: contexts of its subtree, itself included */
+    TT_SECTION_SELF,          /* key: metric; uint64_t[contexts + 1], running sums */
+    TT_SECTION_ELSEWHERE,     /* the same: evicted below a context, beside its self */
+    TT_SECTION_LOW,           /* the same: self without what measuring may have added */
+    TT_SECTION_MISSED, /* key: metric; uint64_t a context: evicted of it, at most */
+    TT_SECTION_ARCS,   /* struct tt_arc_row, by from, block, to */
+    TT_SECTION_BLOCK_FIGURES, /* key: metric; struct tt_block_figures, of each block */
+    TT_SECTION_TIMES,         /* struct tt_times_row, by row, strand */
+    TT_SECTION_BINS,          /* struct tt_bin_row, by row, bin: log histograms */
+    TT_SECTION_ACTIVATIONS,   /* struct tt_activation_row, by row, slow, start */
+    TT_SECTION_SLOW,          /* struct tt_slow_figure: subtrees of slow activations */
+    TT_SECTION_STRAND_ROWS,   /* struct tt_strand_row */
+    TT_SECTION_ENTRIES,       /* struct tt_entry, by strand, row, metric */
+    TT_SECTION_SPREAD,        /* key: metric; struct tt_spread of each context's total */
+    TT_SECTION_SPREAD_SELF,   /* the same, of its self */
+    TT_SECTION_SPACE,         /* struct tt_space_row, by context, type, from, to */
+    TT_SECTION_SERIES,        /* struct tt_series_row */
+    TT_SECTION_POINTS,        /* struct tt_point, by series, time, label */
+    TT_SECTIONS
+};
+
+struct tt_section {
+    uint32_t kind, key;
+    uint64_t offset, count; /* count: of items */
+    uint32_t width, reserved;
+};
+
+enum tt_fact_rule { /* what merging makes of two facts of one name */
+                    TT_FACT_SUM,
+                    TT_FACT_MIN,
+                    TT_FACT_MAX,
+                    TT_FACT_EACH, /* every text is kept once, with the sum of its numbers */
+                    TT_FACT_RULES
+};
+
+struct tt_fact {
+    uint32_t name, text; /* strings */
+    uint32_t rule, reserved;
+    uint64_t number;
+};
+
+struct tt_block_row {
+    uint32_t name, module, file; /* strings */
+    uint32_t kind;               /* enum tt_kind */
+    uint32_t line, column, length, reserved;
+    uint64_t offset;
+};
+
+enum tt_metric_flags {
+    TT_METRIC_CALLS = 1,   /* counts activations: a folded block's vanish with it */
+    TT_METRIC_TIME = 2,    /* time or ticks, of the clock */
+    TT_METRIC_SAMPLED = 4, /* estimated by samples, of a part of the identity */
+    TT_METRIC_SPACE = 8,   /* bytes or objects */
+    TT_METRIC_PEAK = 16,   /* what is alive now, and no sum over time */
+};
+
+struct tt_metric_row { /* its identity: name, unit, flags */
+    uint32_t name, unit;
+    uint32_t flags, reserved;
+};
+
+struct tt_arc_row { /* a push that led back into the path */
+    uint32_t from, to;
+    uint32_t block,
+        reserved; /* what was pushed: the block of `to`, or one that was dropped */
+    uint64_t calls;
+};
+
+struct tt_block_figures {
+    uint64_t
+        hidden; /* charged while on the true stack, but not on the path in the tree */
+    uint64_t beside; /* self that stands at no context of the block, being evicted */
+};
+
+struct tt_sum128 {
+    uint64_t low, high;
+};
+
+/* Of the activations through one edge; rows: contexts for the edge that leads to them
+ * from their parent, then arcs.  In the metric of time. */
+struct tt_times_row {
+    uint32_t row, strand; /* strand TT_NONE: of all */
+    uint64_t count, sum, min, max;
+    struct tt_sum128 square;
+    uint64_t children;
+    struct tt_sum128 children_square;
+    uint64_t recursive; /* of activations whose block was active already */
+    struct tt_sum128 recursive_square;
+    uint64_t weighed;                /* every:N: sum scaled to all activations */
+    uint32_t min_strand, max_strand; /* whose they were; TT_NONE when not known */
+};
+
+struct tt_bin_row { /* activations of [2^bin, 2^(bin+1)) ticks; bin 0 also 0 */
+    uint32_t row, bin;
+    uint64_t count;
+};
+
+struct tt_activation_row {
+    uint32_t row, strand;
+    uint64_t start, duration;
+    uint32_t slow, figures;  /* slow: one of the slowest, and not of the last */
+    uint64_t first, dropped; /* figures: from SLOW[first], parents first */
+};
+
+struct tt_slow_figure {
+    uint32_t block, parent; /* parent: a figure of the same activation + 1; 0: itself */
+    uint64_t calls, self;
+};
+
+struct tt_strand_row { /* identity: host, process, pid, rank, node, thread, name */
+    uint32_t host, process, node, name; /* strings */
+    uint64_t pid, thread;
+    uint32_t rank; /* TT_NONE: none */
+    uint32_t reserved;
+    uint64_t members; /* threads that share this row; of their time, when many: */
+    uint64_t least, most, least_thread, most_thread;
+    struct tt_sum128 square;
+};
+
+/* One strand's share of a figure.  Rows: contexts' self; then arcs' calls; blocks'
+ * `beside`; blocks' `hidden`; contexts' `elsewhere`, and `low`. */
+struct tt_entry {
+    uint32_t strand, metric;
+    uint64_t row;
+    uint64_t amount;
+};
+
+struct tt_spread {  /* over strands; those that lack the context count as 0 */
+    uint32_t count; /* strands that have it */
+    uint32_t min_strand, max_strand, reserved;
+    uint64_t min, max; /* of those that have it */
+    struct tt_sum128 square;
+};
+
+struct tt_space_row { /* generations from 0; allocated: from TT_NONE; freed: to TT_NONE */
+    uint32_t context, type; /* type: a string */
+    uint32_t from, to;
+    uint64_t number, bytes, overhead;
+};
+
+struct tt_series_row {
+    uint32_t name, unit, label; /* strings; label: what its points are told apart by */
+    uint32_t strand;            /* TT_NONE: all */
+    uint64_t interval;
+};
+
+struct tt_point {
+    uint32_t series, label; /* label: a string */
+    uint64_t time, amount;  /* time: ns since the start */
+};
+
+#define TT_HAS_SIZE(type, n) _Static_assert(sizeof(struct type) == (n), #type)
+TT_HAS_SIZE(tt_file_header, 64);
+TT_HAS_SIZE(tt_section, 32);
+TT_HAS_SIZE(tt_fact, 24);
+TT_HAS_SIZE(tt_block_row, 40);
+TT_HAS_SIZE(tt_metric_row, 16);
+TT_HAS_SIZE(tt_arc_row, 24);
+TT_HAS_SIZE(tt_block_figures, 16);
+TT_HAS_SIZE(tt_times_row, 120);
+TT_HAS_SIZE(tt_bin_row, 16);
+TT_HAS_SIZE(tt_activation_row, 48);
+TT_HAS_SIZE(tt_slow_figure, 24);
+TT_HAS_SIZE(tt_strand_row, 96);
+TT_HAS_SIZE(tt_entry, 24);
+TT_HAS_SIZE(tt_spread, 48);
+TT_HAS_SIZE(tt_space_row, 40);
+TT_HAS_SIZE(tt_series_row, 24);
+TT_HAS_SIZE(tt_point, 24);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* gather.c - adds a profile to a builder: how profiles are merged, and filtered.
+ *
+ * Every id of the profile gets one of the builder's; then all figures follow, strand by
+ * strand. */
+#include <string.h>
+
+#include "building.h"
+
+struct gathering {
+    struct tt_builder *b;
+    const struct tt_profile *p;
+    const unsigned char *muted; /* of each context, or NULL */
+    const uint32_t *context;    /* of each context; TT_NONE: left out */
+    uint32_t *block, *metric, *strand, *arc,
+        *own; /* own: what `context` points to, if ours */
+    int filtered;
+};
+
+static uint32_t *ids_new(struct tt_builder *b, size_t count)
+{
+    uint32_t *id = tt_memory_get(&b->memory, count * sizeof *id);
+
+    if (!id)
+        b->failed = 1;
+    return id;
+}
+
+static void ids_free(struct tt_builder *b, uint32_t *id, size_t count)
+{
+    tt_memory_put(&b->memory, id, count * sizeof *id);
+}
+
+/* ── Who is who ───────────────────────────────────────────────────────────────────── */
+
+uint32_t tt_builder_block_of(struct tt_builder *b, const struct tt_profile *p,
+                             uint32_t block)
+{
+    const struct tt_block_row *r = &p->block[block];
+    struct tt_block_info info = {.name = p->strings + r->name,
+                                 .module = p->strings + r->module,
+                                 .file = p->strings + r->file,
+                                 .kind = (enum tt_kind)r->kind,
+                                 .line = r->line,
+                                 .column = r->column,
+                                 .length = r->length,
+                                 .offset = r->offset};
+
+    return block ? tt_builder_block(b, &info) : TT_BUILDER_ROOT;
+}
+
+static void gather_blocks(struct gathering *g)
+{
+    g->block = ids_new(g->b, g->p->blocks);
+    for (uint32_t i = 0; g->block && i < g->p->blocks; i++)
+        g->block[i] = tt_builder_block_of(g->b, g->p, i);
+}
+
+static void gather_metrics(struct gathering *g)
+{
+    g->metric = ids_new(g->b, g->p->metrics);
+    for (uint32_t i = 0; g->metric && i < g->p->metrics; i++)
+        g->metric[i] = tt_builder_metric(g->b, g->p->metric[i].name, g->p->metric[i].unit,
+                                         g->p->metric[i].flags);
+}
+
+static uint32_t gather_strand(struct gathering *g, uint32_t strand)
+{
+    const struct tt_strand_row *r = &g->p->strand[strand];
+    struct tt_strand_info info = {.host = g->p->strings + r->host,
+                                  .process = g->p->strings + r->process,
+                                  .node = g->p->strings + r->node,
+                                  .name = g->p->strings + r->name,
+                                  .pid = r->pid,
+                                  .thread = r->thread,
+                                  .rank = r->rank,
+                                  .members = r->members,
+                                  .least = r->least,
+                                  .most = r->most,
+                                  .least_thread = r->least_thread,
+                                  .most_thread = r->most_thread,
+                                  .square = r->square};
+
+    return tt_builder_strand(g->b, &info);
+}
+
+static void gather_strands(struct gathering *g)
+{
+    g->strand = ids_new(g->b, g->p->strands);
+    for (uint32_t i = 0; g->strand && i < g->p->strands; i++)
+        g->strand[i] = gather_strand(g, i);
+}
+
+/* Contexts under the same paths. */
+static void gather_contexts(struct gathering *g)
+{
+    struct tt_walk w;
+
+    if (g->context)
+        return;
+    g->own = ids_new(g->b, g->p->contexts);
+    if (!g->own || tt_walk_init(&w, g->p, 0) != 0) {
+        g->b->failed = 1;
+        return;
+    }
+    while (!g->b->failed && tt_walk_next(&w))
+        g->own[w.context] = w.depth == 0 ? TT_BUILDER_ROOT
+                                         : tt_builder_context(
+                                               g->b, g->own[w.path[w.depth - 1]],
+                                               g->block[tt_block_of(g->p, w.context)]);
+    tt_walk_fini(&w);
+    g->context = g->own;
+}
+
+/* An arc that leads to or from what was left out, or to a block that was spliced out,
+ * goes with it. */
+static void gather_arcs(struct gathering *g)
+{
+    g->arc = ids_new(g->b, g->p->arcs);
+    for (uint32_t i = 0; g->arc && i < g->p->arcs; i++) {
+        const struct tt_arc_row *a = &g->p->arc[i];
+        uint32_t from = g->context[a->from], to = g->context[a->to];
+        if (from == TT_NONE || to == TT_NONE || (g->muted && g->muted[a->to]))
+            g->arc[i] = TT_NONE;
+        else
+            g->arc[i] = tt_builder_arc(g->b, from, to, g->block[a->block]);
+    }
+}
+
+/* ── Figures ──────────────────────────────────────────────────────────────────────── */
+
+static int is_left_out(const struct gathering *g, uint32_t context, uint32_t metric)
+{
+    return g->context[context] == TT_NONE ||
+           (g->muted && g->muted[context] &&
+            (g->p->metric[metric].flags & TT_METRIC_CALLS));
+}
+
+static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
+                         uint64_t amount)
+{
+    const struct tt_profile *p = g->p;
+    uint32_t to = g->metric[metric];
+    enum tt_role role = TT_ROLE_SELF;
+
+    if (row >= p->contexts && row - p->contexts < p->arcs) {
+        tt_builder_add(g->b, TT_ROLE_ARC, g->arc[row - p->contexts], to, amount);
+        return;
+    }
+    if (row >= p->contexts) {
+        row -= (uint64_t)p->contexts + p->arcs;
+        if (row < 2 * (uint64_t)p->blocks) {
+            role = row < p->blocks ? TT_ROLE_BESIDE : TT_ROLE_HIDDEN;
+            if (!g->filtered)
+                tt_builder_add(g->b, role, g->block[row % p->blocks], to, amount);
+            return;
+        }
+        row -= 2 * (uint64_t)p->blocks;
+        role = row < p->contexts ? TT_ROLE_ELSEWHERE : TT_ROLE_OWN;
+        row %= p->contexts;
+    }
+    if (!is_left_out(g, (uint32_t)row, metric))
+        tt_builder_add(g->b, role, g->context[row], to, amount);
+}
+
+/* Of a profile with one strand, or with figures of all strands together only. */
+static void gather_columns(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+    const uint64_t n = p->contexts, blocks = n + p->arcs, wide = blocks + 2 * p->blocks;
+
+    for (uint32_t i = 0; i < p->metrics; i++) {
+        const struct tt_metric_columns *m = &p->metric[i];
+        for (uint32_t c = 0; c < n; c++) {
+            gather_entry(g, c, i, tt_self_of(m, c));
+            if (m->elsewhere)
+                gather_entry(g, wide + c, i, tt_elsewhere_of(m, c));
+            if (m->low)
+                gather_entry(g, wide + n + c, i, tt_self_of(m, c) - tt_self_low_of(m, c));
+        }
+        for (uint32_t j = 0; m->block && j < p->blocks; j++) {
+            gather_entry(g, blocks + j, i, m->block[j].beside);
+            gather_entry(g, blocks + p->blocks + j, i, m->block[j].hidden);
+        }
+    }
+    for (uint32_t i = 0; p->metrics && i < p->arcs; i++)
+        gather_entry(g, n + i, 0, p->arc[i].calls);
+}
+
+static void gather_figures(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+
+    if (!p->entries) {
+        if (p->strands == 1)
+            g->b->current = g->strand[0];
+        gather_columns(g);
+        return;
+    }
+    for (size_t i = 0; i < p->entries && !g->b->failed; i++) {
+        g->b->current = g->strand[p->entry[i].strand];
+        gather_entry(g, p->entry[i].row, p->entry[i].metric, p->entry[i].amount);
+    }
+}
+
+static void gather_missed(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+
+    for (uint32_t i = 0; i < p->metrics; i++)
+        for (uint32_t c = 0; p->metric[i].missed && c < p->contexts; c++)
+            if (g->context[c] != TT_NONE && !(g->muted && g->muted[c]))
+                tt_builder_missed(g->b, g->context[c], g->metric[i],
+                                  p->metric[i].missed[c]);
+}
+
+/* ── Tables by edge ───────────────────────────────────────────────────────────────── */
+
+/* The builder's id for an edge; *arc says which kind.  TT_NONE: left out. */
+static uint32_t edge_of(const struct gathering *g, uint32_t row, int *arc)
+{
+    *arc = row >= g->p->contexts;
+    if (*arc)
+        return g->arc[row - g->p->contexts];
+    return g->muted && g->muted[row] ? TT_NONE : g->context[row];
+}
+
+static uint32_t strand_of(const struct gathering *g, uint32_t strand)
+{
+    return strand == TT_NONE ? TT_NONE : g->strand[strand];
+}
+
+/* Of a row either the sum of all is taken, or the figures by strand where they are. */
+static void gather_times(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+
+    for (size_t i = 0; i < p->many_times; i++) {
+        const struct tt_times_row *t = &p->times[i];
+        int by_strand = i + 1 < p->many_times && t[1].row == t->row, arc;
+        uint32_t id = edge_of(g, t->row, &arc);
+        struct tt_times_row *added;
+        if (id == TT_NONE || (t->strand == TT_NONE && by_strand))
+            continue;
+        tt_builder_times(g->b, arc, id, t);
+        if (g->b->failed)
+            return;
+        added = (struct tt_times_row *)g->b->times.item + g->b->times.count - 1;
+        added->strand = strand_of(g, p->strands == 1 ? 0 : t->strand);
+        added->min_strand = strand_of(g, t->min_strand);
+        added->max_strand = strand_of(g, t->max_strand);
+    }
+}
+
+static void gather_bins(struct gathering *g)
+{
+    for (size_t i = 0; i < g->p->bins; i++) {
+        const struct tt_bin_row *r = &g->p->bin[i];
+        int arc;
+        uint32_t id = edge_of(g, r->row, &arc);
+        tt_builder_bin(g->b, arc, id, r->bin, r->count);
+    }
+}
+
+static void gather_slow(struct gathering *g, const struct tt_activation_row *a, int arc,
+                        uint32_t id)
+{
+    struct tt_slow_figure *f;
+
+    tt_builder_slow(g->b, arc, id, a->start, a->duration, g->p->slow + a->first,
+                    a->figures, a->dropped);
+    f = g->b->slow.item;
+    for (size_t i = g->b->slow.count - a->figures; !g->b->failed && i < g->b->slow.count;
+         i++)
+        f[i].block = g->block[f[i].block];
+}
+
+static void gather_activations(struct gathering *g)
+{
+    for (size_t i = 0; i < g->p->activations; i++) {
+        const struct tt_activation_row *a = &g->p->activation[i];
+        int arc;
+        uint32_t id = edge_of(g, a->row, &arc);
+        if (id == TT_NONE)
+            continue;
+        g->b->current = strand_of(g, a->strand);
+        if (a->slow)
+            gather_slow(g, a, arc, id);
+        else
+            tt_builder_activation(g->b, arc, id, a->start, a->duration);
+    }
+}
+
+/* ── Beside the tree ──────────────────────────────────────────────────────────────── */
+
+static void gather_space(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+
+    for (size_t i = 0; i < p->spaces; i++) {
+        const struct tt_space_row *r = &p->space[i];
+        if (g->context[r->context] != TT_NONE)
+            tt_builder_space(g->b, g->context[r->context], p->strings + r->type, r->from,
+                             r->to, r->number, r->bytes, r->overhead);
+    }
+    for (size_t i = 0; i < p->points; i++) {
+        const struct tt_point *x = &p->point[i];
+        const struct tt_series_row *s = &p->series[x->series];
+        uint32_t id = tt_builder_series(g->b, p->strings + s->name, p->strings + s->unit,
+                                        p->strings + s->label, s->interval);
+        tt_builder_point(g->b, id, p->strings + x->label, x->time, x->amount);
+    }
+}
+
+static void gather_facts(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+
+    for (uint32_t i = 0; i < p->facts; i++)
+        tt_builder_fact(g->b, p->strings + p->fact[i].name,
+                        (enum tt_fact_rule)p->fact[i].rule, p->fact[i].number,
+                        p->strings + p->fact[i].text);
+    for (uint32_t i = 0; g->filtered && i < p->metrics; i++) {
+        const struct tt_metric_columns *m = &p->metric[i];
+        uint64_t hidden = 0;
+        for (uint32_t j = 0; m->block && j < p->blocks; j++)
+            hidden += m->block[j].hidden;
+        if (hidden)
+            tt_builder_fact(g->b, "hidden.unseen", TT_FACT_EACH, hidden, m->name);
+    }
+}
+
+int tt_builder_profile(struct tt_builder *b, const struct tt_profile *p,
+                       const uint32_t *map, const unsigned char *muted)
+{
+    struct gathering g = {
+        .b = b, .p = p, .context = map, .muted = muted, .filtered = map != NULL};
+
+    if (!b->failed)
+        gather_blocks(&g);
+    if (!b->failed)
+        gather_metrics(&g);
+    if (!b->failed)
+        gather_strands(&g);
+    if (!b->failed)
+        gather_contexts(&g);
+    if (!b->failed)
+        gather_arcs(&g);
+    if (!b->failed) {
+        gather_figures(&g);
+        gather_missed(&g);
+        gather_times(&g);
+        gather_bins(&g);
+        gather_activations(&g);
+        gather_space(&g);
+        gather_facts(&g);
+    }
+    ids_free(b, g.block, p->blocks);
+    ids_free(b, g.metric, p->metrics);
+    ids_free(b, g.strand, p->strands);
+    ids_free(b, g.arc, p->arcs);
+    ids_free(b, g.own, p->contexts);
+    return b->failed ? -TT_ERR_MEMORY : 0;
+}

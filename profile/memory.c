@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c - the engine's memory, and arrays that grow. */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *tt_memory_get(const struct tt_memory *m, size_t size)
+{
+    if (!size)
+        size = 1;
+    return m && m->get ? m->get(m->arg, size) : calloc(1, size);
+}
+
+void tt_memory_put(const struct tt_memory *m, void *p, size_t size)
+{
+    if (!p)
+        return;
+    if (m && m->put)
+        m->put(m->arg, p, size ? size : 1);
+    else
+        free(p);
+}
+
+void tt_vector_init(struct tt_vector *v, const struct tt_memory *m, size_t item_size)
+{
+    *v = (struct tt_vector){.memory = m, .size = item_size};
+}
+
+void tt_vector_fini(struct tt_vector *v)
+{
+    tt_memory_put(v->memory, v->item, v->room * v->size);
+    v->item = NULL;
+    v->count = v->room = 0;
+}
+
+static int grow_vector(struct tt_vector *v, size_t count)
+{
+    size_t room = v->room ? v->room : 64 / v->size + 1;
+    void *item;
+
+    while (room < count && room <= SIZE_MAX / 2)
+        room *= 2;
+    if (room < count || room > SIZE_MAX / v->size)
+        return -1;
+    item = tt_memory_get(v->memory, room * v->size);
+    if (!item)
+        return -1;
+    if (v->count)
+        memcpy(item, v->item, v->count * v->size);
+    tt_memory_put(v->memory, v->item, v->room * v->size);
+    v->item = item;
+    v->room = room;
+    return 0;
+}
+
+void *tt_vector_add(struct tt_vector *v, size_t more)
+{
+    char *first;
+
+    if (more > SIZE_MAX - v->count ||
+        (v->count + more > v->room && grow_vector(v, v->count + more) != 0))
+        return NULL;
+    first = (char *)v->item + v->count * v->size;
+    memset(first, 0, more * v->size);
+    v->count += more;
+    return first;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.h - where the engine's memory comes from, so that it need do no I/O of its own.
+ *
+ * The command maps large pieces from a scratch file, a page in a browser takes them from
+ * its heap; NULL stands for malloc and free. */
+#ifndef TT_MEMORY_H
+#define TT_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tt_memory {
+    void *(*get)(void *arg, size_t size); /* zeroed; NULL when there is none */
+    void (*put)(void *arg, void *p, size_t size);
+    void *arg;
+};
+
+void *tt_memory_get(const struct tt_memory *, size_t size);
+void tt_memory_put(const struct tt_memory *, void *p, size_t size); /* NULL: nothing */
+
+/* An array that grows: `count` items of `size` bytes are in use. */
+struct tt_vector {
+    const struct tt_memory *memory; /* borrowed */
+    void *item;                     /* owned */
+    size_t size, count, room;
+};
+
+void tt_vector_init(struct tt_vector *, const struct tt_memory *, size_t item_size);
+void tt_vector_fini(struct tt_vector *);
+/* Makes room for `more` items behind the last and counts them; they are zeroed.  Returns
+ * the first, or NULL, and then nothing has changed. */
+void *tt_vector_add(struct tt_vector *, size_t more);
+
+#endif

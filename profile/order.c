@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT */
+/* order.c - puts what a builder holds in the file's order.
+ *
+ * For each kind of thing a permutation is made, from the id of its arrival to its place
+ * in the file; then every figure is renumbered by them, and sorted.  Strings come in the
+ * order of their bytes, which makes every other order one of numbers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "building.h"
+#include "statistics.h"
+
+/* ── Sorting with the way back ────────────────────────────────────────────────────── */
+
+struct keyed { /* what is sorted, behind its id */
+    uint32_t id, reserved;
+    union {
+        struct tt_block_row block;
+        struct tt_metric_row metric;
+        struct tt_arc_row arc;
+        struct tt_strand_row strand;
+        const char *text;
+    } as;
+};
+
+#define ORDER_BY(field)                                                                  \
+    if (x->field != y->field)                                                            \
+    return x->field < y->field ? -1 : 1
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const struct keyed *)a)->as.text, ((const struct keyed *)b)->as.text);
+}
+
+static int by_block(const void *a, const void *b)
+{
+    const struct keyed *k = a, *l = b;
+    const struct tt_block_row *x = &k->as.block, *y = &l->as.block;
+
+    if (k->id == 0 || l->id == 0)
+        return k->id ? 1 : l->id ? -1 : 0; /* the root's comes first */
+    ORDER_BY(name);
+    ORDER_BY(module);
+    ORDER_BY(file);
+    ORDER_BY(line);
+    ORDER_BY(column);
+    ORDER_BY(offset);
+    ORDER_BY(length);
+    ORDER_BY(kind);
+    return 0;
+}
+
+static int by_metric(const void *a, const void *b)
+{
+    const struct tt_metric_row *x = &((const struct keyed *)a)->as.metric;
+    const struct tt_metric_row *y = &((const struct keyed *)b)->as.metric;
+
+    ORDER_BY(name);
+    ORDER_BY(unit);
+    ORDER_BY(flags);
+    return 0;
+}
+
+static int by_arc(const void *a, const void *b)
+{
+    const struct tt_arc_row *x = &((const struct keyed *)a)->as.arc;
+    const struct tt_arc_row *y = &((const struct keyed *)b)->as.arc;
+
+    ORDER_BY(from);
+    ORDER_BY(block);
+    ORDER_BY(to);
+    return 0;
+}
+
+static int by_strand(const void *a, const void *b)
+{
+    const struct tt_strand_row *x = &((const struct keyed *)a)->as.strand;
+    const struct tt_strand_row *y = &((const struct keyed *)b)->as.strand;
+
+    ORDER_BY(host);
+    ORDER_BY(process);
+    ORDER_BY(pid);
+    ORDER_BY(rank);
+    ORDER_BY(node);
+    ORDER_BY(thread);
+    ORDER_BY(name);
+    return 0;
+}
+
+static struct keyed *keyed_new(struct tt_builder *b, size_t count)
+{
+    struct keyed *k = tt_memory_get(&b->memory, count * sizeof *k);
+
+    for (size_t i = 0; k && i < count; i++)
+        k[i].id = (uint32_t)i;
+    return k;
+}
+
+/* Sorts, and gives the places; NULL: no memory. */
+static uint32_t *places(struct tt_builder *b, struct keyed *k, size_t count,
+                        int (*compare)(const void *, const void *))
+{
+    uint32_t *place = tt_memory_get(&b->memory, count * sizeof *place);
+
+    qsort(k, count, sizeof *k, compare);
+    for (size_t i = 0; place && i < count; i++)
+        place[k[i].id] = (uint32_t)i;
+    return place;
+}
+
+/* ── Strings, blocks, metrics, strands ────────────────────────────────────────────── */
+
+static int order_strings(struct tt_builder *b, struct tt_order *o)
+{
+    size_t count = b->string.count, at = 0;
+    struct keyed *k = keyed_new(b, count);
+
+    o->offset = tt_memory_get(&b->memory, count * sizeof *o->offset);
+    if (k && o->offset) {
+        for (size_t i = 0; i < count; i++)
+            k[i].as.text = (const char *)b->bytes.item + ((size_t *)b->string.item)[i];
+        o->string = places(b, k, count, by_text);
+        for (size_t i = 0; i < count; i++) {
+            o->offset[i] = at;
+            at += strlen(k[i].as.text) + 1;
+        }
+    }
+    tt_memory_put(&b->memory, k, count * sizeof *k);
+    return o->string && at < TT_NONE ? 0 : -TT_ERR_MEMORY;
+}
+
+/* Everything that refers to strings does so by their places from here on. */
+static void renumber_strings(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_block_row *block = b->block.item;
+    struct tt_metric_row *metric = b->metric.item;
+    struct tt_strand_row *strand = b->strand.item;
+    struct tt_fact *fact = b->fact.item;
+    struct tt_space_row *space = b->space.item;
+    struct tt_series_row *series = b->series.item;
+    struct tt_point *point = b->point.item;
+    const uint32_t *to = o->string;
+
+    for (size_t i = 0; i < b->block.count; i++) {
+        block[i].name = to[block[i].name];
+        block[i].module = to[block[i].module];
+        block[i].file = to[block[i].file];
+    }
+    for (size_t i = 0; i < b->metric.count; i++) {
+        metric[i].name = to[metric[i].name];
+        metric[i].unit = to[metric[i].unit];
+    }
+    for (size_t i = 0; i < b->strand.count; i++) {
+        strand[i].host = to[strand[i].host];
+        strand[i].process = to[strand[i].process];
+        strand[i].node = to[strand[i].node];
+        strand[i].name = to[strand[i].name];
+    }
+    for (size_t i = 0; i < b->fact.count; i++) {
+        fact[i].name = to[fact[i].name];
+        fact[i].text = to[fact[i].text];
+    }
+    for (size_t i = 0; i < b->space.count; i++)
+        space[i].type = to[space[i].type];
+    for (size_t i = 0; i < b->series.count; i++) {
+        series[i].name = to[series[i].name];
+        series[i].unit = to[series[i].unit];
+        series[i].label = to[series[i].label];
+    }
+    for (size_t i = 0; i < b->point.count; i++)
+        point[i].label = to[point[i].label];
+}
+
+/* Puts the rows of a vector in order; gives the places. */
+#define ORDER_ROWS(vector, member, compare, place)                                       \
+    do {                                                                                 \
+        size_t n_ = b->vector.count;                                                     \
+        struct keyed *k_ = keyed_new(b, n_);                                             \
+        for (size_t i = 0; k_ && i < n_; i++)                                            \
+            memcpy(&k_[i].as.member, (char *)b->vector.item + i * b->vector.size,        \
+                   sizeof k_[i].as.member);                                              \
+        place = k_ ? places(b, k_, n_, compare) : NULL;                                  \
+        for (size_t i = 0; k_ && i < n_; i++)                                            \
+            memcpy((char *)b->vector.item + i * b->vector.size, &k_[i].as.member,        \
+                   sizeof k_[i].as.member);                                              \
+        tt_memory_put(&b->memory, k_, n_ * sizeof *k_);                                  \
+    } while (0)
+
+/* ── Contexts ─────────────────────────────────────────────────────────────────────── */
+
+/* Contexts sorted by parent, and those of one parent by block, with the start of each
+ * parent's; two passes of counting. */
+struct children {
+    uint32_t *sorted, *start;
+};
+
+static void count_up(uint32_t *count, size_t n)
+{
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t here = count[i];
+        count[i] = sum;
+        sum += here;
+    }
+}
+
+static int sort_children(struct tt_builder *b, const struct tt_order *o,
+                         struct children *c)
+{
+    const struct tt_grown *g = b->context.item;
+    size_t n = b->context.count, blocks = b->block.count;
+    uint32_t *by = tt_memory_get(&b->memory, n * sizeof *by);
+    uint32_t *start = tt_memory_get(&b->memory, (blocks + 1) * sizeof *start);
+
+    c->sorted = tt_memory_get(&b->memory, n * sizeof *c->sorted);
+    c->start = tt_memory_get(&b->memory, (n + 1) * sizeof *c->start);
+    if (by && start && c->sorted && c->start) {
+        for (size_t i = 1; i < n; i++)
+            start[o->block[g[i].block]]++;
+        count_up(start, blocks + 1);
+        for (size_t i = 1; i < n; i++)
+            by[start[o->block[g[i].block]]++] = (uint32_t)i;
+        for (size_t i = 1; i < n; i++)
+            c->start[g[i].parent]++;
+        count_up(c->start, n + 1);
+        for (size_t i = 0; i + 1 < n; i++)
+            c->sorted[c->start[g[by[i]].parent]++] = by[i];
+        /* each start has moved to its end, which is where the next one started */
+        memmove(c->start + 1, c->start, n * sizeof *c->start);
+        c->start[0] = 0;
+    }
+    tt_memory_put(&b->memory, start, (blocks + 1) * sizeof *start);
+    tt_memory_put(&b->memory, by, n * sizeof *by);
+    return by && start && c->sorted && c->start ? 0 : -TT_ERR_MEMORY;
+}
+
+/* `next` of a context is its child that has not been placed yet. */
+static void place_contexts(struct tt_builder *b, struct tt_order *o,
+                           const struct children *c, uint32_t *next)
+{
+    const struct tt_grown *g = b->context.item;
+    uint32_t at = 0, placed = 1, depth = 0;
+
+    memcpy(next, c->start, b->context.count * sizeof *next);
+    for (;;) {
+        if (next[at] < c->start[at + 1]) {
+            at = c->sorted[next[at]++];
+            o->context[at] = placed;
+            o->block_of[placed++] = o->block[g[at].block];
+            if (++depth > o->depth)
+                o->depth = depth;
+        } else {
+            o->size_of[o->context[at]] = placed - o->context[at];
+            if (at == 0)
+                return;
+            at = g[at].parent;
+            depth--;
+        }
+    }
+}
+
+static int order_contexts(struct tt_builder *b, struct tt_order *o)
+{
+    size_t bytes = b->context.count * sizeof(uint32_t);
+    struct children c = {0};
+    uint32_t *next = NULL;
+    int error = sort_children(b, o, &c);
+
+    if (!error) {
+        o->context = tt_memory_get(&b->memory, bytes);
+        o->block_of = tt_memory_get(&b->memory, bytes);
+        o->size_of = tt_memory_get(&b->memory, bytes);
+        next = tt_memory_get(&b->memory, bytes);
+        if (o->context && o->block_of && o->size_of && next)
+            place_contexts(b, o, &c, next);
+        else
+            error = -TT_ERR_MEMORY;
+    }
+    tt_memory_put(&b->memory, next, bytes);
+    tt_memory_put(&b->memory, c.start, bytes + sizeof(uint32_t));
+    tt_memory_put(&b->memory, c.sorted, bytes);
+    return error;
+}
+
+static int order_arcs(struct tt_builder *b, struct tt_order *o)
+{
+    const struct tt_grown_arc *a = b->arc.item;
+    size_t n = b->arc.count;
+    struct keyed *k = keyed_new(b, n);
+
+    o->arc_row = tt_memory_get(&b->memory, n * sizeof *o->arc_row);
+    if (k && o->arc_row) {
+        for (size_t i = 0; i < n; i++)
+            k[i].as.arc = (struct tt_arc_row){.from = o->context[a[i].from],
+                                              .to = o->context[a[i].to],
+                                              .block = o->block[a[i].block]};
+        o->arc = places(b, k, n, by_arc);
+        for (size_t i = 0; i < n; i++)
+            o->arc_row[i] = k[i].as.arc;
+    }
+    tt_memory_put(&b->memory, k, n * sizeof *k);
+    return o->arc ? 0 : -TT_ERR_MEMORY;
+}
+
+/* ── Figures by context, arc and block ────────────────────────────────────────────── */
+
+static uint64_t row_of(const struct tt_builder *b, const struct tt_order *o, uint64_t row)
+{
+    uint64_t contexts = b->context.count, arcs = b->arc.count, blocks = b->block.count;
+    uint32_t id = (uint32_t)row;
+
+    switch ((enum tt_role)(row >> 32)) {
+    case TT_ROLE_ARC:
+        return contexts + o->arc[id];
+    case TT_ROLE_BESIDE:
+        return contexts + arcs + o->block[id];
+    case TT_ROLE_HIDDEN:
+        return contexts + arcs + blocks + o->block[id];
+    case TT_ROLE_ELSEWHERE:
+        return contexts + arcs + 2 * blocks + o->context[id];
+    case TT_ROLE_OWN:
+        return 2 * contexts + arcs + 2 * blocks + o->context[id];
+    default:
+        return o->context[id];
+    }
+}
+
+static uint32_t strand_place(const struct tt_order *o, uint32_t strand)
+{
+    return strand == TT_NONE ? TT_NONE : o->strand[strand];
+}
+
+int tt_order_entries(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_entry *e = b->entry.item;
+
+    for (size_t i = 0; i < b->entry.count; i++) {
+        int is_arc = e[i].row >> 32 == TT_ROLE_ARC;
+        e[i].row = row_of(b, o, e[i].row);
+        e[i].metric = is_arc ? 0 : o->metric[e[i].metric];
+        e[i].strand = strand_place(o, e[i].strand);
+    }
+    return tt_entries_sum(&b->entry);
+}
+
+static uint32_t edge_place(const struct tt_builder *b, const struct tt_order *o,
+                           uint32_t row)
+{
+    return row & TT_ARC_ROW ? (uint32_t)b->context.count + o->arc[row & ~TT_ARC_ROW]
+                            : o->context[row];
+}
+
+/* ── Tables by edge ───────────────────────────────────────────────────────────────── */
+
+static int by_times(const void *a, const void *b)
+{
+    const struct tt_times_row *x = a, *y = b;
+
+    ORDER_BY(row);
+    ORDER_BY(strand);
+    return 0;
+}
+
+static void renumber_times(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_times_row *t = b->times.item;
+
+    for (size_t i = 0; i < b->times.count; i++) {
+        t[i].row = edge_place(b, o, t[i].row);
+        t[i].strand = strand_place(o, t[i].strand);
+        t[i].min_strand = strand_place(o, t[i].min_strand);
+        t[i].max_strand = strand_place(o, t[i].max_strand);
+    }
+    qsort(t, b->times.count, sizeof *t, by_times);
+}
+
+/* Adds up the rows from `first` that are of its row, and of its strand when `each`, to a
+ * new row of `all`; returns the one behind them. */
+static size_t sum_times(const struct tt_vector *times, size_t first, int each,
+                        struct tt_vector *all)
+{
+    const struct tt_times_row *t = times->item;
+    struct tt_times_row *sum = tt_vector_add(all, 1);
+    size_t i = first;
+
+    for (; i < times->count && t[i].row == t[first].row &&
+           (!each || t[i].strand == t[first].strand);
+         i++)
+        if (sum)
+            tt_times_add(sum, &t[i]);
+    if (sum) {
+        sum->row = t[first].row;
+        sum->strand = each ? t[first].strand : TT_NONE;
+    }
+    return i;
+}
+
+/* Of each row first the sum of all, and then, when they are kept, of each strand. */
+static int order_times(struct tt_builder *b, const struct tt_order *o)
+{
+    const struct tt_times_row *t = b->times.item;
+    int each = b->strand.count > 1 && !b->summary;
+    struct tt_vector all;
+    size_t end, rows = 0;
+
+    renumber_times(b, o);
+    tt_vector_init(&all, &b->memory, sizeof *t);
+    for (size_t i = 0; i < b->times.count; i = end) {
+        end = sum_times(&b->times, i, 0, &all);
+        for (rows++; each && i < end && t[i].strand != TT_NONE; rows++)
+            i = sum_times(&b->times, i, 1, &all);
+    }
+    tt_vector_fini(&b->times);
+    b->times = all;
+    return all.count == rows ? 0 : -TT_ERR_MEMORY;
+}
+
+static int by_bin(const void *a, const void *b)
+{
+    const struct tt_bin_row *x = a, *y = b;
+
+    ORDER_BY(row);
+    ORDER_BY(bin);
+    return 0;
+}
+
+static void order_bins(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_bin_row *r = b->bin.item;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < b->bin.count; i++)
+        r[i].row = edge_place(b, o, r[i].row);
+    qsort(r, b->bin.count, sizeof *r, by_bin);
+    for (size_t i = 0; i < b->bin.count; i++) {
+        if (kept && r[kept - 1].row == r[i].row && r[kept - 1].bin == r[i].bin)
+            r[kept - 1].count += r[i].count;
+        else
+            r[kept++] = r[i];
+    }
+    b->bin.count = kept;
+}
+
+static int by_activation(const void *a, const void *b)
+{
+    const struct tt_activation_row *x = a, *y = b;
+
+    ORDER_BY(row);
+    ORDER_BY(slow);
+    ORDER_BY(start);
+    ORDER_BY(duration);
+    ORDER_BY(strand);
+    ORDER_BY(figures);
+    ORDER_BY(first);
+    return 0;
+}
+
+/* The figures of slow activations follow them into their new order. */
+static int order_activations(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_activation_row *a = b->activation.item;
+    struct tt_slow_figure *f = b->slow.item, *to;
+    struct tt_vector slow;
+
+    for (size_t i = 0; i < b->slow.count; i++)
+        f[i].block = o->block[f[i].block];
+    for (size_t i = 0; i < b->activation.count; i++) {
+        a[i].row = edge_place(b, o, a[i].row);
+        a[i].strand = strand_place(o, a[i].strand);
+    }
+    qsort(a, b->activation.count, sizeof *a, by_activation);
+    tt_vector_init(&slow, &b->memory, sizeof *f);
+    for (size_t i = 0; i < b->activation.count; i++) {
+        to = tt_vector_add(&slow, a[i].figures);
+        if (!to) {
+            tt_vector_fini(&slow);
+            return -TT_ERR_MEMORY;
+        }
+        if (a[i].figures)
+            memcpy(to, f + a[i].first, a[i].figures * sizeof *f);
+        a[i].first = slow.count - a[i].figures;
+    }
+    tt_vector_fini(&b->slow);
+    b->slow = slow;
+    return 0;
+}
+
+/* ── Space and series ─────────────────────────────────────────────────────────────── */
+
+static int by_space(const void *a, const void *b)
+{
+    const struct tt_space_row *x = a, *y = b;
+
+    ORDER_BY(context);
+    ORDER_BY(type);
+    ORDER_BY(from);
+    ORDER_BY(to);
+    return 0;
+}
+
+static void order_space(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_space_row *r = b->space.item;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < b->space.count; i++)
+        r[i].context = o->context[r[i].context];
+    qsort(r, b->space.count, sizeof *r, by_space);
+    for (size_t i = 0; i < b->space.count; i++) {
+        if (kept && by_space(&r[kept - 1], &r[i]) == 0) {
+            r[kept - 1].number += r[i].number;
+            r[kept - 1].bytes += r[i].bytes;
+            r[kept - 1].overhead += r[i].overhead;
+        } else {
+            r[kept++] = r[i];
+        }
+    }
+    b->space.count = kept;
+}
+
+static int by_point(const void *a, const void *b)
+{
+    const struct tt_point *x = a, *y = b;
+
+    ORDER_BY(series);
+    ORDER_BY(time);
+    ORDER_BY(label);
+    return 0;
+}
+
+/* There are few series: the place of one is the number of those before it. */
+static uint32_t series_place(const struct tt_builder *b, uint32_t id)
+{
+    const struct tt_series_row *s = b->series.item, *x = &s[id];
+    uint32_t place = 0;
+
+    for (uint32_t i = 0; i < b->series.count; i++)
+        place += s[i].name != x->name   ? s[i].name < x->name
+                 : s[i].unit != x->unit ? s[i].unit < x->unit
+                                        : s[i].label < x->label;
+    return place;
+}
+
+static int order_series(struct tt_builder *b)
+{
+    struct tt_point *p = b->point.item;
+    struct tt_series_row *s = b->series.item, *sorted;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < b->point.count; i++)
+        p[i].series = series_place(b, p[i].series);
+    qsort(p, b->point.count, sizeof *p, by_point);
+    for (size_t i = 0; i < b->point.count; i++) {
+        if (kept && by_point(&p[kept - 1], &p[i]) == 0)
+            p[kept - 1].amount += p[i].amount;
+        else
+            p[kept++] = p[i];
+    }
+    b->point.count = kept;
+    sorted = tt_memory_get(&b->memory, b->series.count * sizeof *sorted);
+    if (!sorted)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < b->series.count; i++)
+        sorted[series_place(b, i)] = s[i];
+    if (b->series.count)
+        memcpy(s, sorted, b->series.count * sizeof *s);
+    tt_memory_put(&b->memory, sorted, b->series.count * sizeof *sorted);
+    return 0;
+}
+
+static int by_fact(const void *a, const void *b)
+{
+    const struct tt_fact *x = a, *y = b;
+
+    ORDER_BY(name);
+    ORDER_BY(text);
+    ORDER_BY(rule);
+    return 0;
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+int tt_order_make(struct tt_builder *b, struct tt_order *o)
+{
+    if (order_strings(b, o) != 0)
+        return -TT_ERR_MEMORY;
+    renumber_strings(b, o);
+    ORDER_ROWS(block, block, by_block, o->block);
+    ORDER_ROWS(metric, metric, by_metric, o->metric);
+    ORDER_ROWS(strand, strand, by_strand, o->strand);
+    if (!o->block || !o->metric || !o->strand || order_contexts(b, o) != 0 ||
+        order_arcs(b, o) != 0 || order_times(b, o) != 0 || order_activations(b, o) != 0 ||
+        order_series(b) != 0)
+        return -TT_ERR_MEMORY;
+    order_bins(b, o);
+    order_space(b, o);
+    qsort(b->fact.item, b->fact.count, b->fact.size, by_fact);
+    return 0;
+}
+
+void tt_order_free(struct tt_builder *b, struct tt_order *o)
+{
+    const struct tt_memory *m = &b->memory;
+    const size_t width = sizeof(uint32_t);
+
+    tt_memory_put(m, o->string, b->string.count * width);
+    tt_memory_put(m, o->offset, b->string.count * sizeof *o->offset);
+    tt_memory_put(m, o->block, b->block.count * width);
+    tt_memory_put(m, o->metric, b->metric.count * width);
+    tt_memory_put(m, o->strand, b->strand.count * width);
+    tt_memory_put(m, o->context, b->context.count * width);
+    tt_memory_put(m, o->block_of, b->context.count * width);
+    tt_memory_put(m, o->size_of, b->context.count * width);
+    tt_memory_put(m, o->arc, b->arc.count * width);
+    tt_memory_put(m, o->arc_row, b->arc.count * sizeof *o->arc_row);
+}

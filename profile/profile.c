@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: MIT */
+/* profile.c - opens a profile: checks an image that nobody vouches for, points into it.
+ *
+ * What is small is checked when it is opened.  The columns over contexts and the tables
+ * beside them may be gigabytes, of which a view looks at a few pages: a large profile's
+ * are checked only before something goes over all of them, and whoever looks at single
+ * contexts goes through tt_block_of and tt_end_of, which stay inside whatever is there. */
+#include "profile.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHECKED_AT_ONCE = 64 << 20 };
+
+/* ── Errors ───────────────────────────────────────────────────────────────────────── */
+
+static __attribute__((format(printf, 2, 3))) int damaged(struct tt_profile *p,
+                                                         const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(p->error, sizeof p->error, format, list);
+    va_end(list);
+    return -TT_ERR_FORMAT;
+}
+
+/* ── Sections ─────────────────────────────────────────────────────────────────────── */
+
+/* What may be found where: the width of an item, and how many there must be. */
+enum count_rule { ANY, BLOCKS, METRICS, CONTEXTS, SUMS, ARCS, STRANDS };
+
+static const struct section_rule {
+    uint32_t width;
+    enum count_rule count;
+    int by_metric;
+} section_rules[TT_SECTIONS] = {
+    [TT_SECTION_STRINGS] = {1, ANY, 0},
+    [TT_SECTION_FACTS] = {sizeof(struct tt_fact), ANY, 0},
+    [TT_SECTION_BLOCKS] = {sizeof(struct tt_block_row), BLOCKS, 0},
+    [TT_SECTION_METRICS] = {sizeof(struct tt_metric_row), METRICS, 0},
+    [TT_SECTION_CONTEXT_BLOCK] = {sizeof(uint32_t), CONTEXTS, 0},
+    [TT_SECTION_CONTEXT_SIZE] = {sizeof(uint32_t), CONTEXTS, 0},
+    [TT_SECTION_SELF] = {sizeof(uint64_t), SUMS, 1},
+    [TT_SECTION_ELSEWHERE] = {sizeof(uint64_t), SUMS, 1},
+    [TT_SECTION_LOW] = {sizeof(uint64_t), SUMS, 1},
+    [TT_SECTION_MISSED] = {sizeof(uint64_t), CONTEXTS, 1},
+    [TT_SECTION_ARCS] = {sizeof(struct tt_arc_row), ARCS, 0},
+    [TT_SECTION_BLOCK_FIGURES] = {sizeof(struct tt_block_figures), BLOCKS, 1},
+    [TT_SECTION_TIMES] = {sizeof(struct tt_times_row), ANY, 0},
+    [TT_SECTION_BINS] = {sizeof(struct tt_bin_row), ANY, 0},
+    [TT_SECTION_ACTIVATIONS] = {sizeof(struct tt_activation_row), ANY, 0},
+    [TT_SECTION_SLOW] = {sizeof(struct tt_slow_figure), ANY, 0},
+    [TT_SECTION_STRAND_ROWS] = {sizeof(struct tt_strand_row), STRANDS, 0},
+    [TT_SECTION_ENTRIES] = {sizeof(struct tt_entry), ANY, 0},
+    [TT_SECTION_SPREAD] = {sizeof(struct tt_spread), CONTEXTS, 1},
+    [TT_SECTION_SPREAD_SELF] = {sizeof(struct tt_spread), CONTEXTS, 1},
+    [TT_SECTION_SPACE] = {sizeof(struct tt_space_row), ANY, 0},
+    [TT_SECTION_SERIES] = {sizeof(struct tt_series_row), ANY, 0},
+    [TT_SECTION_POINTS] = {sizeof(struct tt_point), ANY, 0},
+};
+
+static uint64_t count_by_rule(const struct tt_profile *p, const struct tt_section *s)
+{
+    switch (section_rules[s->kind].count) {
+    case BLOCKS:
+        return p->blocks;
+    case METRICS:
+        return p->metrics;
+    case CONTEXTS:
+        return p->contexts;
+    case SUMS:
+        return (uint64_t)p->contexts + 1;
+    case ARCS:
+        return p->arcs;
+    case STRANDS:
+        return p->strands;
+    default:
+        return s->count;
+    }
+}
+
+static int check_section(struct tt_profile *p, const struct tt_section *s, uint32_t i)
+{
+    uint64_t bytes;
+
+    if (s->kind == TT_SECTION_NONE || s->kind >= TT_SECTIONS)
+        return damaged(p, "section %u is of no known kind (%u)", i, s->kind);
+    if (s->width != section_rules[s->kind].width || s->count != count_by_rule(p, s) ||
+        (section_rules[s->kind].by_metric ? s->key >= p->metrics : s->key != 0))
+        return damaged(p, "section %u does not fit the header", i);
+    if (__builtin_mul_overflow(s->count, (uint64_t)s->width, &bytes) || s->offset % 8 ||
+        s->offset > p->size || bytes > p->size - s->offset)
+        return damaged(p, "section %u ends at byte %llu of %zu", i,
+                       (unsigned long long)(s->offset + s->count * s->width), p->size);
+    return 0;
+}
+
+/* Where a section's pointer and count are kept. */
+static void take_section(struct tt_profile *p, const struct tt_section *s)
+{
+    const void *at = p->image + s->offset;
+    struct tt_metric_columns *m = &p->metric[s->key];
+
+    switch ((enum tt_section_kind)s->kind) {
+    case TT_SECTION_STRINGS:
+        p->strings = at;
+        p->strings_size = s->count;
+        break;
+    case TT_SECTION_FACTS:
+        p->fact = at;
+        p->facts = (uint32_t)s->count;
+        break;
+    case TT_SECTION_BLOCKS:
+        p->block = at;
+        break;
+    case TT_SECTION_CONTEXT_BLOCK:
+        p->block_of = at;
+        break;
+    case TT_SECTION_CONTEXT_SIZE:
+        p->size_of = at;
+        break;
+    case TT_SECTION_SELF:
+        m->self = at;
+        break;
+    case TT_SECTION_ELSEWHERE:
+        m->elsewhere = at;
+        break;
+    case TT_SECTION_LOW:
+        m->low = at;
+        break;
+    case TT_SECTION_MISSED:
+        m->missed = at;
+        break;
+    case TT_SECTION_BLOCK_FIGURES:
+        m->block = at;
+        break;
+    case TT_SECTION_SPREAD:
+        m->spread = at;
+        break;
+    case TT_SECTION_SPREAD_SELF:
+        m->spread_self = at;
+        break;
+    case TT_SECTION_ARCS:
+        p->arc = at;
+        break;
+    case TT_SECTION_TIMES:
+        p->times = at;
+        p->many_times = s->count;
+        break;
+    case TT_SECTION_BINS:
+        p->bin = at;
+        p->bins = s->count;
+        break;
+    case TT_SECTION_ACTIVATIONS:
+        p->activation = at;
+        p->activations = s->count;
+        break;
+    case TT_SECTION_SLOW:
+        p->slow = at;
+        p->slows = s->count;
+        break;
+    case TT_SECTION_STRAND_ROWS:
+        p->strand = at;
+        break;
+    case TT_SECTION_ENTRIES:
+        p->entry = at;
+        p->entries = s->count;
+        break;
+    case TT_SECTION_SPACE:
+        p->space = at;
+        p->spaces = s->count;
+        break;
+    case TT_SECTION_SERIES:
+        p->series = at;
+        p->many_series = (uint32_t)s->count;
+        break;
+    case TT_SECTION_POINTS:
+        p->point = at;
+        p->points = s->count;
+        break;
+    case TT_SECTION_METRICS:
+    case TT_SECTION_NONE:
+    case TT_SECTIONS:
+        break;
+    }
+}
+
+/* ── What is in them ──────────────────────────────────────────────────────────────── */
+
+static int is_string(const struct tt_profile *p, uint32_t at)
+{
+    return at < p->strings_size && (at == 0 || p->strings[at - 1] == '\0');
+}
+
+static int check_strings(struct tt_profile *p)
+{
+    if (!p->strings || !p->strings_size || p->strings[0] != '\0' ||
+        p->strings[p->strings_size - 1] != '\0')
+        return damaged(p, "damaged strings");
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (!is_string(p, p->fact[i].name) || !is_string(p, p->fact[i].text) ||
+            p->fact[i].rule >= TT_FACT_RULES)
+            return damaged(p, "damaged fact %u", i);
+    for (uint32_t i = 0; i < p->strands; i++)
+        if (!is_string(p, p->strand[i].host) || !is_string(p, p->strand[i].process) ||
+            !is_string(p, p->strand[i].node) || !is_string(p, p->strand[i].name))
+            return damaged(p, "damaged strand %u", i);
+    return 0;
+}
+
+static int check_blocks(struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->blocks; i++) {
+        const struct tt_block_row *b = &p->block[i];
+        if (!is_string(p, b->name) || !is_string(p, b->module) || !is_string(p, b->file))
+            return damaged(p, "damaged block %u", i);
+        if (i > 1 && tt_block_compare(p, i - 1, p, i) >= 0)
+            return damaged(p, "block %u is not in order", i);
+    }
+    return 0;
+}
+
+static int check_metrics(struct tt_profile *p, const struct tt_metric_row *row)
+{
+    for (uint32_t i = 0; i < p->metrics; i++) {
+        struct tt_metric_columns *m = &p->metric[i];
+        if (!row || !is_string(p, row[i].name) || !is_string(p, row[i].unit) || !m->self)
+            return damaged(p, "damaged metric %u", i);
+        m->name = tt_profile_string(p, row[i].name);
+        m->unit = tt_profile_string(p, row[i].unit);
+        m->flags = row[i].flags;
+    }
+    return 0;
+}
+
+/* Subtrees nest, and are no deeper than the header says. */
+static int check_contexts(struct tt_profile *p)
+{
+    uint32_t *end, depth = 0;
+    int error = 0;
+
+    end = tt_memory_get(p->memory, ((size_t)p->depth + 1) * sizeof *end);
+    if (!end)
+        return -TT_ERR_MEMORY;
+    for (uint32_t c = 0; !error && c < p->contexts; c++) {
+        while (depth && end[depth - 1] <= c)
+            depth--;
+        if (p->block_of[c] >= p->blocks || (c && !p->block_of[c]) || !p->size_of[c] ||
+            p->size_of[c] > (depth ? end[depth - 1] : p->contexts) - c ||
+            depth > p->depth)
+            error = damaged(p, "damaged context %u", c);
+        else
+            end[depth++] = c + p->size_of[c];
+    }
+    tt_memory_put(p->memory, end, ((size_t)p->depth + 1) * sizeof *end);
+    return error;
+}
+
+static int rows_of(const struct tt_profile *p, uint32_t row)
+{
+    return row < (uint64_t)p->contexts + p->arcs;
+}
+
+static int is_strand(const struct tt_profile *p, uint32_t strand)
+{
+    return strand == TT_NONE || strand < p->strands;
+}
+
+static int check_edges(struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->arcs; i++)
+        if (p->arc[i].from >= p->contexts || p->arc[i].to >= p->contexts ||
+            p->arc[i].block >= p->blocks)
+            return damaged(p, "arc %u leads nowhere", i);
+    for (size_t i = 0; i < p->many_times; i++) {
+        const struct tt_times_row *t = &p->times[i];
+        if (!rows_of(p, t->row) || !is_strand(p, t->strand) ||
+            !is_strand(p, t->min_strand) || !is_strand(p, t->max_strand) ||
+            (i && (t->row < t[-1].row ||
+                   (t->row == t[-1].row && t->strand + 1 <= t[-1].strand + 1))))
+            return damaged(p, "damaged times %zu", i);
+    }
+    for (size_t i = 0; i < p->bins; i++)
+        if (!rows_of(p, p->bin[i].row) || p->bin[i].bin > 63 ||
+            (i && p->bin[i].row < p->bin[i - 1].row))
+            return damaged(p, "damaged histogram %zu", i);
+    for (size_t i = 0; i < p->activations; i++) {
+        const struct tt_activation_row *a = &p->activation[i];
+        if (!rows_of(p, a->row) || !is_strand(p, a->strand) || a->first > p->slows ||
+            a->figures > p->slows - a->first || (i && a->row < a[-1].row))
+            return damaged(p, "damaged activation %zu", i);
+        for (uint32_t j = 0; j < a->figures; j++)
+            if (p->slow[a->first + j].block >= p->blocks ||
+                p->slow[a->first + j].parent > j)
+                return damaged(p, "damaged activation %zu", i);
+    }
+    return 0;
+}
+
+static int check_spread(struct tt_profile *p, const struct tt_spread *s)
+{
+    for (uint32_t c = 0; s && c < p->contexts; c++)
+        if (!is_strand(p, s[c].min_strand) || !is_strand(p, s[c].max_strand))
+            return damaged(p, "damaged spread of context %u", c);
+    return 0;
+}
+
+static int check_entries(struct tt_profile *p)
+{
+    uint64_t rows = 3 * (uint64_t)p->contexts + p->arcs + 2 * (uint64_t)p->blocks;
+
+    for (size_t i = 0; i < p->entries; i++) {
+        const struct tt_entry *e = &p->entry[i];
+        if (e->strand >= p->strands || e->metric >= p->metrics || e->row >= rows ||
+            (i && e->strand < e[-1].strand))
+            return damaged(p, "damaged entry %zu", i);
+    }
+    for (uint32_t m = 0; m < p->metrics; m++)
+        if (check_spread(p, p->metric[m].spread) ||
+            check_spread(p, p->metric[m].spread_self))
+            return -TT_ERR_FORMAT;
+    return 0;
+}
+
+static int check_space(struct tt_profile *p)
+{
+    for (size_t i = 0; i < p->spaces; i++)
+        if (p->space[i].context >= p->contexts || !is_string(p, p->space[i].type))
+            return damaged(p, "damaged space row %zu", i);
+    for (uint32_t i = 0; i < p->many_series; i++)
+        if (!is_string(p, p->series[i].name) || !is_string(p, p->series[i].unit) ||
+            !is_string(p, p->series[i].label) || !is_strand(p, p->series[i].strand))
+            return damaged(p, "damaged series %u", i);
+    for (size_t i = 0; i < p->points; i++)
+        if (p->point[i].series >= p->many_series || !is_string(p, p->point[i].label) ||
+            (i && (p->point[i].series < p->point[i - 1].series ||
+                   (p->point[i].series == p->point[i - 1].series &&
+                    p->point[i].time < p->point[i - 1].time))))
+            return damaged(p, "damaged point %zu", i);
+    return 0;
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+static int check_header(struct tt_profile *p, const struct tt_file_header *h)
+{
+    if (p->size < 8 || memcmp(h->magic, TT_PROFILE_MAGIC, 8) != 0)
+        return damaged(p, "this is not a profile");
+    if (p->size < sizeof *h)
+        return damaged(p, "cut off in the header, at %zu bytes", p->size);
+    if (h->version != TT_PROFILE_VERSION || h->header_size != sizeof *h ||
+        h->section_size != sizeof(struct tt_section))
+        return damaged(p, "a profile of version %u; this reads version %u", h->version,
+                       TT_PROFILE_VERSION);
+    if (h->size != p->size)
+        return damaged(p, "cut off: %zu of %llu bytes are there", p->size,
+                       (unsigned long long)h->size);
+    if (h->sections > (p->size - sizeof *h) / sizeof(struct tt_section))
+        return damaged(p, "damaged header");
+    if (h->contexts > UINT32_MAX - 2 - h->arcs || h->depth >= h->contexts)
+        return damaged(p, "damaged header");
+    p->contexts = h->contexts;
+    p->arcs = h->arcs;
+    p->blocks = h->blocks;
+    p->metrics = h->metrics;
+    p->strands = h->strands;
+    p->depth = h->depth;
+    return 0;
+}
+
+static int read_sections(struct tt_profile *p, const struct tt_file_header *h)
+{
+    const struct tt_section *s = (const struct tt_section *)(const void *)(h + 1);
+    const struct tt_metric_row *metrics = NULL;
+    int error = 0;
+
+    for (uint32_t i = 0; !error && i < h->sections; i++)
+        error = check_section(p, &s[i], i);
+    if (error)
+        return error;
+    /* One more than there are, so that sections of no metric have a place to point to. */
+    if (h->metrics > h->sections)
+        return damaged(p, "damaged header");
+    p->metric = tt_memory_get(p->memory, ((size_t)p->metrics + 1) * sizeof *p->metric);
+    if (!p->metric)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < h->sections; i++) {
+        take_section(p, &s[i]);
+        if (s[i].kind == TT_SECTION_METRICS)
+            metrics = (const struct tt_metric_row *)(const void *)(p->image +
+                                                                   s[i].offset);
+    }
+    if ((p->blocks && !p->block) || (p->arcs && !p->arc) || (p->strands && !p->strand))
+        return damaged(p, "a section is missing");
+    if ((error = check_strings(p)) || (error = check_blocks(p)) ||
+        (error = check_metrics(p, metrics)))
+        return error;
+    if (!p->block_of || !p->size_of || !p->contexts || !p->blocks ||
+        p->size_of[0] != p->contexts || p->block_of[0] != 0)
+        return damaged(p, "no contexts");
+    return p->size < CHECKED_AT_ONCE ? tt_profile_check(p) : 0;
+}
+
+int tt_profile_check(struct tt_profile *p)
+{
+    int error;
+
+    if (p->checked)
+        return 0;
+    error = check_contexts(p);
+    if (!error)
+        error = check_edges(p);
+    if (!error)
+        error = check_entries(p);
+    if (!error)
+        error = check_space(p);
+    p->checked = !error;
+    return error;
+}
+
+int tt_profile_open(struct tt_profile *p, const void *image, size_t size,
+                    const struct tt_memory *memory)
+{
+    int error;
+
+    memset(p, 0, sizeof *p);
+    p->image = image;
+    p->size = size;
+    p->memory = memory;
+    error = check_header(p, image);
+    if (!error)
+        error = read_sections(p, image);
+    if (error == -TT_ERR_MEMORY)
+        (void)damaged(p, "no memory");
+    if (error)
+        tt_profile_close(p);
+    return error;
+}
+
+void tt_profile_close(struct tt_profile *p)
+{
+    tt_memory_put(p->memory, p->metric, ((size_t)p->metrics + 1) * sizeof *p->metric);
+    p->metric = NULL;
+    p->image = NULL;
+}
+
+/* ── Questions ────────────────────────────────────────────────────────────────────── */
+
+uint64_t tt_grand_total(const struct tt_profile *p, const struct tt_metric_columns *m)
+{
+    uint64_t total = m->self[p->contexts] - m->self[0] +
+                     tt_sum_of(m->elsewhere, 0, p->contexts);
+
+    for (uint32_t i = 0; (m->flags & TT_METRIC_CALLS) && i < p->arcs; i++)
+        if (p->arc[i].block != p->block_of[p->arc[i].to])
+            total += p->arc[i].calls;
+    return total;
+}
+
+static uint32_t metric_with_flag(const struct tt_profile *p, uint32_t flag)
+{
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (p->metric[i].flags & flag)
+            return i;
+    return TT_NONE;
+}
+
+static uint32_t metric_named(const struct tt_profile *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (strcmp(p->metric[i].name, name) == 0)
+            return i;
+    return TT_NONE;
+}
+
+uint32_t tt_metric_find(const struct tt_profile *p, const char *name)
+{
+    uint32_t m;
+
+    if (name) {
+        m = metric_named(p, name);
+        if (m == TT_NONE && strcmp(name, "ticks") == 0)
+            m = metric_named(p, "time");
+        else if (m == TT_NONE && strcmp(name, "time") == 0)
+            m = metric_named(p, "ticks");
+        return m;
+    }
+    m = metric_with_flag(p, TT_METRIC_TIME);
+    if (m == TT_NONE)
+        m = metric_named(p, "samples");
+    if (m == TT_NONE)
+        m = metric_with_flag(p, TT_METRIC_SPACE);
+    if (m == TT_NONE)
+        m = metric_named(p, "calls");
+    return m == TT_NONE && p->metrics ? 0 : m;
+}
+
+static const struct tt_fact *find_fact(const struct tt_profile *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), name) == 0)
+            return &p->fact[i];
+    return NULL;
+}
+
+uint64_t tt_fact_number(const struct tt_profile *p, const char *name)
+{
+    const struct tt_fact *f = find_fact(p, name);
+
+    return f ? f->number : 0;
+}
+
+const char *tt_fact_text(const struct tt_profile *p, const char *name)
+{
+    const struct tt_fact *f = find_fact(p, name);
+
+    return f ? tt_profile_string(p, f->text) : NULL;
+}
+
+size_t tt_times_range(const struct tt_profile *p, uint32_t row, size_t *first)
+{
+    size_t low = 0, high = p->many_times;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->times[middle].row < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    while (high < p->many_times && p->times[high].row == row)
+        high++;
+    return high;
+}
+
+int tt_block_compare(const struct tt_profile *p, uint32_t block,
+                     const struct tt_profile *q, uint32_t other)
+{
+    const struct tt_block_row *a = &p->block[block], *b = &q->block[other];
+    int order = strcmp(p->strings + a->name, q->strings + b->name);
+
+    if (!order)
+        order = strcmp(p->strings + a->module, q->strings + b->module);
+    if (!order)
+        order = strcmp(p->strings + a->file, q->strings + b->file);
+#define THEN_BY(field)                                                                   \
+    if (!order)                                                                          \
+    order = (a->field > b->field) - (a->field < b->field)
+    THEN_BY(line);
+    THEN_BY(column);
+    THEN_BY(offset);
+    THEN_BY(length);
+    THEN_BY(kind);
+#undef THEN_BY
+    return order;
+}
+
+/* ── Walk ─────────────────────────────────────────────────────────────────────────── */
+
+int tt_walk_init(struct tt_walk *w, const struct tt_profile *p, uint32_t context)
+{
+    *w = (struct tt_walk){.p = p, .end = tt_end_of(p, context), .next = context};
+    w->path = tt_memory_get(p->memory, ((size_t)p->depth + 1) * sizeof *w->path);
+    return w->path ? 0 : -TT_ERR_MEMORY;
+}
+
+int tt_walk_next(struct tt_walk *w)
+{
+    uint32_t c = w->next, count = w->count;
+
+    if (c >= w->end || !w->path)
+        return 0;
+    while (count && tt_end_of(w->p, w->path[count - 1]) <= c)
+        count--;
+    if (count > w->p->depth) {
+        w->end =
+            0; /* deeper than the header says: damaged, and too large to be checked */
+        return 0;
+    }
+    w->path[count] = w->context = c;
+    w->depth = count;
+    w->count = count + 1;
+    w->next = c + 1;
+    return 1;
+}
+
+void tt_walk_skip(struct tt_walk *w) { w->next = tt_end_of(w->p, w->context); }
+
+void tt_walk_fini(struct tt_walk *w)
+{
+    tt_memory_put(w->p->memory, w->path, ((size_t)w->p->depth + 1) * sizeof *w->path);
+    w->path = NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* profile.h - a profile as every view reads it: columns over contexts in preorder.
+ *
+ *      context   block   size   self  total         root ── a ── b
+ *      0         root    4      0     9                     └── c
+ *      1         a       3      2     9             a's children are contexts 2 and 3:
+ *      2         b       1      3     3             the first follows its parent, the
+ *      3         c       1      4     4             next begins where one ends
+ *
+ * A profile is read-only, and points into an image that somebody else keeps: a mapped
+ * file, or what a builder made.  Nothing in it is trusted before it has been
+ * checked.  No function here recurses, whatever the depth of the tree. */
+#ifndef TT_PROFILE_H
+#define TT_PROFILE_H
+
+#include <stddef.h>
+
+#include "format.h"
+#include "memory.h"
+#include "tallytree.h"
+
+/* One metric's columns; each but `self` is NULL when all of it is 0 (or, for `low`, when
+ * it is equal to `self`). */
+struct tt_metric_columns {
+    const char *name, *unit;
+    uint32_t flags;                               /* enum tt_metric_flags */
+    const uint64_t *self, *elsewhere, *low;       /* running sums, contexts + 1 */
+    const uint64_t *missed;                       /* of each context */
+    const struct tt_block_figures *block;         /* of each block */
+    const struct tt_spread *spread, *spread_self; /* of each context */
+};
+
+struct tt_profile {
+    const char *image; /* borrowed */
+    size_t size;
+    const struct tt_memory *memory; /* borrowed; of what tt_profile_open has made */
+
+    const char *strings;
+    size_t strings_size;
+    const struct tt_fact *fact;
+    const struct tt_block_row *block;
+    const uint32_t *block_of, *size_of; /* of each context */
+    struct tt_metric_columns *metric;   /* owned */
+    const struct tt_arc_row *arc;
+    const struct tt_times_row *times;
+    const struct tt_bin_row *bin;
+    const struct tt_activation_row *activation;
+    const struct tt_slow_figure *slow;
+    const struct tt_strand_row *strand;
+    const struct tt_entry *entry;
+    const struct tt_space_row *space;
+    const struct tt_series_row *series;
+    const struct tt_point *point;
+    uint32_t facts, blocks, contexts, metrics, arcs, strands, many_series;
+    size_t many_times, bins, activations, slows, entries, spaces, points;
+    uint32_t depth;  /* of the deepest context; the root's is 0 */
+    int checked;     /* all of it, by tt_profile_check */
+    char error[160]; /* what is wrong, and where, after a failure */
+};
+
+/* Checks an image and points into it; it must stay, aligned to 8 bytes, until
+ * tt_profile_close.  -TT_ERR_FORMAT or -TT_ERR_MEMORY, and then the profile is closed but
+ * for `error`.  Of an image above 64 MB only the small parts are checked. */
+int tt_profile_open(struct tt_profile *, const void *image, size_t size,
+                    const struct tt_memory *);
+void tt_profile_close(struct tt_profile *);
+
+/* Checks all the rest, once; to be called before arcs, times, entries, spreads, space or
+ * series are used.  -TT_ERR_FORMAT with `error`, or -TT_ERR_MEMORY. */
+int tt_profile_check(struct tt_profile *);
+
+static inline const char *tt_profile_string(const struct tt_profile *p, uint32_t at)
+{
+    return p->strings + at;
+}
+
+static inline const char *tt_block_name(const struct tt_profile *p, uint32_t block)
+{
+    return p->strings + p->block[block].name;
+}
+
+/* Of a context: its block, and the first context behind its subtree; within bounds even
+ * when the image is damaged and too large to have been checked. */
+static inline uint32_t tt_block_of(const struct tt_profile *p, uint32_t context)
+{
+    uint32_t block = p->block_of[context];
+
+    return block < p->blocks ? block : 0;
+}
+
+static inline uint32_t tt_end_of(const struct tt_profile *p, uint32_t context)
+{
+    uint32_t size = p->size_of[context];
+
+    if (size > p->contexts - context)
+        return p->contexts;
+    return context + size + !size;
+}
+
+/* A figure of a context alone, and of it with its subtree (what was evicted there too). */
+static inline uint64_t tt_self_of(const struct tt_metric_columns *m, uint32_t context)
+{
+    return m->self[context + 1] - m->self[context];
+}
+
+static inline uint64_t tt_sum_of(const uint64_t *sums, uint32_t from, uint32_t to)
+{
+    return sums ? sums[to] - sums[from] : 0;
+}
+
+static inline uint64_t tt_total_of(const struct tt_profile *p,
+                                   const struct tt_metric_columns *m, uint32_t context)
+{
+    uint32_t end = tt_end_of(p, context);
+
+    return tt_sum_of(m->self, context, end) + tt_sum_of(m->elsewhere, context, end);
+}
+
+static inline uint64_t tt_elsewhere_of(const struct tt_metric_columns *m,
+                                       uint32_t context)
+{
+    return tt_sum_of(m->elsewhere, context, context + 1);
+}
+
+/* The least that self may truly be; tt_total_low: the same with the subtree. */
+static inline uint64_t tt_self_low_of(const struct tt_metric_columns *m, uint32_t context)
+{
+    return m->low ? m->low[context + 1] - m->low[context] : tt_self_of(m, context);
+}
+
+static inline uint64_t tt_total_low_of(const struct tt_profile *p,
+                                       const struct tt_metric_columns *m,
+                                       uint32_t context)
+{
+    uint32_t end = tt_end_of(p, context);
+
+    return tt_sum_of(m->low ? m->low : m->self, context, end) +
+           tt_sum_of(m->elsewhere, context, end);
+}
+
+/* The sum of the whole profile: what self columns add up to. */
+uint64_t tt_grand_total(const struct tt_profile *, const struct tt_metric_columns *);
+
+/* By name ("time", "calls"); "ticks" and "time" stand for each other where only one is
+ * there.  NULL: the metric that people look at first.  TT_NONE when there is none. */
+uint32_t tt_metric_find(const struct tt_profile *, const char *name);
+
+/* A fact's number, 0 when it is not there; its first text, or NULL. */
+uint64_t tt_fact_number(const struct tt_profile *, const char *name);
+const char *tt_fact_text(const struct tt_profile *, const char *name);
+
+/* The rows of a table sorted by row that belong to `row`, as [first, returned end). */
+size_t tt_times_range(const struct tt_profile *, uint32_t row, size_t *first);
+
+/* A walk in preorder with the path at hand:
+ *
+ *      for (tt_walk_init(&w, p, c); tt_walk_next(&w);)
+ *          … w.context, w.depth, w.path[0 … w.depth] (contexts) …
+ *
+ * over the subtree of c.  Costs memory for the deepest path. */
+struct tt_walk {
+    const struct tt_profile *p;
+    uint32_t context, depth;
+    uint32_t *path; /* owned; p->depth + 1 */
+    uint32_t next, end, count;
+};
+int tt_walk_init(struct tt_walk *, const struct tt_profile *, uint32_t context);
+int tt_walk_next(struct tt_walk *);
+void tt_walk_skip(struct tt_walk *); /* go on behind the subtree of w.context */
+void tt_walk_fini(struct tt_walk *);
+
+/* Orders blocks of two profiles by their identity, as strcmp does. */
+int tt_block_compare(const struct tt_profile *, uint32_t block, const struct tt_profile *,
+                     uint32_t other);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* query.h - what is asked of a profile: a view, a metric, filters in order.
+ *
+ * The same words are the command's flags, the viewer's URL and the WebAssembly call:
+ * "view=flat&metric=time&select=parse&exclude=gc". */
+#ifndef TT_QUERY_H
+#define TT_QUERY_H
+
+#include "profile.h"
+#include "table.h"
+
+enum tt_filter_kind {
+    TT_FILTER_SELECT,  /* keep only paths that contain all of these, in any order */
+    TT_FILTER_EXCLUDE, /* drop paths that contain any */
+    TT_FILTER_FOLD,    /* splice the block out: its cost to its caller, its calls gone */
+    TT_FILTER_PRUNE,  /* drop a part by name, share or amount: its cost stays, in a row */
+    TT_FILTER_ROOT,   /* paths begin at the outermost of these; others are dropped */
+    TT_FILTER_STRAND, /* only figures of these strands */
+    TT_FILTERS
+};
+
+struct tt_filter {
+    enum tt_filter_kind kind;
+    const char *pattern; /* owned by the query: what was written */
+    /* TT_FILTER_PRUNE by size: what has less than this, in the query's metric or `metric` */
+    const char *metric;
+    double share;     /* of the total; 0: not by share */
+    uint64_t amount;  /* 0: not by amount; a filter by neither is by name */
+    const char *unit; /* of the amount, "ns" or "bytes"; NULL: whatever the metric's is */
+};
+
+struct tt_query {
+    const char *view;   /* "flat" when nothing was said */
+    const char *metric; /* NULL: the first to look at */
+    const char *block;  /* a pattern: of the block view, and others that are about one */
+    const char *sort;   /* a column's key, "-key" for ascending; NULL: the view's own */
+    uint32_t limit;     /* rows, 0: all; TT_NONE: the view's own */
+    uint32_t depth;     /* 0: any */
+    double threshold;   /* rows below this share are summed up; < 0: the view's own */
+    struct tt_vector filter; /* struct tt_filter */
+    struct tt_vector other;  /* struct tt_setting: keys that only one view knows */
+    struct tt_vector text;   /* char *: what the query owns */
+    const struct tt_memory *memory;
+    char error[160];
+};
+
+struct tt_setting {
+    const char *key, *value;
+};
+
+void tt_query_init(struct tt_query *, const struct tt_memory *);
+void tt_query_fini(struct tt_query *);
+/* "key=value&…" with %XX and +; or one of them.  -TT_ERR_OPTION, with `error` saying which
+ * and what would be right. */
+int tt_query_parse(struct tt_query *, const char *text);
+int tt_query_set(struct tt_query *, const char *key, const char *value);
+const char *tt_query_other(const struct tt_query *, const char *key); /* or NULL */
+/* Does the view know the keys that were set?  tt_query_parse asks this in the end; for
+ * whoever sets them one by one, in any order. */
+int tt_query_check(struct tt_query *);
+/* The views, and keys that only they know; ends with a name that is NULL. */
+struct tt_view_word {
+    const char *name, *about;
+    const char *keys[6]; /* up to a NULL */
+};
+extern const struct tt_view_word tt_view_words[];
+/* The nearest known word, when it is near enough to be what was meant; or NULL. */
+const char *tt_query_suggest(const char *word, const char *const *known, size_t count);
+
+/* Names, globs (* ? [set]) or /regular expressions/ (/…/i: either case; /…/f: in files and
+ * modules too).  A name or glob matches the whole name, a regular expression is looked for
+ * in it.  With a colon they also match "list.c:append", "list.c:12", "module:append",
+ * "append:12"; of strands "host:", "process:", "node:", "name:", "rank:", "pid:",
+ * "thread:" and what follows. */
+struct tt_pattern;
+/* NULL with a reason in `error` when it is not a pattern. */
+struct tt_pattern *tt_pattern_new(const char *text, char *error, size_t size);
+void tt_pattern_free(struct tt_pattern *);
+int tt_pattern_matches(const struct tt_pattern *, const char *text);
+int tt_pattern_matches_block(const struct tt_pattern *, const struct tt_profile *,
+                             uint32_t block);
+int tt_pattern_matches_strand(const struct tt_pattern *, const struct tt_profile *,
+                              uint32_t strand);
+/* A byte for each block: does it match?  To be freed; NULL: no memory. */
+unsigned char *tt_pattern_blocks(const struct tt_pattern *, const struct tt_profile *);
+
+/* Applies a query's filters in order: *filtered is what comes out, an image of its own
+ * from `memory` to be put back by tt_filtered_close; *filtered is p itself, and *image
+ * NULL, when there is nothing to filter. */
+struct tt_filtered {
+    const struct tt_profile *profile; /* what views look at */
+    struct tt_profile own;
+    void *image;
+    size_t size;
+};
+int tt_filter_apply(const struct tt_profile *, struct tt_query *, struct tt_filtered *);
+void tt_filter_close(struct tt_filtered *, const struct tt_memory *);
+
+/* Answers a query (its filters have been applied): the table is initialised here.
+ * -TT_ERR_OPTION with q->error for what the view cannot do, -TT_ERR_MEMORY. */
+int tt_view(const struct tt_profile *, struct tt_query *, struct tt_table *);
+
+#endif

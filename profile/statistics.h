@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* statistics.h - sums of squares, activations, and how figures spread over strands. */
+#ifndef TT_STATISTICS_H
+#define TT_STATISTICS_H
+
+#include "profile.h"
+
+void tt_sum128_add(struct tt_sum128 *, const struct tt_sum128 *);
+void tt_sum128_add_square(struct tt_sum128 *, uint64_t x); /* x², exactly */
+double tt_sum128_value(const struct tt_sum128 *);
+
+/* Mean and population deviation of n figures by their sum and the sum of their squares;
+ * 0 when there are none. */
+double tt_mean(uint64_t count, uint64_t sum);
+double tt_deviation(uint64_t count, uint64_t sum, const struct tt_sum128 *square);
+
+/* Adds the activations of `from`; keeps whose min and max were. */
+void tt_times_add(struct tt_times_row *, const struct tt_times_row *from);
+
+/* Takes one strand's figure, or another spread, into a spread that began as zeros. */
+void tt_spread_take(struct tt_spread *, uint32_t strand, uint64_t amount);
+void tt_spread_add(struct tt_spread *, const struct tt_spread *from);
+
+/* How a metric's figures of contexts spread over strands, from the entries of the
+ * profile: one for each context, of its self or of its total.  NULL: no memory. */
+struct tt_spread *tt_spread_of(const struct tt_profile *, uint32_t metric, int of_self,
+                               const struct tt_memory *);
+
+#endif

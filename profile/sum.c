@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* sum.c - adds up a log of figures: sorted by digits, so that its length costs little. */
+#include <string.h>
+
+#include "building.h"
+
+enum { DIGIT_BITS = 16, DIGIT_VALUES = 1 << DIGIT_BITS, DIGITS = 8 };
+
+/* From the least: metric, then the row's four digits, then the strand. */
+static uint32_t digit(const struct tt_entry *e, int i)
+{
+    switch (i) {
+    case 0:
+        return e->metric & 0xffff;
+    case 1:
+        return e->metric >> 16;
+    case 6:
+        return e->strand & 0xffff;
+    case 7:
+        return e->strand >> 16;
+    default:
+        return (uint32_t)(e->row >> (DIGIT_BITS * (i - 2))) & 0xffff;
+    }
+}
+
+static int is_sorted(const struct tt_entry *e, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (e[i].strand < e[i - 1].strand ||
+            (e[i].strand == e[i - 1].strand &&
+             (e[i].row < e[i - 1].row ||
+              (e[i].row == e[i - 1].row && e[i].metric < e[i - 1].metric))))
+            return 0;
+    return 1;
+}
+
+/* One stable pass from `e` to `to`; 0 when all agree in this digit and nothing was done. */
+static int pass(const struct tt_entry *e, struct tt_entry *to, size_t count, int i,
+                size_t *start)
+{
+    size_t sum = 0;
+
+    memset(start, 0, DIGIT_VALUES * sizeof *start);
+    for (size_t j = 0; j < count; j++)
+        start[digit(&e[j], i)]++;
+    if (start[digit(&e[0], i)] == count)
+        return 0;
+    for (size_t j = 0; j < DIGIT_VALUES; j++) {
+        size_t here = start[j];
+        start[j] = sum;
+        sum += here;
+    }
+    for (size_t j = 0; j < count; j++)
+        to[start[digit(&e[j], i)]++] = e[j];
+    return 1;
+}
+
+static int sort(struct tt_vector *v)
+{
+    const size_t bytes = v->count * sizeof(struct tt_entry);
+    struct tt_entry *from = v->item, *to = tt_memory_get(v->memory, bytes), *swap;
+    size_t *start = tt_memory_get(v->memory, DIGIT_VALUES * sizeof *start);
+
+    for (int i = 0; to && start && i < DIGITS; i++) {
+        if (!pass(from, to, v->count, i, start))
+            continue;
+        swap = from;
+        from = to;
+        to = swap;
+    }
+    if (to && start && from != v->item) {
+        memcpy(v->item, from, bytes);
+        to = from;
+    }
+    tt_memory_put(v->memory, start, DIGIT_VALUES * sizeof *start);
+    tt_memory_put(v->memory, to, bytes);
+    return to && start ? 0 : -TT_ERR_MEMORY;
+}
+
+int tt_entries_sum(struct tt_vector *v)
+{
+    struct tt_entry *e = v->item;
+    size_t kept = 0;
+
+    if (!is_sorted(e, v->count) && sort(v) != 0)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < v->count; i++) {
+        if (kept && e[kept - 1].strand == e[i].strand && e[kept - 1].row == e[i].row &&
+            e[kept - 1].metric == e[i].metric)
+            e[kept - 1].amount += e[i].amount;
+        else
+            e[kept++] = e[i];
+    }
+    v->count = kept;
+    return 0;
+}
