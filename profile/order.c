@@ -23,6 +23,12 @@ struct keyed { /* what is sorted, behind its id */
     } as;
 };
 
+static void sort_rows(struct tt_vector *v, int (*compare)(const void *, const void *))
+{
+    if (v->count)
+        qsort(v->item, v->count, v->size, compare);
+}
+
 #define ORDER_BY(field)                                                                  \
     if (x->field != y->field)                                                            \
     return x->field < y->field ? -1 : 1
@@ -372,7 +378,7 @@ static void renumber_times(struct tt_builder *b, const struct tt_order *o)
         t[i].min_strand = strand_place(o, t[i].min_strand);
         t[i].max_strand = strand_place(o, t[i].max_strand);
     }
-    qsort(t, b->times.count, sizeof *t, by_times);
+    sort_rows(&b->times, by_times);
 }
 
 /* Adds up the rows from `first` that are of its row, and of its strand when `each`, to a
@@ -432,7 +438,7 @@ static void order_bins(struct tt_builder *b, const struct tt_order *o)
 
     for (size_t i = 0; i < b->bin.count; i++)
         r[i].row = edge_place(b, o, r[i].row);
-    qsort(r, b->bin.count, sizeof *r, by_bin);
+    sort_rows(&b->bin, by_bin);
     for (size_t i = 0; i < b->bin.count; i++) {
         if (kept && r[kept - 1].row == r[i].row && r[kept - 1].bin == r[i].bin)
             r[kept - 1].count += r[i].count;
@@ -469,7 +475,7 @@ static int order_activations(struct tt_builder *b, const struct tt_order *o)
         a[i].row = edge_place(b, o, a[i].row);
         a[i].strand = strand_place(o, a[i].strand);
     }
-    qsort(a, b->activation.count, sizeof *a, by_activation);
+    sort_rows(&b->activation, by_activation);
     tt_vector_init(&slow, &b->memory, sizeof *f);
     for (size_t i = 0; i < b->activation.count; i++) {
         to = tt_vector_add(&slow, a[i].figures);
@@ -506,7 +512,7 @@ static void order_space(struct tt_builder *b, const struct tt_order *o)
 
     for (size_t i = 0; i < b->space.count; i++)
         r[i].context = o->context[r[i].context];
-    qsort(r, b->space.count, sizeof *r, by_space);
+    sort_rows(&b->space, by_space);
     for (size_t i = 0; i < b->space.count; i++) {
         if (kept && by_space(&r[kept - 1], &r[i]) == 0) {
             r[kept - 1].number += r[i].number;
@@ -550,7 +556,7 @@ static int order_series(struct tt_builder *b)
 
     for (size_t i = 0; i < b->point.count; i++)
         p[i].series = series_place(b, p[i].series);
-    qsort(p, b->point.count, sizeof *p, by_point);
+    sort_rows(&b->point, by_point);
     for (size_t i = 0; i < b->point.count; i++) {
         if (kept && by_point(&p[kept - 1], &p[i]) == 0)
             p[kept - 1].amount += p[i].amount;
@@ -595,7 +601,7 @@ int tt_order_make(struct tt_builder *b, struct tt_order *o)
         return -TT_ERR_MEMORY;
     order_bins(b, o);
     order_space(b, o);
-    qsort(b->fact.item, b->fact.count, b->fact.size, by_fact);
+    sort_rows(&b->fact, by_fact);
     return 0;
 }
 
