@@ -16,13 +16,13 @@ struct tt_command {
     const char *about;    /* one line, for `tallytree help`; without a full stop */
     const char *details;  /* lines of the page between synopsis and flags; or NULL */
     const struct tt_flag *flags;
-    const char *operands; /* for completion, as tt_flag.words; NULL: none */
+    const char *operands;              /* for completion, as tt_flag.words; NULL: none */
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
     /* What the first operand changes, for `tallytree report ocr`: its own flags, or NULL. */
     const struct tt_flag *(*more_flags)(const char *first);
 };
 
-extern const struct tt_command tt_command_dump, tt_command_replay, tt_command_report;
+extern const struct tt_command tt_command_dump, tt_command_merge, tt_command_replay;
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];
@@ -34,19 +34,17 @@ void tt_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tt_complain_of(const char *what, const char *word, const char *const *known,
                    size_t count);
 
-/* tt_flags_next for a command: shows its page for --help and -h, and complains of what is
- * wrong; then it returns less than 0, and the command *status. */
+/* tt_flags_init and tt_flags_next for a command.  The latter shows its page for --help and
+ * -h, and complains of what is wrong; then it returns less than 0, and the command
+ * *status. */
+void tt_command_flags(const struct tt_command *, struct tt_flags *, int argc,
+                      char **argv);
 int tt_command_next(const struct tt_command *, struct tt_flags *, int *status);
 /* "COMMAND wants WHAT; see 'tallytree COMMAND --help'"; returns TT_EXIT_FAILED. */
 int tt_command_wants(const struct tt_command *, const char *what);
-void tt_command_help(const struct tt_command *);
+void tt_command_help(const struct tt_command *); /* shows its page */
 /* Prints what may stand for the last word of a line: `tallytree --complete WORD…`. */
 int tt_command_complete(int argc, char **argv);
-
-/* Writes bytes to a file, under another name until all of it is there; NULL and "-" are
- * standard output, where it is no error that nobody reads on.  Complains, and returns
- * -TT_ERR_FILE, when it cannot. */
-int tt_output(const char *path, const void *bytes, size_t size);
 
 /* Reads a recording from a file; complains and returns an error when it cannot.  A file
  * that is still being written is read until it is whole. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "query.h"
 
 void tt_complain(const char *format, ...)
 {
@@ -14,4 +15,16 @@ void tt_complain(const char *format, ...)
     vfprintf(stderr, format, list);
     va_end(list);
     fputc('\n', stderr);
+}
+
+int tt_complain_of(const char *what, const char *word, const char *const *known,
+                   size_t count)
+{
+    const char *near = tt_query_suggest(word, known, count);
+
+    if (near)
+        tt_complain("there is no %s '%s'; did you mean '%s'?", what, word, near);
+    else
+        tt_complain("there is no %s '%s'", what, word);
+    return TT_EXIT_FAILED;
 }

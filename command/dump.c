@@ -6,12 +6,6 @@
 
 #include "command.h"
 
-static const char usage[] =
-    "usage: tallytree dump FILE\n"
-    "\n"
-    "Prints a recording as text: a line for each strand, each context with its tallies,\n"
-    "each arc, each block; fields are separated by tabs.  See tallytree(1).\n";
-
 static const char *const mode_names[] = {"exact", "calls", "sampled", "every"};
 static const char *const kind_names[] = {"block",     "scope",  "function",
                                          "statement", "native", "centre"};
@@ -259,19 +253,18 @@ static void put_blocks(const struct tt_picture *p)
     }
 }
 
-int tt_command_dump(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct tt_picture p;
+    struct tt_flags f;
     uint32_t *stack;
+    int status;
 
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        fputs(usage, stdout);
-        return TT_EXIT_DONE;
-    }
-    if (argc != 2) {
-        fputs(usage, stderr);
-        return TT_EXIT_FAILED;
-    }
+    tt_command_flags(&tt_command_dump, &f, argc, argv);
+    if (tt_command_next(&tt_command_dump, &f, &status) < 0)
+        return status;
+    if (f.count != 1)
+        return tt_command_wants(&tt_command_dump, "one recording");
     if (tt_load(&p, argv[1]) != 0)
         return TT_EXIT_FAILED;
     stack = malloc(((size_t)p.contexts + 1) * sizeof *stack);
@@ -288,3 +281,14 @@ int tt_command_dump(int argc, char **argv)
     }
     return TT_EXIT_DONE;
 }
+
+const struct tt_command tt_command_dump = {
+    .name = "dump",
+    .synopsis = "RECORDING",
+    .about = "print a recording: every context with its tallies",
+    .details =
+        "Prints a recording as text: a line for each strand, each context with its\n"
+        "tallies, each arc, each block; fields are separated by tabs.\n",
+    .operands = "@files",
+    .run = run,
+};

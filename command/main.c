@@ -5,67 +5,70 @@
 
 #include "command.h"
 
-static const char usage[] =
-    "usage: tallytree COMMAND [ARGS]\n"
-    "\n"
-    "  dump FILE                   print a recording: every context with its tallies\n"
-    "  merge -o OUT FILE...        one profile of recordings and profiles\n"
-    "  replay -o OUT [EVENTS]      make a recording from events, one a line\n"
-    "  help [COMMAND]              this page, or a command's own\n"
-    "\n"
-    "tallytree --version prints the version.  See tallytree(1).\n";
-
-static const struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} commands[] = {
-    {"dump", tt_command_dump},
-    {"merge", tt_command_merge},
-    {"replay", tt_command_replay},
-};
-
-static const struct command *find_command(const char *name)
+static int is_one_of(const char *word, const char *const *words)
 {
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
-    return NULL;
+    while (*words && strcmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static void show_overview(FILE *out)
+{
+    fputs("usage: tallytree COMMAND [ARGS]\n\n", out);
+    for (size_t i = 0; tt_commands[i]; i++)
+        fprintf(out, "  %-22s %s\n", tt_commands[i]->name, tt_commands[i]->about);
+    fputs("  help [COMMAND]         this page, or a command's own\n"
+          "\n"
+          "tallytree --version prints the version.  See tallytree(1).\n",
+          out);
+}
+
+static void complain_of_command(const char *name)
+{
+    const char *names[64] = {"help"};
+    size_t count = 1;
+
+    for (size_t i = 0; tt_commands[i] && count < sizeof names / sizeof *names; i++)
+        names[count++] = tt_commands[i]->name;
+    (void)tt_complain_of("command", name, names, count);
 }
 
 static int help(int argc, char **argv)
 {
-    char *args[] = {argc > 2 ? argv[2] : NULL, (char[]){"--help"}, NULL};
-    const struct command *c = argc > 2 ? find_command(argv[2]) : NULL;
+    const struct tt_command *c;
 
-    if (c)
-        return c->run(2, args);
-    if (argc > 2) {
-        tt_complain("there is no command '%s'", argv[2]);
-        return TT_EXIT_FAILED;
+    if (argc <= 2) {
+        show_overview(stdout);
+        return TT_EXIT_DONE;
     }
-    fputs(usage, stdout);
-    return TT_EXIT_DONE;
+    c = tt_command_find(argv[2]);
+    if (c)
+        tt_command_help(c);
+    else
+        complain_of_command(argv[2]);
+    return c ? TT_EXIT_DONE : TT_EXIT_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-    const struct command *c;
+    static const char *const help_words[] = {"help", "--help", "-help", "-h", NULL};
+    static const char *const version_words[] = {"version", "--version", "-version", NULL};
+    const struct tt_command *c;
 
     if (argc < 2) {
-        fputs(usage, stderr);
+        show_overview(stderr);
         return TT_EXIT_FAILED;
     }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-        strcmp(argv[1], "-h") == 0)
+    if (is_one_of(argv[1], help_words))
         return help(argc, argv);
-    if (strcmp(argv[1], "--version") == 0) {
+    if (is_one_of(argv[1], version_words)) {
         puts("tallytree " TT_VERSION);
         return TT_EXIT_DONE;
     }
-    c = find_command(argv[1]);
-    if (!c) {
-        tt_complain("there is no command '%s'; see 'tallytree help'", argv[1]);
-        return TT_EXIT_FAILED;
-    }
-    return c->run(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--complete") == 0)
+        return tt_command_complete(argc - 1, argv + 1);
+    c = tt_command_find(argv[1]);
+    if (!c)
+        complain_of_command(argv[1]);
+    return c ? c->run(argc - 1, argv + 1) : TT_EXIT_FAILED;
 }

@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c - `tallytree merge`: one profile of many recordings and profiles. */
-#include <stdio.h>
-#include <string.h>
-
 #include "command.h"
 #include "input.h"
 #include "output.h"
 
-static const char usage[] = "usage: tallytree merge -o OUT FILE...\n"
-                            "\n"
-                            "Makes one profile of recordings, profiles and folders of "
-                            "them.  Figures of the same\n"
-                            "context add up; each strand's share is kept.  OUT is "
-                            "written whole or not at all; '-'\n"
-                            "is standard output.\n";
+static const struct tt_flag merge_flags[] = {
+    {"output", 'o', 1, "OUT", "@files", "the profile to write; - is standard output"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
 
-int tt_command_merge(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *out = NULL;
     struct tt_input in;
-    int files = 0, error;
+    struct tt_flags f;
+    int status, error, id;
 
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
-            return TT_EXIT_DONE;
-        }
-        if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
-            out = argv[++i];
-        else
-            argv[files++] = argv[i];
-    }
-    if (!out || !files) {
-        fputs(usage, stderr);
-        return TT_EXIT_FAILED;
-    }
-    if (tt_input_open(&in, argv, files) != 0)
+    tt_command_flags(&tt_command_merge, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_merge, &f, &status)) > 0)
+        out = f.value;
+    if (id < 0)
+        return status;
+    if (!out)
+        return tt_command_wants(&tt_command_merge, "-o OUT");
+    if (!f.count)
+        return tt_command_wants(&tt_command_merge, "a recording or a profile");
+    if (tt_input_open(&in, argv + 1, f.count) != 0)
         return TT_EXIT_FAILED;
     error = tt_output_write(out, in.image, in.size);
     tt_input_close(&in);
     return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
 }
+
+const struct tt_command tt_command_merge = {
+    .name = "merge",
+    .synopsis = "-o OUT FILE...",
+    .about = "one profile of many recordings and profiles",
+    .details =
+        "Makes one profile of recordings, profiles and folders of them.  Figures of the\n"
+        "same context add up; each strand's share is kept.  OUT is written whole or not\n"
+        "at all.\n",
+    .flags = merge_flags,
+    .operands = "@files",
+    .run = run,
+};

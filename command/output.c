@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,13 @@ static int cannot_write(const char *path)
 
 static int write_standard_output(const void *bytes, size_t size)
 {
-    if (write_all(STDOUT_FILENO, bytes, size) == 0 || errno == EPIPE)
-        return 0;
-    return cannot_write("standard output");
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    int failed;
+
+    sigaction(SIGPIPE, &ignore, &before);
+    failed = write_all(STDOUT_FILENO, bytes, size) != 0 && errno != EPIPE;
+    sigaction(SIGPIPE, &before, NULL);
+    return failed ? cannot_write("standard output") : 0;
 }
 
 /* A device or a pipe is written to as it is. */

@@ -5,7 +5,6 @@
  * this is how its semantics are taught and tested.  A strand here is no thread: switching
  * strands exchanges what is thread-local. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,19 +12,6 @@
 
 #include "command.h"
 #include "control.h"
-
-static const char usage[] =
-    "usage: tallytree replay [--recursion P] [--budget B] [--period N] -o OUT [EVENTS]\n"
-    "\n"
-    "Makes a recording from events, one a line; # begins a comment:\n"
-    "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK | tick N | sample N\n"
-    "  pause | resume | count METRIC N | capture NAME | enter-context NAME | "
-    "leave-context\n"
-    "  block NAME kind=K module=M file=F line=L column=C offset=O length=N\n"
-    "\n"
-    "  --recursion P   edge, repeat:K, block, cycle, drop, recent:K or none\n"
-    "  --budget B      as 64M, or 65536nodes\n"
-    "  --period N      sample n adds (n + carry) / N, and carries the rest\n";
 
 enum { WORDS_MAX = 10 };
 
@@ -522,60 +508,94 @@ static int replay(struct replay *r, const char *out)
     return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
 }
 
-static int read_flag(int flag, struct tt_options *o, struct replay *r, const char **out)
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+enum { RECURSION = 1, BUDGET, PERIOD, OUTPUT };
+
+static const struct tt_flag replay_flags[] = {
+    {"output", 'o', OUTPUT, "OUT", "@files", "the recording to write"},
+    {"recursion", 0, RECURSION, "POLICY", "edge repeat: block cycle drop recent: none",
+     "edge, repeat:K, block, cycle, drop, recent:K or none"},
+    {"budget", 0, BUDGET, "SIZE", NULL, "the cap on memory, as 64M or 65536nodes"},
+    {"period", 0, PERIOD, "N", NULL,
+     "sample n adds (n + carry) / N, and carries the rest"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+static int read_flag(int flag, const char *value, struct tt_options *o, struct replay *r,
+                     const char **out)
 {
     char *end;
 
     switch (flag) {
-    case 'r':
-        return tt_options_recursion(o, optarg);
-    case 'b':
-        return tt_options_budget(o, optarg);
-    case 'p':
-        r->period = strtoull(optarg, &end, 10);
-        return *optarg >= '0' && *optarg <= '9' && !*end ? 0 : -TT_ERR_OPTION;
-    case 'o':
-        *out = optarg;
-        return 0;
+    case RECURSION:
+        return tt_options_recursion(o, value);
+    case BUDGET:
+        return tt_options_budget(o, value);
+    case PERIOD:
+        r->period = strtoull(value, &end, 10);
+        return *value >= '0' && *value <= '9' && !*end ? 0 : -TT_ERR_OPTION;
     default:
-        return -TT_ERR_STATE;
+        *out = value;
+        return 0;
     }
 }
 
-int tt_command_replay(int argc, char **argv)
+/* The status when the command is over; less than 0 when it goes on. */
+static int read_flags(int argc, char **argv, struct tt_options *o, struct replay *r,
+                      const char **out)
 {
-    static const struct option flags[] = {{"recursion", required_argument, NULL, 'r'},
-                                          {"budget", required_argument, NULL, 'b'},
-                                          {"period", required_argument, NULL, 'p'},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    struct tt_flags f;
+    int id, status;
+
+    tt_command_flags(&tt_command_replay, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_replay, &f, &status)) > 0)
+        if (read_flag(id, f.value, o, r, out) != 0) {
+            tt_complain("replay: '--%s %s': %s", f.flag->name, f.value,
+                        tt_error_text(-TT_ERR_OPTION));
+            return TT_EXIT_FAILED;
+        }
+    if (id < 0)
+        return status;
+    if (!*out)
+        return tt_command_wants(&tt_command_replay, "-o OUT");
+    if (f.count > 1)
+        return tt_command_wants(&tt_command_replay, "one file of events");
+    r->file = f.count ? argv[1] : NULL;
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
     struct replay r = {0};
     struct tt_options o;
     const char *out = NULL;
-    int flag, error = tt_options_read(&o, "exact,clock=caller", NULL);
+    int error = tt_options_read(&o, "exact,clock=caller", NULL), status;
 
-    while (!error && (flag = getopt_long(argc, argv, "o:", flags, NULL)) != -1) {
-        if (flag == 'h') {
-            fputs(usage, stdout);
-            return TT_EXIT_DONE;
-        }
-        error = read_flag(flag, &o, &r, &out);
-        if (error == -TT_ERR_OPTION)
-            tt_complain("'%s': %s", optarg, tt_error_text(error));
-    }
-    if (error || !out || argc - optind > 1) {
-        if (error != -TT_ERR_OPTION)
-            fputs(usage, stderr);
-        return TT_EXIT_FAILED;
-    }
-    r.file = optind < argc ? argv[optind] : NULL;
+    status = error ? -1 : read_flags(argc, argv, &o, &r, &out);
+    if (status >= 0)
+        return status;
     for (int i = 0; i < TT_KINDS; i++)
         o.mode[i] = TT_MODE_EXACT;
-    error = tt_start_with(&o);
+    if (!error)
+        error = tt_start_with(&o);
     if (error) {
         tt_complain("%s", tt_error_text(error));
         return TT_EXIT_FAILED;
     }
     return replay(&r, out);
 }
+
+const struct tt_command tt_command_replay = {
+    .name = "replay",
+    .synopsis = "[--recursion P] [--budget B] [--period N] -o OUT [EVENTS]",
+    .about = "make a recording from events, one a line",
+    .details = "Makes a recording from events, one a line; # begins a comment:\n"
+               "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK\n"
+               "  tick N | sample N | pause | resume | count METRIC N\n"
+               "  capture NAME | enter-context NAME | leave-context\n"
+               "  block NAME kind=K module=M file=F line=L column=C offset=O length=N\n",
+    .flags = replay_flags,
+    .operands = "@files",
+    .run = run,
+};

@@ -2,7 +2,6 @@
 /* replay.c - whatever events are replayed, a recording or an error comes out of it, and the
  * recording can be read. */
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,8 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fd = make_files();
     if (ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         return 0;
-    optind = 0;
-    if (tt_command_replay(6, args) == TT_EXIT_DONE) {
+    if (tt_command_replay.run(6, args) == TT_EXIT_DONE) {
         if (tt_load(&p, out) != 0)
             abort();
         tt_unload(&p);

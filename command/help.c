@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* help.c - help pages, from the same tables that the flags are read by.
+ *
+ *      usage: tallytree dump RECORDING
+ *
+ *      What it does.
+ *
+ *        -o, --output FILE    write it there
+ *
+ * A page has to fit a screen: 40 lines of 80 columns; a test looks at all of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+const struct tt_command *const tt_commands[] = {
+    &tt_command_dump,
+    &tt_command_merge,
+    &tt_command_replay,
+    NULL,
+};
+
+const struct tt_command *tt_command_find(const char *name)
+{
+    for (size_t i = 0; tt_commands[i]; i++)
+        if (strcmp(tt_commands[i]->name, name) == 0)
+            return tt_commands[i];
+    return NULL;
+}
+
+enum { ABOUT_COLUMN = 25 };
+
+static const struct tt_flag help_flag[] = {
+    {"help", 'h', 1, NULL, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+static void show_flag(const struct tt_flag *flag)
+{
+    char left[80], value[40] = "";
+
+    if (!flag->about)
+        return;
+    if (flag->value && flag->value[0] == '[')
+        (void)snprintf(value, sizeof value, "[=%s", flag->value + 1);
+    else if (flag->value)
+        (void)snprintf(value, sizeof value, " %s", flag->value);
+    if (flag->letter && flag->name)
+        (void)snprintf(left, sizeof left, "-%c, --%s%s", flag->letter, flag->name, value);
+    else if (flag->letter)
+        (void)snprintf(left, sizeof left, "-%c%s", flag->letter, value);
+    else
+        (void)snprintf(left, sizeof left, "--%s%s", flag->name, value);
+    if (strlen(left) > ABOUT_COLUMN - 4)
+        printf("  %s\n%*s%s\n", left, ABOUT_COLUMN, "", flag->about);
+    else
+        printf("  %-*s%s\n", ABOUT_COLUMN - 2, left, flag->about);
+}
+
+static void show_usage(const struct tt_command *c)
+{
+    const char *form = c->synopsis, *before = "usage:";
+
+    for (size_t length; (length = strcspn(form, "\n")); before = "      ") {
+        printf("%s tallytree %s %.*s\n", before, c->name, (int)length, form);
+        form += length + (form[length] == '\n');
+    }
+}
+
+void tt_command_help(const struct tt_command *c)
+{
+    show_usage(c);
+    if (c->details)
+        printf("\n%s", c->details);
+    if (c->flags && c->flags->id)
+        putchar('\n');
+    for (const struct tt_flag *flag = c->flags; flag && flag->id; flag++)
+        show_flag(flag);
+}
+
+void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
+                      char **argv)
+{
+    tt_flags_init(f, argc, argv, c->flags);
+    f->table[1] = c->more_flags && argc > 1 ? c->more_flags(argv[1]) : NULL;
+    f->table[2] = help_flag;
+}
+
+int tt_command_next(const struct tt_command *c, struct tt_flags *f, int *status)
+{
+    int id = tt_flags_next(f);
+
+    *status = id < 0 ? TT_EXIT_FAILED : TT_EXIT_DONE;
+    if (id > 0 && f->flag == help_flag) {
+        tt_command_help(c);
+        return -1;
+    }
+    if (id < 0)
+        tt_complain("%s: %s", c->name, f->error);
+    return id;
+}
+
+int tt_command_wants(const struct tt_command *c, const char *what)
+{
+    tt_complain("%s wants %s; see 'tallytree %s --help'", c->name, what, c->name);
+    return TT_EXIT_FAILED;
+}

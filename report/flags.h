@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* flags.h - command lines by tables: which flags there are, what each takes.
+ *
+ *      static const struct tt_flag flags[] = {
+ *          {"output", 'o', OUTPUT, "FILE", "@files", "write it there"},
+ *          {"json", 0, JSON, NULL, NULL, "as JSON"},
+ *          {NULL, 0, 0, NULL, NULL, NULL},
+ *      };
+ *
+ * Long flags are written --name VALUE, --name=VALUE, or with one dash as pprof's are;
+ * letters -o VALUE, -oVALUE, and, when they take none, several in one word.  "--" ends
+ * them; a word without a dash, and "-" alone, is an operand, wherever it stands.  The same
+ * tables make help pages and the words that a shell completes. */
+#ifndef TT_FLAGS_H
+#define TT_FLAGS_H
+
+#include <stddef.h>
+
+struct tt_flag {
+    const char *name;  /* without dashes; NULL: there is only the letter */
+    char letter;       /* 0: there is only the name */
+    int id;            /* above 0; 0 ends a table */
+    const char *value; /* what its value is called: "FILE"; "[WHEN]" may be left out, and
+                          only = brings one; NULL: it takes none */
+    const char *words; /* values to choose from, between blanks, for completion: "auto
+                          always", "@files", "@views", "@metrics"; NULL: anything */
+    const char *about; /* NULL: not in the help page, as it is another name for one */
+};
+
+enum { TT_FLAG_TABLES = 3 };
+
+struct tt_flags {
+    const struct tt_flag *table[TT_FLAG_TABLES]; /* the first goes before; NULL: none */
+    int count;   /* of operands: argv[1] to argv[count] when all has been read */
+    char **argv; /* borrowed; operands are moved to its front */
+    const struct tt_flag *flag; /* what was read last, */
+    const char *value;          /* and its value, NULL: none */
+    int argc, next, ended;
+    const char *letters; /* that are left of the word */
+    char error[160];
+};
+
+void tt_flags_init(struct tt_flags *, int argc, char **argv, const struct tt_flag *);
+/* The id of the next flag; 0: there is no more, operands are at hand.  -TT_ERR_OPTION with
+ * `error`, which names what was meant when something near it is known. */
+int tt_flags_next(struct tt_flags *);
+/* By its name (up to a '=' in `text`) or its letter; NULL: there is none. */
+const struct tt_flag *tt_flag_named(const struct tt_flag *table, const char *text);
+const struct tt_flag *tt_flag_lettered(const struct tt_flag *table, char letter);
+/* Can its value be left out? */
+int tt_flag_may_lack_value(const struct tt_flag *);
+
+#endif
