@@ -82,7 +82,7 @@ const char *tt_query_suggest(const char *word, const char *const *known, size_t 
             continue;
         /* The beginning of a word is near to it. */
         distance = length >= 3 && strncmp(known[i], word, length) == 0
-                       ? 1
+                       ? 0
                        : word_distance(word, known[i]);
         /* Nothing is meant by a word of which no letter is the same. */
         if (distance < best + !nearest && distance < long_one && distance < length) {
@@ -543,21 +543,23 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* %XX and + in place, up to `end`, and a NUL behind it. */
+/* %XX and + in place, up to `end`, and a NUL behind it.  The last % may stand for itself,
+ * as in "prune=0.5%". */
 static int decode(struct tt_query *q, char *p, char *end)
 {
     char *to = p;
 
     for (; p < end; p++) {
         int high, low;
-        if (*p != '%') {
+        if (*p != '%' || p + 1 == end) {
             *to++ = *p == '+' ? ' ' : *p;
             continue;
         }
         high = end - p > 2 ? hex_digit(p[1]) : -1;
         low = high < 0 ? -1 : hex_digit(p[2]);
         if (low < 0 || high + low == 0)
-            return wrong(q, "'%.3s' is no character; %% is written %%25", p);
+            return wrong(q, "'%.*s' is no character; %% is written %%25",
+                         end - p < 3 ? (int)(end - p) : 3, p);
         *to++ = (char)(high << 4 | low);
         p += 2;
     }
