@@ -299,6 +299,11 @@ uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *in
     return b->current;
 }
 
+uint32_t tt_builder_strands(const struct tt_builder *b)
+{
+    return (uint32_t)b->strand.count;
+}
+
 void tt_builder_fact(struct tt_builder *b, const char *name, enum tt_fact_rule rule,
                      uint64_t number, const char *text)
 {
@@ -328,6 +333,8 @@ void tt_builder_fact(struct tt_builder *b, const char *name, enum tt_fact_rule r
 /* Figures that come before any strand are of one without a name. */
 static uint32_t current_strand(struct tt_builder *b)
 {
+    if (b->of_many)
+        return TT_NONE;
     if (b->current == TT_NONE)
         return tt_builder_strand(b,
                                  &(struct tt_strand_info){.rank = TT_NONE, .members = 1});
@@ -499,7 +506,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     tt_vector_init(&b->space, m, sizeof(struct tt_space_row));
     tt_vector_init(&b->series, m, sizeof(struct tt_series_row));
     tt_vector_init(&b->point, m, sizeof(struct tt_point));
-    tt_vector_init(&b->spread, m, sizeof(struct tt_grown_spread));
+    tt_vector_init(&b->spread, m, sizeof(struct tt_vector));
     (void)tt_builder_string(b, "");
     (void)tt_builder_block(b, &root);
     (void)tt_builder_context(b, NO_PARENT, TT_BUILDER_ROOT);
@@ -518,6 +525,8 @@ void tt_builder_free(struct tt_builder *b)
         &b->activation, &b->slow,   &b->space, &b->series,  &b->point,   &b->spread};
     struct tt_index *indices[] = {&b->strings, &b->blocks, &b->contexts, &b->arcs,
                                   &b->strands};
+    for (size_t i = 0; i < b->spread.count; i++)
+        tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         tt_vector_fini(vectors[i]);
     for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)

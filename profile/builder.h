@@ -87,6 +87,12 @@ int tt_builder_profile(struct tt_builder *, const struct tt_profile *,
 uint32_t tt_builder_block_of(struct tt_builder *, const struct tt_profile *,
                              uint32_t block);
 
+/* Turns figures by strand into how they spread over strands, for good; strands that have
+ * figures now must get no more.  Called after each of many profiles, it keeps memory
+ * bounded however many they are.  -TT_ERR_MEMORY. */
+int tt_builder_summarise(struct tt_builder *);
+uint32_t tt_builder_strands(const struct tt_builder *); /* how many there are */
+
 /* Puts everything in order and makes the image, from the builder's memory; the caller
  * gives it back with tt_memory_put.  The builder can be freed after that, and nothing
  * else.  -TT_ERR_MEMORY. */

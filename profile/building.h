@@ -27,11 +27,6 @@ struct tt_missing {
     uint64_t amount;
 };
 
-struct tt_grown_spread {
-    uint32_t context, metric, of_self, reserved;
-    struct tt_spread spread;
-};
-
 struct tt_builder {
     struct tt_memory memory;
     struct tt_vector bytes; /* strings, each ended by a NUL */
@@ -39,9 +34,11 @@ struct tt_builder {
     struct tt_index strings, blocks, contexts, arcs, strands;
     struct tt_vector entry; /* struct tt_entry; row: enum tt_role << 32 | id */
     size_t summed;          /* of them, when they were last summed up */
-    struct tt_vector missing, times, bin, activation, slow, space, series, point, spread;
-    uint32_t current; /* strand */
-    int summary;      /* no figures by strand in the end, only how they spread */
+    struct tt_vector missing, times, bin, activation, slow, space, series, point;
+    struct tt_vector spread; /* struct tt_vector of spreads: two for each metric */
+    uint32_t current;        /* strand */
+    int of_many;             /* figures that come now are of many strands together */
+    int summary;             /* no figures by strand in the end, only how they spread */
     int failed;
 };
 
@@ -59,6 +56,9 @@ int tt_order_make(struct tt_builder *, struct tt_order *);
 void tt_order_free(struct tt_builder *, struct tt_order *);
 /* The log: its rows become those of struct tt_entry. */
 int tt_order_entries(struct tt_builder *, const struct tt_order *);
+
+/* A metric's spreads of totals, or of self, one for each context; NULL: no memory. */
+struct tt_spread *tt_spreads_of(struct tt_builder *, uint32_t metric, int of_self);
 
 /* Sorts entries by strand, row, metric, and adds up those that agree.  0 or an error. */
 int tt_entries_sum(struct tt_vector *);

@@ -74,6 +74,17 @@ static void add_all_columns(struct tt_builder *b, const struct tt_order *o,
     }
 }
 
+static void add_spreads(struct tt_builder *b, const struct tt_order *o, struct image *m)
+{
+    const struct tt_vector *v = b->spread.item;
+
+    for (uint32_t metric = 0; b->strand.count > 1 && metric < b->metric.count; metric++)
+        for (uint32_t i = 0; i < b->spread.count; i++)
+            if (o->metric[i / 2] == metric && v[i].count)
+                add_part(b, m, i % 2 ? TT_SECTION_SPREAD_SELF : TT_SECTION_SPREAD, metric,
+                         NULL, b->context.count, sizeof(struct tt_spread));
+}
+
 static char *part_at(const struct image *m, enum tt_section_kind kind, uint32_t key)
 {
     const struct part *p = m->part.item;
@@ -245,6 +256,31 @@ static void write_columns(const struct tt_builder *b, const struct tt_order *o,
     }
 }
 
+static void write_spread(const struct tt_builder *b, const struct tt_order *o,
+                         const struct tt_spread *from, size_t count, struct tt_spread *to)
+{
+    for (size_t i = 0; i < b->context.count; i++) {
+        struct tt_spread *s = &to[o->context[i]];
+        if (i < count)
+            *s = from[i];
+        s->min_strand = s->count ? o->strand[s->min_strand] : TT_NONE;
+        s->max_strand = s->count ? o->strand[s->max_strand] : TT_NONE;
+    }
+}
+
+static void write_spreads(const struct tt_builder *b, const struct tt_order *o,
+                          const struct image *m)
+{
+    const struct tt_vector *v = b->spread.item;
+
+    for (uint32_t i = 0; i < b->spread.count; i++) {
+        struct tt_spread *to = (void *)part_at(
+            m, i % 2 ? TT_SECTION_SPREAD_SELF : TT_SECTION_SPREAD, o->metric[i / 2]);
+        if (to)
+            write_spread(b, o, v[i].item, v[i].count, to);
+    }
+}
+
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
 /* The log is put in order last: until then its rows say what is what. */
@@ -275,15 +311,17 @@ static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
     add_vector(b, m, TT_SECTION_SPACE, &b->space);
     add_vector(b, m, TT_SECTION_SERIES, &b->series);
     add_vector(b, m, TT_SECTION_POINTS, &b->point);
+    add_spreads(b, o, m);
     if (tt_order_entries(b, o) != 0)
         return -TT_ERR_MEMORY;
-    if (b->strand.count > 1 && b->metric.count)
+    if (b->strand.count > 1 && b->metric.count && !b->summary)
         add_vector(b, m, TT_SECTION_ENTRIES, &b->entry);
     if (allocate_image(b, o, m) != 0)
         return -TT_ERR_MEMORY;
     write_strings(b, o, m);
     point_to_strings(b, o, m);
     write_columns(b, o, m);
+    write_spreads(b, o, m);
     return 0;
 }
 
@@ -291,7 +329,7 @@ int tt_builder_finish(struct tt_builder *b, void **image, size_t *size)
 {
     struct tt_order o = {0};
     struct image m = {0};
-    int error = b->failed ? -TT_ERR_MEMORY : 0;
+    int error = b->summary ? tt_builder_summarise(b) : b->failed ? -TT_ERR_MEMORY : 0;
 
     tt_vector_init(&m.part, &b->memory, sizeof(struct part));
     if (!error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "building.h"
+#include "statistics.h"
 
 struct gathering {
     struct tt_builder *b;
@@ -187,6 +188,42 @@ static void gather_columns(struct gathering *g)
         gather_entry(g, n + i, 0, p->arc[i].calls);
 }
 
+static void gather_spread(struct gathering *g, const struct tt_spread *from,
+                          uint32_t metric, int of_self)
+{
+    struct tt_spread *to = from ? tt_spreads_of(g->b, g->metric[metric], of_self) : NULL;
+
+    if (from && !to)
+        g->b->failed = 1;
+    for (uint32_t c = 0; to && c < g->p->contexts; c++) {
+        struct tt_spread s = from[c];
+        if (g->context[c] == TT_NONE || !s.count)
+            continue;
+        s.min_strand = g->strand[s.min_strand];
+        s.max_strand = g->strand[s.max_strand];
+        tt_spread_add(&to[g->context[c]], &s);
+    }
+}
+
+/* Where contexts are spliced or left out, how the others' totals spread is not known any
+ * more. */
+static void gather_spreads(struct gathering *g)
+{
+    g->b->summary = 1;
+    for (uint32_t i = 0; !g->filtered && i < g->p->metrics; i++) {
+        gather_spread(g, g->p->metric[i].spread, i, 0);
+        gather_spread(g, g->p->metric[i].spread_self, i, 1);
+    }
+}
+
+static int is_summary(const struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (p->metric[i].spread)
+            return 1;
+    return 0;
+}
+
 static void gather_figures(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
@@ -194,7 +231,11 @@ static void gather_figures(struct gathering *g)
     if (!p->entries) {
         if (p->strands == 1)
             g->b->current = g->strand[0];
+        g->b->of_many = is_summary(p);
         gather_columns(g);
+        g->b->of_many = 0;
+        if (is_summary(p))
+            gather_spreads(g);
         return;
     }
     for (size_t i = 0; i < p->entries && !g->b->failed; i++) {

@@ -197,6 +197,70 @@ TEST(merging_is_associative_and_of_any_order)
     }
 }
 
+/* Every strand of these is one strand more: the same ones would be taken twice. */
+static int summarise(const struct tt_profile *const *p, int count, struct tt_profile *out)
+{
+    struct tt_builder *b = tt_builder_new(NULL);
+    void *image;
+    size_t size;
+    int error = 0;
+
+    for (int i = 0; i < count; i++) {
+        error |= tt_builder_profile(b, p[i], NULL, NULL);
+        error |= tt_builder_summarise(b);
+    }
+    error |= tt_builder_finish(b, &image, &size);
+    tt_builder_free(b);
+    return !error && tt_profile_open(out, image, size, NULL) == 0;
+}
+
+static void check_spread(const struct tt_profile *got, const struct tt_spread *g,
+                         const struct tt_spread *want)
+{
+    for (uint32_t c = 0; c < got->contexts; c++) {
+        if (!CHECK_INT(g ? g[c].count : 0, want[c].count) || !g || !want[c].count)
+            continue;
+        CHECK_INT(g[c].min, want[c].min);
+        CHECK_INT(g[c].max, want[c].max);
+        CHECK(g[c].square.low == want[c].square.low &&
+              g[c].square.high == want[c].square.high);
+    }
+}
+
+TEST(a_summary_says_how_figures_spread_over_the_strands_that_it_leaves_out)
+{
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct model *m[2] = {model_random(seed), model_random(seed + ROUNDS)};
+        struct tt_profile p[2], whole, once, twice;
+        for (int s = 0; s < m[1]->strands; s++)
+            m[1]->strand[s].pid += 1000;
+        if (!CHECK(model_open(m[0], 0, &p[0]) && model_open(m[1], 0, &p[1])) ||
+            !CHECK(merge((const struct tt_profile *[]){&p[0], &p[1]}, 2, &whole)) ||
+            !CHECK(summarise((const struct tt_profile *[]){&p[0], &p[1]}, 2, &once)) ||
+            !CHECK(summarise((const struct tt_profile *[]){&once}, 1, &twice)))
+            return;
+        CHECK(is_same(&once, &twice));
+        CHECK_INT(once.entries, 0);
+        for (uint32_t k = 0; k < whole.metrics; k++) {
+            struct tt_spread *total = tt_spread_of(&whole, k, 0, NULL);
+            struct tt_spread *self = tt_spread_of(&whole, k, 1, NULL);
+            check_spread(&once, once.metric[k].spread, total);
+            check_spread(&once, once.metric[k].spread_self, self);
+            for (uint32_t c = 0; c <= whole.contexts; c++)
+                CHECK_INT(once.metric[k].self[c], whole.metric[k].self[c]);
+            free(total);
+            free(self);
+        }
+        model_close(&twice);
+        model_close(&once);
+        model_close(&whole);
+        model_close(&p[0]);
+        model_close(&p[1]);
+        model_free(m[0]);
+        model_free(m[1]);
+    }
+}
+
 /* ── Damage ───────────────────────────────────────────────────────────────────────── */
 
 /* Steps on all that a view may step on. */
