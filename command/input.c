@@ -96,7 +96,10 @@ static int add_recording(struct tt_builder *b, const char *path)
     return error;
 }
 
-static int add_file(struct tt_builder *b, const char *path)
+/* So many strands are not kept apart any more. */
+enum { MANY_STRANDS = 4096 };
+
+static int add_file(struct tt_builder *b, const char *path, int summary)
 {
     enum content content;
     size_t size;
@@ -106,6 +109,9 @@ static int add_file(struct tt_builder *b, const char *path)
         return fd;
     error = content == PROFILE ? add_profile(b, path, fd, size) : add_recording(b, path);
     close(fd);
+    if (!error && (summary || tt_builder_strands(b) > MANY_STRANDS) &&
+        (error = tt_builder_summarise(b)) != 0)
+        (void)fail(path, tt_error_text(error));
     return error;
 }
 
@@ -120,7 +126,7 @@ static int is_folder(const char *path)
 
 static int is_visible(const struct dirent *d) { return d->d_name[0] != '.'; }
 
-static int add_folder(struct tt_builder *b, const char *path)
+static int add_folder(struct tt_builder *b, const char *path, int summary)
 {
     struct dirent **entry;
     int count = scandir(path, &entry, is_visible, alphasort), error = 0;
@@ -134,7 +140,7 @@ static int add_folder(struct tt_builder *b, const char *path)
         if (!error && asprintf(&name, "%s/%s", path, entry[i]->d_name) < 0)
             error = fail(path, tt_error_text(-TT_ERR_MEMORY));
         if (!error)
-            error = add_file(b, name);
+            error = add_file(b, name, summary);
         free(name);
         free(entry[i]);
         tt_progress((uint64_t)i, (uint64_t)count);
@@ -145,13 +151,14 @@ static int add_folder(struct tt_builder *b, const char *path)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-static int merge(struct tt_input *in, char *const *paths, int count)
+static int merge(struct tt_input *in, char *const *paths, int count, int summary)
 {
     struct tt_builder *b = tt_builder_new(&tt_scratch);
     int error = b ? 0 : -TT_ERR_MEMORY;
 
     for (int i = 0; !error && i < count; i++) {
-        error = is_folder(paths[i]) ? add_folder(b, paths[i]) : add_file(b, paths[i]);
+        error = is_folder(paths[i]) ? add_folder(b, paths[i], summary)
+                                    : add_file(b, paths[i], summary);
         if (error)
             goto fail_add;
         tt_progress((uint64_t)i, (uint64_t)count);
@@ -168,6 +175,12 @@ fail_add:
     return error;
 }
 
+int tt_input_merge(struct tt_input *in, char *const *paths, int count, int summary)
+{
+    memset(in, 0, sizeof *in);
+    return merge(in, paths, count, summary);
+}
+
 int tt_input_open(struct tt_input *in, char *const *paths, int count)
 {
     enum content content = RECORDING;
@@ -176,12 +189,12 @@ int tt_input_open(struct tt_input *in, char *const *paths, int count)
 
     memset(in, 0, sizeof *in);
     if (count != 1 || is_folder(paths[0]))
-        return merge(in, paths, count);
+        return merge(in, paths, count, 0);
     fd = open_file(paths[0], &content, &size);
     if (fd < 0)
         return fd;
     error = content == PROFILE ? map_profile(in, paths[0], fd, size)
-                               : merge(in, paths, count);
+                               : merge(in, paths, count, 0);
     close(fd);
     return error;
 }

@@ -16,6 +16,9 @@ struct tt_input {
  * from its content.  Several are merged.  Complains and returns a negative error when one
  * cannot be read; nothing is open then. */
 int tt_input_open(struct tt_input *, char *const *paths, int count);
+/* The same, made anew; with `summary` figures are not kept by strand, only how they
+ * spread, as they never are of more than 4096 strands. */
+int tt_input_merge(struct tt_input *, char *const *paths, int count, int summary);
 void tt_input_close(struct tt_input *);
 
 #endif

@@ -4,8 +4,13 @@
 #include "input.h"
 #include "output.h"
 
+enum flag { OUTPUT = 1, SUMMARY };
+
 static const struct tt_flag merge_flags[] = {
-    {"output", 'o', 1, "OUT", "@files", "the profile to write; - is standard output"},
+    {"output", 'o', OUTPUT, "OUT", "@files",
+     "the profile to write; - is standard output"},
+    {"summary", 0, SUMMARY, NULL, NULL,
+     "of each context only how it spreads over strands"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -14,18 +19,22 @@ static int run(int argc, char **argv)
     const char *out = NULL;
     struct tt_input in;
     struct tt_flags f;
-    int status, error, id;
+    int status, error, id, summary = 0;
 
     tt_command_flags(&tt_command_merge, &f, argc, argv);
-    while ((id = tt_command_next(&tt_command_merge, &f, &status)) > 0)
-        out = f.value;
+    while ((id = tt_command_next(&tt_command_merge, &f, &status)) > 0) {
+        if (id == OUTPUT)
+            out = f.value;
+        else
+            summary = 1;
+    }
     if (id < 0)
         return status;
     if (!out)
         return tt_command_wants(&tt_command_merge, "-o OUT");
     if (!f.count)
         return tt_command_wants(&tt_command_merge, "a recording or a profile");
-    if (tt_input_open(&in, argv + 1, f.count) != 0)
+    if (tt_input_merge(&in, argv + 1, f.count, summary) != 0)
         return TT_EXIT_FAILED;
     error = tt_output_write(out, in.image, in.size);
     tt_input_close(&in);
@@ -38,8 +47,10 @@ const struct tt_command tt_command_merge = {
     .about = "one profile of many recordings and profiles",
     .details =
         "Makes one profile of recordings, profiles and folders of them.  Figures of the\n"
-        "same context add up; each strand's share is kept.  OUT is written whole or not\n"
-        "at all.\n",
+        "same context add up.  Each strand's share is kept, with --summary and of more\n"
+        "than 4096 strands only the least, the greatest and the deviation.  OUT is "
+        "written\n"
+        "whole or not at all.\n",
     .flags = merge_flags,
     .operands = "@files",
     .run = run,
