@@ -15,10 +15,11 @@ struct tt_command {
     const char *synopsis; /* what stands behind its name; '\n' begins another form */
     const char *about;    /* one line, for `tallytree help`; without a full stop */
     const char *details;  /* lines of the page between synopsis and flags; or NULL */
+    void (*show)(void);   /* prints more of them, or NULL */
     const struct tt_flag *flags;
     const char *operands;              /* for completion, as tt_flag.words; NULL: none */
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
-    /* What the first operand changes, for `tallytree report ocr`: its own flags, or NULL. */
+    /* Flags that the first argument brings, as `report ocr` does; or NULL. */
     const struct tt_flag *(*more_flags)(const char *first);
 };
 

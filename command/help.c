@@ -67,22 +67,48 @@ static void show_usage(const struct tt_command *c)
     }
 }
 
+static void show_flags(const struct tt_flag *flag)
+{
+    if (flag && flag->id)
+        putchar('\n');
+    for (; flag && flag->id; flag++)
+        show_flag(flag);
+}
+
 void tt_command_help(const struct tt_command *c)
 {
     show_usage(c);
     if (c->details)
         printf("\n%s", c->details);
-    if (c->flags && c->flags->id)
+    if (c->show) {
         putchar('\n');
-    for (const struct tt_flag *flag = c->flags; flag && flag->id; flag++)
-        show_flag(flag);
+        c->show();
+    }
+    show_flags(c->flags);
+}
+
+/* The page of a command with flags that its first argument has brought. */
+static void show_more(const struct tt_command *c, const struct tt_flags *f)
+{
+    const struct tt_flag *more = f->table[0];
+
+    while (more && more->id && !more->about)
+        more++;
+    if (!more || !more->id) {
+        tt_command_help(c);
+        return;
+    }
+    show_usage(c);
+    show_flags(more);
+    show_flags(c->flags);
 }
 
 void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
                       char **argv)
 {
-    tt_flags_init(f, argc, argv, c->flags);
-    f->table[1] = c->more_flags && argc > 1 ? c->more_flags(argv[1]) : NULL;
+    tt_flags_init(f, argc, argv, NULL);
+    f->table[0] = c->more_flags && argc > 1 ? c->more_flags(argv[1]) : NULL;
+    f->table[1] = c->flags;
     f->table[2] = help_flag;
 }
 
@@ -92,7 +118,7 @@ int tt_command_next(const struct tt_command *c, struct tt_flags *f, int *status)
 
     *status = id < 0 ? TT_EXIT_FAILED : TT_EXIT_DONE;
     if (id > 0 && f->flag == help_flag) {
-        tt_command_help(c);
+        show_more(c, f);
         return -1;
     }
     if (id < 0)

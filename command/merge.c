@@ -48,9 +48,8 @@ const struct tt_command tt_command_merge = {
     .details =
         "Makes one profile of recordings, profiles and folders of them.  Figures of the\n"
         "same context add up.  Each strand's share is kept, with --summary and of more\n"
-        "than 4096 strands only the least, the greatest and the deviation.  OUT is "
-        "written\n"
-        "whole or not at all.\n",
+        "than 4096 strands only the least, the greatest and the deviation.  OUT is\n"
+        "written whole or not at all.\n",
     .flags = merge_flags,
     .operands = "@files",
     .run = run,

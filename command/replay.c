@@ -588,7 +588,7 @@ static int run(int argc, char **argv)
 
 const struct tt_command tt_command_replay = {
     .name = "replay",
-    .synopsis = "[--recursion P] [--budget B] [--period N] -o OUT [EVENTS]",
+    .synopsis = "[FLAGS] -o OUT [EVENTS]",
     .about = "make a recording from events, one a line",
     .details = "Makes a recording from events, one a line; # begins a comment:\n"
                "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK\n"

@@ -79,7 +79,7 @@ static int unknown(struct tt_flags *f, const char *word)
     near = tt_query_suggest(name, names, count);
     if (near)
         return wrong(f, "there is no option '%.*s'; did you mean '%.*s%s'?",
-                     length > 60 ? 60 : length, word, (int)(text - word), word, near);
+                     length > 60 ? 60 : length, word, word[1] == '-' ? 2 : 1, word, near);
     return wrong(f, "there is no option '%.*s'", length > 60 ? 60 : length, word);
 }
 

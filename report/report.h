@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* report.h - reports in the layouts of systems before ours, each with flags of its own. */
+#ifndef TT_REPORT_H
+#define TT_REPORT_H
+
+#include <stddef.h>
+
+#include "flags.h"
+#include "profile.h"
+
+struct tt_text;
+
+/* Writes a report to `out`.  argv[0] is the layout's name; behind it stand only flags of
+ * its own table, long ones as "--name=value", letters as "-o" and "value".  0,
+ * -TT_ERR_OPTION with `error`, or -TT_ERR_MEMORY. */
+typedef int tt_report_function(const struct tt_profile *, int argc, char **argv,
+                               struct tt_text *out, char *error, size_t size);
+
+struct tt_layout {
+    const char *name, *about;
+    const struct tt_flag *flags;
+    tt_report_function *run;
+};
+
+/* Up to one whose name is NULL. */
+extern const struct tt_layout tt_layouts[];
+
+#endif

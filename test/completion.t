@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What shells complete, and help pages: both come from the tables that flags are read by.
+. "$(dirname "$0")/tap.sh"
+PATH=$(realpath "${TT_BUILD:-build}"):$PATH
+
+commands()
+{
+    tallytree --complete '' | sed 's/\t.*//'
+}
+
+# ── Help ─────────────────────────────────────────────────────────────────────────────
+
+# fits FILE - a screen has 40 lines of 80 columns.
+fits()
+{
+    [ -s "$1" ] && [ "$(wc -l <"$1")" -le 40 ] && [ "$(wc -L <"$1")" -le 80 ]
+}
+
+page_fits()
+{
+    tallytree "$@" >"$tmp/page" && cat "$tmp/page" && fits "$tmp/page"
+}
+
+list_fits()
+{
+    tallytree >"$tmp/out" 2>"$tmp/page"
+    [ $? -eq 2 ] && [ ! -s "$tmp/out" ] && fits "$tmp/page"
+}
+
+same_page()
+{
+    tallytree help "$1" >"$tmp/one" && tallytree "$1" --help >"$tmp/two" &&
+        tallytree "$1" -h >"$tmp/three" && cmp "$tmp/one" "$tmp/two" && cmp "$tmp/one" "$tmp/three"
+}
+
+# is_named FILE WORD - between words that are not part of it.
+is_named()
+{
+    grep -qE -- "(^|[^a-z-])$2([^a-z-]|\$)" "$1"
+}
+
+# Each flag that the page of a command shows stands in its man page too.
+has_man_page()
+{
+    local flag page=doc/man/tallytree-$1.1
+    [ -s "$page" ] && grep -q "^\.TH TALLYTREE-${1^^} 1 " "$page" || return
+    sed 's/\\-/-/g' "$page" >"$tmp/man"
+    tallytree help "$1" | grep -oE -- '--[a-z_-]+' | sort -u | while read -r flag; do
+        is_named "$tmp/man" "$flag" || echo "$flag"
+    done >"$tmp/lacking"
+    cat "$tmp/lacking"
+    [ ! -s "$tmp/lacking" ] && grep -q "doc/man/tallytree-$1.1" meson.build &&
+        grep -qF "tallytree-$1 (1)" doc/man/tallytree.1
+}
+
+try "the list of commands fits a screen" page_fits help
+try "so it does where no command is given" list_fits
+for command in $(commands); do
+    [ "$command" != help ] || continue
+    try "the page of $command fits a screen" page_fits "$command" --help
+    try "help $command is $command --help" same_page "$command"
+    try "$command has a man page with its flags" has_man_page "$command"
+done
+
+# ── Words ────────────────────────────────────────────────────────────────────────────
+
+# offers WORDS TYPED... - what may stand for the last of TYPED.
+offers()
+{
+    local words=$1
+    shift
+    tallytree --complete "$@" | sed 's/\t.*//' | paste -sd ' ' >"$tmp/offered"
+    cat "$tmp/offered"
+    [ "$(cat "$tmp/offered")" = "$words" ]
+}
+
+# Each flag that is offered is taken: it is not the one that is complained of.
+flags_are_taken()
+{
+    local flag
+    for flag in $(tallytree --complete "$1" -- | sed 's/\t.*//'); do
+        [ "$flag" = --help ] || tallytree "$1" "$flag=$tmp/x" </dev/null 2>&1 | grep "no option '$flag'"
+    done
+}
+
+# Each flag of the page is offered.
+flags_are_offered()
+{
+    tallytree --complete "$1" -- | sed 's/\t.*//' >"$tmp/offered"
+    tallytree help "$1" | grep -oE -- '^ +(-[a-zA-Z], )?--[a-z_-]+' | grep -oE -- '--.*' |
+        grep -vxFf "$tmp/offered"
+}
+
+try "a command is completed" offers replay repl
+try "nothing is completed where there is nothing" offers '' zzz
+try "help is followed by a command" offers replay help repl
+try "a flag is completed" offers --recursion replay --rec
+try "with one dash too" offers -recursion replay -rec
+try "its values are, behind a blank" offers 'repeat: recent:' replay --recursion re
+try "or behind an equals sign" offers '--recursion=repeat: --recursion=recent:' replay --recursion=re
+try "a file is a file" offers @files replay -o ''
+try "an operand is what the command wants" offers @files dump ''
+for command in $(commands); do
+    [ "$command" != help ] || continue
+    none "the flags that are completed for $command are taken" flags_are_taken "$command"
+    none "the flags of the page of $command are completed" flags_are_offered "$command"
+done
+
+# ── Shells ───────────────────────────────────────────────────────────────────────────
+
+# bash_gives WORDS LINE - what bash completes at the end of the line.
+bash_gives()
+{
+    (
+        compopt() { :; }
+        . doc/completion/tallytree.bash
+        COMP_LINE=$2 COMP_POINT=${#2}
+        _tallytree
+        echo "${COMPREPLY[*]}"
+        [ "${COMPREPLY[*]}" = "$1" ]
+    )
+}
+
+# zsh_gives WORDS LINE - the same of zsh, whose own functions say here what they are given.
+zsh_gives()
+{
+    # shellcheck disable=SC2016
+    zsh -f -c '
+        _describe() { local name=$@[-1]; print -rl -- "${(@P)name}" }
+        _files() { print -r -- "@files" }
+        words=("${(@s: :)1}") CURRENT=$#words
+        source doc/completion/_tallytree' zsh "$2" >"$tmp/said" || return
+    cat "$tmp/said"
+    [ "$(sed -E 's/^(([^:\\]|\\.)*):.*/\1/' "$tmp/said" | paste -sd ' ')" = "$1" ]
+}
+
+try "bash completes a command" bash_gives merge 'tallytree mer'
+try "bash completes a flag" bash_gives --recursion 'tallytree replay --rec'
+try "bash completes a value" bash_gives 'repeat: recent:' 'tallytree replay --recursion re'
+try "bash completes what stands behind an equals sign" \
+    bash_gives 'repeat: recent:' 'tallytree replay --recursion=re'
+try "bash completes a file" bash_gives 'doc/man/tallytree-replay.1' \
+    'tallytree replay -o doc/man/tallytree-repl'
+try "bash completes a file behind an equals sign" bash_gives 'doc/man/tallytree-replay.1' \
+    'tallytree replay --output=doc/man/tallytree-repl'
+try "zsh completes a command" zsh_gives merge 'tallytree mer'
+try "zsh completes a flag" zsh_gives --recursion 'tallytree replay --rec'
+try "zsh completes a value" zsh_gives 'repeat\: recent\:' 'tallytree replay --recursion re'
+try "zsh completes a file" zsh_gives @files 'tallytree dump '
+finish
