@@ -23,7 +23,8 @@ struct tt_command {
     const struct tt_flag *(*more_flags)(const char *first);
 };
 
-extern const struct tt_command tt_command_dump, tt_command_merge, tt_command_replay;
+extern const struct tt_command tt_command_dump, tt_command_merge, tt_command_replay,
+    tt_command_report;
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];

@@ -17,6 +17,7 @@ const struct tt_command *const tt_commands[] = {
     &tt_command_dump,
     &tt_command_merge,
     &tt_command_replay,
+    &tt_command_report,
     NULL,
 };
 

@@ -83,6 +83,13 @@ void tt_builder_point(struct tt_builder *, uint32_t series, const char *label,
  * the facts say how much was hidden.  The profile has been checked. */
 int tt_builder_profile(struct tt_builder *, const struct tt_profile *,
                        const uint32_t *map, const unsigned char *muted);
+/* The same for all of it, its blocks under other identities; those that become one are
+ * added up. */
+int tt_builder_renamed(struct tt_builder *, const struct tt_profile *,
+                       void (*rename)(struct tt_block_info *));
+/* The same, but only figures of the strands with a mark in `chosen`. */
+int tt_builder_strands_of(struct tt_builder *, const struct tt_profile *,
+                          const unsigned char *chosen);
 /* The builder's block for one of a profile's. */
 uint32_t tt_builder_block_of(struct tt_builder *, const struct tt_profile *,
                              uint32_t block);

@@ -10,6 +10,8 @@
 
 struct gathering {
     struct tt_builder *b;
+    void (*rename)(struct tt_block_info *); /* or NULL */
+    const unsigned char *chosen;            /* of each strand, or NULL: all */
     const struct tt_profile *p;
     const unsigned char *muted; /* of each context, or NULL */
     const uint32_t *context;    /* of each context; TT_NONE: left out */
@@ -34,8 +36,8 @@ static void ids_free(struct tt_builder *b, uint32_t *id, size_t count)
 
 /* ── Who is who ───────────────────────────────────────────────────────────────────── */
 
-uint32_t tt_builder_block_of(struct tt_builder *b, const struct tt_profile *p,
-                             uint32_t block)
+static uint32_t block_renamed(struct tt_builder *b, const struct tt_profile *p,
+                              uint32_t block, void (*rename)(struct tt_block_info *))
 {
     const struct tt_block_row *r = &p->block[block];
     struct tt_block_info info = {.name = p->strings + r->name,
@@ -47,14 +49,22 @@ uint32_t tt_builder_block_of(struct tt_builder *b, const struct tt_profile *p,
                                  .length = r->length,
                                  .offset = r->offset};
 
+    if (block && rename)
+        rename(&info);
     return block ? tt_builder_block(b, &info) : TT_BUILDER_ROOT;
+}
+
+uint32_t tt_builder_block_of(struct tt_builder *b, const struct tt_profile *p,
+                             uint32_t block)
+{
+    return block_renamed(b, p, block, NULL);
 }
 
 static void gather_blocks(struct gathering *g)
 {
     g->block = ids_new(g->b, g->p->blocks);
     for (uint32_t i = 0; g->block && i < g->p->blocks; i++)
-        g->block[i] = tt_builder_block_of(g->b, g->p, i);
+        g->block[i] = block_renamed(g->b, g->p, i, g->rename);
 }
 
 static void gather_metrics(struct gathering *g)
@@ -89,7 +99,8 @@ static void gather_strands(struct gathering *g)
 {
     g->strand = ids_new(g->b, g->p->strands);
     for (uint32_t i = 0; g->strand && i < g->p->strands; i++)
-        g->strand[i] = gather_strand(g, i);
+        if (!g->chosen || g->chosen[i])
+            g->strand[i] = gather_strand(g, i);
 }
 
 /* Contexts under the same paths. */
@@ -239,6 +250,8 @@ static void gather_figures(struct gathering *g)
         return;
     }
     for (size_t i = 0; i < p->entries && !g->b->failed; i++) {
+        if (g->chosen && !g->chosen[p->entry[i].strand])
+            continue;
         g->b->current = g->strand[p->entry[i].strand];
         gather_entry(g, p->entry[i].row, p->entry[i].metric, p->entry[i].amount);
     }
@@ -281,7 +294,8 @@ static void gather_times(struct gathering *g)
         int by_strand = i + 1 < p->many_times && t[1].row == t->row, arc;
         uint32_t id = edge_of(g, t->row, &arc);
         struct tt_times_row *added;
-        if (id == TT_NONE || (t->strand == TT_NONE && by_strand))
+        if (id == TT_NONE || (t->strand == TT_NONE && by_strand) ||
+            (g->chosen && t->strand != TT_NONE && !g->chosen[t->strand]))
             continue;
         tt_builder_times(g->b, arc, id, t);
         if (g->b->failed)
@@ -322,7 +336,7 @@ static void gather_activations(struct gathering *g)
         const struct tt_activation_row *a = &g->p->activation[i];
         int arc;
         uint32_t id = edge_of(g, a->row, &arc);
-        if (id == TT_NONE)
+        if (id == TT_NONE || (g->chosen && a->strand != TT_NONE && !g->chosen[a->strand]))
             continue;
         g->b->current = strand_of(g, a->strand);
         if (a->slow)
@@ -371,11 +385,11 @@ static void gather_facts(struct gathering *g)
     }
 }
 
-int tt_builder_profile(struct tt_builder *b, const struct tt_profile *p,
-                       const uint32_t *map, const unsigned char *muted)
+static int gather(struct gathering *way)
 {
-    struct gathering g = {
-        .b = b, .p = p, .context = map, .muted = muted, .filtered = map != NULL};
+    struct gathering g = *way;
+    const struct tt_profile *p = g.p;
+    struct tt_builder *b = g.b;
 
     if (!b->failed)
         gather_blocks(&g);
@@ -402,4 +416,23 @@ int tt_builder_profile(struct tt_builder *b, const struct tt_profile *p,
     ids_free(b, g.arc, p->arcs);
     ids_free(b, g.own, p->contexts);
     return b->failed ? -TT_ERR_MEMORY : 0;
+}
+
+int tt_builder_profile(struct tt_builder *b, const struct tt_profile *p,
+                       const uint32_t *map, const unsigned char *muted)
+{
+    return gather(&(struct gathering){
+        .b = b, .p = p, .context = map, .muted = muted, .filtered = map != NULL});
+}
+
+int tt_builder_renamed(struct tt_builder *b, const struct tt_profile *p,
+                       void (*rename)(struct tt_block_info *))
+{
+    return gather(&(struct gathering){.b = b, .p = p, .rename = rename});
+}
+
+int tt_builder_strands_of(struct tt_builder *b, const struct tt_profile *p,
+                          const unsigned char *chosen)
+{
+    return gather(&(struct gathering){.b = b, .p = p, .chosen = chosen});
 }

@@ -3,5 +3,7 @@
 #include "report.h"
 
 const struct tt_layout tt_layouts[] = {
+    {"ocr", "OCR's: flat profiles and call graphs of threads, nodes, all", tt_ocr_flags,
+     tt_report_ocr},
     {NULL, NULL, NULL, NULL},
 };

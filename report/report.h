@@ -22,6 +22,9 @@ struct tt_layout {
     tt_report_function *run;
 };
 
+extern const struct tt_flag tt_ocr_flags[];
+tt_report_function tt_report_ocr;
+
 /* Up to one whose name is NULL. */
 extern const struct tt_layout tt_layouts[];
 

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - `tallytree report`: a view of recordings and profiles as text, CSV or JSON.
+ *
+ * The flags are the words of a query (profile/query.h), taken in their order.  A first
+ * word that names one of the layouts of other systems brings that layout's own flags; the
+ * filters work there as everywhere. */
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "input.h"
+#include "output.h"
+#include "query.h"
+#include "scratch.h"
+#include "print.h"
+
+/* ── Flags ────────────────────────────────────────────────────────────────────────── */
+
+enum { KEY = 1, CLEAN, MIN_TICKS, MIN_WORDS, JSON, CSV, WIDTH, COLOR, OUTPUT };
+
+static const struct tt_flag report_flags[] = {
+    {"select", 0, KEY, "PATTERN", NULL, "keep only paths that contain it"},
+    {"exclude", 0, KEY, "PATTERN", NULL, "drop paths that contain it"},
+    {"fold", 0, KEY, "PATTERN", NULL, "splice blocks out, their cost to their callers"},
+    {"prune", 0, KEY, "WHAT", NULL,
+     "drop parts below 0.5%, 10ms, 1000, calls<9; or named"},
+    {"root", 0, KEY, "PATTERN", NULL, "paths begin there; others are dropped"},
+    {"strand", 0, KEY, "PATTERN", NULL, "only these threads, processes, ranks"},
+    {"metric", 'm', KEY, "NAME", "time ticks calls samples", "what to look at"},
+    {"block", 0, KEY, "PATTERN", NULL, "what the view 'block' is about"},
+    {"sort", 0, KEY, "COLUMN", NULL, "by this column; -COLUMN: the least first"},
+    {"limit", 0, KEY, "N", "all", "rows, or all"},
+    {"depth", 0, KEY, "N", "all", "levels, or all"},
+    {"threshold", 0, KEY, "SHARE", NULL, "sum up rows below it, such as 0.5%"},
+    {"json", 0, JSON, NULL, NULL, "as JSON"},
+    {"csv", 0, CSV, NULL, NULL, "as CSV"},
+    {"width", 0, WIDTH, "N", NULL, "columns of text; 0: as many as it takes"},
+    {"color", 0, COLOR, "[WHEN]", "auto always never", "auto: on a terminal"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "write it there; - is standard output"},
+    {"view", 0, KEY, "VIEW", "@views", NULL},
+    {"focus", 0, KEY, "REGEX", NULL, NULL},
+    {"ignore", 0, KEY, "REGEX", NULL, NULL},
+    {"hide", 0, KEY, "REGEX", NULL, NULL},
+    {"show_from", 0, KEY, "REGEX", NULL, NULL},
+    {"nodefraction", 0, KEY, "SHARE", NULL, NULL},
+    {"nodecount", 0, KEY, "N", NULL, NULL},
+    {"sample_index", 0, KEY, "NAME", NULL, NULL},
+    {"clean", 0, CLEAN, NULL, NULL, NULL},
+    {"min-ticks", 0, MIN_TICKS, "N", NULL, NULL},
+    {"min-words", 0, MIN_WORDS, "N", NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+/* Keys that only one view knows are flags too; the view is asked when all is read. */
+static const struct tt_flag *view_flags(void)
+{
+    static struct tt_flag flags[32];
+    static size_t count;
+
+    if (count)
+        return flags;
+    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
+        for (size_t i = 0; v->keys[i] && count < sizeof flags / sizeof *flags - 1; i++)
+            if (!tt_flag_named(flags, v->keys[i]))
+                flags[count++] = (struct tt_flag){v->keys[i], 0,    KEY,
+                                                  "VALUE",    NULL, NULL};
+    return flags;
+}
+
+static const struct tt_layout *find_layout(const char *name)
+{
+    for (const struct tt_layout *l = tt_layouts; l->name; l++)
+        if (strcmp(l->name, name) == 0)
+            return l;
+    return NULL;
+}
+
+static const struct tt_flag *more_flags(const char *first)
+{
+    const struct tt_layout *layout = find_layout(first);
+
+    return layout ? layout->flags : view_flags();
+}
+
+/* ── What is asked ────────────────────────────────────────────────────────────────── */
+
+enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
+
+struct given {
+    const struct tt_flag *flag;
+    const char *value;
+};
+
+struct report {
+    struct tt_query query;
+    const struct tt_layout *layout; /* NULL: a view */
+    struct tt_vector given;         /* struct given: all flags, in order */
+    struct tt_vector own;           /* char *, owned: the layout's arguments */
+    const char *out;                /* NULL: standard output */
+    enum form form;
+    uint32_t width; /* 0: no limit */
+    int color, clean;
+    char **file;
+    int files;
+};
+
+static int no_memory(void)
+{
+    tt_complain("no memory");
+    return -TT_ERR_MEMORY;
+}
+
+/* Sets a key of the query; complains when that is wrong. */
+static int set_key(struct report *r, const char *key, const char *value)
+{
+    int error = tt_query_set(&r->query, key, value);
+
+    if (error)
+        tt_complain("report: %s", r->query.error);
+    return error;
+}
+
+/* --min-ticks and --min-words. */
+static int set_least(struct report *r, const char *metric, const struct given *g)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof text, "%s<%.20s", metric, g->value);
+    if (g->value[0] && g->value[strspn(g->value, "0123456789")] == '\0')
+        return set_key(r, "prune", text);
+    tt_complain("report: '--%s' wants a number, not '%s'", g->flag->name, g->value);
+    return -TT_ERR_OPTION;
+}
+
+/* The converter of Clean's profiles has the name and the sizes of what it prunes. */
+static int set_filter(struct report *r, const char *key, const char *value)
+{
+    return set_key(r, r->clean && strcmp(key, "exclude") == 0 ? "prune" : key, value);
+}
+
+static int set_color(struct report *r, const char *when)
+{
+    static const char *const words[] = {"auto", "always", "never"};
+    const char *plain = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    if (!when || strcmp(when, "always") == 0) {
+        r->color = 1;
+    } else if (strcmp(when, "never") == 0) {
+        r->color = 0;
+    } else if (strcmp(when, "auto") == 0) {
+        r->color = !r->out && isatty(STDOUT_FILENO) && !(plain && *plain) && terminal &&
+                   strcmp(terminal, "dumb") != 0;
+    } else {
+        (void)tt_complain_of("colour", when, words, 3);
+        return -TT_ERR_OPTION;
+    }
+    return 0;
+}
+
+/* What COLUMNS or the terminal says; 0: as wide as it gets. */
+static uint32_t terminal_width(const struct report *r)
+{
+    const char *columns = getenv("COLUMNS");
+    char *end = NULL;
+    unsigned long n = columns ? strtoul(columns, &end, 10) : 0;
+    struct winsize w;
+
+    if (r->out)
+        return 0;
+    if (n > 0 && n < 10000 && !*end)
+        return (uint32_t)n;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+static int set_width(struct report *r, const char *value)
+{
+    char *end;
+    unsigned long n = strtoul(value, &end, 10);
+
+    if (*value < '0' || *value > '9' || *end || n > 100000) {
+        tt_complain("report: '--width' wants a number of columns, not '%s'", value);
+        return -TT_ERR_OPTION;
+    }
+    r->width = (uint32_t)n;
+    return 0;
+}
+
+/* ── Arguments ────────────────────────────────────────────────────────────────────── */
+
+static int add_own(struct report *r, const char *before, const char *name,
+                   const char *value)
+{
+    char **own = tt_vector_add(&r->own, 1);
+    const char *equals = name && value ? "=" : "";
+
+    if (!own || asprintf(own, "%s%s%s%s", before, name ? name : "", equals,
+                         value ? value : "") < 0)
+        return no_memory();
+    return 0;
+}
+
+/* A flag of the layout's own, handed on. */
+static int pass_on(struct report *r, const struct given *g)
+{
+    const char letter[3] = {'-', g->flag->letter, '\0'};
+    int error;
+
+    if (g->flag->name)
+        return add_own(r, "--", g->flag->name, g->value);
+    error = add_own(r, letter, NULL, NULL);
+    return error || !g->value ? error : add_own(r, g->value, NULL, NULL);
+}
+
+static int is_own(const struct tt_layout *layout, const struct tt_flag *flag)
+{
+    const struct tt_flag *own = layout ? layout->flags : NULL;
+
+    while (own && own->id && own != flag)
+        own++;
+    return own == flag;
+}
+
+static int set_given(struct report *r, const struct given *g)
+{
+    if (is_own(r->layout, g->flag))
+        return pass_on(r, g);
+    switch (g->flag->id) {
+    case MIN_TICKS:
+        return set_least(r, "time", g);
+    case MIN_WORDS:
+        return set_least(r, "words", g);
+    case WIDTH:
+        return set_width(r, g->value);
+    case COLOR:
+        return set_color(r, g->value);
+    case KEY:
+        return set_filter(r, g->flag->name, g->value);
+    default:
+        return 0;
+    }
+}
+
+/* Those that others depend on, wherever they stand. */
+static void set_early(struct report *r, const struct given *g)
+{
+    if (is_own(r->layout, g->flag))
+        return;
+    if (g->flag->id == CLEAN)
+        r->clean = 1;
+    else if (g->flag->id == OUTPUT)
+        r->out = strcmp(g->value, "-") == 0 ? NULL : g->value;
+    else if (g->flag->id == JSON || g->flag->id == CSV)
+        r->form = g->flag->id == JSON ? FORM_JSON : FORM_CSV;
+}
+
+/* Collects the flags; the operands are in argv then.  The status when that was all, less
+ * than 0 when it goes on. */
+static int read_flags(struct report *r, int argc, char **argv)
+{
+    struct tt_flags f;
+    struct given *g;
+    int id, status;
+
+    tt_command_flags(&tt_command_report, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_report, &f, &status)) > 0) {
+        if (!(g = tt_vector_add(&r->given, 1))) {
+            (void)no_memory();
+            return TT_EXIT_FAILED;
+        }
+        *g = (struct given){f.flag, f.value};
+    }
+    r->file = argv + 1;
+    r->files = f.count;
+    return id < 0 ? status : -1;
+}
+
+static int set_all(struct report *r)
+{
+    const struct given *g = r->given.item;
+    int error = 0;
+
+    for (size_t i = 0; i < r->given.count; i++)
+        set_early(r, &g[i]);
+    r->width = terminal_width(r);
+    (void)set_color(r, "auto");
+    for (size_t i = 0; !error && i < r->given.count; i++)
+        error = set_given(r, &g[i]);
+    return error;
+}
+
+/* Is the first operand a view (or the layout that was found before)?  Then it is no file. */
+static void take_view(struct report *r)
+{
+    int is_view = 0;
+
+    for (const struct tt_view_word *v = tt_view_words; r->files && v->name; v++)
+        is_view |= strcmp(v->name, r->file[0]) == 0;
+    if (is_view)
+        (void)tt_query_set(&r->query, "view", r->file[0]);
+    if (is_view || r->layout) {
+        r->file++;
+        r->files--;
+    }
+}
+
+/* A first operand that is no file may be meant for a view. */
+static int complain_of_view(const struct report *r)
+{
+    const char *names[64];
+    size_t count = 0;
+
+    for (const struct tt_view_word *v = tt_view_words; v->name && count < 64; v++)
+        names[count++] = v->name;
+    for (const struct tt_layout *l = tt_layouts; l->name && count < 64; l++)
+        names[count++] = l->name;
+    if (!r->layout && r->files && find_layout(r->file[0])) {
+        tt_complain("report: '%s' stands before all flags", r->file[0]);
+        return -TT_ERR_OPTION;
+    }
+    if (r->files < 1 || access(r->file[0], F_OK) == 0 || strchr(r->file[0], '/') ||
+        (r->files == 1 && !tt_query_suggest(r->file[0], names, count)))
+        return 0;
+    (void)tt_complain_of("view or file", r->file[0], names, count);
+    return -TT_ERR_OPTION;
+}
+
+/* ── The report ───────────────────────────────────────────────────────────────────── */
+
+static int complain_of_query(const struct report *r, int error)
+{
+    if (error)
+        tt_complain("report: %s", error == -TT_ERR_OPTION && r->query.error[0]
+                                      ? r->query.error
+                                      : tt_error_text(error));
+    return error;
+}
+
+static int write_layout(struct report *r, const struct tt_profile *p, struct tt_text *out)
+{
+    char reason[160] = "";
+    int error = r->layout->run(p, (int)r->own.count, r->own.item, out, reason,
+                               sizeof reason);
+
+    if (error)
+        tt_complain("report %s: %s", r->layout->name,
+                    reason[0] ? reason : tt_error_text(error));
+    return error;
+}
+
+static int write_view(struct report *r, const struct tt_profile *p, struct tt_text *out)
+{
+    struct tt_table table;
+    int error = tt_view(p, &r->query, &table);
+
+    if (error) {
+        tt_table_fini(&table);
+        return complain_of_query(r, error);
+    }
+    switch (r->form) {
+    case FORM_JSON:
+        tt_text_json(out, &table, p);
+        break;
+    case FORM_CSV:
+        tt_text_csv(out, &table);
+        break;
+    case FORM_TEXT:
+        tt_text_header(out, p, r->color);
+        tt_text_table(out, &table, r->width, r->color);
+        break;
+    }
+    tt_table_fini(&table);
+    return 0;
+}
+
+static int write_report(struct report *r, const struct tt_profile *p)
+{
+    struct tt_text text;
+    int error;
+
+    tt_text_init(&text, &tt_scratch);
+    error = r->layout ? write_layout(r, p, &text) : write_view(r, p, &text);
+    if (!error && text.failed)
+        error = no_memory();
+    if (!error)
+        error = tt_output_write(r->out, text.bytes.item, text.bytes.count);
+    tt_text_fini(&text);
+    return error;
+}
+
+static int report(struct report *r)
+{
+    struct tt_filtered filtered;
+    struct tt_input in;
+    int error = tt_input_open(&in, r->file, r->files);
+
+    if (error)
+        return error;
+    error = tt_profile_check(&in.profile);
+    if (error)
+        tt_complain("%s: %s", r->file[0], in.profile.error);
+    if (error)
+        goto fail_check;
+    error = complain_of_query(r, tt_filter_apply(&in.profile, &r->query, &filtered));
+    if (error)
+        goto fail_check;
+    error = write_report(r, filtered.profile);
+    tt_filter_close(&filtered, &tt_scratch);
+fail_check:
+    tt_input_close(&in);
+    return error;
+}
+
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+static int prepare(struct report *r)
+{
+    int error = set_all(r);
+
+    if (error)
+        return error;
+    take_view(r);
+    error = complain_of_query(r, tt_query_check(&r->query));
+    if (!error)
+        error = complain_of_view(r);
+    if (!error && !r->files) {
+        (void)tt_command_wants(&tt_command_report, "a recording or a profile");
+        error = -TT_ERR_OPTION;
+    }
+    return error;
+}
+
+static void fini(struct report *r)
+{
+    char **own = r->own.item;
+
+    for (size_t i = 0; i < r->own.count; i++)
+        free(own[i]);
+    tt_vector_fini(&r->own);
+    tt_vector_fini(&r->given);
+    tt_query_fini(&r->query);
+}
+
+static int run(int argc, char **argv)
+{
+    struct report r = {.layout = argc > 1 ? find_layout(argv[1]) : NULL};
+    int status;
+
+    tt_query_init(&r.query, &tt_scratch);
+    tt_vector_init(&r.given, NULL, sizeof(struct given));
+    tt_vector_init(&r.own, NULL, sizeof(char *));
+    status = read_flags(&r, argc, argv);
+    if (status < 0 && r.layout && add_own(&r, "", r.layout->name, NULL) != 0)
+        status = TT_EXIT_FAILED;
+    if (status < 0)
+        status = prepare(&r) || report(&r) ? TT_EXIT_FAILED : TT_EXIT_DONE;
+    fini(&r);
+    return status;
+}
+
+static void show_views(void)
+{
+    puts("Views:");
+    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
+        printf("  %-12s %s\n", v->name, v->about);
+    if (tt_layouts[0].name)
+        puts("Layouts, each with flags of its own:");
+    for (const struct tt_layout *l = tt_layouts; l->name; l++)
+        printf("  %-12s %s\n", l->name, l->about);
+}
+
+const struct tt_command tt_command_report = {
+    .name = "report",
+    .synopsis = "[VIEW] [FILTERS] [--json|--csv] [-o OUT] FILE...",
+    .about = "show recordings and profiles in many views",
+    .show = show_views,
+    .flags = report_flags,
+    .operands = "@views @files",
+    .run = run,
+    .more_flags = more_flags,
+};

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/* diff.c - two profiles side by side.
+ *
+ * Both are renamed first, so that a block is its name and its file.  Then blocks, and
+ * contexts under one parent, stand in the same order on both sides, and matching them is
+ * going along both lists. */
+#include "diff.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "side.h"
+
+/* ── Noise ────────────────────────────────────────────────────────────────────────── */
+
+/* What the mean of many figures like these would vary by; squared. */
+static double variance_of_mean(const struct tt_sample *s)
+{
+    double n = (double)s->count, mean = s->sum / n;
+    double variance = (s->square - n * mean * mean) / (n - 1);
+
+    return variance > 0 ? variance / n : 0;
+}
+
+/* Student's t at 97.5 % (both tails: 95 %), by its expansion around the normal one; under
+ * three degrees, where that is too small, from the table. */
+static double t_at_95(double degrees)
+{
+    const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+    const double table[] = {12.706, 12.706, 4.303, 3.182};
+
+    if (degrees < 4)
+        return table[(int)degrees];
+    return z + (z3 + z) / (4 * degrees) +
+           (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
+           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
+}
+
+static enum tt_verdict verdict_of(double change, double reach)
+{
+    if (fabs(change) <= reach)
+        return TT_VERDICT_NOISE;
+    return change > 0 ? TT_VERDICT_MORE : TT_VERDICT_LESS;
+}
+
+enum tt_verdict tt_compare(const struct tt_sample *a, const struct tt_sample *b)
+{
+    double va, vb, degrees, change;
+
+    if (a->count < 2 || b->count < 2)
+        return TT_VERDICT_UNKNOWN;
+    va = variance_of_mean(a);
+    vb = variance_of_mean(b);
+    change = b->sum / (double)b->count - a->sum / (double)a->count;
+    degrees = va * va / (double)(a->count - 1) + vb * vb / (double)(b->count - 1);
+    degrees = degrees > 0 ? (va + vb) * (va + vb) / degrees : 1e9;
+    return verdict_of(change, t_at_95(degrees) * sqrt(va + vb));
+}
+
+/* ── Matching ─────────────────────────────────────────────────────────────────────── */
+
+struct pair { /* rows; TT_NONE: only in the other */
+    uint32_t a, b, depth;
+    double change; /* of what rows are sorted by */
+};
+
+struct diff {
+    struct tt_side a, b;
+    struct tt_vector pair;
+    const struct tt_diff_options *options;
+};
+
+static int add_pair(struct diff *d, uint32_t a, uint32_t b, uint32_t depth)
+{
+    struct pair *p = tt_vector_add(&d->pair, 1);
+
+    if (p)
+        *p = (struct pair){a, b, depth, 0};
+    return p ? 0 : -TT_ERR_MEMORY;
+}
+
+static int match_blocks(struct diff *d)
+{
+    uint32_t a = 0, b = 0;
+    int error = 0;
+
+    while (!error && (a < d->a.p.blocks || b < d->b.p.blocks)) {
+        int order = a == d->a.p.blocks   ? 1
+                    : b == d->b.p.blocks ? -1
+                    : a == 0 || b == 0   ? (a != 0) - (b != 0)
+                                         : tt_block_compare(&d->a.p, a, &d->b.p, b);
+        error = add_pair(d, order <= 0 ? a : TT_NONE, order >= 0 ? b : TT_NONE, 0);
+        a += order <= 0;
+        b += order >= 0;
+    }
+    return error;
+}
+
+struct level { /* the children that are still to be matched, of one pair */
+    uint32_t a, a_end, b, b_end;
+};
+
+static int push_level(struct diff *d, struct tt_vector *stack, uint32_t a, uint32_t b)
+{
+    struct level *l = tt_vector_add(stack, 1);
+
+    if (!l)
+        return -TT_ERR_MEMORY;
+    *l = (struct level){.a = a + 1, .b = b + 1};
+    l->a_end = a == TT_NONE ? (l->a = 0) : tt_end_of(&d->a.p, a);
+    l->b_end = b == TT_NONE ? (l->b = 0) : tt_end_of(&d->b.p, b);
+    return 0;
+}
+
+static int match_contexts(struct diff *d)
+{
+    struct tt_vector stack;
+    int error;
+
+    tt_vector_init(&stack, d->a.memory, sizeof(struct level));
+    error = add_pair(d, 0, 0, 0) || push_level(d, &stack, 0, 0);
+    while (!error && stack.count) {
+        struct level *l = (struct level *)stack.item + stack.count - 1;
+        int in_a = l->a < l->a_end, in_b = l->b < l->b_end, order;
+        uint32_t a, b;
+        if (!in_a && !in_b) {
+            stack.count--;
+            continue;
+        }
+        order = !in_a   ? 1
+                : !in_b ? -1
+                        : tt_block_compare(&d->a.p, tt_block_of(&d->a.p, l->a), &d->b.p,
+                                           tt_block_of(&d->b.p, l->b));
+        a = order <= 0 ? l->a : TT_NONE;
+        b = order >= 0 ? l->b : TT_NONE;
+        if (a != TT_NONE)
+            l->a = tt_end_of(&d->a.p, a);
+        if (b != TT_NONE)
+            l->b = tt_end_of(&d->b.p, b);
+        error = add_pair(d, a, b, (uint32_t)stack.count) || push_level(d, &stack, a, b);
+    }
+    tt_vector_fini(&stack);
+    return error ? -TT_ERR_MEMORY : 0;
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+static double shown(const struct tt_side *s, const struct tt_figure *f, uint32_t row)
+{
+    return row == TT_NONE ? 0 : (double)f[row].sum * s->scale;
+}
+
+static struct tt_sample sample_of(const struct tt_side *s, const struct tt_figure *f,
+                                  uint32_t row)
+{
+    struct tt_sample x = {.count = s->total[0].sample.count};
+
+    if (row != TT_NONE)
+        x = f[row].sample;
+    /* what is shown is a sum over units, or a mean over runs: scaled alike */
+    x.sum *= s->scale * (double)(s->by_run ? s->runs : x.count);
+    x.square *= s->scale * s->scale * (double)(s->by_run ? s->runs : x.count) *
+                (double)(s->by_run ? s->runs : x.count);
+    return x;
+}
+
+/* Of figures that samples estimate, and of which there is one a side: as their counts
+ * vary. */
+static enum tt_verdict compare_samples(const struct diff *d, double a, double b)
+{
+    double na, nb;
+
+    if (!d->a.samples || !d->b.samples || a + b <= 0)
+        return TT_VERDICT_UNKNOWN;
+    na = a / ((double)d->a.whole * d->a.scale) * (double)d->a.samples;
+    nb = b / ((double)d->b.whole * d->b.scale) * (double)d->b.samples;
+    return verdict_of(
+        b - a, 1.959964 * sqrt((na > 0 ? a * a / na : 0) + (nb > 0 ? b * b / nb : 0)));
+}
+
+static enum tt_verdict compare(const struct diff *d, const struct tt_figure *a,
+                               const struct tt_figure *b, const struct pair *p)
+{
+    struct tt_sample x = sample_of(&d->a, a, p->a), y = sample_of(&d->b, b, p->b);
+    enum tt_verdict v = tt_compare(&x, &y);
+
+    if (v == TT_VERDICT_UNKNOWN)
+        v = compare_samples(d, shown(&d->a, a, p->a), shown(&d->b, b, p->b));
+    return v;
+}
+
+static const char *verdict_text(const struct pair *p, enum tt_verdict v)
+{
+    static const char *const texts[] = {NULL, "noise", "more", "less"};
+
+    if (p->a == TT_NONE)
+        return "new";
+    if (p->b == TT_NONE)
+        return "gone";
+    return texts[v];
+}
+
+static uint64_t rounded(double x) { return x > 0 ? (uint64_t)(x + 0.5) : 0; }
+
+enum column {
+    SELF_A,
+    SELF_B,
+    SELF_CHANGE,
+    SELF_VERDICT,
+    TOTAL_A,
+    TOTAL_B,
+    TOTAL_CHANGE,
+    TOTAL_SHARE,
+    TOTAL_VERDICT,
+    NAME,
+    WHERE
+};
+
+static void add_columns(struct tt_table *t, const char *unit)
+{
+    tt_table_column(t, "self.a", "self", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "self.b", "then", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "self.change", "change", unit, TT_COLUMN_CHANGE, 0);
+    tt_table_column(t, "self.verdict", "", "", TT_COLUMN_TEXT, 0);
+    tt_table_column(t, "total.a", "total", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "total.b", "then", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "total.change", "change", unit, TT_COLUMN_CHANGE, 0);
+    tt_table_column(t, "change", "by", "", TT_COLUMN_SHARE, 0);
+    tt_table_column(t, "total.verdict", "", "", TT_COLUMN_TEXT, 0);
+    tt_table_column(t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_column(t, "file", "file", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+}
+
+static void put_name(struct diff *d, struct tt_table *t, const struct pair *p,
+                     uint32_t name)
+{
+    const struct tt_side *s = p->a == TT_NONE ? &d->b : &d->a;
+    uint32_t row = p->a == TT_NONE ? p->b : p->a;
+    uint32_t block = s->by_context ? tt_block_of(&s->p, row) : row;
+
+    tt_table_string(t, name, tt_table_text(t, "%s", tt_block_name(&s->p, block)));
+    tt_table_string(t, name + 1,
+                    tt_table_text(t, "%s", s->p.strings + s->p.block[block].file));
+}
+
+static void put_sides(struct diff *d, struct tt_table *t, const struct pair *p,
+                      const struct tt_figure *fa, const struct tt_figure *fb,
+                      uint32_t first)
+{
+    double a = shown(&d->a, fa, p->a), b = shown(&d->b, fb, p->b);
+
+    if (p->a != TT_NONE)
+        tt_table_amount(t, first, rounded(a));
+    if (p->b != TT_NONE)
+        tt_table_amount(t, first + 1, rounded(b));
+    tt_table_change(t, first + 2, (int64_t)rounded(b) - (int64_t)rounded(a));
+}
+
+static void put_row(struct diff *d, struct tt_table *t, const struct pair *p)
+{
+    const char *self = verdict_text(p, compare(d, d->a.self, d->b.self, p));
+    const char *total = verdict_text(p, compare(d, d->a.total, d->b.total, p));
+    double a = shown(&d->a, d->a.total, p->a);
+
+    tt_table_row(t, TT_ROW_ENTRY, p->depth, 0);
+    put_sides(d, t, p, d->a.self, d->b.self, SELF_A);
+    put_sides(d, t, p, d->a.total, d->b.total, TOTAL_A);
+    if (a > 0)
+        tt_table_real(t, TOTAL_SHARE, shown(&d->b, d->b.total, p->b) / a - 1);
+    if (self)
+        tt_table_string(t, SELF_VERDICT, self);
+    if (total)
+        tt_table_string(t, TOTAL_VERDICT, total);
+    put_name(d, t, p, NAME);
+}
+
+static int by_change(const void *x, const void *y)
+{
+    const struct pair *a = x, *b = y;
+
+    if (fabs(a->change) != fabs(b->change))
+        return fabs(a->change) > fabs(b->change) ? -1 : 1;
+    return a->a != b->a ? (a->a > b->a ? 1 : -1) : (a->b > b->b) - (a->b < b->b);
+}
+
+static int is_empty(const struct diff *d, const struct pair *p)
+{
+    return shown(&d->a, d->a.total, p->a) <= 0 && shown(&d->b, d->b.total, p->b) <= 0 &&
+           shown(&d->a, d->a.self, p->a) <= 0 && shown(&d->b, d->b.self, p->b) <= 0;
+}
+
+/* What the rows that were cut off hold, so that columns still add up. */
+static void put_remainder(struct diff *d, struct tt_table *t, size_t first)
+{
+    const struct pair *p = d->pair.item;
+    double a = 0, b = 0;
+    size_t more = 0;
+
+    for (size_t i = first; i < d->pair.count; i++) {
+        a += shown(&d->a, d->a.self, p[i].a);
+        b += shown(&d->b, d->b.self, p[i].b);
+        more += !is_empty(d, &p[i]);
+    }
+    if (!more)
+        return;
+    tt_table_row(t, TT_ROW_REMAINDER, 0, 0);
+    tt_table_amount(t, SELF_A, rounded(a));
+    tt_table_amount(t, SELF_B, rounded(b));
+    tt_table_change(t, SELF_CHANGE, (int64_t)rounded(b) - (int64_t)rounded(a));
+    tt_table_string(t, NAME, tt_table_text(t, "[%zu more]", more));
+}
+
+static void put_rows(struct diff *d, struct tt_query *q, struct tt_table *t)
+{
+    struct pair *p = d->pair.item;
+    size_t shown_rows = 0, i = 0;
+
+    for (; i < d->pair.count; i++) {
+        if (q->limit && q->limit != TT_NONE && shown_rows == q->limit)
+            break;
+        if (is_empty(d, &p[i]))
+            continue;
+        put_row(d, t, &p[i]);
+        shown_rows++;
+    }
+    put_remainder(d, t, i);
+}
+
+/* ── Scaling ──────────────────────────────────────────────────────────────────────── */
+
+enum scaling_column { SCALING_A, SCALING_B, LOST, EFFICIENCY, BALANCE_A, BALANCE_B, WHO };
+
+static void add_scaling_columns(struct tt_table *t, const char *unit)
+{
+    tt_table_column(t, "a", "before", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "b", "then", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "lost", "lost", unit, TT_COLUMN_CHANGE, 0);
+    tt_table_column(t, "efficiency", "efficiency", "", TT_COLUMN_SHARE, 0);
+    tt_table_column(t, "balance.a", "balance", "", TT_COLUMN_SHARE, 0);
+    tt_table_column(t, "balance.b", "then", "", TT_COLUMN_SHARE, 0);
+    tt_table_column(t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_column(t, "file", "file", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+}
+
+static double strands_of(const struct tt_side *s)
+{
+    return s->p.strands ? (double)s->p.strands : 1;
+}
+
+/* What the second would take if nothing was lost by there being more strands. */
+static double ideal(const struct diff *d, double a)
+{
+    if (d->options->scaling == TT_SCALING_WEAK)
+        return a * strands_of(&d->b) / strands_of(&d->a);
+    return a;
+}
+
+static void put_balance(struct tt_table *t, uint32_t column, const struct tt_side *s,
+                        uint32_t row)
+{
+    if (row != TT_NONE && s->total[row].most)
+        tt_table_real(t, column,
+                      (double)s->total[row].sum / strands_of(s) /
+                          (double)s->total[row].most);
+}
+
+static void put_scaling_row(struct diff *d, struct tt_table *t, const struct pair *p)
+{
+    double a = shown(&d->a, d->a.total, p->a), b = shown(&d->b, d->b.total, p->b);
+
+    tt_table_row(t, TT_ROW_ENTRY, p->depth, 0);
+    if (p->a != TT_NONE)
+        tt_table_amount(t, SCALING_A, rounded(a));
+    if (p->b != TT_NONE)
+        tt_table_amount(t, SCALING_B, rounded(b));
+    tt_table_change(t, LOST, (int64_t)rounded(b) - (int64_t)rounded(ideal(d, a)));
+    if (b > 0)
+        tt_table_real(t, EFFICIENCY, ideal(d, a) / b);
+    put_balance(t, BALANCE_A, &d->a, p->a);
+    put_balance(t, BALANCE_B, &d->b, p->b);
+    put_name(d, t, p, WHO);
+}
+
+static void put_scaling(struct diff *d, struct tt_query *q, struct tt_table *t)
+{
+    const struct pair *p = d->pair.item;
+    size_t rows = 0;
+
+    for (size_t i = 0; i < d->pair.count; i++) {
+        if (q->limit && q->limit != TT_NONE && rows == q->limit)
+            break;
+        if (is_empty(d, &p[i]))
+            continue;
+        put_scaling_row(d, t, &p[i]);
+        rows++;
+    }
+    tt_table_note(t, "%u strands, then %u", d->a.p.strands, d->b.p.strands);
+    if (d->a.longest && d->b.longest)
+        tt_table_note(t, "the longest strand: %.4g times as fast, of %.4g possible",
+                      (double)d->a.longest / (double)d->b.longest,
+                      d->options->scaling == TT_SCALING_WEAK
+                          ? 1.0
+                          : strands_of(&d->b) / strands_of(&d->a));
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+static int choose_metric(struct diff *d, struct tt_query *q)
+{
+    struct tt_side *sides[] = {&d->a, &d->b};
+
+    for (int i = 0; i < 2; i++) {
+        struct tt_side *s = sides[i];
+        s->metric = tt_metric_find(&s->p, q->metric);
+        if (s->metric == TT_NONE) {
+            (void)snprintf(q->error, sizeof q->error, "there is no metric '%s' in the %s",
+                           q->metric ? q->metric : "", i ? "second" : "first");
+            return -TT_ERR_OPTION;
+        }
+        s->m = &s->p.metric[s->metric];
+    }
+    if (strcmp(d->a.m->unit, d->b.m->unit) != 0) {
+        (void)snprintf(q->error, sizeof q->error, "%s in '%s' cannot be compared to '%s'",
+                       d->a.m->name, d->a.m->unit, d->b.m->unit);
+        return -TT_ERR_OPTION;
+    }
+    return 0;
+}
+
+static void choose_units(struct diff *d)
+{
+    d->a.by_run = d->b.by_run = !d->options->scaling && (d->a.runs > 1 || d->b.runs > 1);
+    d->a.scale = d->a.by_run ? 1 / (double)d->a.runs : 1;
+    d->b.scale = d->b.by_run ? 1 / (double)d->b.runs : 1;
+    if (d->options->normalise && tt_grand_total(&d->b.p, d->b.m))
+        d->b.scale *= (double)tt_grand_total(&d->a.p, d->a.m) * d->a.scale /
+                      ((double)tt_grand_total(&d->b.p, d->b.m) * d->b.scale);
+}
+
+static void sort_pairs(struct diff *d)
+{
+    struct pair *p = d->pair.item;
+    int scaling = d->options->scaling != TT_SCALING_NONE;
+
+    for (size_t i = 0; i < d->pair.count; i++) {
+        double a = scaling ? ideal(d, shown(&d->a, d->a.total, p[i].a))
+                           : shown(&d->a, d->a.self, p[i].a);
+        double b = scaling ? shown(&d->b, d->b.total, p[i].b)
+                           : shown(&d->b, d->b.self, p[i].b);
+        p[i].change = b - a;
+    }
+    if (!d->a.by_context && d->pair.count)
+        qsort(p, d->pair.count, sizeof *p, by_change);
+}
+
+static int match(struct diff *d, struct tt_query *q)
+{
+    int error = choose_metric(d, q);
+
+    if (error)
+        return error;
+    choose_units(d);
+    error = tt_side_read(&d->a);
+    if (!error)
+        error = tt_side_read(&d->b);
+    if (!error)
+        error = d->a.by_context ? match_contexts(d) : match_blocks(d);
+    if (!error)
+        sort_pairs(d);
+    return error;
+}
+
+static void add_notes(const struct diff *d, struct tt_table *t)
+{
+    if (d->a.by_run)
+        tt_table_note(t, "means of %u runs, then of %u", d->a.runs, d->b.runs);
+    if (d->options->normalise)
+        tt_table_note(t, "the second is scaled by %.4g to the first's total",
+                      d->b.scale * (d->b.by_run ? (double)d->b.runs : 1));
+    if (d->a.m->elsewhere || d->b.m->elsewhere)
+        tt_table_note(t, "contexts were evicted: what is gone or new may only be "
+                         "elsewhere");
+}
+
+int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_query *q,
+            const struct tt_diff_options *options, struct tt_table *t)
+{
+    struct diff d = {
+        .a = {.memory = q->memory}, .b = {.memory = q->memory}, .options = options};
+    int error;
+
+    tt_table_init(t, "diff", q->memory);
+    tt_vector_init(&d.pair, q->memory, sizeof(struct pair));
+    d.a.by_context = d.b.by_context = q->view && strcmp(q->view, "tree") == 0;
+    error = tt_side_open(&d.a, a);
+    if (!error)
+        error = tt_side_open(&d.b, b);
+    if (!error)
+        error = match(&d, q);
+    if (!error && options->scaling) {
+        add_scaling_columns(t, d.a.m->unit);
+        put_scaling(&d, q, t);
+    } else if (!error) {
+        add_columns(t, d.a.m->unit);
+        put_rows(&d, q, t);
+    }
+    if (!error)
+        add_notes(&d, t);
+    tt_vector_fini(&d.pair);
+    tt_side_fini(&d.b);
+    tt_side_fini(&d.a);
+    return error ? error : t->failed ? -TT_ERR_MEMORY : 0;
+}

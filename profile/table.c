@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - what a view answers: columns, rows, notes. */
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tt_table_init(struct tt_table *t, const char *view, const struct tt_memory *m)
+{
+    *t = (struct tt_table){.view = view};
+    tt_vector_init(&t->column, m, sizeof(struct tt_column));
+    tt_vector_init(&t->row, m, sizeof(struct tt_row));
+    tt_vector_init(&t->value, m, sizeof(union tt_value));
+    tt_vector_init(&t->note, m, sizeof(const char *));
+    tt_vector_init(&t->piece, m, sizeof(char *));
+}
+
+static char **piece_at(const struct tt_table *t, size_t i)
+{
+    return (char **)t->piece.item + i;
+}
+
+void tt_table_fini(struct tt_table *t)
+{
+    for (size_t i = 0; i < t->piece.count; i++)
+        tt_memory_put(t->piece.memory, *piece_at(t, i), strlen(*piece_at(t, i)) + 1);
+    tt_vector_fini(&t->piece);
+    tt_vector_fini(&t->note);
+    tt_vector_fini(&t->value);
+    tt_vector_fini(&t->row);
+    tt_vector_fini(&t->column);
+}
+
+void tt_table_column(struct tt_table *t, const char *key, const char *title,
+                     const char *unit, enum tt_column_type type, uint32_t flags)
+{
+    struct tt_column *c = tt_vector_add(&t->column, 1);
+
+    if (c)
+        *c = (struct tt_column){key, title, unit, type, flags};
+    else
+        t->failed = 1;
+}
+
+void tt_table_row(struct tt_table *t, enum tt_row_role role, uint32_t depth,
+                  uint32_t group)
+{
+    size_t first = t->value.count;
+    struct tt_row *r = NULL;
+
+    if (!t->failed && tt_vector_add(&t->value, t->column.count))
+        r = tt_vector_add(&t->row, 1);
+    if (r)
+        *r = (struct tt_row){role, depth, group, ~0ull, first};
+    else
+        t->failed = 1;
+}
+
+/* Where the last row's value is; NULL once the table has failed. */
+static union tt_value *set_value(struct tt_table *t, uint32_t column)
+{
+    struct tt_row *r = (struct tt_row *)t->row.item + t->row.count - 1;
+
+    if (t->failed || column >= t->column.count)
+        return NULL;
+    r->missing &= ~(1ull << column);
+    return (union tt_value *)t->value.item + r->first + column;
+}
+
+void tt_table_amount(struct tt_table *t, uint32_t column, uint64_t n)
+{
+    union tt_value *v = set_value(t, column);
+
+    if (v)
+        v->n = n;
+}
+
+void tt_table_change(struct tt_table *t, uint32_t column, int64_t change)
+{
+    union tt_value *v = set_value(t, column);
+
+    if (v)
+        v->change = change;
+}
+
+void tt_table_real(struct tt_table *t, uint32_t column, double real)
+{
+    union tt_value *v = set_value(t, column);
+
+    if (v)
+        v->real = real;
+}
+
+void tt_table_string(struct tt_table *t, uint32_t column, const char *text)
+{
+    union tt_value *v = set_value(t, column);
+
+    if (v)
+        v->text = text;
+}
+
+static const char *keep(struct tt_table *t, const char *format, va_list list)
+{
+    va_list again;
+    char **piece;
+    char *text = NULL;
+    int length;
+
+    va_copy(again, list);
+    length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    piece = length >= 0 && !t->failed ? tt_vector_add(&t->piece, 1) : NULL;
+    if (piece)
+        text = tt_memory_get(t->piece.memory, (size_t)length + 1);
+    if (!text) {
+        t->piece.count -= piece != NULL;
+        t->failed = 1;
+        return "";
+    }
+    (void)vsnprintf(text, (size_t)length + 1, format, list);
+    *piece = text;
+    return text;
+}
+
+const char *tt_table_text(struct tt_table *t, const char *format, ...)
+{
+    const char *text;
+    va_list list;
+
+    va_start(list, format);
+    text = keep(t, format, list);
+    va_end(list);
+    return text;
+}
+
+void tt_table_note(struct tt_table *t, const char *format, ...)
+{
+    const char *text, **note;
+    va_list list;
+
+    va_start(list, format);
+    text = keep(t, format, list);
+    va_end(list);
+    note = t->failed ? NULL : tt_vector_add(&t->note, 1);
+    if (note)
+        *note = text;
+    else
+        t->failed = 1;
+}
+
+const struct tt_column *tt_table_column_at(const struct tt_table *t, size_t i)
+{
+    return (const struct tt_column *)t->column.item + i;
+}
+
+const struct tt_row *tt_table_row_at(const struct tt_table *t, size_t i)
+{
+    return (const struct tt_row *)t->row.item + i;
+}
+
+const union tt_value *tt_table_value(const struct tt_table *t, size_t row, size_t column)
+{
+    const struct tt_row *r = tt_table_row_at(t, row);
+
+    if (r->missing & 1ull << column)
+        return NULL;
+    return (const union tt_value *)t->value.item + r->first + column;
+}
+
+uint32_t tt_table_find(const struct tt_table *t, const char *key)
+{
+    for (uint32_t i = 0; i < t->column.count; i++)
+        if (strcmp(tt_table_column_at(t, i)->key, key) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+/* ── Sorting ──────────────────────────────────────────────────────────────────────── */
+
+/* What moves as one: an entry with the callers before it and the callees behind it. */
+struct bundle {
+    size_t first, end;
+    const union tt_value *value; /* of its entry; NULL: missing */
+    enum tt_column_type type;
+    int descending;
+};
+
+static int compare_values(const struct bundle *a, const struct bundle *b)
+{
+    switch (a->type) {
+    case TT_COLUMN_TEXT:
+        return strcmp(a->value->text, b->value->text);
+    case TT_COLUMN_AMOUNT:
+        return (a->value->n > b->value->n) - (a->value->n < b->value->n);
+    case TT_COLUMN_CHANGE:
+        return (a->value->change > b->value->change) -
+               (a->value->change < b->value->change);
+    case TT_COLUMN_REAL:
+    case TT_COLUMN_SHARE:
+        break;
+    }
+    return (a->value->real > b->value->real) - (a->value->real < b->value->real);
+}
+
+static int compare_bundles(const void *x, const void *y)
+{
+    const struct bundle *a = x, *b = y;
+    int order = 0;
+
+    if (a->value && b->value)
+        order = compare_values(a, b);
+    else if (a->value || b->value)
+        return a->value ? -1 : 1;
+    if (a->descending)
+        order = -order;
+    return order ? order : (a->first > b->first) - (a->first < b->first);
+}
+
+static int is_of_group(const struct tt_row *r)
+{
+    return r->role == TT_ROW_ENTRY || r->role == TT_ROW_CALLER ||
+           r->role == TT_ROW_CALLEE;
+}
+
+/* The rows from `first` on that stay together: of one group when they have callers or
+ * callees, or else a single one. */
+static size_t bundle_end(const struct tt_table *t, size_t first,
+                         const struct tt_row **entry)
+{
+    const struct tt_row *r = t->row.item;
+    size_t end = first;
+
+    *entry = NULL;
+    while (end < t->row.count && is_of_group(&r[end]) && r[end].group == r[first].group) {
+        if (r[end].role == TT_ROW_ENTRY) {
+            if (*entry)
+                break;
+            *entry = &r[end];
+        } else if (*entry && r[end].role == TT_ROW_CALLER) {
+            break;
+        }
+        end++;
+    }
+    return end;
+}
+
+static void sort_stretch(struct tt_table *t, struct bundle *b, size_t count,
+                         struct tt_row *sorted)
+{
+    struct tt_row *r = t->row.item;
+    size_t first, at = 0;
+
+    if (count < 2)
+        return;
+    first = b[0].first;
+    qsort(b, count, sizeof *b, compare_bundles);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = b[i].first; j < b[i].end; j++)
+            sorted[at++] = r[j];
+    memcpy(r + first, sorted, at * sizeof *r);
+}
+
+void tt_table_sort(struct tt_table *t, uint32_t column, int descending)
+{
+    const struct tt_memory *m = t->row.memory;
+    const size_t rows = t->row.count;
+    struct bundle *b = tt_memory_get(m, rows * sizeof *b);
+    struct tt_row *sorted = tt_memory_get(m, rows * sizeof *sorted);
+    size_t count = 0, end;
+
+    for (size_t i = 0; b && sorted && i < rows; i = end) {
+        const struct tt_row *r = tt_table_row_at(t, i), *entry;
+        end = bundle_end(t, i, &entry);
+        if (!is_of_group(r) || end == i) {
+            sort_stretch(t, b, count, sorted);
+            count = 0;
+            end = i + 1;
+            continue;
+        }
+        b[count++] = (struct bundle){
+            .first = i,
+            .end = end,
+            .value = entry
+                         ? tt_table_value(
+                               t, (size_t)(entry - (struct tt_row *)t->row.item), column)
+                         : NULL,
+            .type = tt_table_column_at(t, column)->type,
+            .descending = descending};
+    }
+    if (b && sorted)
+        sort_stretch(t, b, count, sorted);
+    else
+        t->failed = 1;
+    tt_memory_put(m, sorted, rows * sizeof *sorted);
+    tt_memory_put(m, b, rows * sizeof *b);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* view-block.c - one block, or a sequence of them: what goes in and what goes out.
+ *
+ * The figure beside another block is what would be got back if its call of this one, or
+ * this one's call of it, were taken away: the cost of all paths that contain the call,
+ * each counted once.  A sequence a;b;c is looked for as a stretch of the path; what goes
+ * in is what comes before a, what goes out is called by c.  Calls by arcs are calls from
+ * where the arc begins, whatever path they led back into. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statistics.h"
+#include "viewing.h"
+
+struct side { /* what a block at either end of the sequence adds up to */
+    uint64_t inclusive, inclusive_low, calls, by_arcs;
+    uint32_t until, block;
+    int is_known; /* by the tree, and not by arcs alone */
+    struct tt_times_row times;
+};
+
+struct prefix {           /* the first blocks of the sequence */
+    unsigned char *match; /* of each block: may it be the last of them?  To be freed */
+    struct tt_figures figures;
+    uint32_t until;
+};
+
+struct passing {
+    const struct tt_lens *l;
+    struct tt_table *t;
+    struct tt_columns c;
+    uint32_t edge_share, by_arcs;
+    struct tt_vector prefix; /* struct prefix */
+    struct side *in, *out;   /* of each block */
+    struct tt_vector arrivals;
+    struct tt_walk walk;
+    uint32_t arc; /* the next one by where it comes from */
+};
+
+static struct prefix *prefix_at(const struct passing *s, size_t i)
+{
+    return (struct prefix *)s->prefix.item + i;
+}
+
+/* ── The sequence ─────────────────────────────────────────────────────────────────── */
+
+static int read_sequence(struct passing *s, struct tt_query *q)
+{
+    const char *text = tt_query_other(q, "sequence"), *end;
+    char part[256];
+    struct prefix *p;
+    int error = 0, is_sequence = text != NULL;
+
+    if (!text)
+        text = q->block;
+    if (!text)
+        return tt_view_wrong(q, "the view 'block' wants block=PATTERN, or sequence=A;B");
+    for (end = text; !error && end; text = end + 1) {
+        end = is_sequence ? strchr(text, ';') : NULL;
+        size_t length = end ? (size_t)(end - text) : strlen(text);
+        if (length >= sizeof part)
+            return tt_view_wrong(q, "'%.40s...' is too long for a pattern", text);
+        memcpy(part, text, length);
+        part[length] = '\0';
+        p = tt_vector_add(&s->prefix, 1);
+        if (!p)
+            return -TT_ERR_MEMORY;
+        p->figures.has = TT_HAS_ALL;
+        error = tt_view_blocks(s->l->p, q, part, &p->match);
+        if (!end)
+            break;
+    }
+    return error;
+}
+
+/* Does the path, down to `depth`, end in the first `length` blocks of the sequence? */
+static int ends_in(const struct passing *s, uint32_t depth, size_t length)
+{
+    if (length > (size_t)depth + 1)
+        return 0;
+    for (size_t i = 0; i < length; i++) {
+        uint32_t context = s->walk.path[depth - i];
+        if (!prefix_at(s, length - 1 - i)->match[tt_block_of(s->l->p, context)])
+            return 0;
+    }
+    return 1;
+}
+
+/* ── Counting ─────────────────────────────────────────────────────────────────────── */
+
+static void add_times(const struct passing *s, struct side *side, uint32_t row)
+{
+    size_t first, end;
+
+    if (!s->l->has_times)
+        return;
+    end = tt_times_range(s->l->p, row, &first);
+    for (; first < end; first++)
+        if (s->l->p->times[first].strand == TT_NONE)
+            tt_times_add(&side->times, &s->l->p->times[first]);
+}
+
+static uint64_t tree_calls(const struct passing *s, uint32_t c)
+{
+    const struct tt_lens *l = s->l;
+    uint64_t calls, arrived;
+
+    if (l->choice.calls == TT_NONE)
+        return 0;
+    calls = tt_self_of(&l->p->metric[l->choice.calls], c);
+    arrived = tt_calls_at(&s->arrivals, c);
+    return calls > arrived ? calls - arrived : 0;
+}
+
+static void add_side(const struct passing *s, struct side *side, uint32_t c)
+{
+    side->is_known = 1;
+    side->calls += tree_calls(s, c);
+    add_times(s, side, c);
+    if (c < side->until)
+        return;
+    side->until = tt_end_of(s->l->p, c);
+    side->inclusive += tt_lens_total(s->l, c);
+    side->inclusive_low += tt_lens_total_low(s->l, c);
+}
+
+static void add_prefix(const struct passing *s, struct prefix *p, uint32_t c)
+{
+    p->figures.self += tt_self_of(s->l->main, c);
+    p->figures.self_low += tt_self_low_of(s->l->main, c);
+    p->figures.calls += tree_calls(s, c);
+    if (c < p->until)
+        return;
+    p->until = tt_end_of(s->l->p, c);
+    p->figures.inclusive += tt_lens_total(s->l, c);
+    p->figures.inclusive_low += tt_lens_total_low(s->l, c);
+}
+
+static void add_context(struct passing *s)
+{
+    const struct tt_walk *w = &s->walk;
+    const size_t length = s->prefix.count;
+
+    for (size_t i = 1; i <= length; i++)
+        if (ends_in(s, w->depth, i))
+            add_prefix(s, prefix_at(s, i - 1), w->context);
+    if (w->depth >= length && ends_in(s, w->depth, length))
+        add_side(s, &s->in[tt_block_of(s->l->p, w->path[w->depth - length])], w->context);
+    if (w->depth && ends_in(s, w->depth - 1, length))
+        add_side(s, &s->out[tt_block_of(s->l->p, w->context)], w->context);
+}
+
+static void add_arc_side(const struct passing *s, struct side *side, uint32_t arc,
+                         uint64_t cost)
+{
+    side->calls += s->l->p->arc[arc].calls;
+    side->by_arcs += s->l->p->arc[arc].calls;
+    add_times(s, side, s->l->p->contexts + arc);
+    side->is_known |= cost != 0;
+    if (s->walk.context >= side->until) {
+        side->inclusive += cost;
+        side->inclusive_low += cost;
+    }
+}
+
+/* A call from the context at hand; what it cost itself, when it is a call that was dropped
+ * and calls are what is counted, is a leaf here. */
+static void add_arc(struct passing *s, uint32_t arc)
+{
+    const struct tt_arc_row *a = &s->l->p->arc[arc];
+    const struct tt_walk *w = &s->walk;
+    const size_t length = s->prefix.count;
+    int is_leaf = (s->l->main->flags & TT_METRIC_CALLS) &&
+                  a->block != tt_block_of(s->l->p, a->to);
+    uint64_t cost = is_leaf ? a->calls : 0;
+
+    for (size_t i = 1; i <= length; i++) {
+        struct prefix *p = prefix_at(s, i - 1);
+        if (!p->match[a->block] || (i > 1 && !ends_in(s, w->depth, i - 1)))
+            continue;
+        p->figures.calls += a->calls;
+        p->figures.self += cost;
+        p->figures.self_low += cost;
+        if (w->context >= p->until) {
+            p->figures.inclusive += cost;
+            p->figures.inclusive_low += cost;
+        }
+        if (i == length && w->depth + 1 >= length)
+            add_arc_side(s, &s->in[tt_block_of(s->l->p, w->path[w->depth + 1 - length])],
+                         arc, cost);
+    }
+    if (ends_in(s, w->depth, length))
+        add_arc_side(s, &s->out[a->block], arc, cost);
+}
+
+/* What belongs to a block alone: of a sequence that is no more than one. */
+static void add_beside(struct passing *s)
+{
+    const struct tt_block_figures *f = s->l->main->block;
+    const struct tt_block_figures *calls = s->l->calls ? s->l->calls->block : NULL;
+    struct prefix *p = prefix_at(s, 0);
+    uint32_t matches = 0, last = 0;
+
+    if (s->prefix.count > 1)
+        return;
+    for (uint32_t b = 0; b < s->l->p->blocks; b++) {
+        if (!p->match[b])
+            continue;
+        matches++;
+        last = b;
+        p->figures.self += f ? f[b].beside : 0;
+        p->figures.self_low += f ? f[b].beside : 0;
+        p->figures.calls += calls ? calls[b].beside : 0;
+    }
+    if (matches == 1 && f) {
+        p->figures.inclusive += f[last].hidden;
+        p->figures.inclusive_low += f[last].hidden;
+    }
+    if (matches > 1)
+        tt_table_note(s->t, "%u blocks match, and are taken as one", matches);
+}
+
+static int count(struct passing *s)
+{
+    const struct tt_profile *p = s->l->p;
+    int error = tt_walk_init(&s->walk, p, 0);
+
+    while (!error && tt_walk_next(&s->walk)) {
+        add_context(s);
+        for (; s->arc < p->arcs && p->arc[s->arc].from <= s->walk.context; s->arc++)
+            if (p->arc[s->arc].from == s->walk.context)
+                add_arc(s, s->arc);
+    }
+    tt_walk_fini(&s->walk);
+    if (!error)
+        add_beside(s);
+    return error;
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+static int compare_sides(const void *a, const void *b)
+{
+    const struct side *x = *(const struct side *const *)a;
+    const struct side *y = *(const struct side *const *)b;
+
+    if (x->inclusive != y->inclusive)
+        return x->inclusive > y->inclusive ? -1 : 1;
+    if (x->calls != y->calls)
+        return x->calls > y->calls ? -1 : 1;
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static void add_side_row(struct passing *s, const struct side *side,
+                         enum tt_row_role role)
+{
+    const uint64_t whole = prefix_at(s, s->prefix.count - 1)->figures.inclusive;
+    struct tt_figures f = {.has = TT_HAS_CALLS | (side->is_known ? TT_HAS_INCLUSIVE : 0),
+                           .inclusive = side->inclusive,
+                           .inclusive_low = side->inclusive_low,
+                           .calls = side->calls,
+                           .times = &side->times};
+
+    tt_table_row(s->t, role, 0, 1);
+    tt_lens_figures(s->l, s->t, &s->c, &f);
+    if (side->is_known)
+        tt_table_real(s->t, s->edge_share,
+                      whole ? (double)side->inclusive / (double)whole : 0);
+    if (side->by_arcs)
+        tt_table_amount(s->t, s->by_arcs, side->by_arcs);
+    tt_block_cells(s->l->p, s->t, &s->c, side->block);
+}
+
+/* The largest; callers upwards, so that they stand nearest. */
+static int add_sides(struct passing *s, struct side *sides, enum tt_row_role role,
+                     uint32_t limit)
+{
+    const uint32_t blocks = s->l->p->blocks;
+    const struct side **sorted = tt_memory_get(s->l->memory, blocks * sizeof *sorted);
+    uint32_t found = 0, shown;
+
+    if (!sorted)
+        return -TT_ERR_MEMORY;
+    for (uint32_t b = 0; b < blocks; b++) {
+        sides[b].block = b;
+        if (sides[b].is_known || sides[b].calls)
+            sorted[found++] = &sides[b];
+    }
+    qsort(sorted, found, sizeof *sorted, compare_sides);
+    shown = found < limit ? found : limit;
+    for (uint32_t i = 0; i < shown; i++)
+        add_side_row(s, sorted[role == TT_ROW_CALLER ? shown - 1 - i : i], role);
+    if (found > shown)
+        tt_table_note(s->t, "%u more %s", found - shown,
+                      role == TT_ROW_CALLER ? "callers" : "callees");
+    tt_memory_put(s->l->memory, sorted, blocks * sizeof *sorted);
+    return 0;
+}
+
+/* Each prefix of the sequence; the self of the whole of it, and of all else, add up. */
+static void add_entries(struct passing *s, const char *text)
+{
+    const size_t length = s->prefix.count;
+
+    for (size_t i = 0; i < length; i++) {
+        struct tt_figures f = prefix_at(s, i)->figures;
+        const char *end = text;
+        uint32_t block = 0, matches = 0;
+        for (size_t j = 0; length > 1 && j <= i; j++)
+            end = strchr(end, ';') ? strchr(end, ';') + 1 : end + strlen(end) + 1;
+        for (uint32_t b = 0; b < s->l->p->blocks; b++)
+            if (prefix_at(s, i)->match[b] && ++matches)
+                block = b;
+        if (i + 1 < length)
+            f.has &= ~(unsigned)TT_HAS_SELF;
+        tt_table_row(s->t, TT_ROW_ENTRY, (uint32_t)i, 1);
+        tt_lens_figures(s->l, s->t, &s->c, &f);
+        if (length == 1 && matches == 1)
+            tt_block_cells(s->l->p, s->t, &s->c, block);
+        else
+            tt_table_string(
+                s->t, s->c.name,
+                length == 1 ? text
+                            : tt_table_text(s->t, "%.*s", (int)(end - text - 1), text));
+    }
+}
+
+static void add_others(struct passing *s)
+{
+    const struct tt_figures *own = &prefix_at(s, s->prefix.count - 1)->figures;
+    const struct tt_metric_columns *m = s->l->main;
+    const uint32_t n = s->l->p->contexts;
+    struct tt_figures f = {.self = s->l->choice.total - own->self};
+
+    f.self_low = tt_sum_of(m->low ? m->low : m->self, 0, n) +
+                 tt_sum_of(m->elsewhere, 0, n) + tt_calls_between(&s->l->drop, 0, n) -
+                 own->self_low;
+    tt_lens_remainder(s->l, s->t, &s->c, 0, 0, "[all else]", &f);
+}
+
+static int fill(struct passing *s, struct tt_query *q)
+{
+    const char *sequence = tt_query_other(q, "sequence");
+    const uint32_t limit = tt_limit(q, 0);
+    int error = tt_arrivals_find(s->l, &s->arrivals);
+
+    if (!error)
+        error = count(s);
+    if (error)
+        return error;
+    tt_lens_columns(s->l, s->t, &s->c);
+    tt_table_column(s->t, "edge_share", "of entry", "", TT_COLUMN_SHARE, 0);
+    s->edge_share = (uint32_t)tt_table_columns(s->t) - 1;
+    tt_table_column(s->t, "by_arcs", "back", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    s->by_arcs = (uint32_t)tt_table_columns(s->t) - 1;
+    tt_block_columns(s->t, &s->c);
+    error = add_sides(s, s->in, TT_ROW_CALLER, limit);
+    add_entries(s, sequence ? sequence : q->block);
+    if (!error)
+        error = add_sides(s, s->out, TT_ROW_CALLEE, limit);
+    add_others(s);
+    tt_lens_sum_row(s->l, s->t, &s->c);
+    tt_view_notes(s->l->p, &s->l->choice, s->t);
+    return error;
+}
+
+int tt_view_block(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_lens l;
+    struct passing s = {.l = &l, .t = t};
+    int error = tt_lens_init(&l, p, q);
+
+    tt_vector_init(&s.prefix, q->memory, sizeof(struct prefix));
+    tt_vector_init(&s.arrivals, q->memory, sizeof(struct tt_arc_calls));
+    if (!error && q->sort)
+        error = tt_view_wrong(q, "the view 'block' has an order of its own");
+    if (!error)
+        error = read_sequence(&s, q);
+    s.in = tt_memory_get(q->memory, p->blocks * sizeof *s.in);
+    s.out = tt_memory_get(q->memory, p->blocks * sizeof *s.out);
+    if (!error)
+        error = s.in && s.out ? fill(&s, q) : -TT_ERR_MEMORY;
+    tt_memory_put(q->memory, s.out, p->blocks * sizeof *s.out);
+    tt_memory_put(q->memory, s.in, p->blocks * sizeof *s.in);
+    for (size_t i = 0; i < s.prefix.count; i++)
+        free(prefix_at(&s, i)->match);
+    tt_vector_fini(&s.arrivals);
+    tt_vector_fini(&s.prefix);
+    tt_lens_fini(&l);
+    return error;
+}

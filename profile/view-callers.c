@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/* view-callers.c - the tree upside down: each block, then who called it, and who called
+ * that.
+ *
+ * A row stands for a chain of callers; behind it are the contexts whose paths end in that
+ * chain, as a stretch of one array.  To show the row's callers the stretch is sorted by
+ * the block one step further up, and each run of one block is a row's stretch in turn.
+ * Rows are taken from a heap, the largest first, so that no more chains are followed than
+ * are shown.  A call that came by an arc was made where the arc begins, and not by the
+ * parent of where it led to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "viewing.h"
+
+#define OWN_THRESHOLD 0.005
+enum { OWN_LIMIT = 200 };
+
+struct reach {
+    uint32_t row; /* a context, or contexts + an arc */
+    uint32_t at;  /* where the caller comes from; TT_NONE: there is none */
+    uint32_t block;
+};
+
+struct chain {
+    uint32_t block, parent, depth; /* parent: index in chains; TT_NONE: none */
+    uint32_t first_child, sibling; /* those that are shown */
+    uint32_t callers, shown; /* of all callers, those that are shown; expanded only */
+    size_t first, end;       /* in reaches */
+    uint64_t amount;         /* that it is chosen by */
+    struct tt_figures figures, rest;
+};
+
+struct inverting {
+    const struct tt_lens *l;
+    struct tt_query *q;
+    struct tt_table *t;
+    struct tt_columns c;
+    unsigned char *wanted;    /* by `block`; NULL: all */
+    unsigned char *outermost; /* a bit for each row of reaches */
+    uint32_t *parent;         /* of each context */
+    struct tt_vector arrivals, chains, heap, reaches;
+    struct tt_block_sum *sum;
+    uint64_t least;
+    uint32_t limit, first, shown; /* first: chain of a block alone that is shown */
+};
+
+static struct chain *chain_at(const struct inverting *v, uint32_t i)
+{
+    return (struct chain *)v->chains.item + i;
+}
+
+/* ── Figures of one context or arc ────────────────────────────────────────────────── */
+
+static int has_bit(const unsigned char *bits, uint32_t i)
+{
+    return bits[i / 8] >> (i % 8) & 1;
+}
+
+static void add_arc_figures(const struct inverting *v, uint32_t row, struct tt_figures *f)
+{
+    const struct tt_lens *l = v->l;
+    const struct tt_arc_row *a = &l->p->arc[row - l->p->contexts];
+
+    f->calls += a->calls;
+    if (!(l->main->flags & TT_METRIC_CALLS))
+        return;
+    f->self += a->calls;
+    f->self_low += a->calls;
+    if (has_bit(v->outermost, row)) {
+        f->inclusive += a->calls;
+        f->inclusive_low += a->calls;
+    }
+}
+
+static void add_figures(const struct inverting *v, uint32_t row, struct tt_figures *f)
+{
+    const struct tt_lens *l = v->l;
+    uint64_t arrived, arrived_self;
+
+    if (row >= l->p->contexts) {
+        add_arc_figures(v, row, f);
+        return;
+    }
+    arrived = tt_calls_at(&v->arrivals, row);
+    arrived_self = l->main->flags & TT_METRIC_CALLS ? arrived : 0;
+    f->self += tt_self_of(l->main, row) - arrived_self;
+    f->self_low += tt_self_low_of(l->main, row) - arrived_self;
+    f->calls += l->calls ? tt_self_of(l->calls, row) - arrived : 0;
+    if (has_bit(v->outermost, row)) {
+        f->inclusive += tt_lens_total(l, row);
+        f->inclusive_low += tt_lens_total_low(l, row);
+    }
+}
+
+static int is_nothing(const struct inverting *v, uint32_t row)
+{
+    struct tt_figures f = {0};
+
+    add_figures(v, row, &f);
+    return !f.self && !f.calls && !f.inclusive;
+}
+
+/* Blocks are chosen by what they cost themselves; those that were asked for by name, by
+ * all that they cost. */
+static uint64_t amount_of(const struct inverting *v, const struct tt_figures *f)
+{
+    return v->q->block && f->inclusive > f->self ? f->inclusive : f->self;
+}
+
+/* ── What is there ────────────────────────────────────────────────────────────────── */
+
+static void set_bit(unsigned char *bits, uint32_t i)
+{
+    bits[i / 8] = (unsigned char)(bits[i / 8] | 1u << (i % 8));
+}
+
+/* Parents, and which contexts are the highest of their block on their path. */
+static int find_parents(struct inverting *v)
+{
+    const struct tt_profile *p = v->l->p;
+    uint32_t *until = tt_memory_get(v->l->memory, p->blocks * sizeof *until);
+    uint32_t arc = 0;
+    struct tt_walk w;
+    int error = tt_walk_init(&w, p, 0);
+
+    while (!error && until && tt_walk_next(&w)) {
+        uint32_t c = w.context, block = tt_block_of(p, c);
+        v->parent[c] = w.depth ? w.path[w.depth - 1] : TT_NONE;
+        if (c >= until[block]) {
+            until[block] = tt_end_of(p, c);
+            set_bit(v->outermost, c);
+        }
+        for (; arc < p->arcs && p->arc[arc].from <= c; arc++)
+            if (p->arc[arc].from == c && c >= until[p->arc[arc].block] &&
+                p->arc[arc].block != tt_block_of(p, p->arc[arc].to))
+                set_bit(v->outermost, p->contexts + arc);
+    }
+    tt_walk_fini(&w);
+    tt_memory_put(v->l->memory, until, p->blocks * sizeof *until);
+    return error || !until ? -TT_ERR_MEMORY : 0;
+}
+
+static int is_candidate(const struct inverting *v, uint32_t block)
+{
+    struct tt_figures f = tt_figures_of_sum(&v->sum[block]);
+
+    if (v->wanted && !v->wanted[block])
+        return 0;
+    return amount_of(v, &f) >= v->least && (f.self || f.inclusive || f.calls);
+}
+
+/* The block that a row of reaches is of; TT_NONE when it is not looked at. */
+static uint32_t block_of_row(const struct inverting *v, uint32_t row)
+{
+    const struct tt_profile *p = v->l->p;
+    uint32_t block = row < p->contexts ? tt_block_of(p, row)
+                                       : p->arc[row - p->contexts].block;
+
+    if (row >= p->contexts && v->l->choice.calls == TT_NONE)
+        return TT_NONE;
+    return is_candidate(v, block) && !is_nothing(v, row) ? block : TT_NONE;
+}
+
+/* Stretches for the blocks, by counting; start[b] becomes the end of block b's. */
+static int find_reaches(struct inverting *v, size_t *start)
+{
+    const struct tt_profile *p = v->l->p;
+    const uint32_t rows = p->contexts + p->arcs;
+    struct reach *r;
+    size_t sum = 0;
+    uint32_t block;
+
+    for (uint32_t i = 0; i < rows; i++)
+        if ((block = block_of_row(v, i)) != TT_NONE)
+            start[block]++;
+    for (uint32_t b = 0; b < p->blocks; b++) {
+        size_t here = start[b];
+        start[b] = sum;
+        sum += here;
+    }
+    r = tt_vector_add(&v->reaches, sum);
+    if (sum && !r)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < rows; i++)
+        if ((block = block_of_row(v, i)) != TT_NONE)
+            r[start[block]++] = (struct reach){
+                i, i < p->contexts ? v->parent[i] : p->arc[i - p->contexts].from, block};
+    return 0;
+}
+
+/* ── The heap ─────────────────────────────────────────────────────────────────────── */
+
+/* The larger comes first; of equals the one that was there first. */
+static int is_before(const struct inverting *v, uint32_t a, uint32_t b)
+{
+    uint64_t x = chain_at(v, a)->amount, y = chain_at(v, b)->amount;
+
+    return x != y ? x > y : a < b;
+}
+
+static int push_chain(struct inverting *v, const struct chain *chain)
+{
+    uint32_t *heap = tt_vector_add(&v->heap, 1);
+    struct chain *c = heap ? tt_vector_add(&v->chains, 1) : NULL;
+    size_t at;
+
+    if (!c)
+        return -TT_ERR_MEMORY;
+    *c = *chain;
+    heap = v->heap.item;
+    for (at = v->heap.count - 1;
+         at && is_before(v, (uint32_t)v->chains.count - 1, heap[(at - 1) / 2]);
+         at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = (uint32_t)v->chains.count - 1;
+    return 0;
+}
+
+static uint32_t pop_chain(struct inverting *v)
+{
+    uint32_t *heap = v->heap.item, top = heap[0], last = heap[--v->heap.count];
+    size_t at = 0, child;
+
+    for (; (child = 2 * at + 1) < v->heap.count; at = child) {
+        if (child + 1 < v->heap.count && is_before(v, heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(v, heap[child], last))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* ── Chains ───────────────────────────────────────────────────────────────────────── */
+
+static int push_blocks(struct inverting *v, const size_t *ends)
+{
+    int error = 0;
+
+    for (uint32_t b = 0; !error && b < v->l->p->blocks; b++) {
+        struct chain c = {.block = b,
+                          .parent = TT_NONE,
+                          .first_child = TT_NONE,
+                          .sibling = TT_NONE,
+                          .first = b ? ends[b - 1] : 0,
+                          .end = ends[b],
+                          .figures = tt_figures_of_sum(&v->sum[b])};
+        c.amount = amount_of(v, &c.figures);
+        if (is_candidate(v, b))
+            error = push_chain(v, &c);
+    }
+    return error;
+}
+
+static int compare_reaches(const void *a, const void *b)
+{
+    const struct reach *x = a, *y = b;
+
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static void add_to(struct tt_figures *f, const struct tt_figures *more)
+{
+    f->self += more->self;
+    f->self_low += more->self_low;
+    f->inclusive += more->inclusive;
+    f->inclusive_low += more->inclusive_low;
+    f->calls += more->calls;
+}
+
+/* One step up the paths; those that end at the root go no further, and come last. */
+static size_t step_up(struct inverting *v, size_t first, size_t end)
+{
+    struct reach *r = v->reaches.item;
+    size_t kept = first;
+
+    for (size_t i = first; i < end; i++) {
+        struct reach here = r[i];
+        if (here.at == TT_NONE || here.at == 0)
+            continue;
+        here.block = tt_block_of(v->l->p, here.at);
+        here.at = v->parent[here.at];
+        r[i] = r[kept];
+        r[kept++] = here;
+    }
+    if (kept > first)
+        qsort(r + first, kept - first, sizeof *r, compare_reaches);
+    return kept;
+}
+
+static int expand(struct inverting *v, uint32_t index)
+{
+    struct chain above = *chain_at(v, index);
+    const struct reach *r = v->reaches.item;
+    size_t end = step_up(v, above.first, above.end), next;
+    struct tt_figures all = {.has = TT_HAS_ALL};
+    uint32_t callers = 0;
+    int error = 0;
+
+    for (size_t i = above.first; !error && i < end; i = next) {
+        struct chain c = {.block = r[i].block,
+                          .parent = index,
+                          .depth = above.depth + 1,
+                          .first_child = TT_NONE,
+                          .sibling = TT_NONE,
+                          .first = i,
+                          .figures = {.has = TT_HAS_ALL}};
+        for (next = i; next < end && r[next].block == r[i].block; next++)
+            add_figures(v, r[next].row, &c.figures);
+        c.end = next;
+        c.amount = amount_of(v, &c.figures);
+        callers++;
+        add_to(&all, &c.figures);
+        if (c.amount >= v->least)
+            error = push_chain(v, &c);
+    }
+    chain_at(v, index)->callers = callers;
+    chain_at(v, index)->rest = all;
+    return error;
+}
+
+static void take_from(struct tt_figures *rest, const struct tt_figures *f)
+{
+    rest->self -= f->self;
+    rest->self_low -= f->self_low;
+    rest->inclusive -= f->inclusive;
+    rest->inclusive_low -= f->inclusive_low;
+    rest->calls -= f->calls;
+}
+
+static int choose(struct inverting *v)
+{
+    int error = 0;
+
+    v->first = TT_NONE;
+    while (!error && v->heap.count && v->shown < v->limit) {
+        uint32_t i = pop_chain(v), *list = &v->first;
+        struct chain *c = chain_at(v, i);
+        if (c->parent != TT_NONE) {
+            struct chain *parent = chain_at(v, c->parent);
+            list = &parent->first_child;
+            parent->shown++;
+            take_from(&parent->rest, &c->figures);
+        }
+        c->sibling = *list;
+        *list = i;
+        v->shown++;
+        if (!v->q->depth || c->depth + 1 < v->q->depth)
+            error = expand(v, i);
+    }
+    return error;
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+/* Callers that are not shown, and evicted contexts, whose callers are not known. */
+static void fill_rest(struct inverting *v, const struct chain *c)
+{
+    const struct tt_block_figures *f = v->l->main->block;
+    struct tt_figures rest = c->rest;
+
+    if (c->callers > c->shown) {
+        tt_table_row(v->t, TT_ROW_REMAINDER, c->depth + 1, 0);
+        tt_lens_figures(v->l, v->t, &v->c, &rest);
+        tt_table_string(v->t, v->c.name,
+                        tt_table_text(v->t, "%u more", c->callers - c->shown));
+    }
+    if (c->depth || !f || !f[c->block].beside || !c->rest.has)
+        return;
+    rest = (struct tt_figures){.self = f[c->block].beside,
+                               .self_low = f[c->block].beside};
+    tt_lens_remainder(v->l, v->t, &v->c, 1, 0, "[elsewhere below]", &rest);
+}
+
+static void fill_rows(struct inverting *v)
+{
+    uint32_t at = v->first;
+
+    while (at != TT_NONE && !v->t->failed) {
+        const struct chain *c = chain_at(v, at);
+        tt_table_row(v->t, TT_ROW_ENTRY, c->depth, 0);
+        tt_lens_figures(v->l, v->t, &v->c, &c->figures);
+        tt_block_cells(v->l->p, v->t, &v->c, c->block);
+        if (c->first_child != TT_NONE) {
+            at = c->first_child;
+            continue;
+        }
+        fill_rest(v, c);
+        while (c->sibling == TT_NONE && c->parent != TT_NONE) {
+            c = chain_at(v, c->parent);
+            fill_rest(v, c);
+        }
+        at = c->sibling;
+    }
+}
+
+/* Blocks that are not shown. */
+static void fill_others(struct inverting *v)
+{
+    struct tt_figures rest = {.has = TT_HAS_CALLS};
+    uint32_t others = 0;
+
+    for (uint32_t b = 0; b < v->l->p->blocks; b++) {
+        others += v->sum[b].self || v->sum[b].inclusive || v->sum[b].calls;
+        rest.self += v->sum[b].self;
+        rest.self_low += v->sum[b].self_low;
+        rest.calls += v->sum[b].calls;
+    }
+    for (uint32_t i = v->first; i != TT_NONE; i = chain_at(v, i)->sibling) {
+        others--;
+        take_from(&rest, &chain_at(v, i)->figures);
+    }
+    if (others)
+        tt_lens_remainder(v->l, v->t, &v->c, 0, 0, tt_table_text(v->t, "%u more", others),
+                          &rest);
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+static size_t bits_size(const struct tt_profile *p)
+{
+    return ((size_t)p->contexts + p->arcs) / 8 + 1;
+}
+
+static int find_chains(struct inverting *v)
+{
+    const struct tt_profile *p = v->l->p;
+    const struct tt_memory *m = v->l->memory;
+    size_t *start = tt_memory_get(m, p->blocks * sizeof *start);
+    int error = -TT_ERR_MEMORY;
+
+    v->sum = tt_block_sums(p, &v->l->choice, m);
+    v->parent = tt_memory_get(m, p->contexts * sizeof *v->parent);
+    v->outermost = tt_memory_get(m, bits_size(p));
+    if (start && v->sum && v->parent && v->outermost)
+        error = find_parents(v);
+    if (!error)
+        error = find_reaches(v, start);
+    if (!error)
+        error = push_blocks(v, start);
+    if (!error)
+        error = choose(v);
+    tt_memory_put(m, start, p->blocks * sizeof *start);
+    return error;
+}
+
+static int fill(struct inverting *v)
+{
+    int error = find_chains(v);
+
+    if (error)
+        return error;
+    tt_lens_columns(v->l, v->t, &v->c);
+    tt_block_columns(v->t, &v->c);
+    fill_rows(v);
+    error = tt_view_sort_tree(v->q, v->t, v->q->block ? "inclusive" : "self");
+    fill_others(v);
+    tt_lens_elsewhere(v->l, v->t, &v->c);
+    tt_lens_sum_row(v->l, v->t, &v->c);
+    tt_view_notes(v->l->p, &v->l->choice, v->t);
+    return error;
+}
+
+int tt_view_callers(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_lens l;
+    struct inverting v = {.l = &l, .q = q, .t = t, .limit = tt_limit(q, OWN_LIMIT)};
+    int error = tt_lens_init(&l, p, q);
+
+    tt_vector_init(&v.arrivals, q->memory, sizeof(struct tt_arc_calls));
+    tt_vector_init(&v.chains, q->memory, sizeof(struct chain));
+    tt_vector_init(&v.heap, q->memory, sizeof(uint32_t));
+    tt_vector_init(&v.reaches, q->memory, sizeof(struct reach));
+    l.has_times = 0; /* a chain's activations are not known */
+    if (!error && q->block)
+        error = tt_view_blocks(p, q, q->block, &v.wanted);
+    if (!error)
+        error = tt_arrivals_find(&l, &v.arrivals);
+    if (!error) {
+        v.least = tt_least_amount(tt_threshold(q, OWN_THRESHOLD), l.choice.total);
+        error = fill(&v);
+    }
+    tt_memory_put(q->memory, v.outermost, bits_size(p));
+    tt_memory_put(q->memory, v.parent, p->contexts * sizeof *v.parent);
+    tt_memory_put(q->memory, v.sum, p->blocks * sizeof *v.sum);
+    tt_vector_fini(&v.reaches);
+    tt_vector_fini(&v.heap);
+    tt_vector_fini(&v.chains);
+    tt_vector_fini(&v.arrivals);
+    free(v.wanted);
+    tt_lens_fini(&l);
+    return error;
+}

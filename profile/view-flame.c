@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* view-flame.c - contexts in preorder, each with its place, for a viewer to draw.
+ *
+ *      offset  0         10        20
+ *      root    ├───────────────────┤       a row is as wide as its inclusive figure;
+ *              ├─ a ───┤ b ─┤ 7 more       children stand side by side from where their
+ *              ├ c ┤                       parent begins, then what is not shown of it */
+#include "viewing.h"
+
+#define OWN_THRESHOLD 0.0005 /* half a pixel of a wide screen */
+enum { OWN_LIMIT = 20000 };
+
+struct flame {
+    const struct tt_lens *l;
+    struct tt_table *t;
+    const struct tt_shown *shown;
+    uint64_t *next; /* of each that is shown: where its next child begins */
+    uint32_t offset, context;
+};
+
+static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
+{
+    struct flame *f = arg;
+    const struct tt_shown *s = &f->shown[i];
+    uint64_t *place = is_remainder           ? &f->next[i]
+                      : s->parent == TT_NONE ? NULL
+                                             : &f->next[s->parent];
+    uint64_t offset = place ? *place : 0;
+
+    if (place)
+        *place += amount;
+    tt_table_amount(f->t, f->offset, offset);
+    if (is_remainder)
+        return;
+    f->next[i] = offset;
+    tt_table_amount(f->t, f->context, s->context);
+}
+
+static int fill(const struct tt_lens *l, struct tt_table *t,
+                const struct tt_vector *shown)
+{
+    struct flame f = {.l = l, .t = t, .shown = shown->item};
+    struct tt_columns c;
+    int error = -TT_ERR_MEMORY;
+
+    tt_lens_columns(l, t, &c);
+    f.offset = (uint32_t)tt_table_columns(t);
+    tt_table_column(t, "offset", "offset", l->main->unit, TT_COLUMN_AMOUNT, 0);
+    tt_block_columns(t, &c);
+    f.context = (uint32_t)tt_table_columns(t);
+    tt_table_column(t, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    f.next = tt_memory_get(l->memory, shown->count * sizeof *f.next);
+    if (f.next)
+        error = tt_shown_rows(l, shown, t, &c, fill_cells, &f);
+    tt_memory_put(l->memory, f.next, shown->count * sizeof *f.next);
+    tt_view_notes(l->p, &l->choice, t);
+    return error;
+}
+
+int tt_view_flame(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_shown_rule rule;
+    struct tt_vector shown;
+    struct tt_lens l;
+    int error = tt_lens_init(&l, p, q);
+
+    tt_vector_init(&shown, q->memory, sizeof(struct tt_shown));
+    if (!error && q->sort)
+        error = tt_view_wrong(q, "the view 'flame' keeps the order of contexts");
+    if (!error)
+        error = tt_shown_rule_of(&l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
+    if (!error)
+        error = tt_shown_find(&l, &rule, &shown);
+    if (!error)
+        error = fill(&l, t, &shown);
+    tt_vector_fini(&shown);
+    tt_lens_fini(&l);
+    return error;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* view-flat.c - each block: what it cost itself, and with all that it called. */
+#include "viewing.h"
+
+enum { OWN_LIMIT = 60 }; /* rows; a screen or two */
+
+static void note_coverage(const struct tt_profile *p, const struct tt_block_sum *sum,
+                          struct tt_table *t)
+{
+    uint32_t executed = 0;
+
+    for (uint32_t b = 1; b < p->blocks; b++)
+        executed += sum[b].calls || sum[b].self || sum[b].inclusive;
+    if (p->blocks > 1)
+        tt_table_note(t, "blocks executed: %.2f %% of %u",
+                      100.0 * executed / (p->blocks - 1), p->blocks - 1);
+}
+
+static void add_rows(const struct tt_lens *l, const struct tt_block_sum *sum,
+                     const struct tt_times_row *times, struct tt_table *t,
+                     const struct tt_columns *c)
+{
+    for (uint32_t b = 0; b < l->p->blocks; b++) {
+        struct tt_figures f = tt_figures_of_sum(&sum[b]);
+        if (!sum[b].contexts && !f.self && !f.inclusive && !f.calls)
+            continue;
+        if (b == 0 && !f.self && !f.calls)
+            continue;
+        f.times = times ? &times[b] : NULL;
+        tt_table_row(t, TT_ROW_ENTRY, 0, 0);
+        tt_lens_figures(l, t, c, &f);
+        tt_block_cells(l->p, t, c, b);
+    }
+}
+
+static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_block_sum *sum = tt_block_sums(l->p, &l->choice, l->memory);
+    struct tt_times_row *times = l->has_times ? tt_set_times(l, NULL, l->p->blocks)
+                                              : NULL;
+    struct tt_columns c;
+    int error = -TT_ERR_MEMORY;
+
+    if (sum && (times || !l->has_times)) {
+        tt_lens_columns(l, t, &c);
+        tt_block_columns(t, &c);
+        add_rows(l, sum, times, t, &c);
+        error = tt_view_sort(q, t, "self");
+        if (!error) {
+            tt_view_cut(l, t, &c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
+            tt_lens_elsewhere(l, t, &c);
+            tt_lens_sum_row(l, t, &c);
+            note_coverage(l->p, sum, t);
+            tt_view_notes(l->p, &l->choice, t);
+        }
+    }
+    tt_memory_put(l->memory, times, l->p->blocks * sizeof *times);
+    tt_memory_put(l->memory, sum, l->p->blocks * sizeof *sum);
+    return error;
+}
+
+int tt_view_flat(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_lens l;
+    int error = tt_lens_init(&l, p, q);
+
+    if (!error)
+        error = fill(&l, q, t);
+    tt_lens_fini(&l);
+    return error;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* view-graph.c - each block between its callers, the least above, and its callees. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statistics.h"
+#include "viewing.h"
+
+enum { OWN_LIMIT = 40 }; /* groups */
+
+struct graph {
+    const struct tt_lens *l;
+    struct tt_table *t;
+    struct tt_columns c;
+    uint32_t edge_share, by_arcs;
+    struct tt_block_sum *sum;
+    struct tt_times_row *times;
+    unsigned char *wanted; /* by `block`; NULL: all */
+    struct tt_vector edges;
+    const struct tt_edge **in, **out; /* edges by callee and by caller, both by amount */
+    uint32_t others;                  /* blocks that are not wanted, and their figures */
+    struct tt_figures rest;
+};
+
+/* ── Order ────────────────────────────────────────────────────────────────────────── */
+
+static int by_amount(const struct tt_edge *x, const struct tt_edge *y)
+{
+    if (x->inclusive != y->inclusive)
+        return x->inclusive < y->inclusive ? -1 : 1;
+    if (x->calls != y->calls)
+        return x->calls < y->calls ? -1 : 1;
+    return 0;
+}
+
+static int compare_in(const void *a, const void *b)
+{
+    const struct tt_edge *x = *(const struct tt_edge *const *)a;
+    const struct tt_edge *y = *(const struct tt_edge *const *)b;
+
+    if (x->callee != y->callee)
+        return x->callee < y->callee ? -1 : 1;
+    if (by_amount(x, y))
+        return by_amount(x, y);
+    return x->caller < y->caller ? -1 : x->caller > y->caller;
+}
+
+static int compare_out(const void *a, const void *b)
+{
+    const struct tt_edge *x = *(const struct tt_edge *const *)a;
+    const struct tt_edge *y = *(const struct tt_edge *const *)b;
+
+    if (x->caller != y->caller)
+        return x->caller < y->caller ? -1 : 1;
+    if (by_amount(x, y))
+        return -by_amount(x, y);
+    return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+static int order_edges(struct graph *g)
+{
+    const struct tt_edge *e = g->edges.item;
+    const size_t count = g->edges.count;
+
+    g->in = tt_memory_get(g->l->memory, count * sizeof *g->in);
+    g->out = tt_memory_get(g->l->memory, count * sizeof *g->out);
+    if (!g->in || !g->out)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        g->in[i] = g->out[i] = &e[i];
+    if (count) {
+        qsort(g->in, count, sizeof *g->in, compare_in);
+        qsort(g->out, count, sizeof *g->out, compare_out);
+    }
+    return 0;
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+/* What stands at the other end of an edge; an edge that only arcs have taken has no figure
+ * of its own: its cost stands where they led to. */
+static void add_edge(struct graph *g, const struct tt_edge *e, enum tt_row_role role,
+                     uint32_t block)
+{
+    const uint64_t whole = g->sum[block].inclusive;
+    int is_known = e->contexts || e->inclusive;
+    struct tt_figures f = {.has = TT_HAS_CALLS | (is_known ? TT_HAS_INCLUSIVE : 0),
+                           .inclusive = e->inclusive,
+                           .inclusive_low = e->inclusive_low,
+                           .calls = e->calls,
+                           .times = &e->times};
+
+    tt_table_row(g->t, role, 0, block + 1);
+    tt_lens_figures(g->l, g->t, &g->c, &f);
+    if (is_known)
+        tt_table_real(g->t, g->edge_share,
+                      whole ? (double)e->inclusive / (double)whole : 0);
+    if (e->by_arcs)
+        tt_table_amount(g->t, g->by_arcs, e->by_arcs);
+    tt_block_cells(g->l->p, g->t, &g->c, role == TT_ROW_CALLER ? e->caller : e->callee);
+}
+
+static void add_entry(struct graph *g, uint32_t block)
+{
+    struct tt_figures f = tt_figures_of_sum(&g->sum[block]);
+
+    f.times = g->times ? &g->times[block] : NULL;
+    tt_table_row(g->t, TT_ROW_ENTRY, 0, block + 1);
+    tt_lens_figures(g->l, g->t, &g->c, &f);
+    tt_block_cells(g->l->p, g->t, &g->c, block);
+}
+
+/* Blocks come in order, and so do the edges of both kinds. */
+static void add_groups(struct graph *g)
+{
+    size_t in = 0, out = 0, count = g->edges.count;
+
+    for (uint32_t b = 0; b < g->l->p->blocks; b++) {
+        const struct tt_block_sum *s = &g->sum[b];
+        int is_seen = s->contexts || s->self || s->inclusive || s->calls;
+        if (g->wanted && !g->wanted[b]) {
+            g->others += is_seen ? 1 : 0;
+            g->rest.self += s->self;
+            g->rest.self_low += s->self_low;
+            g->rest.calls += s->calls;
+            is_seen = 0;
+        }
+        for (; in < count && g->in[in]->callee == b; in++)
+            if (is_seen)
+                add_edge(g, g->in[in], TT_ROW_CALLER, b);
+        if (is_seen)
+            add_entry(g, b);
+        for (; out < count && g->out[out]->caller == b; out++)
+            if (is_seen)
+                add_edge(g, g->out[out], TT_ROW_CALLEE, b);
+    }
+}
+
+static int add_rows(struct graph *g, struct tt_query *q)
+{
+    int error;
+
+    tt_lens_columns(g->l, g->t, &g->c);
+    tt_table_column(g->t, "edge_share", "of entry", "", TT_COLUMN_SHARE, 0);
+    g->edge_share = (uint32_t)tt_table_columns(g->t) - 1;
+    tt_table_column(g->t, "by_arcs", "back", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    g->by_arcs = (uint32_t)tt_table_columns(g->t) - 1;
+    tt_block_columns(g->t, &g->c);
+    add_groups(g);
+    error = tt_view_sort(q, g->t, "inclusive");
+    if (error)
+        return error;
+    tt_view_cut(g->l, g->t, &g->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
+    if (g->others)
+        tt_lens_remainder(g->l, g->t, &g->c, 0, 0, "[other blocks]", &g->rest);
+    tt_lens_elsewhere(g->l, g->t, &g->c);
+    tt_lens_sum_row(g->l, g->t, &g->c);
+    tt_view_notes(g->l->p, &g->l->choice, g->t);
+    return 0;
+}
+
+static int fill(struct graph *g, struct tt_query *q)
+{
+    int error = tt_edges_find(g->l, &g->edges);
+
+    if (error)
+        return error;
+    g->sum = tt_block_sums(g->l->p, &g->l->choice, g->l->memory);
+    if (g->l->has_times)
+        g->times = tt_set_times(g->l, NULL, g->l->p->blocks);
+    if (!g->sum || (g->l->has_times && !g->times) || order_edges(g) != 0)
+        return -TT_ERR_MEMORY;
+    return add_rows(g, q);
+}
+
+int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_lens l;
+    struct graph g = {.l = &l, .t = t, .rest = {.has = TT_HAS_CALLS}};
+    int error = tt_lens_init(&l, p, q);
+
+    tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
+    if (!error && q->block)
+        error = tt_view_blocks(p, q, q->block, &g.wanted);
+    if (!error)
+        error = fill(&g, q);
+    free(g.wanted);
+    tt_memory_put(q->memory, g.out, g.edges.count * sizeof *g.out);
+    tt_memory_put(q->memory, g.in, g.edges.count * sizeof *g.in);
+    tt_memory_put(q->memory, g.times, p->blocks * sizeof *g.times);
+    tt_memory_put(q->memory, g.sum, p->blocks * sizeof *g.sum);
+    tt_vector_fini(&g.edges);
+    tt_lens_fini(&l);
+    return error;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* view-groups.c - sets of mutually recursive blocks, each taken as one.
+ *
+ * A group is a strongly connected component of the graph of calls, found by Tarjan's
+ * algorithm with a stack of its own.  Within a group it no longer matters where recursion
+ * was cut short: what an arc hides of a path are blocks of one group, and the block it led
+ * back to is one of them. */
+#include <stdlib.h>
+
+#include "statistics.h"
+#include "viewing.h"
+
+enum { OWN_LIMIT = 60 };
+
+struct grouping {
+    const struct tt_lens *l;
+    struct tt_vector edges;
+    uint32_t *first; /* of each block: its first edge as a caller; one more at the end */
+    uint32_t *group; /* of each block */
+    uint32_t groups;
+};
+
+struct member {
+    uint32_t group, block;
+    uint64_t self;
+};
+
+/* ── Components ───────────────────────────────────────────────────────────────────── */
+
+struct tarjan {
+    uint32_t *index;  /* of each block: when it was found, from 1; 0: not yet */
+    uint32_t *low;    /* the earliest on the stack that it leads to */
+    uint32_t *next;   /* its next edge to look at */
+    uint32_t *caller; /* where it was found from; TT_NONE: a beginning */
+    uint32_t *stack;  /* those that have no group yet */
+    uint32_t found, height;
+};
+
+static void find_block(struct tarjan *x, const struct grouping *g, uint32_t block,
+                       uint32_t caller)
+{
+    x->index[block] = x->low[block] = ++x->found;
+    x->next[block] = g->first[block];
+    x->caller[block] = caller;
+    x->stack[x->height++] = block;
+}
+
+static void close_group(struct tarjan *x, struct grouping *g, uint32_t block)
+{
+    uint32_t member;
+
+    do {
+        member = x->stack[--x->height];
+        g->group[member] = g->groups;
+    } while (member != block);
+    g->groups++;
+}
+
+static void search_from(struct tarjan *x, struct grouping *g, uint32_t start)
+{
+    const struct tt_edge *edge = g->edges.item;
+    uint32_t at = start, to;
+
+    find_block(x, g, start, TT_NONE);
+    while (at != TT_NONE) {
+        if (x->next[at] < g->first[at + 1]) {
+            to = edge[x->next[at]++].callee;
+            if (!x->index[to]) {
+                find_block(x, g, to, at);
+                at = to;
+            } else if (g->group[to] == TT_NONE && x->index[to] < x->low[at]) {
+                x->low[at] = x->index[to];
+            }
+            continue;
+        }
+        if (x->low[at] == x->index[at])
+            close_group(x, g, at);
+        to = x->caller[at];
+        if (to != TT_NONE && x->low[at] < x->low[to])
+            x->low[to] = x->low[at];
+        at = to;
+    }
+}
+
+static int find_groups(struct grouping *g)
+{
+    const uint32_t blocks = g->l->p->blocks;
+    const struct tt_edge *edge = g->edges.item;
+    uint32_t *room = tt_memory_get(g->l->memory, (size_t)blocks * 5 * sizeof *room);
+    struct tarjan x = {.index = room,
+                       .low = room + blocks,
+                       .next = room + 2 * (size_t)blocks,
+                       .caller = room + 3 * (size_t)blocks,
+                       .stack = room + 4 * (size_t)blocks};
+
+    if (!room)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < g->edges.count; i++)
+        g->first[edge[i].caller + 1]++;
+    for (uint32_t b = 0; b < blocks; b++) {
+        g->first[b + 1] += g->first[b];
+        g->group[b] = TT_NONE;
+    }
+    for (uint32_t b = 0; b < blocks; b++)
+        if (!x.index[b])
+            search_from(&x, g, b);
+    tt_memory_put(g->l->memory, room, (size_t)blocks * 5 * sizeof *room);
+    return 0;
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+struct filling {
+    const struct grouping *g;
+    struct tt_table *t;
+    struct tt_columns c;
+    uint32_t members_column, inside_column;
+    struct tt_block_sum *sum, *of_block; /* of each group; of each block */
+    struct tt_times_row *times;          /* of each group; NULL: not known */
+    struct member *member;               /* by group, the largest first */
+    uint64_t *inside;                    /* of each group: calls within it */
+};
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->self != y->self)
+        return x->self > y->self ? -1 : 1;
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static void find_members(struct filling *f)
+{
+    const struct grouping *g = f->g;
+    const struct tt_edge *edge = g->edges.item;
+
+    for (uint32_t b = 0; b < g->l->p->blocks; b++)
+        f->member[b] = (struct member){g->group[b], b, f->of_block[b].self};
+    qsort(f->member, g->l->p->blocks, sizeof *f->member, compare_members);
+    for (size_t i = 0; i < g->edges.count; i++)
+        if (g->group[edge[i].caller] == g->group[edge[i].callee])
+            f->inside[g->group[edge[i].caller]] += edge[i].calls;
+}
+
+static const char *group_name(struct filling *f, const struct member *m, uint32_t count)
+{
+    const struct tt_profile *p = f->g->l->p;
+
+    if (count == 2)
+        return tt_table_text(f->t, "%s, %s", tt_block_name(p, m[0].block),
+                             tt_block_name(p, m[1].block));
+    return tt_table_text(f->t, count == 3 ? "%s, %s, %s" : "%s, %s, %s, ...",
+                         tt_block_name(p, m[0].block), tt_block_name(p, m[1].block),
+                         tt_block_name(p, m[2].block));
+}
+
+static void add_member(struct filling *f, const struct member *m)
+{
+    struct tt_figures figures = tt_figures_of_sum(&f->of_block[m->block]);
+
+    tt_table_row(f->t, TT_ROW_CALLEE, 1, m->group + 1);
+    tt_lens_figures(f->g->l, f->t, &f->c, &figures);
+    tt_block_cells(f->g->l->p, f->t, &f->c, m->block);
+}
+
+static void add_group(struct filling *f, const struct member *m, uint32_t count)
+{
+    const struct tt_block_sum *sum = &f->sum[m->group];
+    struct tt_figures figures = tt_figures_of_sum(sum);
+
+    if (!sum->contexts && !sum->self && !sum->inclusive && !sum->calls)
+        return;
+    if (m->block == 0 && count == 1 && !sum->self && !sum->calls)
+        return;
+    figures.times = f->times ? &f->times[m->group] : NULL;
+    tt_table_row(f->t, TT_ROW_ENTRY, 0, m->group + 1);
+    tt_lens_figures(f->g->l, f->t, &f->c, &figures);
+    tt_table_amount(f->t, f->members_column, count);
+    if (f->g->l->choice.calls != TT_NONE)
+        tt_table_amount(f->t, f->inside_column, f->inside[m->group]);
+    if (count == 1) {
+        tt_block_cells(f->g->l->p, f->t, &f->c, m->block);
+        return;
+    }
+    tt_table_string(f->t, f->c.name, group_name(f, m, count));
+    for (uint32_t i = 0; i < count; i++)
+        add_member(f, &m[i]);
+}
+
+static int add_rows(struct filling *f, struct tt_query *q)
+{
+    const struct tt_lens *l = f->g->l;
+    uint32_t end;
+    int error;
+
+    tt_lens_columns(l, f->t, &f->c);
+    f->inside_column = (uint32_t)tt_table_columns(f->t);
+    tt_table_column(f->t, "calls_inside", "inside", "", TT_COLUMN_AMOUNT, 0);
+    f->members_column = f->inside_column + 1;
+    tt_table_column(f->t, "members", "blocks", "", TT_COLUMN_AMOUNT, 0);
+    tt_block_columns(f->t, &f->c);
+    for (uint32_t i = 0; i < l->p->blocks; i = end) {
+        for (end = i; end < l->p->blocks; end++)
+            if (f->member[end].group != f->member[i].group)
+                break;
+        add_group(f, &f->member[i], end - i);
+    }
+    error = tt_view_sort(q, f->t, "inclusive");
+    if (error)
+        return error;
+    tt_view_cut(l, f->t, &f->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
+    tt_lens_elsewhere(l, f->t, &f->c);
+    tt_lens_sum_row(l, f->t, &f->c);
+    tt_view_notes(l->p, &l->choice, f->t);
+    return 0;
+}
+
+static int fill(const struct grouping *g, struct tt_query *q, struct tt_table *t)
+{
+    const struct tt_memory *m = g->l->memory;
+    struct filling f = {.g = g, .t = t};
+    const uint32_t blocks = g->l->p->blocks;
+    int error = -TT_ERR_MEMORY;
+
+    f.sum = tt_set_sums(g->l, g->group, g->groups);
+    f.of_block = tt_block_sums(g->l->p, &g->l->choice, m);
+    f.times = g->l->has_times ? tt_set_times(g->l, g->group, g->groups) : NULL;
+    f.member = tt_memory_get(m, blocks * sizeof *f.member);
+    f.inside = tt_memory_get(m, g->groups * sizeof *f.inside);
+    if (f.sum && f.of_block && (f.times || !g->l->has_times) && f.member && f.inside) {
+        find_members(&f);
+        error = add_rows(&f, q);
+    }
+    tt_memory_put(m, f.inside, g->groups * sizeof *f.inside);
+    tt_memory_put(m, f.member, blocks * sizeof *f.member);
+    tt_memory_put(m, f.times, g->groups * sizeof *f.times);
+    tt_memory_put(m, f.of_block, blocks * sizeof *f.of_block);
+    tt_memory_put(m, f.sum, g->groups * sizeof *f.sum);
+    return error;
+}
+
+int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    const size_t bytes = ((size_t)p->blocks + 1) * sizeof(uint32_t);
+    struct tt_lens l;
+    struct grouping g = {.l = &l};
+    int error = tt_lens_init(&l, p, q);
+
+    tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
+    if (!error)
+        error = tt_edges_find(&l, &g.edges);
+    g.first = tt_memory_get(q->memory, bytes);
+    g.group = tt_memory_get(q->memory, bytes);
+    if (!error && !(g.first && g.group))
+        error = -TT_ERR_MEMORY;
+    if (!error)
+        error = find_groups(&g);
+    if (!error)
+        error = fill(&g, q, t);
+    tt_memory_put(q->memory, g.group, bytes);
+    tt_memory_put(q->memory, g.first, bytes);
+    tt_vector_fini(&g.edges);
+    tt_lens_fini(&l);
+    return error;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* view-header.c - what produced a profile, how large it is, and what it cannot tell. */
+#include "viewing.h"
+
+enum { FACT, TEXT, NUMBER };
+
+static void add_row(struct tt_table *t, const char *name, const char *text,
+                    uint64_t number)
+{
+    tt_table_row(t, TT_ROW_ENTRY, 0, 0);
+    tt_table_string(t, FACT, name);
+    if (*text)
+        tt_table_string(t, TEXT, text);
+    tt_table_amount(t, NUMBER, number);
+}
+
+static const char *metric_words(struct tt_table *t, const struct tt_metric_columns *m)
+{
+    const char *sampled = m->flags & TT_METRIC_SAMPLED ? ", sampled" : "";
+
+    if (*m->unit)
+        return tt_table_text(t, "%s, in %s%s", m->name, m->unit, sampled);
+    return tt_table_text(t, "%s%s", m->name, sampled);
+}
+
+int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_metric_choice choice;
+
+    tt_table_column(t, "name", "fact", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_column(t, "text", "", "", TT_COLUMN_TEXT, 0);
+    tt_table_column(t, "number", "number", "", TT_COLUMN_AMOUNT, 0);
+    for (uint32_t i = 0; i < p->facts; i++)
+        add_row(t, tt_profile_string(p, p->fact[i].name),
+                tt_profile_string(p, p->fact[i].text), p->fact[i].number);
+    for (uint32_t i = 0; i < p->metrics; i++)
+        add_row(t, "metric", metric_words(t, &p->metric[i]),
+                tt_grand_total(p, &p->metric[i]));
+    add_row(t, "contexts", "", p->contexts);
+    add_row(t, "depth", "", p->depth);
+    add_row(t, "blocks", "", p->blocks);
+    add_row(t, "arcs", "", p->arcs);
+    add_row(t, "strands", "", p->strands);
+    if (p->metrics && tt_view_metric(p, q, &choice) == 0)
+        tt_view_notes(p, &choice, t);
+    return 0;
+}

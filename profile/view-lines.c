@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* view-lines.c - where in the sources it was: by line, by statement, or by file.
+ *
+ * The blocks of one place are taken as one, so that a path on which several of them lie
+ * counts once.  With `uncovered=1` places that nothing ever called are there too. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "statistics.h"
+#include "viewing.h"
+
+enum { OWN_LIMIT = 60 };
+enum by { BY_LINE, BY_STATEMENT, BY_FILE };
+
+struct place {
+    uint32_t block, set;
+    const struct tt_profile *p;
+    enum by by;
+};
+
+struct lines {
+    const struct tt_lens *l;
+    struct tt_table *t;
+    struct tt_columns c;
+    enum by by;
+    int uncovered;
+    uint32_t blocks_column, length_column, offset_column;
+    struct place *place; /* of each block but the root, in the order of places */
+    uint32_t *set;       /* of each block */
+    uint32_t sets;
+    struct tt_block_sum *sum;
+    struct tt_times_row *times;
+};
+
+/* ── Places ───────────────────────────────────────────────────────────────────────── */
+
+#define THEN_BY(field)                                                                   \
+    if (!order)                                                                          \
+    order = (x->field > y->field) - (x->field < y->field)
+
+/* Blocks whose file is not known are told apart by module and name. */
+static int compare_places(const struct place *a, const struct place *b)
+{
+    const struct tt_profile *p = a->p;
+    const struct tt_block_row *x = &p->block[a->block], *y = &p->block[b->block];
+    int order = strcmp(p->strings + x->file, p->strings + y->file);
+
+    if (!order && !p->strings[x->file]) {
+        order = strcmp(p->strings + x->module, p->strings + y->module);
+        if (!order)
+            order = strcmp(p->strings + x->name, p->strings + y->name);
+        return order;
+    }
+    if (a->by == BY_FILE)
+        return order;
+    THEN_BY(line);
+    if (a->by == BY_LINE)
+        return order;
+    THEN_BY(column);
+    THEN_BY(offset);
+    THEN_BY(length);
+    if (!order)
+        order = strcmp(p->strings + x->name, p->strings + y->name);
+    return order;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = compare_places(x, y);
+
+    return order ? order : (x->block > y->block) - (x->block < y->block);
+}
+
+static void find_places(struct lines *v)
+{
+    const struct tt_profile *p = v->l->p;
+
+    v->set[0] = 0; /* the root is a place of its own */
+    v->sets = 1;
+    for (uint32_t b = 1; b < p->blocks; b++)
+        v->place[b] = (struct place){b, 0, p, v->by};
+    if (p->blocks > 2)
+        qsort(v->place + 1, p->blocks - 1, sizeof *v->place, compare);
+    for (uint32_t i = 1; i < p->blocks; i++) {
+        if (i == 1 || compare_places(&v->place[i - 1], &v->place[i]) != 0)
+            v->sets++;
+        v->set[v->place[i].block] = v->place[i].set = v->sets - 1;
+    }
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+static const char *place_name(struct lines *v, const struct tt_block_row *b)
+{
+    const struct tt_profile *p = v->l->p;
+    const char *file = p->strings + b->file;
+
+    if (!*file)
+        return p->strings + b->name;
+    if (v->by == BY_FILE || !b->line)
+        return file;
+    if (v->by == BY_STATEMENT && b->column)
+        return tt_table_text(v->t, "%s:%u:%u", file, b->line, b->column);
+    return tt_table_text(v->t, "%s:%u", file, b->line);
+}
+
+static void fill_cells(struct lines *v, uint32_t block, uint32_t count)
+{
+    const struct tt_block_row *b = &v->l->p->block[block];
+
+    tt_block_cells(v->l->p, v->t, &v->c, block);
+    tt_table_string(v->t, v->c.name, place_name(v, b));
+    tt_table_amount(v->t, v->blocks_column, count);
+    if (v->by == BY_STATEMENT) {
+        tt_table_amount(v->t, v->offset_column, b->offset);
+        tt_table_amount(v->t, v->length_column, b->length);
+    }
+}
+
+/* The blocks of one place, `count` of them. */
+static void add_place(struct lines *v, uint32_t block, uint32_t set, uint32_t count)
+{
+    struct tt_figures f = tt_figures_of_sum(&v->sum[set]);
+    int covered = f.self || f.inclusive || f.calls;
+
+    if (set == 0 ? !f.self && !f.calls : !covered && !v->uncovered)
+        return;
+    f.times = v->times ? &v->times[set] : NULL;
+    tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
+    tt_lens_figures(v->l, v->t, &v->c, &f);
+    fill_cells(v, block, count);
+}
+
+static void add_columns(struct lines *v)
+{
+    tt_lens_columns(v->l, v->t, &v->c);
+    tt_block_columns(v->t, &v->c);
+    v->blocks_column = (uint32_t)tt_table_columns(v->t);
+    tt_table_column(v->t, "blocks", "blocks", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    if (v->by != BY_STATEMENT)
+        return;
+    v->offset_column = v->blocks_column + 1;
+    tt_table_column(v->t, "offset", "offset", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    v->length_column = v->blocks_column + 2;
+    tt_table_column(v->t, "length", "length", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+}
+
+static void note_uncovered(struct lines *v)
+{
+    uint32_t uncovered = 0;
+
+    for (uint32_t i = 1; i < v->sets; i++)
+        uncovered += !v->sum[i].self && !v->sum[i].inclusive && !v->sum[i].calls;
+    if (v->sets > 1)
+        tt_table_note(v->t, "covered: %.2f %% of %u places",
+                      100.0 * (v->sets - 1 - uncovered) / (v->sets - 1), v->sets - 1);
+}
+
+static int add_rows(struct lines *v, struct tt_query *q)
+{
+    const uint32_t blocks = v->l->p->blocks;
+    uint32_t end;
+    int error;
+
+    add_columns(v);
+    add_place(v, 0, 0, 1);
+    for (uint32_t i = 1; i < blocks; i = end) {
+        for (end = i; end < blocks && v->place[end].set == v->place[i].set; end++)
+            ;
+        add_place(v, v->place[i].block, v->place[i].set, end - i);
+    }
+    error = tt_view_sort(q, v->t, "self");
+    if (error)
+        return error;
+    tt_view_cut(v->l, v->t, &v->c, tt_limit(q, v->uncovered ? 0 : OWN_LIMIT),
+                tt_threshold(q, 0));
+    tt_lens_elsewhere(v->l, v->t, &v->c);
+    tt_lens_sum_row(v->l, v->t, &v->c);
+    note_uncovered(v);
+    tt_view_notes(v->l->p, &v->l->choice, v->t);
+    return 0;
+}
+
+static int fill(struct lines *v, struct tt_query *q)
+{
+    const struct tt_memory *m = v->l->memory;
+    const uint32_t blocks = v->l->p->blocks;
+    int error = -TT_ERR_MEMORY;
+
+    v->place = tt_memory_get(m, blocks * sizeof *v->place);
+    v->set = tt_memory_get(m, blocks * sizeof *v->set);
+    if (v->place && v->set) {
+        find_places(v);
+        v->sum = tt_set_sums(v->l, v->set, v->sets);
+        v->times = v->l->has_times ? tt_set_times(v->l, v->set, v->sets) : NULL;
+        if (v->sum && (v->times || !v->l->has_times))
+            error = add_rows(v, q);
+    }
+    tt_memory_put(m, v->times, v->sets * sizeof *v->times);
+    tt_memory_put(m, v->sum, v->sets * sizeof *v->sum);
+    tt_memory_put(m, v->set, blocks * sizeof *v->set);
+    tt_memory_put(m, v->place, blocks * sizeof *v->place);
+    return error;
+}
+
+int tt_view_lines(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    static const char *const words[] = {"line", "statement", "file", NULL};
+    static const char *const yes[] = {"0", "1", "no", "yes", NULL};
+    struct tt_lens l;
+    struct lines v = {.l = &l, .t = t};
+    int error = tt_lens_init(&l, p, q), by = tt_view_word(q, "by", words),
+        uncovered = tt_view_word(q, "uncovered", yes);
+
+    if (!error && (by < 0 || uncovered < 0))
+        error = -TT_ERR_OPTION;
+    if (!error) {
+        v.by = (enum by)by;
+        v.uncovered = uncovered & 1;
+        error = fill(&v, q);
+    }
+    tt_lens_fini(&l);
+    return error;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* view-series.c - figures over time, told apart by block, type or cost centre.
+ *
+ * A series is drawn as bands, one for each label.  The largest bands (by the area under
+ * them) are kept, and the others become one, so that each time's rows still add up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "viewing.h"
+
+enum { OWN_LIMIT = 20 }; /* bands; as many as hp2ps draws */
+
+struct band {
+    uint32_t label; /* a string */
+    double area;    /* a sum that need not be exact: it only chooses */
+};
+
+struct series {
+    const struct tt_profile *p;
+    struct tt_table *t;
+    const struct tt_series_row *row;
+    const struct tt_point *point;
+    size_t points;
+    struct tt_vector band;
+    uint32_t shown;
+};
+
+static int choose_series(struct series *v, struct tt_query *q)
+{
+    const char *name = tt_query_other(q, "series");
+    const struct tt_profile *p = v->p;
+    uint32_t i = 0;
+    size_t first = 0;
+
+    if (!p->many_series)
+        return tt_view_wrong(q, "this profile has no series");
+    while (name && i < p->many_series && strcmp(p->strings + p->series[i].name, name))
+        i++;
+    if (i == p->many_series)
+        return tt_view_wrong(q, "there is no series '%.40s'; there is '%.40s'", name,
+                             p->strings + p->series[0].name);
+    v->row = &p->series[i];
+    while (first < p->points && p->point[first].series < i)
+        first++;
+    v->point = p->point + first;
+    while (first + v->points < p->points && v->point[v->points].series == i)
+        v->points++;
+    for (uint32_t j = 0; j < p->many_series; j++)
+        if (j != i)
+            tt_table_note(v->t, "series: also '%s'", p->strings + p->series[j].name);
+    return 0;
+}
+
+/* ── Bands ────────────────────────────────────────────────────────────────────────── */
+
+static int compare_labels(const void *a, const void *b)
+{
+    const struct band *x = a, *y = b;
+
+    return (x->label > y->label) - (x->label < y->label);
+}
+
+static int compare_areas(const void *a, const void *b)
+{
+    const struct band *x = a, *y = b;
+
+    if (x->area < y->area || x->area > y->area)
+        return x->area > y->area ? -1 : 1;
+    return compare_labels(a, b);
+}
+
+static int find_bands(struct series *v, struct tt_query *q)
+{
+    struct band *band = tt_vector_add(&v->band, v->points);
+    double all = 0, least;
+    size_t kept = 0;
+
+    if (v->points && !band)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < v->points; i++)
+        band[i] = (struct band){v->point[i].label, (double)v->point[i].amount};
+    if (v->points)
+        qsort(band, v->points, sizeof *band, compare_labels);
+    for (size_t i = 0; i < v->points; i++) {
+        all += band[i].area;
+        if (kept && band[kept - 1].label == band[i].label)
+            band[kept - 1].area += band[i].area;
+        else
+            band[kept++] = band[i];
+    }
+    v->band.count = kept;
+    if (kept)
+        qsort(band, kept, sizeof *band, compare_areas);
+    least = tt_threshold(q, 0) * all;
+    v->shown = (uint32_t)kept < tt_limit(q, OWN_LIMIT) ? (uint32_t)kept
+                                                       : tt_limit(q, OWN_LIMIT);
+    while (v->shown && band[v->shown - 1].area < least)
+        v->shown--;
+    if (v->shown)
+        qsort(band, v->shown, sizeof *band, compare_labels);
+    return 0;
+}
+
+static int is_shown(const struct series *v, uint32_t label)
+{
+    struct band key = {label, 0};
+
+    return v->shown && bsearch(&key, v->band.item, v->shown, sizeof key, compare_labels);
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+enum { TIME, AMOUNT, LABEL };
+
+static void add_row(struct series *v, enum tt_row_role role, uint32_t group,
+                    uint64_t time, uint64_t amount, const char *label)
+{
+    tt_table_row(v->t, role, 0, group);
+    tt_table_amount(v->t, TIME, time);
+    tt_table_amount(v->t, AMOUNT, amount);
+    tt_table_string(v->t, LABEL, label);
+}
+
+/* The points of one time; returns the first that is not. */
+static size_t add_time(struct series *v, size_t first, uint32_t group, int in_all)
+{
+    const uint64_t time = v->point[first].time;
+    uint64_t rest = 0, sum = 0;
+    size_t i, more = 0;
+
+    for (i = first; i < v->points && v->point[i].time == time; i++) {
+        const struct tt_point *x = &v->point[i];
+        sum += x->amount;
+        if (in_all)
+            continue;
+        if (is_shown(v, x->label)) {
+            add_row(v, TT_ROW_ENTRY, group, time, x->amount, v->p->strings + x->label);
+            continue;
+        }
+        rest += x->amount;
+        more++;
+    }
+    if (in_all)
+        add_row(v, TT_ROW_ENTRY, group, time, sum, "");
+    if (more)
+        add_row(v, TT_ROW_REMAINDER, group, time, rest,
+                tt_table_text(v->t, "%zu more", more));
+    return i;
+}
+
+static void fill(struct series *v, int in_all)
+{
+    const char *label = v->p->strings + v->row->label;
+    uint32_t group = 0;
+
+    tt_table_column(v->t, "time", "time", "ns", TT_COLUMN_AMOUNT, 0);
+    tt_table_column(v->t, "amount", v->p->strings + v->row->name,
+                    v->p->strings + v->row->unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(v->t, "name", *label ? label : "label", "", TT_COLUMN_TEXT,
+                    TT_COLUMN_NAME);
+    for (size_t i = 0; i < v->points && !v->t->failed;)
+        i = add_time(v, i, ++group, in_all);
+    tt_table_note(v->t, "series: '%s', a point every %llu ns",
+                  v->p->strings + v->row->name, (unsigned long long)v->row->interval);
+}
+
+int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    static const char *const words[] = {"label", "time", NULL};
+    struct series v = {.p = p, .t = t};
+    int error = choose_series(&v, q), by = tt_view_word(q, "by", words);
+
+    tt_vector_init(&v.band, q->memory, sizeof(struct band));
+    if (!error && by < 0)
+        error = by;
+    if (!error && q->sort)
+        error = tt_view_wrong(q, "the view 'series' is in the order of time");
+    if (!error)
+        error = find_bands(&v, q);
+    if (!error)
+        fill(&v, by);
+    tt_vector_fini(&v.band);
+    return error;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* view-space.c - objects by type, by generation, or by the block that made them.
+ *
+ * An object is allocated (into a generation), copied by a collector from one generation to
+ * another as it survives, and freed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "viewing.h"
+
+enum { OWN_LIMIT = 60 };
+enum by { BY_TYPE, BY_GENERATION, BY_BOTH, BY_BLOCK };
+enum event { ALLOCATED, COPIED, FREED, EVENTS };
+
+struct space_sum {
+    uint32_t block, type, from, to; /* what it is of; 0 where it is of any */
+    uint64_t of[EVENTS][3];         /* number, bytes, overhead */
+};
+
+struct space {
+    const struct tt_profile *p;
+    struct tt_table *t;
+    enum by by;
+    struct tt_vector sum;
+    uint64_t allocated; /* bytes, of all */
+    uint32_t name, from, to, share;
+};
+
+/* ── Sums ─────────────────────────────────────────────────────────────────────────── */
+
+static int compare_sums(const void *a, const void *b)
+{
+    const struct space_sum *x = a, *y = b;
+
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    if (x->type != y->type)
+        return x->type < y->type ? -1 : 1;
+    if (x->from != y->from) /* allocated, from TT_NONE, comes first */
+        return x->from + 1 < y->from + 1 ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static struct space_sum sum_of(const struct space *v, const struct tt_space_row *r)
+{
+    struct space_sum s = {0};
+    enum event event = r->from == TT_NONE ? ALLOCATED : r->to == TT_NONE ? FREED : COPIED;
+
+    if (v->by == BY_BLOCK)
+        s.block = tt_block_of(v->p, r->context);
+    if (v->by == BY_TYPE || v->by == BY_BOTH)
+        s.type = r->type;
+    if (v->by == BY_GENERATION || v->by == BY_BOTH) {
+        s.from = r->from;
+        s.to = r->to;
+        event = ALLOCATED; /* each is in rows of its own */
+    }
+    s.of[event][0] = r->number;
+    s.of[event][1] = r->bytes;
+    s.of[event][2] = r->overhead;
+    return s;
+}
+
+static int find_sums(struct space *v)
+{
+    struct space_sum *s = tt_vector_add(&v->sum, v->p->spaces);
+    size_t kept = 0;
+
+    if (v->p->spaces && !s)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < v->p->spaces; i++) {
+        s[i] = sum_of(v, &v->p->space[i]);
+        if (v->p->space[i].from == TT_NONE)
+            v->allocated += v->p->space[i].bytes;
+    }
+    if (v->p->spaces)
+        qsort(s, v->p->spaces, sizeof *s, compare_sums);
+    for (size_t i = 0; i < v->p->spaces; i++) {
+        if (!kept || compare_sums(&s[kept - 1], &s[i]) != 0) {
+            s[kept++] = s[i];
+            continue;
+        }
+        for (int k = 0; k < EVENTS * 3; k++)
+            s[kept - 1].of[k / 3][k % 3] += s[i].of[k / 3][k % 3];
+    }
+    v->sum.count = kept;
+    return 0;
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+static int has_events(const struct space *v)
+{
+    return v->by == BY_TYPE || v->by == BY_BLOCK;
+}
+
+static uint32_t figure_columns(const struct space *v)
+{
+    return has_events(v) ? EVENTS * 3 : 3;
+}
+
+static void add_columns(struct space *v)
+{
+    static const struct {
+        const char *key, *title, *unit;
+    } columns[EVENTS * 3] = {
+        {"number", "number", ""},
+        {"bytes", "bytes", "bytes"},
+        {"overhead", "overhead", "bytes"},
+        {"copied_number", "copied", ""},
+        {"copied_bytes", "copied", "bytes"},
+        {"copied_overhead", "overhead", "bytes"},
+        {"freed_number", "freed", ""},
+        {"freed_bytes", "freed", "bytes"},
+        {"freed_overhead", "overhead", "bytes"},
+    };
+    uint32_t next = figure_columns(v);
+
+    for (uint32_t i = 0; i < next; i++)
+        tt_table_column(v->t, columns[i].key, columns[i].title, columns[i].unit,
+                        TT_COLUMN_AMOUNT, i % 3 == 2 ? TT_COLUMN_DETAIL : 0);
+    v->share = next++;
+    tt_table_column(v->t, "share", "of bytes", "", TT_COLUMN_SHARE, 0);
+    v->name = next++;
+    tt_table_column(v->t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    if (has_events(v))
+        return;
+    v->from = next++;
+    tt_table_column(v->t, "from", "from", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    v->to = next;
+    tt_table_column(v->t, "to", "to", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+}
+
+static const char *event_name(struct space *v, const struct space_sum *s)
+{
+    if (s->from == TT_NONE)
+        return s->to ? tt_table_text(v->t, "allocated in %u", s->to) : "allocated";
+    if (s->to == TT_NONE)
+        return tt_table_text(v->t, "freed from %u", s->from);
+    return tt_table_text(v->t, "copied from %u to %u", s->from, s->to);
+}
+
+static const char *sum_name(struct space *v, const struct space_sum *s)
+{
+    switch (v->by) {
+    case BY_TYPE:
+        return v->p->strings + s->type;
+    case BY_BLOCK:
+        return tt_block_name(v->p, s->block);
+    case BY_BOTH:
+        return tt_table_text(v->t, "%s, %s", v->p->strings + s->type, event_name(v, s));
+    default:
+        return event_name(v, s);
+    }
+}
+
+static void add_row(struct space *v, enum tt_row_role role, const uint64_t *figure,
+                    const char *name)
+{
+    tt_table_row(v->t, role, 0, 0);
+    for (uint32_t i = 0; i < figure_columns(v); i++)
+        tt_table_amount(v->t, i, figure[i]);
+    if (v->allocated)
+        tt_table_real(v->t, v->share, (double)figure[1] / (double)v->allocated);
+    tt_table_string(v->t, v->name, name);
+}
+
+static void add_sum(struct space *v, const struct space_sum *s)
+{
+    add_row(v, TT_ROW_ENTRY, s->of[0], sum_name(v, s));
+    if (has_events(v))
+        return;
+    if (s->from != TT_NONE)
+        tt_table_amount(v->t, v->from, s->from);
+    if (s->to != TT_NONE)
+        tt_table_amount(v->t, v->to, s->to);
+}
+
+static void add_to_figures(const struct space *v, size_t row, uint64_t *figure)
+{
+    for (uint32_t i = 0; i < figure_columns(v); i++)
+        figure[i] += tt_table_value(v->t, row, i)->n;
+}
+
+/* What is beyond the limit, or below the threshold, and the sum of all. */
+static void cut(struct space *v, struct tt_query *q)
+{
+    const uint64_t least = tt_least_amount(tt_threshold(q, 0), v->allocated);
+    const uint32_t limit = tt_limit(q, OWN_LIMIT);
+    uint64_t rest[EVENTS * 3] = {0}, all[EVENTS * 3] = {0};
+    struct tt_row *row = v->t->row.item;
+    uint32_t kept = 0, more = 0;
+
+    for (size_t i = 0; i < tt_table_rows(v->t); i++) {
+        uint64_t bytes = tt_table_value(v->t, i, 1)->n;
+        if (has_events(v) && tt_table_value(v->t, i, 4)->n > bytes)
+            bytes = tt_table_value(v->t, i, 4)->n; /* copied more than allocated */
+        add_to_figures(v, i, all);
+        if (kept < limit && bytes >= least) {
+            row[kept++] = row[i];
+            continue;
+        }
+        add_to_figures(v, i, rest);
+        more++;
+    }
+    v->t->row.count = kept;
+    if (more)
+        add_row(v, TT_ROW_REMAINDER, rest, tt_table_text(v->t, "%u more", more));
+    add_row(v, TT_ROW_TOTAL, all, "total");
+}
+
+int tt_view_space(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    static const char *const words[] = {"type", "generation", "both", "block", NULL};
+    struct space v = {.p = p, .t = t};
+    int by = tt_view_word(q, "by", words), error = by < 0 ? by : 0;
+
+    tt_vector_init(&v.sum, q->memory, sizeof(struct space_sum));
+    v.by = by < 0 ? BY_TYPE : (enum by)by;
+    if (!error && !p->spaces)
+        error = tt_view_wrong(q, "this profile has no figures of space by type");
+    if (!error)
+        error = find_sums(&v);
+    if (!error) {
+        add_columns(&v);
+        for (size_t i = 0; i < v.sum.count; i++)
+            add_sum(&v, (const struct space_sum *)v.sum.item + i);
+        error = tt_view_sort(q, t, "bytes");
+    }
+    if (!error)
+        cut(&v, q);
+    tt_vector_fini(&v.sum);
+    return error;
+}

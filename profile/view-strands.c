@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* view-strands.c - threads, processes, ranks: what each cost, and how they differ.
+ *
+ * `by=context` and `by=block` turn it round: for each of these, how its figure spreads
+ * over the strands, those that lack it counting as 0, with whose the least and the greatest
+ * are.  The imbalance is by how much the greatest is above the mean: what would be gained
+ * if all took the same. */
+#include <string.h>
+
+#include "statistics.h"
+#include "viewing.h"
+
+#define OWN_THRESHOLD 0.005
+enum { OWN_LIMIT = 60 };
+enum by { BY_STRAND, BY_CONTEXT, BY_BLOCK };
+
+struct strands {
+    const struct tt_lens *l;
+    struct tt_table *t;
+    struct tt_columns c;
+    const struct tt_shown *shown;
+    const struct tt_spread *spread;
+    uint32_t first_column; /* of the view's own */
+};
+
+static uint32_t add_column(struct strands *v, const char *key, const char *title,
+                           const char *unit, enum tt_column_type type, uint32_t flags)
+{
+    tt_table_column(v->t, key, title, unit, type, flags);
+    return (uint32_t)tt_table_columns(v->t) - 1;
+}
+
+static const char *strand_name(const struct tt_profile *p, uint32_t strand,
+                               struct tt_table *t)
+{
+    const struct tt_strand_row *s = &p->strand[strand];
+
+    if (s->rank != TT_NONE && p->strings[s->name])
+        return tt_table_text(t, "rank %u %s", s->rank, p->strings + s->name);
+    if (s->rank != TT_NONE)
+        return tt_table_text(t, "rank %u thread %llu", s->rank,
+                             (unsigned long long)s->thread);
+    if (p->strings[s->name])
+        return p->strings + s->name;
+    return tt_table_text(t, "thread %llu", (unsigned long long)s->thread);
+}
+
+/* ── Each strand ──────────────────────────────────────────────────────────────────── */
+
+/* What an entry adds to its strand's figures. */
+static void add_entry(const struct tt_lens *l, const struct tt_entry *e,
+                      struct tt_figures *f)
+{
+    const struct tt_profile *p = l->p;
+    const uint64_t n = p->contexts, arcs = n + p->arcs,
+                   elsewhere = arcs + 2 * (uint64_t)p->blocks, low = elsewhere + n;
+    int is_main = e->metric == l->choice.main;
+    int is_calls = l->calls && e->metric == l->choice.calls;
+
+    if (e->row >= n && e->row < arcs) {
+        const struct tt_arc_row *a = &p->arc[e->row - n];
+        if (a->block == tt_block_of(p, a->to))
+            return;
+        is_main = (l->main->flags & TT_METRIC_CALLS) != 0;
+        is_calls = l->calls != NULL;
+    } else if (e->row >= arcs && e->row < elsewhere) {
+        return;
+    } else if (e->row >= low) {
+        f->self_low += is_main ? e->amount : 0; /* what is to be taken away */
+        return;
+    }
+    f->self += is_main ? e->amount : 0;
+    f->calls += is_calls ? e->amount : 0;
+}
+
+static void fill_identity(struct strands *v, uint32_t strand)
+{
+    const struct tt_profile *p = v->l->p;
+    const struct tt_strand_row *s = &p->strand[strand];
+    const uint32_t c = v->first_column;
+
+    tt_table_string(v->t, v->c.name, strand_name(p, strand, v->t));
+    tt_table_amount(v->t, c, s->members);
+    tt_table_string(v->t, c + 1, tt_profile_string(p, s->host));
+    tt_table_string(v->t, c + 2, tt_profile_string(p, s->process));
+    tt_table_amount(v->t, c + 3, s->pid);
+    if (s->rank != TT_NONE)
+        tt_table_amount(v->t, c + 4, s->rank);
+    tt_table_string(v->t, c + 5, tt_profile_string(p, s->node));
+    tt_table_amount(v->t, c + 6, s->thread);
+    if (s->members < 2)
+        return;
+    tt_table_amount(v->t, c + 7, s->least);
+    tt_table_amount(v->t, c + 8, s->most);
+    tt_table_amount(v->t, c + 9, s->least_thread);
+    tt_table_amount(v->t, c + 10, s->most_thread);
+}
+
+static void add_identity_columns(struct strands *v)
+{
+    const uint32_t detail = TT_COLUMN_DETAIL;
+    const char *unit = v->l->main->unit;
+
+    v->c.name = add_column(v, "name", "strand", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    v->first_column = add_column(v, "members", "threads", "", TT_COLUMN_AMOUNT, 0);
+    (void)add_column(v, "host", "host", "", TT_COLUMN_TEXT, 0);
+    (void)add_column(v, "process", "process", "", TT_COLUMN_TEXT, 0);
+    (void)add_column(v, "pid", "pid", "", TT_COLUMN_AMOUNT, 0);
+    (void)add_column(v, "rank", "rank", "", TT_COLUMN_AMOUNT, detail);
+    (void)add_column(v, "node", "node", "", TT_COLUMN_TEXT, detail);
+    (void)add_column(v, "thread", "thread", "", TT_COLUMN_AMOUNT, detail);
+    (void)add_column(v, "least", "least", unit, TT_COLUMN_AMOUNT, detail);
+    (void)add_column(v, "most", "most", unit, TT_COLUMN_AMOUNT, detail);
+    (void)add_column(v, "least_thread", "of", "", TT_COLUMN_AMOUNT, detail);
+    (void)add_column(v, "most_thread", "of", "", TT_COLUMN_AMOUNT, detail);
+}
+
+/* A single strand has no figures of its own: they are those of all. */
+static void fill_single(struct strands *v, struct tt_figures *f)
+{
+    const struct tt_lens *l = v->l;
+    const uint32_t n = l->p->contexts;
+
+    f->self = l->choice.total;
+    f->self_low = tt_sum_of(l->main->self, 0, n) -
+                  tt_sum_of(l->main->low ? l->main->low : l->main->self, 0, n);
+    f->calls = l->calls ? tt_grand_total(l->p, l->calls) : 0;
+}
+
+static int is_kept(const struct tt_profile *p) { return p->entries || p->strands == 1; }
+
+static int fill_strands(struct strands *v, struct tt_query *q)
+{
+    const struct tt_profile *p = v->l->p;
+    size_t i = 0;
+    int error;
+
+    tt_self_columns(v->l, v->t, &v->c);
+    tt_calls_column(v->l, v->t, &v->c);
+    add_identity_columns(v);
+    for (uint32_t s = 0; s < p->strands; s++) {
+        struct tt_figures f = {.has = is_kept(p) ? TT_HAS_SELF | TT_HAS_CALLS : 0};
+        for (; i < p->entries && p->entry[i].strand <= s; i++)
+            if (p->entry[i].strand == s)
+                add_entry(v->l, &p->entry[i], &f);
+        if (!p->entries && p->strands == 1)
+            fill_single(v, &f);
+        f.self_low = f.self > f.self_low ? f.self - f.self_low : 0;
+        tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
+        tt_lens_figures(v->l, v->t, &v->c, &f);
+        fill_identity(v, s);
+    }
+    error = tt_view_sort(q, v->t, "self");
+    if (error)
+        return error;
+    tt_view_cut(v->l, v->t, &v->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
+    if (!is_kept(p)) {
+        struct tt_figures all = {.has = TT_HAS_CALLS};
+        fill_single(v, &all);
+        all.self_low = all.self - all.self_low;
+        tt_lens_remainder(v->l, v->t, &v->c, 0, 0, "[all strands]", &all);
+        tt_table_note(v->t, "strands: figures of each were not kept, only how they "
+                            "spread: by=context");
+    }
+    tt_lens_sum_row(v->l, v->t, &v->c);
+    return 0;
+}
+
+/* ── How they differ ──────────────────────────────────────────────────────────────── */
+
+static void add_spread_columns(struct strands *v)
+{
+    const char *unit = v->l->main->unit;
+
+    v->first_column = add_column(v, "imbalance", "imbalance", "", TT_COLUMN_SHARE, 0);
+    (void)add_column(v, "spread_mean", "mean", unit, TT_COLUMN_REAL, 0);
+    (void)add_column(v, "spread_deviation", "deviation", unit, TT_COLUMN_REAL, 0);
+    (void)add_column(v, "spread_min", "least", unit, TT_COLUMN_AMOUNT, 0);
+    (void)add_column(v, "min_strand", "of", "", TT_COLUMN_TEXT, 0);
+    (void)add_column(v, "spread_max", "most", unit, TT_COLUMN_AMOUNT, 0);
+    (void)add_column(v, "max_strand", "of", "", TT_COLUMN_TEXT, 0);
+    (void)add_column(v, "strands", "strands", "", TT_COLUMN_AMOUNT, 0);
+}
+
+static void fill_spread(struct strands *v, const struct tt_spread *s, uint64_t sum)
+{
+    const struct tt_profile *p = v->l->p;
+    const uint32_t c = v->first_column;
+    double mean = tt_mean(p->strands, sum);
+    int all_have = s->count >= p->strands;
+
+    if (mean > 0)
+        tt_table_real(v->t, c, (double)s->max / mean - 1);
+    tt_table_real(v->t, c + 1, mean);
+    tt_table_real(v->t, c + 2, tt_deviation(p->strands, sum, &s->square));
+    tt_table_amount(v->t, c + 3, all_have ? s->min : 0);
+    if (all_have && s->count && s->min_strand < p->strands)
+        tt_table_string(v->t, c + 4, strand_name(p, s->min_strand, v->t));
+    tt_table_amount(v->t, c + 5, s->max);
+    if (s->count && s->max_strand < p->strands)
+        tt_table_string(v->t, c + 6, strand_name(p, s->max_strand, v->t));
+    tt_table_amount(v->t, c + 7, s->count);
+}
+
+static void fill_context(void *arg, size_t i, uint64_t amount, int is_remainder)
+{
+    struct strands *v = arg;
+    uint32_t c = v->shown[i].context;
+
+    (void)amount;
+    if (is_remainder)
+        return;
+    tt_table_amount(v->t, v->first_column + 8, c);
+    fill_spread(v, &v->spread[c], tt_total_of(v->l->p, v->l->main, c));
+}
+
+/* One strand is all there is: whatever it has, it has alone. */
+static struct tt_spread *single_spread(const struct tt_lens *l)
+{
+    struct tt_spread *s = tt_memory_get(l->memory, l->p->contexts * sizeof *s);
+
+    for (uint32_t c = 0; s && c < l->p->contexts; c++)
+        if (tt_total_of(l->p, l->main, c))
+            tt_spread_take(&s[c], 0, tt_total_of(l->p, l->main, c));
+    return s;
+}
+
+static int fill_contexts(struct strands *v, struct tt_query *q)
+{
+    const struct tt_lens *l = v->l;
+    struct tt_spread *own = NULL;
+    struct tt_shown_rule rule;
+    struct tt_vector shown;
+    int error;
+
+    tt_vector_init(&shown, l->memory, sizeof(struct tt_shown));
+    error = tt_shown_rule_of(l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
+    if (!error)
+        error = tt_shown_find(l, &rule, &shown);
+    if (!error && !l->main->spread) {
+        own = l->p->entries ? tt_spread_of(l->p, l->choice.main, 0, l->memory)
+                            : single_spread(l);
+        error = own ? 0 : -TT_ERR_MEMORY;
+    }
+    if (!error) {
+        v->spread = own ? own : l->main->spread;
+        v->shown = shown.item;
+        tt_lens_columns(l, v->t, &v->c);
+        add_spread_columns(v);
+        (void)add_column(v, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+        tt_block_columns(v->t, &v->c);
+        error = tt_shown_rows(l, &shown, v->t, &v->c, fill_context, v);
+    }
+    if (!error)
+        error = tt_view_sort_tree(q, v->t, "inclusive");
+    tt_memory_put(l->memory, own, l->p->contexts * sizeof *own);
+    tt_vector_fini(&shown);
+    return error;
+}
+
+/* Of each block's self: the entries of a strand stand together. */
+static int find_block_spread(const struct tt_lens *l, struct tt_spread *s,
+                             uint64_t *amount)
+{
+    const struct tt_profile *p = l->p;
+    const uint64_t beside = (uint64_t)p->contexts + p->arcs;
+    int counts_calls = (l->main->flags & TT_METRIC_CALLS) != 0;
+
+    for (size_t i = 0; i < p->entries; i++) {
+        const struct tt_entry *e = &p->entry[i];
+        if (e->row < p->contexts && e->metric == l->choice.main)
+            amount[tt_block_of(p, (uint32_t)e->row)] += e->amount;
+        else if (e->row >= p->contexts && e->row < beside && counts_calls) {
+            const struct tt_arc_row *a = &p->arc[e->row - p->contexts];
+            amount[a->block] += a->block == tt_block_of(p, a->to) ? 0 : e->amount;
+        } else if (e->row >= beside && e->row < beside + p->blocks &&
+                   e->metric == l->choice.main)
+            amount[e->row - beside] += e->amount;
+        if (i + 1 < p->entries && e[1].strand == e->strand)
+            continue;
+        for (uint32_t b = 0; b < p->blocks; b++)
+            if (amount[b])
+                tt_spread_take(&s[b], e->strand, amount[b]);
+        memset(amount, 0, p->blocks * sizeof *amount);
+    }
+    return 0;
+}
+
+static int add_blocks(struct strands *v, struct tt_query *q,
+                      const struct tt_block_sum *sum)
+{
+    int error;
+
+    tt_lens_columns(v->l, v->t, &v->c);
+    add_spread_columns(v);
+    tt_block_columns(v->t, &v->c);
+    for (uint32_t b = 0; b < v->l->p->blocks; b++) {
+        struct tt_figures f = tt_figures_of_sum(&sum[b]);
+        if (!f.self && (b == 0 || (!f.inclusive && !f.calls)))
+            continue;
+        tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
+        tt_lens_figures(v->l, v->t, &v->c, &f);
+        tt_block_cells(v->l->p, v->t, &v->c, b);
+        fill_spread(v, &v->spread[b], f.self);
+    }
+    error = tt_view_sort(q, v->t, "self");
+    if (error)
+        return error;
+    tt_view_cut(v->l, v->t, &v->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
+    tt_lens_elsewhere(v->l, v->t, &v->c);
+    tt_lens_sum_row(v->l, v->t, &v->c);
+    return 0;
+}
+
+static int fill_blocks(struct strands *v, struct tt_query *q)
+{
+    const struct tt_lens *l = v->l;
+    const size_t blocks = l->p->blocks;
+    struct tt_block_sum *sum;
+    struct tt_spread *spread;
+    uint64_t *amount;
+    int error = -TT_ERR_MEMORY;
+
+    if (!l->p->entries && l->p->strands > 1)
+        return tt_view_wrong(q, "figures of each strand were not kept, only how those of "
+                                "contexts spread: by=context");
+    sum = tt_block_sums(l->p, &l->choice, l->memory);
+    spread = tt_memory_get(l->memory, blocks * sizeof *spread);
+    amount = tt_memory_get(l->memory, blocks * sizeof *amount);
+    if (sum && spread && amount) {
+        find_block_spread(l, spread, amount);
+        for (uint32_t b = 0; !l->p->entries && b < blocks; b++)
+            if (sum[b].self)
+                tt_spread_take(&spread[b], 0, sum[b].self);
+        v->spread = spread;
+        error = add_blocks(v, q, sum);
+    }
+    tt_memory_put(l->memory, amount, blocks * sizeof *amount);
+    tt_memory_put(l->memory, spread, blocks * sizeof *spread);
+    tt_memory_put(l->memory, sum, blocks * sizeof *sum);
+    return error;
+}
+
+int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    static const char *const words[] = {"strand", "context", "block", NULL};
+    struct tt_lens l;
+    struct strands v = {.l = &l, .t = t};
+    int error = tt_lens_init(&l, p, q), by = tt_view_word(q, "by", words);
+
+    l.has_times = 0; /* those of activations are not asked about here */
+    if (!error && by < 0)
+        error = by;
+    if (!error)
+        error = by == BY_CONTEXT ? fill_contexts(&v, q)
+                : by == BY_BLOCK ? fill_blocks(&v, q)
+                                 : fill_strands(&v, q);
+    if (!error)
+        tt_view_notes(p, &l.choice, t);
+    tt_lens_fini(&l);
+    return error;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* view-tree.c - contexts from the root, the largest first. */
+#include "viewing.h"
+
+#define OWN_THRESHOLD 0.005
+enum { OWN_LIMIT = 200 };
+
+struct tree {
+    const struct tt_lens *l;
+    struct tt_table *t;
+    const struct tt_shown *shown;
+    uint32_t context, contexts;
+};
+
+static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
+{
+    const struct tree *tree = arg;
+    const struct tt_shown *s = &tree->shown[i];
+
+    (void)amount;
+    if (is_remainder)
+        return;
+    tt_table_amount(tree->t, tree->context, s->context);
+    tt_table_amount(tree->t, tree->contexts,
+                    tt_end_of(tree->l->p, s->context) - s->context);
+}
+
+static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,
+                const struct tt_vector *shown)
+{
+    struct tree tree = {.l = l, .t = t, .shown = shown->item};
+    struct tt_columns c;
+    int error;
+
+    tt_lens_columns(l, t, &c);
+    tt_block_columns(t, &c);
+    tree.context = (uint32_t)tt_table_columns(t);
+    tt_table_column(t, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    tree.contexts = tree.context + 1;
+    tt_table_column(t, "contexts", "contexts", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    error = tt_shown_rows(l, shown, t, &c, fill_cells, &tree);
+    if (!error)
+        error = tt_view_sort_tree(q, t, "inclusive");
+    tt_view_notes(l->p, &l->choice, t);
+    return error;
+}
+
+int tt_view_tree(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    struct tt_shown_rule rule;
+    struct tt_vector shown;
+    struct tt_lens l;
+    int error = tt_lens_init(&l, p, q);
+
+    tt_vector_init(&shown, q->memory, sizeof(struct tt_shown));
+    if (!error)
+        error = tt_shown_rule_of(&l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
+    if (!error)
+        error = tt_shown_find(&l, &rule, &shown);
+    if (!error)
+        error = fill(&l, q, t, &shown);
+    tt_vector_fini(&shown);
+    tt_lens_fini(&l);
+    return error;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* view.c - answers queries: finds the view and the metric, and says what no view can see.
+ *
+ * A block's inclusive figure is the sum of the totals of its outermost contexts.  In
+ * preorder that needs no path: a context is outermost when it lies behind the subtree of
+ * the last one that was. */
+#include "view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "viewing.h"
+
+static const struct view {
+    const char *name;
+    tt_view_function *run;
+} views[] = {
+    {"flat", tt_view_flat},       {"graph", tt_view_graph}, {"tree", tt_view_tree},
+    {"callers", tt_view_callers}, {"block", tt_view_block}, {"groups", tt_view_groups},
+    {"flame", tt_view_flame},     {"lines", tt_view_lines}, {"strands", tt_view_strands},
+    {"series", tt_view_series},   {"space", tt_view_space}, {"header", tt_view_header},
+};
+
+int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    const char *name = q->view ? q->view : "flat";
+    int error = -TT_ERR_OPTION;
+    size_t i = 0;
+
+    while (i < sizeof views / sizeof *views && strcmp(views[i].name, name) != 0)
+        i++;
+    tt_table_init(t, i < sizeof views / sizeof *views ? views[i].name : "", q->memory);
+    if (i == sizeof views / sizeof *views)
+        return tt_view_wrong(q, "there is no view '%.40s'", name);
+    error = views[i].run(p, q, t);
+    return error == 0 && t->failed ? -TT_ERR_MEMORY : error;
+}
+
+/* ── The metric ───────────────────────────────────────────────────────────────────── */
+
+static int unknown_metric(const struct tt_profile *p, struct tt_query *q)
+{
+    const char *known[32], *near;
+    size_t count = 0, at;
+
+    while (count < p->metrics && count < sizeof known / sizeof *known) {
+        known[count] = p->metric[count].name;
+        count++;
+    }
+    near = tt_query_suggest(q->metric, known, count);
+    if (near)
+        return tt_view_wrong(q, "there is no metric '%.40s'; did you mean '%.40s'?",
+                             q->metric, near);
+    (void)tt_view_wrong(q, "there is no metric '%.40s'; there are:", q->metric);
+    for (size_t i = 0; i < count; i++) {
+        at = strlen(q->error);
+        (void)snprintf(q->error + at, sizeof q->error - at, "%s %s", i ? "," : "",
+                       known[i]);
+    }
+    return -TT_ERR_OPTION;
+}
+
+int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
+                   struct tt_metric_choice *choice)
+{
+    uint32_t main = tt_metric_find(p, q->metric);
+
+    *choice = (struct tt_metric_choice){TT_NONE, TT_NONE, TT_NONE, NULL, 0};
+    if (main == TT_NONE)
+        return p->metrics ? unknown_metric(p, q)
+                          : tt_view_wrong(q, "this profile has no figures");
+    choice->main = main;
+    choice->calls = tt_metric_find(p, "calls");
+    if (choice->calls != TT_NONE && !(p->metric[choice->calls].flags & TT_METRIC_CALLS))
+        choice->calls = TT_NONE;
+    choice->samples = tt_metric_find(p, "samples");
+    choice->column = &p->metric[main];
+    choice->total = tt_grand_total(p, choice->column);
+    return 0;
+}
+
+double tt_share_error(double share, uint64_t samples)
+{
+    const double z = 1.959964; /* 95 % of a normal distribution lie within ± z */
+    double n = (double)samples;
+
+    if (!samples)
+        return 1;
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    return z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+}
+
+/* ── Sums by block ────────────────────────────────────────────────────────────────── */
+
+struct summing {
+    const struct tt_lens *lens;
+    const uint32_t *set; /* of each block; NULL: a set of its own */
+    struct tt_block_sum *sum;
+    uint32_t *until; /* of each set: the end of its outermost context's subtree */
+};
+
+static uint32_t set_of(const struct summing *s, uint32_t block)
+{
+    return s->set ? s->set[block] : block;
+}
+
+/* A dropped call is a leaf below the context it came from. */
+static void sum_drop(const struct summing *s, const struct tt_arc_calls *d, uint32_t c)
+{
+    uint32_t set = set_of(s, d->block);
+    uint64_t calls = tt_calls_of(d);
+    struct tt_block_sum *sum;
+
+    if (set == TT_NONE)
+        return;
+    sum = &s->sum[set];
+    sum->self += calls;
+    sum->self_low += calls;
+    if (c >= s->until[set]) {
+        sum->inclusive += calls;
+        sum->inclusive_low += calls;
+    }
+}
+
+static void sum_context(const struct summing *s, uint32_t c,
+                        const struct tt_metric_columns *samples)
+{
+    const struct tt_lens *l = s->lens;
+    uint32_t set = set_of(s, tt_block_of(l->p, c));
+    struct tt_block_sum *sum;
+
+    if (set == TT_NONE)
+        return;
+    sum = &s->sum[set];
+    sum->contexts++;
+    sum->self += tt_self_of(l->main, c);
+    if (l->main->low)
+        sum->self_low += tt_self_low_of(l->main, c);
+    if (l->calls)
+        sum->calls += tt_self_of(l->calls, c);
+    if (samples)
+        sum->samples += tt_self_of(samples, c);
+    if (c < s->until[set])
+        return;
+    s->until[set] = tt_end_of(l->p, c);
+    sum->inclusive += tt_lens_total(l, c);
+    if (l->main->low)
+        sum->inclusive_low += tt_lens_total_low(l, c);
+}
+
+static void sum_contexts(const struct summing *s)
+{
+    const struct tt_lens *l = s->lens;
+    const struct tt_metric_columns *samples = l->choice.samples == TT_NONE
+                                                  ? NULL
+                                                  : &l->p->metric[l->choice.samples];
+    const struct tt_arc_calls *d = l->drop.item;
+
+    for (uint32_t c = 0; c < l->p->contexts; c++) {
+        sum_context(s, c, samples);
+        for (; d && d->context == c; d++)
+            sum_drop(s, d, c);
+    }
+}
+
+/* What belongs to a block and to no context of it. */
+static void sum_beside(const struct summing *s)
+{
+    const struct tt_profile *p = s->lens->p;
+    const struct tt_block_figures *main = s->lens->main->block, *calls = NULL;
+
+    if (s->lens->calls)
+        calls = s->lens->calls->block;
+    for (uint32_t b = 0; (main || calls) && b < p->blocks; b++) {
+        uint32_t set = set_of(s, b);
+        if (set == TT_NONE)
+            continue;
+        s->sum[set].self += main ? main[b].beside : 0;
+        s->sum[set].self_low += main ? main[b].beside : 0;
+        s->sum[set].calls += calls ? calls[b].beside : 0;
+    }
+    for (uint32_t i = 0; s->lens->calls && i < p->arcs; i++) {
+        uint32_t set = set_of(s, p->arc[i].block);
+        if (set != TT_NONE && p->arc[i].block != tt_block_of(p, p->arc[i].to))
+            s->sum[set].calls += p->arc[i].calls;
+    }
+}
+
+static struct tt_block_sum *sum_up(const struct tt_lens *l, const uint32_t *set,
+                                   uint32_t sets, const struct tt_memory *memory)
+{
+    struct summing s = {.lens = l, .set = set};
+
+    s.sum = tt_memory_get(memory, sets * sizeof *s.sum);
+    s.until = tt_memory_get(memory, sets * sizeof *s.until);
+    if (s.sum && s.until) {
+        sum_contexts(&s);
+        sum_beside(&s);
+        for (uint32_t i = 0; i < sets; i++) {
+            if (!l->main->low) {
+                s.sum[i].self_low = s.sum[i].self;
+                s.sum[i].inclusive_low = s.sum[i].inclusive;
+            }
+            if (!l->calls && (l->main->flags & TT_METRIC_CALLS))
+                s.sum[i].calls = s.sum[i].self;
+        }
+    } else {
+        tt_memory_put(memory, s.sum, sets * sizeof *s.sum);
+        s.sum = NULL;
+    }
+    tt_memory_put(memory, s.until, sets * sizeof *s.until);
+    return s.sum;
+}
+
+static struct tt_block_sum *block_sums(const struct tt_lens *l,
+                                       const struct tt_memory *memory)
+{
+    struct tt_block_sum *sum = sum_up(l, NULL, l->p->blocks, memory);
+
+    for (uint32_t b = 0; sum && l->main->block && b < l->p->blocks; b++) {
+        sum[b].inclusive += l->main->block[b].hidden;
+        sum[b].inclusive_low += l->main->block[b].hidden;
+    }
+    return sum;
+}
+
+struct tt_block_sum *tt_block_sums(const struct tt_profile *p,
+                                   const struct tt_metric_choice *choice,
+                                   const struct tt_memory *memory)
+{
+    struct tt_block_sum *sum = NULL;
+    struct tt_lens l;
+
+    if (tt_lens_of_choice(&l, p, choice, memory) == 0)
+        sum = block_sums(&l, memory);
+    tt_lens_fini(&l);
+    return sum;
+}
+
+struct tt_block_sum *tt_set_sums(const struct tt_lens *l, const uint32_t *set,
+                                 uint32_t sets)
+{
+    struct tt_block_sum *sum = sum_up(l, set, sets, l->memory);
+    struct tt_block_sum *block = sum ? block_sums(l, l->memory) : NULL;
+
+    for (uint32_t b = 0; block && b < l->p->blocks; b++) {
+        struct tt_block_sum *s = set[b] == TT_NONE ? NULL : &sum[set[b]];
+        if (s && block[b].inclusive > s->inclusive)
+            s->inclusive = block[b].inclusive;
+        if (s && block[b].inclusive_low > s->inclusive_low)
+            s->inclusive_low = block[b].inclusive_low;
+    }
+    if (!block) {
+        tt_memory_put(l->memory, sum, sets * sizeof *sum);
+        sum = NULL;
+    }
+    tt_memory_put(l->memory, block, l->p->blocks * sizeof *block);
+    return sum;
+}
+
+/* ── What no view can see ─────────────────────────────────────────────────────────── */
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+/* What the filters took with them is in a fact, by the metric's name. */
+static void note_unseen(const struct tt_profile *p, const struct tt_metric_choice *choice,
+                        struct tt_table *t)
+{
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), "hidden.unseen") == 0 &&
+            strcmp(tt_profile_string(p, p->fact[i].text), choice->column->name) == 0)
+            tt_table_note(t,
+                          "hidden: filters do not see %llu %s of %s that recursion hid, "
+                          "of all blocks together: inclusive figures may be too low",
+                          (unsigned long long)p->fact[i].number, choice->column->unit,
+                          choice->column->name);
+}
+
+static void note_hidden(const struct tt_profile *p, const struct tt_metric_choice *choice,
+                        struct tt_table *t)
+{
+    const struct tt_block_figures *f = choice->column->block;
+    uint32_t most = 0;
+
+    for (uint32_t b = 0; f && b < p->blocks; b++)
+        if (f[b].hidden > f[most].hidden)
+            most = b;
+    if (f && f[most].hidden)
+        tt_table_note(t,
+                      "hidden: where recursion was cut short, contexts do not show all "
+                      "blocks that were active; of '%s' most, by %.2f %% of %s",
+                      tt_block_name(p, most), percent(f[most].hidden, choice->total),
+                      choice->column->name);
+    note_unseen(p, choice, t);
+}
+
+static void note_evicted(const struct tt_profile *p,
+                         const struct tt_metric_choice *choice, struct tt_table *t)
+{
+    const struct tt_metric_columns *m = choice->column;
+    uint64_t evicted = tt_sum_of(m->elsewhere, 0, p->contexts);
+
+    if (evicted)
+        tt_table_note(t, "budget: %.2f %% of %s below evicted contexts",
+                      percent(evicted, choice->total), m->name);
+}
+
+static void note_brackets(const struct tt_profile *p,
+                          const struct tt_metric_choice *choice, struct tt_table *t)
+{
+    const struct tt_metric_columns *m = choice->column;
+    uint64_t self = tt_sum_of(m->self, 0, p->contexts),
+             low = tt_sum_of(m->low, 0, p->contexts);
+
+    if (m->low && low < self)
+        tt_table_note(t, "brackets: measuring itself may have added up to %.2f %% of %s",
+                      percent(self - low, choice->total), m->name);
+    if (m->flags & TT_METRIC_SAMPLED) {
+        uint64_t samples = choice->samples == TT_NONE
+                               ? 0
+                               : tt_grand_total(p, &p->metric[choice->samples]);
+        tt_table_note(t, "sampled: %llu samples; ± is the 95 %% interval of a share",
+                      (unsigned long long)samples);
+    }
+}
+
+static void note_strands(const struct tt_profile *p, struct tt_table *t)
+{
+    uint64_t merged = 0, members = 0;
+
+    for (uint32_t i = 0; i < p->strands; i++)
+        if (p->strand[i].members > 1) {
+            merged++;
+            members += p->strand[i].members;
+        }
+    if (merged)
+        tt_table_note(t, "strands: %llu stand for %llu threads that have ended",
+                      (unsigned long long)merged, (unsigned long long)members);
+}
+
+static void note_unresolved(const struct tt_profile *p, struct tt_table *t)
+{
+    uint32_t count = 0;
+
+    for (uint32_t b = 1; b < p->blocks; b++)
+        count += p->block[b].kind == TT_KIND_NATIVE && p->block[b].name == 0;
+    if (count)
+        tt_table_note(t, "unresolved: %u native blocks have no name", count);
+}
+
+static void note_losses(const struct tt_profile *p, struct tt_table *t)
+{
+    static const struct {
+        const char *fact, *about, *what;
+    } losses[] = {
+        {"open", "open", "recordings had not been ended"},
+        {"torn", "torn", "recordings changed while they were copied"},
+        {"lost.blocks", "lost", "blocks found no room and stand in [other blocks]"},
+        {"lost.strands", "lost", "threads found no room"},
+        {"lost.children", "lost", "child processes found no room"},
+        {"lost.pushes", "lost", "pushes found no room"},
+        {"lost.calls", "lost", "calls were evicted and found no room"},
+        {"lost.figures", "lost", "figures found no room"},
+    };
+
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        uint64_t number = tt_fact_number(p, losses[i].fact);
+        if (number)
+            tt_table_note(t, "%s: %llu %s", losses[i].about, (unsigned long long)number,
+                          losses[i].what);
+    }
+}
+
+void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *choice,
+                   struct tt_table *t)
+{
+    note_hidden(p, choice, t);
+    note_evicted(p, choice, t);
+    note_brackets(p, choice, t);
+    note_strands(p, t);
+    note_unresolved(p, t);
+    note_losses(p, t);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* viewing.h - what the views share among themselves: figures of contexts in one metric,
+ * the columns they stand in, the order of rows, and what is cut off.
+ *
+ * A push that was dropped (an arc whose block is not that of where it led) is a call that
+ * no context has.  Where calls are the metric, every view takes it for a leaf below the
+ * context it came from, so that totals and self figures still add up. */
+#ifndef TT_VIEWING_H
+#define TT_VIEWING_H
+
+#include "view.h"
+
+/* Calls by arcs, in the order of a context; the last one is a sentinel: context TT_NONE,
+ * before: all calls. */
+struct tt_arc_calls {
+    uint32_t context, block; /* where they came from, or led to; what was pushed */
+    uint64_t before;         /* calls of all before it */
+};
+
+/* A profile seen in the metric of a query. */
+struct tt_lens {
+    const struct tt_profile *p;
+    const struct tt_memory *memory;
+    struct tt_metric_choice choice;
+    const struct tt_metric_columns *main;
+    const struct tt_metric_columns *calls; /* NULL: none, or they are `main` */
+    struct tt_vector
+        drop;         /* struct tt_arc_calls of those that were dropped, by where they
+                              came from; empty unless `main` is calls */
+    uint64_t samples; /* of all; 0: the metric is not sampled */
+    int has_times;    /* activations were timed, and `main` is time */
+};
+
+/* 0, -TT_ERR_OPTION with q->error, -TT_ERR_MEMORY; tt_lens_fini in either case. */
+int tt_lens_init(struct tt_lens *, const struct tt_profile *, struct tt_query *);
+int tt_lens_of_choice(struct tt_lens *, const struct tt_profile *,
+                      const struct tt_metric_choice *, const struct tt_memory *);
+void tt_lens_fini(struct tt_lens *);
+
+/* The arcs that were not dropped, by where they lead to, into a vector that has not been
+ * initialised.  -TT_ERR_MEMORY. */
+int tt_arrivals_find(const struct tt_lens *, struct tt_vector *);
+/* Calls at contexts in [from, to). */
+uint64_t tt_calls_between(const struct tt_vector *, uint32_t from, uint32_t to);
+static inline uint64_t tt_calls_at(const struct tt_vector *v, uint32_t context)
+{
+    return v->count ? tt_calls_between(v, context, context + 1) : 0;
+}
+static inline uint64_t tt_calls_of(const struct tt_arc_calls *d)
+{
+    return d[1].before - d->before;
+}
+uint64_t tt_lens_total(const struct tt_lens *, uint32_t context); /* with the drops */
+uint64_t tt_lens_total_low(const struct tt_lens *, uint32_t context);
+static inline uint64_t tt_lens_calls(const struct tt_lens *l, uint32_t context)
+{
+    return l->calls ? tt_self_of(l->calls, context) : 0;
+}
+
+/* ── Columns and rows ─────────────────────────────────────────────────────────────── */
+
+/* A row's figures; which of them it has, and the activations they are the sum of. */
+enum { TT_HAS_SELF = 1, TT_HAS_INCLUSIVE = 2, TT_HAS_CALLS = 4, TT_HAS_ALL = 7 };
+struct tt_figures {
+    unsigned has;
+    uint64_t self, self_low, inclusive, inclusive_low, calls;
+    const struct tt_times_row *times; /* NULL: not known */
+};
+
+/* Where the shared columns of a table are; TT_NONE: there is none. */
+struct tt_columns {
+    uint32_t self, self_low, self_share, self_error;
+    uint32_t inclusive, inclusive_low, inclusive_share, inclusive_error;
+    uint32_t calls, average, min, max, deviation;
+    uint32_t name, module, file, line, column, block;
+};
+void tt_lens_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
+/* Self and calls alone; the former goes first, and begins `columns`. */
+void tt_self_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
+void tt_calls_column(const struct tt_lens *, struct tt_table *, struct tt_columns *);
+/* Then, behind whatever columns are the view's own: what a row is about. */
+void tt_block_columns(struct tt_table *, struct tt_columns *);
+
+/* Fill the last row. */
+void tt_lens_figures(const struct tt_lens *, struct tt_table *, const struct tt_columns *,
+                     const struct tt_figures *);
+void tt_block_cells(const struct tt_profile *, struct tt_table *,
+                    const struct tt_columns *, uint32_t block);
+/* A remainder row, whose inclusive figure is its self. */
+void tt_lens_remainder(const struct tt_lens *, struct tt_table *,
+                       const struct tt_columns *, uint32_t depth, uint32_t group,
+                       const char *name, const struct tt_figures *);
+/* What was evicted is in the figures of blocks; where filters have taken these away it
+ * stands in a row of its own. */
+void tt_lens_elsewhere(const struct tt_lens *, struct tt_table *,
+                       const struct tt_columns *);
+/* The sum of all: self columns above add up to it. */
+void tt_lens_sum_row(const struct tt_lens *, struct tt_table *,
+                     const struct tt_columns *);
+static inline struct tt_figures tt_figures_of_sum(const struct tt_block_sum *s)
+{
+    return (struct tt_figures){TT_HAS_ALL,       s->self,  s->self_low, s->inclusive,
+                               s->inclusive_low, s->calls, NULL};
+}
+
+/* ── Order and cut ────────────────────────────────────────────────────────────────── */
+
+static inline uint32_t tt_limit(const struct tt_query *q, uint32_t own)
+{
+    uint32_t limit = q->limit == TT_NONE ? own : q->limit;
+
+    return limit ? limit : TT_NONE;
+}
+static inline double tt_threshold(const struct tt_query *q, double own)
+{
+    return q->threshold < 0 ? own : q->threshold;
+}
+/* The least amount that is not below a share of a total. */
+uint64_t tt_least_amount(double share, uint64_t total);
+
+/* Sorts by q->sort, or else by `own`, as it is written there. */
+int tt_view_sort(struct tt_query *, struct tt_table *, const char *own);
+/* The same among rows of one parent (by depth); remainders stay last among them. */
+int tt_view_sort_tree(struct tt_query *, struct tt_table *, const char *own);
+/* Keeps rows up to the limit, with the greater of self and inclusive not below the
+ * threshold, and the groups of those it keeps; sums up what goes in a remainder row. */
+void tt_view_cut(const struct tt_lens *, struct tt_table *, const struct tt_columns *,
+                 uint32_t limit, double threshold);
+/* The value of a key that only one view knows, as one of `words`, up to a NULL; its index,
+ * 0 when it was not given, or -TT_ERR_OPTION. */
+int tt_view_word(struct tt_query *, const char *key, const char *const *words);
+/* Which blocks a pattern is of, a byte for each, to be freed; there is at least one. */
+int tt_view_blocks(const struct tt_profile *, struct tt_query *, const char *pattern,
+                   unsigned char **wanted);
+int tt_view_wrong(struct tt_query *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ── Sums over sets of blocks, and edges between blocks ───────────────────────────── */
+
+/* Like tt_block_sums for sets: set[b] is the set of block b, TT_NONE: of none.  What arcs
+ * hid of several blocks together is not known: inclusive is then a lower bound, at least
+ * that of each of them.  NULL: no memory. */
+struct tt_block_sum *tt_set_sums(const struct tt_lens *, const uint32_t *set,
+                                 uint32_t sets);
+/* Activations of each set's blocks, by whatever edge; set NULL: of each block.  NULL: no
+ * memory. */
+struct tt_times_row *tt_set_times(const struct tt_lens *, const uint32_t *set,
+                                  uint32_t sets);
+
+struct tt_edge { /* calls of one block by another */
+    uint32_t caller, callee;
+    uint64_t inclusive, inclusive_low; /* a path counts once */
+    uint64_t calls, by_arcs;           /* by_arcs: those of them that led back */
+    uint32_t until, contexts;          /* until: used while they are found */
+    struct tt_times_row times;         /* of the activations by it; count 0: none known */
+};
+/* All edges, by caller and callee, into a vector that has not been initialised.
+ * -TT_ERR_MEMORY. */
+int tt_edges_find(const struct tt_lens *, struct tt_vector *edges);
+
+/* ── Contexts that are worth a row ────────────────────────────────────────────────── */
+
+struct tt_shown {                    /* in preorder */
+    uint32_t context, depth, parent; /* parent: index; TT_NONE: of the first */
+    uint32_t rest;                   /* contexts below that are not shown */
+    uint64_t total, total_low;
+    struct tt_figures left; /* of those: self, calls */
+};
+struct tt_shown_rule {
+    uint32_t start, limit, depth; /* TT_NONE: any */
+    uint64_t least;               /* total */
+};
+/* Contexts below `start` whose total is not below the least, down to a depth; of them
+ * the `limit` largest, of equals the first.  A parent is never smaller than its children:
+ * whoever is shown has its parents shown.  Steps over what is too small, one step a child. */
+int tt_shown_find(const struct tt_lens *, const struct tt_shown_rule *,
+                  struct tt_vector *shown);
+/* A query's rule: its limit, depth and threshold, which is a share of what begins at
+ * `context=N`; without that, of everything. */
+int tt_shown_rule_of(const struct tt_lens *, struct tt_query *, uint32_t limit,
+                     double threshold, struct tt_shown_rule *);
+/* Rows for all that is shown, and behind each its remainders.  Calls back when a row has
+ * been filled; `i` is the shown context, or the one that a remainder is of. */
+typedef void tt_shown_row(void *arg, size_t i, uint64_t amount, int is_remainder);
+int tt_shown_rows(const struct tt_lens *, const struct tt_vector *shown,
+                  struct tt_table *, const struct tt_columns *, tt_shown_row *,
+                  void *arg);
+
+#endif

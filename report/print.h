@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* print.h - any table as text for a terminal, as CSV, and as JSON. */
+#ifndef TT_PRINT_H
+#define TT_PRINT_H
+
+#include "profile.h"
+#include "table.h"
+#include "text.h"
+
+/* Aligned columns, the name last.  `width` is that of the terminal, 0: without end; names
+ * that do not fit are shortened in the middle.  Amounts of a column share one readable
+ * unit; a figure with the least it may be is a bracket, marked with a '!' where what
+ * measuring may have added is above 20 %. */
+void tt_text_table(struct tt_text *, const struct tt_table *, uint32_t width, int color);
+
+/* What produced a profile, and what it lost, before a table. */
+void tt_text_header(struct tt_text *, const struct tt_profile *, int color);
+
+/* RFC 4180: a line of column keys, after "role", "depth" and "group"; exact figures. */
+void tt_text_csv(struct tt_text *, const struct tt_table *);
+
+/* One object; its schema is in doc/json.md. */
+void tt_text_json(struct tt_text *, const struct tt_table *, const struct tt_profile *);
+
+#endif

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `tallytree merge`: many recordings are one profile, whatever their order and number.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+dir=$tmp
+
+# equal WHAT GOT WANT
+equal() { try "$1" test "$2" = "$3"; }
+
+# record NUMBER - a recording of a strand of its own, NUMBER ticks in a;b.
+record()
+{
+    "$tallytree" replay -o "$dir/$1.rec" <<END
+strand s$1
+push a
+tick 1
+push b
+tick $1
+pop
+pop
+END
+}
+
+for i in 1 2 3 4 5; do record $i; done
+"$tallytree" merge -o "$dir/all.tt" "$dir"/{1,2,3,4,5}.rec
+try "recordings become a profile" test -s "$dir/all.tt"
+"$tallytree" merge -o "$dir/other.tt" "$dir"/{4,1,5,3,2}.rec
+try "their order does not matter" cmp "$dir/all.tt" "$dir/other.tt"
+"$tallytree" merge -o "$dir/left.tt" "$dir"/{1,2}.rec
+"$tallytree" merge -o "$dir/right.tt" "$dir"/{3,4,5}.rec
+"$tallytree" merge -o "$dir/both.tt" "$dir"/{right,left}.tt
+try "profiles merge as their recordings do" cmp "$dir/all.tt" "$dir/both.tt"
+mkdir "$dir/folder" && mv "$dir"/?.rec "$dir/folder"
+"$tallytree" merge -o "$dir/other.tt" "$dir/folder"
+try "a folder is the recordings in it" cmp "$dir/all.tt" "$dir/other.tt"
+
+# Ten thousand inputs, of two hundred strands, in the memory of a few.
+mkdir "$dir/many"
+for i in $(seq 200); do
+    record "$i" && "$tallytree" merge -o "$dir/$i.tt" "$dir/$i.rec" && rm "$dir/$i.rec"
+done
+for i in $(seq 10000); do ln -s "../$((i % 200 + 1)).tt" "$dir/many/$i"; done
+merge_many() { (ulimit -v 100000; "$tallytree" merge "$@" -o "$dir/many.tt" "$dir/many"); }
+try "ten thousand profiles merge in 100 MB" merge_many
+equal "and all their ticks are there" "$("$tallytree" report flat --csv --metric ticks "$dir/many.tt" | awk -F, '
+    NR == 1 { for (i = 1; i <= NF; i++) if ($i == "self") self = i; next } { sum += $self } END { print sum }')" $((50 * (200 + 200 * 201 / 2)))
+
+touch "$dir/empty"
+echo "not a recording" >"$dir/text"
+for bad in empty text missing; do
+    equal "merging what is no recording fails: $bad" "$("$tallytree" merge -o "$dir/no.tt" "$dir/folder/1.rec" "$dir/$bad" 2>/dev/null; echo $?)" 2
+    try "and leaves no output: $bad" test ! -e "$dir/no.tt"
+done
+message=$("$tallytree" merge -o "$dir/no.tt" "$dir/text" 2>&1)
+try "the message names the file" grep -q "$dir/text" <(echo "$message")
+cp "$dir/all.tt" "$dir/kept.tt"
+"$tallytree" merge -o "$dir/kept.tt" "$dir/text" 2>/dev/null
+try "a failure leaves an old output as it was" cmp "$dir/all.tt" "$dir/kept.tt"
+head -c 1000 "$dir/all.tt" >"$dir/cut.tt"
+equal "a cut profile is refused" "$("$tallytree" merge -o "$dir/no.tt" "$dir/cut.tt" 2>/dev/null; echo $?)" 2
+"$tallytree" merge -o - "$dir/all.tt" >"$dir/other.tt"
+try "- is standard output" cmp "$dir/all.tt" "$dir/other.tt"
+equal "no file is left beside the output" "$(ls "$dir" | grep -c '\.tt\.')" 0
+finish
