@@ -179,7 +179,7 @@ static int find_reaches(struct inverting *v, size_t *start)
         start[b] = sum;
         sum += here;
     }
-    r = tt_vector_add(&v->reaches, sum);
+    r = sum ? tt_vector_add(&v->reaches, sum) : NULL;
     if (sum && !r)
         return -TT_ERR_MEMORY;
     for (uint32_t i = 0; i < rows; i++)

@@ -22,7 +22,8 @@ int tt_view_wrong(struct tt_query *q, const char *format, ...)
 
 uint64_t tt_least_amount(double share, uint64_t total)
 {
-    double least = ceil(share * (double)total);
+    /* a share that was written as 39 % must not lose 39 of 100 to its last bit */
+    double least = ceil(share * (double)total * (1 - 1e-12));
 
     if (!(least > 0))
         return 0;

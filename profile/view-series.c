@@ -71,7 +71,7 @@ static int compare_areas(const void *a, const void *b)
 
 static int find_bands(struct series *v, struct tt_query *q)
 {
-    struct band *band = tt_vector_add(&v->band, v->points);
+    struct band *band = v->points ? tt_vector_add(&v->band, v->points) : NULL;
     double all = 0, least;
     size_t kept = 0;
 
