@@ -61,10 +61,11 @@ void tt_table_row(struct tt_table *t, enum tt_row_role role, uint32_t depth,
 /* Where the last row's value is; NULL once the table has failed. */
 static union tt_value *set_value(struct tt_table *t, uint32_t column)
 {
-    struct tt_row *r = (struct tt_row *)t->row.item + t->row.count - 1;
+    struct tt_row *r;
 
     if (t->failed || column >= t->column.count)
         return NULL;
+    r = (struct tt_row *)t->row.item + t->row.count - 1;
     r->missing &= ~(1ull << column);
     return (union tt_value *)t->value.item + r->first + column;
 }

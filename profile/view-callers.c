@@ -15,6 +15,8 @@
 
 #define OWN_THRESHOLD 0.005
 enum { OWN_LIMIT = 200 };
+/* Half a minute's: without a limit, recursion a million deep would take a day. */
+#define MOST_STEPS ((uint64_t)1 << 31)
 
 struct reach {
     uint32_t row; /* a context, or contexts + an arc */
@@ -41,7 +43,8 @@ struct inverting {
     uint32_t *parent;         /* of each context */
     struct tt_vector arrivals, chains, heap, reaches;
     struct tt_block_sum *sum;
-    uint64_t least;
+    uint64_t least, steps;
+    uint32_t not_followed;        /* chains that are shown without their callers */
     uint32_t limit, first, shown; /* first: chain of a block alone that is shown */
 };
 
@@ -141,13 +144,21 @@ static int find_parents(struct inverting *v)
     return error || !until ? -TT_ERR_MEMORY : 0;
 }
 
+/* The root has callees alone. */
+static int is_there(const struct inverting *v, uint32_t block)
+{
+    const struct tt_block_sum *s = &v->sum[block];
+
+    return s->self || s->calls || (block && s->inclusive);
+}
+
 static int is_candidate(const struct inverting *v, uint32_t block)
 {
     struct tt_figures f = tt_figures_of_sum(&v->sum[block]);
 
     if (v->wanted && !v->wanted[block])
         return 0;
-    return amount_of(v, &f) >= v->least && (f.self || f.inclusive || f.calls);
+    return amount_of(v, &f) >= v->least && is_there(v, block);
 }
 
 /* The block that a row of reaches is of; TT_NONE when it is not looked at. */
@@ -263,6 +274,14 @@ static int compare_reaches(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
+static int is_sorted(const struct reach *r, size_t first, size_t end)
+{
+    for (size_t i = first + 1; i < end; i++)
+        if (compare_reaches(&r[i - 1], &r[i]) > 0)
+            return 0;
+    return 1;
+}
+
 static void add_to(struct tt_figures *f, const struct tt_figures *more)
 {
     f->self += more->self;
@@ -287,7 +306,7 @@ static size_t step_up(struct inverting *v, size_t first, size_t end)
         r[i] = r[kept];
         r[kept++] = here;
     }
-    if (kept > first)
+    if (!is_sorted(r, first, kept)) /* as it is where a block calls itself */
         qsort(r + first, kept - first, sizeof *r, compare_reaches);
     return kept;
 }
@@ -318,6 +337,7 @@ static int expand(struct inverting *v, uint32_t index)
         if (c.amount >= v->least)
             error = push_chain(v, &c);
     }
+    v->steps += above.end - above.first;
     chain_at(v, index)->callers = callers;
     chain_at(v, index)->rest = all;
     return error;
@@ -349,8 +369,12 @@ static int choose(struct inverting *v)
         c->sibling = *list;
         *list = i;
         v->shown++;
-        if (!v->q->depth || c->depth + 1 < v->q->depth)
+        if (v->q->depth && c->depth + 1 >= v->q->depth)
+            continue;
+        if (v->steps < MOST_STEPS)
             error = expand(v, i);
+        else
+            v->not_followed++;
     }
     return error;
 }
@@ -405,7 +429,7 @@ static void fill_others(struct inverting *v)
     uint32_t others = 0;
 
     for (uint32_t b = 0; b < v->l->p->blocks; b++) {
-        others += v->sum[b].self || v->sum[b].inclusive || v->sum[b].calls;
+        others += is_there(v, b) ? 1 : 0;
         rest.self += v->sum[b].self;
         rest.self_low += v->sum[b].self_low;
         rest.calls += v->sum[b].calls;
@@ -458,6 +482,9 @@ static int fill(struct inverting *v)
     tt_block_columns(v->t, &v->c);
     fill_rows(v);
     error = tt_view_sort_tree(v->q, v->t, v->q->block ? "inclusive" : "self");
+    if (v->not_followed)
+        tt_table_note(v->t, "callers: of %u rows they are not shown, being too many",
+                      v->not_followed);
     fill_others(v);
     tt_lens_elsewhere(v->l, v->t, &v->c);
     tt_lens_sum_row(v->l, v->t, &v->c);

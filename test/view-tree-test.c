@@ -305,7 +305,7 @@ static int count_chains(const struct oracle *o)
         for (int length = 1; length <= x->length; length++) {
             const int *end = x->block + x->length - length;
             struct chain_sum sum = sum_chain(o, end, length);
-            int is_new = sum.self || sum.inclusive || sum.calls;
+            int is_new = sum.self || sum.calls || (*end >= 0 && sum.inclusive);
             if (length > 1 && *end < 0)
                 break;
             for (int j = 0; is_new && j < count; j++)
