@@ -69,11 +69,19 @@ static void write_names(struct making *m)
 }
 
 struct open_context {
-    uint32_t end, last; /* last: the block of the child before */
+    uint32_t end, last, block; /* last: the block of the child before */
 };
 
+/* The next block that a block calls: twenty or so of all, always the same ones. */
+static uint32_t next_callee(uint32_t block, uint32_t last)
+{
+    uint64_t h = ((uint64_t)block << 32 | last) * 0x9e3779b97f4a7c15u;
+
+    return last + 1 + (uint32_t)((h >> 40) % (BLOCKS / 10));
+}
+
 /* In preorder: a context's first child takes a random share of what there is below it,
- * mostly a small one; the next one of what is left. */
+ * mostly a small one; the next one of what is left, the last one all of it. */
 static void write_contexts(struct making *m)
 {
     uint32_t *block = (void *)(m->image + m->section[BLOCK_OF].offset);
@@ -81,7 +89,7 @@ static void write_contexts(struct making *m)
     uint64_t *self = (void *)(m->image + m->section[SELF].offset);
     uint64_t *calls = (void *)(m->image + m->section[CALLS].offset);
     uint64_t state = BENCH_SEED;
-    struct open_context stack[DEPTH + 2] = {{m->contexts, 0}};
+    struct open_context stack[DEPTH + 2] = {{m->contexts, 0, 0}};
     uint32_t depth = 1;
 
     block[0] = 0;
@@ -94,17 +102,17 @@ static void write_contexts(struct making *m)
         while (stack[depth - 1].end <= c)
             depth--;
         left = stack[depth - 1].end - c;
-        block[c] = stack[depth - 1].last + 1 + (uint32_t)(r % 1000);
-        if (block[c] >= BLOCKS - 1000)
+        block[c] = next_callee(stack[depth - 1].block, stack[depth - 1].last);
+        if (block[c] >= BLOCKS - 1) {
+            block[c] = BLOCKS - 1;
             size[c] = left;
-        else
+        } else {
             size[c] = 1 + (uint32_t)((double)(left - 1) * u * u);
+        }
         if (depth >= DEPTH)
             size[c] = 1;
-        if (block[c] >= BLOCKS)
-            block[c] = BLOCKS - 1;
         stack[depth - 1].last = block[c];
-        stack[depth++] = (struct open_context){c + size[c], 0};
+        stack[depth++] = (struct open_context){c + size[c], 0, block[c]};
         if (depth - 1 > m->depth)
             m->depth = depth - 1;
         self[c + 1] = self[c] + r % 1000;

@@ -17,14 +17,15 @@ struct tt_command {
     const char *details;  /* lines of the page between synopsis and flags; or NULL */
     void (*show)(void);   /* prints more of them, or NULL */
     const struct tt_flag *flags;
+    int shows_tables;                  /* takes the flags of show.h too */
     const char *operands;              /* for completion, as tt_flag.words; NULL: none */
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
     /* Flags that the first argument brings, as `report ocr` does; or NULL. */
     const struct tt_flag *(*more_flags)(const char *first);
 };
 
-extern const struct tt_command tt_command_dump, tt_command_merge, tt_command_replay,
-    tt_command_report;
+extern const struct tt_command tt_command_check, tt_command_diff, tt_command_dump,
+    tt_command_merge, tt_command_replay, tt_command_report;
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];

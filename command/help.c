@@ -12,8 +12,11 @@
 #include <string.h>
 
 #include "command.h"
+#include "show.h"
 
 const struct tt_command *const tt_commands[] = {
+    &tt_command_check,
+    &tt_command_diff,
     &tt_command_dump,
     &tt_command_merge,
     &tt_command_replay,
@@ -76,6 +79,13 @@ static void show_flags(const struct tt_flag *flag)
         show_flag(flag);
 }
 
+static void show_own_flags(const struct tt_command *c)
+{
+    show_flags(c->flags);
+    for (const struct tt_flag *f = tt_show_flags; c->shows_tables && f->id; f++)
+        show_flag(f);
+}
+
 void tt_command_help(const struct tt_command *c)
 {
     show_usage(c);
@@ -85,7 +95,7 @@ void tt_command_help(const struct tt_command *c)
         putchar('\n');
         c->show();
     }
-    show_flags(c->flags);
+    show_own_flags(c);
 }
 
 /* The page of a command with flags that its first argument has brought. */
@@ -101,7 +111,7 @@ static void show_more(const struct tt_command *c, const struct tt_flags *f)
     }
     show_usage(c);
     show_flags(more);
-    show_flags(c->flags);
+    show_own_flags(c);
 }
 
 void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
@@ -111,6 +121,7 @@ void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
     f->table[0] = c->more_flags && argc > 1 ? c->more_flags(argv[1]) : NULL;
     f->table[1] = c->flags;
     f->table[2] = help_flag;
+    f->table[3] = c->shows_tables ? tt_show_flags : NULL;
 }
 
 int tt_command_next(const struct tt_command *c, struct tt_flags *f, int *status)

@@ -9,19 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "input.h"
-#include "output.h"
 #include "query.h"
 #include "scratch.h"
-#include "print.h"
+#include "show.h"
 
 /* ── Flags ────────────────────────────────────────────────────────────────────────── */
 
-enum { KEY = 1, CLEAN, MIN_TICKS, MIN_WORDS, JSON, CSV, WIDTH, COLOR, OUTPUT };
+enum { KEY = 1, CLEAN, MIN_TICKS, MIN_WORDS };
 
 static const struct tt_flag report_flags[] = {
     {"select", 0, KEY, "PATTERN", NULL, "keep only paths that contain it"},
@@ -37,11 +35,6 @@ static const struct tt_flag report_flags[] = {
     {"limit", 0, KEY, "N", "all", "rows, or all"},
     {"depth", 0, KEY, "N", "all", "levels, or all"},
     {"threshold", 0, KEY, "SHARE", NULL, "sum up rows below it, such as 0.5%"},
-    {"json", 0, JSON, NULL, NULL, "as JSON"},
-    {"csv", 0, CSV, NULL, NULL, "as CSV"},
-    {"width", 0, WIDTH, "N", NULL, "columns of text; 0: as many as it takes"},
-    {"color", 0, COLOR, "[WHEN]", "auto always never", "auto: on a terminal"},
-    {"output", 'o', OUTPUT, "OUT", "@files", "write it there; - is standard output"},
     {"view", 0, KEY, "VIEW", "@views", NULL},
     {"focus", 0, KEY, "REGEX", NULL, NULL},
     {"ignore", 0, KEY, "REGEX", NULL, NULL},
@@ -89,8 +82,6 @@ static const struct tt_flag *more_flags(const char *first)
 
 /* ── What is asked ────────────────────────────────────────────────────────────────── */
 
-enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
-
 struct given {
     const struct tt_flag *flag;
     const char *value;
@@ -101,10 +92,8 @@ struct report {
     const struct tt_layout *layout; /* NULL: a view */
     struct tt_vector given;         /* struct given: all flags, in order */
     struct tt_vector own;           /* char *, owned: the layout's arguments */
-    const char *out;                /* NULL: standard output */
-    enum form form;
-    uint32_t width; /* 0: no limit */
-    int color, clean;
+    struct tt_show show;
+    int clean;
     char **file;
     int files;
 };
@@ -141,53 +130,6 @@ static int set_least(struct report *r, const char *metric, const struct given *g
 static int set_filter(struct report *r, const char *key, const char *value)
 {
     return set_key(r, r->clean && strcmp(key, "exclude") == 0 ? "prune" : key, value);
-}
-
-static int set_color(struct report *r, const char *when)
-{
-    static const char *const words[] = {"auto", "always", "never"};
-    const char *plain = getenv("NO_COLOR"), *terminal = getenv("TERM");
-
-    if (!when || strcmp(when, "always") == 0) {
-        r->color = 1;
-    } else if (strcmp(when, "never") == 0) {
-        r->color = 0;
-    } else if (strcmp(when, "auto") == 0) {
-        r->color = !r->out && isatty(STDOUT_FILENO) && !(plain && *plain) && terminal &&
-                   strcmp(terminal, "dumb") != 0;
-    } else {
-        (void)tt_complain_of("colour", when, words, 3);
-        return -TT_ERR_OPTION;
-    }
-    return 0;
-}
-
-/* What COLUMNS or the terminal says; 0: as wide as it gets. */
-static uint32_t terminal_width(const struct report *r)
-{
-    const char *columns = getenv("COLUMNS");
-    char *end = NULL;
-    unsigned long n = columns ? strtoul(columns, &end, 10) : 0;
-    struct winsize w;
-
-    if (r->out)
-        return 0;
-    if (n > 0 && n < 10000 && !*end)
-        return (uint32_t)n;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
-}
-
-static int set_width(struct report *r, const char *value)
-{
-    char *end;
-    unsigned long n = strtoul(value, &end, 10);
-
-    if (*value < '0' || *value > '9' || *end || n > 100000) {
-        tt_complain("report: '--width' wants a number of columns, not '%s'", value);
-        return -TT_ERR_OPTION;
-    }
-    r->width = (uint32_t)n;
-    return 0;
 }
 
 /* ── Arguments ────────────────────────────────────────────────────────────────────── */
@@ -234,10 +176,6 @@ static int set_given(struct report *r, const struct given *g)
         return set_least(r, "time", g);
     case MIN_WORDS:
         return set_least(r, "words", g);
-    case WIDTH:
-        return set_width(r, g->value);
-    case COLOR:
-        return set_color(r, g->value);
     case KEY:
         return set_filter(r, g->flag->name, g->value);
     default:
@@ -252,10 +190,8 @@ static void set_early(struct report *r, const struct given *g)
         return;
     if (g->flag->id == CLEAN)
         r->clean = 1;
-    else if (g->flag->id == OUTPUT)
-        r->out = strcmp(g->value, "-") == 0 ? NULL : g->value;
-    else if (g->flag->id == JSON || g->flag->id == CSV)
-        r->form = g->flag->id == JSON ? FORM_JSON : FORM_CSV;
+    else
+        (void)tt_show_take(&r->show, g->flag->id, g->value);
 }
 
 /* Collects the flags; the operands are in argv then.  The status when that was all, less
@@ -286,8 +222,6 @@ static int set_all(struct report *r)
 
     for (size_t i = 0; i < r->given.count; i++)
         set_early(r, &g[i]);
-    r->width = terminal_width(r);
-    (void)set_color(r, "auto");
     for (size_t i = 0; !error && i < r->given.count; i++)
         error = set_given(r, &g[i]);
     return error;
@@ -340,19 +274,25 @@ static int complain_of_query(const struct report *r, int error)
     return error;
 }
 
-static int write_layout(struct report *r, const struct tt_profile *p, struct tt_text *out)
+static int write_layout(struct report *r, const struct tt_profile *p)
 {
     char reason[160] = "";
-    int error = r->layout->run(p, (int)r->own.count, r->own.item, out, reason,
-                               sizeof reason);
+    struct tt_text text;
+    int error;
 
+    tt_text_init(&text, &tt_scratch);
+    error = r->layout->run(p, (int)r->own.count, r->own.item, &text, reason,
+                           sizeof reason);
     if (error)
         tt_complain("report %s: %s", r->layout->name,
                     reason[0] ? reason : tt_error_text(error));
+    else
+        error = tt_show_text(&r->show, &text);
+    tt_text_fini(&text);
     return error;
 }
 
-static int write_view(struct report *r, const struct tt_profile *p, struct tt_text *out)
+static int write_view(struct report *r, const struct tt_profile *p)
 {
     struct tt_table table;
     int error = tt_view(p, &r->query, &table);
@@ -361,34 +301,8 @@ static int write_view(struct report *r, const struct tt_profile *p, struct tt_te
         tt_table_fini(&table);
         return complain_of_query(r, error);
     }
-    switch (r->form) {
-    case FORM_JSON:
-        tt_text_json(out, &table, p);
-        break;
-    case FORM_CSV:
-        tt_text_csv(out, &table);
-        break;
-    case FORM_TEXT:
-        tt_text_header(out, p, r->color);
-        tt_text_table(out, &table, r->width, r->color);
-        break;
-    }
+    error = tt_show_table(&r->show, &table, p);
     tt_table_fini(&table);
-    return 0;
-}
-
-static int write_report(struct report *r, const struct tt_profile *p)
-{
-    struct tt_text text;
-    int error;
-
-    tt_text_init(&text, &tt_scratch);
-    error = r->layout ? write_layout(r, p, &text) : write_view(r, p, &text);
-    if (!error && text.failed)
-        error = no_memory();
-    if (!error)
-        error = tt_output_write(r->out, text.bytes.item, text.bytes.count);
-    tt_text_fini(&text);
     return error;
 }
 
@@ -408,7 +322,8 @@ static int report(struct report *r)
     error = complain_of_query(r, tt_filter_apply(&in.profile, &r->query, &filtered));
     if (error)
         goto fail_check;
-    error = write_report(r, filtered.profile);
+    error = r->layout ? write_layout(r, filtered.profile)
+                      : write_view(r, filtered.profile);
     tt_filter_close(&filtered, &tt_scratch);
 fail_check:
     tt_input_close(&in);
@@ -447,7 +362,8 @@ static void fini(struct report *r)
 
 static int run(int argc, char **argv)
 {
-    struct report r = {.layout = argc > 1 ? find_layout(argv[1]) : NULL};
+    struct report r = {.layout = argc > 1 ? find_layout(argv[1]) : NULL,
+                       .show = {.command = "report"}};
     int status;
 
     tt_query_init(&r.query, &tt_scratch);
@@ -479,6 +395,7 @@ const struct tt_command tt_command_report = {
     .about = "show recordings and profiles in many views",
     .show = show_views,
     .flags = report_flags,
+    .shows_tables = 1,
     .operands = "@views @files",
     .run = run,
     .more_flags = more_flags,

@@ -346,7 +346,7 @@ static void add_scaling_columns(struct tt_table *t, const char *unit)
 
 static double strands_of(const struct tt_side *s)
 {
-    return s->p.strands ? (double)s->p.strands : 1;
+    return s->busy ? (double)s->busy : 1;
 }
 
 /* What the second would take if nothing was lost by there being more strands. */
@@ -396,7 +396,7 @@ static void put_scaling(struct diff *d, struct tt_query *q, struct tt_table *t)
         put_scaling_row(d, t, &p[i]);
         rows++;
     }
-    tt_table_note(t, "%u strands, then %u", d->a.p.strands, d->b.p.strands);
+    tt_table_note(t, "%u strands, then %u", d->a.busy, d->b.busy);
     if (d->a.longest && d->b.longest)
         tt_table_note(t, "the longest strand: %.4g times as fast, of %.4g possible",
                       (double)d->a.longest / (double)d->b.longest,

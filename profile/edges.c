@@ -40,11 +40,11 @@ struct tt_times_row *tt_set_times(const struct tt_lens *l, const uint32_t *set,
 
 struct finding {
     const struct tt_lens *lens;
-    struct tt_vector *edges;
+    struct tt_vector *edges, *activations;
     uint32_t *slot; /* index of an edge + 1; 0: free */
     size_t slots;
     struct tt_vector arrivals;
-    size_t times; /* the next row of times */
+    size_t next; /* row of times */
 };
 
 static size_t hash_edge(uint32_t caller, uint32_t callee)
@@ -93,10 +93,11 @@ static struct tt_edge *edge_of(struct finding *f, uint32_t caller, uint32_t call
             return e;
     }
     e = tt_vector_add(f->edges, 1);
-    if (!e)
+    if (!e || (f->lens->has_times && !tt_vector_add(f->activations, 1)))
         return NULL;
     e->caller = caller;
     e->callee = callee;
+    e->id = (uint32_t)f->edges->count - 1;
     put_edge(f, (uint32_t)f->edges->count - 1);
     return e;
 }
@@ -112,6 +113,21 @@ static void add_calls(const struct finding *f, struct tt_edge *e, uint32_t c)
     e->calls += calls > arrived ? calls - arrived : 0;
 }
 
+/* Rows come in ascending order. */
+static void add_activations(struct finding *f, const struct tt_edge *e, uint32_t row)
+{
+    const struct tt_profile *p = f->lens->p;
+    struct tt_times_row *sum = f->activations->item;
+
+    for (; f->lens->has_times && f->next < p->many_times; f->next++) {
+        const struct tt_times_row *t = &p->times[f->next];
+        if (t->row > row)
+            return;
+        if (t->row == row && t->strand == TT_NONE)
+            tt_times_add(&sum[e->id], t);
+    }
+}
+
 static int add_context(struct finding *f, uint32_t parent, uint32_t c)
 {
     const struct tt_lens *l = f->lens;
@@ -121,9 +137,7 @@ static int add_context(struct finding *f, uint32_t parent, uint32_t c)
         return -TT_ERR_MEMORY;
     e->contexts++;
     add_calls(f, e, c);
-    for (; f->times < l->p->many_times && l->p->times[f->times].row <= c; f->times++)
-        if (l->p->times[f->times].row == c && l->p->times[f->times].strand == TT_NONE)
-            tt_times_add(&e->times, &l->p->times[f->times]);
+    add_activations(f, e, c);
     if (c < e->until)
         return 0;
     e->until = tt_end_of(l->p, c);
@@ -173,11 +187,7 @@ static int add_arcs(struct finding *f)
             return -TT_ERR_MEMORY;
         e->calls += p->arc[i].calls;
         e->by_arcs += p->arc[i].calls;
-        for (; f->times < p->many_times && p->times[f->times].row <= p->contexts + i;
-             f->times++)
-            if (p->times[f->times].row == p->contexts + i &&
-                p->times[f->times].strand == TT_NONE)
-                tt_times_add(&e->times, &p->times[f->times]);
+        add_activations(f, e, p->contexts + i);
     }
     return 0;
 }
@@ -191,12 +201,14 @@ static int compare_edges(const void *a, const void *b)
     return (x->callee > y->callee) - (x->callee < y->callee);
 }
 
-int tt_edges_find(const struct tt_lens *l, struct tt_vector *edges)
+int tt_edges_find(const struct tt_lens *l, struct tt_vector *edges,
+                  struct tt_vector *times)
 {
-    struct finding f = {.lens = l, .edges = edges};
+    struct finding f = {.lens = l, .edges = edges, .activations = times};
     int error;
 
     tt_vector_init(edges, l->memory, sizeof(struct tt_edge));
+    tt_vector_init(times, l->memory, sizeof(struct tt_times_row));
     error = tt_arrivals_find(l, &f.arrivals);
     if (!error)
         error = add_tree(&f);

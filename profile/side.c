@@ -168,6 +168,7 @@ static void end_unit(struct tt_side *s)
     add_unit(s, s->total);
     if (s->amount[s->p.contexts] > s->longest)
         s->longest = s->amount[s->p.contexts];
+    s->busy += s->amount[s->p.contexts] > 0;
     memset(s->amount, 0, amounts(s) * sizeof *s->amount);
 }
 

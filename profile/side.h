@@ -21,6 +21,7 @@ struct tt_side {
     int by_context, by_run;
     double scale; /* from sums to what is shown */
     uint64_t samples, whole;
+    uint32_t busy;                  /* units that have figures at all */
     uint64_t longest;               /* the largest total of a strand */
     struct tt_figure *self, *total; /* of each row */
     unsigned char *outermost;       /* of each context: none of its block is above it */

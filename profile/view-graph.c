@@ -16,7 +16,7 @@ struct graph {
     struct tt_block_sum *sum;
     struct tt_times_row *times;
     unsigned char *wanted; /* by `block`; NULL: all */
-    struct tt_vector edges;
+    struct tt_vector edges, activations;
     const struct tt_edge **in, **out; /* edges by callee and by caller, both by amount */
     uint32_t others;                  /* blocks that are not wanted, and their figures */
     struct tt_figures rest;
@@ -87,9 +87,10 @@ static void add_edge(struct graph *g, const struct tt_edge *e, enum tt_row_role 
     struct tt_figures f = {.has = TT_HAS_CALLS | (is_known ? TT_HAS_INCLUSIVE : 0),
                            .inclusive = e->inclusive,
                            .inclusive_low = e->inclusive_low,
-                           .calls = e->calls,
-                           .times = &e->times};
+                           .calls = e->calls};
 
+    if (g->activations.count)
+        f.times = (const struct tt_times_row *)g->activations.item + e->id;
     tt_table_row(g->t, role, 0, block + 1);
     tt_lens_figures(g->l, g->t, &g->c, &f);
     if (is_known)
@@ -161,7 +162,7 @@ static int add_rows(struct graph *g, struct tt_query *q)
 
 static int fill(struct graph *g, struct tt_query *q)
 {
-    int error = tt_edges_find(g->l, &g->edges);
+    int error = tt_edges_find(g->l, &g->edges, &g->activations);
 
     if (error)
         return error;
@@ -180,6 +181,7 @@ int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     int error = tt_lens_init(&l, p, q);
 
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
+    tt_vector_init(&g.activations, q->memory, sizeof(struct tt_times_row));
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &g.wanted);
     if (!error)
@@ -189,6 +191,7 @@ int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     tt_memory_put(q->memory, g.in, g.edges.count * sizeof *g.in);
     tt_memory_put(q->memory, g.times, p->blocks * sizeof *g.times);
     tt_memory_put(q->memory, g.sum, p->blocks * sizeof *g.sum);
+    tt_vector_fini(&g.activations);
     tt_vector_fini(&g.edges);
     tt_lens_fini(&l);
     return error;

@@ -14,7 +14,7 @@ enum { OWN_LIMIT = 60 };
 
 struct grouping {
     const struct tt_lens *l;
-    struct tt_vector edges;
+    struct tt_vector edges, activations;
     uint32_t *first; /* of each block: its first edge as a caller; one more at the end */
     uint32_t *group; /* of each block */
     uint32_t groups;
@@ -250,8 +250,9 @@ int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     int error = tt_lens_init(&l, p, q);
 
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
+    tt_vector_init(&g.activations, q->memory, sizeof(struct tt_times_row));
     if (!error)
-        error = tt_edges_find(&l, &g.edges);
+        error = tt_edges_find(&l, &g.edges, &g.activations);
     g.first = tt_memory_get(q->memory, bytes);
     g.group = tt_memory_get(q->memory, bytes);
     if (!error && !(g.first && g.group))
@@ -262,6 +263,7 @@ int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_tab
         error = fill(&g, q, t);
     tt_memory_put(q->memory, g.group, bytes);
     tt_memory_put(q->memory, g.first, bytes);
+    tt_vector_fini(&g.activations);
     tt_vector_fini(&g.edges);
     tt_lens_fini(&l);
     return error;

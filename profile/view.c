@@ -93,11 +93,16 @@ double tt_share_error(double share, uint64_t samples)
 
 /* ── Sums by block ────────────────────────────────────────────────────────────────── */
 
+struct tally { /* of a set, in as few bytes as it takes: the loop is bound by memory */
+    uint64_t self, inclusive, beside;
+    uint32_t until, contexts; /* until: the end of its outermost context's subtree */
+};
+
 struct summing {
     const struct tt_lens *lens;
     const uint32_t *set; /* of each block; NULL: a set of its own */
+    uint32_t sets;
     struct tt_block_sum *sum;
-    uint32_t *until; /* of each set: the end of its outermost context's subtree */
 };
 
 static uint32_t set_of(const struct summing *s, uint32_t block)
@@ -106,62 +111,84 @@ static uint32_t set_of(const struct summing *s, uint32_t block)
 }
 
 /* A dropped call is a leaf below the context it came from. */
-static void sum_drop(const struct summing *s, const struct tt_arc_calls *d, uint32_t c)
+static void tally_drop(const struct summing *s, const struct tt_arc_calls *d,
+                       struct tally *tally)
 {
     uint32_t set = set_of(s, d->block);
-    uint64_t calls = tt_calls_of(d);
-    struct tt_block_sum *sum;
 
     if (set == TT_NONE)
         return;
-    sum = &s->sum[set];
-    sum->self += calls;
-    sum->self_low += calls;
-    if (c >= s->until[set]) {
-        sum->inclusive += calls;
-        sum->inclusive_low += calls;
-    }
+    tally[set].self += tt_calls_of(d);
+    if (d->context >= tally[set].until)
+        tally[set].inclusive += tt_calls_of(d);
 }
 
-static void sum_context(const struct summing *s, uint32_t c,
-                        const struct tt_metric_columns *samples)
+/* One pass over all contexts: running sums of self, and of what is looked at beside it. */
+static void tally_contexts(const struct summing *s, const uint64_t *self,
+                           const uint64_t *beside, struct tally *tally)
 {
     const struct tt_lens *l = s->lens;
-    uint32_t set = set_of(s, tt_block_of(l->p, c));
-    struct tt_block_sum *sum;
-
-    if (set == TT_NONE)
-        return;
-    sum = &s->sum[set];
-    sum->contexts++;
-    sum->self += tt_self_of(l->main, c);
-    if (l->main->low)
-        sum->self_low += tt_self_low_of(l->main, c);
-    if (l->calls)
-        sum->calls += tt_self_of(l->calls, c);
-    if (samples)
-        sum->samples += tt_self_of(samples, c);
-    if (c < s->until[set])
-        return;
-    s->until[set] = tt_end_of(l->p, c);
-    sum->inclusive += tt_lens_total(l, c);
-    if (l->main->low)
-        sum->inclusive_low += tt_lens_total_low(l, c);
-}
-
-static void sum_contexts(const struct summing *s)
-{
-    const struct tt_lens *l = s->lens;
-    const struct tt_metric_columns *samples = l->choice.samples == TT_NONE
-                                                  ? NULL
-                                                  : &l->p->metric[l->choice.samples];
+    const uint64_t *elsewhere = l->main->elsewhere;
     const struct tt_arc_calls *d = l->drop.item;
 
     for (uint32_t c = 0; c < l->p->contexts; c++) {
-        sum_context(s, c, samples);
+        uint32_t set = set_of(s, tt_block_of(l->p, c));
+        struct tally *t = &tally[set == TT_NONE ? s->sets : set];
+        t->contexts++;
+        t->self += self[c + 1] - self[c];
+        if (beside)
+            t->beside += beside[c + 1] - beside[c];
+        if (c >= t->until) {
+            t->until = tt_end_of(l->p, c);
+            t->inclusive += self[t->until] - self[c];
+            if (elsewhere)
+                t->inclusive += elsewhere[t->until] - elsewhere[c];
+            if (d)
+                t->inclusive += tt_calls_between(&l->drop, c, t->until);
+        }
         for (; d && d->context == c; d++)
-            sum_drop(s, d, c);
+            tally_drop(s, d, tally);
     }
+}
+
+static void take_tallies(const struct summing *s, const struct tally *tally, int is_low)
+{
+    for (uint32_t i = 0; i < s->sets; i++) {
+        struct tt_block_sum *sum = &s->sum[i];
+        sum->self_low = tally[i].self;
+        sum->inclusive_low = tally[i].inclusive;
+        if (is_low) {
+            sum->samples = tally[i].beside;
+            continue;
+        }
+        sum->self = tally[i].self;
+        sum->inclusive = tally[i].inclusive;
+        sum->calls = tally[i].beside;
+        sum->contexts = tally[i].contexts;
+    }
+}
+
+/* Brackets and samples are seldom there, and take a pass of their own. */
+static int sum_contexts(const struct summing *s)
+{
+    const struct tt_lens *l = s->lens;
+    const size_t bytes = ((size_t)s->sets + 1) * sizeof(struct tally);
+    const uint64_t *samples = l->choice.samples == TT_NONE
+                                  ? NULL
+                                  : l->p->metric[l->choice.samples].self;
+    struct tally *tally = tt_memory_get(l->memory, bytes);
+
+    if (!tally)
+        return -TT_ERR_MEMORY;
+    tally_contexts(s, l->main->self, l->calls ? l->calls->self : NULL, tally);
+    take_tallies(s, tally, 0);
+    if (l->main->low || samples) {
+        memset(tally, 0, bytes);
+        tally_contexts(s, l->main->low ? l->main->low : l->main->self, samples, tally);
+        take_tallies(s, tally, 1);
+    }
+    tt_memory_put(l->memory, tally, bytes);
+    return 0;
 }
 
 /* What belongs to a block and to no context of it. */
@@ -190,26 +217,17 @@ static void sum_beside(const struct summing *s)
 static struct tt_block_sum *sum_up(const struct tt_lens *l, const uint32_t *set,
                                    uint32_t sets, const struct tt_memory *memory)
 {
-    struct summing s = {.lens = l, .set = set};
+    struct summing s = {.lens = l, .set = set, .sets = sets};
 
     s.sum = tt_memory_get(memory, sets * sizeof *s.sum);
-    s.until = tt_memory_get(memory, sets * sizeof *s.until);
-    if (s.sum && s.until) {
-        sum_contexts(&s);
-        sum_beside(&s);
-        for (uint32_t i = 0; i < sets; i++) {
-            if (!l->main->low) {
-                s.sum[i].self_low = s.sum[i].self;
-                s.sum[i].inclusive_low = s.sum[i].inclusive;
-            }
-            if (!l->calls && (l->main->flags & TT_METRIC_CALLS))
-                s.sum[i].calls = s.sum[i].self;
-        }
-    } else {
+    if (!s.sum || sum_contexts(&s) != 0) {
         tt_memory_put(memory, s.sum, sets * sizeof *s.sum);
-        s.sum = NULL;
+        return NULL;
     }
-    tt_memory_put(memory, s.until, sets * sizeof *s.until);
+    sum_beside(&s);
+    for (uint32_t i = 0; !l->calls && i < sets; i++)
+        if (l->main->flags & TT_METRIC_CALLS)
+            s.sum[i].calls = s.sum[i].self;
     return s.sum;
 }
 

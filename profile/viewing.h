@@ -152,11 +152,12 @@ struct tt_edge { /* calls of one block by another */
     uint64_t inclusive, inclusive_low; /* a path counts once */
     uint64_t calls, by_arcs;           /* by_arcs: those of them that led back */
     uint32_t until, contexts;          /* until: used while they are found */
-    struct tt_times_row times;         /* of the activations by it; count 0: none known */
+    uint32_t id, reserved;             /* its index in the vector of times */
 };
-/* All edges, by caller and callee, into a vector that has not been initialised.
- * -TT_ERR_MEMORY. */
-int tt_edges_find(const struct tt_lens *, struct tt_vector *edges);
+/* All edges, by caller and callee, and, where there are times, their activations (struct
+ * tt_times_row, by id), into vectors that have not been initialised.  -TT_ERR_MEMORY. */
+int tt_edges_find(const struct tt_lens *, struct tt_vector *edges,
+                  struct tt_vector *times);
 
 /* ── Contexts that are worth a row ────────────────────────────────────────────────── */
 

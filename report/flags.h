@@ -27,7 +27,7 @@ struct tt_flag {
     const char *about; /* NULL: not in the help page, as it is another name for one */
 };
 
-enum { TT_FLAG_TABLES = 3 };
+enum { TT_FLAG_TABLES = 4 };
 
 struct tt_flags {
     const struct tt_flag *table[TT_FLAG_TABLES]; /* the first goes before; NULL: none */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* show.c - tables for people and for machines. */
+#include "show.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "output.h"
+#include "scratch.h"
+
+const struct tt_flag tt_show_flags[] = {
+    {"json", 0, TT_SHOW_JSON, NULL, NULL, "as JSON"},
+    {"csv", 0, TT_SHOW_CSV, NULL, NULL, "as CSV"},
+    {"width", 0, TT_SHOW_WIDTH, "N", NULL, "columns of text; 0: as many as it takes"},
+    {"color", 0, TT_SHOW_COLOR, "[WHEN]", "auto always never", "auto: on a terminal"},
+    {"output", 'o', TT_SHOW_OUTPUT, "OUT", "@files",
+     "write it there; - is standard output"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+int tt_show_take(struct tt_show *s, int id, const char *value)
+{
+    switch (id) {
+    case TT_SHOW_JSON:
+        s->form = TT_FORM_JSON;
+        return 1;
+    case TT_SHOW_CSV:
+        s->form = TT_FORM_CSV;
+        return 1;
+    case TT_SHOW_WIDTH:
+        s->width = value;
+        return 1;
+    case TT_SHOW_COLOR:
+        s->color = value;
+        s->color_given = 1;
+        return 1;
+    case TT_SHOW_OUTPUT:
+        s->out = strcmp(value, "-") == 0 ? NULL : value;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static int is_colored_terminal(const struct tt_show *s)
+{
+    const char *plain = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return !s->out && isatty(STDOUT_FILENO) && !(plain && *plain) && terminal &&
+           strcmp(terminal, "dumb") != 0;
+}
+
+static int find_color(const struct tt_show *s, int *color)
+{
+    static const char *const words[] = {"auto", "always", "never"};
+    const char *when = s->color ? s->color : s->color_given ? "always" : "auto";
+
+    if (strcmp(when, "auto") == 0)
+        *color = is_colored_terminal(s);
+    else if (strcmp(when, "always") == 0 || strcmp(when, "never") == 0)
+        *color = *when == 'a';
+    else
+        return tt_complain_of("colour", when, words, 3) ? -TT_ERR_OPTION : 0;
+    return 0;
+}
+
+/* What COLUMNS or the terminal says. */
+static uint32_t terminal_width(const struct tt_show *s)
+{
+    const char *columns = getenv("COLUMNS");
+    char *end = NULL;
+    unsigned long n = columns ? strtoul(columns, &end, 10) : 0;
+    struct winsize w;
+
+    if (s->out)
+        return 0;
+    if (n > 0 && n < 10000 && !*end)
+        return (uint32_t)n;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+int tt_show_terminal(const struct tt_show *s, uint32_t *width, int *color)
+{
+    char *end = NULL;
+    unsigned long n = s->width ? strtoul(s->width, &end, 10) : 0;
+
+    *width = s->width ? (uint32_t)n : terminal_width(s);
+    if (s->width && (*s->width < '0' || *s->width > '9' || *end || n > 100000)) {
+        tt_complain("%s: '--width' wants a number of columns, not '%s'", s->command,
+                    s->width);
+        return -TT_ERR_OPTION;
+    }
+    return find_color(s, color);
+}
+
+int tt_show_text(const struct tt_show *s, const struct tt_text *t)
+{
+    if (t->failed) {
+        tt_complain("no memory");
+        return -TT_ERR_MEMORY;
+    }
+    return tt_output_write(s->out, t->bytes.item, t->bytes.count);
+}
+
+int tt_show_table(const struct tt_show *s, const struct tt_table *t,
+                  const struct tt_profile *profile)
+{
+    struct tt_text text;
+    uint32_t width;
+    int color, error = tt_show_terminal(s, &width, &color);
+
+    if (error)
+        return error;
+    tt_text_init(&text, &tt_scratch);
+    switch (s->form) {
+    case TT_FORM_JSON:
+        tt_text_json(&text, t, profile);
+        break;
+    case TT_FORM_CSV:
+        tt_text_csv(&text, t);
+        break;
+    case TT_FORM_TEXT:
+        tt_text_header(&text, profile, color);
+        tt_text_table(&text, t, width, color);
+        break;
+    }
+    error = tt_show_text(s, &text);
+    tt_text_fini(&text);
+    return error;
+}

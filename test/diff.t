@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `tallytree diff` and `tallytree check`: what changed, and what is only noise.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+
+# equal WHAT GOT WANT
+equal() { try "$1" test "$2" = "$3"; }
+
+# run NAME F G - a recording in which f took F ticks and g, below it, G.
+run()
+{
+    "$tallytree" replay -o "$tmp/$1.rec" <<END
+block g file=/build/one/g.c line=$4
+push f
+tick $2
+push g
+tick $3
+pop
+pop
+END
+}
+
+# side NAME F:G... - a profile of as many runs
+side()
+{
+    local name=$1 i=0 figures
+    shift
+    for figures; do run "$name$((++i))" "${figures%:*}" "${figures#*:}" "$i"; done
+    "$tallytree" merge -o "$tmp/$name.tt" "$tmp/$name"[0-9]*.rec
+}
+
+# field ROW COLUMN FILE - of a table in CSV: the column of the entry with that name
+field()
+{
+    awk -F, -v name="$1" -v column="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["name"] == name { print $at[column] }' "$3"
+}
+
+side a 100:50 102:50 98:50
+side b 130:51 128:49 132:50
+side same 99:50 101:50 100:50
+"$tallytree" diff --csv "$tmp/a.tt" "$tmp/b.tt" >"$tmp/ab.csv"
+equal "figures are means over runs" "$(field f self.a "$tmp/ab.csv") $(field f self.b "$tmp/ab.csv")" "100 130"
+equal "changes are differences" "$(field f self.change "$tmp/ab.csv")" 30
+equal "totals have what is below" "$(field f total.a "$tmp/ab.csv") $(field f total.b "$tmp/ab.csv")" "150 180"
+equal "what is beyond the spread of the runs is more" "$(field f self.verdict "$tmp/ab.csv")" more
+equal "blocks match although their lines have moved" "$(field g self.a "$tmp/ab.csv") $(field g self.b "$tmp/ab.csv")" "50 50"
+"$tallytree" diff --csv "$tmp/a.tt" "$tmp/same.tt" >"$tmp/same.csv"
+equal "what is within it is noise" "$(field f self.verdict "$tmp/same.csv")" noise
+"$tallytree" diff --csv "$tmp/b.tt" "$tmp/a.tt" >"$tmp/ba.csv"
+equal "the other way round it is less" "$(field f self.verdict "$tmp/ba.csv")" less
+"$tallytree" diff --csv "$tmp/a1.rec" "$tmp/b1.rec" >"$tmp/one.csv"
+equal "one run tells nothing of noise" "$(field f self.verdict "$tmp/one.csv")" ""
+equal "but has its change" "$(field f self.change "$tmp/one.csv")" 30
+"$tallytree" diff --csv --normalise "$tmp/a1.rec" "$tmp/b1.rec" >"$tmp/norm.csv"
+equal "scaled to the first's total" "$(field "[root]" total.b "$tmp/norm.csv")" 150
+"$tallytree" diff --csv --tree "$tmp/a1.rec" "$tmp/b1.rec" >"$tmp/tree.csv"
+equal "a tree has each context with its depth" "$(sed 1d "$tmp/tree.csv" | cut -d, -f2 | tr '\n' ' ')" "0 1 2 "
+for sum in self.a self.b; do
+    equal "the columns of a tree add up: $sum" \
+        "$(awk -F, -v c=$sum 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == c) at = i; next } { n += $at } END { print n }' "$tmp/tree.csv")" \
+        "$(case $sum in self.a) echo 150 ;; *) echo 181 ;; esac)"
+done
+
+printf 'push f\ntick 1\npush h\ntick 5\npop\npop\n' | "$tallytree" replay -o "$tmp/h.rec"
+"$tallytree" diff --csv "$tmp/a1.rec" "$tmp/h.rec" >"$tmp/new.csv"
+equal "what is only in the second is new" "$(field h self.verdict "$tmp/new.csv")" new
+equal "and has no figure in the first" "$(field h self.a "$tmp/new.csv")" ""
+equal "what is only in the first is gone" "$(field g self.verdict "$tmp/new.csv")" gone
+
+# Strong scaling: 100 ticks of f on one strand, then 60 + 40 + 20 on three; 20 of them lost.
+printf 'strand s1\npush f\ntick 100\npop\n' | "$tallytree" replay -o "$tmp/s1.rec"
+printf 'strand s1\npush f\ntick 60\npop\nstrand s2\npush f\ntick 40\npop\nstrand s3\npush f\ntick 20\n' |
+    "$tallytree" replay -o "$tmp/s3.rec"
+"$tallytree" diff --csv --scaling "$tmp/s1.rec" "$tmp/s3.rec" >"$tmp/scaling.csv"
+equal "scaling says what was lost" "$(field f lost "$tmp/scaling.csv")" 20
+equal "and how efficient it was" "$(field f efficiency "$tmp/scaling.csv")" 0.8333333333
+"$tallytree" diff --json --scaling "$tmp/s1.rec" "$tmp/s3.rec" >"$tmp/scaling.json"
+try "as JSON too" python3 -m json.tool "$tmp/scaling.json"
+
+# status COMMAND... - its exit status
+status() { "$@" >"$tmp/out" 2>"$tmp/err"; echo $?; }
+equal "check says 0 when nothing grew" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/same.tt")" 0
+equal "and 1 when something did" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/b.tt")" 1
+try "which it names" grep -q ' f$' "$tmp/out"
+equal "unless it may grow so much" "$(status "$tallytree" check --max-regress 40% "$tmp/a.tt" "$tmp/b.tt")" 0
+equal "or is not asked for" "$(status "$tallytree" check --only g "$tmp/a.tt" "$tmp/b.tt")" 0
+equal "2 when a file is missing" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/none.tt")" 2
+equal "2 when a share is none" "$(status "$tallytree" check --max-regress much "$tmp/a.tt" "$tmp/b.tt")" 2
+equal "2 with one file" "$(status "$tallytree" check "$tmp/a.tt")" 2
+try "check answers as JSON" sh -c "'$tallytree' check --json '$tmp/a.tt' '$tmp/same.tt' | python3 -m json.tool"
+equal "a metric that is not there is refused" "$(status "$tallytree" diff --metric words "$tmp/a.tt" "$tmp/b.tt")" 2
+finish
