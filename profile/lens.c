@@ -12,11 +12,6 @@
 
 /* ── The lens ─────────────────────────────────────────────────────────────────────── */
 
-static int is_dropped(const struct tt_profile *p, const struct tt_arc_row *a)
-{
-    return a->block != tt_block_of(p, a->to);
-}
-
 static int compare_arc_calls(const void *a, const void *b)
 {
     const struct tt_arc_calls *x = a, *y = b;
@@ -32,7 +27,7 @@ static int find_arcs(const struct tt_profile *p, struct tt_vector *v, int droppe
 
     for (uint32_t i = 0; i < p->arcs; i++) {
         const struct tt_arc_row *a = &p->arc[i];
-        if (is_dropped(p, a) != dropped || !a->calls)
+        if (tt_arc_is_dropped(p, a) != dropped || !a->calls || a->to >= p->contexts)
             continue;
         d = tt_vector_add(v, 1);
         if (!d)

@@ -454,7 +454,7 @@ uint64_t tt_grand_total(const struct tt_profile *p, const struct tt_metric_colum
                      tt_sum_of(m->elsewhere, 0, p->contexts);
 
     for (uint32_t i = 0; (m->flags & TT_METRIC_CALLS) && i < p->arcs; i++)
-        if (p->arc[i].block != p->block_of[p->arc[i].to])
+        if (tt_arc_is_dropped(p, &p->arc[i]))
             total += p->arc[i].calls;
     return total;
 }

@@ -97,6 +97,15 @@ static inline uint32_t tt_end_of(const struct tt_profile *p, uint32_t context)
     return context + size + !size;
 }
 
+/* Was the push dropped, so that its calls belong to its own block alone?  Not of an arc
+ * that leads out of bounds. */
+static inline int tt_arc_is_dropped(const struct tt_profile *p,
+                                    const struct tt_arc_row *a)
+{
+    return a->from < p->contexts && a->to < p->contexts && a->block < p->blocks &&
+           a->block != tt_block_of(p, a->to);
+}
+
 /* A figure of a context alone, and of it with its subtree (what was evicted there too). */
 static inline uint64_t tt_self_of(const struct tt_metric_columns *m, uint32_t context)
 {

@@ -170,8 +170,7 @@ static void add_arc(struct passing *s, uint32_t arc)
     const struct tt_arc_row *a = &s->l->p->arc[arc];
     const struct tt_walk *w = &s->walk;
     const size_t length = s->prefix.count;
-    int is_leaf = (s->l->main->flags & TT_METRIC_CALLS) &&
-                  a->block != tt_block_of(s->l->p, a->to);
+    int is_leaf = (s->l->main->flags & TT_METRIC_CALLS) && tt_arc_is_dropped(s->l->p, a);
     uint64_t cost = is_leaf ? a->calls : 0;
 
     for (size_t i = 1; i <= length; i++) {

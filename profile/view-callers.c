@@ -135,8 +135,8 @@ static int find_parents(struct inverting *v)
             set_bit(v->outermost, c);
         }
         for (; arc < p->arcs && p->arc[arc].from <= c; arc++)
-            if (p->arc[arc].from == c && c >= until[p->arc[arc].block] &&
-                p->arc[arc].block != tt_block_of(p, p->arc[arc].to))
+            if (p->arc[arc].from == c && tt_arc_is_dropped(p, &p->arc[arc]) &&
+                c >= until[p->arc[arc].block])
                 set_bit(v->outermost, p->contexts + arc);
     }
     tt_walk_fini(&w);

@@ -111,30 +111,70 @@ static void add_entry(struct graph *g, uint32_t block)
     tt_block_cells(g->l->p, g->t, &g->c, block);
 }
 
-/* Blocks come in order, and so do the edges of both kinds. */
-static void add_groups(struct graph *g)
+static void add_entries(struct graph *g)
 {
-    size_t in = 0, out = 0, count = g->edges.count;
-
     for (uint32_t b = 0; b < g->l->p->blocks; b++) {
         const struct tt_block_sum *s = &g->sum[b];
-        int is_seen = s->contexts || s->self || s->inclusive || s->calls;
-        if (g->wanted && !g->wanted[b]) {
-            g->others += is_seen ? 1 : 0;
-            g->rest.self += s->self;
-            g->rest.self_low += s->self_low;
-            g->rest.calls += s->calls;
-            is_seen = 0;
-        }
-        for (; in < count && g->in[in]->callee == b; in++)
-            if (is_seen)
-                add_edge(g, g->in[in], TT_ROW_CALLER, b);
-        if (is_seen)
+        if (!s->contexts && !s->self && !s->inclusive && !s->calls)
+            continue;
+        if (!g->wanted || g->wanted[b]) {
             add_entry(g, b);
-        for (; out < count && g->out[out]->caller == b; out++)
-            if (is_seen)
-                add_edge(g, g->out[out], TT_ROW_CALLEE, b);
+            continue;
+        }
+        g->others++;
+        g->rest.self += s->self;
+        g->rest.self_low += s->self_low;
+        g->rest.calls += s->calls;
     }
+}
+
+/* The first edge of those that lead to a block, or come from it. */
+static size_t first_edge(const struct graph *g, const struct tt_edge **edges,
+                         uint32_t block)
+{
+    size_t low = 0, high = g->edges.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct tt_edge *e = edges[middle];
+        if ((edges == g->in ? e->callee : e->caller) < block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Rows of what calls the entries that are shown, and of what they call; entries have been
+ * sorted and cut, so that no other edge needs a row. */
+static int surround(struct graph *g)
+{
+    const size_t rows = g->t->row.count, count = g->edges.count;
+    struct tt_row *row = tt_memory_get(g->l->memory, rows * sizeof *row), *last;
+
+    if (!row)
+        return -TT_ERR_MEMORY;
+    if (rows)
+        memcpy(row, g->t->row.item, rows * sizeof *row);
+    g->t->row.count = 0;
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t block = row[i].group - 1;
+        if (row[i].group)
+            for (size_t j = first_edge(g, g->in, block);
+                 j < count && g->in[j]->callee == block; j++)
+                add_edge(g, g->in[j], TT_ROW_CALLER, block);
+        last = g->t->failed ? NULL : tt_vector_add(&g->t->row, 1);
+        if (last)
+            *last = row[i];
+        else
+            g->t->failed = 1;
+        if (row[i].group)
+            for (size_t j = first_edge(g, g->out, block);
+                 j < count && g->out[j]->caller == block; j++)
+                add_edge(g, g->out[j], TT_ROW_CALLEE, block);
+    }
+    tt_memory_put(g->l->memory, row, rows * sizeof *row);
+    return g->t->failed ? -TT_ERR_MEMORY : 0;
 }
 
 static int add_rows(struct graph *g, struct tt_query *q)
@@ -147,11 +187,14 @@ static int add_rows(struct graph *g, struct tt_query *q)
     tt_table_column(g->t, "by_arcs", "back", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     g->by_arcs = (uint32_t)tt_table_columns(g->t) - 1;
     tt_block_columns(g->t, &g->c);
-    add_groups(g);
+    add_entries(g);
     error = tt_view_sort(q, g->t, "inclusive");
     if (error)
         return error;
     tt_view_cut(g->l, g->t, &g->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
+    error = surround(g);
+    if (error)
+        return error;
     if (g->others)
         tt_lens_remainder(g->l, g->t, &g->c, 0, 0, "[other blocks]", &g->rest);
     tt_lens_elsewhere(g->l, g->t, &g->c);

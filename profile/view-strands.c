@@ -58,8 +58,7 @@ static void add_entry(const struct tt_lens *l, const struct tt_entry *e,
     int is_calls = l->calls && e->metric == l->choice.calls;
 
     if (e->row >= n && e->row < arcs) {
-        const struct tt_arc_row *a = &p->arc[e->row - n];
-        if (a->block == tt_block_of(p, a->to))
+        if (!tt_arc_is_dropped(p, &p->arc[e->row - n]))
             return;
         is_main = (l->main->flags & TT_METRIC_CALLS) != 0;
         is_calls = l->calls != NULL;
@@ -272,7 +271,7 @@ static int find_block_spread(const struct tt_lens *l, struct tt_spread *s,
             amount[tt_block_of(p, (uint32_t)e->row)] += e->amount;
         else if (e->row >= p->contexts && e->row < beside && counts_calls) {
             const struct tt_arc_row *a = &p->arc[e->row - p->contexts];
-            amount[a->block] += a->block == tt_block_of(p, a->to) ? 0 : e->amount;
+            amount[a->block] += tt_arc_is_dropped(p, a) ? e->amount : 0;
         } else if (e->row >= beside && e->row < beside + p->blocks &&
                    e->metric == l->choice.main)
             amount[e->row - beside] += e->amount;

@@ -208,8 +208,10 @@ static void sum_beside(const struct summing *s)
         s->sum[set].calls += calls ? calls[b].beside : 0;
     }
     for (uint32_t i = 0; s->lens->calls && i < p->arcs; i++) {
-        uint32_t set = set_of(s, p->arc[i].block);
-        if (set != TT_NONE && p->arc[i].block != tt_block_of(p, p->arc[i].to))
+        uint32_t set = TT_NONE;
+        if (tt_arc_is_dropped(p, &p->arc[i]))
+            set = set_of(s, p->arc[i].block);
+        if (set != TT_NONE)
             s->sum[set].calls += p->arc[i].calls;
     }
 }
