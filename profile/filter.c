@@ -149,7 +149,7 @@ static int choose_strands(struct filtering *f, struct tt_pattern *pattern)
         count += chosen[i] = tt_pattern_matches_strand(pattern, p, i) != 0;
     if (!error && !count)
         error = wrong(f->q, f->f->pattern, "no strand is like this");
-    else if (!error && p->strands > 1 && count < p->strands && !p->entries)
+    else if (!error && count < p->strands && tt_profile_is_summary(p))
         error = wrong(f->q, f->f->pattern, "figures were not kept by strand");
     if (!error)
         error = tt_builder_strands_of(f->b, p, chosen);

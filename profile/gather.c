@@ -227,14 +227,6 @@ static void gather_spreads(struct gathering *g)
     }
 }
 
-static int is_summary(const struct tt_profile *p)
-{
-    for (uint32_t i = 0; i < p->metrics; i++)
-        if (p->metric[i].spread)
-            return 1;
-    return 0;
-}
-
 static void gather_figures(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
@@ -242,10 +234,10 @@ static void gather_figures(struct gathering *g)
     if (!p->entries) {
         if (p->strands == 1)
             g->b->current = g->strand[0];
-        g->b->of_many = is_summary(p);
+        g->b->of_many = tt_profile_is_summary(p);
         gather_columns(g);
         g->b->of_many = 0;
-        if (is_summary(p))
+        if (tt_profile_is_summary(p))
             gather_spreads(g);
         return;
     }

@@ -448,6 +448,14 @@ void tt_profile_close(struct tt_profile *p)
 
 /* ── Questions ────────────────────────────────────────────────────────────────────── */
 
+int tt_profile_is_summary(const struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (p->metric[i].spread)
+            return 1;
+    return 0;
+}
+
 uint64_t tt_grand_total(const struct tt_profile *p, const struct tt_metric_columns *m)
 {
     uint64_t total = m->self[p->contexts] - m->self[0] +

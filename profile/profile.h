@@ -147,6 +147,9 @@ static inline uint64_t tt_total_low_of(const struct tt_profile *p,
            tt_sum_of(m->elsewhere, context, end);
 }
 
+/* Are its figures kept not by strand, but only how they spread over them? */
+int tt_profile_is_summary(const struct tt_profile *);
+
 /* The sum of the whole profile: what self columns add up to. */
 uint64_t tt_grand_total(const struct tt_profile *, const struct tt_metric_columns *);
 
