@@ -102,7 +102,9 @@ void tt_table_string(struct tt_table *t, uint32_t column, const char *text)
         v->text = text;
 }
 
-static const char *keep(struct tt_table *t, const char *format, va_list list)
+static __attribute__((format(printf, 2, 0))) const char *keep(struct tt_table *t,
+                                                              const char *format,
+                                                              va_list list)
 {
     va_list again;
     char **piece;

@@ -338,7 +338,7 @@ static inline int next_case(struct random_case *r, uint64_t first, uint64_t coun
     oracle_init(&r->o, r->m, 0);
     if (model_open(r->m, r->seed & 1 ? r->seed : 0, &r->p))
         return 1;
-    CHECK(!"the profile opens");
+    CHECK_STR("a profile that cannot be opened", NULL);
     return 0;
 }
 

@@ -90,6 +90,12 @@ static void check_flat(const struct answer *a, const struct random_case *r)
         if (!(seen >> (b + 1) & 1))
             CHECK_INT(block_self(&r->o, b) + block_calls(&r->o, b), 0);
     CHECK_INT(sum_of(a, "self"), r->o.total);
+    for (int i = 0; i < r->m->paths && r->m->calls >= 0; i++)
+        calls += model_sum(&r->m->path[i].elsewhere, r->m->calls);
+    for (int b = 0; b < r->m->blocks; b++)
+        calls -= beside_of(&r->o, b, r->m->calls);
+    if (tt_table_find(&a->t, "calls") != TT_NONE)
+        CHECK_INT(calls, r->o.total_calls);
 }
 
 TEST(the_flat_view_agrees_with_a_look_at_every_path)
