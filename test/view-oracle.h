@@ -308,6 +308,16 @@ static inline void check_figures(const struct answer *a, size_t i, const struct 
     CHECK(is_near(real_at(a, i, "inclusive_share"), (double)inclusive / whole));
 }
 
+/* Brackets: figures without what measuring may have added. */
+static inline void check_brackets(const struct answer *a, size_t i, uint64_t self_low,
+                                  uint64_t inclusive_low)
+{
+    if (has(a, i, "self_low"))
+        CHECK_INT(amount(a, i, "self_low"), self_low);
+    if (has(a, i, "inclusive_low"))
+        CHECK_INT(amount(a, i, "inclusive_low"), inclusive_low);
+}
+
 /* Each metric of random profiles in turn, from the first seed on. */
 struct random_case {
     struct model *m;

@@ -188,6 +188,7 @@ static void check_edge(const struct answer *a, size_t i, const struct random_cas
     if (whole && has(a, i, "edge_share"))
         CHECK(is_near(real_at(a, i, "edge_share"), (double)inclusive / (double)whole));
     CHECK(!has(a, i, "self"));
+    check_brackets(a, i, 0, inclusive - true_own(&r->o, pair, 2, 1));
     if (r->metric != r->m->calls && r->m->calls >= 0)
         CHECK_INT(amount(a, i, "calls"), true_calls(&r->o, pair, 2, 0));
     if (r->m->calls >= 0)
@@ -292,7 +293,7 @@ static int is_found(const struct model *m, const struct item *x, int from,
 }
 
 struct found {
-    uint64_t self, inclusive, calls, by_arcs;
+    uint64_t self, inclusive, calls, by_arcs, self_own, inclusive_own;
     int is_there;
 };
 
@@ -308,9 +309,12 @@ static struct found find_sequence(const struct oracle *o, const int *name, int l
         for (int from = 0; from < x->length; from++)
             any |= is_found(o->m, x, from, name, length, where, other);
         f.inclusive += any ? x->self + x->elsewhere : 0;
+        f.inclusive_own += any ? x->own : 0;
         f.is_there |= any && x->path >= 0;
-        if (is_found(o->m, x, x->length - length - behind, name, length, where, other))
+        if (is_found(o->m, x, x->length - length - behind, name, length, where, other)) {
             f.self += x->self;
+            f.self_own += x->own;
+        }
     }
     for (int i = 0; i < o->many_calls; i++) {
         const struct item *x = &o->call[i];
@@ -330,6 +334,7 @@ static void check_side(const struct answer *a, const struct random_case *r, size
 
     CHECK(f.is_there || f.calls);
     CHECK_INT(amount(a, i, "inclusive"), f.inclusive);
+    check_brackets(a, i, 0, f.inclusive - f.inclusive_own);
     if (r->metric != r->m->calls && r->m->calls >= 0)
         CHECK_INT(amount(a, i, "calls"), f.calls);
     CHECK_INT(amount(a, i, "by_arcs"), f.by_arcs);
@@ -370,6 +375,7 @@ static void check_block(const struct answer *a, const struct random_case *r,
             if (length == 1)
                 add_block_parts(&r->o, name, &f);
             CHECK_INT(amount(a, i, "inclusive"), f.inclusive);
+            check_brackets(a, i, f.self - f.self_own, f.inclusive - f.inclusive_own);
             if ((int)depth + 1 == length)
                 CHECK_INT(amount(a, i, "self"), f.self);
             if (r->metric != r->m->calls && r->m->calls >= 0)
@@ -433,23 +439,29 @@ static void find_reach(const struct oracle *o, int reach[][MODEL_BLOCKS + 1])
 static void check_set(const struct answer *a, size_t i, const struct oracle *o,
                       const int *is_in)
 {
-    uint64_t self = 0, inclusive = 0, calls = 0;
+    uint64_t self = 0, inclusive = 0, calls = 0, self_low = 0, inclusive_low = 0;
 
     for (int j = 0; j < o->items; j++) {
         int any = 0;
         for (int k = 0; k < o->item[j].length; k++)
             any |= is_in[o->item[j].block[k] + 1];
         inclusive += any ? o->item[j].self + o->item[j].elsewhere : 0;
+        inclusive_low += any ? o->item[j].self + o->item[j].elsewhere - o->item[j].own
+                             : 0;
     }
     for (int b = -1; b < o->m->blocks; b++) {
         if (!is_in[b + 1])
             continue;
         self += block_self(o, b);
+        self_low += block_self(o, b) - true_own(o, &b, 1, 0);
         calls += block_calls(o, b);
         if (block_inclusive(o, b) > inclusive)
             inclusive = block_inclusive(o, b);
+        if (block_inclusive(o, b) - true_own(o, &b, 1, 1) > inclusive_low)
+            inclusive_low = block_inclusive(o, b) - true_own(o, &b, 1, 1);
     }
     check_figures(a, i, o, self, inclusive);
+    check_brackets(a, i, self_low, inclusive_low);
     if (tt_table_find(&a->t, "calls") != TT_NONE)
         CHECK_INT(amount(a, i, "calls"), calls);
 }

@@ -9,6 +9,17 @@ enum { CASES = 1500 };
 
 /* ── Tree and flame ───────────────────────────────────────────────────────────────── */
 
+static uint64_t own_of(const struct oracle *o, int path)
+{
+    struct item above = item_of(o->m, path);
+    uint64_t sum = 0;
+
+    for (int i = 0; i < o->items; i++)
+        if (is_stretch(&o->item[i], 0, above.block, above.length))
+            sum += o->item[i].own;
+    return sum;
+}
+
 static uint64_t total_of(const struct oracle *o, int path)
 {
     struct item above = item_of(o->m, path);
@@ -33,7 +44,7 @@ static int path_at(const struct answer *a, size_t i, const struct random_case *r
 static size_t check_children(const struct answer *a, size_t i)
 {
     uint32_t depth = tt_table_row_at(&a->t, i)->depth;
-    uint64_t sum = amount(a, i, "self");
+    uint64_t sum = amount(a, i, "self"), low = amount(a, i, "self_low");
     size_t end = i + 1;
 
     for (; end < tt_table_rows(&a->t); end++) {
@@ -42,8 +53,11 @@ static size_t check_children(const struct answer *a, size_t i)
             break;
         if (row->depth == depth + 1)
             sum += amount(a, end, "inclusive");
+        if (row->depth == depth + 1)
+            low += amount(a, end, "inclusive_low");
     }
     CHECK_INT(amount(a, i, "inclusive"), sum);
+    CHECK_INT(amount(a, i, "inclusive_low"), low);
     return end;
 }
 
@@ -55,6 +69,8 @@ static void check_context(const struct answer *a, size_t i, const struct random_
     if (!CHECK(path >= 0))
         return;
     check_figures(a, i, &r->o, model_sum(&p->self, r->metric), total_of(&r->o, path));
+    check_brackets(a, i, model_sum(&p->self, r->metric) - model_sum(&p->own, r->metric),
+                   total_of(&r->o, path) - own_of(&r->o, path));
     CHECK_INT(tt_table_row_at(&a->t, i)->depth, p->depth);
     CHECK_INT(block_at(a, i, r->m, &r->p), model_block_at(p));
     if (r->metric != r->m->calls && r->m->calls >= 0)
@@ -218,7 +234,7 @@ TEST(a_flame_view_may_begin_at_any_context)
 
 /* What a chain of callers costs: of the block at its end, where paths end in the chain. */
 struct chain_sum {
-    uint64_t self, inclusive, calls;
+    uint64_t self, inclusive, calls, self_own, inclusive_own;
 };
 
 static struct chain_sum sum_chain(const struct oracle *o, const int *chain, int length)
@@ -234,6 +250,9 @@ static struct chain_sum sum_chain(const struct oracle *o, const int *chain, int 
         for (int j = 0; j + 1 < x->length; j++)
             above |= x->block[j] == block;
         sum.self += counts_calls ? 0 : x->self;
+        sum.self_own += x->own;
+        if (!above)
+            sum.inclusive_own += x->path >= 0 ? own_of(o, x->path) : 0;
         if (!above)
             sum.inclusive += x->path >= 0 ? total_of(o, x->path) : x->self;
     }
@@ -350,6 +369,8 @@ TEST(callers_agree_with_a_look_at_every_path_that_ends_so)
                 chain[depth - j] = reversed[j];
             sum = sum_chain(&r.o, chain, depth + 1);
             check_figures(&a, i, &r.o, sum.self, sum.inclusive);
+            check_brackets(&a, i, sum.self - sum.self_own,
+                           sum.inclusive - sum.inclusive_own);
             if (tt_table_find(&a.t, "calls") != TT_NONE)
                 CHECK_INT(amount(&a, i, "calls"), sum.calls);
             if (!limit)
