@@ -15,7 +15,7 @@
 enum {
     REGEX_SIZE = 1000,   /* the library's parser recurses: characters, */
     REGEX_DEPTH = 100,   /* brackets within brackets, */
-    REGEX_WEIGHT = 5000, /* and what repetitions expand to */
+    REGEX_WEIGHT = 2000, /* and what repetitions expand to */
     CALLED_SIZE = 4096   /* what is called longer than this is found by its name alone */
 };
 
@@ -157,49 +157,81 @@ static const char *interval_end(const char *p, uint64_t *times)
     return *p ? p + 1 : p;
 }
 
+/* Is there an anchor at p: ^, $, \b and the like? */
+static int is_anchor(const char *p)
+{
+    return *p == '^' || *p == '$' ||
+           (*p == '\\' && p[1] && strchr("bB<>`'", p[1]) != NULL);
+}
+
+/* What an expression, or a bracket of it, will come to. */
+struct weight {
+    uint64_t sum, last; /* of all of it; of what a repetition would repeat, 0: nothing */
+    int anchors, last_has;
+};
+
+static const char *weigh_repetition(struct weight *w, const char **p)
+{
+    uint64_t times = 2;
+
+    if (!w->last)
+        return "it repeats nothing, or a repetition";
+    if (w->last_has)
+        return "it repeats an anchor";
+    if (**p == '{')
+        *p = interval_end(*p, &times);
+    else
+        ++*p;
+    w->sum += w->last * (times - 1);
+    w->last = 0;
+    return NULL;
+}
+
+static const char *weigh_atom(struct weight *w, const char **p)
+{
+    if (**p == '\\' && (*p)[1] >= '1' && (*p)[1] <= '9')
+        return "it refers back to a bracket";
+    w->last_has = is_anchor(*p);
+    w->anchors |= w->last_has;
+    w->last = **p != '|';
+    w->sum++;
+    *p = **p == '[' ? skip_set(*p) : *p + 1 + (**p == '\\' && (*p)[1]);
+    return NULL;
+}
+
 /* The library copies what is repeated: "((a+)+)+" doubles with each bracket and
- * "((a{99}){99}){99}" is a million, so what it will come to is reckoned first.  NULL, or
- * why it is not to be compiled. */
+ * "((a{99}){99}){99}" is a million; and "(^(^a*)*)*" takes it ten times as long with each.
+ * So what it will come to is reckoned first.  NULL, or why it is not to be compiled. */
 static const char *too_much(const char *p)
 {
-    uint64_t outer[REGEX_DEPTH], sum = 0, last = 0;
+    struct weight outer[REGEX_DEPTH], w = {0};
+    const char *why = NULL;
     size_t depth = 0;
 
     if (strlen(p) > REGEX_SIZE)
         return "it is too long";
-    while (*p) {
+    while (*p && !why) {
         if (*p == '(') {
             if (depth == REGEX_DEPTH)
                 return "its brackets are too deep";
-            outer[depth++] = sum;
-            sum = last = 0;
+            outer[depth++] = w;
+            w = (struct weight){0};
             p++;
-            continue;
-        }
-        if (*p == ')' && depth) {
-            last = sum + 1;
-            sum = outer[--depth] + last;
-            p++;
-            continue;
-        }
-        if (*p == '+' || *p == '{') {
-            uint64_t times = 2;
-            p = *p == '+' ? p + 1 : interval_end(p, &times);
-            sum += last * (times - 1);
-            last *= times;
-        } else if (*p == '*' || *p == '?') {
-            sum++;
+        } else if (*p == ')' && depth) {
+            struct weight inner = w;
+            w = outer[--depth];
+            w.last = inner.sum + 1;
+            w.last_has = inner.anchors;
+            w.anchors |= inner.anchors;
+            w.sum += w.last;
             p++;
         } else {
-            if (p[0] == '\\' && p[1] >= '1' && p[1] <= '9')
-                return "it refers back to a bracket";
-            p = *p == '[' ? skip_set(p) : p + 1 + (p[0] == '\\' && p[1]);
-            sum += last = 1;
+            why = strchr("+*?{", *p) ? weigh_repetition(&w, &p) : weigh_atom(&w, &p);
         }
-        if (sum > REGEX_WEIGHT)
-            return "it repeats too much";
+        if (!why && w.sum > REGEX_WEIGHT)
+            why = "it repeats too much";
     }
-    return NULL;
+    return why;
 }
 
 static int compile(struct tt_pattern *p, int flags, char *error, size_t size)

@@ -351,6 +351,8 @@ TEST(a_regular_expression_is_looked_for_in_the_name)
     CHECK(matches("/^(foo|bar)+[0-9]{2}$/", "foobar12"));
     CHECK(matches("/a/b/", "xa/bx"));
     CHECK(matches("/a/b/if", "xA/Bx"));
+    CHECK(matches("/^(a|b*)?c{1,2}(x+y)*\\*$/", "bbccxyxxy*"));
+    CHECK(matches("/[*+?]{3}|^x$/", "+?*"));
 }
 
 static void check_no_pattern(const char *text, const char *why)
@@ -378,6 +380,13 @@ TEST(what_is_no_pattern_is_said)
     check_no_pattern("/((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/",
                      "it repeats too much");
     check_no_pattern("/(a)\\1/", "it refers back");
+    check_no_pattern("/a+?/", "it repeats nothing, or a repetition");
+    check_no_pattern("/*a/", "it repeats nothing, or a repetition");
+    check_no_pattern("/a|*/", "it repeats nothing, or a repetition");
+    check_no_pattern("/(*)/", "it repeats nothing, or a repetition");
+    check_no_pattern("/(^(^a*)*)*/", "it repeats an anchor");
+    check_no_pattern("/(a|b$)+/", "it repeats an anchor");
+    check_no_pattern("/a\\b*/", "it repeats an anchor");
     check_no_pattern(deep, "its brackets are too deep");
     CHECK(matches("/[(((]{20}\\([+]+/", "(((((((((((((((((((((+") == 1);
 }
