@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block.h"
 #include "command.h"
 #include "control.h"
 
@@ -366,7 +367,8 @@ static int event_block(struct replay *r, char **word)
     for (int i = 2; word[i]; i++)
         if (read_block_field(r, word[i], &info))
             return -TT_ERR_FORMAT;
-    *value = tt_block_make(&info);
+    /* what is declared is in the recording, even when it never runs */
+    *value = tt_block_publish(tt_recording, tt_block_make(&info));
     return 0;
 }
 

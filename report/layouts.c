@@ -3,7 +3,11 @@
 #include "report.h"
 
 const struct tt_layout tt_layouts[] = {
+    {"mlworks", "MLWorks': time by functions and callers, space by generations",
+     tt_mlworks_flags, tt_report_mlworks, "profile"},
     {"ocr", "OCR's: flat profiles and call graphs of threads, nodes, all", tt_ocr_flags,
-     tt_report_ocr},
-    {NULL, NULL, NULL, NULL},
+     tt_report_ocr, NULL},
+    {"tdk", "TDK's: a line for each statement, covered or not", tt_tdk_flags,
+     tt_report_tdk, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };

@@ -20,10 +20,11 @@ struct tt_layout {
     const char *name, *about;
     const struct tt_flag *flags;
     tt_report_function *run;
+    const char *output; /* a flag of its own that says where to write; NULL: none */
 };
 
-extern const struct tt_flag tt_ocr_flags[];
-tt_report_function tt_report_ocr;
+extern const struct tt_flag tt_mlworks_flags[], tt_ocr_flags[], tt_tdk_flags[];
+tt_report_function tt_report_mlworks, tt_report_ocr, tt_report_tdk;
 
 /* Up to one whose name is NULL. */
 extern const struct tt_layout tt_layouts[];

@@ -170,7 +170,7 @@ TEST(a_block_counts_once_on_each_path_however_often_it_calls_itself)
     CHECK_INT(figure(&a, "b", TT_ROW_CALLER, "by_arcs"), 1);
     CHECK_INT(figure(&a, "b", TT_ROW_CALLER, "inclusive"), 3);
     CHECK_INT(figure(&a, "c", TT_ROW_CALLEE, "inclusive"), 1);
-    CHECK_INT(figure(&a, "[other blocks]", TT_ROW_REMAINDER, "self"), 2);
+    CHECK_INT(figure(&a, "[all else]", TT_ROW_REMAINDER, "self"), 2);
     CHECK_INT(sum_of(&a, "self"), 5);
     answered(&a);
     CHECK(ask(&a, &m.p, "view=callers&metric=calls&threshold=0"));
@@ -244,6 +244,7 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
                    tt_builder_block(m.b, &(struct tt_block_info){.name = "b"}),
                    m.metric[1], 20);
     (void)tt_builder_block(m.b, &(struct tt_block_info){.kind = TT_KIND_NATIVE});
+    (void)tt_builder_block(m.b, &(struct tt_block_info){.name = "[other blocks]"});
     tt_builder_fact(m.b, "lost.strands", TT_FACT_SUM, 3, "");
     tt_builder_fact(m.b, "hidden.unseen", TT_FACT_EACH, 7, "time");
     tt_builder_fact(m.b, "program", TT_FACT_EACH, 1, "demo");
@@ -260,6 +261,10 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     CHECK(has_note(&a, "blocks executed: 66.67 % of 3"));
     CHECK_INT(figure(&a, "[elsewhere below]", TT_ROW_REMAINDER, "self"), 25);
     CHECK_INT(figure(&a, "b", TT_ROW_ENTRY, "self_low"), 15);
+    answered(&a);
+    CHECK(ask(&a, &m.p, "view=lines&uncovered=1"));
+    CHECK(has_note(&a, "covered: 66.67 % of 3 places"));
+    CHECK_INT(row_of(&a, "[other blocks]", TT_ROW_ENTRY), SIZE_MAX);
     answered(&a);
     CHECK(ask(&a, &m.p, "view=header"));
     CHECK_STR(text_at(&a, row_of(&a, "program", TT_ROW_ENTRY), "text"), "demo");
