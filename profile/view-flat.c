@@ -7,13 +7,16 @@ enum { OWN_LIMIT = 60 }; /* rows; a screen or two */
 static void note_coverage(const struct tt_profile *p, const struct tt_block_sum *sum,
                           struct tt_table *t)
 {
-    uint32_t executed = 0;
+    uint32_t executed = 0, all = 0;
 
-    for (uint32_t b = 1; b < p->blocks; b++)
+    for (uint32_t b = 1; b < p->blocks; b++) {
+        if (!tt_is_of_program(p, b))
+            continue;
         executed += sum[b].calls || sum[b].self || sum[b].inclusive;
-    if (p->blocks > 1)
-        tt_table_note(t, "blocks executed: %.2f %% of %u",
-                      100.0 * executed / (p->blocks - 1), p->blocks - 1);
+        all++;
+    }
+    if (all)
+        tt_table_note(t, "blocks executed: %.2f %% of %u", 100.0 * executed / all, all);
 }
 
 static void add_rows(const struct tt_lens *l, const struct tt_block_sum *sum,

@@ -196,7 +196,7 @@ static int add_rows(struct graph *g, struct tt_query *q)
     if (error)
         return error;
     if (g->others)
-        tt_lens_remainder(g->l, g->t, &g->c, 0, 0, "[other blocks]", &g->rest);
+        tt_lens_remainder(g->l, g->t, &g->c, 0, 0, "[all else]", &g->rest);
     tt_lens_elsewhere(g->l, g->t, &g->c);
     tt_lens_sum_row(g->l, g->t, &g->c);
     tt_view_notes(g->l->p, &g->l->choice, g->t);

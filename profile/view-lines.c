@@ -126,6 +126,8 @@ static void add_place(struct lines *v, uint32_t block, uint32_t set, uint32_t co
 
     if (set == 0 ? !f.self && !f.calls : !covered && !v->uncovered)
         return;
+    if (!covered && !tt_is_of_program(v->l->p, block))
+        return;
     f.times = v->times ? &v->times[set] : NULL;
     tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
     tt_lens_figures(v->l, v->t, &v->c, &f);
@@ -146,15 +148,21 @@ static void add_columns(struct lines *v)
     tt_table_column(v->t, "length", "length", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
 }
 
-static void note_uncovered(struct lines *v)
+/* A place is in the order of places where its set is new. */
+static void note_coverage(struct lines *v)
 {
-    uint32_t uncovered = 0;
+    uint32_t covered = 0, all = 0;
 
-    for (uint32_t i = 1; i < v->sets; i++)
-        uncovered += !v->sum[i].self && !v->sum[i].inclusive && !v->sum[i].calls;
-    if (v->sets > 1)
-        tt_table_note(v->t, "covered: %.2f %% of %u places",
-                      100.0 * (v->sets - 1 - uncovered) / (v->sets - 1), v->sets - 1);
+    for (uint32_t i = 1; i < v->l->p->blocks; i++) {
+        const struct tt_block_sum *s = &v->sum[v->place[i].set];
+        if ((i > 1 && v->place[i - 1].set == v->place[i].set) ||
+            !tt_is_of_program(v->l->p, v->place[i].block))
+            continue;
+        covered += s->self || s->inclusive || s->calls;
+        all++;
+    }
+    if (all)
+        tt_table_note(v->t, "covered: %.2f %% of %u places", 100.0 * covered / all, all);
 }
 
 static int add_rows(struct lines *v, struct tt_query *q)
@@ -177,7 +185,7 @@ static int add_rows(struct lines *v, struct tt_query *q)
                 tt_threshold(q, 0));
     tt_lens_elsewhere(v->l, v->t, &v->c);
     tt_lens_sum_row(v->l, v->t, &v->c);
-    note_uncovered(v);
+    note_coverage(v);
     tt_view_notes(v->l->p, &v->l->choice, v->t);
     return 0;
 }

@@ -216,7 +216,10 @@ static void fill_context(void *arg, size_t i, uint64_t amount, int is_remainder)
 /* One strand is all there is: whatever it has, it has alone. */
 static struct tt_spread *single_spread(const struct tt_lens *l)
 {
-    struct tt_spread *s = tt_memory_get(l->memory, l->p->contexts * sizeof *s);
+    const size_t n = l->p->contexts;
+    struct tt_spread *s = n <= SIZE_MAX / sizeof *s
+                              ? tt_memory_get(l->memory, n * sizeof *s)
+                              : NULL;
 
     for (uint32_t c = 0; s && c < l->p->contexts; c++)
         if (tt_total_of(l->p, l->main, c))

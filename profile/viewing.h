@@ -8,6 +8,8 @@
 #ifndef TT_VIEWING_H
 #define TT_VIEWING_H
 
+#include <string.h>
+
 #include "view.h"
 
 /* Calls by arcs, in the order of a context; the last one is a sentinel: context TT_NONE,
@@ -55,6 +57,13 @@ uint64_t tt_lens_total_low(const struct tt_lens *, uint32_t context);
 static inline uint64_t tt_lens_calls(const struct tt_lens *l, uint32_t context)
 {
     return l->calls ? tt_self_of(l->calls, context) : 0;
+}
+
+/* Is a block one of the program's?  The root is not, nor where a recording charges blocks
+ * for which it has no room. */
+static inline int tt_is_of_program(const struct tt_profile *p, uint32_t block)
+{
+    return block && strcmp(tt_block_name(p, block), "[other blocks]") != 0;
 }
 
 /* ── Columns and rows ─────────────────────────────────────────────────────────────── */
