@@ -453,7 +453,7 @@ static void put_kinds(const struct mlworks *m, const struct space *s)
         return;
     while (last > 0 && !has_generation(s, last))
         last--;
-    tt_text_put(m->out, "          gen        ");
+    tt_text_put(m->out, "          gen       ");
     for (int k = 0; k < KIND_COUNT; k++)
         tt_text_printf(m->out, "%12s", kind_names[k]);
     tt_text_put(m->out, "\n");
