@@ -7,7 +7,7 @@
  *              ├ c ┤                       parent begins, then what is not shown of it */
 #include "viewing.h"
 
-#define OWN_THRESHOLD 0.0005 /* half a pixel of a wide screen */
+#define OWN_THRESHOLD 0.001 /* a pixel or two of a screen */
 enum { OWN_LIMIT = 20000 };
 
 struct flame {
