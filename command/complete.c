@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "query.h"
+#include "report.h"
 
 static int begins_with(const char *text, const char *start)
 {
@@ -32,6 +33,12 @@ static void offer_views(const char *before, const char *typed)
         offer(before, v->name, v->about, typed);
 }
 
+static void offer_layouts(const char *before, const char *typed)
+{
+    for (const struct tt_layout *l = tt_layouts; l->name; l++)
+        offer(before, l->name, l->about, typed);
+}
+
 /* The words of tt_flag.words. */
 static void offer_words(const char *before, const char *words, const char *typed)
 {
@@ -43,6 +50,8 @@ static void offer_words(const char *before, const char *words, const char *typed
         p += length;
         if (strcmp(word, "@views") == 0)
             offer_views(before, typed);
+        else if (strcmp(word, "@layouts") == 0)
+            offer_layouts(before, typed);
         else if (word[0] == '@')
             puts(word);
         else

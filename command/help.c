@@ -109,7 +109,7 @@ static void show_more(const struct tt_command *c, const struct tt_flags *f)
         tt_command_help(c);
         return;
     }
-    show_usage(c);
+    printf("usage: tallytree %s %s [FLAGS] FILE...\n", c->name, f->argv[1]);
     show_flags(more);
     show_own_flags(c);
 }

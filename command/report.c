@@ -429,7 +429,7 @@ const struct tt_command tt_command_report = {
     .show = show_views,
     .flags = report_flags,
     .shows_tables = 1,
-    .operands = "@views @files",
+    .operands = "@views @layouts @files",
     .run = run,
     .more_flags = more_flags,
 };

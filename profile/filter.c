@@ -163,7 +163,7 @@ static int choose_size(struct filtering *f)
     uint32_t m = tt_metric_find(f->p, name);
 
     if (m == TT_NONE)
-        return wrong(f->q, name ? name : "", "there is no such metric");
+        return tt_query_unknown_metric(f->q, f->p, name);
     f->metric = &f->p->metric[m];
     if (f->f->unit && strcmp(f->f->unit, f->metric->unit) != 0)
         return wrong(f->q, f->f->pattern, "the metric is of another unit");

@@ -95,6 +95,28 @@ const char *tt_query_suggest(const char *word, const char *const *known, size_t 
     return nearest;
 }
 
+int tt_query_unknown_metric(struct tt_query *q, const struct tt_profile *p,
+                            const char *name)
+{
+    const char *known[32], *near;
+    size_t count = 0, at;
+
+    if (!p->metrics || !name)
+        return wrong(q, "this profile has no figures");
+    for (; count < p->metrics && count < sizeof known / sizeof *known; count++)
+        known[count] = p->metric[count].name;
+    near = tt_query_suggest(name, known, count);
+    if (near)
+        return wrong(q, "there is no metric '%.40s'; did you mean '%.40s'?", name, near);
+    (void)wrong(q, "there is no metric '%.40s'; there are:", name);
+    for (size_t i = 0; i < count; i++) {
+        at = strlen(q->error);
+        (void)snprintf(q->error + at, sizeof q->error - at, "%s %s", i ? "," : "",
+                       known[i]);
+    }
+    return -TT_ERR_OPTION;
+}
+
 /* ── Values ───────────────────────────────────────────────────────────────────────── */
 
 /* A copy that the query owns; NULL: no memory. */

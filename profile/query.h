@@ -58,6 +58,9 @@ const char *tt_query_other(const struct tt_query *, const char *key); /* or NULL
 /* Does the view know the keys that were set?  tt_query_parse asks this in the end; for
  * whoever sets them one by one, in any order. */
 int tt_query_check(struct tt_query *);
+/* Says in q->error which metrics there are, or which one was meant; -TT_ERR_OPTION. */
+int tt_query_unknown_metric(struct tt_query *, const struct tt_profile *,
+                            const char *name);
 /* The views, and keys that only they know; ends with a name that is NULL. */
 struct tt_view_word {
     const char *name, *about;

@@ -39,28 +39,6 @@ int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 
 /* ── The metric ───────────────────────────────────────────────────────────────────── */
 
-static int unknown_metric(const struct tt_profile *p, struct tt_query *q)
-{
-    const char *known[32], *near;
-    size_t count = 0, at;
-
-    while (count < p->metrics && count < sizeof known / sizeof *known) {
-        known[count] = p->metric[count].name;
-        count++;
-    }
-    near = tt_query_suggest(q->metric, known, count);
-    if (near)
-        return tt_view_wrong(q, "there is no metric '%.40s'; did you mean '%.40s'?",
-                             q->metric, near);
-    (void)tt_view_wrong(q, "there is no metric '%.40s'; there are:", q->metric);
-    for (size_t i = 0; i < count; i++) {
-        at = strlen(q->error);
-        (void)snprintf(q->error + at, sizeof q->error - at, "%s %s", i ? "," : "",
-                       known[i]);
-    }
-    return -TT_ERR_OPTION;
-}
-
 int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
                    struct tt_metric_choice *choice)
 {
@@ -68,8 +46,7 @@ int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
 
     *choice = (struct tt_metric_choice){TT_NONE, TT_NONE, TT_NONE, NULL, 0};
     if (main == TT_NONE)
-        return p->metrics ? unknown_metric(p, q)
-                          : tt_view_wrong(q, "this profile has no figures");
+        return tt_query_unknown_metric(q, p, q->metric);
     choice->main = main;
     choice->calls = tt_metric_find(p, "calls");
     if (choice->calls != TT_NONE && !(p->metric[choice->calls].flags & TT_METRIC_CALLS))

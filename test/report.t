@@ -1,0 +1,378 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `tallytree report`: its flags, their order, what it says when it cannot, where it writes.
+# (What the views answer is shown by view-test and filter-test.)
+. "$(dirname "$0")/tap.sh"
+PATH=$(realpath "${TT_BUILD:-build}"):$PATH
+unset COLUMNS NO_COLOR
+export TERM=xterm
+
+# main ─┬─ parse ─── alloc 5      ticks; in all 30
+#       ├─ run 2 ─┬─ alloc 4
+#       │         └─ gc 10 ── alloc 1
+#       └─ print 8
+cat >"$tmp/events" <<'END'
+block parse file=src/parse.c line=7
+push main
+push parse
+push alloc
+tick 5
+pop
+pop
+push run
+tick 2
+push alloc
+tick 4
+pop
+push gc
+tick 10
+push alloc
+tick 1
+pop
+pop
+pop
+push print
+tick 8
+count words 7
+END
+tallytree replay -o "$tmp/rec" "$tmp/events" || exit
+
+# column NAME - of CSV without quotes, a line each, without the total.
+column()
+{
+    awk -F, -v name="$1" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
+        $1 != "total" { print $at }'
+}
+
+# self FLAGS... - "block=self" of a flat view, in its order.
+self()
+{
+    tallytree report --csv "$@" "$tmp/rec" >"$tmp/csv" &&
+        paste -d = <(column name <"$tmp/csv") <(column self <"$tmp/csv") | paste -sd ' '
+}
+
+# gives "FIGURES" FLAGS... - the flat view has these figures.
+gives()
+{
+    local wanted=$1
+    shift
+    self "$@" >"$tmp/self"
+    cat "$tmp/self"
+    [ "$(cat "$tmp/self")" = "$wanted" ]
+}
+
+# ── Words ────────────────────────────────────────────────────────────────────────────
+
+try "without flags all blocks are shown" \
+    gives 'alloc=10 gc=10 print=8 run=2 main=0 parse=0'
+try "select keeps paths that contain a block" gives 'alloc=10 gc=10 run=2 main=0 parse=0' \
+    --select '/^(parse|run)$/'
+try "exclude drops paths that contain a block" gives 'alloc=9 print=8 run=2 main=0 parse=0' \
+    --exclude gc
+try "fold gives the caller the cost" gives 'gc=11 print=8 run=6 parse=5 main=0' --fold alloc
+try "root begins with a block" gives 'gc=10 alloc=5 run=2' --root run
+try "a glob finds blocks" gives 'print=8 main=0' --select 'pr*'
+try "a block is found by its file" gives 'alloc=5 main=0 parse=0' --select parse.c:7
+try "two selects are both kept to" gives 'alloc=1 gc=0 main=0 run=0' --select gc --select alloc
+try "prune by share keeps the cost in a row of its own" \
+    gives '[pruned]=10 gc=10 print=8 run=2 main=0' --prune 20%
+try "prune by amount" gives '[pruned]=10 gc=10 print=8 run=2 main=0' --prune 6
+try "prune by the amount of another metric" gives '[pruned]=22 print=8 main=0' --prune 'words<1'
+try "prune by name" gives '[pruned]=11 alloc=9 print=8 run=2 main=0 parse=0' --prune gc
+
+# ── Order ────────────────────────────────────────────────────────────────────────────
+
+try "what is selected can be folded" gives 'gc=1 main=0 run=0' --select gc --select alloc --fold alloc
+try "what is folded cannot be selected" gives '' --fold alloc --select alloc
+try "a root that was excluded is none" gives '' --exclude run --root run
+try "an exclude below a root" gives 'alloc=4 run=2' --root run --exclude gc
+
+# ── pprof's words, and Clean's ───────────────────────────────────────────────────────
+
+try "-focus is select by regular expression" gives 'print=8 main=0' -focus=^pri
+try "-focus looks into files too" gives 'alloc=5 main=0 parse=0' -focus 'src/p'
+try "-ignore is exclude" gives 'alloc=9 print=8 run=2 main=0 parse=0' -ignore=g.
+try "-hide is fold" gives 'gc=11 print=8 run=6 parse=5 main=0' -hide=ll
+try "-show_from is root" gives 'gc=10 alloc=5 run=2' -show_from=run
+try "two dashes will do" gives 'gc=10 alloc=5 run=2' --show_from run
+try "-nodecount is limit" gives 'alloc=10 5 more=20' -nodecount=1
+try "-nodefraction is prune" gives '[pruned]=10 gc=10 print=8 run=2 main=0' -nodefraction=0.2
+try "-sample_index is metric" gives 'print=7 alloc=0 gc=0 main=0 parse=0 run=0' -sample_index=words
+try "in Clean's words exclude prunes" gives '[pruned]=11 alloc=9 print=8 run=2 main=0 parse=0' \
+    --exclude gc --clean
+try "and so do the least ticks" gives '[pruned]=10 gc=10 print=8 run=2 main=0' --clean --min-ticks 6
+try "and the least words" gives '[pruned]=22 print=8 main=0' --min-words 1
+
+# ── Views and files ──────────────────────────────────────────────────────────────────
+
+# shows VIEW FLAGS... - JSON says which view it is.
+shows()
+{
+    local view=$1
+    shift
+    tallytree report --json "$@" >"$tmp/json" && grep -o '"view":"[a-z]*"' "$tmp/json" &&
+        grep -q "\"view\":\"$view\"" "$tmp/json"
+}
+
+is_json()
+{
+    perl -MJSON::PP -0777 -ne 'decode_json($_)' "$1"
+}
+
+each_view()
+{
+    local view
+    for view in flat graph tree callers groups flame lines strands header; do
+        shows $view $view "$tmp/rec" && is_json "$tmp/json" &&
+            tallytree report $view --csv "$tmp/rec" >/dev/null &&
+            tallytree report $view "$tmp/rec" >/dev/null || return
+    done
+    shows block block --block gc "$tmp/rec" && is_json "$tmp/json"
+}
+
+last_form_counts()
+{
+    tallytree report --csv --json "$tmp/rec" >"$tmp/one" && is_json "$tmp/one" &&
+        tallytree report --json --csv "$tmp/rec" >"$tmp/two" && grep -q ^role, "$tmp/two"
+}
+
+twice()
+{
+    tallytree report --csv "$tmp/rec" "$tmp/rec" >"$tmp/csv" &&
+        [ "$(column self <"$tmp/csv" | paste -sd +)" = 20+20+16+4+0+0 ]
+}
+
+behind_dashes()
+{
+    cp "$tmp/rec" "$tmp/--json"
+    (cd "$tmp" && tallytree report --csv -- --json) | grep -q ^role,
+}
+
+named_like_a_view()
+{
+    cp "$tmp/rec" "$tmp/tree"
+    (cd "$tmp" && shows flat ./tree && shows tree tree tree && ! tallytree report tree)
+}
+
+try "every view of a tree gives text, CSV and JSON" each_view
+try "the view may be a flag" shows tree --view tree "$tmp/rec"
+try "the view stands before its flags or behind" shows tree --limit 3 tree "$tmp/rec"
+try "the form that was asked for last counts" last_form_counts
+try "several files are merged" twice
+try "behind -- everything is a file" behind_dashes
+try "a file may be called like a view" named_like_a_view
+
+# ── What is wrong ────────────────────────────────────────────────────────────────────
+
+# says MESSAGE FLAGS... - one line of complaint, nothing else, and status 2.
+says()
+{
+    local message=$1 status
+    shift
+    tallytree report "$@" >"$tmp/out" 2>"$tmp/err"
+    status=$?
+    cat "$tmp/out" "$tmp/err"
+    [ $status -eq 2 ] && [ ! -s "$tmp/out" ] && [ "$(cat "$tmp/err")" = "tallytree: $message" ]
+}
+
+no_command()
+{
+    tallytree "$1" 2>"$tmp/err"
+    [ $? -eq 2 ] && cat "$tmp/err" && [ "$(cat "$tmp/err")" = "tallytree: $2" ]
+}
+
+head -c 3000 "$tmp/rec" >"$tmp/torn"
+tallytree merge -o "$tmp/whole.tt" "$tmp/rec" && head -c 500 "$tmp/whole.tt" >"$tmp/torn.tt"
+
+try "a wrong command" no_command reprot "there is no command 'reprot'; did you mean 'report'?"
+try "a command like no other" no_command zzzzz "there is no command 'zzzzz'"
+try "a wrong flag" says "report: there is no option '--slect'; did you mean '--select'?" \
+    --slect x "$tmp/rec"
+try "a wrong flag with one dash" says "report: there is no option '-focsu'; did you mean '-focus'?" \
+    -focsu=x "$tmp/rec"
+try "a wrong view" says "there is no view or file 'tere'; did you mean 'tree'?" tere "$tmp/rec"
+try "a wrong view without a file" says "there is no view or file 'tere'; did you mean 'tree'?" tere
+try "a wrong view in a flag" says "report: there is no view 'tere'; did you mean 'tree'?" \
+    --view tere "$tmp/rec"
+try "a wrong metric" says "report: there is no metric 'wrds'; did you mean 'words'?" \
+    --metric wrds "$tmp/rec"
+try "a wrong metric in a filter" says "report: there is no metric 'wrds'; did you mean 'words'?" \
+    --prune 'wrds<9' "$tmp/rec"
+try "a metric like no other" says "report: there is no metric 'zzzz'; there are: calls, ticks, words" \
+    --metric zzzz "$tmp/rec"
+try "a wrong column" says "report: there is no column 'slf'; did you mean 'self'?" \
+    --sort slf "$tmp/rec"
+try "another view's flag" says "report: the view 'flat' has no 'by'" flat --by x "$tmp/rec"
+try "no file" says "report wants a recording or a profile; see 'tallytree report --help'"
+try "a view and no file" says "report wants a recording or a profile; see 'tallytree report --help'" tree
+try "a file that is not there" says "$tmp/none: No such file or directory" "$tmp/none"
+try "no value" says "report: '--select' wants a value: PATTERN" "$tmp/rec" --select
+try "a value too many" says "report: '--json' takes no value" --json=x "$tmp/rec"
+try "an empty pattern" says "report: 'select' wants a pattern" --select= "$tmp/rec"
+try "a wrong limit" says "report: 'limit' wants a number of rows or 'all', not 'x'" --limit x "$tmp/rec"
+try "a wrong colour" says "there is no colour 'alway'; did you mean 'always'?" --color=alway "$tmp/rec"
+try "a wrong width" says "report: '--width' wants a number of columns, not 'x'" --width x "$tmp/rec"
+try "a wrong number of ticks" says "report: '--min-ticks' wants a number, not 'x'" --min-ticks x "$tmp/rec"
+try "a layout behind flags" says "report: 'ocr' stands before all flags" --select x ocr "$tmp/rec"
+try "JSON of a layout" says "report ocr: this layout is text, not JSON" ocr --json "$tmp/rec"
+try "flags are looked at before files" says "report: 'limit' wants a number of rows or 'all', not 'x'" \
+    "$tmp/none" --limit x
+
+# refuses FILE - says what is wrong with it, on one line.
+refuses()
+{
+    tallytree report "$@" >"$tmp/out" 2>"$tmp/err"
+    [ $? -eq 2 ] && cat "$tmp/err" && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" -eq 1 ] &&
+        grep -q "^tallytree: $1: ." "$tmp/err"
+}
+
+says_of_torn()
+{
+    tallytree report "$tmp/rec" "$tmp/torn" 2>"$tmp/err"
+    [ $? -eq 2 ] && grep -q "^tallytree: $tmp/torn: ." "$tmp/err"
+}
+
+try "a torn recording is refused" refuses "$tmp/torn"
+try "a torn profile is refused" refuses "$tmp/torn.tt"
+try "what is neither is refused" refuses test/report.t
+try "a torn one among others is refused" says_of_torn
+
+# ── Terminals ────────────────────────────────────────────────────────────────────────
+
+colored()
+{
+    grep -q "$(printf '\033')\\[" "$1"
+}
+
+# on_terminal FLAGS... - what a terminal of 105 columns is given.
+on_terminal()
+{
+    # shellcheck disable=SC2016
+    (
+        export FLAGS="$*" REC=$tmp/rec
+        script -qec 'stty cols 105; tallytree report $FLAGS "$REC"' /dev/null </dev/null >"$tmp/typed"
+    ) && tr -d '\r' <"$tmp/typed" >"$tmp/terminal" && grep -q gc "$tmp/terminal"
+}
+
+# widest FILE - the columns of its longest line.
+widest()
+{
+    sed "s/$(printf '\033')\\[[0-9;]*m//g" "$1" | wc -L
+}
+
+long_names()
+{
+    printf 'push %0200d\ntick 1\n' 0 >"$tmp/events"
+    tallytree replay -o "$tmp/long" "$tmp/events" && [ "$(tallytree report "$tmp/long" | wc -L)" -gt 200 ] &&
+        [ "$(tallytree report --width 110 "$tmp/long" | wc -L)" -le 110 ] &&
+        [ "$(COLUMNS=100 tallytree report "$tmp/long" | wc -L)" -le 100 ] &&
+        [ "$(COLUMNS=100 tallytree report --width 0 "$tmp/long" | wc -L)" -gt 200 ] &&
+        COLUMNS=100 tallytree report -o "$tmp/file" "$tmp/long" && [ "$(wc -L <"$tmp/file")" -gt 200 ]
+}
+
+colours()
+{
+    tallytree report "$tmp/rec" >"$tmp/plain" && ! colored "$tmp/plain" &&
+        tallytree report --color "$tmp/rec" >"$tmp/colour" && colored "$tmp/colour" &&
+        NO_COLOR=1 tallytree report --color=always "$tmp/rec" | cmp - "$tmp/colour" &&
+        tallytree report --color=never "$tmp/rec" | cmp - "$tmp/plain" &&
+        sed "s/$(printf '\033')\\[[0-9;]*m//g" "$tmp/colour" | cmp - "$tmp/plain"
+}
+
+terminal_colours()
+{
+    on_terminal && colored "$tmp/terminal" && on_terminal --color=never && ! colored "$tmp/terminal" &&
+        NO_COLOR=1 on_terminal && ! colored "$tmp/terminal" &&
+        NO_COLOR='' on_terminal && colored "$tmp/terminal" &&
+        TERM=dumb on_terminal && ! colored "$tmp/terminal"
+}
+
+terminal_width()
+{
+    on_terminal "$tmp/long" && [ "$(widest "$tmp/terminal")" -le 105 ] &&
+        on_terminal --width 95 "$tmp/long" && [ "$(widest "$tmp/terminal")" -le 95 ]
+}
+
+try "text is as wide as was asked, as COLUMNS, or as it takes" long_names
+try "colour is only where it was asked for" colours
+try "on a terminal there is colour, unless NO_COLOR is set" terminal_colours
+try "on a terminal no line is longer than it" terminal_width
+
+# ── Output ───────────────────────────────────────────────────────────────────────────
+
+goes_to_a_file()
+{
+    tallytree report --csv "$tmp/rec" >"$tmp/one" &&
+        tallytree report --csv -o "$tmp/two" "$tmp/rec" >"$tmp/out" && [ ! -s "$tmp/out" ] &&
+        cmp "$tmp/one" "$tmp/two" && tallytree report --csv -o - "$tmp/rec" | cmp - "$tmp/one" &&
+        tallytree report --csv --output=/dev/stdout "$tmp/rec" | cmp - "$tmp/one"
+}
+
+# Nobody sees half a file: what was there stays until the new one is whole.
+keeps_what_was_there()
+{
+    mkdir -p "$tmp/folder" && echo old >"$tmp/folder/out" &&
+        ! tallytree report -o "$tmp/folder/out" "$tmp/torn" && ! tallytree report --slct x -o "$tmp/folder/out" "$tmp/rec" &&
+        [ "$(cat "$tmp/folder/out")" = old ] && tallytree report -o "$tmp/folder/out" "$tmp/rec" &&
+        [ "$(ls "$tmp/folder")" = out ]
+}
+
+cannot_be_written()
+{
+    ! tallytree report -o "$tmp/no/such/folder" "$tmp/rec" && ! tallytree report -o "$tmp" "$tmp/rec" &&
+        ! tallytree report "$tmp/rec" >/dev/full
+}
+
+# Larger than a pipe holds.
+closed_pipe()
+{
+    awk 'BEGIN { for (i = 0; i < 20000; i++) print "push block" i "\ntick 1\npop" }' >"$tmp/events"
+    tallytree replay -o "$tmp/large" "$tmp/events" || return
+    tallytree report --limit all "$tmp/large" 2>"$tmp/err" | head -n 1 >"$tmp/out"
+    [ "${PIPESTATUS[*]}" = "0 0" ] && [ -s "$tmp/out" ] && [ ! -s "$tmp/err" ]
+}
+
+try "output goes to a file, or to standard output" goes_to_a_file
+try "a file is whole or as it was" keeps_what_was_there
+try "what cannot be written is complained of" cannot_be_written
+try "a reader that has seen enough is no error" closed_pipe
+
+# ── Pages ────────────────────────────────────────────────────────────────────────────
+
+layouts()
+{
+    sed -n 's/^    {"\([a-z]*\)", ".*/\1/p' report/layouts.c
+}
+
+pages_fit()
+{
+    local layout
+    for layout in $(layouts); do
+        tallytree report "$layout" --help >"$tmp/page" && cat "$tmp/page" &&
+            grep -q "^usage: tallytree report $layout " "$tmp/page" &&
+            [ "$(wc -l <"$tmp/page")" -le 40 ] && [ "$(wc -L <"$tmp/page")" -le 80 ] || return
+    done
+}
+
+# not_in_the_page - views and layouts that the man page does not have.
+not_in_the_page()
+{
+    local word
+    for word in $(tallytree --complete report '' | sed 's/\t.*//'); do
+        [ "$word" = @files ] || grep -qxF ".B $word" doc/man/tallytree-report.1 || echo "$word"
+    done
+}
+
+# strangers - words that a view asks for and the query does not know.
+strangers()
+{
+    grep -hoE 'tt_query_other\(q, "[a-z]+"' profile/*.c | grep -oE '"[a-z]+"' | while read -r key; do
+        sed -n '/tt_view_words\[\]/,/^};/p' profile/query.c | grep -q "{.*$key" || echo "$key"
+    done
+}
+
+try "each layout has a page that fits a screen" pages_fit
+none "the man page has every view and layout" not_in_the_page
+none "each word of a view is known to the query" strangers
+finish
