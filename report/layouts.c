@@ -3,6 +3,10 @@
 #include "report.h"
 
 const struct tt_layout tt_layouts[] = {
+    {"fble", "Fble's: overall and self times, call graph, sequences", tt_fble_flags,
+     tt_report_fble, NULL},
+    {"ghc", "GHC's: cost centres and their stacks, -p -P -pa -pj", tt_ghc_flags,
+     tt_report_ghc, NULL},
     {"mlworks", "MLWorks': time by functions and callers, space by generations",
      tt_mlworks_flags, tt_report_mlworks, "profile"},
     {"ocr", "OCR's: flat profiles and call graphs of threads, nodes, all", tt_ocr_flags,

@@ -23,8 +23,10 @@ struct tt_layout {
     const char *output; /* a flag of its own that says where to write; NULL: none */
 };
 
-extern const struct tt_flag tt_mlworks_flags[], tt_ocr_flags[], tt_tdk_flags[];
-tt_report_function tt_report_mlworks, tt_report_ocr, tt_report_tdk;
+extern const struct tt_flag tt_fble_flags[], tt_ghc_flags[], tt_mlworks_flags[],
+    tt_ocr_flags[], tt_tdk_flags[];
+tt_report_function tt_report_fble, tt_report_ghc, tt_report_mlworks, tt_report_ocr,
+    tt_report_tdk;
 
 /* Up to one whose name is NULL. */
 extern const struct tt_layout tt_layouts[];
