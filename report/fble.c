@@ -125,6 +125,28 @@ static int put_coverage(struct fble *f)
     return error;
 }
 
+/* Blocks that no row is of: they never ran, and come last. */
+static int put_rest(const struct fble *f, const struct tt_table *t,
+                    const struct columns *c, int overall)
+{
+    unsigned char *seen = tt_memory_get(f->p->memory, f->p->blocks);
+
+    for (size_t i = 0; seen && i < tt_table_rows(t); i++)
+        seen[block_of(f, t, c, i)] = 1;
+    for (uint32_t b = 1; seen && b < f->p->blocks; b++) {
+        if (seen[b] || !is_block(f, b))
+            continue;
+        if (overall)
+            tt_text_printf(f->out, "** %8d %8d %8d  ", 0, 0, 0);
+        else
+            tt_text_printf(f->out, "%5.2f %8d  ", 0.0, 0);
+        put_name(f, b);
+        tt_text_put(f->out, overall ? " **\n" : "\n");
+    }
+    tt_memory_put(f->p->memory, seen, f->p->blocks);
+    return seen ? 0 : -TT_ERR_MEMORY;
+}
+
 static int put_overall(struct fble *f)
 {
     struct columns c;
@@ -136,6 +158,8 @@ static int put_overall(struct fble *f)
     for (size_t i = 0; !error && i < tt_table_rows(&t); i++)
         if (tt_table_row_at(&t, i)->role == TT_ROW_ENTRY && block_of(f, &t, &c, i))
             put_call(f, &t, &c, i, 1);
+    if (!error)
+        error = put_rest(f, &t, &c, 1);
     tt_text_put(f->out, "\n");
     tt_table_fini(&t);
     return error;
@@ -162,6 +186,8 @@ static int put_self(struct fble *f)
         put_name(f, block);
         tt_text_put(f->out, "\n");
     }
+    if (!error)
+        error = put_rest(f, &t, &c, 0);
     tt_text_put(f->out, "\n");
     tt_table_fini(&t);
     return error;
