@@ -105,9 +105,11 @@ static int allocate_image(struct tt_builder *b, const struct tt_order *o, struct
 
     for (size_t i = 0; i < m->part.count; i++) {
         p[i].section.offset = at;
-        at = align(at + p[i].section.count * p[i].section.width);
+        at = align(at + (size_t)(p[i].section.count * p[i].section.width));
     }
-    m->size = at;
+    if (at > SIZE_MAX)
+        return -TT_ERR_MEMORY;
+    m->size = (size_t)at;
     m->at = b->failed ? NULL : tt_memory_get(&b->memory, m->size);
     if (!m->at)
         return -TT_ERR_MEMORY;
@@ -129,7 +131,7 @@ static int allocate_image(struct tt_builder *b, const struct tt_order *o, struct
                sizeof p->section);
         if (p[i].from)
             memcpy(m->at + p[i].section.offset, p[i].from,
-                   p[i].section.count * p[i].section.width);
+                   (size_t)(p[i].section.count * p[i].section.width));
     }
     return 0;
 }

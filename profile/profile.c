@@ -101,16 +101,17 @@ static int check_section(struct tt_profile *p, const struct tt_section *s, uint3
 static void take_section(struct tt_profile *p, const struct tt_section *s)
 {
     const void *at = p->image + s->offset;
+    const size_t count = (size_t)s->count; /* it fits, as what it counts does */
     struct tt_metric_columns *m = &p->metric[s->key];
 
     switch ((enum tt_section_kind)s->kind) {
     case TT_SECTION_STRINGS:
         p->strings = at;
-        p->strings_size = s->count;
+        p->strings_size = count;
         break;
     case TT_SECTION_FACTS:
         p->fact = at;
-        p->facts = (uint32_t)s->count;
+        p->facts = (uint32_t)count;
         break;
     case TT_SECTION_BLOCKS:
         p->block = at;
@@ -147,38 +148,38 @@ static void take_section(struct tt_profile *p, const struct tt_section *s)
         break;
     case TT_SECTION_TIMES:
         p->times = at;
-        p->many_times = s->count;
+        p->many_times = count;
         break;
     case TT_SECTION_BINS:
         p->bin = at;
-        p->bins = s->count;
+        p->bins = count;
         break;
     case TT_SECTION_ACTIVATIONS:
         p->activation = at;
-        p->activations = s->count;
+        p->activations = count;
         break;
     case TT_SECTION_SLOW:
         p->slow = at;
-        p->slows = s->count;
+        p->slows = count;
         break;
     case TT_SECTION_STRAND_ROWS:
         p->strand = at;
         break;
     case TT_SECTION_ENTRIES:
         p->entry = at;
-        p->entries = s->count;
+        p->entries = count;
         break;
     case TT_SECTION_SPACE:
         p->space = at;
-        p->spaces = s->count;
+        p->spaces = count;
         break;
     case TT_SECTION_SERIES:
         p->series = at;
-        p->many_series = (uint32_t)s->count;
+        p->many_series = (uint32_t)count;
         break;
     case TT_SECTION_POINTS:
         p->point = at;
-        p->points = s->count;
+        p->points = count;
         break;
     case TT_SECTION_METRICS:
     case TT_SECTION_NONE:

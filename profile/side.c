@@ -76,9 +76,9 @@ static int find_outermost(struct tt_side *s)
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
-static uint64_t amounts(const struct tt_side *s)
+static size_t amounts(const struct tt_side *s)
 {
-    return 2 * ((uint64_t)s->p.contexts + 1) + 2 * (uint64_t)s->p.blocks;
+    return 2 * ((size_t)s->p.contexts + 1) + 2 * (size_t)s->p.blocks;
 }
 
 /* In `amount`: self of contexts; elsewhere of contexts; then blocks' beside and hidden. */
