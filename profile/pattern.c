@@ -128,7 +128,7 @@ static const char *skip_set(const char *p)
     p += *p == '^';
     p += *p == ']';
     while (*p && *p != ']') {
-        const char kind = p[0] == '[' ? p[1] : '\0';
+        const int kind = p[0] == '[' ? p[1] : 0;
         const char *end = NULL;
         if (kind == ':' || kind == '.' || kind == '=') {
             end = p + 2;

@@ -576,7 +576,7 @@ static int decode(struct tt_query *q, char *p, char *end)
     for (; p < end; p++) {
         int high, low;
         if (*p != '%' || p + 1 == end) {
-            *to++ = *p == '+' ? ' ' : *p;
+            *to++ = (char)(*p == '+' ? ' ' : *p);
             continue;
         }
         high = end - p > 2 ? hex_digit(p[1]) : -1;
