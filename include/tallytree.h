@@ -22,7 +22,10 @@
  * exits or aborts.  A function that returns int gives 0 or a negative enum tt_error.
  *
  * With TT_DISABLE defined before this header every macro vanishes with its arguments,
- * every function becomes an empty inline one, and the library need not be linked. */
+ * every function becomes an empty inline one, and the library need not be linked.
+ *
+ * With TT_STATIC, for programs that have libtallytree.a or tallytree.c in themselves, a
+ * scope costs a little less; with TT_LATE, for plug-ins, a little more. */
 #ifndef TALLYTREE_H
 #define TALLYTREE_H
 
@@ -217,11 +220,16 @@ struct tt_node { /* a cell of the recording: a context, or an arc back into its 
     uint32_t next, extension;
 };
 
-struct tt_frame {         /* an activation */
-    struct tt_node *node; /* where it stands in the tree */
-    uintptr_t cfa;        /* the stack frame of the function it is in */
-    void *slot;     /* the scope's variable: tells two scopes of a frame apart */
-    uint64_t edge;        /* the cell it was entered through; above 32 bits its flags */
+struct tt_frame { /* an activation */
+    /* Where it stands in the tree. */
+    struct tt_node *node;
+    /* The stack frame of the function it is in; odd when it was entered fast. */
+    uintptr_t cfa;
+    /* The scope's variable: tells two scopes of a frame apart. */
+    void *slot;
+    /* The cell it was entered through, and above 32 bits flags.  Entered fast it has none,
+     * and the cell is looked up again where it is needed. */
+    uint64_t edge;
     uint64_t entered, children;     /* exact mode */
     struct tt_frame *hider, *timed; /* what they were before this activation */
 };
@@ -230,14 +238,17 @@ struct tt_strand { /* a thread's own; all zero while it is off */
     struct tt_frame *top;
     struct tt_frame *limit; /* a push that would reach it takes the slow path */
     char *base;             /* the recording */
-    uint64_t sparse;        /* 0: every activation is counted, and that is all */
+    uint64_t sparse;        /* 0: activations are counted; 1: not even that; or every:N */
     struct tt_thread *thread;
 };
 
-#ifdef TT_LATE /* in a plug-in that a program loads by itself */
+#if defined(TT_LATE) /* in a plug-in that a program loads by itself */
 #define TT_TLS
+#elif defined(TT_STATIC) /* in a program that has libtallytree.a, or tallytree.c, in it */
+#define TT_TLS __attribute__((tls_model("local-exec")))
 #else
 #define TT_TLS __attribute__((tls_model("initial-exec")))
+#define TT_TLS_OFFSET
 #endif
 extern TT_API __thread struct tt_strand tt_self TT_TLS;
 extern TT_API int tt_on;
@@ -247,13 +258,66 @@ TT_COLD struct tt_frame *tt_scope_enter_slowly(struct tt_site *, void *slot,
                                                uintptr_t cfa);
 TT_COLD void tt_scope_leave_slowly(struct tt_frame *);
 TT_COLD struct tt_frame *tt_scope_time(struct tt_frame *);
-TT_API struct tt_frame *tt_scope_enter_named(const char *name, const char *file,
-                                             uint32_t line, void *slot,
-                                             uintptr_t cfa);
-
 #define TT_INLINE static inline __attribute__((always_inline, unused))
+
+/* The same three, reached by a jump: see runtime/thunk.c. */
+#if defined(__x86_64__) && defined(__LP64__) && defined(__SSE2__)
+#define TT_THUNKS
+#ifdef __AVX512F__
+#define TT_LOST_512                                                                      \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",   \
+        "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", \
+        "k4", "k5", "k6", "k7"
+#else
+#define TT_LOST_512
+#endif
+#define TT_LOST                                                                          \
+    "r9", "r10", "r11", "memory", "cc", "st", "st(1)", "st(2)", "st(3)", "st(4)",        \
+        "st(5)", "st(6)", "st(7)", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",       \
+        "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",     \
+        "xmm15" TT_LOST_512
+#define TT_JUMP(thunk) "leaq 1f(%%rip), %%rax\n\tjmpq *" #thunk "@GOTPCREL(%%rip)\n1:"
+
+TT_INLINE struct tt_frame *tt_enter_slowly(struct tt_site *site, void *slot,
+                                           uintptr_t cfa)
+{
+    register uintptr_t third __asm__("r8") = cfa;
+    struct tt_frame *f;
+
+    __asm__ volatile("leaq %2, %%rdx\n\tleaq %3, %%rcx\n\t" TT_JUMP(tt_thunk_enter)
+                     : "=&a"(f), "+r"(third)
+                     : "m"(*site), "m"(*(char *)slot)
+                     : "rdx", "rcx", TT_LOST);
+    return f;
+}
+
+TT_INLINE struct tt_frame *tt_time_slowly(struct tt_frame *f)
+{
+    struct tt_frame *timed;
+
+    __asm__ volatile(TT_JUMP(tt_thunk_time)
+                     : "=&a"(timed), "+d"(f)
+                     :
+                     : "rcx", "r8", TT_LOST);
+    return timed;
+}
+
+TT_INLINE void tt_leave_slowly(struct tt_frame *f)
+{
+    __asm__ volatile(TT_JUMP(tt_thunk_leave) : "+d"(f) : : "rax", "rcx", "r8", TT_LOST);
+}
+#else
+#define tt_enter_slowly tt_scope_enter_slowly
+#define tt_time_slowly tt_scope_time
+#define tt_leave_slowly tt_scope_leave_slowly
+#endif
+
+TT_API struct tt_frame *tt_scope_enter_named(const char *name, const char *file,
+                                             uint32_t line, void *slot, uintptr_t cfa);
+
 #define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TT_BARRIER() __asm__ volatile("" ::: "memory")
+#define TT_HIDE(x) __asm__("" : "+r"(x))
 
 TT_INLINE struct tt_node *tt_cell(char *base, uint64_t cell)
 {
@@ -277,15 +341,14 @@ TT_INLINE void tt_count(uint64_t *n)
 #endif
 }
 
-/* Modes sampled (sparse: 1) and every:N (N): only sometimes, or never, is there more to do
- * than to count, or even that. */
-TT_INLINE struct tt_frame *tt_scope_count(struct tt_frame *f, struct tt_node *edge,
-                                          uint64_t sparse)
+/* Is what a frame stands for gone?  A scope that is entered in a stack frame above its own
+ * says so, and one that is entered at the place of its own variable.  `odd`: cfa + 1. */
+TT_INLINE int tt_frame_is_dead(const struct tt_frame *f, const void *slot, uintptr_t odd)
 {
-    if (sparse == 1)
-        return f;
-    tt_count(&edge->calls);
-    return TT_UNLIKELY((edge->calls & (sparse - 1)) == 0) ? tt_scope_time(f) : f;
+    if (!TT_UNLIKELY(f->cfa <= odd))
+        return 0;
+    TT_BARRIER(); /* what is rarely needed takes up no register */
+    return f->cfa < odd - 1 || f->slot == slot;
 }
 
 /* Enters a scope.  What it returns is for tt_scope_leave: NULL when off, and an odd
@@ -293,55 +356,85 @@ TT_INLINE struct tt_frame *tt_scope_count(struct tt_frame *f, struct tt_node *ed
  *
  * `slot` is stored first and looked at last: when a signal handler's scopes came between,
  * they have written their own there, and everything is worked out again. */
-TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot,
-                                          uintptr_t cfa)
+TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot, uintptr_t cfa)
 {
     struct tt_strand *s = &tt_self;
-    struct tt_frame *caller = s->top;
-    struct tt_frame *f = (struct tt_frame *)((uintptr_t)caller + sizeof *caller);
-    struct tt_node *from, *edge;
+    struct tt_frame *f = (struct tt_frame *)((uintptr_t)s->top + sizeof *f);
+    struct tt_node *to, *edge;
     tt_block block = site->block;
-    uint32_t cell;
+    uint64_t sparse;
 
+    cfa++;
+    TT_HIDE(f);
     if (TT_UNLIKELY(f >= s->limit))
         return __atomic_load_n(&tt_on, __ATOMIC_RELAXED)
-                   ? tt_scope_enter_slowly(site, slot, cfa)
+                   ? tt_enter_slowly(site, slot, cfa)
                    : NULL;
-    do {
-        __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
+    __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
+    TT_BARRIER();
+    to = f[-1].node;
+    edge = tt_cell(s->base, tt_table(s->base, to)[block & to->mask]);
+    if (!TT_UNLIKELY(edge->key != block)) {
+        to = edge;
+    } else {
         TT_BARRIER();
-        from = caller->node;
-        cell = tt_table(s->base, from)[block & from->mask];
-        edge = tt_cell(s->base, cell);
-        if (TT_UNLIKELY((edge->key & ~TT_KEY_ARC) != block) ||
-            TT_UNLIKELY(caller->cfa <= cfa &&
-                        (caller->cfa < cfa || caller->slot == slot)))
-            return tt_scope_enter_slowly(site, slot, cfa);
-        f->node = tt_cell(s->base, edge->target);
-        f->cfa = cfa;
-        f->edge = cell;
-        TT_BARRIER();
-        s->top = f;
-        TT_BARRIER();
-    } while (TT_UNLIKELY(f->slot != slot));
-    if (TT_UNLIKELY(s->sparse))
-        return tt_scope_count(f, edge, s->sparse);
+        if (TT_UNLIKELY((edge->key ^ block) != TT_KEY_ARC))
+            return tt_enter_slowly(site, slot, cfa);
+        if (TT_UNLIKELY(edge->target != edge->parent))
+            to = tt_cell(s->base, edge->target);
+        TT_HIDE(to);
+    }
+    TT_HIDE(cfa);
+    if (tt_frame_is_dead(f - 1, slot, cfa))
+        return tt_enter_slowly(site, slot, cfa);
+    f->node = to;
+    f->cfa = cfa;
+    TT_BARRIER();
+    s->top = f;
+    TT_BARRIER();
+    if (TT_UNLIKELY(f->slot != slot)) {
+        s->top = f - 1;
+        return tt_enter_slowly(site, slot, cfa);
+    }
+    sparse = s->sparse;
+    if (sparse == 1)
+        return f;
     tt_count(&edge->calls);
+    if (TT_UNLIKELY(sparse) && (edge->calls & (sparse - 1)) == 0)
+        return tt_time_slowly(f);
     return f;
+}
+
+/* Takes the top off; 0 when it is another one. */
+TT_INLINE int tt_step_down(struct tt_frame *f)
+{
+#if defined(TT_THUNKS) && defined(TT_TLS_OFFSET)
+    /* The compiler would keep the offset in a register from the scope's beginning on. */
+    uintptr_t offset;
+    int other;
+
+    __asm__ volatile("movq tt_self@gottpoff(%%rip), %1\n\tcmpq %2, %%fs:(%1)"
+                     : "=@ccne"(other), "=&r"(offset)
+                     : "r"(f)
+                     : "memory");
+    if (TT_UNLIKELY(other))
+        return 0;
+    __asm__ volatile("movq %0, %%fs:(%1)" : : "r"(f - 1), "r"(offset) : "memory");
+#else
+    struct tt_strand *s = &tt_self;
+
+    if (TT_UNLIKELY(s->top != f))
+        return 0;
+    TT_BARRIER();
+    s->top = f - 1;
+#endif
+    return 1;
 }
 
 TT_INLINE void tt_scope_leave(struct tt_frame *f)
 {
-    struct tt_strand *s = &tt_self;
-
-    if (f == NULL)
-        return;
-    if (TT_UNLIKELY(s->top != f)) {
-        tt_scope_leave_slowly(f);
-        return;
-    }
-    TT_BARRIER();
-    s->top = f - 1;
+    if (f != NULL && !tt_step_down(f))
+        tt_leave_slowly(f);
 }
 
 TT_INLINE void tt_scope_close(struct tt_frame **f) { tt_scope_leave(*f); }

@@ -249,9 +249,8 @@ static void add_history(struct tt_thread *t, struct tt_node *edge,
     h->count++;
 }
 
-/* What is kept of an activation beside its sums, where that was asked for. */
-static void add_details(struct tt_thread *t, struct tt_node *edge,
-                        const struct tt_frame *f, uint64_t duration)
+void tt_activation_details(struct tt_thread *t, struct tt_node *edge,
+                           const struct tt_frame *f, uint64_t duration)
 {
     const struct tt_options *o = &t->recording->options;
     uint32_t mark;
@@ -316,8 +315,8 @@ void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
         tt_times_add(times, f, duration);
         times->weighed += duration * weight;
     }
-    if (t->recording->options.histogram || t->recording->options.marked_count)
-        add_details(t, edge, f, duration);
+    if (t->detailed)
+        tt_activation_details(t, edge, f, duration);
 }
 
 void tt_visit_begin(struct tt_thread *t, struct tt_frame *f)

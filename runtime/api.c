@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "block.h"
-#include "clock.h"
-#include "stack.h"
+#include "exact.h"
 
 /* A push that has no stack to go to: of a thread without a strand, its block's record
  * counts it; of a signal handler that interrupted the profiler, it is only known how many
@@ -48,21 +47,37 @@ static tt_block site_block(struct tt_site *site)
     return block;
 }
 
-struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, void *slot, uintptr_t cfa)
-{
-    struct tt_thread *t = tt_self.thread;
-    struct tt_frame *f = t ? tt_exact_enter(t, site->block, slot, cfa) : NULL;
+#define ASIDE __attribute__((noinline)) /* so that its caller saves no registers for it */
 
-    if (f)
-        return f;
-    t = tt_thread_enter();
+static ASIDE struct tt_frame *enter_scope(struct tt_site *site, void *slot, uintptr_t cfa)
+{
+    struct tt_thread *t = tt_thread_enter();
+    struct tt_frame *f;
+
     if (!t) {
         count_stray(site_block(site));
         return NULL;
     }
-    f = tt_stack_enter(t, site_block(site), TT_KIND_SCOPE, slot, cfa);
+    f = tt_stack_enter(t, site_block(site), TT_KIND_SCOPE, slot, cfa & ~(uintptr_t)1);
     tt_thread_leave(t);
     return f;
+}
+
+TT_INLINE struct tt_frame *enter_scope_quickly(struct tt_site *site, void *slot,
+                                               uintptr_t cfa)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f;
+
+    if (!cfa)
+        __builtin_unreachable();
+    f = t ? tt_exact_enter(t, site->block, slot, cfa) : NULL;
+    return f ? f : enter_scope(site, slot, cfa);
+}
+
+struct tt_frame *tt_scope_enter_slowly(struct tt_site *site, void *slot, uintptr_t cfa)
+{
+    return enter_scope_quickly(site, slot, cfa);
 }
 
 struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32_t line,
@@ -83,12 +98,12 @@ struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32
 }
 
 /* Leaves a stack whose thread may be off, or interrupted by this very signal handler. */
-static void leave_stack(const void *frame, int keep)
+static ASIDE void leave_stack(const void *frame, int keep)
 {
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = TT_FRAME_OF(frame);
 
-    if (!t || (!keep && tt_exact_leave(t, f)) || t->busy)
+    if (!t || t->busy)
         return;
     t->busy = 1;
     TT_BARRIER();
@@ -96,31 +111,63 @@ static void leave_stack(const void *frame, int keep)
     tt_thread_leave(t);
 }
 
-void tt_scope_leave_slowly(struct tt_frame *f) { leave_stack(f, 0); }
+TT_INLINE void leave_scope_quickly(struct tt_frame *f)
+{
+    struct tt_thread *t = tt_self.thread;
 
-struct tt_frame *tt_scope_time(struct tt_frame *f)
+    if (!t || !tt_exact_leave(t, TT_FRAME_OF(f)))
+        leave_stack(f, 0);
+}
+
+void tt_scope_leave_slowly(struct tt_frame *f) { leave_scope_quickly(f); }
+
+ASIDE struct tt_frame *tt_scope_time(struct tt_frame *f)
 {
     struct tt_thread *t = tt_thread_enter();
 
     if (!t)
         return f;
+    tt_frame_settle(&t->tree, f);
     tt_activation_pick(t, f);
     tt_thread_leave(t);
     return (struct tt_frame *)((uintptr_t)f | 1);
 }
 
+#ifdef TT_THUNKS
+/* As thunk.c calls them: behind two registers that it keeps. */
+struct tt_frame *tt_jumped_enter(uint64_t, uint64_t, struct tt_site *, void *slot,
+                                 uintptr_t cfa);
+void tt_jumped_leave(uint64_t, uint64_t, struct tt_frame *);
+struct tt_frame *tt_jumped_time(uint64_t, uint64_t, struct tt_frame *);
+#define JUMPED __attribute__((used, visibility("hidden")))
+
+JUMPED struct tt_frame *tt_jumped_enter(uint64_t rdi, uint64_t rsi, struct tt_site *site,
+                                        void *slot, uintptr_t cfa)
+{
+    (void)rdi, (void)rsi;
+    return enter_scope_quickly(site, slot, cfa);
+}
+
+JUMPED void tt_jumped_leave(uint64_t rdi, uint64_t rsi, struct tt_frame *f)
+{
+    (void)rdi, (void)rsi;
+    leave_scope_quickly(f);
+}
+
+JUMPED struct tt_frame *tt_jumped_time(uint64_t rdi, uint64_t rsi, struct tt_frame *f)
+{
+    (void)rdi, (void)rsi;
+    return tt_scope_time(f);
+}
+#endif
+
 /* ── Runtimes: push and pop ───────────────────────────────────────────────────────── */
 
-tt_mark tt_push(tt_block block)
+static ASIDE tt_mark push(tt_block block)
 {
-    struct tt_thread *t = tt_self.thread;
-    struct tt_frame *f = t && tt_block_kind(block) <= TT_KIND_SCOPE
-                             ? tt_exact_enter(t, block, NULL, 0)
-                             : NULL;
+    struct tt_thread *t = tt_thread_enter();
+    struct tt_frame *f;
 
-    if (f)
-        return (uintptr_t)TT_FRAME_OF(f);
-    t = tt_thread_enter();
     if (!t) {
         count_stray(block);
         return (uintptr_t)tt_self.top | 1;
@@ -130,7 +177,24 @@ tt_mark tt_push(tt_block block)
     return f ? (uintptr_t)TT_FRAME_OF(f) : (uintptr_t)t->self->top | 1;
 }
 
-void tt_pop(tt_mark mark) { leave_stack((const void *)(uintptr_t)mark, (int)(mark & 1)); }
+tt_mark tt_push(tt_block block)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f = t && tt_block_kind(block) <= TT_KIND_SCOPE
+                             ? tt_exact_enter(t, block, NULL, 0)
+                             : NULL;
+
+    return f ? (uintptr_t)TT_FRAME_OF(f) : push(block);
+}
+
+void tt_pop(tt_mark mark)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f = (struct tt_frame *)(uintptr_t)mark;
+
+    if (!t || (mark & 1) || !tt_exact_leave(t, f))
+        leave_stack(f, (int)(mark & 1));
+}
 
 void tt_unwind(tt_mark mark) { leave_stack((const void *)(uintptr_t)mark, 1); }
 

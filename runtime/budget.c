@@ -171,7 +171,7 @@ static void keep_live(void *arg, struct tt_frame *f)
     if (f->node == p->tree->limbo)
         return;
     keep_path(p, f->node);
-    keep_path(p, tt_cell(p->tree->base, tt_frame_cell(f)));
+    keep_path(p, tt_cell(p->tree->base, tt_frame_edge(p->tree, f)));
 }
 
 static void keep_stacks(struct pass *p, struct tt_thread *thread)

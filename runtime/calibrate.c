@@ -52,7 +52,7 @@ static uint64_t run_measured(struct tt_thread *t, struct tt_site *site, int kind
     char slot;
 
     for (int i = 0; i < CALLS; i++) {
-        struct tt_frame *f = tt_scope_enter_slowly(site, &slot, 1);
+        struct tt_frame *f = tt_enter_slowly(site, &slot, 17);
         x = work(kind, x);
         tt_scope_leave(f);
     }
@@ -118,7 +118,8 @@ static int measure_all(struct tt_thread *t, struct tt_recording *r)
         return -TT_ERR_MEMORY;
     t->recording = r;
     t->record = &record;
-    t->exact = t->plain = 1;
+    t->exact = 1;
+    t->plain = tt_clock_kind == TT_CLOCK_CYCLES;
     t->self->base = r->base;
     tt_stack_resolve(t, 1);
     site.block = tt_block_publish(r, tt_block_get(site.name, NULL, 0, 0));

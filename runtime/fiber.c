@@ -113,7 +113,7 @@ static void take_up(struct tt_thread *t, struct tt_fiber *f)
     if (!t->exact)
         t->self->limit = t->end;
     now = tt_time_now(t) + f->away;
-    if (f->thread || f->top->cfa != UINTPTR_MAX)
+    if (f->thread || f->top->cfa != TT_CFA_BOTTOM)
         f->away = now - f->local;
     t->record->last = tt_time_now(t);
     if (f->thread == t && f->epoch == t->recording->epoch)

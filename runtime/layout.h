@@ -55,9 +55,12 @@ enum tt_cell_kind {
 
 enum tt_node_flags {
     TT_NODE_OUTERMOST = 1, /* no context above it is of the same block */
+    TT_NODE_AGAIN = 64,    /* one is; and so it is where an arc comes from */
 };
 
 #define TT_KEY_HIDES 0x80000000u /* in an arc's key: it hides blocks of the true stack */
+#define TT_KEY_STAYS                                                                     \
+    0x40000000u /* in an arc's key: it leads to another block's context */
 #define TT_KEY_BLOCK 0x00ffffffu
 #define TT_METRIC_ELSEWHERE 0x80000000u
 

@@ -43,7 +43,7 @@ int tt_stack_init(struct tt_fiber *f, void *memory, size_t size)
     if (!f->segment)
         return -TT_ERR_MEMORY;
     f->top = f->segment->frame;
-    f->top->cfa = UINTPTR_MAX;
+    f->top->cfa = TT_CFA_BOTTOM;
     return 0;
 }
 
@@ -92,6 +92,7 @@ static int step_up(struct tt_thread *t)
         above->below = s;
         s->above = above;
     }
+    tt_frame_settle(&t->tree, t->self->top);
     above->frame[0] = *t->self->top;
     above->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);
     t->self->top = above->frame;
@@ -268,14 +269,7 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
         drop_top(t, &now);
 }
 
-/* A scope that is entered in a stack frame above the top's means that the top's is gone;
- * so does one that is entered at the place of its own variable.  Another stack, that of a
- * signal handler, says nothing about this one. */
-static int is_dead(const struct tt_frame *f, void *slot, uintptr_t cfa)
-{
-    return f->cfa < cfa || (f->cfa == cfa && f->slot == slot);
-}
-
+/* Another stack, that of a signal handler, says nothing about this one. */
 static int on_signal_stack(uintptr_t cfa)
 {
     stack_t s;
@@ -288,9 +282,9 @@ static void drop_dead(struct tt_thread *t, void *slot, uintptr_t cfa)
 {
     uint64_t now = 0;
 
-    if (!is_dead(t->self->top, slot, cfa) || on_signal_stack(cfa))
+    if (!tt_frame_is_dead(t->self->top, slot, cfa | 1) || on_signal_stack(cfa))
         return;
-    while (is_dead(t->self->top, slot, cfa))
+    while (tt_frame_is_dead(t->self->top, slot, cfa | 1))
         drop_top(t, &now);
 }
 
@@ -356,6 +350,7 @@ static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t
 
     if (!f)
         return NULL;
+    tt_frame_settle(&t->tree, f - 1);
     do {
         __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
         TT_BARRIER();
@@ -439,6 +434,8 @@ static void keep_block(void *arg, struct tt_frame *f)
 
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
         f->entered = tt_context_of(t, f); /* a context has no time of its own */
+    if (tt_frame_is_fast(f))
+        f->edge = 0;
     f->edge |= (uint64_t)tt_frame_block(t, f) << TT_FRAME_BLOCK_SHIFT;
 }
 
@@ -508,6 +505,7 @@ static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
 {
     uint64_t children = f->children;
 
+    f->cfa &= ~(uintptr_t)1;
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT) {
         stand_at_context(t, f, tt_context_place(t, f->entered));
         f->children = anew ? 0 : children;

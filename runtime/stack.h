@@ -80,10 +80,9 @@ void tt_activation_end(struct tt_thread *, struct tt_frame *, uint64_t now);
 void tt_visit_begin(struct tt_thread *, struct tt_frame *);
 void tt_visit_end(struct tt_thread *, struct tt_frame *);
 
-/* exact.c: the same in one go, for an edge that has been taken before; NULL and 0 when it
- * is not that simple, with nothing changed. */
-struct tt_frame *tt_exact_enter(struct tt_thread *, tt_block, void *slot, uintptr_t cfa);
-int tt_exact_leave(struct tt_thread *, struct tt_frame *);
+/* What is kept of an activation beside its sums, where that was asked for. */
+void tt_activation_details(struct tt_thread *, struct tt_node *edge,
+                           const struct tt_frame *, uint64_t duration);
 
 /* Adds an activation to its edge's statistics. */
 TT_INLINE void tt_square_add(struct tt_square *s, uint64_t x)

@@ -239,8 +239,11 @@ static void show_fast_path(struct tt_thread *t)
     t->timing = 0;
     for (int i = 0; i < TT_KINDS; i++)
         t->timing |= o->mode[i] == TT_MODE_EXACT;
-    t->plain = t->exact && o->mode[TT_KIND_BLOCK] == TT_MODE_EXACT && !o->histogram &&
-               !o->marked_count && o->clock != TT_CLOCK_CALLER;
+    t->detailed = o->histogram || o->marked_count;
+    t->plain = t->exact && o->mode[TT_KIND_BLOCK] == TT_MODE_EXACT &&
+               tt_clock_kind == TT_CLOCK_CYCLES;
+    for (uint32_t i = 0; i < o->marked_count; i++)
+        t->plain &= !o->marked[i].slowest;
     __atomic_store_n(&s->limit, t->exact ? NULL : t->end, __ATOMIC_SEQ_CST);
     if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST)) {
         s->limit = NULL;

@@ -52,10 +52,12 @@ struct tt_thread {
     struct tt_frame *end;           /* of the running segment */
     struct tt_frame *hider, *timed; /* the nearest below the top */
     uint32_t busy;                  /* in the slow path: signal handlers stay out */
-    uint32_t exact;                 /* no fast path: scopes are timed */
-    uint32_t plain; /* all kinds are timed, and only sums are kept; cleared,
-                                         as self->limit is, when the recording ends */
     uint32_t pauses;
+    uint32_t exact; /* no fast path: scopes are timed */
+    /* All kinds are timed by the processor's counter, and none is kept among the slowest.
+     * Cleared, as self->limit is, when the recording ends. */
+    uint32_t plain;
+    uint32_t detailed;                /* more than sums is kept of activations */
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
     uint32_t timing;                  /* some kind of block is timed */
@@ -80,18 +82,46 @@ struct tt_thread {
 
 #define TT_FRAME_OF(f) ((struct tt_frame *)((uintptr_t)(f) & ~(uintptr_t)1))
 
+/* The header takes this for granted. */
+_Static_assert(offsetof(struct tt_strand, top) == 0, "top");
+
+/* The lowest frame's: above all others.  Even, as are those not entered fast. */
+#define TT_CFA_BOTTOM (UINTPTR_MAX - 1)
+
+static inline int tt_frame_is_fast(const struct tt_frame *f) { return f->cfa & 1; }
+
+/* Of a frame that was not entered fast. */
 static inline uint32_t tt_frame_cell(const struct tt_frame *f)
 {
     return (uint32_t)f->edge;
 }
 
+/* Of any frame but the first of a segment. */
+static inline uint32_t tt_frame_edge(const struct tt_tree *t, const struct tt_frame *f)
+{
+    return tt_frame_is_fast(f) ? tt_tree_find(t, f[-1].node, f->node->key)
+                               : tt_frame_cell(f);
+}
+
 static inline uint32_t tt_frame_flags(const struct tt_frame *f)
 {
-    return (uint32_t)(f->edge >> 32) & 0xff;
+    return tt_frame_is_fast(f) ? 0 : (uint32_t)(f->edge >> 32) & 0xff;
+}
+
+/* As if it had not been entered fast: with its edge, and with room for flags. */
+static inline void tt_frame_settle(const struct tt_tree *t, struct tt_frame *f)
+{
+    if (!tt_frame_is_fast(f))
+        return;
+    f->edge = tt_frame_edge(t, f);
+    TT_BARRIER();
+    f->cfa &= ~(uintptr_t)1;
 }
 
 static inline tt_block tt_frame_block(const struct tt_thread *t, const struct tt_frame *f)
 {
+    if (tt_frame_is_fast(f))
+        return f->node->key;
     if (tt_frame_flags(f) & TT_FRAME_LIMBO)
         return (tt_block)(f->edge >> TT_FRAME_BLOCK_SHIFT);
     return tt_cell(t->tree.base, tt_frame_cell(f))->key & TT_KEY_BLOCK;

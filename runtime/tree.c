@@ -167,8 +167,7 @@ struct tt_node *tt_edges_next(struct tt_edges *i)
     return i->cell ? tt_cell(i->tree->base, i->cell) : NULL;
 }
 
-static uint32_t find_edge(const struct tt_tree *t, const struct tt_node *from,
-                          tt_block block)
+uint32_t tt_tree_find(const struct tt_tree *t, const struct tt_node *from, tt_block block)
 {
     uint32_t cell = tt_table(t->base, from)[block & from->mask];
 
@@ -338,7 +337,7 @@ static uint32_t make_context(struct tt_tree *t, struct tt_node *from, tt_block b
     n->target = cell;
     n->table = cell * (TT_CELL_SIZE / 4) + INLINE_TABLE;
     n->mask = 1;
-    n->flags = find_repeat(t, from, block, 1) ? 0 : TT_NODE_OUTERMOST;
+    n->flags = find_repeat(t, from, block, 1) ? TT_NODE_AGAIN : TT_NODE_OUTERMOST;
     missed = missed_by(t, from);
     if (missed && (loss = tt_tree_loss(t, n)))
         loss->missed = missed;
@@ -379,7 +378,9 @@ static uint32_t make_arc(struct tt_tree *t, struct tt_node *from, tt_block block
     if (!arc) /* it is better to mistake the caller than the context */
         return has_own_edge(t, target, block) ? tt_cell_of(t, target) : 0;
     cell = tt_cell_of(t, arc);
-    arc->key = block | TT_KEY_ARC | hides(t, from, target);
+    arc->key = block | TT_KEY_ARC | hides(t, from, target) |
+               (target->key == block ? 0 : TT_KEY_STAYS);
+    arc->flags = TT_NODE_AGAIN;
     arc->parent = tt_cell_of(t, from);
     arc->target = tt_cell_of(t, target);
     __atomic_store_n(&arc->kind, TT_CELL_ARC, __ATOMIC_RELEASE);
@@ -394,7 +395,7 @@ uint32_t tt_tree_step(struct tt_tree *t, struct tt_node *from, tt_block block)
 
     if (from == t->limbo)
         return 0;
-    cell = find_edge(t, from, block);
+    cell = tt_tree_find(t, from, block);
     if (cell)
         return cell;
     target = find_target(t, from, block);
@@ -404,14 +405,14 @@ uint32_t tt_tree_step(struct tt_tree *t, struct tt_node *from, tt_block block)
 uint32_t tt_tree_arc(struct tt_tree *t, struct tt_node *from, tt_block block,
                      struct tt_node *target)
 {
-    uint32_t cell = find_edge(t, from, block);
+    uint32_t cell = tt_tree_find(t, from, block);
 
     return cell ? cell : make_arc(t, from, block, target);
 }
 
 uint32_t tt_tree_child(struct tt_tree *t, struct tt_node *from, tt_block block)
 {
-    uint32_t cell = find_edge(t, from, block);
+    uint32_t cell = tt_tree_find(t, from, block);
 
     return cell ? cell : make_context(t, from, block);
 }

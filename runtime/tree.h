@@ -52,7 +52,10 @@ void tt_tree_forget(struct tt_tree *);
 uint32_t tt_tree_arc(struct tt_tree *, struct tt_node *from, tt_block block,
                      struct tt_node *target);
 
-/* The cell through which a push of `block` at `from` goes, made at its first use under the
+/* The cell through which a push of `block` at `from` goes; 0 when there is none yet. */
+uint32_t tt_tree_find(const struct tt_tree *, const struct tt_node *from, tt_block block);
+
+/* The same, made at its first use under the
  * recursion policy; 0 when there is no room for it. */
 uint32_t tt_tree_step(struct tt_tree *, struct tt_node *from, tt_block block);
 
