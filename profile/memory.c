@@ -59,7 +59,7 @@ void *tt_vector_add(struct tt_vector *v, size_t more)
     char *first;
 
     if (more > SIZE_MAX - v->count ||
-        (v->count + more > v->room && grow_vector(v, v->count + more) != 0))
+        ((!v->item || v->count + more > v->room) && grow_vector(v, v->count + more) != 0))
         return NULL;
     first = (char *)v->item + v->count * v->size;
     memset(first, 0, more * v->size);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* profile.c - whatever bytes a profile consists of, opening it ends in a profile or in an
+ * error, and everything that is done with one stays within it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "builder.h"
+#include "diff.h"
+#include "print.h"
+#include "report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_CONTEXTS = 2000 }; /* larger ones only take longer */
+
+static void view(const struct tt_profile *p, const char *text)
+{
+    struct tt_text out;
+    struct tt_query q;
+    struct tt_table t;
+
+    tt_query_init(&q, NULL);
+    tt_text_init(&out, NULL);
+    if (tt_query_parse(&q, text) == 0) {
+        if (tt_view(p, &q, &t) == 0) {
+            tt_text_table(&out, &t, 80, 0);
+            tt_text_json(&out, &t, p);
+        }
+        tt_table_fini(&t);
+    }
+    tt_text_fini(&out);
+    tt_query_fini(&q);
+}
+
+static void layout(const struct tt_profile *p, const struct tt_layout *l)
+{
+    char name[16] = "layout", error[160], *argv[] = {name, NULL};
+    struct tt_text out;
+
+    tt_text_init(&out, NULL);
+    (void)l->run(p, 1, argv, &out, error, sizeof error);
+    tt_text_fini(&out);
+}
+
+static void merge_and_filter(const struct tt_profile *p)
+{
+    struct tt_builder *b = tt_builder_new(NULL);
+    struct tt_filtered filtered;
+    struct tt_query q;
+    void *image = NULL;
+    size_t size = 0;
+
+    if (!b)
+        return;
+    (void)tt_builder_profile(b, p, NULL, NULL);
+    (void)tt_builder_profile(b, p, NULL, NULL);
+    if (tt_builder_finish(b, &image, &size) == 0)
+        free(image);
+    tt_builder_free(b);
+    tt_query_init(&q, NULL);
+    if (tt_query_parse(&q, "fold=*a*&prune=1%&root=/m/") == 0 &&
+        tt_filter_apply(p, &q, &filtered) == 0)
+        tt_filter_close(&filtered, NULL);
+    tt_query_fini(&q);
+}
+
+static void compare(const struct tt_profile *p)
+{
+    const struct tt_diff_options options = {0};
+    struct tt_query q;
+    struct tt_table t;
+
+    tt_query_init(&q, NULL);
+    (void)tt_diff(p, p, &q, &options, &t);
+    tt_table_fini(&t);
+    tt_query_fini(&q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const views[] = {
+        "view=flat",    "view=graph",   "view=tree",
+        "view=callers", "view=groups",  "view=flame",
+        "view=lines",   "view=strands", "view=strands&by=context",
+        "view=series",  "view=space",   "view=header"};
+    struct tt_profile p;
+    void *image = malloc(size ? size : 1);
+
+    if (!image)
+        return 0;
+    memcpy(image, data, size);
+    if (tt_profile_open(&p, image, size, NULL) == 0) {
+        if (p.contexts <= MOST_CONTEXTS) {
+            for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+                view(&p, views[i]);
+            for (const struct tt_layout *l = tt_layouts; l->name; l++)
+                layout(&p, l);
+            merge_and_filter(&p);
+            compare(&p);
+        }
+        tt_profile_close(&p);
+    }
+    free(image);
+    return 0;
+}
