@@ -336,6 +336,12 @@ TT_INLINE void tt_count(uint64_t *n)
 {
 #if defined(__x86_64__)
     __asm__("addq $1, %0" : "+m"(*n));
+#elif defined(__aarch64__) && !defined(__ARM_FEATURE_ATOMICS) /* else it is a call */
+    uint64_t value;
+    uint32_t interrupted;
+
+    __asm__("1:\tldxr %0, %2\n\tadd %0, %0, #1\n\tstxr %w1, %0, %2\n\tcbnz %w1, 1b"
+            : "=&r"(value), "=&r"(interrupted), "+Q"(*n));
 #else
     (void)__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 #endif
