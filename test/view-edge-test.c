@@ -530,7 +530,7 @@ TEST(of_many_contexts_the_largest_are_shown)
     at[0] = TT_BUILDER_ROOT;
     for (int i = 0; i < 60000; i++) {
         char name[16];
-        depth = (uint32_t)(model_number(&state) % (depth + 2));
+        depth = (uint32_t)(model_number(&state) % (depth + 1));
         depth = depth > 30 ? 30 : depth;
         snprintf(name, sizeof name, "f%u", (unsigned)(model_number(&state) % 300));
         at[depth + 1] = tt_builder_context(
