@@ -76,7 +76,7 @@ static int add_profile(struct tt_builder *b, const char *path, int fd, size_t si
     error = tt_profile_check(&in.profile);
     if (error)
         tt_complain("%s: %s", path, in.profile.error);
-    else if ((error = tt_builder_profile(b, &in.profile, NULL, NULL)) != 0)
+    else if ((error = tt_builder_profile(b, &in.profile)) != 0)
         (void)fail(path, tt_error_text(error));
     tt_input_close(&in);
     return error;

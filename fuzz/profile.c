@@ -44,6 +44,8 @@ static void layout(const struct tt_profile *p, const struct tt_layout *l)
 
 static void merge_and_filter(const struct tt_profile *p)
 {
+    static const char *const filters[] = {"fold=*a*&prune=1%&root=/m/",
+                                          "strand=name:*&prune=/a/&exclude=[pruned]"};
     struct tt_builder *b = tt_builder_new(NULL);
     struct tt_filtered filtered;
     struct tt_query q;
@@ -52,16 +54,17 @@ static void merge_and_filter(const struct tt_profile *p)
 
     if (!b)
         return;
-    (void)tt_builder_profile(b, p, NULL, NULL);
-    (void)tt_builder_profile(b, p, NULL, NULL);
+    (void)tt_builder_profile(b, p);
+    (void)tt_builder_profile(b, p);
     if (tt_builder_finish(b, &image, &size) == 0)
         free(image);
     tt_builder_free(b);
-    tt_query_init(&q, NULL);
-    if (tt_query_parse(&q, "fold=*a*&prune=1%&root=/m/") == 0 &&
-        tt_filter_apply(p, &q, &filtered) == 0)
-        tt_filter_close(&filtered, NULL);
-    tt_query_fini(&q);
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        tt_query_init(&q, NULL);
+        if (tt_query_parse(&q, filters[i]) == 0 && tt_filter_apply(p, &q, &filtered) == 0)
+            tt_filter_close(&filtered, NULL);
+        tt_query_fini(&q);
+    }
 }
 
 static void compare(const struct tt_profile *p)

@@ -76,20 +76,27 @@ uint32_t tt_builder_series(struct tt_builder *, const char *name, const char *un
 void tt_builder_point(struct tt_builder *, uint32_t series, const char *label,
                       uint64_t time, uint64_t amount);
 
-/* Adds all of a profile.  map[c] is the builder's context for c, TT_NONE when its figures
- * are to be left out; NULL: every context under the same path.  Of a context with a mark
- * in `muted` (NULL: none) calls and activations are left out, as when it is spliced out
- * into its caller.  With a map, figures that belong to no context are left out too, and
- * the facts say how much was hidden.  The profile has been checked. */
-int tt_builder_profile(struct tt_builder *, const struct tt_profile *,
-                       const uint32_t *map, const unsigned char *muted);
+/* Adds all of a profile, which has been checked. */
+int tt_builder_profile(struct tt_builder *, const struct tt_profile *);
+/* The same, but what is left of it.  Arrays of which nothing is said are NULL. */
+enum { TT_ARC_ROW = 1u << 31 }; /* with an id, where both may stand: an arc's */
+struct tt_parts {
+    const uint32_t *context; /* of each, the builder's; TT_NONE: figures are left out */
+    /* Of each arc that is a dropped push: an arc of the builder (with TT_ARC_ROW), or a
+     * context that its calls now belong to, or TT_NONE.  Others stay where they can. */
+    const uint32_t *drop;
+    const unsigned char *muted;  /* of each context: is it left without calls and
+                                    activations, being spliced out into its caller? */
+    const unsigned char *strand; /* of each: is it wanted?  NULL: all are */
+    int same_paths; /* or else figures of blocks that are at no context are left out, and
+                       the facts say how much was hidden */
+};
+int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,
+                        const struct tt_parts *);
 /* The same for all of it, its blocks under other identities; those that become one are
  * added up. */
 int tt_builder_renamed(struct tt_builder *, const struct tt_profile *,
                        void (*rename)(struct tt_block_info *));
-/* The same, but only figures of the strands with a mark in `chosen`. */
-int tt_builder_strands_of(struct tt_builder *, const struct tt_profile *,
-                          const unsigned char *chosen);
 /* The builder's block for one of a profile's. */
 uint32_t tt_builder_block_of(struct tt_builder *, const struct tt_profile *,
                              uint32_t block);

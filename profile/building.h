@@ -42,8 +42,6 @@ struct tt_builder {
     int failed;
 };
 
-enum { TT_ARC_ROW = 1u << 31 }; /* in the rows of times, bins, activations: of an arc */
-
 struct tt_order { /* from the id of arrival to the place in the file */
     uint32_t *string, *block, *metric, *context, *arc, *strand;
     size_t *offset; /* of each string, by place */

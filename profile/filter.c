@@ -1,201 +1,399 @@
 /* SPDX-License-Identifier: MIT */
 /* filter.c - profiles from which something has been taken, or put elsewhere.
  *
- * A filter goes over the contexts once and says for each where its figures go: to the
- * context of the same path, to its caller's, to none.  The builder does the rest.  Each
- * filter works on what the one before it has made. */
+ * A filter reads a path block by block, from the root, and writes another path, or says
+ * that this one is not wanted.  So any number of them is applied in one walk over the
+ * contexts, each reading what the one before it has written, with two bits a filter for
+ * every context that is open:
+ *
+ *      main → parse → list → gc        fold=parse        main → list → gc
+ *                                      root=list         list → gc
+ *
+ * The walk gives each context its place in a builder, which then moves all figures there.
+ * Only a prune by size looks at figures: it begins a walk of its own, over what those
+ * before it have made. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "builder.h"
-#include "query.h"
+#include "viewing.h"
 
-struct filtering {
+enum { STAGES = 32 }; /* filters of one walk: bits of a level */
+
+struct stage {
+    enum tt_filter_kind kind;
+    unsigned char *match; /* owned; of each block, and of "[pruned]"; NULL: by size */
+};
+
+struct level {       /* a context that is open, or a push that was dropped */
+    uint32_t node;   /* the builder's context; TT_NONE: it has not been made */
+    uint32_t block;  /* that it has become; TT_NONE: it is part of what is above */
+    uint32_t inside; /* of each stage: is a match at it, or above? */
+    uint32_t folded; /* of each stage: is it a block that was spliced out? */
+    int wanted;
+};
+
+struct pass {
     const struct tt_profile *p;
-    struct tt_builder *b;
     struct tt_query *q;
-    const struct tt_filter *f;
-    unsigned char *match; /* of each block; NULL when the filter has no pattern */
-    const struct tt_metric_columns
-        *metric; /* of a prune by size, and the least to stay: */
+    struct tt_builder *b;
+    struct stage stage[STAGES];
+    uint32_t stages;
+    struct tt_lens lens; /* of a prune by size, which is the first stage */
     uint64_t least;
-    uint32_t *map, *node; /* of each context: where its figures go; what it has become */
-    unsigned char *muted; /* of each context */
-    uint32_t pruned;      /* the block "[pruned]" */
+    unsigned char *strand, *used; /* used: a bit a context; both NULL: of all strands */
+    uint32_t *block;              /* the builder's, of each block and of "[pruned]" */
+    struct level *level;          /* by depth */
+    uint32_t *context, *drop, arc;
+    unsigned char *muted;
 };
 
-static int wrong(struct tt_query *q, const char *about, const char *what)
+/* ── Paths ────────────────────────────────────────────────────────────────────────── */
+
+/* One stage reads a block, or none, and writes one, or none. */
+static void read_one(const struct stage *s, uint32_t bit, uint32_t pruned, int is_small,
+                     struct level *l)
 {
-    (void)snprintf(q->error, sizeof q->error, "'%.60s': %.90s", about, what);
-    return -TT_ERR_OPTION;
-}
+    int is_match = s->match ? l->block != TT_NONE && s->match[l->block] : is_small;
+    int was_inside = (l->inside & bit) != 0;
 
-static int matches(const struct filtering *f, uint32_t context)
-{
-    return context && f->match[tt_block_of(f->p, context)];
-}
-
-static uint32_t block_of(struct filtering *f, uint32_t context)
-{
-    return tt_builder_block_of(f->b, f->p, tt_block_of(f->p, context));
-}
-
-/* The context that the walk is at, and those above it as far as they are not there yet:
- * only what leads to something that is kept has a place in what comes out. */
-static uint32_t keep_path(struct filtering *f, const struct tt_walk *w)
-{
-    uint32_t from = w->depth;
-
-    while (from && f->node[w->path[from]] == TT_NONE)
-        from--;
-    for (uint32_t i = from + 1; i <= w->depth; i++)
-        f->node[w->path[i]] = tt_builder_context(f->b, f->node[w->path[i - 1]],
-                                                 block_of(f, w->path[i]));
-    return f->node[w->context];
-}
-
-/* What has become of the context above the walk's. */
-static uint32_t above(const struct filtering *f, const struct tt_walk *w)
-{
-    return w->depth ? f->node[w->path[w->depth - 1]] : TT_BUILDER_ROOT;
-}
-
-/* ── The filters ──────────────────────────────────────────────────────────────────── */
-
-/* Each says where the figures of the context at hand go. */
-typedef void filter_function(struct filtering *, struct tt_walk *);
-
-/* Below a match everything is kept. */
-static void select_paths(struct filtering *f, struct tt_walk *w)
-{
-    uint32_t parent = w->depth ? w->path[w->depth - 1] : 0;
-
-    if (matches(f, w->context) || (w->depth && f->map[parent] != TT_NONE))
-        f->map[w->context] = keep_path(f, w);
-}
-
-static void exclude_paths(struct filtering *f, struct tt_walk *w)
-{
-    if (matches(f, w->context))
-        tt_walk_skip(w);
-    else
-        f->map[w->context] = keep_path(f, w);
-}
-
-static void fold_blocks(struct filtering *f, struct tt_walk *w)
-{
-    uint32_t c = w->context;
-
-    if (matches(f, c)) {
-        f->node[c] = above(f, w);
-        f->muted[c] = 1;
-    } else {
-        f->node[c] = w->depth ? tt_builder_context(f->b, above(f, w), block_of(f, c))
-                              : TT_BUILDER_ROOT;
+    if (is_match)
+        l->inside |= bit;
+    switch (s->kind) {
+    case TT_FILTER_SELECT:
+        l->wanted &= is_match || was_inside;
+        break;
+    case TT_FILTER_EXCLUDE:
+        l->wanted &= !is_match && !was_inside;
+        break;
+    case TT_FILTER_FOLD:
+        if (l->block != TT_NONE)
+            l->folded = is_match ? l->folded | bit : l->folded & ~bit;
+        if (is_match)
+            l->block = TT_NONE;
+        break;
+    case TT_FILTER_PRUNE:
+        l->block = was_inside ? TT_NONE : is_match ? pruned : l->block;
+        break;
+    default: /* TT_FILTER_ROOT */
+        if (!is_match && !was_inside) {
+            l->block = TT_NONE;
+            l->wanted = 0;
+        }
     }
-    f->map[c] = f->node[c];
 }
 
-static int is_pruned(const struct filtering *f, uint32_t context)
+static struct level read_block(const struct pass *f, const struct level *above,
+                               uint32_t block, int is_small)
 {
-    if (f->match)
-        return matches(f, context);
-    return context && tt_total_of(f->p, f->metric, context) < f->least;
+    struct level l = *above;
+
+    l.node = TT_NONE;
+    l.block = block == TT_BUILDER_ROOT ? TT_NONE : block;
+    l.wanted = 1;
+    for (uint32_t i = 0; i < f->stages; i++)
+        read_one(&f->stage[i], 1u << i, f->p->blocks, is_small, &l);
+    return l;
 }
 
-/* What is pruned becomes a row of its own below its caller, with all that it had. */
-static void prune_parts(struct filtering *f, struct tt_walk *w)
+/* The builder's context for the one that is open at a depth.  It is made when something
+ * is wanted there or below, so that what leads to nothing has no place. */
+static uint32_t node_at(struct pass *f, uint32_t depth)
 {
-    uint32_t end, row;
+    struct level *l = f->level;
+    uint32_t i = depth;
 
-    if (!is_pruned(f, w->context)) {
-        f->map[w->context] = keep_path(f, w);
-        return;
-    }
-    row = tt_builder_context(f->b, above(f, w), f->pruned);
-    end = tt_end_of(f->p, w->context);
-    for (uint32_t c = w->context; c < end; c++)
-        f->map[c] = f->node[c] = row;
-    tt_walk_skip(w);
+    while (l[i].node == TT_NONE)
+        i--;
+    for (i++; i <= depth; i++)
+        l[i].node = l[i].block == TT_NONE
+                        ? l[i - 1].node
+                        : tt_builder_context(f->b, l[i - 1].node, f->block[l[i].block]);
+    return l[depth].node;
 }
 
-static void begin_paths(struct filtering *f, struct tt_walk *w)
+/* A push that was dropped is a leaf below where it came from, and stays what it was,
+ * unless it has become part of something that was pruned. */
+static uint32_t place_drop(struct pass *f, uint32_t depth, uint32_t block)
 {
-    uint32_t c = w->context, parent = w->depth ? w->path[w->depth - 1] : 0;
+    const struct level l = read_block(f, &f->level[depth], block, 0);
+    uint32_t from;
 
-    if (w->depth && f->map[parent] != TT_NONE)
-        f->map[c] = tt_builder_context(f->b, f->map[parent], block_of(f, c));
-    else if (matches(f, c))
-        f->map[c] = tt_builder_context(f->b, TT_BUILDER_ROOT, block_of(f, c));
+    if (!l.wanted || l.folded)
+        return TT_NONE;
+    from = node_at(f, depth);
+    if (l.block == block)
+        return tt_builder_arc(f->b, from, from, f->block[block]) | TT_ARC_ROW;
+    return l.block == TT_NONE ? from : tt_builder_context(f->b, from, f->block[l.block]);
 }
 
-/* ── One filter ───────────────────────────────────────────────────────────────────── */
-
-static filter_function *const functions[TT_FILTERS] = {
-    [TT_FILTER_SELECT] = select_paths, [TT_FILTER_EXCLUDE] = exclude_paths,
-    [TT_FILTER_FOLD] = fold_blocks,    [TT_FILTER_PRUNE] = prune_parts,
-    [TT_FILTER_ROOT] = begin_paths,
-};
-
-static int choose_strands(struct filtering *f, struct tt_pattern *pattern)
+static int is_small(const struct pass *f, uint32_t context)
 {
+    return f->least && context && tt_lens_total(&f->lens, context) < f->least;
+}
+
+static int is_used(const struct pass *f, uint32_t context)
+{
+    return !f->used || f->used[context / 8] >> (context % 8) & 1;
+}
+
+static int place_context(struct pass *f, const struct tt_walk *w)
+{
+    static const struct level top = {0};
     const struct tt_profile *p = f->p;
-    unsigned char *chosen = tt_memory_get(f->q->memory, p->strands);
-    uint32_t count = 0;
-    int error = chosen ? 0 : -TT_ERR_MEMORY;
+    const uint32_t c = w->context;
+    struct level *l = &f->level[w->depth];
 
-    for (uint32_t i = 0; chosen && i < p->strands; i++)
-        count += chosen[i] = tt_pattern_matches_strand(pattern, p, i) != 0;
-    if (!error && !count)
-        error = wrong(f->q, f->f->pattern, "no strand is like this");
-    else if (!error && count < p->strands && tt_profile_is_summary(p))
-        error = wrong(f->q, f->f->pattern, "figures were not kept by strand");
-    if (!error)
-        error = tt_builder_strands_of(f->b, p, chosen);
-    tt_memory_put(f->q->memory, chosen, p->strands);
-    return error;
-}
-
-static int choose_size(struct filtering *f)
-{
-    const char *name = f->f->metric ? f->f->metric : f->q->metric;
-    uint32_t m = tt_metric_find(f->p, name);
-
-    if (m == TT_NONE)
-        return tt_query_unknown_metric(f->q, f->p, name);
-    f->metric = &f->p->metric[m];
-    if (f->f->unit && strcmp(f->f->unit, f->metric->unit) != 0)
-        return wrong(f->q, f->f->pattern, "the metric is of another unit");
-    f->least = f->f->amount;
-    if (f->f->share > 0)
-        f->least = (uint64_t)(f->f->share * (double)tt_grand_total(f->p, f->metric) +
-                              0.999999);
+    *l = read_block(f, w->depth ? l - 1 : &top, tt_block_of(p, c), is_small(f, c));
+    if (w->depth == 0)
+        l->node = TT_BUILDER_ROOT;
+    if (l->wanted && is_used(f, c)) {
+        f->context[c] = node_at(f, w->depth);
+        if (f->context[c] == TT_NONE)
+            return -TT_ERR_MEMORY;
+        if (f->muted)
+            f->muted[c] = l->folded != 0;
+    }
+    for (; f->arc < p->arcs && p->arc[f->arc].from <= c; f->arc++)
+        if (p->arc[f->arc].from == c && tt_arc_is_dropped(p, &p->arc[f->arc]) &&
+            is_used(f, c))
+            f->drop[f->arc] = place_drop(f, w->depth, p->arc[f->arc].block);
     return 0;
 }
 
-static int walk_tree(struct filtering *f)
-{
-    const size_t bytes = (size_t)f->p->contexts * sizeof(uint32_t);
-    struct tt_walk w = {0};
-    int error = -TT_ERR_MEMORY;
+/* ── Strands ──────────────────────────────────────────────────────────────────────── */
 
-    f->map = tt_memory_get(f->q->memory, bytes);
-    f->node = tt_memory_get(f->q->memory, bytes);
-    f->muted = tt_memory_get(f->q->memory, f->p->contexts);
-    if (f->map && f->node && f->muted && tt_walk_init(&w, f->p, 0) == 0) {
-        memset(f->map, 0xff, bytes);
-        memset(f->node, 0xff, bytes);
-        f->node[0] = TT_BUILDER_ROOT;
-        while (tt_walk_next(&w))
-            functions[f->f->kind](f, &w);
-        tt_walk_fini(&w);
-        error = tt_builder_profile(f->b, f->p, f->map, f->muted);
+static void use(struct pass *f, uint32_t c)
+{
+    f->used[c / 8] = (unsigned char)(f->used[c / 8] | 1u << (c % 8));
+}
+
+static void use_row(struct pass *f, uint64_t row)
+{
+    const struct tt_profile *p = f->p;
+    const uint64_t arcs = (uint64_t)p->contexts + p->arcs,
+                   blocks = arcs + 2 * (uint64_t)p->blocks;
+
+    if (row < p->contexts) {
+        use(f, (uint32_t)row);
+    } else if (row < arcs) {
+        use(f, p->arc[row - p->contexts].from);
+        use(f, p->arc[row - p->contexts].to);
+    } else if (row >= blocks) {
+        use(f, (uint32_t)((row - blocks) % p->contexts));
     }
-    tt_memory_put(f->q->memory, f->muted, f->p->contexts);
-    tt_memory_put(f->q->memory, f->node, bytes);
-    tt_memory_put(f->q->memory, f->map, bytes);
+}
+
+/* Contexts that only other strands have been at are not there. */
+static int find_used(struct pass *f)
+{
+    const struct tt_profile *p = f->p;
+
+    if (!f->strand || !p->entries)
+        return 0;
+    f->used = tt_memory_get(f->q->memory, (size_t)p->contexts / 8 + 1);
+    if (!f->used)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < p->entries; i++)
+        if (f->strand[p->entry[i].strand])
+            use_row(f, p->entry[i].row);
+    for (size_t i = 0; i < p->many_times; i++)
+        if (p->times[i].strand != TT_NONE && f->strand[p->times[i].strand])
+            use_row(f, p->times[i].row);
+    return 0;
+}
+
+/* ── One walk ─────────────────────────────────────────────────────────────────────── */
+
+static int has_stage(const struct pass *f, enum tt_filter_kind kind)
+{
+    for (uint32_t i = 0; i < f->stages; i++)
+        if (f->stage[i].kind == kind)
+            return 1;
+    return 0;
+}
+
+static size_t levels_size(const struct pass *f)
+{
+    return ((size_t)f->p->depth + 1) * sizeof *f->level;
+}
+
+static int allocate(struct pass *f)
+{
+    const struct tt_memory *m = f->q->memory;
+    const size_t n = f->p->contexts, arcs = f->p->arcs;
+
+    f->b = tt_builder_new(m);
+    f->block = tt_memory_get(m, ((size_t)f->p->blocks + 1) * sizeof *f->block);
+    f->level = tt_memory_get(m, levels_size(f));
+    f->context = tt_memory_get(m, n * sizeof *f->context);
+    f->drop = tt_memory_get(m, arcs * sizeof *f->drop);
+    if (has_stage(f, TT_FILTER_FOLD) && !(f->muted = tt_memory_get(m, n)))
+        return -TT_ERR_MEMORY;
+    if (!f->b || !f->block || !f->level || !f->context || !f->drop || find_used(f) != 0)
+        return -TT_ERR_MEMORY;
+    memset(f->context, 0xff, n * sizeof *f->context);
+    memset(f->drop, 0xff, arcs * sizeof *f->drop);
+    return 0;
+}
+
+static void release(struct pass *f)
+{
+    const struct tt_memory *m = f->q->memory;
+    const size_t n = f->p->contexts;
+
+    for (uint32_t i = 0; i < f->stages; i++)
+        free(f->stage[i].match);
+    tt_memory_put(m, f->used, n / 8 + 1);
+    tt_memory_put(m, f->muted, n);
+    tt_memory_put(m, f->drop, f->p->arcs * sizeof *f->drop);
+    tt_memory_put(m, f->context, n * sizeof *f->context);
+    tt_memory_put(m, f->level, levels_size(f));
+    tt_memory_put(m, f->block, ((size_t)f->p->blocks + 1) * sizeof *f->block);
+    tt_memory_put(m, f->strand, f->p->strands);
+    tt_builder_free(f->b);
+    tt_lens_fini(&f->lens);
+}
+
+/* Is there nothing wanted below, whatever it is? */
+static int is_excluded(const struct pass *f, const struct level *l)
+{
+    for (uint32_t i = 0; i < f->stages; i++)
+        if (f->stage[i].kind == TT_FILTER_EXCLUDE && l->inside >> i & 1)
+            return 1;
+    return 0;
+}
+
+static int walk(struct pass *f)
+{
+    const struct tt_profile *p = f->p;
+    struct tt_walk w;
+    int error = 0;
+
+    for (uint32_t i = 0; i < p->blocks; i++)
+        f->block[i] = tt_builder_block_of(f->b, p, i);
+    if (has_stage(f, TT_FILTER_PRUNE))
+        f->block[p->blocks] = tt_builder_block(
+            f->b, &(struct tt_block_info){.name = "[pruned]"});
+    if (tt_walk_init(&w, p, 0) != 0)
+        return -TT_ERR_MEMORY;
+    while (!error && tt_walk_next(&w)) {
+        error = place_context(f, &w);
+        if (is_excluded(f, &f->level[w.depth]))
+            tt_walk_skip(&w);
+    }
+    tt_walk_fini(&w);
     return error;
+}
+
+/* Makes what comes out, from what has been collected in `f`. */
+static int run(struct pass *f, struct tt_filtered *next)
+{
+    int error = allocate(f);
+
+    if (!error)
+        error = walk(f);
+    if (!error)
+        error = tt_builder_filtered(f->b, f->p,
+                                    &(struct tt_parts){.context = f->context,
+                                                       .drop = f->drop,
+                                                       .muted = f->muted,
+                                                       .strand = f->strand,
+                                                       .same_paths = !f->stages});
+    if (!error)
+        error = tt_builder_finish(f->b, &next->image, &next->size);
+    if (!error)
+        error = tt_profile_open(&next->own, next->image, next->size, f->q->memory);
+    if (error) {
+        tt_memory_put(f->q->memory, next->image, next->size);
+        next->image = NULL;
+    }
+    return error;
+}
+
+/* ── What a walk is to do ─────────────────────────────────────────────────────────── */
+
+static int wrong(struct pass *f, const char *about, const char *what)
+{
+    (void)snprintf(f->q->error, sizeof f->q->error, "'%.60s': %.90s", about, what);
+    return -TT_ERR_OPTION;
+}
+
+static int add_strands(struct pass *f, const struct tt_filter *filter,
+                       const struct tt_pattern *pattern)
+{
+    const struct tt_profile *p = f->p;
+    uint32_t count = 0;
+
+    if (!f->strand) {
+        f->strand = tt_memory_get(f->q->memory, p->strands);
+        if (!f->strand)
+            return -TT_ERR_MEMORY;
+        memset(f->strand, 1, p->strands);
+    }
+    for (uint32_t i = 0; i < p->strands; i++) {
+        f->strand[i] &= tt_pattern_matches_strand(pattern, p, i) != 0;
+        count += f->strand[i];
+    }
+    if (!count)
+        return wrong(f, filter->pattern, "no strand is like this");
+    if (count < p->strands && tt_profile_is_summary(p))
+        return wrong(f, filter->pattern, "figures were not kept by strand");
+    if (count == p->strands) { /* nothing is taken away */
+        tt_memory_put(f->q->memory, f->strand, p->strands);
+        f->strand = NULL;
+    }
+    return 0;
+}
+
+static int add_blocks(struct pass *f, const struct tt_filter *filter,
+                      const struct tt_pattern *pattern)
+{
+    unsigned char *match = tt_pattern_blocks(pattern, f->p);
+
+    if (!match)
+        return -TT_ERR_MEMORY;
+    match[f->p->blocks] = (unsigned char)tt_pattern_matches(pattern, "[pruned]");
+    if (filter->kind != TT_FILTER_SELECT && filter->kind != TT_FILTER_ROOT &&
+        !memchr(match + 1, 1, f->p->blocks)) {
+        free(match); /* nothing is taken away */
+        return 0;
+    }
+    f->stage[f->stages++] = (struct stage){filter->kind, match};
+    return 0;
+}
+
+static int add_pattern(struct pass *f, const struct tt_filter *filter)
+{
+    char reason[128];
+    struct tt_pattern *pattern = tt_pattern_new(filter->pattern, reason, sizeof reason);
+    int error;
+
+    if (!pattern)
+        return wrong(f, filter->pattern, reason);
+    error = filter->kind == TT_FILTER_STRAND ? add_strands(f, filter, pattern)
+                                             : add_blocks(f, filter, pattern);
+    tt_pattern_free(pattern);
+    return error;
+}
+
+static int add_size(struct pass *f, const struct tt_filter *filter)
+{
+    const char *name = filter->metric ? filter->metric : f->q->metric;
+    struct tt_metric_choice choice = {tt_metric_find(f->p, name), TT_NONE, TT_NONE, NULL,
+                                      0};
+
+    if (choice.main == TT_NONE)
+        return tt_query_unknown_metric(f->q, f->p, name);
+    choice.column = &f->p->metric[choice.main];
+    if (filter->unit && strcmp(filter->unit, choice.column->unit) != 0)
+        return wrong(f, filter->pattern, "the metric is of another unit");
+    choice.total = tt_grand_total(f->p, choice.column);
+    f->least = filter->share > 0 ? tt_least_amount(filter->share, choice.total)
+                                 : filter->amount;
+    f->stage[f->stages++] = (struct stage){TT_FILTER_PRUNE, NULL};
+    return tt_lens_of_choice(&f->lens, f->p, &choice, f->q->memory);
 }
 
 /* By size alone a prune has no pattern. */
@@ -204,30 +402,20 @@ static int is_by_size(const struct tt_filter *f)
     return f->kind == TT_FILTER_PRUNE && (f->share > 0 || f->amount > 0);
 }
 
-static int filter_once(struct filtering *f)
+/* As many of a query's filters as one walk can do. */
+static int collect(struct pass *f, size_t *done)
 {
-    struct tt_pattern *pattern = NULL;
-    char reason[128];
-    int error;
+    const struct tt_filter *filter = f->q->filter.item;
+    int error = 0;
 
-    f->pruned = f->f->kind == TT_FILTER_PRUNE
-                    ? tt_builder_block(f->b, &(struct tt_block_info){.name = "[pruned]"})
-                    : 0;
-    if (is_by_size(f->f)) {
-        error = choose_size(f);
-        return error ? error : walk_tree(f);
+    for (; !error && *done < f->q->filter.count && f->stages < STAGES; ++*done) {
+        if (!is_by_size(&filter[*done]))
+            error = add_pattern(f, &filter[*done]);
+        else if (f->stages || f->strand)
+            break;
+        else
+            error = add_size(f, &filter[*done]);
     }
-    pattern = tt_pattern_new(f->f->pattern, reason, sizeof reason);
-    if (!pattern)
-        return wrong(f->q, f->f->pattern, reason);
-    if (f->f->kind == TT_FILTER_STRAND) {
-        error = choose_strands(f, pattern);
-    } else {
-        f->match = tt_pattern_blocks(pattern, f->p);
-        error = f->match ? walk_tree(f) : -TT_ERR_MEMORY;
-        free(f->match);
-    }
-    tt_pattern_free(pattern);
     return error;
 }
 
@@ -242,41 +430,26 @@ void tt_filter_close(struct tt_filtered *o, const struct tt_memory *memory)
     *o = (struct tt_filtered){0};
 }
 
-/* Applies one filter to what `o` has, in place of it. */
-static int apply_one(struct tt_filtered *o, struct tt_query *q, const struct tt_filter *f)
-{
-    struct filtering way = {.p = o->profile, .q = q, .f = f};
-    struct tt_filtered next = {0};
-    int error;
-
-    way.b = tt_builder_new(q->memory);
-    error = way.b ? filter_once(&way) : -TT_ERR_MEMORY;
-    if (!error)
-        error = tt_builder_finish(way.b, &next.image, &next.size);
-    tt_builder_free(way.b);
-    if (!error)
-        error = tt_profile_open(&next.own, next.image, next.size, q->memory);
-    if (error) {
-        tt_memory_put(q->memory, next.image, next.size);
-        return error;
-    }
-    tt_filter_close(o, q->memory);
-    *o = next;
-    o->profile = &o->own;
-    return 0;
-}
-
 int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_filtered *o)
 {
-    const struct tt_filter *f = q->filter.item;
+    size_t done = 0;
+    int error = 0;
 
     *o = (struct tt_filtered){.profile = p};
-    for (size_t i = 0; i < q->filter.count; i++) {
-        int error = apply_one(o, q, &f[i]);
-        if (error) {
-            tt_filter_close(o, q->memory);
-            return error;
-        }
+    while (!error && done < q->filter.count) {
+        struct pass f = {.p = o->profile, .q = q};
+        struct tt_filtered next = {0};
+        error = collect(&f, &done);
+        if (!error && (f.stages || f.strand))
+            error = run(&f, &next);
+        release(&f);
+        if (!next.image)
+            continue;
+        tt_filter_close(o, q->memory);
+        *o = next;
+        o->profile = &o->own;
     }
-    return 0;
+    if (error)
+        tt_filter_close(o, q->memory);
+    return error;
 }

@@ -11,12 +11,16 @@
 struct gathering {
     struct tt_builder *b;
     void (*rename)(struct tt_block_info *); /* or NULL */
-    const unsigned char *chosen;            /* of each strand, or NULL: all */
     const struct tt_profile *p;
-    const unsigned char *muted; /* of each context, or NULL */
-    const uint32_t *context;    /* of each context; TT_NONE: left out */
-    uint32_t *block, *metric, *strand, *arc,
-        *own; /* own: what `context` points to, if ours */
+    const struct tt_parts *parts; /* NULL: all */
+    const unsigned char *chosen;  /* of each strand, or NULL: all */
+    const unsigned char *muted;   /* of each context, or NULL */
+    const uint32_t *context;      /* of each context; TT_NONE: left out */
+    uint32_t *block, *metric, *strand;
+    uint32_t *arc; /* with TT_ARC_ROW, or the context that its calls belong to */
+    uint32_t *own; /* what `context` points to, if ours */
+    uint64_t *unseen;
+    uint32_t calls; /* the builder's metric; TT_NONE: there is none */
     int filtered;
 };
 
@@ -70,9 +74,15 @@ static void gather_blocks(struct gathering *g)
 static void gather_metrics(struct gathering *g)
 {
     g->metric = ids_new(g->b, g->p->metrics);
-    for (uint32_t i = 0; g->metric && i < g->p->metrics; i++)
-        g->metric[i] = tt_builder_metric(g->b, g->p->metric[i].name, g->p->metric[i].unit,
-                                         g->p->metric[i].flags);
+    g->unseen = tt_memory_get(&g->b->memory, g->p->metrics * sizeof *g->unseen);
+    g->b->failed |= !g->unseen;
+    g->calls = TT_NONE;
+    for (uint32_t i = 0; g->metric && i < g->p->metrics; i++) {
+        const struct tt_metric_columns *m = &g->p->metric[i];
+        g->metric[i] = tt_builder_metric(g->b, m->name, m->unit, m->flags);
+        if ((m->flags & TT_METRIC_CALLS) && g->calls == TT_NONE)
+            g->calls = g->metric[i];
+    }
 }
 
 static uint32_t gather_strand(struct gathering *g, uint32_t strand)
@@ -124,55 +134,96 @@ static void gather_contexts(struct gathering *g)
     g->context = g->own;
 }
 
-/* An arc that leads to or from what was left out, or to a block that was spliced out,
- * goes with it. */
+/* An arc that led back to a context is part of its calls.  It goes where the context is
+ * left out, spliced out, or has become part of another one. */
+static uint32_t gather_arc(struct gathering *g, const struct tt_arc_row *a)
+{
+    const struct tt_grown *grown = g->b->context.item;
+    uint32_t from = g->context[a->from], to = g->context[a->to];
+
+    if (from == TT_NONE || to == TT_NONE ||
+        (g->filtered && grown[to].block != g->block[a->block]))
+        return TT_NONE;
+    return tt_builder_arc(g->b, from, to, g->block[a->block]) | TT_ARC_ROW;
+}
+
 static void gather_arcs(struct gathering *g)
 {
+    const uint32_t *drop = g->parts ? g->parts->drop : NULL;
+
     g->arc = ids_new(g->b, g->p->arcs);
     for (uint32_t i = 0; g->arc && i < g->p->arcs; i++) {
         const struct tt_arc_row *a = &g->p->arc[i];
-        uint32_t from = g->context[a->from], to = g->context[a->to];
-        if (from == TT_NONE || to == TT_NONE || (g->muted && g->muted[a->to]))
-            g->arc[i] = TT_NONE;
-        else
-            g->arc[i] = tt_builder_arc(g->b, from, to, g->block[a->block]);
+        g->arc[i] = drop && tt_arc_is_dropped(g->p, a) ? drop[i] : gather_arc(g, a);
     }
 }
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
-static int is_left_out(const struct gathering *g, uint32_t context, uint32_t metric)
+/* Of what is spliced out the calls vanish; those that were evicted below it were others'. */
+static int is_left_out(const struct gathering *g, enum tt_role role, uint32_t context,
+                       uint32_t metric)
 {
     return g->context[context] == TT_NONE ||
-           (g->muted && g->muted[context] &&
+           (g->muted && g->muted[context] && role != TT_ROLE_ELSEWHERE &&
             (g->p->metric[metric].flags & TT_METRIC_CALLS));
+}
+
+/* The context whose calls an arc's are part of, where they were of none; or TT_NONE. */
+static uint32_t arrived_at(const struct gathering *g, uint32_t arc)
+{
+    const struct tt_grown_arc *grown = g->b->arc.item;
+    const struct tt_grown *context = g->b->context.item;
+    uint32_t id = g->arc[arc];
+
+    if (!tt_arc_is_dropped(g->p, &g->p->arc[arc]) || !(id & TT_ARC_ROW))
+        return id & TT_ARC_ROW ? TT_NONE : id;
+    grown += id & ~(uint32_t)TT_ARC_ROW;
+    return context[grown->to].block == grown->block ? grown->to : TT_NONE;
+}
+
+static void gather_calls(struct gathering *g, uint32_t arc, uint64_t amount)
+{
+    if (g->arc[arc] == TT_NONE)
+        return;
+    if (g->arc[arc] & TT_ARC_ROW)
+        tt_builder_add(g->b, TT_ROLE_ARC, g->arc[arc] & ~(uint32_t)TT_ARC_ROW,
+                       g->metric[0], amount);
+    tt_builder_add(g->b, TT_ROLE_SELF, arrived_at(g, arc), g->calls, amount);
+}
+
+static void gather_block(struct gathering *g, enum tt_role role, uint32_t block,
+                         uint32_t metric, uint64_t amount)
+{
+    if (!g->filtered)
+        tt_builder_add(g->b, role, g->block[block], g->metric[metric], amount);
+    else if (role == TT_ROLE_HIDDEN)
+        g->unseen[metric] += amount;
 }
 
 static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
                          uint64_t amount)
 {
     const struct tt_profile *p = g->p;
-    uint32_t to = g->metric[metric];
     enum tt_role role = TT_ROLE_SELF;
 
     if (row >= p->contexts && row - p->contexts < p->arcs) {
-        tt_builder_add(g->b, TT_ROLE_ARC, g->arc[row - p->contexts], to, amount);
+        gather_calls(g, (uint32_t)(row - p->contexts), amount);
         return;
     }
     if (row >= p->contexts) {
         row -= (uint64_t)p->contexts + p->arcs;
         if (row < 2 * (uint64_t)p->blocks) {
             role = row < p->blocks ? TT_ROLE_BESIDE : TT_ROLE_HIDDEN;
-            if (!g->filtered)
-                tt_builder_add(g->b, role, g->block[row % p->blocks], to, amount);
+            gather_block(g, role, (uint32_t)(row % p->blocks), metric, amount);
             return;
         }
         row -= 2 * (uint64_t)p->blocks;
         role = row < p->contexts ? TT_ROLE_ELSEWHERE : TT_ROLE_OWN;
         row %= p->contexts;
     }
-    if (!is_left_out(g, (uint32_t)row, metric))
-        tt_builder_add(g->b, role, g->context[row], to, amount);
+    if (!is_left_out(g, role, (uint32_t)row, metric))
+        tt_builder_add(g->b, role, g->context[row], g->metric[metric], amount);
 }
 
 /* Of a profile with one strand, or with figures of all strands together only. */
@@ -255,7 +306,7 @@ static void gather_missed(struct gathering *g)
 
     for (uint32_t i = 0; i < p->metrics; i++)
         for (uint32_t c = 0; p->metric[i].missed && c < p->contexts; c++)
-            if (g->context[c] != TT_NONE && !(g->muted && g->muted[c]))
+            if (!is_left_out(g, TT_ROLE_SELF, c, i))
                 tt_builder_missed(g->b, g->context[c], g->metric[i],
                                   p->metric[i].missed[c]);
 }
@@ -265,10 +316,13 @@ static void gather_missed(struct gathering *g)
 /* The builder's id for an edge; *arc says which kind.  TT_NONE: left out. */
 static uint32_t edge_of(const struct gathering *g, uint32_t row, int *arc)
 {
-    *arc = row >= g->p->contexts;
-    if (*arc)
-        return g->arc[row - g->p->contexts];
-    return g->muted && g->muted[row] ? TT_NONE : g->context[row];
+    const uint32_t n = g->p->contexts;
+    uint32_t id = row >= n                    ? g->arc[row - n]
+                  : g->muted && g->muted[row] ? TT_NONE
+                                              : g->context[row];
+
+    *arc = id != TT_NONE && (id & TT_ARC_ROW);
+    return *arc ? id & ~(uint32_t)TT_ARC_ROW : id;
 }
 
 static uint32_t strand_of(const struct gathering *g, uint32_t strand)
@@ -299,9 +353,10 @@ static void gather_times(struct gathering *g)
     }
 }
 
+/* They are not by strand. */
 static void gather_bins(struct gathering *g)
 {
-    for (size_t i = 0; i < g->p->bins; i++) {
+    for (size_t i = 0; !g->chosen && i < g->p->bins; i++) {
         const struct tt_bin_row *r = &g->p->bin[i];
         int arc;
         uint32_t id = edge_of(g, r->row, &arc);
@@ -344,6 +399,8 @@ static void gather_space(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
 
+    if (g->chosen) /* they are not by strand */
+        return;
     for (size_t i = 0; i < p->spaces; i++) {
         const struct tt_space_row *r = &p->space[i];
         if (g->context[r->context] != TT_NONE)
@@ -367,14 +424,10 @@ static void gather_facts(struct gathering *g)
         tt_builder_fact(g->b, p->strings + p->fact[i].name,
                         (enum tt_fact_rule)p->fact[i].rule, p->fact[i].number,
                         p->strings + p->fact[i].text);
-    for (uint32_t i = 0; g->filtered && i < p->metrics; i++) {
-        const struct tt_metric_columns *m = &p->metric[i];
-        uint64_t hidden = 0;
-        for (uint32_t j = 0; m->block && j < p->blocks; j++)
-            hidden += m->block[j].hidden;
-        if (hidden)
-            tt_builder_fact(g->b, "hidden.unseen", TT_FACT_EACH, hidden, m->name);
-    }
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (g->unseen[i])
+            tt_builder_fact(g->b, "hidden.unseen", TT_FACT_EACH, g->unseen[i],
+                            p->metric[i].name);
 }
 
 static int gather(struct gathering *way)
@@ -407,14 +460,13 @@ static int gather(struct gathering *way)
     ids_free(b, g.strand, p->strands);
     ids_free(b, g.arc, p->arcs);
     ids_free(b, g.own, p->contexts);
+    tt_memory_put(&b->memory, g.unseen, p->metrics * sizeof *g.unseen);
     return b->failed ? -TT_ERR_MEMORY : 0;
 }
 
-int tt_builder_profile(struct tt_builder *b, const struct tt_profile *p,
-                       const uint32_t *map, const unsigned char *muted)
+int tt_builder_profile(struct tt_builder *b, const struct tt_profile *p)
 {
-    return gather(&(struct gathering){
-        .b = b, .p = p, .context = map, .muted = muted, .filtered = map != NULL});
+    return gather(&(struct gathering){.b = b, .p = p});
 }
 
 int tt_builder_renamed(struct tt_builder *b, const struct tt_profile *p,
@@ -423,8 +475,14 @@ int tt_builder_renamed(struct tt_builder *b, const struct tt_profile *p,
     return gather(&(struct gathering){.b = b, .p = p, .rename = rename});
 }
 
-int tt_builder_strands_of(struct tt_builder *b, const struct tt_profile *p,
-                          const unsigned char *chosen)
+int tt_builder_filtered(struct tt_builder *b, const struct tt_profile *p,
+                        const struct tt_parts *parts)
 {
-    return gather(&(struct gathering){.b = b, .p = p, .chosen = chosen});
+    return gather(&(struct gathering){.b = b,
+                                      .p = p,
+                                      .parts = parts,
+                                      .chosen = parts->strand,
+                                      .muted = parts->muted,
+                                      .context = parts->context,
+                                      .filtered = !parts->same_paths});
 }

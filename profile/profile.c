@@ -451,10 +451,12 @@ void tt_profile_close(struct tt_profile *p)
 
 int tt_profile_is_summary(const struct tt_profile *p)
 {
+    uint64_t any = 0;
+
     for (uint32_t i = 0; i < p->metrics; i++)
-        if (p->metric[i].spread)
-            return 1;
-    return 0;
+        any |= (p->metric[i].spread || p->metric[i].block) |
+               tt_grand_total(p, &p->metric[i]);
+    return p->strands > 1 && !p->entries && any;
 }
 
 uint64_t tt_grand_total(const struct tt_profile *p, const struct tt_metric_columns *m)

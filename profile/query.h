@@ -84,7 +84,8 @@ int tt_pattern_matches_block(const struct tt_pattern *, const struct tt_profile 
                              uint32_t block);
 int tt_pattern_matches_strand(const struct tt_pattern *, const struct tt_profile *,
                               uint32_t strand);
-/* A byte for each block: does it match?  To be freed; NULL: no memory. */
+/* A byte for each block: does it match?  Behind them is room for one more.  To be freed;
+ * NULL: no memory. */
 unsigned char *tt_pattern_blocks(const struct tt_pattern *, const struct tt_profile *);
 
 /* Applies a query's filters in order: *filtered is what comes out, an image of its own

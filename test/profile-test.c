@@ -126,7 +126,7 @@ static int merge(const struct tt_profile *const *p, int count, struct tt_profile
     int error = 0;
 
     for (int i = 0; i < count; i++)
-        error |= tt_builder_profile(b, p[i], NULL, NULL);
+        error |= tt_builder_profile(b, p[i]);
     error |= tt_builder_finish(b, &image, &size);
     tt_builder_free(b);
     return !error && tt_profile_open(merged, image, size, NULL) == 0;
@@ -206,7 +206,7 @@ static int summarise(const struct tt_profile *const *p, int count, struct tt_pro
     int error = 0;
 
     for (int i = 0; i < count; i++) {
-        error |= tt_builder_profile(b, p[i], NULL, NULL);
+        error |= tt_builder_profile(b, p[i]);
         error |= tt_builder_summarise(b);
     }
     error |= tt_builder_finish(b, &image, &size);
@@ -373,7 +373,7 @@ TEST(every_allocation_may_fail)
         b = tt_builder_new(&memory);
         if (b) {
             model_build(m, 0, b);
-            (void)tt_builder_profile(b, &whole, NULL, NULL);
+            (void)tt_builder_profile(b, &whole);
             error = tt_builder_finish(b, &image, &size);
             tt_builder_free(b);
         }

@@ -20,15 +20,18 @@
 
 #include "builder.h"
 
-enum {
-    MODEL_BLOCKS = 8,
-    MODEL_DEPTH = 12,
-    MODEL_PATHS = 48,
-    MODEL_ARCS = 12,
-    MODEL_STRANDS = 3,
-    MODEL_METRICS = 4,
-    MODEL_SPACES = 12,
-    MODEL_POINTS = 12
+enum { /* of a random profile; a filter may put one more where it was */
+       MODEL_MOST_BLOCKS = 8,
+       MODEL_DEEPEST = 12,
+       MODEL_MOST_PATHS = 48,
+       MODEL_BLOCKS = MODEL_MOST_BLOCKS + 1,
+       MODEL_DEPTH = MODEL_DEEPEST + 1,
+       MODEL_PATHS = MODEL_MOST_PATHS + 12,
+       MODEL_ARCS = 12,
+       MODEL_STRANDS = 3,
+       MODEL_METRICS = 4,
+       MODEL_SPACES = 12,
+       MODEL_POINTS = 12
 };
 
 struct model_figures {
@@ -152,7 +155,7 @@ static inline void model_times_take(struct model_times *t, uint64_t duration,
 static inline void model_random_words(struct model *m)
 {
     /* Some have one name, and differ in where they are. */
-    static const struct tt_block_info blocks[MODEL_BLOCKS] = {
+    static const struct tt_block_info blocks[MODEL_MOST_BLOCKS] = {
         {.name = "main", .file = "main.c", .line = 3},
         {.name = "parse", .module = "core", .file = "parse.c", .line = 10, .column = 4},
         {.name = "parse", .module = "core", .file = "parse.c", .line = 10, .column = 9},
@@ -183,7 +186,7 @@ static inline void model_random_words(struct model *m)
     };
     int first = model_chance(m, 85) ? 0 : 1; /* now and then there are no calls */
 
-    m->blocks = 1 + model_below(m, MODEL_BLOCKS);
+    m->blocks = 1 + model_below(m, MODEL_MOST_BLOCKS);
     for (int i = 0; i < m->blocks; i++)
         m->block[i].info = blocks[i];
     m->strands = 1 + model_below(m, MODEL_STRANDS);
@@ -204,7 +207,7 @@ static inline void model_random_words(struct model *m)
 
 static inline void model_random_paths(struct model *m)
 {
-    int block[MODEL_DEPTH + 1], wanted = 1 + model_below(m, MODEL_PATHS - 1);
+    int block[MODEL_DEPTH + 1], wanted = 1 + model_below(m, MODEL_MOST_PATHS - 1);
     int narrow = model_chance(m, 30); /* deep rather than wide */
 
     (void)model_context(m, block, 0);
@@ -212,7 +215,7 @@ static inline void model_random_paths(struct model *m)
         int at = narrow ? m->paths - 1 - model_below(m, m->paths < 3 ? m->paths : 3)
                         : model_below(m, m->paths);
         const struct model_path *p = &m->path[at];
-        if (p->depth == MODEL_DEPTH)
+        if (p->depth == MODEL_DEEPEST)
             continue;
         memcpy(block, p->block, sizeof p->block);
         block[p->depth] = model_below(m, m->blocks);

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* filter-edge-test.c - filters by hand, and at their edges: dropped pushes, reasons, a
+ * million contexts in one path, no memory. */
+#include "view-oracle.h"
+
+/* ── By hand ──────────────────────────────────────────────────────────────────────── */
+
+struct made {
+    struct tt_builder *b;
+    uint32_t metric[2];
+    struct tt_profile p;
+};
+
+static uint32_t context_of(struct tt_builder *b, const char *path)
+{
+    uint32_t at = TT_BUILDER_ROOT;
+    char name[64];
+
+    while (*path) {
+        size_t length = strcspn(path, ";");
+        struct tt_block_info info = {.name = name};
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
+        at = tt_builder_context(b, at, tt_builder_block(b, &info));
+        path += length + (path[length] == ';');
+    }
+    return at;
+}
+
+static void begin(struct made *m)
+{
+    m->b = tt_builder_new(NULL);
+    m->metric[0] = tt_builder_metric(m->b, "calls", "", TT_METRIC_CALLS);
+    m->metric[1] = tt_builder_metric(m->b, "time", "ns", TT_METRIC_TIME);
+}
+
+static void add(struct made *m, const char *path, uint64_t calls, uint64_t time)
+{
+    tt_builder_add(m->b, TT_ROLE_SELF, context_of(m->b, path), m->metric[0], calls);
+    tt_builder_add(m->b, TT_ROLE_SELF, context_of(m->b, path), m->metric[1], time);
+}
+
+static int finish(struct made *m)
+{
+    void *image = NULL;
+    size_t size = 0;
+    int error = tt_builder_finish(m->b, &image, &size);
+
+    tt_builder_free(m->b);
+    if (!error)
+        error = tt_profile_open(&m->p, image, size, NULL);
+    return CHECK_INT(error, 0);
+}
+
+/* "path=calls/time …" of every context with a figure, in preorder. */
+static void print_tree(const struct tt_profile *p, char *text, size_t size)
+{
+    const struct tt_metric_columns *calls = &p->metric[tt_metric_find(p, "calls")];
+    const struct tt_metric_columns *time = &p->metric[tt_metric_find(p, "time")];
+    struct tt_walk w;
+    size_t at = 0;
+
+    text[0] = '\0';
+    if (!CHECK_INT(tt_walk_init(&w, p, 0), 0))
+        return;
+    while (tt_walk_next(&w)) {
+        uint64_t self = tt_self_of(time, w.context), count = tt_self_of(calls, w.context);
+        if (!self && !count)
+            continue;
+        for (uint32_t i = 1; i <= w.depth; i++)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", i > 1 ? ";" : "",
+                                   tt_block_name(p, tt_block_of(p, w.path[i])));
+        at += (size_t)snprintf(text + at, size - at, "=%d/%d ", (int)count, (int)self);
+    }
+    tt_walk_fini(&w);
+}
+
+static void check_query(const struct tt_profile *p, const char *query, const char *tree)
+{
+    struct tt_filtered f;
+    struct tt_query q;
+    char text[600];
+
+    tt_query_init(&q, NULL);
+    CHECK_INT(tt_query_parse(&q, query), 0);
+    if (CHECK_INT(tt_filter_apply(p, &q, &f), 0)) {
+        print_tree(f.profile, text, sizeof text);
+        if (!CHECK_STR(text, tree))
+            fprintf(stderr, "# %s\n", query);
+        tt_filter_close(&f, NULL);
+    }
+    tt_query_fini(&q);
+}
+
+/* main calls parse and gc; parse calls list, which calls gc. */
+static int make_parser(struct made *m)
+{
+    begin(m);
+    add(m, "main", 1, 10);
+    add(m, "main;gc", 2, 3);
+    add(m, "main;parse", 4, 20);
+    add(m, "main;parse;list", 8, 40);
+    add(m, "main;parse;list;gc", 16, 80);
+    return finish(m);
+}
+
+TEST(each_filter_does_to_a_small_tree_what_it_says)
+{
+    static const struct {
+        const char *query, *tree;
+    } cases[] = {
+        {"select=gc", "main;gc=2/3 main;parse;list;gc=16/80 "},
+        {"select=gc&select=list", "main;parse;list;gc=16/80 "},
+        {"exclude=gc", "main=1/10 main;parse=4/20 main;parse;list=8/40 "},
+        {"fold=parse", "main=1/30 main;gc=2/3 main;list=8/40 main;list;gc=16/80 "},
+        {"fold=parse&fold=list", "main=1/70 main;gc=18/83 "},
+        {"fold=main", "=0/10 gc=2/3 parse=4/20 parse;list=8/40 parse;list;gc=16/80 "},
+        {"fold=*", "=0/153 "},
+        {"prune=parse", "main=1/10 main;[pruned]=28/140 main;gc=2/3 "},
+        {"prune=4", "main=1/10 main;[pruned]=2/3 main;parse=4/20 main;parse;list=8/40 "
+                    "main;parse;list;gc=16/80 "},
+        {"prune=calls<25",
+         "main=1/10 main;[pruned]=2/3 main;parse=4/20 main;parse;[pruned]=24/120 "},
+        {"prune=100%25", "main=1/10 main;[pruned]=30/143 "},
+        {"prune=200", "[pruned]=31/153 "},
+        {"prune=time<80.5ns",
+         "main=1/10 main;[pruned]=2/3 main;parse=4/20 main;parse;list=8/40 "
+         "main;parse;list;[pruned]=16/80 "},
+        {"nodefraction=0.02",
+         "main=1/10 main;[pruned]=2/3 main;parse=4/20 main;parse;list=8/40 "
+         "main;parse;list;gc=16/80 "},
+        {"root=gc", "gc=18/83 "},
+        {"root=parse", "parse=4/20 parse;list=8/40 parse;list;gc=16/80 "},
+        {"root=/gc|list/", "gc=2/3 list=8/40 list;gc=16/80 "},
+        {"root=list&exclude=gc", "list=8/40 "},
+        {"exclude=gc&root=gc", ""},
+        {"fold=list&select=parse&root=gc", "gc=16/80 "},
+        {"select=gc&fold=gc", "main=0/3 main;parse;list=0/80 "},
+        {"prune=list&fold=[pruned]", "main=1/10 main;gc=2/3 main;parse=4/140 "},
+        {"prune=list&exclude=[pruned]", "main=1/10 main;gc=2/3 main;parse=4/20 "},
+        {"prune=list&prune=/ru/", "main=1/10 main;gc=2/3 main;parse=4/20 "
+                                  "main;parse;[pruned]=24/120 "},
+        {"show_from=list&hide=gc", "list=8/120 "},
+        {"focus=li&ignore=gc", "main;parse;list=8/40 "},
+        {"select=none", ""},
+        {"fold=none&exclude=none", "main=1/10 main;gc=2/3 main;parse=4/20 "
+                                   "main;parse;list=8/40 main;parse;list;gc=16/80 "},
+        {"exclude=[root]", "main=1/10 main;gc=2/3 main;parse=4/20 main;parse;list=8/40 "
+                           "main;parse;list;gc=16/80 "},
+    };
+    struct made m;
+
+    if (!make_parser(&m))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_query(&m.p, cases[i].query, cases[i].tree);
+    model_close(&m.p);
+}
+
+/* The calls of a push that was dropped are those of a leaf below where it came from. */
+TEST(a_dropped_push_is_filtered_like_a_leaf)
+{
+    static const struct {
+        const char *query, *calls; /* of a, b, c, [pruned], by the flat view */
+    } cases[] = {
+        {"select=a", "1 7 4 0 "},
+        {"exclude=b", "1 0 0 0 "},
+        {"exclude=c", "1 2 0 0 "},
+        {"fold=b", "1 0 4 0 "},
+        {"fold=c", "1 7 0 0 "},
+        {"prune=c", "1 2 0 9 "},
+        {"prune=b", "1 0 0 11 "},
+        {"root=c", "0 5 4 0 "},
+        {"prune=calls<10", "1 2 0 9 "},
+        {"select=c&root=b", "0 5 4 0 "},
+        {"fold=c&prune=calls<3", "1 7 0 0 "},
+    };
+    static const char *const names[] = {"a", "b", "c", "[pruned]"};
+    struct made m;
+    uint32_t arc, c;
+
+    begin(&m);
+    add(&m, "a", 1, 1);
+    add(&m, "a;b", 2, 1);
+    add(&m, "a;b;c", 4, 1);
+    c = context_of(m.b, "a;b;c");
+    arc = tt_builder_arc(m.b, c, c,
+                         tt_builder_block(m.b, &(struct tt_block_info){.name = "b"}));
+    tt_builder_add(m.b, TT_ROLE_ARC, arc, 0, 5);
+    if (!finish(&m))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tt_filtered f;
+        struct answer a;
+        char text[64] = "";
+        tt_query_init(&a.q, NULL);
+        CHECK_INT(tt_query_parse(&a.q, "metric=calls&limit=0"), 0);
+        CHECK_INT(tt_query_parse(&a.q, cases[i].query), 0);
+        if (!CHECK_INT(tt_filter_apply(&m.p, &a.q, &f), 0))
+            return;
+        CHECK_INT(tt_view(f.profile, &a.q, &a.t), 0);
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
+            uint64_t calls = 0;
+            for (size_t row = 0; row < tt_table_rows(&a.t); row++)
+                if (strcmp(text_at(&a, row, "name"), names[j]) == 0)
+                    calls += amount(&a, row, "self");
+            (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%d ",
+                           (int)calls);
+        }
+        if (!CHECK_STR(text, cases[i].calls))
+            fprintf(stderr, "# %s\n", cases[i].query);
+        tt_filter_close(&f, NULL);
+        answered(&a);
+    }
+    model_close(&m.p);
+}
+
+/* ── Edges ────────────────────────────────────────────────────────────────────────── */
+
+static void check_error(const struct tt_profile *p, const char *query, const char *error)
+{
+    struct tt_filtered f = {0};
+    struct tt_query q;
+
+    tt_query_init(&q, NULL);
+    CHECK_INT(tt_query_parse(&q, query), 0);
+    CHECK_INT(tt_filter_apply(p, &q, &f), -TT_ERR_OPTION);
+    CHECK_STR(q.error, error);
+    CHECK(!f.image);
+    tt_query_fini(&q);
+}
+
+TEST(a_filter_that_cannot_be_has_a_reason)
+{
+    struct made m;
+
+    if (!make_parser(&m))
+        return;
+    check_error(&m.p, "strand=nobody", "'nobody': no strand is like this");
+    check_error(&m.p, "fold=gc&prune=1%25&strand=rank:7",
+                "'rank:7': no strand is like this");
+    check_error(&m.p, "prune=heap<5",
+                "there is no metric 'heap'; there are: calls, time");
+    check_error(&m.p, "prune=1MB", "'1MB': the metric is of another unit");
+    model_close(&m.p);
+}
+
+/* Of many strands only how they spread is kept; filters leave that out as well. */
+TEST(a_summary_has_no_strands_to_choose_from_before_or_after_filters)
+{
+    struct tt_filtered f;
+    struct tt_query q;
+    struct made m;
+
+    begin(&m);
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        struct tt_strand_info info = {.rank = rank, .members = 1};
+        (void)tt_builder_strand(m.b, &info);
+        add(&m, "a", 1, 10);
+        add(&m, "a;b", 1, rank);
+    }
+    CHECK_INT(tt_builder_summarise(m.b), 0);
+    if (!finish(&m))
+        return;
+    check_error(&m.p, "strand=rank:1", "'rank:1': figures were not kept by strand");
+    check_error(&m.p, "fold=b&prune=1&strand=rank:1",
+                "'rank:1': figures were not kept by strand");
+    check_query(&m.p, "fold=b&prune=1", "a=3/33 ");
+    tt_query_init(&q, NULL);
+    CHECK_INT(tt_query_parse(&q, "fold=b&prune=1&exclude=b"), 0);
+    if (CHECK_INT(tt_filter_apply(&m.p, &q, &f), 0)) {
+        CHECK_INT(f.profile->strands, 3);
+        tt_filter_close(&f, NULL);
+    }
+    tt_query_fini(&q);
+    model_close(&m.p);
+}
+
+TEST(a_chain_of_a_million_is_filtered_like_any_other)
+{
+    enum { DEEP = 1000000 };
+    static const struct {
+        const char *query;
+        uint64_t total, contexts;
+    } cases[] = {
+        {"select=g", DEEP - 1, DEEP + 1},
+        {"exclude=g", 1, 2},
+        {"fold=g", DEEP, DEEP / 2 + 1},
+        {"root=g", DEEP - 1, DEEP},
+        {"prune=50%25", DEEP, DEEP / 2 + 3},
+        {"select=g&fold=f&prune=10&root=g", DEEP - 1, DEEP / 2 - 3},
+    };
+    struct tt_profile p;
+    struct made m;
+    uint32_t block[2], at = 0;
+
+    begin(&m);
+    block[0] = tt_builder_block(m.b, &(struct tt_block_info){.name = "f"});
+    block[1] = tt_builder_block(m.b, &(struct tt_block_info){.name = "g"});
+    for (int i = 0; i < DEEP; i++) {
+        at = tt_builder_context(m.b, at, block[i % 2]);
+        tt_builder_add(m.b, TT_ROLE_SELF, at, m.metric[1], 1);
+    }
+    if (!finish(&m))
+        return;
+    p = m.p;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tt_filtered f;
+        struct tt_query q;
+        tt_query_init(&q, NULL);
+        CHECK_INT(tt_query_parse(&q, cases[i].query), 0);
+        if (CHECK_INT(tt_filter_apply(&p, &q, &f), 0)) {
+            const struct tt_profile *after = f.profile;
+            uint32_t time = tt_metric_find(after, "time");
+            CHECK_INT(tt_grand_total(after, &after->metric[time]), cases[i].total);
+            CHECK_INT(after->contexts, cases[i].contexts);
+            tt_filter_close(&f, NULL);
+        }
+        tt_query_fini(&q);
+    }
+    model_close(&p);
+}
+
+struct rationed {
+    long left, pieces; /* pieces: not given back */
+};
+
+static void *get(void *arg, size_t size)
+{
+    struct rationed *r = arg;
+
+    if (r->left-- <= 0)
+        return NULL;
+    r->pieces++;
+    return calloc(1, size);
+}
+
+static void put(void *arg, void *piece, size_t size)
+{
+    (void)size;
+    ((struct rationed *)arg)->pieces--;
+    free(piece);
+}
+
+/* A profile that has everything: strands, arcs, times. */
+static uint64_t rich_seed(void)
+{
+    for (uint64_t seed = 1;; seed++) {
+        struct model *m = model_random(seed);
+        uint64_t count = 0;
+        int rich = m->strands > 1 && m->arcs > 3 && m->calls == 0 && m->metrics > 1;
+        for (int i = 0; i < m->paths; i++)
+            count += m->path[i].times[0].count;
+        model_free(m);
+        if (rich && count)
+            return seed;
+    }
+}
+
+TEST(every_allocation_of_a_filter_may_fail)
+{
+    struct rationed ration = {0};
+    const struct tt_memory memory = {get, put, &ration};
+    struct model *m = model_random(rich_seed());
+    struct tt_profile p;
+    long n = 0, before;
+
+    if (!CHECK(model_open(m, 0, &p)))
+        return;
+    for (int error = 1; error; n++) {
+        struct tt_filtered f = {0};
+        struct tt_query q;
+        ration.left = 1000000;
+        tt_query_init(&q, &memory);
+        CHECK_INT(tt_query_parse(&q, "strand=main&fold=p*&prune=calls<9&prune=/a/"), 0);
+        before = ration.pieces;
+        ration.left = n;
+        error = tt_filter_apply(&p, &q, &f);
+        CHECK(!error || error == -TT_ERR_MEMORY);
+        CHECK(!error || ration.pieces == before);
+        tt_filter_close(&f, &memory);
+        CHECK_INT(ration.pieces, before);
+        tt_query_fini(&q);
+    }
+    CHECK(n > 100);
+    model_close(&p);
+    model_free(m);
+}
