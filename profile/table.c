@@ -2,6 +2,7 @@
 /* table.c - what a view answers: columns, rows, notes. */
 #include "table.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +37,10 @@ void tt_table_fini(struct tt_table *t)
 void tt_table_column(struct tt_table *t, const char *key, const char *title,
                      const char *unit, enum tt_column_type type, uint32_t flags)
 {
-    struct tt_column *c = tt_vector_add(&t->column, 1);
+    struct tt_column *c = NULL;
 
+    if (!t->row.count && t->column.count < TT_TABLE_COLUMNS)
+        c = tt_vector_add(&t->column, 1);
     if (c)
         *c = (struct tt_column){key, title, unit, type, flags};
     else
@@ -63,7 +66,7 @@ static union tt_value *set_value(struct tt_table *t, uint32_t column)
 {
     struct tt_row *r;
 
-    if (t->failed || column >= t->column.count)
+    if (t->failed || column >= t->column.count || !t->row.count)
         return NULL;
     r = (struct tt_row *)t->row.item + t->row.count - 1;
     r->missing &= ~(1ull << column);
@@ -88,7 +91,7 @@ void tt_table_change(struct tt_table *t, uint32_t column, int64_t change)
 
 void tt_table_real(struct tt_table *t, uint32_t column, double real)
 {
-    union tt_value *v = set_value(t, column);
+    union tt_value *v = isfinite(real) ? set_value(t, column) : NULL;
 
     if (v)
         v->real = real;
@@ -96,7 +99,7 @@ void tt_table_real(struct tt_table *t, uint32_t column, double real)
 
 void tt_table_string(struct tt_table *t, uint32_t column, const char *text)
 {
-    union tt_value *v = set_value(t, column);
+    union tt_value *v = text ? set_value(t, column) : NULL;
 
     if (v)
         v->text = text;

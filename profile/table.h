@@ -65,6 +65,8 @@ struct tt_table {
 void tt_table_init(struct tt_table *, const char *view, const struct tt_memory *);
 void tt_table_fini(struct tt_table *);
 
+enum { TT_TABLE_COLUMNS = 64 }; /* at most: the bits of `missing` */
+
 /* Columns first, then rows; texts are borrowed, unless tt_table_text copies them. */
 void tt_table_column(struct tt_table *, const char *key, const char *title,
                      const char *unit, enum tt_column_type, uint32_t flags);
@@ -72,8 +74,8 @@ void tt_table_column(struct tt_table *, const char *key, const char *title,
 void tt_table_row(struct tt_table *, enum tt_row_role, uint32_t depth, uint32_t group);
 void tt_table_amount(struct tt_table *, uint32_t column, uint64_t);
 void tt_table_change(struct tt_table *, uint32_t column, int64_t);
-void tt_table_real(struct tt_table *, uint32_t column, double);
-void tt_table_string(struct tt_table *, uint32_t column, const char *);
+void tt_table_real(struct tt_table *, uint32_t column, double); /* infinite: missing */
+void tt_table_string(struct tt_table *, uint32_t column, const char *); /* NULL too */
 /* A copy that the table owns; never NULL ("" when there is no memory). */
 const char *tt_table_text(struct tt_table *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
