@@ -38,7 +38,7 @@ static void put_value(struct tt_text *out, const struct tt_column *c,
         break;
     case TT_COLUMN_REAL:
     case TT_COLUMN_SHARE:
-        tt_text_printf(out, "%.10g", v->real);
+        tt_text_real(out, v->real);
         break;
     }
 }

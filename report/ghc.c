@@ -125,15 +125,15 @@ static void widen(const struct ghc *g, struct widths *w, uint32_t block, size_t 
 {
     char place[PLACE];
 
-    w->label = larger(w->label, indent + tt_text_width(label_of(g, block)));
-    w->module = larger(w->module, tt_text_width(module_of(g, block)));
-    w->place = larger(w->place, tt_text_width(place_of(g, block, place)));
+    w->label = larger(w->label, indent + tt_text_length(label_of(g, block)));
+    w->module = larger(w->module, tt_text_length(module_of(g, block)));
+    w->place = larger(w->place, tt_text_length(place_of(g, block, place)));
 }
 
 static void put_padded(struct tt_text *out, const char *s, size_t width, int last)
 {
     tt_text_put(out, s);
-    tt_text_repeat(out, ' ', larger(width, tt_text_width(s)) - tt_text_width(s));
+    tt_text_repeat(out, ' ', larger(width, tt_text_length(s)) - tt_text_length(s));
     if (!last)
         tt_text_put(out, " ");
 }

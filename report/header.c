@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* header.c - what produced a profile and what it lacks, before any figure is shown. */
+/* header.c - what produced a profile and what it lacks, before any figure is shown.
+ *
+ * Every fact has its line, known here or not; what is zero or empty has none.  The name of
+ * an amount is "subject" or "subject.of what":
+ *
+ *      lost.calls 12                   lost        12 calls
+ *      hidden.unseen 3000 of "time"    hidden      3.000 µs unseen of time */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "print.h"
 
-/* Facts in the order of the header; those it does not know come after them. */
+/* Facts in the order of the header; all others come after them. */
 static const char *const order[] = {"program",  "host",      "started",   "lasted",
                                     "clock",    "modes",     "recursion", "budget",
                                     "overhead", "recordings"};
@@ -26,25 +32,52 @@ static const char *name_of(const struct tt_profile *p, const struct tt_fact *f)
     return tt_profile_string(p, f->name);
 }
 
-/* All texts of a fact, between commas: "exact, sampled"; a few of many. */
-static void put_texts(struct tt_text *out, const struct tt_profile *p, const char *name)
+static int is_named(const struct tt_profile *p, uint32_t i, const char *name)
+{
+    return i < p->facts && strcmp(name_of(p, &p->fact[i]), name) == 0;
+}
+
+/* Facts that are texts, and count the recordings that say so; but those "of" something
+ * have a text that says of what. */
+static int is_text(const struct tt_profile *p, const struct tt_fact *f)
+{
+    return f->rule == TT_FACT_EACH && !strchr(name_of(p, f), '.');
+}
+
+static void put_label(struct tt_text *out, const char *label)
+{
+    enum { LABEL = 11 };
+    size_t width = tt_text_width(label);
+
+    tt_text_show(out, label, SIZE_MAX);
+    tt_text_repeat(out, ' ', width < LABEL ? LABEL - width + 1 : 1);
+}
+
+/* All texts of a name on one line: "exact, sampled"; a few of many. */
+static void put_texts(struct tt_text *out, const struct tt_profile *p, const char *name,
+                      uint32_t first, uint32_t end)
 {
     enum { SHOWN = 4 };
     uint32_t seen = 0;
 
-    for (uint32_t i = 0; i < p->facts; i++) {
-        if (strcmp(name_of(p, &p->fact[i]), name) != 0)
+    for (uint32_t i = first; i < end; i++) {
+        const char *text = tt_profile_string(p, p->fact[i].text);
+        if (!is_named(p, i, name) || !is_text(p, &p->fact[i]) || !*text)
             continue;
-        if (seen < SHOWN)
-            tt_text_printf(out, "%s%s", seen ? ", " : "",
-                           tt_profile_string(p, p->fact[i].text));
-        seen++;
+        if (seen == 0)
+            put_label(out, name);
+        else if (seen < SHOWN)
+            tt_text_put(out, ", ");
+        if (seen++ < SHOWN)
+            tt_text_show(out, text, SIZE_MAX);
     }
     if (seen > SHOWN)
         tt_text_printf(out, " and %u more", seen - SHOWN);
+    if (seen)
+        tt_text_put(out, "\n");
 }
 
-static void put_time(struct tt_text *out, uint64_t ns)
+static void put_date(struct tt_text *out, uint64_t ns)
 {
     time_t seconds = (time_t)(ns / 1000000000);
     char text[64];
@@ -55,56 +88,88 @@ static void put_time(struct tt_text *out, uint64_t ns)
         tt_text_put(out, text);
 }
 
-static void put_fact(struct tt_text *out, const struct tt_profile *p,
-                     const struct tt_fact *f)
+static const char *unit_of(const struct tt_profile *p, const char *metric)
 {
-    const char *name = name_of(p, f);
+    uint32_t i = tt_metric_find(p, metric);
 
-    tt_text_printf(out, "%-11s ", name);
+    return i == TT_NONE ? "" : p->metric[i].unit;
+}
+
+/* What was evicted is in the unit of time, which is that of the clock. */
+static const char *unit_of_time(const struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (p->metric[i].flags & TT_METRIC_TIME)
+            return p->metric[i].unit;
+    return "";
+}
+
+static void put_amount(struct tt_text *out, const struct tt_profile *p,
+                       const struct tt_fact *f)
+{
+    const char *name = name_of(p, f), *of = strchr(name, '.'),
+               *text = tt_profile_string(p, f->text), *unit = unit_of(p, text);
+    char label[64];
+
+    if (strcmp(name, "evicted") == 0)
+        unit = unit_of_time(p);
+    (void)snprintf(label, sizeof label, "%.*s", (int)strcspn(name, "."), name);
+    put_label(out, label);
     if (strcmp(name, "started") == 0)
-        put_time(out, f->number);
+        put_date(out, f->number);
     else if (strcmp(name, "lasted") == 0)
-        tt_text_printf(out, "%.3f s", (double)f->number / 1e9);
-    else if (f->rule == TT_FACT_EACH && is_known(name))
-        put_texts(out, p, name);
-    else if (f->rule == TT_FACT_EACH)
-        tt_text_printf(out, "%llu %s", (unsigned long long)f->number,
-                       tt_profile_string(p, f->text));
+        tt_text_amount(out, f->number, "ns");
     else
-        tt_text_printf(out, "%llu", (unsigned long long)f->number);
+        tt_text_amount(out, f->number, unit);
+    if (of) {
+        tt_text_put(out, " ");
+        tt_text_show(out, of + 1, SIZE_MAX);
+    }
+    if (*text) {
+        tt_text_put(out, of ? " of " : " ");
+        tt_text_show(out, text, SIZE_MAX);
+    }
     tt_text_put(out, "\n");
 }
 
-static const struct tt_fact *find(const struct tt_profile *p, const char *name)
+/* The facts from `first` to `end` that have a name and something to say. */
+static void put_facts(struct tt_text *out, const struct tt_profile *p, const char *name,
+                      uint32_t first, uint32_t end)
 {
-    for (uint32_t i = 0; i < p->facts; i++)
-        if (strcmp(name_of(p, &p->fact[i]), name) == 0)
-            return &p->fact[i];
-    return NULL;
-}
+    int has_texts = 0;
 
-static int is_first_of_name(const struct tt_profile *p, uint32_t i)
-{
-    return i == 0 || p->fact[i].name != p->fact[i - 1].name;
+    for (uint32_t i = first; i < end; i++) {
+        if (!is_named(p, i, name) || !p->fact[i].number)
+            continue;
+        if (is_text(p, &p->fact[i]))
+            has_texts = 1;
+        else
+            put_amount(out, p, &p->fact[i]);
+    }
+    if (has_texts)
+        put_texts(out, p, name, first, end);
 }
 
 void tt_text_header(struct tt_text *out, const struct tt_profile *p, int color)
 {
+    uint32_t end;
+
     if (color)
         tt_text_put(out, "\033[2m");
-    for (size_t i = 0; i < KNOWN; i++) {
-        const struct tt_fact *f = find(p, order[i]);
-        int is_one = f && strcmp(order[i], "recordings") == 0 && f->number == 1;
-        int has_text = f && (f->rule != TT_FACT_EACH || *tt_profile_string(p, f->text));
-        if (f && !is_one && (has_text || f->number == 0))
-            put_fact(out, p, f);
+    for (size_t i = 0; i < KNOWN; i++)
+        if (strcmp(order[i], "recordings") != 0 || tt_fact_number(p, "recordings") > 1)
+            put_facts(out, p, order[i], 0, p->facts);
+    for (uint32_t i = 0; i < p->facts; i = end) {
+        const char *name = name_of(p, &p->fact[i]);
+        for (end = i + 1; is_named(p, end, name);)
+            end++;
+        if (!is_known(name))
+            put_facts(out, p, name, i, end);
     }
-    for (uint32_t i = 0; i < p->facts; i++)
-        if (p->fact[i].number && is_first_of_name(p, i) &&
-            !is_known(name_of(p, &p->fact[i])))
-            put_fact(out, p, &p->fact[i]);
-    if (p->strands > 1)
-        tt_text_printf(out, "%-11s %u\n", "strands", p->strands);
+    if (p->strands > 1) {
+        put_label(out, "strands");
+        tt_text_printf(out, "%u\n", p->strands);
+    }
     if (color)
         tt_text_put(out, "\033[0m");
     tt_text_put(out, "\n");

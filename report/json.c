@@ -12,41 +12,19 @@ static const char *const type_names[] = {"text", "amount", "change", "real", "sh
 
 /* ── Values ───────────────────────────────────────────────────────────────────────── */
 
-/* How many bytes the UTF-8 character at `s` has; 0 when it is none. */
-static size_t character(const char *s)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    size_t length = u[0] < 0x80   ? 1
-                    : u[0] < 0xc2 ? 0
-                    : u[0] < 0xe0 ? 2
-                    : u[0] < 0xf0 ? 3
-                    : u[0] < 0xf5 ? 4
-                                  : 0;
-
-    for (size_t i = 1; i < length; i++)
-        if ((u[i] & 0xc0) != 0x80)
-            return 0;
-    if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
-        (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))
-        return 0; /* overlong, a surrogate, or beyond the last character */
-    return length;
-}
-
 /* What is not UTF-8 becomes the replacement character. */
 static void put_string(struct tt_text *out, const char *s)
 {
     tt_text_put(out, "\"");
     while (*s) {
-        size_t length = character(s);
+        struct tt_character c = tt_text_character(s);
         if (*s == '"' || *s == '\\')
             tt_text_printf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            tt_text_printf(out, "\\u%04x", (unsigned)*s);
-        else if (length)
-            tt_text_bytes(out, s, length);
+        else if (c.code < 0x20 || c.code == 0x7f || c.code == 0xfffd)
+            tt_text_printf(out, "\\u%04x", (unsigned)c.code);
         else
-            tt_text_put(out, "\\ufffd");
-        s += length + !length;
+            tt_text_bytes(out, s, c.bytes);
+        s += c.bytes;
     }
     tt_text_put(out, "\"");
 }
@@ -86,7 +64,7 @@ static void put_value(struct tt_text *out, const struct tt_column *c,
     case TT_COLUMN_REAL:
     case TT_COLUMN_SHARE:
         if (isfinite(v->real))
-            tt_text_printf(out, "%.10g", v->real);
+            tt_text_real(out, v->real);
         else
             tt_text_put(out, "null");
         break;

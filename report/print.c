@@ -2,7 +2,9 @@
 /* print.c - any table as text for a terminal.
  *
  * Two passes: the first makes every cell's text and measures it, the second pads.  Columns
- * of figures come first, right-aligned; the name is last, and takes what is left. */
+ * of figures come first, right-aligned; the name is last, and takes what is left.  What
+ * a line takes is bounded whatever the depth of its row: a tree of a million levels is
+ * no quadratic amount of blanks. */
 #include "print.h"
 
 #include <math.h>
@@ -43,24 +45,46 @@ static struct unit choose_unit(const char *unit, double largest)
     return found;
 }
 
+void tt_text_amount(struct tt_text *out, uint64_t n, const char *unit)
+{
+    struct unit u = choose_unit(unit, (double)n);
+
+    if (u.size > 1)
+        tt_text_printf(out, "%.3f", (double)n / u.size);
+    else
+        tt_text_printf(out, "%llu", (unsigned long long)n);
+    if (*u.name) {
+        tt_text_put(out, " ");
+        tt_text_show(out, u.name, SIZE_MAX);
+    }
+}
+
 /* ── Cells ────────────────────────────────────────────────────────────────────────── */
 
-enum { CELL = 64, COLUMNS_MOST = 64 };
+enum {
+    CELL = 128,      /* a bracket of two figures of 20 digits, and an error */
+    NAME_LEAST = 8,  /* columns that a name gets on the narrowest terminal */
+    TEXT_LEAST = 12, /* and that a text before it gets */
+    WIDE = 100,      /* for rules and indentation when lines have no end */
+    SIDE_INDENT = 4  /* of callers and callees */
+};
 
-struct shown { /* a column as it is printed, perhaps two of the table in one */
+struct shown { /* a column as it is printed, perhaps three of the table in one */
     size_t column, low, error; /* low, error: SIZE_MAX when there is none */
     struct unit unit;
     size_t width;
-    int right;
+    int is_text;
 };
 
 struct printing {
     struct tt_text *out;
     const struct tt_table *t;
-    struct shown shown[COLUMNS_MOST];
-    size_t count, name; /* name: a column of the table; SIZE_MAX: none */
+    struct shown shown[TT_TABLE_COLUMNS];
+    size_t count, name;    /* name: a column of the table; SIZE_MAX: none */
+    size_t figures, names; /* columns that they take */
+    size_t foot;           /* the first of the last rows that are sums */
     uint32_t width;
-    int color;
+    int color, has_sides; /* sides: callers, callees */
 };
 
 static double magnitude(const struct tt_column *c, const union tt_value *v)
@@ -79,35 +103,35 @@ static double magnitude(const struct tt_column *c, const union tt_value *v)
     return 0;
 }
 
-/* Scaled units have three figures behind the point; counts have none. */
-static void format_amount(char cell[CELL], double x, const struct unit *u, int sign)
-{
-    int digits = u->size > 1 ? 3 : 0;
-
-    (void)snprintf(cell, CELL, sign ? "%+.*f" : "%.*f", digits, x / u->size);
-}
-
+/* Scaled figures have three digits behind the point, counts none and lose none. */
 static void format_value(char cell[CELL], const struct tt_column *c,
                          const union tt_value *v, const struct unit *u)
 {
+    const int is_scaled = u->size > 1;
+
+    cell[0] = '\0';
     switch (c->type) {
     case TT_COLUMN_AMOUNT:
-        if (u->size > 1)
-            format_amount(cell, (double)v->n, u, 0);
+        if (is_scaled)
+            (void)snprintf(cell, CELL, "%.3f", (double)v->n / u->size);
         else
             (void)snprintf(cell, CELL, "%llu", (unsigned long long)v->n);
         break;
     case TT_COLUMN_CHANGE:
-        format_amount(cell, (double)v->change, u, 1);
+        if (is_scaled)
+            (void)snprintf(cell, CELL, "%+.3f", (double)v->change / u->size);
+        else
+            (void)snprintf(cell, CELL, "%+lld", (long long)v->change);
         break;
     case TT_COLUMN_REAL:
-        (void)snprintf(cell, CELL, "%.3f", v->real / u->size);
+        (void)snprintf(cell, CELL, fabs(v->real) < 1e15 ? "%.3f" : "%.3e",
+                       v->real / u->size);
         break;
     case TT_COLUMN_SHARE:
-        (void)snprintf(cell, CELL, "%.2f %%", v->real * 100);
+        (void)snprintf(cell, CELL, fabs(v->real) < 1e15 ? "%.2f %%" : "%.2e %%",
+                       v->real * 100);
         break;
     case TT_COLUMN_TEXT:
-        (void)snprintf(cell, CELL, "%s", v->text);
         break;
     }
 }
@@ -140,8 +164,9 @@ static void add_low(const struct printing *p, const struct shown *s, size_t row,
         append(cell, "!", "");
 }
 
-static void make_cell(const struct printing *p, const struct shown *s, size_t row,
-                      char cell[CELL])
+/* The text of a cell; of a text, the one in the table. */
+static const char *make_cell(const struct printing *p, const struct shown *s, size_t row,
+                             char cell[CELL])
 {
     const struct tt_column *c = tt_table_column_at(p->t, s->column);
     const union tt_value *v = tt_table_value(p->t, row, s->column), *error = NULL;
@@ -149,7 +174,9 @@ static void make_cell(const struct printing *p, const struct shown *s, size_t ro
 
     cell[0] = '\0';
     if (!v)
-        return;
+        return cell;
+    if (s->is_text)
+        return v->text;
     format_value(cell, c, v, &s->unit);
     add_low(p, s, row, cell);
     if (s->error != SIZE_MAX)
@@ -158,6 +185,7 @@ static void make_cell(const struct printing *p, const struct shown *s, size_t ro
         format_value(text, tt_table_column_at(p->t, s->error), error, &s->unit);
         append(cell, " ± ", text);
     }
+    return cell;
 }
 
 /* ── Columns ──────────────────────────────────────────────────────────────────────── */
@@ -173,56 +201,133 @@ static int is_used(const struct printing *p, size_t column)
 static void choose_columns(struct printing *p)
 {
     const struct tt_table *t = p->t;
+    struct shown *last = NULL; /* what brackets and errors belong to */
 
     p->name = SIZE_MAX;
-    for (size_t i = 0; i < tt_table_columns(t) && p->count < COLUMNS_MOST; i++) {
+    for (size_t i = 0; i < tt_table_columns(t); i++) {
         const struct tt_column *c = tt_table_column_at(t, i);
-        struct shown *s = &p->shown[p->count];
-        if ((c->flags & TT_COLUMN_LOW) && p->count)
-            p->shown[p->count - 1].low = i;
-        else if ((c->flags & TT_COLUMN_ERROR) && p->count)
-            p->shown[p->count - 1].error = i;
-        else if (c->flags & TT_COLUMN_NAME)
+        if (c->flags & (TT_COLUMN_LOW | TT_COLUMN_ERROR)) {
+            if (last)
+                *(c->flags & TT_COLUMN_LOW ? &last->low : &last->error) = i;
+            continue;
+        }
+        last = NULL;
+        if (c->flags & TT_COLUMN_NAME) {
             p->name = i;
-        else if (!(c->flags & TT_COLUMN_DETAIL) && is_used(p, i)) {
-            *s = (struct shown){.column = i, .low = SIZE_MAX, .error = SIZE_MAX};
-            s->right = c->type != TT_COLUMN_TEXT;
-            p->count++;
+        } else if (!(c->flags & TT_COLUMN_DETAIL) && is_used(p, i)) {
+            last = &p->shown[p->count++];
+            *last = (struct shown){.column = i,
+                                   .low = SIZE_MAX,
+                                   .error = SIZE_MAX,
+                                   .is_text = c->type == TT_COLUMN_TEXT};
         }
     }
 }
 
-static void title(const struct printing *p, const struct shown *s, char cell[CELL])
+static void make_title(const struct printing *p, const struct shown *s, char cell[CELL])
 {
     const struct tt_column *c = tt_table_column_at(p->t, s->column);
-    int has_unit = c->type != TT_COLUMN_SHARE && c->type != TT_COLUMN_TEXT &&
-                   *s->unit.name && strcmp(s->unit.name, c->title) != 0;
+    int has_unit = c->type != TT_COLUMN_SHARE && !s->is_text && *s->unit.name &&
+                   strcmp(s->unit.name, c->title) != 0;
 
     (void)snprintf(cell, CELL, "%s%s%s", c->title, has_unit ? " " : "",
                    has_unit ? s->unit.name : "");
 }
 
-static void measure(struct printing *p)
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+static void measure_column(const struct printing *p, struct shown *s)
 {
+    const struct tt_column *c = tt_table_column_at(p->t, s->column);
+    double largest = 0;
     char cell[CELL];
 
+    for (size_t row = 0; row < tt_table_rows(p->t); row++) {
+        const union tt_value *v = tt_table_value(p->t, row, s->column);
+        if (v && magnitude(c, v) > largest)
+            largest = magnitude(c, v);
+    }
+    s->unit = choose_unit(c->unit, largest);
+    for (size_t row = 0; row < tt_table_rows(p->t); row++)
+        s->width = larger(s->width, tt_text_width(make_cell(p, s, row, cell)));
+    if (s->is_text && p->width)
+        s->width = smaller(s->width, larger(TEXT_LEAST, p->width / 4));
+    make_title(p, s, cell);
+    s->width = larger(s->width, tt_text_width(cell));
+}
+
+/* ── Names ────────────────────────────────────────────────────────────────────────── */
+
+/* What stands before a name: blanks by its depth, or the depth itself where they would
+ * take more than half the room. */
+struct indent {
+    size_t blanks;
+    char depth[16];
+};
+
+static size_t name_room(const struct printing *p)
+{
+    if (!p->width)
+        return SIZE_MAX;
+    return larger(NAME_LEAST, p->width > p->figures ? p->width - p->figures : 0);
+}
+
+static struct indent indent_of(const struct printing *p, const struct tt_row *r)
+{
+    const size_t most = p->width ? name_room(p) / 2 : WIDE;
+    struct indent in = {.blanks = 2 * (size_t)r->depth};
+
+    if (r->role == TT_ROW_CALLER || r->role == TT_ROW_CALLEE)
+        in.blanks += SIDE_INDENT;
+    if (in.blanks <= most)
+        return in;
+    in.blanks = most;
+    if (r->depth)
+        (void)snprintf(in.depth, sizeof in.depth, "[%u] ", r->depth);
+    return in;
+}
+
+static const char *name_of(const struct printing *p, size_t row)
+{
+    const union tt_value *v = p->name == SIZE_MAX ? NULL
+                                                  : tt_table_value(p->t, row, p->name);
+
+    return v ? v->text : NULL;
+}
+
+static void put_name(const struct printing *p, size_t row)
+{
+    const struct indent in = indent_of(p, tt_table_row_at(p->t, row));
+    const size_t before = in.blanks + strlen(in.depth), room = name_room(p);
+
+    tt_text_repeat(p->out, ' ', in.blanks);
+    tt_text_put(p->out, in.depth);
+    tt_text_show(p->out, name_of(p, row),
+                 room > before + NAME_LEAST ? room - before : NAME_LEAST);
+}
+
+static void measure(struct printing *p)
+{
+    const struct tt_table *t = p->t;
+
     for (size_t i = 0; i < p->count; i++) {
-        struct shown *s = &p->shown[i];
-        const struct tt_column *c = tt_table_column_at(p->t, s->column);
-        double largest = 0;
-        for (size_t row = 0; row < tt_table_rows(p->t); row++) {
-            const union tt_value *v = tt_table_value(p->t, row, s->column);
-            if (v && magnitude(c, v) > largest)
-                largest = magnitude(c, v);
-        }
-        s->unit = choose_unit(c->unit, largest);
-        title(p, s, cell);
-        s->width = tt_text_width(cell);
-        for (size_t row = 0; row < tt_table_rows(p->t); row++) {
-            make_cell(p, s, row, cell);
-            if (tt_text_width(cell) > s->width)
-                s->width = tt_text_width(cell);
-        }
+        measure_column(p, &p->shown[i]);
+        p->figures += p->shown[i].width + 2;
+    }
+    for (size_t row = 0; row < tt_table_rows(t); row++) {
+        const struct tt_row *r = tt_table_row_at(t, row);
+        const struct indent in = indent_of(p, r);
+        p->has_sides |= r->role == TT_ROW_CALLER || r->role == TT_ROW_CALLEE;
+        if (name_of(p, row))
+            p->names = larger(p->names, in.blanks + strlen(in.depth) +
+                                            tt_text_width(name_of(p, row)));
+    }
+    for (p->foot = tt_table_rows(t); p->foot; p->foot--) {
+        const struct tt_row *r = tt_table_row_at(t, p->foot - 1);
+        if ((r->role != TT_ROW_REMAINDER && r->role != TT_ROW_TOTAL) || r->depth ||
+            r->group)
+            break;
     }
 }
 
@@ -230,70 +335,26 @@ static void measure(struct printing *p)
 
 static void put_cell(struct printing *p, const struct shown *s, const char *cell)
 {
-    size_t pad = s->width - tt_text_width(cell);
+    size_t shown;
 
-    if (s->right)
-        tt_text_repeat(p->out, ' ', pad);
-    tt_text_put(p->out, cell);
-    if (!s->right)
-        tt_text_repeat(p->out, ' ', pad);
+    if (!s->is_text)
+        tt_text_repeat(p->out, ' ', s->width - smaller(s->width, tt_text_width(cell)));
+    shown = tt_text_show(p->out, cell, s->width);
+    if (s->is_text)
+        tt_text_repeat(p->out, ' ', s->width - shown);
     tt_text_put(p->out, "  ");
-}
-
-/* How many bytes of `s` the first (or, counted from the end, last) `width` columns are. */
-static size_t bytes_of(const char *s, size_t width, int from_end)
-{
-    size_t length = strlen(s), seen = 0, i;
-
-    if (!from_end) {
-        for (i = 0; i < length; i++)
-            if (((unsigned char)s[i] & 0xc0) != 0x80 && seen++ == width)
-                break;
-        return i;
-    }
-    for (i = length; i > 0 && seen < width; i--)
-        seen += ((unsigned char)s[i - 1] & 0xc0) != 0x80;
-    return length - i;
-}
-
-static void put_name(struct printing *p, const char *name, size_t indent, size_t used)
-{
-    size_t width = tt_text_width(name), room = p->width > used ? p->width - used : 0;
-
-    if (p->width && indent + 8 > room)
-        indent = room > 8 ? (room - 8) / 2 : 0;
-    tt_text_repeat(p->out, ' ', indent);
-    room = room > indent + 8 ? room - indent : 8;
-    if (!p->width || width <= room) {
-        tt_text_put(p->out, name);
-        return;
-    }
-    tt_text_bytes(p->out, name, bytes_of(name, (room - 1) / 2, 0));
-    tt_text_put(p->out, "…");
-    width = bytes_of(name, room - 1 - (room - 1) / 2, 1);
-    tt_text_bytes(p->out, name + strlen(name) - width, width);
-}
-
-static size_t figures_width(const struct printing *p)
-{
-    size_t width = 0;
-
-    for (size_t i = 0; i < p->count; i++)
-        width += p->shown[i].width + 2;
-    return width;
 }
 
 static const char *color_of(enum tt_row_role role)
 {
     switch (role) {
     case TT_ROW_HEADING:
+    case TT_ROW_TOTAL:
         return "\033[1m";
     case TT_ROW_CALLER:
     case TT_ROW_CALLEE:
     case TT_ROW_REMAINDER:
         return "\033[2m";
-    case TT_ROW_TOTAL:
-        return "\033[1m";
     case TT_ROW_ENTRY:
         break;
     }
@@ -302,22 +363,14 @@ static const char *color_of(enum tt_row_role role)
 
 static void put_row(struct printing *p, size_t row)
 {
-    const struct tt_row *r = tt_table_row_at(p->t, row);
-    const union tt_value *name = p->name == SIZE_MAX ? NULL
-                                                     : tt_table_value(p->t, row, p->name);
-    const char *color = p->color ? color_of(r->role) : "";
-    size_t indent = 2 * (size_t)r->depth;
+    const char *color = p->color ? color_of(tt_table_row_at(p->t, row)->role) : "";
     char cell[CELL];
 
     tt_text_put(p->out, color);
-    for (size_t i = 0; i < p->count; i++) {
-        make_cell(p, &p->shown[i], row, cell);
-        put_cell(p, &p->shown[i], cell);
-    }
-    if (r->role == TT_ROW_CALLER || r->role == TT_ROW_CALLEE)
-        indent += 4;
-    if (name)
-        put_name(p, name->text, indent, figures_width(p));
+    for (size_t i = 0; i < p->count; i++)
+        put_cell(p, &p->shown[i], make_cell(p, &p->shown[i], row, cell));
+    if (name_of(p, row))
+        put_name(p, row);
     tt_text_put(p->out, *color ? "\033[0m\n" : "\n");
 }
 
@@ -328,7 +381,7 @@ static void put_titles(struct printing *p)
     if (p->color)
         tt_text_put(p->out, "\033[4m");
     for (size_t i = 0; i < p->count; i++) {
-        title(p, &p->shown[i], cell);
+        make_title(p, &p->shown[i], cell);
         put_cell(p, &p->shown[i], cell);
     }
     if (p->name != SIZE_MAX)
@@ -336,18 +389,40 @@ static void put_titles(struct printing *p)
     tt_text_put(p->out, p->color ? "\033[0m\n" : "\n");
 }
 
-/* Groups that have callers or callees stand apart. */
+static void put_rule(struct printing *p)
+{
+    size_t width = smaller(p->figures + p->names, p->width ? p->width : WIDE);
+
+    if (p->color)
+        tt_text_put(p->out, "\033[2m");
+    while (width--)
+        tt_text_put(p->out, "─");
+    tt_text_put(p->out, p->color ? "\033[0m\n" : "\n");
+}
+
 static int begins_group(const struct tt_table *t, size_t row)
 {
     const struct tt_row *r = tt_table_row_at(t, row);
 
-    if (row == 0)
-        return 0;
-    if (r->role == TT_ROW_HEADING)
-        return 1;
     return r->group != r[-1].group &&
            (r->role == TT_ROW_CALLER || r[-1].role == TT_ROW_CALLEE ||
             r[-1].role == TT_ROW_ENTRY);
+}
+
+/* Sums stand below a rule, and so does what has callers or callees; other groups and
+ * parts stand apart. */
+static void put_break(struct printing *p, size_t row)
+{
+    if (row == 0)
+        return;
+    if (row == p->foot)
+        put_rule(p);
+    else if (tt_table_row_at(p->t, row)->role == TT_ROW_HEADING)
+        tt_text_put(p->out, "\n");
+    else if (begins_group(p->t, row) && p->has_sides)
+        put_rule(p);
+    else if (begins_group(p->t, row))
+        tt_text_put(p->out, "\n");
 }
 
 void tt_text_table(struct tt_text *out, const struct tt_table *t, uint32_t width,
@@ -363,10 +438,12 @@ void tt_text_table(struct tt_text *out, const struct tt_table *t, uint32_t width
     else
         tt_text_put(out, "nothing to show\n");
     for (size_t row = 0; row < tt_table_rows(t); row++) {
-        if (begins_group(t, row))
-            tt_text_put(out, "\n");
+        put_break(&p, row);
         put_row(&p, row);
     }
-    for (size_t i = 0; i < t->note.count; i++)
-        tt_text_printf(out, "%s%s\n", i ? "" : "\n", ((const char **)t->note.item)[i]);
+    for (size_t i = 0; i < t->note.count; i++) {
+        tt_text_put(out, i ? "" : "\n");
+        tt_text_show(out, ((const char **)t->note.item)[i], SIZE_MAX);
+        tt_text_put(out, "\n");
+    }
 }

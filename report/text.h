@@ -17,9 +17,28 @@ void tt_text_put(struct tt_text *, const char *string);
 void tt_text_repeat(struct tt_text *, char, size_t count);
 void tt_text_printf(struct tt_text *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A finite one, for machines: 15 significant digits, a point in every locale. */
+void tt_text_real(struct tt_text *, double);
 const char *tt_text_string(struct tt_text *);
 
-/* Columns that a terminal shows text in; characters that are not UTF-8 count as one. */
+/* ── Characters ───────────────────────────────────────────────────────────────────── */
+
+struct tt_character {
+    size_t bytes;
+    uint32_t code;  /* U+FFFD for a byte that is no UTF-8 */
+    uint32_t width; /* columns of a terminal: 0, 1 or 2 */
+};
+
+/* The first character of a string that is not empty. */
+struct tt_character tt_text_character(const char *string);
+
+/* Characters of a string, and the columns that a terminal shows it in. */
+size_t tt_text_length(const char *string);
 size_t tt_text_width(const char *string);
+
+/* A string for a terminal, without its middle where it is wider than `room`.  Whatever it
+ * holds, it stays on its line and does nothing: blanks are spaces, and what controls a
+ * terminal or is no UTF-8 becomes U+FFFD.  Returns the columns that it took. */
+size_t tt_text_show(struct tt_text *, const char *string, size_t room);
 
 #endif

@@ -77,7 +77,7 @@ printf 'strand s1\npush f\ntick 60\npop\nstrand s2\npush f\ntick 40\npop\nstrand
     "$tallytree" replay -o "$tmp/s3.rec"
 "$tallytree" diff --csv --scaling "$tmp/s1.rec" "$tmp/s3.rec" >"$tmp/scaling.csv"
 equal "scaling says what was lost" "$(field f lost "$tmp/scaling.csv")" 20
-equal "and how efficient it was" "$(field f efficiency "$tmp/scaling.csv")" 0.8333333333
+equal "and how efficient it was" "$(field f efficiency "$tmp/scaling.csv")" 0.833333333333333
 "$tallytree" diff --json --scaling "$tmp/s1.rec" "$tmp/s3.rec" >"$tmp/scaling.json"
 try "as JSON too" python3 -m json.tool "$tmp/scaling.json"
 
