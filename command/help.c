@@ -21,6 +21,7 @@ const struct tt_command *const tt_commands[] = {
     &tt_command_merge,
     &tt_command_replay,
     &tt_command_report,
+    &tt_command_view,
     NULL,
 };
 

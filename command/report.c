@@ -310,19 +310,6 @@ static int write_view(struct report *r, const struct tt_profile *p)
     return error;
 }
 
-/* What is wrong in a profile too large to be checked when it was opened can lead these
- * views to wrong figures only: they look at contexts within bounds, and at nothing else.
- * They are there at once, where checking would read all of the file. */
-static int is_bounded(const struct report *r, const struct tt_profile *p)
-{
-    const char *view = r->query.view;
-
-    if (r->layout || r->query.filter.count)
-        return 0;
-    return strcmp(view, "flame") == 0 || strcmp(view, "tree") == 0 ||
-           strcmp(view, "header") == 0 || (strcmp(view, "flat") == 0 && !p->many_times);
-}
-
 static int report(struct report *r)
 {
     struct tt_filtered filtered;
@@ -331,7 +318,9 @@ static int report(struct report *r)
 
     if (error)
         return error;
-    error = is_bounded(r, &in.profile) ? 0 : tt_profile_check(&in.profile);
+    error = !r->layout && tt_query_is_bounded(&r->query, &in.profile)
+                ? 0
+                : tt_profile_check(&in.profile);
     if (error) {
         tt_complain("%s: %s", r->file[0], in.profile.error);
         goto fail_check;

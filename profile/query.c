@@ -16,11 +16,13 @@ enum { NEAR_SIZE = 40, TEXT_SIZE = 1 << 16 };
 const struct tt_view_word tt_view_words[] = {
     {"flat", "each block: self, inclusive, calls", {NULL}},
     {"graph", "each block between its callers and its callees", {NULL}},
-    {"tree", "contexts from the root, the largest first", {"context", NULL}},
+    {"tree", "contexts from the root, the largest first", {"context", "to", NULL}},
     {"callers", "each block, then who called it", {NULL}},
     {"block", "one block: what goes in, what goes out", {"sequence", NULL}},
     {"groups", "mutually recursive blocks, taken as one", {NULL}},
-    {"flame", "contexts in preorder, what is too small summed up", {"context", NULL}},
+    {"flame",
+     "contexts in preorder, what is too small summed up",
+     {"context", "to", NULL}},
     {"lines", "locations: file and line", {"by", "uncovered", NULL}},
     {"strands",
      "threads, processes, ranks, and how they differ",
@@ -93,6 +95,16 @@ const char *tt_query_suggest(const char *word, const char *const *known, size_t 
         }
     }
     return nearest;
+}
+
+int tt_query_is_bounded(const struct tt_query *q, const struct tt_profile *p)
+{
+    const char *view = q->view;
+
+    if (q->filter.count)
+        return 0;
+    return strcmp(view, "flame") == 0 || strcmp(view, "tree") == 0 ||
+           strcmp(view, "header") == 0 || (strcmp(view, "flat") == 0 && !p->many_times);
 }
 
 int tt_query_unknown_metric(struct tt_query *q, const struct tt_profile *p,

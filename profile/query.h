@@ -58,6 +58,11 @@ const char *tt_query_other(const struct tt_query *, const char *key); /* or NULL
 /* Does the view know the keys that were set?  tt_query_parse asks this in the end; for
  * whoever sets them one by one, in any order. */
 int tt_query_check(struct tt_query *);
+/* What is wrong in a profile too large to be checked when it was opened can lead some
+ * views to wrong figures only: they look at contexts within bounds, and at nothing else.
+ * Is it one of those?  Then its answer is there at once, where checking would read all of
+ * the file. */
+int tt_query_is_bounded(const struct tt_query *, const struct tt_profile *);
 /* Says in q->error which metrics there are, or which one was meant; -TT_ERR_OPTION. */
 int tt_query_unknown_metric(struct tt_query *, const struct tt_profile *,
                             const char *name);

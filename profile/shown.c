@@ -79,6 +79,14 @@ static int is_wanted(const struct choosing *c, uint64_t total)
     return total >= c->rule->least && (!c->thinned || total > c->above);
 }
 
+/* Is it on the way to where the rule leads? */
+static int leads_there(const struct choosing *c, uint32_t context)
+{
+    uint32_t to = c->rule->towards;
+
+    return to == TT_NONE || (context <= to && to < tt_end_of(c->lens->p, context));
+}
+
 /* The ends of the subtrees that are open, in a vector. */
 static int choose(struct choosing *c, struct tt_vector *open)
 {
@@ -91,7 +99,7 @@ static int choose(struct choosing *c, struct tt_vector *open)
         while (open->count && top[open->count - 1] <= at)
             open->count--;
         total = tt_lens_total(c->lens, at);
-        if (open->count && !is_wanted(c, total)) {
+        if (open->count && !(is_wanted(c, total) && leads_there(c, at))) {
             at = tt_end_of(p, at);
             continue;
         }
@@ -176,14 +184,15 @@ int tt_shown_find(const struct tt_lens *l, const struct tt_shown_rule *rule,
     return error;
 }
 
-/* `context=N` of a query; the root when it is not given. */
-static int find_start(const struct tt_profile *p, struct tt_query *q, uint32_t *start)
+/* A context that a query names, as `key=N`; `none` when it does not. */
+static int find_context(const struct tt_profile *p, struct tt_query *q, const char *key,
+                        uint32_t none, uint32_t *context)
 {
-    const char *value = tt_query_other(q, "context");
+    const char *value = tt_query_other(q, key);
     unsigned long long n;
     char *end;
 
-    *start = 0;
+    *context = none;
     if (!value)
         return 0;
     errno = 0;
@@ -191,21 +200,24 @@ static int find_start(const struct tt_profile *p, struct tt_query *q, uint32_t *
     if (end == value || *end || *value == '-' || errno || n >= p->contexts)
         return tt_view_wrong(q, "there is no context '%.40s'; they are 0 to %u", value,
                              p->contexts - 1);
-    *start = (uint32_t)n;
+    *context = (uint32_t)n;
     return 0;
 }
 
 int tt_shown_rule_of(const struct tt_lens *l, struct tt_query *q, uint32_t limit,
                      double threshold, struct tt_shown_rule *rule)
 {
-    int error = find_start(l->p, q, &rule->start);
+    int error = find_context(l->p, q, "context", 0, &rule->start);
 
+    if (!error)
+        error = find_context(l->p, q, "to", TT_NONE, &rule->towards);
     if (error)
         return error;
-    rule->limit = tt_limit(q, limit);
+    rule->limit = tt_limit(q, rule->towards == TT_NONE ? limit : TT_NONE);
     rule->depth = q->depth ? q->depth : TT_NONE;
-    rule->least = tt_least_amount(tt_threshold(q, threshold),
-                                  tt_lens_total(l, rule->start));
+    rule->least = tt_least_amount(
+        tt_threshold(q, rule->towards == TT_NONE ? threshold : 0),
+        tt_lens_total(l, rule->start));
     return 0;
 }
 

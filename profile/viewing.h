@@ -178,6 +178,7 @@ struct tt_shown {                    /* in preorder */
 };
 struct tt_shown_rule {
     uint32_t start, limit, depth; /* TT_NONE: any */
+    uint32_t towards;             /* only what leads there; TT_NONE: all */
     uint64_t least;               /* total */
 };
 /* Contexts below `start` whose total is not below the least, down to a depth; of them

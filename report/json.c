@@ -13,7 +13,7 @@ static const char *const type_names[] = {"text", "amount", "change", "real", "sh
 /* ── Values ───────────────────────────────────────────────────────────────────────── */
 
 /* What is not UTF-8 becomes the replacement character. */
-static void put_string(struct tt_text *out, const char *s)
+void tt_text_json_string(struct tt_text *out, const char *s)
 {
     tt_text_put(out, "\"");
     while (*s) {
@@ -53,7 +53,7 @@ static void put_value(struct tt_text *out, const struct tt_column *c,
     }
     switch (c->type) {
     case TT_COLUMN_TEXT:
-        put_string(out, v->text);
+        tt_text_json_string(out, v->text);
         break;
     case TT_COLUMN_AMOUNT:
         put_amount(out, v->n);
@@ -78,11 +78,11 @@ static void put_facts(struct tt_text *out, const struct tt_profile *p)
     tt_text_put(out, "[");
     for (uint32_t i = 0; i < p->facts; i++) {
         tt_text_put(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-        put_string(out, tt_profile_string(p, p->fact[i].name));
+        tt_text_json_string(out, tt_profile_string(p, p->fact[i].name));
         tt_text_put(out, ",\"number\":");
         put_amount(out, p->fact[i].number);
         tt_text_put(out, ",\"text\":");
-        put_string(out, tt_profile_string(p, p->fact[i].text));
+        tt_text_json_string(out, tt_profile_string(p, p->fact[i].text));
         tt_text_put(out, "}");
     }
     tt_text_put(out, "]");
@@ -94,11 +94,11 @@ static void put_columns(struct tt_text *out, const struct tt_table *t)
     for (size_t i = 0; i < tt_table_columns(t); i++) {
         const struct tt_column *c = tt_table_column_at(t, i);
         tt_text_put(out, i ? ",\n{\"key\":" : "\n{\"key\":");
-        put_string(out, c->key);
+        tt_text_json_string(out, c->key);
         tt_text_put(out, ",\"title\":");
-        put_string(out, c->title);
+        tt_text_json_string(out, c->title);
         tt_text_put(out, ",\"unit\":");
-        put_string(out, c->unit);
+        tt_text_json_string(out, c->unit);
         tt_text_printf(out, ",\"type\":\"%s\"}", type_names[c->type]);
     }
     tt_text_put(out, "]");
@@ -126,7 +126,7 @@ void tt_text_json(struct tt_text *out, const struct tt_table *t,
 {
     out->failed |= t->failed;
     tt_text_put(out, "{\"tallytree\":1,\n\"view\":");
-    put_string(out, t->view);
+    tt_text_json_string(out, t->view);
     tt_text_put(out, ",\n\"facts\":");
     put_facts(out, p);
     tt_text_put(out, ",\n\"columns\":");
@@ -137,7 +137,7 @@ void tt_text_json(struct tt_text *out, const struct tt_table *t,
     for (size_t i = 0; i < t->note.count; i++) {
         if (i)
             tt_text_put(out, ",");
-        put_string(out, ((const char **)t->note.item)[i]);
+        tt_text_json_string(out, ((const char **)t->note.item)[i]);
     }
     tt_text_put(out, "]}\n");
 }

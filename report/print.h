@@ -26,5 +26,6 @@ void tt_text_csv(struct tt_text *, const struct tt_table *);
 
 /* One object; its schema is in doc/json.md. */
 void tt_text_json(struct tt_text *, const struct tt_table *, const struct tt_profile *);
+void tt_text_json_string(struct tt_text *, const char *); /* with its quotes */
 
 #endif

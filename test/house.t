@@ -5,7 +5,7 @@
 
 files()
 {
-    find . \( -path './build*' -o -path ./.git \) -prune -o -type f \( "$@" \) -print
+    find . \( -path './build*' -o -path ./.git -o -name node_modules \) -prune -o -type f \( "$@" \) -print
 }
 
 sources()

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* view.c - `tallytree view`: recordings and profiles in a browser, also while they grow. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "input.h"
+#include "page.h"
+#include "scratch.h"
+
+enum { PORT = 1, OPEN };
+
+static const struct tt_flag view_flags[] = {
+    {"port", 0, PORT, "N", NULL, "listen there; otherwise at any free port"},
+    {"open", 0, OPEN, NULL, NULL, "start a browser too"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct viewing {
+    struct tt_input input;
+    char **file;
+    int files;
+    unsigned port;
+    int open;
+};
+
+/* A profile is finished; what is made of recordings is not, as long as one is written. */
+static int is_live(const struct tt_input *in)
+{
+    return tt_fact_number(&in->profile, "open") > 0;
+}
+
+/* What was there goes only when its successor is open. */
+static int reload(void *arg, struct tt_profile **profile, int *live)
+{
+    struct viewing *v = arg;
+    struct tt_input next;
+    int error = tt_input_open(&next, v->file, v->files);
+
+    if (error)
+        return error;
+    tt_input_close(&v->input);
+    v->input = next;
+    *profile = &v->input.profile;
+    *live = is_live(&next);
+    return 0;
+}
+
+/* ── Serving ──────────────────────────────────────────────────────────────────────── */
+
+static void open_browser(const char *address)
+{
+    pid_t child = fork();
+
+    if (child)
+        return;
+    (void)!freopen("/dev/null", "w", stderr);
+    execlp("xdg-open", "xdg-open", address, (char *)NULL);
+    _exit(127);
+}
+
+/* Until Ctrl-C, or whoever started it goes away. */
+static void wait_for_end(const sigset_t *ends)
+{
+    int number;
+
+    while (sigwait(ends, &number) != 0)
+        ;
+}
+
+static int serve(struct viewing *v, const sigset_t *ends)
+{
+    struct tt_page page = {.profile = &v->input.profile,
+                           .memory = &tt_scratch,
+                           .live = is_live(&v->input),
+                           .reload = reload,
+                           .arg = v};
+    struct tt_http http = {
+        .port = (uint16_t)v->port, .answer = tt_page_answer, .arg = &page};
+    char token[33], address[80];
+
+    http.token = token;
+    if (tt_http_token(token) != 0) {
+        tt_complain("view: no random numbers: %s", strerror(errno));
+        return TT_EXIT_FAILED;
+    }
+    tt_page_init(&page);
+    if (tt_http_start(&http) != 0) {
+        tt_complain("view: cannot listen on port %u: %s", v->port, strerror(errno));
+        tt_page_fini(&page);
+        return TT_EXIT_FAILED;
+    }
+    (void)snprintf(address, sizeof address, "http://127.0.0.1:%u/%s/", http.port, token);
+    printf("%s\n", address);
+    (void)fflush(stdout);
+    if (isatty(STDERR_FILENO))
+        fputs("Open this address in a browser on this machine; Ctrl-C ends it.\n",
+              stderr);
+    if (v->open)
+        open_browser(address);
+    wait_for_end(ends);
+    tt_http_stop(&http);
+    tt_page_fini(&page);
+    return TT_EXIT_DONE;
+}
+
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+static int read_port(struct viewing *v, const char *text)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end || n > 65535) {
+        tt_complain("view: '--port' wants a number up to 65535, not '%s'", text);
+        return -TT_ERR_OPTION;
+    }
+    v->port = (unsigned)n;
+    return 0;
+}
+
+/* The status when that was all, less than 0 when it goes on. */
+static int read_flags(struct viewing *v, int argc, char **argv)
+{
+    struct tt_flags f;
+    int id, status;
+
+    tt_command_flags(&tt_command_view, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_view, &f, &status)) > 0) {
+        if (id == OPEN)
+            v->open = 1;
+        else if (read_port(v, f.value) != 0)
+            return TT_EXIT_FAILED;
+    }
+    if (id < 0)
+        return status;
+    v->file = argv + 1;
+    v->files = f.count;
+    return f.count ? -1 : tt_command_wants(&tt_command_view, "a recording or a profile");
+}
+
+static int run(int argc, char **argv)
+{
+    struct viewing v = {0};
+    int status = read_flags(&v, argc, argv);
+    sigset_t ends;
+
+    if (status >= 0)
+        return status;
+    if (tt_input_open(&v.input, v.file, v.files) != 0)
+        return TT_EXIT_FAILED;
+    /* Blocked here, before there are threads, so that only wait_for_end sees them. */
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGCHLD, SIG_IGN);
+    status = serve(&v, &ends);
+    tt_input_close(&v.input);
+    return status;
+}
+
+const struct tt_command tt_command_view = {
+    .name = "view",
+    .synopsis = "[--port N] [--open] FILE...",
+    .about = "look at recordings and profiles in a browser",
+    .details =
+        "Prints an address of this machine, with a token in it that nobody guesses,\n"
+        "and shows what is there until Ctrl-C.  A recording that still grows is\n"
+        "shown as it grows.\n",
+    .flags = view_flags,
+    .operands = "@files",
+    .run = run,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* answer.c - a query in, JSON out. */
+#include "answer.h"
+
+#include <string.h>
+
+#include "print.h"
+
+void tt_answers_init(struct tt_answers *a, struct tt_profile *p,
+                     const struct tt_memory *memory)
+{
+    memset(a, 0, sizeof *a);
+    a->profile = p;
+    a->memory = memory;
+}
+
+static void forget(struct tt_answers *a, struct tt_kept *k)
+{
+    if (!k->key)
+        return;
+    tt_filter_close(&k->filtered, a->memory);
+    tt_memory_put(a->memory, k->key, k->key_size);
+    memset(k, 0, sizeof *k);
+}
+
+void tt_answers_fini(struct tt_answers *a)
+{
+    for (int i = 0; i < TT_ANSWERS_KEPT; i++)
+        forget(a, &a->kept[i]);
+}
+
+/* ── Filters ──────────────────────────────────────────────────────────────────────── */
+
+/* All that filters depend on, as text. */
+static void put_key(struct tt_text *key, const struct tt_query *q)
+{
+    const struct tt_filter *f = q->filter.item;
+
+    for (size_t i = 0; i < q->filter.count; i++) {
+        const char *metric = f[i].metric ? f[i].metric : q->metric ? q->metric : "";
+        tt_text_printf(key, "%d\t%s\t%s\n", (int)f[i].kind, f[i].pattern, metric);
+    }
+}
+
+static struct tt_kept *find(struct tt_answers *a, const char *key)
+{
+    struct tt_kept *oldest = &a->kept[0];
+
+    for (int i = 0; i < TT_ANSWERS_KEPT; i++) {
+        struct tt_kept *k = &a->kept[i];
+        if (k->key && strcmp(k->key, key) == 0)
+            return k;
+        if (k->used < oldest->used)
+            oldest = k;
+    }
+    forget(a, oldest);
+    return oldest;
+}
+
+/* What the query's filters leave, made or remembered. */
+static int filter(struct tt_answers *a, struct tt_query *q, const struct tt_profile **p)
+{
+    struct tt_text key;
+    struct tt_kept *k;
+    int error = -TT_ERR_MEMORY;
+
+    *p = a->profile;
+    if (!q->filter.count)
+        return 0;
+    tt_text_init(&key, a->memory);
+    put_key(&key, q);
+    k = find(a, tt_text_string(&key));
+    if (!k->key) {
+        size_t size = key.bytes.count + 1;
+        char *copy = key.failed ? NULL : tt_memory_get(a->memory, size);
+        if (!copy)
+            goto fail_key;
+        error = tt_filter_apply(a->profile, q, &k->filtered);
+        if (error) {
+            tt_memory_put(a->memory, copy, size);
+            goto fail_key;
+        }
+        memcpy(copy, tt_text_string(&key), size);
+        k->key = copy;
+        k->key_size = size;
+    }
+    k->used = ++a->clock;
+    *p = k->filtered.profile;
+    error = 0;
+fail_key:
+    tt_text_fini(&key);
+    return error;
+}
+
+/* ── Answers ──────────────────────────────────────────────────────────────────────── */
+
+static uint32_t entries_of(const struct tt_table *t)
+{
+    uint32_t entries = 0;
+
+    for (size_t i = 0; i < tt_table_rows(t); i++)
+        entries += tt_table_row_at(t, i)->role == TT_ROW_ENTRY;
+    return entries;
+}
+
+static int write_view(const struct tt_profile *p, struct tt_query *q, size_t most,
+                      struct tt_text *out)
+{
+    size_t before = out->bytes.count;
+    struct tt_table table;
+    uint32_t entries = 0;
+    int error;
+
+    for (;;) {
+        size_t size;
+        error = tt_view(p, q, &table);
+        if (!error) {
+            entries = entries_of(&table);
+            tt_text_json(out, &table, p);
+        }
+        tt_table_fini(&table);
+        if (error || out->failed)
+            return error ? error : -TT_ERR_MEMORY;
+        size = out->bytes.count - before;
+        if (!most || size <= most || q->limit == 1)
+            return 0;
+        /* As many as would have been short enough, less some; but ever fewer. */
+        entries = (uint32_t)((double)entries * 0.9 * (double)most / (double)size);
+        if (q->limit && q->limit != TT_NONE && entries >= q->limit / 2)
+            entries = q->limit / 2;
+        q->limit = entries + !entries;
+        out->bytes.count = before;
+    }
+}
+
+static int answer(struct tt_answers *a, struct tt_query *q, const char *query,
+                  size_t most, struct tt_text *out)
+{
+    const struct tt_profile *p;
+    int error = tt_query_parse(q, query);
+
+    if (!error && !tt_query_is_bounded(q, a->profile))
+        error = tt_profile_check(a->profile);
+    if (!error)
+        error = filter(a, q, &p);
+    return error ? error : write_view(p, q, most, out);
+}
+
+static const char *reason_of(const struct tt_answers *a, const struct tt_query *q,
+                             int error)
+{
+    if (error == -TT_ERR_OPTION)
+        return q->error;
+    return error == -TT_ERR_FORMAT ? a->profile->error : "no memory";
+}
+
+int tt_answer(struct tt_answers *a, const char *query, size_t most, struct tt_text *out)
+{
+    size_t before = out->bytes.count;
+    struct tt_query q;
+    int error;
+
+    tt_query_init(&q, a->memory);
+    error = answer(a, &q, query, most, out);
+    if (error) {
+        out->bytes.count = before;
+        out->failed = 0;
+        tt_text_put(out, "{\"tallytree\":1,\"error\":");
+        tt_text_json_string(out, reason_of(a, &q, error));
+        tt_text_put(out, "}\n");
+    }
+    tt_query_fini(&q);
+    return error;
+}

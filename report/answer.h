@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* answer.h - a query in, JSON out: all that the viewer's page asks, natively and as
+ * WebAssembly.
+ *
+ * Filtering a large profile takes longer than looking at it, and a page looks many times
+ * through the same filters; so what the last few came to is kept. */
+#ifndef TT_ANSWER_H
+#define TT_ANSWER_H
+
+#include "query.h"
+#include "text.h"
+
+enum { TT_ANSWERS_KEPT = 3 };
+
+struct tt_answers {
+    struct tt_profile *profile;     /* borrowed */
+    const struct tt_memory *memory; /* borrowed */
+    struct tt_kept {
+        char *key; /* owned: the filters, as text; NULL: an empty slot */
+        size_t key_size;
+        struct tt_filtered filtered;
+        uint64_t used; /* when, by `clock` */
+    } kept[TT_ANSWERS_KEPT];
+    uint64_t clock;
+};
+
+void tt_answers_init(struct tt_answers *, struct tt_profile *, const struct tt_memory *);
+void tt_answers_fini(struct tt_answers *);
+
+/* Answers "view=flat&metric=time&…" with the JSON of doc/json.md.  When that is longer
+ * than `most` bytes (0: any length) it has fewer rows, and the remainder says how many.
+ * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT or
+ * -TT_ERR_MEMORY. */
+int tt_answer(struct tt_answers *, const char *query, size_t most, struct tt_text *);
+
+#endif

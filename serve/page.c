@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* page.c - what the viewer's page is given.
+ *
+ *      TOKEN/           the page and its parts
+ *      TOKEN/query?…    a view, as JSON
+ *      TOKEN/source?…   lines of a source that the profile names
+ *      TOKEN/state      is it live, and which version is at hand */
+#include "page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "asset.h"
+#include "print.h"
+
+enum {
+    SOURCE_MOST = 512 << 10, /* bytes of a source in one reply */
+    OFTEN = 500000000,       /* ns: a live profile is read no more often than this, */
+    SHARE = 4                /* and no more than one part in so many of the time */
+};
+
+static int64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void tt_page_init(struct tt_page *s)
+{
+    pthread_mutex_init(&s->lock, NULL);
+    tt_answers_init(&s->answers, s->profile, s->memory);
+    s->version = 1;
+    s->loaded = now();
+    s->cost = 0;
+}
+
+void tt_page_fini(struct tt_page *s)
+{
+    tt_answers_fini(&s->answers);
+    pthread_mutex_destroy(&s->lock);
+}
+
+/* ── Replies ──────────────────────────────────────────────────────────────────────── */
+
+/* The text becomes the reply's. */
+static void reply_json(struct tt_reply *r, unsigned status, struct tt_text *t)
+{
+    r->status = t->failed ? 500 : status;
+    r->type = "application/json";
+    r->size = t->failed ? 0 : t->bytes.count;
+    r->body = malloc(r->size + 1);
+    if (r->body && r->size)
+        memcpy(r->body, t->bytes.item, r->size);
+    if (!r->body)
+        r->size = 0;
+    tt_text_fini(t);
+}
+
+static void reply_error(struct tt_reply *r, unsigned status, const char *reason)
+{
+    struct tt_text t;
+
+    tt_text_init(&t, NULL);
+    tt_text_put(&t, "{\"tallytree\":1,\"error\":");
+    tt_text_json_string(&t, reason);
+    tt_text_put(&t, "}\n");
+    reply_json(r, status, &t);
+}
+
+/* ── The page ─────────────────────────────────────────────────────────────────────── */
+
+static int reply_asset(struct tt_reply *r, const char *path)
+{
+    const char *name = *path ? path : "index.html";
+    const struct tt_asset *a = tt_assets;
+
+    while (a->name && strcmp(a->name, name) != 0)
+        a++;
+    if (a->name)
+        *r = (struct tt_reply){200, a->type, (char *)(uintptr_t)a->bytes, a->size, 1, 1};
+    return a->name != NULL;
+}
+
+/* ── Views ────────────────────────────────────────────────────────────────────────── */
+
+static void reply_query(struct tt_page *s, const char *query, struct tt_reply *r)
+{
+    struct tt_text t;
+    int error;
+
+    tt_text_init(&t, NULL);
+    error = tt_answer(&s->answers, query, TT_REPLY_MOST, &t);
+    reply_json(r, !error ? 200 : error == -TT_ERR_OPTION ? 400 : 500, &t);
+}
+
+/* ── A live profile ───────────────────────────────────────────────────────────────── */
+
+static void refresh(struct tt_page *s)
+{
+    int64_t begin = now(), rest = s->cost * SHARE > OFTEN ? s->cost * SHARE : OFTEN;
+
+    if (!s->live || begin - s->loaded < rest)
+        return;
+    tt_answers_fini(&s->answers);
+    if (s->reload(s->arg, &s->profile, &s->live) == 0)
+        s->version++;
+    else
+        s->live = 0;
+    tt_answers_init(&s->answers, s->profile, s->memory);
+    s->loaded = now();
+    s->cost = s->loaded - begin;
+}
+
+static void reply_state(struct tt_page *s, struct tt_reply *r)
+{
+    struct tt_text t;
+
+    refresh(s);
+    tt_text_init(&t, NULL);
+    tt_text_printf(&t, "{\"tallytree\":1,\"live\":%s,\"version\":%llu}\n",
+                   s->live ? "true" : "false", (unsigned long long)s->version);
+    reply_json(r, 200, &t);
+}
+
+/* ── Sources ──────────────────────────────────────────────────────────────────────── */
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* The value of `key` in a query, without its %XX; malloc'ed, NULL when it is not there. */
+static char *value_of(const char *query, const char *key)
+{
+    size_t length = strlen(key), n = 0;
+    char *value;
+
+    while (strncmp(query, key, length) != 0 || query[length] != '=') {
+        query = strchr(query, '&');
+        if (!query++)
+            return NULL;
+    }
+    query += length + 1;
+    value = malloc(strlen(query) + 1);
+    for (; value && *query && *query != '&'; query++) {
+        int high = *query == '%' ? digit(query[1]) : -1,
+            low = high < 0 ? -1 : digit(query[2]);
+        value[n++] = (char)(low >= 0 ? high * 16 + low : *query == '+' ? ' ' : *query);
+        query += low >= 0 ? 2 : 0;
+    }
+    if (value)
+        value[n] = '\0';
+    return value;
+}
+
+/* Only what the profile names is ever opened. */
+static int is_named(const struct tt_profile *p, const char *file)
+{
+    uint32_t last = UINT32_MAX;
+
+    for (uint32_t b = 0; b < p->blocks; b++) {
+        if (p->block[b].file == last)
+            continue;
+        last = p->block[b].file;
+        if (strcmp(tt_profile_string(p, last), file) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void put_lines(FILE *f, unsigned long first, const char *file, struct tt_text *t)
+{
+    char *line = NULL;
+    size_t room = 0;
+    unsigned long number = 0, count = 0;
+    ssize_t length;
+
+    tt_text_put(t, "{\"tallytree\":1,\"file\":");
+    tt_text_json_string(t, file);
+    tt_text_printf(t, ",\"first\":%lu,\"lines\":[", first);
+    while ((length = getline(&line, &room, f)) >= 0) {
+        if (++number < first)
+            continue;
+        if (t->bytes.count > SOURCE_MOST)
+            break;
+        if (length && line[length - 1] == '\n')
+            line[length - 1] = '\0';
+        if ((size_t)length > 4096)
+            line[4096] = '\0';
+        tt_text_put(t, count++ ? ",\n" : "\n");
+        tt_text_json_string(t, line);
+    }
+    tt_text_printf(t, "],\"more\":%s}\n", length >= 0 ? "true" : "false");
+    free(line);
+}
+
+static void reply_file(const char *file, unsigned long first, struct tt_reply *r)
+{
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    struct tt_text t;
+    struct stat s;
+
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
+        reply_error(r, 404, strerror(errno));
+        return;
+    }
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        reply_error(r, 404, "not an ordinary file");
+    } else {
+        tt_text_init(&t, NULL);
+        put_lines(f, first, file, &t);
+        reply_json(r, 200, &t);
+    }
+    (void)fclose(f);
+}
+
+static void reply_source(struct tt_page *s, const char *query, struct tt_reply *r)
+{
+    char *file = value_of(query, "file"), *first = value_of(query, "first");
+    unsigned long line = first ? strtoul(first, NULL, 10) : 1;
+
+    if (!file || !*file || !is_named(s->profile, file))
+        reply_error(r, 404, "the profile names no such source");
+    else
+        reply_file(file, line ? line : 1, r);
+    free(file);
+    free(first);
+}
+
+/* ── What is where ────────────────────────────────────────────────────────────────── */
+
+void tt_page_answer(void *page, const char *path, const char *query, struct tt_reply *r)
+{
+    struct tt_page *s = page;
+
+    if (reply_asset(r, path))
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (strcmp(path, "query") == 0)
+        reply_query(s, query, r);
+    else if (strcmp(path, "state") == 0)
+        reply_state(s, r);
+    else if (strcmp(path, "source") == 0)
+        reply_source(s, query, r);
+    else
+        reply_error(r, 404, "there is nothing here");
+    pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* page.h - what the viewer's page is given: itself, answers, sources, what is new. */
+#ifndef TT_PAGE_H
+#define TT_PAGE_H
+
+#include <pthread.h>
+
+#include "answer.h"
+#include "http.h"
+
+enum { TT_REPLY_MOST = 1 << 20 }; /* bytes of an answer, before it is packed */
+
+struct tt_page {
+    struct tt_profile *profile; /* borrowed */
+    const struct tt_memory *memory;
+    int live; /* it grows: `reload` makes a newer one */
+    /* Replaces *profile and says whether it still grows.  0, or an error, and then the
+     * profile is as it was.  Nothing else looks at it meanwhile. */
+    int (*reload)(void *arg, struct tt_profile **profile, int *live);
+    void *arg;
+
+    pthread_mutex_t lock; /* of all below, and of the profile */
+    struct tt_answers answers;
+    uint64_t version;     /* how often it was replaced */
+    int64_t loaded, cost; /* when, and how long that took, in ns */
+};
+
+void tt_page_init(struct tt_page *);
+void tt_page_fini(struct tt_page *);
+/* A tt_http's answer; `page` is a struct tt_page. */
+void tt_page_answer(void *page, const char *path, const char *query, struct tt_reply *);
+
+#endif

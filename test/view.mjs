@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// The viewer's server: what it answers is what `report` prints, and nobody else is answered.
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const build = process.env.TT_BUILD ?? "build";
+const tallytree = join(build, "tallytree");
+const folder = mkdtempSync(join(tmpdir(), "tallytree-view-"));
+let number = 0, failed = 0;
+
+function ok(good, name, why = "") {
+  number++;
+  if (!good) failed++;
+  console.log(`${good ? "ok" : "not ok"} ${number} - ${name}`);
+  if (!good && why) console.log(`# ${String(why).slice(0, 400)}`);
+}
+
+function start(...args) {
+  const child = spawn(tallytree, ["view", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const address = new Promise((resolve, reject) => {
+    let text = "";
+    child.stdout.on("data", (d) => {
+      text += d;
+      if (text.includes("\n")) resolve(new URL(text.trim()));
+    });
+    child.on("exit", () => reject(new Error("it ended: " + text)));
+  });
+  return { child, address };
+}
+
+function get(url, { method = "GET", headers = {}, path } = {}) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      { host: url.hostname, port: url.port, path: path ?? url.pathname + url.search, method, headers },
+      (reply) => {
+        const parts = [];
+        reply.on("data", (d) => parts.push(d));
+        reply.on("end", () => resolve({ status: reply.statusCode, headers: reply.headers, body: Buffer.concat(parts).toString() }));
+      },
+    );
+    request.on("error", reject);
+    request.end();
+  });
+}
+
+// A tree with a script for a name, many blocks, and some strands.
+const events = ["block <script>alert(1)</script> kind=function file=" + join(folder, "a.c") + " line=3"];
+for (let i = 0; i < 30000; i++) events.push(`push f${i % 9000}`, `push g${i % 7}`, `tick ${1 + (i % 13)}`, "pop", "pop");
+events.push("push <script>alert(1)</script>", "tick 50", "pop");
+writeFileSync(join(folder, "events"), events.join("\n") + "\n");
+writeFileSync(join(folder, "a.c"), 'one\n"two"\nthree\n');
+const profile = join(folder, "p.tallytree");
+execFileSync(tallytree, ["replay", "-o", profile, join(folder, "events")]);
+
+const { child, address } = start(profile);
+try {
+  const url = await address;
+  const at = (rest) => new URL(rest, url);
+
+  const page = await get(url);
+  ok(page.status === 200 && page.headers["content-type"].startsWith("text/html"), "the page is there");
+  ok(/default-src 'none'/.test(page.headers["content-security-policy"]), "with a strict policy");
+  ok((await get(at("app.js"))).status === 200 && (await get(at("app.css"))).status === 200, "and its parts");
+
+  for (const query of ["view=flat", "view=flat&sort=inclusive&limit=7", "view=tree&depth=1", "view=callers&limit=20",
+    "view=block&block=g3", "view=flat&select=g1&fold=f1*", "view=flame&threshold=0.01", "view=flat&metric=calls", "view=header",
+    "view=flat&exclude=%3Cscript%3E*", "view=strands", "view=flat&prune=1%25", "view=flat&select=g1&fold=f1*"]) {
+    const words = [...new URLSearchParams(query)].map(([k, v]) => `--${k}=${v}`);
+    const printed = execFileSync(tallytree, ["report", "--json", ...words, profile], { maxBuffer: 1 << 28 }).toString();
+    const answered = await get(at("query?" + query));
+    ok(answered.body === printed, `${query} is answered as report prints it`, answered.body);
+  }
+  const most = await get(at("query?view=tree&limit=all&threshold=0"));
+  ok(most.body.length <= 1 << 20 && JSON.parse(most.body).rows.length > 1000, "no reply is larger than 1 MB", most.body.length);
+  const rows = JSON.parse(most.body).rows, columns = JSON.parse(most.body).columns.map((c) => c.key);
+  const self = columns.indexOf("self");
+  const sum = rows.filter((r) => r.role !== "total").reduce((n, r) => n + (r.values[self] ?? 0), 0);
+  const all = JSON.parse((await get(at("query?view=flat&limit=1"))).body).rows.find((r) => r.role === "total").values;
+  ok(sum === all[JSON.parse((await get(at("query?view=flat&limit=1"))).body).columns.findIndex((c) => c.key === "self")], "and it still adds up", sum);
+  const wrong = await get(at("query?view=flta"));
+  ok(wrong.status === 400 && /did you mean 'flat'/.test(JSON.parse(wrong.body).error), "a wrong query is explained", wrong.body);
+
+  const way = JSON.parse((await get(at("query?view=flame&context=2&threshold=0"))).body);
+  const contextAt = way.columns.findIndex((c) => c.key === "context");
+  const deep = way.rows.find((r) => r.depth === 1 && r.role === "entry");
+  const to = JSON.parse((await get(at("query?view=tree&to=" + deep.values[contextAt]))).body);
+  const entries = to.rows.filter((r) => r.role === "entry");
+  const toContext = to.columns.findIndex((c) => c.key === "context");
+  ok(entries.length === 3 && entries[2].values[toContext] === deep.values[contextAt], "the way to a context", JSON.stringify(entries));
+
+  const source = JSON.parse((await get(at("source?file=" + encodeURIComponent(join(folder, "a.c"))))).body);
+  ok(source.lines.join("|") === 'one|"two"|three' && source.more === false, "a source that the profile names", JSON.stringify(source));
+  const later = JSON.parse((await get(at("source?first=3&file=" + encodeURIComponent(join(folder, "a.c"))))).body);
+  ok(later.lines.join("|") === "three" && later.first === 3, "from a line on");
+  for (const other of ["/etc/passwd", "../../../etc/passwd", join(folder, "events"), "", folder])
+    ok((await get(at("source?file=" + encodeURIComponent(other)))).status === 404, `and no other: '${other ? "…" + other.slice(-12) : ""}'`);
+
+  const token = url.pathname.slice(1, -1);
+  const paths = ["/", "/" + token, `/${token.slice(1)}/`, `/${"0".repeat(32)}/`, "/query?view=flat", "//", "", "*",
+    `/x${token}/`, `/${token.toUpperCase() === token ? token.toLowerCase() + "0" : token.toUpperCase()}/`];
+  for (const path of paths) {
+    const status = await get(url, { path: path || "/" }).then((r) => r.status, () => 400);
+    ok(status === 403 || status === 400, `no answer without the token: '${path.replace(token, "TOKEN")}'`, status);
+  }
+  for (const path of ["../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "app.js/../../x", "app.js%00", "index.html/", "..%2fquery"])
+    ok((await get(url, { path: url.pathname + path })).status === 404, `nothing is at '${path}'`);
+  for (const host of ["evil.example", `evil.example:${url.port}`, "127.0.0.1", `127.0.0.1.evil.example:${url.port}`, "x"])
+    ok([421, 400].includes((await get(url, { headers: { Host: host } })).status), `nobody else's host: '${host.replace(url.port, "PORT")}'`);
+  ok((await get(url, { headers: { Host: `localhost:${url.port}` } })).status === 200, "this one by its name");
+  for (const headers of [{ Origin: "http://evil.example" }, { Origin: "null" }, { Origin: `https://127.0.0.1:${url.port}` },
+    { "Sec-Fetch-Site": "cross-site" }, { "Sec-Fetch-Site": "same-site" }])
+    ok((await get(at("query?view=flat"), { headers })).status === 403, `not for other sites: ${JSON.stringify(headers).replace(url.port, "PORT")}`);
+  ok((await get(at("query?view=flat&limit=1"), { headers: { Origin: `http://127.0.0.1:${url.port}`, "Sec-Fetch-Site": "same-origin" } })).status === 200, "for its own page");
+  for (const method of ["POST", "PUT", "DELETE", "OPTIONS"])
+    ok((await get(url, { method })).status === 405, `${method} is not for this server`);
+
+  const outside = Object.values((await import("node:os")).networkInterfaces()).flat().find((a) => a.family === "IPv4" && !a.internal);
+  const reached = await new Promise((resolve) => {
+    if (!outside) return resolve(false);
+    const s = net.connect(Number(url.port), outside.address, () => resolve(true));
+    s.on("error", () => resolve(false));
+    return undefined;
+  });
+  ok(!reached, "it listens on loopback alone");
+
+  // A thousand that send a byte now and then do not keep anybody waiting for good.
+  const slow = [];
+  for (let i = 0; i < 1000; i++) {
+    const s = net.connect(Number(url.port), "127.0.0.1");
+    s.on("error", () => {});
+    s.write("GET /");
+    slow.push(s);
+  }
+  await new Promise((r) => setTimeout(r, 300));
+  for (const s of slow) s.write("x");
+  ok((await get(at("query?view=flat&limit=1"))).status === 200, "a thousand slow connections keep nobody out");
+  for (const s of slow) s.destroy();
+
+  child.kill("SIGTERM");
+  const status = await new Promise((r) => child.on("exit", (code) => r(code)));
+  ok(status === 0, "it ends when it is told to", status);
+  for (const args of [["view"], ["view", join(folder, "none")], ["view", "--port", "x", profile], ["view", "--prot", "1", profile]]) {
+    let code = 0;
+    try {
+      execFileSync(tallytree, args, { stdio: "ignore" });
+    } catch (e) {
+      code = e.status;
+    }
+    ok(code === 2, `refused: ${args.map((a) => a.replace(folder, "…")).join(" ")}`, code);
+  }
+} catch (e) {
+  ok(false, "no surprise", e.stack);
+} finally {
+  child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+}
+console.log(`1..${number}`);
+process.exit(failed ? 1 : 0);

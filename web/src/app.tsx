@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// app.tsx - the viewer: its bar, its pages, its keys.
+import { render, type FunctionComponent } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Filters } from "./filters";
+import { amount, share } from "./format";
+import { Help } from "./help";
+import { Menu } from "./menu";
+import { forgetAnswers, readState } from "./model";
+import { BlockPage, CallersPage, FlamePage, FlatPage, GroupsPage, OverviewPage, TreePage } from "./pages";
+import { ShellContext, useShell, useTable, type MenuAt, type Shell } from "./shell";
+import { go, query, replace, useAddress, withView, withWords, type State } from "./state";
+
+interface Page {
+  view: string;
+  title: string;
+  key: string;
+  show: FunctionComponent;
+}
+
+const pages: Page[] = [
+  { view: "overview", title: "Overview", key: "1", show: OverviewPage },
+  { view: "flame", title: "Flame", key: "2", show: FlamePage },
+  { view: "flat", title: "Blocks", key: "3", show: FlatPage },
+  { view: "callers", title: "Callers", key: "4", show: CallersPage },
+  { view: "tree", title: "Tree", key: "5", show: TreePage },
+  { view: "groups", title: "Groups", key: "6", show: GroupsPage },
+  { view: "block", title: "Block", key: "b", show: BlockPage },
+];
+
+function expression(text: string | undefined): RegExp | null {
+  if (!text) return null;
+  const written = /^\/(.*)\/(i?)$/.exec(text);
+  try {
+    return written ? new RegExp(written[1]!, written[2]) : new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
+  } catch {
+    return null;
+  }
+}
+
+// How much of all is on paths through what is looked for.
+function Found({ state, hits, hit }: { state: State; hits: number; hit: number }) {
+  const find = state.words.find ?? "";
+  const pattern = /^\/.*\/i?$/.test(find) ? find : "/" + find.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&") + "/i";
+  const with_ = useTable(find ? query({ ...state, filters: [...state.filters, { kind: "select", pattern }] }, "flat", { limit: 1 }) : null);
+  const all = useTable(find ? query(state, "flat", { limit: 1 }) : null);
+  if (!find) return null;
+  const part = with_.table?.total() ? with_.table.number(with_.table.total()!, "self") : null;
+  const whole = all.table?.total() ? all.table.number(all.table.total()!, "self") : null;
+  return (
+    <span class="found" aria-live="polite">
+      {hits ? `${(hit % hits) + 1} of ${hits}` : "none in view"}
+      {part !== null && whole ? `, on paths of ${share(part / whole)} (${amount(part, with_.table!.unit)})` : ""}
+    </span>
+  );
+}
+
+function useLive(): [number, boolean, boolean, (paused: boolean) => void] {
+  const [version, setVersion] = useState(0);
+  const [live, setLive] = useState(false);
+  const [paused, pause] = useState(false);
+  useEffect(() => {
+    if (paused) return undefined;
+    let timer = 0;
+    let ended = false;
+    const look = () =>
+      readState().then(
+        (s) => {
+          if (ended) return;
+          setLive(s.live);
+          setVersion((before) => {
+            if (before && before !== s.version) forgetAnswers();
+            return s.version;
+          });
+          if (s.live) timer = window.setTimeout(look, 1000);
+        },
+        () => setLive(false),
+      );
+    void look();
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+    };
+  }, [paused]);
+  return [version, live, paused, pause];
+}
+
+function App() {
+  const state = useAddress();
+  const [menu, openMenu] = useState<MenuAt | null>(null);
+  const [help, showHelp] = useState(false);
+  const [hit, setHit] = useState(0);
+  const [hits, setHits] = useState(0);
+  const [version, live, paused, pause] = useLive();
+  const input = useRef<HTMLInputElement>(null);
+  const find = useMemo(() => expression(state.words.find), [state.words.find]);
+  const shell: Shell = { state, version, go, openMenu, find, hit, setHits };
+  const page = pages.find((p) => p.view === state.view) ?? pages[0]!;
+
+  useEffect(() => setHit(0), [state.words.find, state.view]);
+  useEffect(() => {
+    function onKey(e: KeyboardEvent) {
+      const target = e.target as HTMLElement;
+      if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || e.ctrlKey || e.metaKey || e.altKey) return;
+      const to = pages.find((p) => p.key === e.key);
+      if (e.key === "?") showHelp((on) => !on);
+      else if (e.key === "/") input.current?.focus();
+      else if (e.key === "Escape") showHelp(false);
+      else if (e.key === "n" || (e.key === "Enter" && state.words.find && target === document.body)) setHit((h) => h + (e.shiftKey ? -1 : 1));
+      else if (e.key === "N") setHit((h) => h - 1);
+      else if (e.key === "u") history.back();
+      else if (to) go(withView(state, to.view, to.view === "block" ? { block: state.words.block ?? "" } : {}));
+      else return;
+      e.preventDefault();
+    }
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [state]);
+
+  return (
+    <ShellContext.Provider value={shell}>
+      <header>
+        <Title />
+        <Metrics />
+        <form class="find" role="search" onSubmit={(e) => e.preventDefault()}>
+          <input
+            ref={input}
+            type="search"
+            aria-label="find"
+            placeholder="find  ( / )"
+            value={state.words.find ?? ""}
+            onInput={(e) => replace(withWords(state, { find: e.currentTarget.value }))}
+            onKeyDown={(e) => {
+              if (e.key === "Enter") setHit((h) => Math.max(0, h + (e.shiftKey ? -1 : 1)));
+              else if (e.key === "Escape") e.currentTarget.blur();
+            }}
+          />
+          <Found state={state} hits={hits} hit={hit} />
+        </form>
+        {live || paused ? (
+          <button class={"live" + (paused ? " paused" : "")} aria-pressed={paused} onClick={() => pause(!paused)}>
+            {paused ? "paused" : "live"}
+          </button>
+        ) : null}
+        <button aria-label="keys" onClick={() => showHelp(true)}>
+          ?
+        </button>
+      </header>
+      <nav aria-label="views">
+        {pages.map((p) => (
+          <a
+            href="#"
+            class={p === page ? "on" : ""}
+            aria-current={p === page ? "page" : undefined}
+            onClick={(e) => {
+              e.preventDefault();
+              go(withView(state, p.view, p.view === "block" ? { block: state.words.block ?? "" } : {}));
+            }}
+          >
+            {p.title}
+          </a>
+        ))}
+      </nav>
+      <Filters />
+      <main>
+        <page.show />
+      </main>
+      {menu ? <Menu at={menu} close={() => openMenu(null)} /> : null}
+      {help ? <Help close={() => showHelp(false)} /> : null}
+    </ShellContext.Provider>
+  );
+}
+
+function Title() {
+  const { table } = useTable("view=header");
+  const name = table?.fact("program")?.text ?? "";
+  useEffect(() => {
+    document.title = name ? `${name} - Tallytree` : "Tallytree";
+  }, [name]);
+  return <h1>{name || "Tallytree"}</h1>;
+}
+
+// The metrics of the profile, the one that is looked at chosen.
+function Metrics() {
+  const shell = useShell();
+  const { state } = shell;
+  const { table } = useTable("view=header");
+  const names = table ? table.rows.filter((r) => table.text(r, "name") === "metric").map((r) => table.text(r, "text").split(",")[0]!) : [];
+  if (names.length < 2) return null;
+  return (
+    <select
+      aria-label="metric"
+      value={state.words.metric ?? ""}
+      onChange={(e) => shell.go(withWords(state, { metric: e.currentTarget.value, sort: "" }))}
+    >
+      <option value="">metric</option>
+      {names.map((n) => (
+        <option value={n}>{n}</option>
+      ))}
+    </select>
+  );
+}
+
+render(<App />, document.getElementById("app")!);

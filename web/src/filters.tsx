@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// filters.tsx - the lists that are always in view: what is selected, excluded, folded …
+import { useState } from "preact/hooks";
+import { useShell } from "./shell";
+import { addFilter, filterKinds, withFilters, type FilterKind } from "./state";
+
+const meaning: Record<FilterKind, string> = {
+  select: "keep only paths that contain it",
+  exclude: "drop paths that contain it",
+  fold: "splice it out: its cost goes to its callers",
+  prune: "drop parts: by name, or below 0.5 %, 10ms, 1000, calls<9; the cost stays with the parent",
+  root: "paths begin there; others are dropped",
+  strand: "only these threads, processes, ranks",
+};
+
+export function Filters() {
+  const shell = useShell();
+  const { state } = shell;
+  const [kind, setKind] = useState<FilterKind>("select");
+  const [pattern, setPattern] = useState("");
+  const without = (i: number) => withFilters(state, state.filters.filter((_, at) => at !== i));
+  return (
+    <div class="filters" role="region" aria-label="filters">
+      <ul>
+        {state.filters.map((f, i) => (
+          <li class={"chip " + f.kind} title={meaning[f.kind]}>
+            <span class="kind">{f.kind}</span> <span class="pattern">{f.pattern}</span>
+            <button aria-label={`remove ${f.kind} ${f.pattern}`} onClick={() => shell.go(without(i))}>
+              ×
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          if (!pattern.trim()) return;
+          shell.go(addFilter(state, kind, pattern.trim()));
+          setPattern("");
+        }}
+      >
+        <select
+          aria-label="kind of filter"
+          value={kind}
+          title={meaning[kind]}
+          onChange={(e) => setKind(e.currentTarget.value as FilterKind)}
+        >
+          {filterKinds.map((k) => (
+            <option value={k}>{k}</option>
+          ))}
+        </select>
+        <input
+          aria-label="pattern"
+          placeholder={kind === "prune" ? "name, 0.5%, 10ms" : "name, glob* or /regex/"}
+          value={pattern}
+          onInput={(e) => setPattern(e.currentTarget.value)}
+        />
+        <button type="submit">add</button>
+        {state.filters.length ? (
+          <button type="button" onClick={() => shell.go(withFilters(state, []))}>
+            clear
+          </button>
+        ) : null}
+      </form>
+    </div>
+  );
+}

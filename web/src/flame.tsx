@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+// flame.tsx - frames over frames on a canvas: flame graphs, icicles, inverted ones.
+//
+// The engine sends what is at least a pixel wide; a frame that is opened is asked for
+// anew, so that it shows all it has at any depth of a profile of any size.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { amount, exact, group, share, shorten } from "./format";
+import type { Row, Table } from "./model";
+import { save, useDark, useShell, useSize } from "./shell";
+
+export interface Frame {
+  row: Row;
+  name: string;
+  depth: number;
+  left: number; // from 0 to 1
+  right: number;
+  colour: string; // what its colour is chosen by
+}
+
+// A row's width is its figure `key`; siblings stand side by side, in their order.
+export function layOut(table: Table, rows: Row[], key: string, depth0 = 0): Frame[] {
+  const frames: Frame[] = [];
+  const next: number[] = []; // where the next child of each depth begins
+  let all = 0;
+  for (const row of rows) if (row.depth === 0 && row.role !== "total") all += table.number(row, key) ?? 0;
+  if (!all) return frames;
+  next[0] = 0;
+  for (const row of rows) {
+    if (row.role === "total") continue;
+    const left = next[row.depth] ?? 0;
+    const right = left + (table.number(row, key) ?? 0) / all;
+    next[row.depth] = right;
+    next[row.depth + 1] = left;
+    if (row.role === "remainder" && right - left <= 0) continue;
+    frames.push({
+      row,
+      name: table.text(row, "name"),
+      depth: row.depth + depth0,
+      left,
+      right,
+      colour: row.role === "remainder" ? "" : table.text(row, "module") || table.text(row, "file") || table.text(row, "name"),
+    });
+  }
+  return frames;
+}
+
+function hue(text: string): number {
+  let h = 2166136261;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+  return (h >>> 0) % 360;
+}
+
+function fill(frame: Frame, dark: boolean): string {
+  if (!frame.colour) return dark ? "#4a4a4a" : "#d4d4d4";
+  const own = hue(frame.name);
+  const h = (hue(frame.colour) + (own % 70) - 35 + 360) % 360;
+  return dark ? `hsl(${h} 42% ${62 + (own % 8)}%)` : `hsl(${h} 62% ${76 + (own % 8)}%)`;
+}
+
+export const ROW = 20;
+
+interface Brush {
+  rect(x: number, y: number, w: number, h: number, fill: string, stroke: string | null): void;
+  text(x: number, y: number, text: string, faint: boolean): void;
+}
+
+function canvasBrush(c: CanvasRenderingContext2D): Brush {
+  c.font = "12px system-ui, sans-serif";
+  c.textBaseline = "middle";
+  return {
+    rect(x, y, w, h, colour, stroke) {
+      c.fillStyle = colour;
+      c.fillRect(x, y, w, h);
+      if (!stroke) return;
+      c.strokeStyle = stroke;
+      c.lineWidth = 2;
+      c.strokeRect(x + 1, y + 1, Math.max(w - 2, 1), h - 2);
+    },
+    text(x, y, text, faint) {
+      c.fillStyle = faint ? "#555" : "#111";
+      c.fillText(text, x, y);
+    },
+  };
+}
+
+const escaped = (s: string) => s.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+function svgBrush(parts: string[]): Brush {
+  return {
+    rect(x, y, w, h, colour, stroke) {
+      parts.push(
+        `<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${h}" fill="${colour}"${stroke ? ` stroke="${stroke}"` : ""}/>`,
+      );
+    },
+    text(x, y, text) {
+      parts.push(`<text x="${x.toFixed(2)}" y="${y + 4}" fill="#111">${escaped(text)}</text>`);
+    },
+  };
+}
+
+interface Look {
+  width: number;
+  height: number; // of the whole picture, or of what is in sight
+  top: number; // of what is in sight
+  levels: number;
+  up: boolean; // flames grow upwards, icicles hang
+  dark: boolean;
+  find: RegExp | null;
+  chosen: Frame | null;
+}
+
+function yOf(frame: Frame, look: Look): number {
+  return (look.up ? look.levels - 1 - frame.depth : frame.depth) * ROW - look.top;
+}
+
+function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string) => number) {
+  const letter = measure("nnnnnnnnnn") / 10;
+  for (const f of frames) {
+    const x = f.left * look.width;
+    const w = (f.right - f.left) * look.width;
+    const y = yOf(f, look);
+    if (y + ROW < 0 || y > look.height || w < 0.4) continue;
+    const hit = look.find !== null && f.colour !== "" && look.find.test(f.name);
+    const faint = look.find !== null && !hit;
+    brush.rect(
+      x,
+      y,
+      Math.max(w - 1, 0.5),
+      ROW - 1,
+      faint ? (look.dark ? "#777" : "#e6e6e6") : fill(f, look.dark),
+      f === look.chosen ? (look.dark ? "#fff" : "#000") : hit ? "#c2185b" : null,
+    );
+    if (w > 24) {
+      const text = shorten(f.name, Math.max(1, Math.floor((w - 8) / letter)));
+      if (text.length > 1) brush.text(x + 4, y + ROW / 2, text, faint);
+    }
+  }
+}
+
+export function svgOf(frames: Frame[], look: Look, measure: (text: string) => number): string {
+  const parts: string[] = [];
+  const height = look.levels * ROW;
+  draw(frames, { ...look, top: 0, height }, svgBrush(parts), measure);
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${look.width}" height="${height}" ` +
+    `font-family="system-ui,sans-serif" font-size="12">${parts.join("")}</svg>\n`
+  );
+}
+
+interface Props {
+  table: Table;
+  frames: Frame[];
+  up: boolean;
+  label: string;
+  busy?: boolean;
+  onOpen(frame: Frame): void;
+  onLeave?: () => void; // one level out
+}
+
+export function Flame({ table, frames, up, label, busy, onOpen, onLeave }: Props) {
+  const shell = useShell();
+  const dark = useDark();
+  const [box, setBox] = useState<HTMLDivElement | null>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { width, height } = useSize(box);
+  const [top, setTop] = useState(0);
+  const [chosen, choose] = useState<Frame | null>(null);
+  const [tip, setTip] = useState<{ frame: Frame; x: number; y: number } | null>(null);
+
+  const levels = useMemo(() => frames.reduce((most, f) => Math.max(most, f.depth + 1), 1), [frames]);
+  const rowsOf = useMemo(() => {
+    const by: Frame[][] = [];
+    for (const f of frames) (by[f.depth] ??= []).push(f);
+    return by;
+  }, [frames]);
+  const look: Look = { width, height, top, levels, up, dark, find: shell.find, chosen };
+
+  useEffect(() => {
+    choose(null);
+    setTip(null);
+    if (box) box.scrollTop = up ? box.scrollHeight : 0;
+  }, [frames, up, box]);
+
+  useEffect(() => {
+    const element = canvas.current;
+    const context = element?.getContext("2d");
+    if (!element || !context || !width || !height) return;
+    const ratio = window.devicePixelRatio || 1;
+    element.width = width * ratio;
+    element.height = height * ratio;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    draw(frames, look, canvasBrush(context), (t) => context.measureText(t).width);
+  }, [frames, width, height, top, levels, up, dark, shell.find, chosen]);
+
+  // Enter and Shift-Enter go through the hits.
+  useEffect(() => {
+    if (!shell.find) return;
+    const hits = frames.filter((f) => f.colour && shell.find?.test(f.name));
+    shell.setHits(hits.length);
+    if (hits.length && shell.hit >= 0) show(hits[shell.hit % hits.length]!);
+  }, [shell.find, shell.hit, frames]);
+
+  function show(f: Frame) {
+    choose(f);
+    if (!box) return;
+    const y = yOf(f, { ...look, top: 0 });
+    if (y < box.scrollTop) box.scrollTop = y;
+    if (y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW - box.clientHeight;
+  }
+
+  function at(e: MouseEvent): Frame | null {
+    const r = canvas.current!.getBoundingClientRect();
+    const line = Math.floor((e.clientY - r.top + top) / ROW);
+    const depth = up ? levels - 1 - line : line;
+    const x = (e.clientX - r.left) / width;
+    return rowsOf[depth]?.find((f) => x >= f.left && x < f.right) ?? null;
+  }
+
+  function near(from: Frame, key: string): Frame | undefined {
+    const deeper = up ? "ArrowUp" : "ArrowDown";
+    const same = rowsOf[from.depth] ?? [];
+    const index = same.indexOf(from);
+    if (key === "ArrowLeft") return same[index - 1];
+    if (key === "ArrowRight") return same[index + 1];
+    if (key === deeper) {
+      const below = (rowsOf[from.depth + 1] ?? []).filter((f) => f.left >= from.left - 1e-12 && f.right <= from.right + 1e-12);
+      return below.reduce<Frame | undefined>((a, b) => (a && a.right - a.left >= b.right - b.left ? a : b), undefined);
+    }
+    return (rowsOf[from.depth - 1] ?? []).find((f) => f.left <= from.left + 1e-12 && f.right >= from.right - 1e-12);
+  }
+
+  const letters: Record<string, string> = { w: "ArrowUp", a: "ArrowLeft", s: "ArrowDown", d: "ArrowRight" };
+  function onKey(e: KeyboardEvent) {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const key = letters[e.key] ?? e.key;
+    const from = chosen ?? frames[0];
+    if (!from) return;
+    if (key.startsWith("Arrow")) {
+      const to = chosen ? near(from, key) : from;
+      if (to) show(to);
+    } else if (key === "Enter" && chosen && !shell.find) {
+      onOpen(chosen);
+    } else if ((key === "Backspace" || key === "Escape") && onLeave) {
+      onLeave();
+    } else if (key === "m" && chosen?.colour) {
+      const r = canvas.current!.getBoundingClientRect();
+      shell.openMenu({ name: chosen.name, x: r.left + chosen.left * width, y: r.top + yOf(chosen, look) + ROW });
+    } else {
+      return;
+    }
+    e.preventDefault();
+    e.stopPropagation();
+  }
+
+  function describe(f: Frame): string {
+    const unit = table.unit;
+    const figures = ["inclusive", "self", "calls"]
+      .filter((k) => table.at(f.row, k) !== null)
+      .map((k) => `${k} ${k === "calls" ? group(table.text(f.row, k)) : amount(table.number(f.row, k), unit)}`);
+    return `${f.name}: ${figures.join(", ")}`;
+  }
+
+  const measure = (t: string) => canvas.current!.getContext("2d")!.measureText(t).width;
+  return (
+    <figure class={"flame" + (busy ? " busy" : "")}>
+      <div class="tools">
+        <span class="caption">{label}</span>
+        <button onClick={() => save("flame.svg", new Blob([svgOf(frames, look, measure)], { type: "image/svg+xml" }))}>save SVG</button>
+        <button onClick={() => canvas.current?.toBlob((b) => b && save("flame.png", b))}>save PNG</button>
+      </div>
+      <div
+        ref={setBox}
+        class="sheet"
+        tabIndex={0}
+        role="application"
+        aria-label={`${label}. Arrow keys choose a frame, Enter opens it, Backspace leaves it, m shows its menu.`}
+        style={{ height: `${Math.min(levels * ROW + 4, Math.max(240, window.innerHeight - 260))}px` }}
+        onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+        onKeyDown={onKey}
+      >
+        <canvas
+          ref={canvas}
+          style={{ width: `${width}px`, height: `${height}px` }}
+          onMouseMove={(e) => {
+            const frame = at(e);
+            setTip(frame ? { frame, x: e.clientX, y: e.clientY } : null);
+          }}
+          onMouseLeave={() => setTip(null)}
+          onClick={(e) => {
+            const frame = at(e);
+            if (frame) onOpen(frame);
+          }}
+          onContextMenu={(e) => {
+            const frame = at(e);
+            if (!frame?.colour) return;
+            e.preventDefault();
+            shell.openMenu({ name: frame.name, x: e.clientX, y: e.clientY });
+          }}
+        />
+        <div class="spacer" style={{ height: `${levels * ROW}px` }} aria-hidden="true" />
+      </div>
+      <figcaption aria-live="polite">{chosen ? describe(chosen) : "\u00a0"}</figcaption>
+      {tip ? <Tip table={table} {...tip} /> : null}
+    </figure>
+  );
+}
+
+function Tip({ table, frame, x, y }: { table: Table; frame: Frame; x: number; y: number }) {
+  const { row } = frame;
+  const lines: [string, string][] = [];
+  for (const key of ["inclusive", "self", "calls"]) {
+    const value = table.at(row, key);
+    if (value === null) continue;
+    const of = table.number(row, key + "_share");
+    const low = table.number(row, key + "_low");
+    const text = exact(value, key === "calls" ? "" : table.unit) + (of === null ? "" : `  (${share(of)})`);
+    lines.push([key, key === "calls" ? exact(value, "") : `${amount(Number(value), table.unit)} = ${text}`]);
+    if (low !== null && low < Number(value)) lines.push(["", `at least ${amount(low, table.unit)}`]);
+  }
+  const file = table.text(row, "file");
+  const where = file ? `${file}${table.text(row, "line") ? ":" + table.text(row, "line") : ""}` : table.text(row, "module");
+  return (
+    <div class="tip" style={{ left: `${Math.min(x + 14, window.innerWidth - 380)}px`, top: `${Math.min(y + 16, window.innerHeight - 130)}px` }}>
+      <strong>{shorten(frame.name, 200)}</strong>
+      {where ? <div class="place">{where}</div> : null}
+      {lines.map(([k, v]) => (
+        <div>
+          <span class="key">{k}</span> {v}
+        </div>
+      ))}
+    </div>
+  );
+}

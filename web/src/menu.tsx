@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// menu.tsx - what can be done with a block, wherever its name stands.
+import { useEffect, useRef } from "preact/hooks";
+import { useShell, type MenuAt } from "./shell";
+import { addFilter, exactly, withView } from "./state";
+
+export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
+  const shell = useShell();
+  const { state } = shell;
+  const pattern = exactly(at.name);
+  const list = useRef<HTMLDivElement>(null);
+  const actions: [string, string, () => void][] = [
+    ["o", "open", () => shell.go(withView(state, "block", { block: pattern }))],
+    ["s", "select: only paths through it", () => shell.go(addFilter(state, "select", pattern))],
+    ["x", "exclude: no paths through it", () => shell.go(addFilter(state, "exclude", pattern))],
+    ["f", "fold: its cost to its callers", () => shell.go(addFilter(state, "fold", pattern))],
+    ["p", "prune: its cost stays, its parts go", () => shell.go(addFilter(state, "prune", pattern))],
+    ["r", "root: paths begin here", () => shell.go(addFilter(state, "root", pattern))],
+    ["c", "copy its name", () => void navigator.clipboard.writeText(at.name)],
+  ];
+  const buttons = () => [...(list.current?.querySelectorAll("button") ?? [])] as HTMLButtonElement[];
+
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    buttons()[0]?.focus();
+    const outside = (e: MouseEvent) => {
+      if (!list.current?.contains(e.target as Node)) close();
+    };
+    document.addEventListener("mousedown", outside);
+    return () => {
+      document.removeEventListener("mousedown", outside);
+      before?.focus?.();
+    };
+  }, []);
+
+  function onKey(e: KeyboardEvent) {
+    const all = buttons();
+    const index = all.indexOf(document.activeElement as HTMLButtonElement);
+    const action = actions.find(([key]) => key === e.key);
+    if (e.key === "Escape") close();
+    else if (e.key === "ArrowDown") all[(index + 1) % all.length]?.focus();
+    else if (e.key === "ArrowUp") all[(index + all.length - 1) % all.length]?.focus();
+    else if (action && !e.ctrlKey && !e.metaKey) {
+      close();
+      action[2]();
+    } else return;
+    e.preventDefault();
+    e.stopPropagation();
+  }
+
+  return (
+    <div
+      ref={list}
+      class="menu"
+      role="menu"
+      aria-label={at.name}
+      style={{
+        left: `${Math.max(4, Math.min(at.x, window.innerWidth - 300))}px`,
+        top: `${Math.max(4, Math.min(at.y, window.innerHeight - 280))}px`,
+      }}
+      onKeyDown={onKey}
+    >
+      <div class="title">{at.name}</div>
+      {actions.map(([key, text, run]) => (
+        <button
+          role="menuitem"
+          onClick={() => {
+            close();
+            run();
+          }}
+        >
+          <kbd>{key}</kbd> {text}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// parts.tsx - what several pages show: waiting, errors, notes, a place for many rows.
+import type { ComponentChildren } from "preact";
+import type { Asked } from "./shell";
+import { useShell } from "./shell";
+import type { Table } from "./model";
+import { group } from "./format";
+import { withWords } from "./state";
+
+export function Notes({ table }: { table: Table }) {
+  if (!table.notes.length) return null;
+  return (
+    <ul class="notes" aria-label="what this view cannot see">
+      {table.notes.map((n) => (
+        <li>{n}</li>
+      ))}
+    </ul>
+  );
+}
+
+// The answer, or why there is none.
+export function Answer({ asked, children }: { asked: Asked; children: (table: Table) => ComponentChildren }) {
+  if (asked.error) return <p class="error" role="alert">{asked.error}</p>;
+  if (!asked.table) return <p class="waiting" aria-busy="true">…</p>;
+  return (
+    <div class={asked.busy ? "answer busy" : "answer"} aria-busy={asked.busy}>
+      {children(asked.table)}
+      <Notes table={asked.table} />
+    </div>
+  );
+}
+
+// Asks for more rows where a limit left some out.
+export function More({ table, limit }: { table: Table; limit: number }) {
+  const shell = useShell();
+  const left = table.rows.find((r) => r.role === "remainder" && /^\d+ more$/.test(table.text(r, "name")));
+  if (!left) return null;
+  return (
+    <button class="more-rows" onClick={() => shell.go(withWords(shell.state, { limit: String(limit * 4) }))}>
+      show more of {group(table.text(left, "name").replace(" more", ""))} others
+    </button>
+  );
+}
+
+export function Choice({ label, value, options, onChange }: { label: string; value: string; options: [string, string][]; onChange: (v: string) => void }) {
+  return (
+    <div class="choice" role="radiogroup" aria-label={label}>
+      {options.map(([v, text]) => (
+        <button role="radio" aria-checked={v === value} class={v === value ? "on" : ""} onClick={() => onChange(v)}>
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { cell, exact, share } from "./format";
+import type { Column, Row, Table } from "./model";
+import { useShell } from "./shell";
+import { withView, withWords, exactly } from "./state";
+
+// Those that stand in other columns' cells, or are for machines.
+const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "context", "module", "file", "line", "column", "offset", "length"]);
+
+const headings: Record<string, string> = { self_share: "self", inclusive_share: "inclusive", edge_share: "of entry" };
+
+// A cell on the page: one or two columns of the answer.
+interface Shown {
+  key: string;
+  title: string;
+  column: Column;
+  low?: string;
+  error?: string;
+}
+
+function shownColumns(table: Table, rows: Row[], leave: Set<string>): Shown[] {
+  const out: Shown[] = [];
+  for (const column of table.columns) {
+    if (folded.has(column.key) || leave.has(column.key) || column.key === "name") continue;
+    if (!rows.some((r) => table.at(r, column.key) !== null)) continue;
+    const shown: Shown = { key: column.key, title: headings[column.key] ?? column.title, column };
+    if (table.has(column.key + "_low")) shown.low = column.key + "_low";
+    const error = column.key.replace(/_share$/, "_error");
+    if (error !== column.key && table.has(error)) shown.error = error;
+    out.push(shown);
+  }
+  return out;
+}
+
+function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown }) {
+  const value = table.at(row, shown.key);
+  const { column } = shown;
+  if (value === null) return <td class="figure none" aria-label="not known" />;
+  const low = shown.low ? table.number(row, shown.low) : null;
+  const error = shown.error ? table.number(row, shown.error) : null;
+  const high = Number(value);
+  const uncertain = low !== null && high > 0 && (high - low) / high > 0.2;
+  const title =
+    low !== null && low < high
+      ? `between ${exact(table.at(row, shown.low ?? ""), column.unit)} and ${exact(value, column.unit)}: measuring itself may have added the difference`
+      : exact(value, column.unit);
+  if (column.type === "share") {
+    const width = Math.max(0, Math.min(1, high)) * 100;
+    return (
+      <td class="figure share" title={String(value)}>
+        <span class="bar" style={{ width: width + "%" }} />
+        <span class="text">
+          {share(high)}
+          {error ? <small> ±{share(error)}</small> : null}
+        </span>
+      </td>
+    );
+  }
+  return (
+    <td class={"figure" + (uncertain ? " uncertain" : "")} title={title}>
+      {cell(value, column)}
+      {uncertain ? <span class="bracket" aria-label={title}> ⩾{cell(low, column)}</span> : null}
+    </td>
+  );
+}
+
+export function place(table: Table, row: Row): string {
+  const file = table.text(row, "file");
+  const line = table.number(row, "line");
+  if (!file) return table.text(row, "module");
+  return line ? `${file}:${line}` : file;
+}
+
+// A block's name: a click opens it, its menu adds it to a list.
+export function BlockName({ name, title }: { name: string; title?: string }) {
+  const shell = useShell();
+  const hit = shell.find?.test(name);
+  const menu = (x: number, y: number) => shell.openMenu({ name, x, y });
+  return (
+    <span class={"block" + (hit ? " hit" : "")}>
+      <a
+        href="#"
+        title={title ? `${name}\n${title}` : name}
+        data-block={name}
+        onClick={(e) => {
+          e.preventDefault();
+          shell.go(withView(shell.state, "block", { block: exactly(name) }));
+        }}
+        onContextMenu={(e) => {
+          e.preventDefault();
+          menu(e.clientX, e.clientY);
+        }}
+        onKeyDown={(e) => {
+          if (e.key !== "m" || e.ctrlKey || e.metaKey || e.altKey) return;
+          const box = e.currentTarget.getBoundingClientRect();
+          menu(box.left, box.bottom);
+          e.preventDefault();
+        }}
+      >
+        {name}
+      </a>
+      <button
+        class="more"
+        aria-label={`menu of ${name}`}
+        tabIndex={-1}
+        onClick={(e) => {
+          const box = e.currentTarget.getBoundingClientRect();
+          menu(box.left, box.bottom);
+        }}
+      >
+        ⋯
+      </button>
+    </span>
+  );
+}
+
+export function csv(table: Table): string {
+  const quote = (v: unknown) => {
+    const s = v === null ? "" : String(v);
+    return /[",\n\r]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
+  };
+  const lines = [["role", "depth", "group", ...table.columns.map((c) => c.key)].map(quote).join(",")];
+  for (const r of table.rows) lines.push([r.role, r.depth, r.group, ...r.values].map(quote).join(","));
+  return lines.join("\r\n") + "\r\n";
+}
+
+interface Props {
+  table: Table;
+  caption: string;
+  rows?: Row[];
+  sortable?: boolean;
+  leave?: string[];
+  nameTitle?: string;
+  // Names that are blocks can be opened; others (strands, types) are only texts.
+  blocks?: boolean;
+}
+
+export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true }: Props) {
+  const shell = useShell();
+  const columns = shownColumns(table, rows, new Set(leave));
+  const sort = shell.state.words.sort ?? "";
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [copied, setCopied] = useState(false);
+  const hits = shell.find ? rows.filter((r) => shell.find?.test(table.text(r, "name"))) : [];
+
+  useEffect(() => {
+    if (!shell.find) return;
+    shell.setHits(hits.length);
+    const index = hits.length ? rows.indexOf(hits[shell.hit % hits.length]!) : -1;
+    const element = body.current?.children[index];
+    element?.scrollIntoView({ block: "nearest" });
+  }, [shell.find, shell.hit, table]);
+
+  const current = shell.find && hits.length ? hits[shell.hit % hits.length] : undefined;
+  const sortBy = (key: string) =>
+    shell.go(withWords(shell.state, { sort: sort === key ? "-" + key : key }));
+  const heading = (key: string, title: string, figure: boolean) => {
+    const state = sort === key ? "descending" : sort === "-" + key ? "ascending" : "none";
+    return (
+      <th scope="col" class={figure ? "figure" : "name"} aria-sort={state}>
+        {sortable ? (
+          <button onClick={() => sortBy(key)}>
+            {title}
+            <span aria-hidden="true">{state === "descending" ? " ▾" : state === "ascending" ? " ▴" : ""}</span>
+          </button>
+        ) : (
+          <span>{title}</span>
+        )}
+      </th>
+    );
+  };
+  return (
+    <div class="table">
+      <div class="tools">
+        <span class="caption">{caption}</span>
+        <button
+          onClick={() =>
+            navigator.clipboard.writeText(csv(table)).then(() => {
+              setCopied(true);
+              setTimeout(() => setCopied(false), 1500);
+            })
+          }
+        >
+          {copied ? "copied" : "copy as CSV"}
+        </button>
+      </div>
+      <div class="scroll">
+        <table aria-label={caption}>
+          <thead>
+            <tr>
+              {columns.map((c) => heading(c.key, c.title, c.column.type !== "text"))}
+              {table.has("name") ? heading("name", nameTitle ?? table.column("name")?.title ?? "name", false) : null}
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {rows.map((row, i) => (
+              <tr key={i} class={row.role + (row === current ? " current" : "")}>
+                {columns.map((c) =>
+                  c.column.type === "text" ? (
+                    <td class="name">{table.text(row, c.key)}</td>
+                  ) : (
+                    <Figure table={table} row={row} shown={c} />
+                  ),
+                )}
+                {table.has("name") ? (
+                  <td class="name" style={{ paddingLeft: `${0.6 + Math.min(row.depth, 60) * 0.9}em` }}>
+                    {row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
+                      <span class="plain">{table.text(row, "name")}</span>
+                    ) : (
+                      <BlockName name={table.text(row, "name")} title={place(table, row)} />
+                    )}
+                    {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{place(table, row)}</small> : null}
+                  </td>
+                ) : null}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
