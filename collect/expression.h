@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* expression.h - DWARF's expressions, as far as unwinding needs them. */
+#ifndef TT_EXPRESSION_H
+#define TT_EXPRESSION_H
+
+#include "machine.h"
+#include "rules.h"
+
+/* Evaluates the expression with `first` on its stack when that is not NULL.  1: *value is
+ * what it gives.  0: it is not understood, or memory is not there.  Async-signal-safe; goes
+ * forward only, so that it ends. */
+int tt_expression_evaluate(const struct tt_rules *, uint32_t place,
+                           const struct tt_registers *, struct tt_peek *,
+                           const uint64_t *first, uint64_t *value);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* machine-x86_64.c - registers, signal frames, and code without rules, on x86-64. */
+#include "machine.h"
+
+#include <stddef.h>
+#include <ucontext.h>
+
+enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R15 = 15, RIP };
+
+/* ── Registers ────────────────────────────────────────────────────────────────────── */
+
+/* In DWARF's order, what the kernel's context calls them. */
+static const unsigned char context_place[TT_REGISTERS] = {
+    REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+    REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+/* And their bits in a perf event's mask (asm/perf_regs.h). */
+static const unsigned char perf_bit[TT_REGISTERS] = {0,  3,  2,  1,  4,  5,  6,  7, 16,
+                                                     17, 18, 19, 20, 21, 22, 23, 8};
+
+void tt_registers_of_context(struct tt_registers *r, const void *ucontext)
+{
+    const ucontext_t *c = ucontext;
+
+    for (unsigned i = 0; i < TT_REGISTERS; i++)
+        r->value[i] = (uint64_t)c->uc_mcontext.gregs[context_place[i]];
+}
+
+uint64_t tt_machine_perf_mask(void)
+{
+    uint64_t mask = 0;
+
+    for (unsigned i = 0; i < TT_REGISTERS; i++)
+        mask |= (uint64_t)1 << perf_bit[i];
+    return mask;
+}
+
+void tt_registers_of_perf(struct tt_registers *r, uint64_t mask, const uint64_t *value)
+{
+    for (unsigned i = 0; i < TT_REGISTERS; i++) {
+        uint64_t bit = (uint64_t)1 << perf_bit[i];
+        unsigned place = (unsigned)__builtin_popcountll(mask & (bit - 1));
+        r->value[i] = mask & bit ? value[place] : 0;
+    }
+}
+
+uint64_t tt_machine_strip(uint64_t pc) { return pc; }
+
+/* ── Signal frames ────────────────────────────────────────────────────────────────── */
+
+int tt_machine_is_trampoline(struct tt_peek *p, uint64_t pc)
+{
+    static const uint8_t glibc[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
+                         musl[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    uint8_t code[sizeof glibc];
+
+    if (tt_peek_bytes(p, pc, code, sizeof glibc) &&
+        memcmp(code, glibc, sizeof glibc) == 0)
+        return 1;
+    return tt_peek_bytes(p, pc, code, sizeof musl) &&
+           memcmp(code, musl, sizeof musl) == 0;
+}
+
+/* The handler's return has taken its address off: the stack pointer is at the context. */
+int tt_machine_leave_signal(struct tt_registers *r, struct tt_peek *p)
+{
+    greg_t saved[REG_RIP + 1];
+    uint64_t at = r->value[RSP] + offsetof(ucontext_t, uc_mcontext.gregs);
+
+    if (!tt_peek_bytes(p, at, saved, sizeof saved))
+        return 0;
+    for (unsigned i = 0; i < TT_REGISTERS; i++)
+        r->value[i] = (uint64_t)saved[context_place[i]];
+    return 1;
+}
+
+/* ── Code without rules ───────────────────────────────────────────────────────────── */
+
+/* call rel32, or one of the forms of call *operand. */
+int tt_machine_follows_call(struct tt_peek *p, uint64_t pc)
+{
+    uint8_t b[7];
+
+    if (pc < sizeof b || !tt_peek_bytes(p, pc - sizeof b, b, sizeof b))
+        return 0;
+    return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0xf8) == 0xd0) ||
+           (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[5] == 0xff && b[6] >> 3 == 2) ||
+           (b[1] == 0xff && (b[2] & 0xf8) == 0x90) || (b[1] == 0xff && b[2] == 0x15) ||
+           (b[3] == 0xff && b[4] == 0x54) || (b[4] == 0xff && b[5] == 0x14) ||
+           (b[0] == 0xff && b[1] == 0x94) || (b[0] == 0xff && b[1] == 0x14);
+}
+
+/* The return address is `at`; what the frame pointer was is in r already. */
+static int return_from(struct tt_registers *r, struct tt_peek *p, uint64_t at)
+{
+    uint64_t pc;
+
+    if (!tt_peek_word(p, at, &pc) || !tt_machine_follows_call(p, pc))
+        return 0;
+    r->value[RIP] = pc;
+    r->value[RSP] = at + 8;
+    return 1;
+}
+
+/* Where the frame is not set up yet, or is gone: before and after push %rbp, at ret. */
+static int leave_edge(struct tt_registers *r, struct tt_peek *p)
+{
+    static const uint8_t marked[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55};
+    uint64_t pc = r->value[RIP], saved;
+    uint8_t code[5] = {0}, before = 0;
+
+    if (!tt_peek_bytes(p, pc, code, sizeof code) && !tt_peek_bytes(p, pc, code, 1))
+        return 0;
+    if (code[0] == 0x55 || code[0] == 0xc3 || memcmp(code, marked, sizeof marked) == 0)
+        return return_from(r, p, r->value[RSP]);
+    if (tt_peek_bytes(p, pc - 1, &before, 1) && before == 0x55 && code[0] == 0x48 &&
+        code[1] == 0x89 && code[2] == 0xe5 && tt_peek_word(p, r->value[RSP], &saved) &&
+        return_from(r, p, r->value[RSP] + 8)) {
+        r->value[RBP] = saved;
+        return 1;
+    }
+    return 0;
+}
+
+/* What a C library without rules does after the first function of a process or thread has
+ * returned to it: it ends the thread. */
+static int ends_thread(struct tt_peek *p, uint64_t pc)
+{
+    static const uint8_t musl[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
+    uint8_t code[sizeof musl];
+
+    return tt_peek_bytes(p, pc, code, sizeof code) &&
+           memcmp(code, musl, sizeof musl) == 0;
+}
+
+enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact)
+{
+    uint64_t frame = r->value[RBP], saved;
+
+    if (exact && leave_edge(r, p))
+        return TT_GUESS_CALLER;
+    if (!exact && frame == 0 && ends_thread(p, r->value[RIP]))
+        return TT_GUESS_ROOT;
+    if (frame % 8 || frame < r->value[RSP] || !tt_peek_word(p, frame, &saved) ||
+        (saved && saved <= frame) || !return_from(r, p, frame + 8))
+        return TT_GUESS_FAILED;
+    r->value[RBP] = saved;
+    return TT_GUESS_CALLER;
+}

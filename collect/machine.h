@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* machine.h - what the unwinder knows of a processor: machine-x86_64.c, machine-aarch64.c.
+ *
+ * Everything here is async-signal-safe. */
+#ifndef TT_MACHINE_H
+#define TT_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "peek.h"
+
+/* Registers have DWARF's numbers.  PC is a place of our own where DWARF has none. */
+#if defined __x86_64__
+enum {
+    TT_REGISTER_FP = 6,
+    TT_REGISTER_SP = 7,
+    TT_REGISTER_RA = 16, /* the return address, and no register of the machine */
+    TT_REGISTER_PC = 16,
+    TT_REGISTERS = 17,
+};
+#elif defined __aarch64__
+enum {
+    TT_REGISTER_FP = 29,
+    TT_REGISTER_RA = 30,
+    TT_REGISTER_SP = 31,
+    TT_REGISTER_PC = 32,
+    TT_REGISTERS = 33,
+};
+#else
+#error "stacks are unwound on x86-64 and aarch64"
+#endif
+
+struct tt_registers {
+    uint64_t value[TT_REGISTERS];
+};
+
+/* What a handler that was installed with SA_SIGINFO gets as its third argument. */
+void tt_registers_of_context(struct tt_registers *, const void *ucontext);
+
+/* The user registers of a perf event: those of `mask`, in the order of its bits. */
+void tt_registers_of_perf(struct tt_registers *, uint64_t mask, const uint64_t *value);
+
+/* The mask to ask perf events for. */
+uint64_t tt_machine_perf_mask(void);
+
+/* Whether the code at `pc` is what a signal handler returns to. */
+int tt_machine_is_trampoline(struct tt_peek *, uint64_t pc);
+
+/* From such code's frame to the one that was interrupted.  0 when memory is not there. */
+int tt_machine_leave_signal(struct tt_registers *, struct tt_peek *);
+
+/* To the caller where nothing is known but how the code looks, and that it may keep a frame
+ * pointer.  `exact`: pc is where the thread stands, and not a return address. */
+enum tt_guess {
+    TT_GUESS_CALLER, /* the registers are now the caller's */
+    TT_GUESS_ROOT,   /* there is no caller */
+    TT_GUESS_FAILED, /* the registers are untouched */
+};
+enum tt_guess tt_machine_guess(struct tt_registers *, struct tt_peek *, int exact);
+
+/* Whether a call stands before the address, so that it can be one to return to. */
+int tt_machine_follows_call(struct tt_peek *, uint64_t pc);
+
+/* Takes off what signs a return address. */
+uint64_t tt_machine_strip(uint64_t pc);
+
+#endif

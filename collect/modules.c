@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* modules.c - the snapshot of what is loaded, and when an old one may go.
+ *
+ * Handlers count themselves in and out, in one of a few counters, so that threads seldom
+ * meet.  A snapshot that was replaced may be freed when each counter was seen at zero after
+ * that: whoever counts himself in later finds the new one.  Nobody waits for it; who
+ * replaces the next one looks again.
+ *
+ * One thread at a time refreshes.  Who comes meanwhile leaves word and goes: it may be
+ * inside of the loader, for whose lock the first one waits. */
+#include "modules.h"
+
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "registry.h"
+#include "snapshot.h"
+#include "tallytree.h"
+
+enum { SHARDS = 32 };
+
+static struct {
+    _Alignas(64) _Atomic uint32_t holders;
+} shard[SHARDS];
+
+static struct {
+    struct tt_snapshot *_Atomic current;
+    _Atomic int busy, again; /* somebody refreshes; and shall look once more */
+    /* The rest is written by who is busy. */
+    struct tt_snapshot *retired;
+    uint64_t loads, unloads; /* the loader's counters, as of the current one */
+} own;
+
+/* ── Holding ──────────────────────────────────────────────────────────────────────── */
+
+/* async-signal-safe */
+void tt_modules_hold(struct tt_hold *hold)
+{
+    const struct tt_snapshot *s;
+    uint64_t thread = (uintptr_t)hold >> 14;
+
+    hold->shard = (unsigned)(thread * 0x9e3779b97f4a7c15u >> 59);
+    atomic_fetch_add(&shard[hold->shard].holders, 1);
+    s = atomic_load(&own.current);
+    hold->modules = s ? &s->modules : NULL;
+}
+
+/* async-signal-safe */
+void tt_modules_release(struct tt_hold *hold)
+{
+    hold->modules = NULL;
+    atomic_fetch_sub(&shard[hold->shard].holders, 1);
+}
+
+_Static_assert(SHARDS == 1 << (64 - 59), "the hash gives a shard");
+
+/* ── Replacing ────────────────────────────────────────────────────────────────────── */
+
+/* Frees what nobody can hold any more. */
+static void reclaim(void)
+{
+    struct tt_snapshot **at = &own.retired, *s;
+    uint64_t oldest = UINT64_MAX;
+
+    while ((s = *at) != NULL) {
+        for (unsigned i = 0; i < SHARDS; i++)
+            if (atomic_load(&shard[i].holders) == 0)
+                s->quiet |= (uint32_t)1 << i;
+        if (s->quiet == UINT32_MAX) {
+            *at = s->next;
+            tt_snapshot_free(s);
+        } else {
+            oldest = s->modules.generation;
+            at = &s->next;
+        }
+    }
+    s = atomic_load(&own.current);
+    if (s && s->modules.generation < oldest)
+        oldest = s->modules.generation;
+    tt_registry_trim(oldest);
+}
+
+static void publish(struct tt_snapshot *s)
+{
+    struct tt_snapshot *before = atomic_exchange(&own.current, s);
+
+    if (before) {
+        before->quiet = 0;
+        before->next = own.retired;
+        own.retired = before;
+    }
+}
+
+/* ── What is loaded ───────────────────────────────────────────────────────────────── */
+
+struct walk {
+    struct tt_snapshot *snapshot;
+    uint64_t loads, unloads;
+    int unchanged, error, first;
+};
+
+static int has(const struct dl_phdr_info *o, uint64_t address)
+{
+    for (unsigned n = 0; n < o->dlpi_phnum; n++) {
+        const Elf64_Phdr *p = &o->dlpi_phdr[n];
+        if (p->p_type == PT_LOAD && address - o->dlpi_addr - p->p_vaddr < p->p_memsz)
+            return 1;
+    }
+    return 0;
+}
+
+static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
+                           size_t size)
+{
+    ssize_t n;
+
+    if (first && (n = readlink("/proc/self/exe", room, size - 1)) > 0) {
+        room[n] = 0;
+        return room;
+    }
+    if (getauxval(AT_SYSINFO_EHDR) && has(o, getauxval(AT_SYSINFO_EHDR)))
+        return "[vdso]";
+    return o->dlpi_name ? o->dlpi_name : "";
+}
+
+/* The loader does not let the object go while it calls. */
+static int add_object(struct dl_phdr_info *o, size_t size, void *arg)
+{
+    struct walk *w = arg;
+    struct tt_image image;
+    char room[4096];
+    int first = w->first;
+
+    w->first = 0;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof o->dlpi_subs) {
+        w->loads = o->dlpi_adds;
+        w->unloads = o->dlpi_subs;
+        w->unchanged = own.loads == w->loads && own.unloads == w->unloads &&
+                       atomic_load(&own.current) != NULL;
+    }
+    if (w->unchanged)
+        return 1;
+    tt_image_of_memory(&image, o->dlpi_addr, o->dlpi_phdr, o->dlpi_phnum);
+    w->error = tt_snapshot_add(w->snapshot, &image, path_of(o, first, room, sizeof room),
+                               NULL);
+    return w->error;
+}
+
+static int look(void)
+{
+    struct walk w = {.first = 1};
+
+    if (!(w.snapshot = tt_snapshot_new()))
+        return -TT_ERR_MEMORY;
+    dl_iterate_phdr(add_object, &w);
+    if (w.error || w.unchanged) {
+        tt_snapshot_free(w.snapshot);
+        return w.error;
+    }
+    tt_snapshot_finish(w.snapshot);
+    publish(w.snapshot);
+    own.loads = w.loads;
+    own.unloads = w.unloads;
+    return 0;
+}
+
+int tt_modules_refresh(void)
+{
+    int error = 0;
+
+    atomic_store(&own.again, 1);
+    while (atomic_load(&own.again) && !atomic_exchange(&own.busy, 1)) {
+        atomic_store(&own.again, 0);
+        error = look();
+        reclaim();
+        atomic_store(&own.busy, 0);
+    }
+    return error;
+}
+
+void tt_modules_forked(void)
+{
+    atomic_store(&own.busy, 0);
+    for (unsigned i = 0; i < SHARDS; i++)
+        atomic_store(&shard[i].holders, 0);
+}
+
+/* ── Both ─────────────────────────────────────────────────────────────────────────── */
+
+/* async-signal-safe */
+const struct tt_mapping *tt_modules_find(const struct tt_modules *m, uint64_t address)
+{
+    const struct tt_mapping *at = m->mapping;
+    uint32_t n = m->count;
+
+    while (n > 1) {
+        uint32_t half = n / 2;
+        at += at[half].start <= address ? half : 0;
+        n -= half;
+    }
+    return n && address >= at->start && address < at->end ? at : NULL;
+}

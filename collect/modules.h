@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* modules.h - what code a process has where, and how to leave it.
+ *
+ *      snapshot   [start end bias module rules] [...] ...      sorted by address
+ *                                   │     └─ table of rules (rules.h)
+ *      module     id, path, build-id          kept for ever: what was recorded names it
+ *
+ * A snapshot never changes.  The one of this process is replaced whole by
+ * tt_modules_refresh; a handler holds the one it found until it is done, and what it holds
+ * is not freed.  Nothing in a snapshot points into the modules themselves, so that they may
+ * be unloaded at any time. */
+#ifndef TT_MODULES_H
+#define TT_MODULES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "image.h"
+
+/* Lives until the process ends, and is the same for the same file loaded again. */
+struct tt_module {
+    uint32_t id; /* 0, 1, ...: never reused */
+    uint32_t build_id_size;
+    uint8_t build_id[TT_BUILD_ID_MAX];
+    const char *path; /* as the system calls it: of the file, or [vdso] */
+    uint64_t low;     /* link-time address that its lowest code has */
+};
+
+struct tt_mapping {
+    uint64_t start, end; /* of code: [start, end) */
+    uint64_t bias;       /* run-time address = link-time address + bias */
+    const struct tt_module *module;
+    const struct tt_rules *rules; /* NULL: it has none */
+};
+
+struct tt_modules {
+    uint32_t count;
+    uint64_t generation; /* differs between any two */
+    const struct tt_mapping *mapping;
+};
+
+/* ── This process ─────────────────────────────────────────────────────────────────── */
+
+/* Looks at what is loaded now; cheap when nothing has changed.  At the start, after dlopen
+ * and dlclose, and when a sample was in no known module.  Any thread, but no handler; where
+ * another thread is at it already, that one looks again, and this returns at once.  0, or
+ * -TT_ERR_MEMORY, and what was known is kept. */
+int tt_modules_refresh(void);
+
+/* In the child of a fork: no other thread holds or refreshes anything any more. */
+void tt_modules_forked(void);
+
+struct tt_hold {
+    const struct tt_modules *modules; /* NULL before the first refresh */
+    unsigned shard;
+};
+
+/* The snapshot that is current, which lives until it is released by the same thread.
+ * Async-signal-safe, may nest; some ten nanoseconds for both. */
+void tt_modules_hold(struct tt_hold *);
+void tt_modules_release(struct tt_hold *);
+
+/* ── Another process ──────────────────────────────────────────────────────────────── */
+
+/* A snapshot of its own, owned by the caller, read from /proc/PID/maps and the files named
+ * there.  0, -TT_ERR_FILE: the process or its maps cannot be read, -TT_ERR_MEMORY. */
+int tt_modules_new(struct tt_modules **, pid_t);
+void tt_modules_free(struct tt_modules *);
+
+/* ── Both ─────────────────────────────────────────────────────────────────────────── */
+
+/* The code that the address is in; NULL: none that is known.  Async-signal-safe. */
+const struct tt_mapping *tt_modules_find(const struct tt_modules *, uint64_t address);
+
+/* Calls back for each module ever seen, in the order of their ids. */
+void tt_modules_each(void (*each)(void *arg, const struct tt_module *), void *arg);
+
+#endif

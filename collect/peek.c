@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* peek.c - memory outside of the window, asked of the system.
+ *
+ * process_vm_readv on the process itself copies what is there and says what is not.  Where
+ * it is forbidden (old containers), or absent (emulators), a system call that reads eight
+ * bytes and then fails for another reason tells whether a page can be read. */
+#include "peek.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Whether eight aligned bytes can be read: the kernel fetches the set before it finds that
+ * it does not know what to do with it. */
+static int readable(uint64_t address)
+{
+    return syscall(SYS_rt_sigprocmask, -1, address, NULL, 8) != 0 && errno == EINVAL;
+}
+
+static const char *pointer(uint64_t address) { return (const char *)(uintptr_t)address; }
+
+/* async-signal-safe */
+static int fetch_own(void *arg, uint64_t address, void *block)
+{
+    struct iovec to = {block, TT_PEEK_BLOCK},
+                 from = {(void *)(uintptr_t)address, TT_PEEK_BLOCK};
+    long n = syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L);
+
+    (void)arg;
+    if (n == TT_PEEK_BLOCK)
+        return 0;
+    if (n >= 0 || errno == EFAULT || !readable(address))
+        return -1;
+    memcpy(block, pointer(address), TT_PEEK_BLOCK);
+    return 0;
+}
+
+static void init(struct tt_peek *p, uint64_t low, uint64_t high, const char *window)
+{
+    p->low = low;
+    p->high = high > low ? high : low;
+    p->window = window;
+    p->fetch = NULL;
+    p->arg = NULL;
+    p->block = 1;
+}
+
+void tt_peek_own(struct tt_peek *p, const void *low, const void *high)
+{
+    init(p, (uintptr_t)low, (uintptr_t)high, low);
+    p->fetch = fetch_own;
+}
+
+void tt_peek_copy(struct tt_peek *p, uint64_t low, const void *copy, size_t size)
+{
+    init(p, low, low + size, copy);
+}
+
+int tt_peek_outside(struct tt_peek *p, uint64_t address, void *to, size_t size)
+{
+    char *at = to;
+
+    while (size) {
+        uint64_t block = address & ~(uint64_t)(TT_PEEK_BLOCK - 1);
+        size_t skip = (size_t)(address - block), n = TT_PEEK_BLOCK - skip;
+        if (n > size)
+            n = size;
+        if (block != p->block) {
+            p->block = 1;
+            if (!p->fetch || p->fetch(p->arg, block, p->copy) != 0)
+                return 0;
+            p->block = block;
+        }
+        memcpy(at, p->copy + skip, n);
+        at += n;
+        address += n;
+        size -= n;
+    }
+    return 1;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* peek.h - reading the memory of what is being unwound, without ever faulting.
+ *
+ *      thread's own stack, or a copy of it        anything else
+ *      ├── window ─────────────┤                  ├─ block ─┤
+ *      read where it lies                         copied by `fetch`, 512 bytes at once
+ *
+ * The window is known to be readable as long as the peek lives.  Whatever lies outside of
+ * it is copied by the system, which checks the address and copies at one go, so that no
+ * other thread can take the memory away in between. */
+#ifndef TT_PEEK_H
+#define TT_PEEK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { TT_PEEK_BLOCK = 512 }; /* divides a page; small, for handlers on small stacks */
+
+struct tt_peek {
+    uint64_t low, high; /* the window: [low, high) */
+    const char *window; /* borrowed: the byte at `low` */
+    /* Copies one aligned block; 0 when it is there.  NULL: nothing else can be read. */
+    int (*fetch)(void *arg, uint64_t address, void *block);
+    void *arg;      /* borrowed */
+    uint64_t block; /* address of what `copy` holds; 1 for none */
+    char copy[TT_PEEK_BLOCK];
+};
+
+/* Of this process.  [low, high) is what is known of the running stack: from the stack
+ * pointer to its end; empty where that is unknown.  Async-signal-safe. */
+void tt_peek_own(struct tt_peek *, const void *low, const void *high);
+
+/* Of a copy of a stack that lay at `low`.  Async-signal-safe. */
+void tt_peek_copy(struct tt_peek *, uint64_t low, const void *copy, size_t size);
+
+/* The way that leads outside of the window.  1: the bytes are there. */
+int tt_peek_outside(struct tt_peek *, uint64_t address, void *to, size_t size);
+
+/* 1 when the bytes at the address were read.  Async-signal-safe; errno may change. */
+static inline int tt_peek_bytes(struct tt_peek *p, uint64_t address, void *to,
+                                size_t size)
+{
+    if (address >= p->low && address < p->high && p->high - address >= size) {
+        memcpy(to, p->window + (address - p->low), size);
+        return 1;
+    }
+    return tt_peek_outside(p, address, to, size);
+}
+
+static inline int tt_peek_word(struct tt_peek *p, uint64_t address, uint64_t *word)
+{
+    return tt_peek_bytes(p, address, word, sizeof *word);
+}
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* process.c - what code another process has where, by its maps and the files they name.
+ *
+ * /proc/PID/root is how its files look from here, if it lives in a container or its folder
+ * was renamed; the vDSO is the one we have ourselves. */
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "registry.h"
+#include "snapshot.h"
+#include "tallytree.h"
+
+struct line {
+    uint64_t start, end, offset, inode;
+    unsigned major, minor;
+    char mode[5];
+    const char *path; /* in the line's own memory */
+};
+
+/* "start-end mode offset major:minor inode   path" */
+static int parse(char *text, struct line *l)
+{
+    int path = 0;
+
+    text[strcspn(text, "\n")] = 0;
+    if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+               &l->start, &l->end, l->mode, &l->offset, &l->major, &l->minor, &l->inode,
+               &path) != 7 ||
+        !path)
+        return 0;
+    l->path = text + path;
+    return 1;
+}
+
+/* The file that was mapped, and not another that has its name by now; -1 without one. */
+static int open_file(pid_t pid, const struct line *l)
+{
+    char name[4096 + 64];
+    struct stat st;
+    int fd;
+
+    snprintf(name, sizeof name, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+             l->start, l->end);
+    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) >= 0)
+        return fd;
+    snprintf(name, sizeof name, "/proc/%d/root%s", (int)pid, l->path);
+    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && st.st_ino == l->inode && S_ISREG(st.st_mode))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* From what is mapped at `start` from `offset` on, to where the object was loaded. */
+static int find_bias(struct tt_image *i, const struct line *l)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    for (unsigned n = 0; n < i->phdrs; n++) {
+        const Elf64_Phdr *p = &i->phdr[n];
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
+            l->offset < p->p_offset / page * page ||
+            l->offset >= p->p_offset + p->p_filesz)
+            continue;
+        i->bias = l->start - (p->p_vaddr - p->p_offset % page) -
+                  (l->offset - p->p_offset / page * page);
+        return 1;
+    }
+    return 0;
+}
+
+static int add_file(struct tt_snapshot *s, pid_t pid, const struct line *l)
+{
+    const struct tt_mapping only = {.start = l->start, .end = l->end};
+    struct tt_image image;
+    int fd = open_file(pid, l), error = 0;
+
+    if (fd < 0)
+        return 0;
+    if (tt_image_of_file(&image, fd) == 0) {
+        if (find_bias(&image, l))
+            error = tt_snapshot_add(s, &image, l->path, &only);
+        tt_image_fini(&image);
+    }
+    close(fd);
+    return error;
+}
+
+static int add_vdso(struct tt_snapshot *s, const struct line *l)
+{
+    const char *here = (const char *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    const Elf64_Ehdr *h = (const void *)here;
+    struct tt_known *k;
+    struct tt_mapping *m;
+    struct tt_image image;
+
+    if (!h)
+        return 0;
+    tt_image_of_memory(&image, (uintptr_t)here, (const void *)(here + h->e_phoff),
+                       h->e_phnum);
+    if (!(k = tt_registry_find(&image, "[vdso]")) ||
+        !(m = tt_pile_add(&s->mappings, sizeof *m)))
+        return -TT_ERR_MEMORY;
+    *m = (struct tt_mapping){l->start, l->end, l->start, &k->module, k->rules};
+    return 0;
+}
+
+static int add_line(struct tt_snapshot *s, pid_t pid, const struct line *l)
+{
+    if (l->mode[2] != 'x')
+        return 0;
+    if (strcmp(l->path, "[vdso]") == 0)
+        return add_vdso(s, l);
+    return l->path[0] == '/' ? add_file(s, pid, l) : 0;
+}
+
+static int read_maps(struct tt_snapshot *s, pid_t pid, FILE *maps)
+{
+    char text[4096 + 128];
+    struct line l;
+    int error = 0, lines = 0;
+
+    while (!error && fgets(text, sizeof text, maps)) {
+        lines++;
+        if (parse(text, &l))
+            error = add_line(s, pid, &l);
+    }
+    return error || lines ? error : -TT_ERR_FILE;
+}
+
+int tt_modules_new(struct tt_modules **modules, pid_t pid)
+{
+    char name[64];
+    struct tt_snapshot *s;
+    FILE *maps;
+    int error;
+
+    *modules = NULL;
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+    if (!(maps = fopen(name, "re")))
+        return -TT_ERR_FILE;
+    s = tt_snapshot_new();
+    error = s ? read_maps(s, pid, maps) : -TT_ERR_MEMORY;
+    fclose(maps);
+    if (error) {
+        tt_snapshot_free(s);
+        return error;
+    }
+    tt_snapshot_finish(s);
+    *modules = &s->modules;
+    return 0;
+}
+
+void tt_modules_free(struct tt_modules *m)
+{
+    tt_snapshot_free((struct tt_snapshot *)(void *)m); /* its first member */
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* registry.c - modules and their tables, found again when they are loaded again.
+ *
+ * A program that opens and closes a plug-in in a loop has one module and one table.  What
+ * names a module stays for ever, as recorded addresses speak of it; tables of modules that
+ * are gone are kept while they are few. */
+#include "registry.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tallytree.h"
+
+enum { CHUNK = 1 << 16, KEPT = 32 };
+
+static struct {
+    struct tt_known *first, **last;
+    uint32_t count;
+    char *chunk; /* what is left of memory that is never freed */
+    size_t left;
+} registry;
+
+/* ── Memory for ever ──────────────────────────────────────────────────────────────── */
+
+static void *keep(size_t size)
+{
+    char *at;
+
+    size = (size + 15) & ~(size_t)15;
+    if (size > registry.left) {
+        size_t room = size > CHUNK ? size : CHUNK;
+        at = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED)
+            return NULL;
+        registry.chunk = at;
+        registry.left = room;
+    }
+    at = registry.chunk;
+    registry.chunk += size;
+    registry.left -= size;
+    return at;
+}
+
+/* ── Identity ─────────────────────────────────────────────────────────────────────── */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Without a build-id: its segments and what it says about its frames. */
+static uint64_t mark_of(struct tt_image *i)
+{
+    struct tt_frame_info info;
+    uint64_t hash = mix(0xcbf29ce484222325u, i->phdr, i->phdrs * sizeof *i->phdr);
+
+    if (tt_image_frame_info(i, &info) == 0)
+        hash = mix(hash, info.bytes, info.size);
+    return hash;
+}
+
+static struct tt_known *find(const struct tt_module *m, uint64_t mark)
+{
+    struct tt_known *k = registry.first;
+
+    while (k && (k->mark != mark || k->module.build_id_size != m->build_id_size ||
+                 memcmp(k->module.build_id, m->build_id, m->build_id_size) != 0 ||
+                 strcmp(k->module.path, m->path) != 0))
+        k = k->next;
+    return k;
+}
+
+static struct tt_known *add(const struct tt_module *m, uint64_t mark)
+{
+    size_t size = strlen(m->path) + 1;
+    struct tt_known *k = keep(sizeof *k + size);
+
+    if (!k)
+        return NULL;
+    memset(k, 0, sizeof *k);
+    k->module = *m;
+    k->module.path = memcpy(k + 1, m->path, size);
+    k->module.id = registry.count++;
+    k->mark = mark;
+    if (!registry.last)
+        registry.last = &registry.first;
+    *registry.last = k;
+    registry.last = &k->next;
+    return k;
+}
+
+static int compile(struct tt_known *k, struct tt_image *i)
+{
+    struct tt_frame_info info;
+    int error = 0;
+
+    if (tt_image_frame_info(i, &info) == 0)
+        error = tt_rules_new(&k->rules, &info);
+    k->module.low = info.low;
+    k->compiled = !error;
+    return error;
+}
+
+struct tt_known *tt_registry_find(struct tt_image *i, const char *path)
+{
+    struct tt_module m = {.path = path};
+    struct tt_known *k;
+    uint64_t mark = 0;
+
+    m.build_id_size = tt_image_build_id(i, m.build_id);
+    if (!m.build_id_size)
+        mark = mark_of(i);
+    if (!(k = find(&m, mark)) && !(k = add(&m, mark)))
+        return NULL;
+    if (!k->compiled && compile(k, i) != 0)
+        return NULL;
+    return k;
+}
+
+void tt_registry_trim(uint64_t generation)
+{
+    unsigned kept = 0;
+
+    for (struct tt_known *k = registry.first; k; k = k->next) {
+        if (!k->rules || k->used >= generation || ++kept <= KEPT)
+            continue;
+        tt_rules_free(k->rules);
+        k->rules = NULL;
+        k->compiled = 0;
+    }
+}
+
+void tt_modules_each(void (*each)(void *arg, const struct tt_module *), void *arg)
+{
+    for (const struct tt_known *k = registry.first; k; k = k->next)
+        each(arg, &k->module);
+}

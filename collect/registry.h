@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* registry.h - every module ever seen, and its table while that is of use. */
+#ifndef TT_REGISTRY_H
+#define TT_REGISTRY_H
+
+#include "modules.h"
+
+/* All of this belongs to who has the registry: one thread at a time, see modules.c. */
+struct tt_known {
+    struct tt_module module;
+    struct tt_known *next;
+    struct tt_rules *rules; /* owned; NULL: none, or not compiled */
+    uint64_t mark;          /* identity of objects without build-id */
+    uint64_t used;          /* generation of the last snapshot it was in */
+    int compiled;           /* rules were looked for */
+};
+
+/* The module of this image, with its table; NULL without memory. */
+struct tt_known *tt_registry_find(struct tt_image *, const char *path);
+
+/* Frees tables that no snapshot from `generation` on has, but for a few of the last. */
+void tt_registry_trim(uint64_t generation);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* unwind.c - from frame to frame, by rules where there are some.
+ *
+ * A step finds the rule of the place (for a return address: of the call before it), reckons
+ * the CFA, reads the registers that were saved, and stands in the caller.  Where a module
+ * has no rule, the looks of the code decide (machine.h).  Each step is checked: the stack
+ * pointer goes one way while it stays on one stack, and a return address lies in code that
+ * we know, or behind a call.  A walk that fails a check ends there and says so. */
+#include "unwind.h"
+
+#include "expression.h"
+
+enum { SWITCHES = 64 }; /* changes of stack in one walk, before it counts as astray */
+
+enum step {
+    STEP_ON,
+    STEP_ROOT,
+    STEP_NO_RULE,
+    STEP_MEMORY,
+    STEP_STRAY,
+};
+
+struct walk {
+    struct tt_registers *r;
+    struct tt_peek *peek;
+    const struct tt_mapping *mapping; /* of the frame */
+    const struct tt_rule *rule;       /* NULL: none */
+    int exact;
+    unsigned switches;
+};
+
+/* ── By a rule ────────────────────────────────────────────────────────────────────── */
+
+static int find_cfa(struct walk *w, uint64_t *cfa)
+{
+    const struct tt_rule *rule = w->rule;
+
+    if (rule->flags & TT_RULE_EXPRESSION)
+        return tt_expression_evaluate(w->mapping->rules, (uint32_t)rule->offset, w->r,
+                                      w->peek, NULL, cfa);
+    *cfa = w->r->value[rule->base] + (uint64_t)(int64_t)rule->offset;
+    return 1;
+}
+
+/* The caller's value of a register, which does not change the others. */
+static int find_register(struct walk *w, uint32_t how, uint64_t cfa, uint64_t *value)
+{
+    int64_t n = (int32_t)how >> TT_HOW_BITS;
+    uint64_t at;
+
+    switch (how & ((1u << TT_HOW_BITS) - 1)) {
+    case TT_HOW_SAVED:
+        return tt_peek_word(w->peek, cfa + (uint64_t)n, value);
+    case TT_HOW_OFFSET:
+        *value = cfa + (uint64_t)n;
+        return 1;
+    case TT_HOW_REGISTER:
+        *value = n >= 0 && n < TT_REGISTERS ? w->r->value[n] : 0;
+        return 1;
+    case TT_HOW_AT:
+        return tt_expression_evaluate(w->mapping->rules, (uint32_t)n, w->r, w->peek, &cfa,
+                                      &at) &&
+               tt_peek_word(w->peek, at, value);
+    case TT_HOW_IS:
+        return tt_expression_evaluate(w->mapping->rules, (uint32_t)n, w->r, w->peek, &cfa,
+                                      value);
+    default:
+        *value = 0;
+        return 1;
+    }
+}
+
+/* All values are found before one is changed, but for plain rules, which read memory only. */
+static enum step step_by_rule(struct walk *w)
+{
+    const struct tt_rule *rule = w->rule;
+    struct tt_registers next;
+    const uint32_t *how = rule->how;
+    uint64_t cfa;
+    struct tt_registers *to = w->r;
+
+    if (!find_cfa(w, &cfa))
+        return STEP_MEMORY;
+    if (!(rule->flags & TT_RULE_PLAIN)) {
+        next = *w->r;
+        to = &next;
+    }
+    for (uint32_t set = rule->set; set; set &= set - 1)
+        if (!find_register(w, *how++, cfa, &to->value[__builtin_ctz(set)]))
+            return STEP_MEMORY;
+    if (to == &next)
+        *w->r = next;
+    if (!(rule->set >> TT_REGISTER_SP & 1))
+        w->r->value[TT_REGISTER_SP] = cfa;
+    w->r->value[TT_REGISTER_PC] = tt_machine_strip(w->r->value[rule->ra]);
+    /* Where the return address was not saved, only the innermost frame can have one. */
+    if (!(rule->set >> rule->ra & 1) && !w->exact)
+        return STEP_STRAY;
+    return w->r->value[TT_REGISTER_PC] ? STEP_ON : STEP_ROOT;
+}
+
+/* ── One step ─────────────────────────────────────────────────────────────────────── */
+
+static enum step step_by_guess(struct walk *w, uint32_t *flags)
+{
+    *flags |= TT_NATIVE_GUESSED;
+    switch (tt_machine_guess(w->r, w->peek, w->exact)) {
+    case TT_GUESS_CALLER:
+        return STEP_ON;
+    case TT_GUESS_ROOT:
+        return STEP_ROOT;
+    default:
+        return STEP_NO_RULE;
+    }
+}
+
+static int on_window(const struct tt_peek *p, uint64_t sp)
+{
+    return sp >= p->low && sp <= p->high;
+}
+
+/* Downwards there is no caller, unless the stack was switched. */
+static int is_astray(struct walk *w, uint64_t before)
+{
+    uint64_t now = w->r->value[TT_REGISTER_SP];
+
+    if (now > before || (now == before && w->exact && TT_REGISTER_RA != TT_REGISTER_PC))
+        return 0;
+    return (on_window(w->peek, before) && on_window(w->peek, now)) ||
+           ++w->switches > SWITCHES;
+}
+
+static int leave_signal(struct walk *w)
+{
+    if (!tt_machine_leave_signal(w->r, w->peek))
+        return STEP_MEMORY;
+    w->exact = 1;
+    return ++w->switches > SWITCHES ? STEP_STRAY : STEP_ON;
+}
+
+static enum step step(struct walk *w, uint32_t *flags)
+{
+    uint64_t sp = w->r->value[TT_REGISTER_SP];
+    enum step result;
+
+    if (w->rule ? w->rule->flags & TT_RULE_SIGNAL
+                : tt_machine_is_trampoline(w->peek, w->r->value[TT_REGISTER_PC])) {
+        *flags |= TT_NATIVE_SIGNAL;
+        return leave_signal(w);
+    }
+    if (w->rule && (w->rule->flags & TT_RULE_ROOT))
+        return STEP_ROOT;
+    result = w->rule ? step_by_rule(w) : step_by_guess(w, flags);
+    if (result == STEP_ON && is_astray(w, sp))
+        result = STEP_STRAY;
+    w->exact = 0;
+    return result;
+}
+
+/* ── The walk ─────────────────────────────────────────────────────────────────────── */
+
+/* Where the thread stands now, as a frame. */
+static void describe(struct walk *w, const struct tt_modules *modules,
+                     struct tt_native *frame)
+{
+    uint64_t pc = w->r->value[TT_REGISTER_PC], at = pc - !w->exact;
+    const struct tt_mapping *m = modules ? tt_modules_find(modules, at) : NULL;
+    uint32_t function = 0;
+
+    /* A signal trampoline's rule starts a byte early, as it is returned to, not called. */
+    w->mapping = m;
+    w->rule = m && m->rules
+                  ? tt_rules_find(m->rules, at - m->bias - m->rules->base, &function)
+                  : NULL;
+    frame->pc = pc;
+    frame->sp = w->r->value[TT_REGISTER_SP];
+    frame->mapping = m;
+    frame->function = w->rule ? m->bias + m->rules->base + function : 0;
+    frame->flags = w->exact ? TT_NATIVE_EXACT : 0;
+    frame->spare = 0;
+}
+
+static enum tt_unwind_end end_of(const struct walk *w, enum step step)
+{
+    switch (step) {
+    case STEP_ROOT:
+        return TT_UNWIND_ROOT;
+    case STEP_NO_RULE:
+        return w->mapping ? TT_UNWIND_NO_RULE : TT_UNWIND_UNKNOWN;
+    case STEP_MEMORY:
+        return TT_UNWIND_MEMORY;
+    default:
+        return TT_UNWIND_STRAY;
+    }
+}
+
+void tt_unwind(struct tt_unwound *out, const struct tt_modules *modules,
+               struct tt_registers *registers, struct tt_peek *peek)
+{
+    struct walk w = {.r = registers, .peek = peek, .exact = 1};
+    enum step result = STEP_ON;
+
+    out->count = 0;
+    for (; result == STEP_ON && out->count < out->room; out->count++) {
+        struct tt_native *frame = &out->frame[out->count];
+        describe(&w, modules, frame);
+        /* A stray address is not a frame; the one before was not what it seemed. */
+        if (!w.mapping && !w.exact && !tt_machine_follows_call(peek, frame->pc)) {
+            result = STEP_STRAY;
+            break;
+        }
+        result = step(&w, &frame->flags);
+    }
+    out->end = result == STEP_ON ? TT_UNWIND_TRUNCATED : end_of(&w, result);
+}
+
+uint64_t tt_native_place(const struct tt_native *n)
+{
+    uint64_t at = n->pc - !(n->flags & TT_NATIVE_EXACT);
+
+    return n->mapping ? at - n->mapping->bias : at;
+}
+
+const char *tt_unwind_reason(enum tt_unwind_end end)
+{
+    static const char *const reason[TT_UNWIND_ENDS] = {
+        "reached the root",
+        "deeper than there was room for",
+        "came from code of no known module",
+        "came from code without unwind tables or frame pointers",
+        "stack memory was not readable",
+        "unwind tables led astray",
+    };
+
+    return (unsigned)end < TT_UNWIND_ENDS ? reason[end] : "unknown";
+}

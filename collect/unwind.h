@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* unwind.h - the callers of where a thread stands, and whether they are all there.
+ *
+ *      struct tt_native frame[256];
+ *      struct tt_unwound stack = {.frame = frame, .room = 256};
+ *
+ *      tt_registers_of_context(&registers, ucontext);      in a handler
+ *      tt_peek_own(&peek, stack_pointer, stack_end);
+ *      tt_modules_hold(&hold);
+ *      tt_unwind(&stack, hold.modules, &registers, &peek);
+ *      tt_modules_release(&hold);
+ *
+ * frame[0] is where the thread stands; stack.end says how the walk ended, and only with
+ * TT_UNWIND_ROOT is the last frame the outermost one. */
+#ifndef TT_UNWIND_H
+#define TT_UNWIND_H
+
+#include "machine.h"
+#include "modules.h"
+#include "peek.h"
+
+enum tt_unwind_end {
+    TT_UNWIND_ROOT,      /* the last frame has no caller */
+    TT_UNWIND_TRUNCATED, /* there was no room for more */
+    TT_UNWIND_UNKNOWN,   /* the last frame is in no module we know: JIT code, or new */
+    TT_UNWIND_NO_RULE, /* its module does not say how to leave it, nor does it look so */
+    TT_UNWIND_MEMORY,  /* memory that the rule speaks of is not there */
+    TT_UNWIND_STRAY,   /* the rule led to what cannot be a caller */
+    TT_UNWIND_ENDS,
+};
+
+enum {
+    TT_NATIVE_EXACT = 1,  /* pc is where it stands; else it is where it will return to */
+    TT_NATIVE_SIGNAL = 2, /* a signal trampoline: the next frame was interrupted */
+    TT_NATIVE_GUESSED =
+        4 /* found by frame pointers or the looks of the code, not rules */
+};
+
+struct tt_native {
+    uint64_t pc;
+    uint64_t sp;       /* its stack pointer */
+    uint64_t function; /* where its function starts, at run time; 0: not known */
+    const struct tt_mapping *mapping; /* of the snapshot; NULL: in no module */
+    uint32_t flags;
+    uint32_t spare;
+};
+
+struct tt_unwound {
+    struct tt_native *frame; /* the caller's, with room for `room` */
+    uint32_t room, count;
+    enum tt_unwind_end end;
+};
+
+/* Walks from the registers, which it changes.  `modules` may be NULL: only frame pointers
+ * lead on then.  Async-signal-safe, errno may change; needs 1 KB of stack. */
+void tt_unwind(struct tt_unwound *, const struct tt_modules *, struct tt_registers *,
+               struct tt_peek *);
+
+/* The link-time address of the call or instruction: what a block's identity is made of. */
+uint64_t tt_native_place(const struct tt_native *);
+
+/* What to tell people. */
+const char *tt_unwind_reason(enum tt_unwind_end);
+
+#endif
