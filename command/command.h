@@ -18,6 +18,7 @@ struct tt_command {
     void (*show)(void);   /* prints more of them, or NULL */
     const struct tt_flag *flags;
     int shows_tables;                  /* takes the flags of show.h too */
+    int takes_filters;                 /* and those of filters.h */
     const char *operands;              /* for completion, as tt_flag.words; NULL: none */
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
     /* Flags that the first argument brings, as `report ocr` does; or NULL. */
@@ -25,7 +26,8 @@ struct tt_command {
 };
 
 extern const struct tt_command tt_command_check, tt_command_diff, tt_command_dump,
-    tt_command_merge, tt_command_replay, tt_command_report, tt_command_view;
+    tt_command_export, tt_command_merge, tt_command_replay, tt_command_report,
+    tt_command_view;
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];

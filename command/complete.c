@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "formats.h"
 #include "query.h"
 #include "report.h"
 
@@ -39,6 +40,13 @@ static void offer_layouts(const char *before, const char *typed)
         offer(before, l->name, l->about, typed);
 }
 
+static void offer_formats(const char *before, const char *typed)
+{
+    for (size_t i = 0; tt_formats[i]; i++)
+        if (tt_formats[i]->write)
+            offer(before, tt_formats[i]->name, tt_formats[i]->about, typed);
+}
+
 /* The words of tt_flag.words. */
 static void offer_words(const char *before, const char *words, const char *typed)
 {
@@ -52,6 +60,8 @@ static void offer_words(const char *before, const char *words, const char *typed
             offer_views(before, typed);
         else if (strcmp(word, "@layouts") == 0)
             offer_layouts(before, typed);
+        else if (strcmp(word, "@formats") == 0)
+            offer_formats(before, typed);
         else if (word[0] == '@')
             puts(word);
         else

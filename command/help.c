@@ -12,17 +12,13 @@
 #include <string.h>
 
 #include "command.h"
+#include "filters.h"
 #include "show.h"
 
 const struct tt_command *const tt_commands[] = {
-    &tt_command_check,
-    &tt_command_diff,
-    &tt_command_dump,
-    &tt_command_merge,
-    &tt_command_replay,
-    &tt_command_report,
-    &tt_command_view,
-    NULL,
+    &tt_command_check,  &tt_command_diff,  &tt_command_dump,
+    &tt_command_export, &tt_command_merge, &tt_command_replay,
+    &tt_command_report, &tt_command_view,  NULL,
 };
 
 const struct tt_command *tt_command_find(const char *name)
@@ -83,6 +79,8 @@ static void show_flags(const struct tt_flag *flag)
 static void show_own_flags(const struct tt_command *c)
 {
     show_flags(c->flags);
+    for (const struct tt_flag *f = tt_filter_flags; c->takes_filters && f->id; f++)
+        show_flag(f);
     for (const struct tt_flag *f = tt_show_flags; c->shows_tables && f->id; f++)
         show_flag(f);
 }
@@ -123,6 +121,7 @@ void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
     f->table[1] = c->flags;
     f->table[2] = help_flag;
     f->table[3] = c->shows_tables ? tt_show_flags : NULL;
+    f->table[4] = c->takes_filters ? tt_filter_flags : NULL;
 }
 
 int tt_command_next(const struct tt_command *c, struct tt_flags *f, int *status)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "foreign.h"
 #include "progress.h"
 #include "recording.h"
 #include "scratch.h"
@@ -45,24 +46,35 @@ static int map_profile(struct tt_input *in, const char *path, int fd, size_t siz
     return error;
 }
 
-enum content { RECORDING, PROFILE };
+enum content { RECORDING, PROFILE, FOREIGN };
+
+static int is_standard_input(const char *path) { return strcmp(path, "-") == 0; }
+
+static enum content content_of(const char magic[8])
+{
+    if (memcmp(magic, TT_PROFILE_MAGIC, 8) == 0)
+        return PROFILE;
+    return memcmp(magic, TT_MAGIC, 8) == 0 ? RECORDING : FOREIGN;
+}
 
 /* Opens a file and finds out what it is; the descriptor, or a negative error. */
 static int open_file(const char *path, enum content *content, size_t *size)
 {
     char magic[8] = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = is_standard_input(path) ? dup(STDIN_FILENO)
+                                     : open(path, O_RDONLY | O_CLOEXEC);
     struct stat s;
 
     if (fd < 0)
         return fail(path, strerror(errno));
-    if (fstat(fd, &s) != 0 || pread(fd, magic, sizeof magic, 0) < 0) {
+    if (fstat(fd, &s) != 0 ||
+        (S_ISREG(s.st_mode) && pread(fd, magic, sizeof magic, 0) < 0)) {
         (void)fail(path, strerror(errno));
         close(fd);
         return -TT_ERR_FILE;
     }
     *size = (size_t)s.st_size;
-    *content = memcmp(magic, TT_PROFILE_MAGIC, sizeof magic) == 0 ? PROFILE : RECORDING;
+    *content = content_of(magic); /* what comes through a pipe can only be foreign */
     return fd;
 }
 
@@ -107,7 +119,9 @@ static int add_file(struct tt_builder *b, const char *path, int summary)
 
     if (fd < 0)
         return fd;
-    error = content == PROFILE ? add_profile(b, path, fd, size) : add_recording(b, path);
+    error = content == PROFILE     ? add_profile(b, path, fd, size)
+            : content == RECORDING ? add_recording(b, path)
+                                   : tt_foreign_add(b, path, fd);
     close(fd);
     if (!error && (summary || tt_builder_strands(b) > MANY_STRANDS) &&
         (error = tt_builder_summarise(b)) != 0)

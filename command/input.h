@@ -12,8 +12,8 @@ struct tt_input {
     int is_mapped;
 };
 
-/* Opens files, each a profile, a recording, or a folder of them; a file's kind is found
- * from its content.  Several are merged.  Complains and returns a negative error when one
+/* Opens files, each a profile, a recording, in a foreign format, or a folder of them; a
+ * file's kind is found from its content.  "-" is standard input, for foreign formats.  Several are merged.  Complains and returns a negative error when one
  * cannot be read; nothing is open then. */
 int tt_input_open(struct tt_input *, char *const *paths, int count);
 /* The same, made anew; with `summary` figures are not kept by strand, only how they

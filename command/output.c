@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,63 +32,87 @@ static int cannot_write(const char *path)
     return -TT_ERR_FILE;
 }
 
-static int write_standard_output(const void *bytes, size_t size)
-{
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-    int failed;
-
-    sigaction(SIGPIPE, &ignore, &before);
-    failed = write_all(STDOUT_FILENO, bytes, size) != 0 && errno != EPIPE;
-    sigaction(SIGPIPE, &before, NULL);
-    return failed ? cannot_write("standard output") : 0;
-}
-
-/* A device or a pipe is written to as it is. */
-static int write_in_place(const char *path, const void *bytes, size_t size)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC), failed;
-
-    if (fd < 0)
-        return cannot_write(path);
-    failed = write_all(fd, bytes, size);
-    if (failed)
-        (void)cannot_write(path);
-    close(fd);
-    return failed ? -TT_ERR_FILE : 0;
-}
-
-static int write_and_rename(const char *path, char *name, const void *bytes, size_t size)
+/* The temporary file, with the permissions that a new file has. */
+static int make_file(struct tt_output *o)
 {
     mode_t mask = umask(0);
-    int fd = mkstemp(name), failed;
 
     umask(mask);
-    if (fd < 0)
-        return cannot_write(path);
-    failed = write_all(fd, bytes, size) != 0 || fchmod(fd, 0666 & ~mask) != 0;
-    failed |= close(fd) != 0;
-    if (!failed && rename(name, path) == 0)
+    if (asprintf(&o->name, "%s.XXXXXX", o->path) < 0) {
+        o->name = NULL;
+        errno = ENOMEM;
+        return -1;
+    }
+    o->fd = mkostemp(o->name, O_CLOEXEC);
+    if (o->fd >= 0 && fchmod(o->fd, 0666 & ~mask) == 0)
         return 0;
-    (void)cannot_write(path);
-    (void)unlink(name);
-    return -TT_ERR_FILE;
+    if (o->fd >= 0) {
+        (void)unlink(o->name);
+        close(o->fd);
+    }
+    free(o->name);
+    return -1;
+}
+
+int tt_output_open(struct tt_output *o, const char *path)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct stat s;
+    int failed = 0;
+
+    *o = (struct tt_output){.path = path, .fd = STDOUT_FILENO};
+    if (!path || strcmp(path, "-") == 0) {
+        o->path = "standard output";
+        sigaction(SIGPIPE, &ignore, &o->before);
+        return 0;
+    }
+    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
+        failed = (o->fd = open(path, O_WRONLY | O_CLOEXEC)) < 0;
+    else
+        failed = make_file(o) != 0;
+    return failed ? cannot_write(path) : 0;
+}
+
+int tt_output_put(void *output, const void *bytes, size_t size)
+{
+    struct tt_output *o = output;
+
+    if (o->is_gone || write_all(o->fd, bytes, size) == 0)
+        return 0;
+    if (o->fd == STDOUT_FILENO && errno == EPIPE) {
+        o->is_gone = 1;
+        return 0;
+    }
+    return cannot_write(o->path);
+}
+
+int tt_output_close(struct tt_output *o, int keep)
+{
+    int failed;
+
+    if (o->fd == STDOUT_FILENO) {
+        sigaction(SIGPIPE, &o->before, NULL);
+        return 0;
+    }
+    failed = close(o->fd) != 0 && keep;
+    if (o->name && keep && !failed)
+        failed = rename(o->name, o->path) != 0;
+    if (failed)
+        (void)cannot_write(o->path);
+    if (o->name && (failed || !keep))
+        (void)unlink(o->name);
+    free(o->name);
+    return failed ? -TT_ERR_FILE : 0;
 }
 
 int tt_output_write(const char *path, const void *bytes, size_t size)
 {
-    struct stat s;
-    char *name;
-    int error;
+    struct tt_output o;
+    int error = tt_output_open(&o, path), closing;
 
-    if (!path || strcmp(path, "-") == 0)
-        return write_standard_output(bytes, size);
-    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
-        return write_in_place(path, bytes, size);
-    if (asprintf(&name, "%s.XXXXXX", path) < 0) {
-        errno = ENOMEM;
-        return cannot_write(path);
-    }
-    error = write_and_rename(path, name, bytes, size);
-    free(name);
-    return error;
+    if (error)
+        return error;
+    error = tt_output_put(&o, bytes, size);
+    closing = tt_output_close(&o, !error);
+    return error ? error : closing;
 }

@@ -3,11 +3,26 @@
 #ifndef TT_OUTPUT_H
 #define TT_OUTPUT_H
 
+#include <signal.h>
 #include <stddef.h>
 
-/* Writes to a temporary name beside `path`, then renames; "-" and NULL are standard
- * output.  Complains and returns -TT_ERR_FILE when that cannot be done; what was at `path`
- * is then as it was.  A reader of standard output that has gone away is no error. */
+/* An output that grows: a temporary file beside `path`, which is renamed in the end.  A
+ * device or a pipe is written to as it is; "-" and NULL are standard output. */
+struct tt_output {
+    const char *path; /* borrowed; for complaints */
+    char *name;       /* owned: the temporary file's; NULL: it is written in place */
+    int fd, is_gone;  /* is_gone: whoever read it has gone away, which is no error */
+    struct sigaction before; /* of SIGPIPE */
+};
+
+/* Each complains and returns -TT_ERR_FILE when it cannot be done. */
+int tt_output_open(struct tt_output *, const char *path);
+int tt_output_put(void *output, const void *bytes, size_t size);
+/* Ends it: with `keep` it takes the place of what was at `path`, or else that stays as it
+ * was. */
+int tt_output_close(struct tt_output *, int keep);
+
+/* All of that at once. */
 int tt_output_write(const char *path, const void *bytes, size_t size);
 
 #endif

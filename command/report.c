@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "filters.h"
 #include "input.h"
 #include "query.h"
 #include "scratch.h"
@@ -19,33 +20,17 @@
 
 /* ── Flags ────────────────────────────────────────────────────────────────────────── */
 
-enum { KEY = 1, CLEAN, MIN_TICKS, MIN_WORDS };
+enum { KEY = TT_FILTER_KEY };
 
 static const struct tt_flag report_flags[] = {
-    {"select", 0, KEY, "PATTERN", NULL, "keep only paths that contain it"},
-    {"exclude", 0, KEY, "PATTERN", NULL, "drop paths that contain it"},
-    {"fold", 0, KEY, "PATTERN", NULL, "splice blocks out, their cost to their callers"},
-    {"prune", 0, KEY, "WHAT", NULL,
-     "drop parts below 0.5%, 10ms, 1000, calls<9; or named"},
-    {"root", 0, KEY, "PATTERN", NULL, "paths begin there; others are dropped"},
-    {"strand", 0, KEY, "PATTERN", NULL, "only these threads, processes, ranks"},
-    {"metric", 'm', KEY, "NAME", "time ticks calls samples", "what to look at"},
     {"block", 0, KEY, "PATTERN", NULL, "what the view 'block' is about"},
     {"sort", 0, KEY, "COLUMN", NULL, "by this column; -COLUMN: the least first"},
     {"limit", 0, KEY, "N", "all", "rows, or all"},
     {"depth", 0, KEY, "N", "all", "levels, or all"},
     {"threshold", 0, KEY, "SHARE", NULL, "sum up rows below it, such as 0.5%"},
     {"view", 0, KEY, "VIEW", "@views", NULL},
-    {"focus", 0, KEY, "REGEX", NULL, NULL},
-    {"ignore", 0, KEY, "REGEX", NULL, NULL},
-    {"hide", 0, KEY, "REGEX", NULL, NULL},
-    {"show_from", 0, KEY, "REGEX", NULL, NULL},
     {"nodefraction", 0, KEY, "SHARE", NULL, NULL},
     {"nodecount", 0, KEY, "N", NULL, NULL},
-    {"sample_index", 0, KEY, "NAME", NULL, NULL},
-    {"clean", 0, CLEAN, NULL, NULL, NULL},
-    {"min-ticks", 0, MIN_TICKS, "N", NULL, NULL},
-    {"min-words", 0, MIN_WORDS, "N", NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -104,34 +89,6 @@ static int no_memory(void)
     return -TT_ERR_MEMORY;
 }
 
-/* Sets a key of the query; complains when that is wrong. */
-static int set_key(struct report *r, const char *key, const char *value)
-{
-    int error = tt_query_set(&r->query, key, value);
-
-    if (error)
-        tt_complain("report: %s", r->query.error);
-    return error;
-}
-
-/* --min-ticks and --min-words. */
-static int set_least(struct report *r, const char *metric, const struct given *g)
-{
-    char text[40];
-
-    (void)snprintf(text, sizeof text, "%s<%.20s", metric, g->value);
-    if (g->value[0] && g->value[strspn(g->value, "0123456789")] == '\0')
-        return set_key(r, "prune", text);
-    tt_complain("report: '--%s' wants a number, not '%s'", g->flag->name, g->value);
-    return -TT_ERR_OPTION;
-}
-
-/* The converter of Clean's profiles has the name and the sizes of what it prunes. */
-static int set_filter(struct report *r, const char *key, const char *value)
-{
-    return set_key(r, r->clean && strcmp(key, "exclude") == 0 ? "prune" : key, value);
-}
-
 /* ── Arguments ────────────────────────────────────────────────────────────────────── */
 
 static int add_own(struct report *r, const char *before, const char *name,
@@ -171,16 +128,7 @@ static int set_given(struct report *r, const struct given *g)
 {
     if (is_own(r->layout, g->flag))
         return pass_on(r, g);
-    switch (g->flag->id) {
-    case MIN_TICKS:
-        return set_least(r, "time", g);
-    case MIN_WORDS:
-        return set_least(r, "words", g);
-    case KEY:
-        return set_filter(r, g->flag->name, g->value);
-    default:
-        return 0;
-    }
+    return tt_filter_take(&r->query, "report", r->clean, g->flag, g->value);
 }
 
 /* Those that others depend on, wherever they stand. */
@@ -192,7 +140,7 @@ static void set_early(struct report *r, const struct given *g)
             (void)tt_show_take(&r->show, TT_SHOW_OUTPUT, g->value);
         return;
     }
-    if (g->flag->id == CLEAN)
+    if (g->flag->id == TT_FILTER_CLEAN)
         r->clean = 1;
     else
         (void)tt_show_take(&r->show, g->flag->id, g->value);
@@ -418,6 +366,7 @@ const struct tt_command tt_command_report = {
     .show = show_views,
     .flags = report_flags,
     .shows_tables = 1,
+    .takes_filters = 1,
     .operands = "@views @layouts @files",
     .run = run,
     .more_flags = more_flags,

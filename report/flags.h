@@ -23,11 +23,11 @@ struct tt_flag {
     const char *value; /* what its value is called: "FILE"; "[WHEN]" may be left out, and
                           only = brings one; NULL: it takes none */
     const char *words; /* values to choose from, between blanks, for completion: "auto
-                          always", "@files", "@views", "@metrics"; NULL: anything */
+                          always", "@files", "@views", "@formats"; NULL: anything */
     const char *about; /* NULL: not in the help page, as it is another name for one */
 };
 
-enum { TT_FLAG_TABLES = 4 };
+enum { TT_FLAG_TABLES = 5 };
 
 struct tt_flags {
     const struct tt_flag *table[TT_FLAG_TABLES]; /* the first goes before; NULL: none */

@@ -1,11 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The engine and the reports build for WebAssembly, and need nothing there but libc.
+# The engine, the reports and the formats build for WebAssembly, and need nothing there but
+# libc.
 . "$(dirname "$0")/tap.sh"
 
-# Recordings are read where they are written, on machines with addresses of 64 bits.
-sources=(profile/*.c report/*.c)
-sources=("${sources[@]/profile\/recording.c/}")
+# Recordings are read where they are written, on machines with addresses of 64 bits; a
+# browser packs and unpacks by itself.
+sources=(profile/*.c report/*.c formats/*.c)
+for not in profile/recording.c formats/pack.c formats/unpack.c; do
+    sources=("${sources[@]/$not/}")
+done
 
 compile()
 {
@@ -13,7 +17,7 @@ compile()
     for source in "${sources[@]}"; do
         [ -n "$source" ] || continue
         clang --target=wasm32-wasi -std=gnu11 -D_GNU_SOURCE -Os -Wall -Wextra -Wconversion \
-            -Wshadow -Werror -Iinclude -Iprofile -Ireport -c "$source" \
+            -Wshadow -Werror -Iinclude -Iprofile -Ireport -Iformats -c "$source" \
             -o "$tmp/${source//\//-}.o" || return
     done
 }
@@ -23,10 +27,11 @@ link()
     clang --target=wasm32-wasi -nostartfiles -Wl,--no-entry -Wl,--strip-all \
         -Wl,--export=tt_profile_open -Wl,--export=tt_query_parse \
         -Wl,--export=tt_filter_apply -Wl,--export=tt_view -Wl,--export=tt_text_json \
+        -Wl,--export=tt_format_find \
         -o "$tmp/engine.wasm" "$tmp"/*.o
 }
 
-try "every file of profile and report compiles" compile
+try "every file of profile, report and formats compiles" compile
 try "they link with libc alone" link
 try "to a module" sh -c "head -c 4 '$tmp/engine.wasm' | od -An -c | grep -q '0   a   s   m'"
 finish

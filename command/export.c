@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* export.c - `tallytree export`: recordings, profiles and foreign files in a format of
+ * others. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "filters.h"
+#include "foreign.h"
+#include "input.h"
+#include "output.h"
+#include "pack.h"
+#include "scratch.h"
+
+enum { TO = 1, OUTPUT, BEFORE };
+
+static const struct tt_flag export_flags[] = {
+    {"to", 0, TO, "FORMAT", "@formats", "the format to write"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "the file to write, or standard output"},
+    {"before", 0, BEFORE, "FILE", "@files", "write two figures: of this, and of FILE..."},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct given {
+    const struct tt_flag *flag;
+    const char *value;
+};
+
+struct exporting {
+    struct tt_query query;
+    struct tt_vector given; /* struct given, in order */
+    const struct tt_format *format;
+    const char *out, *before;
+    char **file;
+    int files, clean;
+};
+
+/* ── Arguments ────────────────────────────────────────────────────────────────────── */
+
+static int find_format(struct exporting *x, const char *name)
+{
+    const char *names[64];
+    size_t count = 0;
+
+    x->format = tt_format_find(name);
+    if (x->format && x->format->write)
+        return 0;
+    if (x->format) {
+        tt_complain("export: '%s' is only read, not written", name);
+        return -TT_ERR_OPTION;
+    }
+    for (size_t i = 0; tt_formats[i] && count < 64; i++)
+        if (tt_formats[i]->write)
+            names[count++] = tt_formats[i]->name;
+    (void)tt_complain_of("format", name, names, count);
+    return -TT_ERR_OPTION;
+}
+
+static int take(struct exporting *x, const struct tt_flags *f, int id)
+{
+    struct given *g;
+
+    switch (id) {
+    case TO:
+        return find_format(x, f->value);
+    case OUTPUT:
+        x->out = f->value;
+        return 0;
+    case BEFORE:
+        x->before = f->value;
+        return 0;
+    default:
+        x->clean |= id == TT_FILTER_CLEAN;
+        if (!(g = tt_vector_add(&x->given, 1))) {
+            tt_complain("no memory");
+            return -TT_ERR_MEMORY;
+        }
+        *g = (struct given){f->flag, f->value};
+        return 0;
+    }
+}
+
+static int set_filters(struct exporting *x)
+{
+    const struct given *g = x->given.item;
+    int error = 0;
+
+    for (size_t i = 0; !error && i < x->given.count; i++)
+        error = tt_filter_take(&x->query, "export", x->clean, g[i].flag, g[i].value);
+    return error;
+}
+
+/* What is asked, once all flags are known; a status, or less than 0: it goes on. */
+static int prepare(struct exporting *x)
+{
+    if (!x->format)
+        return tt_command_wants(&tt_command_export, "--to FORMAT");
+    if (!x->files)
+        return tt_command_wants(&tt_command_export, "a recording or a profile");
+    if (x->before && !(x->format->flags & TT_FORMAT_DIFFERS)) {
+        tt_complain("export: '%s' has no place for two figures", x->format->name);
+        return TT_EXIT_FAILED;
+    }
+    return set_filters(x) ? TT_EXIT_FAILED : -1;
+}
+
+/* ── Writing ──────────────────────────────────────────────────────────────────────── */
+
+/* Of a table that holds them all: it is too large for the stack. */
+static struct tt_writer writer;
+
+static int write_packed(struct exporting *x, struct tt_export *e, struct tt_output *o)
+{
+    int is_packed = x->format->flags & TT_FORMAT_PACKED, error = 0;
+    struct tt_pack *pack = is_packed ? tt_pack_new(tt_output_put, o) : NULL;
+
+    if (is_packed && !pack)
+        error = -TT_ERR_MEMORY;
+    tt_writer_init(&writer, pack ? tt_pack_put : tt_output_put, pack ? (void *)pack : o);
+    if (!error && (error = x->format->write(e, &writer)) == 0) {
+        error = tt_writer_flush(&writer);
+        if (!error && pack)
+            error = tt_pack_finish(pack);
+        tt_pack_free(pack);
+        return error; /* what the output cannot do has been said */
+    }
+    tt_pack_free(pack);
+    tt_complain("export: %s", e->error[0] ? e->error : tt_error_text(error));
+    return error;
+}
+
+static int write_format(struct exporting *x, struct tt_export *e)
+{
+    struct tt_output output;
+    int error = tt_output_open(&output, x->out), closing;
+
+    if (error)
+        return error;
+    error = write_packed(x, e, &output);
+    closing = tt_output_close(&output, !error);
+    return error ? error : closing;
+}
+
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+/* A profile that was read, and what the filters leave of it. */
+struct side {
+    struct tt_input in;
+    struct tt_filtered filtered;
+};
+
+static int open_side(struct exporting *x, struct side *s, char **files, int count)
+{
+    int error = tt_input_open(&s->in, files, count);
+
+    if (error)
+        return error;
+    error = tt_profile_check(&s->in.profile);
+    if (error) {
+        tt_complain("%s: %s", files[0], s->in.profile.error);
+        goto fail_check;
+    }
+    error = tt_filter_apply(&s->in.profile, &x->query, &s->filtered);
+    if (!error)
+        return 0;
+    tt_complain("export: %s", x->query.error[0] ? x->query.error : tt_error_text(error));
+fail_check:
+    tt_input_close(&s->in);
+    return error;
+}
+
+static void close_side(struct side *s)
+{
+    tt_filter_close(&s->filtered, &tt_scratch);
+    tt_input_close(&s->in);
+}
+
+static int find_metric(struct exporting *x, struct tt_export *e)
+{
+    e->metric = TT_NONE;
+    if (!x->query.metric)
+        return 0;
+    e->metric = tt_metric_find(e->profile, x->query.metric);
+    if (e->metric != TT_NONE)
+        return 0;
+    (void)tt_query_unknown_metric(&x->query, e->profile, x->query.metric);
+    tt_complain("export: %s", x->query.error);
+    return -TT_ERR_OPTION;
+}
+
+static int export_files(struct exporting *x)
+{
+    struct tt_export e = {0};
+    struct side then, before;
+    char *path[] = {(char *)(uintptr_t)x->before};
+    int error = open_side(x, &then, x->file, x->files);
+
+    if (error)
+        return error;
+    e.profile = then.filtered.profile;
+    error = find_metric(x, &e);
+    if (!error && x->before) {
+        error = open_side(x, &before, path, 1);
+        e.before = error ? NULL : before.filtered.profile;
+    }
+    if (!error)
+        error = write_format(x, &e);
+    if (e.before)
+        close_side(&before);
+    close_side(&then);
+    return error;
+}
+
+static int run(int argc, char **argv)
+{
+    struct exporting x = {.file = argv + 1};
+    struct tt_flags f;
+    int id, status, error = 0;
+
+    tt_query_init(&x.query, &tt_scratch);
+    tt_vector_init(&x.given, NULL, sizeof(struct given));
+    tt_command_flags(&tt_command_export, &f, argc, argv);
+    while (!error && (id = tt_command_next(&tt_command_export, &f, &status)) > 0)
+        error = take(&x, &f, id);
+    if (error)
+        status = TT_EXIT_FAILED;
+    x.files = f.count;
+    if (!error && id == 0 && (status = prepare(&x)) < 0)
+        status = export_files(&x) ? TT_EXIT_FAILED : TT_EXIT_DONE;
+    tt_vector_fini(&x.given);
+    tt_query_fini(&x.query);
+    return status;
+}
+
+/* The names that fit lines of a screen. */
+static void show_formats(void)
+{
+    size_t column = printf("Formats:") > 0 ? 8 : 0;
+
+    for (size_t i = 0; tt_formats[i]; i++) {
+        size_t length = strlen(tt_formats[i]->name) + 1;
+        if (!tt_formats[i]->write)
+            continue;
+        if (column + length > 78) {
+            printf("\n        ");
+            column = 8;
+        }
+        printf(" %s", tt_formats[i]->name);
+        column += length;
+    }
+    putchar('\n');
+}
+
+const struct tt_command tt_command_export = {
+    .name = "export",
+    .synopsis = "--to FORMAT [FILTERS] [--metric NAME] [-o OUT] FILE...",
+    .about = "write what other tools read",
+    .details = "FILEs may be in any format that is known, too.  All metrics are written\n"
+               "where the format has room for them; --metric chooses one.\n",
+    .show = show_formats,
+    .flags = export_flags,
+    .takes_filters = 1,
+    .operands = "@files",
+    .run = run,
+};

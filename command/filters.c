@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* filters.c - from flags to the filters of a query, in the order given. */
+#include "filters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+const struct tt_flag tt_filter_flags[] = {
+    {"select", 0, TT_FILTER_KEY, "PATTERN", NULL, "keep only paths that contain it"},
+    {"exclude", 0, TT_FILTER_KEY, "PATTERN", NULL, "drop paths that contain it"},
+    {"fold", 0, TT_FILTER_KEY, "PATTERN", NULL,
+     "splice blocks out, their cost to their callers"},
+    {"prune", 0, TT_FILTER_KEY, "WHAT", NULL,
+     "drop parts below 0.5%, 10ms, 1000, calls<9; or named"},
+    {"root", 0, TT_FILTER_KEY, "PATTERN", NULL, "paths begin there; others are dropped"},
+    {"strand", 0, TT_FILTER_KEY, "PATTERN", NULL, "only these threads, processes, ranks"},
+    {"metric", 'm', TT_FILTER_KEY, "NAME", "time ticks calls samples", "what to look at"},
+    {"focus", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},
+    {"ignore", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},
+    {"hide", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},
+    {"show_from", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},
+    {"sample_index", 0, TT_FILTER_KEY, "NAME", NULL, NULL},
+    {"clean", 0, TT_FILTER_CLEAN, NULL, NULL, NULL},
+    {"min-ticks", 0, TT_FILTER_MIN_TICKS, "N", NULL, NULL},
+    {"min-words", 0, TT_FILTER_MIN_WORDS, "N", NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+static int set_key(struct tt_query *q, const char *command, const char *key,
+                   const char *value)
+{
+    int error = tt_query_set(q, key, value);
+
+    if (error)
+        tt_complain("%s: %s", command, q->error);
+    return error;
+}
+
+/* --min-ticks and --min-words. */
+static int set_least(struct tt_query *q, const char *command, const char *metric,
+                     const struct tt_flag *flag, const char *value)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof text, "%s<%.20s", metric, value);
+    if (value[0] && value[strspn(value, "0123456789")] == '\0')
+        return set_key(q, command, "prune", text);
+    tt_complain("%s: '--%s' wants a number, not '%s'", command, flag->name, value);
+    return -TT_ERR_OPTION;
+}
+
+int tt_filter_take(struct tt_query *q, const char *command, int clean,
+                   const struct tt_flag *flag, const char *value)
+{
+    const char *key = flag->name;
+
+    switch (flag->id) {
+    case TT_FILTER_MIN_TICKS:
+        return set_least(q, command, "time", flag, value);
+    case TT_FILTER_MIN_WORDS:
+        return set_least(q, command, "words", flag, value);
+    case TT_FILTER_KEY:
+        /* The converter of Clean's profiles has the name and the sizes of what it prunes. */
+        if (clean && strcmp(key, "exclude") == 0)
+            key = "prune";
+        return set_key(q, command, key, value);
+    default:
+        return 0;
+    }
+}

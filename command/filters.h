@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* filters.h - the flags that say what is kept of a profile, of every command that has them. */
+#ifndef TT_FILTERS_H
+#define TT_FILTERS_H
+
+#include "flags.h"
+#include "query.h"
+
+enum { TT_FILTER_KEY = 2000, TT_FILTER_CLEAN, TT_FILTER_MIN_TICKS, TT_FILTER_MIN_WORDS };
+
+/* Filters, pprof's names for them, and Clean's converter's; a command with
+ * .takes_filters has them. */
+extern const struct tt_flag tt_filter_flags[];
+
+/* Sets what one of them says; other flags it leaves alone.  `clean`: TT_FILTER_CLEAN stands
+ * somewhere among them.  Complains in the name of `command` when the value is wrong. */
+int tt_filter_take(struct tt_query *, const char *command, int clean,
+                   const struct tt_flag *, const char *value);
+
+#endif

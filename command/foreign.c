@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* foreign.c - files that other tools wrote, from the disk or a pipe to their readers. */
+#include "foreign.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "scratch.h"
+#include "unpack.h"
+
+struct tt_reading tt_foreign_reading;
+
+struct foreign {
+    struct tt_source source;
+    struct tt_stream file, *packed, *text; /* text: UTF-16 within gzip */
+    int fd;
+    char *path; /* owned, of a file that lies beside; or NULL */
+};
+
+static int64_t read_file(void *arg, void *to, size_t size)
+{
+    struct foreign *f = arg;
+    ssize_t n;
+
+    do
+        n = read(f->fd, to, size < 1u << 30 ? size : 1u << 30);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    (void)snprintf(f->file.error, sizeof f->file.error, "%s", strerror(errno));
+    return -TT_ERR_FILE;
+}
+
+static struct tt_source *open_beside(const struct tt_source *, const char *name);
+
+static int open_foreign(struct foreign *f, const char *path, int fd)
+{
+    f->fd = fd;
+    f->file = (struct tt_stream){.read = read_file, .arg = f};
+    f->packed = tt_unpack_new(&f->file);
+    f->text = f->packed ? tt_unpack_new(f->packed) : NULL;
+    tt_source_init(&f->source, path, f->text, &tt_scratch);
+    f->source.reading = &tt_foreign_reading;
+    f->source.beside = open_beside;
+    return f->text ? 0 : -TT_ERR_MEMORY;
+}
+
+static void close_foreign(struct foreign *f)
+{
+    tt_source_fini(&f->source);
+    tt_unpack_free(f->text);
+    tt_unpack_free(f->packed);
+}
+
+static void close_beside(struct tt_source *s)
+{
+    struct foreign *f = (struct foreign *)s; /* its first member */
+
+    close_foreign(f);
+    close(f->fd);
+    free(f->path);
+    free(f);
+}
+
+static struct tt_source *open_beside(const struct tt_source *s, const char *name)
+{
+    const char *slash = strrchr(s->name, '/');
+    struct foreign *f = calloc(1, sizeof *f);
+    int fd;
+
+    if (!f || asprintf(&f->path, "%.*s%s", slash ? (int)(slash - s->name + 1) : 0,
+                       s->name, name) < 0)
+        goto fail_path;
+    fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        goto fail_open;
+    f->source.close = close_beside;
+    if (open_foreign(f, f->path, fd) != 0)
+        goto fail_foreign;
+    f->source.close = close_beside;
+    return &f->source;
+fail_foreign:
+    close_foreign(f);
+    close(fd);
+fail_open:
+    free(f->path);
+fail_path:
+    free(f);
+    return NULL;
+}
+
+static int read_foreign(struct tt_source *s, struct tt_builder *b)
+{
+    const struct tt_format *format = tt_format_detect(s);
+    int error;
+
+    if (!format) {
+        tt_complain("%s%s", s->error[0] ? s->error : s->name,
+                    s->error[0] ? ""
+                                : ": this is not a recording, nor a profile, nor in any "
+                                  "format that is known");
+        return -TT_ERR_FORMAT;
+    }
+    (void)tt_builder_strand(b, &(struct tt_strand_info){.rank = TT_NONE, .members = 1});
+    tt_builder_fact(b, "format", TT_FACT_EACH, 1, format->name);
+    error = format->read(s, b);
+    if (error)
+        tt_complain("%s", s->error[0] ? s->error : tt_error_text(error));
+    return error;
+}
+
+int tt_foreign_add(struct tt_builder *b, const char *path, int fd)
+{
+    struct foreign f = {.fd = -1};
+    int error = open_foreign(&f, path, fd);
+
+    if (error)
+        tt_complain("%s: %s", path, tt_error_text(error));
+    else
+        error = read_foreign(&f.source, b);
+    close_foreign(&f);
+    return error;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* folded.c - folded stacks: "main;parse;read 42", root first, one stack a line.
+ *
+ * Files of them are mostly sorted, or have runs of like stacks: what a line shares with the
+ * one before it is not looked up again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats.h"
+#include "frames.h"
+
+/* Counts with a fraction are kept as millionths. */
+enum { MILLION = 1000000 };
+static const char millionths[] = "millionths";
+
+/* ── Lines ────────────────────────────────────────────────────────────────────────── */
+
+static int is_digit(char c) { return c >= '0' && c <= '9'; }
+static int is_blank(char c) { return c == ' ' || c == '\t'; }
+
+struct count {
+    uint64_t whole, fraction; /* fraction: millionths */
+};
+
+/* "42", "42.", "4.25"; 1: it is one, 0: it is not, -1: it is too large. */
+static int read_count(const char *text, const char *end, struct count *c)
+{
+    uint64_t worth = MILLION / 10;
+
+    *c = (struct count){0};
+    if (text == end || !is_digit(*text))
+        return 0;
+    for (; text < end && is_digit(*text); text++)
+        if (__builtin_mul_overflow(c->whole, 10, &c->whole) ||
+            __builtin_add_overflow(c->whole, (uint64_t)(*text - '0'), &c->whole))
+            return -1;
+    if (text < end && *text == '.')
+        for (text++; text < end && is_digit(*text); text++, worth /= 10)
+            c->fraction += (uint64_t)(*text - '0') * worth;
+    return text == end;
+}
+
+/* Splits a line at its last blank; the length of the stack, and whether a count follows. */
+static int split(const char *line, size_t length, size_t *stack, struct count *c)
+{
+    const char *end = line + length, *count;
+
+    while (end > line && is_blank(end[-1]))
+        end--;
+    for (count = end; count > line && !is_blank(count[-1]); count--)
+        ;
+    *stack = (size_t)(count - line);
+    while (*stack && is_blank(line[*stack - 1]))
+        --*stack;
+    return count == line ? 0 : read_count(count, end, c);
+}
+
+/* Nothing, or a remark: "# …" and "// …". */
+static int is_remark(const char *line, size_t length)
+{
+    size_t blanks = 0;
+
+    while (blanks < length && is_blank(line[blanks]))
+        blanks++;
+    return blanks == length || line[0] == '#' || (line[0] == '/' && line[1] == '/');
+}
+
+static int is_text(const char *line, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)line[i] < ' ' && line[i] != '\t' && line[i] != '\r')
+            return 0;
+    return 1;
+}
+
+/* The next line of a head; 0: there is none that is whole. */
+static int next_line(const char **at, const char *end, int is_all, const char **line,
+                     size_t *length)
+{
+    const char *stop = *at < end ? memchr(*at, '\n', (size_t)(end - *at)) : NULL;
+
+    if (!stop && (!is_all || *at == end))
+        return 0;
+    stop = stop ? stop : end;
+    *line = *at;
+    *length = (size_t)(stop - *at);
+    while (*length && (*line)[*length - 1] == '\r')
+        --*length;
+    *at = stop + (stop < end);
+    return 1;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    enum { ALL = 1 << 16 };
+    const char *at = head, *line;
+    struct count c;
+    size_t length, stack;
+
+    while (next_line(&at, head + size, size < ALL, &line, &length)) {
+        if (!is_text(line, length))
+            return TT_MATCH_NO;
+        if (split(line, length, &stack, &c) != 0)
+            return TT_MATCH_MAYBE;
+        if (!is_remark(line, length))
+            return TT_MATCH_NO;
+    }
+    /* A stack may be longer than what is seen here. */
+    return size >= ALL && is_text(head, size) && memchr(head, ';', size) &&
+                   !memchr(head, '\n', size)
+               ? TT_MATCH_MAYBE
+               : TT_MATCH_NO;
+}
+
+/* ── Reading ──────────────────────────────────────────────────────────────────────── */
+
+struct frame {
+    size_t end; /* in the line */
+    uint32_t context;
+};
+
+struct folded {
+    struct tt_source *s;
+    struct tt_frames frames;
+    struct tt_vector last; /* char: the stack before this one */
+    struct tt_vector open; /* struct frame: its frames */
+    uint64_t scale, rest;  /* rest: millionths that are not yet counted */
+};
+
+/* Are there fractions in the first 64 KiB?  Later ones are carried over to the next. */
+static uint64_t find_scale(struct tt_source *s)
+{
+    enum { HEAD = 1 << 16 };
+    int64_t have = tt_source_want(s, HEAD);
+    const char *at = tt_source_at(s), *end = at + (have > 0 ? have : 0), *line;
+    size_t length, stack;
+    struct count c;
+
+    while (next_line(&at, end, have < HEAD, &line, &length))
+        if (split(line, length, &stack, &c) > 0 && c.fraction)
+            return MILLION;
+    return 1;
+}
+
+static size_t common_length(const char *a, const char *b, size_t length)
+{
+    size_t n = 0;
+    uint64_t x, y;
+
+    for (; n + sizeof x <= length; n += sizeof x) {
+        memcpy(&x, a + n, sizeof x);
+        memcpy(&y, b + n, sizeof y);
+        if (x != y)
+            break;
+    }
+    while (n < length && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* Keeps the stack for the next one; what both begin with is there already. */
+static int keep(struct folded *f, const char *stack, size_t length, size_t common)
+{
+    f->last.count = common;
+    if (length == common)
+        return 0;
+    if (!tt_vector_add(&f->last, length - common))
+        return tt_source_no_memory(f->s);
+    memcpy((char *)f->last.item + common, stack + common, length - common);
+    return 0;
+}
+
+/* The context of a stack. */
+static int find_context(struct folded *f, const char *stack, size_t length,
+                        uint32_t *context)
+{
+    size_t least = length < f->last.count ? length : f->last.count;
+    size_t common = least ? common_length(f->last.item, stack, least) : 0, start = 0;
+    struct frame *open = f->open.item;
+
+    while (f->open.count && open[f->open.count - 1].end >= common)
+        f->open.count--;
+    *context = TT_BUILDER_ROOT;
+    if (f->open.count) {
+        *context = open[f->open.count - 1].context;
+        start = open[f->open.count - 1].end + 1;
+    }
+    while (start <= length) {
+        const char *stop = memchr(stack + start, ';', length - start);
+        size_t end = stop ? (size_t)(stop - stack) : length;
+        uint32_t block = tt_frames_block(&f->frames, stack + start, end - start);
+        struct frame *frame = tt_vector_add(&f->open, 1);
+        *context = tt_builder_context(f->frames.b, *context, block);
+        if (!frame || *context == TT_NONE)
+            return tt_source_no_memory(f->s);
+        *frame = (struct frame){end, *context};
+        start = end + 1;
+    }
+    return keep(f, stack, length, common);
+}
+
+static int add(struct folded *f, uint32_t context, const struct count *c)
+{
+    uint64_t amount;
+    int error;
+
+    if (__builtin_mul_overflow(c->whole, f->scale, &amount))
+        return tt_source_fail(f->s, TT_TOO_MUCH);
+    f->rest += f->scale == 1 ? c->fraction : 0;
+    amount += f->scale == 1 ? f->rest / MILLION : c->fraction;
+    f->rest %= MILLION;
+    error = tt_frames_add(&f->frames, context, amount);
+    if (error == -TT_ERR_MEMORY)
+        return tt_source_no_memory(f->s);
+    return error ? tt_source_fail(f->s, TT_TOO_MUCH) : 0;
+}
+
+static int take_line(struct folded *f, const char *line, size_t length)
+{
+    uint32_t context;
+    struct count c;
+    size_t stack;
+    int has_count = split(line, length, &stack, &c), error;
+
+    if (is_remark(line, length) && (has_count <= 0 || is_blank(line[1])))
+        return 0;
+    if (has_count < 0)
+        return tt_source_fail(f->s, "the count at the end of this line is too large");
+    if (!has_count)
+        return tt_source_fail(f->s, "a stack ends with a blank and a count");
+    error = find_context(f, line, stack, &context);
+    return error ? error : add(f, context, &c);
+}
+
+static int read_folded(struct tt_source *s, struct tt_builder *b)
+{
+    struct folded f = {.s = s, .scale = find_scale(s)};
+    size_t length;
+    char *line;
+    int error;
+
+    tt_frames_init(&f.frames, b, s->memory);
+    tt_vector_init(&f.last, s->memory, 1);
+    tt_vector_init(&f.open, s->memory, sizeof(struct frame));
+    while ((error = tt_source_line(s, &line, &length)) > 0)
+        if ((error = take_line(&f, line, length)) != 0)
+            break;
+    if (!error)
+        tt_frames_flush(&f.frames, tt_builder_metric(b, "samples",
+                                                     f.scale == 1 ? "" : millionths, 0));
+    tt_vector_fini(&f.open);
+    tt_vector_fini(&f.last);
+    tt_frames_fini(&f.frames);
+    return error;
+}
+
+/* ── Writing ──────────────────────────────────────────────────────────────────────── */
+
+struct folding {
+    const struct tt_profile *p;
+    const struct tt_metric_columns
+        *column[2]; /* the second, or NULL: then there is one */
+    struct tt_writer *w;
+    struct tt_vector path; /* char */
+    size_t *end;           /* owned; of each open context's part of the path */
+    int failed;
+};
+
+/* What would end the frame, or the line, is replaced as others do. */
+static void append_name(struct folding *f, const char *name, int is_first)
+{
+    size_t length = strlen(name);
+    char *to = tt_vector_add(&f->path, length + !is_first);
+
+    if (!to) {
+        f->failed |= length + !is_first > 0;
+        return;
+    }
+    if (!is_first)
+        *to++ = ';';
+    for (size_t i = 0; i < length; i++)
+        to[i] = (char)(name[i] == ';'                 ? ':'
+                       : (unsigned char)name[i] < ' ' ? ' '
+                                                      : name[i]);
+}
+
+static void put_amount(struct tt_writer *w, const struct tt_metric_columns *m, uint64_t n)
+{
+    tt_put_char(w, ' ');
+    if (strcmp(m->unit, millionths) != 0 || n % MILLION == 0) {
+        tt_put_number(w, strcmp(m->unit, millionths) == 0 ? n / MILLION : n);
+        return;
+    }
+    tt_put_number(w, n / MILLION);
+    tt_putf(w, ".%06u", (unsigned)(n % MILLION));
+}
+
+static void put_line(struct folding *f, uint64_t first, uint64_t second)
+{
+    if (!first && !second)
+        return;
+    if (f->path.count)
+        tt_put_bytes(f->w, f->path.item, f->path.count);
+    else
+        tt_put(f->w, "[root]");
+    put_amount(f->w, f->column[0], first);
+    if (f->column[1])
+        put_amount(f->w, f->column[1], second);
+    tt_put_char(f->w, '\n');
+}
+
+static void put_context(struct folding *f, const struct tt_walk *w)
+{
+    const struct tt_metric_columns *a = f->column[0], *b = f->column[1];
+    uint32_t c = w->context;
+
+    f->path.count = w->depth ? f->end[w->depth - 1] : 0;
+    if (w->depth)
+        append_name(f, tt_block_name(f->p, tt_block_of(f->p, c)), w->depth == 1);
+    f->end[w->depth] = f->path.count;
+    put_line(f, tt_self_of(a, c), b ? tt_self_of(b, c) : 0);
+    if (tt_elsewhere_of(a, c) || (b && tt_elsewhere_of(b, c))) {
+        append_name(f, "[elsewhere below]", !w->depth);
+        put_line(f, tt_elsewhere_of(a, c), b ? tt_elsewhere_of(b, c) : 0);
+    }
+}
+
+static int write_all(struct folding *f)
+{
+    size_t size = ((size_t)f->p->depth + 1) * sizeof *f->end;
+    const struct tt_memory *memory = f->p->memory;
+    struct tt_walk w;
+
+    f->end = tt_memory_get(memory, size);
+    if (!f->end)
+        return -TT_ERR_MEMORY;
+    tt_vector_init(&f->path, memory, 1);
+    f->failed |= tt_walk_init(&w, f->p, 0) != 0;
+    while (!f->failed && !f->w->error && tt_walk_next(&w))
+        put_context(f, &w);
+    tt_walk_fini(&w);
+    tt_vector_fini(&f->path);
+    tt_memory_put(memory, f->end, size);
+    return f->failed ? -TT_ERR_MEMORY : 0;
+}
+
+/* ── Two profiles beside each other ───────────────────────────────────────────────── */
+
+/* Adds one metric of a profile under another name. */
+static int add_side(struct tt_builder *b, const struct tt_profile *p, uint32_t from,
+                    const char *name)
+{
+    const struct tt_metric_columns *m = &p->metric[from];
+    uint32_t metric = tt_builder_metric(b, name, m->unit, 0), *id;
+    struct tt_walk w;
+    size_t size = ((size_t)p->depth + 1) * sizeof *id;
+    int error = tt_walk_init(&w, p, 0);
+
+    id = error ? NULL : tt_memory_get(p->memory, size);
+    while (id && tt_walk_next(&w)) {
+        id[w.depth] = TT_BUILDER_ROOT;
+        if (w.depth)
+            id[w.depth] = tt_builder_context(
+                b, id[w.depth - 1], tt_builder_block_of(b, p, tt_block_of(p, w.context)));
+        tt_builder_add(b, TT_ROLE_SELF, id[w.depth], metric, tt_self_of(m, w.context));
+        tt_builder_add(b, TT_ROLE_ELSEWHERE, id[w.depth], metric,
+                       tt_elsewhere_of(m, w.context));
+    }
+    error = id ? 0 : -TT_ERR_MEMORY;
+    tt_memory_put(p->memory, id, size);
+    tt_walk_fini(&w);
+    return error;
+}
+
+/* Both in one profile, with the metrics "after" and "before". */
+static int make_both(struct tt_export *e, uint32_t metric, void **image, size_t *size)
+{
+    const char *name = e->profile->metric[metric].name;
+    uint32_t other = tt_metric_find(e->before, name);
+    struct tt_builder *b;
+    int error;
+
+    if (other == TT_NONE) {
+        (void)snprintf(e->error, sizeof e->error,
+                       "the profile to compare with has no metric '%.80s'", name);
+        return -TT_ERR_OPTION;
+    }
+    b = tt_builder_new(e->profile->memory);
+    if (!b)
+        return -TT_ERR_MEMORY;
+    error = add_side(b, e->before, other, "before");
+    if (!error)
+        error = add_side(b, e->profile, metric, "then");
+    if (!error)
+        error = tt_builder_finish(b, image, size);
+    tt_builder_free(b);
+    return error;
+}
+
+/* A profile that has not a single figure has no column. */
+static const struct tt_metric_columns *column(const struct tt_profile *p,
+                                              const char *name)
+{
+    uint32_t metric = tt_metric_find(p, name);
+
+    return metric == TT_NONE ? NULL : &p->metric[metric];
+}
+
+static int write_both(struct tt_export *e, struct folding *f, uint32_t metric)
+{
+    const struct tt_memory *memory = e->profile->memory;
+    struct tt_profile both;
+    void *image = NULL;
+    size_t size = 0;
+    int error = make_both(e, metric, &image, &size);
+
+    if (!error)
+        error = tt_profile_open(&both, image, size, memory);
+    if (!error) {
+        f->p = &both;
+        f->column[0] = column(&both, "before");
+        f->column[1] = column(&both, "then");
+        if (f->column[0] && f->column[1])
+            error = write_all(f);
+        tt_profile_close(&both);
+    }
+    tt_memory_put(memory, image, size);
+    return error;
+}
+
+static int write_folded(struct tt_export *e, struct tt_writer *w)
+{
+    uint32_t metric = tt_export_metric(e);
+    struct folding f = {.p = e->profile, .w = w};
+
+    if (metric == TT_NONE)
+        return -TT_ERR_OPTION;
+    f.column[0] = &e->profile->metric[metric];
+    return e->before ? write_both(e, &f, metric) : write_all(&f);
+}
+
+const struct tt_format tt_format_folded = {
+    .name = "folded",
+    .about = "folded stacks, one a line",
+    .flags = TT_FORMAT_DIFFERS,
+    .detect = detect,
+    .read = read_folded,
+    .write = write_folded,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* formats.c - which formats there are, and which one a content is in. */
+#include "formats.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* In the order in which they are asked: those that know for sure at the first bytes, then
+ * those that look further, then those that guess. */
+const struct tt_format *const tt_formats[] = {
+    &tt_format_folded,
+    NULL,
+};
+
+const struct tt_format *tt_format_find(const char *name)
+{
+    for (size_t i = 0; tt_formats[i]; i++)
+        if (strcmp(tt_formats[i]->name, name) == 0)
+            return tt_formats[i];
+    return NULL;
+}
+
+const struct tt_format *tt_format_detect(struct tt_source *s)
+{
+    enum { HEAD = 1 << 16 };
+    const struct tt_format *maybe = NULL;
+    int64_t have = tt_source_want(s, HEAD);
+
+    if (have <= 0)
+        return NULL;
+    for (size_t i = 0; tt_formats[i]; i++) {
+        const struct tt_format *f = tt_formats[i];
+        enum tt_match match = f->detect ? f->detect(tt_source_at(s), (size_t)have)
+                                        : TT_MATCH_NO;
+        if (match == TT_MATCH_YES)
+            return f;
+        if (match == TT_MATCH_MAYBE && !maybe)
+            maybe = f;
+    }
+    return maybe;
+}
+
+uint32_t tt_export_metric(struct tt_export *e)
+{
+    uint32_t metric = e->metric != TT_NONE ? e->metric : tt_metric_find(e->profile, NULL);
+
+    if (metric == TT_NONE)
+        (void)snprintf(e->error, sizeof e->error, "there is no figure in it to write");
+    return metric;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* formats.h - foreign formats, all behind one interface.
+ *
+ *      bytes ─ unpack ─ source ─ read ─▶ builder ─▶ profile ─▶ write ─ writer ─ (gzip) ─ bytes
+ *
+ * A format is one file, NAME.c, that ends in its `const struct tt_format tt_format_NAME`.
+ * To add one: write that file; name it in the list below, in formats.c (its place there is
+ * the order in which formats are asked whether a content is theirs) and in meson.build; add
+ * test/formats-NAME.t, a corpus fuzz/formats/NAME/ (fuzz/formats.c drives any format) and
+ * its section in doc/formats.md.
+ *
+ * A reader takes bytes or lines from a source, and adds to a builder (profile/builder.h),
+ * through names.h where frames come as text.  It sees whole lines and as many bytes as it
+ * asks for, and no compression or UTF-16.  It believes no size it reads: memory is taken
+ * for what has arrived, depth costs no C stack, and what is wrong ends it by
+ * `return tt_source_fail(s, "…")`, which notes file and line (or byte); the builder is
+ * thrown away then.  A writer walks the profile, which filters have been applied to, and
+ * puts text or bytes; it does not look at errors, as the writer keeps them.  Neither does
+ * I/O, so both run in a browser too; only unpack.c, pack.c and what includes runtime/
+ * headers do not. */
+#ifndef TT_FORMATS_H
+#define TT_FORMATS_H
+
+#include "builder.h"
+#include "source.h"
+#include "writer.h"
+
+/* What is written: all metrics where a format can hold them, or the one that was chosen. */
+struct tt_export {
+    const struct tt_profile *profile; /* checked, and never NULL */
+    const struct tt_profile
+        *before;     /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
+    uint32_t metric; /* the one that was asked for, or TT_NONE */
+    char error[160]; /* why it cannot be written */
+};
+
+enum tt_match { TT_MATCH_NO, TT_MATCH_MAYBE, TT_MATCH_YES };
+
+enum tt_format_flags {
+    TT_FORMAT_PACKED = 1,  /* its files are compressed by gzip */
+    TT_FORMAT_DIFFERS = 2, /* it can show two profiles beside each other */
+};
+
+struct tt_format {
+    const char *name;  /* as --to has it */
+    const char *about; /* one line, without a full stop */
+    unsigned flags;
+    /* Is this the beginning of such a file?  `head` is all of it, or its first 64 KiB.
+     * MAYBE: only if no other format says YES.  NULL where there is no reader. */
+    enum tt_match (*detect)(const char *head, size_t size);
+    /* 0, or an error, and then the source says what is wrong; NULL: it is only written. */
+    int (*read)(struct tt_source *, struct tt_builder *);
+    /* -TT_ERR_OPTION with `error`, or -TT_ERR_MEMORY; what else goes wrong the writer
+     * knows.  NULL: it is only read. */
+    int (*write)(struct tt_export *, struct tt_writer *);
+};
+
+extern const struct tt_format tt_format_folded;
+
+/* All of them, up to a NULL. */
+extern const struct tt_format *const tt_formats[];
+
+const struct tt_format *tt_format_find(const char *name); /* or NULL */
+/* The format of what a source will give, by its content; NULL: none that is known, or the
+ * source cannot be read, and then its `error` is not empty.  Takes nothing from it. */
+const struct tt_format *tt_format_detect(struct tt_source *);
+
+/* The metric to write where there is room for one; TT_NONE with `error`: there is none. */
+uint32_t tt_export_metric(struct tt_export *);
+
+#endif

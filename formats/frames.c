@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* frames.c - a hash table from names to numbers, and a column of amounts. */
+#include "frames.h"
+
+#include <string.h>
+
+struct tt_frame_name {
+    uint64_t hash;
+    size_t offset;   /* in the text; behind it a NUL */
+    uint32_t length; /* + 1; 0: this place is free */
+    uint32_t value;
+};
+
+void tt_frames_init(struct tt_frames *f, struct tt_builder *b,
+                    const struct tt_memory *memory)
+{
+    *f = (struct tt_frames){.b = b, .memory = memory};
+    tt_vector_init(&f->text, memory, 1);
+    tt_vector_init(&f->amount, memory, sizeof(uint64_t));
+}
+
+void tt_frames_fini(struct tt_frames *f)
+{
+    tt_memory_put(f->memory, f->name, f->size * sizeof *f->name);
+    tt_vector_fini(&f->text);
+    tt_vector_fini(&f->amount);
+    f->name = NULL;
+}
+
+/* ── Names ────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+    return h ^ h >> 32;
+}
+
+static uint64_t hash_text(const char *text, size_t length)
+{
+    uint64_t h = length, word;
+
+    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        h = mix(h, word);
+    }
+    word = 0;
+    memcpy(&word, text, length);
+    return mix(h, word);
+}
+
+static int grow(struct tt_frames *f)
+{
+    size_t size = f->size ? f->size * 2 : 256;
+    struct tt_frame_name *bigger = tt_memory_get(f->memory, size * sizeof *bigger);
+
+    if (!bigger)
+        return -1;
+    for (size_t i = 0; i < f->size; i++) {
+        size_t at = f->name[i].hash & (size - 1);
+        if (!f->name[i].length)
+            continue;
+        while (bigger[at].length)
+            at = (at + 1) & (size - 1);
+        bigger[at] = f->name[i];
+    }
+    tt_memory_put(f->memory, f->name, f->size * sizeof *f->name);
+    f->name = bigger;
+    f->size = size;
+    return 0;
+}
+
+static uint32_t *note(struct tt_frames *f, struct tt_frame_name *n, uint64_t hash,
+                      const char *text, size_t length)
+{
+    size_t offset = f->text.count;
+    char *to = length < UINT32_MAX ? tt_vector_add(&f->text, length + 1) : NULL;
+
+    if (!to) {
+        f->failed = 1;
+        return NULL;
+    }
+    memcpy(to, text, length);
+    *n = (struct tt_frame_name){hash, offset, (uint32_t)length + 1, 0};
+    f->count++;
+    return &n->value;
+}
+
+uint32_t *tt_frames_find(struct tt_frames *f, const char *text, size_t length,
+                         int *is_new)
+{
+    uint64_t hash = hash_text(text, length);
+    struct tt_frame_name *n;
+    size_t at;
+
+    *is_new = 0;
+    if (f->count * 2 >= f->size && grow(f) != 0) {
+        f->failed = 1;
+        return NULL;
+    }
+    for (at = hash & (f->size - 1);; at = (at + 1) & (f->size - 1)) {
+        n = &f->name[at];
+        if (!n->length)
+            break;
+        if (n->hash == hash && n->length == length + 1 &&
+            memcmp((const char *)f->text.item + n->offset, text, length) == 0)
+            return &n->value;
+    }
+    *is_new = 1;
+    return note(f, n, hash, text, length);
+}
+
+/* What was noted last, as a string. */
+static const char *last_text(struct tt_frames *f, size_t length)
+{
+    char *text = (char *)f->text.item + f->text.count - length - 1;
+
+    if (!memchr(text, '\0', length))
+        return text;
+    for (size_t i = 0; i < length; i++)
+        if (!text[i])
+            text[i] = '?';
+    return text;
+}
+
+uint32_t tt_frames_block(struct tt_frames *f, const char *name, size_t length)
+{
+    int is_new;
+    uint32_t *value = tt_frames_find(f, name, length, &is_new);
+
+    if (!value)
+        return TT_NONE;
+    if (is_new)
+        *value = tt_builder_block(f->b,
+                                  &(struct tt_block_info){.name = last_text(f, length)});
+    return *value;
+}
+
+/* ── Amounts ──────────────────────────────────────────────────────────────────────── */
+
+int tt_frames_add(struct tt_frames *f, uint32_t context, uint64_t amount)
+{
+    if (context == TT_NONE)
+        return -TT_ERR_MEMORY;
+    if (__builtin_add_overflow(f->total, amount, &f->total))
+        return -TT_ERR_FORMAT;
+    if (context >= f->amount.count &&
+        !tt_vector_add(&f->amount, context + 1 - f->amount.count)) {
+        f->failed = 1;
+        return -TT_ERR_MEMORY;
+    }
+    ((uint64_t *)f->amount.item)[context] += amount;
+    return 0;
+}
+
+void tt_frames_flush(struct tt_frames *f, uint32_t metric)
+{
+    uint64_t *amount = f->amount.item;
+
+    for (size_t i = 0; i < f->amount.count; i++) {
+        tt_builder_add(f->b, TT_ROLE_SELF, (uint32_t)i, metric, amount[i]);
+        amount[i] = 0;
+    }
+    f->amount.count = 0;
+    f->total = 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* frames.h - frames that come as text, and amounts on contexts, into a builder, fast.
+ *
+ * The builder finds a block by its whole identity and keeps a line for each addition; a
+ * reader that meets the same few names a hundred million times does better to look the text
+ * up here, and to add up amounts before they go there. */
+#ifndef TT_FRAMES_H
+#define TT_FRAMES_H
+
+#include "builder.h"
+
+struct tt_frame_name; /* a text and the number that it stands for */
+
+struct tt_frames {
+    struct tt_builder *b; /* borrowed */
+    const struct tt_memory *memory;
+    struct tt_frame_name *name; /* owned: a hash table of the names that are known */
+    size_t size, count;
+    struct tt_vector text;   /* char: all names */
+    struct tt_vector amount; /* uint64_t, by context */
+    uint64_t total;          /* of all that was added since the last flush */
+    int failed;              /* no memory */
+};
+
+void tt_frames_init(struct tt_frames *, struct tt_builder *, const struct tt_memory *);
+void tt_frames_fini(struct tt_frames *);
+
+/* The number that was noted for a text; NULL: no memory.  *is_new: it was not there before,
+ * and the caller says what it stands for.  Stays until the next call. */
+uint32_t *tt_frames_find(struct tt_frames *, const char *text, size_t length,
+                         int *is_new);
+/* The block that has this name and nothing else; TT_NONE: no memory.  A NUL in the text
+ * becomes a question mark. */
+uint32_t tt_frames_block(struct tt_frames *, const char *name, size_t length);
+
+/* Adds to a context.  0, or -TT_ERR_FORMAT when all together is more than 64 bits hold (for
+ * `return tt_source_fail(s, TT_TOO_MUCH)`), or -TT_ERR_MEMORY. */
+int tt_frames_add(struct tt_frames *, uint32_t context, uint64_t amount);
+#define TT_TOO_MUCH "the figures add up to more than 64 bits hold"
+/* Adds what was added to the builder, as self of the current strand. */
+void tt_frames_flush(struct tt_frames *, uint32_t metric);
+
+#endif

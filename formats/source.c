@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* source.c - a buffer over a stream. */
+#include "source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 1 << 16, LONGEST_LINE = 1 << 30 };
+
+static const struct tt_reading plain_reading;
+
+void tt_source_init(struct tt_source *s, const char *name, struct tt_stream *stream,
+                    const struct tt_memory *memory)
+{
+    *s = (struct tt_source){
+        .name = name, .memory = memory, .reading = &plain_reading, .stream = stream};
+}
+
+void tt_source_fini(struct tt_source *s)
+{
+    tt_memory_put(s->memory, s->buffer, s->room);
+    s->buffer = NULL;
+    s->at = s->end = s->room = 0;
+}
+
+struct tt_source *tt_source_beside(const struct tt_source *s, const char *name)
+{
+    return s->beside ? s->beside(s, name) : NULL;
+}
+
+void tt_source_close(struct tt_source *s)
+{
+    if (s && s->close)
+        s->close(s);
+}
+
+/* ── Errors ───────────────────────────────────────────────────────────────────────── */
+
+static int fail(struct tt_source *s, const char *where, uint64_t number,
+                const char *format, va_list list)
+{
+    char what[200];
+
+    (void)vsnprintf(what, sizeof what, format, list);
+    (void)snprintf(s->error, sizeof s->error, "%.4000s:%s%llu: %s", s->name, where,
+                   (unsigned long long)number, what);
+    return -TT_ERR_FORMAT;
+}
+
+int tt_source_fail(struct tt_source *s, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    if (s->line)
+        (void)fail(s, "", s->line, format, list);
+    else
+        (void)fail(s, " byte ", tt_source_offset(s), format, list);
+    va_end(list);
+    return -TT_ERR_FORMAT;
+}
+
+int tt_source_fail_at(struct tt_source *s, uint64_t byte, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    (void)fail(s, " byte ", byte, format, list);
+    va_end(list);
+    return -TT_ERR_FORMAT;
+}
+
+int tt_source_no_memory(struct tt_source *s)
+{
+    (void)snprintf(s->error, sizeof s->error, "%.4000s: no memory", s->name);
+    return -TT_ERR_MEMORY;
+}
+
+/* ── Bytes ────────────────────────────────────────────────────────────────────────── */
+
+/* Room for more behind `end`, and for a NUL: what was taken goes, or the buffer doubles. */
+static int make_room(struct tt_source *s)
+{
+    size_t room = s->room ? s->room * 2 : FIRST_ROOM, have = s->end - s->at;
+    char *bigger;
+
+    if (s->room && have < s->room / 2) {
+        memmove(s->buffer, s->buffer + s->at, have);
+    } else {
+        bigger = room > s->room ? tt_memory_get(s->memory, room) : NULL;
+        if (!bigger)
+            return tt_source_no_memory(s);
+        if (have)
+            memcpy(bigger, s->buffer + s->at, have);
+        tt_memory_put(s->memory, s->buffer, s->room);
+        s->buffer = bigger;
+        s->room = room;
+    }
+    s->taken += s->at;
+    s->end = have;
+    s->at = 0;
+    return 0;
+}
+
+/* Takes what the stream has; 0 at its end. */
+static int fill(struct tt_source *s)
+{
+    int64_t n;
+
+    if (s->ended)
+        return 0;
+    if (s->room - s->end < 2 || s->at > s->room / 2) {
+        int error = make_room(s);
+        if (error)
+            return error;
+    }
+    n = s->stream->read(s->stream->arg, s->buffer + s->end, s->room - s->end - 1);
+    if (n < 0) {
+        s->line = 0;
+        return tt_source_fail_at(s, s->taken + s->end, "%s", s->stream->error);
+    }
+    s->end += (size_t)n;
+    s->buffer[s->end] = '\0';
+    s->ended = n == 0;
+    return n > 0;
+}
+
+int64_t tt_source_want(struct tt_source *s, size_t size)
+{
+    while (s->end - s->at < size) {
+        int more = fill(s);
+        if (more < 0)
+            return more;
+        if (!more)
+            break;
+    }
+    return (int64_t)(s->end - s->at);
+}
+
+int tt_source_all(struct tt_source *s, const char **bytes, size_t *size)
+{
+    int64_t n = tt_source_want(s, SIZE_MAX);
+
+    *bytes = n < 0 ? NULL : tt_source_at(s);
+    *size = n < 0 ? 0 : (size_t)n;
+    if (n < 0)
+        return (int)n;
+    if (!s->buffer && make_room(s) != 0)
+        return tt_source_no_memory(s);
+    *bytes = tt_source_at(s);
+    tt_source_skip(s, *size);
+    return 0;
+}
+
+/* ── Lines ────────────────────────────────────────────────────────────────────────── */
+
+int tt_source_line(struct tt_source *s, char **line, size_t *length)
+{
+    size_t seen = 0, count;
+    char *end = NULL;
+
+    while (!end) {
+        size_t have = s->end - s->at;
+        end = have > seen ? memchr(s->buffer + s->at + seen, '\n', have - seen) : NULL;
+        if (end)
+            break;
+        seen = have;
+        if (seen > LONGEST_LINE) {
+            s->line++;
+            return tt_source_fail(s, "this line is longer than a GiB");
+        }
+        int more = fill(s);
+        if (more < 0)
+            return more;
+        if (!more && s->at == s->end)
+            return 0;
+        if (!more)
+            end = s->buffer + s->end;
+    }
+    s->line++;
+    *line = s->buffer + s->at;
+    count = (size_t)(end - *line);
+    s->at += count + (s->at + count < s->end);
+    while (count && (*line)[count - 1] == '\r')
+        count--;
+    (*line)[count] = '\0';
+    *length = count;
+    return 1;
+}
+
+/* ── Memory ───────────────────────────────────────────────────────────────────────── */
+
+static int64_t read_bytes(void *arg, void *to, size_t size)
+{
+    struct tt_bytes *b = arg;
+    size_t n = size < b->size ? size : b->size;
+
+    if (n)
+        memcpy(to, b->bytes, n);
+    b->bytes += n;
+    b->size -= n;
+    return (int64_t)n;
+}
+
+void tt_bytes_init(struct tt_bytes *b, const void *bytes, size_t size)
+{
+    *b = (struct tt_bytes){.stream = {.read = read_bytes}, .bytes = bytes, .size = size};
+    b->stream.arg = b;
+}

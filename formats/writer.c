@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* writer.c - text and bytes into a buffer, and out of it. */
+#include "writer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void tt_writer_init(struct tt_writer *w, int (*put)(void *, const void *, size_t),
+                    void *arg)
+{
+    w->put = put;
+    w->arg = arg;
+    w->error = 0;
+    w->put_before = 0;
+    w->count = 0;
+}
+
+static void hand_on(struct tt_writer *w, const void *bytes, size_t size)
+{
+    if (!w->error && size)
+        w->error = w->put(w->arg, bytes, size);
+    w->put_before += size;
+}
+
+int tt_writer_flush(struct tt_writer *w)
+{
+    hand_on(w, w->buffer, w->count);
+    w->count = 0;
+    return w->error;
+}
+
+void tt_put_bytes(struct tt_writer *w, const void *bytes, size_t size)
+{
+    if (size > TT_WRITER_ROOM - w->count)
+        (void)tt_writer_flush(w);
+    if (size > TT_WRITER_ROOM) {
+        hand_on(w, bytes, size);
+        return;
+    }
+    if (size)
+        memcpy(w->buffer + w->count, bytes, size);
+    w->count += size;
+}
+
+void tt_put_number(struct tt_writer *w, uint64_t n)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + n % 10);
+    while (n /= 10);
+    tt_put_bytes(w, digits + at, sizeof digits - at);
+}
+
+void tt_putf(struct tt_writer *w, const char *format, ...)
+{
+    char text[1000];
+    va_list list;
+    int n;
+
+    va_start(list, format);
+    n = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (n > 0)
+        tt_put_bytes(w, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+/* ── JSON ─────────────────────────────────────────────────────────────────────────── */
+
+/* How many bytes of a character begin here; 0: it is not UTF-8. */
+static size_t character(const unsigned char *c)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t size = c[0] < 0x80   ? 1
+                  : c[0] < 0xc0 ? 0
+                  : c[0] < 0xe0 ? 2
+                  : c[0] < 0xf0 ? 3
+                                : 4;
+    uint32_t code = c[0] & (0xffu >> (size + 1));
+
+    if (size < 2)
+        return size;
+    for (size_t i = 1; i < size; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (c[i] & 0x3f);
+    }
+    return code >= least[size] && code < 0x110000 && (code < 0xd800 || code > 0xdfff)
+               ? size
+               : 0;
+}
+
+static void put_escaped(struct tt_writer *w, unsigned char c)
+{
+    static const char letters[] = "\b\t\n\f\r\"\\";
+    const char *known = strchr(letters, c);
+
+    if (known && c)
+        tt_put_bytes(w, (const char[]){'\\', "btnfr\"\\"[known - letters]}, 2);
+    else
+        tt_putf(w, "\\u%04x", c);
+}
+
+void tt_put_json(struct tt_writer *w, const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text, *from = c;
+
+    tt_put_char(w, '"');
+    while (*c) {
+        size_t size = *c < 0x80 ? 1 : character(c);
+        if (size && *c >= 0x20 && *c != '"' && *c != '\\' && *c != 0x7f) {
+            c += size;
+            continue;
+        }
+        tt_put_bytes(w, from, (size_t)(c - from));
+        if (size)
+            put_escaped(w, *c);
+        else
+            tt_put(w, "\xef\xbf\xbd");
+        from = ++c;
+    }
+    tt_put_bytes(w, from, (size_t)(c - from));
+    tt_put_char(w, '"');
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* formats.c - whatever bytes a foreign file consists of, reading them ends in a profile or
+ * in an error that says where; and what was read can be written in every format.
+ *
+ * TT_FORMAT in the environment is the format; "any": whichever it looks like, packed or
+ * not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats.h"
+#include "unpack.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_CONTEXTS = 2000 }; /* larger ones only take longer */
+
+static int swallow(void *arg, const void *bytes, size_t size)
+{
+    (void)arg, (void)bytes, (void)size;
+    return 0;
+}
+
+static void write_all(const struct tt_profile *p)
+{
+    static struct tt_writer w;
+
+    for (size_t i = 0; tt_formats[i]; i++) {
+        struct tt_export e = {.profile = p, .metric = TT_NONE};
+        if (!tt_formats[i]->write)
+            continue;
+        tt_writer_init(&w, swallow, NULL);
+        if (tt_formats[i]->write(&e, &w) == 0)
+            (void)tt_writer_flush(&w);
+        e.before = p;
+        if (tt_formats[i]->flags & TT_FORMAT_DIFFERS)
+            (void)tt_formats[i]->write(&e, &w);
+    }
+}
+
+static void finish(struct tt_builder *b)
+{
+    struct tt_profile p;
+    void *image = NULL;
+    size_t size = 0;
+
+    if (tt_builder_finish(b, &image, &size) != 0)
+        abort();
+    if (tt_profile_open(&p, image, size, NULL) != 0 || tt_profile_check(&p) != 0)
+        abort();
+    if (p.contexts <= MOST_CONTEXTS)
+        write_all(&p);
+    tt_profile_close(&p);
+    free(image);
+}
+
+/* In one format, or in the one that it looks like. */
+static void read_as(const struct tt_format *format, struct tt_stream *stream)
+{
+    struct tt_builder *b = tt_builder_new(NULL);
+    struct tt_source s;
+    int error;
+
+    tt_source_init(&s, "input", stream, NULL);
+    if (!format)
+        format = tt_format_detect(&s);
+    if (b && format && format->read) {
+        error = format->read(&s, b);
+        if (error == 0)
+            finish(b);
+        else if (error != -TT_ERR_MEMORY && !s.error[0])
+            abort();
+    }
+    tt_source_fini(&s);
+    tt_builder_free(b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *name = getenv("TT_FORMAT");
+    const struct tt_format *format = tt_format_find(name ? name : "any");
+    struct tt_stream *packed, *text;
+    struct tt_bytes bytes;
+
+    tt_bytes_init(&bytes, data, size);
+    if (format) {
+        read_as(format, &bytes.stream);
+        return 0;
+    }
+    if (name && strcmp(name, "any") != 0)
+        abort();
+    packed = tt_unpack_new(&bytes.stream);
+    text = packed ? tt_unpack_new(packed) : NULL;
+    if (text)
+        read_as(NULL, text);
+    tt_unpack_free(text);
+    tt_unpack_free(packed);
+    return 0;
+}

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Folded stacks: what is read is what a few lines of awk make of the same file, packed or
+# not; what is written reads back the same.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+dir=$tmp
+
+# fold ARGS... - FILE... as folded stacks.
+fold() { "$tallytree" export --to folded "$@"; }
+
+# gives WANT ARGS... - what is written, line by line.
+gives()
+{
+    local want=$1
+    shift
+    fold "$@" >"$dir/got" && diff "$dir/got" - <<<"$want"
+}
+
+# refuses WHERE FILE - with one line that says where and exit status 2, and writes nothing.
+refuses()
+{
+    rm -f "$dir/no"
+    fold -o "$dir/no" "$2" 2>"$dir/said"
+    [ $? = 2 ] && [ ! -e "$dir/no" ] && cat "$dir/said" &&
+        [ "$(wc -l <"$dir/said")" = 1 ] && grep -qF "tallytree: $2:$1: " "$dir/said"
+}
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────
+
+cat >"$dir/small" <<'END'
+# a remark
+main;parse;read 3
+
+main;parse 2
+main;operator new(unsigned long) 4
+main;parse;read 1
+// another
+[root] 7
+END
+small='[root] 7
+main;operator new(unsigned long) 4
+main;parse 2
+main;parse;read 4'
+try "stacks are summed up, and remarks left out" gives "$small" "$dir/small"
+sed 's/$/\r/' "$dir/small" >"$dir/crlf"
+try "lines may end as on Windows" gives "$small" "$dir/crlf"
+truncate -s -1 "$dir/small" && try "the last line may lack its end" gives "$small" "$dir/small"
+gzip -c "$dir/small" >"$dir/small.gz"
+cat "$dir/small.gz" <(echo | gzip -c) "$dir/small.gz" >"$dir/twice"
+double() { awk '{ n = 2 * $NF; sub(/ [0-9]+$/, ""); print $0, n }' <<<"$small"; }
+zstd -qc "$dir/small" >"$dir/small.zst"
+try "gzip is unpacked" gives "$small" "$dir/small.gz"
+try "zstd is unpacked" gives "$small" "$dir/small.zst"
+try "members of gzip go on, as their contents would" gives "$(double)" "$dir/twice"
+for code in UTF-16LE UTF-16BE UTF-8; do
+    { printf '\xef\xbb\xbf'; cat "$dir/small"; } | iconv -f UTF-8 -t "$code" >"$dir/coded"
+    try "$code with its mark is read" gives "$small" "$dir/coded"
+done
+printf 'a;\xf0\x9f\x8c\xb3\xc3\xa4 2\n' >"$dir/utf8"
+{ printf '\xff\xfe'; iconv -f UTF-8 -t UTF-16LE "$dir/utf8"; } >"$dir/coded"
+try "characters beyond 16 bits too" gives "$(cat "$dir/utf8")" "$dir/coded"
+piped() { gives "$small" - < <(cat "$dir/small"); }
+try "standard input is read" piped
+try "several files are added up" gives "$(double)" "$dir/small" "$dir/small.gz"
+printf 'a;b 1.5\na 0.25\na;b 2\nc 7.\n' >"$dir/fractions"
+try "fractions are kept" gives 'a 0.250000
+a;b 3.500000
+c 7' "$dir/fractions"
+{ seq -f 'f%.0f;g 1' 20000; for i in 1 2 3 4; do echo 'a;b 0.5'; done; } >"$dir/late"
+late_fractions() { [ "$(fold "$dir/late" | grep '^a;b ')" = "a;b 2" ]; }
+try "and carried over when they come late" late_fractions
+try "a profile says the format that it came from" grep -q '^format *folded$' <("$tallytree" report "$dir/small")
+
+# A random file against awk.
+random()
+{
+    awk 'BEGIN { srand(7)
+        for (i = 0; i < 20000; i++) {
+            s = "main"; depth = int(rand() * 12)
+            for (d = 0; d < depth; d++) s = s ";f " int(rand() * rand() * 9)
+            print s, int(rand() * 1000) } }'
+}
+random >"$dir/random"
+awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (s in sum) if (sum[s]) print s, sum[s] }' \
+    "$dir/random" | LC_ALL=C sort >"$dir/want"
+as_awk() { fold "$1" | LC_ALL=C sort | cmp - "$dir/want"; }
+try "twenty thousand stacks add up as awk does it" as_awk "$dir/random"
+sort "$dir/random" >"$dir/sorted"
+try "sorted too, where stacks share their beginnings" as_awk "$dir/sorted"
+fold "$dir/random" >"$dir/again"
+try "what is written is read the same" as_awk "$dir/again"
+
+# ── Depth, length, number ────────────────────────────────────────────────────────────
+
+deep() { awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }'; }
+deep >"$dir/deep"
+is_deep() { fold "$dir/deep" | cmp - "$dir/deep"; }
+try "a stack of a million frames is a stack" is_deep
+# 300 MB of lines take the memory of the tree.
+many() { for _ in $(seq 800); do cat "$dir/random"; done; }
+few() { many | (ulimit -v 100000; fold -) | awk '{ n = $NF / 800; sub(/ [0-9]+$/, ""); print $0, n }' | LC_ALL=C sort | cmp - "$dir/want"; }
+try "a long file takes the memory of its tree" few
+
+# ── Writing ──────────────────────────────────────────────────────────────────────────
+
+"$tallytree" replay -o "$dir/recording" <<'END'
+push a;b
+tick 2
+push c
+tick 3
+pop
+pop
+END
+try "a recording is written, and what would end a frame replaced" gives 'a:b 2
+a:b;c 3' "$dir/recording"
+try "another metric can be chosen" gives 'a:b 1
+a:b;c 1' --metric calls "$dir/recording"
+try "filters apply" gives 'a:b 5' --fold c "$dir/recording"
+try "and those of Clean's converter" gives 'a:b 2
+a:b;[pruned] 3' --clean --exclude c "$dir/recording"
+unknown_metric() { fold --metric none "$dir/recording" 2>"$dir/said"; [ $? = 2 ] && grep -q "there is no metric" "$dir/said"; }
+try "a metric that is not there is an error" unknown_metric
+"$tallytree" replay -o "$dir/evicted" --budget 64nodes <<END
+$(for i in $(seq 300); do printf 'push f%d\npush g%d\ntick 1\npop\npop\n' "$i" "$i"; done)
+END
+adds_up() { [ "$(fold "$1" | awk '{ sum += $NF } END { print sum }')" = "$2" ]; }
+try "what was evicted has a frame of its own" adds_up "$dir/evicted" 300
+try "and it says so" grep -q 'elsewhere below' <(fold "$dir/evicted")
+
+cat >"$dir/before" <<'END'
+a;b 5
+a;gone 2
+END
+cat >"$dir/after" <<'END'
+a;b 4
+a;new 1
+END
+try "two profiles stand beside each other, with what only one has" gives 'a;b 5 4
+a;gone 2 0
+a;new 0 1' --before "$dir/before" "$dir/after"
+
+# ── What is wrong ────────────────────────────────────────────────────────────────────
+
+printf 'a;b 1\nno count\n' >"$dir/bad"
+try "a line without a count is named" refuses 2 "$dir/bad"
+printf 'a;b 1\na 18446744073709551616\n' >"$dir/bad"
+try "so is a count that is too large" refuses 2 "$dir/bad"
+printf 'a 18446744073709551615\nb 1\n' >"$dir/bad"
+try "and counts that are together" refuses 2 "$dir/bad"
+cut_off()
+{
+    head -c -3 "$dir/small.$1" >"$dir/bad"
+    ! fold "$dir/bad" 2>"$dir/said" && grep -q "ends before it is complete" "$dir/said"
+}
+try "gzip that was cut off is refused" cut_off gz
+try "so is zstd" cut_off zst
+damaged() { head -c 20 "$1" | cat - <(head -c 99 /dev/zero) >"$dir/bad"; ! fold "$dir/bad" 2>"$dir/said" && grep -q "byte [0-9]*: the $2 data is damaged" "$dir/said"; }
+try "damaged gzip is named" damaged "$dir/small.gz" gzip
+unknown() { ! fold "$1" >"$dir/got" 2>"$dir/said" && grep -q "$1: this is not a recording, nor a profile" "$dir/said"; }
+echo "some text" >"$dir/bad"
+try "what is in no format is refused" unknown "$dir/bad"
+: >"$dir/bad"
+try "so is an empty file" unknown "$dir/bad"
+wrong_format() { fold --to foldad "$dir/small" 2>"$dir/said"; [ $? = 2 ] && grep -q "did you mean 'folded'" "$dir/said"; }
+try "a format that there is not is an error, with the one that was meant" wrong_format
+full() { ! fold "$dir/small" >/dev/full 2>"$dir/said" && grep -q "cannot be written" "$dir/said"; }
+try "a full disk is an error" full
+gone() { { fold "$dir/random" && echo "${?}" >"$dir/status"; } | head -n 1 >"$dir/got"; [ "$(cat "$dir/status")" = 0 ]; }
+try "a reader that goes away is none" gone
+finish
