@@ -76,10 +76,16 @@ int tt_lens_init(struct tt_lens *l, const struct tt_profile *p, struct tt_query 
     int error = tt_view_metric(p, q, &choice);
 
     *l = (struct tt_lens){.p = p};
-    return error ? error : tt_lens_of_choice(l, p, &choice, q->memory);
+    if (!error)
+        error = tt_lens_of_choice(l, p, &choice, q->memory);
+    return error ? error : tt_since_init(l, q);
 }
 
-void tt_lens_fini(struct tt_lens *l) { tt_vector_fini(&l->drop); }
+void tt_lens_fini(struct tt_lens *l)
+{
+    tt_since_fini(l);
+    tt_vector_fini(&l->drop);
+}
 
 /* The first that is at no context before this one. */
 static const struct tt_arc_calls *first_at(const struct tt_vector *v, uint32_t context)
@@ -132,11 +138,30 @@ static void add_times_columns(const char *unit, struct tt_table *t, struct tt_co
                               TT_COLUMN_DETAIL);
 }
 
+/* A rate of time is a share of the time that has gone by; others are by second. */
+struct rate {
+    const char *title, *inclusive_title, *unit;
+    enum tt_column_type type;
+};
+
+static struct rate rate_of(const char *unit)
+{
+    if (strcmp(unit, "ns") == 0)
+        return (struct rate){"now %", "incl now %", "", TT_COLUMN_SHARE};
+    return (struct rate){"now/s", "incl now/s", unit, TT_COLUMN_REAL};
+}
+
 void tt_self_columns(const struct tt_lens *l, struct tt_table *t, struct tt_columns *c)
 {
     const char *unit = l->main->unit;
+    const struct rate r = rate_of(unit);
 
     memset(c, 0xff, sizeof *c);
+    if (l->since) {
+        c->self_rate = add_column(t, "self_rate", r.title, r.unit, r.type, 0);
+        c->self_since = add_column(t, "self_since", "since", unit, TT_COLUMN_AMOUNT,
+                                   TT_COLUMN_DETAIL);
+    }
     c->self_share = add_column(t, "self_share", "self %", "", TT_COLUMN_SHARE, 0);
     if (l->samples)
         c->self_error = add_column(t, "self_error", "±", "", TT_COLUMN_SHARE,
@@ -156,8 +181,15 @@ void tt_calls_column(const struct tt_lens *l, struct tt_table *t, struct tt_colu
 void tt_lens_columns(const struct tt_lens *l, struct tt_table *t, struct tt_columns *c)
 {
     const char *unit = l->main->unit;
+    const struct rate r = rate_of(unit);
 
     tt_self_columns(l, t, c);
+    if (l->since) {
+        c->inclusive_rate = add_column(t, "inclusive_rate", r.inclusive_title, r.unit,
+                                       r.type, 0);
+        c->inclusive_since = add_column(t, "inclusive_since", "since", unit,
+                                        TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    }
     c->inclusive_share = add_column(t, "inclusive_share", "incl %", "", TT_COLUMN_SHARE,
                                     0);
     if (l->samples)
@@ -211,6 +243,17 @@ static void fill_times(struct tt_table *t, const struct tt_columns *c,
                   tt_deviation(times->count, times->sum, &times->square));
 }
 
+static void fill_since(const struct tt_lens *l, struct tt_table *t, uint32_t since,
+                       uint32_t rate, uint64_t amount)
+{
+    const int is_share = rate_of(l->main->unit).type == TT_COLUMN_SHARE;
+    const double seconds = l->since->seconds;
+
+    tt_table_amount(t, since, amount);
+    if (seconds > 0)
+        tt_table_real(t, rate, (double)amount / seconds / (is_share ? 1e9 : 1));
+}
+
 void tt_lens_figures(const struct tt_lens *l, struct tt_table *t,
                      const struct tt_columns *c, const struct tt_figures *f)
 {
@@ -229,6 +272,10 @@ void tt_lens_figures(const struct tt_lens *l, struct tt_table *t,
     if ((f->has & TT_HAS_CALLS) && c->calls != TT_NONE)
         tt_table_amount(t, c->calls, f->calls);
     fill_times(t, c, f->times);
+    if ((f->has & TT_HAS_SELF_SINCE) && c->self_since != TT_NONE)
+        fill_since(l, t, c->self_since, c->self_rate, f->self_since);
+    if ((f->has & TT_HAS_INCLUSIVE_SINCE) && c->inclusive_since != TT_NONE)
+        fill_since(l, t, c->inclusive_since, c->inclusive_rate, f->inclusive_since);
 }
 
 void tt_block_cells(const struct tt_profile *p, struct tt_table *t,
@@ -257,6 +304,10 @@ void tt_lens_remainder(const struct tt_lens *l, struct tt_table *t,
     own.has |= TT_HAS_SELF | TT_HAS_INCLUSIVE;
     own.inclusive = own.self;
     own.inclusive_low = own.self_low;
+    if (own.has & TT_HAS_SELF_SINCE) {
+        own.has |= TT_HAS_INCLUSIVE_SINCE;
+        own.inclusive_since = own.self_since;
+    }
     tt_table_row(t, TT_ROW_REMAINDER, depth, group);
     tt_lens_figures(l, t, c, &own);
     tt_table_string(t, c->name, name);
@@ -289,6 +340,7 @@ void tt_lens_sum_row(const struct tt_lens *l, struct tt_table *t,
     f.self_low = f.inclusive_low = tt_sum_of(m->low ? m->low : m->self, 0, n) +
                                    tt_sum_of(m->elsewhere, 0, n) +
                                    tt_calls_between(&l->drop, 0, n);
+    tt_since_total(l, &f);
     tt_table_row(t, TT_ROW_TOTAL, 0, 0);
     tt_lens_figures(l, t, c, &f);
     tt_table_string(t, c->name, "total");

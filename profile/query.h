@@ -41,6 +41,11 @@ struct tt_query {
     struct tt_vector other;  /* struct tt_setting: keys that only one view knows */
     struct tt_vector text;   /* char *: what the query owns */
     const struct tt_memory *memory;
+    /* Another reading of the same, before: views then have columns of what came since
+     * (flat, tree and strands).  Borrowed, under the same filters; NULL: none.  Set by
+     * whoever has two, never by a text. */
+    const struct tt_profile *since;
+    double seconds; /* between the two, for rates; 0: not known */
     char error[160];
 };
 

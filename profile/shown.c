@@ -247,6 +247,7 @@ static void fill_context(const struct filling *f, size_t i)
     if (l->has_times && tt_times_range(l->p, s->context, &first) > first &&
         l->p->times[first].strand == TT_NONE)
         figures.times = &l->p->times[first];
+    tt_since_context(l, s->context, &figures);
     tt_table_row(f->table, TT_ROW_ENTRY, s->depth, 0);
     tt_lens_figures(l, f->table, f->columns, &figures);
     tt_block_cells(l->p, f->table, f->columns, tt_block_of(l->p, s->context));
@@ -284,6 +285,8 @@ int tt_shown_rows(const struct tt_lens *l, const struct tt_vector *shown,
     struct filling f = {l, shown->item, t, c, each, arg};
     uint32_t open = TT_NONE;
 
+    if (tt_since_contexts(l) != 0)
+        return -TT_ERR_MEMORY;
     for (size_t i = 0; i < shown->count && !t->failed; i++) {
         for (; open != f.shown[i].parent; open = f.shown[open].parent)
             fill_rest(&f, open);

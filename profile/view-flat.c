@@ -30,6 +30,7 @@ static void add_rows(const struct tt_lens *l, const struct tt_block_sum *sum,
         if (b == 0 && !f.self && !f.calls)
             continue;
         f.times = times ? &times[b] : NULL;
+        tt_since_block(l, b, &f);
         tt_table_row(t, TT_ROW_ENTRY, 0, 0);
         tt_lens_figures(l, t, c, &f);
         tt_block_cells(l->p, t, c, b);
@@ -44,7 +45,7 @@ static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t)
     struct tt_columns c;
     int error = -TT_ERR_MEMORY;
 
-    if (sum && (times || !l->has_times)) {
+    if (sum && (times || !l->has_times) && tt_since_blocks(l) == 0) {
         tt_lens_columns(l, t, &c);
         tt_block_columns(t, &c);
         add_rows(l, sum, times, t, &c);

@@ -107,6 +107,8 @@ int tt_view_sort(struct tt_query *q, struct tt_table *t, const char *own)
     error = sort_column(q, t, own, &column, &descending);
     if (error)
         return error;
+    if (q->since) /* many have had nothing since: they keep the view's own order */
+        tt_table_sort(t, tt_table_find(t, own), 1);
     tt_table_sort(t, column, descending);
     return t->failed ? -TT_ERR_MEMORY : 0;
 }
@@ -238,6 +240,8 @@ int tt_view_sort_tree(struct tt_query *q, struct tt_table *t, const char *own)
     if (t->failed)
         return -TT_ERR_MEMORY;
     error = sort_column(q, t, own, &column, &descending);
+    if (!error && q->since)
+        error = sort_tree(t, tt_table_find(t, own), 1);
     return error ? error : sort_tree(t, column, descending);
 }
 
@@ -294,6 +298,9 @@ void tt_view_cut(const struct tt_lens *l, struct tt_table *t, const struct tt_co
         rest.self += amount_at(t, entry, c->self);
         rest.self_low += amount_at(t, entry, c->self_low);
         rest.calls += amount_at(t, entry, c->calls);
+        rest.self_since += amount_at(t, entry, c->self_since);
+        if (c->self_since != TT_NONE && tt_table_value(t, entry, c->self_since))
+            rest.has |= TT_HAS_SELF_SINCE;
     }
     t->row.count = kept;
     if (more)

@@ -115,9 +115,8 @@ static void add_identity_columns(struct strands *v)
 }
 
 /* A single strand has no figures of its own: they are those of all. */
-static void fill_single(struct strands *v, struct tt_figures *f)
+static void fill_single(const struct tt_lens *l, struct tt_figures *f)
 {
-    const struct tt_lens *l = v->l;
     const uint32_t n = l->p->contexts;
 
     f->self = l->choice.total;
@@ -128,34 +127,88 @@ static void fill_single(struct strands *v, struct tt_figures *f)
 
 static int is_kept(const struct tt_profile *p) { return p->entries || p->strands == 1; }
 
+/* One for each strand, from the lens' memory; NULL: no memory. */
+static struct tt_figures *strand_figures(const struct tt_lens *l)
+{
+    const struct tt_profile *p = l->p;
+    struct tt_figures *figures = tt_memory_get(l->memory, p->strands * sizeof *figures);
+    size_t i = 0;
+
+    for (uint32_t s = 0; figures && s < p->strands; s++) {
+        struct tt_figures *f = &figures[s];
+        f->has = is_kept(p) ? TT_HAS_SELF | TT_HAS_CALLS : 0;
+        for (; i < p->entries && p->entry[i].strand <= s; i++)
+            if (p->entry[i].strand == s)
+                add_entry(l, &p->entry[i], f);
+        if (!p->entries && p->strands == 1)
+            fill_single(l, f);
+        f->self_low = f->self > f->self_low ? f->self - f->self_low : 0;
+    }
+    return figures;
+}
+
+static int is_same_text(const struct tt_profile *p, uint32_t a,
+                        const struct tt_profile *q, uint32_t b)
+{
+    return strcmp(tt_profile_string(p, a), tt_profile_string(q, b)) == 0;
+}
+
+static int is_same_strand(const struct tt_profile *p, const struct tt_strand_row *a,
+                          const struct tt_profile *q, const struct tt_strand_row *b)
+{
+    return a->thread == b->thread && a->pid == b->pid && a->rank == b->rank &&
+           is_same_text(p, a->name, q, b->name) && is_same_text(p, a->host, q, b->host) &&
+           is_same_text(p, a->process, q, b->process) &&
+           is_same_text(p, a->node, q, b->node);
+}
+
+/* What each strand has had since another reading; `figures` are those of now. */
+static int since_strands(const struct tt_lens *l, struct tt_figures *figures)
+{
+    static const struct tt_figures nothing;
+    const struct tt_profile *p = l->p, *q = l->since->then.p;
+    struct tt_figures *then = l->since->was_there ? strand_figures(&l->since->then)
+                                                  : NULL;
+
+    if (l->since->was_there && !then)
+        return -TT_ERR_MEMORY;
+    for (uint32_t s = 0; s < p->strands; s++) {
+        uint32_t at = 0;
+        while (then && at < q->strands &&
+               !is_same_strand(p, &p->strand[s], q, &q->strand[at]))
+            at++;
+        tt_since_figures(&figures[s], then && at < q->strands ? &then[at] : &nothing);
+    }
+    if (then)
+        tt_memory_put(l->memory, then, q->strands * sizeof *then);
+    return 0;
+}
+
 static int fill_strands(struct strands *v, struct tt_query *q)
 {
     const struct tt_profile *p = v->l->p;
-    size_t i = 0;
-    int error;
+    struct tt_figures *figures = strand_figures(v->l);
+    int error = figures ? 0 : -TT_ERR_MEMORY;
 
+    if (!error && v->l->since)
+        error = since_strands(v->l, figures);
     tt_self_columns(v->l, v->t, &v->c);
     tt_calls_column(v->l, v->t, &v->c);
     add_identity_columns(v);
-    for (uint32_t s = 0; s < p->strands; s++) {
-        struct tt_figures f = {.has = is_kept(p) ? TT_HAS_SELF | TT_HAS_CALLS : 0};
-        for (; i < p->entries && p->entry[i].strand <= s; i++)
-            if (p->entry[i].strand == s)
-                add_entry(v->l, &p->entry[i], &f);
-        if (!p->entries && p->strands == 1)
-            fill_single(v, &f);
-        f.self_low = f.self > f.self_low ? f.self - f.self_low : 0;
+    for (uint32_t s = 0; !error && s < p->strands; s++) {
         tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
-        tt_lens_figures(v->l, v->t, &v->c, &f);
+        tt_lens_figures(v->l, v->t, &v->c, &figures[s]);
         fill_identity(v, s);
     }
-    error = tt_view_sort(q, v->t, "self");
+    tt_memory_put(v->l->memory, figures, p->strands * sizeof *figures);
+    if (!error)
+        error = tt_view_sort(q, v->t, "self");
     if (error)
         return error;
     tt_view_cut(v->l, v->t, &v->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
     if (!is_kept(p)) {
         struct tt_figures all = {.has = TT_HAS_CALLS};
-        fill_single(v, &all);
+        fill_single(v->l, &all);
         all.self_low = all.self - all.self_low;
         tt_lens_remainder(v->l, v->t, &v->c, 0, 0, "[all strands]", &all);
         tt_table_note(v->t, "strands: figures of each were not kept, only how they "

@@ -19,6 +19,8 @@ struct tt_arc_calls {
     uint64_t before;         /* calls of all before it */
 };
 
+struct tt_since;
+
 /* A profile seen in the metric of a query. */
 struct tt_lens {
     const struct tt_profile *p;
@@ -31,6 +33,7 @@ struct tt_lens {
                               came from; empty unless `main` is calls */
     uint64_t samples; /* of all; 0: the metric is not sampled */
     int has_times;    /* activations were timed, and `main` is time */
+    struct tt_since *since; /* owned; NULL: the query knows of no other reading */
 };
 
 /* 0, -TT_ERR_OPTION with q->error, -TT_ERR_MEMORY; tt_lens_fini in either case. */
@@ -69,17 +72,26 @@ static inline int tt_is_of_program(const struct tt_profile *p, uint32_t block)
 /* ── Columns and rows ─────────────────────────────────────────────────────────────── */
 
 /* A row's figures; which of them it has, and the activations they are the sum of. */
-enum { TT_HAS_SELF = 1, TT_HAS_INCLUSIVE = 2, TT_HAS_CALLS = 4, TT_HAS_ALL = 7 };
+enum {
+    TT_HAS_SELF = 1,
+    TT_HAS_INCLUSIVE = 2,
+    TT_HAS_CALLS = 4,
+    TT_HAS_ALL = 7,
+    TT_HAS_SELF_SINCE = 8,
+    TT_HAS_INCLUSIVE_SINCE = 16
+};
 struct tt_figures {
     unsigned has;
     uint64_t self, self_low, inclusive, inclusive_low, calls;
-    const struct tt_times_row *times; /* NULL: not known */
+    const struct tt_times_row *times;     /* NULL: not known */
+    uint64_t self_since, inclusive_since; /* of what came since another reading */
 };
 
 /* Where the shared columns of a table are; TT_NONE: there is none. */
 struct tt_columns {
-    uint32_t self, self_low, self_share, self_error;
+    uint32_t self, self_low, self_share, self_error, self_since, self_rate;
     uint32_t inclusive, inclusive_low, inclusive_share, inclusive_error;
+    uint32_t inclusive_since, inclusive_rate;
     uint32_t calls, average, min, max, deviation;
     uint32_t name, module, file, line, column, block;
 };
@@ -108,9 +120,40 @@ void tt_lens_sum_row(const struct tt_lens *, struct tt_table *,
                      const struct tt_columns *);
 static inline struct tt_figures tt_figures_of_sum(const struct tt_block_sum *s)
 {
-    return (struct tt_figures){TT_HAS_ALL,       s->self,  s->self_low, s->inclusive,
-                               s->inclusive_low, s->calls, NULL};
+    return (struct tt_figures){.has = TT_HAS_ALL,
+                               .self = s->self,
+                               .self_low = s->self_low,
+                               .inclusive = s->inclusive,
+                               .inclusive_low = s->inclusive_low,
+                               .calls = s->calls};
 }
+
+/* ── Since another reading ────────────────────────────────────────────────────────── */
+
+/* What the same thing had then; things are known again by their identity, for numbers
+ * change when new ones come in between. */
+struct tt_since {
+    struct tt_lens then;
+    int was_there;     /* had it the metric at all? */
+    double seconds;    /* in between; 0: not known */
+    uint32_t *block;   /* of each block now, the one then; TT_NONE: none; owned */
+    uint32_t *context; /* the same of each context; NULL until they are asked for */
+    struct tt_block_sum *sum;  /* of each block then; NULL until they are asked for */
+    uint32_t blocks, contexts; /* now */
+};
+
+/* Makes l->since, when the query has another reading.  -TT_ERR_MEMORY. */
+int tt_since_init(struct tt_lens *, const struct tt_query *);
+void tt_since_fini(struct tt_lens *);
+/* To be called before figures of blocks, or of contexts.  -TT_ERR_MEMORY. */
+int tt_since_blocks(const struct tt_lens *);
+int tt_since_contexts(const struct tt_lens *);
+/* Set self_since and inclusive_since of figures that are whole.  What is less than it was,
+ * as contexts were evicted in between and have come again, is not known. */
+void tt_since_block(const struct tt_lens *, uint32_t block, struct tt_figures *);
+void tt_since_context(const struct tt_lens *, uint32_t context, struct tt_figures *);
+void tt_since_total(const struct tt_lens *, struct tt_figures *);
+void tt_since_figures(struct tt_figures *, const struct tt_figures *then);
 
 /* ── Order and cut ────────────────────────────────────────────────────────────────── */
 
