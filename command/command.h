@@ -27,7 +27,7 @@ struct tt_command {
 
 extern const struct tt_command tt_command_check, tt_command_diff, tt_command_dump,
     tt_command_export, tt_command_merge, tt_command_replay, tt_command_report,
-    tt_command_view;
+    tt_command_symbolize, tt_command_view;
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];

@@ -16,9 +16,11 @@
 #include "show.h"
 
 const struct tt_command *const tt_commands[] = {
-    &tt_command_check,  &tt_command_diff,  &tt_command_dump,
-    &tt_command_export, &tt_command_merge, &tt_command_replay,
-    &tt_command_report, &tt_command_view,  NULL,
+    &tt_command_check,  &tt_command_diff,
+    &tt_command_dump,   &tt_command_export,
+    &tt_command_merge,  &tt_command_replay,
+    &tt_command_report, &tt_command_symbolize,
+    &tt_command_view,   NULL,
 };
 
 const struct tt_command *tt_command_find(const char *name)

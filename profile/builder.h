@@ -97,6 +97,21 @@ int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,
  * added up. */
 int tt_builder_renamed(struct tt_builder *, const struct tt_profile *,
                        void (*rename)(struct tt_block_info *));
+/* The same, with blocks that stand for chains of others: a context of such a block becomes
+ * one below the other, and contexts whose paths become the same become one.  Self goes to
+ * the innermost, calls to the outermost; what was hidden of the block was hidden of all of
+ * them, so that sums of it may be too high.  How figures of a summary spread is lost.
+ * Facts called "unresolved" are left out: the caller knows better now. */
+struct tt_naming {
+    /* How many blocks stand for this one, from the outermost inwards, at *chain, which
+     * lives until the next call; 0: it stays.  Called once for each block that the profile
+     * has, in the order of modules, files and offsets. */
+    size_t (*chain)(void *arg, const struct tt_block_info *,
+                    const struct tt_block_info **chain);
+    void *arg;
+};
+int tt_builder_named(struct tt_builder *, const struct tt_profile *,
+                     const struct tt_naming *);
 /* The builder's block for one of a profile's. */
 uint32_t tt_builder_block_of(struct tt_builder *, const struct tt_profile *,
                              uint32_t block);

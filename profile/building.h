@@ -55,6 +55,20 @@ void tt_order_free(struct tt_builder *, struct tt_order *);
 /* The log: its rows become those of struct tt_entry. */
 int tt_order_entries(struct tt_builder *, const struct tt_order *);
 
+/* Of each block of a profile the builder's that stand for it, outermost first:
+ * link[first[b] … first[b + 1] - 1], at least one. */
+struct tt_chains {
+    uint32_t *first;
+    struct tt_vector link;
+    uint32_t blocks;
+};
+int tt_chains_make(struct tt_builder *, const struct tt_profile *,
+                   const struct tt_naming *, struct tt_chains *);
+void tt_chains_free(struct tt_builder *, struct tt_chains *);
+/* A slow activation's figures, with chains in place of blocks.  0 or an error. */
+int tt_chains_slow(const struct tt_chains *, const struct tt_slow_figure *, size_t count,
+                   struct tt_vector *named);
+
 /* A metric's spreads of totals, or of self, one for each context; NULL: no memory. */
 struct tt_spread *tt_spreads_of(struct tt_builder *, uint32_t metric, int of_self);
 

@@ -22,6 +22,9 @@ struct gathering {
     uint64_t *unseen;
     uint32_t calls; /* the builder's metric; TT_NONE: there is none */
     int filtered;
+    const struct tt_naming *naming; /* NULL: a block is a block */
+    struct tt_chains chains;
+    uint32_t *entry; /* of each context: the outermost of its chain; NULL: no chains */
 };
 
 static uint32_t *ids_new(struct tt_builder *b, size_t count)
@@ -66,9 +69,15 @@ uint32_t tt_builder_block_of(struct tt_builder *b, const struct tt_profile *p,
 
 static void gather_blocks(struct gathering *g)
 {
+    const uint32_t *link;
+
     g->block = ids_new(g->b, g->p->blocks);
-    for (uint32_t i = 0; g->block && i < g->p->blocks; i++)
-        g->block[i] = block_renamed(g->b, g->p, i, g->rename);
+    if (g->naming && tt_chains_make(g->b, g->p, g->naming, &g->chains) != 0)
+        g->b->failed = 1;
+    link = g->chains.link.item;
+    for (uint32_t i = 0; !g->b->failed && i < g->p->blocks; i++)
+        g->block[i] = g->naming ? link[g->chains.first[i + 1] - 1]
+                                : block_renamed(g->b, g->p, i, g->rename);
 }
 
 static void gather_metrics(struct gathering *g)
@@ -113,6 +122,30 @@ static void gather_strands(struct gathering *g)
             g->strand[i] = gather_strand(g, i);
 }
 
+/* The blocks that stand for one, outermost first. */
+static uint32_t chain_of(const struct gathering *g, uint32_t block, const uint32_t **link)
+{
+    if (!g->naming) {
+        *link = &g->block[block];
+        return 1;
+    }
+    *link = (const uint32_t *)g->chains.link.item + g->chains.first[block];
+    return g->chains.first[block + 1] - g->chains.first[block];
+}
+
+static void gather_context(struct gathering *g, uint32_t parent, uint32_t context)
+{
+    const uint32_t *link;
+    uint32_t length = chain_of(g, tt_block_of(g->p, context), &link);
+
+    for (uint32_t i = 0; i < length; i++) {
+        parent = tt_builder_context(g->b, parent, link[i]);
+        if (i == 0 && g->entry)
+            g->entry[context] = parent;
+    }
+    g->own[context] = parent;
+}
+
 /* Contexts under the same paths. */
 static void gather_contexts(struct gathering *g)
 {
@@ -121,17 +154,23 @@ static void gather_contexts(struct gathering *g)
     if (g->context)
         return;
     g->own = ids_new(g->b, g->p->contexts);
-    if (!g->own || tt_walk_init(&w, g->p, 0) != 0) {
+    if (g->naming)
+        g->entry = ids_new(g->b, g->p->contexts);
+    if (g->b->failed || tt_walk_init(&w, g->p, 0) != 0) {
         g->b->failed = 1;
         return;
     }
     while (!g->b->failed && tt_walk_next(&w))
-        g->own[w.context] = w.depth == 0 ? TT_BUILDER_ROOT
-                                         : tt_builder_context(
-                                               g->b, g->own[w.path[w.depth - 1]],
-                                               g->block[tt_block_of(g->p, w.context)]);
+        if (w.depth) /* or both ends are the builder's root */
+            gather_context(g, g->own[w.path[w.depth - 1]], w.context);
     tt_walk_fini(&w);
     g->context = g->own;
+}
+
+/* Where calls of a context arrive. */
+static uint32_t entry_of(const struct gathering *g, uint32_t context)
+{
+    return g->entry ? g->entry[context] : g->context[context];
 }
 
 /* An arc that led back to a context is part of its calls.  It goes where the context is
@@ -139,12 +178,15 @@ static void gather_contexts(struct gathering *g)
 static uint32_t gather_arc(struct gathering *g, const struct tt_arc_row *a)
 {
     const struct tt_grown *grown = g->b->context.item;
-    uint32_t from = g->context[a->from], to = g->context[a->to];
+    uint32_t from = g->context[a->from],
+             to = tt_arc_is_dropped(g->p, a) ? g->context[a->to] : entry_of(g, a->to);
+    const uint32_t *link;
 
     if (from == TT_NONE || to == TT_NONE ||
         (g->filtered && grown[to].block != g->block[a->block]))
         return TT_NONE;
-    return tt_builder_arc(g->b, from, to, g->block[a->block]) | TT_ARC_ROW;
+    (void)chain_of(g, a->block, &link);
+    return tt_builder_arc(g->b, from, to, link[0]) | TT_ARC_ROW;
 }
 
 static void gather_arcs(struct gathering *g)
@@ -160,13 +202,27 @@ static void gather_arcs(struct gathering *g)
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
+static int is_of_calls(const struct gathering *g, uint32_t metric)
+{
+    return (g->p->metric[metric].flags & TT_METRIC_CALLS) != 0;
+}
+
 /* Of what is spliced out the calls vanish; those that were evicted below it were others'. */
 static int is_left_out(const struct gathering *g, enum tt_role role, uint32_t context,
                        uint32_t metric)
 {
     return g->context[context] == TT_NONE ||
            (g->muted && g->muted[context] && role != TT_ROLE_ELSEWHERE &&
-            (g->p->metric[metric].flags & TT_METRIC_CALLS));
+            is_of_calls(g, metric));
+}
+
+/* The context that a figure of one goes to. */
+static uint32_t bearer_of(const struct gathering *g, enum tt_role role, uint32_t context,
+                          uint32_t metric)
+{
+    if (role != TT_ROLE_ELSEWHERE && is_of_calls(g, metric))
+        return entry_of(g, context);
+    return g->context[context];
 }
 
 /* The context whose calls an arc's are part of, where they were of none; or TT_NONE. */
@@ -195,10 +251,20 @@ static void gather_calls(struct gathering *g, uint32_t arc, uint64_t amount)
 static void gather_block(struct gathering *g, enum tt_role role, uint32_t block,
                          uint32_t metric, uint64_t amount)
 {
-    if (!g->filtered)
-        tt_builder_add(g->b, role, g->block[block], g->metric[metric], amount);
-    else if (role == TT_ROLE_HIDDEN)
-        g->unseen[metric] += amount;
+    const uint32_t *link;
+    uint32_t length = chain_of(g, block, &link);
+
+    if (g->filtered) {
+        g->unseen[metric] += role == TT_ROLE_HIDDEN ? amount : 0;
+        return;
+    }
+    if (role == TT_ROLE_HIDDEN) {
+        for (uint32_t i = 0; i < length; i++)
+            tt_builder_add(g->b, role, link[i], g->metric[metric], amount);
+        return;
+    }
+    block = is_of_calls(g, metric) ? link[0] : link[length - 1];
+    tt_builder_add(g->b, role, block, g->metric[metric], amount);
 }
 
 static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
@@ -223,7 +289,8 @@ static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
         row %= p->contexts;
     }
     if (!is_left_out(g, role, (uint32_t)row, metric))
-        tt_builder_add(g->b, role, g->context[row], g->metric[metric], amount);
+        tt_builder_add(g->b, role, bearer_of(g, role, (uint32_t)row, metric),
+                       g->metric[metric], amount);
 }
 
 /* Of a profile with one strand, or with figures of all strands together only. */
@@ -272,7 +339,7 @@ static void gather_spread(struct gathering *g, const struct tt_spread *from,
 static void gather_spreads(struct gathering *g)
 {
     g->b->summary = 1;
-    for (uint32_t i = 0; !g->filtered && i < g->p->metrics; i++) {
+    for (uint32_t i = 0; !g->filtered && !g->naming && i < g->p->metrics; i++) {
         gather_spread(g, g->p->metric[i].spread, i, 0);
         gather_spread(g, g->p->metric[i].spread_self, i, 1);
     }
@@ -307,7 +374,7 @@ static void gather_missed(struct gathering *g)
     for (uint32_t i = 0; i < p->metrics; i++)
         for (uint32_t c = 0; p->metric[i].missed && c < p->contexts; c++)
             if (!is_left_out(g, TT_ROLE_SELF, c, i))
-                tt_builder_missed(g->b, g->context[c], g->metric[i],
+                tt_builder_missed(g->b, bearer_of(g, TT_ROLE_SELF, c, i), g->metric[i],
                                   p->metric[i].missed[c]);
 }
 
@@ -319,7 +386,7 @@ static uint32_t edge_of(const struct gathering *g, uint32_t row, int *arc)
     const uint32_t n = g->p->contexts;
     uint32_t id = row >= n                    ? g->arc[row - n]
                   : g->muted && g->muted[row] ? TT_NONE
-                                              : g->context[row];
+                                              : entry_of(g, row);
 
     *arc = id != TT_NONE && (id & TT_ARC_ROW);
     return *arc ? id & ~(uint32_t)TT_ARC_ROW : id;
@@ -364,11 +431,29 @@ static void gather_bins(struct gathering *g)
     }
 }
 
+static void gather_named_slow(struct gathering *g, const struct tt_activation_row *a,
+                              int arc, uint32_t id)
+{
+    struct tt_vector named;
+
+    tt_vector_init(&named, &g->b->memory, sizeof(struct tt_slow_figure));
+    if (tt_chains_slow(&g->chains, g->p->slow + a->first, a->figures, &named) != 0)
+        g->b->failed = 1;
+    else
+        tt_builder_slow(g->b, arc, id, a->start, a->duration, named.item, named.count,
+                        a->dropped);
+    tt_vector_fini(&named);
+}
+
 static void gather_slow(struct gathering *g, const struct tt_activation_row *a, int arc,
                         uint32_t id)
 {
     struct tt_slow_figure *f;
 
+    if (g->naming) {
+        gather_named_slow(g, a, arc, id);
+        return;
+    }
     tt_builder_slow(g->b, arc, id, a->start, a->duration, g->p->slow + a->first,
                     a->figures, a->dropped);
     f = g->b->slow.item;
@@ -420,10 +505,13 @@ static void gather_facts(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
 
-    for (uint32_t i = 0; i < p->facts; i++)
+    for (uint32_t i = 0; i < p->facts; i++) {
+        if (g->naming && strcmp(p->strings + p->fact[i].name, "unresolved") == 0)
+            continue;
         tt_builder_fact(g->b, p->strings + p->fact[i].name,
                         (enum tt_fact_rule)p->fact[i].rule, p->fact[i].number,
                         p->strings + p->fact[i].text);
+    }
     for (uint32_t i = 0; i < p->metrics; i++)
         if (g->unseen[i])
             tt_builder_fact(g->b, "hidden.unseen", TT_FACT_EACH, g->unseen[i],
@@ -460,6 +548,9 @@ static int gather(struct gathering *way)
     ids_free(b, g.strand, p->strands);
     ids_free(b, g.arc, p->arcs);
     ids_free(b, g.own, p->contexts);
+    ids_free(b, g.entry, p->contexts);
+    if (g.naming)
+        tt_chains_free(b, &g.chains);
     tt_memory_put(&b->memory, g.unseen, p->metrics * sizeof *g.unseen);
     return b->failed ? -TT_ERR_MEMORY : 0;
 }
@@ -473,6 +564,12 @@ int tt_builder_renamed(struct tt_builder *b, const struct tt_profile *p,
                        void (*rename)(struct tt_block_info *))
 {
     return gather(&(struct gathering){.b = b, .p = p, .rename = rename});
+}
+
+int tt_builder_named(struct tt_builder *b, const struct tt_profile *p,
+                     const struct tt_naming *naming)
+{
+    return gather(&(struct gathering){.b = b, .p = p, .naming = naming});
 }
 
 int tt_builder_filtered(struct tt_builder *b, const struct tt_profile *p,

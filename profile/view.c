@@ -339,14 +339,25 @@ static void note_strands(const struct tt_profile *p, struct tt_table *t)
                       (unsigned long long)merged, (unsigned long long)members);
 }
 
-static void note_unresolved(const struct tt_profile *p, struct tt_table *t)
+/* Addresses that have no name, whatever else they are called. */
+static void note_unresolved(const struct tt_profile *p,
+                            const struct tt_metric_choice *choice, struct tt_table *t)
 {
+    const struct tt_metric_columns *m = choice->column;
+    uint64_t self = 0;
     uint32_t count = 0;
 
     for (uint32_t b = 1; b < p->blocks; b++)
-        count += p->block[b].kind == TT_KIND_NATIVE && p->block[b].name == 0;
+        if (p->block[b].kind == TT_KIND_NATIVE) {
+            count++;
+            self += m->block ? m->block[b].beside : 0;
+        }
+    for (uint32_t c = 0; count && c < p->contexts; c++)
+        if (p->block[tt_block_of(p, c)].kind == TT_KIND_NATIVE)
+            self += tt_self_of(m, c);
     if (count)
-        tt_table_note(t, "unresolved: %u native blocks have no name", count);
+        tt_table_note(t, "unresolved: %.2f %% of %s, in %u native blocks without a name",
+                      percent(self, choice->total), m->name, count);
 }
 
 static void note_losses(const struct tt_profile *p, struct tt_table *t)
@@ -379,6 +390,6 @@ void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *ch
     note_evicted(p, choice, t);
     note_brackets(p, choice, t);
     note_strands(p, t);
-    note_unresolved(p, t);
+    note_unresolved(p, choice, t);
     note_losses(p, t);
 }

@@ -256,7 +256,7 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     CHECK(has_note(&a, "filters do not see 7 ns of time"));
     CHECK(has_note(&a, "measuring itself may have added up to 10.00 % of time"));
     CHECK(has_note(&a, "1 stand for 12 threads"));
-    CHECK(has_note(&a, "1 native blocks have no name"));
+    CHECK(has_note(&a, "unresolved: 0.00 % of time, in 1 native blocks"));
     CHECK(has_note(&a, "lost: 3 threads found no room"));
     CHECK(has_note(&a, "blocks executed: 66.67 % of 3"));
     CHECK_INT(figure(&a, "[elsewhere below]", TT_ROW_REMAINDER, "self"), 25);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* demangle.h - the names that C++ and Rust programmers wrote, from those of symbols. */
+#ifndef TT_DEMANGLE_H
+#define TT_DEMANGLE_H
+
+#include <stddef.h>
+
+/* The name of a symbol for people: without a version (@@GLIBC_2.2), without what compilers
+ * append to the pieces of a function (.cold, .part.0), demangled.  The caller frees it;
+ * NULL: no memory. */
+char *tt_demangle(const char *symbol);
+
+/* Rust's v0 (_R...) and legacy (_ZN...17h0123456789abcdefE) names, without hashes.  Writes
+ * at most `size` bytes with a NUL; the length, or 0: it is no such name, or too long. */
+size_t tt_demangle_rust(const char *symbol, char *text, size_t size);
+
+/* The legacy ones, behind "_ZN". */
+size_t tt_rust_legacy(const char *symbol, char *text, size_t size);
+
+#endif

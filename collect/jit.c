@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/* jit.c - names of code that a run-time compiler has made, from what it says of it.
+ *
+ * Compilers put more than a name into the name of a function: Python its file, Node a tier
+ * of its compiler, the file and the line.  A function is one block whatever compiled it,
+ * so names are taken apart. */
+#include "jit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "demangle.h"
+#include "spans.h"
+
+enum { MOST_CODE = 1 << 24, LONGEST_NAME = 4096 };
+
+struct line { /* of the source, from an address on */
+    uint64_t address;
+    uint32_t line, column;
+    char *file; /* owned */
+};
+
+struct code {
+    uint64_t low, high;
+    char *name, *file; /* owned */
+    uint32_t line, column;
+    struct line *lines; /* owned; by address */
+    size_t many_lines;
+};
+
+struct tt_jit {
+    struct code *code;
+    size_t codes, room;
+    struct tt_spans spans;
+    struct tt_spot spot;
+};
+
+static struct code *add_code(struct tt_jit *j, uint64_t low, uint64_t size)
+{
+    if (j->codes == MOST_CODE || !size || size > UINT64_MAX - low)
+        return NULL;
+    if (j->codes == j->room) {
+        size_t room = j->room ? 2 * j->room : 256;
+        struct code *more = reallocarray(j->code, room, sizeof *more);
+        if (!more)
+            return NULL;
+        j->code = more;
+        j->room = room;
+    }
+    j->code[j->codes] = (struct code){.low = low, .high = low + size};
+    return &j->code[j->codes++];
+}
+
+/* ── Names ────────────────────────────────────────────────────────────────────────── */
+
+static char *last_colon(char *text, char **end)
+{
+    char *colon = strrchr(text, ':');
+
+    if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+        return NULL;
+    *end = colon;
+    return colon + 1;
+}
+
+/* "FILE:LINE:COLUMN" or "FILE:LINE", cut in place. */
+static void split_place(struct code *c, char *place)
+{
+    char *end, *number = last_colon(place, &end), *before;
+
+    if (!number)
+        return;
+    *end = 0;
+    c->line = (uint32_t)strtoul(number, NULL, 10);
+    before = last_colon(place, &end);
+    if (!before)
+        return;
+    *end = 0;
+    c->column = c->line;
+    c->line = (uint32_t)strtoul(before, NULL, 10);
+}
+
+/* Node's "JS:*name file:///app/x.js:3:5", with ~, ^, + or * for the tier. */
+static int split_node(struct code *c, char *text)
+{
+    static const char *const kinds[] = {
+        "JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
+    char *name = NULL, *place;
+
+    for (size_t i = 0; !name && i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
+            name = text + strlen(kinds[i]);
+    if (!name)
+        return 0;
+    name += strspn(name, "*~^+");
+    place = strrchr(name, ' ');
+    if (!place)
+        return 0;
+    *place++ = 0;
+    split_place(c, place);
+    c->name = strdup(*name ? name : "(anonymous)");
+    c->file = strdup(strncmp(place, "file://", 7) == 0 ? place + 7 : place);
+    return 1;
+}
+
+/* Python's "py::name:/path/file.py". */
+static int split_python(struct code *c, char *text)
+{
+    char *place;
+
+    if (strncmp(text, "py::", 4) != 0 || !(place = strchr(text + 4, ':')))
+        return 0;
+    *place++ = 0;
+    c->name = strdup(text + 4);
+    c->file = strdup(place);
+    return 1;
+}
+
+/* Takes the text apart, and no more of it. */
+static int name_code(struct code *c, char *text)
+{
+    if (!split_node(c, text) && !split_python(c, text)) {
+        c->name = tt_demangle(text);
+        c->file = strdup("");
+    }
+    return c->name && c->file ? 0 : -1;
+}
+
+/* ── Perf maps ────────────────────────────────────────────────────────────────────── */
+
+static int read_line(struct tt_jit *j, char *line)
+{
+    char *at = line, *end;
+    uint64_t low, size;
+    struct code *c;
+
+    low = strtoull(at, &end, 16);
+    if (end == at || *end != ' ')
+        return 0;
+    at = end + 1;
+    size = strtoull(at, &end, 16);
+    if (end == at || *end != ' ' || !end[1])
+        return 0;
+    c = add_code(j, low, size);
+    return c ? name_code(c, end + 1) : 0;
+}
+
+static int read_map(struct tt_jit *j, const char *bytes, size_t size)
+{
+    char line[LONGEST_NAME];
+    int error = 0;
+
+    for (size_t at = 0; !error && at < size;) {
+        const char *end = memchr(bytes + at, '\n', size - at);
+        size_t length = end ? (size_t)(end - bytes) - at : size - at;
+        if (end && length < sizeof line) { /* or it has not been written yet */
+            memcpy(line, bytes + at, length);
+            line[length] = 0;
+            error = read_line(j, line);
+        }
+        at += length + 1;
+    }
+    return error;
+}
+
+/* ── Jitdump ──────────────────────────────────────────────────────────────────────── */
+
+enum {
+    JITDUMP_MAGIC = 0x4a695444, /* "JiTD" in the writer's byte order, which is ours */
+    JIT_CODE_LOAD = 0,
+    JIT_CODE_MOVE = 1,
+    JIT_CODE_DEBUG_INFO = 2,
+    HEADER = 40,
+    RECORD = 16
+};
+
+static uint32_t u32_at(const char *bytes)
+{
+    uint32_t value;
+
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static uint64_t u64_at(const char *bytes)
+{
+    uint64_t value;
+
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+struct debug { /* the lines that come before the code they are of */
+    struct line *line;
+    size_t count;
+    uint64_t address;
+};
+
+static void free_lines(struct line *line, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(line[i].file);
+    free(line);
+}
+
+/* code_addr, nr_entry, then of each: addr, lineno, discrim, name with a NUL. */
+static int read_debug(struct debug *d, const char *body, size_t size)
+{
+    uint64_t count;
+    size_t at = 16;
+
+    free_lines(d->line, d->count);
+    *d = (struct debug){0};
+    if (size < 16)
+        return 0;
+    count = u64_at(body + 8);
+    if (count > (size - 16) / 17)
+        return 0;
+    d->address = u64_at(body);
+    d->line = calloc((size_t)count + 1, sizeof *d->line);
+    if (!d->line)
+        return -1;
+    while (d->count < count && at + 17 <= size) {
+        const char *name = body + at + 16, *end = memchr(name, 0, size - at - 16);
+        struct line *l = &d->line[d->count];
+        if (!end)
+            return 0;
+        *l = (struct line){.address = u64_at(body + at),
+                           .line = u32_at(body + at + 8),
+                           .column = u32_at(body + at + 12)};
+        /* "\377" stands for the name before. */
+        l->file = strdup(strcmp(name, "\377") == 0 && d->count ? l[-1].file : name);
+        if (!l->file)
+            return -1;
+        d->count++;
+        at = (size_t)(end - body) + 1;
+    }
+    return 0;
+}
+
+/* Its lines; a function begins where its first line is, when its name does not say it. */
+static void take_lines(struct code *c, struct debug *d)
+{
+    if (d->address != c->low || !d->count)
+        return;
+    c->lines = d->line;
+    c->many_lines = d->count;
+    if (!*c->file) {
+        char *file = strdup(d->line->file);
+        if (file) {
+            free(c->file);
+            c->file = file;
+            c->line = d->line->line;
+        }
+    }
+    *d = (struct debug){0};
+}
+
+/* pid, tid, vma, code_addr, code_size, code_index, name with a NUL, the code. */
+static int read_load(struct tt_jit *j, const char *body, size_t size, struct debug *d)
+{
+    const char *end = size > 40 ? memchr(body + 40, 0, size - 40) : NULL;
+    char name[LONGEST_NAME];
+    struct code *c;
+
+    if (!end)
+        return 0;
+    (void)snprintf(name, sizeof name, "%s", body + 40);
+    c = add_code(j, u64_at(body + 16), u64_at(body + 24));
+    if (!c)
+        return 0;
+    if (name_code(c, name) != 0)
+        return -1;
+    take_lines(c, d);
+    return 0;
+}
+
+/* pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index */
+static int read_move(struct tt_jit *j, const char *body, size_t size)
+{
+    uint64_t from = size >= 48 ? u64_at(body + 16) : 0;
+
+    for (size_t i = j->codes; size >= 48 && i-- > 0;) {
+        const struct code *old = &j->code[i];
+        struct code *c;
+        if (old->low != from)
+            continue;
+        c = add_code(j, u64_at(body + 24), u64_at(body + 32));
+        if (!c)
+            return 0;
+        old = &j->code[i];
+        c->name = strdup(old->name);
+        c->file = strdup(old->file);
+        c->line = old->line;
+        c->column = old->column;
+        return c->name && c->file ? 0 : -1;
+    }
+    return 0;
+}
+
+static int read_dump(struct tt_jit *j, const char *bytes, size_t size)
+{
+    struct debug d = {0};
+    size_t at = size >= HEADER ? u32_at(bytes + 8) : size;
+    int error = 0;
+
+    while (!error && at < size && size - at >= RECORD) {
+        uint32_t kind = u32_at(bytes + at), length = u32_at(bytes + at + 4);
+        const char *body = bytes + at + RECORD;
+        if (length < RECORD || length > size - at)
+            break;
+        if (kind == JIT_CODE_LOAD)
+            error = read_load(j, body, length - RECORD, &d);
+        else if (kind == JIT_CODE_MOVE)
+            error = read_move(j, body, length - RECORD);
+        else if (kind == JIT_CODE_DEBUG_INFO)
+            error = read_debug(&d, body, length - RECORD);
+        at += length;
+    }
+    free_lines(d.line, d.count);
+    return error;
+}
+
+/* ── Questions ────────────────────────────────────────────────────────────────────── */
+
+void tt_jit_find(struct tt_jit *j, uint64_t address, struct tt_spots *spots)
+{
+    const struct tt_span *s = tt_spans_find(&j->spans, address);
+    const struct code *c = s ? &j->code[s->item] : NULL;
+
+    *spots = (struct tt_spots){.spot = &j->spot,
+                               .reason = "the run-time compiler says nothing of it"};
+    if (!c)
+        return;
+    j->spot = (struct tt_spot){.function = c->name,
+                               .file = c->file,
+                               .line = c->line,
+                               .column = c->column,
+                               .at_file = ""};
+    for (size_t i = 0; i < c->many_lines && c->lines[i].address <= address; i++) {
+        j->spot.at_file = c->lines[i].file;
+        j->spot.at_line = c->lines[i].line;
+    }
+    spots->count = 1;
+}
+
+/* ── Life ─────────────────────────────────────────────────────────────────────────── */
+
+/* What was made later has overwritten what was there: of two that overlap the earlier is
+ * left out. */
+static int by_address(const void *a, const void *b)
+{
+    const struct tt_span *x = a, *y = b;
+
+    if (x->low != y->low)
+        return x->low < y->low ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+static int add_spans(struct tt_jit *j)
+{
+    struct tt_spans all = {0};
+    size_t kept = 0;
+
+    for (size_t i = 0; i < j->codes; i++)
+        if (tt_spans_add(&all, j->code[i].low, j->code[i].high, (uint32_t)i) != 0) {
+            tt_spans_fini(&all);
+            return -1;
+        }
+    if (all.count)
+        qsort(all.span, all.count, sizeof *all.span, by_address);
+    for (size_t i = 0; i < all.count; i++) {
+        struct tt_span s = all.span[i];
+        while (kept && all.span[kept - 1].high > s.low &&
+               all.span[kept - 1].item < s.item)
+            kept--;
+        if (!kept || all.span[kept - 1].high <= s.low)
+            all.span[kept++] = s;
+    }
+    all.count = kept;
+    tt_spans_sort(&all);
+    j->spans = all;
+    return 0;
+}
+
+static int read_bytes(struct tt_jit *j, const char *bytes, size_t size)
+{
+    int error = size >= HEADER && u32_at(bytes) == JITDUMP_MAGIC
+                    ? read_dump(j, bytes, size)
+                    : read_map(j, bytes, size);
+
+    return error ? error : add_spans(j);
+}
+
+/* All of a file: one that is cut short meanwhile must not hurt, as a mapped one would. */
+static char *read_file(int fd, size_t *size)
+{
+    enum { MOST_BYTES = 1 << 30 };
+    struct stat s;
+    char *bytes;
+    ssize_t got = 1;
+
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_size > MOST_BYTES)
+        return NULL;
+    bytes = malloc((size_t)s.st_size + 1);
+    for (*size = 0; bytes && got > 0 && *size < (size_t)s.st_size; *size += (size_t)got) {
+        got = read(fd, bytes + *size, (size_t)s.st_size - *size);
+        if (got < 0)
+            got = 0;
+    }
+    return bytes;
+}
+
+struct tt_jit *tt_jit_open(int fd)
+{
+    struct tt_jit *j = calloc(1, sizeof *j);
+    size_t size = 0;
+    char *bytes = j ? read_file(fd, &size) : NULL;
+    int error = bytes ? read_bytes(j, bytes, size) : -1;
+
+    close(fd);
+    free(bytes);
+    if (!error)
+        return j;
+    tt_jit_close(j);
+    return NULL;
+}
+
+void tt_jit_close(struct tt_jit *j)
+{
+    if (!j)
+        return;
+    for (size_t i = 0; i < j->codes; i++) {
+        free(j->code[i].name);
+        free(j->code[i].file);
+        free_lines(j->code[i].lines, j->code[i].many_lines);
+    }
+    free(j->code);
+    tt_spans_fini(&j->spans);
+    free(j);
+}

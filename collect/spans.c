@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* spans.c - which of many nested ranges of addresses is the innermost around one. */
+#include "spans.h"
+
+#include <stdlib.h>
+
+#include "tallytree.h"
+
+int tt_spans_add(struct tt_spans *s, uint64_t low, uint64_t high, uint32_t item)
+{
+    if (low >= high)
+        return 0;
+    if (s->count == s->room) {
+        size_t room = s->room ? 2 * s->room : 64;
+        struct tt_span *more = room < UINT32_MAX
+                                   ? reallocarray(s->span, room, sizeof *more)
+                                   : NULL;
+        if (!more)
+            return -TT_ERR_MEMORY;
+        s->span = more;
+        s->room = room;
+    }
+    s->span[s->count++] = (struct tt_span){.low = low, .high = high, .item = item};
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct tt_span *x = a, *y = b;
+
+    if (x->low != y->low)
+        return x->low < y->low ? -1 : 1;
+    if (x->high != y->high)
+        return x->high > y->high ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+/* What overlaps and is not nested has no place inside: its outer is the nearest before it
+ * that reaches as far as it begins. */
+void tt_spans_sort(struct tt_spans *s)
+{
+    if (s->count)
+        qsort(s->span, s->count, sizeof *s->span, compare);
+    for (size_t i = 1; i < s->count; i++) {
+        uint32_t outer = (uint32_t)i;
+        while (outer && s->span[outer - 1].high <= s->span[i].low)
+            outer = s->span[outer - 1].outer;
+        s->span[i].outer = outer;
+    }
+}
+
+const struct tt_span *tt_spans_find(const struct tt_spans *s, uint64_t address)
+{
+    size_t low = 0, high = s->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->span[middle].low <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low && s->span[low - 1].high <= address)
+        low = s->span[low - 1].outer;
+    return low ? &s->span[low - 1] : NULL;
+}
+
+void tt_spans_fini(struct tt_spans *s)
+{
+    free(s->span);
+    *s = (struct tt_spans){0};
+}

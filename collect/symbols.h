@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* symbols.h - names for addresses: of ELF files, of JIT code, of the kernel.
+ *
+ *      libm.so.6+0x1234  ──►  ieee754_pow  e_pow.c:42   at e_pow.c:61
+ *                              └ log_inline e_pow.c:20   at e_pow.c:33    (inlined)
+ *
+ * A module is the path of an ELF file, or one of "[vdso]", "[kernel]" and "[jit]".  Its id
+ * is the build-id in hex; "[kernel]" has the id of a boot, or the kernel's build-id, and
+ * "[jit]" the path of a perf map (perf-PID.map) or a jitdump (jit-PID.dump).  An empty id
+ * is an unknown one.  A file with another build-id is never asked.
+ *
+ * For one thread.  Asking for one module's addresses in ascending order is fastest. */
+#ifndef TT_SYMBOLS_H
+#define TT_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tt_symbols;
+
+struct tt_symbols_options {
+    const char *const *folder; /* where modules are looked for first; borrowed */
+    size_t folders;
+    int debuginfod;    /* may the servers of $DEBUGINFOD_URLS be asked? */
+    uint64_t recorded; /* ns since 1970: what has no build-id and was written later is not
+                          what ran; 0: not known */
+    uint64_t pid;      /* whose JIT code it is, where no id says; 0: not known */
+};
+
+/* A function, and where in it the address lies or the next one was inlined. */
+struct tt_spot {
+    const char *function;  /* demangled */
+    const char *file;      /* of its declaration; "": not known */
+    uint32_t line, column; /* the same; 0: not known */
+    uint64_t start; /* 0 unless the module has namesakes that only this tells apart */
+    const char *at_file;
+    uint32_t at_line, at_column;
+};
+
+struct tt_spots {
+    const struct tt_spot *spot; /* from the outermost function inwards */
+    size_t count;               /* 0: it has no name, and `reason` says why */
+    const char *module;         /* where that is known better: a kernel module's name */
+    const char *reason;
+};
+
+/* NULL: no memory.  Folders are borrowed until tt_symbols_free.  Without `debuginfod` the
+ * environment loses DEBUGINFOD_URLS: libdwfl would ask these servers of itself. */
+struct tt_symbols *tt_symbols_new(const struct tt_symbols_options *);
+void tt_symbols_free(struct tt_symbols *);
+
+/* Names an address of a module; everything in *spots lives until the next call. */
+void tt_symbols_find(struct tt_symbols *, const char *module, const char *id,
+                     uint64_t address, struct tt_spots *spots);
+/* The same for the start of a function: its own name, whatever is inlined there. */
+void tt_symbols_function(struct tt_symbols *, const char *module, const char *id,
+                         uint64_t address, struct tt_spots *spots);
+
+#endif

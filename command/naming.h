@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* naming.h - a profile with names, from one with addresses.
+ *
+ *      before   main+0x52 ─ libc.so.6+0x3a1f0         kind native, one an address
+ *      after    main ─ run ─ sort ─ qsort             kind function, one a function
+ *
+ * A native block's module is the path of its ELF file, its file the build-id in hex, its
+ * offset the address in that file (of a call: of its last byte), its name
+ * "basename+0xOFFSET"; a function block that is called so is named as a whole function, the
+ * offset being where it begins.  Afterwards a function's block has its name, its module,
+ * and the file and line of its declaration, so that all its call sites are one block.
+ * What has no name stays as it was, to be named another time. */
+#ifndef TT_NAMING_H
+#define TT_NAMING_H
+
+#include "builder.h"
+#include "symbols.h"
+
+/* Adds all of a profile, which has been checked, with names; facts called "unresolved" say
+ * of how many blocks of which module there are none, and why.  With `lines` there is a
+ * block of kind statement for each line below its function: "file.c:12".  0, or
+ * -TT_ERR_MEMORY. */
+int tt_symbolize(struct tt_builder *, const struct tt_profile *, struct tt_symbols *,
+                 int lines);
+
+/* Has it blocks that wait for names? */
+int tt_is_unnamed(const struct tt_profile *);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* symbolize.c - `tallytree symbolize`: names for what was recorded without them. */
+#include <stdlib.h>
+
+#include "command.h"
+#include "input.h"
+#include "naming.h"
+#include "output.h"
+#include "scratch.h"
+
+enum flag { OUTPUT = 1, LINES, SYMBOLS, DEBUGINFOD };
+
+static const struct tt_flag symbolize_flags[] = {
+    {"output", 'o', OUTPUT, "OUT", "@files",
+     "the profile to write, not the one that is read"},
+    {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files",
+     "look for modules here too; may be repeated"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct symbolizing {
+    struct tt_symbols_options options;
+    const char **folder;
+    const char *out;
+    int lines;
+};
+
+static int take(struct symbolizing *s, int id, const char *value)
+{
+    const char **more;
+
+    if (id == OUTPUT)
+        s->out = value;
+    else if (id == LINES)
+        s->lines = 1;
+    else if (id == DEBUGINFOD)
+        s->options.debuginfod = 1;
+    if (id != SYMBOLS)
+        return 0;
+    more = reallocarray(s->folder, s->options.folders + 1, sizeof *more);
+    if (!more)
+        return -TT_ERR_MEMORY;
+    more[s->options.folders++] = value;
+    s->folder = more;
+    s->options.folder = more;
+    return 0;
+}
+
+/* What only the profile can tell: of files without a build-id those that were written later
+ * are not what ran; a perf map is of a process. */
+static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p)
+{
+    uint64_t started = tt_fact_number(p, "started");
+
+    if (started)
+        o->recorded = started + tt_fact_number(p, "lasted");
+    for (uint32_t i = 0; i < p->strands; i++) {
+        if (i && p->strand[i].pid != o->pid) {
+            o->pid = 0; /* of several nobody knows whose */
+            return;
+        }
+        o->pid = p->strand[i].pid;
+    }
+}
+
+static int name_profile(struct symbolizing *s, const struct tt_profile *p, void **image,
+                        size_t *size)
+{
+    struct tt_builder *b = tt_builder_new(&tt_scratch);
+    struct tt_symbols *symbols;
+    int error = -TT_ERR_MEMORY;
+
+    ask_profile(&s->options, p);
+    symbols = tt_symbols_new(&s->options);
+    if (b && symbols)
+        error = tt_symbolize(b, p, symbols, s->lines);
+    if (!error)
+        error = tt_builder_finish(b, image, size);
+    tt_symbols_free(symbols);
+    tt_builder_free(b);
+    return error;
+}
+
+static int symbolize(struct symbolizing *s, char *const *paths, int count)
+{
+    struct tt_input in;
+    void *image = NULL;
+    size_t size = 0;
+    int error;
+
+    if (tt_input_open(&in, paths, count) != 0)
+        return TT_EXIT_FAILED;
+    error = tt_profile_check(&in.profile);
+    if (error)
+        tt_complain("%s: %s", paths[0], in.profile.error);
+    else if ((error = name_profile(s, &in.profile, &image, &size)) != 0)
+        tt_complain("%s", tt_error_text(error));
+    else
+        error = tt_output_write(s->out ? s->out : paths[0], image, size);
+    tt_memory_put(&tt_scratch, image, size);
+    tt_input_close(&in);
+    return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    struct symbolizing s = {0};
+    struct tt_flags f;
+    int status, id;
+
+    tt_command_flags(&tt_command_symbolize, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_symbolize, &f, &status)) > 0)
+        if (take(&s, id, f.value) != 0) {
+            tt_complain("%s", tt_error_text(-TT_ERR_MEMORY));
+            id = -1;
+            status = TT_EXIT_FAILED;
+            break;
+        }
+    if (id == 0 && !f.count)
+        status = tt_command_wants(&tt_command_symbolize, "a recording or a profile");
+    else if (id == 0 && f.count > 1 && !s.out)
+        status = tt_command_wants(&tt_command_symbolize, "-o OUT for several files");
+    else if (id == 0)
+        status = symbolize(&s, argv + 1, f.count);
+    free(s.folder);
+    return status;
+}
+
+const struct tt_command tt_command_symbolize = {
+    .name = "symbolize",
+    .synopsis = "[-o OUT] [--lines] [--symbols DIR]... FILE...",
+    .about = "names for what was recorded without them",
+    .details =
+        "Gives addresses the names of their functions, those that were inlined too, by\n"
+        "symbol tables and debug information of the files that ran.  A file is proved "
+        "by\n"
+        "its build-id: one that was replaced gives no names, and the header says so.\n"
+        "FILE itself is replaced unless OUT is given; what found no name can find one\n"
+        "another time.  Nothing is fetched from servers without --debuginfod.\n",
+    .flags = symbolize_flags,
+    .operands = "@files",
+    .run = run,
+};

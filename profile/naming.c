@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* naming.c - blocks that stand for chains of others: an address, for the functions there.
+ *
+ *      main+0x52 ─ sort+0x10             main ─ run ─ sort ─ less
+ *                                               (inlined)    (inlined)
+ *
+ * gather.c does the rest, with contexts that have two ends: what arrives goes to the
+ * outermost of a chain, and what is spent there to the innermost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "building.h"
+
+struct named {
+    const struct tt_profile *p;
+    uint32_t block;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct named *m = a, *n = b;
+    const struct tt_block_row *x = &m->p->block[m->block], *y = &n->p->block[n->block];
+    int order = strcmp(m->p->strings + x->module, m->p->strings + y->module);
+
+    if (!order)
+        order = strcmp(m->p->strings + x->file, m->p->strings + y->file);
+    if (!order)
+        order = (x->offset > y->offset) - (x->offset < y->offset);
+    return order ? order : (m->block > n->block) - (m->block < n->block);
+}
+
+static struct tt_block_info info_of(const struct tt_profile *p, uint32_t block)
+{
+    const struct tt_block_row *r = &p->block[block];
+
+    return (struct tt_block_info){.name = p->strings + r->name,
+                                  .module = p->strings + r->module,
+                                  .file = p->strings + r->file,
+                                  .kind = (enum tt_kind)r->kind,
+                                  .line = r->line,
+                                  .column = r->column,
+                                  .length = r->length,
+                                  .offset = r->offset};
+}
+
+/* Of one block: notes where its chain begins, and how long it is in *count. */
+static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t block,
+                     const struct tt_naming *naming, struct tt_vector *link,
+                     uint32_t *count)
+{
+    struct tt_block_info info = info_of(p, block);
+    const struct tt_block_info *chain = &info;
+    size_t length = block ? naming->chain(naming->arg, &info, &chain) : 0;
+    uint32_t *id;
+
+    if (!length) {
+        chain = &info;
+        length = 1;
+    }
+    id = tt_vector_add(link, length);
+    if (!id)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < length; i++)
+        id[i] = block ? tt_builder_block(b, &chain[i]) : TT_BUILDER_ROOT;
+    *count = (uint32_t)length;
+    return 0;
+}
+
+/* Chains come in the order of places; they are wanted in that of blocks. */
+static int put_in_order(struct tt_chains *c, const struct named *order,
+                        const struct tt_vector *link, const uint32_t *count)
+{
+    const uint32_t *from = link->item;
+    uint32_t sum = 0, *to = tt_vector_add(&c->link, link->count);
+
+    if (!to && link->count)
+        return -TT_ERR_MEMORY;
+    for (uint32_t b = 0; b < c->blocks; b++) {
+        c->first[b] = sum;
+        sum += count[b];
+    }
+    c->first[c->blocks] = sum;
+    for (uint32_t i = 0; i < c->blocks; i++) {
+        uint32_t block = order[i].block;
+        memcpy(to + c->first[block], from, count[block] * sizeof *to);
+        from += count[block];
+    }
+    return 0;
+}
+
+int tt_chains_make(struct tt_builder *b, const struct tt_profile *p,
+                   const struct tt_naming *naming, struct tt_chains *c)
+{
+    const struct tt_memory *m = &b->memory;
+    struct named *order = tt_memory_get(m, p->blocks * sizeof *order);
+    uint32_t *count = tt_memory_get(m, p->blocks * sizeof *count);
+    struct tt_vector link;
+    int error = -TT_ERR_MEMORY;
+
+    c->blocks = p->blocks;
+    c->first = tt_memory_get(m, ((size_t)p->blocks + 1) * sizeof *c->first);
+    tt_vector_init(&c->link, m, sizeof(uint32_t));
+    tt_vector_init(&link, m, sizeof(uint32_t));
+    if (order && count && c->first) {
+        error = 0;
+        for (uint32_t i = 0; i < p->blocks; i++)
+            order[i] = (struct named){p, i};
+        if (p->blocks > 1)
+            qsort(order + 1, p->blocks - 1, sizeof *order, by_place);
+        for (uint32_t i = 0; !error && i < p->blocks; i++)
+            error = add_chain(b, p, order[i].block, naming, &link,
+                              &count[order[i].block]);
+        if (!error)
+            error = put_in_order(c, order, &link, count);
+    }
+    tt_vector_fini(&link);
+    tt_memory_put(m, count, p->blocks * sizeof *count);
+    tt_memory_put(m, order, p->blocks * sizeof *order);
+    return error;
+}
+
+void tt_chains_free(struct tt_builder *b, struct tt_chains *c)
+{
+    tt_memory_put(&b->memory, c->first, ((size_t)c->blocks + 1) * sizeof *c->first);
+    if (c->first)
+        tt_vector_fini(&c->link);
+}
+
+int tt_chains_slow(const struct tt_chains *c, const struct tt_slow_figure *figure,
+                   size_t count, struct tt_vector *named)
+{
+    uint32_t *last = tt_memory_get(named->memory, count * sizeof *last);
+    const uint32_t *link = c->link.item;
+    int error = last ? 0 : -TT_ERR_MEMORY;
+
+    for (size_t i = 0; !error && i < count; i++) {
+        uint32_t block = figure[i].block, end = c->first[block + 1],
+                 parent = figure[i].parent ? last[figure[i].parent - 1] : 0;
+        for (uint32_t j = c->first[block]; !error && j < end; j++) {
+            struct tt_slow_figure *f = tt_vector_add(named, 1);
+            if (!f) {
+                error = -TT_ERR_MEMORY;
+                break;
+            }
+            *f = (struct tt_slow_figure){.block = link[j],
+                                         .parent = parent,
+                                         .calls = j == c->first[block] ? figure[i].calls
+                                                                       : 0,
+                                         .self = j + 1 == end ? figure[i].self : 0};
+            parent = (uint32_t)named->count;
+        }
+        last[i] = parent;
+    }
+    tt_memory_put(named->memory, last, count * sizeof *last);
+    return error;
+}
