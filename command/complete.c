@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "formats.h"
+#include "foreign.h"
 #include "query.h"
 #include "report.h"
 
@@ -42,9 +42,8 @@ static void offer_layouts(const char *before, const char *typed)
 
 static void offer_formats(const char *before, const char *typed)
 {
-    for (size_t i = 0; tt_formats[i]; i++)
-        if (tt_formats[i]->write)
-            offer(before, tt_formats[i]->name, tt_formats[i]->about, typed);
+    for (size_t i = 0; tt_export_format(i); i++)
+        offer(before, tt_export_format(i)->name, tt_export_format(i)->about, typed);
 }
 
 /* The words of tt_flag.words. */

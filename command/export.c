@@ -2,21 +2,24 @@
 /* export.c - `tallytree export`: recordings, profiles and foreign files in a format of
  * others. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "filters.h"
 #include "foreign.h"
+#include "html.h"
 #include "input.h"
 #include "output.h"
 #include "pack.h"
 #include "scratch.h"
 
-enum { TO = 1, OUTPUT, BEFORE };
+enum { TO = 1, OUTPUT, BEFORE, MOST };
 
 static const struct tt_flag export_flags[] = {
     {"to", 0, TO, "FORMAT", "@formats", "the format to write"},
     {"output", 'o', OUTPUT, "OUT", "@files", "the file to write, or standard output"},
+    {"max-size", 0, MOST, "SIZE", "1M 10M", "html: leave small parts out, down to it"},
     {"before", 0, BEFORE, "FILE", "@files", "write two figures: of this, and of FILE..."},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -31,29 +34,55 @@ struct exporting {
     struct tt_vector given; /* struct given, in order */
     const struct tt_format *format;
     const char *out, *before;
+    uint64_t most; /* bytes; 0: any number */
     char **file;
     int files, clean;
 };
 
 /* ── Arguments ────────────────────────────────────────────────────────────────────── */
 
+const struct tt_format *tt_export_format(size_t i)
+{
+    size_t at = 0;
+
+    for (; tt_formats[at]; at++)
+        if (tt_formats[at]->write && i-- == 0)
+            return tt_formats[at];
+    return i == 0 ? &tt_format_html : NULL;
+}
+
 static int find_format(struct exporting *x, const char *name)
 {
     const char *names[64];
     size_t count = 0;
 
+    for (size_t i = 0; (x->format = tt_export_format(i)) != NULL; i++)
+        if (strcmp(x->format->name, name) == 0)
+            return 0;
     x->format = tt_format_find(name);
-    if (x->format && x->format->write)
-        return 0;
     if (x->format) {
         tt_complain("export: '%s' is only read, not written", name);
         return -TT_ERR_OPTION;
     }
-    for (size_t i = 0; tt_formats[i] && count < 64; i++)
-        if (tt_formats[i]->write)
-            names[count++] = tt_formats[i]->name;
+    for (; tt_export_format(count) && count < 64; count++)
+        names[count] = tt_export_format(count)->name;
     (void)tt_complain_of("format", name, names, count);
     return -TT_ERR_OPTION;
+}
+
+static int read_size(struct exporting *x, const char *text)
+{
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    int shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+
+    if (*text < '1' || *text > '9' || end[shift != 0] || n > 1ull << 32) {
+        tt_complain("export: '--max-size' wants a size such as 500K or 10M, not '%s'",
+                    text);
+        return -TT_ERR_OPTION;
+    }
+    x->most = n << shift;
+    return 0;
 }
 
 static int take(struct exporting *x, const struct tt_flags *f, int id)
@@ -66,6 +95,8 @@ static int take(struct exporting *x, const struct tt_flags *f, int id)
     case OUTPUT:
         x->out = f->value;
         return 0;
+    case MOST:
+        return read_size(x, f->value);
     case BEFORE:
         x->before = f->value;
         return 0;
@@ -99,6 +130,10 @@ static int prepare(struct exporting *x)
         return tt_command_wants(&tt_command_export, "a recording or a profile");
     if (x->before && !(x->format->flags & TT_FORMAT_DIFFERS)) {
         tt_complain("export: '%s' has no place for two figures", x->format->name);
+        return TT_EXIT_FAILED;
+    }
+    if (x->most && x->format != &tt_format_html) {
+        tt_complain("export: '--max-size' is for html alone");
         return TT_EXIT_FAILED;
     }
     return set_filters(x) ? TT_EXIT_FAILED : -1;
@@ -139,6 +174,76 @@ static int write_format(struct exporting *x, struct tt_export *e)
     error = write_packed(x, e, &output);
     closing = tt_output_close(&output, !error);
     return error ? error : closing;
+}
+
+/* ── A file that is not too large ─────────────────────────────────────────────────── */
+
+static int put_nowhere(void *arg, const void *bytes, size_t size)
+{
+    uint64_t *count = arg;
+
+    (void)bytes;
+    *count += size;
+    return 0;
+}
+
+/* How large the file would be. */
+static int measure(struct exporting *x, struct tt_export *e, uint64_t *size)
+{
+    int error;
+
+    *size = 0;
+    tt_writer_init(&writer, put_nowhere, size);
+    error = x->format->write(e, &writer);
+    return error ? error : tt_writer_flush(&writer);
+}
+
+/* What is left of a profile without parts below a share of it. */
+static int prune(const struct tt_profile *p, double share, struct tt_filtered *left)
+{
+    struct tt_query q;
+    char text[40];
+    int error;
+
+    tt_query_init(&q, &tt_scratch);
+    (void)snprintf(text, sizeof text, "%.10f%%", share * 100);
+    error = tt_query_set(&q, "prune", text);
+    if (!error)
+        error = tt_filter_apply(p, &q, left);
+    tt_query_fini(&q);
+    return error;
+}
+
+/* Makes e->profile small enough for --max-size by leaving out its smallest parts; `left`
+ * is what it then points to, to be closed when *pruned. */
+static int shrink(struct exporting *x, struct tt_export *e, struct tt_filtered *left,
+                  int *pruned)
+{
+    const struct tt_profile *whole = e->profile;
+    double share = 1e-6;
+    uint64_t size;
+    int error;
+
+    *pruned = 0;
+    while ((error = measure(x, e, &size)) == 0 && size > x->most) {
+        if (*pruned)
+            tt_filter_close(left, &tt_scratch);
+        *pruned = 0;
+        if (share > 0.5) {
+            tt_complain("export: the page alone is %llu bytes, more than '--max-size'",
+                        (unsigned long long)size);
+            return -TT_ERR_OPTION;
+        }
+        error = prune(whole, share, left);
+        if (error)
+            break;
+        *pruned = 1;
+        e->profile = left->profile;
+        share *= 2;
+    }
+    if (error)
+        tt_complain("export: %s", tt_error_text(error));
+    return error;
 }
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
@@ -191,7 +296,9 @@ static int find_metric(struct exporting *x, struct tt_export *e)
 static int export_files(struct exporting *x)
 {
     struct tt_export e = {0};
+    struct tt_filtered left;
     struct side then, before;
+    int pruned = 0;
     char *path[] = {(char *)(uintptr_t)x->before};
     int error = open_side(x, &then, x->file, x->files);
 
@@ -203,8 +310,12 @@ static int export_files(struct exporting *x)
         error = open_side(x, &before, path, 1);
         e.before = error ? NULL : before.filtered.profile;
     }
+    if (!error && x->most)
+        error = shrink(x, &e, &left, &pruned);
     if (!error)
         error = write_format(x, &e);
+    if (pruned)
+        tt_filter_close(&left, &tt_scratch);
     if (e.before)
         close_side(&before);
     close_side(&then);
@@ -237,15 +348,14 @@ static void show_formats(void)
 {
     size_t column = printf("Formats:") > 0 ? 8 : 0;
 
-    for (size_t i = 0; tt_formats[i]; i++) {
-        size_t length = strlen(tt_formats[i]->name) + 1;
-        if (!tt_formats[i]->write)
-            continue;
+    for (size_t i = 0; tt_export_format(i); i++) {
+        const char *name = tt_export_format(i)->name;
+        size_t length = strlen(name) + 1;
         if (column + length > 78) {
             printf("\n        ");
             column = 8;
         }
-        printf(" %s", tt_formats[i]->name);
+        printf(" %s", name);
         column += length;
     }
     putchar('\n');

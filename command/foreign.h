@@ -12,4 +12,7 @@ int tt_foreign_add(struct tt_builder *, const char *path, int fd);
 /* How files are read from here on. */
 extern struct tt_reading tt_foreign_reading;
 
+/* Those that can be written: the i-th, or NULL. */
+const struct tt_format *tt_export_format(size_t i);
+
 #endif

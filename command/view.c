@@ -12,16 +12,18 @@
 #include "page.h"
 #include "scratch.h"
 
-enum { PORT = 1, OPEN };
+enum { PORT = 1, OPEN, BEFORE };
 
 static const struct tt_flag view_flags[] = {
     {"port", 0, PORT, "N", NULL, "listen there; otherwise at any free port"},
     {"open", 0, OPEN, NULL, NULL, "start a browser too"},
+    {"before", 0, BEFORE, "FILE", "@files", "show what has changed since then"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
 struct viewing {
-    struct tt_input input;
+    struct tt_input input, before;
+    char *before_file; /* NULL: none */
     char **file;
     int files;
     unsigned port;
@@ -75,6 +77,7 @@ static void wait_for_end(const sigset_t *ends)
 static int serve(struct viewing *v, const sigset_t *ends)
 {
     struct tt_page page = {.profile = &v->input.profile,
+                           .before = v->before_file ? &v->before.profile : NULL,
                            .memory = &tt_scratch,
                            .live = is_live(&v->input),
                            .reload = reload,
@@ -133,6 +136,8 @@ static int read_flags(struct viewing *v, int argc, char **argv)
     while ((id = tt_command_next(&tt_command_view, &f, &status)) > 0) {
         if (id == OPEN)
             v->open = 1;
+        else if (id == BEFORE)
+            v->before_file = (char *)(uintptr_t)f.value;
         else if (read_port(v, f.value) != 0)
             return TT_EXIT_FAILED;
     }
@@ -153,6 +158,10 @@ static int run(int argc, char **argv)
         return status;
     if (tt_input_open(&v.input, v.file, v.files) != 0)
         return TT_EXIT_FAILED;
+    if (v.before_file && tt_input_open(&v.before, &v.before_file, 1) != 0) {
+        tt_input_close(&v.input);
+        return TT_EXIT_FAILED;
+    }
     /* Blocked here, before there are threads, so that only wait_for_end sees them. */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
@@ -163,12 +172,14 @@ static int run(int argc, char **argv)
     (void)signal(SIGCHLD, SIG_IGN);
     status = serve(&v, &ends);
     tt_input_close(&v.input);
+    if (v.before_file)
+        tt_input_close(&v.before);
     return status;
 }
 
 const struct tt_command tt_command_view = {
     .name = "view",
-    .synopsis = "[--port N] [--open] FILE...",
+    .synopsis = "[--port N] [--open] [--before FILE] FILE...",
     .about = "look at recordings and profiles in a browser",
     .details =
         "Prints an address of this machine, with a token in it that nobody guesses,\n"

@@ -23,7 +23,7 @@ const struct tt_view_word tt_view_words[] = {
     {"flame",
      "contexts in preorder, what is too small summed up",
      {"context", "to", NULL}},
-    {"lines", "locations: file and line", {"by", "uncovered", NULL}},
+    {"lines", "locations: file and line", {"by", "uncovered", "file", NULL}},
     {"strands",
      "threads, processes, ranks, and how they differ",
      {"by", "context", NULL}},

@@ -41,6 +41,8 @@ int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     add_row(t, "blocks", "", p->blocks);
     add_row(t, "arcs", "", p->arcs);
     add_row(t, "strands", "", p->strands);
+    add_row(t, "space", "", p->spaces);
+    add_row(t, "series", "", p->many_series);
     if (p->metrics && tt_view_metric(p, q, &choice) == 0)
         tt_view_notes(p, &choice, t);
     return 0;

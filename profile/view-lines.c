@@ -24,6 +24,8 @@ struct lines {
     struct tt_columns c;
     enum by by;
     int uncovered;
+    const char *file;        /* only places there; NULL: all */
+    struct tt_figures other; /* of all else */
     uint32_t blocks_column, length_column, offset_column;
     struct place *place; /* of each block but the root, in the order of places */
     uint32_t *set;       /* of each block */
@@ -128,6 +130,13 @@ static void add_place(struct lines *v, uint32_t block, uint32_t set, uint32_t co
         return;
     if (!covered && !tt_is_of_program(v->l->p, block))
         return;
+    if (v->file &&
+        strcmp(tt_profile_string(v->l->p, v->l->p->block[block].file), v->file) != 0) {
+        v->other.self += f.self;
+        v->other.self_low += f.self_low;
+        v->other.calls += f.calls;
+        return;
+    }
     f.times = v->times ? &v->times[set] : NULL;
     tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
     tt_lens_figures(v->l, v->t, &v->c, &f);
@@ -183,6 +192,8 @@ static int add_rows(struct lines *v, struct tt_query *q)
         return error;
     tt_view_cut(v->l, v->t, &v->c, tt_limit(q, v->uncovered ? 0 : OWN_LIMIT),
                 tt_threshold(q, 0));
+    if (v->other.self || v->other.calls)
+        tt_lens_remainder(v->l, v->t, &v->c, 0, 0, "[all else]", &v->other);
     tt_lens_elsewhere(v->l, v->t, &v->c);
     tt_lens_sum_row(v->l, v->t, &v->c);
     note_coverage(v);
@@ -226,6 +237,8 @@ int tt_view_lines(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     if (!error) {
         v.by = (enum by)by;
         v.uncovered = uncovered & 1;
+        v.file = tt_query_other(q, "file");
+        v.other.has = TT_HAS_SELF | TT_HAS_CALLS;
         error = fill(&v, q);
     }
     tt_lens_fini(&l);

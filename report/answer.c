@@ -4,13 +4,15 @@
 
 #include <string.h>
 
+#include "diff.h"
 #include "print.h"
 
 void tt_answers_init(struct tt_answers *a, struct tt_profile *p,
-                     const struct tt_memory *memory)
+                     struct tt_profile *before, const struct tt_memory *memory)
 {
     memset(a, 0, sizeof *a);
     a->profile = p;
+    a->before = before;
     a->memory = memory;
 }
 
@@ -32,10 +34,11 @@ void tt_answers_fini(struct tt_answers *a)
 /* ── Filters ──────────────────────────────────────────────────────────────────────── */
 
 /* All that filters depend on, as text. */
-static void put_key(struct tt_text *key, const struct tt_query *q)
+static void put_key(struct tt_text *key, const struct tt_query *q, int before)
 {
     const struct tt_filter *f = q->filter.item;
 
+    tt_text_put(key, before ? "before\n" : "");
     for (size_t i = 0; i < q->filter.count; i++) {
         const char *metric = f[i].metric ? f[i].metric : q->metric ? q->metric : "";
         tt_text_printf(key, "%d\t%s\t%s\n", (int)f[i].kind, f[i].pattern, metric);
@@ -58,24 +61,25 @@ static struct tt_kept *find(struct tt_answers *a, const char *key)
 }
 
 /* What the query's filters leave, made or remembered. */
-static int filter(struct tt_answers *a, struct tt_query *q, const struct tt_profile **p)
+static int filter(struct tt_answers *a, struct tt_query *q, struct tt_profile *whole,
+                  const struct tt_profile **p)
 {
     struct tt_text key;
     struct tt_kept *k;
     int error = -TT_ERR_MEMORY;
 
-    *p = a->profile;
+    *p = whole;
     if (!q->filter.count)
         return 0;
     tt_text_init(&key, a->memory);
-    put_key(&key, q);
+    put_key(&key, q, whole == a->before);
     k = find(a, tt_text_string(&key));
     if (!k->key) {
         size_t size = key.bytes.count + 1;
         char *copy = key.failed ? NULL : tt_memory_get(a->memory, size);
         if (!copy)
             goto fail_key;
-        error = tt_filter_apply(a->profile, q, &k->filtered);
+        error = tt_filter_apply(whole, q, &k->filtered);
         if (error) {
             tt_memory_put(a->memory, copy, size);
             goto fail_key;
@@ -103,8 +107,21 @@ static uint32_t entries_of(const struct tt_table *t)
     return entries;
 }
 
-static int write_view(const struct tt_profile *p, struct tt_query *q, size_t most,
-                      struct tt_text *out)
+/* What is asked, and of what. */
+struct question {
+    struct tt_query q;
+    const struct tt_profile *p, *before; /* before: NULL, or what p is compared with */
+    struct tt_diff_options options;
+};
+
+static int make_table(struct question *k, struct tt_table *t)
+{
+    if (k->before)
+        return tt_diff(k->before, k->p, &k->q, &k->options, t);
+    return tt_view(k->p, &k->q, t);
+}
+
+static int write_table(struct question *k, size_t most, struct tt_text *out)
 {
     size_t before = out->bytes.count;
     struct tt_table table;
@@ -113,37 +130,54 @@ static int write_view(const struct tt_profile *p, struct tt_query *q, size_t mos
 
     for (;;) {
         size_t size;
-        error = tt_view(p, q, &table);
+        error = make_table(k, &table);
         if (!error) {
             entries = entries_of(&table);
-            tt_text_json(out, &table, p);
+            tt_text_json(out, &table, k->p);
         }
         tt_table_fini(&table);
         if (error || out->failed)
             return error ? error : -TT_ERR_MEMORY;
         size = out->bytes.count - before;
-        if (!most || size <= most || q->limit == 1)
+        if (!most || size <= most || k->q.limit == 1)
             return 0;
         /* As many as would have been short enough, less some; but ever fewer. */
         entries = (uint32_t)((double)entries * 0.9 * (double)most / (double)size);
-        if (q->limit && q->limit != TT_NONE && entries >= q->limit / 2)
-            entries = q->limit / 2;
-        q->limit = entries + !entries;
+        if (k->q.limit && k->q.limit != TT_NONE && entries >= k->q.limit / 2)
+            entries = k->q.limit / 2;
+        k->q.limit = entries + !entries;
         out->bytes.count = before;
     }
 }
 
-static int answer(struct tt_answers *a, struct tt_query *q, const char *query,
+static int is_word(const char **query, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (strncmp(*query, word, length) != 0 ||
+        ((*query)[length] && (*query)[length] != '&'))
+        return 0;
+    *query += length + ((*query)[length] == '&');
+    return 1;
+}
+
+static int answer(struct tt_answers *a, struct question *k, const char *query,
                   size_t most, struct tt_text *out)
 {
-    const struct tt_profile *p;
-    int error = tt_query_parse(q, query);
+    int diff = a->before && is_word(&query, "diff"), error;
 
-    if (!error && !tt_query_is_bounded(q, a->profile))
+    while (diff && is_word(&query, "normalise"))
+        k->options.normalise = 1;
+    error = tt_query_parse(&k->q, query);
+    if (!error && (diff || !tt_query_is_bounded(&k->q, a->profile)))
         error = tt_profile_check(a->profile);
     if (!error)
-        error = filter(a, q, &p);
-    return error ? error : write_view(p, q, most, out);
+        error = filter(a, &k->q, a->profile, &k->p);
+    if (!error && diff)
+        error = tt_profile_check(a->before);
+    if (!error && diff)
+        error = filter(a, &k->q, a->before, &k->before);
+    return error ? error : write_table(k, most, out);
 }
 
 static const char *reason_of(const struct tt_answers *a, const struct tt_query *q,
@@ -157,18 +191,18 @@ static const char *reason_of(const struct tt_answers *a, const struct tt_query *
 int tt_answer(struct tt_answers *a, const char *query, size_t most, struct tt_text *out)
 {
     size_t before = out->bytes.count;
-    struct tt_query q;
+    struct question k = {0};
     int error;
 
-    tt_query_init(&q, a->memory);
-    error = answer(a, &q, query, most, out);
+    tt_query_init(&k.q, a->memory);
+    error = answer(a, &k, query, most, out);
     if (error) {
         out->bytes.count = before;
         out->failed = 0;
         tt_text_put(out, "{\"tallytree\":1,\"error\":");
-        tt_text_json_string(out, reason_of(a, &q, error));
+        tt_text_json_string(out, reason_of(a, &k.q, error));
         tt_text_put(out, "}\n");
     }
-    tt_query_fini(&q);
+    tt_query_fini(&k.q);
     return error;
 }

@@ -14,6 +14,7 @@ enum { TT_ANSWERS_KEPT = 3 };
 
 struct tt_answers {
     struct tt_profile *profile;     /* borrowed */
+    struct tt_profile *before;      /* borrowed: what it is compared with, or NULL */
     const struct tt_memory *memory; /* borrowed */
     struct tt_kept {
         char *key; /* owned: the filters, as text; NULL: an empty slot */
@@ -24,10 +25,12 @@ struct tt_answers {
     uint64_t clock;
 };
 
-void tt_answers_init(struct tt_answers *, struct tt_profile *, const struct tt_memory *);
+void tt_answers_init(struct tt_answers *, struct tt_profile *, struct tt_profile *before,
+                     const struct tt_memory *);
 void tt_answers_fini(struct tt_answers *);
 
-/* Answers "view=flat&metric=time&…" with the JSON of doc/json.md.  When that is longer
+/* Answers "view=flat&metric=time&…", or "diff&view=flat&…" and "diff&normalise&…" about
+ * what has changed since `before`, with the JSON of doc/json.md.  When that is longer
  * than `most` bytes (0: any length) it has fewer rows, and the remainder says how many.
  * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT or
  * -TT_ERR_MEMORY. */

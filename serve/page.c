@@ -36,7 +36,7 @@ static int64_t now(void)
 void tt_page_init(struct tt_page *s)
 {
     pthread_mutex_init(&s->lock, NULL);
-    tt_answers_init(&s->answers, s->profile, s->memory);
+    tt_answers_init(&s->answers, s->profile, s->before, s->memory);
     s->version = 1;
     s->loaded = now();
     s->cost = 0;
@@ -114,7 +114,7 @@ static void refresh(struct tt_page *s)
         s->version++;
     else
         s->live = 0;
-    tt_answers_init(&s->answers, s->profile, s->memory);
+    tt_answers_init(&s->answers, s->profile, s->before, s->memory);
     s->loaded = now();
     s->cost = s->loaded - begin;
 }
@@ -125,8 +125,9 @@ static void reply_state(struct tt_page *s, struct tt_reply *r)
 
     refresh(s);
     tt_text_init(&t, NULL);
-    tt_text_printf(&t, "{\"tallytree\":1,\"live\":%s,\"version\":%llu}\n",
-                   s->live ? "true" : "false", (unsigned long long)s->version);
+    tt_text_printf(&t, "{\"tallytree\":1,\"live\":%s,\"before\":%s,\"version\":%llu}\n",
+                   s->live ? "true" : "false", s->before ? "true" : "false",
+                   (unsigned long long)s->version);
     reply_json(r, 200, &t);
 }
 

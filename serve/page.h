@@ -12,6 +12,7 @@ enum { TT_REPLY_MOST = 1 << 20 }; /* bytes of an answer, before it is packed */
 
 struct tt_page {
     struct tt_profile *profile; /* borrowed */
+    struct tt_profile *before;  /* borrowed: what it is compared with, or NULL */
     const struct tt_memory *memory;
     int live; /* it grows: `reload` makes a newer one */
     /* Replaces *profile and says whether it still grows.  0, or an error, and then the

@@ -10,7 +10,8 @@ declare -A may=(
     [profile]="include runtime/layout.h runtime/picture.h"
     [formats]="include profile runtime"
     [report]="include profile"
-    [serve]="report formats"
+    [serve]="include report formats"
+    [web]="report"
     [adapters]="include collect profile report"
     [command]="include runtime collect profile formats report serve adapters"
 )

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// build.mjs OUT DEPFILE - the viewer's page as a C file of bytes.
+// build.mjs ENGINE OUT DEPFILE - the viewer's page as a C file of bytes: for the server, and
+// whole in one file, around the engine as WebAssembly.
 //
 // Installs what package-lock.json names, checks the types, and bundles; the same sources
 // give the same bytes.
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const [out, depfile] = process.argv.slice(2);
+const [engine, out, depfile] = process.argv.slice(2);
 const run = (command, args) => execFileSync(command, args, { cwd: here, stdio: ["ignore", "pipe", "inherit"] });
 
 function install() {
@@ -40,10 +42,34 @@ async function bundle() {
   return { js: file("app.js"), css: file("style.css") };
 }
 
-// A C array of what is packed; without the time and the system that gzip would write down.
-function array(name, bytes) {
+// One file that needs no other; where PROFILE stands, the profile's image goes.
+function single(html, js, css, wasm) {
+  const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  const script = js.toString().replaceAll("</script", "<\\/script");
+  const style = css.toString();
+  const policy =
+    `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; style-src ${hash(style)}; ` +
+    "img-src data: blob:; base-uri 'none'; form-action 'none'";
+  const data = (id, text) => `<script type="application/octet-stream" id="${id}">${text}</script>\n`;
+  return html
+    .replace("<title>", () => `<meta http-equiv="Content-Security-Policy" content="${policy}">\n<title>`)
+    .replace('<link rel="stylesheet" href="app.css">', () => `<style>${style}</style>`)
+    .replace(
+      '<script src="app.js"></script>',
+      () => data("engine", pack(wasm).toString("base64")) + data("profile", "PROFILE") + `<script>${script}</script>`,
+    );
+}
+
+// Without the time and the system that gzip would write down.
+function pack(bytes) {
   const packed = gzipSync(bytes, { level: 9 });
   packed[9] = 255;
+  return packed;
+}
+
+// A C array of what is packed.
+function array(name, bytes) {
+  const packed = pack(bytes);
   const rows = [];
   for (let i = 0; i < packed.length; i += 24) rows.push([...packed.subarray(i, i + 24)].join(","));
   return { code: `static const unsigned char ${name}[] = {\n${rows.join(",\n")}};\n`, size: packed.length };
@@ -52,10 +78,12 @@ function array(name, bytes) {
 install();
 run(join(here, "node_modules/.bin/tsc"), ["-p", "."]);
 const { js, css } = await bundle();
+const html = readFileSync(join(here, "src/index.html"));
 const assets = [
-  ["index.html", "text/html; charset=utf-8", "index_html", readFileSync(join(here, "src/index.html"))],
+  ["index.html", "text/html; charset=utf-8", "index_html", html],
   ["app.js", "text/javascript; charset=utf-8", "app_js", js],
   ["app.css", "text/css; charset=utf-8", "app_css", css],
+  ["single.html", "text/html; charset=utf-8", "single_html", Buffer.from(single(html.toString(), js, css, readFileSync(engine)))],
 ];
 let code = '/* SPDX-License-Identifier: MIT */\n#include "asset.h"\n\n';
 let list = "";

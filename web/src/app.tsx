@@ -6,8 +6,11 @@ import { Filters } from "./filters";
 import { amount, share } from "./format";
 import { Help } from "./help";
 import { Menu } from "./menu";
-import { forgetAnswers, readState } from "./model";
+import { GraphPage } from "./graph";
+import { forgetAnswers, readState, start, type Table } from "./model";
+import { DiffPage, SeriesPage, SpacePage, StrandsPage } from "./others";
 import { BlockPage, CallersPage, FlamePage, FlatPage, GroupsPage, OverviewPage, TreePage } from "./pages";
+import { SourcePage } from "./source";
 import { ShellContext, useShell, useTable, type MenuAt, type Shell } from "./shell";
 import { go, query, replace, useAddress, withView, withWords, type State } from "./state";
 
@@ -16,7 +19,10 @@ interface Page {
   title: string;
   key: string;
   show: FunctionComponent;
+  has?: (header: Table, before: boolean) => boolean; // without: every profile has it
 }
+
+const known = (header: Table, name: string) => header.rows.some((r) => header.text(r, "name") === name && (header.number(r, "number") ?? 0) > 0);
 
 const pages: Page[] = [
   { view: "overview", title: "Overview", key: "1", show: OverviewPage },
@@ -24,7 +30,13 @@ const pages: Page[] = [
   { view: "flat", title: "Blocks", key: "3", show: FlatPage },
   { view: "callers", title: "Callers", key: "4", show: CallersPage },
   { view: "tree", title: "Tree", key: "5", show: TreePage },
-  { view: "groups", title: "Groups", key: "6", show: GroupsPage },
+  { view: "graph", title: "Graph", key: "6", show: GraphPage },
+  { view: "groups", title: "Groups", key: "7", show: GroupsPage },
+  { view: "lines", title: "Source", key: "8", show: SourcePage },
+  { view: "strands", title: "Strands", key: "9", show: StrandsPage },
+  { view: "space", title: "Space", key: "0", show: SpacePage, has: (t) => known(t, "space") },
+  { view: "series", title: "Time line", key: "t", show: SeriesPage, has: (t) => known(t, "series") },
+  { view: "diff", title: "Changes", key: "c", show: DiffPage, has: (_, before) => before },
   { view: "block", title: "Block", key: "b", show: BlockPage },
 ];
 
@@ -55,9 +67,16 @@ function Found({ state, hits, hit }: { state: State; hits: number; hit: number }
   );
 }
 
-function useLive(): [number, boolean, boolean, (paused: boolean) => void] {
-  const [version, setVersion] = useState(0);
-  const [live, setLive] = useState(false);
+interface Live {
+  version: number;
+  live: boolean;
+  before: boolean;
+  paused: boolean;
+  pause(paused: boolean): void;
+}
+
+function useLive(): Live {
+  const [now, set] = useState({ version: 0, live: false, before: false });
   const [paused, pause] = useState(false);
   useEffect(() => {
     if (paused) return undefined;
@@ -67,14 +86,13 @@ function useLive(): [number, boolean, boolean, (paused: boolean) => void] {
       readState().then(
         (s) => {
           if (ended) return;
-          setLive(s.live);
-          setVersion((before) => {
-            if (before && before !== s.version) forgetAnswers();
-            return s.version;
+          set((last) => {
+            if (last.version && last.version !== s.version) forgetAnswers();
+            return s;
           });
           if (s.live) timer = window.setTimeout(look, 1000);
         },
-        () => setLive(false),
+        () => set((last) => ({ ...last, live: false })),
       );
     void look();
     return () => {
@@ -82,7 +100,7 @@ function useLive(): [number, boolean, boolean, (paused: boolean) => void] {
       clearTimeout(timer);
     };
   }, [paused]);
-  return [version, live, paused, pause];
+  return { ...now, paused, pause };
 }
 
 function App() {
@@ -91,7 +109,7 @@ function App() {
   const [help, showHelp] = useState(false);
   const [hit, setHit] = useState(0);
   const [hits, setHits] = useState(0);
-  const [version, live, paused, pause] = useLive();
+  const { version, live, before, paused, pause } = useLive();
   const input = useRef<HTMLInputElement>(null);
   const find = useMemo(() => expression(state.words.find), [state.words.find]);
   const shell: Shell = { state, version, go, openMenu, find, hit, setHits };
@@ -146,8 +164,25 @@ function App() {
           ?
         </button>
       </header>
-      <nav aria-label="views">
-        {pages.map((p) => (
+      <Views page={page} before={before} />
+      <Filters />
+      <main>
+        <page.show />
+      </main>
+      {menu ? <Menu at={menu} close={() => openMenu(null)} /> : null}
+      {help ? <Help close={() => showHelp(false)} /> : null}
+    </ShellContext.Provider>
+  );
+}
+
+function Views({ page, before }: { page: Page; before: boolean }) {
+  const { state } = useShell();
+  const { table } = useTable("view=header");
+  return (
+    <nav aria-label="views">
+      {pages
+        .filter((p) => p === page || !p.has || (table && p.has(table, before)))
+        .map((p) => (
           <a
             href="#"
             class={p === page ? "on" : ""}
@@ -160,14 +195,7 @@ function App() {
             {p.title}
           </a>
         ))}
-      </nav>
-      <Filters />
-      <main>
-        <page.show />
-      </main>
-      {menu ? <Menu at={menu} close={() => openMenu(null)} /> : null}
-      {help ? <Help close={() => showHelp(false)} /> : null}
-    </ShellContext.Provider>
+    </nav>
   );
 }
 
@@ -201,4 +229,8 @@ function Metrics() {
   );
 }
 
-render(<App />, document.getElementById("app")!);
+const root = document.getElementById("app")!;
+start().then(
+  () => render(<App />, root),
+  (e: Error) => render(<p class="error">{e.message}</p>, root),
+);

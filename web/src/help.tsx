@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // help.tsx - the keys.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const keys: [string, string][] = [
-  ["1 … 6, b", "the views; the block that was opened last"],
+  ["1 … 0, t, c, b", "the views, in their order; the block that was opened last"],
   ["/", "find a name, or a /regular expression/"],
   ["Enter, Shift+Enter", "the next hit, the one before; outside the box also n, N"],
   ["arrows or w a s d", "from frame to frame, in a flame graph"],
@@ -16,7 +16,7 @@ const keys: [string, string][] = [
 
 export function Help({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => box.current?.showModal(), []);
+  useLayoutEffect(() => box.current?.showModal(), []);
   return (
     <dialog ref={box} class="help" onClose={close} aria-label="keys" onClick={(e) => e.target === box.current && close()}>
       <h2>Keys</h2>

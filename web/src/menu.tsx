@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // menu.tsx - what can be done with a block, wherever its name stands.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useShell, type MenuAt } from "./shell";
 import { addFilter, exactly, withView } from "./state";
 
@@ -20,7 +20,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   ];
   const buttons = () => [...(list.current?.querySelectorAll("button") ?? [])] as HTMLButtonElement[];
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     buttons()[0]?.focus();
     const outside = (e: MouseEvent) => {

@@ -77,10 +77,11 @@ export interface Source {
 
 export interface LiveState {
   live: boolean;
+  before: boolean; // is there something to compare with?
   version: number;
 }
 
-export interface Engine {
+interface Engine {
   query(query: string): Promise<unknown>;
   source(file: string, first: number): Promise<unknown>;
   state(): Promise<unknown>;
@@ -107,11 +108,74 @@ class Server implements Engine {
   }
 }
 
-let engine: Engine = new Server();
-export function useEngine(e: Engine) {
-  engine = e;
+interface Exports {
+  memory: WebAssembly.Memory;
+  _initialize(): void;
+  room(size: number): number;
+  open(image: number, size: number): number;
+  ask(query: number): number;
+  free(at: number): void;
 }
 
+// The engine inside the page, over a profile that the page carries.
+class Module implements Engine {
+  constructor(private e: Exports) {}
+
+  private text(at: number): string {
+    const bytes = new Uint8Array(this.e.memory.buffer, at);
+    return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
+  }
+  private put(bytes: Uint8Array): number {
+    const at = this.e.room(bytes.length);
+    if (!at) throw new Error("no memory");
+    new Uint8Array(this.e.memory.buffer).set(bytes, at);
+    return at;
+  }
+  open(image: Uint8Array) {
+    const error = this.e.open(this.put(image), image.length);
+    if (error) throw new Error(this.text(error));
+  }
+  async query(query: string) {
+    await new Promise((resolve) => setTimeout(resolve)); // what is on its way to the screen goes first
+    const at = this.put(new TextEncoder().encode(query + "\0"));
+    const answer = this.text(this.e.ask(at));
+    this.e.free(at);
+    return JSON.parse(answer) as unknown;
+  }
+  source(): Promise<unknown> {
+    return Promise.reject(new Error("sources are not in this file"));
+  }
+  state(): Promise<unknown> {
+    return Promise.resolve({ live: false, before: false, version: 1 });
+  }
+}
+
+async function unpack(id: string): Promise<ArrayBuffer> {
+  const element = document.getElementById(id)!;
+  const text = atob(element.textContent!.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  element.remove();
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+// In a single file the profile is in the page, and so is the engine.
+export async function start() {
+  if (!document.getElementById("profile")) return;
+  const refuse = () => 52; // the module's libc could write to files; here are none
+  const [wasm, image] = await Promise.all([unpack("engine"), unpack("profile")]);
+  const { instance } = await WebAssembly.instantiate(wasm, {
+    wasi_snapshot_preview1: { fd_close: refuse, fd_seek: refuse, fd_write: refuse },
+  });
+  const exports = instance.exports as unknown as Exports;
+  exports._initialize();
+  const module = new Module(exports);
+  module.open(new Uint8Array(image));
+  engine = module;
+}
+
+let engine: Engine = new Server();
 function checked<T>(reply: unknown): T {
   const error = (reply as { error?: string }).error;
   if (error) throw new Error(error);

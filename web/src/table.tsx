@@ -135,9 +135,10 @@ interface Props {
   nameTitle?: string;
   // Names that are blocks can be opened; others (strands, types) are only texts.
   blocks?: boolean;
+  texts?: (key: string, text: string) => string; // how a text is shown
 }
 
-export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true }: Props) {
+export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts }: Props) {
   const shell = useShell();
   const columns = shownColumns(table, rows, new Set(leave));
   const sort = shell.state.words.sort ?? "";
@@ -190,20 +191,13 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
         <table aria-label={caption}>
           <thead>
             <tr>
-              {columns.map((c) => heading(c.key, c.title, c.column.type !== "text"))}
               {table.has("name") ? heading("name", nameTitle ?? table.column("name")?.title ?? "name", false) : null}
+              {columns.map((c) => heading(c.key, c.title, c.column.type !== "text"))}
             </tr>
           </thead>
           <tbody ref={body}>
             {rows.map((row, i) => (
               <tr key={i} class={row.role + (row === current ? " current" : "")}>
-                {columns.map((c) =>
-                  c.column.type === "text" ? (
-                    <td class="name">{table.text(row, c.key)}</td>
-                  ) : (
-                    <Figure table={table} row={row} shown={c} />
-                  ),
-                )}
                 {table.has("name") ? (
                   <td class="name" style={{ paddingLeft: `${0.6 + Math.min(row.depth, 60) * 0.9}em` }}>
                     {row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
@@ -211,9 +205,16 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     ) : (
                       <BlockName name={table.text(row, "name")} title={place(table, row)} />
                     )}
-                    {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{place(table, row)}</small> : null}
+                    {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{place(table, row).split("/").slice(-2).join("/")}</small> : null}
                   </td>
                 ) : null}
+                {columns.map((c) =>
+                  c.column.type === "text" ? (
+                    <td class="name text">{texts ? texts(c.key, table.text(row, c.key)) : table.text(row, c.key)}</td>
+                  ) : (
+                    <Figure table={table} row={row} shown={c} />
+                  ),
+                )}
               </tr>
             ))}
           </tbody>

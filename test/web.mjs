@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// The viewer in a browser: every page, every list, undo, a shared link, the single file, the
+// dark, the keyboard.  What stands on a page is what `report --json` says.
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { chromium } = createRequire(join(here, "../web/package.json"))("playwright-core");
+const build = resolve(process.env.TT_BUILD ?? "build");
+const tallytree = join(build, "tallytree");
+const folder = mkdtempSync(join(tmpdir(), "tallytree-web-"));
+const shots = process.env.TT_SHOTS; // where screenshots go, when they are wanted
+let number = 0, failed = 0;
+
+function ok(good, name, why = "") {
+  number++;
+  if (!good) failed++;
+  console.log(`${good ? "ok" : "not ok"} ${number} - ${name}`);
+  if (!good) for (const line of String(why).slice(0, 600).split("\n")) console.log(`# ${line}`);
+}
+const is = (got, want, name) => ok(JSON.stringify(got) === JSON.stringify(want), name, `got ${JSON.stringify(got)}\nwant ${JSON.stringify(want)}`);
+
+function report(file, ...words) {
+  const table = JSON.parse(execFileSync(tallytree, ["report", "--json", ...words, file], { maxBuffer: 1 << 28 }).toString());
+  const index = Object.fromEntries(table.columns.map((c, i) => [c.key, i]));
+  return table.rows.map((r) => ({ role: r.role, depth: r.depth, ...Object.fromEntries(Object.entries(index).map(([k, i]) => [k, r.values[i]])) }));
+}
+
+// The figures of a table of the page: exact ones stand in the titles.
+const cells = (page, label) =>
+  page.$$eval(`table[aria-label="${label}"] tbody tr`, (rows) =>
+    rows.map((r) => ({
+      role: r.className.split(" ")[0],
+      figures: [...r.querySelectorAll("td.figure")].map((td) => td.title),
+      name: r.querySelector("td.name [data-block], td.name .plain")?.textContent ?? "",
+    })),
+  );
+const digits = (text) => text.replace(/[^0-9]/g, "");
+
+async function open(address, options = {}) {
+  const user = mkdtempSync(join(folder, "chromium-"));
+  const context = await chromium.launchPersistentContext(user, {
+    executablePath: "/usr/bin/chromium",
+    headless: true,
+    viewport: { width: 1280, height: 860 },
+    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    ...options,
+  });
+  const page = context.pages()[0] ?? (await context.newPage());
+  page.complaints = [];
+  page.asked = [];
+  page.on("pageerror", (e) => page.complaints.push(e.message));
+  page.on("console", (m) => m.type() === "error" && page.complaints.push(m.text()));
+  page.on("request", (r) => page.asked.push(r.url()));
+  await page.goto(address);
+  await page.waitForSelector("nav a.on");
+  return { context, page };
+}
+
+async function shoot(page, name) {
+  if (!shots) return;
+  mkdirSync(shots, { recursive: true });
+  await page.waitForTimeout(250);
+  await page.screenshot({ path: join(shots, name + ".png") });
+}
+
+// What was asked for is there: two frames after the address has changed, nothing is busy.
+async function settled(page) {
+  await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
+  await page.waitForFunction(() => document.querySelector("main *") && !document.querySelector("main [aria-busy=true]"));
+}
+async function to(page, hash) {
+  await page.evaluate((h) => (location.hash = h), hash);
+  await settled(page);
+}
+
+/* ── A profile with all that there is: recursion, lines, threads, types, time ─────── */
+
+function makeEvents() {
+  const source = join(folder, "prog.c");
+  writeFileSync(source, Array.from({ length: 40 }, (_, i) => `line ${i + 1};`).join("\n") + "\n");
+  const lines = [];
+  const names = ["main", "parse", "eval", "apply", "gc", "print", "lookup", "<img src=x onerror=alert(1)>"];
+  names.forEach((n, i) => lines.push(`block ${n.replace(/ /g, "_")} kind=function module=prog file=${source} line=${3 * i + 2}`));
+  lines.push(`block never kind=function module=prog file=${source} line=30`);
+  const n = names.map((x) => x.replace(/ /g, "_"));
+  let seed = 7;
+  const random = (k) => (seed = (seed * 1103515245 + 12345) % 2147483648) % k;
+  for (const strand of ["one", "two", "three"]) {
+    lines.push(`strand ${strand}`, "push main", "tick 40");
+    for (let i = 0; i < 300; i++) {
+      const depth = 1 + random(6);
+      for (let d = 0; d < depth; d++) lines.push(`push ${n[1 + random(n.length - 1)]}`, `tick ${1 + random(strand === "one" ? 60 : 20)}`);
+      for (let d = 0; d < depth; d++) lines.push("pop");
+    }
+    lines.push("pop");
+  }
+  return lines.join("\n") + "\n";
+}
+
+const events = join(folder, "events");
+writeFileSync(events, makeEvents());
+const profile = join(folder, "p.tallytree");
+execFileSync(tallytree, ["replay", "-o", profile, events]);
+
+const server = spawn(tallytree, ["view", profile], { stdio: ["ignore", "pipe", "inherit"] });
+const address = await new Promise((done) => {
+  let text = "";
+  server.stdout.on("data", (d) => {
+    text += d;
+    if (text.includes("\n")) done(text.trim());
+  });
+});
+
+const browsers = [];
+try {
+  const { context, page } = await open(address);
+  browsers.push(context);
+  await settled(page);
+  const want = report(profile, "flat");
+  const entries = want.filter((r) => r.role === "entry");
+
+  /* Overview: the hottest block stands first. */
+  is(await page.$eval(".top li .name", (e) => e.textContent), entries[0].name, "the overview begins with the hottest block");
+  await shoot(page, "overview");
+
+  /* Blocks. */
+  await page.keyboard.press("3");
+  await settled(page);
+  let got = await cells(page, "Each block: itself, and with all that it called");
+  is(got.filter((r) => r.role === "entry").map((r) => r.name), entries.map((r) => r.name), "blocks are in the engine's order");
+  is(got.filter((r) => r.role === "entry").map((r) => [digits(r.figures[1]), digits(r.figures[3]), digits(r.figures[4])]),
+    entries.map((r) => [String(r.self), String(r.inclusive), String(r.calls)]), "with its exact figures");
+  is(digits(got.find((r) => r.role === "total").figures[1]), String(want.find((r) => r.role === "total").self), "and its total");
+  await shoot(page, "blocks");
+  await page.click("text=dominated times");
+  await settled(page);
+  got = await cells(page, "Each block: itself, and with all that it called");
+  is(got[0].name, report(profile, "flat", "--sort=inclusive")[0].name, "by dominated times");
+  await page.click("th button:has-text('calls')");
+  await settled(page);
+  got = await cells(page, "Each block: itself, and with all that it called");
+  is(got.filter((r) => r.role === "entry").map((r) => r.name), report(profile, "flat", "--sort=calls").filter((r) => r.role === "entry").map((r) => r.name), "sorted by a column");
+  is(await page.$eval("th[aria-sort=descending]", (e) => e.textContent.trim().split(" ")[0]), "calls", "which says so to readers");
+  ok(!page.complaints.length && (await page.$("img")) === null, "a name that is HTML stays a text", page.complaints.join("\n"));
+
+  /* A block. */
+  await page.click('[data-block="eval"]');
+  await settled(page);
+  const block = report(profile, "block", "--block=eval");
+  for (const [label, role] of [["Going in: what would be got back if this call were taken away", "caller"], ["Going out", "callee"]]) {
+    got = await cells(page, label);
+    is(got.map((r) => [r.name, digits(r.figures[1])]), block.filter((r) => r.role === role).map((r) => [r.name, String(r.inclusive)]), `the block page: ${role}s`);
+  }
+  await shoot(page, "block");
+
+  /* Lists: by the menu, by its key, by hand; chips; undo. */
+  await to(page, "#view=flat");
+  await page.click('[data-block="parse"]', { button: "right" });
+  await page.click("text=exclude: no paths");
+  await settled(page);
+  is(await page.$eval(".chip .pattern", (e) => e.textContent), "parse", "the menu adds to a list");
+  const without = report(profile, "flat", "--exclude=parse");
+  got = await cells(page, "Each block: itself, and with all that it called");
+  is(got.map((r) => [r.name, digits(r.figures[1])]), without.map((r) => [r.name, String(r.self)]), "and the page shows what is left");
+  await page.focus('[data-block="apply"]');
+  await page.keyboard.press("m");
+  await page.keyboard.press("f");
+  await settled(page);
+  is(await page.$$eval(".chip", (e) => e.map((c) => c.className)), ["chip exclude", "chip fold"], "by keys");
+  got = await cells(page, "Each block: itself, and with all that it called");
+  is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply").map((r) => [r.name, String(r.self)]), "both in their order");
+  const shared = page.url();
+  await page.click(".chip.exclude button");
+  await settled(page);
+  is(await page.$$eval(".chip", (e) => e.length), 1, "a chip is removed by its button");
+  await page.goBack();
+  await settled(page);
+  is(await page.$$eval(".chip", (e) => e.length), 2, "going back undoes it");
+  await page.selectOption('select[aria-label="kind of filter"]', "prune");
+  await page.fill('input[aria-label="pattern"]', "5%");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  got = await cells(page, "Each block: itself, and with all that it called");
+  is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply", "--prune=5%").map((r) => [r.name, String(r.self)]), "a filter written by hand");
+  {
+    const other = await context.newPage();
+    await other.goto(shared);
+    await other.waitForSelector(".chip");
+    await settled(other);
+    got = await cells(other, "Each block: itself, and with all that it called");
+    is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply").map((r) => [r.name, String(r.self)]), "a copied link shows the same");
+    await other.close();
+  }
+
+  /* Flame graph. */
+  await to(page, "#view=flame");
+  await page.focus(".sheet");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  const first = report(profile, "flame").filter((r) => r.depth === 1 && r.role === "entry").sort((a, b) => b.inclusive - a.inclusive)[0];
+  ok((await page.$eval("figcaption", (e) => e.textContent)).startsWith(first.name + ":"), "arrows go to the widest frame", await page.$eval("figcaption", (e) => e.textContent));
+  await shoot(page, "flame");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  is(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("context"), String(first.context), "Enter opens it");
+  await page.focus(".sheet");
+  await page.keyboard.press("Backspace");
+  await settled(page);
+  is(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("context"), null, "Backspace leaves it");
+  const box = await page.$eval(".sheet canvas", (c) => { const r = c.getBoundingClientRect(); return { x: r.x, y: r.y, w: r.width }; });
+  await page.mouse.move(box.x + 20, box.y + 30);
+  ok((await page.textContent(".tip")).includes(first.name), "a frame tells its figures", await page.textContent(".tip"));
+  await page.keyboard.press("/");
+  await page.keyboard.type("gc");
+  await page.waitForFunction(() => /of \d+, on paths of/.test(document.querySelector(".found")?.textContent ?? ""));
+  const through = report(profile, "flat", "--select=/gc/i").find((r) => r.role === "total").self / want.find((r) => r.role === "total").self;
+  ok((await page.textContent(".found")).includes((through * 100).toFixed(2)), "the share of what is found", await page.textContent(".found"));
+  await page.keyboard.press("Enter");
+  ok((await page.$eval("figcaption", (e) => e.textContent)).startsWith("gc:"), "Enter goes to a hit");
+
+  /* The other pages, against the engine. */
+  await to(page, "#view=tree");
+  got = await cells(page, "Contexts from the root, the largest first");
+  is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "tree", "--limit=200").map((r) => [r.name, String(r.self)]), "the tree");
+  await to(page, "#view=callers&as=table");
+  got = await cells(page, "Each block, then who called it");
+  is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "callers", "--limit=200").map((r) => [r.name, String(r.self)]), "callers");
+  await to(page, "#view=groups");
+  got = await cells(page, "Sets of mutually recursive blocks, each taken as one");
+  is(got.map((r) => r.name), report(profile, "groups").map((r) => r.name), "groups");
+  await to(page, "#view=graph");
+  is((await page.$$eval(".graph .box", (b) => b.length)), report(profile, "graph", "--limit=30").filter((r) => r.role === "entry").length, "the graph has a box for each block");
+  await shoot(page, "graph");
+  await page.focus(".graph .box");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  ok(page.url().includes("view=block"), "a box is opened");
+  await to(page, "#view=strands");
+  got = await cells(page, "Threads, processes, ranks");
+  is(got.map((r) => digits(r.figures[1])), report(profile, "strands").map((r) => String(r.self)), "strands");
+  await to(page, "#view=strands&by=block");
+  got = await cells(page, "How figures spread over strands");
+  is(got.map((r) => r.name), report(profile, "strands", "--by=block", "--limit=100").map((r) => r.name), "and how blocks spread over them");
+  await shoot(page, "strands");
+  await to(page, "#view=lines");
+  const lines = report(profile, "lines", "--limit=all").filter((r) => r.role === "entry" && r.line);
+  const hot = await page.$$eval("table.source tr.covered", (rows) => rows.map((r) => [r.querySelector(".line").textContent, r.querySelector("td").title.replace(/[^0-9]/g, "")]));
+  is(hot, lines.sort((a, b) => a.line - b.line).map((r) => [String(r.line), String(r.self)]), "the source, line by line");
+  ok((await page.$$eval("table.source tr.uncovered", (r) => r.length)) >= 0, "and what never ran");
+  await shoot(page, "source");
+  await to(page, "#view=flta");
+  ok(await page.$(".overview"), "an unknown page is the overview");
+  await to(page, "#view=flat&metric=nope");
+  ok(/no metric 'nope'/.test(await page.textContent(".error")), "a wrong query is explained");
+  await to(page, "#view=flat&metric=calls");
+  got = await cells(page, "Each block: itself, and with all that it called");
+  is(got.map((r) => r.name), report(profile, "flat", "--metric=calls").map((r) => r.name), "another metric");
+  await page.keyboard.press("?");
+  ok(await page.$("dialog[open]"), "? lists the keys");
+  await page.keyboard.press("Escape");
+  is(page.complaints.filter((c) => !/400/.test(c)), [], "no complaint from the browser");
+  is([...new Set(page.asked.map((u) => new URL(u).host))].filter((h) => h && h !== new URL(address).host), [], "nothing is asked of anybody else");
+
+  /* A narrow window in the dark. */
+  {
+    const dark = await open(address + "#view=flat", { colorScheme: "dark", viewport: { width: 420, height: 800 } });
+    browsers.push(dark.context);
+    await settled(dark.page);
+    is(await dark.page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(22, 25, 27)", "the dark is dark");
+    ok(await dark.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), "a narrow window does not scroll sideways", await dark.page.evaluate(() => document.documentElement.scrollWidth));
+    await shoot(dark.page, "dark-narrow");
+  }
+
+  /* One file. */
+  const file = join(folder, "one.html");
+  execFileSync(tallytree, ["export", "--to", "html", "-o", file, profile]);
+  server.kill("SIGTERM");
+  {
+    const single = await open("file://" + file + "#view=flat", { offline: true });
+    browsers.push(single.context);
+    await settled(single.page);
+    got = await cells(single.page, "Each block: itself, and with all that it called");
+    is(got.filter((r) => r.role === "entry").map((r) => [r.name, digits(r.figures[1])]), entries.map((r) => [r.name, String(r.self)]), "one file shows the same without a server");
+    await to(single.page, "#view=flat&exclude=parse&fold=apply");
+    got = await cells(single.page, "Each block: itself, and with all that it called");
+    is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply").map((r) => [r.name, String(r.self)]), "its filters too");
+    is(single.page.complaints, [], "no complaint from the browser");
+    is(single.page.asked.filter((u) => !u.startsWith("file:") && !u.startsWith("data:")), [], "it asks nobody");
+  }
+} catch (e) {
+  ok(false, "no surprise", e.stack);
+} finally {
+  for (const b of browsers) await b.close().catch(() => {});
+  server.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+console.log(`1..${number}`);
+process.exit(failed ? 1 : 0);

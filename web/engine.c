@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* engine.c - the engine inside a page: the same answers, compiled to WebAssembly.
+ *
+ * The page puts an image into room() bytes and opens it; then it asks. */
+#include <stdlib.h>
+
+#include "answer.h"
+
+#define EXPORT(name) __attribute__((export_name(name)))
+
+static struct tt_profile profile;
+static struct tt_answers answers;
+static struct tt_text text;
+
+/* Aligned for anything; NULL: there is no such room. */
+EXPORT("room") void *tt_engine_room(size_t size) { return malloc(size); }
+
+EXPORT("free") void tt_engine_free(void *room) { free(room); }
+
+/* NULL when it is open now, or what is wrong with it. */
+EXPORT("open") const char *tt_engine_open(const void *image, size_t size)
+{
+    int error = tt_profile_open(&profile, image, size, NULL);
+
+    if (error)
+        return error == -TT_ERR_FORMAT ? profile.error : "no memory";
+    tt_answers_init(&answers, &profile, NULL, NULL);
+    tt_text_init(&text, NULL);
+    return NULL;
+}
+
+/* The answer, which stays until the next one. */
+EXPORT("ask") const char *tt_engine_ask(const char *query)
+{
+    text.bytes.count = 0;
+    text.failed = 0;
+    (void)tt_answer(&answers, query, 0, &text);
+    return tt_text_string(&text);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// graph.tsx - the call graph, drawn: blocks as boxes, calls as arrows as wide as their cost.
+import dagre from "@dagrejs/dagre";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { amount, share, shorten } from "./format";
+import type { Row, Table } from "./model";
+import { Answer, Choice } from "./parts";
+import { save, useShell, useTable } from "./shell";
+import { exactly, query, withView, withWords } from "./state";
+
+interface Box {
+  name: string;
+  row: Row;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+interface Arrow {
+  points: { x: number; y: number }[];
+  row: Row;
+  from: string;
+  to: string;
+}
+
+interface Drawing {
+  boxes: Box[];
+  arrows: Arrow[];
+  width: number;
+  height: number;
+}
+
+// Entries of the answer are boxes; what an entry called is an arrow when it is a box too.
+function layOut(table: Table): Drawing {
+  const g = new dagre.graphlib.Graph({ multigraph: false });
+  g.setGraph({ nodesep: 24, ranksep: 46, marginx: 12, marginy: 12 });
+  g.setDefaultEdgeLabel(() => ({}));
+  const entries = new Map<string, Row>();
+  for (const r of table.rows) if (r.role === "entry") entries.set(table.text(r, "block"), r);
+  for (const [block, row] of entries) {
+    const name = shorten(table.text(row, "name"), 40);
+    g.setNode(block, { row, width: Math.max(120, name.length * 7.4 + 24), height: 44 });
+  }
+  let from = "";
+  for (const r of table.rows) {
+    if (r.role === "entry") from = "";
+    if (r.role === "caller" || r.role === "callee") {
+      const entry = table.rows.find((e) => e.role === "entry" && e.group === r.group);
+      from = entry ? table.text(entry, "block") : "";
+      const other = table.text(r, "block");
+      if (r.role === "callee" && from && entries.has(other)) g.setEdge(from, other, { row: r });
+    }
+  }
+  dagre.layout(g);
+  const size = g.graph();
+  return {
+    width: size.width ?? 0,
+    height: size.height ?? 0,
+    boxes: g.nodes().map((id) => {
+      const n = g.node(id) as unknown as Box;
+      return { ...n, name: table.text(n.row, "name") };
+    }),
+    arrows: g.edges().map((e) => {
+      const edge = g.edge(e) as unknown as Arrow;
+      return { points: edge.points, row: edge.row, from: e.v, to: e.w };
+    }),
+  };
+}
+
+function pathOf(points: { x: number; y: number }[]): string {
+  const [first, ...rest] = points;
+  if (!first) return "";
+  let d = `M${first.x},${first.y}`;
+  for (let i = 0; i < rest.length - 1; i++) {
+    const a = rest[i]!;
+    const b = rest[i + 1]!;
+    d += `Q${a.x},${a.y} ${(a.x + b.x) / 2},${(a.y + b.y) / 2}`;
+  }
+  const last = rest[rest.length - 1];
+  return last ? d + `L${last.x},${last.y}` : d;
+}
+
+export function GraphPage() {
+  const shell = useShell();
+  const { state } = shell;
+  const limit = Number(state.words.limit ?? 30);
+  const asked = useTable(query(state, "graph", { limit }));
+  return (
+    <section>
+      <div class="bar">
+        <Choice
+          label="blocks"
+          value={String(limit)}
+          options={[
+            ["15", "15 blocks"],
+            ["30", "30"],
+            ["60", "60"],
+            ["120", "120"],
+          ]}
+          onChange={(v) => shell.go(withWords(state, { limit: v }))}
+        />
+      </div>
+      <Answer asked={asked}>{(table) => <Picture table={table} />}</Answer>
+    </section>
+  );
+}
+
+function Picture({ table }: { table: Table }) {
+  const shell = useShell();
+  const drawing = useMemo(() => layOut(table), [table]);
+  const svg = useRef<SVGSVGElement>(null);
+  const [view, setView] = useState<{ x: number; y: number; zoom: number }>({ x: 0, y: 0, zoom: 1 });
+  const drag = useRef<{ x: number; y: number } | null>(null);
+  const width = drawing.width / view.zoom;
+  const height = drawing.height / view.zoom;
+  const scaleOf = () => width / (svg.current?.clientWidth ?? width);
+
+  const zoom = (by: number, cx = 0.5, cy = 0.5) =>
+    setView((v) => {
+      const next = Math.max(0.5, Math.min(12, v.zoom * by));
+      const w = drawing.width / v.zoom;
+      const h = drawing.height / v.zoom;
+      return { zoom: next, x: v.x + (w - drawing.width / next) * cx, y: v.y + (h - drawing.height / next) * cy };
+    });
+  const move = (dx: number, dy: number) => setView((v) => ({ ...v, x: v.x + dx, y: v.y + dy }));
+
+  function onKey(e: KeyboardEvent) {
+    const step = width / 10;
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key === "+" || e.key === "=") zoom(1.3);
+    else if (e.key === "-") zoom(1 / 1.3);
+    else if (e.key === "ArrowLeft" || e.key === "a") move(-step, 0);
+    else if (e.key === "ArrowRight" || e.key === "d") move(step, 0);
+    else if (e.key === "ArrowUp" || e.key === "w") move(0, -step);
+    else if (e.key === "ArrowDown" || e.key === "s") move(0, step);
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  }
+
+  function copyOf(): string {
+    const copy = svg.current!.cloneNode(true) as SVGSVGElement;
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copy.setAttribute("viewBox", `0 0 ${drawing.width} ${drawing.height}`);
+    copy.setAttribute("width", String(drawing.width));
+    copy.setAttribute("height", String(drawing.height));
+    copy.setAttribute("font-family", "system-ui,sans-serif");
+    copy.setAttribute("font-size", "12");
+    for (const [selector, style] of [
+      ["rect", { stroke: "#667" }],
+      ["path.arrow", { stroke: "#667", fill: "none" }],
+      ["text", { fill: "#111" }],
+    ] as const)
+      for (const e of copy.querySelectorAll(selector)) for (const [k, v] of Object.entries(style)) e.setAttribute(k, v);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  function savePng() {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      canvas.width = drawing.width * 2;
+      canvas.height = drawing.height * 2;
+      const c = canvas.getContext("2d")!;
+      c.fillStyle = "#fff";
+      c.fillRect(0, 0, canvas.width, canvas.height);
+      c.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((b) => b && save("graph.png", b));
+    };
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(copyOf());
+  }
+
+  return (
+    <figure class="graph">
+      <div class="tools">
+        <span class="caption">
+          Call graph: {drawing.boxes.length} blocks, {drawing.arrows.length} calls
+        </span>
+        <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
+        <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
+        <button onClick={() => setView({ x: 0, y: 0, zoom: 1 })}>whole</button>
+        <button onClick={() => save("graph.svg", new Blob([copyOf()], { type: "image/svg+xml" }))}>save SVG</button>
+        <button onClick={savePng}>save PNG</button>
+      </div>
+      <svg
+        ref={svg}
+        tabindex={0}
+        role="group"
+        aria-label="Call graph. Plus and minus zoom, arrow keys move."
+        viewBox={`${view.x} ${view.y} ${Math.max(width, 1)} ${Math.max(height, 1)}`}
+        onKeyDown={onKey}
+        onWheel={(e) => {
+          const r = e.currentTarget.getBoundingClientRect();
+          e.preventDefault();
+          zoom(e.deltaY < 0 ? 1.15 : 1 / 1.15, (e.clientX - r.left) / r.width, (e.clientY - r.top) / r.height);
+        }}
+        onPointerDown={(e) => (drag.current = { x: e.clientX, y: e.clientY })}
+        onPointerMove={(e) => {
+          if (!drag.current || !e.buttons) return;
+          move((drag.current.x - e.clientX) * scaleOf(), (drag.current.y - e.clientY) * scaleOf());
+          drag.current = { x: e.clientX, y: e.clientY };
+        }}
+        onPointerUp={() => (drag.current = null)}
+      >
+        <defs>
+          <marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">
+            <path d="M0,0L8,4L0,8z" class="head" />
+          </marker>
+        </defs>
+        {drawing.arrows.map((a) => {
+          const of = table.number(a.row, "inclusive_share") ?? 0;
+          return (
+            <path class="arrow" d={pathOf(a.points)} stroke-width={1 + of * 6} stroke-opacity={0.35 + Math.min(0.6, of)} marker-end="url(#head)">
+              <title>
+                {`${amount(table.number(a.row, "inclusive"), table.unit)} (${share(of)}), ${table.text(a.row, "calls")} calls`}
+              </title>
+            </path>
+          );
+        })}
+        {drawing.boxes.map((b) => {
+          const self = table.number(b.row, "self_share") ?? 0;
+          const hit = shell.find?.test(b.name);
+          const open = () => shell.go(withView(shell.state, "block", { block: exactly(b.name) }));
+          return (
+            <g
+              class={"box" + (hit ? " hit" : "")}
+              tabindex={0}
+              role="link"
+              aria-label={`${b.name}, self ${share(self)}`}
+              onClick={open}
+              onKeyDown={(e) => {
+                if (e.key === "Enter") open();
+                else if (e.key === "m") shell.openMenu({ name: b.name, x: e.currentTarget.getBoundingClientRect().left, y: e.currentTarget.getBoundingClientRect().bottom });
+              }}
+              onContextMenu={(e) => {
+                e.preventDefault();
+                shell.openMenu({ name: b.name, x: e.clientX, y: e.clientY });
+              }}
+            >
+              <title>{b.name}</title>
+              <rect
+                x={b.x - b.width / 2}
+                y={b.y - b.height / 2}
+                width={b.width}
+                height={b.height}
+                rx={6}
+                fill={`hsl(${40 - Math.min(1, self * 2) * 25} 85% ${96 - Math.min(1, Math.sqrt(self) * 1.2) * 30}%)`}
+              />
+              <text x={b.x} y={b.y - 4} text-anchor="middle">
+                {shorten(b.name, 40)}
+              </text>
+              <text x={b.x} y={b.y + 13} text-anchor="middle" class="small">
+                {`${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+      <figcaption>Each box: its own share of its inclusive share. An arrow is as wide as what its calls cost.</figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// source.tsx - figures beside the lines of the sources: hot ones shaded, those that never
+// ran marked.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { amount, exact, group, share } from "./format";
+import { readSource, type Row, type Source, type Table } from "./model";
+import { Answer, Choice } from "./parts";
+import { useShell, useTable } from "./shell";
+import { query, withWords } from "./state";
+import { BlockName, Figures } from "./table";
+
+const SHADES = 20;
+
+// The shade of a share, on a scale of twenty: twice as hot is two shades up.
+function shade(of: number, hottest: number): number {
+  if (of <= 0 || hottest <= 0) return 0;
+  return Math.max(1, Math.min(SHADES, Math.round(SHADES + Math.log2(of / hottest) * 2)));
+}
+
+export function SourcePage() {
+  const shell = useShell();
+  const { state } = shell;
+  const file = state.words.file ?? "";
+  const files = useTable(query(state, "lines", { by: "file", limit: 400, uncovered: 1 }));
+  const by = state.words.by ?? "line";
+  return (
+    <section>
+      <Answer asked={files}>
+        {(table) => {
+          const named = table.rows.filter((r) => r.role === "entry" && table.text(r, "file"));
+          if (!named.length) return <p class="empty">No block of this profile says where in the sources it is.</p>;
+          const shown = file || table.text(named[0]!, "file");
+          return (
+            <>
+              <div class="bar">
+                <select aria-label="file" value={shown} onChange={(e) => shell.go(withWords(state, { file: e.currentTarget.value }))}>
+                  {named.map((r) => (
+                    <option value={table.text(r, "file")}>{`${share(table.number(r, "self_share"))}  ${table.text(r, "file")}`}</option>
+                  ))}
+                </select>
+                <Choice
+                  label="by"
+                  value={by}
+                  options={[
+                    ["line", "lines"],
+                    ["statement", "statements"],
+                  ]}
+                  onChange={(v) => shell.go(withWords(state, { by: v === "line" ? "" : v }))}
+                />
+              </div>
+              <File file={shown} by={by} />
+            </>
+          );
+        }}
+      </Answer>
+    </section>
+  );
+}
+
+function File({ file, by }: { file: string; by: string }) {
+  const { state } = useShell();
+  const asked = useTable(query(state, "lines", { by, file, limit: "all", uncovered: 1 }));
+  const [text, setText] = useState<Source | null>(null);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    let wanted = true;
+    setText(null);
+    setError("");
+    readSource(file, 1).then(
+      (s) => wanted && setText(s),
+      (e: Error) => wanted && setError(e.message),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [file]);
+  return (
+    <Answer asked={asked}>
+      {(table) =>
+        text ? (
+          <Lines table={table} text={text} />
+        ) : (
+          <>
+            {error ? <p class="empty">{`The source is not shown: ${error}.`}</p> : null}
+            <Figures table={table} caption={file} sortable={false} />
+          </>
+        )
+      }
+    </Answer>
+  );
+}
+
+function Lines({ table, text }: { table: Table; text: Source }) {
+  const at = useMemo(() => {
+    const lines = new Map<number, Row[]>();
+    for (const r of table.rows) {
+      const line = table.number(r, "line");
+      if (r.role !== "entry" || line === null) continue;
+      lines.set(line, [...(lines.get(line) ?? []), r]);
+    }
+    return lines;
+  }, [table]);
+  const hottest = Math.max(...table.rows.filter((r) => r.role === "entry").map((r) => table.number(r, "self") ?? 0), 0);
+  return (
+    <div class="scroll">
+      <table class="source" aria-label={text.file}>
+        <thead>
+          <tr>
+            <th class="figure"><span>self</span></th>
+            <th class="figure"><span>inclusive</span></th>
+            <th class="figure"><span>calls</span></th>
+            <th class="figure"><span>line</span></th>
+            <th class="name"><span>{text.file}</span></th>
+          </tr>
+        </thead>
+        <tbody>
+          {text.lines.map((line, i) => {
+            const number = text.first + i;
+            const rows = at.get(number) ?? [];
+            return rows.length > 1 ? (
+              <>
+                <Line table={table} number={number} text={line} />
+                {rows.map((r) => (
+                  <Line table={table} row={r} number={number} text={statement(table, r, line)} hottest={hottest} inner />
+                ))}
+              </>
+            ) : (
+              <Line table={table} row={rows[0]} number={number} text={line} hottest={hottest} />
+            );
+          })}
+        </tbody>
+      </table>
+      {text.more ? <p class="empty">The rest of this file is not shown.</p> : null}
+    </div>
+  );
+}
+
+// A statement's own part of its line, as far as its column and length tell.
+function statement(table: Table, row: Row, line: string): string {
+  const column = table.number(row, "column");
+  const length = table.number(row, "length");
+  return column ? line.slice(column - 1, length ? column - 1 + length : undefined) : table.text(row, "name");
+}
+
+function Line({ table, row, number, text, hottest = 0, inner }: { table: Table; row?: Row; number: number; text: string; hottest?: number; inner?: boolean }) {
+  const self = row ? (table.number(row, "self") ?? 0) : 0;
+  const covered = row && ((table.number(row, "calls") ?? 0) > 0 || self > 0 || (table.number(row, "inclusive") ?? 0) > 0);
+  const heat = shade(self, hottest);
+  return (
+    <tr class={(row ? (covered ? "covered" : "uncovered") : "") + (inner ? " inner" : "")} style={heat ? { "--heat": heat / SHADES } : undefined}>
+      <td class="figure" title={row ? exact(table.at(row, "self"), table.unit) : ""}>{row && covered ? amount(self, table.unit) : ""}</td>
+      <td class="figure" title={row ? exact(table.at(row, "inclusive"), table.unit) : ""}>
+        {row && covered ? amount(table.number(row, "inclusive"), table.unit) : ""}
+      </td>
+      <td class="figure">{row ? (covered ? group(table.text(row, "calls")) : "never") : ""}</td>
+      <td class="figure line">{inner ? "" : number}</td>
+      <td class="code">
+        <code>{text || " "}</code>
+        {row && table.text(row, "name") !== `${table.text(row, "file")}:${number}` && !inner ? <BlockName name={table.text(row, "name")} /> : null}
+      </td>
+    </tr>
+  );
+}
