@@ -361,18 +361,19 @@ TT_INLINE int tt_frame_is_dead(const struct tt_frame *f, const void *slot, uintp
  * pointer when there is more to do on leaving than to step down.
  *
  * `slot` is stored first and looked at last: when a signal handler's scopes came between,
- * they have written their own there, and everything is worked out again. */
+ * they have written their own there, and everything is worked out again.  What is stored
+ * atomically is read by the sampler thread, `limit` written by whoever stops. */
 TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot, uintptr_t cfa)
 {
     struct tt_strand *s = &tt_self;
     struct tt_frame *f = (struct tt_frame *)((uintptr_t)s->top + sizeof *f);
     struct tt_node *to, *edge;
-    tt_block block = site->block;
+    tt_block block = __atomic_load_n(&site->block, __ATOMIC_RELAXED);
     uint64_t sparse;
 
     cfa++;
     TT_HIDE(f);
-    if (TT_UNLIKELY(f >= s->limit))
+    if (TT_UNLIKELY(f >= __atomic_load_n(&s->limit, __ATOMIC_RELAXED)))
         return __atomic_load_n(&tt_on, __ATOMIC_RELAXED)
                    ? tt_enter_slowly(site, slot, cfa)
                    : NULL;
@@ -393,13 +394,13 @@ TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot, uint
     TT_HIDE(cfa);
     if (tt_frame_is_dead(f - 1, slot, cfa))
         return tt_enter_slowly(site, slot, cfa);
-    f->node = to;
+    __atomic_store_n(&f->node, to, __ATOMIC_RELAXED);
     f->cfa = cfa;
     TT_BARRIER();
-    s->top = f;
+    __atomic_store_n(&s->top, f, __ATOMIC_RELEASE);
     TT_BARRIER();
     if (TT_UNLIKELY(f->slot != slot)) {
-        s->top = f - 1;
+        __atomic_store_n(&s->top, f - 1, __ATOMIC_RELEASE);
         return tt_enter_slowly(site, slot, cfa);
     }
     sparse = s->sparse;
@@ -432,7 +433,7 @@ TT_INLINE int tt_step_down(struct tt_frame *f)
     if (TT_UNLIKELY(s->top != f))
         return 0;
     TT_BARRIER();
-    s->top = f - 1;
+    __atomic_store_n(&s->top, f - 1, __ATOMIC_RELEASE);
 #endif
     return 1;
 }

@@ -22,7 +22,7 @@ uint64_t tt_time_now(const struct tt_thread *t)
     uint64_t now = t->paused_at;
 
     if (!t->pauses)
-        now = (tt_clock_kind == TT_CLOCK_CALLER ? t->ticks : tt_clock_now()) -
+        now = (tt_clock_in_use() == TT_CLOCK_CALLER ? t->ticks : tt_clock_now()) -
               t->paused_ticks;
     return now - t->fiber->away;
 }
@@ -203,7 +203,7 @@ void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
     struct tt_frame *at = t->timed ? t->timed : outside;
 
     t->record->last = now;
-    if (!t->timed && tt_clock_kind != TT_CLOCK_CALLER)
+    if (!t->timed && tt_clock_in_use() != TT_CLOCK_CALLER)
         return;
     if (ticks == 0 || (int64_t)ticks < 0)
         return;
@@ -274,7 +274,7 @@ void tt_activation_begin(struct tt_thread *t, struct tt_frame *f, uint64_t now)
     f->entered = now;
     f->children = 0;
     f->timed = t->timed;
-    f->edge |= TT_FRAME_FLAG(TT_FRAME_TIMED);
+    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_TIMED));
     t->timed = f;
     top->entered = now;
     top->edge = tt_frame_cell(f);
@@ -285,7 +285,7 @@ void tt_activation_begin(struct tt_thread *t, struct tt_frame *f, uint64_t now)
 
 void tt_activation_pick(struct tt_thread *t, struct tt_frame *f)
 {
-    f->edge |= TT_FRAME_FLAG(TT_FRAME_PICKED);
+    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_PICKED));
     f->children = 0;
     f->entered = tt_time_now(t);
 }

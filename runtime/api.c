@@ -18,7 +18,7 @@ static void count_stray(tt_block block)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
     if (!t || t->busy) {
-        tt_bump_shared(&tt_recording->header->lost_pushes, 1);
+        tt_bump_shared(&tt_recording_now()->header->lost_pushes, 1);
         return;
     }
     tt_threads_lock();
@@ -71,7 +71,8 @@ TT_INLINE struct tt_frame *enter_scope_quickly(struct tt_site *site, void *slot,
 
     if (!cfa)
         __builtin_unreachable();
-    f = t ? tt_exact_enter(t, site->block, slot, cfa) : NULL;
+    f = t ? tt_exact_enter(t, __atomic_load_n(&site->block, __ATOMIC_RELAXED), slot, cfa)
+          : NULL;
     return f ? f : enter_scope(site, slot, cfa);
 }
 
@@ -225,7 +226,7 @@ void tt_sample(uint64_t weight)
 
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
-    if (!t || t->recording != tt_recording) {
+    if (!t || t->recording != tt_recording_now()) {
         t = tt_thread_enter();
         if (!t)
             return;
@@ -245,7 +246,7 @@ void tt_tick(uint64_t ticks)
 
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
-    if (!t || t->recording != tt_recording) {
+    if (!t || t->recording != tt_recording_now()) {
         t = tt_thread_enter();
         if (!t)
             return;

@@ -39,7 +39,7 @@ static struct registry {
 
 static size_t registry_cap(void)
 {
-    struct tt_recording *r = tt_recording;
+    const struct tt_recording *r = tt_recording_now();
 
     return r && r->options.budget / 4 > REGISTRY_CAP ? (size_t)(r->options.budget / 4)
                                                      : (size_t)REGISTRY_CAP;
@@ -85,26 +85,25 @@ static const char *keep_string(const char *text)
 
 /* ── Identity ─────────────────────────────────────────────────────────────────────── */
 
-static uint32_t hash_bytes(uint32_t h, const void *bytes, size_t length)
+static uint32_t hash_number(uint32_t h, uint64_t n)
 {
-    const unsigned char *p = bytes;
-
-    while (length--)
-        h = (h ^ *p++) * 16777619u;
+    for (int i = 0; i < 8; i++, n >>= 8)
+        h = (h ^ (uint32_t)(n & 0xff)) * 16777619u;
     return h;
 }
 
 static uint32_t hash_text(uint32_t h, const char *text)
 {
-    return text ? hash_bytes(h, text, strnlen(text, STRING_CAP)) : h;
+    for (size_t i = 0; text && i < STRING_CAP && text[i]; i++)
+        h = (h ^ (unsigned char)text[i]) * 16777619u;
+    return h;
 }
 
 static uint32_t hash_info(const struct tt_block_info *i)
 {
-    uint32_t numbers[4] = {(uint32_t)i->offset, (uint32_t)(i->offset >> 32), i->line,
-                           i->column};
-    uint32_t h = hash_bytes(2166136261u, numbers, sizeof numbers);
+    uint32_t h = hash_number(2166136261u, i->offset);
 
+    h = hash_number(h, (uint64_t)i->line << 32 | i->column);
     h = hash_text(hash_text(hash_text(h, i->name), i->file), i->module);
     return (h ^ (uint32_t)i->kind) * 16777619u;
 }
@@ -382,18 +381,17 @@ uint32_t tt_block_marked(tt_block block) { return entry_of(block)->marks; }
 
 /* ── Metrics ──────────────────────────────────────────────────────────────────────── */
 
+/* In a name that is all zeros. */
 static void keep_name(char out[TT_NAME_SIZE], const char *text)
 {
-    size_t length = text ? strnlen(text, TT_NAME_SIZE - 1) : 0;
-
-    memset(out, 0, TT_NAME_SIZE);
-    if (length)
-        memcpy(out, text, length);
+    if (text)
+        memcpy(out, text, strnlen(text, TT_NAME_SIZE - 1));
 }
 
 tt_metric tt_metric_get(const char *name, const char *unit)
 {
-    struct tt_metric_record wanted;
+    struct tt_metric_record wanted = {{0}, {0}};
+    struct tt_recording *r;
     tt_metric m = 1;
 
     if (registry_busy)
@@ -401,6 +399,7 @@ tt_metric tt_metric_get(const char *name, const char *unit)
     keep_name(wanted.name, name);
     keep_name(wanted.unit, unit);
     tt_block_lock();
+    r = tt_recording_now();
     while (m <= registry.metrics && strcmp(registry.metric[m].name, wanted.name) != 0)
         m++;
     if (m > TT_METRICS_MAX) {
@@ -408,8 +407,8 @@ tt_metric tt_metric_get(const char *name, const char *unit)
     } else if (m > registry.metrics) {
         registry.metric[m] = wanted;
         registry.metrics = m;
-        if (tt_recording)
-            tt_recording->header->metric[m] = wanted;
+        if (r)
+            r->header->metric[m] = wanted;
     }
     tt_block_unlock();
     return m;
@@ -433,11 +432,5 @@ void tt_block_lock(void)
 void tt_block_unlock(void)
 {
     pthread_mutex_unlock(&registry.lock);
-    registry_busy = 0;
-}
-
-void tt_block_forked(void)
-{
-    pthread_mutex_init(&registry.lock, NULL);
     registry_busy = 0;
 }

@@ -36,6 +36,5 @@ void tt_metric_publish(struct tt_recording *);
 /* Around fork: no other thread may hold the registry. */
 void tt_block_lock(void);
 void tt_block_unlock(void);
-void tt_block_forked(void);
 
 #endif

@@ -107,25 +107,24 @@ static void measure_kind(struct tt_thread *t, struct tt_site *site, int kind,
 }
 
 /* On a recording of its own, which nobody else sees. */
-static int measure_all(struct tt_thread *t, struct tt_recording *r)
+static int measure_all(struct tt_thread *t, struct tt_recording *r,
+                       struct tt_strand_record *record)
 {
-    struct tt_strand_record record;
     struct tt_site site = {.name = "[calibration]", .file = ""};
     uint32_t edge;
 
-    memset(&record, 0, sizeof record);
-    if (tt_tree_init(&t->tree, r, &record) != 0)
+    if (tt_tree_init(&t->tree, r, record) != 0)
         return -TT_ERR_MEMORY;
     t->recording = r;
-    t->record = &record;
+    t->record = record;
     t->exact = 1;
-    t->plain = tt_clock_kind == TT_CLOCK_CYCLES;
+    t->plain = tt_clock_in_use() == TT_CLOCK_CYCLES;
     t->self->base = r->base;
     tt_stack_resolve(t, 1);
     site.block = tt_block_publish(r, tt_block_get(site.name, NULL, 0, 0));
     edge = tt_tree_step(&t->tree, t->tree.root, site.block);
     (void)tt_tree_times(&t->tree, tt_cell(r->base, edge));
-    record.last = tt_time_now(t);
+    record->last = tt_time_now(t);
     for (int i = 0; i < KINDS; i++)
         measure_kind(t, &site, i, r->header);
     tt_tree_forget(&t->tree);
@@ -136,6 +135,7 @@ static int measure_all(struct tt_thread *t, struct tt_recording *r)
 void tt_calibrate(struct tt_header *h)
 {
     struct tt_options o;
+    struct tt_strand_record record = {0};
     struct tt_recording *r;
     struct tt_strand own = tt_self;
     struct tt_thread *t;
@@ -144,7 +144,7 @@ void tt_calibrate(struct tt_header *h)
         return;
     r->epoch = UINT32_MAX >> 1; /* no other recording's */
     t = tt_thread_new(&tt_self);
-    if (t && measure_all(t, r) == 0) {
+    if (t && measure_all(t, r, &record) == 0) {
         h->inside = r->header->inside;
         h->outside = r->header->outside;
     }

@@ -70,7 +70,7 @@ void tt_clock_choose(struct tt_header *h)
         h->clock = TT_CLOCK_MONOTONIC;
     if (h->clock == TT_CLOCK_CYCLES && !frequency)
         frequency = counter_frequency();
-    tt_clock_kind = h->clock;
+    __atomic_store_n(&tt_clock_kind, h->clock, __ATOMIC_RELAXED);
     h->ticks_per_second = h->clock == TT_CLOCK_CYCLES      ? frequency
                           : h->clock == TT_CLOCK_MONOTONIC ? 1000000000u
                                                            : 1;

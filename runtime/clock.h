@@ -8,8 +8,13 @@
 
 #include "layout.h"
 
-/* Set by tt_clock_choose; read on every activation of the exact mode. */
+/* Set by tt_clock_choose, while threads may still be busy with an older recording. */
 extern uint32_t tt_clock_kind;
+
+static inline uint32_t tt_clock_in_use(void)
+{
+    return __atomic_load_n(&tt_clock_kind, __ATOMIC_RELAXED);
+}
 
 static inline uint64_t tt_clock_monotonic(void)
 {
@@ -39,7 +44,8 @@ static inline uint64_t tt_clock_cycles(void)
 /* Now, unless the clock is the caller's. */
 static inline uint64_t tt_clock_now(void)
 {
-    return tt_clock_kind == TT_CLOCK_CYCLES ? tt_clock_cycles() : tt_clock_monotonic();
+    return tt_clock_in_use() == TT_CLOCK_CYCLES ? tt_clock_cycles()
+                                                : tt_clock_monotonic();
 }
 
 /* Makes the wanted clock, or the nearest to be had, the one in use: fills in the header's

@@ -35,7 +35,8 @@ tt_context tt_context_capture(void)
     struct tt_thread *t = tt_self.thread;
     const struct tt_frame *top;
 
-    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !t || t->recording != tt_recording)
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !t ||
+        t->recording != tt_recording_now())
         return 0;
     for (top = t->self->top; top->node == t->tree.limbo;)
         top = tt_frame_below((struct tt_frame *)(uintptr_t)top);
@@ -122,7 +123,7 @@ struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
 
 tt_context tt_context_parent(tt_context c)
 {
-    struct tt_recording *r = tt_recording;
+    struct tt_recording *r = tt_recording_now();
     struct tt_node *n = r && c ? cell_of_handle(r, c) : NULL;
 
     return n && n->parent ? handle_of(r, tt_cell(r->base, n->parent)) : 0;

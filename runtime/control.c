@@ -55,10 +55,8 @@ static void before_fork(void)
         pthread_mutex_lock(&tt_recording->lock);
 }
 
-static void after_fork_in_parent(void)
+static void unlock_all(void)
 {
-    if (fork_unsafe)
-        return;
     if (tt_recording)
         pthread_mutex_unlock(&tt_recording->lock);
     tt_block_unlock();
@@ -66,6 +64,12 @@ static void after_fork_in_parent(void)
         pthread_mutex_unlock(&t->tree.lock);
     tt_threads_unlock();
     pthread_mutex_unlock(&control_mutex);
+}
+
+static void after_fork_in_parent(void)
+{
+    if (!fork_unsafe)
+        unlock_all();
 }
 
 /* Nothing that points into the parent's tree may be left. */
@@ -81,11 +85,12 @@ static void forget_parent(struct tt_thread *own)
             f->epoch = 0;
         }
     if (own) {
+        tt_tree_lock_init(&own->tree); /* its owner had the parent's number */
         tt_tree_forget(&own->tree);
         own->recording = NULL;
         own->record = NULL;
         own->link = NULL;
-        own->self->limit = NULL;
+        __atomic_store_n(&own->self->limit, NULL, __ATOMIC_RELAXED);
         own->plain = 0;
         own->sampler.armed = 0; /* timers are not inherited */
     }
@@ -96,15 +101,15 @@ static void after_fork_in_child(void)
 {
     struct tt_thread *own = thread_with_tree();
 
-    if (fork_unsafe && tt_recording) {
-        tt_bump_shared(&tt_recording->header->lost_children, 1);
+    if (fork_unsafe) {
+        if (tt_recording)
+            tt_bump_shared(&tt_recording->header->lost_children, 1);
         tt_on = 0;
         if (own)
-            own->self->limit = NULL;
+            __atomic_store_n(&own->self->limit, NULL, __ATOMIC_RELAXED);
         return;
     }
-    pthread_mutex_init(&control_mutex, NULL);
-    tt_block_forked();
+    unlock_all();
     forget_parent(own);
     if (!tt_recording)
         return;
@@ -141,13 +146,13 @@ static int begin(const struct tt_options *o)
     tt_clock_choose(r->header);
     if (is_measured(o))
         tt_calibrate(r->header);
-    tt_metric_publish(r);
     (void)tt_block_publish(r, TT_BLOCK_OTHER); /* while there is room for certain */
     tt_threads_stop();
     tt_strands_forget();
     tt_threads_lock();
     __atomic_store_n(&tt_recording, r, __ATOMIC_SEQ_CST);
     tt_threads_unlock();
+    tt_metric_publish(r);
     if (old)
         tt_recording_drop(old);
     tt_threads_stop();         /* whoever looked at the old one in between */
@@ -201,7 +206,7 @@ int tt_stop(void)
         tt_sampler_stop(tt_recording);
         tt_threads_stop();
         tt_recording_end(tt_recording,
-                         tt_clock_kind == TT_CLOCK_CALLER ? 0 : tt_clock_now());
+                         tt_clock_in_use() == TT_CLOCK_CALLER ? 0 : tt_clock_now());
     }
     pthread_mutex_unlock(&control_mutex);
     return error;
@@ -218,8 +223,9 @@ int tt_pause(void)
         return -TT_ERR_STATE;
     now = tt_time_now(t);
     tt_charge_time(t, now, t->self->top);
-    if (t->pauses++ == 0)
+    if (t->pauses == 0)
         t->paused_at = now + t->fiber->away;
+    TT_SHOW(t->pauses, t->pauses + 1);
     t->record->paused = 1;
     tt_thread_leave(t);
     return 0;
@@ -235,11 +241,13 @@ int tt_resume(void)
         tt_thread_leave(t);
         return -TT_ERR_STATE;
     }
-    if (--t->pauses == 0) {
-        t->paused_ticks += tt_time_now(t) + t->fiber->away - t->paused_at;
-        t->record->paused = 0;
+    if (t->pauses == 1) {
         tt_sampler_skip(t);
+        t->record->paused = 0;
     }
+    TT_SHOW(t->pauses, t->pauses - 1);
+    if (t->pauses == 0)
+        t->paused_ticks += tt_time_now(t) + t->fiber->away - t->paused_at;
     tt_thread_leave(t);
     return 0;
 }
@@ -252,9 +260,11 @@ static uint64_t count_moves(const char *base, const struct tt_header *h, int *od
     const uint32_t *map = (const uint32_t *)(const void *)(base + h->map);
     uint64_t moves = 0;
 
-    for (uint32_t page = 0; page < h->used; page++) {
+    uint32_t used = __atomic_load_n(&h->used, __ATOMIC_ACQUIRE);
+
+    for (uint32_t page = 0; page < used; page++) {
         const char *at = base + h->first + (size_t)page * TT_PAGE_SIZE;
-        if ((map[page] & 0xff) != TT_PAGE_STRAND)
+        if ((__atomic_load_n(&map[page], __ATOMIC_ACQUIRE) & 0xff) != TT_PAGE_STRAND)
             continue;
         for (size_t i = 0; i < TT_PAGE_SIZE; i += sizeof(struct tt_strand_record)) {
             const struct tt_strand_record *s = (const void *)(at + i);

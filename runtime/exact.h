@@ -16,8 +16,19 @@
 
 TT_INLINE int tt_exact_is_plain(const struct tt_thread *t)
 {
-    return !TT_UNLIKELY((t->busy | t->pauses) ||
-                        !__atomic_load_n(&t->plain, __ATOMIC_RELAXED) || t->hider);
+    return !TT_UNLIKELY(t->pauses || !__atomic_load_n(&t->plain, __ATOMIC_RELAXED) ||
+                        t->hider);
+}
+
+/* From here on signal handlers stay out.  What one that came before has changed, be it the
+ * recording, is seen by all that is read after this. */
+TT_INLINE int tt_exact_begin(struct tt_thread *t)
+{
+    if (TT_UNLIKELY(t->busy))
+        return 0;
+    t->busy = 1;
+    TT_BARRIER();
+    return 1;
 }
 
 TT_INLINE uint64_t tt_exact_now(const struct tt_thread *t)
@@ -42,35 +53,37 @@ TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, v
                                           uintptr_t cfa)
 {
     struct tt_strand *s = &tt_self;
-    struct tt_frame *caller = s->top, *f = caller + 1, *timed = t->timed;
-    struct tt_strand_record *record = t->record;
-    const struct tt_node *from = caller->node;
+    struct tt_frame *caller, *f, *timed;
+    struct tt_strand_record *record;
     struct tt_node *edge;
     struct tt_top *top;
     uint64_t depth;
     uint32_t cell;
 
+    if (!tt_exact_begin(t))
+        return NULL;
+    caller = s->top;
+    f = caller + 1;
     if (!tt_exact_is_plain(t) || TT_UNLIKELY(f >= t->end) ||
         (cfa && tt_frame_is_dead(caller, slot, cfa | 1)))
-        return NULL;
-    t->busy = 1;
-    TT_BARRIER();
-    cell = tt_table(s->base, from)[block & from->mask];
+        goto refuse;
+    timed = t->timed;
+    record = t->record;
+    cell = tt_table(s->base, caller->node)[block & caller->node->mask];
     edge = tt_cell(s->base, cell);
-    if (TT_UNLIKELY((edge->key & ~TT_KEY_ARC) != block)) {
-        t->busy = 0;
-        return NULL;
-    }
-    f->node = tt_cell(s->base, edge->target);
+    if (TT_UNLIKELY((edge->key & ~TT_KEY_ARC) != block))
+        goto refuse;
+    TT_SHOW(f->node, tt_cell(s->base, edge->target));
     f->cfa = (cfa ? cfa : caller->cfa) & ~(uintptr_t)1;
     f->slot = slot;
-    f->edge = cell | TT_FRAME_FLAG(TT_FRAME_TIMED | (edge->flags & TT_NODE_AGAIN));
+    TT_SHOW(f->edge,
+            cell | TT_FRAME_FLAG(TT_FRAME_TIMED | (edge->flags & TT_NODE_AGAIN)));
     f->children = 0;
     f->timed = timed;
     edge->calls++;
-    s->top = f;
+    TT_SHOW(s->top, f);
     t->timed = f;
-    record->current = (uint64_t)edge->target * TT_CELL_SIZE;
+    TT_SHOW(record->current, (uint64_t)edge->target * TT_CELL_SIZE);
     depth = record->depth++;
     top = &record->top[depth % TT_TOP_FRAMES];
     top->edge = cell;
@@ -81,28 +94,33 @@ TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, v
     TT_BARRIER();
     t->busy = 0;
     return (struct tt_frame *)((uintptr_t)f | 1);
+
+refuse:
+    t->busy = 0;
+    return NULL;
 }
 
 /* 0 when it is not that simple. */
 TT_INLINE int tt_exact_leave(struct tt_thread *t, struct tt_frame *f)
 {
     struct tt_strand *s = &tt_self;
-    struct tt_strand_record *record = t->record;
+    struct tt_strand_record *record;
     struct tt_frame *timed;
     struct tt_node *edge;
     struct tt_times *times;
     uint64_t now, duration;
 
+    if (!tt_exact_begin(t))
+        return 0;
     if (TT_UNLIKELY(s->top != f) || !tt_exact_is_plain(t) ||
         TT_UNLIKELY(t->timed != f || ((f->edge >> 32 & 0xff) | TT_FRAME_RECURSIVE) !=
                                          (TT_FRAME_TIMED | TT_FRAME_RECURSIVE)))
-        return 0;
+        goto refuse;
+    record = t->record;
     edge = tt_cell(s->base, tt_frame_cell(f));
     times = (struct tt_times *)(void *)tt_cell(s->base, edge->extension);
     if (TT_UNLIKELY(times->kind != TT_TIMES))
-        return 0;
-    t->busy = 1;
-    TT_BARRIER();
+        goto refuse;
     now = tt_exact_now(t);
     tt_exact_charge(record, f, now);
     duration = now - f->entered;
@@ -116,11 +134,15 @@ TT_INLINE int tt_exact_leave(struct tt_thread *t, struct tt_frame *f)
     tt_times_add(times, f, duration);
     if (TT_UNLIKELY(t->detailed))
         tt_activation_details(t, edge, f, duration);
-    s->top = f - 1;
-    record->current = (uint64_t)((const char *)f[-1].node - s->base);
+    TT_SHOW(s->top, f - 1);
+    TT_SHOW(record->current, (uint64_t)((const char *)f[-1].node - s->base));
     TT_BARRIER();
     t->busy = 0;
     return 1;
+
+refuse:
+    t->busy = 0;
+    return 0;
 }
 
 _Static_assert((int)TT_NODE_AGAIN == (int)TT_FRAME_RECURSIVE, "one and the same bit");

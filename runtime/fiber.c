@@ -42,7 +42,7 @@ static void take_away(struct tt_fiber *f)
         tt_stack_keep_blocks(other, f);
         unlink_fiber(f);
         pthread_mutex_unlock(&other->tree.lock);
-        f->thread = NULL;
+        __atomic_store_n(&f->thread, NULL, __ATOMIC_RELAXED);
     }
     tt_threads_unlock();
 }
@@ -88,8 +88,8 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
     pthread_mutex_lock(&t->tree.lock);
     unlink_fiber(f);
     pthread_mutex_unlock(&t->tree.lock);
-    t->self->top = f->top;
-    t->hider = f->hider;
+    TT_SHOW(t->self->top, f->top);
+    TT_SHOW(t->hider, f->hider);
     t->timed = f->timed;
     tt_hiders_count(t, 1);
     tt_stack_show(t, f->top);
@@ -99,27 +99,25 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
 static void take_up_foreign(struct tt_thread *t, struct tt_fiber *f)
 {
     take_away(f);
-    t->self->top = f->top;
+    TT_SHOW(t->self->top, f->top);
     tt_stack_resolve(t, f->epoch != t->recording->epoch);
 }
 
 static void take_up(struct tt_thread *t, struct tt_fiber *f)
 {
-    uint64_t now;
+    int was_here = f->epoch == t->recording->epoch;
 
     t->fiber = f;
-    f->running = 1;
     t->end = f->segment->end;
-    if (!t->exact)
-        t->self->limit = t->end;
-    now = tt_time_now(t) + f->away;
-    if (f->thread || f->top->cfa != TT_CFA_BOTTOM)
-        f->away = now - f->local;
+    tt_stack_open(t);
+    if (was_here)
+        f->away += tt_time_now(t) - f->local;
     t->record->last = tt_time_now(t);
-    if (f->thread == t && f->epoch == t->recording->epoch)
+    if (was_here && __atomic_load_n(&f->thread, __ATOMIC_RELAXED) == t)
         take_up_own(t, f);
     else
         take_up_foreign(t, f);
+    f->running = 1;
     f->thread = t;
     f->epoch = t->recording->epoch;
 }
@@ -141,7 +139,7 @@ static tt_fiber *exchange(struct tt_fiber *to)
         take_away(to);
         to->running = 1;
         t->fiber = to;
-        t->self->top = to->top;
+        TT_SHOW(t->self->top, to->top);
         t->end = to->segment->end;
     }
     return left == &t->own ? NULL : left;
@@ -187,7 +185,8 @@ void tt_fiber_free(tt_fiber *f)
     if (!f)
         return;
     if (t) {
-        if (f->thread && f->epoch == t->recording->epoch && t->fiber != f)
+        if (__atomic_load_n(&f->thread, __ATOMIC_RELAXED) &&
+            f->epoch == t->recording->epoch && t->fiber != f)
             close_books(t, f);
         tt_thread_leave(t);
     }

@@ -339,12 +339,8 @@ static uint64_t total_ticks(const struct tt_tree *t)
 /* Room for another tree, where cold contexts can make it. */
 static void make_room(struct tt_tree *into, const struct tt_tree *from)
 {
-    const struct tt_recording *r = into->recording;
-    uint32_t left = r->cell_pages < r->header->pages - r->header->used
-                        ? r->cell_pages
-                        : r->header->pages - r->header->used;
-
-    if (left < from->page_count && into->free_count < from->page_count * TT_PAGE_CELLS)
+    if (tt_pages_left(into->recording, TT_PAGE_CELL) < from->page_count &&
+        into->free_count < from->page_count * TT_PAGE_CELLS)
         tt_evict_tree(into, NULL);
 }
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -127,6 +126,18 @@ void tt_page_give(struct tt_recording *r, uint32_t page, uint32_t order)
     pthread_mutex_unlock(&r->lock);
 }
 
+uint32_t tt_pages_left(struct tt_recording *r, enum tt_page_type type)
+{
+    uint32_t left;
+
+    pthread_mutex_lock(&r->lock);
+    left = r->header->pages - r->header->used;
+    if (type == TT_PAGE_CELL && r->cell_pages < left)
+        left = r->cell_pages;
+    pthread_mutex_unlock(&r->lock);
+    return left;
+}
+
 /* ── Making one ───────────────────────────────────────────────────────────────────── */
 
 static void describe_process(struct tt_header *h)
@@ -228,7 +239,8 @@ static int map_next(struct tt_recording *r, uint32_t pages)
 
 int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
 {
-    struct tt_recording *r = calloc(1, sizeof *r);
+    /* Not malloc: it may be a signal handler that drops it. */
+    struct tt_recording *r = (void *)map_recording(NULL, sizeof *r, -1);
     struct tt_header plan;
     int error = -TT_ERR_MEMORY;
 
@@ -261,7 +273,7 @@ fail_map:
         unlink(o->output);
     }
 fail_file:
-    free(r);
+    munmap(r, sizeof *r);
     return error;
 }
 
@@ -286,7 +298,6 @@ int tt_recording_fork(struct tt_recording *r)
     if (!map_recording(r->base, size, fd)) /* over the parent's */
         return -TT_ERR_MEMORY;
     memset(r->next, 0, r->next_bytes);
-    pthread_mutex_init(&r->lock, NULL);
     set_up_header(r);
     r->header->ticks_per_second = kept.ticks_per_second;
     r->header->start_ticks = kept.start_ticks;
@@ -329,10 +340,19 @@ void tt_recording_drop(struct tt_recording *r)
     munmap(r->next, r->next_bytes);
     munmap(r->base, r->header->size);
     pthread_mutex_destroy(&r->lock);
-    free(r);
+    munmap(r, sizeof *r);
 }
 
 /* ── A copy ───────────────────────────────────────────────────────────────────────── */
+
+/* The strands go on writing meanwhile: a figure is copied as it was or as it is, and what
+ * is torn between figures is found by `moves`.  No lock of theirs would make it whole. */
+__attribute__((no_sanitize("thread"))) static void copy_live(uint64_t *to, uint64_t *from,
+                                                             size_t size)
+{
+    for (size_t i = 0; i < size / sizeof *to; i++)
+        to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
 
 void *tt_recording_copy(struct tt_recording *r, size_t *size)
 {
@@ -342,7 +362,7 @@ void *tt_recording_copy(struct tt_recording *r, size_t *size)
     *size = r->header->first + (size_t)r->header->used * TT_PAGE_SIZE;
     copy = map_recording(NULL, *size, -1);
     if (copy)
-        memcpy(copy, r->base, *size);
+        copy_live((uint64_t *)(void *)copy, (uint64_t *)(void *)r->base, *size);
     pthread_mutex_unlock(&r->lock);
     return copy;
 }

@@ -30,6 +30,12 @@ struct tt_recording {
 /* The recording of this process; there is one at a time. */
 extern struct tt_recording *tt_recording;
 
+/* The same for who does not hold the lock of the threads: it may change at once. */
+static inline struct tt_recording *tt_recording_now(void)
+{
+    return __atomic_load_n(&tt_recording, __ATOMIC_ACQUIRE);
+}
+
 /* Makes the file and the mapping.  On failure nothing is left behind. */
 int tt_recording_open(struct tt_recording **, const struct tt_options *);
 
@@ -47,6 +53,9 @@ void tt_recording_drop(struct tt_recording *);
 uint32_t tt_page_take(struct tt_recording *, enum tt_page_type, uint32_t owner,
                       uint32_t order);
 void tt_page_give(struct tt_recording *, uint32_t page, uint32_t order);
+
+/* How many of a type were never taken so far and may be. */
+uint32_t tt_pages_left(struct tt_recording *, enum tt_page_type);
 
 static inline uint32_t tt_page_cell(const struct tt_recording *r, uint32_t page)
 {

@@ -26,7 +26,7 @@ static struct {
     struct sigaction before; /* what SIGPROF did */
     struct tt_recording *recording;
     pthread_t thread;
-    int running; /* 1: timers; 2: the thread */
+    int running; /* 1: timers; 2: the thread; read by threads that come, as `recording` */
     int leave;
     struct tt_marks marks; /* the sampler thread's */
 } sampler;
@@ -57,7 +57,7 @@ static void take_sample(struct tt_thread *t)
 
     ticks = ticks_of(t->recording, cpu - t->sampler.cpu);
     t->sampler.cpu = cpu;
-    t->record->current = (uint64_t)((const char *)top->node - t->tree.base);
+    TT_SHOW(t->record->current, (uint64_t)((const char *)top->node - t->tree.base));
     if (t->pauses || top->node == t->tree.root ||
         (tt_frame_flags(top) & TT_FRAME_TIMED) ||
         !__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
@@ -131,8 +131,13 @@ static int read_hiders(const struct tt_thread *t, uint32_t cell[HIDERS_MAX])
     const struct tt_frame *f = __atomic_load_n(&t->hider, __ATOMIC_ACQUIRE);
     int n = 0;
 
-    for (; f && n < HIDERS_MAX && !(tt_frame_flags(f) & TT_FRAME_CONTEXT); f = f->hider)
-        cell[n++] = tt_frame_cell(f);
+    while (f && n < HIDERS_MAX) {
+        uint64_t edge = __atomic_load_n(&f->edge, __ATOMIC_ACQUIRE);
+        if (edge & TT_FRAME_FLAG(TT_FRAME_CONTEXT))
+            break;
+        cell[n++] = (uint32_t)edge;
+        f = __atomic_load_n(&f->hider, __ATOMIC_ACQUIRE);
+    }
     return (before & 1) || __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE) != before ? 0
                                                                                    : n;
 }
@@ -182,7 +187,7 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
     pthread_mutex_lock(&t->tree.lock);
     n = __atomic_load_n(&__atomic_load_n(&t->self->top, __ATOMIC_ACQUIRE)->node,
                         __ATOMIC_RELAXED);
-    t->record->current = (uint64_t)((const char *)n - t->tree.base);
+    TT_SHOW(t->record->current, (uint64_t)((const char *)n - t->tree.base));
     if (n->kind == TT_CELL_CONTEXT && n != t->tree.root &&
         t->recording->options.mode[tt_block_entry(n->key)->info.kind] ==
             TT_MODE_SAMPLED) {
@@ -199,16 +204,17 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
 static void go_round(const struct tt_recording *r)
 {
     struct timespec cpu;
-    uint64_t now;
+    uint64_t now, before;
 
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
-        if (!t->sampler.armed || clock_gettime(t->sampler.clock, &cpu) != 0)
+        if (!__atomic_load_n(&t->sampler.armed, __ATOMIC_ACQUIRE) ||
+            clock_gettime(t->sampler.clock, &cpu) != 0)
             continue;
         now = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
-        if (now > t->sampler.cpu && !t->pauses)
-            look_at(t, ticks_of(r, now - t->sampler.cpu));
-        t->sampler.cpu = now;
+        before = __atomic_exchange_n(&t->sampler.cpu, now, __ATOMIC_RELAXED);
+        if (now > before && !__atomic_load_n(&t->pauses, __ATOMIC_RELAXED))
+            look_at(t, ticks_of(r, now - before));
     }
     tt_threads_unlock();
 }
@@ -260,8 +266,8 @@ int tt_sampler_start(struct tt_recording *r)
         return 0;
     error = kind == 2 ? start_thread(r) : start_timers();
     if (!error) {
-        sampler.recording = r;
-        sampler.running = kind;
+        __atomic_store_n(&sampler.recording, r, __ATOMIC_RELAXED);
+        __atomic_store_n(&sampler.running, kind, __ATOMIC_RELEASE);
     }
     return error;
 }
@@ -276,17 +282,18 @@ void tt_sampler_stop(struct tt_recording *r)
         pthread_join(sampler.thread, NULL);
         tt_marks_fini(&sampler.marks);
     }
-    sampler.running = 0;
+    __atomic_store_n(&sampler.running, 0, __ATOMIC_RELAXED);
 }
 
 void tt_sampler_arm(struct tt_thread *t)
 {
+    int running = __atomic_load_n(&sampler.running, __ATOMIC_ACQUIRE);
     clockid_t clock;
 
-    if (!sampler.running || sampler.recording != t->recording)
+    if (!running || __atomic_load_n(&sampler.recording, __ATOMIC_RELAXED) != t->recording)
         return;
-    t->sampler.cpu = tt_clock_cpu();
-    if (sampler.running == 1) {
+    __atomic_store_n(&t->sampler.cpu, tt_clock_cpu(), __ATOMIC_RELAXED);
+    if (running == 1) {
         arm_timer(t);
     } else if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
         t->sampler.clock = clock;
@@ -304,7 +311,7 @@ void tt_sampler_disarm(struct tt_thread *t)
 void tt_sampler_skip(struct tt_thread *t)
 {
     if (t->sampler.armed)
-        t->sampler.cpu = tt_clock_cpu();
+        __atomic_store_n(&t->sampler.cpu, tt_clock_cpu(), __ATOMIC_RELAXED);
 }
 
 void tt_sampler_forked(struct tt_recording *r)

@@ -70,14 +70,18 @@ struct tt_frame *tt_stack_bottom(const struct tt_fiber *f)
     return s->frame;
 }
 
-/* Tells the fast path where it may push. */
+void tt_stack_open(struct tt_thread *t)
+{
+    __atomic_store_n(&t->self->limit, t->exact ? NULL : t->end, __ATOMIC_SEQ_CST);
+    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&t->self->limit, NULL, __ATOMIC_RELAXED);
+}
+
 static void set_segment(struct tt_thread *t, struct tt_segment *s)
 {
     t->fiber->segment = s;
     t->end = s->end;
-    __atomic_store_n(&t->self->limit, t->exact ? NULL : s->end, __ATOMIC_SEQ_CST);
-    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
-        t->self->limit = NULL;
+    tt_stack_open(t);
 }
 
 static int step_up(struct tt_thread *t)
@@ -95,7 +99,7 @@ static int step_up(struct tt_thread *t)
     tt_frame_settle(&t->tree, t->self->top);
     above->frame[0] = *t->self->top;
     above->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);
-    t->self->top = above->frame;
+    TT_SHOW(t->self->top, above->frame);
     set_segment(t, above);
     return 0;
 }
@@ -110,10 +114,10 @@ struct tt_frame *tt_stack_next(struct tt_thread *t)
 void tt_stack_show(struct tt_thread *t, struct tt_frame *f)
 {
     TT_BARRIER();
-    t->self->top = f;
+    TT_SHOW(t->self->top, f);
     TT_BARRIER();
     if (t->record)
-        t->record->current = (uint64_t)((const char *)f->node - t->tree.base);
+        TT_SHOW(t->record->current, (uint64_t)((const char *)f->node - t->tree.base));
 }
 
 static void step_down(struct tt_thread *t)
@@ -123,7 +127,7 @@ static void step_down(struct tt_thread *t)
 
     if (tt_frame_flags(top) & TT_FRAME_SEAM) {
         below = t->fiber->segment->below;
-        t->self->top = below->end - 1;
+        TT_SHOW(t->self->top, below->end - 1);
         set_segment(t, below);
     } else {
         tt_stack_show(t, top - 1);
@@ -149,6 +153,14 @@ static struct tt_node *arc_of(const struct tt_thread *t, const struct tt_frame *
     return arc->kind == TT_CELL_ARC ? arc : NULL;
 }
 
+/* For the sampler thread: odd while the chain of hiders changes. */
+static void show_hider(struct tt_thread *t, struct tt_frame *hider)
+{
+    TT_SHOW(t->hiding, t->hiding + 1);
+    TT_SHOW(t->hider, hider);
+    TT_SHOW(t->hiding, t->hiding + 1);
+}
+
 /* An arc that hides blocks is on the chain of hiders once, however often it is on the
  * stack: slot[0] says so, which an arc has no other use for. */
 static void begin_hiding(struct tt_thread *t, struct tt_frame *f)
@@ -159,24 +171,20 @@ static void begin_hiding(struct tt_thread *t, struct tt_frame *f)
         return;
     if (arc)
         arc->slot[0] = 1;
-    t->hiding++;
-    f->hider = t->hider;
-    f->edge |= TT_FRAME_FLAG(TT_FRAME_HIDER);
-    t->hider = f;
-    t->hiding++;
+    TT_SHOW(f->hider, t->hider);
+    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_HIDER));
+    show_hider(t, f);
 }
 
 static void end_hiding(struct tt_thread *t, struct tt_frame *f)
 {
     struct tt_node *arc = arc_of(t, f);
 
-    t->hiding++;
-    t->hider = f->hider;
+    show_hider(t, f->hider);
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
         tt_hiders_count(t, 1);
     else if (arc)
         arc->slot[0]--;
-    t->hiding++;
 }
 
 /* The chain of hiders is this stack's, and this context's: another one counts anew. */
@@ -218,7 +226,7 @@ static int is_active(const struct tt_thread *t, const struct tt_node *edge,
 /* Nothing is charged to a recording that is over. */
 static int has_books(const struct tt_thread *t)
 {
-    return t->self == &tt_self ? t->recording && t->recording == tt_recording &&
+    return t->self == &tt_self ? t->recording && t->recording == tt_recording_now() &&
                                      __atomic_load_n(&tt_on, __ATOMIC_RELAXED)
                                : 1;
 }
@@ -297,8 +305,9 @@ static void enter_limbo(struct tt_thread *t, struct tt_frame *f, tt_block block)
 
     (void)tt_tree_tally(&t->tree, block);
     tt_tally_evicted(&t->tree, block, &call);
-    f->node = t->tree.limbo;
-    f->edge = TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT;
+    TT_SHOW(f->node, t->tree.limbo);
+    TT_SHOW(f->edge,
+            TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT);
 }
 
 static uint32_t find_room(struct tt_thread *t, struct tt_node *from, tt_block block)
@@ -329,12 +338,12 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell
 {
     struct tt_node *edge = tt_cell(t->tree.base, cell);
 
-    f->node = tt_cell(t->tree.base, edge->target);
-    f->edge = cell;
+    TT_SHOW(f->node, tt_cell(t->tree.base, edge->target));
+    TT_SHOW(f->edge, cell);
     if (mode != TT_MODE_SAMPLED)
         tt_count(&edge->calls);
     if (mode == TT_MODE_EXACT && is_active(t, edge, edge->key & TT_KEY_BLOCK))
-        f->edge |= TT_FRAME_FLAG(TT_FRAME_RECURSIVE);
+        TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_RECURSIVE));
     if (edge->key & TT_KEY_HIDES || goes_back(t, f, edge))
         begin_hiding(t, f);
     if (mode == TT_MODE_EVERY && is_picked(t, edge))
@@ -354,11 +363,12 @@ static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t
     do {
         __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
         TT_BARRIER();
-        f->node = f[-1].node;
-        f->edge = f[-1].edge & (UINT32_MAX | ~TT_FRAME_FLAG(0xff & ~TT_FRAME_LIMBO));
+        TT_SHOW(f->node, f[-1].node);
+        TT_SHOW(f->edge,
+                f[-1].edge & (UINT32_MAX | ~TT_FRAME_FLAG(0xff & ~TT_FRAME_LIMBO)));
         f->cfa = cfa ? cfa : f[-1].cfa;
         TT_BARRIER();
-        t->self->top = f;
+        TT_SHOW(t->self->top, f);
         TT_BARRIER();
     } while (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != slot);
     return f;
@@ -412,7 +422,7 @@ void tt_stack_replace(struct tt_thread *t, tt_block block, enum tt_kind kind)
         return;
     if (t->recording->options.recursion != TT_RECURSION_CYCLE)
         from = f[-1].node;
-    f->node = from; /* so that it is not evicted */
+    TT_SHOW(f->node, from); /* so that it is not evicted */
     (void)enter_from(t, f, from, block, mode_of(t, kind));
 }
 
@@ -436,12 +446,12 @@ static void keep_block(void *arg, struct tt_frame *f)
         f->entered = tt_context_of(t, f); /* a context has no time of its own */
     if (tt_frame_is_fast(f))
         f->edge = 0;
-    f->edge |= (uint64_t)tt_frame_block(t, f) << TT_FRAME_BLOCK_SHIFT;
+    TT_SHOW(f->edge, f->edge | (uint64_t)tt_frame_block(t, f) << TT_FRAME_BLOCK_SHIFT);
 }
 
 void tt_stack_keep_blocks(struct tt_thread *t, struct tt_fiber *fiber)
 {
-    tt_stack_walk(fiber, fiber == t->fiber ? t->self->top : fiber->top, keep_block, t);
+    tt_stack_walk(fiber, fiber->running ? t->self->top : fiber->top, keep_block, t);
 }
 
 void tt_stack_close(struct tt_thread *t)
@@ -454,7 +464,7 @@ void tt_stack_close(struct tt_thread *t)
         for (struct tt_frame *f = top; f > s->frame; f--) {
             if (tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED))
                 tt_activation_end(t, f, now);
-            f->edge &= ~TT_FRAME_FLAG(TT_FRAME_TIMED | TT_FRAME_PICKED);
+            TT_SHOW(f->edge, f->edge & ~TT_FRAME_FLAG(TT_FRAME_TIMED | TT_FRAME_PICKED));
         }
         top = s->below ? s->below->end - 1 : NULL;
     }
@@ -466,18 +476,18 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
 {
     tt_block block = (tt_block)(f->edge >> TT_FRAME_BLOCK_SHIFT);
     uint64_t entered = f->entered, children = f->children;
-    uint64_t recursive = f->edge & TT_FRAME_FLAG(TT_FRAME_RECURSIVE);
+    uint64_t place = f->edge & TT_FRAME_FLAG(TT_FRAME_RECURSIVE);
     uint32_t cell;
     struct tt_node *edge;
 
     block = tt_block_publish(t->recording, block);
     cell = find_room(t, f[-1].node, block);
     edge = tt_cell(t->tree.base, cell);
-    f->node = cell ? tt_cell(t->tree.base, edge->target) : t->tree.limbo;
-    f->edge = cell ? cell
-                   : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block
-                                                         << TT_FRAME_BLOCK_SHIFT;
-    f->edge |= recursive;
+    place |= cell ? cell
+                  : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block
+                                                        << TT_FRAME_BLOCK_SHIFT;
+    TT_SHOW(f->node, cell ? tt_cell(t->tree.base, edge->target) : t->tree.limbo);
+    TT_SHOW(f->edge, place);
     if (cell && (edge->key & TT_KEY_HIDES || goes_back(t, f, edge)))
         begin_hiding(t, f);
     if (mode_of(t, tt_block_kind(block)) != TT_MODE_EXACT)
@@ -491,14 +501,13 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
 
 static void stand_at_context(struct tt_thread *t, struct tt_frame *f, struct tt_node *n)
 {
-    f->node = n;
-    f->edge = tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT | TT_FRAME_HIDER);
+    TT_SHOW(f->node, n);
+    TT_SHOW(f->edge,
+            tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT | TT_FRAME_HIDER));
     tt_visit_begin(t, f);
     tt_hiders_count(t, UINT32_MAX);
-    t->hiding++;
-    f->hider = t->hider;
-    t->hider = f;
-    t->hiding++;
+    TT_SHOW(f->hider, t->hider);
+    show_hider(t, f);
 }
 
 static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
@@ -514,6 +523,13 @@ static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
     }
 }
 
+void tt_stack_reset(struct tt_thread *t)
+{
+    t->timed = NULL;
+    show_hider(t, NULL);
+    TT_SHOW(t->self->top->node, t->tree.root);
+}
+
 void tt_stack_resolve(struct tt_thread *t, int anew)
 {
     struct tt_frame *top = t->self->top;
@@ -521,9 +537,9 @@ void tt_stack_resolve(struct tt_thread *t, int anew)
 
     while (s->below)
         s = s->below;
-    t->hider = t->timed = NULL;
-    s->frame[0].node = t->tree.root;
-    s->frame[0].edge = tt_cell_of(&t->tree, t->tree.root);
+    tt_stack_reset(t);
+    TT_SHOW(s->frame[0].node, t->tree.root);
+    TT_SHOW(s->frame[0].edge, tt_cell_of(&t->tree, t->tree.root));
     for (;; s = s->above) {
         struct tt_frame *end = s == last ? top : s->end - 1;
         t->fiber->segment = s;
@@ -532,7 +548,7 @@ void tt_stack_resolve(struct tt_thread *t, int anew)
             s->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);
         }
         for (struct tt_frame *f = s->frame + 1; f <= end; f++) {
-            t->self->top = f - 1; /* live, should room have to be made */
+            TT_SHOW(t->self->top, f - 1); /* live, should room have to be made */
             resolve_frame(t, f, anew);
         }
         if (s == last)

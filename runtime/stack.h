@@ -12,6 +12,10 @@ struct tt_frame *tt_stack_bottom(const struct tt_fiber *);
 int tt_stack_init(struct tt_fiber *, void *memory, size_t size);
 void tt_stack_fini(struct tt_fiber *);
 
+/* Lets the fast path push up to the end of the segment, unless the mode is exact or another
+ * recording has begun. */
+void tt_stack_open(struct tt_thread *);
+
 /* Enters a block.  `cfa` 0: a runtime's push.  NULL: there is no memory for the frame. */
 struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind, void *slot,
                                 uintptr_t cfa);
@@ -27,6 +31,10 @@ void tt_stack_leave(struct tt_thread *, struct tt_frame *f, int keep);
 
 /* Ends the running stack's activations in the books; frames stay, to be left quietly. */
 void tt_stack_close(struct tt_thread *);
+
+/* Until they are, a signal handler finds the root to charge to, and nothing of a tree that
+ * is no more. */
+void tt_stack_reset(struct tt_thread *);
 
 /* Finds all frames' places again, after the tree under them changed.  `anew`: their times
  * begin now. */

@@ -6,7 +6,7 @@
  * number of threads fits into the budget. */
 #include "strand.h"
 
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -20,7 +20,7 @@
 __thread struct tt_strand tt_self;
 int tt_on;
 
-enum { THREAD_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
+enum { THREAD_BYTES = 16 << 10, ENDED_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
 
 struct ended { /* a strand without a thread, or a row of merged ones */
     struct tt_tree tree;
@@ -30,7 +30,7 @@ struct ended { /* a strand without a thread, or a row of merged ones */
 static pthread_mutex_t threads_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct { /* all guarded by threads_mutex */
     struct tt_thread *first;
-    struct ended *ended, *rows;
+    struct ended *ended, *rows, *spare;
     uint32_t row_count;
     uint32_t record, record_end; /* cells for records not used so far */
     uint32_t free_record;        /* a chain of records given back, by `root` */
@@ -57,6 +57,12 @@ void tt_threads_stop(void)
         __atomic_store_n(&t->plain, 0, __ATOMIC_SEQ_CST);
     }
     tt_threads_unlock();
+}
+
+static void close_fast_path(struct tt_thread *t)
+{
+    __atomic_store_n(&t->self->limit, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->plain, 0, __ATOMIC_RELAXED);
 }
 
 static void link_thread(struct tt_thread *t)
@@ -124,6 +130,35 @@ static void name_record(struct tt_strand_record *record)
 
 /* ── Ended strands ────────────────────────────────────────────────────────────────── */
 
+/* Not from malloc, which a signal handler that comes here may have interrupted. */
+static struct ended *take_ended(void)
+{
+    struct ended *e;
+    void *p;
+
+    if (!all.spare) {
+        p = mmap(NULL, ENDED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                 -1, 0);
+        if (p == MAP_FAILED)
+            return NULL;
+        e = p;
+        for (size_t i = 0; i < ENDED_BYTES / sizeof *e; i++, e++) {
+            e->next = all.spare;
+            all.spare = e;
+        }
+    }
+    e = all.spare;
+    all.spare = e->next;
+    memset(e, 0, sizeof *e);
+    return e;
+}
+
+static void give_ended(struct ended *e)
+{
+    e->next = all.spare;
+    all.spare = e;
+}
+
 static struct ended *find_row(const char *name)
 {
     struct ended *row = all.rows;
@@ -141,13 +176,13 @@ static struct ended *get_row(struct tt_recording *r, const char *name)
 
     if (!row && all.row_count >= ROWS_MAX)
         return find_row(name = "[other threads]") ? find_row(name) : all.rows;
-    if (row || !(row = calloc(1, sizeof *row)))
+    if (row || !(row = take_ended()))
         return row;
     record = take_record(r);
     if (!record || tt_tree_init(&row->tree, r, record) != 0) {
         if (record)
             give_record(r, record);
-        free(row);
+        give_ended(row);
         return NULL;
     }
     if (all.row_count + 1 == ROWS_MAX)
@@ -177,7 +212,7 @@ static uint32_t merge_ended(struct tt_recording *r)
         pages += e->tree.page_count;
         give_record(r, e->tree.record);
         tt_tree_fini(&e->tree);
-        free(e);
+        give_ended(e);
     }
     return pages;
 }
@@ -199,7 +234,7 @@ static void forget_list(struct ended **list)
     while ((e = *list)) {
         *list = e->next;
         tt_tree_forget(&e->tree);
-        free(e);
+        give_ended(e);
     }
 }
 
@@ -217,12 +252,13 @@ void tt_strands_forget(void)
     tt_threads_unlock();
 }
 
-static int is_tight(const struct tt_recording *r)
+static int is_tight(struct tt_recording *r)
 {
     const struct tt_header *h = r->header;
 
-    return h->used > h->pages / 2 ||
-           (h->budget_nodes && r->cell_pages < h->budget_nodes / TT_PAGE_CELLS / 2);
+    return tt_pages_left(r, TT_PAGE_DATA) < h->pages - h->pages / 2 ||
+           (h->budget_nodes &&
+            tt_pages_left(r, TT_PAGE_CELL) < h->budget_nodes / TT_PAGE_CELLS / 2);
 }
 
 /* ── Attaching ────────────────────────────────────────────────────────────────────── */
@@ -231,7 +267,7 @@ static void show_fast_path(struct tt_thread *t)
 {
     struct tt_strand *s = t->self;
     const struct tt_options *o = &t->recording->options;
-    uint32_t mode = o->mode[TT_KIND_SCOPE];
+    uint32_t mode = o->mode[TT_KIND_SCOPE], plain;
 
     s->base = t->recording->base;
     s->sparse = mode == TT_MODE_SAMPLED ? 1 : mode == TT_MODE_EVERY ? o->every : 0;
@@ -240,15 +276,14 @@ static void show_fast_path(struct tt_thread *t)
     for (int i = 0; i < TT_KINDS; i++)
         t->timing |= o->mode[i] == TT_MODE_EXACT;
     t->detailed = o->histogram || o->marked_count;
-    t->plain = t->exact && o->mode[TT_KIND_BLOCK] == TT_MODE_EXACT &&
-               tt_clock_kind == TT_CLOCK_CYCLES;
+    plain = t->exact && o->mode[TT_KIND_BLOCK] == TT_MODE_EXACT &&
+            tt_clock_in_use() == TT_CLOCK_CYCLES;
     for (uint32_t i = 0; i < o->marked_count; i++)
-        t->plain &= !o->marked[i].slowest;
-    __atomic_store_n(&s->limit, t->exact ? NULL : t->end, __ATOMIC_SEQ_CST);
-    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST)) {
-        s->limit = NULL;
-        t->plain = 0;
-    }
+        plain &= !o->marked[i].slowest;
+    __atomic_store_n(&t->plain, plain, __ATOMIC_SEQ_CST);
+    tt_stack_open(t);
+    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
+        close_fast_path(t);
 }
 
 static int attach_locked(struct tt_thread *t)
@@ -266,8 +301,10 @@ static int attach_locked(struct tt_thread *t)
         return -TT_ERR_MEMORY;
     }
     tt_recording_hold(r);
-    t->recording = r;
     t->record = record;
+    tt_stack_reset(t);
+    TT_BARRIER();
+    t->recording = r; /* from here on signal handlers add to it */
     name_record(record);
     link_thread(t);
     __atomic_store_n(&record->state, TT_STRAND_OPEN, __ATOMIC_RELEASE);
@@ -302,7 +339,7 @@ static void let_go_of_stacks(struct tt_thread *t)
     while ((f = t->suspended)) {
         tt_stack_keep_blocks(t, f);
         t->suspended = f->next;
-        f->thread = NULL;
+        __atomic_store_n(&f->thread, NULL, __ATOMIC_RELAXED);
         f->link = NULL;
     }
     pthread_mutex_unlock(&t->tree.lock);
@@ -311,15 +348,14 @@ static void let_go_of_stacks(struct tt_thread *t)
 
 /* The tree outlives its thread: it is kept as it is, or merged at once when room is
  * tight.  A recording that is over needs neither. */
-static void leave_tree(struct tt_thread *t)
+static void leave_tree(struct tt_thread *t, struct tt_recording *r)
 {
-    struct tt_recording *r = t->recording;
-    struct ended *e = calloc(1, sizeof *e);
+    struct ended *e;
 
     __atomic_store_n(&t->record->state, TT_STRAND_ENDED, __ATOMIC_RELEASE);
-    if (r != tt_recording || r->header->state != TT_RECORDING_OPEN || !e) {
+    if (r != tt_recording || r->header->state != TT_RECORDING_OPEN ||
+        !(e = take_ended())) {
         tt_tree_forget(&t->tree);
-        free(e);
         return;
     }
     e->tree = t->tree;
@@ -338,16 +374,16 @@ void tt_thread_detach(struct tt_thread *t)
         return;
     tt_sampler_disarm(t);
     tt_slowest_drop(t);
-    if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) && r == tt_recording)
+    if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) && r == tt_recording_now())
         tt_stack_close(t);
     let_go_of_stacks(t);
-    t->self->limit = NULL;
-    t->plain = 0;
+    close_fast_path(t);
     tt_threads_lock();
     unlink_thread(t);
-    leave_tree(t);
+    t->recording = NULL; /* from here on signal handlers keep away */
+    TT_BARRIER();
+    leave_tree(t, r);
     tt_threads_unlock();
-    t->recording = NULL;
     t->record = NULL;
     tt_recording_drop(r);
 }
@@ -414,19 +450,24 @@ static struct tt_thread *make_thread(void)
     return t;
 }
 
-/* A thread that got no strand tries again from time to time. */
+/* A thread that got no strand tries again from time to time.  The program's errno is not
+ * ours. */
 static int attach_again(struct tt_thread *t)
 {
+    int saved = errno, error;
+    uint32_t epoch;
+
     tt_thread_detach(t);
-    if (t->refused_epoch != tt_recording->epoch)
+    tt_threads_lock(); /* the recording stays meanwhile */
+    epoch = tt_recording->epoch;
+    tt_threads_unlock();
+    if (t->refused_epoch != epoch)
         t->refused = 0;
-    t->refused_epoch = tt_recording->epoch;
-    if (t->refused % RETRY != 0 || tt_thread_attach(t) != 0) {
-        t->refused++;
-        return -TT_ERR_MEMORY;
-    }
-    t->refused = 0;
-    return 0;
+    t->refused_epoch = epoch;
+    error = t->refused % RETRY ? -TT_ERR_MEMORY : tt_thread_attach(t);
+    t->refused = error ? t->refused + 1 : 0;
+    errno = saved;
+    return error;
 }
 
 struct tt_thread *tt_thread_enter(void)
@@ -441,7 +482,7 @@ struct tt_thread *tt_thread_enter(void)
         return NULL;
     t->busy = 1;
     TT_BARRIER();
-    if (TT_UNLIKELY(t->recording != tt_recording) && attach_again(t) != 0) {
+    if (TT_UNLIKELY(t->recording != tt_recording_now()) && attach_again(t) != 0) {
         t->busy = 0;
         return NULL;
     }
@@ -452,7 +493,6 @@ struct tt_thread *tt_thread_enter(void)
 
 void tt_threads_forked(void)
 {
-    pthread_mutex_init(&threads_mutex, NULL);
     all.first = NULL;
     forget_all();
 }

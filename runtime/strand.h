@@ -32,7 +32,8 @@ struct tt_segment {
 };
 
 struct tt_fiber {
-    struct tt_thread *thread; /* whose tree its frames are in; NULL: none yet */
+    struct tt_thread *thread; /* whose tree its frames are in; NULL: none yet; when that
+                                 thread ends it clears this */
     uint32_t epoch;           /* of the recording they are in */
     uint32_t running;
     struct tt_segment *segment;
@@ -52,8 +53,8 @@ struct tt_thread {
     struct tt_frame *end;           /* of the running segment */
     struct tt_frame *hider, *timed; /* the nearest below the top */
     uint32_t busy;                  /* in the slow path: signal handlers stay out */
-    uint32_t pauses;
-    uint32_t exact; /* no fast path: scopes are timed */
+    uint32_t pauses;                /* read by the sampler thread */
+    uint32_t exact;                 /* no fast path: scopes are timed */
     /* All kinds are timed by the processor's counter, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
     uint32_t plain;
@@ -70,7 +71,7 @@ struct tt_thread {
     struct tt_sampler_state {
         void *timer;
         int armed;
-        uint64_t cpu; /* already accounted for, ns */
+        uint64_t cpu; /* already accounted for, ns; also written by the sampler thread */
         int clock;    /* the thread's CPU clock */
     } sampler;
     struct tt_slow_state {
@@ -79,6 +80,10 @@ struct tt_thread {
         uint32_t size;
     } slow;
 };
+
+/* A field of this thread's own that the sampler thread looks at: it finds whole values, and
+ * what was stored before them. */
+#define TT_SHOW(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
 
 #define TT_FRAME_OF(f) ((struct tt_frame *)((uintptr_t)(f) & ~(uintptr_t)1))
 
@@ -113,7 +118,7 @@ static inline void tt_frame_settle(const struct tt_tree *t, struct tt_frame *f)
 {
     if (!tt_frame_is_fast(f))
         return;
-    f->edge = tt_frame_edge(t, f);
+    TT_SHOW(f->edge, tt_frame_edge(t, f));
     TT_BARRIER();
     f->cfa &= ~(uintptr_t)1;
 }

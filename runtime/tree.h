@@ -66,7 +66,7 @@ uint32_t tt_tree_child(struct tt_tree *, struct tt_node *from, tt_block block);
 struct tt_tally *tt_tree_tally(struct tt_tree *, tt_block block);
 struct tt_tally *tt_tree_tally_find(const struct tt_tree *, tt_block block);
 struct tt_times *tt_tree_times(struct tt_tree *, struct tt_node *edge);
-struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *context);
+struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *);
 void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind,
                         uint32_t order);
 void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain,

@@ -4,6 +4,7 @@
  *
  * What main records is all there, whatever comes in between.  What a handler records is
  * there too, or counted as lost, when it interrupted the profiler's slow path. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -226,6 +227,8 @@ static volatile int wrong_answers;
 
 static void on_signal_call_all(int signal)
 {
+    int saved = errno;
+
     (void)signal;
     tt_sample(1);
     tt_tick(1);
@@ -235,6 +238,7 @@ static void on_signal_call_all(int signal)
     if (error != -TT_ERR_BUSY && error != -TT_ERR_FILE)
         wrong_answers = wrong_answers + 1;
     handled = handled + 1;
+    errno = saved;
 }
 
 TEST(a_handler_may_sample_tick_and_capture)
@@ -269,5 +273,44 @@ TEST(a_handler_may_sample_tick_and_capture)
     }
     recorded_free(&r);
     CHECK_INT(wrong_answers, 0);
+    CHECK_INT(tt_stop(), 0);
+}
+
+static void on_signal_charge(int signal)
+{
+    (void)signal;
+    tt_sample(1);
+    tt_tick(1);
+    (void)tt_context_capture();
+    handled = handled + 1;
+}
+
+static __attribute__((noinline)) void stop_and_start_below(const char *options, int depth)
+{
+    TT_SCOPE("deep");
+    if (depth) {
+        stop_and_start_below(options, depth - 1);
+        return;
+    }
+    tt_stop();
+    tt_start(options);
+    TT_SCOPE("again"); /* the thread gets a strand in the new recording */
+}
+
+TEST(a_handler_may_charge_while_its_thread_gets_a_strand)
+{
+    static const char *const options[] = {"calls", "exact"};
+    struct sigaction action = {.sa_handler = on_signal_charge, .sa_flags = SA_RESTART};
+    uint64_t rounds = 0;
+    double end;
+
+    handled = 0;
+    CHECK_INT(tt_start(options[0]), 0);
+    sigaction(SIGALRM, &action, NULL);
+    storm(50);
+    for (end = now() + 0.5; now() < end; rounds++)
+        stop_and_start_below(options[rounds & 1], DEPTH);
+    storm(0);
+    CHECK(handled > 0);
     CHECK_INT(tt_stop(), 0);
 }

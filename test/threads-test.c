@@ -8,12 +8,12 @@
 #include "tallytree.h"
 #include "tap.h"
 
-#if defined(__SANITIZE_THREAD__)
-enum { MANY = 1000, SMALL_STACK = 1 << 20 };
+#if defined(__SANITIZE_THREAD__) /* keeps the whole stack of every event */
+enum { MANY = 1000, SMALL_STACK = 1 << 20, DEEP = 1000000, SCOPES = 3000 };
 #elif defined(__SANITIZE_ADDRESS__)
-enum { MANY = 2000, SMALL_STACK = 256 << 10 };
+enum { MANY = 2000, SMALL_STACK = 256 << 10, DEEP = 10000000, SCOPES = 1000000 };
 #else
-enum { MANY = 10000, SMALL_STACK = 64 << 10 };
+enum { MANY = 10000, SMALL_STACK = 64 << 10, DEEP = 10000000, SCOPES = 1000000 };
 #endif
 enum { CALLS = 10, GROUP = 50 };
 
@@ -330,16 +330,14 @@ static void push_deep(const char *options, uint32_t frames, uint32_t blocks)
     CHECK_INT(tt_stop(), 0);
 }
 
-TEST(ten_million_frames_of_one_block) { push_deep("calls", 10000000, 1); }
-TEST(ten_million_frames_of_two_blocks) { push_deep("calls", 10000000, 2); }
-TEST(ten_million_timed_frames_of_one_block) { push_deep("exact", 10000000, 1); }
-TEST(ten_million_timed_frames_of_two_blocks) { push_deep("exact", 10000000, 2); }
+TEST(ten_million_frames_of_one_block) { push_deep("calls", DEEP, 1); }
+TEST(ten_million_frames_of_two_blocks) { push_deep("calls", DEEP, 2); }
+TEST(ten_million_timed_frames_of_one_block) { push_deep("exact", DEEP, 1); }
+TEST(ten_million_timed_frames_of_two_blocks) { push_deep("exact", DEEP, 2); }
 TEST(two_million_frames_without_folding_fill_the_budget_and_no_more)
 {
     push_deep("calls,recursion=none,budget=1M", 2000000, 2);
 }
-
-enum { SCOPES = 1000000 };
 
 static __attribute__((noinline)) int enter_deep(int depth)
 {
@@ -362,9 +360,9 @@ TEST(a_million_scopes_one_in_the_other)
 
     for (int i = 0; i < 2; i++) {
         CHECK_INT(tt_start(options[i]), 0);
-        if (start_thread(&thread, enter_deeply, &depth, (size_t)1 << 30) != 0) {
+        if (start_thread(&thread, enter_deeply, &depth, (size_t)SCOPES << 10) != 0) {
             tt_stop();
-            SKIP("this machine gives no stack of 1 GiB");
+            SKIP("this machine gives no stack of 1 GB");
         }
         pthread_join(thread, NULL);
         CHECK_INT(depth, SCOPES - 1);
