@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <ucontext.h>
 
+#include "code.h"
+
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R15 = 15, RIP };
 
 /* ── Registers ────────────────────────────────────────────────────────────────────── */
@@ -102,28 +104,8 @@ static int return_from(struct tt_registers *r, struct tt_peek *p, uint64_t at)
     return 1;
 }
 
-/* Where the frame is not set up yet, or is gone: before and after push %rbp, at ret. */
-static int leave_edge(struct tt_registers *r, struct tt_peek *p)
-{
-    static const uint8_t marked[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55};
-    uint64_t pc = r->value[RIP], saved;
-    uint8_t code[5] = {0}, before = 0;
-
-    if (!tt_peek_bytes(p, pc, code, sizeof code) && !tt_peek_bytes(p, pc, code, 1))
-        return 0;
-    if (code[0] == 0x55 || code[0] == 0xc3 || memcmp(code, marked, sizeof marked) == 0)
-        return return_from(r, p, r->value[RSP]);
-    if (tt_peek_bytes(p, pc - 1, &before, 1) && before == 0x55 && code[0] == 0x48 &&
-        code[1] == 0x89 && code[2] == 0xe5 && tt_peek_word(p, r->value[RSP], &saved) &&
-        return_from(r, p, r->value[RSP] + 8)) {
-        r->value[RBP] = saved;
-        return 1;
-    }
-    return 0;
-}
-
-/* What a C library without rules does after the first function of a process or thread has
- * returned to it: it ends the thread. */
+/* What a C library without rules does after the first function of a thread has returned to
+ * it: it ends the thread. */
 static int ends_thread(struct tt_peek *p, uint64_t pc)
 {
     static const uint8_t musl[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
@@ -133,14 +115,25 @@ static int ends_thread(struct tt_peek *p, uint64_t pc)
            memcmp(code, musl, sizeof musl) == 0;
 }
 
+/* Whether the stack pointer is where the kernel left it for a program: at the number of
+ * arguments, which are followed by a zero. */
+static int is_first(struct tt_peek *p, uint64_t sp)
+{
+    uint64_t arguments, zero;
+
+    return sp % 16 == 0 && tt_peek_word(p, sp, &arguments) && arguments < 1 << 20 &&
+           tt_peek_word(p, sp + 8 * (arguments + 1), &zero) && zero == 0;
+}
+
 enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact)
 {
     uint64_t frame = r->value[RBP], saved;
 
-    if (exact && leave_edge(r, p))
-        return TT_GUESS_CALLER;
-    if (!exact && frame == 0 && ends_thread(p, r->value[RIP]))
+    if (!exact && frame == 0 &&
+        (ends_thread(p, r->value[RIP]) || is_first(p, r->value[RSP])))
         return TT_GUESS_ROOT;
+    if (tt_code_leave(r, p, exact))
+        return TT_GUESS_CALLER;
     if (frame % 8 || frame < r->value[RSP] || !tt_peek_word(p, frame, &saved) ||
         (saved && saved <= frame) || !return_from(r, p, frame + 8))
         return TT_GUESS_FAILED;

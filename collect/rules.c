@@ -19,15 +19,15 @@ static const struct tt_function *find_function(const struct tt_rules *r, uint32_
 }
 
 const struct tt_rule *tt_rules_find(const struct tt_rules *r, uint64_t at,
-                                    uint32_t *function)
+                                    const struct tt_function **function)
 {
-    const struct tt_function *f;
+    const struct tt_function *f = at > UINT32_MAX ? NULL : find_function(r, (uint32_t)at);
     const struct tt_row *row;
     uint32_t n, within;
 
-    if (at > UINT32_MAX || !(f = find_function(r, (uint32_t)at)))
+    *function = f;
+    if (!f)
         return NULL;
-    *function = f->start;
     within = (uint32_t)at - f->start;
     row = r->row + f->row;
     for (n = f[1].row - f->row; n > 1; n -= n / 2)

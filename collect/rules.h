@@ -81,9 +81,9 @@ struct tt_frame_info {
 int tt_rules_new(struct tt_rules **rules, const struct tt_frame_info *);
 void tt_rules_free(struct tt_rules *);
 
-/* The rule of a place, counted from `base`, and where its function starts; NULL when there
- * is none.  Async-signal-safe; two binary searches. */
+/* The rule of a place, counted from `base`, and its function; NULL when there is none, and
+ * then *function is NULL.  Async-signal-safe; two binary searches. */
 const struct tt_rule *tt_rules_find(const struct tt_rules *, uint64_t at,
-                                    uint32_t *function);
+                                    const struct tt_function **function);
 
 #endif

@@ -25,7 +25,8 @@ struct walk {
     struct tt_peek *peek;
     const struct tt_mapping *mapping; /* of the frame */
     const struct tt_rule *rule;       /* NULL: none */
-    int exact;
+    int exact;                        /* pc is where it stands, not a return address */
+    int made;                         /* the first frame of a coroutine */
     unsigned switches;
 };
 
@@ -124,7 +125,7 @@ static int is_astray(struct walk *w, uint64_t before)
 {
     uint64_t now = w->r->value[TT_REGISTER_SP];
 
-    if (now > before || (now == before && w->exact && TT_REGISTER_RA != TT_REGISTER_PC))
+    if (now > before || (now == before && w->exact))
         return 0;
     return (on_window(w->peek, before) && on_window(w->peek, now)) ||
            ++w->switches > SWITCHES;
@@ -144,11 +145,12 @@ static enum step step(struct walk *w, uint32_t *flags)
     enum step result;
 
     if (w->rule ? w->rule->flags & TT_RULE_SIGNAL
-                : tt_machine_is_trampoline(w->peek, w->r->value[TT_REGISTER_PC])) {
+                : !w->made &&
+                      tt_machine_is_trampoline(w->peek, w->r->value[TT_REGISTER_PC])) {
         *flags |= TT_NATIVE_SIGNAL;
         return leave_signal(w);
     }
-    if (w->rule && (w->rule->flags & TT_RULE_ROOT))
+    if (w->made || (w->rule && (w->rule->flags & TT_RULE_ROOT)))
         return STEP_ROOT;
     result = w->rule ? step_by_rule(w) : step_by_guess(w, flags);
     if (result == STEP_ON && is_astray(w, sp))
@@ -159,25 +161,50 @@ static enum step step(struct walk *w, uint32_t *flags)
 
 /* ── The walk ─────────────────────────────────────────────────────────────────────── */
 
-/* Where the thread stands now, as a frame. */
+static const struct tt_rule *find_rule(const struct tt_mapping *m, uint64_t at,
+                                       const struct tt_function **function)
+{
+    *function = NULL;
+    return m && m->rules
+               ? tt_rules_find(m->rules, at - m->bias - m->rules->base, function)
+               : NULL;
+}
+
+/* Whether the frame was made by hand, to be entered by a return: its address is where a
+ * function starts, and no call is before it.  So do coroutines start. */
+static int is_made(struct walk *w, const struct tt_function *caller)
+{
+    const struct tt_mapping *m = w->mapping;
+    const struct tt_function *f;
+    uint64_t pc = w->r->value[TT_REGISTER_PC], at;
+
+    if (w->exact || !m || !m->rules)
+        return 0;
+    at = pc - m->bias - m->rules->base;
+    return (!caller || caller->end == at) && find_rule(m, pc, &f) && f->start == at &&
+           !tt_machine_follows_call(w->peek, pc);
+}
+
+/* Where the thread stands now, as a frame.  For a return address, the place is the call's. */
 static void describe(struct walk *w, const struct tt_modules *modules,
                      struct tt_native *frame)
 {
     uint64_t pc = w->r->value[TT_REGISTER_PC], at = pc - !w->exact;
     const struct tt_mapping *m = modules ? tt_modules_find(modules, at) : NULL;
-    uint32_t function = 0;
+    const struct tt_function *function;
 
-    /* A signal trampoline's rule starts a byte early, as it is returned to, not called. */
     w->mapping = m;
-    w->rule = m && m->rules
-                  ? tt_rules_find(m->rules, at - m->bias - m->rules->base, &function)
-                  : NULL;
+    w->rule = find_rule(m, at, &function);
     frame->pc = pc;
     frame->sp = w->r->value[TT_REGISTER_SP];
     frame->mapping = m;
-    frame->function = w->rule ? m->bias + m->rules->base + function : 0;
     frame->flags = w->exact ? TT_NATIVE_EXACT : 0;
     frame->spare = 0;
+    w->made = is_made(w, function);
+    if (w->made)
+        frame->function = pc;
+    else
+        frame->function = w->rule ? m->bias + m->rules->base + function->start : 0;
 }
 
 static enum tt_unwind_end end_of(const struct walk *w, enum step step)

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* code-x86_64.c - finding a caller by reading on in the code, up to the return.
+ *
+ * Some code says nothing of its frames: a C library built without tables, start-up files,
+ * assembler.  But it does return, so what it will do to the stack pointer until then stands
+ * in the instructions ahead.  They are gone through with the real registers; what they push
+ * is remembered, everything else is in memory already.
+ *
+ * A path ends at a return, or where it cannot go on: then the branches that were passed are
+ * tried.  The return address that is found must follow a call, or it is none. */
+#include "code.h"
+
+enum { RBP = 5, RSP = 4 }; /* as instructions number them */
+enum { STEPS = 2000, BRANCHES = 6, STORED = 8 };
+
+/* Instructions' numbers of registers, in DWARF's. */
+static const uint8_t dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+struct path {
+    uint64_t pc, reg[16];
+    uint16_t lost; /* registers whose value is not known any more */
+    unsigned stored;
+    struct {
+        uint64_t at, value;
+        int known;
+    } store[STORED]; /* the last ones */
+};
+
+struct instruction {
+    unsigned size, opcode; /* opcode: 0x0fxx for the second table; 0: not understood */
+    unsigned rex, mod, reg, rm, base;
+    int has_modrm;
+    int64_t offset, immediate;
+};
+
+struct reading {
+    struct tt_peek *peek;
+    struct path now, later[BRANCHES];
+    unsigned branches, steps;
+};
+
+/* ── Decoding ─────────────────────────────────────────────────────────────────────── */
+
+static int has_modrm(unsigned op)
+{
+    if (op >= 0x0f00)
+        return !((op >= 0x0f80 && op <= 0x0f8f) || (op >= 0x0fc8 && op <= 0x0fcf) ||
+                 op == 0x0f05 || op == 0x0f0b || op == 0x0f31 || op == 0x0fa2 ||
+                 op == 0x0f77 || op == 0x0fa0 || op == 0x0fa1 || op == 0x0fa8 ||
+                 op == 0x0fa9);
+    if (op < 0x40)
+        return (op & 7) < 4;
+    return op == 0x63 || op == 0x69 || op == 0x6b || (op >= 0x80 && op <= 0x8f) ||
+           op == 0xc0 || op == 0xc1 || op == 0xc6 || op == 0xc7 ||
+           (op >= 0xd0 && op <= 0xd3) || (op >= 0xd8 && op <= 0xdf) || op == 0xf6 ||
+           op == 0xf7 || op == 0xfe || op == 0xff;
+}
+
+/* Bytes of the immediate; `wide` is 4, or 2 with the prefix that says so. */
+static unsigned immediate_size(const struct instruction *i, unsigned wide)
+{
+    unsigned op = i->opcode;
+
+    if (op >= 0x0f80 && op <= 0x0f8f)
+        return 4;
+    if (op >= 0x0f00)
+        return (op >= 0x0f70 && op <= 0x0f73) || op == 0x0fa4 || op == 0x0fac ||
+               op == 0x0fba || op == 0x0fc2 || (op >= 0x0fc4 && op <= 0x0fc6);
+    if (op < 0x40)
+        return (op & 7) == 4 ? 1 : (op & 7) == 5 ? wide : 0;
+    if (op >= 0xb8 && op <= 0xbf)
+        return i->rex & 8 ? 8 : wide;
+    if ((op >= 0x70 && op <= 0x7f) || (op >= 0xb0 && op <= 0xb7) ||
+        (op >= 0xe0 && op <= 0xe7))
+        return 1;
+    switch (op) {
+    case 0x6a:
+    case 0x6b:
+    case 0x80:
+    case 0x83:
+    case 0xa8:
+    case 0xc0:
+    case 0xc1:
+    case 0xc6:
+    case 0xcd:
+    case 0xeb:
+        return 1;
+    case 0xc2:
+        return 2;
+    case 0x68:
+    case 0x69:
+    case 0x81:
+    case 0xa9:
+    case 0xc7:
+        return wide;
+    case 0xe8:
+    case 0xe9:
+        return 4;
+    case 0xf6:
+        return i->reg & 6 ? 0 : 1;
+    case 0xf7:
+        return i->reg & 6 ? 0 : wide;
+    default:
+        return 0;
+    }
+}
+
+static int64_t number(const uint8_t *at, unsigned size)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, at, size);
+    return size ? (int64_t)(value << (64 - 8 * size)) >> (64 - 8 * size) : 0;
+}
+
+/* ModRM, SIB and displacement; how many bytes. */
+static unsigned decode_operand(struct instruction *i, const uint8_t *at)
+{
+    unsigned size = 1, low = at[0] & 7, displacement;
+
+    i->mod = at[0] >> 6;
+    i->reg = (at[0] >> 3 & 7) | (i->rex & 4) << 1;
+    i->rm = i->base = low | (i->rex & 1) << 3;
+    displacement = i->mod == 1 ? 1 : i->mod == 2 ? 4 : 0;
+    if (i->mod != 3 && low == 4) {
+        i->base = (at[1] & 7) | (i->rex & 1) << 3;
+        if ((at[1] & 0x38) != 0x20 || (i->rex & 2))
+            i->base = 16; /* with an index: no base that we would reckon with */
+        if (i->mod == 0 && (at[1] & 7) == 5)
+            displacement = 4;
+        size++;
+    } else if (i->mod == 0 && low == 5) {
+        i->base = 16;
+        displacement = 4;
+    }
+    i->offset = number(at + size, displacement);
+    return size + displacement;
+}
+
+/* VEX and EVEX: vectors, which do nothing to the stack pointer. */
+static unsigned decode_vector(struct instruction *i, const uint8_t *at)
+{
+    unsigned map = at[0] == 0xc5 ? 1 : at[1] & (at[0] == 0x62 ? 7 : 31);
+    unsigned head = at[0] == 0xc5 ? 2 : at[0] == 0xc4 ? 3 : 4;
+
+    i->opcode = 0x0f00 | at[head];
+    if (map == 1 && at[head] == 0x77)
+        return head + 1;
+    head += 1 + decode_operand(i, at + head + 1);
+    if (map == 3 || (map == 1 && immediate_size(i, 4)))
+        head++;
+    i->opcode = 0x0f10; /* as a move of vectors */
+    return head;
+}
+
+/* 16 readable bytes. */
+static struct instruction decode(const uint8_t *code)
+{
+    struct instruction i = {.base = 16};
+    const uint8_t *at = code;
+    unsigned wide = 4, n;
+
+    while (*at == 0x66 || *at == 0xf2 || *at == 0xf3 || *at == 0x2e || *at == 0x3e ||
+           *at == 0x64 || *at == 0x65 || *at == 0xf0) {
+        wide = *at == 0x66 ? 2 : wide;
+        if (++at == code + 8)
+            return i;
+    }
+    if (*at == 0xc4 || *at == 0xc5 || *at == 0x62) {
+        i.size = (unsigned)(at - code) + decode_vector(&i, at);
+        return i;
+    }
+    if ((*at & 0xf0) == 0x40)
+        i.rex = *at++;
+    i.opcode = *at++;
+    if (i.opcode == 0x0f) {
+        i.opcode = 0x0f00 | *at++;
+        if (i.opcode == 0x0f38 || i.opcode == 0x0f3a) {
+            n = i.opcode == 0x0f3a;
+            i.opcode = 0x0f10;
+            at++;
+            at += decode_operand(&i, at) + n;
+            i.size = (unsigned)(at - code);
+            return i;
+        }
+    }
+    i.has_modrm = has_modrm(i.opcode);
+    if (i.has_modrm)
+        at += decode_operand(&i, at);
+    n = immediate_size(&i, wide);
+    i.immediate = number(at, n < 8 ? n : 8);
+    i.size = (unsigned)(at - code) + n;
+    return i;
+}
+
+/* ── What instructions do to the stack ────────────────────────────────────────────── */
+
+static int knows(const struct path *p, unsigned reg)
+{
+    return reg < 16 && !(p->lost & 1u << reg);
+}
+
+static void lose(struct path *p, unsigned reg)
+{
+    if (reg < 16)
+        p->lost |= (uint16_t)(1u << reg);
+}
+
+/* Remembers what the word at the address will be. */
+static void store(struct path *p, uint64_t at, uint64_t value, int known)
+{
+    if (p->stored == STORED) {
+        memmove(p->store, p->store + 1, (STORED - 1) * sizeof *p->store);
+        p->stored--;
+    }
+    p->store[p->stored].at = at;
+    p->store[p->stored].value = value;
+    p->store[p->stored++].known = known;
+}
+
+/* 1: the word is known. */
+static int load(const struct reading *r, const struct path *p, uint64_t at,
+                uint64_t *value)
+{
+    *value = 0;
+    if (!knows(p, RSP))
+        return 0;
+    for (unsigned i = p->stored; i-- > 0;) {
+        if (p->store[i].at == at) {
+            *value = p->store[i].value;
+            return p->store[i].known;
+        }
+    }
+    return tt_peek_word(r->peek, at, value);
+}
+
+static void push(struct path *p, uint64_t value, int known)
+{
+    p->reg[RSP] -= 8;
+    store(p, p->reg[RSP], value, known);
+}
+
+static void set(struct path *p, unsigned reg, uint64_t value, int known)
+{
+    p->reg[reg] = value;
+    p->lost &= (uint16_t) ~(1u << reg);
+    if (!known)
+        lose(p, reg);
+}
+
+static void pop(const struct reading *r, struct path *p, unsigned reg)
+{
+    uint64_t value;
+    int known = load(r, p, p->reg[RSP], &value);
+
+    p->reg[RSP] += 8;
+    if (reg != RSP)
+        set(p, reg, value, known);
+    else
+        lose(p, RSP);
+}
+
+/* mov between a register and the stack: where functions keep what they must restore. */
+static void do_stack(const struct reading *r, struct path *p, const struct instruction *i)
+{
+    uint64_t at = p->reg[RSP] + (uint64_t)i->offset, value;
+    int ours = i->base == RSP && (i->rex & 8);
+
+    if (i->opcode == 0x89) {
+        if (ours)
+            store(p, at, p->reg[i->reg], knows(p, i->reg));
+    } else {
+        int known = ours && load(r, p, at, &value);
+        set(p, i->reg, known ? value : 0, known);
+    }
+}
+
+/* add, sub, and the others with an immediate, on a register. */
+static void do_immediate(struct path *p, const struct instruction *i)
+{
+    unsigned what = i->reg & 7;
+
+    if (i->mod != 3 || what == 7) /* memory, or a comparison */
+        return;
+    if ((i->rex & 8) && (what == 0 || what == 5))
+        p->reg[i->rm] += (uint64_t)(what == 0 ? i->immediate : -i->immediate);
+    else
+        lose(p, i->rm);
+}
+
+static void do_move(struct path *p, const struct instruction *i, unsigned to,
+                    unsigned from)
+{
+    set(p, to, p->reg[from], (i->rex & 8) && knows(p, from));
+}
+
+/* Those that write a register in general: it is lost. */
+static void do_other(struct path *p, const struct instruction *i)
+{
+    unsigned op = i->opcode, low = op & 7;
+
+    if (op < 0x40 && (op & 0x38) != 0x38 && low < 4) { /* arithmetic, not cmp */
+        if (low >= 2)
+            lose(p, i->reg);
+        else if (i->mod == 3)
+            lose(p, i->rm);
+    } else if (op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a || op == 0x0faf ||
+               (op >= 0x0f40 && op <= 0x0f4f) || (op >= 0x0fb6 && op <= 0x0fbf)) {
+        lose(p, i->reg);
+    } else if (op >= 0xb0 && op <= 0xbf) {
+        lose(p, (op & 7) | (i->rex & 1) << 3);
+    } else if (i->mod == 3 && i->has_modrm &&
+               (op == 0x86 || op == 0x87 || op == 0x88 || op == 0xc0 || op == 0xc1 ||
+                op == 0xc6 || op == 0xc7 || (op >= 0xd0 && op <= 0xd3) || op == 0xf6 ||
+                op == 0xf7 || op == 0xfe || op == 0xff ||
+                (op >= 0x0f90 && op <= 0x0f9f))) {
+        lose(p, i->rm);
+    }
+}
+
+static void do_plain(const struct reading *r, struct path *p, const struct instruction *i)
+{
+    unsigned op = i->opcode, reg = (op & 7) | (i->rex & 1) << 3;
+
+    if (op >= 0x50 && op <= 0x57)
+        push(p, p->reg[reg], knows(p, reg));
+    else if (op >= 0x58 && op <= 0x5f)
+        pop(r, p, reg);
+    else if (op == 0x68 || op == 0x6a || (op == 0xff && (i->reg & 7) == 6) || op == 0x9c)
+        push(p, 0, 0);
+    else if (op == 0x8f || op == 0x9d)
+        p->reg[RSP] += 8; /* to memory; the flags */
+    else if (op == 0x81 || op == 0x83)
+        do_immediate(p, i);
+    else if (op == 0x89 && i->mod == 3)
+        do_move(p, i, i->rm, i->reg);
+    else if (op == 0x8b && i->mod == 3)
+        do_move(p, i, i->reg, i->rm);
+    else if (op == 0x89 || op == 0x8b)
+        do_stack(r, p, i);
+    else if (op == 0x8d)
+        set(p, i->reg, (i->base < 16 ? p->reg[i->base] : 0) + (uint64_t)i->offset,
+            (i->rex & 8) && knows(p, i->base));
+    else if (op == 0xc9) {
+        p->reg[RSP] = p->reg[RBP];
+        if (!knows(p, RBP))
+            lose(p, RSP);
+        pop(r, p, RBP);
+    } else {
+        do_other(p, i);
+    }
+}
+
+/* After a call the registers that callees may change are lost. */
+static void do_call(struct path *p)
+{
+    p->lost |= 0x0fc7; /* all but rbx, rsp, rbp, r12 to r15 */
+}
+
+/* ── Paths ────────────────────────────────────────────────────────────────────────── */
+
+enum going { GO_ON, GO_RETURN, GO_NOWHERE };
+
+static void branch(struct reading *r, uint64_t pc)
+{
+    if (r->branches < BRANCHES) {
+        r->later[r->branches] = r->now;
+        r->later[r->branches++].pc = pc;
+    }
+}
+
+/* A call that does not come back has nothing after it but what fills up to the next
+ * function. */
+static int is_filling(const struct instruction *i, uint64_t pc)
+{
+    return (pc & 15) != 0 &&
+           (i->opcode == 0x90 || i->opcode == 0x0f1f || i->opcode == 0xcc);
+}
+
+static enum going do_jump(struct reading *r, const struct instruction *i)
+{
+    struct path *p = &r->now;
+    unsigned op = i->opcode;
+    uint64_t target = p->pc + (uint64_t)i->immediate;
+
+    if (op == 0xe9 || op == 0xeb)
+        p->pc = target;
+    else if ((op >= 0x70 && op <= 0x7f) || (op >= 0x0f80 && op <= 0x0f8f) ||
+             (op >= 0xe0 && op <= 0xe3))
+        branch(r, target);
+    else if (op == 0xc3 || op == 0xc2)
+        return GO_RETURN;
+    else if (op == 0xff && (i->reg & 7) == 4) /* a call at the end, or a switch */
+        return i->mod == 0 && i->base == 16 ? GO_RETURN : GO_NOWHERE;
+    else if (op == 0xf4 || op == 0x0f0b || op == 0xcc)
+        return GO_NOWHERE;
+    else if (op == 0xe8 || (op == 0xff && (i->reg & 7) == 2))
+        do_call(p);
+    else
+        do_plain(r, p, i);
+    return GO_ON;
+}
+
+static enum going go_path(struct reading *r)
+{
+    struct path *p = &r->now;
+    int called = 0;
+
+    while (r->steps++ < STEPS) {
+        uint8_t code[32] = {0};
+        struct instruction i;
+        enum going going;
+        /* Sixteen bytes, or what there is before the end of the page. */
+        if (!tt_peek_bytes(r->peek, p->pc, code, 16) &&
+            !tt_peek_bytes(r->peek, p->pc, code, 16 - (p->pc & 15)))
+            return GO_NOWHERE;
+        i = decode(code);
+        if (!i.opcode || (called && is_filling(&i, p->pc)))
+            return GO_NOWHERE;
+        called = i.opcode == 0xe8;
+        p->pc += i.size;
+        if ((going = do_jump(r, &i)) != GO_ON)
+            return going;
+    }
+    return GO_NOWHERE;
+}
+
+/* Takes the return that the path came to; 0: it is none. */
+static int take_return(struct reading *r, struct tt_registers *to)
+{
+    struct path *p = &r->now;
+    uint64_t pc;
+
+    if (!load(r, p, p->reg[RSP], &pc) || !tt_machine_follows_call(r->peek, pc))
+        return 0;
+    p->reg[RSP] += 8;
+    for (unsigned i = 0; i < 16; i++)
+        if (knows(p, i))
+            to->value[dwarf[i]] = p->reg[i];
+    to->value[TT_REGISTER_PC] = pc;
+    return 1;
+}
+
+int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exact)
+{
+    struct reading r;
+
+    r.peek = peek;
+    r.branches = r.steps = 0;
+    r.now.pc = registers->value[TT_REGISTER_PC];
+    r.now.lost = 0;
+    r.now.stored = 0;
+    for (unsigned i = 0; i < 16; i++)
+        r.now.reg[i] = registers->value[dwarf[i]];
+    if (!exact)
+        do_call(&r.now);
+    for (;;) {
+        if (go_path(&r) == GO_RETURN && take_return(&r, registers))
+            return 1;
+        if (!r.branches || r.steps >= STEPS)
+            return 0;
+        r.now = r.later[--r.branches];
+    }
+}

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Stacks as our tables see them, frame by frame beside libunwind's and elfutils'.
+. "$(dirname "$0")/tap.sh"
+built=$(realpath "${TT_BUILD:-build}")/test
+
+# beside NAME PROGRAM ARGS... - the program, unwound twice at every signal.
+beside()
+{
+    local name=$1
+    shift
+    env FRAMES="$tmp/$name" LD_PRELOAD="$built/libframes-preload.so" "$@" >/dev/null 2>&1 ||
+        [ -s "$tmp/$name" ]
+}
+
+# agrees FILE LEAST - no frame differs, at least LEAST stacks were looked at, and 99 % of
+# them reach the root.
+agrees()
+{
+    awk -v least="$2" '
+        /^#/ { print; next }
+        { n[$1] = $2; print }
+        END { exit !(n["samples"] >= least && n["differ"] == 0 &&
+                     n["end0"] >= 0.99 * n["samples"] &&
+                     n["shorter"] + n["astray"] <= 0.01 * n["samples"]) }
+    ' "$1"
+}
+
+# program LEAST NAME ARGS... - one of Debian's, built without frame pointers.
+program()
+{
+    local least=$1 name=$2
+    shift 2
+    if [ ! -x "/usr/bin/$name" ]; then
+        echo "ok $((++count)) - $name # SKIP not installed"
+        return
+    fi
+    beside "$name" "/usr/bin/$name" "$@"
+    try "$name: at every sample the frames are libunwind's, up to the root" \
+        agrees "$tmp/$name" "$least"
+}
+
+inputs()
+{
+    seq 1 400000 >"$tmp/numbers"
+    cat >"$tmp/in.sql" <<'EOF'
+create table t(a integer primary key, b text, c real);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
+    insert into t select i, hex(i * 7919), i * 1.5 from n;
+create index x on t(b);
+select b, count(*), sum(c) from t where b like '%A%' group by substr(b, 1, 2);
+EOF
+    cat >"$tmp/in.lua" <<'EOF'
+local t, s = {}, 0
+for i = 1, 100000 do t[i] = tostring(i * 7919 % 1000003) end
+table.sort(t)
+local co = coroutine.wrap(function() for i = 1, 100000 do coroutine.yield(i) end end)
+for i = 1, 100000 do s = s + co() + #t[i]:gsub("1", "22"); pcall(error, "x") end
+EOF
+    cat >"$tmp/in.py" <<'EOF'
+import json, re, zlib
+d = [{"a": i, "b": str(i) * 3, "c": [i, i + 1]} for i in range(20000)]
+s = json.dumps(d)
+json.loads(s)
+re.findall(r'(\d+)": "(\d+)', s)
+sorted(s.split(','), key=lambda x: x[::-1])
+zlib.compress(s.encode())
+EOF
+    cat >"$tmp/in.pl" <<'EOF'
+my (%h, $n);
+$h{"k" . ($_ * 7919 % 10007)} .= $_ for 1 .. 200000;
+for (sort keys %h) { $n += length $h{$_}; $h{$_} =~ s/1(\d)/$1x/g; }
+EOF
+}
+
+# steps FILE - every frame is elfutils' at every instruction, and reading the code misleads
+# nowhere.
+steps()
+{
+    "$built/frames-step" 300000 "$built/frames-workload" 0 "$built/frames-plugin.so" >"$1"
+    awk '
+        { print }
+        !/^#/ { n[$1] = $2 }
+        END { exit !(n["samples"] >= 5000 && n["differ"] == 0 && n["misread"] == 0 &&
+                     n["end0"] >= 0.97 * n["samples"] && n["read"] > n["unread"]) }
+    ' "$1"
+}
+
+if [ ! -e "$built/libframes-preload.so" ] || [ ! -e "$built/frames-step" ]; then
+    echo "1..0 # SKIP built without libunwind or libdw"
+    exit
+fi
+inputs
+beside workload "$built/frames-workload" 5 "$built/frames-plugin.so"
+try "exceptions, coroutines, signals, plug-ins, threads: the frames are libunwind's" \
+    agrees "$tmp/workload" 1000
+program 50 sqlite3 :memory: ".read $tmp/in.sql"
+program 50 xz -2 -k -c "$tmp/numbers"
+program 50 python3 "$tmp/in.py"
+program 50 lua5.4 "$tmp/in.lua"
+program 20 perl "$tmp/in.pl"
+program 20 sort -R "$tmp/numbers"
+program 50 sed -E 's/([0-3])([4-9])/\2\1/g' "$tmp/numbers"
+try "stepping through prologues, epilogues, PLTs and signals: the frames are elfutils'" \
+    steps "$tmp/steps"
+finish
