@@ -221,8 +221,8 @@ static enum tt_unwind_end end_of(const struct walk *w, enum step step)
     }
 }
 
-void tt_unwind(struct tt_unwound *out, const struct tt_modules *modules,
-               struct tt_registers *registers, struct tt_peek *peek)
+void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
+                      struct tt_registers *registers, struct tt_peek *peek)
 {
     struct walk w = {.r = registers, .peek = peek, .exact = 1};
     enum step result = STEP_ON;

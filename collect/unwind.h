@@ -7,7 +7,7 @@
  *      tt_registers_of_context(&registers, ucontext);      in a handler
  *      tt_peek_own(&peek, stack_pointer, stack_end);
  *      tt_modules_hold(&hold);
- *      tt_unwind(&stack, hold.modules, &registers, &peek);
+ *      tt_native_unwind(&stack, hold.modules, &registers, &peek);
  *      tt_modules_release(&hold);
  *
  * frame[0] is where the thread stands; stack.end says how the walk ended, and only with
@@ -53,8 +53,8 @@ struct tt_unwound {
 
 /* Walks from the registers, which it changes.  `modules` may be NULL: only frame pointers
  * lead on then.  Async-signal-safe, errno may change; needs 1 KB of stack. */
-void tt_unwind(struct tt_unwound *, const struct tt_modules *, struct tt_registers *,
-               struct tt_peek *);
+void tt_native_unwind(struct tt_unwound *, const struct tt_modules *,
+                      struct tt_registers *, struct tt_peek *);
 
 /* The link-time address of the call or instruction: what a block's identity is made of. */
 uint64_t tt_native_place(const struct tt_native *);

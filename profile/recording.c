@@ -348,7 +348,8 @@ static void add_modes(struct transfer *t)
     for (uint32_t kind = 0; kind < TT_KINDS; kind++) {
         int there = 0;
         for (uint32_t i = 0; i < t->p->blocks; i++)
-            there |= (uint32_t)t->p->block[i].info.kind == kind && t->p->block[i].calls;
+            there |= (uint32_t)t->p->block[i].info.kind == kind &&
+                     (t->p->block[i].calls || t->p->block[i].samples);
         if (!there)
             continue;
         (void)snprintf(text, sizeof text, "%s %s", kind_names[kind],
@@ -408,6 +409,22 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.figures", TT_FACT_SUM, h->lost_figures, "");
 }
 
+/* Who looked at native stacks, and how that went. */
+static void add_source(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    char source[sizeof h->source + 1] = {0};
+
+    memcpy(source, h->source, sizeof h->source);
+    if (!*source)
+        return;
+    add_text(t, "source", source);
+    tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
+    tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
+    tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
+    tt_builder_fact(t->b, "unseen", TT_FACT_SUM, h->unseen, "");
+}
+
 static void add_facts(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
@@ -416,6 +433,7 @@ static void add_facts(struct transfer *t)
     memcpy(program, h->program, sizeof h->program);
     memcpy(host, h->host, sizeof h->host);
     add_text(t, "program", program);
+    add_source(t);
     add_text(t, "host", host);
     add_text(t, "clock", name_in(clock_names, 3, h->clock));
     tt_builder_fact(t->b, "started", TT_FACT_MIN, h->start_time, "");

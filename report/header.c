@@ -13,9 +13,9 @@
 #include "print.h"
 
 /* Facts in the order of the header; all others come after them. */
-static const char *const order[] = {"program", "host",     "format",     "started",
-                                    "lasted",  "clock",    "modes",      "recursion",
-                                    "budget",  "overhead", "recordings", "unresolved"};
+static const char *const order[] = {
+    "program", "host",      "format", "source",   "started",    "lasted",    "clock",
+    "modes",   "recursion", "budget", "overhead", "recordings", "unresolved"};
 
 enum { KNOWN = sizeof order / sizeof *order };
 

@@ -110,8 +110,7 @@ static void add_hidden_arcs(struct hidden_walk *w, struct tt_frame *hider)
     }
 }
 
-/* The nearest frame that stands in the tree, from `f` down. */
-static struct tt_frame *below_limbo(const struct tt_thread *t, struct tt_frame *f)
+struct tt_frame *tt_stack_placed(const struct tt_thread *t, struct tt_frame *f)
 {
     while (f->node == t->tree.limbo)
         f = tt_frame_below(f);
@@ -136,7 +135,7 @@ static void charge_hidden(struct tt_thread *t, struct tt_frame *at, uint32_t met
     struct hidden_walk w = {.thread = t, .metric = metric, .amount = amount};
 
     t->charging++;
-    mark_path(&t->tree, below_limbo(t, at)->node);
+    mark_path(&t->tree, tt_stack_placed(t, at)->node);
     add_hidden_arcs(&w, t->hider);
     add_hidden_limbo(&w, at);
     t->charging--;
@@ -148,7 +147,7 @@ static void charge_hidden(struct tt_thread *t, struct tt_frame *at, uint32_t met
 static void charge_limbo(struct tt_thread *t, struct tt_frame *at, uint64_t ticks,
                          uint64_t samples)
 {
-    struct tt_node *n = below_limbo(t, at)->node;
+    struct tt_node *n = tt_stack_placed(t, at)->node;
     struct tt_amounts amounts = {0, ticks, samples};
     struct tt_loss *loss = t->busy > 1 ? tt_tree_extension_find(&t->tree, &n->extension,
                                                                 TT_CELL_LOSS)
@@ -197,6 +196,19 @@ void tt_charge(struct tt_thread *t, struct tt_frame *at, uint64_t ticks, uint64_
     }
 }
 
+void tt_charge_below(struct tt_thread *t, struct tt_frame *at, struct tt_node *n,
+                     uint64_t ticks, uint32_t metric)
+{
+    tt_bump(&n->samples, 1);
+    if (metric) {
+        (void)tt_tree_metric(&t->tree, &n->extension, metric, ticks);
+        return;
+    }
+    tt_bump(&n->self, ticks);
+    if (t->hider)
+        charge_hidden(t, at, 0, ticks);
+}
+
 void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
 {
     uint64_t ticks = now - t->record->last;
@@ -214,7 +226,7 @@ void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
 void tt_charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount)
 {
     struct tt_frame *at = t->self->top;
-    struct tt_node *n = below_limbo(t, at)->node;
+    struct tt_node *n = tt_stack_placed(t, at)->node;
 
     if (n != at->node)
         metric |= TT_METRIC_ELSEWHERE;

@@ -271,6 +271,7 @@ void tt_thread_name(const char *name)
 
     if (!t)
         return;
+    t->named = 1;
     memset(t->record->name, 0, TT_NAME_SIZE);
     memcpy(t->record->name, name, strnlen(name, TT_NAME_SIZE - 1));
     tt_thread_leave(t);

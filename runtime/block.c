@@ -17,6 +17,7 @@ enum {
     ARENA_STEP = 256 * 1024, /* memory is taken from the system in steps of this size */
     REGISTRY_CAP = 16 << 20, /* bytes, when no recording says otherwise */
     STRING_CAP = 4000,       /* longer names are cut */
+    SHARED_STRINGS = 256,
     NO_ROOM = -1,
 };
 #define NOT_PUBLISHED 0x80000000u /* with the epoch: there was no room for it */
@@ -26,6 +27,7 @@ static __thread int registry_busy;
 
 static struct registry {
     pthread_mutex_t lock;
+    const void *holder; /* a thread that has it by tt_block_try: its tt_self */
     struct tt_block_entry *chunk[CHUNKS]; /* written under the lock, read without */
     uint32_t *bucket;                     /* a hash table of chains */
     uint32_t buckets, count;              /* count: of entries, from 1 on */
@@ -34,6 +36,11 @@ static struct registry {
     struct tt_metric_record metric[TT_METRICS_MAX + 1];
     uint32_t metrics;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int is_held(void)
+{
+    return __atomic_load_n(&registry.holder, __ATOMIC_RELAXED) == &tt_self;
+}
 
 /* ── Memory ───────────────────────────────────────────────────────────────────────── */
 
@@ -187,7 +194,8 @@ static struct tt_block_entry *next_entry(void)
     return entry_of(id);
 }
 
-static tt_block add_block(const struct tt_block_info *info, uint32_t hash)
+/* `borrowed`: file and module are the caller's, and stay for ever. */
+static tt_block add_block(const struct tt_block_info *info, uint32_t hash, int borrowed)
 {
     struct tt_block_entry *e = next_entry();
     tt_block id = registry.count + 1;
@@ -196,8 +204,10 @@ static tt_block add_block(const struct tt_block_info *info, uint32_t hash)
         return TT_BLOCK_OTHER;
     e->info = *info;
     e->info.name = keep_string(info->name);
-    e->info.file = keep_string(info->file);
-    e->info.module = keep_string(info->module);
+    if (!borrowed) {
+        e->info.file = keep_string(info->file);
+        e->info.module = keep_string(info->module);
+    }
     if (!e->info.name || !e->info.file || !e->info.module)
         return TT_BLOCK_OTHER;
     e->hash = hash;
@@ -212,7 +222,7 @@ static void add_other(void)
     struct tt_block_info other = {.name = "[other blocks]", .kind = TT_KIND_BLOCK};
 
     if (registry.count == 0)
-        add_block(&other, hash_info(&other));
+        add_block(&other, hash_info(&other), 0);
 }
 
 tt_block tt_block_make(const struct tt_block_info *info)
@@ -220,15 +230,23 @@ tt_block tt_block_make(const struct tt_block_info *info)
     uint32_t hash = hash_info(info);
     tt_block block;
 
-    if (registry_busy)
+    if (registry_busy && !is_held())
         return TT_BLOCK_OTHER;
     tt_block_lock();
     add_other();
     block = find_block(info, hash);
     if (!block)
-        block = add_block(info, hash);
+        block = add_block(info, hash, 0);
     tt_block_unlock();
     return block;
+}
+
+tt_block tt_block_native(const struct tt_block_info *info)
+{
+    uint32_t hash = hash_info(info);
+    tt_block block = find_block(info, hash);
+
+    return block ? block : add_block(info, hash, 1);
 }
 
 tt_block tt_block_get(const char *name, const char *file, uint32_t line, uint32_t column)
@@ -248,6 +266,10 @@ static struct publisher {
     uint32_t string, string_end; /* offsets / 4 */
     uint32_t cell, cell_end;
     uint32_t pages; /* taken; at most a quarter of the budget */
+    struct {
+        const char *text;
+        uint32_t at;
+    } shared[SHARED_STRINGS]; /* of native blocks: by address, the last of each place */
 } publisher;
 
 static int publisher_page(struct tt_recording *r, enum tt_page_type type, uint32_t order,
@@ -290,13 +312,32 @@ static uint32_t publish_string(struct tt_recording *r, const char *text)
     return at;
 }
 
+/* A module's path or build-id, which many blocks share. */
+static uint32_t publish_shared(struct tt_recording *r, const char *text)
+{
+    size_t i = ((uintptr_t)text >> 4) * 0x9e3779b1u % SHARED_STRINGS;
+    uint32_t at;
+
+    if (publisher.shared[i].text == text)
+        return publisher.shared[i].at;
+    at = publish_string(r, text);
+    if (at != UINT32_MAX) {
+        publisher.shared[i].text = text;
+        publisher.shared[i].at = at;
+    }
+    return at;
+}
+
 static int publish_record(struct tt_recording *r, tt_block block)
 {
     struct tt_block_entry *e = entry_of(block);
     const struct tt_block_info *i = &e->info;
     struct tt_block_record *record;
-    uint32_t name = publish_string(r, i->name), file = publish_string(r, i->file),
-             module = publish_string(r, i->module);
+    int native = i->kind == TT_KIND_NATIVE;
+    uint32_t name = publish_string(r, i->name),
+             file = native ? publish_shared(r, i->file) : publish_string(r, i->file),
+             module = native ? publish_shared(r, i->module)
+                             : publish_string(r, i->module);
 
     if (name == UINT32_MAX || file == UINT32_MAX || module == UINT32_MAX)
         return NO_ROOM;
@@ -331,8 +372,10 @@ static void publish(struct tt_recording *r, tt_block block)
 {
     struct tt_block_entry *e = entry_of(block);
 
-    if (publisher.epoch != r->epoch)
-        publisher = (struct publisher){.epoch = r->epoch};
+    if (publisher.epoch != r->epoch) {
+        memset(&publisher, 0, sizeof publisher);
+        publisher.epoch = r->epoch;
+    }
     e->marks = find_mark(&r->options, e->info.name);
     if (publish_record(r, block) == 0) {
         __atomic_store_n(&e->published, r->epoch, __ATOMIC_RELEASE);
@@ -425,12 +468,30 @@ void tt_metric_publish(struct tt_recording *r)
 
 void tt_block_lock(void)
 {
+    if (is_held())
+        return;
     registry_busy = 1;
     pthread_mutex_lock(&registry.lock);
 }
 
 void tt_block_unlock(void)
 {
+    if (is_held())
+        return;
     pthread_mutex_unlock(&registry.lock);
     registry_busy = 0;
+}
+
+int tt_block_try(void)
+{
+    if (pthread_mutex_trylock(&registry.lock) != 0)
+        return 0;
+    __atomic_store_n(&registry.holder, &tt_self, __ATOMIC_RELAXED);
+    return 1;
+}
+
+void tt_block_done(void)
+{
+    __atomic_store_n(&registry.holder, NULL, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&registry.lock);
 }

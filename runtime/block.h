@@ -33,6 +33,15 @@ uint32_t tt_block_marked(tt_block);
 /* The name of a metric in the recording's header. */
 void tt_metric_publish(struct tt_recording *);
 
+/* For signal handlers: 1 when nobody has the registry, and it is the caller's until
+ * tt_block_done; blocks are made and published as ever meanwhile, with the recording's pages
+ * held too.  Async-signal-safe. */
+int tt_block_try(void);
+void tt_block_done(void);
+
+/* Between these two: a block whose file and module are not copied. */
+tt_block tt_block_native(const struct tt_block_info *);
+
 /* Around fork: no other thread may hold the registry. */
 void tt_block_lock(void);
 void tt_block_unlock(void);

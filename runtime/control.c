@@ -41,6 +41,9 @@ static void before_fork(void)
     fork_unsafe = tt_self.thread && tt_self.thread->busy;
     if (fork_unsafe)
         return;
+    if (tt_self.thread)
+        tt_self.thread->busy++; /* no sample meanwhile */
+    TT_BARRIER();
     pthread_mutex_lock(&control_mutex);
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
@@ -68,8 +71,11 @@ static void unlock_all(void)
 
 static void after_fork_in_parent(void)
 {
-    if (!fork_unsafe)
-        unlock_all();
+    if (fork_unsafe)
+        return;
+    unlock_all();
+    if (tt_self.thread)
+        tt_thread_leave(tt_self.thread);
 }
 
 /* Nothing that points into the parent's tree may be left. */
@@ -111,13 +117,12 @@ static void after_fork_in_child(void)
     }
     unlock_all();
     forget_parent(own);
-    if (!tt_recording)
-        return;
-    if (tt_recording_fork(tt_recording) != 0) {
+    if (tt_recording && tt_recording_fork(tt_recording) != 0)
         tt_on = 0;
-        return;
-    }
-    tt_sampler_forked(tt_recording);
+    else if (tt_recording)
+        tt_sampler_forked(tt_recording);
+    if (tt_self.thread)
+        tt_thread_leave(tt_self.thread);
 }
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */

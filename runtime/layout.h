@@ -238,7 +238,12 @@ struct tt_header {
     uint64_t lost_calls;   /* evicted with no room for a tally */
     uint64_t lost_figures; /* statistics and metrics that found no room */
     char program[128], host[64];
-    uint64_t reserved[64];
+    char source[128];   /* who took the samples of native stacks, and why; "": nobody */
+    uint64_t truncated; /* stacks that were deeper than there was room for, */
+    uint64_t broken;    /* and that could not be followed to their root */
+    uint64_t late;      /* looks that came in a bad moment: the next one has their time */
+    uint64_t unseen;    /* CPU time of threads that no strand stands for, ns */
+    uint64_t reserved[44];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

@@ -206,6 +206,7 @@ static const struct option_word {
     {"hooks", option_mode, TT_KIND_FUNCTION},
     {"statements", option_mode, TT_KIND_STATEMENT},
     {"centres", option_mode, TT_KIND_CENTRE},
+    {"native", option_mode, TT_KIND_NATIVE},
 };
 
 /* A word that is a mode by itself is meant for scopes and all blocks of runtimes. */

@@ -60,6 +60,37 @@ static int make_ready(struct tt_recording *r, uint32_t page)
 
 /* ── Pages ────────────────────────────────────────────────────────────────────────── */
 
+static int pages_are_held(const struct tt_recording *r)
+{
+    return __atomic_load_n(&r->holder, __ATOMIC_RELAXED) == &tt_self;
+}
+
+static void lock_pages(struct tt_recording *r)
+{
+    if (!pages_are_held(r))
+        pthread_mutex_lock(&r->lock);
+}
+
+static void unlock_pages(struct tt_recording *r)
+{
+    if (!pages_are_held(r))
+        pthread_mutex_unlock(&r->lock);
+}
+
+int tt_pages_try(struct tt_recording *r)
+{
+    if (pthread_mutex_trylock(&r->lock) != 0)
+        return 0;
+    __atomic_store_n(&r->holder, &tt_self, __ATOMIC_RELAXED);
+    return 1;
+}
+
+void tt_pages_done(struct tt_recording *r)
+{
+    __atomic_store_n(&r->holder, NULL, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* From the free runs: the smallest that is large enough, its rest given back. */
 static uint32_t take_free(struct tt_recording *r, uint32_t order)
 {
@@ -96,7 +127,7 @@ uint32_t tt_page_take(struct tt_recording *r, enum tt_page_type type, uint32_t o
 
     if (order >= TT_ORDERS)
         return 0;
-    pthread_mutex_lock(&r->lock);
+    lock_pages(r);
     if (type != TT_PAGE_CELL || r->cell_pages > 0) {
         page = take_free(r, order);
         if (page)
@@ -110,20 +141,20 @@ uint32_t tt_page_take(struct tt_recording *r, enum tt_page_type type, uint32_t o
             __atomic_store_n(&r->map[page - 1 + i], (uint32_t)type | owner << 8,
                              __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&r->lock);
+    unlock_pages(r);
     return page;
 }
 
 void tt_page_give(struct tt_recording *r, uint32_t page, uint32_t order)
 {
-    pthread_mutex_lock(&r->lock);
+    lock_pages(r);
     if ((r->map[page - 1] & 0xff) == TT_PAGE_CELL)
         r->cell_pages++;
     for (uint32_t i = 0; i < 1u << order; i++)
         __atomic_store_n(&r->map[page - 1 + i], TT_PAGE_FREE, __ATOMIC_RELEASE);
     r->next[page] = r->free[order];
     r->free[order] = page;
-    pthread_mutex_unlock(&r->lock);
+    unlock_pages(r);
 }
 
 uint32_t tt_pages_left(struct tt_recording *r, enum tt_page_type type)
@@ -304,6 +335,7 @@ int tt_recording_fork(struct tt_recording *r)
     r->header->inside = kept.inside;
     r->header->outside = kept.outside;
     memcpy(r->header->metric, kept.metric, sizeof kept.metric);
+    memcpy(r->header->source, kept.source, sizeof kept.source);
     r->attached = 1;
     r->epoch++;
     return 0;

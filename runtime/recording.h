@@ -19,7 +19,8 @@ struct tt_recording {
 
     /* What follows is guarded by `lock`. */
     pthread_mutex_t lock;
-    uint32_t *next; /* a page → the next of its owner, or of the free runs */
+    const void *holder; /* a thread that has it by tt_pages_try: its tt_self */
+    uint32_t *next;     /* a page → the next of its owner, or of the free runs */
     size_t next_bytes;
     uint32_t free[TT_ORDERS];
     uint32_t ready;      /* pages below it have their room on disk */
@@ -56,6 +57,11 @@ void tt_page_give(struct tt_recording *, uint32_t page, uint32_t order);
 
 /* How many of a type were never taken so far and may be. */
 uint32_t tt_pages_left(struct tt_recording *, enum tt_page_type);
+
+/* For signal handlers: 1 when the lock was free, and is the caller's until tt_pages_done;
+ * pages are taken as ever meanwhile.  Async-signal-safe. */
+int tt_pages_try(struct tt_recording *);
+void tt_pages_done(struct tt_recording *);
 
 static inline uint32_t tt_page_cell(const struct tt_recording *r, uint32_t page)
 {

@@ -22,8 +22,10 @@
 
 enum { HIDERS_MAX = 256 };
 
+const struct tt_looker *tt_looker;
+
 static struct {
-    struct sigaction before; /* what SIGPROF did */
+    struct sigaction before; /* what the timers' signal did */
     struct tt_recording *recording;
     pthread_t thread;
     int running; /* 1: timers; 2: the thread; read by threads that come, as `recording` */
@@ -35,7 +37,8 @@ static int has_sampled(const struct tt_recording *r)
 {
     const uint32_t *mode = r->options.mode;
 
-    return mode[TT_KIND_SCOPE] == TT_MODE_SAMPLED ||
+    return (tt_looker && mode[TT_KIND_NATIVE] == TT_MODE_SAMPLED) ||
+           mode[TT_KIND_SCOPE] == TT_MODE_SAMPLED ||
            mode[TT_KIND_BLOCK] == TT_MODE_SAMPLED ||
            mode[TT_KIND_FUNCTION] == TT_MODE_SAMPLED ||
            mode[TT_KIND_STATEMENT] == TT_MODE_SAMPLED ||
@@ -67,6 +70,28 @@ static void take_sample(struct tt_thread *t)
     t->busy--;
 }
 
+/* Looks are paid for: one that took long is followed by a rest a hundred times as long.
+ * async-signal-safe */
+static void take_look(struct tt_thread *t, void *context)
+{
+    enum { SHARE = 100 };
+    uint64_t cpu = tt_clock_cpu(), ns = cpu - t->sampler.cpu, after;
+
+    if (ns < t->sampler.rest)
+        return;
+    if (t->busy || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED)) {
+        tt_bump_shared(&t->recording->header->late, t->busy != 0);
+        return;
+    }
+    if (!tt_looker->look(t, context, ns)) {
+        tt_bump_shared(&t->recording->header->late, 1);
+        return;
+    }
+    after = tt_clock_cpu();
+    t->sampler.rest = (after - cpu) * SHARE;
+    t->sampler.cpu = after;
+}
+
 /* async-signal-safe */
 static void on_timer(int number, siginfo_t *info, void *context)
 {
@@ -74,14 +99,31 @@ static void on_timer(int number, siginfo_t *info, void *context)
     const struct sigaction *before = &sampler.before;
 
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &sampler) {
-        if (tt_self.thread && tt_self.thread->sampler.armed)
+        if (!tt_self.thread || !tt_self.thread->sampler.armed)
+            ;
+        else if (tt_looker)
+            take_look(tt_self.thread, context);
+        else
             take_sample(tt_self.thread);
     } else if (before->sa_flags & SA_SIGINFO) {
         before->sa_sigaction(number, info, context);
     } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
         before->sa_handler(number);
+    } else if (before->sa_handler == SIG_DFL && tt_looker) {
+        (void)tt_looker->action(number, before, NULL);
+        (void)raise(number); /* once this handler is left */
     }
     errno = saved;
+}
+
+static int timer_signal(void) { return tt_looker ? tt_looker->signal : SIGPROF; }
+
+void tt_sampler_instead(const struct sigaction *wanted, struct sigaction *before)
+{
+    if (before)
+        *before = sampler.before;
+    if (wanted)
+        sampler.before = *wanted;
 }
 
 static int start_timers(void)
@@ -92,7 +134,10 @@ static int start_timers(void)
     action.sa_sigaction = on_timer;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGPROF, &action, &before) != 0)
+    if (tt_looker)
+        sigfillset(&action.sa_mask); /* handlers of the program stay off our stack */
+    if ((tt_looker ? tt_looker->action : sigaction)(timer_signal(), &action, &before) !=
+        0)
         return -TT_ERR_STATE;
     if (!(before.sa_flags & SA_SIGINFO) || before.sa_sigaction != on_timer)
         sampler.before = before; /* ours stays, for signals that are still on their way */
@@ -107,7 +152,7 @@ static void arm_timer(struct tt_thread *t)
 
     memset(&event, 0, sizeof event);
     event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = SIGPROF;
+    event.sigev_signo = timer_signal();
     event.sigev_value.sival_ptr = &sampler;
 #ifdef sigev_notify_thread_id
     event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
@@ -293,8 +338,10 @@ void tt_sampler_arm(struct tt_thread *t)
     if (!running || __atomic_load_n(&sampler.recording, __ATOMIC_RELAXED) != t->recording)
         return;
     __atomic_store_n(&t->sampler.cpu, tt_clock_cpu(), __ATOMIC_RELAXED);
+    t->sampler.rest = 0;
     if (running == 1) {
-        arm_timer(t);
+        if (!tt_looker || tt_looker->begin(t) == 0)
+            arm_timer(t);
     } else if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
         t->sampler.clock = clock;
         __atomic_store_n(&t->sampler.armed, 1, __ATOMIC_RELEASE);
@@ -305,7 +352,21 @@ void tt_sampler_disarm(struct tt_thread *t)
 {
     if (t->sampler.armed && !t->sampler.clock) /* the id of a timer may be 0 */
         timer_delete(t->sampler.timer);
-    __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_SEQ_CST);
+    if (tt_looker)
+        tt_looker->end(t);
+}
+
+void tt_sampler_cease(void)
+{
+    tt_threads_lock();
+    sampler.running = 0;
+    for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
+        if (t->sampler.armed && !t->sampler.clock)
+            timer_delete(t->sampler.timer);
+        __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_SEQ_CST);
+    }
+    tt_threads_unlock();
 }
 
 void tt_sampler_skip(struct tt_thread *t)

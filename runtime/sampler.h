@@ -5,6 +5,27 @@
 
 #include "strand.h"
 
+struct sigaction;
+
+/* Who looks at native stacks when a thread's timer rings, instead of at the current
+ * activation alone; set before tt_start, for good.  NULL: nobody.  All of it is called by
+ * the thread itself. */
+struct tt_looker {
+    int signal; /* that the timers send */
+    /* The system's, where sigaction is not it. */
+    int (*action)(int, const struct sigaction *, struct sigaction *);
+    /* A thread is about to be sampled; 0, or it is not.  And it is not any more. */
+    int (*begin)(struct tt_thread *);
+    void (*end)(struct tt_thread *);
+    /* In the signal's handler, with the thread's CPU time and what of it no sample had so
+     * far, in ns: 0 when the next one shall have it. */
+    int (*look)(struct tt_thread *, void *context, uint64_t ns);
+};
+extern const struct tt_looker *tt_looker;
+
+/* What the program itself wants to happen at that signal. */
+void tt_sampler_instead(const struct sigaction *wanted, struct sigaction *before);
+
 /* Begins and ends sampling for a recording that has a sampled kind; nothing otherwise. */
 int tt_sampler_start(struct tt_recording *);
 void tt_sampler_stop(struct tt_recording *);
@@ -15,6 +36,10 @@ void tt_sampler_disarm(struct tt_thread *);
 
 /* After a pause: what went by is nobody's. */
 void tt_sampler_skip(struct tt_thread *);
+
+/* Ends it for good, of all threads: from here on the system may kill the program for calls
+ * that it does not expect. */
+void tt_sampler_cease(void);
 
 /* In the child of a fork: the timers and the sampler thread are the parent's. */
 void tt_sampler_forked(struct tt_recording *);

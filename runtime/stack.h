@@ -76,6 +76,14 @@ void tt_charge_time(struct tt_thread *, uint64_t now, struct tt_frame *outside);
 /* Charges ticks to a place on the running stack; async-signal-safe. */
 void tt_charge(struct tt_thread *, struct tt_frame *at, uint64_t ticks, uint64_t samples);
 
+/* Charges what stands at `n`, which hangs below that place.  To `metric`, in ns, where it
+ * is not 0: the ticks are an exact clock's then.  Async-signal-safe, while busy. */
+void tt_charge_below(struct tt_thread *, struct tt_frame *at, struct tt_node *n,
+                     uint64_t ticks, uint32_t metric);
+
+/* The nearest frame that stands in the tree, from `f` down. */
+struct tt_frame *tt_stack_placed(const struct tt_thread *, struct tt_frame *f);
+
 /* The same for a metric. */
 void tt_charge_metric(struct tt_thread *, uint32_t metric, uint64_t amount);
 

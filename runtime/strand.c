@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -126,6 +127,16 @@ static void name_record(struct tt_strand_record *record)
         memcpy(record->name, "main", 5);
     else if (pthread_getname_np(pthread_self(), record->name, TT_NAME_SIZE) != 0)
         record->name[0] = '\0';
+}
+
+/* Threads are mostly named after they were made.  Async-signal-safe. */
+void tt_thread_rename(struct tt_thread *t)
+{
+    char name[TT_NAME_SIZE] = "";
+
+    if (!t->named && (pid_t)t->record->thread != getpid() &&
+        prctl(PR_GET_NAME, name) == 0 && name[0])
+        memcpy(t->record->name, name, TT_NAME_SIZE);
 }
 
 /* ── Ended strands ────────────────────────────────────────────────────────────────── */
@@ -373,6 +384,7 @@ void tt_thread_detach(struct tt_thread *t)
     if (!r)
         return;
     tt_sampler_disarm(t);
+    tt_thread_rename(t);
     tt_slowest_drop(t);
     if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) && r == tt_recording_now())
         tt_stack_close(t);

@@ -54,7 +54,8 @@ struct tt_thread {
     struct tt_frame *hider, *timed; /* the nearest below the top */
     uint32_t busy;                  /* in the slow path: signal handlers stay out */
     uint32_t pauses;                /* read by the sampler thread */
-    uint32_t exact;                 /* no fast path: scopes are timed */
+    uint32_t named; /* by tt_thread_name: the system's name for it says nothing */
+    uint32_t exact; /* no fast path: scopes are timed */
     /* All kinds are timed by the processor's counter, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
     uint32_t plain;
@@ -71,8 +72,10 @@ struct tt_thread {
     struct tt_sampler_state {
         void *timer;
         int armed;
-        uint64_t cpu; /* already accounted for, ns; also written by the sampler thread */
-        int clock;    /* the thread's CPU clock */
+        uint64_t cpu;  /* already accounted for, ns; also written by the sampler thread */
+        int clock;     /* the thread's CPU clock */
+        uint64_t rest; /* ns after the last look in which there is none, to pay for it */
+        void *looker;  /* what tt_looker needs */
     } sampler;
     struct tt_slow_state {
         struct tt_frame *frame;     /* the marked activation under way */
@@ -152,6 +155,9 @@ static inline void tt_thread_leave(struct tt_thread *t)
     TT_BARRIER();
     t->busy--;
 }
+
+/* Takes over the name that the thread has by now. */
+void tt_thread_rename(struct tt_thread *);
 
 /* Makes a strand for a thread structure, and ends it. */
 struct tt_thread *tt_thread_new(struct tt_strand *self);

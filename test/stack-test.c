@@ -30,7 +30,7 @@ static void look(const void *ucontext, const char *end)
     sp = (const char *)(uintptr_t)r.value[TT_REGISTER_SP];
     tt_peek_own(&peek, sp, end);
     tt_modules_hold(&hold);
-    tt_unwind(&stack, hold.modules, &r, &peek);
+    tt_native_unwind(&stack, hold.modules, &r, &peek);
     tt_modules_release(&hold);
 }
 
