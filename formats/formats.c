@@ -8,6 +8,7 @@
 /* In the order in which they are asked: those that know for sure at the first bytes, then
  * those that look further, then those that guess. */
 const struct tt_format *const tt_formats[] = {
+    &tt_format_callgrind,
     &tt_format_folded,
     NULL,
 };

@@ -14,8 +14,8 @@
 
 /* Facts in the order of the header; all others come after them. */
 static const char *const order[] = {
-    "program", "host",      "format", "source",   "started",    "lasted",    "clock",
-    "modes",   "recursion", "budget", "overhead", "recordings", "unresolved"};
+    "program", "host",  "format",    "source", "paths",    "started",    "lasted",
+    "clock",   "modes", "recursion", "budget", "overhead", "recordings", "unresolved"};
 
 enum { KNOWN = sizeof order / sizeof *order };
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* arcs.h - a call graph becomes a tree of contexts.
+ *
+ * Some tools keep what each function cost, and each call between two functions, but no
+ * paths.  A function that one other calls stands below it, and that is exact.  One that
+ * several call stands below each, with the share of its cost that those calls had; what it
+ * called in turn is shared in the same proportion, which is an estimate.  Exact in any case:
+ * what each function cost itself, its calls, and, where it is not part of a cycle, what it
+ * cost with all that it called, also on behalf of each caller.
+ *
+ *      main ─▶ a ─▶ c ─▶ d       main ── a ── c ── d         each c: what the calls
+ *         └──▶ b ──▲                 └── b ── c ── d         from there cost
+ *
+ * Functions that call each other in cycles are entered as one: below the entry each stands
+ * once, and calls that lead back are arcs.  Shares that are too small to be followed end in
+ * "elsewhere below". */
+#ifndef TT_ARCS_H
+#define TT_ARCS_H
+
+#include "builder.h"
+#include "pairs.h"
+
+struct tt_arc_function {
+    uint32_t block; /* of the builder */
+    uint32_t first; /* its arcs, once they are in order */
+};
+
+struct tt_arc {
+    uint32_t from, to; /* functions */
+    uint64_t calls;
+};
+
+struct tt_arcs {
+    struct tt_builder *b; /* borrowed */
+    const struct tt_memory *memory;
+    uint32_t events;
+    struct tt_pairs by_block, by_ends;
+    struct tt_vector function;   /* struct tt_arc_function */
+    struct tt_vector arc;        /* struct tt_arc */
+    struct tt_vector self, cost; /* uint64_t: `events` of each function, of each arc */
+    uint64_t *sum;               /* owned; of all figures of an event */
+    uint64_t calls;              /* all together */
+};
+
+int tt_arcs_init(struct tt_arcs *, struct tt_builder *, const struct tt_memory *,
+                 uint32_t events); /* -TT_ERR_MEMORY */
+void tt_arcs_fini(struct tt_arcs *);
+
+/* The number of a function or a call; TT_NONE: no memory. */
+uint32_t tt_arcs_function(struct tt_arcs *, uint32_t block);
+uint32_t tt_arcs_arc(struct tt_arcs *, uint32_t from, uint32_t to, uint64_t calls);
+/* Adds `count` figures, of the first events.  -TT_ERR_FORMAT: all together are more than 64
+ * bits hold. */
+int tt_arcs_add_self(struct tt_arcs *, uint32_t function, const uint64_t *,
+                     uint32_t count);
+int tt_arcs_add_cost(struct tt_arcs *, uint32_t arc, const uint64_t *, uint32_t count);
+
+/* Adds all of it to the builder, each event as the metric that stands for it; `calls`: the
+ * metric of calls, or TT_NONE.  -TT_ERR_MEMORY. */
+int tt_arcs_finish(struct tt_arcs *, const uint32_t *metric, uint32_t calls);
+
+#endif

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/* callgrind.c - what callgrind, cachegrind, pprof and Xdebug write for KCachegrind: reading.
+ *
+ *      fn=(1) main            a function; ids stand for names that were given once
+ *      16 20                  line 16 cost 20
+ *      cfn=(2) parse          the function that is called by the next
+ *      calls=1 50             once, at line 50,
+ *      16 400                 from line 16, and cost 400 with all it called
+ *
+ * The calls make a graph, arcs.c makes contexts of it.  Lines and addresses within functions
+ * are not kept. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arcs.h"
+#include "callgrind.h"
+#include "formats.h"
+#include "frames.h"
+
+enum { MOST_EVENTS = 64, EVENT_NAME = 64 };
+enum space { OBJECTS, FILES, FUNCTIONS, SPACES };
+
+struct reading {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_frames names; /* texts to numbers, from 1 */
+    struct tt_vector text;  /* size_t: where the text of each number begins in `names` */
+    struct tt_pairs ids;    /* (id, space) to such a number */
+    struct tt_pairs blocks; /* (object and file, name) to a function of `arcs` + 1 */
+    struct tt_arcs arcs;
+    int has_arcs;
+    /* Names: what is current, and what was said of the callee, 0: nothing. */
+    uint32_t object, file, function_file, callee_object, callee_file;
+    uint32_t function, callee; /* of `arcs`; TT_NONE */
+    uint32_t arc;              /* whose cost is in the next line; TT_NONE: none's */
+    uint32_t positions;        /* columns before the costs */
+    uint32_t events;           /* columns of this part */
+    uint32_t column[MOST_EVENTS];
+    uint64_t cost[MOST_EVENTS], last[MOST_EVENTS];
+    char event[MOST_EVENTS][EVENT_NAME]; /* of all parts */
+    uint32_t known;                      /* of them */
+    int is_callgrind, has_totals, has_calls;
+};
+
+static int no_memory(struct reading *r) { return tt_source_no_memory(r->s); }
+
+/* ── Names ────────────────────────────────────────────────────────────────────────── */
+
+static const char *text_of(const struct reading *r, uint32_t number)
+{
+    const size_t *at = r->text.item;
+
+    return number ? (const char *)r->names.text.item + at[number - 1] : "";
+}
+
+/* The number of a text; 0: no memory. */
+static uint32_t number_of(struct reading *r, const char *text)
+{
+    size_t length = strlen(text), *at;
+    int is_new;
+    uint32_t *number = tt_frames_find(&r->names, text, length, &is_new);
+
+    if (!number)
+        return 0;
+    if (is_new) {
+        if (!(at = tt_vector_add(&r->text, 1)))
+            return 0;
+        *at = r->names.text.count - length - 1;
+        *number = (uint32_t)r->text.count;
+    }
+    return *number;
+}
+
+static const char *skip_blanks(const char *c)
+{
+    while (*c == ' ' || *c == '\t')
+        c++;
+    return c;
+}
+
+static int read_number(const char **at, uint64_t *n)
+{
+    const char *c = *at;
+    int base = 10;
+
+    *n = 0;
+    if (c[0] == '0' && (c[1] == 'x' || c[1] == 'X')) {
+        base = 16;
+        c += 2;
+    }
+    for (const char *first = c;; c++) {
+        int digit = *c >= '0' && *c <= '9' ? *c - '0'
+                    : base == 16 && (*c | 32) >= 'a' && (*c | 32) <= 'f'
+                        ? (*c | 32) - 'a' + 10
+                        : -1;
+        if (digit < 0) {
+            *at = c;
+            return c > first;
+        }
+        if (__builtin_mul_overflow(*n, (uint64_t)base, n) ||
+            __builtin_add_overflow(*n, (uint64_t)digit, n))
+            return 0;
+    }
+}
+
+/* "name", "(id) name" or "(id)", which stands for the name it was given before. */
+static int read_name(struct reading *r, const char *text, enum space space,
+                     uint32_t *number)
+{
+    const char *c = skip_blanks(text), *name = c;
+    uint32_t *noted;
+    uint64_t id;
+    int is_new;
+
+    if (*c == '(' && (c++, read_number(&c, &id)) && *c == ')') {
+        name = skip_blanks(c + 1);
+        noted = tt_pairs_get(&r->ids, id, (uint64_t)space, &is_new);
+        if (!noted)
+            return no_memory(r);
+        if (!*name && !*noted)
+            return tt_source_fail(r->s, "(%llu) stands for no name so far",
+                                  (unsigned long long)id);
+        if (!*name) {
+            *number = *noted;
+            return 0;
+        }
+        *number = *noted = number_of(r, name);
+        return *number ? 0 : no_memory(r);
+    }
+    *number = number_of(r, name);
+    return *number ? 0 : no_memory(r);
+}
+
+/* The function of that name there. */
+static int find_function(struct reading *r, uint32_t object, uint32_t file, uint32_t name,
+                         uint32_t *function)
+{
+    int is_new;
+    uint32_t *known = tt_pairs_get(&r->blocks, (uint64_t)object << 32 | file, name,
+                                   &is_new);
+
+    if (!known)
+        return no_memory(r);
+    if (is_new) {
+        const char *module = text_of(r, object), *path = text_of(r, file);
+        struct tt_block_info info = {.name = text_of(r, name),
+                                     .module = strcmp(module, "???") ? module : "",
+                                     .file = strcmp(path, "???") ? path : "",
+                                     .kind = TT_KIND_FUNCTION};
+        uint32_t block;
+        if (strcmp(info.name, "[root]") == 0 && !*info.file && !*info.module)
+            block = TT_BUILDER_ROOT;
+        else
+            block = tt_builder_block(r->b, &info);
+        *known = tt_arcs_function(&r->arcs, block);
+        if (*known == TT_NONE)
+            return no_memory(r);
+        ++*known;
+    }
+    *function = *known - 1;
+    return 0;
+}
+
+/* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+/* Columns are known by name from one part to the next; there is memory for them all from
+ * the first part on, since figures of functions lie in rows. */
+static int find_event(struct reading *r, const char *name, size_t length,
+                      uint32_t *column)
+{
+    for (*column = 0; *column < r->known; ++*column)
+        if (strlen(r->event[*column]) == length &&
+            memcmp(r->event[*column], name, length) == 0)
+            return 0;
+    if (r->has_arcs)
+        return tt_source_fail(r->s, "the event '%.*s' is in this part only",
+                              (int)(length < 60 ? length : 60), name);
+    if (r->known == MOST_EVENTS)
+        return tt_source_fail(r->s, "there are more than %d events", MOST_EVENTS);
+    if (length >= EVENT_NAME)
+        return tt_source_fail(r->s, "the name '%.60s…' is too long", name);
+    memcpy(r->event[r->known++], name, length);
+    return 0;
+}
+
+static int read_events(struct reading *r, const char *list)
+{
+    int error = 0;
+
+    r->events = 0;
+    for (const char *c = skip_blanks(list); *c && !error; c = skip_blanks(c)) {
+        size_t length = strcspn(c, " \t");
+        if (r->events == MOST_EVENTS)
+            return tt_source_fail(r->s, "there are more than %d events", MOST_EVENTS);
+        error = find_event(r, c, length, &r->column[r->events++]);
+        c += length;
+    }
+    if (!error && !r->events)
+        return tt_source_fail(r->s, "no event is named here");
+    if (!error && !r->has_arcs) {
+        r->has_arcs = 1;
+        if (tt_arcs_init(&r->arcs, r->b, r->s->memory, r->known) != 0)
+            return no_memory(r);
+    }
+    return error;
+}
+
+/* "Time_(10ns)", "cpu(ms)": a name and a unit; what a figure is to be multiplied by. */
+static uint64_t split_unit(char *event, const char **unit)
+{
+    static const struct {
+        const char *text, *unit;
+        uint64_t times;
+    } units[] = {{"ns", "ns", 1},       {"10ns", "ns", 10},      {"us", "ns", 1000},
+                 {"ms", "ns", 1000000}, {"s", "ns", 1000000000}, {"bytes", "bytes", 1},
+                 {"count", "", 1},      {NULL, NULL, 0}};
+    char *open = strrchr(event, '('), *close = open ? strchr(open, ')') : NULL;
+
+    *unit = "";
+    if (!open || open == event || !close || close[1])
+        return 1;
+    for (int i = 0; units[i].text; i++)
+        if (strlen(units[i].text) == (size_t)(close - open - 1) &&
+            memcmp(units[i].text, open + 1, (size_t)(close - open - 1)) == 0) {
+            *unit = units[i].unit;
+            if (open[-1] == '_' && open - 1 > event)
+                open--;
+            *open = '\0';
+            return units[i].times;
+        }
+    return 1;
+}
+
+/* ── Lines ────────────────────────────────────────────────────────────────────────── */
+
+/* One of the numbers of a line: "12", "0x1f", "+3", "-3", "*".  1: it was there. */
+static int read_column(const char **at, uint64_t last, uint64_t *n)
+{
+    const char *c = skip_blanks(*at), sign = *c;
+
+    *at = c;
+    if (sign == '*') {
+        *n = last;
+        ++*at;
+        return 1;
+    }
+    if (sign == '+' || sign == '-')
+        ++*at;
+    if (!read_number(at, n))
+        return 0;
+    if (sign == '+' || sign == '-')
+        *n = sign == '+' ? last + *n : last - *n;
+    return **at == '\0' || **at == ' ' || **at == '\t';
+}
+
+static int read_costs(struct reading *r, const char *line)
+{
+    const char *c = line;
+    uint64_t position;
+
+    memset(r->cost, 0, sizeof r->cost);
+    for (uint32_t i = 0; i < r->positions; i++)
+        if (!read_column(&c, 0, &position))
+            return tt_source_fail(r->s,
+                                  "a line of costs begins with its position, not "
+                                  "'%.40s'",
+                                  c);
+    for (uint32_t i = 0; *(c = skip_blanks(c)); i++) {
+        uint64_t n;
+        if (i == r->events)
+            return tt_source_fail(r->s, "there are more costs than the %u events",
+                                  r->events);
+        if (!read_column(&c, r->last[i], &n))
+            return tt_source_fail(r->s, "'%.40s' is not a cost", c);
+        r->cost[r->column[i]] = r->last[i] = n;
+    }
+    return 0;
+}
+
+static int take_costs(struct reading *r, const char *line)
+{
+    int error;
+
+    if (!r->events)
+        return tt_source_fail(r->s, "costs before the events they are of");
+    error = read_costs(r, line);
+    if (error)
+        return error;
+    if (r->function == TT_NONE)
+        return tt_source_fail(r->s, "costs of no function");
+    if (r->arc == TT_NONE)
+        error = tt_arcs_add_self(&r->arcs, r->function, r->cost, r->known);
+    else
+        error = tt_arcs_add_cost(&r->arcs, r->arc, r->cost, r->known);
+    r->arc = TT_NONE;
+    return error ? tt_source_fail(r->s, TT_TOO_MUCH) : 0;
+}
+
+/* The callee of a call and what was said of its place, for this call only. */
+static int take_calls(struct reading *r, const char *text)
+{
+    uint64_t calls;
+
+    text = skip_blanks(text);
+    if (!read_number(&text, &calls))
+        return tt_source_fail(r->s, "'calls=' wants a number");
+    if (r->function == TT_NONE || r->callee == TT_NONE)
+        return tt_source_fail(r->s, "this call has no %s",
+                              r->callee == TT_NONE ? "callee" : "caller");
+    r->has_calls |= calls > 0;
+    r->arc = tt_arcs_arc(&r->arcs, r->function, r->callee, calls);
+    r->callee = TT_NONE;
+    r->callee_object = r->callee_file = 0;
+    return r->arc == TT_NONE ? no_memory(r) : 0;
+}
+
+static int take_function(struct reading *r, const char *text)
+{
+    uint32_t name;
+    int error = read_name(r, text, FUNCTIONS, &name);
+
+    if (error)
+        return error;
+    if (!r->events)
+        return tt_source_fail(r->s, "a function before the events");
+    r->file = r->function_file;
+    return find_function(r, r->object, r->function_file, name, &r->function);
+}
+
+static int take_callee(struct reading *r, const char *text)
+{
+    uint32_t name;
+    int error = read_name(r, text, FUNCTIONS, &name);
+
+    if (error)
+        return error;
+    if (!r->events)
+        return tt_source_fail(r->s, "a function before the events");
+    return find_function(r, r->callee_object ? r->callee_object : r->object,
+                         r->callee_file ? r->callee_file : r->file, name, &r->callee);
+}
+
+static int begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* "fn=…" and its like; 1: it is none of them. */
+static int take_assignment(struct reading *r, const char *line)
+{
+    uint32_t unused;
+
+    switch (line[0]) {
+    case 'f':
+        if (begins_with(line, "fn="))
+            return take_function(r, line + 3);
+        if (begins_with(line, "fl=")) {
+            int error = read_name(r, line + 3, FILES, &r->file);
+            r->function_file = r->file;
+            return error;
+        }
+        if (begins_with(line, "fi=") || begins_with(line, "fe="))
+            return read_name(r, line + 3, FILES, &r->file);
+        break;
+    case 'o':
+        if (begins_with(line, "ob="))
+            return read_name(r, line + 3, OBJECTS, &r->object);
+        break;
+    case 'c':
+        if (begins_with(line, "cfn="))
+            return take_callee(r, line + 4);
+        if (begins_with(line, "cfi=") || begins_with(line, "cfl="))
+            return read_name(r, line + 4, FILES, &r->callee_file);
+        if (begins_with(line, "cob="))
+            return read_name(r, line + 4, OBJECTS, &r->callee_object);
+        if (begins_with(line, "calls="))
+            return take_calls(r, line + 6);
+        break;
+    case 'j':
+        if (begins_with(line, "jfi="))
+            return read_name(r, line + 4, FILES, &unused);
+        if (begins_with(line, "jfn="))
+            return read_name(r, line + 4, FUNCTIONS, &unused);
+        if (begins_with(line, "jump=") || begins_with(line, "jcnd="))
+            return 0; /* the line that follows has a position and no costs */
+        break;
+    case 'r':
+        if (begins_with(line, "rfn=") || begins_with(line, "rcalls="))
+            return tt_source_fail(r->s, "calls back are not known here");
+        break;
+    default:
+        break;
+    }
+    return 1;
+}
+
+static int take_positions(struct reading *r, const char *list)
+{
+    r->positions = 0;
+    for (const char *c = skip_blanks(list); *c; c = skip_blanks(c)) {
+        size_t length = strcspn(c, " \t");
+        if (length != 4 && length != 5)
+            return tt_source_fail(r->s, "'%.*s' is not a kind of position",
+                                  (int)(length < 40 ? length : 40), c);
+        r->positions++;
+        c += length;
+    }
+    return r->positions && r->positions <= 2
+               ? 0
+               : tt_source_fail(r->s, "positions are 'line', 'instr', or both");
+}
+
+/* A part begins: what stood for something may stand for something else, but names last. */
+static int begin_part(struct reading *r)
+{
+    if (r->is_callgrind && r->function != TT_NONE && !r->has_totals)
+        return tt_source_fail(r->s, "the part before this one lacks its totals");
+    r->has_totals = 0;
+    r->function = r->callee = r->arc = TT_NONE;
+    r->object = r->file = r->function_file = r->callee_object = r->callee_file = 0;
+    return 0;
+}
+
+/* "key: value"; 1: it is none. */
+static int take_header(struct reading *r, char *line)
+{
+    size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789-_");
+    const char *value = line + length + 1;
+
+    if (!length || line[length] != ':')
+        return 1;
+    if (begins_with(line, "events:"))
+        return read_events(r, value);
+    if (begins_with(line, "positions:"))
+        return take_positions(r, value);
+    if (begins_with(line, "part:") || begins_with(line, "version:"))
+        return begin_part(r);
+    if (begins_with(line, "creator:"))
+        r->is_callgrind = begins_with(skip_blanks(value), "callgrind-");
+    if (begins_with(line, "cmd:") && *skip_blanks(value))
+        tt_builder_fact(r->b, "program", TT_FACT_EACH, 1, skip_blanks(value));
+    r->has_totals |= begins_with(line, "totals:");
+    return 0;
+}
+
+static int take_line(struct reading *r, char *line)
+{
+    int result;
+
+    if ((line[0] >= '0' && line[0] <= '9') || line[0] == '+' || line[0] == '-' ||
+        line[0] == '*')
+        return take_costs(r, line);
+    if (!line[0] || line[0] == '#')
+        return 0;
+    if (r->arc != TT_NONE)
+        return tt_source_fail(r->s, "behind 'calls=' comes what they cost");
+    result = take_assignment(r, line);
+    if (result == 1)
+        result = take_header(r, line);
+    return result == 1 ? tt_source_fail(r->s, "'%.40s' is no line of this format", line)
+                       : result;
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+static void multiply(struct tt_vector *figures, uint32_t events, uint32_t event,
+                     uint64_t times)
+{
+    uint64_t *x = figures->item;
+
+    for (size_t i = event; times != 1 && i < figures->count; i += events)
+        x[i] *= times;
+}
+
+static int finish(struct reading *r)
+{
+    uint32_t metric[MOST_EVENTS], calls = TT_NONE;
+
+    if (!r->has_arcs)
+        return tt_source_fail(r->s, "the file ends before its events are named");
+    if (r->arc != TT_NONE)
+        return tt_source_fail(r->s, "the file ends behind 'calls='");
+    if (r->is_callgrind && !r->has_totals)
+        return tt_source_fail(r->s, "the file ends before its totals");
+    for (uint32_t i = 0; i < r->known; i++) {
+        const char *unit;
+        uint64_t times = split_unit(r->event[i], &unit);
+        int is_time = strcmp(unit, "ns") == 0, is_space = strcmp(unit, "bytes") == 0;
+        if (r->arcs.sum[i] > UINT64_MAX / times)
+            return tt_source_fail(r->s, TT_TOO_MUCH);
+        multiply(&r->arcs.self, r->known, i, times);
+        multiply(&r->arcs.cost, r->known, i, times);
+        /* The first is what the file is about: the clock of this profile. */
+        metric[i] = tt_builder_metric(
+            r->b, r->event[i], unit,
+            (is_time || (i == 0 && !is_space) ? TT_METRIC_TIME : 0) |
+                (is_space ? TT_METRIC_SPACE : 0));
+    }
+    if (r->has_calls)
+        calls = tt_builder_metric(r->b, "calls", "", TT_METRIC_CALLS);
+    return tt_arcs_finish(&r->arcs, metric, calls) ? no_memory(r) : 0;
+}
+
+static int read_callgrind(struct tt_source *s, struct tt_builder *b)
+{
+    struct reading *r = tt_memory_get(NULL, sizeof *r);
+    size_t length;
+    char *line;
+    int error;
+
+    if (!r)
+        return tt_source_no_memory(s);
+    r->s = s;
+    r->b = b;
+    r->function = r->callee = r->arc = TT_NONE;
+    r->positions = 1;
+    tt_frames_init(&r->names, b, s->memory);
+    tt_vector_init(&r->text, s->memory, sizeof(size_t));
+    tt_pairs_init(&r->ids, s->memory);
+    tt_pairs_init(&r->blocks, s->memory);
+    while ((error = tt_source_line(s, &line, &length)) > 0)
+        if ((error = take_line(r, line)) != 0)
+            break;
+    if (!error)
+        error = finish(r);
+    if (r->has_arcs)
+        tt_arcs_fini(&r->arcs);
+    tt_pairs_fini(&r->blocks);
+    tt_pairs_fini(&r->ids);
+    tt_vector_fini(&r->text);
+    tt_frames_fini(&r->names);
+    tt_memory_put(NULL, r, sizeof *r);
+    return error;
+}
+
+/* Remarks and headers, among which are the events. */
+static enum tt_match detect(const char *head, size_t size)
+{
+    const char *at = head, *end = head + size, *stop;
+
+    if (size >= 18 && memcmp(head, "# callgrind format", 18) == 0)
+        return TT_MATCH_YES;
+    for (int lines = 0; at < end && lines < 1000; at = stop + 1, lines++) {
+        size_t length;
+        stop = memchr(at, '\n', (size_t)(end - at));
+        length = (size_t)((stop ? stop : end) - at);
+        if (length > 7 && memcmp(at, "events:", 7) == 0)
+            return TT_MATCH_YES;
+        if (!stop || (length > 1 && *at != '#' && !memchr(at, ':', length)) ||
+            memchr(at, '\0', length))
+            return TT_MATCH_NO;
+    }
+    return TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_callgrind = {
+    .name = "callgrind",
+    .about = "what callgrind_annotate and KCachegrind read",
+    .detect = detect,
+    .read = read_callgrind,
+    .write = tt_callgrind_write,
+};

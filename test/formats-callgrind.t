@@ -1,0 +1,268 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The format of callgrind: what is read has the totals of callgrind_annotate, what is written
+# has ours there, however functions recur.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+dir=$tmp
+
+# column NAME FILE - "block figure" of each block, of a column of the flat view.
+column()
+{
+    local metric=()
+    [ -z "${3-}" ] || metric=(--metric "$3")
+    "$tallytree" report flat --csv --limit all "${metric[@]}" "$2" | python3 -c '
+import csv, sys
+for row in csv.DictReader(sys.stdin):
+    if row["role"] == "entry" and row["name"] != "[root]" and int(row[sys.argv[1]] or 0):
+        print(row["name"], row[sys.argv[1]])' "$1" | LC_ALL=C sort
+}
+
+# gives COLUMN WANT FILE [METRIC]
+gives()
+{
+    column "$1" "$3" "${4-}" >"$dir/got" && diff "$dir/got" - <<<"$2"
+}
+
+# annotate ARGS... - "function figure" of what callgrind_annotate prints.
+annotate()
+{
+    callgrind_annotate --show-percs=no --auto=no --threshold=100 "$@" |
+        sed -nE 's/^ *([0-9,]+) +[^ ]*:(.*[^ ]) *$/\2 \1/p' | sed -E 's/ \[[^]]*\] / /; s/,//g' |
+        grep -ve ' 0$' -e '^\[root\]' | LC_ALL=C sort
+}
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────
+
+cat >"$dir/small" <<'END'
+# callgrind format
+version: 1
+creator: by hand
+positions: line
+events: Ir Dr
+
+fl=(0) a.c
+fn=(7) main
+1 10 1
+fi=(1) a.h
+2 5
+fe=(0)
+jump=3 4
+3
+cfi=(2) b.c
+cfn=(0) parse
+calls=2 10
+3 60 6
+cfn=(3) leaf
+calls=1 +4
+* 40 4
+
+fn=(3)
+20 100 10
+
+fl=(2)
+fn=(0)
+10 0
++1 0
+cfi=(0)
+cfn=(3)
+calls=3 20
+-1 60 6
+END
+try "names stand for what they were given once; the line behind calls= is inclusive" \
+    gives self 'leaf 100
+main 15' "$dir/small"
+try "a function has what it called" gives inclusive 'leaf 100
+main 115
+parse 60' "$dir/small"
+try "calls are counted" gives calls 'leaf 4
+parse 2' "$dir/small"
+try "each event is a metric, and costs that are not there are 0" gives inclusive 'leaf 10
+main 11
+parse 6' "$dir/small" Dr
+callees() { [ "$("$tallytree" export --to folded "$dir/small")" = 'main 15
+main;leaf 40
+main;parse;leaf 60' ]; }
+try "of a function that several call, each has what its calls cost" callees
+files() { "$tallytree" report flat --csv "$dir/small" | grep -q '"\{0,1\}a.c"\{0,1\}.*main\|main.*a.c'; }
+try "a function is in the file that it began in, and a callee in its own for one call" files
+
+cat >"$dir/instr" <<'END'
+positions: instr line
+events: Time_(10ns) Memory_(bytes)
+ob=/bin/x
+fl=x.c
+fn=f
+0x1000 1 1100
+cob=/lib/y
+cfn=g
+calls=1 * 4
++4096 2 300 64
+fn=g
+ob=/lib/y
+END
+sed -i '/^fn=g/d; s/^ob=.lib.y$/ob=\/lib\/y\nfn=g\n0x2000 9 300 64/' "$dir/instr"
+try "positions may be addresses too, and units are known" gives inclusive 'f 14000
+g 3000' "$dir/instr"
+units() { "$tallytree" report flat --csv --metric Memory "$dir/instr" | grep -q 64; }
+try "so of bytes" units
+
+{ cat "$dir/small"; echo 'part: 2'; sed -n '/^events/,$p' "$dir/small"; } >"$dir/parts"
+try "parts add up" gives self 'leaf 200
+main 30' "$dir/parts"
+
+cat >"$dir/cycle" <<'END'
+events: Ir
+fn=main
+1 1
+cfn=f
+calls=1 1
+1 99
+fn=f
+1 20
+cfn=f
+calls=4 1
+1 50
+cfn=g
+calls=2 1
+1 79
+fn=g
+1 30
+cfn=f
+calls=1 1
+1 10
+cfn=leaf
+calls=9 1
+1 49
+fn=leaf
+1 49
+END
+try "a cycle costs what its members do" gives inclusive 'f 99
+g 79
+leaf 49
+main 100' "$dir/cycle"
+try "and each member keeps its self" gives self 'f 20
+g 30
+leaf 49
+main 1' "$dir/cycle"
+try "and its calls" gives calls 'f 6
+g 2
+leaf 9' "$dir/cycle"
+one_path() { "$tallytree" report header "$1" | grep -q 'estimated from calls'; }
+try "that paths are estimates is said" one_path "$dir/cycle"
+sed '/^cfn=f/,+2d; s/^1 1$/1 1\ncfn=f\ncalls=1 1\n1 99/' "$dir/cycle" >"$dir/tree"
+exact() { ! one_path "$dir/tree"; }
+try "where no function has two callers they are none" exact
+
+# ── A real one ───────────────────────────────────────────────────────────────────────
+
+cat >"$dir/program.c" <<'END'
+#include <stdlib.h>
+#define ALONE __attribute__((noinline, noclone))
+ALONE static int leaf(int n) { volatile int s = 0; for (int i = 0; i < n; i++) s += i; return s; }
+ALONE static int fib(int n) { return n < 2 ? n + leaf(3) : fib(n - 1) + fib(n - 2); }
+ALONE static int odd(int n);
+ALONE static int even(int n) { return n == 0 ? leaf(10) : odd(n - 1) + 1; }
+ALONE static int odd(int n) { return n == 0 ? leaf(20) : even(n - 1) + 2; }
+ALONE static int a(void) { return leaf(1000) + even(10) + fib(5); }
+ALONE static int b(void) { return leaf(2000) + even(21) + fib(8); }
+int main(void) { int s = 0; for (int i = 0; i < 10; i++) s += a() + b(); return s == 1; }
+END
+run_program()
+{
+    cc -O1 -g -o "$dir/program" "$dir/program.c" &&
+        valgrind -q --tool=callgrind --callgrind-out-file="$dir/real" "$@" "$dir/program"
+}
+try "callgrind runs a program" run_program
+# Its inclusive figures of what calls itself count inner calls again: those are left out.
+same_as_annotate()
+{
+    annotate --show=Ir --inclusive="$2" "$dir/real" | grep -E "^(leaf|fib|even|odd|a|b|main)('2)? " >"$dir/want"
+    [ "$2" = no ] || sed -i "/'2/d" "$dir/want"
+    sort -o "$dir/want" "$dir/want"
+    column "$1" "$dir/real" Ir | grep -E "^(leaf|fib|even|odd|a|b|main)('2)? " >"$dir/got"
+    [ "$2" = no ] || sed -i "/'2/d" "$dir/got"
+    sort -o "$dir/got" "$dir/got"
+    [ "$(wc -l <"$dir/want")" -ge 7 ] && diff "$dir/got" "$dir/want"
+}
+try "self is what callgrind_annotate prints" same_as_annotate self no
+try "inclusive too" same_as_annotate inclusive yes
+again()
+{
+    "$tallytree" export --to callgrind -o "$dir/written" "$dir/real" &&
+        annotate --inclusive=yes "$dir/written" >"$dir/got" && column inclusive "$dir/real" |
+        sed 's/???//' | LC_ALL=C sort >"$dir/want" && [ "$(wc -l <"$dir/got")" -gt 20 ] &&
+        grep -E '^(leaf|fib|even|odd|a|b|main)' "$dir/got" | diff - <(grep -E '^(leaf|fib|even|odd|a|b|main)' "$dir/want")
+}
+try "written again, callgrind_annotate prints what we do" again
+run_program --cache-sim=yes --branch-sim=yes --dump-instr=yes --collect-jumps=yes --separate-threads=yes 2>"$dir/log"
+mv "$dir"/real-* "$dir/real" 2>/dev/null
+try "with caches, branches, jumps and addresses" same_as_annotate self no
+
+# ── Writing ──────────────────────────────────────────────────────────────────────────
+
+# Random programs that call each other and themselves, under every policy.
+random()
+{
+    python3 - "$1" <<'END'
+import random, sys
+random.seed(int(sys.argv[1]))
+depth = 0
+for _ in range(3000):
+    r = random.random()
+    if r < 0.4 and depth < 40:
+        print("push f%d" % random.randrange(7)); depth += 1
+    elif r < 0.7 and depth:
+        print("pop"); depth -= 1
+    else:
+        print("tick %d" % random.randrange(100))
+print("pop\n" * depth)
+END
+}
+for policy in none edge block cycle drop recent:6 repeat:1; do
+    written()
+    {
+        local seed
+        for seed in 1 2 3; do
+            random $seed | "$tallytree" replay --recursion "$policy" -o "$dir/recording" &&
+                "$tallytree" export --to callgrind --metric ticks -o "$dir/written" "$dir/recording" || return
+            annotate --inclusive=no "$dir/written" | diff - <(column self "$dir/recording") || return
+            annotate --inclusive=yes "$dir/written" | diff - <(column inclusive "$dir/recording") || return
+        done
+    }
+    try "callgrind_annotate has our self and inclusive figures under $policy" written
+done
+calls_written()
+{
+    printf '%s\n' 'push a' 'push b' pop 'push b' 'push b' 'tick 1' pop pop 'push c' 'push b' |
+        "$tallytree" replay --recursion block -o "$dir/recording" &&
+        "$tallytree" export --to callgrind --metric ticks "$dir/recording" |
+        sed -nE 's/^c?fn=\(([0-9]*)\).*/\1/p; s/^calls=([0-9]*) .*/x\1/p' | paste -sd ' ' | tee "$dir/got"
+    [ "$(cat "$dir/got")" = "1 3 x1 3 4 x2 5 x1 4 4 x1 5 4 x1" ]
+}
+try "calls are written, by arcs too" calls_written
+deep() { awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
+    "$tallytree" export --to callgrind -o "$dir/written" "$dir/deep" && [ "$(annotate --inclusive=yes "$dir/written" | grep -c ' 5$')" = 8 ]; }
+try "a million frames are eight functions" deep
+
+# ── What is wrong ────────────────────────────────────────────────────────────────────
+
+# refuses WHERE WHAT SED - the small file, edited, is refused there for that.
+refuses()
+{
+    sed "$3" "$dir/small" >"$dir/bad"
+    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
+    [ $? = 2 ] && cat "$dir/said" && grep -qF "tallytree: $dir/bad:$1: $2" "$dir/said"
+}
+try "an id that stands for nothing" refuses 19 "(99) stands for no name" 's/^cfn=(3) leaf/cfn=(99)/'
+try "a cost that is none" refuses 9 "'x' is not a cost" 's/^1 10 1/1 10 x/'
+try "too many costs" refuses 9 "there are more costs than the 2 events" 's/^1 10 1/1 10 1 1/'
+try "a line that is none" refuses 9 "'nonsense' is no line" 's/^1 10 1/nonsense/'
+try "a call that costs nothing at all" refuses 18 "behind 'calls='" '/^3 60/d'
+try "costs before a function" refuses 6 "costs of no function" '6s/.*/1 1/'
+try "no events" refuses 7 "a function before the events" '/^events/d'
+try "more than 64 bits" refuses 24 "the figures add up" 's/^20 100/20 18446744073709551600/'
+sed -i 's/creator: by hand/creator: callgrind-3.19/' "$dir/small"
+try "callgrind's own that was cut off" refuses 33 "the file ends before its totals" ''
+finish
