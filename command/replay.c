@@ -512,7 +512,7 @@ static int replay(struct replay *r, const char *out)
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
 
-enum { RECURSION = 1, BUDGET, PERIOD, OUTPUT };
+enum { RECURSION = 1, BUDGET, PERIOD, OUTPUT, SLOWEST, HISTORY, HISTOGRAM };
 
 static const struct tt_flag replay_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the recording to write"},
@@ -521,6 +521,10 @@ static const struct tt_flag replay_flags[] = {
     {"budget", 0, BUDGET, "SIZE", NULL, "the cap on memory, as 64M or 65536nodes"},
     {"period", 0, PERIOD, "N", NULL,
      "sample n adds (n + carry) / N, and carries the rest"},
+    {"slowest", 0, SLOWEST, "BLOCK:K", NULL,
+     "keep its K slowest activations, with what they called"},
+    {"history", 0, HISTORY, "BLOCK:K", NULL, "keep its last K activations"},
+    {"histogram", 0, HISTOGRAM, NULL, NULL, "count activations by their length"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -534,6 +538,12 @@ static int read_flag(int flag, const char *value, struct tt_options *o, struct r
         return tt_options_recursion(o, value);
     case BUDGET:
         return tt_options_budget(o, value);
+    case SLOWEST:
+    case HISTORY:
+        return tt_options_marked(o, value, flag == SLOWEST);
+    case HISTOGRAM:
+        o->histogram = 1;
+        return 0;
     case PERIOD:
         r->period = strtoull(value, &end, 10);
         return *value >= '0' && *value <= '9' && !*end ? 0 : -TT_ERR_OPTION;

@@ -174,16 +174,18 @@ static void add_slowest(struct transfer *t, int arc, uint32_t id,
         const struct tt_slow *slot = &s->slot[i];
         const struct tt_slow_row *row = (const void *)(t->p->image +
                                                        (size_t)slot->rows * TT_CELL_SIZE);
-        for (uint32_t j = 0; j < slot->count; j++) {
+        uint32_t count = 0;
+        /* The first row is the activation itself. */
+        for (uint32_t j = 1; j < slot->count; j++) {
             uint32_t block = row[j].block & TT_KEY_BLOCK;
-            figure[j] = (struct tt_slow_figure){.block = block < t->ids ? t->by_id[block]
-                                                                        : 0,
-                                                .parent = row[j].parent,
-                                                .calls = row[j].calls,
-                                                .self = scale(h, row[j].self)};
+            figure[count++] = (struct tt_slow_figure){
+                .block = block < t->ids ? t->by_id[block] : 0,
+                .parent = row[j].parent ? row[j].parent - 1 : 0,
+                .calls = row[j].calls,
+                .self = scale(h, row[j].self)};
         }
         tt_builder_slow(t->b, arc, id, scale(h, slot->start), scale(h, slot->duration),
-                        figure, slot->count, scale(h, slot->dropped));
+                        figure, count, scale(h, slot->dropped));
     }
 }
 

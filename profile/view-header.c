@@ -43,6 +43,7 @@ int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     add_row(t, "strands", "", p->strands);
     add_row(t, "space", "", p->spaces);
     add_row(t, "series", "", p->many_series);
+    add_row(t, "activations", "", p->activations);
     if (p->metrics && tt_view_metric(p, q, &choice) == 0)
         tt_view_notes(p, &choice, t);
     return 0;

@@ -162,8 +162,8 @@ static int option_histogram(struct tt_options *o, const char *value, uint32_t un
     return *value ? -TT_ERR_OPTION : 0;
 }
 
-/* "BLOCK:K"; the name may itself contain colons. */
-static int option_marked(struct tt_options *o, const char *value, uint32_t slowest)
+/* The name may itself contain colons. */
+int tt_options_marked(struct tt_options *o, const char *value, uint32_t slowest)
 {
     const char *colon = strrchr(value, ':');
     size_t length = colon ? (size_t)(colon - value) : strlen(value);
@@ -199,8 +199,8 @@ static const struct option_word {
     {"sampler", option_sampler, 0},
     {"clock", option_clock, 0},
     {"histogram", option_histogram, 0},
-    {"history", option_marked, 0},
-    {"slowest", option_marked, 1},
+    {"history", tt_options_marked, 0},
+    {"slowest", tt_options_marked, 1},
     {"scopes", option_mode, TT_KIND_SCOPE},
     {"blocks", option_mode, TT_KIND_BLOCK},
     {"hooks", option_mode, TT_KIND_FUNCTION},

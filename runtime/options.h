@@ -27,8 +27,10 @@ struct tt_options {
  * words; may be NULL). */
 int tt_options_read(struct tt_options *, const char *words, size_t *at);
 
-/* Reads "64M" or "65536nodes" or a recursion policy; for the command's own flags. */
+/* Reads "64M" or "65536nodes", a recursion policy, or "BLOCK:K" whose last or slowest
+ * activations are kept; for the command's own flags. */
 int tt_options_budget(struct tt_options *, const char *value);
 int tt_options_recursion(struct tt_options *, const char *value);
+int tt_options_marked(struct tt_options *, const char *value, uint32_t slowest);
 
 #endif

@@ -8,7 +8,7 @@ import { Help } from "./help";
 import { Menu } from "./menu";
 import { GraphPage } from "./graph";
 import { forgetAnswers, readState, start, type Table } from "./model";
-import { DiffPage, SeriesPage, SpacePage, StrandsPage } from "./others";
+import { DiffPage, SeriesPage, SlowestPage, SpacePage, StrandsPage } from "./others";
 import { BlockPage, CallersPage, FlamePage, FlatPage, GroupsPage, OverviewPage, TreePage } from "./pages";
 import { SourcePage } from "./source";
 import { ShellContext, useShell, useTable, type MenuAt, type Shell } from "./shell";
@@ -36,6 +36,7 @@ const pages: Page[] = [
   { view: "strands", title: "Strands", key: "9", show: StrandsPage },
   { view: "space", title: "Space", key: "0", show: SpacePage, has: (t) => known(t, "space") },
   { view: "series", title: "Time line", key: "t", show: SeriesPage, has: (t) => known(t, "series") },
+  { view: "slowest", title: "Slowest", key: "l", show: SlowestPage, has: (t) => known(t, "activations") },
   { view: "diff", title: "Changes", key: "c", show: DiffPage, has: (_, before) => before },
   { view: "block", title: "Block", key: "b", show: BlockPage },
 ];

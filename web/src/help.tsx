@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 const keys: [string, string][] = [
-  ["1 … 0, t, c, b", "the views, in their order; the block that was opened last"],
+  ["1 … 0, t, l, c, b", "the views, in their order; the block that was opened last"],
   ["/", "find a name, or a /regular expression/"],
   ["Enter, Shift+Enter", "the next hit, the one before; outside the box also n, N"],
   ["arrows or w a s d", "from frame to frame, in a flame graph"],

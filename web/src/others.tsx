@@ -311,6 +311,39 @@ export function StrandsPage() {
   );
 }
 
+/* ── Single activations ───────────────────────────────────────────────────────────── */
+
+export function SlowestPage() {
+  const shell = useShell();
+  const { state } = shell;
+  const by = state.words.by ?? "";
+  const limit = Number(state.words.limit ?? 20);
+  const asked = useTable(query(state, "slowest", { by, limit, block: state.words.block ?? "" }));
+  return (
+    <section>
+      <div class="bar">
+        <Choice
+          label="which"
+          value={by}
+          options={[
+            ["", "the slowest"],
+            ["last", "the last"],
+          ]}
+          onChange={(v) => shell.go(withWords(state, { by: v }))}
+        />
+      </div>
+      <Answer asked={asked}>
+        {(table) => (
+          <>
+            <Figures table={table} caption="Single activations, each with what it called" sortable={false} />
+            <More table={table} limit={limit} />
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}
+
 /* ── Compared ─────────────────────────────────────────────────────────────────────── */
 
 const verdicts: Record<string, string> = { more: "▲ more", less: "▼ less", noise: "≈ noise" };

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Single activations: the slowest of a block with what they called, and the last.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+
+# is WHAT GOT WANT
+is() { try "$1" test "$2" = "$3"; }
+
+# fails WHAT REASON COMMAND... - ends with 2, and gives the reason.
+fails()
+{
+    local what=$1 reason=$2
+    shift 2
+    "$@" >"$tmp/said" 2>&1
+    try "$what" test $? = 2
+    try "$what: why" grep -qF "$reason" "$tmp/said"
+}
+
+cat >"$tmp/events" <<'END'
+push main
+# frame 1 takes 3 + 4 = 7, frame 2 takes 2 + 10 + 5 = 17, frame 3 takes 1
+push frame
+tick 3
+push draw
+tick 4
+pop
+pop
+tick 100
+push frame
+tick 2
+push draw
+tick 6
+push blit
+tick 4
+pop
+pop
+push sort
+tick 5
+pop
+pop
+push frame
+tick 1
+pop
+pop
+END
+"$tallytree" replay --slowest frame:2 --history frame:5 -o "$tmp/r.tallytree" "$tmp/events"
+
+columns()
+{
+    "$tallytree" report slowest "$@" --csv "$tmp/r.tallytree" | tr -d '\r' | cut -d, -f1,2,4-7,9
+}
+
+is "the slowest first, the most expensive callee first" "$(columns)" \
+"role,depth,duration,self,calls,start,name
+entry,0,17,2,1,107,frame
+callee,1,10,6,1,,draw
+callee,2,4,4,1,,blit
+callee,1,5,5,1,,sort
+entry,0,7,3,1,0,frame
+callee,1,4,4,1,,draw"
+is "only so many" "$(columns --limit 1 | sed -n '$p')" "remainder,0,,,,,1 more"
+is "the last ones in the order of time" "$(columns --by last)" \
+"role,depth,duration,self,calls,start,name
+entry,0,7,,1,0,frame
+entry,0,17,,1,107,frame
+entry,0,1,,1,124,frame"
+is "no other block's" "$(columns --block main)" "role,depth,duration,self,calls,start,name"
+is "their block is looked for" "$(columns --block 'fr*' | grep -c ^entry)" 2
+"$tallytree" replay -o "$tmp/plain.tallytree" "$tmp/events"
+fails "none were kept" "mark blocks with slowest=BLOCK:K" "$tallytree" report slowest "$tmp/plain.tallytree"
+fails "a wrong mark" "slowest" "$tallytree" replay --slowest frame:0 -o "$tmp/x" "$tmp/events"
+finish
