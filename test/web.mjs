@@ -292,6 +292,39 @@ try {
     is(single.page.complaints, [], "no complaint from the browser");
     is(single.page.asked.filter((u) => !u.startsWith("file:") && !u.startsWith("data:")), [], "it asks nobody");
   }
+  /* A program that runs: the page follows, holds still when paused, and sees the end. */
+  {
+    const growing = join(folder, "live.tallytree");
+    const program = spawn(join(build, "examples/wordtree"), [`output=${growing}`], { stdio: ["pipe", "ignore", "ignore"] });
+    const say = (n) => new Promise((done) => program.stdin.write("alpha beta gamma delta\n".repeat(n), done));
+    await say(5000);
+    await new Promise((done) => setTimeout(done, 300));
+    const view = spawn(tallytree, ["view", growing], { stdio: ["ignore", "pipe", "inherit"] });
+    const at = await new Promise((done) => view.stdout.once("data", (d) => done(String(d).trim())));
+    const live = await open(at + "#view=flat&metric=calls");
+    browsers.push(live.context);
+    await settled(live.page);
+    const total = () => live.page.$eval("tr.total td.figure:nth-child(3)", (e) => Number(e.title.replace(/[^0-9]/g, "")));
+    const before = await total();
+    ok((await live.page.textContent(".live")) === "live", "a running program is live");
+    await say(50000);
+    await live.page.waitForFunction((n) => Number(document.querySelector("tr.total td.figure:nth-child(3)")?.title.replace(/[^0-9]/g, "")) > n, before);
+    ok(true, "the page follows it");
+    await live.page.click(".live");
+    await live.page.waitForTimeout(700);
+    const held = await total();
+    await say(50000);
+    await live.page.waitForTimeout(2500);
+    is(await total(), held, "and holds still when it is paused");
+    await live.page.click(".live");
+    program.stdin.end();
+    const status = await new Promise((done) => program.on("exit", done));
+    is(status, 0, "the program has noticed nothing");
+    await live.page.waitForFunction(() => !document.querySelector(".live"));
+    await settled(live.page);
+    is(await total(), report(growing, "flat", "--metric=calls").find((r) => r.role === "total").self, "its end is the whole");
+    view.kill("SIGTERM");
+  }
 } catch (e) {
   ok(false, "no surprise", e.stack);
 } finally {
