@@ -260,6 +260,11 @@ try {
   await to(page, "#view=flat&metric=calls");
   got = await cells(page, "Each block: itself, and with all that it called");
   is(got.map((r) => r.name), report(profile, "flat", "--metric=calls").map((r) => r.name), "another metric");
+  await to(page, "#view=flat&beside=calls");
+  await page.waitForSelector("td.beside");
+  const calls = new Map(report(profile, "flat", "--metric=calls").map((r) => [r.name, String(r.self)]));
+  is(await page.$$eval("tr.entry", (rows) => rows.map((r) => [r.querySelector("[data-block]").textContent, r.querySelector("td.beside").title.replace(/[^0-9]/g, "")])),
+    entries.map((r) => [r.name, calls.get(r.name)]), "and two side by side");
   await page.keyboard.press("?");
   ok(await page.$("dialog[open]"), "? lists the keys");
   await page.keyboard.press("Escape");

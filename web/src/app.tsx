@@ -216,17 +216,23 @@ function Metrics() {
   const { table } = useTable("view=header");
   const names = table ? table.rows.filter((r) => table.text(r, "name") === "metric").map((r) => table.text(r, "text").split(",")[0]!) : [];
   if (names.length < 2) return null;
-  return (
+  const choose = (word: "metric" | "beside", label: string, none: string) => (
     <select
-      aria-label="metric"
-      value={state.words.metric ?? ""}
-      onChange={(e) => shell.go(withWords(state, { metric: e.currentTarget.value, sort: "" }))}
+      aria-label={label}
+      value={state.words[word] ?? ""}
+      onChange={(e) => shell.go(withWords(state, { [word]: e.currentTarget.value, ...(word === "metric" ? { sort: "" } : {}) }))}
     >
-      <option value="">metric</option>
+      <option value="">{none}</option>
       {names.map((n) => (
-        <option value={n}>{n}</option>
+        <option value={n}>{word === "beside" ? `and ${n}` : n}</option>
       ))}
     </select>
+  );
+  return (
+    <>
+      {choose("metric", "metric", "metric")}
+      {state.view === "flat" ? choose("beside", "a metric beside it", "beside") : null}
+    </>
   );
 }
 

@@ -82,6 +82,8 @@ export function FlatPage() {
   const limit = Number(state.words.limit ?? 100);
   const sort = state.words.sort ?? "self";
   const asked = useTable(query(state, "flat", { sort, limit }));
+  const besideMetric = state.words.beside ?? "";
+  const beside = useTable(besideMetric ? query(state, "flat", { metric: besideMetric, limit: 4000 }) : null);
   const shell = useShell();
   return (
     <section>
@@ -99,7 +101,7 @@ export function FlatPage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="Each block: itself, and with all that it called" />
+            <Figures table={table} caption="Each block: itself, and with all that it called" beside={besideMetric ? beside.table : null} />
             <More table={table} limit={limit} />
           </>
         )}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cell, exact, share } from "./format";
 import type { Column, Row, Table } from "./model";
 import { useShell } from "./shell";
@@ -136,14 +136,24 @@ interface Props {
   // Names that are blocks can be opened; others (strands, types) are only texts.
   blocks?: boolean;
   texts?: (key: string, text: string) => string; // how a text is shown
+  beside?: Table | null; // the same blocks in another metric
 }
 
-export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts }: Props) {
+// Figures of another metric, by block.
+function besideOf(table: Table | null | undefined): Map<string, Row> {
+  const by = new Map<string, Row>();
+  for (const r of table?.rows ?? []) if (r.role === "entry") by.set(table!.text(r, "block"), r);
+  return by;
+}
+
+export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, beside }: Props) {
   const shell = useShell();
   const columns = shownColumns(table, rows, new Set(leave));
   const sort = shell.state.words.sort ?? "";
   const body = useRef<HTMLTableSectionElement>(null);
   const [copied, setCopied] = useState(false);
+  const other = useMemo(() => besideOf(beside), [beside]);
+  const besideKeys = beside ? ["self", "inclusive"].filter((k) => beside.has(k)) : [];
   const hits = shell.find ? rows.filter((r) => shell.find?.test(table.text(r, "name"))) : [];
 
   useEffect(() => {
@@ -193,6 +203,11 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
             <tr>
               {table.has("name") ? heading("name", nameTitle ?? table.column("name")?.title ?? "name", false) : null}
               {columns.map((c) => heading(c.key, c.title, c.column.type !== "text"))}
+              {besideKeys.map((k) => (
+                <th scope="col" class="figure beside">
+                  <span>{`${shell.state.words.beside} ${k}`}</span>
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody ref={body}>
@@ -215,6 +230,15 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     <Figure table={table} row={row} shown={c} />
                   ),
                 )}
+                {besideKeys.map((k) => {
+                  const match = other.get(table.text(row, "block"));
+                  const value = row.role === "entry" && match ? beside!.at(match, k) : null;
+                  return (
+                    <td class="figure beside" title={value === null ? "" : exact(value, beside!.unit)}>
+                      {value === null ? "" : cell(value, beside!.column(k)!)}
+                    </td>
+                  );
+                })}
               </tr>
             ))}
           </tbody>
