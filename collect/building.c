@@ -36,9 +36,8 @@ static unsigned encode(const struct tt_leaving *l, uint32_t word[RULE_WORDS + 32
         return 0;
     if ((l->set & (uint32_t)1 << l->ra) && l->reg[l->ra].how == TT_HOW_LOST)
         rule.flags |= TT_RULE_ROOT;
-    for (unsigned r = 0; r < 32; r++) {
-        if (!(l->set & (uint32_t)1 << r))
-            continue;
+    for (uint32_t set = l->set; set; set &= set - 1) {
+        unsigned r = (unsigned)__builtin_ctz(set);
         if (!fits(l->reg[r].n, 32 - TT_HOW_BITS))
             return 0;
         word[n++] = (uint32_t)l->reg[r].n << TT_HOW_BITS | l->reg[r].how;
@@ -50,13 +49,13 @@ static unsigned encode(const struct tt_leaving *l, uint32_t word[RULE_WORDS + 32
     return n;
 }
 
-static uint32_t hash(const uint32_t *word, unsigned n)
+static uint64_t hash(const uint32_t *word, unsigned n)
 {
     uint64_t h = n;
 
     for (unsigned i = 0; i < n; i++)
-        h = (h ^ word[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
-    return (uint32_t)(h >> 16);
+        h = (h ^ word[i]) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
 }
 
 static unsigned words_of(const uint32_t *word)
@@ -67,51 +66,59 @@ static unsigned words_of(const uint32_t *word)
 }
 
 /* Where the rule stands in the index, or could. */
-static uint32_t *slot(const struct tt_building *b, const uint32_t *word, unsigned n)
+static struct tt_indexed *slot(const struct tt_building *b, const uint32_t *word,
+                               unsigned n, uint64_t h)
 {
     const uint32_t *all = b->word.bytes;
-    uint32_t mask = (uint32_t)(b->index.used / sizeof(uint32_t)) - 1, at = hash(word, n);
-    uint32_t *index = b->index.bytes;
+    uint64_t mask = b->index.used / sizeof(struct tt_indexed) - 1;
+    struct tt_indexed *index = b->index.bytes;
 
-    for (;; at++) {
-        uint32_t *s = &index[at & mask];
-        if (!*s || (words_of(all + *s - 1) == n &&
-                    memcmp(all + *s - 1, word, n * sizeof *word) == 0))
+    for (uint64_t at = h;; at++) {
+        struct tt_indexed *s = &index[at & mask];
+        if (!s->place ||
+            (s->hash == (uint32_t)(h >> 32) && words_of(all + s->place - 1) == n &&
+             memcmp(all + s->place - 1, word, n * sizeof *word) == 0))
             return s;
     }
 }
 
 static int grow_index(struct tt_building *b)
 {
-    size_t size = b->index.used ? b->index.used : INDEX_FIRST * sizeof(uint32_t);
+    size_t size = b->index.used ? b->index.used : INDEX_FIRST * sizeof(struct tt_indexed);
     const uint32_t *all = b->word.bytes;
+    size_t words = b->word.used / sizeof *all;
 
     if (!tt_pile_add(&b->index, size))
         return -TT_ERR_MEMORY;
     memset(b->index.bytes, 0, b->index.used);
-    for (size_t at = 0; at < b->word.used / sizeof *all; at += words_of(all + at))
-        *slot(b, all + at, words_of(all + at)) = (uint32_t)at + 1;
+    for (size_t at = 0, n; at < words; at += n) {
+        n = words_of(all + at);
+        uint64_t h = hash(all + at, (unsigned)n);
+        *slot(b, all + at, (unsigned)n, h) = (struct tt_indexed){(uint32_t)at + 1,
+                                                                 (uint32_t)(h >> 32)};
+    }
     return 0;
 }
 
 /* The first word of the rule, new or not. */
 static int intern(struct tt_building *b, const uint32_t *word, unsigned n, uint32_t *rule)
 {
-    uint32_t *s;
+    uint64_t h = hash(word, n);
+    struct tt_indexed *s;
     void *place;
 
-    if (b->rules >= b->index.used / sizeof(uint32_t) / 2 && grow_index(b) != 0)
+    if (b->rules >= b->index.used / sizeof *s / 2 && grow_index(b) != 0)
         return -TT_ERR_MEMORY;
-    s = slot(b, word, n);
-    if (!*s) {
+    s = slot(b, word, n, h);
+    if (!s->place) {
         uint32_t at = (uint32_t)(b->word.used / sizeof *word);
         if (!(place = tt_pile_add(&b->word, n * sizeof *word)))
             return -TT_ERR_MEMORY;
         memcpy(place, word, n * sizeof *word);
-        *s = at + 1;
+        *s = (struct tt_indexed){at + 1, (uint32_t)(h >> 32)};
         b->rules++;
     }
-    *rule = *s - 1;
+    *rule = s->place - 1;
     return 0;
 }
 

@@ -17,6 +17,11 @@ struct tt_leaving {
     } reg[32]; /* only those in `set` mean anything */
 };
 
+struct tt_indexed {
+    uint32_t place; /* of the rule's first word, + 1; 0: nothing */
+    uint32_t hash;
+};
+
 struct tt_building {
     struct tt_pile function, row, word, expression;
     struct tt_pile

@@ -41,6 +41,7 @@ struct reading {
     struct tt_pile entries;
     struct cie cie[CIES];
     uint64_t base;
+    struct tt_leaving kept[REMEMBERED]; /* of the entry that runs */
 };
 
 /* An entry while it runs. */
@@ -48,7 +49,7 @@ struct run {
     struct reading *r;
     const struct cie *cie;
     struct tt_span s;
-    struct tt_leaving now, kept[REMEMBERED];
+    struct tt_leaving now;
     unsigned depth;
     uint32_t start, end, at; /* `at` counts from the start */
     int rows;                /* 0 for first instructions, which have no place */
@@ -206,7 +207,7 @@ static int keep_state(struct run *run)
 {
     if (run->depth == REMEMBERED)
         return -TT_ERR_FORMAT;
-    run->kept[run->depth++] = run->now;
+    run->r->kept[run->depth++] = run->now;
     return 0;
 }
 
@@ -214,7 +215,7 @@ static int restore_state(struct run *run)
 {
     if (!run->depth)
         return -TT_ERR_FORMAT;
-    run->now = run->kept[--run->depth];
+    run->now = run->r->kept[--run->depth];
     return 0;
 }
 
