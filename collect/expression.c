@@ -6,7 +6,7 @@
  * a stack; ours knows no way back in the code, so that every expression ends. */
 #include "expression.h"
 
-#include "dwarf.h"
+#include "numbers.h"
 
 enum { DEPTH = 16 };
 

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "building.h"
-#include "dwarf.h"
+#include "machine.h"
+#include "numbers.h"
 #include "tallytree.h"
 
 enum {
@@ -18,7 +19,7 @@ enum {
     CIES = 8,            /* kept while entries that share them go by */
     CIE_MAX = 1024,      /* bytes of first instructions; they are run again and again */
     ENCODING_NONE = 255, /* DW_EH_PE_omit */
-    SIGN_STATE = 34,     /* aarch64's column that says whether addresses are signed */
+    COLUMNS = TT_REGISTERS < 32 ? TT_REGISTERS : 32, /* others are not followed */
 };
 
 struct cie {
@@ -113,7 +114,7 @@ static uint64_t take_pointer(const struct reading *r, struct tt_span *s,
 
 static void set_register(struct run *run, uint64_t reg, enum tt_how how, int64_t n)
 {
-    if (reg >= 32)
+    if (reg >= COLUMNS)
         return; /* vectors, and columns that are no registers */
     run->now.set |= (uint32_t)1 << reg;
     run->now.reg[reg].how = (uint8_t)how;
@@ -122,7 +123,7 @@ static void set_register(struct run *run, uint64_t reg, enum tt_how how, int64_t
 
 static void same_register(struct run *run, uint64_t reg)
 {
-    if (reg < 32)
+    if (reg < COLUMNS)
         run->now.set &= ~((uint32_t)1 << reg);
 }
 
@@ -130,7 +131,7 @@ static void restore_register(struct run *run, uint64_t reg)
 {
     const struct tt_leaving *first = &run->cie->first;
 
-    if (reg < 32 && (first->set & (uint32_t)1 << reg))
+    if (reg < COLUMNS && (first->set & (uint32_t)1 << reg))
         set_register(run, reg, first->reg[reg].how, first->reg[reg].n);
     else
         same_register(run, reg);
@@ -138,7 +139,7 @@ static void restore_register(struct run *run, uint64_t reg)
 
 static void set_base(struct run *run, uint64_t reg)
 {
-    run->now.base = reg < 32 ? (uint8_t)reg : 255;
+    run->now.base = reg < COLUMNS ? (uint8_t)reg : 255;
 }
 
 static void set_cfa(struct run *run, uint64_t reg, int64_t offset)
@@ -394,10 +395,11 @@ static int read_cie(struct reading *r, struct cie *c, struct tt_span s)
     c->code_factor = tt_span_uleb(&s);
     c->data_factor = tt_span_sleb(&s);
     ra = version == 1 ? tt_span_number(&s, 1) : tt_span_uleb(&s);
-    c->first.ra = ra < 32 ? (uint8_t)ra : 0;
+    c->first.ra = ra < COLUMNS ? (uint8_t)ra : 0;
     if (letters[0] == 'z')
         read_augmentation(r, c, &s, letters + 1);
-    if (s.bad || ra >= 32 || (letters[0] && letters[0] != 'z') || s.end - s.at > CIE_MAX)
+    if (s.bad || ra >= COLUMNS || (letters[0] && letters[0] != 'z') ||
+        s.end - s.at > CIE_MAX)
         return -TT_ERR_FORMAT;
     struct run run = {.r = r, .cie = c, .s = s, .now = c->first};
     int error = run_all(&run);

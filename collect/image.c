@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dwarf.h"
+#include "numbers.h"
 #include "tallytree.h"
 
 #if defined __x86_64__

@@ -30,7 +30,7 @@ void *tt_pile_add(struct tt_pile *p, size_t size)
 {
     char *at;
 
-    if (p->room - p->used < size && grow(p, size) != 0)
+    if ((!p->room || p->room - p->used < size) && grow(p, size) != 0)
         return NULL;
     at = (char *)p->bytes + p->used;
     p->used += size;

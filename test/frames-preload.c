@@ -57,7 +57,7 @@ static void unwind_ours(struct list *l, const struct tt_modules *modules, void *
     tt_registers_of_context(&r, ucontext);
     sp = (const char *)(uintptr_t)r.value[TT_REGISTER_SP];
     tt_peek_own(&peek, sp, sp < state.end ? state.end : NULL);
-    tt_unwind(&out, modules, &r, &peek);
+    tt_native_unwind(&out, modules, &r, &peek);
     l->count = out.count;
     l->end = (int)out.end;
 }

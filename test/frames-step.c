@@ -103,7 +103,7 @@ static enum tt_unwind_end unwind_ours(const struct user_regs_struct *u)
     convert(&r, u);
     tt_peek_copy(&peek, u->rsp, state.copy, n > 0 ? (size_t)n : 0);
     peek.fetch = fetch;
-    tt_unwind(&out, state.modules, &r, &peek);
+    tt_native_unwind(&out, state.modules, &r, &peek);
     state.count = out.count;
     convert(&r, u);
     check_reading(&r, &peek);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* dwarf.h - taking numbers off a stretch of bytes that may be anything. */
-#ifndef TT_DWARF_H
-#define TT_DWARF_H
+/* numbers.h - taking numbers off a stretch of bytes that may be anything. */
+#ifndef TT_NUMBERS_H
+#define TT_NUMBERS_H
 
 #include <stdint.h>
 #include <string.h>
