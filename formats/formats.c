@@ -9,6 +9,7 @@
  * those that look further, then those that guess. */
 const struct tt_format *const tt_formats[] = {
     &tt_format_callgrind,
+    &tt_format_pprof,
     &tt_format_folded,
     NULL,
 };

@@ -55,7 +55,7 @@ struct tt_format {
     int (*write)(struct tt_export *, struct tt_writer *);
 };
 
-extern const struct tt_format tt_format_callgrind, tt_format_folded;
+extern const struct tt_format tt_format_callgrind, tt_format_folded, tt_format_pprof;
 
 /* All of them, up to a NULL. */
 extern const struct tt_format *const tt_formats[];

@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: MIT */
+/* pprof.c - profile.proto, which Go, gperftools and many others write: reading.
+ *
+ * What samples refer to, and the texts that that refers to, stands behind the samples in
+ * most files: one pass over the whole notes where everything is, another takes the samples.
+ * A stack is leaf first; a location may be several frames, the innermost of them first. */
+#include "pprof.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "frames.h"
+#include "pairs.h"
+
+enum { MOST_METRICS = 64 };
+enum slot { NAME, FILE_NAME, MODULE, SLOTS };
+
+/* ── Protocol buffers ─────────────────────────────────────────────────────────────── */
+
+struct message {
+    const unsigned char *at, *end;
+};
+
+struct field {
+    uint32_t number, wire;
+    uint64_t value;        /* TT_WIRE_VARINT and the fixed ones */
+    struct message inside; /* TT_WIRE_BYTES */
+};
+
+/* 1: there is one, 0: none. */
+static int read_varint(struct message *m, uint64_t *value)
+{
+    *value = 0;
+    for (int shift = 0; m->at < m->end && shift < 64; shift += 7) {
+        unsigned char byte = *m->at++;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return shift < 63 || byte < 2;
+    }
+    return 0;
+}
+
+/* 1: there is a field, 0: the message ends, -1: it is damaged. */
+static int read_field(struct message *m, struct field *f)
+{
+    uint64_t tag, size;
+
+    if (m->at == m->end)
+        return 0;
+    if (!read_varint(m, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX)
+        return -1;
+    f->number = (uint32_t)(tag >> 3);
+    f->wire = tag & 7;
+    switch (f->wire) {
+    case TT_WIRE_VARINT:
+        return read_varint(m, &f->value) ? 1 : -1;
+    case TT_WIRE_BYTES:
+        if (!read_varint(m, &size) || size > (uint64_t)(m->end - m->at))
+            return -1;
+        f->inside = (struct message){m->at, m->at + size};
+        m->at += size;
+        return 1;
+    case TT_WIRE_64:
+    case TT_WIRE_32:
+        size = f->wire == TT_WIRE_64 ? 8 : 4;
+        if (size > (uint64_t)(m->end - m->at))
+            return -1;
+        m->at += size;
+        f->value = 0;
+        return 1;
+    default:
+        return -1;
+    }
+}
+
+/* ── What is noted ────────────────────────────────────────────────────────────────── */
+
+struct text {
+    const char *at; /* in the file; not ended by a NUL */
+    size_t length;
+};
+
+struct location { /* its frames: blocks, the innermost first */
+    uint32_t first, count;
+};
+
+struct metric {
+    uint64_t type, unit; /* strings */
+    uint32_t metric;     /* the builder's */
+    uint64_t times;
+    struct tt_frames amount;
+};
+
+struct pprof {
+    struct tt_source *s;
+    struct tt_builder *b;
+    const unsigned char *bytes;
+    size_t size;
+    struct tt_vector text;        /* struct text */
+    struct tt_vector slot[SLOTS]; /* char: strings that are looked at */
+    struct tt_pairs mappings,
+        functions;             /* by id: where they are in the file, see below */
+    struct tt_pairs locations; /* by id: an index */
+    struct tt_vector place;    /* struct message: mappings and functions */
+    struct tt_vector location; /* struct message, then struct location */
+    struct tt_vector frame;    /* uint32_t: blocks */
+    struct tt_vector open;     /* struct open: the sample before, from the root */
+    struct tt_vector ids;      /* uint64_t: of the sample that is read, from the leaf */
+    struct tt_pairs blocks;    /* (function, mapping) to a block + 1 */
+    struct metric *metric;     /* owned; MOST_METRICS */
+    uint32_t metrics;
+    uint64_t default_type;
+    uint64_t samples;
+};
+
+struct open {
+    uint64_t id;
+    uint32_t context;
+};
+
+static int damaged(struct pprof *p, const struct message *m, const char *what)
+{
+    return tt_source_fail_at(p->s, (uint64_t)(m->at - p->bytes), "%s", what);
+}
+
+static int no_memory(struct pprof *p) { return tt_source_no_memory(p->s); }
+
+/* A string of the table as a C string, which stays until the next one of that slot; NULL:
+ * there is none, or no memory. */
+static const char *text_of(struct pprof *p, uint64_t index, enum slot slot)
+{
+    const struct text *t = p->text.item;
+    char *name;
+
+    if (index >= p->text.count)
+        return NULL;
+    p->slot[slot].count = 0;
+    name = tt_vector_add(&p->slot[slot], t[index].length + 1);
+    if (!name)
+        return NULL;
+    for (size_t i = 0; i < t[index].length; i++)
+        name[i] = t[index].at[i] ? t[index].at[i] : '?';
+    return name;
+}
+
+/* A number of a message, 0 when it is not there. */
+static uint64_t number_in(struct message m, uint32_t number)
+{
+    uint64_t value = 0;
+    struct field f;
+
+    while (read_field(&m, &f) > 0)
+        if (f.number == number && f.wire == TT_WIRE_VARINT)
+            value = f.value;
+    return value;
+}
+
+static int is_sound(struct message m)
+{
+    struct field f;
+    int result;
+
+    while ((result = read_field(&m, &f)) > 0)
+        ;
+    return result == 0;
+}
+
+/* ── The first pass ───────────────────────────────────────────────────────────────── */
+
+static int note_text(struct pprof *p, const struct field *f)
+{
+    struct text *t;
+
+    if (p->text.count && f->inside.at == f->inside.end)
+        return damaged(
+            p, &f->inside,
+            "another table of strings begins here: raw profiles cannot be read "
+            "one behind the other");
+    t = tt_vector_add(&p->text, 1);
+    if (!t)
+        return no_memory(p);
+    *t = (struct text){(const char *)f->inside.at,
+                       (size_t)(f->inside.end - f->inside.at)};
+    return 0;
+}
+
+static int note_place(struct pprof *p, struct tt_pairs *ids, struct tt_vector *places,
+                      const struct field *f, const char *what)
+{
+    uint64_t id = number_in(f->inside, 1);
+    struct message *m;
+    uint32_t *index;
+    int is_new;
+
+    if (!is_sound(f->inside))
+        return damaged(p, &f->inside, what);
+    if (!id)
+        return damaged(p, &f->inside, "an id is 0");
+    index = tt_pairs_get(ids, id, 0, &is_new);
+    m = index && is_new ? tt_vector_add(places, 1) : NULL;
+    if (index && !is_new)
+        return damaged(p, &f->inside,
+                       "this id is there twice: raw profiles cannot be read one behind "
+                       "the other");
+    if (!m)
+        return no_memory(p);
+    *m = f->inside;
+    *index = (uint32_t)places->count - 1;
+    return 0;
+}
+
+static int note_type(struct pprof *p, const struct field *f)
+{
+    if (p->metrics == MOST_METRICS)
+        return damaged(p, &f->inside, "there are too many types of samples");
+    p->metric[p->metrics++] = (struct metric){.type = number_in(f->inside, 1),
+                                              .unit = number_in(f->inside, 2)};
+    return 0;
+}
+
+static int note_field(struct pprof *p, const struct field *f)
+{
+    static const unsigned char wire[] = {0,
+                                         TT_WIRE_BYTES,
+                                         TT_WIRE_BYTES,
+                                         TT_WIRE_BYTES,
+                                         TT_WIRE_BYTES,
+                                         TT_WIRE_BYTES,
+                                         TT_WIRE_BYTES};
+
+    if (f->number < sizeof wire && f->wire != wire[f->number])
+        return damaged(p, &f->inside, "a field is of the wrong kind");
+    switch (f->number) {
+    case TT_PROFILE_SAMPLE_TYPE:
+        return note_type(p, f);
+    case TT_PROFILE_MAPPING:
+        return note_place(p, &p->mappings, &p->place, f, "a mapping is damaged");
+    case TT_PROFILE_LOCATION:
+        return note_place(p, &p->locations, &p->location, f, "a location is damaged");
+    case TT_PROFILE_FUNCTION:
+        return note_place(p, &p->functions, &p->place, f, "a function is damaged");
+    case TT_PROFILE_STRING:
+        return note_text(p, f);
+    case TT_PROFILE_DEFAULT_TYPE:
+        p->default_type = f->wire == TT_WIRE_VARINT ? f->value : 0;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int note_all(struct pprof *p)
+{
+    struct message m = {p->bytes, p->bytes + p->size};
+    struct field f = {0};
+    int result, error = 0;
+
+    while (!error && (result = read_field(&m, &f)) != 0)
+        error = result < 0
+                    ? damaged(p, &m, "this field is damaged, or the file ends in it")
+                    : note_field(p, &f);
+    if (!error && !p->metrics)
+        return tt_source_fail_at(p->s, p->size, "there is no type of samples");
+    if (!error && !p->text.count)
+        return tt_source_fail_at(p->s, p->size, "there is no table of strings");
+    return error;
+}
+
+/* ── Metrics and facts ────────────────────────────────────────────────────────────── */
+
+static uint64_t read_unit(const char **unit)
+{
+    static const struct {
+        const char *name, *unit;
+        uint64_t times;
+    } units[] = {{"nanoseconds", "ns", 1},
+                 {"microseconds", "ns", 1000},
+                 {"milliseconds", "ns", 1000000},
+                 {"seconds", "ns", 1000000000},
+                 {"ns", "ns", 1},
+                 {"us", "ns", 1000},
+                 {"ms", "ns", 1000000},
+                 {"s", "ns", 1000000000},
+                 {"count", "", 1},
+                 {"bytes", "bytes", 1}};
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(*unit, units[i].name) == 0) {
+            *unit = units[i].unit;
+            return units[i].times;
+        }
+    return 1;
+}
+
+/* The default one, the last if none is named, is what people look at. */
+static int make_metrics(struct pprof *p)
+{
+    uint32_t looked_at = p->metrics - 1;
+
+    for (uint32_t i = 0; p->default_type && i < p->metrics; i++) {
+        const char *type = text_of(p, p->metric[i].type, NAME),
+                   *wanted = text_of(p, p->default_type, MODULE);
+        if (type && wanted && strcmp(type, wanted) == 0)
+            looked_at = i;
+    }
+    for (uint32_t i = 0; i < p->metrics; i++) {
+        struct metric *m = &p->metric[i];
+        const char *type = text_of(p, m->type, NAME), *unit = text_of(p, m->unit, MODULE);
+        uint32_t flags = 0;
+        if (!type || !unit)
+            return tt_source_fail_at(p->s, 0, "the type of samples %u has no name", i);
+        m->times = read_unit(&unit);
+        if (i == looked_at && strcmp(unit, "ns") == 0)
+            flags = TT_METRIC_TIME;
+        if (i == looked_at && strcmp(unit, "bytes") == 0)
+            flags = TT_METRIC_SPACE;
+        if (strncmp(type, "inuse", 5) == 0)
+            flags |= TT_METRIC_PEAK;
+        m->metric = tt_builder_metric(p->b, type, unit, flags);
+        tt_frames_init(&m->amount, p->b, p->s->memory);
+    }
+    return 0;
+}
+
+static void add_facts(struct pprof *p)
+{
+    struct message m = {p->bytes, p->bytes + p->size};
+    struct field f;
+
+    while (read_field(&m, &f) > 0) {
+        if (f.wire != TT_WIRE_VARINT || !f.value)
+            continue;
+        if (f.number == TT_PROFILE_TIME)
+            tt_builder_fact(p->b, "started", TT_FACT_MIN, f.value, "");
+        if (f.number == TT_PROFILE_DURATION)
+            tt_builder_fact(p->b, "lasted", TT_FACT_MAX, f.value, "");
+        if (f.number == TT_PROFILE_COMMENT && text_of(p, f.value, NAME))
+            tt_builder_fact(p->b, "comment", TT_FACT_EACH, 1, text_of(p, f.value, NAME));
+    }
+}
+
+/* ── Locations ────────────────────────────────────────────────────────────────────── */
+
+static int find_place(struct pprof *p, const struct tt_pairs *ids, uint64_t id,
+                      struct message *m)
+{
+    const uint32_t *index = tt_pairs_find(ids, id, 0);
+
+    if (index)
+        *m = ((const struct message *)p->place.item)[*index];
+    return index != NULL;
+}
+
+/* A string of a function or mapping; *missing: there is none of that number. */
+static const char *text_in(struct pprof *p, const struct message *m, uint32_t number,
+                           enum slot slot, int *missing)
+{
+    const char *text = text_of(p, number_in(*m, number), slot);
+
+    *missing |= !text;
+    return text ? text : "";
+}
+
+/* The block of a function in a mapping; of address alone, function is 0. */
+static int find_block(struct pprof *p, const struct message *where, uint64_t function,
+                      uint64_t mapping, uint64_t address, uint32_t *block)
+{
+    struct tt_block_info info = {.kind = TT_KIND_NATIVE, .module = ""};
+    struct message m;
+    char hex[32];
+    int is_new = 1, missing = 0;
+    uint32_t *known = function ? tt_pairs_get(&p->blocks, function, mapping, &is_new)
+                               : NULL;
+
+    if (known && !is_new) {
+        *block = *known - 1;
+        return 0;
+    }
+    if (function && !known)
+        return no_memory(p);
+    if (mapping && !find_place(p, &p->mappings, mapping, &m))
+        return damaged(p, where, "a location is in a mapping that is not there");
+    if (mapping)
+        info.module = text_in(p, &m, 5, MODULE, &missing);
+    if (function && !find_place(p, &p->functions, function, &m))
+        return damaged(p, where, "a location is in a function that is not there");
+    (void)snprintf(hex, sizeof hex, "0x%llx", (unsigned long long)address);
+    info.name = hex;
+    if (function) {
+        info.name = text_in(p, &m, 2, NAME, &missing);
+        if (!*info.name)
+            info.name = text_in(p, &m, 3, NAME, &missing);
+        info.file = text_in(p, &m, 4, FILE_NAME, &missing);
+        info.line = (uint32_t)number_in(m, 5);
+        info.kind = TT_KIND_FUNCTION;
+    }
+    if (missing)
+        return damaged(p, where, "a name of this is not in the table of strings");
+    *block = tt_builder_block(p->b, &info);
+    if (known)
+        *known = *block + 1;
+    return *block == TT_NONE ? no_memory(p) : 0;
+}
+
+static int add_frame(struct pprof *p, const struct message *where, uint64_t function,
+                     uint64_t mapping, uint64_t address)
+{
+    uint32_t *frame = tt_vector_add(&p->frame, 1), block;
+    int error = frame ? find_block(p, where, function, mapping, address, &block)
+                      : no_memory(p);
+
+    if (!error)
+        *frame = block;
+    return error;
+}
+
+/* Turns the place of a location in the file into its frames. */
+static int read_location(struct pprof *p, struct message m, struct location *l)
+{
+    const struct message all = m;
+    const uint64_t mapping = number_in(m, 2), address = number_in(m, 3);
+    struct field f;
+    int error = 0;
+
+    l->first = (uint32_t)p->frame.count;
+    while (!error && read_field(&m, &f) > 0)
+        if (f.number == 4 && f.wire == TT_WIRE_BYTES)
+            error = add_frame(p, &all, number_in(f.inside, 1), mapping, address);
+    if (!error && p->frame.count == l->first)
+        error = add_frame(p, &all, 0, mapping, address);
+    l->count = (uint32_t)p->frame.count - l->first;
+    return error;
+}
+
+static int read_locations(struct pprof *p)
+{
+    struct tt_vector read;
+    int error = 0;
+
+    tt_vector_init(&read, p->s->memory, sizeof(struct location));
+    if (!tt_vector_add(&read, p->location.count))
+        return no_memory(p);
+    for (size_t i = 0; !error && i < p->location.count; i++)
+        error = read_location(p, ((const struct message *)p->location.item)[i],
+                              (struct location *)read.item + i);
+    tt_vector_fini(&p->location);
+    p->location = read;
+    return error;
+}
+
+/* ── Samples ──────────────────────────────────────────────────────────────────────── */
+
+/* Adds the numbers of a field, packed or one by one. */
+static int add_numbers(struct pprof *p, struct field *f, struct tt_vector *to)
+{
+    uint64_t value, *at;
+
+    if (f->wire == TT_WIRE_VARINT) {
+        if (!(at = tt_vector_add(to, 1)))
+            return no_memory(p);
+        *at = f->value;
+        return 0;
+    }
+    if (f->wire != TT_WIRE_BYTES)
+        return damaged(p, &f->inside, "a field of a sample is of the wrong kind");
+    while (f->inside.at < f->inside.end) {
+        if (!read_varint(&f->inside, &value))
+            return damaged(p, &f->inside, "a number of a sample is damaged");
+        if (!(at = tt_vector_add(to, 1)))
+            return no_memory(p);
+        *at = value;
+    }
+    return 0;
+}
+
+static int open_location(struct pprof *p, const struct message *where, uint64_t id,
+                         uint32_t *context)
+{
+    const uint32_t *index = tt_pairs_find(&p->locations, id, 0);
+    const struct location *l = p->location.item;
+    const uint32_t *frame = p->frame.item;
+    struct open *o;
+
+    if (!index)
+        return tt_source_fail_at(p->s, (uint64_t)(where->at - p->bytes),
+                                 "the location %llu is not there",
+                                 (unsigned long long)id);
+    l += *index;
+    for (uint32_t i = l->count; i--;)
+        *context = tt_builder_context(p->b, *context, frame[l->first + i]);
+    o = tt_vector_add(&p->open, 1);
+    if (!o || *context == TT_NONE)
+        return no_memory(p);
+    *o = (struct open){id, *context};
+    return 0;
+}
+
+/* What it shares with the sample before it, from the root on, is known. */
+static int find_context(struct pprof *p, const struct message *where, uint32_t *context)
+{
+    const uint64_t *id = p->ids.item;
+    const struct open *open = p->open.item;
+    size_t count = p->ids.count, same = 0;
+    int error = 0;
+
+    while (same < count && same < p->open.count && open[same].id == id[count - 1 - same])
+        same++;
+    *context = same ? open[same - 1].context : (uint32_t)TT_BUILDER_ROOT;
+    p->open.count = same;
+    for (size_t i = count - same; !error && i--;)
+        error = open_location(p, where, id[i], context);
+    return error;
+}
+
+static int add_values(struct pprof *p, const struct message *where, uint32_t context,
+                      const struct tt_vector *values)
+{
+    const uint64_t *value = values->item;
+
+    if (values->count != p->metrics)
+        return tt_source_fail_at(p->s, (uint64_t)(where->at - p->bytes),
+                                 "a sample has %zu values of %u types", values->count,
+                                 p->metrics);
+    for (uint32_t i = 0; i < p->metrics; i++) {
+        struct metric *m = &p->metric[i];
+        uint64_t amount;
+        int error;
+        if (value[i] >> 63)
+            return damaged(p, where, "a sample has a value below 0, as differences have");
+        if (!value[i])
+            continue;
+        error = __builtin_mul_overflow(value[i], m->times, &amount)
+                    ? -TT_ERR_FORMAT
+                    : tt_frames_add(&m->amount, context, amount);
+        if (error)
+            return error == -TT_ERR_MEMORY ? no_memory(p)
+                                           : damaged(p, where, TT_TOO_MUCH);
+    }
+    return 0;
+}
+
+static int take_sample(struct pprof *p, struct message m, struct tt_vector *values)
+{
+    const struct message where = m;
+    struct field f;
+    uint32_t context;
+    int result, error = 0;
+
+    p->ids.count = values->count = 0;
+    while (!error && (result = read_field(&m, &f)) != 0) {
+        if (result < 0)
+            return damaged(p, &where, "a sample is damaged");
+        if (f.number == 1)
+            error = add_numbers(p, &f, &p->ids);
+        else if (f.number == 2)
+            error = add_numbers(p, &f, values);
+    }
+    if (!error)
+        error = find_context(p, &where, &context);
+    return error ? error : add_values(p, &where, context, values);
+}
+
+static int take_samples(struct pprof *p)
+{
+    struct message m = {p->bytes, p->bytes + p->size};
+    struct tt_vector values;
+    struct field f;
+    int error = 0;
+
+    tt_vector_init(&values, NULL, sizeof(uint64_t));
+    while (!error && read_field(&m, &f) > 0)
+        if (f.number == TT_PROFILE_SAMPLE)
+            error = take_sample(p, f.inside, &values);
+    tt_vector_fini(&values);
+    return error;
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+static void init(struct pprof *p, struct tt_source *s, struct tt_builder *b)
+{
+    const struct tt_memory *m = s->memory;
+
+    p->s = s;
+    p->b = b;
+    tt_vector_init(&p->text, m, sizeof(struct text));
+    for (int i = 0; i < SLOTS; i++)
+        tt_vector_init(&p->slot[i], m, 1);
+    tt_vector_init(&p->place, m, sizeof(struct message));
+    tt_vector_init(&p->location, m, sizeof(struct message));
+    tt_vector_init(&p->frame, m, sizeof(uint32_t));
+    tt_vector_init(&p->open, m, sizeof(struct open));
+    tt_vector_init(&p->ids, m, sizeof(uint64_t));
+    tt_pairs_init(&p->mappings, m);
+    tt_pairs_init(&p->functions, m);
+    tt_pairs_init(&p->locations, m);
+    tt_pairs_init(&p->blocks, m);
+}
+
+static void fini(struct pprof *p)
+{
+    for (uint32_t i = 0; i < p->metrics; i++)
+        tt_frames_fini(&p->metric[i].amount);
+    tt_pairs_fini(&p->blocks);
+    tt_pairs_fini(&p->locations);
+    tt_pairs_fini(&p->functions);
+    tt_pairs_fini(&p->mappings);
+    tt_vector_fini(&p->ids);
+    tt_vector_fini(&p->open);
+    tt_vector_fini(&p->frame);
+    tt_vector_fini(&p->location);
+    tt_vector_fini(&p->place);
+    for (int i = 0; i < SLOTS; i++)
+        tt_vector_fini(&p->slot[i]);
+    tt_vector_fini(&p->text);
+}
+
+static int read_profile(struct pprof *p)
+{
+    const char *bytes;
+    int error = tt_source_all(p->s, &bytes, &p->size);
+
+    p->bytes = (const unsigned char *)bytes;
+    if (!error)
+        error = note_all(p);
+    if (!error)
+        error = make_metrics(p);
+    if (!error)
+        error = read_locations(p);
+    if (!error)
+        error = take_samples(p);
+    if (!error)
+        add_facts(p);
+    for (uint32_t i = 0; !error && i < p->metrics; i++)
+        tt_frames_flush(&p->metric[i].amount, p->metric[i].metric);
+    return error;
+}
+
+static int read_pprof(struct tt_source *s, struct tt_builder *b)
+{
+    struct metric *metric = tt_memory_get(NULL, MOST_METRICS * sizeof *metric);
+    struct pprof p = {.metric = metric};
+    int error;
+
+    if (!metric)
+        return tt_source_no_memory(s);
+    init(&p, s, b);
+    error = read_profile(&p);
+    fini(&p);
+    tt_memory_put(NULL, metric, MOST_METRICS * sizeof *metric);
+    return error;
+}
+
+/* Nothing marks such a file: it is one when all that is seen of it fits, and a type of
+ * samples is among it. */
+static enum tt_match detect(const char *head, size_t size)
+{
+    struct message m = {(const unsigned char *)head, (const unsigned char *)head + size};
+    struct field f;
+    int types = 0;
+
+    while (read_field(&m, &f) > 0) {
+        if (f.number > 15 || (f.number <= TT_PROFILE_STRING && f.wire != TT_WIRE_BYTES) ||
+            f.wire == TT_WIRE_64 || f.wire == TT_WIRE_32)
+            return TT_MATCH_NO;
+        if (f.number < TT_PROFILE_STRING && !is_sound(f.inside))
+            return TT_MATCH_NO;
+        types += f.number == TT_PROFILE_SAMPLE_TYPE && f.inside.end - f.inside.at <= 12 &&
+                 number_in(f.inside, 1) > 0;
+    }
+    return types ? TT_MATCH_YES : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_pprof = {
+    .name = "pprof",
+    .about = "what go tool pprof reads",
+    .flags = TT_FORMAT_PACKED,
+    .detect = detect,
+    .read = read_pprof,
+    .write = tt_pprof_write,
+};

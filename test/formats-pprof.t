@@ -1,0 +1,196 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# profile.proto: what is read, and what is written, has the totals of `go tool pprof`.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+dir=$tmp
+export PPROF_TMPDIR=$tmp HOME=$tmp
+
+# column NAME FILE [METRIC] - "block figure" of each block, of a column of the flat view.
+column()
+{
+    local metric=()
+    [ -z "${3-}" ] || metric=(--metric "$3")
+    "$tallytree" report flat --csv --limit all "${metric[@]}" "$2" | python3 -c '
+import csv, sys
+for row in csv.DictReader(sys.stdin):
+    if row["role"] == "entry" and row["name"] != "[root]" and int(row[sys.argv[1]] or 0):
+        print(row["name"], row[sys.argv[1]])' "$1" | LC_ALL=C sort
+}
+
+# top COLUMN FILE [SAMPLE_INDEX] - the same of what go tool pprof says: 1 is flat, 4 cum.
+top()
+{
+    go tool pprof -top -nodecount=100000 -nodefraction=0 -unit=ns -sample_index="${3-}" "$2" 2>"$dir/log" |
+        sed '1,/flat%/d' | perl -ne '
+            BEGIN { $column = shift() - 1 }
+            s/ \((partial-)?inline\)$//; @n = split " ", $_, 6; chomp $n[5];
+            $n[$column] =~ s/(ns|B)$//;
+            print "$n[5] $n[$column]\n" if $n[$column] > 0' "$1" | LC_ALL=C sort
+}
+
+# encode - a profile of JSON on standard input: {"types": [[type, unit]…], "samples":
+# [[[location…], [value…]]…], "locations": {id: [mapping, address, [[function, line]…]]},
+# "functions": {id: [name, file, line]}, "mappings": {id: file}, "default": type}.
+encode()
+{
+    python3 - "$@" <<'END'
+import json, os, sys
+profile = json.load(open(sys.argv[1]))
+packed = "unpacked" not in sys.argv
+strings = [""]
+def string(s):
+    if s not in strings: strings.append(s)
+    return strings.index(s)
+def varint(n):
+    n &= (1 << 64) - 1
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128]); n >>= 7
+    return out + bytes([n])
+def number(field, n): return varint(field << 3) + varint(n)
+def message(field, body): return varint(field << 3 | 2) + varint(len(body)) + body
+def numbers(field, list):
+    if packed: return message(field, b"".join(map(varint, list)))
+    return b"".join(number(field, n) for n in list)
+out = b""
+for type, unit in profile["types"]:
+    out += message(1, number(1, string(type)) + number(2, string(unit)))
+for locations, values in profile["samples"]:
+    out += message(2, numbers(1, locations) + numbers(2, values))
+for id, file in profile.get("mappings", {}).items():
+    out += message(3, number(1, int(id)) + number(5, string(file)) + number(7, 1))
+for id, (mapping, address, lines) in profile["locations"].items():
+    out += message(4, number(1, int(id)) + number(2, mapping) + number(3, address) +
+                   b"".join(message(4, number(1, f) + number(2, l)) for f, l in lines))
+for id, (name, file, line) in profile["functions"].items():
+    out += message(5, number(1, int(id)) + number(2, string(name)) + number(4, string(file)) + number(5, line))
+if "default" in profile: tail = number(14, string(profile["default"]))
+else: tail = b""
+out += b"".join(message(6, s.encode()) for s in strings) + number(9, 1700000000 * 10**9) + tail
+os.write(1, out)
+END
+}
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────
+
+cat >"$dir/small.json" <<'END'
+{"types": [["samples", "count"], ["cpu", "milliseconds"]],
+ "samples": [[[18446744073709551615, 2, 1], [3, 30]], [[2, 1], [1, 10]], [[2, 2, 1], [2, 20]],
+             [[7, 1], [1, 10]], [[1], [0, 0]]],
+ "mappings": {"9": "/bin/x"},
+ "locations": {"1": [9, 4096, [[1, 10]]], "2": [9, 8192, [[2, 7]]],
+               "18446744073709551615": [9, 12288, [[4, 1], [3, 20]]], "7": [9, 48879, []]},
+ "functions": {"1": ["main", "a.c", 5], "2": ["parse", "a.c", 6], "3": ["outer", "b.c", 1],
+               "4": ["inner", "b.c", 2]}}
+END
+encode "$dir/small.json" >"$dir/small"
+folds() { "$tallytree" export --to folded ${3+--metric "$3"} "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
+small='main;0xbeef 1
+main;parse 1
+main;parse;outer;inner 3
+main;parse;parse 2'
+try "stacks are leaf first, and lines of a location innermost first" folds "$small" "$dir/small" samples
+gzip -c "$dir/small" >"$dir/small.gz"
+try "so they are behind gzip" folds "$small" "$dir/small.gz" samples
+encode "$dir/small.json" unpacked >"$dir/unpacked"
+try "numbers need not be packed" folds "$small" "$dir/unpacked" samples
+try "the last type is looked at first, in its unit" folds "$(sed 's/$/0000000/' <<<"$small")" "$dir/small"
+sed 's/"samples": \[\[\[/"default": "samples", &/' "$dir/small.json" >"$dir/default.json"
+try "recursion counts once" test "$(column inclusive "$dir/small" samples | grep '^parse ')" = "parse 6"
+for what in samples cpu; do
+    same_self() { [ -n "$(top 1 "$dir/small" $what)" ] && diff <(top 1 "$dir/small" $what | grep -v '\[x\]') <(column self "$dir/small" $what | grep -v 0xbeef); }
+    same_total() { diff <(top 4 "$dir/small" $what | grep -v '\[x\]') <(column inclusive "$dir/small" $what | grep -v 0xbeef); }
+    try "$what of each are what go tool pprof says" same_self
+    try "inclusive too" same_total
+done
+started() { "$tallytree" report header "$dir/small" | grep -q '2023-11-14 22:13:20'; }
+try "when it was made is known" started
+
+# A random one, with inlined frames and recursion.
+python3 - >"$dir/random.json" <<'END'
+import json, random
+random.seed(3)
+functions = {i: ["f%d" % i, "x%d.c" % (i % 3), i] for i in range(1, 30)}
+locations = {i * 977: [1, i * 16, [[random.randrange(1, 30), i] for _ in range(random.choice([1, 1, 2, 3]))]] for i in range(1, 80)}
+ids = list(locations)
+samples = [[[random.choice(ids) for _ in range(random.randrange(1, 15))], [n, n * 100]] for n in range(1, 3000)]
+print(json.dumps({"types": [["samples", "count"], ["cpu", "nanoseconds"]], "samples": samples,
+                  "mappings": {1: "/bin/y"}, "locations": locations, "functions": functions}))
+END
+encode "$dir/random.json" >"$dir/random"
+same_random() { [ "$(top 1 "$1" cpu | wc -l)" -gt 20 ] && diff <(top 1 "$1" cpu) <(column self "$dir/random" cpu) && diff <(top 4 "$1" cpu) <(column inclusive "$dir/random" cpu); }
+try "three thousand samples have go tool pprof's figures" same_random "$dir/random"
+
+# ── Writing ──────────────────────────────────────────────────────────────────────────
+
+"$tallytree" export --to pprof -o "$dir/again" "$dir/random"
+try "what is written is packed" test "$(head -c 2 "$dir/again" | od -An -tx1)" = " 1f 8b"
+try "go tool pprof reads the same in it" same_random "$dir/again"
+same_again() { diff <("$tallytree" export --to folded --metric "$1" "$dir/random") <("$tallytree" export --to folded --metric "$1" "$dir/again"); }
+try "and so do we" same_again cpu
+try "in each metric" same_again samples
+"$tallytree" export --to pprof --metric samples -o "$dir/one" "$dir/random"
+one() { [ "$(go tool pprof -raw "$dir/one" 2>"$dir/log" | sed -n '/^Samples/{n;p}')" = "samples/count[dflt]" ]; }
+try "one metric can be written alone" one
+deterministic() { "$tallytree" export --to pprof "$dir/random" | cmp - "$dir/again"; }
+try "twice the same is the same file" deterministic
+
+# A recording with recursion, everything in the tree.
+python3 - <<'END' | "$tallytree" replay --recursion none -o "$dir/recording"
+import random
+random.seed(5)
+depth = 0
+for _ in range(3000):
+    r = random.random()
+    if r < 0.4 and depth < 40: print("push f%d" % random.randrange(7)); depth += 1
+    elif r < 0.7 and depth: print("pop"); depth -= 1
+    elif depth: print("tick %d" % random.randrange(100))
+END
+"$tallytree" export --to pprof -o "$dir/written" "$dir/recording"
+recorded() { diff <(top "$1" "$dir/written" ticks) <(column "$2" "$dir/recording" ticks); }
+try "a recording's self is in go tool pprof what it is here" recorded 1 self
+try "its inclusive figures too, however functions recur" recorded 4 inclusive
+"$tallytree" replay -o "$dir/evicted" --budget 64nodes <<END
+$(for i in $(seq 300); do printf 'push f%d\npush g%d\ntick 1\npop\npop\n' "$i" "$i"; done)
+END
+"$tallytree" export --to pprof -o "$dir/written" "$dir/evicted"
+try "what was evicted is there" test "$(top 1 "$dir/written" ticks | awk '{ s += $NF } END { print s }')" = 300
+deep()
+{
+    awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
+    "$tallytree" export --to pprof -o "$dir/deep.pb" "$dir/deep" &&
+        "$tallytree" export --to folded "$dir/deep.pb" | cmp - "$dir/deep"
+}
+try "a stack of a million frames goes there and back" deep
+
+# ── What is wrong ────────────────────────────────────────────────────────────────────
+
+# refuses WHAT FILE
+refuses()
+{
+    "$tallytree" report "$2" >"$dir/got" 2>"$dir/said"
+    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $2: byte [0-9]*: .*$1" "$dir/said"
+}
+edited() { sed "$2" "$dir/small.json" >"$dir/bad.json"; encode "$dir/bad.json" >"$dir/bad"; refuses "$1" "$dir/bad"; }
+truncated()
+{
+    local n bad=0
+    for n in $(seq 8 7 "$(($(wc -c <"$dir/small") - 10))"); do
+        head -c "$n" "$dir/small" >"$dir/bad"
+        "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
+        [ $? = 2 ] && [ "$(wc -l <"$dir/said")" = 1 ] || bad=1
+    done
+    [ $bad = 0 ]
+}
+try "a file that was cut off anywhere" truncated
+cat "$dir/small" "$dir/small" >"$dir/two"
+try "raw files one behind the other" refuses "raw profiles cannot be read" "$dir/two"
+try "a location that is not there" edited "the location 3 is not there" 's/\[2, 2, 1\]/[2, 3, 1]/'
+try "a function that is not there" edited "a function that is not there" 's/\[\[2, 7\]\]/[[8, 7]]/'
+try "a mapping that is not there" edited "a mapping that is not there" 's/"2": \[9/"2": [8/'
+try "values below 0" edited "below 0" 's/\[1, 10\]\], \[\[2, 2/[-1, 10]], [[2, 2/'
+try "too few values" edited "1 values of 2 types" 's/\[1, 10\]\], \[\[2, 2/[10]], [[2, 2/'
+try "more than 64 bits" edited "add up" 's/\[1, 10\]\], \[\[2, 2/[1, 9223372036854775807]], [[2, 2/'
+finish
