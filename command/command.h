@@ -17,17 +17,21 @@ struct tt_command {
     const char *details;  /* lines of the page between synopsis and flags; or NULL */
     void (*show)(void);   /* prints more of them, or NULL */
     const struct tt_flag *flags;
-    int shows_tables;                  /* takes the flags of show.h too */
-    int takes_filters;                 /* and those of filters.h */
-    const char *operands;              /* for completion, as tt_flag.words; NULL: none */
+    int shows_tables;     /* takes the flags of show.h too */
+    int takes_filters;    /* and those of filters.h */
+    const char *operands; /* for completion, as tt_flag.words; NULL: none */
+    int runs_program; /* the first operand is one, and what follows is the program's */
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
     /* Flags that the first argument brings, as `report ocr` does; or NULL. */
     const struct tt_flag *(*more_flags)(const char *first);
 };
 
 extern const struct tt_command tt_command_check, tt_command_diff, tt_command_dump,
-    tt_command_export, tt_command_merge, tt_command_replay, tt_command_report,
-    tt_command_symbolize, tt_command_view;
+    tt_command_export, tt_command_merge, tt_command_record, tt_command_replay,
+    tt_command_report, tt_command_symbolize, tt_command_view;
+
+/* `tallytree PROGRAM ARGS`, and `tallytree --flag PROGRAM ARGS`: argv[0] is not looked at. */
+int tt_record_and_report(int argc, char **argv);
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];

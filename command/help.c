@@ -16,11 +16,17 @@
 #include "show.h"
 
 const struct tt_command *const tt_commands[] = {
-    &tt_command_check,  &tt_command_diff,
-    &tt_command_dump,   &tt_command_export,
-    &tt_command_merge,  &tt_command_replay,
-    &tt_command_report, &tt_command_symbolize,
-    &tt_command_view,   NULL,
+    &tt_command_check,
+    &tt_command_diff,
+    &tt_command_dump,
+    &tt_command_export,
+    &tt_command_merge,
+    &tt_command_record,
+    &tt_command_replay,
+    &tt_command_report,
+    &tt_command_symbolize,
+    &tt_command_view,
+    NULL,
 };
 
 const struct tt_command *tt_command_find(const char *name)
@@ -123,6 +129,7 @@ void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
     f->table[1] = c->flags;
     f->table[2] = help_flag;
     f->table[3] = c->shows_tables ? tt_show_flags : NULL;
+    f->program = c->runs_program;
     f->table[4] = c->takes_filters ? tt_filter_flags : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "program.h"
 
 static int is_one_of(const char *word, const char *const *words)
 {
@@ -14,7 +15,9 @@ static int is_one_of(const char *word, const char *const *words)
 
 static void show_overview(FILE *out)
 {
-    fputs("usage: tallytree COMMAND [ARGS]\n\n", out);
+    fputs("usage: tallytree PROGRAM [ARGS]    records it, and shows where its time goes\n"
+          "       tallytree COMMAND [ARGS]\n\n",
+          out);
     for (size_t i = 0; tt_commands[i]; i++)
         fprintf(out, "  %-22s %s\n", tt_commands[i]->name, tt_commands[i]->about);
     fputs("  help [COMMAND]         this page, or a command's own\n"
@@ -49,6 +52,14 @@ static int help(int argc, char **argv)
     return c ? TT_EXIT_DONE : TT_EXIT_FAILED;
 }
 
+/* Is it what is to be recorded, or a flag that says how? */
+static int is_program(const char *word)
+{
+    static struct tt_program program;
+
+    return word[0] == '-' || strchr(word, '/') || tt_program_find(&program, word) != 127;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const help_words[] = {"help", "--help", "-help", "-h", NULL};
@@ -68,7 +79,10 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--complete") == 0)
         return tt_command_complete(argc - 1, argv + 1);
     c = tt_command_find(argv[1]);
-    if (!c)
-        complain_of_command(argv[1]);
-    return c ? c->run(argc - 1, argv + 1) : TT_EXIT_FAILED;
+    if (c)
+        return c->run(argc - 1, argv + 1);
+    if (is_program(argv[1]))
+        return tt_record_and_report(argc, argv);
+    complain_of_command(argv[1]);
+    return TT_EXIT_FAILED;
 }

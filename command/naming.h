@@ -23,6 +23,11 @@
 int tt_symbolize(struct tt_builder *, const struct tt_profile *, struct tt_symbols *,
                  int lines);
 
+/* The same to an image of its own, in memory of tt_scratch; what the profile tells of when
+ * and where it was recorded is filled in. */
+int tt_symbolize_image(struct tt_symbols_options *, const struct tt_profile *, int lines,
+                       void **image, size_t *size);
+
 /* Has it blocks that wait for names? */
 int tt_is_unnamed(const struct tt_profile *);
 

@@ -65,17 +65,19 @@ static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p
     }
 }
 
-static int name_profile(struct symbolizing *s, const struct tt_profile *p, void **image,
-                        size_t *size)
+int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
+                       int lines, void **image, size_t *size)
 {
     struct tt_builder *b = tt_builder_new(&tt_scratch);
     struct tt_symbols *symbols;
     int error = -TT_ERR_MEMORY;
 
-    ask_profile(&s->options, p);
-    symbols = tt_symbols_new(&s->options);
+    *image = NULL;
+    *size = 0;
+    ask_profile(o, p);
+    symbols = tt_symbols_new(o);
     if (b && symbols)
-        error = tt_symbolize(b, p, symbols, s->lines);
+        error = tt_symbolize(b, p, symbols, lines);
     if (!error)
         error = tt_builder_finish(b, image, size);
     tt_symbols_free(symbols);
@@ -95,7 +97,8 @@ static int symbolize(struct symbolizing *s, char *const *paths, int count)
     error = tt_profile_check(&in.profile);
     if (error)
         tt_complain("%s: %s", paths[0], in.profile.error);
-    else if ((error = name_profile(s, &in.profile, &image, &size)) != 0)
+    else if ((error = tt_symbolize_image(&s->options, &in.profile, s->lines, &image,
+                                         &size)) != 0)
         tt_complain("%s", tt_error_text(error));
     else
         error = tt_output_write(s->out ? s->out : paths[0], image, size);

@@ -141,6 +141,7 @@ int tt_flags_next(struct tt_flags *f)
         return take_letter(f);
     while ((word = next_word(f))) {
         if (is_operand(f, word)) {
+            f->ended |= f->program;
             f->argv[++f->count] = f->argv[f->next - 1];
             continue;
         }

@@ -36,6 +36,7 @@ struct tt_flags {
     const struct tt_flag *flag; /* what was read last, */
     const char *value;          /* and its value, NULL: none */
     int argc, next, ended;
+    int program; /* the first operand ends the flags: what follows is its own */
     const char *letters; /* that are left of the word */
     char error[160];
 };

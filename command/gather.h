@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* gather.h - what a recorded program has left behind, made into one profile. */
+#ifndef TT_GATHER_H
+#define TT_GATHER_H
+
+struct tt_gathering {
+    const char *folder;  /* where its processes put their recordings */
+    const char *out;     /* the profile to write */
+    const char *program; /* what people call it */
+    int reports;         /* shows it too: the most important of it */
+};
+
+/* Makes the profile, with names, says where it is, and removes the folder unless somebody
+ * still writes there.  0, or a negative error after a complaint; the folder stays then. */
+int tt_gather(const struct tt_gathering *);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* launch.h - runs a program as if nobody stood between it and who started it. */
+#ifndef TT_LAUNCH_H
+#define TT_LAUNCH_H
+
+#include <sys/types.h>
+
+enum { TT_LAUNCH_FAILED = 125 };
+
+/* Starts argv[0], found at `path`; `prepare` is called in the child, before the program,
+ * with `arg`, and prints why it fails; argv[-1] is there, for scripts without an
+ * interpreter.  The child's id; or, when there is no program,
+ * minus the status to exit with, after a complaint. */
+pid_t tt_launch(const char *path, char **argv, int (*prepare)(void *arg), void *arg);
+
+/* Waits for its end; signals that are sent to us meanwhile are sent on, those that the
+ * terminal sends reach it anyway.  What waitpid says of it. */
+int tt_launch_wait(pid_t);
+
+/* Ends this process as that one ended: with its status, or by its signal. */
+void tt_launch_end(int wait_status) __attribute__((noreturn));
+
+#endif

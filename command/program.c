@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* program.c - a program that is to be run: which file it is, and what can be loaded into
+ * it.
+ *
+ * The loader of a program loads what LD_PRELOAD says.  A static program has none, that of
+ * another C library or word size cannot load ours, and that of a program with more rights
+ * than we have does not. */
+#include "program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, SCRIPTS_MAX = 5 };
+
+static __attribute__((format(printf, 2, 3))) void say(struct tt_program *p,
+                                                      const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(p->reason, sizeof p->reason, format, list);
+    va_end(list);
+}
+
+/* ── The file ─────────────────────────────────────────────────────────────────────── */
+
+static int is_executable(const char *path)
+{
+    struct stat s;
+
+    if (stat(path, &s) != 0)
+        return 0;
+    errno = S_ISDIR(s.st_mode) ? EISDIR : EACCES;
+    return S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+/* As execvp does: what cannot be executed is passed by, but remembered. */
+static int find_in_path(struct tt_program *p, const char *name)
+{
+    const char *at = getenv("PATH"), *end;
+    int denied = 0, n;
+
+    for (at = at ? at : "/bin:/usr/bin"; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ":");
+        n = snprintf(p->path, sizeof p->path, "%.*s%s%s", (int)(end - at), at,
+                     end > at ? "/" : "", name);
+        if (n < 0 || n >= (int)sizeof p->path)
+            continue;
+        if (is_executable(p->path))
+            return 0;
+        denied |= errno == EACCES;
+    }
+    errno = denied ? EACCES : ENOENT;
+    return denied ? NOT_EXECUTABLE : NOT_FOUND;
+}
+
+static int find_file(struct tt_program *p, const char *name)
+{
+    if (!strchr(name, '/'))
+        return find_in_path(p, name);
+    if (snprintf(p->path, sizeof p->path, "%s", name) >= (int)sizeof p->path) {
+        errno = ENAMETOOLONG;
+        return NOT_EXECUTABLE;
+    }
+    if (is_executable(p->path))
+        return 0;
+    return errno == ENOENT || errno == ENOTDIR ? NOT_FOUND : NOT_EXECUTABLE;
+}
+
+/* ── What can be loaded into it ───────────────────────────────────────────────────── */
+
+/* The path of the loader that an ELF file asks for.  1; 0: none; -1: it cannot be read. */
+static int read_loader(int fd, const Elf64_Ehdr *e, char *out, size_t size)
+{
+    Elf64_Phdr h;
+
+    for (unsigned i = 0; i < e->e_phnum; i++) {
+        off_t at = (off_t)(e->e_phoff + (uint64_t)i * sizeof h);
+        if (pread(fd, &h, sizeof h, at) != sizeof h)
+            return -1;
+        if (h.p_type != PT_INTERP)
+            continue;
+        if (h.p_filesz >= size ||
+            pread(fd, out, h.p_filesz, (off_t)h.p_offset) != (ssize_t)h.p_filesz)
+            return -1;
+        out[h.p_filesz] = '\0';
+        return 1;
+    }
+    return 0;
+}
+
+static int read_elf(int fd, Elf64_Ehdr *e)
+{
+    return pread(fd, e, sizeof *e, 0) == sizeof *e &&
+           memcmp(e->e_ident, ELFMAG, SELFMAG) == 0;
+}
+
+static void our_loader(Elf64_Ehdr *e, char *out, size_t size)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    out[0] = '\0';
+    if (fd < 0)
+        return;
+    if (read_elf(fd, e) && read_loader(fd, e, out, size) != 1)
+        out[0] = '\0';
+    close(fd);
+}
+
+static void check_loader(struct tt_program *p, const char *path, int fd,
+                         const Elf64_Ehdr *e)
+{
+    char loader[256], ours[256];
+    Elf64_Ehdr us;
+    int found;
+
+    our_loader(&us, ours, sizeof ours);
+    if (e->e_ident[EI_CLASS] != us.e_ident[EI_CLASS] || e->e_machine != us.e_machine) {
+        say(p, "%s is of another kind of machine than tallytree", path);
+        return;
+    }
+    found = read_loader(fd, e, loader, sizeof loader);
+    if (found == 0)
+        say(p, "%s is statically linked: nothing can be loaded into it", path);
+    else if (found < 0 || strcmp(loader, ours) != 0)
+        say(p, "%s is started by %s, which cannot load what is made for %s", path,
+            found < 0 ? "no loader" : loader, ours);
+}
+
+/* A program that gets rights by its file is started without what its user wants loaded. */
+static void check_rights(struct tt_program *p, const char *path, int fd)
+{
+    struct stat s;
+
+    if (fstat(fd, &s) != 0)
+        return;
+    if ((s.st_mode & S_ISUID) && s.st_uid != geteuid())
+        say(p, "%s is setuid: the system lets nobody look into it", path);
+    else if ((s.st_mode & S_ISGID) && (s.st_mode & S_IXGRP) && s.st_gid != getegid())
+        say(p, "%s is setgid: the system lets nobody look into it", path);
+    else if (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
+        say(p, "%s has capabilities: the system lets nobody look into it", path);
+}
+
+/* "#! /usr/bin/python3 -u": the program that runs a script. */
+static int read_interpreter(int fd, char *out, size_t size)
+{
+    char line[256];
+    ssize_t n = pread(fd, line, sizeof line - 1, 0);
+    const char *word;
+    size_t length;
+
+    if (n < 2 || line[0] != '#' || line[1] != '!')
+        return 0;
+    line[n] = '\0';
+    word = line + 2 + strspn(line + 2, " \t");
+    length = strcspn(word, " \t\n");
+    if (!length || length >= size)
+        return 0;
+    memcpy(out, word, length);
+    out[length] = '\0';
+    return 1;
+}
+
+static void check(struct tt_program *p)
+{
+    char path[PATH_MAX];
+    int fd, script = 1;
+    Elf64_Ehdr e;
+
+    (void)snprintf(path, sizeof path, "%s", p->path);
+    for (int i = 0; script && i < SCRIPTS_MAX; i++) {
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) /* a program may be executable and not readable */
+            return;
+        script = read_interpreter(fd, path, sizeof path);
+        if (!script && read_elf(fd, &e)) {
+            check_loader(p, path, fd, &e);
+            if (!p->reason[0])
+                check_rights(p, path, fd);
+        }
+        close(fd);
+    }
+}
+
+int tt_program_find(struct tt_program *p, const char *name)
+{
+    int status = find_file(p, name);
+
+    p->reason[0] = '\0';
+    p->base = p->path;
+    if (status) {
+        say(p, "%s: %s", name,
+            status == NOT_FOUND ? "there is no such program" : strerror(errno));
+        return status;
+    }
+    if (strrchr(p->path, '/'))
+        p->base = strrchr(p->path, '/') + 1;
+    check(p);
+    return 0;
+}

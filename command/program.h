@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* program.h - a program that is to be run: which file it is, and what can be loaded into
+ * it. */
+#ifndef TT_PROGRAM_H
+#define TT_PROGRAM_H
+
+#include <limits.h>
+
+struct tt_program {
+    char path[PATH_MAX];         /* of the file that is executed */
+    const char *base;            /* its name, in `path` */
+    char reason[PATH_MAX + 100]; /* why nothing can be loaded into it; "": it can */
+};
+
+/* Looks in $PATH as a shell does.  0; or 127: there is none, 126: it cannot be executed,
+ * and `reason` says why. */
+int tt_program_find(struct tt_program *, const char *name);
+
+#endif

@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs that were built for nothing of ours, recorded: what they do, and where they
+# spend their time.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+work=$tmp/work
+mkdir "$work"
+
+# number FACT PROFILE - of the header.
+number()
+{
+    "$tallytree" report header --csv "$2" | awk -F, -v f="$1" '$4 == f { print $NF; exit }'
+}
+
+# same NAME COMMAND... - does the same under record, and leaves a profile with samples of
+# which 99 in 100 have whole stacks.
+same()
+{
+    local name=$1 bare recorded samples bad
+    shift
+    "$@" >"$work/bare.out" 2>"$work/bare.err" </dev/null
+    bare=$?
+    "$tallytree" record -o "$work/$name.tt" -- "$@" >"$work/out" 2>"$work/err" </dev/null
+    recorded=$?
+    tail -n 1 "$work/err"
+    [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; return 1; }
+    cmp "$work/bare.out" "$work/out" || return
+    sed '$d' "$work/err" | cmp "$work/bare.err" - || return
+    samples=$(sed -n '$s/.*: \([0-9]*\) samples.*/\1/p' "$work/err")
+    [ "$samples" -ge 20 ] || { echo "$samples samples"; return 1; }
+    bad=$(($(number stacks.broken "$work/$name.tt") + $(number stacks.truncated "$work/$name.tt")))
+    [ $((bad * 100)) -le "$samples" ] || { echo "$bad stacks of $samples are broken"; return 1; }
+}
+
+# names NAME FUNCTION... - the profile knows these functions, and the first has most time.
+names()
+{
+    local file=$work/$1.tt function
+    shift
+    "$tallytree" report flat --sort inclusive --limit all --csv "$file" >"$work/flat" || return
+    for function; do
+        grep -q ",$function," "$work/flat" || { echo "no $function"; head "$work/flat"; return 1; }
+    done
+}
+
+seq 1 400000 >"$work/data"
+cat >"$work/work.sql" <<'END'
+create table t(a integer primary key, b text);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000)
+insert into t select i, 'row ' || (i * 7919 % 300000) from n;
+create index u on t(b);
+select count(*), max(b) from t where b in (select b from t where a % 3 = 0);
+END
+cat >"$work/work.lua" <<'END'
+local t = {}
+for i = 1, 300000 do t[i] = i * 7919 % 300007 end
+table.sort(t, function(a, b) return a > b end)
+print(t[1], #t)
+END
+cat >"$work/work.py" <<'END'
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+print(fib(30), sum(hash(str(i)) % 7 >= 0 for i in range(200000)))
+END
+
+try "xz does the same, and its stacks are whole" same xz xz -c -6 -T1 "$work/data"
+try "xz spends its time in compressing" names xz lzma_code
+try "sqlite3 does the same, and its stacks are whole" same sqlite3 sqlite3 -init /dev/null :memory: ".read $work/work.sql"
+try "sqlite3 spends its time in steps" names sqlite3 sqlite3_step
+try "lua does the same, and its stacks are whole" same lua lua5.4 "$work/work.lua"
+try "python3 does the same, and its stacks are whole" same python /usr/bin/python3 "$work/work.py"
+
+# ── What is passed on ────────────────────────────────────────────────────────────────
+# status WANTED COMMAND...
+status()
+{
+    local wanted=$1 got
+    shift
+    "$@"
+    got=$?
+    [ "$got" = "$wanted" ] || { echo "status $got, not $wanted"; return 1; }
+}
+
+record="$tallytree record -o $work/any.tt --"
+try "an exit status is passed on" status 3 $record sh -c 'exit 3'
+try "a signal is passed on" status 143 $record sh -c 'kill -TERM $$'
+try "a program that is not there is status 127" status 127 $record no-such-program
+try "what cannot be executed is status 126" status 126 $record /etc/passwd
+try "our own failure is status 125" status 125 "$tallytree" record --recursion no -- true
+
+terminate()
+{
+    $record sh -c 'trap "echo got it; exit 7" TERM; echo ready; while :; do sleep 0.05; done' >"$work/out" &
+    until grep -q ready "$work/out"; do sleep 0.05; done
+    kill -TERM $!
+    wait $!
+    [ $? = 7 ] && grep -q "got it" "$work/out"
+}
+try "a signal that is sent to us reaches the program" terminate
+
+input()
+{
+    [ "$(seq 5 | $record cat 2>"$work/err")" = "$(seq 5)" ]
+}
+try "standard input is the program's" input
+
+killed()
+{
+    $record sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; kill -KILL $$'
+    [ $? = 137 ] && [ "$(number open "$work/any.tt")" -ge 1 ]
+}
+try "a program that is killed keeps its samples" killed
+
+# ── What cannot be recorded ──────────────────────────────────────────────────────────
+printf 'int main(void) { return 5; }\n' >"$work/five.c"
+refused()
+{
+    local reason=$1
+    shift
+    status 125 "$@" 2>"$work/err" && grep -q "$reason" "$work/err"
+}
+statically()
+{
+    cc -static -o "$work/five" "$work/five.c" && refused "statically linked" $record "$work/five"
+}
+try "a static program is refused with the reason" statically
+setuid()
+{
+    cc -o "$work/five" "$work/five.c" && chown 1:1 "$work/five" && chmod u+s "$work/five" || return 0
+    refused "is setuid" $record "$work/five"
+}
+try "a setuid program is refused with the reason" setuid
+
+report()
+{
+    (cd "$work" && "$tallytree" lua5.4 work.lua 2>err) && grep -q "inclusive" "$work/err" &&
+        ls "$work"/tallytree.lua5.4.*
+}
+try "a program alone is recorded and reported" report
+leftovers()
+{
+    find "$work" -name '*.live'
+}
+none "no folder is left" leftovers
+finish
