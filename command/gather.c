@@ -106,7 +106,7 @@ static void report(const struct tt_profile *p)
 {
     static const char *const flat[] = {"view", "flat", "limit", "12", NULL};
     static const char *const tree[] = {"view",      "tree", "limit", "3",
-                                       "threshold", "5%", NULL};
+                                       "threshold", "5%",   NULL};
     int color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     struct winsize w = {0};
     struct tt_text text;
