@@ -60,7 +60,7 @@ print(t[1], #t)
 END
 cat >"$work/work.py" <<'END'
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
-print(fib(30), sum(hash(str(i)) % 7 >= 0 for i in range(200000)))
+print(fib(33), sum(hash(str(i)) % 7 >= 0 for i in range(200000)))
 END
 
 try "xz does the same, and its stacks are whole" same xz xz -c -6 -T1 "$work/data"
