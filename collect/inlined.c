@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "paths.h"
 #include "spans.h"
 
 enum { DEEPEST = 512, MOST_SCOPES = 1 << 21, MOST_PER_UNIT = 1 << 24 };
@@ -58,6 +59,7 @@ struct tt_inlined {
     size_t units, room;
     struct tt_spans spans; /* of units */
     size_t scopes;         /* of all units */
+    struct tt_paths paths;
 };
 
 /* ── Scopes ───────────────────────────────────────────────────────────────────────── */
@@ -298,32 +300,37 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
     return text && *text ? text : NULL;
 }
 
-/* The declaration that a scope is an instance of, in the same unit; or itself. */
+/* The scope of a DIE of this unit; NULL: it is none. */
+static const struct scope *scope_of_die(const struct unit *u, Dwarf_Die *wanted)
+{
+    size_t low = 0, high = u->scopes;
+    Dwarf_Off at = dwarf_dieoffset(wanted);
+    Dwarf_Die die;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        die = u->scope[middle].die;
+        if (dwarf_dieoffset(&die) < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == u->scopes)
+        return NULL;
+    die = u->scope[low].die;
+    return die.addr == wanted->addr ? &u->scope[low] : NULL;
+}
+
+/* The declaration that a scope is an instance of; NULL: it is of another unit. */
 static const struct scope *declaration_of(const struct unit *u, const struct scope *s)
 {
     static const unsigned ways[] = {DW_AT_abstract_origin, DW_AT_specification};
 
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; s && i < sizeof ways / sizeof *ways; i++) {
         Dwarf_Attribute attribute;
         Dwarf_Die die = s->die, origin;
-        size_t low = 0, high = u->scopes;
-        Dwarf_Off at;
-        if (!dwarf_formref_die(dwarf_attr(&die, ways[i], &attribute), &origin))
-            continue;
-        at = dwarf_dieoffset(&origin);
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            die = u->scope[middle].die;
-            if (dwarf_dieoffset(&die) < at)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low == u->scopes)
-            continue;
-        die = u->scope[low].die;
-        if (dwarf_dieoffset(&die) == at)
-            s = &u->scope[low];
+        if (dwarf_attr(&die, ways[i], &attribute))
+            s = dwarf_formref_die(&attribute, &origin) ? scope_of_die(u, &origin) : NULL;
     }
     return s;
 }
@@ -353,6 +360,7 @@ static char *name_of(const struct unit *u, struct scope *s)
 {
     enum { LONGEST = 4096 };
     const char *text = string_of(&s->die, DW_AT_linkage_name);
+    const struct scope *declared;
     char full[LONGEST], *start;
     size_t length;
 
@@ -366,7 +374,8 @@ static char *name_of(const struct unit *u, struct scope *s)
         return text ? strdup(text) : NULL;
     start = full + LONGEST - length;
     memcpy(start, text, length);
-    return strdup(put_qualifiers(u, declaration_of(u, s)->qualifier, full, start));
+    declared = declaration_of(u, s);
+    return strdup(put_qualifiers(u, declared ? declared->qualifier : 0, full, start));
 }
 
 static uint32_t number_of(Dwarf_Die *die, unsigned name)
@@ -380,46 +389,61 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
     return (uint32_t)number;
 }
 
-static const char *call_file(struct unit *u, Dwarf_Die *die)
+static const char *path_of(struct tt_inlined *x, struct unit *u, const char *file)
 {
-    uint32_t index = number_of(die, DW_AT_call_file);
+    Dwarf_Attribute attribute;
+
+    if (!file)
+        return "";
+    return tt_paths_get(&x->paths,
+                        dwarf_formstring(dwarf_attr(&u->die, DW_AT_comp_dir, &attribute)),
+                        file);
+}
+
+/* The file that an attribute numbers, in the table of the unit it comes from; or NULL. */
+static const char *file_of(Dwarf_Attribute *attribute)
+{
+    Dwarf_Word index;
     Dwarf_Files *files;
-    const char *name;
+    Dwarf_Die unit;
     size_t count;
 
-    if (dwarf_getsrcfiles(&u->body, &files, &count) != 0 || index >= count)
-        return "";
-    name = dwarf_filesrc(files, index, NULL, NULL);
-    return name ? name : "";
+    if (!attribute || dwarf_formudata(attribute, &index) != 0 ||
+        !dwarf_cu_die(attribute->cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL) ||
+        dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
+        return NULL;
+    return dwarf_filesrc(files, index, NULL, NULL);
 }
 
 /* Where it is declared, and where its caller calls it. */
-static void learn(struct unit *u, struct scope *s)
+static void learn(struct tt_inlined *x, struct unit *u, struct scope *s)
 {
-    const char *file = dwarf_decl_file(&s->die);
     struct tt_spot *f = &s->spot;
+    Dwarf_Attribute attribute;
     int line;
 
     s->known = 1;
     s->name = name_of(u, s);
     f->function = s->name;
-    f->file = file ? file : "";
+    f->file = path_of(
+        x, u, file_of(dwarf_attr_integrate(&s->die, DW_AT_decl_file, &attribute)));
     f->line = dwarf_decl_line(&s->die, &line) == 0 && line > 0 ? (uint32_t)line : 0;
     f->at_file = "";
     if (!s->parent)
         return;
-    f->at_file = call_file(u, &s->die);
+    f->at_file = path_of(x, u, file_of(dwarf_attr(&s->die, DW_AT_call_file, &attribute)));
     f->at_line = number_of(&s->die, DW_AT_call_line);
     f->at_column = number_of(&s->die, DW_AT_call_column);
 }
 
-static int line_at(struct unit *u, uint64_t address, struct tt_spot *f)
+static int line_at(struct tt_inlined *x, struct unit *u, uint64_t address,
+                   struct tt_spot *f)
 {
     Dwarf_Line *line = dwarf_getsrc_die(&u->die, address);
     const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
     int number = 0, column = 0;
 
-    f->at_file = file ? file : "";
+    f->at_file = path_of(x, u, file);
     (void)dwarf_lineno(line, &number);
     (void)dwarf_linecol(line, &column);
     f->at_line = file && number > 0 ? (uint32_t)number : 0;
@@ -431,7 +455,7 @@ int tt_inlined_line(struct tt_inlined *x, uint64_t address, struct tt_spot *f)
 {
     struct unit *u = unit_at(x, address - x->bias);
 
-    return u && line_at(u, address - x->bias, f);
+    return u && line_at(x, u, address - x->bias, f);
 }
 
 size_t tt_inlined_find(struct tt_inlined *x, uint64_t address, struct tt_spot *spot,
@@ -445,7 +469,7 @@ size_t tt_inlined_find(struct tt_inlined *x, uint64_t address, struct tt_spot *s
     spot[0] = at;
     if (!u)
         return 0;
-    (void)line_at(u, address - x->bias, &at);
+    (void)line_at(x, u, address - x->bias, &at);
     spot[0] = at;
     innermost = scope_at(x, u, address - x->bias);
     for (s = innermost; s; s = s->parent ? &u->scope[s->parent - 1] : NULL)
@@ -453,7 +477,7 @@ size_t tt_inlined_find(struct tt_inlined *x, uint64_t address, struct tt_spot *s
     depth = count;
     for (s = innermost; s; s = s->parent ? &u->scope[s->parent - 1] : NULL) {
         if (!s->known)
-            learn(u, s);
+            learn(x, u, s);
         if (--depth < most) {
             spot[depth] = s->spot;
             spot[depth].at_file = at.at_file;
@@ -490,5 +514,6 @@ void tt_inlined_free(struct tt_inlined *x)
         forget(&x->unit[i]);
     free(x->unit);
     tt_spans_fini(&x->spans);
+    tt_paths_fini(&x->paths);
     free(x);
 }

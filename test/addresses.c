@@ -8,7 +8,8 @@
  *
  *      addresses -o OUT                  <MODULE ID WEIGHT ADDRESS... one stack a line
  *
- * writes a profile of these stacks, from the root inwards, as a sampler would. */
+ * writes a profile of these stacks, from the root inwards, as a sampler would; a line
+ * "started NS" says when, and "pid PID" of which process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,18 @@ static void add_stack(struct tt_builder *b, uint32_t metric, char *line)
         tt_builder_add(b, TT_ROLE_SELF, context, metric, strtoull(weight, NULL, 10));
 }
 
+static void add_line(struct tt_builder *b, uint32_t metric, char *line)
+{
+    if (strncmp(line, "started ", 8) == 0)
+        tt_builder_fact(b, "started", TT_FACT_MIN, strtoull(line + 8, NULL, 10), "");
+    else if (strncmp(line, "pid ", 4) == 0)
+        (void)tt_builder_strand(
+            b, &(struct tt_strand_info){
+                   .pid = strtoull(line + 4, NULL, 10), .rank = TT_NONE, .members = 1});
+    else
+        add_stack(b, metric, line);
+}
+
 static int write_profile(const char *path)
 {
     struct tt_builder *b = tt_builder_new(NULL);
@@ -92,7 +105,7 @@ static int write_profile(const char *path)
     int error;
 
     while (fgets(line, sizeof line, stdin))
-        add_stack(b, metric, line);
+        add_line(b, metric, line);
     error = tt_builder_finish(b, &image, &size);
     tt_builder_free(b);
     if (error || !(f = fopen(path, "we")))

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 BUILD = os.path.abspath(os.environ.get("TT_BUILD", "build"))
@@ -135,6 +136,7 @@ def parse(lines):
             name = re.sub(r" inlined at .*", "", lines[i])
             file, line = re.match(r"(.*?):(\d+|\?)", lines[i + 1]).groups()
             line = line.replace("?", "0")
+            file = os.path.normpath(file) if "/" in file else file
             chain.append((name, file, int(line)))
             i += 2
     return found
@@ -254,6 +256,256 @@ check("the command names a profile, and figures stay what they are",
       lambda: named_as_they_are(build("named", "gcc", "-O2", "-g", "-gdwarf-5")))
 check("with --lines each line has what was spent in it",
       lambda: lines_as_they_are(os.path.join(TMP, "named")))
+
+
+# ── Where names come from ────────────────────────────────────────────────────────────
+
+
+def names(program, *addresses, id=None, folders=(), **options):
+    """The innermost function at each address, None for none; and why there was none."""
+    done = subprocess.run([ADDRESSES, program, build_id(program) if id is None else id,
+                           *folders], input="".join(f"{a:x}\n" for a in addresses),
+                          check=True, capture_output=True, text=True, cwd=TMP, **options)
+    found = parse(done.stdout.splitlines())
+    return [None if found[a][0][0] == "??" else found[a][0][0] for a in addresses], \
+        done.stderr.strip()
+
+
+def expect(got, want):
+    return "" if got == want else f"{got}, not {want}"
+
+
+def inside(program, name):
+    """Two addresses of a function: its start, and one of what is inlined there."""
+    low, high = functions(program, name)[name]
+    return [int(a, 16) for a in code(program) if low <= int(a, 16) < high][:3][::2]
+
+
+def copy(program, name):
+    path = os.path.join(TMP, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    shutil.copy2(program, path)
+    return path
+
+
+def as_before(program, stripped, *folders, **options):
+    """What the program says of all its code, a stripped one says with what was put aside."""
+    addresses = code(program)
+    a = ours(program, addresses)
+    b = ours(stripped, addresses, build_id(program), *folders, **options)
+    wrong = [f"{x:x}: {b[x]}, not {a[x]}" for x in a if a[x] != b[x]]
+    return "\n".join(wrong[:5])
+
+
+def debuglink(compress=False):
+    program = build("linked", "gcc", "-O2", "-g", *(["-gz"] if compress else []))
+    stripped = copy(program, "links/linked")
+    run("objcopy", "--only-keep-debug", program, "linked.debug")
+    run("strip", "-s", stripped)
+    run("objcopy", f"--add-gnu-debuglink={TMP}/linked.debug", stripped)
+    lost = names(stripped, *inside(program, "work"))[0]
+    os.makedirs(os.path.join(TMP, "links/.debug"), exist_ok=True)
+    shutil.move(os.path.join(TMP, "linked.debug"),
+                os.path.join(TMP, "links/.debug/linked.debug"))
+    return expect(lost, [None, None]) or as_before(program, stripped)
+
+
+def wrong_debuglink():
+    """A file of that name with other contents gives no names, with no build-id either."""
+    program = build("other", "gcc", "-O2", "-g", "-Wl,--build-id=none")
+    stripped = copy(program, "wrong/other")
+    run("objcopy", "--only-keep-debug", program, "wrong/other.debug")
+    run("strip", "-s", stripped)
+    run("objcopy", f"--add-gnu-debuglink={TMP}/wrong/other.debug", stripped)
+    with open(os.path.join(TMP, "wrong/other.debug"), "r+b") as f:
+        f.seek(-1, 2)
+        f.write(b"X")
+    return expect(names(stripped, *inside(program, "work"))[0], [None, None])
+
+
+def by_build_id():
+    program = build("kept", "gcc", "-O2", "-g")
+    stripped = copy(program, "gone/kept")
+    run("strip", "-s", stripped)
+    id = build_id(program)
+    os.makedirs(os.path.join(TMP, "store/.build-id", id[:2]), exist_ok=True)
+    run("objcopy", "--only-keep-debug", program, f"store/.build-id/{id[:2]}/{id[2:]}.debug")
+    lost = names(stripped, *inside(program, "work"))[0]
+    wrong = expect(lost, [None, None]) or as_before(program, stripped, "store")
+    os.remove(stripped)
+    return wrong or as_before(program, stripped, "store")
+
+
+def by_name():
+    """Of a program from another machine; without the right build-id it is another one."""
+    program = build("far", "gcc", "-O2", "-g")
+    copy(program, "near/far")
+    addresses = inside(program, "work")
+    right = names("/far/away/far", *addresses, id=build_id(program), folders=["near"])
+    wrong = names("/far/away/far", *addresses, id="00" * 20, folders=["near"])
+    return expect(right[0][0], "work") or expect(wrong, ([None, None],
+                                                         "the file there is another one now"))
+
+
+def replaced():
+    program = build("changed", "gcc", "-O2", "-g")
+    addresses, old = inside(program, "work"), build_id(program)
+    build("changed", "gcc", "-O1", "-g")
+    again = names(program, *addresses, id=old)
+    return expect(again, ([None, None], "the file there is another one now"))
+
+
+def deleted():
+    """As the kernel writes it; what stands there is asked if it is the same."""
+    program = build("removed", "gcc", "-O2", "-g")
+    addresses, id = inside(program, "work"), build_id(program)
+    there = names(program + " (deleted)", *addresses, id=id)[0]
+    os.remove(program)
+    gone = names(program + " (deleted)", *addresses, id=id)
+    return expect(there[0], "work") or expect(gone, ([None, None], "there is no such file"))
+
+
+def written_later():
+    program = build("plain", "gcc", "-O2", "-g", "-Wl,--build-id=none")
+    stacks = [(program, 1, a) for a in inside(program, "work")[:1]]
+    old, new = time.time() - 3600, time.time() + 3600
+    run(TALLYTREE, "symbolize", "-o", "new.tt", profile("p.tt", *stacks),
+        env=dict(os.environ))
+    for when in old, new:
+        run(ADDRESSES, "-o", "p.tt", text=f"started {int(when * 1e9)}\n"
+            f"{program} - 1 {stacks[0][2]:x}\n")
+        run(TALLYTREE, "symbolize", "-o", f"{'old' if when == old else 'new'}.tt", "p.tt")
+    return expect("work" in flat("new.tt"), True) or expect("work" in flat("old.tt"), False)
+
+
+def dwz():
+    a, b = build("dwz-a", "gcc", "-O2", "-g"), build("dwz-b", "gcc", "-O2", "-g")
+    for program in a, b:
+        copy(program, program + ".before")
+    run("dwz", "-m", "shared", a, b)
+    if not re.search(r"gnu_debugaltlink", run("readelf", "-S", "-W", a)):
+        return "dwz has shared nothing"
+    return as_before(a + ".before", a)
+
+
+def mini_debug():
+    """Only symbols, compressed, as Fedora's programs have them."""
+    program = build("mini", "gcc", "-O2", "-g")
+    run("objcopy", "--only-keep-debug", program, "mini.debug")
+    run("objcopy", "-S", "--remove-section=.comment", "mini.debug", "mini.symbols")
+    run("strip", "--strip-debug", "-o", "mini.symbols", "mini.debug")
+    run("xz", "-f", "mini.symbols")
+    stripped = copy(program, "mini.stripped")
+    run("strip", "-s", stripped)
+    run("objcopy", f"--add-section=.gnu_debugdata={TMP}/mini.symbols.xz", stripped)
+    return expect(names(stripped, inside(program, "work")[0])[0], ["work"])
+
+
+def symbols_only():
+    """Aliases, sizes of 0, functions that share a name."""
+    source = os.path.join(TMP, "s.S")
+    with open(source, "w") as f:
+        f.write("""
+            .text
+            .globl main, visible, __hidden_name, _start_of_it
+            .weak weak_name
+            .type visible, %function
+            .type __hidden_name, %function
+            .type weak_name, %function
+            .type local_name, %function
+            __hidden_name: visible: local_name: .skip 16, 0x90
+            .size visible, 16
+            .size __hidden_name, 16
+            weak_name: local_too: .skip 16, 0x90
+            .size weak_name, 16
+            no_size: .skip 16, 0x90
+            .type no_size, %function
+            after: .skip 16, 0x90
+            .type after, %function
+            .size after, 8
+            around: .skip 8, 0x90
+            label_in_it: .skip 8, 0x90
+            .type around, %function
+            .size around, 16
+            main: ret
+            .section .note.GNU-stack,"",%progbits
+            """)
+    run("gcc", "-g0", source, "-o", "s")
+    program = os.path.join(TMP, "s")
+    base = symbol(program, "visible")
+    at = [base, base + 15, base + 16, base + 32, base + 47, base + 48, base + 56, base + 64,
+          base + 72, base + 79]
+    return expect(names(program, *at)[0],
+                  ["visible", "visible", "weak_name", "no_size", "no_size", "after", None,
+                   "around", "around", "around"])
+
+
+def namesakes():
+    """Static functions of one name are several, and have one block each."""
+    for i in "12":
+        with open(os.path.join(TMP, f"n{i}.c"), "w") as f:
+            f.write("__attribute__((noinline)) static int same(int x) { return x * %s + x / 3; }"
+                    "int call%s(int x) { return same(x) + 1; }" % (i, i))
+    with open(os.path.join(TMP, "n.c"), "w") as f:
+        f.write("int call1(int), call2(int); int main(int c, char **v)"
+                "{ (void)v; return call1(c) + call2(c); }")
+    run("gcc", "-O1", "n.c", "n1.c", "n2.c", "-o", "n")
+    at = [int(a, 16) for a in re.findall(r"^([0-9a-f]+) t same$", run("nm", "n"), re.M)]
+    path = profile("p.tt", *[(os.path.join(TMP, "n"), 5, a) for a in at])
+    run(TALLYTREE, "symbolize", "-o", "n.tt", path)
+    rows = [row["self"] for row in report("n.tt", "flat") if row["name"] == "same"]
+    return expect((len(at), rows), (2, ["5", "5"]))
+
+
+def stubs(*flags):
+    program = build("plt", "gcc", "-O1", *flags)
+    wrong = [f"{at}: {name}" for at, name in
+             re.findall(r"^([0-9a-f]{16}) <(\w+@plt)>:", run("objdump", "-d", program), re.M)
+             if names(program, int(at, 16) + 4)[0] != [name]]
+    if "@plt" not in run("objdump", "-d", program):
+        return "there are no stubs"
+    return "\n".join(wrong)
+
+
+def fixed_address():
+    return agree(build("fixed", "gcc", "-O2", "-g", "-no-pie"), 4)
+
+
+def lines_only():
+    """clang -gline-tables-only: lines without functions; these have symbols."""
+    program = build("clang-lines", "clang", "-O0", "-gline-tables-only")
+    low = functions(program, "work")["work"][0]
+    [(name, file, line)] = ours(program, [f"{low:x}"])[low]
+    return expect((name, os.path.basename(file), line > 0), ("work", "a.c", True))
+
+
+def split_dwarf():
+    """-gsplit-dwarf: what the program keeps points to another file."""
+    program = build("split", "gcc", "-O2", "-g", "-gsplit-dwarf")
+    whole = build("whole", "gcc", "-O2", "-g")
+    at = inside(whole, "work")
+    return expect(ours(program, [f"{a:x}" for a in at]), ours(whole, [f"{a:x}" for a in at]))
+
+
+check("debug information in .debug, by .gnu_debuglink", debuglink)
+check("compressed debug information", lambda: debuglink(True))
+check("a .gnu_debuglink to a file that is not the right one gives no names", wrong_debuglink)
+check("debug information by build-id, and without the program", by_build_id)
+check("a program from another machine, by its name in a folder", by_name)
+check("a program that was replaced gives no wrong names", replaced)
+check("a program that was deleted", deleted)
+check("without build-id, a program that was written after the recording gives no names",
+      written_later)
+check("what dwz has moved out of several programs", dwz)
+check("symbols in .gnu_debugdata", mini_debug)
+check("of aliases the best; without a size up to the next; labels do not cut functions",
+      symbols_only)
+check("static functions of one name stay apart", namesakes)
+for flags in [], ["-no-pie"], ["-fcf-protection=full", "-Wl,-z,now"], ["-Wl,-z,lazy"]:
+    check(" ".join(["stubs are named after what they call", *flags]), lambda: stubs(*flags))
+check("programs at a fixed address", fixed_address)
+check("lines without functions", lines_only)
+check("split DWARF", split_dwarf)
 
 shutil.rmtree(TMP)
 print(f"1..{count}")
