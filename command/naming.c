@@ -3,18 +3,24 @@
  *
  * What a function's block has for a line is where the function is declared, since call
  * sites would split it.  Lines, when they are wanted, are blocks of their own below it:
- * folding all statements gives back what there would be without them. */
+ * folding all statements gives back what there would be without them.  Names are looked up
+ * in another process, in the order of places. */
 #include "naming.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker.h"
+
 enum { MOST_BLOCKS = 2 * 256, LONGEST_LINE = 256 };
 
 struct naming {
     struct tt_builder *b;
-    struct tt_symbols *symbols;
+    const struct tt_profile *p;
+    struct tt_worker *worker;
+    uint32_t *waiting, count; /* owned; blocks without a name, by place */
+    uint32_t next;            /* of them, to be asked for */
     int lines, failed;
     struct tt_block_info chain[MOST_BLOCKS];
     char line[MOST_BLOCKS / 2][LONGEST_LINE]; /* names of statements */
@@ -41,15 +47,35 @@ static int waits(enum tt_kind kind, const char *name, const char *module, uint64
            strcmp(name + length, address) == 0;
 }
 
+static int block_waits(const struct tt_profile *p, uint32_t block)
+{
+    const struct tt_block_row *r = &p->block[block];
+
+    return waits((enum tt_kind)r->kind, p->strings + r->name, p->strings + r->module,
+                 r->offset);
+}
+
 int tt_is_unnamed(const struct tt_profile *p)
 {
-    for (uint32_t i = 1; i < p->blocks; i++) {
-        const struct tt_block_row *r = &p->block[i];
-        if (waits((enum tt_kind)r->kind, p->strings + r->name, p->strings + r->module,
-                  r->offset))
+    for (uint32_t i = 1; i < p->blocks; i++)
+        if (block_waits(p, i))
             return 1;
-    }
     return 0;
+}
+
+static int question(void *arg, uint32_t number, struct tt_question *q)
+{
+    const struct naming *n = arg;
+    const struct tt_block_row *r;
+
+    if (number >= n->count)
+        return 0;
+    r = &n->p->block[n->waiting[number]];
+    *q = (struct tt_question){.module = n->p->strings + r->module,
+                              .id = n->p->strings + r->file,
+                              .address = r->offset,
+                              .whole = r->kind == TT_KIND_FUNCTION};
+    return 1;
 }
 
 static void note(struct naming *n, const char *module, const char *reason)
@@ -96,11 +122,7 @@ static size_t chain_of(void *arg, const struct tt_block_info *block,
 
     if (!waits(block->kind, block->name, block->module, block->offset))
         return 0;
-    if (block->kind == TT_KIND_FUNCTION)
-        tt_symbols_function(n->symbols, block->module, block->file, block->offset,
-                            &spots);
-    else
-        tt_symbols_find(n->symbols, block->module, block->file, block->offset, &spots);
+    tt_worker_ask(n->worker, n->next++, &spots);
     if (!spots.count)
         note(n, block->module, spots.reason);
     module = spots.module ? spots.module : block->module;
@@ -116,6 +138,16 @@ static size_t chain_of(void *arg, const struct tt_block_info *block,
     return count;
 }
 
+/* In the order in which they will be asked for. */
+static int list_waiting(struct naming *n)
+{
+    n->waiting = tt_blocks_by_place(n->p, NULL);
+    for (uint32_t i = 0; n->waiting && i + 1 < n->p->blocks; i++)
+        if (block_waits(n->p, n->waiting[i]))
+            n->waiting[n->count++] = n->waiting[i];
+    return n->waiting ? 0 : -TT_ERR_MEMORY;
+}
+
 int tt_symbolize(struct tt_builder *b, const struct tt_profile *p,
                  struct tt_symbols *symbols, int lines)
 {
@@ -126,11 +158,16 @@ int tt_symbolize(struct tt_builder *b, const struct tt_profile *p,
     if (!n)
         return -TT_ERR_MEMORY;
     n->b = b;
-    n->symbols = symbols;
+    n->p = p;
     n->lines = lines;
-    error = tt_builder_named(b, p, &naming);
+    n->worker = tt_worker_new(symbols, question, n);
+    error = n->worker ? list_waiting(n) : -TT_ERR_MEMORY;
+    if (!error)
+        error = tt_builder_named(b, p, &naming);
     if (n->failed)
         error = -TT_ERR_MEMORY;
+    tt_worker_free(n->worker);
+    tt_memory_put(NULL, n->waiting, 0);
     free(n);
     return error;
 }

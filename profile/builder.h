@@ -104,12 +104,15 @@ int tt_builder_renamed(struct tt_builder *, const struct tt_profile *,
  * Facts called "unresolved" are left out: the caller knows better now. */
 struct tt_naming {
     /* How many blocks stand for this one, from the outermost inwards, at *chain, which
-     * lives until the next call; 0: it stays.  Called once for each block that the profile
-     * has, in the order of modules, files and offsets. */
+     * lives until the next call; 0: it stays.  Called once for each block, in the order of
+     * tt_blocks_by_place. */
     size_t (*chain)(void *arg, const struct tt_block_info *,
                     const struct tt_block_info **chain);
     void *arg;
 };
+/* All blocks but the root in the order of modules, files and offsets; to be given back with
+ * tt_memory_put, its size being that of p->blocks.  NULL: no memory. */
+uint32_t *tt_blocks_by_place(const struct tt_profile *, const struct tt_memory *);
 int tt_builder_named(struct tt_builder *, const struct tt_profile *,
                      const struct tt_naming *);
 /* The builder's block for one of a profile's. */

@@ -29,6 +29,25 @@ static int by_place(const void *a, const void *b)
     return order ? order : (m->block > n->block) - (m->block < n->block);
 }
 
+uint32_t *tt_blocks_by_place(const struct tt_profile *p, const struct tt_memory *m)
+{
+    struct named *order = tt_memory_get(m, p->blocks * sizeof *order);
+    uint32_t *block = tt_memory_get(m, p->blocks * sizeof *block);
+
+    for (uint32_t i = 1; order && i < p->blocks; i++)
+        order[i] = (struct named){p, i};
+    if (order && p->blocks > 2)
+        qsort(order + 1, p->blocks - 1, sizeof *order, by_place);
+    for (uint32_t i = 1; order && block && i < p->blocks; i++)
+        block[i - 1] = order[i].block;
+    if (!order && block) {
+        tt_memory_put(m, block, p->blocks * sizeof *block);
+        block = NULL;
+    }
+    tt_memory_put(m, order, p->blocks * sizeof *order);
+    return block;
+}
+
 static struct tt_block_info info_of(const struct tt_profile *p, uint32_t block)
 {
     const struct tt_block_row *r = &p->block[block];
@@ -67,7 +86,7 @@ static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t 
 }
 
 /* Chains come in the order of places; they are wanted in that of blocks. */
-static int put_in_order(struct tt_chains *c, const struct named *order,
+static int put_in_order(struct tt_chains *c, const uint32_t *order,
                         const struct tt_vector *link, const uint32_t *count)
 {
     const uint32_t *from = link->item;
@@ -81,7 +100,7 @@ static int put_in_order(struct tt_chains *c, const struct named *order,
     }
     c->first[c->blocks] = sum;
     for (uint32_t i = 0; i < c->blocks; i++) {
-        uint32_t block = order[i].block;
+        uint32_t block = i ? order[i - 1] : 0;
         memcpy(to + c->first[block], from, count[block] * sizeof *to);
         from += count[block];
     }
@@ -92,7 +111,7 @@ int tt_chains_make(struct tt_builder *b, const struct tt_profile *p,
                    const struct tt_naming *naming, struct tt_chains *c)
 {
     const struct tt_memory *m = &b->memory;
-    struct named *order = tt_memory_get(m, p->blocks * sizeof *order);
+    uint32_t *order = tt_blocks_by_place(p, m);
     uint32_t *count = tt_memory_get(m, p->blocks * sizeof *count);
     struct tt_vector link;
     int error = -TT_ERR_MEMORY;
@@ -102,14 +121,9 @@ int tt_chains_make(struct tt_builder *b, const struct tt_profile *p,
     tt_vector_init(&c->link, m, sizeof(uint32_t));
     tt_vector_init(&link, m, sizeof(uint32_t));
     if (order && count && c->first) {
-        error = 0;
-        for (uint32_t i = 0; i < p->blocks; i++)
-            order[i] = (struct named){p, i};
-        if (p->blocks > 1)
-            qsort(order + 1, p->blocks - 1, sizeof *order, by_place);
-        for (uint32_t i = 0; !error && i < p->blocks; i++)
-            error = add_chain(b, p, order[i].block, naming, &link,
-                              &count[order[i].block]);
+        error = add_chain(b, p, 0, naming, &link, &count[0]);
+        for (uint32_t i = 0; !error && i + 1 < p->blocks; i++)
+            error = add_chain(b, p, order[i], naming, &link, &count[order[i]]);
         if (!error)
             error = put_in_order(c, order, &link, count);
     }

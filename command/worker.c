@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* worker.c - a process that reads other people's files, so that we need not survive it.
+ *
+ *      parent                    worker (forked: it knows all questions)
+ *      answer 17  ◄──── pipe ◄── answer 17, 18, 19, …
+ *
+ * Nobody waits for a round trip: the worker runs ahead as far as the pipe goes.  When it
+ * dies, the module that it was at is given up, and another worker goes on behind it. */
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    MOST_SPOTS = 256,
+    MOST_BYTES = 1 << 20, /* of an answer's texts */
+    MOST_TEXTS = 3 * MOST_SPOTS + 2,
+    CPU_SECONDS = 300
+};
+
+struct tt_worker {
+    struct tt_symbols *symbols; /* borrowed */
+    tt_question_function *next;
+    void *arg;
+    pid_t pid;         /* 0: none */
+    FILE *in;          /* of answers */
+    uint32_t at;       /* the number of the next answer in it */
+    char *module, *id; /* owned; of what has killed one; NULL: nothing has */
+    struct tt_spot spot[MOST_SPOTS];
+    char text[MOST_BYTES]; /* of the answer */
+    size_t length;
+};
+
+/* ── The worker ───────────────────────────────────────────────────────────────────── */
+
+/* A name is cut, and not left out. */
+static void write_text(FILE *f, const char *text, size_t *room)
+{
+    size_t length = strlen(text ? text : "");
+    uint32_t size;
+
+    if (length > *room)
+        length = *room;
+    size = (uint32_t)length;
+    *room -= length;
+    (void)fwrite(&size, sizeof size, 1, f);
+    (void)fwrite(text ? text : "", 1, length, f);
+}
+
+static void write_answer(FILE *f, const struct tt_spots *s)
+{
+    uint32_t count = s->count < MOST_SPOTS ? (uint32_t)s->count : MOST_SPOTS;
+    size_t room = MOST_BYTES - MOST_TEXTS;
+
+    (void)fwrite(&count, sizeof count, 1, f);
+    write_text(f, s->module, &room);
+    write_text(f, s->reason, &room);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tt_spot *x = &s->spot[i];
+        const uint64_t number[] = {x->line, x->column, x->start, x->at_line,
+                                   x->at_column};
+        write_text(f, x->function, &room);
+        write_text(f, x->file, &room);
+        write_text(f, x->at_file, &room);
+        (void)fwrite(number, sizeof number, 1, f);
+    }
+}
+
+/* Its own death is nobody's business, and it does not outlive its parent. */
+static void limit(void)
+{
+    struct rlimit none = {0}, cpu = {CPU_SECONDS, CPU_SECONDS}, data;
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)setrlimit(RLIMIT_CPU, &cpu);
+    if (getrlimit(RLIMIT_DATA, &data) == 0 && pages > 0 && size > 0) {
+        rlim_t half = (rlim_t)pages / 2 * (rlim_t)size;
+        if (half < data.rlim_cur)
+            data.rlim_cur = half;
+        (void)setrlimit(RLIMIT_DATA, &data);
+    }
+}
+
+static void work(struct tt_worker *w, uint32_t from, int fd)
+{
+    FILE *out = fdopen(fd, "w");
+    struct tt_question q;
+
+    limit();
+    (void)freopen("/dev/null", "w", stderr); /* of assertions that fail */
+    for (uint32_t i = from; out && w->next(w->arg, i, &q); i++) {
+        struct tt_spots s;
+        if (q.whole)
+            tt_symbols_function(w->symbols, q.module, q.id, q.address, &s);
+        else
+            tt_symbols_find(w->symbols, q.module, q.id, q.address, &s);
+        write_answer(out, &s);
+    }
+    _exit(!out || fflush(out) != 0);
+}
+
+/* ── The parent ───────────────────────────────────────────────────────────────────── */
+
+static void stop(struct tt_worker *w)
+{
+    if (w->in)
+        (void)fclose(w->in);
+    if (w->pid > 0) {
+        (void)kill(w->pid, SIGKILL);
+        while (waitpid(w->pid, NULL, 0) < 0)
+            if (errno != EINTR)
+                break;
+    }
+    w->in = NULL;
+    w->pid = 0;
+}
+
+/* 0, or -1: there is none. */
+static int start(struct tt_worker *w, uint32_t from)
+{
+    int fd[2];
+
+    if (pipe2(fd, O_CLOEXEC) != 0)
+        return -1;
+    w->pid = fork();
+    if (w->pid == 0) {
+        close(fd[0]);
+        work(w, from, fd[1]);
+    }
+    close(fd[1]);
+    w->in = w->pid > 0 ? fdopen(fd[0], "r") : NULL;
+    w->at = from;
+    if (w->in)
+        return 0;
+    close(fd[0]);
+    stop(w);
+    return -1;
+}
+
+static int read_exactly(struct tt_worker *w, void *to, size_t size)
+{
+    return fread(to, 1, size, w->in) == size ? 0 : -1;
+}
+
+/* NULL: it has died. */
+static const char *read_text(struct tt_worker *w)
+{
+    char *text = w->text + w->length;
+    uint32_t size;
+
+    if (read_exactly(w, &size, sizeof size) != 0 || size >= MOST_BYTES - w->length ||
+        read_exactly(w, text, size) != 0)
+        return NULL;
+    text[size] = 0;
+    w->length += size + 1;
+    return text;
+}
+
+static int read_spot(struct tt_worker *w, struct tt_spot *s)
+{
+    uint64_t number[5];
+
+    s->function = read_text(w);
+    s->file = s->function ? read_text(w) : NULL;
+    s->at_file = s->file ? read_text(w) : NULL;
+    if (!s->at_file || read_exactly(w, number, sizeof number) != 0)
+        return -1;
+    s->line = (uint32_t)number[0];
+    s->column = (uint32_t)number[1];
+    s->start = number[2];
+    s->at_line = (uint32_t)number[3];
+    s->at_column = (uint32_t)number[4];
+    return 0;
+}
+
+static int read_answer(struct tt_worker *w, struct tt_spots *spots)
+{
+    uint32_t count;
+
+    w->length = 0;
+    *spots = (struct tt_spots){.spot = w->spot};
+    if (read_exactly(w, &count, sizeof count) != 0 || count > MOST_SPOTS ||
+        !(spots->module = read_text(w)) || !(spots->reason = read_text(w)))
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        if (read_spot(w, &w->spot[i]) != 0)
+            return -1;
+    if (!*spots->module)
+        spots->module = NULL;
+    spots->count = count;
+    w->at++;
+    return 0;
+}
+
+static int is_given_up(const struct tt_worker *w, const struct tt_question *q)
+{
+    return w->module && w->id && strcmp(w->module, q->module) == 0 &&
+           strcmp(w->id, q->id) == 0;
+}
+
+static void give_up(struct tt_worker *w, const struct tt_question *q)
+{
+    stop(w);
+    free(w->module);
+    free(w->id);
+    w->module = strdup(q->module);
+    w->id = strdup(q->id);
+}
+
+void tt_worker_ask(struct tt_worker *w, uint32_t number, struct tt_spots *spots)
+{
+    struct tt_question q;
+
+    *spots = (struct tt_spots){.reason = "reading it failed"};
+    if (!w->next(w->arg, number, &q) || is_given_up(w, &q))
+        return;
+    if (w->in && w->at != number)
+        stop(w);
+    if (!w->in && start(w, number) != 0) {
+        spots->reason = "there is no process to read it";
+        return;
+    }
+    if (read_answer(w, spots) != 0) {
+        give_up(w, &q);
+        *spots = (struct tt_spots){.reason = "reading it failed"};
+    }
+}
+
+/* ── Life ─────────────────────────────────────────────────────────────────────────── */
+
+struct tt_worker *tt_worker_new(struct tt_symbols *symbols, tt_question_function *next,
+                                void *arg)
+{
+    struct tt_worker *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->symbols = symbols;
+    w->next = next;
+    w->arg = arg;
+    return w;
+}
+
+void tt_worker_free(struct tt_worker *w)
+{
+    if (!w)
+        return;
+    stop(w);
+    free(w->module);
+    free(w->id);
+    free(w);
+}
