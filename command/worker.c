@@ -91,15 +91,23 @@ static void limit(void)
     }
 }
 
+static int is_same_file(const struct tt_question *a, const struct tt_question *b)
+{
+    return b->module && strcmp(a->module, b->module) == 0 && strcmp(a->id, b->id) == 0;
+}
+
 static void work(struct tt_worker *w, uint32_t from, int fd)
 {
     FILE *out = fdopen(fd, "w");
-    struct tt_question q;
+    struct tt_question q, before = {0};
 
     limit();
     (void)freopen("/dev/null", "w", stderr); /* of assertions that fail */
     for (uint32_t i = from; out && w->next(w->arg, i, &q); i++) {
         struct tt_spots s;
+        if (!is_same_file(&q, &before) && fflush(out) != 0)
+            break; /* should this one kill us, all others have been answered */
+        before = q;
         if (q.whole)
             tt_symbols_function(w->symbols, q.module, q.id, q.address, &s);
         else
@@ -204,8 +212,9 @@ static int read_answer(struct tt_worker *w, struct tt_spots *spots)
 
 static int is_given_up(const struct tt_worker *w, const struct tt_question *q)
 {
-    return w->module && w->id && strcmp(w->module, q->module) == 0 &&
-           strcmp(w->id, q->id) == 0;
+    const struct tt_question bad = {.module = w->module, .id = w->id};
+
+    return bad.id && is_same_file(q, &bad);
 }
 
 static void give_up(struct tt_worker *w, const struct tt_question *q)
