@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unicode.h"
+
 enum {
     MOST_SPOTS = 256,
     MOST_BYTES = 1 << 20, /* of an answer's texts */
@@ -160,6 +162,19 @@ static int read_exactly(struct tt_worker *w, void *to, size_t size)
     return fread(to, 1, size, w->in) == size ? 0 : -1;
 }
 
+/* What is no text in UTF-8, and what terminals obey, becomes question marks. */
+static void clean(char *text, size_t size)
+{
+    for (size_t at = 0, length; at < size; at += length) {
+        uint32_t c = 0;
+        length = tt_utf8_decode((unsigned char *)text + at, size - at, &c);
+        if (!length || c < ' ' || (c >= 0x7f && c < 0xa0)) {
+            text[at] = '?';
+            length = 1;
+        }
+    }
+}
+
 /* NULL: it has died. */
 static const char *read_text(struct tt_worker *w)
 {
@@ -170,6 +185,7 @@ static const char *read_text(struct tt_worker *w)
         read_exactly(w, text, size) != 0)
         return NULL;
     text[size] = 0;
+    clean(text, size);
     w->length += size + 1;
     return text;
 }

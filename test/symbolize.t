@@ -5,6 +5,7 @@ import collections
 import csv
 import io
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -506,6 +507,52 @@ for flags in [], ["-no-pie"], ["-fcf-protection=full", "-Wl,-z,now"], ["-Wl,-z,l
 check("programs at a fixed address", fixed_address)
 check("lines without functions", lines_only)
 check("split DWARF", split_dwarf)
+
+
+# ── Files that are damaged ───────────────────────────────────────────────────────────
+
+
+def sections(program, *names):
+    """(offset, size) in the file of each section that there is."""
+    found = re.findall(r"\] (\S+) +\w+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)",
+                       run("readelf", "-S", "-W", program))
+    return [(int(at, 16), int(size, 16)) for name, at, size in found if name in names]
+
+
+def survives(program, *names):
+    """Whatever is changed in a file, the command ends well and no figure is lost."""
+    random.seed(program)
+    stacks = [(program, 1 + i % 3, int(a, 16)) for i, a in enumerate(code(program))]
+    path, total = profile("p.tt", *stacks), sum(s[1] for s in stacks)
+    with open(program, "rb") as f:
+        whole = f.read()
+    places = sections(program, *names) or [(0, len(whole))]
+    for n in range(60):
+        damaged = bytearray(whole)
+        for _ in range(random.choice((1, 3, 20, 200))):
+            at, size = random.choice(places)
+            damaged[at + random.randrange(size)] = random.choice((0, 0xff, random.randrange(256)))
+        if not names and n % 3 == 0:
+            del damaged[random.randrange(len(damaged)):]
+        with open(program, "wb") as f:
+            f.write(damaged)
+        done = subprocess.run([TALLYTREE, "symbolize", "-o", "d.tt", path], cwd=TMP,
+                              capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode or done.stderr:
+            shutil.copy(program, "/tmp/damaged")
+            return f"{n}: status {done.returncode}, {done.stderr}"
+        [row] = [row for row in report("d.tt", "flat") if row["role"] == "total"]
+        if int(row["self"]) != total:
+            return f"{n}: {row['self']}, not {total}"
+    return ""
+
+
+check("damaged debug information",
+      lambda: survives(build("damaged", "g++", "-O2", "-g"), ".debug_info", ".debug_abbrev",
+                       ".debug_line", ".debug_rnglists", ".debug_str", ".debug_line_str"))
+check("damaged symbols", lambda: survives(build("torn", "gcc", "-O2"), ".symtab", ".strtab",
+                                          ".dynsym", ".rela.plt", ".note.gnu.build-id"))
+check("damaged files, and what is left of them", lambda: survives(build("cut", "gcc", "-g")))
 
 shutil.rmtree(TMP)
 print(f"1..{count}")

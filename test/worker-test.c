@@ -67,6 +67,7 @@ void tt_symbols_function(struct tt_symbols *s, const char *module, const char *i
 {
     tt_symbols_find(s, module, id, address, spots);
     spots->count = 1;
+    s->spot[0].function = "\033[2J\xff ok \u017e\n\xc3";
 }
 
 struct questions {
@@ -82,7 +83,10 @@ static int question(void *arg, uint32_t number, struct tt_question *q)
     for (uint32_t i = 0; i <= number / all->each; i++)
         if (!(module = all->module[i]))
             return 0;
-    *q = (struct tt_question){.module = module, .id = "", .address = number % all->each};
+    *q = (struct tt_question){.whole = strcmp(module, "odd") == 0,
+                              .module = module,
+                              .id = "",
+                              .address = number % all->each};
     return 1;
 }
 
@@ -121,6 +125,18 @@ TEST(an_answer_has_all_that_was_said)
     CHECK_STR(s.reason, "2 has no name");
     tt_worker_ask(w, 4, &s);
     CHECK_STR(s.count ? s.spot[0].function : "", "libc1");
+    tt_worker_free(w);
+}
+
+TEST(names_are_text_whatever_a_file_says)
+{
+    static const char *const modules[] = {"odd", NULL};
+    struct questions q = {modules, 1};
+    struct tt_worker *w = begin(&q);
+    struct tt_spots s;
+
+    tt_worker_ask(w, 0, &s);
+    CHECK_STR(s.count ? s.spot[0].function : "", "?[2J? ok \u017e??");
     tt_worker_free(w);
 }
 
