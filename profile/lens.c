@@ -131,7 +131,8 @@ static uint32_t add_column(struct tt_table *t, const char *key, const char *titl
 
 static void add_times_columns(const char *unit, struct tt_table *t, struct tt_columns *c)
 {
-    c->average = add_column(t, "average", "average", unit, TT_COLUMN_REAL, 0);
+    c->average = add_column(t, "average", "average", unit, TT_COLUMN_REAL,
+                            TT_COLUMN_SPARE);
     c->min = add_column(t, "min", "min", unit, TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     c->max = add_column(t, "max", "max", unit, TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     c->deviation = add_column(t, "deviation", "deviation", unit, TT_COLUMN_REAL,
@@ -166,7 +167,7 @@ void tt_self_columns(const struct tt_lens *l, struct tt_table *t, struct tt_colu
     if (l->samples)
         c->self_error = add_column(t, "self_error", "±", "", TT_COLUMN_SHARE,
                                    TT_COLUMN_ERROR);
-    c->self = add_column(t, "self", "self", unit, TT_COLUMN_AMOUNT, 0);
+    c->self = add_column(t, "self", "self", unit, TT_COLUMN_AMOUNT, TT_COLUMN_SPARE);
     if (l->main->low)
         c->self_low = add_column(t, "self_low", "at least", unit, TT_COLUMN_AMOUNT,
                                  TT_COLUMN_LOW);
@@ -195,7 +196,8 @@ void tt_lens_columns(const struct tt_lens *l, struct tt_table *t, struct tt_colu
     if (l->samples)
         c->inclusive_error = add_column(t, "inclusive_error", "±", "", TT_COLUMN_SHARE,
                                         TT_COLUMN_ERROR);
-    c->inclusive = add_column(t, "inclusive", "inclusive", unit, TT_COLUMN_AMOUNT, 0);
+    c->inclusive = add_column(t, "inclusive", "inclusive", unit, TT_COLUMN_AMOUNT,
+                              TT_COLUMN_SPARE);
     if (l->main->low)
         c->inclusive_low = add_column(t, "inclusive_low", "at least", unit,
                                       TT_COLUMN_AMOUNT, TT_COLUMN_LOW);

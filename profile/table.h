@@ -20,10 +20,12 @@ enum tt_column_type {
 };
 
 enum tt_column_flags {
-    TT_COLUMN_LOW = 1,   /* the least that the column before may truly be: a bracket */
-    TT_COLUMN_ERROR = 2, /* the column before is give or take this: a 95 % interval */
-    TT_COLUMN_NAME = 4,  /* what the row is about; text indents it by the row's depth */
-    TT_COLUMN_DETAIL = 8 /* for machines; text leaves it out unless asked */
+    TT_COLUMN_LOW = 1,    /* the least that the column before may truly be: a bracket */
+    TT_COLUMN_ERROR = 2,  /* the column before is give or take this: a 95 % interval */
+    TT_COLUMN_NAME = 4,   /* what the row is about; text indents it by the row's depth */
+    TT_COLUMN_DETAIL = 8, /* for machines; text leaves it out unless asked */
+    TT_COLUMN_SPARE = 16  /* text leaves it out where names would have no room, the last
+                             such column first */
 };
 
 struct tt_column {

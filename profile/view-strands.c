@@ -101,10 +101,11 @@ static void add_identity_columns(struct strands *v)
     const char *unit = v->l->main->unit;
 
     v->c.name = add_column(v, "name", "strand", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
-    v->first_column = add_column(v, "members", "threads", "", TT_COLUMN_AMOUNT, 0);
-    (void)add_column(v, "host", "host", "", TT_COLUMN_TEXT, 0);
-    (void)add_column(v, "process", "process", "", TT_COLUMN_TEXT, 0);
-    (void)add_column(v, "pid", "pid", "", TT_COLUMN_AMOUNT, 0);
+    v->first_column = add_column(v, "members", "threads", "", TT_COLUMN_AMOUNT,
+                                 TT_COLUMN_SPARE);
+    (void)add_column(v, "host", "host", "", TT_COLUMN_TEXT, TT_COLUMN_SPARE);
+    (void)add_column(v, "process", "process", "", TT_COLUMN_TEXT, TT_COLUMN_SPARE);
+    (void)add_column(v, "pid", "pid", "", TT_COLUMN_AMOUNT, TT_COLUMN_SPARE);
     (void)add_column(v, "rank", "rank", "", TT_COLUMN_AMOUNT, detail);
     (void)add_column(v, "node", "node", "", TT_COLUMN_TEXT, detail);
     (void)add_column(v, "thread", "thread", "", TT_COLUMN_AMOUNT, detail);

@@ -64,6 +64,7 @@ void tt_text_amount(struct tt_text *out, uint64_t n, const char *unit)
 enum {
     CELL = 128,      /* a bracket of two figures of 20 digits, and an error */
     NAME_LEAST = 8,  /* columns that a name gets on the narrowest terminal */
+    NAME_ROOM = 30,  /* below that, columns that can be spared make room for it */
     TEXT_LEAST = 12, /* and that a text before it gets */
     WIDE = 100,      /* for rules and indentation when lines have no end */
     SIDE_INDENT = 4  /* of callers and callees */
@@ -83,6 +84,7 @@ struct printing {
     size_t count, name;    /* name: a column of the table; SIZE_MAX: none */
     size_t figures, names; /* columns that they take */
     size_t foot;           /* the first of the last rows that are sums */
+    size_t spared;         /* columns that were left out for lack of room: the last */
     uint32_t width;
     int color, has_sides; /* sides: callers, callees */
 };
@@ -307,6 +309,40 @@ static void put_name(const struct printing *p, size_t row)
                  room > before + NAME_LEAST ? room - before : NAME_LEAST);
 }
 
+static void measure_names(struct printing *p)
+{
+    p->names = 0;
+    for (size_t row = 0; row < tt_table_rows(p->t); row++) {
+        const struct indent in = indent_of(p, tt_table_row_at(p->t, row));
+        if (name_of(p, row))
+            p->names = larger(p->names, in.blanks + strlen(in.depth) +
+                                            tt_text_width(name_of(p, row)));
+    }
+}
+
+/* Behind those that are shown stand those that are not. */
+static void spare_column(struct printing *p, size_t i)
+{
+    const struct shown spared = p->shown[i];
+
+    p->figures -= spared.width + 2;
+    p->count--;
+    memmove(&p->shown[i], &p->shown[i + 1], (p->count + p->spared - i) * sizeof spared);
+    p->shown[p->count + p->spared++] = spared;
+}
+
+static void make_room(struct printing *p)
+{
+    for (size_t i = p->count; i-- > 0;) {
+        measure_names(p);
+        if (!p->width || p->figures + smaller(p->names, NAME_ROOM) <= p->width)
+            return;
+        if (tt_table_column_at(p->t, p->shown[i].column)->flags & TT_COLUMN_SPARE)
+            spare_column(p, i);
+    }
+    measure_names(p);
+}
+
 static void measure(struct printing *p)
 {
     const struct tt_table *t = p->t;
@@ -315,13 +351,10 @@ static void measure(struct printing *p)
         measure_column(p, &p->shown[i]);
         p->figures += p->shown[i].width + 2;
     }
+    make_room(p);
     for (size_t row = 0; row < tt_table_rows(t); row++) {
         const struct tt_row *r = tt_table_row_at(t, row);
-        const struct indent in = indent_of(p, r);
         p->has_sides |= r->role == TT_ROW_CALLER || r->role == TT_ROW_CALLEE;
-        if (name_of(p, row))
-            p->names = larger(p->names, in.blanks + strlen(in.depth) +
-                                            tt_text_width(name_of(p, row)));
     }
     for (p->foot = tt_table_rows(t); p->foot; p->foot--) {
         const struct tt_row *r = tt_table_row_at(t, p->foot - 1);
@@ -425,6 +458,24 @@ static void put_break(struct printing *p, size_t row)
         tt_text_put(p->out, "\n");
 }
 
+static void put_notes(const struct printing *p)
+{
+    const struct tt_table *t = p->t;
+
+    if (t->note.count || p->spared)
+        tt_text_put(p->out, "\n");
+    for (size_t i = 0; i < t->note.count; i++) {
+        tt_text_show(p->out, ((const char **)t->note.item)[i], SIZE_MAX);
+        tt_text_put(p->out, "\n");
+    }
+    for (size_t i = p->spared; i-- > 0;) {
+        tt_text_put(p->out, i + 1 == p->spared ? "no room: " : ", ");
+        tt_text_show(p->out, tt_table_column_at(t, p->shown[p->count + i].column)->title,
+                     SIZE_MAX);
+    }
+    tt_text_put(p->out, p->spared ? "\n" : "");
+}
+
 void tt_text_table(struct tt_text *out, const struct tt_table *t, uint32_t width,
                    int color)
 {
@@ -441,9 +492,5 @@ void tt_text_table(struct tt_text *out, const struct tt_table *t, uint32_t width
         put_break(&p, row);
         put_row(&p, row);
     }
-    for (size_t i = 0; i < t->note.count; i++) {
-        tt_text_put(out, i ? "" : "\n");
-        tt_text_show(out, ((const char **)t->note.item)[i], SIZE_MAX);
-        tt_text_put(out, "\n");
-    }
+    put_notes(&p);
 }

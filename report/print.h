@@ -10,7 +10,8 @@
 /* Aligned columns, the name last.  `width` is that of the terminal, 0: without end; names
  * that do not fit are shortened in the middle, and a depth that would indent them by more
  * than half their room is a number before them: "[70] name".  Amounts of a column share
- * one readable unit; a figure with the least it may be is a bracket, marked with a '!'
+ * one readable unit; where names have no room, columns that
+ * can be spared make it, and a note says which.  A figure with the least it may be is a bracket, marked with a '!'
  * where what measuring may have added is above 20 %.  No name gets at the terminal. */
 void tt_text_table(struct tt_text *, const struct tt_table *, uint32_t width, int color);
 

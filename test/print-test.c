@@ -440,6 +440,48 @@ TEST(a_text_before_the_name_gets_a_quarter_of_the_terminal)
     tt_table_fini(&t);
 }
 
+TEST(columns_that_can_be_spared_make_room_for_names_the_last_first)
+{
+    struct tt_table t;
+
+    tt_table_init(&t, "test", NULL);
+    tt_table_column(&t, "share", "share", "", TT_COLUMN_SHARE, 0);
+    tt_table_column(&t, "self", "self", "", TT_COLUMN_AMOUNT, TT_COLUMN_SPARE);
+    tt_table_column(&t, "calls", "calls", "", TT_COLUMN_AMOUNT, 0);
+    tt_table_column(&t, "mean", "mean", "", TT_COLUMN_REAL, TT_COLUMN_SPARE);
+    tt_table_column(&t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_row(&t, TT_ROW_ENTRY, 0, 0);
+    tt_table_real(&t, 0, 0.5);
+    tt_table_amount(&t, 1, 1234);
+    tt_table_amount(&t, 2, 7);
+    tt_table_real(&t, 3, 8);
+    tt_table_string(&t, 4, "a_name_of_20_columns");
+    check_text(&t, 50,
+               "  share  self  calls   mean  name\n"
+               "50.00 %  1234      7  8.000  a_name_of_20_columns\n");
+    check_text(&t, 48,
+               "  share  self  calls  name\n"
+               "50.00 %  1234      7  a_name_of_20_columns\n"
+               "\nno room: mean\n");
+    check_text(&t, 41,
+               "  share  calls  name\n"
+               "50.00 %      7  a_name_of_20_columns\n"
+               "\nno room: self, mean\n");
+    check_text(&t, 30,
+               "  share  calls  name\n"
+               "50.00 %      7  a_name…columns\n"
+               "\nno room: self, mean\n");
+    tt_table_note(&t, "a note");
+    check_text(&t, 48,
+               "  share  self  calls  name\n"
+               "50.00 %  1234      7  a_name_of_20_columns\n"
+               "\na note\nno room: mean\n");
+    check_text(&t, 0,
+               "  share  self  calls   mean  name\n"
+               "50.00 %  1234      7  8.000  a_name_of_20_columns\n\na note\n");
+    tt_table_fini(&t);
+}
+
 TEST(a_depth_that_leaves_no_room_is_a_number)
 {
     struct tt_table t;
