@@ -2,14 +2,17 @@
 /* load.c - a recording from a file into memory.
  *
  * The process may still be writing it.  Figures that move between contexts while we read
- * show in the strands' counts of moves; then we read again. */
+ * show in the strands' counts of moves; then we read again.  What its strands have been
+ * doing since they were last charged counts up to when reading began. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 
 static char *read_all(int fd, size_t size)
@@ -41,15 +44,50 @@ static uint64_t moves_of(const struct tt_picture *p, int *odd)
     return moves;
 }
 
+/* Has the process that began a recording still mapped it?  One that was killed has not, nor
+ * has another that got its number, or any on another machine. */
+static int is_mapped(int fd, uint32_t pid)
+{
+    unsigned long long inode;
+    char name[40], rights[8], *line = NULL;
+    size_t room = 0;
+    struct stat s;
+    int found = 0;
+    FILE *f;
+
+    (void)snprintf(name, sizeof name, "/proc/%u/maps", pid);
+    if (fstat(fd, &s) != 0 || !(f = fopen(name, "re")))
+        return 0;
+    while (!found && getline(&line, &room, f) > 0)
+        found = sscanf(line, "%*s %7s %*s %*s %llu", rights, &inode) == 2 &&
+                strcmp(rights, "rw-s") == 0 && inode == (unsigned long long)s.st_ino;
+    free(line);
+    (void)fclose(f);
+    return found;
+}
+
+/* Time is up to now in a picture of what is running, as in one that it makes itself. */
+static void set_end(struct tt_header *h, size_t size, int fd, uint64_t cycles,
+                    uint64_t ns)
+{
+    if (size < sizeof *h || memcmp(h->magic, TT_MAGIC, sizeof h->magic) != 0 ||
+        h->state != TT_RECORDING_OPEN || h->end_ticks || h->clock == TT_CLOCK_CALLER ||
+        !is_mapped(fd, h->pid))
+        return;
+    h->end_ticks = h->clock == TT_CLOCK_CYCLES ? cycles : ns;
+}
+
 /* One reading; the error is in p->error. */
 static int read_once(struct tt_picture *p, int fd, int live)
 {
+    const uint64_t cycles = tt_clock_cycles(), ns = tt_clock_monotonic();
     struct stat s;
     char *image;
 
     memset(p, 0, sizeof *p);
     if (fstat(fd, &s) != 0 || !(image = read_all(fd, (size_t)s.st_size)))
         return -TT_ERR_MEMORY;
+    set_end((struct tt_header *)image, (size_t)s.st_size, fd, cycles, ns);
     return tt_picture_read(p, image, (size_t)s.st_size, live);
 }
 
