@@ -28,7 +28,7 @@ struct tt_command {
 
 extern const struct tt_command tt_command_check, tt_command_diff, tt_command_dump,
     tt_command_export, tt_command_merge, tt_command_record, tt_command_replay,
-    tt_command_report, tt_command_symbolize, tt_command_view;
+    tt_command_report, tt_command_symbolize, tt_command_top, tt_command_view;
 
 /* `tallytree PROGRAM ARGS`, and `tallytree --flag PROGRAM ARGS`: argv[0] is not looked at. */
 int tt_record_and_report(int argc, char **argv);
@@ -39,6 +39,9 @@ const struct tt_command *tt_command_find(const char *name);
 
 /* Says what is wrong on standard error, after "tallytree: ". */
 void tt_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From now on it is written into `text`, which is borrowed, as the terminal shows something
+ * else; NULL: to standard error again. */
+void tt_complain_into(char *text, size_t size);
 /* "there is no WHAT 'WORD'; did you mean …?"; returns TT_EXIT_FAILED. */
 int tt_complain_of(const char *what, const char *word, const char *const *known,
                    size_t count);

@@ -6,15 +6,28 @@
 #include "command.h"
 #include "query.h"
 
+static char *kept; /* NULL: standard error */
+static size_t kept_size;
+
+void tt_complain_into(char *text, size_t size)
+{
+    kept = text;
+    kept_size = size;
+}
+
 void tt_complain(const char *format, ...)
 {
     va_list list;
 
-    fputs("tallytree: ", stderr);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    if (kept) {
+        (void)vsnprintf(kept, kept_size, format, list);
+    } else {
+        fputs("tallytree: ", stderr);
+        vfprintf(stderr, format, list);
+        fputc('\n', stderr);
+    }
     va_end(list);
-    fputc('\n', stderr);
 }
 
 int tt_complain_of(const char *what, const char *word, const char *const *known,

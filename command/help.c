@@ -25,6 +25,7 @@ const struct tt_command *const tt_commands[] = {
     &tt_command_replay,
     &tt_command_report,
     &tt_command_symbolize,
+    &tt_command_top,
     &tt_command_view,
     NULL,
 };

@@ -14,13 +14,17 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+static int is_stopped;
+
+void tt_progress_stop(void) { is_stopped = 1; }
+
 void tt_progress(uint64_t done, uint64_t total)
 {
     enum { WIDTH = 40, PATIENCE_MS = 500, PAUSE_MS = 100 };
     static uint64_t began, drawn;
     uint64_t now;
 
-    if (!isatty(STDERR_FILENO))
+    if (is_stopped || !isatty(STDERR_FILENO))
         return;
     now = now_ms();
     if (!began)

@@ -9,4 +9,7 @@
  * at most ten times a second.  done = total takes it away. */
 void tt_progress(uint64_t done, uint64_t total);
 
+/* Shows nothing from now on: the terminal shows something else. */
+void tt_progress_stop(void);
+
 #endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* screen.h - the terminal as one picture, with keys; left as it was found, always. */
+#ifndef TT_SCREEN_H
+#define TT_SCREEN_H
+
+#include "text.h"
+
+enum tt_key { /* beside bytes; a character that is no ASCII comes as several */
+              TT_KEY_NONE = 0,
+              TT_KEY_ESCAPE = '\033',
+              TT_KEY_UP = 256,
+              TT_KEY_DOWN,
+              TT_KEY_PAGE_UP,
+              TT_KEY_PAGE_DOWN,
+              TT_KEY_HOME,
+              TT_KEY_END,
+              TT_KEY_AGAIN, /* the picture has to be drawn anew: it has another size, or
+                               was away */
+              TT_KEY_GONE   /* there is no terminal any more */
+};
+
+/* Takes the terminal of standard output, for one screen a process.  It is given back by
+ * tt_screen_close, by every signal that ends the process (SIGINT ends it with status 0),
+ * and for as long as the process is stopped.  -TT_ERR_FILE when it cannot be had. */
+int tt_screen_open(void);
+void tt_screen_close(void);
+void tt_screen_size(uint32_t *width, uint32_t *height);
+/* Shows lines, with colours if they have any, but with nothing else that a terminal obeys;
+ * what is beyond the screen is cut off.  The first is shown inverted. */
+void tt_screen_show(struct tt_text *lines);
+/* The next key, or TT_KEY_NONE after `seconds`. */
+int tt_screen_key(double seconds);
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* top-screen.c - `tallytree top` on a terminal: a picture each interval, and keys.
+ *
+ *      state       tallytree top  wordtree  running  12.3 s  …
+ *      keys        or what is being typed, or why something could not be done
+ *      titles
+ *      rows        those that the screen has room for, from t->scroll on
+ *
+ * Whatever a key changes, the picture is made anew from what was read last. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "print.h"
+#include "progress.h"
+#include "screen.h"
+#include "watch.h"
+
+/* ── The screen ───────────────────────────────────────────────────────────────────── */
+
+static void put_choice(const struct tt_watch *t, struct tt_text *out)
+{
+    const char *sort = tt_watch_sort(t);
+
+    tt_text_printf(out, "  %s%s%s", t->view, sort ? " by " : "", sort ? sort : "");
+    if (t->metric[0]) {
+        tt_text_put(out, "  ");
+        (void)tt_text_show(out, t->metric, SIZE_MAX);
+    }
+    if (t->strand.filter[0][0]) {
+        tt_text_put(out, "  ");
+        (void)tt_text_show(out, t->strand.filter[t->strand.filter[2][0] ? 2 : 1],
+                           SIZE_MAX);
+    }
+    if (t->pattern[0]) {
+        tt_text_put(out, "  ");
+        (void)tt_text_show(out, t->pattern, SIZE_MAX);
+    }
+}
+
+enum { ABOVE = 3 }; /* lines above the rows: the state, the keys, the titles */
+
+static void put_keys(const struct tt_watch *t, struct tt_text *out)
+{
+    if (t->is_typing) {
+        tt_text_put(out, "/");
+        (void)tt_text_show(out, t->typed, SIZE_MAX);
+        tt_text_put(out, "_  (a regular expression; return takes it, escape does not)");
+    } else if (t->reason[0]) {
+        (void)tt_text_show(out, t->reason, SIZE_MAX);
+    } else {
+        tt_text_put(out,
+                    "q quit  n N s i c sort  v view  m metric  [ ] strand  / filter  ");
+        tt_text_put(out, t->is_paused ? "space go on" : "space pause");
+    }
+    tt_text_put(out, "\n");
+}
+
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return line + (*line == '\n');
+}
+
+/* The titles, and the rows from t->scroll on. */
+static void put_window(struct tt_watch *t, const char *table, struct tt_text *out)
+{
+    const char *first = next_line(table), *end;
+    size_t room = t->room;
+
+    t->rows = 0;
+    for (const char *p = first; *p; p = next_line(p))
+        t->rows++;
+    if (t->scroll + t->room > t->rows)
+        t->scroll = t->rows > t->room ? t->rows - t->room : 0;
+    tt_text_bytes(out, table, (size_t)(first - table));
+    for (size_t i = 0; i < t->scroll; i++)
+        first = next_line(first);
+    for (end = first; *end && room--;)
+        end = next_line(end);
+    tt_text_bytes(out, first, (size_t)(end - first));
+}
+
+static void put_screen(struct tt_watch *t, const char *table, struct tt_text *out)
+{
+    struct tt_text window;
+
+    tt_text_init(&window, NULL);
+    put_window(t, table, &window);
+    tt_watch_state(t, out);
+    if (t->is_paused)
+        tt_text_put(out, "  PAUSED");
+    put_choice(t, out);
+    if (t->rows > t->room)
+        tt_text_printf(out, "  lines %zu-%zu of %zu", t->scroll + 1, t->scroll + t->room,
+                       t->rows);
+    tt_text_put(out, "\n");
+    put_keys(t, out);
+    tt_text_bytes(out, window.bytes.item, window.bytes.count);
+    out->failed |= window.failed;
+    tt_text_fini(&window);
+}
+
+/* What cannot be sorted like that is sorted in another way; the reason is shown. */
+static int look(struct tt_watch *t, struct tt_query *q, struct tt_table *table)
+{
+    int error = tt_watch_look(t, q, table);
+
+    if (error != -TT_ERR_OPTION || strcmp(t->sort, "now") == 0)
+        return error;
+    tt_table_fini(table);
+    tt_query_fini(q);
+    t->sort = "now";
+    return tt_watch_look(t, q, table);
+}
+
+/* Without a table there is the reason why. */
+static int draw(struct tt_watch *t)
+{
+    struct tt_text text, screen;
+    struct tt_table table;
+    struct tt_query q;
+    uint32_t width, height;
+    int error = look(t, &q, &table);
+
+    tt_screen_size(&width, &height);
+    t->room = height > ABOVE ? height - ABOVE : 1;
+    tt_text_init(&text, NULL);
+    tt_text_init(&screen, NULL);
+    if (!error)
+        tt_text_table(&text, &table, width, t->color);
+    put_screen(t, tt_text_string(&text), &screen);
+    if (error == -TT_ERR_OPTION)
+        error = 0;
+    if (!error && (screen.failed || text.failed))
+        error = -TT_ERR_MEMORY;
+    if (!error)
+        tt_screen_show(&screen);
+    tt_table_fini(&table);
+    tt_query_fini(&q);
+    tt_text_fini(&screen);
+    tt_text_fini(&text);
+    return error;
+}
+
+/* ── Keys ─────────────────────────────────────────────────────────────────────────── */
+
+static void change_filters(struct tt_watch *t)
+{
+    t->filters++;
+    t->scroll = 0;
+    t->reason[0] = '\0';
+}
+
+static void sort_by(struct tt_watch *t, const char *column)
+{
+    t->sort = column;
+    t->scroll = 0;
+    t->reason[0] = '\0';
+}
+
+static void next_view(struct tt_watch *t)
+{
+    int i = 0;
+
+    while (tt_watch_views[i] && strcmp(t->view, tt_watch_views[i]) != 0)
+        i++;
+    t->view = tt_watch_views[i] && tt_watch_views[i + 1] ? tt_watch_views[i + 1]
+                                                         : tt_watch_views[0];
+    sort_by(t, t->sort);
+}
+
+static void next_metric(struct tt_watch *t)
+{
+    const struct tt_profile *p = &t->now->in.profile;
+    const char *metric = t->metric[0] ? t->metric : NULL;
+    uint32_t i;
+
+    for (size_t k = 0; !metric && k < t->given.count; k++) {
+        const struct tt_watch_flag *g = (const struct tt_watch_flag *)t->given.item + k;
+        if (strcmp(g->flag->name, "metric") == 0)
+            metric = g->value;
+    }
+    i = tt_metric_find(p, metric);
+    if (p->metrics == 0)
+        return;
+    i = i == TT_NONE ? 0 : (i + 1) % p->metrics;
+    (void)snprintf(t->metric, sizeof t->metric, "%s", p->metric[i].name);
+    sort_by(t, t->sort);
+}
+
+/* A name as a pattern that matches it alone; in brackets nothing has another meaning. */
+static void quote(const char *name, char *pattern, size_t size)
+{
+    size_t at = strlen(pattern);
+
+    for (; *name && at + 4 < size; name++) {
+        const int is_special = strchr("*?[\\/", *name) != NULL;
+        if (is_special)
+            pattern[at++] = '[';
+        pattern[at++] = *name;
+        if (is_special)
+            pattern[at++] = ']';
+    }
+    pattern[at] = '\0';
+}
+
+static struct tt_watch_strand filters_of(const struct tt_profile *p, uint32_t strand)
+{
+    const struct tt_strand_row *s = &p->strand[strand];
+    const char *name = tt_profile_string(p, s->name);
+    struct tt_watch_strand f = {{""}};
+
+    (void)snprintf(f.filter[0], sizeof f.filter[0], "pid:%llu",
+                   (unsigned long long)s->pid);
+    (void)snprintf(f.filter[1], sizeof f.filter[1], "thread:%llu",
+                   (unsigned long long)s->thread);
+    (void)snprintf(f.filter[2], sizeof f.filter[2], "%s", *name ? "name:" : "");
+    quote(name, f.filter[2], sizeof f.filter[2]);
+    return f;
+}
+
+/* To the next strand, or the one before; all of them stand at the end. */
+static void step_strand(struct tt_watch *t, int is_next)
+{
+    const struct tt_profile *p = &t->now->in.profile;
+    const uint32_t many = p->strands + 1;
+    uint32_t at = p->strands;
+
+    for (uint32_t i = 0; i < p->strands; i++) {
+        struct tt_watch_strand f = filters_of(p, i);
+        if (memcmp(&f, &t->strand, sizeof f) == 0)
+            at = i;
+    }
+    at = (is_next ? at + 1 : at + many - 1) % many;
+    t->strand = (struct tt_watch_strand){{""}};
+    if (at < p->strands)
+        t->strand = filters_of(p, at);
+    change_filters(t);
+}
+
+static void scroll(struct tt_watch *t, size_t up, size_t down)
+{
+    t->scroll = t->scroll > up ? t->scroll - up : 0;
+    if (t->scroll < t->rows)
+        t->scroll += down; /* put_window finds the end */
+}
+
+/* The pattern that was typed; one that is none is not taken. */
+static void take_pattern(struct tt_watch *t)
+{
+    char before[sizeof t->pattern], error[160];
+    struct tt_pattern *x;
+
+    memcpy(before, t->pattern, sizeof before);
+    t->is_typing = 0;
+    /* "/text" goes on as it is in "/text/i" */
+    (void)snprintf(t->pattern, sizeof t->pattern, "%s%s%s", t->typed[0] ? "/" : "",
+                   t->typed, t->typed[0] && !strchr(t->typed, '/') ? "/" : "");
+    change_filters(t);
+    if (!t->pattern[0])
+        return;
+    x = tt_pattern_new(t->pattern, error, sizeof error);
+    if (!x) {
+        memcpy(t->pattern, before, sizeof before);
+        (void)snprintf(t->reason, sizeof t->reason, "%s", error);
+    }
+    tt_pattern_free(x);
+}
+
+static void type(struct tt_watch *t, int key)
+{
+    size_t length = strlen(t->typed);
+
+    if (key == '\r' || key == '\n') {
+        take_pattern(t);
+    } else if (key == TT_KEY_ESCAPE) {
+        t->is_typing = 0;
+    } else if (key == 0x7f || key == '\b') {
+        while (length && ((unsigned char)t->typed[length - 1] & 0xc0) == 0x80)
+            length--; /* the rest of a character */
+        t->typed[length ? length - 1 : 0] = '\0';
+    } else if (key >= ' ' && key < 256 && length < sizeof t->typed - 1) {
+        t->typed[length] = (char)key;
+        t->typed[length + 1] = '\0';
+    }
+}
+
+static void take_move(struct tt_watch *t, int key)
+{
+    switch (key) {
+    case TT_KEY_UP:
+        scroll(t, 1, 0);
+        break;
+    case TT_KEY_DOWN:
+        scroll(t, 0, 1);
+        break;
+    case TT_KEY_PAGE_UP:
+        scroll(t, t->room, 0);
+        break;
+    case TT_KEY_PAGE_DOWN:
+        scroll(t, 0, t->room);
+        break;
+    case TT_KEY_HOME:
+        t->scroll = 0;
+        break;
+    case TT_KEY_END:
+        scroll(t, 0, t->rows);
+        break;
+    default:
+        break;
+    }
+}
+
+static void take_letter(struct tt_watch *t, int key)
+{
+    static const struct {
+        char key;
+        const char *column;
+    } sorts[] = {{'n', "now"},
+                 {'N', "inclusive_rate"},
+                 {'s', "self"},
+                 {'i', "inclusive"},
+                 {'c', "calls"}};
+
+    for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
+        if (key == sorts[i].key)
+            sort_by(t, sorts[i].column);
+    if (key == 'v')
+        next_view(t);
+    else if (key == 'm')
+        next_metric(t);
+    else if (key == '[' || key == ']')
+        step_strand(t, key == ']');
+    else if (key == ' ')
+        t->is_paused = !t->is_paused;
+    else if (key == '/') {
+        t->is_typing = 1;
+        t->typed[0] = '\0';
+    }
+}
+
+/* Does what a key says; 0: it ends. */
+static int take_key(struct tt_watch *t, int key)
+{
+    if (key == TT_KEY_GONE || (key == 'q' && !t->is_typing))
+        return 0;
+    if (t->is_typing)
+        type(t, key);
+    else if (key < 256)
+        take_letter(t, key);
+    else
+        take_move(t, key);
+    return 1;
+}
+
+/* Until a key ends it, or there is no memory. */
+static int watch(struct tt_watch *t)
+{
+    double next = tt_moment_clock() + t->interval;
+    int error, goes_on = 1;
+
+    while ((error = draw(t)) == 0 && goes_on) {
+        double left = next - tt_moment_clock();
+        int key = left > 0 ? tt_screen_key(left) : TT_KEY_NONE;
+        goes_on = take_key(t, key);
+        if (tt_moment_clock() < next)
+            continue;
+        if (!t->is_paused) {
+            t->reason[0] = '\0';
+            (void)tt_watch_read(t);
+        }
+        next = tt_moment_clock() + t->interval;
+    }
+    return error;
+}
+
+int tt_watch_screen(struct tt_watch *t)
+{
+    int error = tt_screen_open();
+
+    if (error) {
+        tt_complain("top: there is no terminal to read keys from");
+        return error;
+    }
+    tt_complain_into(t->reason, sizeof t->reason);
+    tt_progress_stop();
+    error = watch(t);
+    tt_screen_close();
+    tt_complain_into(NULL, 0);
+    if (error)
+        tt_complain("top: %s", t->reason[0] ? t->reason : tt_error_text(error));
+    return error;
+}
