@@ -39,6 +39,55 @@ static int allocate_range(int fd, off_t start, off_t end)
     return result == 0 ? 0 : -TT_ERR_FILE;
 }
 
+/* Descriptors are the program's to number: ours stands where none of its own will come. */
+static int put_aside(int fd)
+{
+    static const int high[] = {1000, 500, 200};
+    int moved = -1;
+
+    for (size_t i = 0; moved < 0 && i < sizeof high / sizeof *high; i++)
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, high[i]);
+    if (moved < 0)
+        return fd;
+    close(fd);
+    return moved;
+}
+
+static int is_file(const struct tt_recording *r, int fd)
+{
+    struct stat s;
+
+    return fstat(fd, &s) == 0 && s.st_dev == r->device && s.st_ino == r->inode;
+}
+
+/* The file, which the program may have closed, and opened another one in its place. */
+static int file_of(struct tt_recording *r)
+{
+    int fd, saved = errno;
+
+    if (!is_file(r, r->fd)) {
+        fd = open(r->options.output, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd >= 0 && !is_file(r, fd)) {
+            close(fd);
+            fd = -1;
+        }
+        if (fd < 0) {
+            errno = saved;
+            return -1;
+        }
+        r->fd = put_aside(fd);
+    }
+    errno = saved;
+    return r->fd;
+}
+
+static void close_file(struct tt_recording *r)
+{
+    if (r->fd >= 0 && is_file(r, r->fd))
+        close(r->fd);
+    r->fd = -1;
+}
+
 /* The caller holds the lock. */
 static int make_ready(struct tt_recording *r, uint32_t page)
 {
@@ -49,8 +98,9 @@ static int make_ready(struct tt_recording *r, uint32_t page)
         return 0;
     if (end > h->pages)
         end = h->pages;
-    if (r->fd >= 0 && allocate_range(r->fd, h->first + (off_t)r->ready * TT_PAGE_SIZE,
-                                     h->first + (off_t)end * TT_PAGE_SIZE) != 0) {
+    if (r->fd >= 0 &&
+        allocate_range(file_of(r), h->first + (off_t)r->ready * TT_PAGE_SIZE,
+                       h->first + (off_t)end * TT_PAGE_SIZE) != 0) {
         h->pages = h->used; /* the disk is full: so is the budget */
         return -TT_ERR_FILE;
     }
@@ -233,7 +283,7 @@ static void set_up_header(struct tt_recording *r)
     memcpy(h->magic, TT_MAGIC, sizeof h->magic);
 }
 
-static int make_file(const char *path, uint32_t first)
+static int make_file(struct tt_recording *r, const char *path, uint32_t first)
 {
     struct stat s;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
@@ -250,7 +300,9 @@ static int make_file(const char *path, uint32_t first)
         unlink(path);
         return -1;
     }
-    return fd;
+    r->device = s.st_dev;
+    r->inode = s.st_ino;
+    return put_aside(fd);
 }
 
 static char *map_recording(void *at, size_t size, int fd)
@@ -281,7 +333,7 @@ int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
     r->options = *o;
     r->attached = 1;
     lay_out(&plan, o->budget);
-    r->fd = *o->output ? make_file(o->output, plan.first) : -1;
+    r->fd = *o->output ? make_file(r, o->output, plan.first) : -1;
     if (*o->output && r->fd < 0) {
         error = -TT_ERR_FILE;
         goto fail_file;
@@ -316,15 +368,14 @@ int tt_recording_fork(struct tt_recording *r)
     struct tt_header kept = *parent;
     int fd = -1;
 
+    close_file(r);
     if (length) {
         int room = (int)(sizeof o->output - length);
         if (snprintf(o->output + length, (size_t)room, ".%d", (int)getpid()) < room)
-            fd = make_file(o->output, parent->first);
+            fd = make_file(r, o->output, parent->first);
         if (fd < 0)
             tt_bump_shared(&parent->lost_children, 1);
     }
-    if (r->fd >= 0)
-        close(r->fd);
     r->fd = fd;
     if (!map_recording(r->base, size, fd)) /* over the parent's */
         return -TT_ERR_MEMORY;
@@ -352,10 +403,9 @@ void tt_recording_end(struct tt_recording *r, uint64_t ticks)
     h->pages = h->used; /* nothing more is taken: what follows may be cut off */
     __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
     if (r->fd >= 0) {
-        if (ftruncate(r->fd, h->first + (off_t)h->used * TT_PAGE_SIZE) != 0)
+        if (ftruncate(file_of(r), h->first + (off_t)h->used * TT_PAGE_SIZE) != 0)
             r->ready = h->pages; /* it stays a little longer than it needs to be */
-        close(r->fd);
-        r->fd = -1;
+        close_file(r);
     }
     pthread_mutex_unlock(&r->lock);
 }

@@ -13,8 +13,9 @@ struct tt_recording {
     char *base; /* the mapping; NULL before the first start */
     struct tt_header *header;
     uint32_t *map;
-    int fd;         /* -1: in memory */
-    uint32_t epoch; /* changes with every start and in the child of a fork */
+    int fd;                 /* -1: in memory */
+    uint64_t device, inode; /* of the file */
+    uint32_t epoch;         /* changes with every start and in the child of a fork */
     struct tt_options options;
 
     /* What follows is guarded by `lock`. */

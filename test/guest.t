@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs that are hard on guests do under record what they do alone.
+. "$(dirname "$0")/tap.sh"
+guest=$TT_BUILD/test/guest
+plugin=$TT_BUILD/test/libguest-plugin.so
+
+# fact NAME - of the header.
+fact()
+{
+    "$TT_BUILD/tallytree" report header --csv "$tmp/tt" | awk -F, -v f="$1" '$4 == f { print $NF; exit }'
+}
+
+# same ARGS... - the same output, messages and status; and a profile.
+same()
+{
+    local bare recorded
+    timeout 100 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
+    bare=$?
+    timeout 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    recorded=$?
+    tail -n 1 "$tmp/err"
+    [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; cat "$tmp/err"; return 1; }
+    cmp "$tmp/bare.out" "$tmp/out" || return
+    sed '$d' "$tmp/err" | cmp "$tmp/bare.err" - || return
+    [ "$(fact stacks.broken)" -le "${broken:-0}" ] || { fact stacks.broken; return 1; }
+}
+
+# shows FUNCTION... - all of them have cost something.
+shows()
+{
+    local function
+    for function; do
+        "$TT_BUILD/tallytree" report flat --limit all --csv "$tmp/tt" | grep -q ",$function," ||
+            { echo "no $function"; return 1; }
+    done
+}
+
+try "ten thousand short threads" same threads 10000
+try "and their strands are whole" shows short_thread burn_ns
+named()
+{
+    "$TT_BUILD/tallytree" report strands --csv "$tmp/tt" | grep -q busy
+}
+try "a thread that named itself late has its name" named
+try "a storm of signals" same storm
+broken=20 try "a library that comes and goes a thousand times" same plugins "$plugin" 1000
+try "SIGPROF, its timer, and every other signal are the program's own" same timers
+try "signals that are blocked and waited for" same masks
+try "a sample is taken where all signals are blocked" shows run_masks burn_ns
+try "no call is cut short" same sleep
+try "descriptors are numbered as ever, and may all be closed" same files
+try "small stacks, other stacks, longjmp" same stacks
+try "frames on a coroutine's stack are seen" shows coroutine
+try "children of all kinds" same children
+
+often()
+{
+    local i
+    for i in $(seq "${RUNS:-50}"); do
+        timeout 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" malloc 1 >"$tmp/out" 2>"$tmp/err" &&
+            grep -qx churned "$tmp/out" || { echo "run $i: status $?"; cat "$tmp/err"; return 1; }
+    done
+}
+try "threads in malloc, and forks between: no deadlock" often
+finish
