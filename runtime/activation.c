@@ -179,6 +179,16 @@ static void charge_once(struct tt_thread *t, struct tt_frame *at, uint64_t ticks
     charge_hidden(t, at, 0, ticks);
 }
 
+void tt_charge_deferred(struct tt_thread *t)
+{
+    while (TT_UNLIKELY(t->deferred[1])) {
+        uint64_t more = t->deferred[0], times = t->deferred[1];
+        t->deferred[0] -= more;
+        t->deferred[1] -= times;
+        charge_once(t, t->self->top, more, times);
+    }
+}
+
 /* A sample that comes in the middle of a walk waits for its end. */
 void tt_charge(struct tt_thread *t, struct tt_frame *at, uint64_t ticks, uint64_t samples)
 {
@@ -188,12 +198,7 @@ void tt_charge(struct tt_thread *t, struct tt_frame *at, uint64_t ticks, uint64_
         return;
     }
     charge_once(t, at, ticks, samples);
-    while (TT_UNLIKELY(t->deferred[1])) {
-        uint64_t more = t->deferred[0], times = t->deferred[1];
-        t->deferred[0] -= more;
-        t->deferred[1] -= times;
-        charge_once(t, t->self->top, more, times);
-    }
+    tt_charge_deferred(t);
 }
 
 void tt_charge_below(struct tt_thread *t, struct tt_frame *at, struct tt_node *n,

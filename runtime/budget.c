@@ -8,143 +8,26 @@
  * The threshold never falls; a context that comes back may have missed at most that much,
  * and none above it was ever evicted.  What is open now, and all above it, stays.
  *
- * Figures move one context at a time, each move written down before it is made: a process
- * killed in the middle leaves a recording that can be set right. */
+ * Figures move one context at a time, all of them together: a process killed in the middle
+ * leaves a recording that can be set right.  What has to be there for a move is: each
+ * context's block has its tally, and one cell is kept back for the survivor's loss, from
+ * where the context's own makes up for it. */
 #include <string.h>
-#include <sys/mman.h>
 
+#include "redo.h"
 #include "stack.h"
+#include "weigh.h"
 
 enum { LIVE = 1, VICTIM = 2, GONE = 4 };
 
 struct pass {
     struct tt_tree *tree;
-    uint32_t count;    /* cells in all */
-    uint32_t *ordinal; /* page → its place in this pass */
-    uint64_t *weight;  /* by place: of a context with all below it; of an arc its calls */
-    uint32_t *pending; /* contexts and arcs that still have to add theirs */
-    uint32_t *order;   /* places, children before their parents */
-    uint32_t ordered;
-    uint8_t *state;
-    void *memory;
-    size_t size;
-    int by_calls; /* no ticks in this tree: calls are its weight */
+    struct tt_weights w; /* state: of the above */
 };
 
-/* ── Places: a dense numbering of the tree's cells ────────────────────────────────── */
-
-static uint32_t place_of(const struct pass *p, uint32_t cell)
+static uint8_t *state_of(const struct pass *p, uint32_t cell)
 {
-    const struct tt_recording *r = p->tree->recording;
-
-    return p->ordinal[tt_cell_page(r, cell)] * TT_PAGE_CELLS +
-           (cell - r->header->first / TT_CELL_SIZE) % TT_PAGE_CELLS;
-}
-
-static int start_pass(struct pass *p, struct tt_tree *t)
-{
-    const struct tt_recording *r = t->recording;
-    size_t n = (size_t)t->page_count * TT_PAGE_CELLS, pages = r->next_bytes;
-    char *m;
-
-    memset(p, 0, sizeof *p);
-    p->tree = t;
-    p->count = (uint32_t)n;
-    p->size = n * (8 + 4 + 4 + 1) + pages;
-    m = mmap(NULL, p->size, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (m == MAP_FAILED)
-        return -TT_ERR_MEMORY;
-    p->memory = m;
-    p->weight = (uint64_t *)(void *)m;
-    p->pending = (uint32_t *)(void *)(m + 8 * n);
-    p->order = (uint32_t *)(void *)(m + 12 * n);
-    p->ordinal = (uint32_t *)(void *)(m + 16 * n);
-    p->state = (uint8_t *)(m + 16 * n + pages);
-    return 0;
-}
-
-/* Calls `each` for every context and arc. */
-static void each_cell(struct pass *p,
-                      void (*each)(struct pass *, struct tt_node *, uint32_t place))
-{
-    const struct tt_recording *r = p->tree->recording;
-    uint32_t place = 0;
-
-    for (uint32_t page = p->tree->pages; page; page = r->next[page]) {
-        struct tt_node *n = tt_cell(p->tree->base, tt_page_cell(r, page));
-        for (uint32_t i = 0; i < TT_PAGE_CELLS; i++, n++, place++)
-            if (n->kind == TT_CELL_CONTEXT || n->kind == TT_CELL_ARC)
-                each(p, n, place);
-    }
-}
-
-/* ── Weights ──────────────────────────────────────────────────────────────────────── */
-
-static const struct tt_loss *loss_of(const struct tt_tree *t, const struct tt_node *n)
-{
-    return tt_tree_extension_find(t, &n->extension, TT_CELL_LOSS);
-}
-
-static void number_pages(struct pass *p)
-{
-    const struct tt_recording *r = p->tree->recording;
-    uint32_t ordinal = 0;
-
-    for (uint32_t page = p->tree->pages; page; page = r->next[page])
-        p->ordinal[page] = ordinal++;
-}
-
-static void see_ticks(struct pass *p, struct tt_node *n, uint32_t place)
-{
-    const struct tt_loss *loss = loss_of(p->tree, n);
-
-    (void)place;
-    if (n->self || (loss && loss->elsewhere.self))
-        p->by_calls = 0;
-}
-
-static void weigh_cell(struct pass *p, struct tt_node *n, uint32_t place)
-{
-    const struct tt_loss *loss = loss_of(p->tree, n);
-
-    if (n != p->tree->root)
-        p->pending[place_of(p, n->parent)]++;
-    if (n->kind == TT_CELL_ARC) {
-        p->weight[place] = n->calls;
-        if (p->by_calls)
-            p->weight[place_of(p, n->target)] += n->calls;
-        return;
-    }
-    p->weight[place] += p->by_calls ? n->calls : n->self;
-    if (loss)
-        p->weight[place] += p->by_calls ? loss->elsewhere.calls + loss->arrived
-                                        : loss->elsewhere.self;
-}
-
-/* A cell with nothing left to wait for adds its weight to its parent, and so on up. */
-static void settle_cell(struct pass *p, struct tt_node *n, uint32_t place)
-{
-    while (p->pending[place] == 0) {
-        p->pending[place] = UINT32_MAX; /* done */
-        p->order[p->ordered++] = tt_cell_of(p->tree, n);
-        if (n == p->tree->root)
-            return;
-        if (n->kind == TT_CELL_CONTEXT)
-            p->weight[place_of(p, n->parent)] += p->weight[place];
-        n = tt_parent(p->tree, n);
-        place = place_of(p, tt_cell_of(p->tree, n));
-        p->pending[place]--;
-    }
-}
-
-static void weigh(struct pass *p)
-{
-    number_pages(p);
-    p->by_calls = 1;
-    each_cell(p, see_ticks);
-    each_cell(p, weigh_cell);
-    each_cell(p, settle_cell);
+    return &p->w.state[tt_place(&p->w, cell)];
 }
 
 /* ── What stays ───────────────────────────────────────────────────────────────────── */
@@ -154,7 +37,7 @@ static void keep_path(struct pass *p, const struct tt_node *n)
     const struct tt_tree *t = p->tree;
 
     for (;; n = tt_parent(t, n)) {
-        uint8_t *state = &p->state[place_of(p, tt_cell_of(t, n))];
+        uint8_t *state = state_of(p, tt_cell_of(t, n));
         if (*state & LIVE)
             break;
         *state |= LIVE;
@@ -176,7 +59,7 @@ static void keep_live(void *arg, struct tt_frame *f)
 
 static void keep_stacks(struct pass *p, struct tt_thread *thread)
 {
-    p->state[place_of(p, tt_cell_of(p->tree, p->tree->root))] |= LIVE;
+    *state_of(p, tt_cell_of(p->tree, p->tree->root)) |= LIVE;
     if (!thread)
         return;
     tt_stack_walk(thread->fiber, thread->self->top, keep_live, p);
@@ -189,9 +72,9 @@ static void keep_stacks(struct pass *p, struct tt_thread *thread)
 static uint64_t bound_of(const struct pass *p, uint32_t cell)
 {
     const struct tt_node *n = tt_cell(p->tree->base, cell);
-    const struct tt_loss *loss = loss_of(p->tree, n);
+    const struct tt_loss *loss = tt_tree_loss_find(p->tree, n);
 
-    return p->weight[place_of(p, cell)] + (loss ? loss->missed : 0);
+    return p->w.weight[tt_place(&p->w, cell)] + (loss ? loss->missed : 0);
 }
 
 /* Weights in classes, sixteen to each power of two: exact up to 16. */
@@ -217,10 +100,10 @@ static uint64_t find_quantile(const struct pass *p, uint8_t kind, uint64_t base)
 {
     uint32_t in_class[CLASSES] = {0}, candidates = 0, class = 0, below = 0;
 
-    for (uint32_t i = 0; i < p->ordered; i++)
-        if (tt_cell(p->tree->base, p->order[i])->kind == kind &&
-            !(p->state[place_of(p, p->order[i])] & LIVE)) {
-            uint64_t bound = bound_of(p, p->order[i]);
+    for (uint32_t i = 0; i < p->w.ordered; i++)
+        if (tt_cell(p->tree->base, p->w.order[i])->kind == kind &&
+            !(*state_of(p, p->w.order[i]) & LIVE)) {
+            uint64_t bound = bound_of(p, p->w.order[i]);
             in_class[class_of(bound > base ? bound - base : 0)]++;
             candidates++;
         }
@@ -237,15 +120,15 @@ static uint32_t choose(struct pass *p)
              rare = find_quantile(p, TT_CELL_ARC, 0);
     uint32_t victims = 0;
 
-    for (uint32_t i = p->ordered; i-- > 0;) { /* parents first */
-        const struct tt_node *n = tt_cell(t->base, p->order[i]);
-        uint32_t place = place_of(p, p->order[i]);
+    for (uint32_t i = p->w.ordered; i-- > 0;) { /* parents first */
+        const struct tt_node *n = tt_cell(t->base, p->w.order[i]);
+        uint8_t *state = state_of(p, p->w.order[i]);
         int arc = n->kind == TT_CELL_ARC;
-        if (p->state[place] & LIVE)
+        if (*state & LIVE)
             continue;
-        if (bound_of(p, p->order[i]) <= (arc ? rare : threshold) ||
-            (p->state[place_of(p, n->parent)] & VICTIM)) {
-            p->state[place] |= VICTIM;
+        if (bound_of(p, p->w.order[i]) <= (arc ? rare : threshold) ||
+            (*state_of(p, n->parent) & VICTIM)) {
+            *state |= VICTIM;
             victims++;
         }
     }
@@ -259,114 +142,96 @@ static struct tt_node *survivor_of(const struct pass *p, const struct tt_node *n
 {
     struct tt_node *up = tt_parent(p->tree, n);
 
-    while (p->state[place_of(p, tt_cell_of(p->tree, up))] & VICTIM)
+    while (*state_of(p, tt_cell_of(p->tree, up)) & VICTIM)
         up = tt_parent(p->tree, up);
     return up;
 }
 
-static void add_amounts(struct tt_amounts *a, const struct tt_amounts *b)
-{
-    a->calls += b->calls;
-    a->self += b->self;
-    a->samples += b->samples;
-}
-
 /* Metrics of what goes: to the survivor as elsewhere, to the block by itself. */
-static void move_metrics(struct tt_tree *t, struct tt_node *n, struct tt_node *to,
+static void move_metrics(struct tt_tree *t, const struct tt_node *n, struct tt_node *to,
                          struct tt_tally *tally)
 {
-    for (uint32_t cell = n->extension; cell;) {
-        const struct tt_metrics *m = (const struct tt_metrics *)(void *)tt_cell(t->base,
-                                                                                cell);
-        cell = m->next;
-        if (m->kind != TT_CELL_METRICS)
-            continue;
-        for (int i = 0; i < 4 && m->metric[i]; i++) {
+    struct tt_metrics *m;
+    uint64_t *elsewhere, *own;
+
+    for (uint32_t cell = n->extension; cell; cell = m->next) {
+        m = (struct tt_metrics *)(void *)tt_cell(t->base, cell);
+        for (int i = 0; m->kind == TT_CELL_METRICS && i < 4 && m->metric[i]; i++) {
+            struct tt_change c = tt_change_begin(t);
             uint32_t metric = m->metric[i] | TT_METRIC_ELSEWHERE;
-            tt_tree_metric(t, &to->extension, metric, m->amount[i]);
-            if (!(m->metric[i] & TT_METRIC_ELSEWHERE))
-                tt_tree_metric(t, &tally->next, metric, m->amount[i]);
+            elsewhere = tt_tree_metric_amount(t, &to->extension, metric);
+            own = m->metric[i] == metric ? NULL
+                                         : tt_tree_metric_amount(t, &tally->next, metric);
+            if (own)
+                *tt_change_word(&c, own) += m->amount[i];
+            if (elsewhere)
+                tt_change_move(&c, elsewhere, &m->amount[i]);
+            tt_change_make(&c);
         }
     }
 }
 
-static void show_redo(struct tt_redo *redo, uint32_t valid)
+/* Changes kind and flags, which share half a word with the generation. */
+static void change_kind(struct tt_change *c, struct tt_node *n, uint8_t kind,
+                        uint8_t flags)
 {
-    __atomic_store_n(&redo->valid, valid, __ATOMIC_SEQ_CST);
+    struct tt_node head = *n;
+    uint32_t half[2];
+
+    head.kind = kind;
+    head.flags = flags;
+    memcpy(half, &head, sizeof half);
+    tt_change_half(c, (uint32_t *)(void *)n + 1, half[1]);
 }
 
-static int move_context(struct pass *p, struct tt_node *n, uint32_t place)
+/* Its block keeps what the context cost with all below it, which are still there. */
+static void hide_context(struct pass *p, struct tt_node *n)
+{
+    struct tt_change c = tt_change_begin(p->tree);
+
+    *tt_change_word(&c, &tt_tree_tally_find(p->tree, n->key)->hidden) +=
+        p->w.weight[tt_place(&p->w, tt_cell_of(p->tree, n))];
+    change_kind(&c, n, n->kind, n->flags | TT_NODE_LEAVING);
+    tt_change_make(&c);
+}
+
+static void move_context(struct pass *p, struct tt_node *n)
 {
     struct tt_tree *t = p->tree;
     struct tt_node *to = survivor_of(p, n);
-    struct tt_tally *tally = tt_tree_tally(t, n->key);
-    struct tt_loss *loss = tally ? tt_tree_loss(t, to) : NULL;
-    const struct tt_loss *own = loss_of(t, n);
+    struct tt_tally *tally = tt_tree_tally_find(t, n->key);
+    struct tt_loss *loss = tt_tree_loss(t, to);
+    const struct tt_loss *own = tt_tree_loss_find(t, n);
     struct tt_amounts amounts = {n->calls, n->self, n->samples};
-    struct tt_redo *redo = &t->record->redo;
+    struct tt_change c;
 
-    if (!loss)
-        return -TT_ERR_MEMORY;
-    if (own)
-        amounts.calls += own->arrived;
-    redo->victim = tt_cell_of(t, n);
-    redo->loss = tt_cell_of(t, loss);
-    redo->tally = tt_cell_of(t, tally);
-    redo->elsewhere = loss->elsewhere;
-    redo->evicted = tally->evicted;
-    add_amounts(&redo->elsewhere, &amounts);
-    add_amounts(&redo->evicted, &amounts);
-    if (own)
-        add_amounts(&redo->elsewhere, &own->elsewhere);
-    redo->arrived = loss->arrived;
-    redo->hidden = tally->hidden + ((n->flags & TT_NODE_OUTERMOST) && !p->by_calls
-                                        ? p->weight[place]
-                                        : 0);
-    show_redo(redo, 1);
-    loss->elsewhere = redo->elsewhere;
-    tally->evicted = redo->evicted;
-    tally->hidden = redo->hidden;
     move_metrics(t, n, to, tally);
+    c = tt_change_begin(t);
+    if (own) {
+        amounts.calls += own->arrived;
+        tt_change_amounts(&c, &loss->elsewhere, &own->elsewhere);
+    }
+    tt_change_amounts(&c, &loss->elsewhere, &amounts);
+    tt_change_amounts(&c, &tally->evicted, &amounts);
     n->target = tt_cell_of(t, to);
-    return 0;
+    change_kind(&c, n, TT_CELL_FREE, n->flags);
+    tt_change_make(&c);
 }
 
-/* The calls of a forgotten arc are still calls of its target. */
-static int move_arc(struct pass *p, struct tt_node *n)
+/* The calls of a forgotten arc are still calls of its target; under policy drop they are of
+ * another block. */
+static void move_arc(struct pass *p, struct tt_node *n)
 {
     struct tt_tree *t = p->tree;
     struct tt_node *to = tt_cell(t->base, n->target);
-    struct tt_loss *loss;
-    struct tt_redo *redo = &t->record->redo;
+    tt_block block = n->key & TT_KEY_BLOCK;
+    uint64_t *calls = block == to->key ? &tt_tree_loss(t, to)->arrived
+                                       : &tt_tree_tally_find(t, block)->evicted.calls;
+    struct tt_change c = tt_change_begin(t);
 
-    if ((n->key & TT_KEY_BLOCK) != to->key)
-        return -TT_ERR_MEMORY; /* policy drop: they are calls of another block */
-    loss = tt_tree_loss(t, to);
-    if (!loss)
-        return -TT_ERR_MEMORY;
-    *redo = (struct tt_redo){.victim = tt_cell_of(t, n),
-                             .loss = tt_cell_of(t, loss),
-                             .elsewhere = loss->elsewhere,
-                             .arrived = loss->arrived + n->calls};
-    show_redo(redo, 1);
-    loss->arrived = redo->arrived;
-    return 0;
-}
-
-/* With no cell left for a tally or a loss, the block's record and the strand's serve. */
-static void move_out(struct pass *p, struct tt_node *n, uint32_t place)
-{
-    struct tt_tree *t = p->tree;
-    struct tt_amounts amounts = {n->calls, n->self, n->samples};
-    const struct tt_loss *own = loss_of(t, n);
-
-    tt_tally_evicted(t, n->key & TT_KEY_BLOCK, &amounts);
-    if (n->kind == TT_CELL_ARC || p->by_calls)
-        return;
-    t->record->lost_ticks += n->self + (own ? own->elsewhere.self : 0);
-    tt_tally_path(t, survivor_of(p, n), n->self + (own ? own->elsewhere.self : 0));
-    if (n->flags & TT_NODE_OUTERMOST)
-        tt_tally_hidden(t, n->key, p->weight[place]);
+    tt_change_move(&c, calls, &n->calls);
+    change_kind(&c, n, TT_CELL_FREE, n->flags);
+    tt_change_make(&c);
 }
 
 /* Takes the victims out of the tables of what stays, so that nothing finds them. */
@@ -379,7 +244,7 @@ static void unlink_victims(struct pass *p, struct tt_node *n)
         uint32_t *link = &table[i];
         while (*link) {
             struct tt_node *e = tt_cell(t->base, *link);
-            if (p->state[place_of(p, *link)] & VICTIM) {
+            if (*state_of(p, *link) & VICTIM) {
                 __atomic_store_n(link, e->next, __ATOMIC_RELEASE);
                 removed++;
             } else {
@@ -391,62 +256,78 @@ static void unlink_victims(struct pass *p, struct tt_node *n)
         n->slot[0] -= removed;
 }
 
-static void forget(struct pass *p, struct tt_node *n)
+static void forget(struct tt_tree *t, struct tt_node *n, int is_context)
 {
-    struct tt_tree *t = p->tree;
-
     tt_tree_give_extensions(t, &n->extension);
-    if (n->kind == TT_CELL_CONTEXT)
+    if (is_context)
         tt_tree_give_table(t, n);
     tt_tree_give(t, n);
-    show_redo(&t->record->redo, 0);
 }
 
 static void evict_victims(struct pass *p)
 {
     struct tt_tree *t = p->tree;
 
-    for (uint32_t i = 0; i < p->ordered; i++) {
-        struct tt_node *n = tt_cell(t->base, p->order[i]);
-        if (n->kind == TT_CELL_CONTEXT && !(p->state[place_of(p, p->order[i])] & VICTIM))
+    for (uint32_t i = 0; i < p->w.ordered; i++) {
+        struct tt_node *n = tt_cell(t->base, p->w.order[i]);
+        if (n->kind != TT_CELL_CONTEXT)
+            continue;
+        if (!(*state_of(p, p->w.order[i]) & VICTIM))
             unlink_victims(p, n);
+        else if ((n->flags & TT_NODE_OUTERMOST) && !p->w.by_calls)
+            hide_context(p, n);
     }
     /* Arcs first: an arc's target may be a victim too, and takes its calls along. */
     for (int arcs = 1; arcs >= 0; arcs--)
-        for (uint32_t i = 0; i < p->ordered; i++) {
-            struct tt_node *n = tt_cell(t->base, p->order[i]);
-            uint32_t place = place_of(p, p->order[i]);
-            if (!(p->state[place] & VICTIM) || (n->kind == TT_CELL_ARC) != arcs)
+        for (uint32_t i = 0; i < p->w.ordered; i++) {
+            struct tt_node *n = tt_cell(t->base, p->w.order[i]);
+            uint8_t *state = state_of(p, p->w.order[i]);
+            if (!(*state & VICTIM) || (n->kind == TT_CELL_ARC) != arcs)
                 continue;
-            if ((arcs ? move_arc(p, n) : move_context(p, n, place)) != 0)
-                move_out(p, n, place);
-            forget(p, n);
-            p->state[place] = GONE; /* the cell may be in use again */
+            if (arcs)
+                move_arc(p, n);
+            else
+                move_context(p, n);
+            forget(t, n, !arcs);
+            *state = GONE; /* the cell may be in use again */
         }
+}
+
+/* Samples of its own thread wait until the figures stand still. */
+static void evict_quietly(struct pass *p, struct tt_thread *thread)
+{
+    struct tt_tree *t = p->tree;
+
+    if (thread)
+        thread->charging++;
+    t->reserve = 0;
+    __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
+    evict_victims(p);
+    __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
+    t->reserve = 1;
+    if (thread && --thread->charging == 0)
+        tt_charge_deferred(thread);
 }
 
 uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
 {
-    struct pass p;
+    struct pass p = {.tree = t};
     uint32_t gone, before = t->free_count;
 
     t->refused = 0;
     t->patience = 1024;
-    if (start_pass(&p, t) != 0)
+    if (tt_weights_init(&p.w, t) != 0)
         return 0;
     pthread_mutex_lock(&t->lock);
-    weigh(&p);
+    tt_weigh(&p.w, TT_WEIGH_TICKS_OR_CALLS);
     keep_stacks(&p, thread);
-    if (choose(&p)) {
-        __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
-        evict_victims(&p);
-        __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
-    }
+    if (choose(&p))
+        evict_quietly(&p, thread);
     t->record->evictions++;
     pthread_mutex_unlock(&t->lock);
-    munmap(p.memory, p.size);
+    tt_weights_fini(&p.w);
     gone = t->free_count > before ? t->free_count - before : 0;
-    t->patience = gone >= p.count / 16 ? 0 : p.count / 4;
+    t->patience = gone >= p.w.count / 16 ? 0 : p.w.count / 4;
     return gone;
 }
 

@@ -16,7 +16,7 @@
  *
  * A cell is filled in before its `kind` is set, and a figure is one aligned word, so the
  * file can be read at any moment, or after `kill -9`.  What moves figures from cell to
- * cell (eviction) writes first what it is about to do into the strand's `redo`. */
+ * cell (eviction, merging) writes first what it is about to do into the strand's `redo`. */
 #ifndef TT_LAYOUT_H
 #define TT_LAYOUT_H
 
@@ -55,6 +55,7 @@ enum tt_cell_kind {
 
 enum tt_node_flags {
     TT_NODE_OUTERMOST = 1, /* no context above it is of the same block */
+    TT_NODE_LEAVING = 2,   /* its block's tally has its cost with all below as hidden */
     TT_NODE_AGAIN = 64,    /* one is; and so it is where an arc comes from */
 };
 
@@ -164,14 +165,14 @@ enum tt_strand_state {
 
 enum { TT_NAME_SIZE = 32, TT_TOP_FRAMES = 8 };
 
-struct tt_redo {     /* an eviction under way: the values that its targets will have */
-    uint32_t valid;  /* 1: the rest is complete, and may not have been done */
-    uint32_t victim; /* a context or arc, gone once this is done */
-    uint32_t loss;   /* 0: none */
-    uint32_t tally;  /* 0: none */
-    struct tt_amounts elsewhere, evicted;
-    uint64_t arrived, hidden;
+/* Words that change together: see redo.c. */
+enum { TT_REDO_WORDS = 15 };
+struct tt_redo {
+    uint32_t count;                /* 0: nothing is under way */
+    uint32_t where[TT_REDO_WORDS]; /* in the file, / 8 */
+    uint64_t value[TT_REDO_WORDS];
 };
+typedef uint64_t __attribute__((may_alias)) tt_word;
 
 struct tt_strand_record {
     uint32_t state, index;
@@ -197,7 +198,7 @@ struct tt_strand_record {
     uint32_t least_thread, most_thread;
     uint64_t limbo; /* ticks of pushes that found no room even with all cold contexts
                        evicted: any context may have missed them */
-    uint64_t reserved[14];
+    uint64_t reserved;
 };
 
 enum tt_recording_state { TT_RECORDING_OPEN = 1, TT_RECORDING_ENDED };

@@ -1,174 +1,143 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c - one tree's figures into another's.
  *
- * A context of the one is found or made in the other under the same parent: `map` tells
- * for each cell where it went.  Cells lie in no order, so each first sends the ancestors
- * that have not been sent yet; every cell is sent once. */
+ * Figures are not copied but moved: at any moment each stands in one of the two trees, so
+ * that a process killed in the middle leaves both, and their sum is right.  Only when the
+ * one tree has nothing left is its strand gone.
+ *
+ * A context of the one is found or made in the other under the same parent: `link` tells
+ * for each cell where it went.  Before anything moves there is room for all of it: cold
+ * contexts are evicted, of either tree, until there is. */
 #include "merge.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
+#include "redo.h"
 #include "stack.h"
+#include "weigh.h"
 
 struct merge {
     struct tt_tree *into, *from;
-    uint32_t *map;      /* by place of `from`: a cell of `into`; 0: not yet */
-    uint8_t *elsewhere; /* it stands for what found no room below that cell */
-    uint32_t *ordinal;
-    void *memory;
-    size_t size;
+    struct tt_weights w; /* of `from`; link: a cell of `into` */
 };
 
-static uint32_t merge_place(const struct merge *m, const struct tt_node *n)
+static uint32_t *link_of(const struct merge *m, const struct tt_node *n)
 {
-    const struct tt_recording *r = m->from->recording;
-    uint32_t cell = tt_cell_of(m->from, n);
-
-    return m->ordinal[tt_cell_page(r, cell)] * TT_PAGE_CELLS +
-           (cell - r->header->first / TT_CELL_SIZE) % TT_PAGE_CELLS;
+    return &m->w.link[tt_place(&m->w, tt_cell_of(m->from, n))];
 }
 
-static int start_merge(struct merge *m, struct tt_tree *into, struct tt_tree *from)
+static struct tt_node *into_node(const struct merge *m, const struct tt_node *n)
 {
-    struct tt_recording *r = from->recording;
-    size_t n = (size_t)from->page_count * TT_PAGE_CELLS;
-    uint32_t ordinal = 0;
-    char *memory;
-
-    m->into = into;
-    m->from = from;
-    m->size = n * 5 + r->next_bytes;
-    memory = mmap(NULL, m->size, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return -TT_ERR_MEMORY;
-    m->memory = memory;
-    m->ordinal = (uint32_t *)(void *)memory;
-    m->map = (uint32_t *)(void *)(memory + r->next_bytes);
-    m->elsewhere = (uint8_t *)(memory + r->next_bytes + 4 * n);
-    for (uint32_t page = from->pages; page; page = r->next[page])
-        m->ordinal[page] = ordinal++;
-    return 0;
+    return tt_cell(m->into->base, *link_of(m, n));
 }
 
-/* ── Figures ──────────────────────────────────────────────────────────────────────── */
+/* ── Statistics ───────────────────────────────────────────────────────────────────── */
 
-/* What a context of the tree that is sent away cost with all below it: found by asking of
- * each context whether it is below.  Only done when there is no room. */
-static uint64_t subtree_ticks(const struct merge *m, const struct tt_node *top)
+static void add_square(struct tt_change *c, struct tt_square *into,
+                       const struct tt_square *from)
 {
-    const struct tt_recording *r = m->from->recording;
-    uint64_t ticks = 0;
+    uint64_t *low = tt_change_word(c, &into->low), *high = tt_change_word(c, &into->high);
 
-    for (uint32_t page = m->from->pages; page; page = r->next[page]) {
-        const struct tt_node *n = tt_cell(m->from->base, tt_page_cell(r, page));
-        for (uint32_t i = 0; i < TT_PAGE_CELLS; i++, n++) {
-            const struct tt_node *up = n;
-            const struct tt_loss *loss;
-            if (n->kind != TT_CELL_CONTEXT)
-                continue;
-            while (up != top && up != m->from->root)
-                up = tt_parent(m->from, up);
-            if (up != top)
-                continue;
-            loss = tt_tree_extension_find(m->from, &n->extension, TT_CELL_LOSS);
-            ticks += n->self + (loss ? loss->elsewhere.self : 0);
-        }
-    }
-    return ticks;
+    *low += from->low;
+    *high += from->high + (*low < from->low);
 }
 
-static void merge_square(struct tt_square *into, const struct tt_square *from)
+static void merge_times(struct merge *m, struct tt_node *to, struct tt_times *from)
 {
-    unsigned __int128 a = (unsigned __int128)into->high << 64 | into->low,
-                      b = (unsigned __int128)from->high << 64 | from->low;
+    struct tt_times *into = from->count ? tt_tree_times(m->into, to) : NULL;
+    struct tt_change c = tt_change_begin(m->into);
 
-    a += b;
-    into->low = (uint64_t)a;
-    into->high = (uint64_t)(a >> 64);
-}
-
-static void merge_times(struct merge *m, struct tt_node *to, const struct tt_times *from)
-{
-    struct tt_times *into = tt_tree_times(m->into, to);
-
-    if (!into || !from->count)
+    if (!into)
         return;
     if (!into->count || from->min < into->min)
-        into->min = from->min;
+        *tt_change_word(&c, &into->min) = from->min;
     if (from->max > into->max)
-        into->max = from->max;
-    into->count += from->count;
-    into->sum += from->sum;
-    into->children += from->children;
-    into->recursive += from->recursive;
-    into->weighed += from->weighed;
-    merge_square(&into->square, &from->square);
-    merge_square(&into->children_square, &from->children_square);
-    merge_square(&into->recursive_square, &from->recursive_square);
+        *tt_change_word(&c, &into->max) = from->max;
+    *tt_change_word(&c, &into->sum) += from->sum;
+    *tt_change_word(&c, &into->children) += from->children;
+    *tt_change_word(&c, &into->recursive) += from->recursive;
+    *tt_change_word(&c, &into->weighed) += from->weighed;
+    add_square(&c, &into->square, &from->square);
+    add_square(&c, &into->children_square, &from->children_square);
+    add_square(&c, &into->recursive_square, &from->recursive_square);
+    tt_change_move(&c, &into->count, &from->count);
+    tt_change_make(&c);
 }
 
 static void merge_histogram(struct merge *m, struct tt_node *to,
-                            const struct tt_histogram *from)
+                            struct tt_histogram *from)
 {
     struct tt_histogram *into = tt_tree_extension(m->into, to, TT_HISTOGRAM,
                                                   TT_HISTOGRAM_ORDER);
+    struct tt_change c = tt_change_begin(m->into);
 
-    for (int i = 0; into && i < TT_HISTOGRAM_BINS; i++)
-        into->bin[i] += from->bin[i];
+    for (int i = 0; into && i < TT_HISTOGRAM_BINS; i++) {
+        if (from->bin[i])
+            tt_change_move(&c, &into->bin[i], &from->bin[i]);
+        if (c.count + 2 > TT_REDO_WORDS)
+            tt_change_make(&c);
+    }
+    tt_change_make(&c);
 }
 
-/* Each keeps what the ring has room for, the later ones. */
-static void merge_history(struct merge *m, struct tt_node *to,
-                          const struct tt_history *from)
+/* What leads to this extension on its context's chain. */
+static uint32_t *link_to(const struct tt_tree *t, struct tt_node *n, uint32_t cell)
 {
-    struct tt_history *into = tt_tree_extension(m->into, to, TT_HISTORY,
-                                                TT_HISTOGRAM_ORDER);
+    uint32_t *link = &n->extension;
+
+    while (*link != cell)
+        link = &((struct tt_loss *)(void *)tt_cell(t->base, *link))->next;
+    return link;
+}
+
+/* Each keeps what the ring has room for, the later ones: a new ring takes the place of both
+ * at once. */
+static void merge_history(struct merge *m, struct tt_node *to, struct tt_history *from)
+{
+    struct tt_tree *t = m->into;
+    struct tt_history *old = tt_tree_extension(t, to, TT_HISTORY, TT_HISTOGRAM_ORDER),
+                      *both;
     uint64_t first = from->count > from->capacity ? from->count - from->capacity : 0;
+    uint32_t cell = old ? tt_tree_data(t, TT_HISTOGRAM_ORDER) : 0;
+    struct tt_change c = tt_change_begin(t);
 
-    if (!into)
+    if (old && !cell)
+        tt_bump_shared(&t->recording->header->lost_figures, 1);
+    if (!cell)
         return;
-    into->capacity = from->capacity;
-    into->count += first;
+    both = (struct tt_history *)(void *)tt_cell(t->base, cell);
+    *both = *old;
+    both->capacity = from->capacity;
+    both->count += first;
     for (uint64_t i = first; i < from->count; i++)
-        into->ring[into->count++ % into->capacity] = from->ring[i % from->capacity];
+        both->ring[both->count++ % both->capacity] = from->ring[i % from->capacity];
+    tt_change_half(&c, link_to(t, to, tt_cell_of(t, old)), cell);
+    *tt_change_word(&c, &from->count) = 0;
+    tt_change_make(&c);
+    tt_tree_give_data(t, tt_cell_of(t, old), TT_HISTOGRAM_ORDER);
 }
 
-static void merge_metrics(struct merge *m, uint32_t *chain, const struct tt_metrics *from,
-                          uint32_t mask)
+static void merge_metrics(struct merge *m, uint32_t *chain, struct tt_metrics *from)
 {
-    for (int i = 0; i < 4 && from->metric[i]; i++)
-        tt_tree_metric(m->into, chain, from->metric[i] | mask, from->amount[i]);
-}
-
-static void merge_loss(struct merge *m, struct tt_node *to, const struct tt_loss *from)
-{
-    struct tt_loss *into = tt_tree_loss(m->into, to);
-
-    if (!into)
-        return;
-    into->elsewhere.calls += from->elsewhere.calls;
-    into->elsewhere.self += from->elsewhere.self;
-    into->elsewhere.samples += from->elsewhere.samples;
-    into->missed += from->missed;
-    into->arrived += from->arrived;
+    for (int i = 0; i < 4 && from->metric[i]; i++) {
+        uint64_t *into = tt_tree_metric_amount(m->into, chain, from->metric[i]);
+        struct tt_change c = tt_change_begin(m->into);
+        if (into)
+            tt_change_move(&c, into, &from->amount[i]);
+        tt_change_make(&c);
+    }
 }
 
 static void merge_extensions(struct merge *m, struct tt_node *to,
-                             const struct tt_node *from, uint32_t elsewhere)
+                             const struct tt_node *from)
 {
     const struct tt_loss *e;
 
     for (uint32_t cell = from->extension; cell; cell = e->next) {
-        const void *p = tt_cell(m->from->base, cell);
+        void *p = tt_cell(m->from->base, cell);
         e = p;
         if (e->kind == TT_CELL_METRICS)
-            merge_metrics(m, &to->extension, p, elsewhere);
-        else if (e->kind == TT_CELL_LOSS)
-            merge_loss(m, to, p);
-        else if (elsewhere)
-            continue;
+            merge_metrics(m, &to->extension, p);
         else if (e->kind == TT_TIMES)
             merge_times(m, to, p);
         else if (e->kind == TT_HISTOGRAM)
@@ -176,193 +145,238 @@ static void merge_extensions(struct merge *m, struct tt_node *to,
         else if (e->kind == TT_HISTORY)
             merge_history(m, to, p);
         else if (e->kind == TT_SLOWEST)
-            tt_slowest_merge(m->into, to, m->from, from);
+            tt_slowest_merge(m->into, to, p);
     }
 }
 
-/* A context without room, below one that has. */
-static void merge_elsewhere(struct merge *m, struct tt_node *to,
-                            const struct tt_node *from)
-{
-    struct tt_loss *loss = tt_tree_loss(m->into, to);
-    struct tt_amounts amounts = {from->calls, from->self, from->samples};
-    tt_block block = from->key & TT_KEY_BLOCK;
+/* ── Contexts ─────────────────────────────────────────────────────────────────────── */
 
-    (void)tt_tree_tally(m->into, block);
-    tt_tally_evicted(m->into, block, &amounts);
-    if (from->flags & TT_NODE_OUTERMOST) /* its callees' follow by themselves */
-        tt_tally_hidden(m->into, block, subtree_ticks(m, from));
-    m->into->record->limbo += from->self;
-    if (loss) {
-        loss->elsewhere.calls += from->calls;
-        loss->elsewhere.self += from->self;
-        loss->elsewhere.samples += from->samples;
+static struct tt_loss *from_loss(const struct merge *m, const struct tt_node *n)
+{
+    return tt_tree_loss_find(m->from, n);
+}
+
+static void clear_amounts(struct tt_change *c, struct tt_amounts *a)
+{
+    *tt_change_word(c, &a->calls) = 0;
+    *tt_change_word(c, &a->self) = 0;
+    *tt_change_word(c, &a->samples) = 0;
+}
+
+/* What was lost below a context, or of it, is lost there in the other tree too. */
+static void merge_loss(struct merge *m, struct tt_node *to, struct tt_loss *from)
+{
+    struct tt_loss *into = tt_tree_loss(m->into, to);
+    struct tt_change c = tt_change_begin(m->into);
+
+    tt_change_amounts(&c, &into->elsewhere, &from->elsewhere);
+    clear_amounts(&c, &from->elsewhere);
+    tt_change_move(&c, &into->missed, &from->missed);
+    tt_change_move(&c, &into->arrived, &from->arrived);
+    tt_change_make(&c);
+}
+
+static void merge_context(struct merge *m, struct tt_node *edge, struct tt_node *from)
+{
+    struct tt_node *to = tt_cell(m->into->base, edge->target);
+    struct tt_change c = tt_change_begin(m->into);
+
+    tt_change_move(&c, &edge->calls, &from->calls);
+    tt_change_move(&c, &to->self, &from->self);
+    tt_change_move(&c, &to->samples, &from->samples);
+    tt_change_make(&c);
+    if (from_loss(m, from))
+        merge_loss(m, to, from_loss(m, from));
+    merge_extensions(m, edge, from);
+}
+
+static void merge_arc(struct merge *m, struct tt_node *edge, struct tt_node *from)
+{
+    struct tt_change c = tt_change_begin(m->into);
+
+    tt_change_move(&c, &edge->calls, &from->calls);
+    tt_change_make(&c);
+    merge_extensions(m, edge, from);
+}
+
+/* One whose parent has been sent; so has an arc's target, which is above it. */
+static void send_cell(struct merge *m, struct tt_node *n)
+{
+    struct tt_tree *t = m->into;
+    struct tt_node *above = into_node(m, tt_parent(m->from, n));
+    uint32_t cell;
+
+    if (n->kind == TT_CELL_CONTEXT) {
+        cell = tt_tree_child(t, above, n->key);
+        *link_of(m, n) = tt_cell(t->base, cell)->target;
+        merge_context(m, tt_cell(t->base, cell), n);
     } else {
-        m->into->record->lost_ticks += from->self;
-    }
-    merge_extensions(m, to, from, TT_METRIC_ELSEWHERE);
-}
-
-static void merge_tally(struct merge *m, const struct tt_tally *from)
-{
-    struct tt_tally *into = tt_tree_tally(m->into, from->key);
-    const struct tt_metrics *e;
-
-    tt_tally_evicted(m->into, from->key, &from->evicted);
-    tt_tally_hidden(m->into, from->key, from->hidden);
-    for (uint32_t cell = into ? from->next : 0; cell; cell = e->next) {
-        e = (const struct tt_metrics *)(void *)tt_cell(m->from->base, cell);
-        merge_metrics(m, &into->next, e, 0);
+        cell = tt_tree_arc(t, above, n->key & TT_KEY_BLOCK,
+                           into_node(m, tt_cell(m->from->base, n->target)));
+        merge_arc(m, tt_cell(t->base, cell), n);
     }
 }
 
-/* ── Cells ────────────────────────────────────────────────────────────────────────── */
+/* ── Tallies ──────────────────────────────────────────────────────────────────────── */
 
-/* One context, whose parent has been sent. */
-static void send_context(struct merge *m, struct tt_node *n)
+static void send_tally(struct merge *m, struct tt_tally *from)
 {
-    uint32_t place = merge_place(m, n), up = merge_place(m, tt_parent(m->from, n)), cell;
-    struct tt_node *to = tt_cell(m->into->base, m->map[up]);
+    struct tt_tally *into = tt_tree_tally_find(m->into, from->key);
+    struct tt_change c = tt_change_begin(m->into);
+    const struct tt_loss *e;
 
-    cell = m->elsewhere[up] ? 0 : tt_tree_child(m->into, to, n->key);
-    m->map[place] = cell ? cell : m->map[up];
-    m->elsewhere[place] = !cell;
-    if (!cell) {
-        merge_elsewhere(m, to, n);
-        return;
-    }
-    to = tt_cell(m->into->base, cell);
-    to->calls += n->calls;
-    to->self += n->self;
-    to->samples += n->samples;
-    merge_extensions(m, to, n, 0);
-}
-
-static void send_path(struct merge *m, struct tt_node *n)
-{
-    struct tt_node *next;
-
-    while (!m->map[merge_place(m, n)]) { /* the highest that has not been sent */
-        next = n;
-        while (!m->map[merge_place(m, tt_parent(m->from, next))])
-            next = tt_parent(m->from, next);
-        send_context(m, next);
+    tt_change_amounts(&c, &into->evicted, &from->evicted);
+    clear_amounts(&c, &from->evicted);
+    tt_change_move(&c, &into->hidden, &from->hidden);
+    tt_change_make(&c);
+    for (uint32_t cell = from->next; cell; cell = e->next) {
+        void *p = tt_cell(m->from->base, cell);
+        e = p;
+        merge_metrics(m, &into->next, p);
     }
 }
 
-static void send_arc(struct merge *m, struct tt_node *arc)
+static void send_tree(struct merge *m)
 {
-    uint32_t from = merge_place(m, tt_parent(m->from, arc)),
-             to = merge_place(m, tt_cell(m->from->base, arc->target)), cell = 0;
-    tt_block block = arc->key & TT_KEY_BLOCK;
-    struct tt_loss *loss;
-    struct tt_node *made;
-
-    if (!m->elsewhere[from] && !m->elsewhere[to])
-        cell = tt_tree_arc(m->into, tt_cell(m->into->base, m->map[from]), block,
-                           tt_cell(m->into->base, m->map[to]));
-    if (cell) {
-        made = tt_cell(m->into->base, cell);
-        made->calls += arc->calls;
-        merge_extensions(m, made, arc, 0);
-    } else if (m->elsewhere[to]) {
-        struct tt_node calls = {.key = arc->key, .calls = arc->calls};
-        merge_elsewhere(m, tt_cell(m->into->base, m->map[to]), &calls);
-    } else if ((loss = tt_tree_loss(m->into, tt_cell(m->into->base, m->map[to])))) {
-        loss->arrived += arc->calls;
-    } else {
-        tt_bump_shared(&m->into->recording->header->lost_calls, arc->calls);
-    }
+    merge_context(m, m->into->root, m->from->root);
+    for (uint32_t i = m->w.ordered - 1;
+         i-- > 0;) /* parents first; the root is the last */
+        send_cell(m, tt_cell(m->from->base, m->w.order[i]));
+    for (uint32_t block = 0; block < m->from->tally_size; block++)
+        if (m->from->tally[block])
+            send_tally(m, tt_tree_tally_find(m->from, block));
 }
 
-static void each_of_kind(struct merge *m, uint8_t kind,
-                         void (*each)(struct merge *, struct tt_node *))
+/* Every block of the one tree has its tally in the other before anything moves. */
+static int make_tallies(struct merge *m)
 {
-    const struct tt_recording *r = m->from->recording;
-
-    for (uint32_t page = m->from->pages; page; page = r->next[page]) {
-        struct tt_node *n = tt_cell(m->from->base, tt_page_cell(r, page));
-        for (uint32_t i = 0; i < TT_PAGE_CELLS; i++, n++)
-            if (n->kind == kind)
-                each(m, n);
-    }
-}
-
-static void send_tally(struct merge *m, struct tt_node *n)
-{
-    merge_tally(m, (const struct tt_tally *)(void *)n);
+    for (uint32_t block = 0; block < m->from->tally_size; block++)
+        if (m->from->tally[block] && !tt_tree_tally(m->into, block))
+            return -TT_ERR_MEMORY;
+    return 0;
 }
 
 /* ── The row ──────────────────────────────────────────────────────────────────────── */
 
-/* What the members of a row have spent in all, and which the least and the most. */
-static void count_member(struct tt_strand_record *row,
-                         const struct tt_strand_record *member, uint64_t ticks)
+/* What the members of a row have spent in all, and which the least and the most.  With this
+ * the member is gone, and any context of the row may lack what was evicted of it there. */
+static void count_member(struct tt_tree *into, struct tt_strand_record *member,
+                         uint64_t ticks)
 {
-    unsigned __int128 square = (unsigned __int128)ticks * ticks;
-    struct tt_square s = {(uint64_t)square, (uint64_t)(square >> 64)};
+    struct tt_strand_record *row = into->record;
+    struct tt_change c = tt_change_begin(into);
+    struct tt_square s = {0, 0};
 
-    if (row->members++ == 0 || ticks < row->least) {
-        row->least = ticks;
-        row->least_thread = member->thread;
+    tt_square_add(&s, ticks);
+    if (ticks < row->least) {
+        *tt_change_word(&c, &row->least) = ticks;
+        tt_change_half(&c, &row->least_thread, member->thread);
     }
     if (ticks >= row->most) {
-        row->most = ticks;
-        row->most_thread = member->thread;
+        *tt_change_word(&c, &row->most) = ticks;
+        tt_change_half(&c, &row->most_thread, member->thread);
     }
-    merge_square(&row->square, &s);
-    row->charged += member->charged;
-    row->lost_pushes += member->lost_pushes;
-    row->lost_ticks += member->lost_ticks;
+    ++*tt_change_word(&c, &row->members);
+    add_square(&c, &row->square, &s);
+    *tt_change_word(&c, &row->charged) += member->charged;
+    *tt_change_word(&c, &row->lost_pushes) += member->lost_pushes;
+    *tt_change_word(&c, &row->lost_ticks) += member->lost_ticks;
     if (member->threshold > row->threshold)
-        row->threshold = member->threshold;
-    row->evictions += member->evictions;
-    row->limbo += member->limbo;
+        *tt_change_word(&c, &row->threshold) = member->threshold;
+    *tt_change_word(&c, &row->evictions) += member->evictions;
+    *tt_change_word(&c, &row->limbo) += member->limbo + member->threshold;
+    tt_change_half(&c, &member->state, TT_STRAND_NONE);
+    tt_change_make(&c);
 }
 
-static uint64_t total_ticks(const struct tt_tree *t)
-{
-    const struct tt_recording *r = t->recording;
-    uint64_t ticks = 0;
+/* ── Room ─────────────────────────────────────────────────────────────────────────── */
 
-    for (uint32_t page = t->pages; page; page = r->next[page]) {
-        const struct tt_node *n = tt_cell(t->base, tt_page_cell(r, page));
-        for (uint32_t i = 0; i < TT_PAGE_CELLS; i++, n++)
-            if (n->kind == TT_CELL_CONTEXT)
-                ticks += n->self;
-            else if (n->kind == TT_CELL_TALLY)
-                ticks += ((const struct tt_tally *)(const void *)n)->evicted.self;
+static uint32_t count_small_extensions(const struct merge *m, uint32_t cell)
+{
+    const struct tt_loss *e;
+    uint32_t count = 0;
+
+    for (; cell; cell = e->next) {
+        e = (const struct tt_loss *)(const void *)tt_cell(m->from->base, cell);
+        count += e->kind < TT_TIMES;
     }
-    return ticks;
+    return count;
 }
 
-/* Room for another tree, where cold contexts can make it. */
-static void make_room(struct tt_tree *into, const struct tt_tree *from)
+/* At most as many cells as `into` lacks: those of what it does not have, and of what is
+ * beside it, one for what a new context may have missed among them. */
+static uint32_t count_wanted(struct merge *m)
 {
-    if (tt_pages_left(into->recording, TT_PAGE_CELL) < from->page_count &&
-        into->free_count < from->page_count * TT_PAGE_CELLS)
-        tt_evict_tree(into, NULL);
-}
+    const struct tt_node *root = m->from->root;
+    uint32_t wanted = TT_CELL_RESERVE + count_small_extensions(m, root->extension);
 
-void tt_merge(struct tt_tree *into, struct tt_tree *from)
-{
-    struct merge m = {0};
-
-    make_room(into, from);
-    if (start_merge(&m, into, from) != 0) {
-        into->record->lost_ticks += total_ticks(from);
-        return;
+    *link_of(m, root) = tt_cell_of(m->into, m->into->root);
+    for (uint32_t i = m->w.ordered - 1; i-- > 0;) { /* parents first, below the root */
+        const struct tt_node *n = tt_cell(m->from->base, m->w.order[i]),
+                             *up = tt_parent(m->from, n);
+        uint32_t cell = 0;
+        if (*link_of(m, up))
+            cell = tt_tree_find(m->into, into_node(m, up), n->key & TT_KEY_BLOCK);
+        if (n->kind == TT_CELL_CONTEXT)
+            *link_of(m, n) = cell ? tt_cell(m->into->base, cell)->target : 0;
+        wanted += count_small_extensions(m, n->extension) + (cell ? 0 : 2);
     }
+    for (uint32_t block = 0; block < m->from->tally_size; block++)
+        if (m->from->tally[block])
+            wanted += count_small_extensions(m, tt_tree_tally_find(m->from, block)->next);
+    return wanted;
+}
+
+/* Evicts what is cold in either until it fits; the weights are there then. */
+static int make_room(struct merge *m)
+{
+    while (tt_weights_init(&m->w, m->from) == 0) {
+        tt_weigh(&m->w, TT_WEIGH_TICKS);
+        if (tt_tree_reserve(m->into, count_wanted(m)) == 0)
+            return 0;
+        tt_weights_fini(&m->w);
+        if (tt_evict_tree(m->into, NULL) + tt_evict_tree(m->from, NULL) == 0)
+            break;
+    }
+    return -TT_ERR_MEMORY;
+}
+
+int tt_merge_first(struct tt_tree *t)
+{
+    struct tt_strand_record *row = t->record;
+    struct tt_change c = tt_change_begin(t);
+    struct tt_square s = {0, 0};
+    struct tt_weights w;
+    uint64_t ticks;
+
+    if (tt_weights_init(&w, t) != 0)
+        return -TT_ERR_MEMORY;
+    tt_weigh(&w, TT_WEIGH_TICKS);
+    ticks = w.weight[tt_place(&w, row->root)] + row->lost_ticks;
+    tt_weights_fini(&w);
+    tt_square_add(&s, ticks);
+    add_square(&c, &row->square, &s);
+    *tt_change_word(&c, &row->least) = *tt_change_word(&c, &row->most) = ticks;
+    tt_change_half(&c, &row->least_thread, row->thread);
+    tt_change_half(&c, &row->most_thread, row->thread);
+    tt_change_half(&c, &row->thread, 0);
+    tt_change_half(&c, &row->state, TT_STRAND_MERGED);
+    tt_change_make(&c);
+    return 0;
+}
+
+int tt_merge(struct tt_tree *into, struct tt_tree *from)
+{
+    struct merge m = {.into = into, .from = from};
+    struct tt_strand_record *record = from->record;
+
+    if (make_tallies(&m) != 0 || make_room(&m) != 0)
+        return -TT_ERR_MEMORY;
     __atomic_fetch_add(&into->record->moves, 1, __ATOMIC_SEQ_CST);
-    m.map[merge_place(&m, from->root)] = tt_cell_of(into, into->root);
-    into->root->self += from->root->self;
-    into->root->samples += from->root->samples;
-    merge_extensions(&m, into->root, from->root, 0);
-    each_of_kind(&m, TT_CELL_CONTEXT, send_path);
-    each_of_kind(&m, TT_CELL_ARC, send_arc);
-    each_of_kind(&m, TT_CELL_TALLY, send_tally);
-    count_member(into->record, from->record, total_ticks(from));
-    __atomic_store_n(&from->record->state, TT_STRAND_NONE, __ATOMIC_RELEASE);
+    send_tree(&m);
+    count_member(into, record,
+                 m.w.weight[tt_place(&m.w, record->root)] + record->lost_ticks);
     __atomic_fetch_add(&into->record->moves, 1, __ATOMIC_SEQ_CST);
-    munmap(m.memory, m.size);
+    tt_weights_fini(&m.w);
+    return 0;
 }

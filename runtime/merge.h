@@ -5,8 +5,12 @@
 
 #include "tree.h"
 
-/* Adds all that `from` tallied to `into`, context by context, and counts it as a member of
- * its row.  What finds no room goes below the nearest context that has. */
-void tt_merge(struct tt_tree *into, struct tt_tree *from);
+/* Makes a row of a strand, of which it is the one member. */
+int tt_merge_first(struct tt_tree *);
+
+/* Moves all that `from` tallied to `into`, context by context, and counts it as a member of
+ * its row; its strand is gone then, its pages are the caller's to give back.  What finds no
+ * room goes below the nearest context that has.  -TT_ERR_MEMORY: nothing has moved. */
+int tt_merge(struct tt_tree *into, struct tt_tree *from);
 
 #endif

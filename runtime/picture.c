@@ -223,31 +223,24 @@ static uint32_t block_index(const struct block_index *x, uint32_t key)
 
 /* ── Strands ──────────────────────────────────────────────────────────────────────── */
 
-/* An eviction that was written down but perhaps not carried out is carried out. */
-static int finish_redo(struct tt_picture *p, const struct tt_strand_record *s)
+/* A change that was written down but perhaps not carried out is carried out. */
+static int finish_redo(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
-    const struct tt_redo *redo = &s->redo;
-    uint32_t owner = s->index + 1;
-    struct tt_loss *loss;
-    struct tt_tally *tally;
+    const struct tt_strand_record *s = (const struct tt_strand_record *)(void *)node_at(
+        p, cell);
+    struct tt_redo redo = s->redo;
 
-    if (!redo->valid || p->live)
-        return 0; /* a live copy is only taken for whole when nothing moves */
-    if (!is_cell_of(p, redo->victim, owner) ||
-        (redo->loss && !is_cell_of(p, redo->loss, owner)) ||
-        (redo->tally && !is_cell_of(p, redo->tally, owner)))
-        return damaged(p, "damaged eviction of strand %u", s->index);
-    if (redo->loss) {
-        loss = (struct tt_loss *)(void *)node_at(p, redo->loss);
-        loss->elsewhere = redo->elsewhere;
-        loss->arrived = redo->arrived;
+    (void)owner;
+    if (s->state == TT_STRAND_NONE || !redo.count)
+        return 0;
+    if (redo.count > TT_REDO_WORDS)
+        return damaged(p, "damaged change of strand %u", s->index);
+    for (uint32_t i = 0; i < redo.count; i++) {
+        uint32_t type = page_of(p, redo.where[i] / (TT_CELL_SIZE / 8)) & 0xff;
+        if (type != TT_PAGE_CELL && type != TT_PAGE_DATA && type != TT_PAGE_STRAND)
+            return damaged(p, "damaged change of strand %u", s->index);
+        *(tt_word *)(void *)(p->image + 8 * (size_t)redo.where[i]) = redo.value[i];
     }
-    if (redo->tally) {
-        tally = (struct tt_tally *)(void *)node_at(p, redo->tally);
-        tally->evicted = redo->evicted;
-        tally->hidden = redo->hidden;
-    }
-    node_at(p, redo->victim)->kind = TT_CELL_FREE;
     return 0;
 }
 
@@ -270,11 +263,11 @@ static int take_strand(struct tt_picture *p, uint32_t cell, uint32_t owner)
     if (s->state == TT_STRAND_NONE)
         return 0;
     if (s->state > TT_STRAND_MERGED || !memchr(s->name, '\0', sizeof s->name) ||
-        !is_cell_of(p, s->root, s->index + 1) || s->redo.victim == s->root ||
+        !is_cell_of(p, s->root, s->index + 1) ||
         node_at(p, s->root)->kind != TT_CELL_CONTEXT || node_at(p, s->root)->parent)
         return p->live ? 0 : damaged(p, "damaged strand record in cell %u", cell);
     p->strand[p->strands++] = s;
-    return finish_redo(p, s);
+    return 0;
 }
 
 static int by_strand_index(const void *a, const void *b)
@@ -287,8 +280,12 @@ static int by_strand_index(const void *a, const void *b)
 static int read_strands(struct tt_picture *p)
 {
     const uint32_t step = sizeof(struct tt_strand_record) / TT_CELL_SIZE;
-    int error;
+    int error = 0;
 
+    if (!p->live) /* a live copy is only taken for whole when nothing moves */
+        error = each_in_pages(p, TT_PAGE_STRAND, step, finish_redo);
+    if (error)
+        return error;
     (void)each_in_pages(p, TT_PAGE_STRAND, step, count_strand);
     p->strand = calloc(p->strands + 1, sizeof *p->strand);
     p->strand_first = calloc(p->strands + 1, sizeof *p->strand_first);
@@ -302,6 +299,27 @@ static int read_strands(struct tt_picture *p)
     for (uint32_t i = 1; i < p->strands; i++)
         if (p->strand[i]->index == p->strand[i - 1]->index && !p->live)
             return damaged(p, "two strands are number %u", p->strand[i]->index);
+    return 0;
+}
+
+static int by_owner(const void *key, const void *item)
+{
+    const struct tt_strand_record *const *s = item;
+    uint32_t index = *(const uint32_t *)key - 1;
+
+    return (index > (*s)->index) - (index < (*s)->index);
+}
+
+/* What a merged strand left behind is nobody's, until its pages are given back. */
+static int drop_orphan(struct tt_picture *p, uint32_t cell, uint32_t owner)
+{
+    int is_orphan = !bsearch(&owner, p->strand, p->strands, sizeof *p->strand, by_owner);
+
+    for (uint32_t i = 0; is_orphan && i < TT_PAGE_CELLS; i++) {
+        struct tt_node *n = node_at(p, cell + i);
+        p->dropped += p->live && n->kind == TT_CELL_CONTEXT && n->parent;
+        n->kind = TT_CELL_FREE;
+    }
     return 0;
 }
 
@@ -474,7 +492,7 @@ static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block,
         c->missed += loss->missed;
         c->calls += loss->arrived;
     }
-    if (times)
+    if (times && times->count)
         c->times = *times;
     p->index[cell] = p->contexts;
 }
@@ -655,7 +673,9 @@ static void add_to_block(struct tt_picture *p, const struct tt_picture_context *
     b->self += c->self;
     b->self_low += c->self_low;
     b->samples += c->samples;
-    if (node_at(p, c->cell)->flags & TT_NODE_OUTERMOST)
+    if (node_at(p, c->cell)->flags & TT_NODE_LEAVING)
+        b->hidden -= c->total; /* what is still here is not hidden yet */
+    else if (node_at(p, c->cell)->flags & TT_NODE_OUTERMOST)
         b->inclusive += c->total;
 }
 
@@ -711,6 +731,8 @@ int tt_picture_read(struct tt_picture *p, void *image, size_t size, int live)
         error = read_blocks(p);
     if (!error)
         error = read_strands(p);
+    if (!error)
+        error = each_in_pages(p, TT_PAGE_CELL, TT_PAGE_CELLS, drop_orphan);
     if (!error)
         error = each_in_pages(p, TT_PAGE_CELL, 1, check_cell);
     if (!error)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "block.h"
+#include "redo.h"
 #include "stack.h"
 
 enum { SEEN_LARGEST = 1 << 17 };
@@ -110,17 +111,25 @@ void tt_slowest_begin(struct tt_thread *t, struct tt_frame *f)
     f->entered = t->record->last = tt_time_now(t); /* our own time is nobody's */
 }
 
+static struct tt_slow *find_least(struct tt_slowest *s)
+{
+    struct tt_slow *least = s->slot;
+
+    for (uint32_t i = 1; i < s->count; i++)
+        if (s->slot[i].duration < least->duration)
+            least = &s->slot[i];
+    return least;
+}
+
 static struct tt_slow *choose_slot(struct tt_slowest *s, uint64_t duration,
                                    uint32_t capacity)
 {
-    struct tt_slow *least = s->slot;
+    struct tt_slow *least;
 
     s->capacity = capacity;
     if (s->count < capacity)
         return &s->slot[s->count++];
-    for (uint32_t i = 1; i < capacity; i++)
-        if (s->slot[i].duration < least->duration)
-            least = &s->slot[i];
+    least = find_least(s);
     return duration > least->duration ? least : NULL;
 }
 
@@ -159,7 +168,8 @@ static void write_rows(struct tt_thread *t, struct tt_slow *slot,
         row[slot->count] = (struct tt_slow_row){n->key, row_above(t, top, n), calls,
                                                 self};
         seen->cell = tt_cell_of(&t->tree, n);
-        seen->row = ++slot->count;
+        seen->row = slot->count + 1;
+        __atomic_store_n(&slot->count, seen->row, __ATOMIC_RELEASE);
     }
 }
 
@@ -185,26 +195,42 @@ void tt_slowest_end(struct tt_thread *t, struct tt_node *edge, const struct tt_f
     t->record->last = tt_time_now(t); /* our own time is nobody's */
 }
 
-void tt_slowest_merge(struct tt_tree *into, struct tt_node *to,
-                      const struct tt_tree *from, const struct tt_node *edge)
+/* With a copy of its rows; those of the slot's before are given back. */
+static void move_slot(struct tt_tree *into, struct tt_slowest *s, struct tt_slow *slot,
+                      struct tt_slowest *from)
 {
-    const struct tt_slowest *old = tt_tree_extension_find(from, &edge->extension,
-                                                          TT_SLOWEST);
+    const struct tt_slow *last = &from->slot[from->count - 1];
+    uint32_t rows = last->rows ? tt_tree_data(into, TT_ROWS_ORDER) : 0, old = slot->rows;
+    struct tt_change c = tt_change_begin(into);
+
+    if (rows)
+        memcpy(tt_cell(into->base, rows), tt_cell(into->base, last->rows),
+               sizeof(struct tt_slow_row) * last->count);
+    *tt_change_word(&c, &slot->start) = last->start;
+    *tt_change_word(&c, &slot->duration) = last->duration;
+    *tt_change_word(&c, &slot->dropped) = last->dropped;
+    tt_change_half(&c, &slot->rows, rows);
+    tt_change_half(&c, &slot->count, rows ? last->count : 0);
+    *tt_change_word(&c, &s->count) += slot == &s->slot[s->count];
+    --*tt_change_word(&c, &from->count);
+    tt_change_make(&c);
+    if (old)
+        tt_tree_give_data(into, old, TT_ROWS_ORDER);
+}
+
+void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, struct tt_slowest *from)
+{
     struct tt_slowest *s = tt_tree_extension(into, to, TT_SLOWEST, TT_SLOWEST_ORDER);
     struct tt_slow *slot;
-    uint32_t rows;
 
-    for (uint32_t i = 0; s && i < old->count; i++) {
-        slot = choose_slot(s, old->slot[i].duration, old->capacity);
-        if (!slot)
-            continue;
-        rows = slot->rows ? slot->rows : tt_tree_data(into, TT_ROWS_ORDER);
-        *slot = old->slot[i];
-        slot->rows = rows;
-        if (rows && old->slot[i].rows)
-            memcpy(tt_cell(into->base, rows), tt_cell(from->base, old->slot[i].rows),
-                   sizeof(struct tt_slow_row) * TT_SLOW_ROWS);
+    if (s)
+        s->capacity = from->capacity;
+    while (s && from->count) {
+        slot = s->count < s->capacity ? &s->slot[s->count] : find_least(s);
+        if (slot == &s->slot[s->count] ||
+            slot->duration < from->slot[from->count - 1].duration)
+            move_slot(into, s, slot, from);
         else
-            slot->count = 0;
+            __atomic_store_n(&from->count, from->count - 1, __ATOMIC_RELEASE);
     }
 }

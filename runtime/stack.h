@@ -84,6 +84,9 @@ void tt_charge_below(struct tt_thread *, struct tt_frame *at, struct tt_node *n,
 /* The nearest frame that stands in the tree, from `f` down. */
 struct tt_frame *tt_stack_placed(const struct tt_thread *, struct tt_frame *f);
 
+/* Charges what came while that could not be done. */
+void tt_charge_deferred(struct tt_thread *);
+
 /* The same for a metric. */
 void tt_charge_metric(struct tt_thread *, uint32_t metric, uint64_t amount);
 
@@ -134,8 +137,7 @@ void tt_slowest_begin(struct tt_thread *, struct tt_frame *);
 void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_frame *,
                     uint64_t duration, uint32_t capacity);
 void tt_slowest_drop(struct tt_thread *);
-void tt_slowest_merge(struct tt_tree *into, struct tt_node *to,
-                      const struct tt_tree *from, const struct tt_node *edge);
+void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, struct tt_slowest *from);
 
 /* budget.c: makes room by evicting what is cold.  Returns how many cells came free. */
 uint32_t tt_evict(struct tt_thread *);

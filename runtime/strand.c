@@ -179,52 +179,51 @@ static struct ended *find_row(const char *name)
     return row;
 }
 
-/* The row for a name; past so many names all others share one. */
-static struct ended *get_row(struct tt_recording *r, const char *name)
+/* A name of its own is one of the first so many; all the others share one. */
+static struct ended *row_for(struct tt_strand_record *record)
 {
-    struct ended *row = find_row(name);
-    struct tt_strand_record *record;
+    struct ended *row = find_row(record->name);
 
-    if (!row && all.row_count >= ROWS_MAX)
-        return find_row(name = "[other threads]") ? find_row(name) : all.rows;
-    if (row || !(row = take_ended()))
+    if (row || all.row_count < ROWS_MAX - 1)
         return row;
-    record = take_record(r);
-    if (!record || tt_tree_init(&row->tree, r, record) != 0) {
-        if (record)
-            give_record(r, record);
-        give_ended(row);
-        return NULL;
+    memset(record->name, 0, TT_NAME_SIZE);
+    memcpy(record->name, "[other threads]", sizeof "[other threads]");
+    return find_row(record->name);
+}
+
+/* The first of its name becomes the row. */
+static int merge_one(struct ended *e, struct tt_recording *r, uint32_t *pages)
+{
+    struct ended *row = row_for(e->tree.record);
+
+    if (row && tt_merge(&row->tree, &e->tree) == 0) {
+        *pages += e->tree.page_count;
+        give_record(r, e->tree.record);
+        tt_tree_fini(&e->tree);
+        give_ended(e);
+        return 0;
     }
-    if (all.row_count + 1 == ROWS_MAX)
-        name = "[other threads]";
-    memcpy(record->name, name, strnlen(name, TT_NAME_SIZE - 1));
-    record->members = 0;
-    record->state = TT_STRAND_MERGED;
-    row->next = all.rows;
-    all.rows = row;
+    if (row || tt_merge_first(&e->tree) != 0)
+        return -TT_ERR_MEMORY;
+    e->next = all.rows;
+    all.rows = e;
     all.row_count++;
-    return row;
+    return 0;
 }
 
 static uint32_t merge_ended(struct tt_recording *r)
 {
+    struct ended *e, *next, *left = NULL;
     uint32_t pages = 0;
-    struct ended *e, *row, **link = &all.ended;
 
-    while ((e = *link)) {
-        row = get_row(r, e->tree.record->name);
-        if (!row) { /* no room even for the row: the strand stays as it is */
-            link = &e->next;
-            continue;
+    for (e = all.ended; e; e = next) {
+        next = e->next;
+        if (merge_one(e, r, &pages) != 0) { /* no room even for that: it stays as it is */
+            e->next = left;
+            left = e;
         }
-        *link = e->next;
-        tt_merge(&row->tree, &e->tree);
-        pages += e->tree.page_count;
-        give_record(r, e->tree.record);
-        tt_tree_fini(&e->tree);
-        give_ended(e);
     }
+    all.ended = left;
     return pages;
 }
 

@@ -43,12 +43,15 @@ static int take_cell_page(struct tt_tree *t)
 
 /* A free cell, all zero but for its generation; NULL when no more than `reserve` are left.
  * The one that has been free longest comes first, so that a handle to what it was finds
- * its way to the ancestor for as long as possible. */
+ * its way to the ancestor for as long as possible.  One is always left for an eviction to
+ * begin with: it needs at most one for each that it gives back. */
 struct tt_node *tt_tree_take(struct tt_tree *t, uint32_t reserve)
 {
     struct tt_node *n;
     uint16_t generation;
 
+    if (reserve < t->reserve)
+        reserve = t->reserve;
     if (t->free_count <= reserve && take_cell_page(t) != 0)
         return NULL;
     t->free_count--;
@@ -60,6 +63,14 @@ struct tt_node *tt_tree_take(struct tt_tree *t, uint32_t reserve)
     memset(n, 0, sizeof *n);
     n->generation = generation;
     return n;
+}
+
+int tt_tree_reserve(struct tt_tree *t, uint32_t cells)
+{
+    while (t->free_count < cells)
+        if (take_cell_page(t) != 0)
+            return -TT_ERR_MEMORY;
+    return 0;
 }
 
 /* `target` stays: the way to the surviving ancestor. */
@@ -311,8 +322,7 @@ static struct tt_node *find_target(const struct tt_tree *t, struct tt_node *from
  * its parent lost below it, and no more than any context that ever was evicted had. */
 static uint64_t missed_by(const struct tt_tree *t, const struct tt_node *parent)
 {
-    const struct tt_loss *loss = tt_tree_extension_find(t, &parent->extension,
-                                                        TT_CELL_LOSS);
+    const struct tt_loss *loss = tt_tree_loss_find(t, parent);
     uint64_t below;
 
     if (!loss)
@@ -322,14 +332,15 @@ static uint64_t missed_by(const struct tt_tree *t, const struct tt_node *parent)
     return below < t->record->threshold ? below : t->record->threshold;
 }
 
+/* Its block has its tally from now on: for when the context is evicted or hidden. */
 static uint32_t make_context(struct tt_tree *t, struct tt_node *from, tt_block block)
 {
-    struct tt_node *n = tt_tree_take(t, TT_CELL_RESERVE);
+    struct tt_node *n;
     uint32_t cell;
     uint64_t missed;
     struct tt_loss *loss;
 
-    if (!n)
+    if (!tt_tree_tally(t, block) || !(n = tt_tree_take(t, TT_CELL_RESERVE)))
         return 0;
     cell = tt_cell_of(t, n);
     n->key = block;
@@ -347,18 +358,14 @@ static uint32_t make_context(struct tt_tree *t, struct tt_node *from, tt_block b
 }
 
 /* The blocks between target and from are hidden by an arc when they stand nowhere above
- * it.  Each gets its tally now, since a sample may have to add to it in a signal handler. */
-static uint32_t hides(struct tt_tree *t, const struct tt_node *from,
+ * it. */
+static uint32_t hides(const struct tt_tree *t, const struct tt_node *from,
                       const struct tt_node *target)
 {
-    uint32_t key = 0;
-
     for (; from != target; from = tt_parent(t, from))
-        if (from->flags & TT_NODE_OUTERMOST) {
-            key = TT_KEY_HIDES;
-            (void)tt_tree_tally(t, from->key);
-        }
-    return key;
+        if (from->flags & TT_NODE_OUTERMOST)
+            return TT_KEY_HIDES;
+    return 0;
 }
 
 /* May a push back to `target` be counted as one through its own edge?  Not under `drop`,
@@ -455,7 +462,7 @@ uint32_t tt_tree_data(struct tt_tree *t, uint32_t order)
     return cell;
 }
 
-static void give_data(struct tt_tree *t, uint32_t cell, uint32_t order)
+void tt_tree_give_data(struct tt_tree *t, uint32_t cell, uint32_t order)
 {
     struct tt_loss *e = (struct tt_loss *)(void *)tt_cell(t->base, cell);
 
@@ -497,9 +504,14 @@ struct tt_times *tt_tree_times(struct tt_tree *t, struct tt_node *edge)
     return times;
 }
 
+struct tt_loss *tt_tree_loss_find(const struct tt_tree *t, const struct tt_node *n)
+{
+    return tt_tree_extension_find(t, &n->extension, TT_CELL_LOSS);
+}
+
 struct tt_loss *tt_tree_loss(struct tt_tree *t, struct tt_node *n)
 {
-    void *loss = tt_tree_extension_find(t, &n->extension, TT_CELL_LOSS);
+    void *loss = tt_tree_loss_find(t, n);
 
     if (loss)
         return loss;
@@ -509,9 +521,9 @@ struct tt_loss *tt_tree_loss(struct tt_tree *t, struct tt_node *n)
     return loss;
 }
 
-int tt_tree_metric(struct tt_tree *t, uint32_t *chain, uint32_t metric, uint64_t amount)
+uint64_t *tt_tree_metric_amount(struct tt_tree *t, uint32_t *chain, uint32_t metric)
 {
-    struct tt_metrics *m = NULL;
+    struct tt_metrics *m;
     uint32_t cell, i;
 
     for (cell = *chain; cell; cell = m->next) {
@@ -521,19 +533,27 @@ int tt_tree_metric(struct tt_tree *t, uint32_t *chain, uint32_t metric, uint64_t
         for (i = 0; i < 4 && m->metric[i] && m->metric[i] != metric; i++)
             ;
         if (i < 4) {
-            tt_bump(&m->amount[i], amount);
             __atomic_store_n(&m->metric[i], metric, __ATOMIC_RELEASE);
-            return 0;
+            return &m->amount[i];
         }
     }
-    m = (struct tt_metrics *)(void *)tt_tree_take(t, 0);
+    m = (struct tt_metrics *)(void *)tt_tree_take(t, 1);
     if (!m) {
         tt_bump_shared(&t->recording->header->lost_figures, 1);
-        return -TT_ERR_MEMORY;
+        return NULL;
     }
     m->metric[0] = metric;
-    m->amount[0] = amount;
     link_extension(t, chain, m, TT_CELL_METRICS);
+    return &m->amount[0];
+}
+
+int tt_tree_metric(struct tt_tree *t, uint32_t *chain, uint32_t metric, uint64_t amount)
+{
+    uint64_t *sum = tt_tree_metric_amount(t, chain, metric);
+
+    if (!sum)
+        return -TT_ERR_MEMORY;
+    tt_bump(sum, amount);
     return 0;
 }
 
@@ -621,10 +641,11 @@ static void give_extension(struct tt_tree *t, uint32_t cell)
     } else if (n->kind == TT_SLOWEST) {
         for (uint32_t i = 0; i < slowest->count; i++)
             if (slowest->slot[i].rows)
-                give_data(t, slowest->slot[i].rows, TT_ROWS_ORDER);
-        give_data(t, cell, TT_SLOWEST_ORDER);
+                tt_tree_give_data(t, slowest->slot[i].rows, TT_ROWS_ORDER);
+        tt_tree_give_data(t, cell, TT_SLOWEST_ORDER);
     } else {
-        give_data(t, cell, n->kind == TT_TIMES ? TT_TIMES_ORDER : TT_HISTOGRAM_ORDER);
+        tt_tree_give_data(t, cell,
+                          n->kind == TT_TIMES ? TT_TIMES_ORDER : TT_HISTOGRAM_ORDER);
     }
 }
 
@@ -680,6 +701,7 @@ int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
     t->limbo = make_root(t, TT_CELL_FREE);
     record->root = tt_cell_of(t, t->root);
     record->current = (uint64_t)record->root * TT_CELL_SIZE;
+    t->reserve = 1;
     return 0;
 }
 

@@ -23,6 +23,7 @@ struct tt_tree {
     uint32_t free_first, free_last; /* free cells, first in first out, linked by parent */
     uint32_t fresh, fresh_end;      /* cells of the newest page not used so far */
     uint32_t free_count;            /* of both */
+    uint32_t reserve;               /* of them, for evictions alone */
     uint32_t data, data_end;        /* the same of the newest data page */
     uint32_t data_pages;            /* the chain of its runs; an order each, by page */
     uint32_t tables[TT_TABLE_ORDERS]; /* free ones of 2^order cells, never used for else:
@@ -66,14 +67,19 @@ uint32_t tt_tree_child(struct tt_tree *, struct tt_node *from, tt_block block);
 struct tt_tally *tt_tree_tally(struct tt_tree *, tt_block block);
 struct tt_tally *tt_tree_tally_find(const struct tt_tree *, tt_block block);
 struct tt_times *tt_tree_times(struct tt_tree *, struct tt_node *edge);
-struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *);
+struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *context);
+struct tt_loss *tt_tree_loss_find(const struct tt_tree *, const struct tt_node *context);
 void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind,
                         uint32_t order);
 void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain,
                              uint32_t kind);
 
-/* 2^order cells of data, zeroed, kept until the tree ends; 0 without room. */
+/* 2^order cells of data, zeroed; 0 without room. */
 uint32_t tt_tree_data(struct tt_tree *, uint32_t order);
+void tt_tree_give_data(struct tt_tree *, uint32_t cell, uint32_t order);
+
+/* The amount of a metric on a chain of extensions, at first 0; NULL without room. */
+uint64_t *tt_tree_metric_amount(struct tt_tree *, uint32_t *chain, uint32_t metric);
 
 /* Adds to a metric on a chain of extensions; async-signal-safe when it is there already. */
 int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t amount);
@@ -81,7 +87,8 @@ int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t 
 int tt_marks_grow(struct tt_marks *, uint32_t size);
 void tt_marks_fini(struct tt_marks *);
 
-/* Cells; for eviction. */
+/* Cells; for eviction and merging.  Reserving sees to it that so many are free. */
+int tt_tree_reserve(struct tt_tree *, uint32_t cells);
 struct tt_node *tt_tree_take(struct tt_tree *, uint32_t reserve);
 void tt_tree_give(struct tt_tree *, struct tt_node *);
 void tt_tree_give_extensions(struct tt_tree *, uint32_t *chain);
