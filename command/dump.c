@@ -161,6 +161,8 @@ static void put_recording(const struct tt_header *h)
     put_fact("lost_pushes", h->lost_pushes);
     put_fact("lost_calls", h->lost_calls);
     put_fact("lost_figures", h->lost_figures);
+    put_fact("lost_pages", h->lost_pages);
+    put_fact("lost_samplers", h->lost_samplers);
     put_fact("torn", h->torn);
 }
 

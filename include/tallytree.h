@@ -100,10 +100,12 @@ struct tt_visited {
  * blanks, as the command's flags without their dashes; NULL and "" are the defaults:
  *
  *   output=PATH        keep the recording in this file, from the first event on; without
- *                      it the recording is kept in memory, for tt_write and tt_print
+ *                      it the recording is kept in memory, for tt_write and tt_print;
+ *                      PATH.PID where another recording is under way
  *   calls | sampled[=HZ] | exact | every=N      the mode of scopes and blocks; default exact
  *   scopes=M blocks=M hooks=M statements=M      a mode for one kind alone
- *   sampler=timer|thread                        timer: CPU time of each thread, by signal
+ *   sampler=timer|thread                        timer: each thread's CPU time, by SIGPROF;
+ *                      the thread serves where the program handles that itself
  *   recursion=edge|repeat:K|block|cycle|drop|recent:K|none
  *   budget=64M | budget=65536nodes              the cap on memory
  *   histogram          log-scaled histogram of the time of activations

@@ -409,6 +409,8 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.pushes", TT_FACT_SUM, h->lost_pushes, "");
     tt_builder_fact(t->b, "lost.calls", TT_FACT_SUM, h->lost_calls, "");
     tt_builder_fact(t->b, "lost.figures", TT_FACT_SUM, h->lost_figures, "");
+    tt_builder_fact(t->b, "lost.pages", TT_FACT_SUM, h->lost_pages, "");
+    tt_builder_fact(t->b, "lost.samplers", TT_FACT_SUM, h->lost_samplers, "");
 }
 
 /* Who looked at native stacks, and how that went. */

@@ -106,8 +106,7 @@ static ASIDE void leave_stack(const void *frame, int keep)
 
     if (!t || t->busy)
         return;
-    t->busy = 1;
-    TT_BARRIER();
+    tt_thread_begin(t);
     tt_stack_leave(t, f ? f : tt_stack_bottom(t->fiber), keep);
     tt_thread_leave(t);
 }

@@ -8,6 +8,7 @@
  * [other blocks]. */
 #include "block.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -57,6 +58,7 @@ static void *registry_alloc(size_t size)
 {
     struct registry *g = &registry;
     size_t step = size > ARENA_STEP ? size : ARENA_STEP;
+    int saved = errno;
     char *p;
 
     size = (size + 15) & ~(size_t)15;
@@ -64,6 +66,7 @@ static void *registry_alloc(size_t size)
         if (g->taken + step > registry_cap())
             return NULL;
         p = mmap(NULL, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        errno = saved;
         if (p == MAP_FAILED)
             return NULL;
         g->taken += step;
@@ -213,7 +216,7 @@ static tt_block add_block(const struct tt_block_info *info, uint32_t hash, int b
     e->hash = hash;
     e->chain = registry.bucket[hash & (registry.buckets - 1)];
     registry.bucket[hash & (registry.buckets - 1)] = id;
-    registry.count = id;
+    __atomic_store_n(&registry.count, id, __ATOMIC_RELEASE);
     return id;
 }
 
@@ -223,6 +226,14 @@ static void add_other(void)
 
     if (registry.count == 0)
         add_block(&other, hash_info(&other), 0);
+}
+
+int tt_block_init(void)
+{
+    tt_block_lock();
+    add_other();
+    tt_block_unlock();
+    return registry.count == 0 ? -TT_ERR_MEMORY : 0;
 }
 
 tt_block tt_block_make(const struct tt_block_info *info)
@@ -387,15 +398,9 @@ static void publish(struct tt_recording *r, tt_block block)
 
 static tt_block known_block(tt_block block)
 {
-    if (block && block < TT_BLOCKS_MAX &&
-        __atomic_load_n(&registry.chunk[block / CHUNK], __ATOMIC_ACQUIRE))
-        return block;
-    if (!__atomic_load_n(&registry.chunk[0], __ATOMIC_ACQUIRE)) {
-        tt_block_lock();
-        add_other();
-        tt_block_unlock();
-    }
-    return TT_BLOCK_OTHER;
+    return block && block <= __atomic_load_n(&registry.count, __ATOMIC_ACQUIRE)
+               ? block
+               : TT_BLOCK_OTHER;
 }
 
 tt_block tt_block_publish(struct tt_recording *r, tt_block block)
@@ -481,6 +486,15 @@ void tt_block_unlock(void)
     pthread_mutex_unlock(&registry.lock);
     registry_busy = 0;
 }
+
+void tt_block_forget_lock(void)
+{
+    pthread_mutex_init(&registry.lock, NULL);
+    registry.holder = NULL;
+    registry_busy = 0;
+}
+
+int tt_block_locked(void) { return registry_busy || is_held(); }
 
 int tt_block_try(void)
 {

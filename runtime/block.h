@@ -42,8 +42,13 @@ void tt_block_done(void);
 /* Between these two: a block whose file and module are not copied. */
 tt_block tt_block_native(const struct tt_block_info *);
 
+/* Makes sure that there is [other blocks]. */
+int tt_block_init(void);
+
 /* Around fork: no other thread may hold the registry. */
 void tt_block_lock(void);
 void tt_block_unlock(void);
+void tt_block_forget_lock(void);
+int tt_block_locked(void); /* by this thread */
 
 #endif

@@ -5,12 +5,9 @@
  * on the old recording's mapping is harmless, and the last one to let go unmaps it. */
 #include "control.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
+#include <dlfcn.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "block.h"
 #include "calibrate.h"
@@ -21,10 +18,27 @@
 static pthread_mutex_t control_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int starts; /* nested ones; guarded by control_mutex, as is `epochs` */
 static uint32_t epochs;
+static int unusable;            /* in a child that was forked amid the profiler's work */
+static __thread int in_control; /* this thread holds control_mutex */
+
+static void control_lock(void)
+{
+    in_control = 1;
+    pthread_mutex_lock(&control_mutex);
+}
+
+static void control_unlock(void)
+{
+    pthread_mutex_unlock(&control_mutex);
+    in_control = 0;
+}
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
 
-static __thread int fork_unsafe; /* this thread forks from a handler, in the slow path */
+/* A signal handler that interrupted the profiler forks: what this thread is about to do, it
+ * will do in the child as well, when the handler returns.  It does it on a copy. */
+static __thread int fork_unsafe;
+static __thread void *fork_copy;
 
 /* The calling thread, when its stack stands in a tree: of this recording or an older one. */
 static struct tt_thread *thread_with_tree(void)
@@ -34,20 +48,28 @@ static struct tt_thread *thread_with_tree(void)
     return t && t->recording ? t : NULL;
 }
 
+static int is_at_work(void)
+{
+    return (tt_self.thread && tt_self.thread->busy) || in_control ||
+           tt_threads_locked() || tt_block_locked();
+}
+
 static void before_fork(void)
 {
     struct tt_thread *own = thread_with_tree();
 
-    fork_unsafe = tt_self.thread && tt_self.thread->busy;
-    if (fork_unsafe)
+    fork_unsafe = is_at_work();
+    if (fork_unsafe) {
+        fork_copy = tt_recording ? tt_recording_detached(tt_recording) : NULL;
         return;
+    }
     if (tt_self.thread)
-        tt_self.thread->busy++; /* no sample meanwhile */
-    TT_BARRIER();
-    pthread_mutex_lock(&control_mutex);
+        tt_thread_begin(tt_self.thread); /* no sample meanwhile */
+    control_lock();
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
-        pthread_mutex_lock(&t->tree.lock);
+        if (t != own) /* whose tree others touch with the threads locked alone */
+            pthread_mutex_lock(&t->tree.lock);
         for (struct tt_fiber *f = t->suspended; f; f = f->next)
             tt_stack_keep_blocks(t, f);
     }
@@ -60,26 +82,35 @@ static void before_fork(void)
 
 static void unlock_all(void)
 {
+    const struct tt_thread *own = thread_with_tree();
+
     if (tt_recording)
         pthread_mutex_unlock(&tt_recording->lock);
     tt_block_unlock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
-        pthread_mutex_unlock(&t->tree.lock);
+        if (t != own)
+            pthread_mutex_unlock(&t->tree.lock);
     tt_threads_unlock();
-    pthread_mutex_unlock(&control_mutex);
+    control_unlock();
 }
 
 static void after_fork_in_parent(void)
 {
-    if (fork_unsafe)
+    if (fork_unsafe) {
+        if (fork_copy)
+            munmap(fork_copy, tt_recording->header->size);
+        fork_unsafe = 0; /* the handler may have interrupted a fork */
         return;
+    }
     unlock_all();
     if (tt_self.thread)
         tt_thread_leave(tt_self.thread);
 }
 
-/* Nothing that points into the parent's tree may be left. */
-static void forget_parent(struct tt_thread *own)
+/* No thread but the calling one is left.  What points into its tree goes on doing so until
+ * it lets go of the parent's recording, as it would at a new start: a handler may have
+ * forked in the midst of a push. */
+static void forget_others(struct tt_thread *own)
 {
     struct tt_fiber *f;
 
@@ -91,10 +122,6 @@ static void forget_parent(struct tt_thread *own)
             f->epoch = 0;
         }
     if (own) {
-        tt_tree_lock_init(&own->tree); /* its owner had the parent's number */
-        tt_tree_forget(&own->tree);
-        own->recording = NULL;
-        own->record = NULL;
         own->link = NULL;
         __atomic_store_n(&own->self->limit, NULL, __ATOMIC_RELAXED);
         own->plain = 0;
@@ -103,24 +130,63 @@ static void forget_parent(struct tt_thread *own)
     tt_threads_forked();
 }
 
+/* Whoever held a lock is not there; and if this thread does, it will not mind. */
+static void forget_locks(struct tt_thread *own)
+{
+    in_control = 0;
+    pthread_mutex_init(&control_mutex, NULL);
+    tt_threads_forget_lock();
+    tt_block_forget_lock();
+    if (tt_recording)
+        pthread_mutex_init(&tt_recording->lock, NULL);
+    if (own)
+        tt_tree_lock_init(&own->tree);
+}
+
+static void go_on_without(struct tt_thread *own)
+{
+    unusable = 1;
+    tt_on = 0;
+    if (own)
+        __atomic_store_n(&own->self->limit, NULL, __ATOMIC_RELAXED);
+    if (tt_recording) {
+        tt_bump_shared(&tt_recording->header->lost_children, 1);
+        tt_recording_detach(tt_recording, fork_copy);
+    }
+    forget_locks(own);
+}
+
+static void go_on_beside(struct tt_thread *own, struct tt_recording *parent)
+{
+    struct tt_recording *r = NULL;
+
+    if (starts > 0 && tt_recording_fork(&r, parent) != 0)
+        tt_on = starts = 0;
+    tt_recording_detach(parent, NULL);
+    if (!r)
+        return;
+    r->epoch = ++epochs;
+    tt_recording = r;
+    parent->attached = 1;
+    if (!own || own->recording != parent)
+        tt_recording_drop(parent);
+    tt_sampler_forked(r);
+}
+
 static void after_fork_in_child(void)
 {
     struct tt_thread *own = thread_with_tree();
 
     if (fork_unsafe) {
-        if (tt_recording)
-            tt_bump_shared(&tt_recording->header->lost_children, 1);
-        tt_on = 0;
-        if (own)
-            __atomic_store_n(&own->self->limit, NULL, __ATOMIC_RELAXED);
+        go_on_without(own);
         return;
     }
     unlock_all();
-    forget_parent(own);
-    if (tt_recording && tt_recording_fork(tt_recording) != 0)
-        tt_on = 0;
-    else if (tt_recording)
-        tt_sampler_forked(tt_recording);
+    control_lock();
+    forget_others(own);
+    if (tt_recording)
+        go_on_beside(own, tt_recording);
+    control_unlock();
     if (tt_self.thread)
         tt_thread_leave(tt_self.thread);
 }
@@ -135,16 +201,44 @@ static int is_measured(const struct tt_options *o)
     return 0;
 }
 
+/* Threads that end, forks and signals come back to this code: a library that it is part of
+ * must stay.  Nothing of the kind exists in a static program. */
+extern __typeof__(dladdr) dladdr __attribute__((weak));
+extern __typeof__(dlopen) dlopen __attribute__((weak));
+
+static void stay_loaded(void)
+{
+    Dl_info self, program;
+    const void *headers = (const void *)(uintptr_t)getauxval(AT_PHDR);
+
+    if (!dladdr || !dlopen || !dladdr(&starts, &self) ||
+        (dladdr(headers, &program) && program.dli_fbase == self.dli_fbase))
+        return;
+    (void)dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/* Once a process.  Without handlers of fork a child would write into its parent's file. */
+static int settle_in(void)
+{
+    static int settled;
+
+    if (!settled) {
+        if (tt_block_init() != 0 ||
+            pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
+            return -TT_ERR_MEMORY;
+        stay_loaded();
+        settled = 1;
+    }
+    return 0;
+}
+
 static int begin(const struct tt_options *o)
 {
-    static int fork_handled;
     struct tt_recording *r, *old = tt_recording;
-    int error;
+    int error = settle_in();
 
-    if (!fork_handled)
-        fork_handled = pthread_atfork(before_fork, after_fork_in_parent,
-                                      after_fork_in_child) == 0;
-    error = tt_recording_open(&r, o);
+    if (!error)
+        error = tt_recording_open(&r, o);
     if (error)
         return error;
     r->epoch = ++epochs;
@@ -170,11 +264,13 @@ int tt_start_with(const struct tt_options *o)
 {
     int error = 0;
 
-    pthread_mutex_lock(&control_mutex);
+    if (unusable || is_at_work())
+        return -TT_ERR_BUSY;
+    control_lock();
     if (starts == 0)
         error = begin(o);
     starts += !error;
-    pthread_mutex_unlock(&control_mutex);
+    control_unlock();
     return error;
 }
 
@@ -200,9 +296,9 @@ int tt_stop(void)
 {
     int error = 0;
 
-    if (tt_self.thread && tt_self.thread->busy)
+    if (unusable || is_at_work())
         return -TT_ERR_BUSY;
-    pthread_mutex_lock(&control_mutex);
+    control_lock();
     if (starts == 0) {
         error = -TT_ERR_STATE;
     } else if (--starts == 0) {
@@ -213,7 +309,7 @@ int tt_stop(void)
         tt_recording_end(tt_recording,
                          tt_clock_in_use() == TT_CLOCK_CALLER ? 0 : tt_clock_now());
     }
-    pthread_mutex_unlock(&control_mutex);
+    control_unlock();
     return error;
 }
 
@@ -290,9 +386,9 @@ void *tt_snapshot(size_t *size)
     int whole = 0;
 
     *size = 0;
-    if (tt_self.thread && tt_self.thread->busy)
+    if (unusable || is_at_work())
         return NULL; /* in a signal handler that interrupted us */
-    pthread_mutex_lock(&control_mutex);
+    control_lock();
     r = tt_recording;
     for (int i = 0; r && !whole && i < TRIES; i++) {
         int odd = 0;
@@ -309,43 +405,8 @@ void *tt_snapshot(size_t *size)
         if (h->state == TT_RECORDING_OPEN && h->clock != TT_CLOCK_CALLER)
             h->end_ticks = tt_clock_now();
     }
-    pthread_mutex_unlock(&control_mutex);
+    control_unlock();
     return copy;
-}
-
-static int write_all(int fd, const char *p, size_t size)
-{
-    while (size) {
-        ssize_t n = write(fd, p, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -TT_ERR_FILE;
-        p += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
-static int write_image(const char *path, const void *image, size_t size)
-{
-    char temporary[TT_PATH_SIZE];
-    int fd, n = snprintf(temporary, sizeof temporary, "%s.%d.tmp", path, (int)getpid()),
-            error;
-
-    if (n < 0 || (size_t)n >= sizeof temporary)
-        return -TT_ERR_FILE;
-    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return -TT_ERR_FILE;
-    error = write_all(fd, image, size);
-    if (close(fd) != 0)
-        error = -TT_ERR_FILE;
-    if (!error && rename(temporary, path) != 0)
-        error = -TT_ERR_FILE;
-    if (error)
-        unlink(temporary);
-    return error;
 }
 
 int tt_write(const char *path)
@@ -354,14 +415,14 @@ int tt_write(const char *path)
     void *copy;
     int error;
 
-    if (tt_self.thread && tt_self.thread->busy)
+    if (unusable || is_at_work())
         return -TT_ERR_BUSY;
     if (!tt_recording)
         return -TT_ERR_STATE;
     copy = tt_snapshot(&size);
     if (!copy)
         return -TT_ERR_MEMORY;
-    error = write_image(path, copy, size);
+    error = tt_file_write(path, copy, size);
     munmap(copy, size);
     return error;
 }

@@ -244,7 +244,9 @@ struct tt_header {
     uint64_t broken;    /* and that could not be followed to their root */
     uint64_t late;      /* looks that came in a bad moment: the next one has their time */
     uint64_t unseen;    /* CPU time of threads that no strand stands for, ns */
-    uint64_t reserved[44];
+    uint64_t lost_pages;    /* of the budget, that the disk had no room for */
+    uint64_t lost_samplers; /* threads, or all at once, whose time nobody samples */
+    uint64_t reserved[42];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

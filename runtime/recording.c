@@ -12,95 +12,39 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 struct tt_recording *tt_recording;
 
-enum { GROW_PAGES = 256 }; /* the file grows by this many pages at a time */
+enum {
+    GROW_PAGES = 256, /* the file grows by this many pages at a time */
+    FIRST_PAGES = 4   /* a recording has room for [other blocks], if for nothing else */
+};
 
 /* ── Room on disk ─────────────────────────────────────────────────────────────────── */
 
-static int allocate_range(int fd, off_t start, off_t end)
+static int reserve(struct tt_recording *r, uint32_t end)
 {
-    static const char zeros[4096];
-    int saved = errno, result;
+    const struct tt_header *h = r->header;
 
-    do
-        result = fallocate(fd, 0, start, end - start);
-    while (result != 0 && errno == EINTR);
-    if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
-        for (result = 0; result == 0 && start < end; start += (off_t)sizeof zeros)
-            result = pwrite(fd, zeros, sizeof zeros, start) == (ssize_t)sizeof zeros ? 0
-                                                                                     : -1;
-    }
-    errno = saved;
-    return result == 0 ? 0 : -TT_ERR_FILE;
-}
-
-/* Descriptors are the program's to number: ours stands where none of its own will come. */
-static int put_aside(int fd)
-{
-    static const int high[] = {1000, 500, 200};
-    int moved = -1;
-
-    for (size_t i = 0; moved < 0 && i < sizeof high / sizeof *high; i++)
-        moved = fcntl(fd, F_DUPFD_CLOEXEC, high[i]);
-    if (moved < 0)
-        return fd;
-    close(fd);
-    return moved;
-}
-
-static int is_file(const struct tt_recording *r, int fd)
-{
-    struct stat s;
-
-    return fstat(fd, &s) == 0 && s.st_dev == r->device && s.st_ino == r->inode;
-}
-
-/* The file, which the program may have closed, and opened another one in its place. */
-static int file_of(struct tt_recording *r)
-{
-    int fd, saved = errno;
-
-    if (!is_file(r, r->fd)) {
-        fd = open(r->options.output, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (fd >= 0 && !is_file(r, fd)) {
-            close(fd);
-            fd = -1;
-        }
-        if (fd < 0) {
-            errno = saved;
-            return -1;
-        }
-        r->fd = put_aside(fd);
-    }
-    errno = saved;
-    return r->fd;
-}
-
-static void close_file(struct tt_recording *r)
-{
-    if (r->fd >= 0 && is_file(r, r->fd))
-        close(r->fd);
-    r->fd = -1;
+    return tt_file_reserve(&r->file, r->options.output,
+                           h->first + (uint64_t)r->ready * TT_PAGE_SIZE,
+                           h->first + (uint64_t)end * TT_PAGE_SIZE);
 }
 
 /* The caller holds the lock. */
 static int make_ready(struct tt_recording *r, uint32_t page)
 {
-    uint32_t end = (page + GROW_PAGES) / GROW_PAGES * GROW_PAGES;
     struct tt_header *h = r->header;
+    uint32_t end = (page + GROW_PAGES) / GROW_PAGES * GROW_PAGES;
 
     if (page <= r->ready)
         return 0;
     if (end > h->pages)
         end = h->pages;
-    if (r->fd >= 0 &&
-        allocate_range(file_of(r), h->first + (off_t)r->ready * TT_PAGE_SIZE,
-                       h->first + (off_t)end * TT_PAGE_SIZE) != 0) {
+    if (r->file.fd >= 0 && reserve(r, end) != 0 && reserve(r, end = page) != 0) {
+        h->lost_pages += h->pages - h->used;
         h->pages = h->used; /* the disk is full: so is the budget */
         return -TT_ERR_FILE;
     }
@@ -277,38 +221,21 @@ static void set_up_header(struct tt_recording *r)
     describe_options(h, &r->options);
     r->map = (uint32_t *)(void *)(r->base + h->map);
     memset(r->free, 0, sizeof r->free);
-    r->ready = 0;
+    r->ready = FIRST_PAGES;
     r->cell_pages = h->budget_nodes ? (uint32_t)(h->budget_nodes / TT_PAGE_CELLS)
                                     : h->pages;
     memcpy(h->magic, TT_MAGIC, sizeof h->magic);
 }
 
-static int make_file(struct tt_recording *r, const char *path, uint32_t first)
+static uint64_t least_size(const struct tt_header *plan)
 {
-    struct stat s;
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                  0600);
-
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-        close(fd);
-        return -1;
-    }
-    if (allocate_range(fd, 0, first) != 0) {
-        close(fd);
-        unlink(path);
-        return -1;
-    }
-    r->device = s.st_dev;
-    r->inode = s.st_ino;
-    return put_aside(fd);
+    return plan->first + (uint64_t)FIRST_PAGES * TT_PAGE_SIZE;
 }
 
-static char *map_recording(void *at, size_t size, int fd)
+static char *map_recording(size_t size, int fd)
 {
-    int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
-    void *p = mmap(at, size, PROT_READ | PROT_WRITE, flags | (at ? MAP_FIXED : 0), fd, 0);
+    int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
 
     return p == MAP_FAILED ? NULL : p;
 }
@@ -316,14 +243,14 @@ static char *map_recording(void *at, size_t size, int fd)
 static int map_next(struct tt_recording *r, uint32_t pages)
 {
     r->next_bytes = ((size_t)pages + 1) * sizeof(uint32_t);
-    r->next = (uint32_t *)(void *)map_recording(NULL, r->next_bytes, -1);
+    r->next = (uint32_t *)(void *)map_recording(r->next_bytes, -1);
     return r->next ? 0 : -TT_ERR_MEMORY;
 }
 
 int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
 {
-    /* Not malloc: it may be a signal handler that drops it. */
-    struct tt_recording *r = (void *)map_recording(NULL, sizeof *r, -1);
+    /* Not malloc: it may be a signal handler that drops it, or that forks. */
+    struct tt_recording *r = (void *)map_recording(sizeof *r, -1);
     struct tt_header plan;
     int error = -TT_ERR_MEMORY;
 
@@ -332,13 +259,13 @@ int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
         return error;
     r->options = *o;
     r->attached = 1;
+    r->file.fd = -1;
     lay_out(&plan, o->budget);
-    r->fd = *o->output ? make_file(r, o->output, plan.first) : -1;
-    if (*o->output && r->fd < 0) {
-        error = -TT_ERR_FILE;
+    if (*o->output &&
+        (error = tt_file_make(&r->file, r->options.output, least_size(&plan))) != 0)
         goto fail_file;
-    }
-    r->base = map_recording(NULL, plan.size, r->fd);
+    error = -TT_ERR_MEMORY;
+    r->base = map_recording(plan.size, r->file.fd);
     if (!r->base)
         goto fail_map;
     if (map_next(r, plan.pages) != 0)
@@ -351,44 +278,79 @@ int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
 fail_next:
     munmap(r->base, plan.size);
 fail_map:
-    if (r->fd >= 0) {
-        close(r->fd);
-        unlink(o->output);
-    }
+    tt_file_remove(&r->file, r->options.output);
 fail_file:
     munmap(r, sizeof *r);
     return error;
 }
 
-int tt_recording_fork(struct tt_recording *r)
-{
-    struct tt_header *parent = r->header;
-    struct tt_options *o = &r->options;
-    size_t size = parent->size, length = strlen(o->output);
-    struct tt_header kept = *parent;
-    int fd = -1;
+/* ── Fork ─────────────────────────────────────────────────────────────────────────── */
 
-    close_file(r);
-    if (length) {
-        int room = (int)(sizeof o->output - length);
-        if (snprintf(o->output + length, (size_t)room, ".%d", (int)getpid()) < room)
-            fd = make_file(r, o->output, parent->first);
-        if (fd < 0)
-            tt_bump_shared(&parent->lost_children, 1);
+void *tt_recording_detached(const struct tt_recording *r)
+{
+    const struct tt_header *h = r->header;
+    char *copy = map_recording(h->size, -1);
+
+    if (copy)
+        memcpy(copy, r->base, h->first + (size_t)h->used * TT_PAGE_SIZE);
+    return copy;
+}
+
+/* What is stored into a private mapping of the file stays in this process. */
+static int make_private(struct tt_recording *r)
+{
+    int fd = tt_file_descriptor(&r->file, r->options.output);
+
+    return fd >= 0 && mmap(r->base, r->header->size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) != MAP_FAILED
+               ? 0
+               : -TT_ERR_MEMORY;
+}
+
+void tt_recording_detach(struct tt_recording *r, void *copy)
+{
+    size_t size = r->header->size;
+
+    if (r->file.fd < 0)
+        return; /* in memory, which is a child's own anyway, or over */
+    if (copy || (make_private(r) != 0 && (copy = tt_recording_detached(r))))
+        (void)mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, r->base);
+    tt_file_close(&r->file);
+}
+
+static int open_beside(struct tt_recording **out, struct tt_options *o)
+{
+    size_t length = strlen(o->output), room = sizeof o->output - length;
+
+    if (length &&
+        (size_t)snprintf(o->output + length, room, ".%d", (int)getpid()) >= room)
+        return -TT_ERR_FILE;
+    return tt_recording_open(out, o);
+}
+
+int tt_recording_fork(struct tt_recording **out, struct tt_recording *parent)
+{
+    struct tt_options o = parent->options;
+    const struct tt_header *of = parent->header;
+    struct tt_header *h;
+    int error = open_beside(out, &o);
+
+    if (error && *o.output) {
+        tt_bump_shared(&parent->header->lost_children, 1);
+        *o.output = '\0';
+        error = tt_recording_open(out, &o);
     }
-    r->fd = fd;
-    if (!map_recording(r->base, size, fd)) /* over the parent's */
-        return -TT_ERR_MEMORY;
-    memset(r->next, 0, r->next_bytes);
-    set_up_header(r);
-    r->header->ticks_per_second = kept.ticks_per_second;
-    r->header->start_ticks = kept.start_ticks;
-    r->header->inside = kept.inside;
-    r->header->outside = kept.outside;
-    memcpy(r->header->metric, kept.metric, sizeof kept.metric);
-    memcpy(r->header->source, kept.source, sizeof kept.source);
-    r->attached = 1;
-    r->epoch++;
+    if (error)
+        return error;
+    h = (*out)->header;
+    h->clock = of->clock;
+    h->ticks_per_second = of->ticks_per_second;
+    h->start_ticks = of->start_ticks;
+    h->inside = of->inside;
+    h->outside = of->outside;
+    h->sampler_thread = of->sampler_thread;
+    memcpy(h->metric, of->metric, sizeof h->metric);
+    memcpy(h->source, of->source, sizeof h->source);
     return 0;
 }
 
@@ -402,11 +364,7 @@ void tt_recording_end(struct tt_recording *r, uint64_t ticks)
     h->end_ticks = ticks;
     h->pages = h->used; /* nothing more is taken: what follows may be cut off */
     __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
-    if (r->fd >= 0) {
-        if (ftruncate(file_of(r), h->first + (off_t)h->used * TT_PAGE_SIZE) != 0)
-            r->ready = h->pages; /* it stays a little longer than it needs to be */
-        close_file(r);
-    }
+    tt_file_end(&r->file, r->options.output, h->first + (uint64_t)h->used * TT_PAGE_SIZE);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -442,7 +400,7 @@ void *tt_recording_copy(struct tt_recording *r, size_t *size)
 
     pthread_mutex_lock(&r->lock);
     *size = r->header->first + (size_t)r->header->used * TT_PAGE_SIZE;
-    copy = map_recording(NULL, *size, -1);
+    copy = map_recording(*size, -1);
     if (copy)
         copy_live((uint64_t *)(void *)copy, (uint64_t *)(void *)r->base, *size);
     pthread_mutex_unlock(&r->lock);

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "options.h"
+#include "file.h"
 
 enum { TT_ORDERS = 20 }; /* runs of 2^order pages */
 
@@ -13,9 +13,8 @@ struct tt_recording {
     char *base; /* the mapping; NULL before the first start */
     struct tt_header *header;
     uint32_t *map;
-    int fd;                 /* -1: in memory */
-    uint64_t device, inode; /* of the file */
-    uint32_t epoch;         /* changes with every start and in the child of a fork */
+    struct tt_file file;
+    uint32_t epoch; /* changes with every start and in the child of a fork */
     struct tt_options options;
 
     /* What follows is guarded by `lock`. */
@@ -41,9 +40,14 @@ static inline struct tt_recording *tt_recording_now(void)
 /* Makes the file and the mapping.  On failure nothing is left behind. */
 int tt_recording_open(struct tt_recording **, const struct tt_options *);
 
-/* Puts a fresh recording, of the child of a fork, where the parent's was mapped.  When the
- * child may not make a file it goes on in memory, and the parent's header counts it. */
-int tt_recording_fork(struct tt_recording *);
+/* Opens a recording for the child of a fork, beside the parent's.  When the child may not
+ * make a file it is in memory, and the parent's header counts it. */
+int tt_recording_fork(struct tt_recording **child, struct tt_recording *parent);
+
+/* In the child of a fork: what is still stored into this recording, the parent's, stays in
+ * the child.  `copy`, which may be NULL, takes its place. */
+void tt_recording_detach(struct tt_recording *, void *copy);
+void *tt_recording_detached(const struct tt_recording *); /* such a copy, for munmap */
 
 /* Ends the file; the mapping stays until the last strand has let go of it. */
 void tt_recording_end(struct tt_recording *, uint64_t ticks);

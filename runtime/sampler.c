@@ -6,7 +6,11 @@
  *
  *   timer   each thread's own CPU-time timer, whose signal it handles itself
  *   thread  one thread that goes round, reads each strand's `current` and its CPU clock;
- *           no signals, and any rate, for one processor's small change */
+ *           no signals, and any rate, for one processor's small change
+ *
+ * The signal is SIGPROF, and only while nobody else uses it: where the program, or another
+ * copy of this runtime, handles it, the thread serves.  Whoever looks at native stacks has a
+ * signal of his own. */
 #include "sampler.h"
 
 #include <errno.h>
@@ -92,31 +96,43 @@ static void take_look(struct tt_thread *t, void *context)
     t->sampler.cpu = after;
 }
 
-/* async-signal-safe */
+static int set_action(const struct sigaction *wanted, struct sigaction *before)
+{
+    return tt_looker ? tt_looker->action(tt_looker->signal, wanted, before)
+                     : sigaction(SIGPROF, wanted, before);
+}
+
+/* A signal that is not ours does what it would without us: by default it ends the program,
+ * as soon as our handler is left.  Async-signal-safe. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    const struct sigaction *before = &sampler.before;
+
+    if (before->sa_flags & SA_SIGINFO) {
+        before->sa_sigaction(number, info, context);
+    } else if (before->sa_handler == SIG_DFL) {
+        (void)set_action(before, NULL);
+        (void)raise(number);
+    } else if (before->sa_handler != SIG_IGN) {
+        before->sa_handler(number);
+    }
+}
+
+/* Async-signal-safe. */
 static void on_timer(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    const struct sigaction *before = &sampler.before;
 
-    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &sampler) {
-        if (!tt_self.thread || !tt_self.thread->sampler.armed)
-            ;
-        else if (tt_looker)
-            take_look(tt_self.thread, context);
-        else
-            take_sample(tt_self.thread);
-    } else if (before->sa_flags & SA_SIGINFO) {
-        before->sa_sigaction(number, info, context);
-    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
-        before->sa_handler(number);
-    } else if (before->sa_handler == SIG_DFL && tt_looker) {
-        (void)tt_looker->action(number, before, NULL);
-        (void)raise(number); /* once this handler is left */
-    }
+    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &sampler)
+        pass_on(number, info, context);
+    else if (!tt_self.thread || !tt_self.thread->sampler.armed)
+        ;
+    else if (tt_looker)
+        take_look(tt_self.thread, context);
+    else
+        take_sample(tt_self.thread);
     errno = saved;
 }
-
-static int timer_signal(void) { return tt_looker ? tt_looker->signal : SIGPROF; }
 
 void tt_sampler_instead(const struct sigaction *wanted, struct sigaction *before)
 {
@@ -126,22 +142,30 @@ void tt_sampler_instead(const struct sigaction *wanted, struct sigaction *before
         sampler.before = *wanted;
 }
 
-static int start_timers(void)
+/* Our handler stays when the sampling is over, for signals that are still on their way. */
+static int take_signal(void)
 {
     struct sigaction action, before;
 
+    if (set_action(NULL, &before) != 0)
+        return -TT_ERR_STATE;
+    if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction == on_timer)
+        return 0;
+    if (!tt_looker && ((before.sa_flags & SA_SIGINFO) || before.sa_handler != SIG_DFL))
+        return -TT_ERR_STATE;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_timer;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     if (tt_looker)
         sigfillset(&action.sa_mask); /* handlers of the program stay off our stack */
-    if ((tt_looker ? tt_looker->action : sigaction)(timer_signal(), &action, &before) !=
-        0)
-        return -TT_ERR_STATE;
-    if (!(before.sa_flags & SA_SIGINFO) || before.sa_sigaction != on_timer)
-        sampler.before = before; /* ours stays, for signals that are still on their way */
-    return 0;
+    sampler.before = before;
+    return set_action(&action, NULL) == 0 ? 0 : -TT_ERR_STATE;
+}
+
+static void count_lost(const struct tt_recording *r)
+{
+    tt_bump_shared(&r->header->lost_samplers, 1);
 }
 
 static void arm_timer(struct tt_thread *t)
@@ -152,19 +176,23 @@ static void arm_timer(struct tt_thread *t)
 
     memset(&event, 0, sizeof event);
     event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = timer_signal();
+    event.sigev_signo = tt_looker ? tt_looker->signal : SIGPROF;
     event.sigev_value.sival_ptr = &sampler;
 #ifdef sigev_notify_thread_id
     event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
 #else
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 #endif
-    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) != 0)
+    t->sampler.clock = 0;
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) != 0) {
+        count_lost(t->recording);
         return;
+    }
     every.it_interval.tv_sec = every.it_value.tv_sec = (time_t)(ns / 1000000000u);
     every.it_interval.tv_nsec = every.it_value.tv_nsec = (long)(ns % 1000000000u);
     t->sampler.armed = 1;
-    timer_settime(t->sampler.timer, 0, &every, NULL);
+    if (timer_settime(t->sampler.timer, 0, &every, NULL) != 0)
+        count_lost(t->recording);
 }
 
 /* ── The thread ───────────────────────────────────────────────────────────────────── */
@@ -305,16 +333,22 @@ static int start_thread(struct tt_recording *r)
 
 int tt_sampler_start(struct tt_recording *r)
 {
-    int error = 0, kind = r->options.sampler_thread ? 2 : 1;
+    int by_thread = r->options.sampler_thread != 0, error = 0;
 
     if (!has_sampled(r))
         return 0;
-    error = kind == 2 ? start_thread(r) : start_timers();
-    if (!error) {
-        __atomic_store_n(&sampler.recording, r, __ATOMIC_RELAXED);
-        __atomic_store_n(&sampler.running, kind, __ATOMIC_RELEASE);
+    if (!by_thread && (error = take_signal()) != 0 && !tt_looker)
+        by_thread = 1;
+    if (by_thread)
+        error = start_thread(r);
+    if (error) {
+        count_lost(r);
+        return error;
     }
-    return error;
+    r->header->sampler_thread = (uint32_t)by_thread;
+    __atomic_store_n(&sampler.recording, r, __ATOMIC_RELAXED);
+    __atomic_store_n(&sampler.running, by_thread ? 2 : 1, __ATOMIC_RELEASE);
+    return 0;
 }
 
 /* Timers of other threads go with their strands; their signals find tt_on cleared. */
@@ -345,6 +379,8 @@ void tt_sampler_arm(struct tt_thread *t)
     } else if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
         t->sampler.clock = clock;
         __atomic_store_n(&t->sampler.armed, 1, __ATOMIC_RELEASE);
+    } else {
+        count_lost(t->recording);
     }
 }
 
@@ -380,6 +416,9 @@ void tt_sampler_forked(struct tt_recording *r)
     struct tt_marks none = {NULL, 0, 0};
 
     sampler.marks = none;
-    if (sampler.running == 2 && start_thread(r) != 0)
+    __atomic_store_n(&sampler.recording, r, __ATOMIC_RELAXED);
+    if (sampler.running == 2 && start_thread(r) != 0) {
         sampler.running = 0;
+        count_lost(r);
+    }
 }

@@ -442,10 +442,11 @@ static void keep_block(void *arg, struct tt_frame *f)
 {
     struct tt_thread *t = arg;
 
+    if (!tt_frame_is_fast(f) && f->edge >> TT_FRAME_BLOCK_SHIFT)
+        return; /* it is there */
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
         f->entered = tt_context_of(t, f); /* a context has no time of its own */
-    if (tt_frame_is_fast(f))
-        f->edge = 0;
+    tt_frame_settle(&t->tree, f);
     TT_SHOW(f->edge, f->edge | (uint64_t)tt_frame_block(t, f) << TT_FRAME_BLOCK_SHIFT);
 }
 

@@ -44,9 +44,21 @@ static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 /* ── The list ─────────────────────────────────────────────────────────────────────── */
 
-void tt_threads_lock(void) { pthread_mutex_lock(&threads_mutex); }
+static __thread int threads_locked; /* by this thread */
 
-void tt_threads_unlock(void) { pthread_mutex_unlock(&threads_mutex); }
+void tt_threads_lock(void)
+{
+    threads_locked = 1;
+    pthread_mutex_lock(&threads_mutex);
+}
+
+void tt_threads_unlock(void)
+{
+    pthread_mutex_unlock(&threads_mutex);
+    threads_locked = 0;
+}
+
+int tt_threads_locked(void) { return threads_locked; }
 
 struct tt_thread *tt_threads_first(void) { return all.first; }
 
@@ -445,6 +457,7 @@ static void make_key(void)
 static struct tt_thread *make_thread(void)
 {
     static __thread int making;
+    int saved = errno;
     struct tt_thread *t;
 
     if (making)
@@ -458,14 +471,14 @@ static struct tt_thread *make_thread(void)
         t = NULL;
     }
     making = 0;
+    errno = saved;
     return t;
 }
 
-/* A thread that got no strand tries again from time to time.  The program's errno is not
- * ours. */
+/* A thread that got no strand tries again from time to time. */
 static int attach_again(struct tt_thread *t)
 {
-    int saved = errno, error;
+    int error;
     uint32_t epoch;
 
     tt_thread_detach(t);
@@ -477,7 +490,6 @@ static int attach_again(struct tt_thread *t)
     t->refused_epoch = epoch;
     error = t->refused % RETRY ? -TT_ERR_MEMORY : tt_thread_attach(t);
     t->refused = error ? t->refused + 1 : 0;
-    errno = saved;
     return error;
 }
 
@@ -487,20 +499,25 @@ struct tt_thread *tt_thread_enter(void)
 
     if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE))
         return NULL;
-    if (!t && !(t = make_thread()))
-        return NULL;
+    if (!t && (threads_locked || !(t = make_thread())))
+        return NULL; /* a handler must not wait for what its thread holds */
     if (t->busy)
         return NULL;
-    t->busy = 1;
-    TT_BARRIER();
+    tt_thread_begin(t);
     if (TT_UNLIKELY(t->recording != tt_recording_now()) && attach_again(t) != 0) {
-        t->busy = 0;
+        tt_thread_leave(t);
         return NULL;
     }
     return t;
 }
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
+
+void tt_threads_forget_lock(void)
+{
+    pthread_mutex_init(&threads_mutex, NULL);
+    threads_locked = 0;
+}
 
 void tt_threads_forked(void)
 {

@@ -9,6 +9,8 @@
 #ifndef TT_STRAND_H
 #define TT_STRAND_H
 
+#include <errno.h>
+
 #include "tree.h"
 
 enum tt_frame_flags {                      /* above the cell in tt_frame.edge */
@@ -53,6 +55,7 @@ struct tt_thread {
     struct tt_frame *end;           /* of the running segment */
     struct tt_frame *hider, *timed; /* the nearest below the top */
     uint32_t busy;                  /* in the slow path: signal handlers stay out */
+    int program_errno;              /* as it was at the beginning of the slow path */
     uint32_t pauses;                /* read by the sampler thread */
     uint32_t named; /* by tt_thread_name: the system's name for it says nothing */
     uint32_t exact; /* no fast path: scopes are timed */
@@ -150,8 +153,18 @@ static inline struct tt_frame *tt_frame_below(struct tt_frame *f)
  * memory, or when a signal handler interrupted the profiler.  Not NULL: busy, until
  * tt_thread_leave. */
 struct tt_thread *tt_thread_enter(void);
+
+/* What lies between may change errno, which a scope's program may be about to look at. */
+static inline void tt_thread_begin(struct tt_thread *t)
+{
+    t->busy = 1;
+    TT_BARRIER();
+    t->program_errno = errno;
+}
+
 static inline void tt_thread_leave(struct tt_thread *t)
 {
+    errno = t->program_errno;
     TT_BARRIER();
     t->busy--;
 }
@@ -168,13 +181,15 @@ void tt_thread_detach(struct tt_thread *);
 /* Every thread that has a strand now, with the lock held. */
 void tt_threads_lock(void);
 void tt_threads_unlock(void);
+int tt_threads_locked(void); /* by this thread */
 struct tt_thread *tt_threads_first(void);
 
 /* Sends every thread to the slow path at its next push. */
 void tt_threads_stop(void);
 
-/* Around fork. */
+/* In the child of a fork: there are no threads and no strands; nobody holds the lock. */
 void tt_threads_forked(void);
+void tt_threads_forget_lock(void);
 
 /* Merges ended strands of one name into one, and gives their cells back.  Returns how
  * many pages came free. */

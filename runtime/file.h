@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* file.h - the file behind a recording. */
+#ifndef TT_FILE_H
+#define TT_FILE_H
+
+#include <sys/types.h>
+
+#include "options.h"
+
+struct tt_file {
+    int fd; /* -1: none, the recording is in memory */
+    dev_t device;
+    ino_t inode; /* the program may have closed ours, and opened its own there */
+};
+
+/* Makes a new file with room for `size` bytes, in place of an old one.  Makes the path
+ * absolute, and appends the process's id where a recording is under way. */
+int tt_file_make(struct tt_file *, char path[TT_PATH_SIZE], uint64_t size);
+
+/* Its descriptor, opened again where the program has closed it; -1: it is gone. */
+int tt_file_descriptor(struct tt_file *, const char *path);
+
+/* Makes room for the bytes from start to end.  Keeps errno, raises no signal.  At most one
+ * thread at a time. */
+int tt_file_reserve(struct tt_file *, const char *path, uint64_t start, uint64_t end);
+
+/* Cuts the file off at `size` and closes it; only closes it; removes it as well. */
+void tt_file_end(struct tt_file *, const char *path, uint64_t size);
+void tt_file_close(struct tt_file *);
+void tt_file_remove(struct tt_file *, const char *path);
+
+/* Writes a whole file: under a temporary name first, then renamed. */
+int tt_file_write(const char *path, const void *bytes, size_t size);
+
+#endif
