@@ -7,6 +7,7 @@
  *
  *      TALLYTREE         the words of tt_start
  *      TALLYTREE_FOLDER  where every process puts its recording: PROGRAM.PID
+ *      TALLYTREE_CLOCK   how fast the processor's counter runs, if that is known
  *      TALLYTREE_WHEN    "BEGIN END" by the system's clock, in ns: when samples count
  *      TALLYTREE_SOURCE  what the header says about who takes the samples */
 #include "preload.h"
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "control.h"
 #include "look.h"
 #include "modules.h"
@@ -74,6 +76,16 @@ static int choose_output(struct tt_options *o, const char *folder)
     return -TT_ERR_FILE;
 }
 
+/* 2 ms are much where a build runs a thousand processes. */
+static void read_clock(void)
+{
+    const char *clock = getenv("TALLYTREE_CLOCK");
+    uint64_t hz = clock ? strtoull(clock, NULL, 10) : 0;
+
+    if (hz > 1000000 && hz < 100000000000)
+        tt_clock_know(hz);
+}
+
 static void read_times(struct tt_look_options *look)
 {
     const char *when = getenv("TALLYTREE_WHEN");
@@ -120,6 +132,7 @@ static int start(const char *words, const char *folder)
     if (error)
         return error;
     read_times(&looks);
+    read_clock();
     if (times_exactly(&o))
         looks.metric = tt_metric_get("cpu", "ns");
     tt_native_looker.signal = tt_preload_signal();

@@ -105,7 +105,7 @@ static int add_view(struct tt_text *text, const struct tt_profile *p,
 static void report(const struct tt_profile *p)
 {
     static const char *const flat[] = {"view", "flat", "limit", "12", NULL};
-    static const char *const tree[] = {"view",      "tree", "limit", "3",
+    static const char *const tree[] = {"view",      "tree", "limit", "30",
                                        "threshold", "5%",   NULL};
     int color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     struct winsize w = {0};

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 #include "gather.h"
 #include "launch.h"
@@ -217,6 +218,18 @@ static int set_times(const struct record *r)
     return setenv("TALLYTREE_WHEN", when, 1);
 }
 
+static int set_clock(void)
+{
+    struct tt_header h = {.clock = TT_CLOCK_CYCLES};
+    char hz[24];
+
+    tt_clock_choose(&h);
+    if (h.clock != TT_CLOCK_CYCLES)
+        return unsetenv("TALLYTREE_CLOCK");
+    (void)snprintf(hz, sizeof hz, "%llu", (unsigned long long)h.ticks_per_second);
+    return setenv("TALLYTREE_CLOCK", hz, 1);
+}
+
 static int set_preload(const struct record *r)
 {
     const char *others = getenv("LD_PRELOAD");
@@ -240,7 +253,7 @@ static int prepare(void *arg)
         tt_complain("record: %s: %s", r->folder, strerror(errno));
         return -1;
     }
-    if (set_preload(r) != 0 || set_times(r) != 0 ||
+    if (set_preload(r) != 0 || set_times(r) != 0 || set_clock() != 0 ||
         setenv("TALLYTREE", r->words, 1) != 0 ||
         setenv("TALLYTREE_FOLDER", r->folder, 1) != 0) {
         tt_complain("record: no memory");

@@ -62,10 +62,12 @@ static uint64_t counter_frequency(void)
     return (uint64_t)((double)(end_ticks - ticks) * 1e9 / (double)(end_ns - ns));
 }
 
+static uint64_t frequency; /* measured once a process, under the lock of tt_start */
+
+void tt_clock_know(uint64_t counter_hz) { frequency = counter_hz; }
+
 void tt_clock_choose(struct tt_header *h)
 {
-    static uint64_t frequency; /* measured once a process, under the lock of tt_start */
-
     if (h->clock == TT_CLOCK_CYCLES && !counter_is_steady())
         h->clock = TT_CLOCK_MONOTONIC;
     if (h->clock == TT_CLOCK_CYCLES && !frequency)
