@@ -212,14 +212,17 @@ static void open_elf(const struct tt_symbols *s, struct opened *o)
     static const char deleted[] = " (deleted)";
     size_t length = strlen(o->module), end = sizeof deleted - 1;
     char *path = strdup(o->module);
-    int is_vdso = strcmp(o->module, "[vdso]") == 0, fd = -1;
+    const char *reason = no_file;
+    int fd = -1;
 
     if (path && length > end && strcmp(path + length - end, deleted) == 0)
         path[length - end] = 0;
-    if (is_vdso)
-        fd = find_vdso(o->id, &o->reason);
+    if (strcmp(o->module, "[vdso]") == 0)
+        fd = find_vdso(o->id, &reason);
     if (path && fd < 0)
         fd = find_file(s, path, o->id, &o->reason);
+    if (reason != no_file)
+        o->reason = reason;
     if (fd >= 0) {
         o->elf = tt_module_open(fd, path, s->debug_path);
         o->reason = bad_file;

@@ -3,13 +3,17 @@
 """Names for addresses: what elfutils' own addr2line says of programs that we know."""
 import collections
 import csv
+import ctypes.util
+import http.server
 import io
 import os
 import random
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -507,6 +511,183 @@ for flags in [], ["-no-pie"], ["-fcf-protection=full", "-Wl,-z,now"], ["-Wl,-z,l
 check("programs at a fixed address", fixed_address)
 check("lines without functions", lines_only)
 check("split DWARF", split_dwarf)
+
+
+# ── Code that no file has ────────────────────────────────────────────────────────────
+
+
+def spots(module, id, *addresses):
+    found = ours(module, [f"{a:x}" for a in addresses], id)
+    return [found[a][0] for a in addresses]
+
+
+def blocks(path):
+    """name, module, file, line of what has figures"""
+    return sorted((row["name"], row["module"], row["file"], row["line"])
+                  for row in report(path, "flat") if row["role"] == "entry")
+
+
+def write(name, data):
+    path = os.path.join(TMP, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def jit_profile(path, *addresses):
+    run(ADDRESSES, "-o", "jit.tt",
+        text="".join(f"[jit] {path} 1 {a:x}\n" for a in addresses))
+    run(TALLYTREE, "symbolize", "jit.tt")
+    return blocks("jit.tt")
+
+
+def perf_map():
+    path = write("perf-1.map", b"1000 20 plain name\n"
+                 b"2000 10 py::spin:/app/main.py\n"
+                 b"3000 10 LazyCompile:*hot /app/x.js:12:5\n"
+                 b"4000 10 JS:~hot file:///app/x.js:12:5\n"
+                 b"5000 10 Builtin:ArrayMap\n"
+                 b"6000 10 _ZN3foo3barEv\n"
+                 b"7000 20 old\n7010 20 new\n"  # the place was used again
+                 b"zzz 10 bad\n8000\n9000 10\na000 10 not finished")
+    return expect(jit_profile(path, 0x1000, 0x101f, 0x2004, 0x3000, 0x400f, 0x5000, 0x6000,
+                              0x7008, 0x7018, 0x7028, 0xa000, 0x1020),
+                  sorted([("[jit]+0x1020", "[jit]", path, ""),
+                          ("[jit]+0x7008", "[jit]", path, ""),
+                          ("[jit]+0xa000", "[jit]", path, ""),
+                          ("plain name", "[jit]", "", ""), ("spin", "[jit]", "/app/main.py", ""),
+                          ("hot", "[jit]", "/app/x.js", "12"),
+                          ("Builtin:ArrayMap", "[jit]", "", ""), ("foo::bar()", "[jit]", "", ""),
+                          ("new", "[jit]", "", "")]))
+
+
+def record(kind, body):
+    return struct.pack("=IIQ", kind, 16 + len(body), 0) + body
+
+
+def load(address, size, name):
+    return record(0, struct.pack("=IIQQQQ", 1, 1, address, address, size, 1) + name + b"\0" +
+                  b"\x90" * size)
+
+
+def jit_dump():
+    lines = struct.pack("=QQ", 0x2000, 3) + b"".join(
+        struct.pack("=QII", at, line, 0) + file + b"\0"
+        for at, line, file in ((0x2000, 5, b"/app/a.lua"), (0x2008, 7, b"\xff"),
+                               (0x2010, 9, b"/app/b.lua")))
+    path = write("jit-1.dump", struct.pack("=IIIIIIQQ", 0x4a695444, 1, 40, 62, 0, 1, 0, 0) +
+                 load(0x1000, 16, b"first") + record(2, lines) + load(0x2000, 32, b"second") +
+                 record(1, struct.pack("=IIQQQQQ", 1, 1, 0x3000, 0x1000, 0x3000, 16, 1)) +
+                 record(3, b"") + load(0x1000, 16, b"third") + load(0x5000, 8, b"cut")[:-4])
+    return expect(spots("[jit]", path, 0x1000, 0x2000, 0x200c, 0x201f, 0x3004, 0x5000),
+                  [("third", "??", 0), ("second", "/app/a.lua", 5), ("second", "/app/a.lua", 7),
+                   ("second", "/app/b.lua", 9), ("first", "??", 0), ("??", "??", 0)])
+
+
+def map_by_pid():
+    """A recording of one process need not say where its map is."""
+    pid = next(p for p in range(4000000, 5000000) if not os.path.exists(f"/tmp/perf-{p}.map"))
+    path = f"/tmp/perf-{pid}.map"
+    try:
+        with open(path, "w") as f:
+            f.write("1000 10 found\n")
+        run(ADDRESSES, "-o", "jit.tt", text=f"pid {pid}\n[jit] - 1 1008\n")
+        run(TALLYTREE, "symbolize", "jit.tt")
+        return expect([name for name, *_ in blocks("jit.tt")], ["found"])
+    finally:
+        os.remove(path)
+
+
+def not_a_map():
+    """What is no map by its name is not opened, whatever a recording says."""
+    path = write("secret", b"1000 10 secret\n")
+    return expect([name for name, *_ in jit_profile(path, 0x1000)], ["[jit]+0x1000"])
+
+
+def vdso():
+    """The kernel's own library, by the names that the C library asks it for."""
+    lines = run("sh", "-c", "LD_SHOW_AUXV=1 /bin/true | sed -n 's/.*SYSINFO_EHDR: *//p'")
+    if not lines.strip():
+        return ""
+    with open("/proc/self/maps") as f:
+        low, high = next((int(a, 16), int(b, 16)) for a, b in
+                         (line.split()[0].split("-") for line in f if "[vdso]" in line))
+    with open("/proc/self/mem", "rb") as f:
+        f.seek(low)
+        path = write("vdso", f.read(high - low))
+    table = re.findall(r"([0-9a-f]{16}) +(\d+) FUNC +GLOBAL +DEFAULT +\d+ (__vdso_\w+)",
+                       run("readelf", "--dyn-syms", "-W", path))
+    at = {int(a, 16) + int(size) - 1: name for a, size, name in table}
+    got = names("[vdso]", *at, id=build_id(path))[0]
+    wrong = [f"{a}, not {b}" for a, b in zip(got, at.values())
+             if not a or a.replace("__vdso_", "") != b.replace("__vdso_", "")]
+    other = names("[vdso]", *at, id="00" * 20)[1]
+    return "\n".join(wrong) or expect(other, "this kernel's is another one") or \
+        expect(len(at) > 0, True)
+
+
+check("perf maps, and what compilers put into names", perf_map)
+check("jitdumps, with lines and code that was moved", jit_dump)
+check("the perf map of the only process", map_by_pid)
+check("a recording cannot name any file to be a perf map", not_a_map)
+check("the vDSO's functions", vdso)
+
+
+# ── Servers ──────────────────────────────────────────────────────────────────────────
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    asked, files = [], {}
+
+    def do_GET(self):
+        Server.asked.append(self.path)
+        data = Server.files.get(self.path)
+        self.send_response(200 if data else 404)
+        self.send_header("Content-Length", str(len(data or b"")))
+        self.end_headers()
+        self.wfile.write(data or b"")
+
+    def log_message(self, *_):
+        pass
+
+
+def with_server(test):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    Server.asked.clear()
+    env = dict(os.environ, DEBUGINFOD_URLS=f"http://127.0.0.1:{server.server_port}",
+               DEBUGINFOD_CACHE_PATH=os.path.join(TMP, "cache"), HOME=TMP)
+    for proxy in "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY":
+        env.pop(proxy, None)
+    try:
+        return test(env)
+    finally:
+        server.shutdown()
+
+
+def asked_only_when_told(env):
+    program = build("served", "gcc", "-O2", "-g")
+    id, [address, _] = build_id(program), inside(program, "work")
+    run("objcopy", "--only-keep-debug", program, "served.debug")
+    with open(os.path.join(TMP, "served.debug"), "rb") as f:
+        Server.files[f"/buildid/{id}/debuginfo"] = f.read()
+    os.remove(os.path.join(TMP, "served.debug"))
+    run("strip", "-s", program)
+    path = os.path.join(TMP, "served.tt")
+    run(ADDRESSES, "-o", path, text="".join(
+        f"{p} {id} 1 {address:x}\n" for p in (program, program + "-gone")))
+    run(TALLYTREE, "symbolize", "-o", "not.tt", path, env=env)
+    if Server.asked:
+        return f"it has asked for {Server.asked}"
+    run(TALLYTREE, "symbolize", "--debuginfod", "-o", "yes.tt", path, env=env)
+    if not Server.asked and not ctypes.util.find_library("debuginfod"):
+        return ""
+    return expect([name for name, *_ in blocks("not.tt") if "work" in name], []) or \
+        expect([name for name, *_ in blocks("yes.tt") if name == "work"], ["work"] * 2)
+
+
+check("servers are asked with --debuginfod, and never without",
+      lambda: with_server(asked_only_when_told))
 
 
 # ── Files that are damaged ───────────────────────────────────────────────────────────
