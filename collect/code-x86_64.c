@@ -11,7 +11,7 @@
 #include "code.h"
 
 enum { RBP = 5, RSP = 4 }; /* as instructions number them */
-enum { STEPS = 2000, BRANCHES = 6, STORED = 8 };
+enum { STEPS = 2000, BRANCHES = 6, SEEN = 64, STORED = 8 };
 
 /* Instructions' numbers of registers, in DWARF's. */
 static const uint8_t dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -36,7 +36,8 @@ struct instruction {
 struct reading {
     struct tt_peek *peek;
     struct path now, later[BRANCHES];
-    unsigned branches, steps;
+    unsigned branches, steps, targets;
+    uint64_t seen[SEEN]; /* targets of jumps */
 };
 
 /* ── Decoding ─────────────────────────────────────────────────────────────────────── */
@@ -361,9 +362,21 @@ static void do_call(struct path *p)
 
 enum going { GO_ON, GO_RETURN, GO_NOWHERE };
 
+/* 1 the first time: what was jumped to is gone through once, so that loops end. */
+static int is_new(struct reading *r, uint64_t pc)
+{
+    for (unsigned i = 0; i < r->targets; i++)
+        if (r->seen[i] == pc)
+            return 0;
+    if (r->targets == SEEN)
+        return 0;
+    r->seen[r->targets++] = pc;
+    return 1;
+}
+
 static void branch(struct reading *r, uint64_t pc)
 {
-    if (r->branches < BRANCHES) {
+    if (r->branches < BRANCHES && is_new(r, pc)) {
         r->later[r->branches] = r->now;
         r->later[r->branches++].pc = pc;
     }
@@ -383,10 +396,12 @@ static enum going do_jump(struct reading *r, const struct instruction *i)
     unsigned op = i->opcode;
     uint64_t target = p->pc + (uint64_t)i->immediate;
 
-    if (op == 0xe9 || op == 0xeb)
+    if (op == 0xe9 || op == 0xeb) {
         p->pc = target;
-    else if ((op >= 0x70 && op <= 0x7f) || (op >= 0x0f80 && op <= 0x0f8f) ||
-             (op >= 0xe0 && op <= 0xe3))
+        return is_new(r, target) ? GO_ON : GO_NOWHERE;
+    }
+    if ((op >= 0x70 && op <= 0x7f) || (op >= 0x0f80 && op <= 0x0f8f) ||
+        (op >= 0xe0 && op <= 0xe3))
         branch(r, target);
     else if (op == 0xc3 || op == 0xc2)
         return GO_RETURN;
@@ -446,7 +461,7 @@ int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exac
     struct reading r;
 
     r.peek = peek;
-    r.branches = r.steps = 0;
+    r.branches = r.steps = r.targets = 0;
     r.now.pc = registers->value[TT_REGISTER_PC];
     r.now.lost = 0;
     r.now.stored = 0;

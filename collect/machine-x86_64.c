@@ -7,6 +7,11 @@
 
 #include "code.h"
 
+enum {
+    FIRST_MAX = 8, /* arguments that are looked at */
+    BOTTOM = 256,  /* bytes of a first function's frame */
+};
+
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R15 = 15, RIP };
 
 /* ── Registers ────────────────────────────────────────────────────────────────────── */
@@ -115,25 +120,48 @@ static int ends_thread(struct tt_peek *p, uint64_t pc)
            memcmp(code, musl, sizeof musl) == 0;
 }
 
-/* Whether the stack pointer is where the kernel left it for a program: at the number of
- * arguments, which are followed by a zero. */
-static int is_first(struct tt_peek *p, uint64_t sp)
+/* Whether this is what the kernel leaves on the stack for a program: the number of
+ * arguments, pointers to them, which point further up, each behind the one before, and a
+ * zero. */
+static int is_first(struct tt_peek *p, uint64_t at)
 {
-    uint64_t arguments, zero;
+    uint64_t arguments, last = at, next;
 
-    return sp % 16 == 0 && tt_peek_word(p, sp, &arguments) && arguments < 1 << 20 &&
-           tt_peek_word(p, sp + 8 * (arguments + 1), &zero) && zero == 0;
+    if (at % 16 || !tt_peek_word(p, at, &arguments) || !arguments || arguments >= 1 << 20)
+        return 0;
+    for (uint64_t i = 1; i <= arguments && i <= FIRST_MAX; i++, last = next)
+        if (!tt_peek_word(p, at + 8 * i, &next) || next <= last)
+            return 0;
+    return tt_peek_word(p, at + 8 * (arguments + 1), &next) && next == 0;
+}
+
+/* Whether what was called here is a thread's or a program's first function: its result goes
+ * to a function that does not come back, and near above the stack began. */
+static int is_bottom(const struct tt_registers *r, struct tt_peek *p)
+{
+    uint64_t sp = r->value[RSP], word;
+    uint8_t b[4];
+
+    if (!tt_peek_bytes(p, r->value[RIP], b, sizeof b) ||
+        (memcmp(b, "\x89\xc7\xe8", 3) != 0 && memcmp(b, "\x48\x89\xc7\xe8", 4) != 0))
+        return 0;
+    for (uint64_t at = sp; at < sp + BOTTOM && tt_peek_word(p, at, &word); at += 8)
+        if (is_first(p, at) || ends_thread(p, word))
+            return 1;
+    return 0;
 }
 
 enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact)
 {
     uint64_t frame = r->value[RBP], saved;
 
-    if (!exact && frame == 0 &&
-        (ends_thread(p, r->value[RIP]) || is_first(p, r->value[RSP])))
+    if (!exact &&
+        ((frame == 0 && ends_thread(p, r->value[RIP])) || is_first(p, r->value[RSP])))
         return TT_GUESS_ROOT;
     if (tt_code_leave(r, p, exact))
         return TT_GUESS_CALLER;
+    if (!exact && is_bottom(r, p))
+        return TT_GUESS_ROOT;
     if (frame % 8 || frame < r->value[RSP] || !tt_peek_word(p, frame, &saved) ||
         (saved && saved <= frame) || !return_from(r, p, frame + 8))
         return TT_GUESS_FAILED;

@@ -81,17 +81,18 @@ static int add_file(struct tt_snapshot *s, pid_t pid, const struct line *l)
 {
     const struct tt_mapping only = {.start = l->start, .end = l->end};
     struct tt_image image;
-    int fd = open_file(pid, l), error = 0;
+    int fd = open_file(pid, l), error;
 
     if (fd < 0)
         return 0;
-    if (tt_image_of_file(&image, fd) == 0) {
+    error = tt_image_of_file(&image, fd);
+    if (!error) {
         if (find_bias(&image, l))
             error = tt_snapshot_add(s, &image, l->path, &only);
         tt_image_fini(&image);
     }
     close(fd);
-    return error;
+    return error == -TT_ERR_MEMORY ? error : 0;
 }
 
 static int add_vdso(struct tt_snapshot *s, const struct line *l)

@@ -6,8 +6,10 @@
  * are gone are kept while they are few. */
 #include "registry.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tallytree.h"
 
@@ -93,6 +95,27 @@ static struct tt_known *add(const struct tt_module *m, uint64_t mark)
     return k;
 }
 
+/* In memory, an object without .eh_frame_hdr does not say where its .eh_frame is; its file's
+ * sections do, if it is still the same. */
+static int compile_file(struct tt_known *k, const struct tt_image *loaded)
+{
+    int fd = open(k->module.path, O_RDONLY | O_CLOEXEC), error = 0;
+    struct tt_image file;
+    struct tt_frame_info info;
+
+    if (fd < 0)
+        return 0;
+    if (tt_image_of_file(&file, fd) == 0) {
+        if (file.phdrs == loaded->phdrs &&
+            memcmp(file.phdr, loaded->phdr, file.phdrs * sizeof *file.phdr) == 0 &&
+            tt_image_frame_info(&file, &info) == 0)
+            error = tt_rules_new(&k->rules, &info);
+        tt_image_fini(&file);
+    }
+    close(fd);
+    return error;
+}
+
 static int compile(struct tt_known *k, struct tt_image *i)
 {
     struct tt_frame_info info;
@@ -100,6 +123,8 @@ static int compile(struct tt_known *k, struct tt_image *i)
 
     if (tt_image_frame_info(i, &info) == 0)
         error = tt_rules_new(&k->rules, &info);
+    else if (i->fd < 0)
+        error = compile_file(k, i);
     k->module.low = info.low;
     k->compiled = !error;
     return error;

@@ -232,7 +232,8 @@ void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
         struct tt_native *frame = &out->frame[out->count];
         describe(&w, modules, frame);
         /* A stray address is not a frame; the one before was not what it seemed. */
-        if (!w.mapping && !w.exact && !tt_machine_follows_call(peek, frame->pc)) {
+        if (!w.mapping && !w.exact && !tt_machine_follows_call(peek, frame->pc) &&
+            !tt_machine_is_trampoline(peek, frame->pc)) {
             result = STEP_STRAY;
             break;
         }

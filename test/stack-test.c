@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* stack-test.c - stacks unwound by the profiler's own tables: their root, their frames, and
  * what is said of stacks that are not right. */
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -137,4 +141,227 @@ TEST(a_handler_leads_to_what_it_interrupted)
     CHECK_INT(stack.end, TT_UNWIND_ROOT);
     CHECK_INT(signals, 1);
     CHECK(find((void *)a_handler_leads_to_what_it_interrupted) > find((void *)on_alarm));
+}
+
+TEST(a_stack_that_is_deeper_than_the_room_is_said_to_be_truncated)
+{
+    stack.room = 2;
+    outer();
+    stack.room = ROOM;
+    CHECK_INT(stack.end, TT_UNWIND_TRUNCATED);
+    CHECK_INT(stack.count, 2);
+}
+
+/* Registers that may be anything: what they lead to is looked at with care. */
+TEST(garbage_is_unwound_to_an_end_and_never_faults)
+{
+    struct tt_registers r;
+    struct tt_peek peek;
+    struct tt_hold hold;
+    uint64_t random = 88172645, ends[TT_UNWIND_ENDS] = {0};
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       -1, 0);
+
+    mprotect(pages + 4096, 4096, PROT_NONE);
+    for (int round = 0; round < 20000; round++) {
+        const uint64_t somewhere[] = {(uintptr_t)&random, (uintptr_t)pages + 4000,
+                                      (uintptr_t)outer,   (uintptr_t)stdout,
+                                      (uintptr_t)qsort,   0,
+                                      ~(uint64_t)0,       1ull << 63};
+        tt_modules_hold(&hold);
+        for (unsigned i = 0; i < TT_REGISTERS; i++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            r.value[i] = somewhere[random % 8] + (random >> 20) % 5000;
+            ((uint64_t *)(void *)pages)[random >> 40 & 511] = r.value[i];
+        }
+        tt_peek_own(&peek, NULL, NULL);
+        tt_native_unwind(&stack, hold.modules, &r, &peek);
+        ends[stack.end]++;
+        tt_modules_release(&hold);
+    }
+    munmap(pages, 8192);
+    CHECK(ends[TT_UNWIND_NO_RULE] + ends[TT_UNWIND_UNKNOWN] > 0);
+    CHECK(ends[TT_UNWIND_MEMORY] > 0);
+    CHECK(ends[TT_UNWIND_STRAY] > 0);
+}
+
+TEST(the_child_of_a_fork_finds_its_stack)
+{
+    int status;
+
+    stack.count = 0;
+    if (fork() == 0) {
+        tt_modules_forked();
+        tt_modules_refresh();
+        outer();
+        _exit(stack.end == TT_UNWIND_ROOT && find((void *)outer) > 0 ? 0 : 1);
+    }
+    wait(&status);
+    CHECK_INT(status, 0);
+}
+
+/* ── Modules that come and go ─────────────────────────────────────────────────────── */
+
+static char *plugin_path(void)
+{
+    static char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+    char *end;
+
+    path[n > 0 ? n : 0] = 0;
+    if ((end = strrchr(path, '/')) != NULL)
+        strcpy(end + 1, "frames-plugin.so");
+    return path;
+}
+
+static int count_maps(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+
+    while (maps && fgets(line, sizeof line, maps))
+        n++;
+    if (maps)
+        fclose(maps);
+    return n;
+}
+
+static volatile int done;
+
+/* Goes through all that a snapshot leads to, as long as it likes. */
+static void *reader(void *arg)
+{
+    struct tt_hold hold;
+    uint64_t *sum = arg;
+
+    while (!done) {
+        tt_modules_hold(&hold);
+        for (uint32_t i = 0; i < hold.modules->count; i++) {
+            const struct tt_mapping *m = &hold.modules->mapping[i];
+            const struct tt_function *f;
+            for (uint64_t at = 0; m->rules && at < 4096; at += 64)
+                *sum += tt_rules_find(m->rules, at, &f) != NULL;
+            *sum += (uint64_t)m->module->path[0];
+        }
+        tt_modules_release(&hold);
+    }
+    return NULL;
+}
+
+static void find_module(void *arg, const struct tt_module *m)
+{
+    *(int *)arg += strstr(m->path, "frames-plugin.so") != NULL;
+}
+
+TEST(snapshots_are_freed_only_when_nobody_holds_them)
+{
+    char *path = plugin_path();
+    void *plugin = dlopen(path, RTLD_NOW);
+    pthread_t t[3];
+    uint64_t sum[3] = {0};
+    int before, modules = 0;
+
+    if (!plugin)
+        SKIP("no plug-in can be loaded here");
+    dlclose(plugin);
+    before = count_maps();
+    done = 0;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, reader, &sum[i]);
+    for (int i = 0; i < 500; i++) {
+        plugin = dlopen(path, RTLD_NOW);
+        CHECK_INT(tt_modules_refresh(), 0);
+        dlclose(plugin);
+        CHECK_INT(tt_modules_refresh(), 0);
+    }
+    done = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    tt_modules_refresh();
+    CHECK(sum[0] && sum[1] && sum[2]);
+    CHECK(count_maps() < before + 40);
+    tt_modules_each(find_module, &modules);
+    CHECK_INT(modules, 1);
+}
+
+/* ── Without memory ───────────────────────────────────────────────────────────────── */
+
+static int mappings_left = -1; /* -1: as many as there are */
+
+static int may_map(void)
+{
+    if (mappings_left <= 0)
+        return mappings_left < 0;
+    mappings_left--;
+    return 1;
+}
+
+/* In place of the C library's, for what is linked into this program. */
+void *mmap(void *at, size_t size, int mode, int flags, int fd, off_t offset)
+{
+    if (!may_map())
+        return MAP_FAILED;
+    return (void *)syscall(SYS_mmap, at, size, mode, flags, fd, offset);
+}
+
+void *mremap(void *at, size_t before, size_t size, int flags, ...)
+{
+    if (!may_map())
+        return MAP_FAILED;
+    return (void *)syscall(SYS_mremap, at, before, size, flags, 0);
+}
+
+/* The table of this program, from its file. */
+static int make_table(int fd)
+{
+    struct tt_image image;
+    struct tt_frame_info info;
+    struct tt_rules *rules = NULL;
+    int error = tt_image_of_file(&image, fd);
+
+    if (error)
+        return error;
+    if (tt_image_frame_info(&image, &info) == 0)
+        error = tt_rules_new(&rules, &info);
+    if (!error && !rules)
+        error = -1;
+    tt_rules_free(rules);
+    tt_image_fini(&image);
+    return error;
+}
+
+TEST(a_table_without_memory_is_an_error_and_leaves_nothing)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int maps = count_maps(), error = -1, n;
+
+    for (n = 0; n < 100 && error; n++) {
+        mappings_left = n;
+        error = make_table(fd);
+        mappings_left = -1;
+    }
+    CHECK_INT(error, 0);
+    CHECK(n > 5);
+    CHECK(count_maps() < maps + 3);
+    close(fd);
+}
+
+TEST(a_snapshot_without_memory_is_an_error)
+{
+    struct tt_modules *modules;
+    int error = -1, n;
+
+    for (n = 0; n < 100 && error; n++) {
+        mappings_left = n;
+        error = tt_modules_new(&modules, getpid());
+        mappings_left = -1;
+        CHECK(error == 0 || !modules);
+    }
+    CHECK_INT(error, 0);
+    CHECK(n > 1);
+    CHECK(modules && modules->count > 0);
+    tt_modules_free(modules);
 }

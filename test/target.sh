@@ -14,6 +14,7 @@ on_target()
         [ "$runner $test" != "qemu-aarch64 test/threads-test.c" ] || continue
         try "$(basename "$test" .c)" run "$test"
     done
+    try "stack-test" run_unwinding
     finish
 }
 
@@ -42,4 +43,19 @@ run()
     ! head -n 5 "$1" | grep -q 'needs: internals' ||
         with=(-Iinclude -Iruntime "$tmp"/*.c.o)
     compile "$1" "${with[@]}" -o "$tmp/program" && timeout 900 "$runner" "$tmp/program"
+}
+
+# The unwinder is not part of the runtime; what it knows of the machine is in *-MACHINE.c.
+run_unwinding()
+{
+    local machine
+    machine=$("${compiler[0]}" -dumpmachine)
+    # shellcheck disable=SC2046
+    compile -Iinclude -Iruntime -Icollect test/stack-test.c "$tmp"/*.c.o $(unwinding) collect/*-"${machine%%-*}.c" \
+        -o "$tmp/program" && timeout 900 "$runner" "$tmp/program"
+}
+
+unwinding()
+{
+    sed -n "/^collect_sources = files(/,/^)/s|.*'\(collect/[a-z-]*\.c\)'.*|\1|p" meson.build
 }
