@@ -106,7 +106,7 @@ static int read_foreign(struct tt_source *s, struct tt_builder *b)
                                   "format that is known");
         return -TT_ERR_FORMAT;
     }
-    (void)tt_builder_strand(b, &(struct tt_strand_info){.rank = TT_NONE, .members = 1});
+    tt_builder_no_strand(b);
     tt_builder_fact(b, "format", TT_FACT_EACH, 1, format->name);
     error = format->read(s, b);
     if (error)

@@ -8,10 +8,8 @@
 /* In the order in which they are asked: those that know for sure at the first bytes, then
  * those that look further, then those that guess. */
 const struct tt_format *const tt_formats[] = {
-    &tt_format_callgrind,
-    &tt_format_pprof,
-    &tt_format_folded,
-    NULL,
+    &tt_format_callgrind,  &tt_format_pprof,  &tt_format_perf,
+    &tt_format_speedscope, &tt_format_folded, NULL,
 };
 
 const struct tt_format *tt_format_find(const char *name)

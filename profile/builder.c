@@ -271,6 +271,8 @@ static int is_same_strand(const struct tt_builder *b, uint32_t id, const void *w
            x->rank == y->rank;
 }
 
+void tt_builder_no_strand(struct tt_builder *b) { b->current = TT_NONE; }
+
 uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *info)
 {
     struct tt_strand_row row = {.host = tt_builder_string(b, info->host),

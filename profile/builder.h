@@ -40,6 +40,7 @@ struct tt_strand_info {
     struct tt_sum128 square;
 };
 uint32_t tt_builder_strand(struct tt_builder *, const struct tt_strand_info *);
+void tt_builder_no_strand(struct tt_builder *); /* they are of the nameless one again */
 
 /* Adds to a figure of the current strand. */
 enum tt_role {

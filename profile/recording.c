@@ -5,6 +5,7 @@
 #include "recording.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct transfer {
@@ -18,6 +19,9 @@ struct transfer {
     uint32_t calls, time, samples, metric[TT_METRICS_MAX + 1];
     uint64_t beside[3], elsewhere[3]; /* calls, time, samples */
     uint32_t at;                      /* the context whose metrics are taken */
+    const struct tt_trace_strand
+        *trace; /* of each strand by its name, a number; or NULL */
+    size_t traces;
 };
 
 /* ── Units ────────────────────────────────────────────────────────────────────────── */
@@ -85,8 +89,8 @@ static void add_metrics(struct transfer *t)
     uint32_t flags = TT_METRIC_TIME | (is_sampled(t->p) ? TT_METRIC_SAMPLED : 0);
 
     t->calls = tt_builder_metric(t->b, "calls", "", TT_METRIC_CALLS);
-    t->time = is_in_ns(h) ? tt_builder_metric(t->b, "time", "ns", flags)
-                          : tt_builder_metric(t->b, "ticks", "ticks", flags);
+    t->time = is_in_ns(h) || t->trace ? tt_builder_metric(t->b, "time", "ns", flags)
+                                      : tt_builder_metric(t->b, "ticks", "ticks", flags);
     t->samples = TT_NONE;
     for (uint32_t i = 0; i < t->p->contexts; i++)
         if (t->p->context[i].samples || t->p->context[i].elsewhere.samples) {
@@ -116,6 +120,21 @@ static void take_metric(void *arg, const struct tt_metric_record *m, int elsewhe
 
 /* ── Contexts and arcs ────────────────────────────────────────────────────────────── */
 
+static void name_trace(const struct transfer *t, const char *number,
+                       struct tt_strand_info *info)
+{
+    size_t i = strtoul(number, NULL, 10);
+
+    info->host = info->process = info->name = "";
+    info->pid = info->thread = 0;
+    if (i >= t->traces)
+        return;
+    info->process = t->trace[i].process;
+    info->name = t->trace[i].name;
+    info->pid = t->trace[i].pid;
+    info->thread = t->trace[i].thread;
+}
+
 static void add_strand(struct transfer *t, const struct tt_strand_record *s)
 {
     const struct tt_header *h = t->p->header;
@@ -140,6 +159,8 @@ static void add_strand(struct transfer *t, const struct tt_strand_record *s)
         info.square = scale_square(h, &s->square);
         info.thread = 0;
     }
+    if (t->trace)
+        name_trace(t, name, &info);
     (void)tt_builder_strand(t->b, &info);
 }
 
@@ -434,6 +455,11 @@ static void add_facts(struct transfer *t)
     const struct tt_header *h = t->p->header;
     char program[sizeof h->program + 1] = {0}, host[sizeof h->host + 1] = {0};
 
+    if (t->trace) {
+        add_measures(t);
+        add_losses(t);
+        return;
+    }
     memcpy(program, h->program, sizeof h->program);
     memcpy(host, h->host, sizeof h->host);
     add_text(t, "program", program);
@@ -467,7 +493,13 @@ static int index_blocks(struct transfer *t)
 
 int tt_builder_recording(struct tt_builder *b, const struct tt_picture *p)
 {
-    struct transfer t = {.b = b, .p = p};
+    return tt_builder_trace(b, p, NULL, 0);
+}
+
+int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
+                     const struct tt_trace_strand *strand, size_t count)
+{
+    struct transfer t = {.b = b, .p = p, .trace = strand, .traces = count};
     const size_t blocks = p->blocks, contexts = p->contexts;
     int error = -TT_ERR_MEMORY;
 

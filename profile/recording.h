@@ -11,4 +11,13 @@
  * -TT_ERR_MEMORY. */
 int tt_builder_recording(struct tt_builder *, const struct tt_picture *);
 
+/* The same of what this process recorded of somebody's trace: its clock counts ns, its
+ * strands are called by their numbers in `strand`, and it knows nothing of the program. */
+struct tt_trace_strand {
+    const char *process, *name; /* borrowed */
+    uint64_t pid, thread;
+};
+int tt_builder_trace(struct tt_builder *, const struct tt_picture *,
+                     const struct tt_trace_strand *, size_t count);
+
 #endif

@@ -96,13 +96,13 @@ gzip -c "$dir/small" >"$dir/small.gz"
 try "so they are behind gzip" folds "$small" "$dir/small.gz" samples
 encode "$dir/small.json" unpacked >"$dir/unpacked"
 try "numbers need not be packed" folds "$small" "$dir/unpacked" samples
-try "the last type is looked at first, in its unit" folds "$(sed 's/$/0000000/' <<<"$small")" "$dir/small"
+try "the last type is looked at first, in its unit" folds "${small//$'\n'/$'0000000\n'}0000000" "$dir/small"
 sed 's/"samples": \[\[\[/"default": "samples", &/' "$dir/small.json" >"$dir/default.json"
 try "recursion counts once" test "$(column inclusive "$dir/small" samples | grep '^parse ')" = "parse 6"
-for what in samples cpu; do
-    same_self() { [ -n "$(top 1 "$dir/small" $what)" ] && diff <(top 1 "$dir/small" $what | grep -v '\[x\]') <(column self "$dir/small" $what | grep -v 0xbeef); }
-    same_total() { diff <(top 4 "$dir/small" $what | grep -v '\[x\]') <(column inclusive "$dir/small" $what | grep -v 0xbeef); }
-    try "$what of each are what go tool pprof says" same_self
+for type in samples cpu; do
+    same_self() { [ -n "$(top 1 "$dir/small" "$type")" ] && diff <(top 1 "$dir/small" "$type" | grep -v '\[x\]') <(column self "$dir/small" "$type" | grep -v 0xbeef); }
+    same_total() { diff <(top 4 "$dir/small" "$type" | grep -v '\[x\]') <(column inclusive "$dir/small" "$type" | grep -v 0xbeef); }
+    try "$type of each are what go tool pprof says" same_self
     try "inclusive too" same_total
 done
 started() { "$tallytree" report header "$dir/small" | grep -q '2023-11-14 22:13:20'; }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* events.c - a recording in memory, made of somebody's trace.
+ *
+ * A strand here is no thread: switching strands exchanges what is thread-local. */
+#include "events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../profile/recording.h"
+#include "block.h"
+#include "control.h"
+#include "pairs.h"
+#include "picture.h"
+#include "strand.h"
+
+struct open {
+    tt_mark mark;
+    uint32_t block;
+};
+
+struct strand {
+    struct tt_strand saved; /* while it is not the current one */
+    struct tt_vector open;  /* struct open */
+    char *process, *name;   /* owned */
+    uint64_t pid, thread;
+};
+
+struct tt_events {
+    struct tt_source *s;
+    struct tt_strand outside; /* of the thread that reads, before it began */
+    struct tt_vector strand;  /* struct strand *, owned */
+    struct tt_pairs known;    /* (pid, thread) to its number */
+    struct strand *current;
+};
+
+static int start(struct tt_source *s)
+{
+    const struct tt_reading *r = s->reading;
+    struct tt_options o;
+    int error = tt_options_read(&o, "exact,clock=caller", NULL);
+
+    if (!error && r->recursion)
+        error = tt_options_recursion(&o, r->recursion);
+    if (!error && r->budget)
+        error = tt_options_budget(&o, r->budget);
+    for (int i = 0; i < TT_KINDS; i++)
+        o.mode[i] = TT_MODE_EXACT;
+    return error ? error : tt_start_with(&o);
+}
+
+struct tt_events *tt_events_open(struct tt_source *s)
+{
+    struct tt_events *e = calloc(1, sizeof *e);
+    int error = e ? start(s) : -TT_ERR_MEMORY;
+
+    if (error) {
+        (void)tt_source_fail(s, "its events cannot be taken: %s", tt_error_text(error));
+        free(e);
+        return NULL;
+    }
+    e->s = s;
+    e->outside = tt_self;
+    tt_vector_init(&e->strand, NULL, sizeof(struct strand *));
+    tt_pairs_init(&e->known, NULL);
+    return e;
+}
+
+/* ── Strands ──────────────────────────────────────────────────────────────────────── */
+
+uint32_t tt_events_strand(struct tt_events *e, const char *process, const char *name,
+                          uint64_t pid, uint64_t thread)
+{
+    int is_new;
+    uint32_t *number = tt_pairs_get(&e->known, pid, thread, &is_new);
+    struct strand *s, **at;
+
+    if (!number || !is_new)
+        return number ? *number : TT_NONE;
+    s = calloc(1, sizeof *s);
+    at = s ? tt_vector_add(&e->strand, 1) : NULL;
+    if (!at) {
+        free(s);
+        return TT_NONE;
+    }
+    *at = s;
+    *number = (uint32_t)e->strand.count - 1;
+    tt_vector_init(&s->open, NULL, sizeof(struct open));
+    s->process = strdup(process ? process : "");
+    s->name = strdup(name ? name : "");
+    s->pid = pid;
+    s->thread = thread;
+    return *number;
+}
+
+void tt_events_switch(struct tt_events *e, uint32_t strand)
+{
+    struct strand *s = ((struct strand **)e->strand.item)[strand];
+    char number[16];
+
+    if (e->current == s)
+        return;
+    if (e->current)
+        e->current->saved = tt_self;
+    tt_self = s->saved;
+    e->current = s;
+    if (tt_self.thread)
+        return;
+    (void)snprintf(number, sizeof number, "%u", strand);
+    tt_thread_name(number);
+}
+
+void tt_events_tick(uint64_t ns) { tt_tick(ns); }
+
+/* ── Blocks ───────────────────────────────────────────────────────────────────────── */
+
+uint32_t tt_events_block(const struct tt_block_info *info)
+{
+    return (uint32_t)tt_block_make(info);
+}
+
+int tt_events_push(struct tt_events *e, uint32_t block)
+{
+    struct open *o = tt_vector_add(&e->current->open, 1);
+
+    if (!o)
+        return tt_source_no_memory(e->s);
+    *o = (struct open){tt_push((tt_block)block), block};
+    return 0;
+}
+
+uint32_t tt_events_top(const struct tt_events *e)
+{
+    const struct tt_vector *open = &e->current->open;
+
+    return open->count ? ((const struct open *)open->item)[open->count - 1].block
+                       : TT_NONE;
+}
+
+void tt_events_pop(struct tt_events *e)
+{
+    struct tt_vector *open = &e->current->open;
+
+    if (open->count)
+        tt_pop(((struct open *)open->item)[--open->count].mark);
+}
+
+/* ── The end ──────────────────────────────────────────────────────────────────────── */
+
+/* Whatever is open ends here, so that its statistics are there, and the clock stops. */
+static void end_strands(struct tt_events *e)
+{
+    for (uint32_t i = 0; i < e->strand.count; i++) {
+        tt_events_switch(e, i);
+        tt_unwind(0);
+        (void)tt_pause();
+        (void)tt_resume();
+    }
+    if (e->current)
+        e->current->saved = tt_self;
+    e->current = NULL;
+    tt_self = e->outside;
+}
+
+static int add_picture(struct tt_events *e, struct tt_builder *b, void *image,
+                       size_t size)
+{
+    struct tt_trace_strand *strand = calloc(e->strand.count + 1, sizeof *strand);
+    struct strand *const *from = e->strand.item;
+    struct tt_picture p;
+    int error = strand ? tt_picture_read(&p, image, size, 0) : -TT_ERR_MEMORY;
+
+    for (size_t i = 0; strand && i < e->strand.count; i++)
+        strand[i] = (struct tt_trace_strand){from[i]->process, from[i]->name,
+                                             from[i]->pid, from[i]->thread};
+    if (!error)
+        error = tt_builder_trace(b, &p, strand, e->strand.count);
+    if (strand)
+        tt_picture_fini(&p);
+    free(strand);
+    return error;
+}
+
+int tt_events_finish(struct tt_events *e, struct tt_builder *b)
+{
+    size_t size;
+    void *image;
+    int error;
+
+    end_strands(e);
+    image = tt_snapshot(&size);
+    if (!image)
+        return tt_source_no_memory(e->s);
+    error = add_picture(e, b, image, size);
+    munmap(image, size);
+    if (error && !e->s->error[0])
+        (void)tt_source_fail(e->s, "its events cannot be taken: %s",
+                             tt_error_text(error));
+    return error;
+}
+
+void tt_events_close(struct tt_events *e)
+{
+    struct strand **s;
+
+    if (!e)
+        return;
+    end_strands(e);
+    (void)tt_stop();
+    s = e->strand.item;
+    for (size_t i = 0; i < e->strand.count; i++) {
+        tt_vector_fini(&s[i]->open);
+        free(s[i]->process);
+        free(s[i]->name);
+        free(s[i]);
+    }
+    tt_vector_fini(&e->strand);
+    tt_pairs_fini(&e->known);
+    free(e);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* events.h - traces of events go through the tree of a live run.
+ *
+ * The events drive the runtime itself, under the recursion policy and the budget that are
+ * asked for, and with statistics of activations: however long the trace, the tree is no
+ * larger than that of a program that did the same.  One at a time. */
+#ifndef TT_EVENTS_H
+#define TT_EVENTS_H
+
+#include "builder.h"
+#include "source.h"
+
+struct tt_events;
+
+/* NULL: an error, which the source then has noted. */
+struct tt_events *tt_events_open(struct tt_source *);
+void tt_events_close(struct tt_events *); /* NULL: nothing */
+
+/* The number of a thread of the trace, new at its first time; TT_NONE: no memory. */
+uint32_t tt_events_strand(struct tt_events *, const char *process, const char *name,
+                          uint64_t pid, uint64_t thread);
+/* What follows is of that thread. */
+void tt_events_switch(struct tt_events *, uint32_t strand);
+void tt_events_tick(uint64_t ns);
+/* Blocks are numbers of the runtime's. */
+uint32_t tt_events_block(const struct tt_block_info *);
+int tt_events_push(struct tt_events *, uint32_t block); /* -TT_ERR_MEMORY */
+/* The block that is open innermost, TT_NONE: none; leaves it. */
+uint32_t tt_events_top(const struct tt_events *);
+void tt_events_pop(struct tt_events *);
+
+/* Ends what is open, and adds all of it to the builder.  0 or an error, noted. */
+int tt_events_finish(struct tt_events *, struct tt_builder *);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* perf.c - the text that `perf script` prints: reading.
+ *
+ *      comm  100/101 [002] 203265.377019:    1001001 cpu-clock:
+ *              7f3a 22 leaf+0x12 (/lib/libc.so.6)
+ *              55d0 main (/usr/bin/program)
+ *
+ * A sample: who, where and when, how much of which event, then its stack, leaf first, up to
+ * an empty line.  Threads are strands. */
+#include <string.h>
+
+#include "formats.h"
+#include "frames.h"
+
+enum { MOST_EVENTS = 64 };
+
+struct event {
+    char name[64];
+    uint32_t samples, period; /* metrics; period TT_NONE: none was seen so far */
+};
+
+struct header {
+    const char *comm, *event;
+    size_t comm_length, event_length;
+    uint64_t pid, thread, period;
+    int has_period;
+    char *rest; /* behind the event */
+};
+
+struct perf {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_frames names;
+    struct tt_vector stack; /* uint32_t: blocks, leaf first */
+    struct event event[MOST_EVENTS];
+    int events;
+    struct event *current; /* NULL: no sample has begun */
+    uint64_t period, sum;
+};
+
+/* ── The first line of a sample ───────────────────────────────────────────────────── */
+
+static int is_blank(char c) { return c == ' ' || c == '\t'; }
+
+static int read_digits(const char **at, const char *end, uint64_t *n)
+{
+    const char *c = *at;
+
+    for (*n = 0; c < end && *c >= '0' && *c <= '9'; c++)
+        if (__builtin_mul_overflow(*n, 10, n) ||
+            __builtin_add_overflow(*n, (uint64_t)(*c - '0'), n))
+            return 0;
+    if (c == *at)
+        return 0;
+    *at = c;
+    return 1;
+}
+
+/* "12.345:" */
+static int is_time(const char *word, const char *end)
+{
+    uint64_t n;
+
+    return read_digits(&word, end, &n) && word < end && *word++ == '.' &&
+           read_digits(&word, end, &n) && end - word == 1 && *word == ':';
+}
+
+/* "100" or "100/101", -1 standing for none. */
+static int is_pid(const char *word, const char *end, struct header *h)
+{
+    if (end - word == 2 && word[0] == '-' && word[1] == '1') {
+        h->pid = h->thread = 0;
+        return 1;
+    }
+    if (!read_digits(&word, end, &h->pid))
+        return 0;
+    h->thread = h->pid;
+    if (word < end && *word == '/')
+        return ++word, read_digits(&word, end, &h->thread) && word == end;
+    return word == end;
+}
+
+/* The word that ends before `end`. */
+static const char *word_before(const char *line, const char *end, const char **stop)
+{
+    while (end > line && is_blank(end[-1]))
+        end--;
+    *stop = end;
+    while (end > line && !is_blank(end[-1]))
+        end--;
+    return end;
+}
+
+/* What stands before the time: names have blanks and brackets, so from the right. */
+static int read_who(const char *line, const char *time, struct header *h)
+{
+    const char *stop, *word = word_before(line, time, &stop);
+
+    if (stop > word && *word == '[' && stop[-1] == ']')
+        word = word_before(line, word, &stop);
+    if (stop == word || !is_pid(word, stop, h))
+        return 0;
+    while (word > line && is_blank(word[-1]))
+        word--;
+    h->comm = line;
+    h->comm_length = (size_t)(word - line);
+    return word > line;
+}
+
+/* "250000 cycles:u: …" */
+static int read_what(char *at, const char *end, struct header *h)
+{
+    const char *c = at, *word;
+
+    while (c < end && is_blank(*c))
+        c++;
+    word = c;
+    h->has_period = read_digits(&c, end, &h->period) && c < end && is_blank(*c);
+    if (!h->has_period)
+        c = word;
+    while (c < end && is_blank(*c))
+        c++;
+    h->event = c;
+    while (c < end && !is_blank(*c))
+        c++;
+    h->event_length = (size_t)(c - h->event);
+    h->rest = at + (c - at);
+    if (h->event_length < 2 || c[-1] != ':')
+        return 0;
+    h->event_length--;
+    return 1;
+}
+
+static int read_header(char *line, size_t length, struct header *h)
+{
+    const char *end = line + length, *stop;
+
+    for (char *c = line; c < end; c += stop - c) {
+        while (c < end && is_blank(*c))
+            c++;
+        for (stop = c; stop < end && !is_blank(*stop); stop++)
+            ;
+        if (is_time(c, stop) && read_who(line, c, h))
+            return read_what(c + (stop - c), end, h);
+    }
+    return 0;
+}
+
+/* ── Frames ───────────────────────────────────────────────────────────────────────── */
+
+static int is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+/* Where "(module)" begins at the end of a line; in it, brackets are balanced. */
+static size_t find_module(const char *line, size_t length)
+{
+    size_t depth = 0;
+
+    for (size_t at = length; at--;) {
+        depth += line[at] == ')';
+        if (!depth)
+            return length;
+        if (line[at] == '(' && --depth == 0)
+            return at;
+    }
+    return length;
+}
+
+/* "name+0x12" is in the function called name. */
+static size_t without_offset(const char *name, size_t length)
+{
+    size_t at = length;
+
+    while (at && is_hex(name[at - 1]))
+        at--;
+    return at > 3 && at < length && memcmp(name + at - 3, "+0x", 3) == 0 ? at - 3
+                                                                         : length;
+}
+
+static int add_frame(struct perf *p, char *name, size_t length, char *module,
+                     size_t module_length)
+{
+    uint32_t *frame = tt_vector_add(&p->stack, 1), *block;
+    int is_new;
+
+    /* Both together are what a block is known by: "name\nmodule". */
+    if (module_length) {
+        name[length] = '\n';
+        memmove(name + length + 1, module, module_length);
+    }
+    block = tt_frames_find(&p->names, name,
+                           length + (module_length ? module_length + 1 : 0), &is_new);
+    if (!frame || !block)
+        return tt_source_no_memory(p->s);
+    if (is_new) {
+        name[length] = '\0';
+        if (module_length)
+            name[length + 1 + module_length] = '\0';
+        *block = tt_builder_block(
+            p->b,
+            &(struct tt_block_info){.name = name,
+                                    .module = module_length ? name + length + 1 : "",
+                                    .kind = TT_KIND_FUNCTION});
+    }
+    *frame = *block;
+    return *block == TT_NONE ? tt_source_no_memory(p->s) : 0;
+}
+
+/* A line of a stack; what does not begin with an address is something else. */
+static int take_frame(struct perf *p, char *line, size_t length)
+{
+    size_t at = 0, name, end, module, module_length = 0;
+
+    while (at < length && is_blank(line[at]))
+        at++;
+    for (name = at; name < length && is_hex(line[name]); name++)
+        ;
+    if (name == at || (name < length && !is_blank(line[name])))
+        return 0;
+    while (name < length && is_blank(line[name]))
+        name++;
+    while (length > name && is_blank(line[length - 1]))
+        length--;
+    module = find_module(line, length);
+    if (module < name)
+        module = length;
+    if (module < length)
+        module_length = length - module - 2;
+    end = module;
+    while (end > name && is_blank(line[end - 1]))
+        end--;
+    end = name + without_offset(line + name, end - name);
+    if (module_length == 7 && memcmp(line + module + 1, "inlined", 7) == 0)
+        module_length = 0;
+    if (end == name) { /* no name: the address is one */
+        name = at;
+        for (end = at; end < length && is_hex(line[end]); end++)
+            ;
+    }
+    return add_frame(p, line + name, end - name, line + module + (module_length > 0),
+                     module_length);
+}
+
+/* ── Samples ──────────────────────────────────────────────────────────────────────── */
+
+static int end_sample(struct perf *p)
+{
+    const uint32_t *block = p->stack.item;
+    uint32_t context = TT_BUILDER_ROOT;
+
+    if (!p->current)
+        return 0;
+    for (size_t i = p->stack.count; i--;)
+        context = tt_builder_context(p->b, context, block[i]);
+    if (__builtin_add_overflow(p->sum, p->period, &p->sum))
+        return tt_source_fail(p->s, TT_TOO_MUCH);
+    tt_builder_add(p->b, TT_ROLE_SELF, context, p->current->samples, 1);
+    tt_builder_add(p->b, TT_ROLE_SELF, context, p->current->period, p->period);
+    p->current = NULL;
+    return context == TT_NONE ? tt_source_no_memory(p->s) : 0;
+}
+
+static int is_clock(const char *event)
+{
+    return strncmp(event, "cpu-clock", 9) == 0 || strncmp(event, "task-clock", 10) == 0;
+}
+
+/* The metrics of an event: the first one's samples are "samples". */
+static struct event *find_event(struct perf *p, const struct header *h)
+{
+    struct event *e = p->event;
+    char name[80] = "samples of ";
+    size_t length = h->event_length < sizeof e->name ? h->event_length
+                                                     : sizeof e->name - 1;
+
+    for (int i = 0; i < p->events; i++, e++)
+        if (strncmp(e->name, h->event, length) == 0 && !e->name[length])
+            return e;
+    if (p->events == MOST_EVENTS)
+        return NULL;
+    memcpy(e->name, h->event, length);
+    memcpy(name + strlen(name), e->name, length + 1);
+    e->samples = tt_builder_metric(p->b, p->events ? name : "samples", "", 0);
+    e->period = TT_NONE;
+    p->events++;
+    return e;
+}
+
+static int begin_sample(struct perf *p, struct header *h)
+{
+    char comm[256] = "";
+    struct tt_strand_info strand = {.process = comm,
+                                    .name = comm,
+                                    .pid = h->pid,
+                                    .thread = h->thread,
+                                    .rank = TT_NONE,
+                                    .members = 1};
+
+    p->current = find_event(p, h);
+    if (!p->current)
+        return tt_source_fail(p->s, "there are more than %d events", MOST_EVENTS);
+    if (h->has_period && p->current->period == TT_NONE)
+        p->current->period = tt_builder_metric(
+            p->b, p->current->name, is_clock(p->current->name) ? "ns" : "",
+            p->current == p->event ? TT_METRIC_TIME | TT_METRIC_SAMPLED : 0);
+    p->period = h->has_period ? h->period : 0;
+    p->stack.count = 0;
+    memcpy(comm, h->comm,
+           h->comm_length < sizeof comm ? h->comm_length : sizeof comm - 1);
+    if (tt_builder_strand(p->b, &strand) == TT_NONE)
+        return tt_source_no_memory(p->s);
+    return take_frame(p, h->rest,
+                      strlen(h->rest)); /* without -g it is on the same line */
+}
+
+static int take_line(struct perf *p, char *line, size_t length)
+{
+    struct header h;
+    int error;
+
+    if (!length || line[0] == '#')
+        return end_sample(p);
+    if (is_blank(line[0]) && p->current)
+        return take_frame(p, line, length);
+    if (strstr(line, " PERF_RECORD_"))
+        return 0;
+    error = end_sample(p);
+    if (error)
+        return error;
+    if (!read_header(line, length, &h))
+        return tt_source_fail(p->s, "a sample begins with a name, a process, a time and "
+                                    "an event");
+    return begin_sample(p, &h);
+}
+
+static int read_perf(struct tt_source *s, struct tt_builder *b)
+{
+    struct perf *p = tt_memory_get(NULL, sizeof *p);
+    size_t length;
+    char *line;
+    int error;
+
+    if (!p)
+        return tt_source_no_memory(s);
+    p->s = s;
+    p->b = b;
+    tt_frames_init(&p->names, b, s->memory);
+    tt_vector_init(&p->stack, s->memory, sizeof(uint32_t));
+    while ((error = tt_source_line(s, &line, &length)) > 0)
+        if ((error = take_line(p, line, length)) != 0)
+            break;
+    if (!error)
+        error = end_sample(p);
+    tt_vector_fini(&p->stack);
+    tt_frames_fini(&p->names);
+    tt_memory_put(NULL, p, sizeof *p);
+    return error;
+}
+
+/* Remarks, then a sample. */
+static enum tt_match detect(const char *head, size_t size)
+{
+    const char *at = head, *end = head + size, *stop;
+    char line[512];
+    struct header h;
+
+    for (; at < end; at = stop + 1) {
+        size_t length;
+        stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        length = (size_t)(stop - at);
+        while (length && at[length - 1] == '\r')
+            length--;
+        if (!length || *at == '#')
+            continue;
+        if (length >= sizeof line)
+            return TT_MATCH_NO;
+        memcpy(line, at, length);
+        line[length] = '\0';
+        return read_header(line, length, &h) || strstr(line, " PERF_RECORD_")
+                   ? TT_MATCH_YES
+                   : TT_MATCH_NO;
+    }
+    return TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_perf = {
+    .name = "perf",
+    .about = "what perf script prints",
+    .detect = detect,
+    .read = read_perf,
+};

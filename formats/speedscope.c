@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: MIT */
+/* speedscope.c - speedscope's JSON, read and written.
+ *
+ * What a profile refers to may stand behind it, and what its numbers mean behind them: the
+ * text is kept, and each part is read when it is known what for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats.h"
+#include "frames.h"
+#include "json.h"
+
+/* ── Parts of the text ────────────────────────────────────────────────────────────── */
+
+struct part { /* a reader that begins at some place of the text */
+    struct tt_bytes bytes;
+    struct tt_source source;
+    struct tt_json json;
+};
+
+struct profile { /* where its parts are, 0: they are not there */
+    uint64_t samples, weights, events;
+    char type[16], unit[16];
+    char *name; /* owned */
+};
+
+struct speedscope {
+    struct tt_source *s;
+    struct tt_builder *b;
+    const char *text;
+    size_t size;
+    struct tt_vector block; /* uint32_t: of each frame */
+    struct tt_vector open;  /* uint32_t: contexts, of events */
+    struct tt_frames amount, calls;
+    uint32_t metric;
+    int shift;     /* digits behind the point that are read, */
+    int64_t worth; /* and how many of that are one */
+    int64_t last, rest;
+};
+
+static void open_part(struct speedscope *x, struct part *p, uint64_t at)
+{
+    tt_bytes_init(&p->bytes, x->text + at, x->size - at);
+    tt_source_init(&p->source, x->s->name, &p->bytes.stream, x->s->memory);
+    p->source.taken = at;
+    tt_json_init(&p->json, &p->source);
+}
+
+/* Gives its error on. */
+static int close_part(struct speedscope *x, struct part *p, int error)
+{
+    if (error < 0 && p->source.error[0])
+        memcpy(x->s->error, p->source.error, sizeof x->s->error);
+    tt_json_fini(&p->json);
+    tt_source_fini(&p->source);
+    return error < 0 ? error : 0;
+}
+
+static int is(const struct tt_json *j, const char *text)
+{
+    return strcmp(j->text, text) == 0;
+}
+
+/* ── Frames ───────────────────────────────────────────────────────────────────────── */
+
+static int keep_text(struct tt_json *j, char **to)
+{
+    tt_memory_put(NULL, *to, 0);
+    *to = tt_memory_get(NULL, j->length + 1);
+    if (!*to)
+        return tt_source_no_memory(j->s);
+    memcpy(*to, j->text, j->length);
+    return 1;
+}
+
+static int copy_text(struct tt_json *j, char **to)
+{
+    int result = tt_json_string(j);
+
+    return result < 0 ? result : keep_text(j, to);
+}
+
+/* The same of what may also be null, or something else that says nothing. */
+static int copy_perhaps(struct tt_json *j, char **to)
+{
+    int kind = tt_json_value(j);
+
+    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    return kind == TT_JSON_STRING ? keep_text(j, to) : kind;
+}
+
+/* A place in a file. */
+static int read_place(struct tt_json *j, uint32_t *to)
+{
+    int kind = tt_json_value(j);
+    int64_t n;
+
+    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    if (kind == TT_JSON_NUMBER && tt_decimal(j->text, 0, &n) && n > 0 && n < UINT32_MAX)
+        *to = (uint32_t)n;
+    return kind;
+}
+
+static int read_frame(struct speedscope *x, struct tt_json *j)
+{
+    struct tt_block_info info = {.kind = TT_KIND_BLOCK};
+    char *name = NULL, *file = NULL;
+    uint32_t *block;
+    int e;
+
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+        if (is(j, "name"))
+            e = copy_text(j, &name);
+        else if (is(j, "file"))
+            e = copy_perhaps(j, &file);
+        else if (is(j, "line"))
+            e = read_place(j, &info.line);
+        else if (is(j, "col"))
+            e = read_place(j, &info.column);
+        else
+            e = tt_json_skip(j);
+    }
+    if (e == 0 && !name)
+        e = tt_json_wrong(j, "this frame has no name");
+    info.name = name;
+    info.file = file;
+    block = e == 0 ? tt_vector_add(&x->block, 1) : NULL;
+    if (block)
+        *block = tt_builder_block(x->b, &info);
+    else if (e == 0)
+        e = tt_source_no_memory(j->s);
+    tt_memory_put(NULL, name, 0);
+    tt_memory_put(NULL, file, 0);
+    return e;
+}
+
+static int read_frames(struct speedscope *x, struct tt_json *j)
+{
+    int e = tt_json_array(j);
+
+    while (e > 0 && (e = tt_json_item(j)) > 0) {
+        e = read_frame(x, j);
+        if (e == 0)
+            e = 1;
+    }
+    return e == 0 ? 1 : e;
+}
+
+static int read_shared(struct speedscope *x, uint64_t at)
+{
+    struct part p;
+    int e;
+
+    open_part(x, &p, at);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;)
+        e = is(&p.json, "frames") ? read_frames(x, &p.json) : tt_json_skip(&p.json);
+    return close_part(x, &p, e);
+}
+
+static int find_block(struct speedscope *x, struct tt_json *j, uint32_t *block)
+{
+    uint64_t frame;
+    int e = tt_json_whole(j, &frame, NULL);
+
+    if (e < 0)
+        return e;
+    if (frame >= x->block.count)
+        return tt_json_wrong(j, "the frame before this is not there");
+    *block = ((const uint32_t *)x->block.item)[frame];
+    return 1;
+}
+
+/* ── Amounts ──────────────────────────────────────────────────────────────────────── */
+
+/* Where digits behind the point are not what is counted, they are carried over. */
+static int add_amount(struct speedscope *x, struct tt_json *j, uint32_t context,
+                      int64_t amount)
+{
+    int error;
+
+    if (amount < 0)
+        return tt_json_wrong(j, "the weight before this is less than 0");
+    if (__builtin_add_overflow(x->rest, amount, &x->rest))
+        return tt_json_wrong(j, TT_TOO_MUCH);
+    amount = x->rest / x->worth;
+    x->rest %= x->worth;
+    error = tt_frames_add(&x->amount, context, (uint64_t)amount);
+    if (error)
+        return error == -TT_ERR_MEMORY ? tt_source_no_memory(j->s)
+                                       : tt_json_wrong(j, TT_TOO_MUCH);
+    return 1;
+}
+
+static int choose_unit(struct speedscope *x, struct tt_json *j, const char *unit)
+{
+    static const struct {
+        const char *name;
+        int shift;
+    } times[] = {
+        {"nanoseconds", 0}, {"microseconds", 3}, {"milliseconds", 6}, {"seconds", 9}};
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (strcmp(unit, times[i].name) == 0) {
+            x->shift = times[i].shift;
+            x->worth = 1;
+            x->metric = tt_builder_metric(x->b, "time", "ns", TT_METRIC_TIME);
+            return 1;
+        }
+    x->shift = 6;
+    x->worth = 1000000;
+    if (strcmp(unit, "bytes") == 0)
+        x->metric = tt_builder_metric(x->b, "bytes", "bytes", TT_METRIC_SPACE);
+    else if (strcmp(unit, "none") == 0)
+        x->metric = tt_builder_metric(x->b, "ticks", "ticks", TT_METRIC_TIME);
+    else
+        return tt_json_wrong(j, "the unit of this profile is not known");
+    return 1;
+}
+
+/* ── Samples ──────────────────────────────────────────────────────────────────────── */
+
+static int read_stack(struct speedscope *x, struct tt_json *j, uint32_t *context)
+{
+    int e = tt_json_array(j);
+
+    *context = TT_BUILDER_ROOT;
+    while (e > 0 && (e = tt_json_item(j)) > 0) {
+        uint32_t block = TT_NONE;
+        e = find_block(x, j, &block);
+        if (e > 0)
+            *context = tt_builder_context(x->b, *context, block);
+    }
+    return e == 0 ? 1 : e;
+}
+
+static int read_samples(struct speedscope *x, struct tt_json *stacks,
+                        struct tt_json *weights)
+{
+    int e = tt_json_array(stacks), more;
+
+    if (e > 0)
+        e = tt_json_array(weights);
+    while (e > 0 && (e = tt_json_item(stacks)) > 0) {
+        uint32_t context;
+        int64_t weight;
+        e = read_stack(x, stacks, &context);
+        if (e > 0 && (e = tt_json_item(weights)) == 0)
+            return tt_json_wrong(weights, "there are fewer weights than samples");
+        if (e > 0 && (e = tt_json_scaled(weights, x->shift, &weight)) > 0)
+            e = add_amount(x, weights, context, weight);
+    }
+    if (e == 0 && (more = tt_json_item(weights)) != 0)
+        e = more < 0 ? more
+                     : tt_json_wrong(weights, "there are more weights than samples");
+    return e;
+}
+
+static int read_sampled(struct speedscope *x, const struct profile *p, struct part *at)
+{
+    struct part stacks, weights;
+    int e;
+
+    if (!p->samples || !p->weights)
+        return tt_json_wrong(&at->json, "this profile lacks its samples or its weights");
+    open_part(x, &stacks, p->samples);
+    open_part(x, &weights, p->weights);
+    e = read_samples(x, &stacks.json, &weights.json);
+    e = close_part(x, &stacks, e);
+    return close_part(x, &weights, e);
+}
+
+/* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+struct event {
+    int is_open, has_frame, has_time;
+    uint32_t block;
+    int64_t at;
+};
+
+static int read_event(struct speedscope *x, struct tt_json *j, struct event *v)
+{
+    int e;
+
+    *v = (struct event){.is_open = -1};
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+        if (is(j, "type")) {
+            if ((e = tt_json_string(j)) > 0)
+                v->is_open = is(j, "O") ? 1 : is(j, "C") ? 0 : -1;
+        } else if (is(j, "frame")) {
+            e = find_block(x, j, &v->block);
+            v->has_frame = 1;
+        } else if (is(j, "at")) {
+            e = tt_json_scaled(j, x->shift, &v->at);
+            v->has_time = 1;
+        } else {
+            e = tt_json_skip(j);
+        }
+    }
+    if (e == 0 && (v->is_open < 0 || !v->has_frame || !v->has_time))
+        e = tt_json_wrong(j, "the event before this lacks its type, frame or time");
+    return e == 0 ? 1 : e;
+}
+
+static uint32_t top_of(const struct speedscope *x)
+{
+    return x->open.count ? ((const uint32_t *)x->open.item)[x->open.count - 2]
+                         : (uint32_t)TT_BUILDER_ROOT;
+}
+
+/* Of each open frame the context, and behind it the block. */
+static int open_frame(struct speedscope *x, struct tt_json *j, uint32_t block)
+{
+    uint32_t context = tt_builder_context(x->b, top_of(x), block);
+    uint32_t *open = tt_vector_add(&x->open, 2);
+
+    if (!open || context == TT_NONE || tt_frames_add(&x->calls, context, 1) != 0)
+        return tt_source_no_memory(j->s);
+    open[0] = context;
+    open[1] = block;
+    return 1;
+}
+
+static int take_event(struct speedscope *x, struct tt_json *j, const struct event *v)
+{
+    int e = 1;
+
+    if (v->at < x->last)
+        return tt_json_wrong(j,
+                             "the event before this is earlier than the one before it");
+    if (x->open.count)
+        e = add_amount(x, j, top_of(x), v->at - x->last);
+    x->last = v->at;
+    if (e < 0 || v->is_open)
+        return e < 0 ? e : open_frame(x, j, v->block);
+    if (!x->open.count || ((const uint32_t *)x->open.item)[x->open.count - 1] != v->block)
+        return tt_json_wrong(j,
+                             "the event before this closes what is not open innermost");
+    x->open.count -= 2;
+    return 1;
+}
+
+static int read_events(struct speedscope *x, const struct profile *p, struct part *at)
+{
+    struct part events;
+    struct event v;
+    int e;
+
+    if (!p->events)
+        return tt_json_wrong(&at->json, "this profile lacks its events");
+    open_part(x, &events, p->events);
+    x->open.count = 0;
+    x->last = INT64_MIN;
+    e = tt_json_array(&events.json);
+    while (e > 0 && (e = tt_json_item(&events.json)) > 0) {
+        e = read_event(x, &events.json, &v);
+        if (e > 0 && x->last == INT64_MIN)
+            x->last = v.at;
+        if (e > 0)
+            e = take_event(x, &events.json, &v);
+    }
+    if (e == 0 && x->open.count)
+        e = tt_json_wrong(&events.json, "the events end, and frames are still open");
+    return close_part(x, &events, e);
+}
+
+/* ── Profiles ─────────────────────────────────────────────────────────────────────── */
+
+static int copy_short(struct tt_json *j, char to[16])
+{
+    int e = tt_json_string(j);
+
+    if (e > 0)
+        (void)snprintf(to, 16, "%s", j->text);
+    return e;
+}
+
+/* Where a value begins; it is left out. */
+static int note_place(struct tt_json *j, uint64_t *at)
+{
+    *at = tt_source_offset(j->s);
+    return tt_json_skip(j);
+}
+
+static int scan_profile(struct tt_json *j, struct profile *p)
+{
+    int e;
+
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+        if (is(j, "type"))
+            e = copy_short(j, p->type);
+        else if (is(j, "unit"))
+            e = copy_short(j, p->unit);
+        else if (is(j, "name"))
+            e = copy_text(j, &p->name);
+        else if (is(j, "samples"))
+            e = note_place(j, &p->samples);
+        else if (is(j, "weights"))
+            e = note_place(j, &p->weights);
+        else if (is(j, "events"))
+            e = note_place(j, &p->events);
+        else
+            e = tt_json_skip(j);
+    }
+    return e;
+}
+
+static int read_profile(struct speedscope *x, struct part *at)
+{
+    struct profile p = {.unit = "none"};
+    int e = scan_profile(&at->json, &p);
+
+    if (e == 0)
+        e = choose_unit(x, &at->json, p.unit);
+    if (e > 0) {
+        (void)tt_builder_strand(x->b, &(struct tt_strand_info){
+                                          .name = p.name, .rank = TT_NONE, .members = 1});
+        x->rest = 0;
+        if (strcmp(p.type, "sampled") == 0)
+            e = read_sampled(x, &p, at);
+        else if (strcmp(p.type, "evented") == 0)
+            e = read_events(x, &p, at);
+        else
+            e = tt_json_wrong(&at->json, "this profile is neither sampled nor evented");
+        tt_frames_flush(&x->amount, x->metric);
+        if (x->calls.amount.count)
+            tt_frames_flush(&x->calls,
+                            tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
+    }
+    tt_memory_put(NULL, p.name, 0);
+    return e;
+}
+
+static int read_profiles(struct speedscope *x, uint64_t at)
+{
+    struct part p;
+    int e;
+
+    open_part(x, &p, at);
+    e = tt_json_array(&p.json);
+    while (e > 0 && (e = tt_json_item(&p.json)) > 0)
+        if ((e = read_profile(x, &p)) == 0)
+            e = 1;
+    return close_part(x, &p, e);
+}
+
+static int read_all(struct speedscope *x)
+{
+    uint64_t shared = 0, profiles = 0;
+    struct part p;
+    int e;
+
+    open_part(x, &p, 0);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+        if (is(&p.json, "shared"))
+            e = note_place(&p.json, &shared);
+        else if (is(&p.json, "profiles"))
+            e = note_place(&p.json, &profiles);
+        else
+            e = tt_json_skip(&p.json);
+    }
+    if (e == 0)
+        e = tt_json_end(&p.json);
+    if (e == 0 && (!shared || !profiles))
+        e = tt_json_wrong(&p.json, "there are no shared frames, or no profiles");
+    e = close_part(x, &p, e);
+    if (!e)
+        e = read_shared(x, shared);
+    return e ? e : read_profiles(x, profiles);
+}
+
+static int read_speedscope(struct tt_source *s, struct tt_builder *b)
+{
+    struct speedscope x = {.s = s, .b = b};
+    int error = tt_source_all(s, &x.text, &x.size);
+
+    if (error)
+        return error;
+    tt_vector_init(&x.block, s->memory, sizeof(uint32_t));
+    tt_vector_init(&x.open, s->memory, sizeof(uint32_t));
+    tt_frames_init(&x.amount, b, s->memory);
+    tt_frames_init(&x.calls, b, s->memory);
+    error = read_all(&x);
+    tt_frames_fini(&x.calls);
+    tt_frames_fini(&x.amount);
+    tt_vector_fini(&x.open);
+    tt_vector_fini(&x.block);
+    return error;
+}
+
+static int has(const char *head, size_t size, const char *text)
+{
+    return memmem(head, size, text, strlen(text)) != NULL;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    size_t at = 0;
+
+    while (at < size && strchr(" \t\r\n", head[at]) && head[at])
+        at++;
+    if (at == size || head[at] != '{')
+        return TT_MATCH_NO;
+    if (has(head, size, "speedscope.app/file-format-schema.json"))
+        return TT_MATCH_YES;
+    return has(head, size, "\"profiles\"") &&
+                   (has(head, size, "\"evented\"") || has(head, size, "\"sampled\""))
+               ? TT_MATCH_MAYBE
+               : TT_MATCH_NO;
+}
+
+/* ── Writing ──────────────────────────────────────────────────────────────────────── */
+
+struct writing {
+    const struct tt_profile *p;
+    const struct tt_metric_columns *m;
+    struct tt_writer *w;
+    uint64_t at;
+    int any;
+};
+
+static void put_frame(struct tt_writer *w, const struct tt_profile *p, uint32_t block)
+{
+    const struct tt_block_row *row = &p->block[block];
+
+    tt_put(w, "{\"name\":");
+    tt_put_json(w, tt_profile_string(p, row->name));
+    if (row->file) {
+        tt_put(w, ",\"file\":");
+        tt_put_json(w, tt_profile_string(p, row->file));
+    }
+    if (row->line)
+        tt_putf(w, ",\"line\":%u", row->line);
+    if (row->column)
+        tt_putf(w, ",\"col\":%u", row->column);
+    tt_put_char(w, '}');
+}
+
+static void put_frames(struct tt_writer *w, const struct tt_profile *p)
+{
+    tt_put(w, "\"shared\":{\"frames\":[");
+    for (uint32_t b = 0; b < p->blocks; b++) {
+        put_frame(w, p, b);
+        tt_put(w, ",\n");
+    }
+    tt_put(w, "{\"name\":\"[elsewhere below]\"}]}");
+}
+
+static void put_event(struct writing *x, char type, uint32_t frame)
+{
+    tt_put(x->w, x->any ? ",\n{\"type\":\"" : "\n{\"type\":\"");
+    tt_put_char(x->w, type);
+    tt_put(x->w, "\",\"frame\":");
+    tt_put_number(x->w, frame);
+    tt_put(x->w, ",\"at\":");
+    tt_put_number(x->w, x->at);
+    tt_put_char(x->w, '}');
+    x->any = 1;
+}
+
+/* A context is open for what it cost with all below it: first what it cost itself. */
+static void put_context(struct writing *x, uint32_t context, uint32_t depth)
+{
+    uint64_t below = tt_elsewhere_of(x->m, context), self = tt_self_of(x->m, context);
+
+    if (depth || self)
+        put_event(x, 'O', tt_block_of(x->p, context));
+    x->at += self;
+    if (!depth && self)
+        put_event(x, 'C', 0);
+    if (!below)
+        return;
+    put_event(x, 'O', x->p->blocks);
+    x->at += below;
+    put_event(x, 'C', x->p->blocks);
+}
+
+static int put_events(struct writing *x)
+{
+    uint32_t open = 0; /* the depth of what is open; the root never is */
+    struct tt_walk w;
+    int error = tt_walk_init(&w, x->p, 0);
+    uint32_t *path;
+
+    if (error)
+        return error;
+    path = tt_memory_get(x->p->memory, ((size_t)x->p->depth + 1) * sizeof *path);
+    while (path && !x->w->error && tt_walk_next(&w)) {
+        while (open && open >= w.depth)
+            put_event(x, 'C', tt_block_of(x->p, path[open--]));
+        if (!tt_total_of(x->p, x->m, w.context)) {
+            tt_walk_skip(&w);
+            open = w.depth ? w.depth - 1 : 0;
+            continue;
+        }
+        put_context(x, w.context, w.depth);
+        path[w.depth] = w.context;
+        open = w.depth;
+    }
+    while (path && open)
+        put_event(x, 'C', tt_block_of(x->p, path[open--]));
+    tt_memory_put(x->p->memory, path, ((size_t)x->p->depth + 1) * sizeof *path);
+    tt_walk_fini(&w);
+    return path ? 0 : -TT_ERR_MEMORY;
+}
+
+static const char *unit_of(const struct tt_metric_columns *m)
+{
+    return strcmp(m->unit, "ns") == 0      ? "nanoseconds"
+           : strcmp(m->unit, "bytes") == 0 ? "bytes"
+                                           : "none";
+}
+
+static int put_profile(const struct tt_profile *p, uint32_t metric, struct tt_writer *w)
+{
+    struct writing x = {.p = p, .m = &p->metric[metric], .w = w};
+    int error;
+
+    tt_put(w, "{\"type\":\"evented\",\"name\":");
+    tt_put_json(w, x.m->name);
+    tt_putf(w, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%llu,\"events\":[",
+            unit_of(x.m),
+            (unsigned long long)(x.m->self[p->contexts] +
+                                 (x.m->elsewhere ? x.m->elsewhere[p->contexts] : 0)));
+    error = put_events(&x);
+    tt_put(w, "]}");
+    return error;
+}
+
+static int write_speedscope(struct tt_export *e, struct tt_writer *w)
+{
+    const struct tt_profile *p = e->profile;
+    uint32_t main = tt_export_metric(e);
+    int error;
+
+    if (main == TT_NONE)
+        return -TT_ERR_OPTION;
+    tt_put(w, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+              "\"exporter\":\"tallytree " TT_VERSION "\",\n");
+    put_frames(w, p);
+    tt_put(w, ",\n\"profiles\":[");
+    error = put_profile(p, main, w);
+    for (uint32_t m = 0; !error && e->metric == TT_NONE && m < p->metrics; m++)
+        if (m != main) {
+            tt_put(w, ",\n");
+            error = put_profile(p, m, w);
+        }
+    tt_put(w, "]}\n");
+    return error;
+}
+
+const struct tt_format tt_format_speedscope = {
+    .name = "speedscope",
+    .about = "speedscope's JSON",
+    .detect = detect,
+    .read = read_speedscope,
+    .write = write_speedscope,
+};

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The text of `perf script`: whatever names hold, and whatever events there are.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+dir=$tmp
+
+folds() { "$tallytree" export --to folded ${3+--metric "$3"} "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
+
+cat >"$dir/small" <<'END'
+# ========
+# captured on: Sat Nov 21 10:00:00 2026
+# ========
+#
+web (x) [y]   100/101 [002] 203265.377019:    1001001 cpu-clock:ppp:
+	             6f1 operator new(unsigned long)+0x12 (/lib/x (1).so)
+	             789 main (/bin/program (deleted))
+	ffffffffad14d115 [unknown] ([unknown])
+
+web (x) [y]   100/101 [002] 203265.378019:    1 cpu-clock:ppp:
+	             6f1 operator new(unsigned long)+0x1f (/lib/x (1).so)
+	             790 main+0x3 (/bin/program (deleted))
+	ffffffffad14d115 [unknown] ([unknown])
+
+other    7 203265.379000:    250000 cpu-clock:ppp:
+	             6f1 jitted ([JIT app cache])
+	             6f0 within (inlined)
+	             700 plain
+	             abc
+
+quick   8 203265.379100:    5 cpu-clock:ppp:
+idle     0 [000] 203265.380000:    7 cpu-clock:ppp:  ffffffff81 do_idle+0x9 ([kernel.kallsyms])
+swapper     0 [000] 203265.400000: sched:sched_switch: prev_comm=a ==> next_comm=b 203265.1: 5 x:
+	             6f1 main (/bin/program)
+END
+sed -i 's/:ppp:$/& /' "$dir/small" # perf has a blank there
+folded='[root] 5
+[unknown];main;operator new(unsigned long) 1001002
+abc;plain;within;jitted 250000
+do_idle 7'
+try "samples are weighed by their periods" folds "$folded" "$dir/small"
+try "samples without a stack are the root's" folds '[root] 1
+[unknown];main;operator new(unsigned long) 2
+abc;plain;within;jitted 1
+do_idle 1' "$dir/small" samples
+try "other events are metrics of their own" folds 'main 1' "$dir/small" "samples of sched:sched_switch"
+modules() { "$tallytree" report flat --csv --limit all "$dir/small" | grep -q '/lib/x (1).so' && "$tallytree" report flat --csv --limit all "$dir/small" | grep -q '\[JIT app cache\]'; }
+try "modules may have blanks and brackets" modules
+threads() { "$tallytree" report strands --csv --limit all "$dir/small" | python3 -c '
+import csv, sys
+print(sorted((r["process"], r["pid"], r["thread"] if "thread" in r else "") for r in csv.DictReader(sys.stdin) if r["role"] == "entry"))'; }
+names() { [ "$(threads | grep -o "web (x) \[y\]" | wc -l)" = 1 ] && [ "$(threads | grep -o "'100'" | wc -l)" = 1 ]; }
+try "names of threads may have them too" names
+sed 's/$/\r/' "$dir/small" >"$dir/crlf"
+try "lines may end as on Windows" folds "$folded" "$dir/crlf"
+no_period() { sed -E 's/[0-9]+ (cpu-clock)/\1/' "$dir/small" >"$dir/plain" && folds '[root] 1
+[unknown];main;operator new(unsigned long) 2
+abc;plain;within;jitted 1
+do_idle 1' "$dir/plain"; }
+try "without periods, samples count" no_period
+
+# A random one against a few lines of Python.
+python3 - "$dir" <<'END'
+import collections, random, sys
+random.seed(1)
+sum = collections.Counter()
+with open(sys.argv[1] + "/random", "w") as out:
+    for i in range(4000):
+        stack = ["f %d(x)" % random.randrange(12) for _ in range(random.randrange(0, 20))]
+        period = random.randrange(1, 10**6)
+        sum[";".join(reversed(stack)) or "[root]"] += period
+        print("p %d/%d [%03d] %d.%06d: %d cycles:u: " % (i % 3, i % 7, i % 4, i, i, period), file=out)
+        for f in stack: print("\t%16x %s+0x%x (/bin/x)" % (random.getrandbits(40), f, random.getrandbits(8)), file=out)
+        print(file=out)
+open(sys.argv[1] + "/want", "w").writelines("%s %d\n" % s for s in sorted(sum.items()))
+END
+as_python() { "$tallytree" export --to folded "$dir/random" | LC_ALL=C sort | cmp - <(LC_ALL=C sort "$dir/want"); }
+try "four thousand samples add up as Python does it" as_python
+
+refuses()
+{
+    sed "$3" "$dir/small" >"$dir/bad"
+    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
+    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $dir/bad:$1: $2" "$dir/said"
+}
+try "a line that is no sample is named" refuses 15 "a sample begins with" '15s/.*/nonsense here/'
+try "so are periods of more than 64 bits" refuses 20 "the figures add up" 's/   250000 cpu/18446744073709551615 cpu/'
+finish

@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# speedscope's JSON: sampled and evented, whatever stands first in it; what is written means
+# by its page what we say.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+dir=$tmp
+
+folds() { "$tallytree" export --to folded "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
+
+# meaning FILE INDEX - folded stacks of a profile of the file, by what the format's page says.
+meaning()
+{
+    python3 - "$1" "$2" <<'END'
+import collections, json, sys
+file = json.load(open(sys.argv[1]))
+frames = [f["name"] for f in file["shared"]["frames"]]
+profile = file["profiles"][int(sys.argv[2])]
+sum = collections.Counter()
+if profile["type"] == "sampled":
+    assert len(profile["samples"]) == len(profile["weights"])
+    for stack, weight in zip(profile["samples"], profile["weights"]):
+        sum[";".join(frames[f] for f in stack)] += weight
+else:
+    stack, last = [], profile["startValue"]
+    for event in profile["events"]:
+        assert event["at"] >= last
+        if stack: sum[";".join(frames[f] for f in stack)] += event["at"] - last
+        else: assert event["at"] == last
+        last = event["at"]
+        if event["type"] == "O": stack.append(event["frame"])
+        else: assert stack.pop() == event["frame"]
+    assert not stack and last == profile["endValue"]
+assert "unit" in profile and "name" in profile and "$schema" in file
+for stack, weight in sorted(sum.items()):
+    if weight: print(stack, weight)
+END
+}
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────
+
+cat >"$dir/sampled" <<'END'
+{"$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "by hand",
+ "profiles": [{"type": "sampled", "name": "one", "samples": [[0, 1], [0, 1, 1], [], [0]],
+   "weights": [1.5, 2, 0.25, 3e-3], "unit": "milliseconds", "startValue": 0, "endValue": 9}],
+ "shared": {"frames": [{"name": "ma\u0069n \ud83c\udf33", "file": "a.c", "line": 3, "col": null}, {"name": "\"f\""}]}}
+END
+sampled='[root] 250000
+main 🌳 3000
+main 🌳;"f" 1500000
+main 🌳;"f";"f" 2000000'
+try "samples have weights in a unit, wherever that stands" folds "$sampled" "$dir/sampled"
+cat >"$dir/evented" <<'END'
+{"shared": {"frames": [{"name": "a"}, {"name": "b"}]},
+ "$schema": "https://www.speedscope.app/file-format-schema.json",
+ "profiles": [{"type": "evented", "name": "one", "unit": "none", "startValue": 0, "endValue": 9,
+   "events": [{"type": "O", "frame": 0, "at": 1.5}, {"type": "O", "frame": 1, "at": 2},
+     {"at": 2, "type": "O", "frame": 1}, {"type": "C", "frame": 1, "at": 4.5}, {"type": "C", "frame": 1, "at": 4.5},
+     {"type": "C", "frame": 0, "at": 9}, {"type": "O", "frame": 1, "at": 20}, {"type": "C", "frame": 1, "at": 25}]}]}
+END
+try "events have times between them, what is lacking to one is carried over" folds 'a 4
+a;b;b 3
+b 5' "$dir/evented"
+calls() { "$tallytree" export --to folded --metric calls "$dir/evented" >"$dir/got"; diff "$dir/got" - <<<$'a 1\na;b 1\na;b;b 1\nb 1'; }
+try "and are calls" calls
+python3 - "$dir" <<'END'
+import json, sys
+file = json.load(open(sys.argv[1] + "/sampled")); other = json.load(open(sys.argv[1] + "/evented"))
+file["profiles"] = [dict(file["profiles"][0], name=n) for n in ("x", "y")]
+json.dump(file, open(sys.argv[1] + "/two", "w"))
+END
+strands() { "$tallytree" report strands --csv "$dir/two" | grep -c '[,"][xy][,"]'; }
+try "profiles of a file are strands" test "$(strands)" = 2
+
+python3 - >"$dir/random" <<'END'
+import json, random
+random.seed(9)
+samples = [[random.randrange(20) for _ in range(random.randrange(1, 12))] for _ in range(3000)]
+print(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json",
+    "shared": {"frames": [{"name": "f%02d" % i, "file": "x.c"} for i in range(20)]},
+    "profiles": [{"type": "sampled", "name": "r", "unit": "nanoseconds", "startValue": 0, "endValue": 1,
+                  "samples": samples, "weights": [random.randrange(1, 1000) for _ in samples]}]}))
+END
+as_meant() { diff <("$tallytree" export --to folded "$1" | LC_ALL=C sort) <(meaning "$1" 0 | LC_ALL=C sort); }
+try "three thousand samples are what they mean" as_meant "$dir/random"
+
+# ── Writing ──────────────────────────────────────────────────────────────────────────
+
+"$tallytree" export --to speedscope -o "$dir/again" "$dir/random"
+same() { diff <(meaning "$dir/again" 0 | LC_ALL=C sort) <(meaning "$dir/random" 0 | LC_ALL=C sort) && as_meant "$dir/again"; }
+try "what is written means the same" same
+"$tallytree" replay -o "$dir/recording" <<'END'
+push ma"in
+tick 2
+push f
+tick 3
+push f
+tick 5
+pop
+pop
+push never
+END
+"$tallytree" export --to speedscope -o "$dir/written" "$dir/recording"
+try "so does a recording" test "$(meaning "$dir/written" 0)" = 'ma"in 2
+ma"in;f 3
+ma"in;f;f 5'
+try "each metric is a profile" test "$(meaning "$dir/written" 1)" = 'ma"in 1
+ma"in;f 1
+ma"in;f;f 1
+ma"in;never 1'
+deep()
+{
+    awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
+    "$tallytree" export --to speedscope -o "$dir/deep.json" "$dir/deep" &&
+        "$tallytree" export --to folded "$dir/deep.json" --metric ticks | cmp - "$dir/deep"
+}
+try "a stack of a million frames goes there and back" deep
+
+# ── What is wrong ────────────────────────────────────────────────────────────────────
+
+# refuses WHAT SED FILE
+refuses()
+{
+    sed "$2" "$3" >"$dir/bad"
+    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
+    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $dir/bad: byte [0-9]*: .*$1" "$dir/said"
+}
+try "a frame that is not there" refuses "is not there" 's/\[0, 1, 1\]/[0, 2, 1]/' "$dir/sampled"
+try "too few weights" refuses "fewer weights" 's/, 3e-3//' "$dir/sampled"
+try "too many" refuses "more weights" 's/, 3e-3/&, 1/' "$dir/sampled"
+try "a weight below 0" refuses "less than 0" 's/3e-3/-3/' "$dir/sampled"
+try "a unit that is none" refuses "unit" 's/milliseconds/fortnights/' "$dir/sampled"
+try "events that go back" refuses "earlier" 's/"at": 9}/"at": 3}/' "$dir/evented"
+try "one that closes what is not open" refuses "not open innermost" 's/"C", "frame": 0/"C", "frame": 1/' "$dir/evented"
+try "frames that stay open" refuses "still open" 's/, {"type": "C", "frame": 1, "at": 25}//' "$dir/evented"
+try "what is no JSON" refuses "comma" 's/\[0, 1, 1\]/[0, 1 1]/' "$dir/sampled"
+truncated()
+{
+    local n bad=0
+    for n in $(seq 70 11 $(($(wc -c <"$dir/sampled") - 4))); do
+        head -c "$n" "$dir/sampled" >"$dir/bad"
+        "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
+        [ $? = 2 ] && [ "$(wc -l <"$dir/said")" = 1 ] || bad=1
+    done
+    [ $bad = 0 ]
+}
+try "a file that was cut off anywhere" truncated
+finish
