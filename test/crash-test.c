@@ -331,13 +331,25 @@ static int is_right(struct watch *w)
     return right;
 }
 
+static void unmap_image(struct watch *w)
+{
+    if (w->image)
+        munmap(w->image, w->size);
+    free(w->last);
+}
+
+/* As large as the file is by now. */
 static int map_image(struct watch *w)
 {
-    int fd = open(shared->path, O_RDONLY | O_CLOEXEC);
     struct stat s;
+    int fd;
 
-    if (fd < 0 || fstat(fd, &s) != 0)
+    if (stat(shared->path, &s) != 0)
         return -1;
+    if (w->size == (size_t)s.st_size)
+        return 0;
+    unmap_image(w);
+    fd = open(shared->path, O_RDONLY | O_CLOEXEC);
     w->size = (size_t)s.st_size;
     w->image = mmap(NULL, w->size, PROT_READ, MAP_SHARED, fd, 0);
     w->last = calloc(1, w->size);
@@ -362,9 +374,9 @@ static int step(struct watch *w)
 
 static void watch(struct watch *w)
 {
-    if (!CHECK(map_image(w) == 0))
-        return;
     do {
+        if (!CHECK(map_image(w) == 0))
+            return;
         if (memcmp(w->last, w->image, w->size) == 0)
             continue;
         memcpy(w->last, w->image, w->size);
@@ -374,8 +386,7 @@ static void watch(struct watch *w)
             break;
         }
     } while (step(w));
-    munmap(w->image, w->size);
-    free(w->last);
+    unmap_image(w);
 }
 
 /* Watches what `act` does after `prepare`. */
