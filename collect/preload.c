@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -29,6 +30,7 @@
 static struct {
     pid_t pid; /* of who records; 0: nobody */
     int tried;
+    uint64_t cpu; /* the process had spent when it began, ns */
 } preload;
 
 /* ── The next ones ────────────────────────────────────────────────────────────────── */
@@ -106,8 +108,35 @@ static void enter_thread(void)
         tt_thread_leave(t);
 }
 
+static uint64_t process_cpu(void)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Threads that were made by none of the calls that we stand before have no timers; what the
+ * process has spent says that there are some.  Threads that go on have an interval each that
+ * no look has seen so far. */
+static void say_unseen(void)
+{
+    enum { INTERVALS = 8 };
+    uint64_t spent = process_cpu() - preload.cpu, seen = tt_sampler_seen(), slack = 0,
+             interval = 1000000000u / tt_recording->options.hz;
+
+    tt_threads_lock();
+    for (const struct tt_thread *t = tt_threads_first(); t; t = t->next)
+        slack += INTERVALS * interval;
+    tt_threads_unlock();
+    if (spent > seen + slack + spent / 50)
+        tt_recording->header->unseen = spent - seen;
+}
+
 static void after_fork_in_child(void)
 {
+    preload.cpu = process_cpu();
     preload.pid = preload.pid ? getpid() : 0;
     tt_modules_forked();
     enter_thread();
@@ -165,6 +194,7 @@ void tt_preload_start(void)
     if (!words || !folder || start(words, folder) != 0)
         return;
     preload.pid = getpid();
+    preload.cpu = process_cpu();
     say_source();
     (void)pthread_atfork(NULL, NULL, after_fork_in_child);
     tt_preload_watch();
@@ -188,6 +218,8 @@ static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
 /* A child that no handler of fork knows of leaves the recording to its parent. */
 static __attribute__((destructor)) void destruct(void)
 {
-    if (preload.pid == getpid())
-        (void)tt_stop();
+    if (preload.pid != getpid())
+        return;
+    say_unseen();
+    (void)tt_stop();
 }

@@ -447,7 +447,7 @@ static void add_source(struct transfer *t)
     tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
-    tt_builder_fact(t->b, "unseen", TT_FACT_SUM, h->unseen, "");
+    tt_builder_fact(t->b, "threads.unseen", TT_FACT_SUM, h->unseen, "time");
 }
 
 static void add_facts(struct transfer *t)

@@ -35,6 +35,7 @@ static struct {
     int running; /* 1: timers; 2: the thread; read by threads that come, as `recording` */
     int leave;
     struct tt_marks marks; /* the sampler thread's */
+    uint64_t seen;         /* CPU time of threads that are not sampled any more, ns */
 } sampler;
 
 static int has_sampled(const struct tt_recording *r)
@@ -371,7 +372,8 @@ void tt_sampler_arm(struct tt_thread *t)
 
     if (!running || __atomic_load_n(&sampler.recording, __ATOMIC_RELAXED) != t->recording)
         return;
-    __atomic_store_n(&t->sampler.cpu, tt_clock_cpu(), __ATOMIC_RELAXED);
+    t->sampler.start = tt_clock_cpu();
+    __atomic_store_n(&t->sampler.cpu, t->sampler.start, __ATOMIC_RELAXED);
     t->sampler.rest = 0;
     if (running == 1) {
         if (!tt_looker || tt_looker->begin(t) == 0)
@@ -386,11 +388,26 @@ void tt_sampler_arm(struct tt_thread *t)
 
 void tt_sampler_disarm(struct tt_thread *t)
 {
+    if (t->sampler.armed)
+        tt_bump_shared(&sampler.seen, tt_clock_cpu() - t->sampler.start);
     if (t->sampler.armed && !t->sampler.clock) /* the id of a timer may be 0 */
         timer_delete(t->sampler.timer);
     __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_SEQ_CST);
     if (tt_looker)
         tt_looker->end(t);
+}
+
+uint64_t tt_sampler_seen(void)
+{
+    uint64_t seen;
+
+    tt_threads_lock();
+    seen = __atomic_load_n(&sampler.seen, __ATOMIC_RELAXED);
+    for (const struct tt_thread *t = tt_threads_first(); t; t = t->next)
+        if (t->sampler.armed)
+            seen += t->sampler.cpu - t->sampler.start;
+    tt_threads_unlock();
+    return seen;
 }
 
 void tt_sampler_cease(void)

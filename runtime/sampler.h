@@ -41,6 +41,9 @@ void tt_sampler_skip(struct tt_thread *);
  * that it does not expect. */
 void tt_sampler_cease(void);
 
+/* CPU time of all threads that were sampled so far, ns, but for what they had before. */
+uint64_t tt_sampler_seen(void);
+
 /* In the child of a fork: the timers and the sampler thread are the parent's. */
 void tt_sampler_forked(struct tt_recording *);
 

@@ -79,6 +79,7 @@ struct tt_thread {
         int clock;     /* the thread's CPU clock */
         uint64_t rest; /* ns after the last look in which there is none, to pay for it */
         void *looker;  /* what tt_looker needs */
+        uint64_t start; /* its CPU time when it was armed, ns */
     } sampler;
     struct tt_slow_state {
         struct tt_frame *frame;     /* the marked activation under way */

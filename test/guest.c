@@ -11,6 +11,7 @@
  *      guest sleep          calls that a signal would cut short
  *      guest stacks         small stacks, other stacks, longjmp
  *      guest children       fork, vfork, exec, posix_spawn, daemons
+ *      guest clone          a thread that no library made
  *      guest truth          A and B burn CPU time 40 : 60; prints what the clock says
  *
  * Each prints the same whenever it runs, and exits 0 when all was as it is alone. */
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -359,6 +361,36 @@ static void run_stacks(void)
     printf("%d jumps, %lu deep\n", (int)jumps, (unsigned long)recurse(20000));
 }
 
+/* ── A thread of its own making ───────────────────────────────────────────────────── */
+
+static volatile int made_ends;
+
+/* It has the thread-local memory of who made it, and does nothing that looks there. */
+static int run_made(void *arg)
+{
+    for (unsigned i = 0; i < 300000000; i++)
+        *(volatile unsigned *)arg = i;
+    made_ends = 1;
+    return 0;
+}
+
+static void run_clone(void)
+{
+    enum { STACK = 65536 };
+    static unsigned counter;
+    char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       -1, 0);
+    struct timespec nap = {0, 5000000};
+
+    EXPECT(clone(run_made, stack + STACK,
+                 CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                     CLONE_SYSVSEM,
+                 &counter) > 0);
+    while (!made_ends)
+        nanosleep(&nap, NULL);
+    puts("made");
+}
+
 /* ── Children ─────────────────────────────────────────────────────────────────────── */
 
 extern char **environ;
@@ -458,6 +490,8 @@ int main(int argc, char **argv)
         run_sleep();
     else if (strcmp(what, "stacks") == 0)
         run_stacks();
+    else if (strcmp(what, "clone") == 0)
+        run_clone();
     else if (strcmp(what, "children") == 0)
         run_children(argv[0]);
     else if (strcmp(what, "truth") == 0)

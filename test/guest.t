@@ -36,6 +36,15 @@ shows()
     done
 }
 
+# Within twice the interval that is printed: one run in ten thousand may miss it.
+truth()
+{
+    same truth && "$TT_BUILD/tallytree" report flat --limit all --csv "$tmp/tt" | awk -F, '
+        NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
+        $(column["name"]) == "part_a" { share = $(column["inclusive_share"]); error = $(column["inclusive_error"]) }
+        END { print share, "+-", error; exit !(share > .4 - 2 * error && share < .4 + 2 * error && error < .06) }'
+}
+try "shares are what they are" truth
 try "ten thousand short threads" same threads 10000
 try "and their strands are whole" shows short_thread burn_ns
 named()
@@ -52,6 +61,11 @@ try "no call is cut short" same sleep
 try "descriptors are numbered as ever, and may all be closed" same files
 try "small stacks, other stacks, longjmp" same stacks
 try "frames on a coroutine's stack are seen" shows coroutine
+nothing_unseen() { [ "$(fact threads.unseen)" = 0 ] || fact threads.unseen; }
+none "no thread goes unseen" nothing_unseen
+try "a thread that no library made" same clone
+unseen() { [ "$(fact threads.unseen)" -gt 20000000 ]; }
+try "is not sampled, and the header says so" unseen
 try "children of all kinds" same children
 
 often()

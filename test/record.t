@@ -70,6 +70,39 @@ try "sqlite3 spends its time in steps" names sqlite3 sqlite3_step
 try "lua does the same, and its stacks are whole" same lua lua5.4 "$work/work.lua"
 try "python3 does the same, and its stacks are whole" same python /usr/bin/python3 "$work/work.py"
 
+# ── With scopes of its own ───────────────────────────────────────────────────────────
+cat >"$work/scoped.c" <<'END'
+#include <tallytree.h>
+static volatile unsigned sink;
+__attribute__((noinline)) void leaf(int n) { while (n--) sink = sink * 1103515245u + 12345u; }
+__attribute__((noinline)) void inside(int n) { leaf(n); sink++; }
+__attribute__((noinline)) void outside(int n) { leaf(n); sink += 2; }
+__attribute__((noinline)) void part(int n) { TT_SCOPE("scope of part"); inside(n); }
+int main(void) { for (int i = 0; i < 200; i++) { part(300000); outside(100000); } return 0; }
+END
+scoped()
+{
+    cc -O2 -Iinclude -o "$work/scoped" "$work/scoped.c" -L"$TT_BUILD" -ltallytree \
+        -Wl,-rpath,"$TT_BUILD" || return
+    "$tallytree" record "$@" -o "$work/scoped.tt" "$work/scoped"
+}
+# paths METRIC - of contexts with figures, a line each.
+paths()
+{
+    "$tallytree" report tree -m "$1" --limit all --threshold 0 --csv "$work/scoped.tt" |
+        awk -F, '$1 == "entry" { path[$2] = $(name); p = ""; for (i = 1; i <= $2; i++) p = p ";" path[i]; print p }
+                 NR == 1 { for (i = 1; i <= NF; i++) if ($i == "name") name = i }' name=1
+}
+below()
+{
+    scoped "$1" || return
+    paths "$2" | grep -qx ";scope of part;part;inside;leaf" &&
+        paths time | grep -qx ";_start;__libc_start_main_impl;__libc_start_call_main;main;outside;leaf" &&
+        ! paths "$2" | grep "main.*inside" || { paths "$2"; return 1; }
+}
+try "native frames hang below sampled scopes" below --sampled time
+try "and below timed ones, with a metric of their own" below --exact cpu
+
 # ── What is passed on ────────────────────────────────────────────────────────────────
 # status WANTED COMMAND...
 status()
