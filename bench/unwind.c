@@ -32,15 +32,17 @@ static struct {
     uint64_t random;
     size_t stacks;
     unsigned frames, bad;
+    struct tt_unwind_cache cache;
+    double cached[STACKS_MAX];
     double ours[STACKS_MAX], theirs[STACKS_MAX], traced[STACKS_MAX], depth[STACKS_MAX];
 } state;
 
 /* ── Unwinding ────────────────────────────────────────────────────────────────────── */
 
-static unsigned unwind_ours(const ucontext_t *context)
+static unsigned unwind_ours(const ucontext_t *context, struct tt_unwind_cache *cache)
 {
     struct tt_native frame[ROOM];
-    struct tt_unwound out = {.frame = frame, .room = ROOM};
+    struct tt_unwound out = {.frame = frame, .room = ROOM, .cache = cache};
     struct tt_registers r;
     struct tt_peek peek;
     struct tt_hold hold;
@@ -83,8 +85,12 @@ static void measure(void)
     getcontext(&context);
     start = bench_thread_time();
     for (int i = 0; i < TIMES; i++)
-        state.frames = unwind_ours(&context);
+        state.frames = unwind_ours(&context, NULL);
     state.ours[state.stacks] = (bench_thread_time() - start) / TIMES;
+    start = bench_thread_time();
+    for (int i = 0; i < TIMES; i++)
+        state.bad += unwind_ours(&context, &state.cache) != state.frames;
+    state.cached[state.stacks] = (bench_thread_time() - start) / TIMES;
     state.depth[state.stacks] = state.frames;
 #ifdef PEER_LIBUNWIND
     start = bench_thread_time();
@@ -117,7 +123,8 @@ static unsigned call(unsigned depth);
 FUNCTION(1)
 FUNCTION(2)
 FUNCTION(3)
-FUNCTION(4) FUNCTION(5) FUNCTION(6) FUNCTION(7) FUNCTION(8)
+FUNCTION(4)
+FUNCTION(5) FUNCTION(6) FUNCTION(7) FUNCTION(8)
 
     static __attribute__((noinline, noclone)) unsigned call(unsigned depth)
 {
@@ -197,6 +204,7 @@ int main(int argc, char **argv)
         return 0;
     run(stacks);
     row("our tables", state.ours);
+    row("our tables, with a cache", state.cached);
 #ifdef PEER_LIBUNWIND
     row("libunwind, unw_step", state.theirs);
     row("libunwind, unw_backtrace", state.traced);

@@ -28,6 +28,7 @@ struct walk {
     int exact;                        /* pc is where it stands, not a return address */
     int made;                         /* the first frame of a coroutine */
     unsigned switches;
+    struct tt_unwind_cache *cache; /* NULL: none */
 };
 
 /* ── By a rule ────────────────────────────────────────────────────────────────────── */
@@ -71,26 +72,39 @@ static int find_register(struct walk *w, uint32_t how, uint64_t cfa, uint64_t *v
     }
 }
 
-/* All values are found before one is changed, but for plain rules, which read memory only. */
+/* Plain rules read memory alone, so that values may be changed as they are found. */
+static int read_saved(struct walk *w, uint64_t cfa)
+{
+    const uint32_t *how = w->rule->how;
+
+    for (uint32_t set = w->rule->set; set; set &= set - 1, how++) {
+        uint64_t at = cfa + (uint64_t)(int64_t)((int32_t)*how >> TT_HOW_BITS);
+        if (!tt_peek_word(w->peek, at, &w->r->value[__builtin_ctz(set)]))
+            return 0;
+    }
+    return 1;
+}
+
+static int read_other(struct walk *w, uint64_t cfa)
+{
+    struct tt_registers next = *w->r;
+    const uint32_t *how = w->rule->how;
+
+    for (uint32_t set = w->rule->set; set; set &= set - 1)
+        if (!find_register(w, *how++, cfa, &next.value[__builtin_ctz(set)]))
+            return 0;
+    *w->r = next;
+    return 1;
+}
+
 static enum step step_by_rule(struct walk *w)
 {
     const struct tt_rule *rule = w->rule;
-    struct tt_registers next;
-    const uint32_t *how = rule->how;
     uint64_t cfa;
-    struct tt_registers *to = w->r;
 
-    if (!find_cfa(w, &cfa))
+    if (!find_cfa(w, &cfa) ||
+        !(rule->flags & TT_RULE_PLAIN ? read_saved(w, cfa) : read_other(w, cfa)))
         return STEP_MEMORY;
-    if (!(rule->flags & TT_RULE_PLAIN)) {
-        next = *w->r;
-        to = &next;
-    }
-    for (uint32_t set = rule->set; set; set &= set - 1)
-        if (!find_register(w, *how++, cfa, &to->value[__builtin_ctz(set)]))
-            return STEP_MEMORY;
-    if (to == &next)
-        *w->r = next;
     if (!(rule->set >> TT_REGISTER_SP & 1))
         w->r->value[TT_REGISTER_SP] = cfa;
     w->r->value[TT_REGISTER_PC] = tt_machine_strip(w->r->value[rule->ra]);
@@ -185,26 +199,82 @@ static int is_made(struct walk *w, const struct tt_function *caller)
            !tt_machine_follows_call(w->peek, pc);
 }
 
-/* Where the thread stands now, as a frame.  For a return address, the place is the call's. */
-static void describe(struct walk *w, const struct tt_modules *modules,
-                     struct tt_native *frame)
+/* What is known of where the thread stands; of a return address, it is the call's place. */
+static void find_place(struct walk *w, const struct tt_modules *modules,
+                       struct tt_native *frame)
 {
     uint64_t pc = w->r->value[TT_REGISTER_PC], at = pc - !w->exact;
     const struct tt_mapping *m = modules ? tt_modules_find(modules, at) : NULL;
     const struct tt_function *function;
 
-    w->mapping = m;
+    w->mapping = frame->mapping = m;
     w->rule = find_rule(m, at, &function);
-    frame->pc = pc;
-    frame->sp = w->r->value[TT_REGISTER_SP];
-    frame->mapping = m;
-    frame->flags = w->exact ? TT_NATIVE_EXACT : 0;
-    frame->spare = 0;
     w->made = is_made(w, function);
     if (w->made)
         frame->function = pc;
     else
         frame->function = w->rule ? m->bias + m->rules->base + function->start : 0;
+}
+
+/* The same from the cache, if it is there. */
+static int recall(struct walk *w, struct tt_native *frame)
+{
+    uint64_t pc = w->r->value[TT_REGISTER_PC];
+    unsigned i = (unsigned)(pc * 0x9e3779b97f4a7c15u >> 55);
+
+    if (!w->cache || w->exact || w->cache->place[i].pc != pc)
+        return 0;
+    w->mapping = frame->mapping = w->cache->place[i].mapping;
+    w->rule = w->cache->place[i].rule;
+    w->made = 0;
+    frame->function = w->cache->place[i].function;
+    return 1;
+}
+
+static void keep(const struct walk *w, const struct tt_native *frame)
+{
+    unsigned i = (unsigned)(frame->pc * 0x9e3779b97f4a7c15u >> 55);
+
+    if (!w->cache || w->exact || w->made || !w->rule)
+        return;
+    w->cache->place[i].pc = frame->pc;
+    w->cache->place[i].mapping = w->mapping;
+    w->cache->place[i].rule = w->rule;
+    w->cache->place[i].function = frame->function;
+}
+
+/* Where the thread stands now, as a frame. */
+static void describe(struct walk *w, const struct tt_modules *modules,
+                     struct tt_native *frame)
+{
+    frame->pc = w->r->value[TT_REGISTER_PC];
+    frame->sp = w->r->value[TT_REGISTER_SP];
+    frame->flags = w->exact ? TT_NATIVE_EXACT : 0;
+    frame->spare = 0;
+    if (recall(w, frame))
+        return;
+    find_place(w, modules, frame);
+    keep(w, frame);
+}
+
+static void open_cache(struct walk *w, const struct tt_modules *modules,
+                       struct tt_unwind_cache *cache)
+{
+    if (!cache || !modules || cache->busy)
+        return;
+    cache->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (cache->generation != modules->generation)
+        memset(cache->place, 0, sizeof cache->place);
+    cache->generation = modules->generation;
+    w->cache = cache;
+}
+
+static void close_cache(struct walk *w)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (w->cache)
+        w->cache->busy = 0;
 }
 
 static enum tt_unwind_end end_of(const struct walk *w, enum step step)
@@ -228,6 +298,7 @@ void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
     enum step result = STEP_ON;
 
     out->count = 0;
+    open_cache(&w, modules, out->cache);
     for (; result == STEP_ON && out->count < out->room; out->count++) {
         struct tt_native *frame = &out->frame[out->count];
         describe(&w, modules, frame);
@@ -239,6 +310,7 @@ void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
         }
         result = step(&w, &frame->flags);
     }
+    close_cache(&w);
     out->end = result == STEP_ON ? TT_UNWIND_TRUNCATED : end_of(&w, result);
 }
 

@@ -45,10 +45,23 @@ struct tt_native {
     uint32_t spare;
 };
 
+/* What was found of return addresses: a fifth of the time where stacks are unwound again and
+ * again.  All zero at first; of one thread.  A handler that interrupts its use goes without. */
+struct tt_unwind_cache {
+    uint64_t generation; /* of the snapshot it holds for */
+    volatile int busy;
+    struct {
+        uint64_t pc, function;
+        const struct tt_mapping *mapping;
+        const struct tt_rule *rule;
+    } place[512];
+};
+
 struct tt_unwound {
     struct tt_native *frame; /* the caller's, with room for `room` */
     uint32_t room, count;
     enum tt_unwind_end end;
+    struct tt_unwind_cache *cache; /* the caller's, or NULL */
 };
 
 /* Walks from the registers, which it changes.  `modules` may be NULL: only frame pointers

@@ -86,10 +86,27 @@ steps()
     ' "$1"
 }
 
+# strangers - what the objects that run in handlers need and may not; all that they may is
+# async-signal-safe, but munmap, which frees tables elsewhere.
+strangers()
+{
+    nm -A "$built"/../libtallytree-collect.a 2>/dev/null |
+        grep -E '[/:](collect_)?(unwind|expression|rules|peek|machine-[a-z0-9_]*|code-[a-z0-9_]*)\.c\.o:' |
+        awk '$(NF - 1) == "U" { print $NF }' | sort -u | grep -vxE \
+        'tt_.*|mem(cpy|move|set|cmp)|__mem.*_chk|__errno_location|getpid|syscall|munmap|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__popcountdi2'
+}
+
+looked_at()
+{
+    [ "$(nm -A "$built"/../libtallytree-collect.a | grep -c ' T tt_native_unwind')" = 1 ]
+}
+
 if [ ! -e "$built/libframes-preload.so" ] || [ ! -e "$built/frames-step" ]; then
     echo "1..0 # SKIP built without libunwind or libdw"
     exit
 fi
+try "the objects of the unwinder are found" looked_at
+none "what runs in handlers calls nothing that is not async-signal-safe" strangers
 inputs
 beside workload "$built/frames-workload" 5 "$built/frames-plugin.so"
 try "exceptions, coroutines, signals, plug-ins, threads: the frames are libunwind's" \
