@@ -335,7 +335,14 @@ static const struct scope *declaration_of(const struct unit *u, const struct sco
     return s;
 }
 
-/* "outer::inner::" at the end of what is at `end`; where it begins. */
+static char *put_before(char *end, const char *text)
+{
+    for (size_t length = strlen(text); length; length--)
+        *--end = text[length - 1];
+    return end;
+}
+
+/* "outer::inner::" before what is at `end`; where it begins. */
 static char *put_qualifiers(const struct unit *u, uint32_t at, char *start, char *end)
 {
     for (; at; at = u->qualifier[at - 1].outer) {
@@ -343,13 +350,9 @@ static char *put_qualifiers(const struct unit *u, uint32_t at, char *start, char
         const char *name = q->name           ? q->name
                            : q->is_namespace ? "(anonymous namespace)"
                                              : "(anonymous class)";
-        size_t length = strlen(name);
-        if ((size_t)(end - start) < length + 2)
+        if ((size_t)(end - start) < strlen(name) + 2)
             break;
-        end -= 2;
-        memcpy(end, "::", 2);
-        end -= length;
-        memcpy(end, name, length);
+        end = put_before(put_before(end, "::"), name);
     }
     return end;
 }

@@ -9,6 +9,7 @@
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -313,8 +314,7 @@ static const char *name_of(struct symbol *s)
     if (s->name)
         return s->name;
     s->name = tt_demangle(s->symbol);
-    if (s->name && s->is_stub && (stub = malloc(strlen(s->name) + sizeof "@plt"))) {
-        strcpy(stpcpy(stub, s->name), "@plt");
+    if (s->name && s->is_stub && asprintf(&stub, "%s@plt", s->name) >= 0) {
         free(s->name);
         s->name = stub;
     }

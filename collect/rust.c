@@ -86,7 +86,9 @@ static void put_quoted(struct reading *r, uint32_t c, char quote)
 
 static char peek(const struct reading *r)
 {
-    return !r->failed && r->at < r->end ? r->text[r->at] : 0;
+    if (r->failed || r->at >= r->end)
+        return '\0';
+    return r->text[r->at];
 }
 
 static char next(struct reading *r)
@@ -649,7 +651,7 @@ static void read_string(struct reading *r)
         size_t count = 0, length;
         uint32_t c;
         for (; count < 4 && i + 2 * count < d.length; count++)
-            bytes[count] = (unsigned char)(hex_value(d.text[i + 2 * count]) << 4 |
+            bytes[count] = (unsigned char)(hex_value(d.text[i + 2 * count]) * 16 +
                                            hex_value(d.text[i + 2 * count + 1]));
         length = tt_utf8_decode(bytes, count, &c);
         if (!length)

@@ -92,7 +92,7 @@ static int put_in_order(struct tt_chains *c, const uint32_t *order,
     const uint32_t *from = link->item;
     uint32_t sum = 0, *to = tt_vector_add(&c->link, link->count);
 
-    if (!to && link->count)
+    if (!to)
         return -TT_ERR_MEMORY;
     for (uint32_t b = 0; b < c->blocks; b++) {
         c->first[b] = sum;
