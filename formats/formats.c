@@ -2,15 +2,21 @@
 /* formats.c - which formats there are, and which one a content is in. */
 #include "formats.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* In the order in which they are asked: those that know for sure at the first bytes, then
  * those that look further, then those that guess. */
+/* clang-format off: one a line, as many hands add to it */
 const struct tt_format *const tt_formats[] = {
-    &tt_format_callgrind,  &tt_format_pprof,  &tt_format_perf,
-    &tt_format_speedscope, &tt_format_folded, NULL,
+    &tt_format_callgrind,
+    &tt_format_pprof,
+    &tt_format_perf,
+    &tt_format_speedscope,
+    &tt_format_chrome,
+    &tt_format_folded,
+    NULL,
 };
+/* clang-format on */
 
 const struct tt_format *tt_format_find(const char *name)
 {
@@ -38,13 +44,4 @@ const struct tt_format *tt_format_detect(struct tt_source *s)
             maybe = f;
     }
     return maybe;
-}
-
-uint32_t tt_export_metric(struct tt_export *e)
-{
-    uint32_t metric = e->metric != TT_NONE ? e->metric : tt_metric_find(e->profile, NULL);
-
-    if (metric == TT_NONE)
-        (void)snprintf(e->error, sizeof e->error, "there is no figure in it to write");
-    return metric;
 }

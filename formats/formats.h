@@ -16,8 +16,9 @@
  * `return tt_source_fail(s, "…")`, which notes file and line (or byte); the builder is
  * thrown away then.  A writer walks the profile, which filters have been applied to, and
  * puts text or bytes; it does not look at errors, as the writer keeps them.  Neither does
- * I/O, so both run in a browser too; only unpack.c, pack.c and what includes runtime/
- * headers do not. */
+ * I/O, so both run in a browser too; only unpack.c, pack.c, the list in formats.c, and what
+ * reads traces by the runtime (events.h) do not: a format that does writes in a file of its
+ * own. */
 #ifndef TT_FORMATS_H
 #define TT_FORMATS_H
 
@@ -55,8 +56,8 @@ struct tt_format {
     int (*write)(struct tt_export *, struct tt_writer *);
 };
 
-extern const struct tt_format tt_format_callgrind, tt_format_folded, tt_format_perf,
-    tt_format_pprof, tt_format_speedscope;
+extern const struct tt_format tt_format_callgrind, tt_format_chrome, tt_format_folded,
+    tt_format_perf, tt_format_pprof, tt_format_speedscope;
 
 /* All of them, up to a NULL. */
 extern const struct tt_format *const tt_formats[];

@@ -297,10 +297,13 @@ int tt_json_item(struct tt_json *j)
 {
     int result = next(j, ']');
 
+    if (result <= 0)
+        return result;
+    result = skip_blanks(j);
     /* Behind a comma there may be no item: some writers end so. */
-    if (result > 0 && skip_blanks(j) == ']')
+    if (result == ']')
         return next(j, ']');
-    return result;
+    return result > 0 ? 1 : result < 0 ? result : cut_off(j);
 }
 
 /* Goes on until so many levels are open. */

@@ -40,7 +40,7 @@ struct speedscope {
 
 static void open_part(struct speedscope *x, struct part *p, uint64_t at)
 {
-    tt_bytes_init(&p->bytes, x->text + at, x->size - at);
+    tt_bytes_init(&p->bytes, x->text + at, x->size - (size_t)at);
     tt_source_init(&p->source, x->s->name, &p->bytes.stream, x->s->memory);
     p->source.taken = at;
     tt_json_init(&p->json, &p->source);

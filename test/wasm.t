@@ -4,10 +4,10 @@
 # libc.
 . "$(dirname "$0")/tap.sh"
 
-# Recordings are read where they are written, on machines with addresses of 64 bits; a
-# browser packs and unpacks by itself.
+# Recordings are read where they are written, on machines with addresses of 64 bits, and
+# traces by the runtime; a browser packs and unpacks by itself.
 sources=(profile/*.c report/*.c formats/*.c)
-for not in profile/recording.c formats/events.c formats/pack.c formats/unpack.c; do
+for not in profile/recording.c formats/chrome.c formats/events.c formats/formats.c formats/pack.c formats/unpack.c; do
     sources=("${sources[@]/$not/}")
 done
 
@@ -27,7 +27,8 @@ link()
     clang --target=wasm32-wasi -nostartfiles -Wl,--no-entry -Wl,--strip-all \
         -Wl,--export=tt_profile_open -Wl,--export=tt_query_parse \
         -Wl,--export=tt_filter_apply -Wl,--export=tt_view -Wl,--export=tt_text_json \
-        -Wl,--export=tt_format_find \
+        -Wl,--export=tt_format_folded -Wl,--export=tt_pprof_write \
+        -Wl,--export=tt_callgrind_write -Wl,--export=tt_format_speedscope \
         -o "$tmp/engine.wasm" "$tmp"/*.o
 }
 

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: MIT */
+/* chrome.c - the trace events of Chrome and of whoever writes them too: reading.
+ *
+ * A trace is in no order: an event that knows how long it took is written when it is over,
+ * threads are mixed, and clocks tie.  So what begins and what ends is gathered first, a few
+ * words each, in memory that may lie in a file; then thread by thread, in order, it goes
+ * through the tree of a live run. */
+#include "chrome.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "events.h"
+#include "frames.h"
+#include "json.h"
+#include "pairs.h"
+
+struct mark {        /* something begins, or ends */
+    int64_t at, end; /* ns; end: of what says so itself, or else NEVER */
+    uint32_t thread, block;
+    uint64_t order; /* in the file */
+};
+#define NEVER INT64_MAX
+
+struct thread {
+    uint64_t pid, id;
+    char *name, *process; /* owned, or NULL */
+};
+
+struct event { /* as it is read */
+    char phase;
+    int has_time, has_length, has_name;
+    int64_t at, length;
+    uint64_t pid, thread;
+    uint32_t block;
+    char kind[16]; /* of metadata */
+    char *text;    /* owned: what metadata say */
+};
+
+struct chrome {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_json json;
+    struct tt_events *events;
+    struct tt_frames names;
+    struct tt_pairs threads;
+    struct tt_vector thread;     /* struct thread */
+    struct tt_vector begin, end; /* struct mark */
+    uint64_t order, unbalanced;
+    uint64_t samples; /* events that hold samples, and are left out */
+};
+
+static int is(const struct tt_json *j, const char *text)
+{
+    return strcmp(j->text, text) == 0;
+}
+
+/* ── Events as they are read ──────────────────────────────────────────────────────── */
+
+/* A process or thread: a number, or a text that stands for one. */
+static int read_id(struct tt_json *j, uint64_t *id)
+{
+    int kind = tt_json_value(j);
+    int64_t n;
+
+    if (kind != TT_JSON_NUMBER && kind != TT_JSON_STRING)
+        return kind < 0 ? kind : tt_json_wrong(j, "the id before this is no number");
+    if (tt_decimal(j->text, 0, &n)) {
+        *id = (uint64_t)n;
+        return 1;
+    }
+    *id = 14695981039346656037u; /* FNV-1a */
+    for (const char *c = j->text; *c; c++)
+        *id = (*id ^ (unsigned char)*c) * 1099511628211u;
+    return 1;
+}
+
+/* Microseconds, with a point, in quotes or not. */
+static int read_time(struct tt_json *j, int64_t *ns)
+{
+    int kind = tt_json_value(j);
+
+    if (kind != TT_JSON_NUMBER && kind != TT_JSON_STRING)
+        return kind < 0 ? kind : tt_json_wrong(j, "the time before this is no number");
+    return tt_decimal(j->text, 3, ns) && *ns < NEVER / 4 && *ns > -(NEVER / 4)
+               ? 1
+               : tt_json_wrong(j, "the time before this is no number, or too large");
+}
+
+static int read_name(struct chrome *c, struct event *e)
+{
+    int result = tt_json_string(&c->json), is_new;
+    uint32_t *block;
+
+    if (result < 0)
+        return result;
+    (void)snprintf(e->kind, sizeof e->kind, "%s", c->json.text);
+    e->has_name = 1;
+    block = tt_frames_find(&c->names, c->json.text, c->json.length, &is_new);
+    if (!block)
+        return tt_source_no_memory(c->s);
+    if (is_new)
+        *block = tt_events_block(&(struct tt_block_info){.name = c->json.text});
+    e->block = *block;
+    return 1;
+}
+
+/* Of arguments, only the name that metadata give. */
+static int read_arguments(struct chrome *c, struct event *e)
+{
+    struct tt_json *j = &c->json;
+    int kind = tt_json_value(j), result;
+
+    if (kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    if (kind != TT_JSON_OBJECT)
+        return kind;
+    while ((result = tt_json_key(j)) > 0) {
+        if (!is(j, "name")) {
+            result = tt_json_skip(j);
+        } else if ((result = tt_json_value(j)) == TT_JSON_STRING) {
+            free(e->text);
+            e->text = strdup(j->text);
+        } else if (result == TT_JSON_OBJECT || result == TT_JSON_ARRAY) {
+            result = tt_json_close(j);
+        }
+        if (result < 0)
+            return result;
+    }
+    return result < 0 ? result : 1;
+}
+
+static int read_field(struct chrome *c, struct event *e)
+{
+    struct tt_json *j = &c->json;
+    int result;
+
+    if (is(j, "name"))
+        return read_name(c, e);
+    if (is(j, "ph")) {
+        result = tt_json_string(j);
+        e->phase = result > 0 ? j->text[0] : 0;
+        return result;
+    }
+    if (is(j, "ts")) {
+        e->has_time = 1;
+        return read_time(j, &e->at);
+    }
+    if (is(j, "dur") || (is(j, "tdur") && !e->has_length)) {
+        e->has_length = 1;
+        return read_time(j, &e->length);
+    }
+    if (is(j, "pid"))
+        return read_id(j, &e->pid);
+    if (is(j, "tid"))
+        return read_id(j, &e->thread);
+    return is(j, "args") ? read_arguments(c, e) : tt_json_skip(j);
+}
+
+static struct thread *find_thread(struct chrome *c, uint64_t pid, uint64_t id,
+                                  uint32_t *number)
+{
+    int is_new;
+    uint32_t *known = tt_pairs_get(&c->threads, pid, id, &is_new);
+    struct thread *t;
+
+    if (known && is_new) {
+        t = tt_vector_add(&c->thread, 1);
+        if (!t)
+            return NULL;
+        *t = (struct thread){.pid = pid, .id = id};
+        *known = (uint32_t)c->thread.count - 1;
+    }
+    if (!known)
+        return NULL;
+    *number = *known;
+    return (struct thread *)c->thread.item + *known;
+}
+
+static int note(struct chrome *c, struct tt_vector *to, const struct event *e)
+{
+    struct mark *m;
+    uint32_t thread;
+
+    if (!e->has_time)
+        return tt_json_wrong(&c->json, "the event before this has no time");
+    if (!find_thread(c, e->pid, e->thread, &thread) || !(m = tt_vector_add(to, 1)))
+        return tt_source_no_memory(c->s);
+    *m = (struct mark){.at = e->at,
+                       .end = NEVER,
+                       .thread = thread,
+                       .block = e->has_name ? e->block : TT_NONE,
+                       .order = c->order++};
+    if (e->phase == 'X')
+        m->end = e->at + (e->length > 0 ? e->length : 0);
+    return 1;
+}
+
+static int take_metadata(struct chrome *c, struct event *e)
+{
+    uint32_t number;
+    struct thread *t = find_thread(c, e->pid, e->thread, &number);
+    char **to;
+
+    if (!t)
+        return tt_source_no_memory(c->s);
+    to = strcmp(e->kind, "thread_name") == 0    ? &t->name
+         : strcmp(e->kind, "process_name") == 0 ? &t->process
+                                                : NULL;
+    if (!to || !e->text)
+        return 1;
+    free(*to);
+    *to = e->text;
+    e->text = NULL;
+    return 1;
+}
+
+static int take_event(struct chrome *c, struct event *e)
+{
+    if (!e->has_name && (e->phase == 'B' || e->phase == 'X'))
+        return 1; /* nothing to call it by */
+    switch (e->phase) {
+    case 'B':
+    case 'X':
+        return note(c, &c->begin, e);
+    case 'E':
+        return note(c, &c->end, e);
+    case 'M':
+        return take_metadata(c, e);
+    case 'P':
+        c->samples++;
+        return 1;
+    default:
+        return 1; /* counters, flows, instants: nothing that takes time */
+    }
+}
+
+static int read_event(struct chrome *c)
+{
+    struct event e = {0};
+    int result;
+
+    for (result = tt_json_object(&c->json);
+         result > 0 && (result = tt_json_key(&c->json)) > 0;)
+        result = read_field(c, &e);
+    if (result == 0)
+        result = take_event(c, &e);
+    free(e.text);
+    return result;
+}
+
+/* The array of events; its end may be missing, when the program did not come to write it. */
+static int read_events(struct chrome *c, int may_be_open)
+{
+    int result = 1;
+
+    while (result > 0 && (result = tt_json_item(&c->json)) > 0)
+        if ((result = read_event(c)) < 0)
+            return result;
+    if (result < 0 && may_be_open && c->json.is_cut_off) {
+        c->s->error[0] = '\0';
+        return 1;
+    }
+    return result < 0 ? result : 1;
+}
+
+static int read_file(struct chrome *c)
+{
+    int kind = tt_json_value(&c->json), result = 1;
+
+    if (kind == TT_JSON_ARRAY)
+        return read_events(c, 1);
+    if (kind != TT_JSON_OBJECT)
+        return kind < 0 ? kind : tt_json_wrong(&c->json, "this is no list of events");
+    while (result > 0 && (result = tt_json_key(&c->json)) > 0) {
+        if (!is(&c->json, "traceEvents"))
+            result = tt_json_skip(&c->json);
+        else if ((result = tt_json_array(&c->json)) > 0)
+            result = read_events(c, 0);
+    }
+    return result < 0 ? result : 1;
+}
+
+/* ── In order, through the tree ───────────────────────────────────────────────────── */
+
+#define THEN_BY(x, y)                                                                    \
+    if ((x) != (y))                                                                      \
+    return (x) < (y) ? -1 : 1
+
+/* Of what begins at the same time, the longer one is the outer one. */
+static int compare_begins(const void *a, const void *b)
+{
+    const struct mark *x = a, *y = b;
+
+    THEN_BY(x->thread, y->thread);
+    THEN_BY(x->at, y->at);
+    if (x->end != NEVER && y->end != NEVER)
+        THEN_BY(y->end, x->end);
+    THEN_BY(x->order, y->order);
+    return 0;
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+    const struct mark *x = a, *y = b;
+
+    THEN_BY(x->thread, y->thread);
+    THEN_BY(x->at, y->at);
+    THEN_BY(x->order, y->order);
+    return 0;
+}
+
+struct open {
+    uint32_t block;
+    int64_t end; /* when it, or one that it lies in, is over by itself */
+    int ends;    /* it says so itself, no other event does */
+};
+
+struct play {
+    struct chrome *c;
+    struct mark *begin, *end;   /* what is next, */
+    struct mark *begins, *ends; /* and where it ends: of this thread */
+    struct tt_vector open;      /* struct open */
+    int64_t last;
+};
+
+static struct open *top(const struct play *p)
+{
+    return p->open.count ? (struct open *)p->open.item + p->open.count - 1 : NULL;
+}
+
+/* Time goes on; where nothing is open it is nobody's. */
+static void advance(struct play *p, int64_t to)
+{
+    if (p->open.count && to > p->last)
+        tt_events_tick((uint64_t)(to - p->last));
+    p->last = to;
+}
+
+static void leave(struct play *p)
+{
+    tt_events_pop(p->c->events);
+    p->open.count--;
+}
+
+static int enter(struct play *p)
+{
+    const struct mark *m = p->begin++;
+    const struct open *outer = top(p);
+    int64_t end = outer && outer->end < m->end ? outer->end : m->end;
+    struct open *o;
+
+    advance(p, m->at);
+    p->c->unbalanced += m->end != NEVER && end < m->end; /* it sticks out of another */
+    o = tt_vector_add(&p->open, 1);
+    if (!o)
+        return tt_source_no_memory(p->c->s);
+    *o = (struct open){m->block, end, m->end != NEVER};
+    return tt_events_push(p->c->events, m->block);
+}
+
+static int closes(const struct mark *m, const struct open *o)
+{
+    return o && !o->ends && (m->block == TT_NONE || m->block == o->block);
+}
+
+/* Of ends at one time, that of what is open innermost comes first. */
+static void bring_forward(struct play *p)
+{
+    for (struct mark *m = p->end; m < p->ends && m->at == p->end->at; m++)
+        if (closes(m, top(p))) {
+            struct mark found = *m;
+            memmove(p->end + 1, p->end, (size_t)(m - p->end) * sizeof *m);
+            *p->end = found;
+            return;
+        }
+}
+
+/* What the end is of, and all that is left open in it; an end of nothing is left out. */
+static void end_one(struct play *p)
+{
+    const struct open *open = p->open.item;
+    size_t at = p->open.count;
+
+    bring_forward(p);
+    advance(p, p->end->at);
+    while (at && !closes(p->end, &open[at - 1]))
+        at--;
+    if (!at || at < p->open.count)
+        p->c->unbalanced++;
+    while (at && p->open.count >= at)
+        leave(p);
+    p->end++;
+}
+
+static int step(struct play *p)
+{
+    int64_t begin = p->begin < p->begins ? p->begin->at : NEVER,
+            end = p->end < p->ends ? p->end->at : NEVER,
+            over = top(p) ? top(p)->end : NEVER;
+
+    if (over <= begin && over <= end && over != NEVER) {
+        advance(p, over);
+        leave(p);
+        return 0;
+    }
+    if (end == NEVER || begin < end)
+        return enter(p);
+    if (begin == end && !closes(p->end, top(p)) && p->begin->order < p->end->order)
+        return enter(p);
+    end_one(p);
+    return 0;
+}
+
+static struct mark *end_of_thread(struct mark *m, const struct mark *end, uint32_t thread)
+{
+    while (m < end && m->thread == thread)
+        m++;
+    return m;
+}
+
+static int play_thread(struct play *p, uint32_t number)
+{
+    const struct thread *t = (const struct thread *)p->c->thread.item + number;
+    uint32_t strand = tt_events_strand(p->c->events, t->process, t->name, t->pid, t->id);
+    int error = 0;
+
+    if (strand == TT_NONE)
+        return tt_source_no_memory(p->c->s);
+    tt_events_switch(p->c->events, strand);
+    p->last = p->begin < p->begins ? p->begin->at : 0;
+    while (!error && (p->begin < p->begins || p->end < p->ends ||
+                      (p->open.count && top(p)->end != NEVER)))
+        error = step(p);
+    p->c->unbalanced += p->open.count; /* they are never closed: they last until now */
+    while (p->open.count)
+        leave(p);
+    return error;
+}
+
+static void name_processes(struct chrome *c)
+{
+    struct thread *t = c->thread.item;
+    struct tt_pairs by_pid;
+    int is_new;
+
+    tt_pairs_init(&by_pid, NULL);
+    for (uint32_t i = 0; i < c->thread.count; i++) {
+        uint32_t *named = t[i].process ? tt_pairs_get(&by_pid, t[i].pid, 0, &is_new)
+                                       : NULL;
+        if (named)
+            *named = i;
+    }
+    for (uint32_t i = 0; i < c->thread.count; i++) {
+        const uint32_t *named = tt_pairs_find(&by_pid, t[i].pid, 0);
+        if (!t[i].process && named)
+            t[i].process = strdup(t[*named].process);
+    }
+    tt_pairs_fini(&by_pid);
+}
+
+static int play_all(struct chrome *c)
+{
+    struct play p = {.c = c, .begin = c->begin.item, .end = c->end.item};
+    const struct mark *begins = p.begin + c->begin.count, *ends = p.end + c->end.count;
+    int error = 0;
+
+    if (c->begin.count)
+        qsort(c->begin.item, c->begin.count, sizeof(struct mark), compare_begins);
+    if (c->end.count)
+        qsort(c->end.item, c->end.count, sizeof(struct mark), compare_ends);
+    name_processes(c);
+    tt_vector_init(&p.open, c->s->memory, sizeof(struct open));
+    for (uint32_t i = 0; !error && i < c->thread.count; i++) {
+        p.begins = end_of_thread(p.begin, begins, i);
+        p.ends = end_of_thread(p.end, ends, i);
+        if (p.begin < p.begins)
+            error = play_thread(&p, i);
+        else
+            c->unbalanced += (uint64_t)(p.ends - p.end);
+        p.begin = p.begins;
+        p.end = p.ends;
+    }
+    tt_vector_fini(&p.open);
+    return error;
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+static int read_all(struct chrome *c)
+{
+    int error = read_file(c);
+
+    if (error < 0)
+        return error;
+    if (!c->begin.count)
+        return tt_json_wrong(&c->json, c->samples
+                                           ? "there are samples, but no events that begin"
+                                           : "there are no events that begin");
+    error = play_all(c);
+    if (!error)
+        error = tt_events_finish(c->events, c->b);
+    if (!error && c->unbalanced)
+        tt_builder_fact(c->b, "unbalanced", TT_FACT_SUM, c->unbalanced, "");
+    if (!error && c->samples)
+        tt_builder_fact(c->b, "lost.samples", TT_FACT_SUM, c->samples, "");
+    return error;
+}
+
+static int read_chrome(struct tt_source *s, struct tt_builder *b)
+{
+    struct chrome c = {.s = s, .b = b, .events = tt_events_open(s)};
+    struct thread *t;
+    int error;
+
+    if (!c.events)
+        return -TT_ERR_FORMAT;
+    tt_json_init(&c.json, s);
+    tt_frames_init(&c.names, b, s->memory);
+    tt_pairs_init(&c.threads, s->memory);
+    tt_vector_init(&c.thread, s->memory, sizeof(struct thread));
+    tt_vector_init(&c.begin, s->memory, sizeof(struct mark));
+    tt_vector_init(&c.end, s->memory, sizeof(struct mark));
+    error = read_all(&c);
+    t = c.thread.item;
+    for (size_t i = 0; i < c.thread.count; i++) {
+        free(t[i].name);
+        free(t[i].process);
+    }
+    tt_vector_fini(&c.end);
+    tt_vector_fini(&c.begin);
+    tt_vector_fini(&c.thread);
+    tt_pairs_fini(&c.threads);
+    tt_frames_fini(&c.names);
+    tt_json_fini(&c.json);
+    tt_events_close(c.events);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    size_t at = 0;
+
+    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
+        at++;
+    if (at == size)
+        return TT_MATCH_NO;
+    if (head[at] == '{' && memmem(head, size, "\"traceEvents\"", 13))
+        return TT_MATCH_YES;
+    return head[at] == '[' && memmem(head, size, "\"ph\"", 4) ? TT_MATCH_YES
+                                                              : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_chrome = {
+    .name = "chrome",
+    .about = "trace events, as Chrome and Perfetto read them",
+    .detect = detect,
+    .read = read_chrome,
+    .write = tt_chrome_write,
+};
