@@ -10,7 +10,10 @@
 
 #include "expression.h"
 
-enum { SWITCHES = 64 }; /* changes of stack in one walk, before it counts as astray */
+enum {
+    SWITCHES = 64,       /* changes of stack in one walk, before it counts as astray */
+    FRAME_MAX = 1 << 20, /* bytes: a larger one is garbage */
+};
 
 enum step {
     STEP_ON,
@@ -28,6 +31,7 @@ struct walk {
     int exact;                        /* pc is where it stands, not a return address */
     int made;                         /* the first frame of a coroutine */
     unsigned switches;
+    uint64_t cfa;                  /* of the last rule */
     struct tt_unwind_cache *cache; /* NULL: none */
 };
 
@@ -102,8 +106,10 @@ static enum step step_by_rule(struct walk *w)
     const struct tt_rule *rule = w->rule;
     uint64_t cfa;
 
-    if (!find_cfa(w, &cfa) ||
-        !(rule->flags & TT_RULE_PLAIN ? read_saved(w, cfa) : read_other(w, cfa)))
+    if (!find_cfa(w, &cfa))
+        return STEP_MEMORY;
+    w->cfa = cfa;
+    if (!(rule->flags & TT_RULE_PLAIN ? read_saved(w, cfa) : read_other(w, cfa)))
         return STEP_MEMORY;
     if (!(rule->set >> TT_REGISTER_SP & 1))
         w->r->value[TT_REGISTER_SP] = cfa;
@@ -191,12 +197,13 @@ static int is_made(struct walk *w, const struct tt_function *caller)
     const struct tt_mapping *m = w->mapping;
     const struct tt_function *f;
     uint64_t pc = w->r->value[TT_REGISTER_PC], at;
+    uint8_t code;
 
     if (w->exact || !m || !m->rules)
         return 0;
     at = pc - m->bias - m->rules->base;
     return (!caller || caller->end == at) && find_rule(m, pc, &f) && f->start == at &&
-           !tt_machine_follows_call(w->peek, pc);
+           tt_peek_bytes(w->peek, pc, &code, 1) && !tt_machine_follows_call(w->peek, pc);
 }
 
 /* What is known of where the thread stands; of a return address, it is the call's place. */
@@ -277,6 +284,15 @@ static void close_cache(struct walk *w)
         w->cache->busy = 0;
 }
 
+/* A copy of a stack is seldom all of it: where a frame lies behind its end, it was cut off. */
+static int is_cut(const struct walk *w)
+{
+    const struct tt_peek *p = w->peek;
+
+    return !p->fetch && p->high > p->low && w->cfa > p->high &&
+           w->cfa - p->high < FRAME_MAX;
+}
+
 static enum tt_unwind_end end_of(const struct walk *w, enum step step)
 {
     switch (step) {
@@ -285,7 +301,7 @@ static enum tt_unwind_end end_of(const struct walk *w, enum step step)
     case STEP_NO_RULE:
         return w->mapping ? TT_UNWIND_NO_RULE : TT_UNWIND_UNKNOWN;
     case STEP_MEMORY:
-        return TT_UNWIND_MEMORY;
+        return is_cut(w) ? TT_UNWIND_TRUNCATED : TT_UNWIND_MEMORY;
     default:
         return TT_UNWIND_STRAY;
     }

@@ -21,7 +21,7 @@
 
 enum tt_unwind_end {
     TT_UNWIND_ROOT,      /* the last frame has no caller */
-    TT_UNWIND_TRUNCATED, /* there was no room for more */
+    TT_UNWIND_TRUNCATED, /* there was no room for more, or the copy of the stack ended */
     TT_UNWIND_UNKNOWN,   /* the last frame is in no module we know: JIT code, or new */
     TT_UNWIND_NO_RULE, /* its module does not say how to leave it, nor does it look so */
     TT_UNWIND_MEMORY,  /* memory that the rule speaks of is not there */

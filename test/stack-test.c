@@ -143,6 +143,74 @@ TEST(a_handler_leads_to_what_it_interrupted)
     CHECK(find((void *)a_handler_leads_to_what_it_interrupted) > find((void *)on_alarm));
 }
 
+static volatile size_t copy_size; /* not 0: unwind a copy of as many bytes */
+
+/* Frames of the stack, and of its copy. */
+static void on_copy(int number, siginfo_t *info, void *ucontext)
+{
+    static char copy[16384];
+    static struct tt_native straight[ROOM];
+    struct tt_registers r;
+    struct tt_peek peek;
+    struct tt_hold hold;
+    uint64_t sp;
+    uint32_t count;
+
+    on_signal(number, info, ucontext);
+    count = stack.count;
+    memcpy(straight, frame, sizeof straight);
+    tt_registers_of_context(&r, ucontext);
+    sp = r.value[TT_REGISTER_SP];
+    memcpy(copy, (const char *)(uintptr_t)sp, copy_size);
+    tt_peek_copy(&peek, sp, copy, copy_size);
+    tt_modules_hold(&hold);
+    tt_native_unwind(&stack, hold.modules, &r, &peek);
+    tt_modules_release(&hold);
+    for (uint32_t i = 0; i < count && i < stack.count; i++)
+        CHECK(frame[i].pc == straight[i].pc && frame[i].sp == straight[i].sp);
+    CHECK(stack.count == count || copy_size < 1024);
+}
+
+static void signal_with(size_t size)
+{
+    struct sigaction action = {.sa_sigaction = on_copy, .sa_flags = SA_SIGINFO};
+
+    copy_size = size;
+    sigaction(SIGUSR1, &action, NULL);
+    outer();
+    handle(SIGUSR1);
+}
+
+static void *copied(void *arg)
+{
+    signal_with(4096);
+    CHECK_INT(stack.end, TT_UNWIND_ROOT);
+    CHECK(find((void *)outer) > 0);
+    signal_with(256);
+    CHECK_INT(stack.end, TT_UNWIND_TRUNCATED);
+    CHECK(stack.count > 0);
+    return arg;
+}
+
+TEST(a_copy_of_a_stack_is_unwound_like_the_stack)
+{
+#if defined __GLIBC__
+    /* Behind the stack there are some more bytes that can be copied. */
+    static _Alignas(64) char memory[(1 << 18) + 8192];
+    pthread_attr_t attr;
+    pthread_t t;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstack(&attr, memory, 1 << 18);
+    pthread_create(&t, &attr, copied, NULL);
+    pthread_join(t, NULL);
+    pthread_attr_destroy(&attr);
+#else
+    (void)copied;
+    SKIP("without tables the code is read, and it is not in the copy");
+#endif
+}
+
 TEST(a_stack_that_is_deeper_than_the_room_is_said_to_be_truncated)
 {
     stack.room = 2;
