@@ -188,7 +188,8 @@ uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t bloc
     uint32_t id;
     int is_new;
 
-    if (parent == TT_NONE || block == TT_NONE)
+    if (block >= b->block.count ||
+        (b->context.count && parent >= b->context.count)) /* the root has no parent */
         b->failed = 1;
     else if (block == TT_BUILDER_ROOT && parent != NO_PARENT)
         return parent; /* a frame of some other tool that stands for no block */
@@ -221,7 +222,7 @@ uint32_t tt_builder_arc(struct tt_builder *b, uint32_t from, uint32_t to, uint32
     uint32_t id;
     int is_new;
 
-    if (from == TT_NONE || to == TT_NONE || block == TT_NONE)
+    if (from >= b->context.count || to >= b->context.count || block >= b->block.count)
         b->failed = 1;
     id = find_or_note(b, &b->arcs, mix(mix(from, to), block), hash_arc, is_same_arc, &a,
                       &is_new);

@@ -4,8 +4,9 @@
  * A tree that grows by (parent, block), with figures added to it strand by strand; in the
  * end everything is put in order and written into one image.  What is built does not
  * depend on the order of what was added.  Every function returns an id, or TT_NONE when
- * there is no memory; from then on the builder only waits to be freed, and
- * tt_builder_finish says -TT_ERR_MEMORY, so that callers need not check each step. */
+ * there is no memory, or it was given an id that is none; from then on the builder only
+ * waits to be freed, and tt_builder_finish says -TT_ERR_MEMORY, so that callers need not
+ * check each step. */
 #ifndef TT_BUILDER_H
 #define TT_BUILDER_H
 

@@ -434,3 +434,29 @@ TEST(a_chain_of_a_million_contexts_is_like_any_other)
     }
     model_close(&p);
 }
+
+static void check_refused(uint32_t parent, uint32_t block)
+{
+    struct tt_builder *b = tt_builder_new(NULL);
+    void *image;
+    size_t size;
+
+    CHECK(tt_builder_block(b, &(struct tt_block_info){.name = "f"}) == 1);
+    CHECK(tt_builder_context(b, TT_BUILDER_ROOT, 1) == 1);
+    CHECK(tt_builder_context(b, parent, block) == TT_NONE);
+    CHECK(tt_builder_context(b, TT_BUILDER_ROOT, 1) == TT_NONE);
+    CHECK(tt_builder_finish(b, &image, &size) < 0);
+    CHECK(!image);
+    tt_builder_free(b);
+}
+
+TEST(a_builder_refuses_parents_and_blocks_that_it_has_not_given)
+{
+    check_refused(2, 1);
+    check_refused(TT_NONE, 1);
+    check_refused(TT_NONE, TT_BUILDER_ROOT);
+    check_refused(UINT32_MAX - 1, 1);
+    check_refused(7, TT_BUILDER_ROOT);
+    check_refused(1, 2);
+    check_refused(1, TT_NONE);
+}
