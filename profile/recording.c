@@ -71,7 +71,7 @@ static uint64_t scale_next(const struct tt_header *h, struct running *r, uint64_
 /* Is all time of this recording an estimate by samples? */
 static int is_sampled(const struct tt_picture *p)
 {
-    int sampled = 0;
+    int sampled = p->header->source[0] != 0; /* of a process that had no time too */
 
     for (uint32_t i = 0; i < p->blocks; i++) {
         if (!p->block[i].self)

@@ -70,6 +70,14 @@ try "sqlite3 spends its time in steps" names sqlite3 sqlite3_step
 try "lua does the same, and its stacks are whole" same lua lua5.4 "$work/work.lua"
 try "python3 does the same, and its stacks are whole" same python /usr/bin/python3 "$work/work.py"
 
+children()
+{
+    "$tallytree" record -o "$work/children.tt" sh -c "true; xz -c $work/data >$work/z; true" &&
+        "$tallytree" report flat --limit 1 --json "$work/children.tt" | grep -q '"role":"entry".*\[[01.]*[1-9]' &&
+        names children lzma_code
+}
+try "the time of children is not lost beside processes that had none" children
+
 # ── With scopes of its own ───────────────────────────────────────────────────────────
 cat >"$work/scoped.c" <<'END'
 #include <tallytree.h>

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What record says of programs is what perf says of them: shares of modules, and of the
+# functions that have most.  Both take samples: shares may differ by what chance explains.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+
+if ! perf record -q -e cpu-clock:u -o "$tmp/p" true >/dev/null 2>&1; then
+    echo "1..0 # SKIP perf events are not permitted here, or perf is not installed"
+    exit
+fi
+
+seq 1 500000 >"$tmp/data"
+cat >"$tmp/work.sql" <<'END'
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 900000)
+select count(*), max(x) from (select 'row ' || (i * 7919 % 900001) x from n order by 1);
+END
+cat >"$tmp/work.lua" <<'END'
+local t = {}
+for i = 1, 900000 do t[i] = i * 7919 % 900007 end
+table.sort(t, function(a, b) return a > b end)
+END
+cat >"$tmp/work.py" <<'END'
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+print(fib(32), len(sorted(str(i * 7919 % 300007) for i in range(300000))))
+END
+cat >"$tmp/throws.cpp" <<'END'
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <string>
+static std::map<std::string, int> seen;
+__attribute__((noinline)) void deeper(int n)
+{
+    if (n == 0) throw std::runtime_error("bottom");
+    std::string s(40, 'x'); /* to be destroyed on the way */
+    deeper(n - 1);
+    seen[s]++;
+}
+__attribute__((noinline)) void count(int n) { for (int i = 0; i < 200; i++) seen[std::to_string(n * 31 + i)]++; }
+int main()
+{
+    int caught = 0;
+    for (int i = 0; i < 40000; i++) {
+        try { deeper(10); } catch (const std::exception &) { caught++; }
+        count(i % 100);
+    }
+    printf("%d\n", caught);
+}
+END
+g++ -O2 -g -o "$tmp/throws" "$tmp/throws.cpp" || exit
+for i in $(seq 900); do echo "struct s$i { int a[$i]; }; int f$i(struct s$i *p) { int n = 0; for (int i = 0; i < $i; i++) n += p->a[i] * p->a[($i - i) % $i]; return n; }"; done >"$tmp/long.c"
+
+# compare NAME COMMAND... - under perf, and under record.
+compare()
+{
+    local name=$1
+    shift
+    perf record -q -F 997 -e cpu-clock:u -o "$tmp/$name.perf" -- "$@" >/dev/null 2>&1 </dev/null
+    "$tallytree" record -o "$tmp/$name.tt" -- "$@" >/dev/null 2>&1 </dev/null
+    perf report -i "$tmp/$name.perf" --no-children -g none --sort dso,sym --stdio -t '|' 2>/dev/null |
+        sed -n 's/^ *\([0-9.]*\)%[^|]*|\([^|]*\)|\[[.k]\] *\(.*\)$/\2|\3|\1/p' | sed 's/ *|/|/g' >"$tmp/perf"
+    "$tallytree" report flat --limit all --json "$tmp/$name.tt" >"$tmp/json" || return
+    python3 - "$tmp/perf" "$tmp/json" <<'END'
+import json, math, os, sys
+theirs, ours = {}, {}
+modules_a, modules_b = {}, {}
+for line in open(sys.argv[1]):
+    module, name, share = line.rstrip('\n').rsplit('|', 2)
+    module = module.split('.so')[0]
+    theirs[(module, name)] = theirs.get((module, name), 0) + float(share) / 100
+    modules_a[module] = modules_a.get(module, 0) + float(share) / 100
+table = json.load(open(sys.argv[2]))
+keys = [c['key'] for c in table['columns']]
+n = [int(x.split()[1]) for x in table['notes'] if x.startswith('sampled:')][0]
+for row in table['rows']:
+    if row['role'] != 'entry':
+        continue
+    v = dict(zip(keys, row['values']))
+    module = os.path.basename(v.get('module') or '').split('.so')[0]
+    share = v['self_share']
+    ours[(module, v['name'])] = ours.get((module, v['name']), 0) + share
+    modules_b[module] = modules_b.get(module, 0) + share
+def close(a, b, n): # four deviations of the difference of both, and two points
+    return abs(a - b) <= 4 * math.sqrt(1.4 * max(a * (1 - a), 0) / n) + 0.02
+wrong = n < 50
+for m in sorted(modules_a, key=modules_a.get, reverse=True)[:4]:
+    b = modules_b.get(m, 0)
+    ok = close(modules_a[m], b, n)
+    wrong += not ok
+    print('%-30s perf %.3f  ours %.3f%s' % (m, modules_a[m], b, '' if ok else '  WRONG'))
+known = [k for k in theirs if k in ours]
+for k in sorted(known, key=theirs.get, reverse=True)[:8]:
+    ok = close(theirs[k], ours[k], n)
+    wrong += not ok
+    print('  %-40s perf %.3f  ours %.3f%s' % (k[1][:40], theirs[k], ours[k], '' if ok else '  WRONG'))
+sys.exit(wrong != 0)
+END
+}
+try "xz" compare xz xz -c -6 -T1 "$tmp/data"
+try "sqlite3" compare sqlite3 sqlite3 -init /dev/null :memory: ".read $tmp/work.sql"
+try "lua" compare lua lua5.4 "$tmp/work.lua"
+try "python3" compare python3 /usr/bin/python3 "$tmp/work.py"
+try "a C++ program with exceptions" compare throws "$tmp/throws"
+try "gcc" compare gcc cc -O2 -c -o "$tmp/long.o" "$tmp/long.c"
+finish
