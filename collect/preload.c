@@ -191,6 +191,7 @@ void tt_preload_start(void)
     if (preload.tried)
         return;
     preload.tried = 1;
+    tt_preload_find();
     if (!words || !folder || start(words, folder) != 0)
         return;
     preload.pid = getpid();

@@ -21,6 +21,9 @@ void *tt_preload_next(const char *name);
 /* interpose-signal.c: the system's sigaction. */
 int tt_preload_sigaction(int, const struct sigaction *, struct sigaction *);
 
+/* Finds the system's functions of that file now: our own handler calls some of them. */
+void tt_preload_find(void);
+
 /* interpose-loader.c: the calls that change what is loaded are watched from now on. */
 void tt_preload_watch(void);
 
