@@ -463,7 +463,8 @@ static void name_processes(struct chrome *c)
 static int play_all(struct chrome *c)
 {
     struct play p = {.c = c, .begin = c->begin.item, .end = c->end.item};
-    const struct mark *begins = p.begin + c->begin.count, *ends = p.end + c->end.count;
+    const struct mark *begins = c->begin.count ? p.begin + c->begin.count : p.begin;
+    const struct mark *ends = c->end.count ? p.end + c->end.count : p.end;
     int error = 0;
 
     if (c->begin.count)

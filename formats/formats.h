@@ -56,8 +56,8 @@ struct tt_format {
     int (*write)(struct tt_export *, struct tt_writer *);
 };
 
-extern const struct tt_format tt_format_callgrind, tt_format_chrome, tt_format_folded,
-    tt_format_perf, tt_format_pprof, tt_format_speedscope;
+extern const struct tt_format tt_format_callgrind, tt_format_chrome, tt_format_firefox,
+    tt_format_folded, tt_format_perf, tt_format_pprof, tt_format_speedscope;
 
 /* All of them, up to a NULL. */
 extern const struct tt_format *const tt_formats[];

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/* firefox.c - processed profiles of Firefox's profiler, as samply writes them too: reading.
+ *
+ * Tables of columns: samples have stacks, a stack is a frame on a stack before it, a frame is
+ * in a function, which has a name among the strings.  They are each thread's own, or, from
+ * version 60 on, shared.  The text is kept, as tables may stand behind what refers to them. */
+#include "firefox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frames.h"
+#include "json.h"
+
+enum table { STACKS, FRAMES, FUNCTIONS, RESOURCES, STRINGS, SAMPLES, SOURCES, TABLES };
+
+static const char *const table_names[TABLES] = {
+    "stackTable",  "frameTable", "funcTable", "resourceTable",
+    "stringArray", "samples",    "sources"};
+
+struct part { /* a reader that begins at some place of the text */
+    struct tt_bytes bytes;
+    struct tt_source source;
+    struct tt_json json;
+};
+
+struct column {
+    const char *name, *other; /* other: what it is called too, or NULL */
+    struct tt_vector value;   /* int64_t; NONE: null */
+    int is_there, is_other;
+};
+#define NONE INT64_MIN
+
+struct place { /* where tables are, 0: they are not there */
+    uint64_t table[TABLES];
+};
+
+struct firefox {
+    struct tt_source *s;
+    struct tt_builder *b;
+    const char *text;
+    size_t size;
+    uint64_t version;
+    struct tt_vector string;  /* size_t: where each begins in `bytes` */
+    struct tt_vector bytes;   /* char */
+    struct tt_vector context; /* uint32_t: of each stack */
+};
+
+static int is(const struct tt_json *j, const char *text)
+{
+    return strcmp(j->text, text) == 0;
+}
+
+static void open_part(struct firefox *x, struct part *p, uint64_t at)
+{
+    tt_bytes_init(&p->bytes, x->text + at, x->size - (size_t)at);
+    tt_source_init(&p->source, x->s->name, &p->bytes.stream, x->s->memory);
+    p->source.taken = at;
+    tt_json_init(&p->json, &p->source);
+}
+
+/* Gives its error on. */
+static int close_part(struct firefox *x, struct part *p, int error)
+{
+    if (error < 0 && p->source.error[0])
+        memcpy(x->s->error, p->source.error, sizeof x->s->error);
+    tt_json_fini(&p->json);
+    tt_source_fini(&p->source);
+    return error < 0 ? error : 0;
+}
+
+static int wrong(struct firefox *x, uint64_t at, const char *what)
+{
+    return tt_source_fail_at(x->s, at, "%s", what);
+}
+
+/* ── Columns ──────────────────────────────────────────────────────────────────────── */
+
+static int read_column(struct tt_json *j, struct column *c)
+{
+    int kind = tt_json_value(j), result = 1;
+
+    c->is_there = kind == TT_JSON_ARRAY;
+    if (kind == TT_JSON_OBJECT)
+        return tt_json_close(j);
+    if (kind != TT_JSON_ARRAY)
+        return kind;
+    c->value.count = 0;
+    while (result > 0 && (result = tt_json_item(j)) > 0) {
+        int64_t n = NONE, *at;
+        result = tt_json_value(j);
+        if (result == TT_JSON_NUMBER && !tt_decimal(j->text, 0, &n))
+            return tt_json_wrong(j, "the number before this is too large");
+        if (result == TT_JSON_OBJECT || result == TT_JSON_ARRAY)
+            result = tt_json_close(j);
+        if (result > 0 && !(at = tt_vector_add(&c->value, 1)))
+            return tt_source_no_memory(j->s);
+        if (result > 0)
+            *at = n;
+    }
+    return result == 0 ? 1 : result;
+}
+
+/* The columns of a table, up to one without a name; others are left out. */
+static int read_columns(struct firefox *x, uint64_t at, struct column *column)
+{
+    struct part p;
+    int e;
+
+    for (struct column *c = column; c->name; c++)
+        tt_vector_init(&c->value, x->s->memory, sizeof(int64_t));
+    open_part(x, &p, at);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+        struct column *c = column;
+        while (c->name && !is(&p.json, c->name) && !(c->other && is(&p.json, c->other)))
+            c++;
+        if (c->name)
+            c->is_other = !is(&p.json, c->name);
+        e = c->name ? read_column(&p.json, c) : tt_json_skip(&p.json);
+    }
+    return close_part(x, &p, e);
+}
+
+static void free_columns(struct column *column)
+{
+    for (; column->name; column++)
+        tt_vector_fini(&column->value);
+}
+
+/* NONE where there is no such row. */
+static int64_t value_of(const struct column *c, int64_t row)
+{
+    return row >= 0 && (uint64_t)row < c->value.count
+               ? ((const int64_t *)c->value.item)[row]
+               : NONE;
+}
+
+/* ── Strings ──────────────────────────────────────────────────────────────────────── */
+
+static int read_strings(struct firefox *x, uint64_t at)
+{
+    struct part p;
+    int e;
+
+    x->string.count = x->bytes.count = 0;
+    open_part(x, &p, at);
+    e = tt_json_array(&p.json);
+    while (e > 0 && (e = tt_json_item(&p.json)) > 0) {
+        size_t *string = tt_vector_add(&x->string, 1);
+        char *bytes;
+        e = tt_json_string(&p.json);
+        if (e < 0)
+            break;
+        bytes = tt_vector_add(&x->bytes, p.json.length + 1);
+        if (!string || !bytes) {
+            e = tt_source_no_memory(&p.source);
+            break;
+        }
+        memcpy(bytes, p.json.text, p.json.length);
+        *string = (size_t)(bytes - (char *)x->bytes.item);
+    }
+    return close_part(x, &p, e);
+}
+
+static const char *text_of(const struct firefox *x, int64_t string)
+{
+    return string >= 0 && (uint64_t)string < x->string.count
+               ? (const char *)x->bytes.item + ((const size_t *)x->string.item)[string]
+               : "";
+}
+
+/* ── Stacks become contexts ───────────────────────────────────────────────────────── */
+
+enum { NAME, FILE_NAME, LINE, RESOURCE, SOURCE, END };
+
+static struct column function_columns[] = {
+    [NAME] = {.name = "name"},       [FILE_NAME] = {.name = "fileName"},
+    [LINE] = {.name = "lineNumber"}, [RESOURCE] = {.name = "resource"},
+    [SOURCE] = {.name = "source"},   [END] = {.name = NULL},
+};
+
+/* The block of each function, appended to `block`. */
+static int make_blocks(struct firefox *x, const struct place *at, struct tt_vector *block)
+{
+    struct column f[END + 1],
+        resource[] = {{.name = "name"}, {.name = NULL}},
+        source[] = {{.name = "filename", .other = "fileName"}, {.name = NULL}};
+    int error;
+
+    memcpy(f, function_columns, sizeof f);
+    error = read_columns(x, at->table[FUNCTIONS], f);
+    if (!error && at->table[RESOURCES])
+        error = read_columns(x, at->table[RESOURCES], resource);
+    if (!error && at->table[SOURCES])
+        error = read_columns(x, at->table[SOURCES], source);
+    for (size_t i = 0; !error && i < f[NAME].value.count; i++) {
+        int64_t row = (int64_t)i, line = value_of(&f[LINE], row),
+                file = value_of(&f[FILE_NAME], row);
+        uint32_t *b = tt_vector_add(block, 1);
+        if (file < 0)
+            file = value_of(&source[0], value_of(&f[SOURCE], row));
+        if (!b)
+            error = tt_source_no_memory(x->s);
+        else
+            *b = tt_builder_block(
+                x->b, &(struct tt_block_info){
+                          .name = text_of(x, value_of(&f[NAME], row)),
+                          .file = text_of(x, file),
+                          .module = text_of(
+                              x, value_of(&resource[0], value_of(&f[RESOURCE], row))),
+                          .line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0,
+                          .kind = TT_KIND_FUNCTION});
+    }
+    free_columns(f);
+    free_columns(resource);
+    free_columns(source);
+    return error;
+}
+
+/* The stack that a stack lies on: NONE for a root; or one that is not before it. */
+static int64_t prefix_of(const struct column *prefix, int64_t row)
+{
+    int64_t n = value_of(prefix, row);
+
+    if (prefix->is_other) /* an offset, 0 for a root */
+        return n == 0 ? NONE : n > 0 && n <= row ? row - n : row;
+    return n < 0 ? NONE : n;
+}
+
+static int make_context(struct firefox *x, const struct column *stack,
+                        const struct column *frame, const struct tt_vector *block,
+                        int64_t row, uint64_t at)
+{
+    int64_t prefix = prefix_of(&stack[1], row),
+            function = value_of(&frame[0], value_of(&stack[0], row));
+    uint32_t *context = tt_vector_add(&x->context, 1), parent = TT_BUILDER_ROOT;
+
+    if (!context)
+        return tt_source_no_memory(x->s);
+    if (prefix >= row)
+        return wrong(x, at, "a stack lies on one that is not before it");
+    if (prefix >= 0)
+        parent = ((const uint32_t *)x->context.item)[prefix];
+    if (function < 0 || (uint64_t)function >= block->count)
+        return wrong(x, at, "a stack has a frame or function that is not there");
+    *context = tt_builder_context(x->b, parent,
+                                  ((const uint32_t *)block->item)[function]);
+    return *context == TT_NONE ? tt_source_no_memory(x->s) : 0;
+}
+
+static int make_contexts(struct firefox *x, const struct place *at)
+{
+    struct column frame[] = {{.name = "func"}, {.name = NULL}},
+                  stack[] = {{.name = "frame"},
+                             {.name = "prefix", .other = "prefixOffset"},
+                             {.name = NULL}};
+    struct tt_vector block;
+    int error;
+
+    x->context.count = 0;
+    tt_vector_init(&block, x->s->memory, sizeof(uint32_t));
+    error = read_strings(x, at->table[STRINGS]);
+    if (!error)
+        error = make_blocks(x, at, &block);
+    if (!error)
+        error = read_columns(x, at->table[FRAMES], frame);
+    if (!error)
+        error = read_columns(x, at->table[STACKS], stack);
+    if (!error && (!frame[0].is_there || !stack[0].is_there || !stack[1].is_there))
+        error = wrong(x, at->table[STACKS],
+                      "stacks lack their frames or what they lie on");
+    for (size_t i = 0; !error && i < stack[0].value.count; i++)
+        error = make_context(x, stack, frame, &block, (int64_t)i, at->table[STACKS]);
+    free_columns(frame);
+    free_columns(stack);
+    tt_vector_fini(&block);
+    return error;
+}
+
+static int has_all(const struct place *at)
+{
+    return at->table[STACKS] && at->table[FRAMES] && at->table[FUNCTIONS] &&
+           at->table[STRINGS];
+}
+
+/* ── Threads ──────────────────────────────────────────────────────────────────────── */
+
+struct thread {
+    struct place place;
+    char *name, *process; /* owned */
+    uint64_t pid, id;
+};
+
+static int keep_text(struct tt_json *j, char **to)
+{
+    int kind = tt_json_value(j);
+
+    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    if (kind == TT_JSON_STRING) {
+        free(*to);
+        *to = strdup(j->text);
+    }
+    return kind;
+}
+
+/* A number, in quotes or not; what else it may be says nothing. */
+static int read_id(struct tt_json *j, uint64_t *id)
+{
+    int kind = tt_json_value(j);
+    int64_t n;
+
+    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    if ((kind == TT_JSON_STRING || kind == TT_JSON_NUMBER) && tt_decimal(j->text, 0, &n))
+        *id = (uint64_t)n;
+    return kind;
+}
+
+static int note_place(struct tt_json *j, struct place *p)
+{
+    for (int t = 0; t < TABLES; t++)
+        if (is(j, table_names[t]) || (t == STRINGS && is(j, "stringTable")))
+            p->table[t] = tt_source_offset(j->s);
+    return tt_json_skip(j);
+}
+
+static int scan_thread(struct tt_json *j, struct thread *t)
+{
+    int e;
+
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+        if (is(j, "name"))
+            e = keep_text(j, &t->name);
+        else if (is(j, "processName"))
+            e = keep_text(j, &t->process);
+        else if (is(j, "pid"))
+            e = read_id(j, &t->pid);
+        else if (is(j, "tid"))
+            e = read_id(j, &t->id);
+        else
+            e = note_place(j, &t->place);
+    }
+    return e;
+}
+
+/* What weights are: "samples", "bytes", "tracing-ms". */
+static int weight_type(struct firefox *x, uint64_t at, char type[16])
+{
+    struct part p;
+    int e;
+
+    (void)snprintf(type, 16, "samples");
+    open_part(x, &p, at);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+        if (!is(&p.json, "weightType")) {
+            e = tt_json_skip(&p.json);
+            continue;
+        }
+        e = tt_json_value(&p.json);
+        if (e == TT_JSON_STRING)
+            (void)snprintf(type, 16, "%s", p.json.text);
+    }
+    return close_part(x, &p, e);
+}
+
+static uint32_t metric_of(struct firefox *x, const char *type, uint64_t *times)
+{
+    *times = 1;
+    if (strcmp(type, "bytes") == 0)
+        return tt_builder_metric(x->b, "bytes", "bytes", TT_METRIC_SPACE);
+    if (strcmp(type, "tracing-ms") == 0) {
+        *times = 1000000;
+        return tt_builder_metric(x->b, "time", "ns", TT_METRIC_TIME);
+    }
+    return tt_builder_metric(x->b, "samples", "", 0);
+}
+
+static int take_samples(struct firefox *x, uint64_t at, const struct column *c)
+{
+    struct tt_frames amount;
+    uint64_t times;
+    char type[16];
+    int error = weight_type(x, at, type);
+    uint32_t metric = metric_of(x, type, &times);
+
+    tt_frames_init(&amount, x->b, x->s->memory);
+    for (size_t i = 0; !error && i < c[0].value.count; i++) {
+        int64_t stack = value_of(&c[0], (int64_t)i), weight = 1;
+        uint32_t context = TT_BUILDER_ROOT;
+        uint64_t n;
+        if (c[1].is_there && value_of(&c[1], (int64_t)i) != NONE)
+            weight = value_of(&c[1], (int64_t)i);
+        if (stack >= 0 && (uint64_t)stack >= x->context.count)
+            error = wrong(x, at, "a sample has a stack that is not there");
+        else if (weight < 0)
+            error = wrong(x, at, "a sample has a weight below 0, as differences have");
+        else if (stack >= 0)
+            context = ((const uint32_t *)x->context.item)[stack];
+        if (!error && (__builtin_mul_overflow((uint64_t)weight, times, &n) ||
+                       (error = tt_frames_add(&amount, context, n)) == -TT_ERR_FORMAT))
+            error = wrong(x, at, TT_TOO_MUCH);
+        else if (error == -TT_ERR_MEMORY)
+            error = tt_source_no_memory(x->s);
+    }
+    if (!error)
+        tt_frames_flush(&amount, metric);
+    tt_frames_fini(&amount);
+    return error;
+}
+
+static int read_samples(struct firefox *x, const struct thread *t)
+{
+    struct column c[] = {{.name = "stack"}, {.name = "weight"}, {.name = NULL}};
+    int error = read_columns(x, t->place.table[SAMPLES], c);
+
+    if (!error && !c[0].is_there)
+        error = wrong(x, t->place.table[SAMPLES], "samples without stacks");
+    if (!error && c[0].value.count)
+        (void)tt_builder_strand(x->b, &(struct tt_strand_info){.process = t->process,
+                                                               .name = t->name,
+                                                               .pid = t->pid,
+                                                               .thread = t->id,
+                                                               .rank = TT_NONE,
+                                                               .members = 1});
+    if (!error)
+        error = take_samples(x, t->place.table[SAMPLES], c);
+    free_columns(c);
+    return error;
+}
+
+static int read_thread(struct firefox *x, struct tt_json *j, int is_shared)
+{
+    struct thread t = {.name = NULL};
+    int e = scan_thread(j, &t);
+
+    if (e == 0 && !t.place.table[SAMPLES])
+        e = 0; /* only markers */
+    else if (e == 0 && !is_shared && !has_all(&t.place))
+        e = tt_json_wrong(j, "the thread before this lacks stacks, frames, functions or "
+                             "strings");
+    else if (e == 0 && (is_shared || (e = make_contexts(x, &t.place)) == 0))
+        e = read_samples(x, &t);
+    free(t.name);
+    free(t.process);
+    return e;
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+static int read_threads(struct firefox *x, uint64_t at, const struct place *shared)
+{
+    const int is_shared = has_all(shared);
+    struct part p;
+    int e = is_shared ? make_contexts(x, shared) : 0;
+
+    if (e)
+        return e;
+    open_part(x, &p, at);
+    e = tt_json_array(&p.json);
+    while (e > 0 && (e = tt_json_item(&p.json)) > 0)
+        if ((e = read_thread(x, &p.json, is_shared)) == 0)
+            e = 1;
+    return close_part(x, &p, e);
+}
+
+static int read_meta(struct firefox *x, struct tt_json *j)
+{
+    char *product = NULL;
+    int e;
+
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+        if (is(j, "preprocessedProfileVersion"))
+            e = read_id(j, &x->version);
+        else if (is(j, "product"))
+            e = keep_text(j, &product);
+        else if (is(j, "startTime")) {
+            int64_t ns;
+            e = tt_json_scaled(j, 6, &ns);
+            if (e > 0 && ns > 0)
+                tt_builder_fact(x->b, "started", TT_FACT_MIN, (uint64_t)ns, "");
+        } else
+            e = tt_json_skip(j);
+    }
+    if (product)
+        tt_builder_fact(x->b, "program", TT_FACT_EACH, 1, product);
+    free(product);
+    return e == 0 ? 1 : e;
+}
+
+static int scan_shared(struct tt_json *j, struct place *shared)
+{
+    int e;
+
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;)
+        e = note_place(j, shared);
+    return e == 0 ? 1 : e;
+}
+
+static int read_all(struct firefox *x)
+{
+    struct place shared = {{0}};
+    uint64_t threads = 0;
+    struct part p;
+    int e;
+
+    open_part(x, &p, 0);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+        if (is(&p.json, "meta")) {
+            e = read_meta(x, &p.json);
+        } else if (is(&p.json, "shared")) {
+            e = scan_shared(&p.json, &shared);
+        } else {
+            if (is(&p.json, "threads"))
+                threads = tt_source_offset(&p.source);
+            e = tt_json_skip(&p.json);
+        }
+    }
+    if (e == 0)
+        e = tt_json_end(&p.json);
+    if (e == 0 && (!threads || !x->version))
+        e = tt_json_wrong(&p.json, "there are no threads, or no version of the profile");
+    e = close_part(x, &p, e);
+    return e ? e : read_threads(x, threads, &shared);
+}
+
+static int read_firefox(struct tt_source *s, struct tt_builder *b)
+{
+    struct firefox x = {.s = s, .b = b};
+    int error = tt_source_all(s, &x.text, &x.size);
+
+    if (error)
+        return error;
+    tt_vector_init(&x.string, s->memory, sizeof(size_t));
+    tt_vector_init(&x.bytes, s->memory, 1);
+    tt_vector_init(&x.context, s->memory, sizeof(uint32_t));
+    error = read_all(&x);
+    tt_vector_fini(&x.context);
+    tt_vector_fini(&x.bytes);
+    tt_vector_fini(&x.string);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    static const char mark[] = "\"preprocessedProfileVersion\"";
+    size_t at = 0;
+
+    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
+        at++;
+    return at < size && head[at] == '{' && memmem(head, size, mark, sizeof mark - 1)
+               ? TT_MATCH_YES
+               : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_firefox = {
+    .name = "firefox",
+    .about = "processed profiles of Firefox's profiler",
+    .flags = TT_FORMAT_PACKED,
+    .detect = detect,
+    .read = read_firefox,
+    .write = tt_firefox_write,
+};

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Firefox's processed profiles: tables of each thread, or shared ones, by prefix or offset.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+dir=$tmp
+
+folds() { "$tallytree" export --to folded "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
+
+# make FILE CODE - a profile that Python code changes: `p`, its thread `t`, `shared` makes its
+# tables shared, `offset` turns prefixes into offsets.
+make()
+{
+    python3 - "$1" "$2" <<'END'
+import json, sys
+t = {"samples": {"length": 4, "stack": [2, 1, None, 2], "weight": None, "weightType": "samples", "time": [0, 1, 2, 3]},
+     "name": "GeckoMain", "processName": "web", "pid": "17", "tid": 18, "markers": {"length": 0, "data": []},
+     "stackTable": {"length": 3, "frame": [0, 1, 1], "prefix": [None, 0, 1], "category": [0, 0, 0]},
+     "frameTable": {"length": 2, "func": [0, 1], "line": [3, None]},
+     "funcTable": {"length": 2, "name": [0, 2], "fileName": [1, None], "lineNumber": [7, None], "resource": [0, -1]},
+     "resourceTable": {"length": 1, "name": [3], "lib": [0], "type": [1]},
+     "stringArray": ["main", "a.c", "f\u00e4(\"x\")", "libx"]}
+p = {"meta": {"preprocessedProfileVersion": 41, "product": "made", "startTime": 1700000000000.5}, "libs": [{"name": "x"}], "threads": [t]}
+def shared():
+    p["shared"] = {k: t.pop(k) for k in ("stackTable", "frameTable", "funcTable", "resourceTable", "stringArray")}
+    p["meta"]["preprocessedProfileVersion"] = 60
+def offset(table):
+    table["prefixOffset"] = [0 if n is None else i - n for i, n in enumerate(table.pop("prefix"))]
+exec(sys.argv[2])
+json.dump(p, open(sys.argv[1], "w"))
+END
+}
+
+small='[root] 1
+main;fä("x") 1
+main;fä("x");fä("x") 2'
+make "$dir/small" ''
+try "stacks are frames on the stacks before them" folds "$small" "$dir/small"
+make "$dir/shared" 'shared()'
+try "tables may be shared, and stand behind the threads" folds "$small" "$dir/shared"
+make "$dir/offset" 'shared(); offset(p["shared"]["stackTable"])'
+try "and have offsets for prefixes" folds "$small" "$dir/offset"
+make "$dir/weighed" 't["samples"]["weight"] = [5, 0, 1, None]'
+try "samples may have weights" folds '[root] 1
+main;fä("x");fä("x") 6' "$dir/weighed"
+make "$dir/bytes" 't["samples"]["weight"] = [5, 6, 1, 2]; t["samples"]["weightType"] = "bytes"'
+try "of bytes, too" folds '[root] 1
+main;fä("x") 6
+main;fä("x");fä("x") 7' "$dir/bytes"
+places() { "$tallytree" report flat --csv "$dir/small" | grep -q 'main.*libx.*a.c.*7'; }
+try "functions have files, lines and modules" places
+facts() { "$tallytree" report "$dir/small" | grep -q '^program *made$' && "$tallytree" report "$dir/small" | grep -q '2023-11-14 22:13:20'; }
+try "the program and when it was are known" facts
+strand() { make "$dir/two" 'p["threads"].append(dict(t, name="worker", tid=19))' && "$tallytree" report strands --csv "$dir/two" | grep -q 'worker.*web.*17'; }
+try "threads are strands" strand
+gzip -c "$dir/small" >"$dir/packed"
+try "it may be packed" folds "$small" "$dir/packed"
+
+make "$dir/random" '
+import random, collections
+random.seed(4)
+n = 3000
+t["funcTable"] = {"length": 20, "name": list(range(20)), "resource": [-1] * 20, "fileName": [None] * 20, "lineNumber": [None] * 20}
+t["stringArray"] = ["f%02d" % i for i in range(20)]
+t["frameTable"] = {"length": 40, "func": [random.randrange(20) for _ in range(40)]}
+s = t["stackTable"] = {"length": n, "frame": [random.randrange(40) for _ in range(n)],
+                       "prefix": [None if i < 3 else random.randrange(i) for i in range(n)]}
+t["samples"] = {"length": 5000, "stack": [random.randrange(n) for _ in range(5000)], "weight": [random.randrange(9) for _ in range(5000)]}
+sum = collections.Counter()
+for stack, weight in zip(t["samples"]["stack"], t["samples"]["weight"]):
+    path = []
+    while stack is not None:
+        path.append(t["stringArray"][t["frameTable"]["func"][s["frame"][stack]]])
+        stack = s["prefix"][stack]
+    sum[";".join(reversed(path))] += weight
+open(sys.argv[1] + ".want", "w").writelines("%s %d\n" % x for x in sum.items() if x[1])'
+as_made() { "$tallytree" export --to folded "$1" | LC_ALL=C sort | diff - <(LC_ALL=C sort "$dir/random.want"); }
+try "five thousand samples are what Python makes of them" as_made "$dir/random"
+"$tallytree" export --to firefox -o "$dir/written" "$dir/random"
+try "what is written is read the same" as_made "$dir/written"
+tables()
+{
+    zcat "$dir/written" | python3 -c '
+import json, sys
+p = json.load(sys.stdin); t = p["threads"][0]
+assert p["meta"]["preprocessedProfileVersion"] == 41 and len(p["threads"]) == 1
+for name in ("stackTable", "frameTable", "funcTable", "resourceTable", "samples", "markers", "nativeSymbols"):
+    for column, values in t[name].items():
+        assert not isinstance(values, list) or len(values) == t[name]["length"], (name, column)
+assert all(n is None or n < i for i, n in enumerate(t["stackTable"]["prefix"]))
+assert all(n < len(t["stringArray"]) for n in t["funcTable"]["name"] + t["resourceTable"]["name"])'
+}
+try "its columns are as long as their tables, and lead nowhere else" tables
+"$tallytree" replay -o "$dir/evicted" --budget 64nodes <<END
+$(for i in $(seq 300); do printf 'push f%d\npush g%d\ntick 1\npop\npop\n' "$i" "$i"; done)
+END
+evicted() { "$tallytree" export --to firefox "$dir/evicted" | "$tallytree" export --to folded - | awk '{ s += $NF } END { exit s != 300 }'; }
+try "what was evicted is there" evicted
+deep()
+{
+    awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
+    "$tallytree" export --to firefox "$dir/deep" | "$tallytree" export --to folded - | cmp - "$dir/deep"
+}
+try "a stack of a million frames goes there and back" deep
+
+# refuses WHAT CODE
+refuses()
+{
+    make "$dir/bad" "$2"
+    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
+    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $dir/bad: byte [0-9]*: .*$1" "$dir/said"
+}
+try "a stack on one that comes later" refuses "not before it" 't["stackTable"]["prefix"][1] = 2'
+try "an offset beyond the first" refuses "not before it" 'offset(t["stackTable"]); t["stackTable"]["prefixOffset"][1] = 2'
+try "a frame that is not there" refuses "not there" 't["stackTable"]["frame"][1] = 9'
+try "a function that is not there" refuses "not there" 't["frameTable"]["func"][1] = 9'
+try "a stack that is not there" refuses "not there" 't["samples"]["stack"][1] = 9'
+try "weights below 0" refuses "below 0" 't["samples"]["weight"] = [1, -1, 1, 1]'
+try "tables that are missing" refuses "lacks" 'del t["frameTable"]'
+truncated()
+{
+    local n bad=0
+    for n in $(seq 60 41 $(($(wc -c <"$dir/small") - 2))); do
+        head -c "$n" "$dir/small" >"$dir/bad"
+        "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
+        [ $? = 2 ] && [ "$(wc -l <"$dir/said")" = 1 ] || bad=1
+    done
+    [ $bad = 0 ]
+}
+try "a file that was cut off anywhere" truncated
+finish
