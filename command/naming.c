@@ -3,7 +3,7 @@
  *
  * What a function's block has for a line is where the function is declared, since call
  * sites would split it.  Lines, when they are wanted, are blocks of their own below it:
- * folding all statements gives back what there would be without them.  Names are looked up
+ * folding "kind:statement" gives back what there would be without them.  Names are looked up
  * in another process, in the order of places. */
 #include "naming.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* symbolize.c - `tallytree symbolize`: names for what was recorded without them. */
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "input.h"
@@ -107,6 +108,13 @@ static int symbolize(struct symbolizing *s, char *const *paths, int count)
     return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
 }
 
+static int is_folder(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 static int run(int argc, char **argv)
 {
     struct symbolizing s = {0};
@@ -123,7 +131,7 @@ static int run(int argc, char **argv)
         }
     if (id == 0 && !f.count)
         status = tt_command_wants(&tt_command_symbolize, "a recording or a profile");
-    else if (id == 0 && f.count > 1 && !s.out)
+    else if (id == 0 && !s.out && (f.count > 1 || is_folder(argv[1])))
         status = tt_command_wants(&tt_command_symbolize, "-o OUT for several files");
     else if (id == 0)
         status = symbolize(&s, argv + 1, f.count);

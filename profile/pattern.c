@@ -345,6 +345,15 @@ static int matches_path(const struct tt_pattern *p, const char *path, const char
     return 1;
 }
 
+/* "kind:statement" is all of a kind. */
+static int matches_kind(const struct tt_pattern *p, uint32_t kind)
+{
+    static const char *const names[TT_KINDS] = {"block",     "scope",  "function",
+                                                "statement", "native", "centre"};
+
+    return kind < TT_KINDS && matches_pair(p, "kind", names[kind]);
+}
+
 int tt_pattern_matches_block(const struct tt_pattern *p, const struct tt_profile *profile,
                              uint32_t block)
 {
@@ -360,7 +369,8 @@ int tt_pattern_matches_block(const struct tt_pattern *p, const struct tt_profile
         return 1;
     if (!p->colon)
         return 0;
-    if (matches_path(p, file, name) || matches_path(p, module, name))
+    if (matches_path(p, file, name) || matches_path(p, module, name) ||
+        matches_kind(p, b->kind))
         return 1;
     (void)snprintf(line, sizeof line, "%u", b->line);
     return b->line && (matches_path(p, file, line) || matches_pair(p, name, line));

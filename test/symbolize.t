@@ -257,10 +257,27 @@ def lines_as_they_are(program):
     return "" if got == want else f"{got}, not {dict(want)}"
 
 
+def expect(got, want):
+    return "" if got == want else f"{got}, not {want}"
+
+
+def folds_back(program):
+    """Lines folded away leave what there would be without them."""
+    path = profile("p.tt", *stacks_of(program))
+    run(TALLYTREE, "symbolize", "-o", "plain.tt", path)
+    run(TALLYTREE, "symbolize", "--lines", "-o", "lines.tt", path)
+    pick = ("role", "self", "inclusive", "name", "file", "line")
+    plain, folded = ([[row[k] for k in pick] for row in report(name, "flat", *fold)]
+                     for name, fold in (("plain.tt", []), ("lines.tt", ["--fold", "kind:statement"])))
+    return expect(sorted(folded), sorted(plain))
+
+
 check("the command names a profile, and figures stay what they are",
       lambda: named_as_they_are(build("named", "gcc", "-O2", "-g", "-gdwarf-5")))
 check("with --lines each line has what was spent in it",
       lambda: lines_as_they_are(os.path.join(TMP, "named")))
+
+check("lines that are folded leave the functions", lambda: folds_back(os.path.join(TMP, "named")))
 
 
 # ── Where names come from ────────────────────────────────────────────────────────────
@@ -274,10 +291,6 @@ def names(program, *addresses, id=None, folders=(), **options):
     found = parse(done.stdout.splitlines())
     return [None if found[a][0][0] == "??" else found[a][0][0] for a in addresses], \
         done.stderr.strip()
-
-
-def expect(got, want):
-    return "" if got == want else f"{got}, not {want}"
 
 
 def inside(program, name):
@@ -720,7 +733,6 @@ def survives(program, *names):
         done = subprocess.run([TALLYTREE, "symbolize", "-o", "d.tt", path], cwd=TMP,
                               capture_output=True, text=True, check=False, timeout=60)
         if done.returncode or done.stderr:
-            shutil.copy(program, "/tmp/damaged")
             return f"{n}: status {done.returncode}, {done.stderr}"
         [row] = [row for row in report("d.tt", "flat") if row["role"] == "total"]
         if int(row["self"]) != total:
