@@ -16,6 +16,7 @@
 
 #include "command.h"
 #include "layout.h"
+#include "naming.h"
 #include "scratch.h"
 
 /* ── The recording of a process ───────────────────────────────────────────────────── */
@@ -56,25 +57,50 @@ static int take_mapping(long pid, char *line, char *path, size_t size)
     return is_recording(path);
 }
 
-int tt_moment_find(long pid, char *path, size_t size)
+/* Is there one?  *error is why its mappings could not be looked at, or 0. */
+static int find_mapped(long pid, char *path, size_t size, int *error)
 {
     char name[40], *line = NULL;
     size_t room = 0;
-    int is_found = 0, error;
+    int is_found = 0;
     FILE *f;
 
     (void)snprintf(name, sizeof name, "/proc/%ld/maps", pid);
     f = fopen(name, "re");
-    error = f ? 0 : errno;
+    *error = f ? 0 : errno;
     errno = 0;
     while (f && !is_found && getline(&line, &room, f) > 0)
         is_found = take_mapping(pid, line, path, size);
     if (f && ferror(f))
-        error = errno;
+        *error = errno;
     free(line);
     if (f)
         (void)fclose(f);
-    if (is_found)
+    return is_found;
+}
+
+/* What `tallytree record` runs is a child of it. */
+static int find_in_children(long pid, char *path, size_t size)
+{
+    char name[60];
+    long child;
+    int is_found = 0, unused;
+    FILE *f;
+
+    (void)snprintf(name, sizeof name, "/proc/%ld/task/%ld/children", pid, pid);
+    f = fopen(name, "re");
+    while (f && !is_found && fscanf(f, "%ld", &child) == 1)
+        is_found = find_mapped(child, path, size, &unused);
+    if (f)
+        (void)fclose(f);
+    return is_found;
+}
+
+int tt_moment_find(long pid, char *path, size_t size)
+{
+    int error;
+
+    if (find_mapped(pid, path, size, &error) || find_in_children(pid, path, size))
         return 0;
     if (error)
         tt_complain("process %ld: %s", pid,
@@ -129,6 +155,23 @@ double tt_moment_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* Native code has only addresses before it is named; without names it is shown as it is. */
+static void add_names(struct tt_input *in)
+{
+    struct tt_symbols_options options = {0};
+    struct tt_input named = {0};
+
+    if (!tt_is_unnamed(&in->profile) ||
+        tt_symbolize_image(&options, &in->profile, 0, &named.image, &named.size) != 0)
+        return;
+    if (tt_profile_open(&named.profile, named.image, named.size, &tt_scratch) != 0) {
+        tt_memory_put(&tt_scratch, named.image, named.size);
+        return;
+    }
+    tt_input_close(in);
+    *in = named;
+}
+
 struct tt_moment *tt_moment_read(char *const *paths, int count)
 {
     struct tt_moment *m = calloc(1, sizeof *m);
@@ -149,6 +192,7 @@ struct tt_moment *tt_moment_read(char *const *paths, int count)
         tt_moment_free(m);
         return NULL;
     }
+    add_names(&m->in);
     m->state = !tt_fact_number(p, "open") ? TT_MOMENT_ENDED
                : tt_moment_is_gone(p)     ? TT_MOMENT_GONE
                                           : TT_MOMENT_RUNNING;

@@ -294,9 +294,45 @@ try "a program that is killed is gone, and its figures stay" in_terminal \
     'see running.* 20 +([0-9.]+ +)?insert$' "run kill -9 $writer" 'see gone.* 20 +([0-9.]+ +)?insert$' \
     'send q' 'exit 0' same -- -i 0.1 "$tmp/live"
 wait "$writer" 2>/dev/null
+writer=
+exec 9>&-
+cat >"$tmp/busy.c" <<'END'
+#include <unistd.h>
+__attribute__((noinline)) static void burn(void)
+{
+    for (volatile int i = 0; i < 1000000; i++)
+        ;
+}
+int main(void)
+{
+    char c;
+    for (int n = 0; n < 100; n++)
+        burn();
+    while (read(0, &c, 1) > 0)
+        burn();
+    return 0;
+}
+END
+gcc -g -O1 -o "$tmp/busy" "$tmp/busy.c" || exit
+tallytree record -o "$tmp/busy.tt" -- "$tmp/busy" <"$tmp/words" >/dev/null 2>&1 &
+recorder=$!
+exec 9>"$tmp/words"
+names_native()
+{
+    local patience=100
+    while [ $((patience--)) -gt 0 ]; do
+        tallytree top -n 1 --csv -p "$recorder" >"$tmp/native" 2>&1 && grep -q ',burn,' "$tmp/native" &&
+            return
+        sleep 0.1
+    done
+    cat "$tmp/native"
+    return 1
+}
+try "native code has names, and what record runs is found by record's number" names_native
+exec 9>&-
+wait "$recorder"
 try "what takes its place begins anew, what is no recording is said" in_terminal \
     'see gone.* insert$' "run echo nothing >$tmp/other && mv $tmp/other $tmp/live" \
     'see gone[^\n]*\n[^\n]*live.* insert$' "run cp $tmp/rec $tmp/other && mv $tmp/other $tmp/live" \
     'see  tallytree  ended.* gc$' 'send q' 'exit 0' same -- -i 0.1 "$tmp/live"
-exec 9>&-
 finish
