@@ -151,7 +151,7 @@ static int is_astray(struct walk *w, uint64_t before)
            ++w->switches > SWITCHES;
 }
 
-static int leave_signal(struct walk *w)
+static enum step leave_signal(struct walk *w)
 {
     if (!tt_machine_leave_signal(w->r, w->peek))
         return STEP_MEMORY;

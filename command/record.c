@@ -210,7 +210,7 @@ static int set_times(const struct record *r)
              end = begin + (uint64_t)(r->duration * 1e9);
     char when[64];
 
-    if (!r->delay && !r->duration)
+    if (r->delay == 0 && r->duration == 0)
         return unsetenv("TALLYTREE_WHEN");
     (void)snprintf(when, sizeof when, "%llu %llu",
                    (unsigned long long)(r->delay > 0 ? begin : 0),

@@ -36,8 +36,9 @@ void tt_source_close(struct tt_source *s)
 
 /* ── Errors ───────────────────────────────────────────────────────────────────────── */
 
-static int fail(struct tt_source *s, const char *where, uint64_t number,
-                const char *format, va_list list)
+static __attribute__((format(printf, 4, 0))) int fail(struct tt_source *s,
+                                                      const char *where, uint64_t number,
+                                                      const char *format, va_list list)
 {
     char what[200];
 

@@ -25,7 +25,11 @@
 #include <string>
 #include <vector>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static volatile unsigned long sink;
 static const char *plugin;
@@ -49,7 +53,7 @@ static int compare(const void *a, const void *b)
 
 static void sorting()
 {
-    std::vector<int> n(25 * rounds);
+    std::vector<int> n(25 * static_cast<size_t>(rounds));
 
     for (unsigned i = 0; i < n.size(); i++)
         n[i] = (int)(i * 7919 % n.size());

@@ -64,7 +64,11 @@ static int find(void *function)
 
 /* ── Tests ────────────────────────────────────────────────────────────────────────── */
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static NOINLINE void inner(void)
 {
