@@ -21,6 +21,9 @@ static const struct tt_flag export_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the file to write, or standard output"},
     {"max-size", 0, MOST, "SIZE", "1M 10M", "html: leave small parts out, down to it"},
     {"before", 0, BEFORE, "FILE", "@files", "write two figures: of this, and of FILE..."},
+    {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
+     "edge repeat: block cycle drop recent: none", "of traces of events, as of replay"},
+    {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL, "and the cap on their memory, as 64M"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -100,6 +103,9 @@ static int take(struct exporting *x, const struct tt_flags *f, int id)
     case BEFORE:
         x->before = f->value;
         return 0;
+    case TT_FOREIGN_RECURSION:
+    case TT_FOREIGN_BUDGET:
+        return tt_foreign_take("export", f->flag, f->value) < 0 ? -TT_ERR_OPTION : 0;
     default:
         x->clean |= id == TT_FILTER_CLEAN;
         if (!(g = tt_vector_add(&x->given, 1))) {

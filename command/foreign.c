@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "options.h"
 #include "scratch.h"
 #include "unpack.h"
 
-struct tt_reading tt_foreign_reading;
+static struct tt_reading foreign_reading;
 
 struct foreign {
     struct tt_source source;
@@ -45,7 +46,7 @@ static int open_foreign(struct foreign *f, const char *path, int fd)
     f->packed = tt_unpack_new(&f->file);
     f->text = f->packed ? tt_unpack_new(f->packed) : NULL;
     tt_source_init(&f->source, path, f->text, &tt_scratch);
-    f->source.reading = &tt_foreign_reading;
+    f->source.reading = &foreign_reading;
     f->source.beside = open_beside;
     return f->text ? 0 : -TT_ERR_MEMORY;
 }
@@ -125,4 +126,24 @@ int tt_foreign_add(struct tt_builder *b, const char *path, int fd)
         error = read_foreign(&f.source, b);
     close_foreign(&f);
     return error;
+}
+
+int tt_foreign_take(const char *command, const struct tt_flag *flag, const char *value)
+{
+    struct tt_options o;
+    int error = tt_options_read(&o, "", NULL);
+
+    if (flag->id == TT_FOREIGN_RECURSION) {
+        foreign_reading.recursion = value;
+        error = error ? error : tt_options_recursion(&o, value);
+    } else if (flag->id == TT_FOREIGN_BUDGET) {
+        foreign_reading.budget = value;
+        error = error ? error : tt_options_budget(&o, value);
+    } else {
+        return 0;
+    }
+    if (error)
+        tt_complain("%s: '--%s %s': %s", command, flag->name, value,
+                    tt_error_text(error));
+    return error ? error : 1;
 }

@@ -3,14 +3,18 @@
 #ifndef TT_FOREIGN_H
 #define TT_FOREIGN_H
 
+#include "flags.h"
 #include "formats.h"
 
 /* Adds what a file holds, in whatever format it is.  `fd` is at its beginning, and may be a
  * pipe.  Complains and returns a negative error when that cannot be done. */
 int tt_foreign_add(struct tt_builder *, const char *path, int fd);
 
-/* How files are read from here on. */
-extern struct tt_reading tt_foreign_reading;
+/* The flags that say how traces of events become contexts, in a row of a table of flags. */
+enum { TT_FOREIGN_RECURSION = 3000, TT_FOREIGN_BUDGET };
+/* Takes one of them, for all files that are read from here on: 1; 0: it is another.
+ * Complains in the name of `command`, and returns less than 0, when its value is wrong. */
+int tt_foreign_take(const char *command, const struct tt_flag *, const char *value);
 
 /* Those that can be written: the i-th, or NULL. */
 const struct tt_format *tt_export_format(size_t i);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c - `tallytree merge`: one profile of many recordings and profiles. */
 #include "command.h"
+#include "foreign.h"
 #include "input.h"
 #include "output.h"
 
@@ -11,6 +12,9 @@ static const struct tt_flag merge_flags[] = {
      "the profile to write; - is standard output"},
     {"summary", 0, SUMMARY, NULL, NULL,
      "of each context only how it spreads over strands"},
+    {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
+     "edge repeat: block cycle drop recent: none", "of traces of events, as of replay"},
+    {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL, "and the cap on their memory, as 64M"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -25,8 +29,10 @@ static int run(int argc, char **argv)
     while ((id = tt_command_next(&tt_command_merge, &f, &status)) > 0) {
         if (id == OUTPUT)
             out = f.value;
-        else
+        else if (id == SUMMARY)
             summary = 1;
+        else if (tt_foreign_take("merge", f.flag, f.value) < 0)
+            return TT_EXIT_FAILED;
     }
     if (id < 0)
         return status;

@@ -63,6 +63,20 @@ try "what happens at one time is put in order" folds 'a;b 5000
 x 2000' "$dir/trace"
 try "and that is balanced" balanced "$dir/trace"
 
+trace <<'END'
+[ {"ph": "X", "name": "a", "ts": 0, "dur": 9}, {"ph": "X", "name": "a", "ts": 1, "dur": 7}, {"ph": "X", "name": "a", "ts": 2, "dur": 4} ]
+END
+policy() { "$tallytree" export --to folded "${@:2}" "$dir/trace" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
+try "recursion is by the edge, as of a run" policy 'a 2000
+a;a 7000'
+try "or by the policy that is asked for" policy 'a 2000
+a;a 3000
+a;a;a 4000' --recursion none
+wrong_policy() { ! policy '' --recursion sometimes 2>"$dir/said" && grep -q "export: '--recursion sometimes'" "$dir/said"; }
+try "which must be one" wrong_policy
+merged() { "$tallytree" merge --recursion block --budget 1M -o "$dir/merged.tt" "$dir/trace" && "$tallytree" report header "$dir/merged.tt" | grep -q '1 MiB'; }
+try "merge takes it, and a budget, too" merged
+
 # Random threads, well nested, shuffled, against the paths that made them.
 python3 - "$dir" <<'END'
 import collections, json, random, sys
