@@ -16,7 +16,7 @@ asan: ; $(call build,build-asan,$(ASAN),test) && $(PROVE) $(TESTS:%=build-asan/%
 tsan: ; $(call build,build-tsan,$(TSAN),test) && $(PROVE) $(TESTS:%=build-tsan/%)
 bench: all; tools/setup bench && bench/run
 fuzz: ; tools/setup fuzz && tools/fuzz
-soak: all; build/test/soak
+soak: all; build/test/soak && RUNS=1000 test/guest.t
 tidy: ; tools/setup tidy && tools/tidy
 amalgamation: ; tools/amalgamate build/amalgamation
 install: all
