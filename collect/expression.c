@@ -88,7 +88,7 @@ static uint64_t compute(struct machine *m, unsigned op, uint64_t a, uint64_t b)
     case 0x25:
         return b < 64 ? a >> b : 0;
     case 0x26:
-        return (uint64_t)((int64_t)a >> (b < 64 ? b : 63));
+        return b < 63 ? (uint64_t)((int64_t)a >> b) : -(a >> 63);
     case 0x27:
         return a ^ b;
     case 0x29:
@@ -115,65 +115,95 @@ static void step_binary(struct machine *m, unsigned op)
     push(m, compute(m, op, a, b));
 }
 
-/* Constants, and operations on what is on the stack. */
-static void step_other(struct machine *m, unsigned op)
+/* 1 when it was one. */
+static int step_constant(struct machine *m, unsigned op)
 {
     struct tt_span *s = &m->s;
-    uint64_t value, reg;
 
     switch (op) {
     case 0x03: /* addr */
     case 0x0e: /* const8u */
     case 0x0f: /* const8s */
         push(m, tt_span_number(s, 8));
-        return;
+        return 1;
+    case 0x08: /* const1u, const1s, and so on */
+        push(m, tt_span_number(s, 1));
+        return 1;
+    case 0x09:
+        push(m, (uint64_t)tt_span_signed(s, 1));
+        return 1;
+    case 0x0a:
+        push(m, tt_span_number(s, 2));
+        return 1;
+    case 0x0b:
+        push(m, (uint64_t)tt_span_signed(s, 2));
+        return 1;
+    case 0x0c:
+        push(m, tt_span_number(s, 4));
+        return 1;
+    case 0x0d:
+        push(m, (uint64_t)tt_span_signed(s, 4));
+        return 1;
+    case 0x10: /* constu */
+        push(m, tt_span_uleb(s));
+        return 1;
+    case 0x11: /* consts */
+        push(m, (uint64_t)tt_span_sleb(s));
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* What moves on the stack, and in the expression. */
+static int step_move(struct machine *m, unsigned op)
+{
+    uint64_t a, b;
+
+    switch (op) {
+    case 0x12: /* dup */
+        push(m, pick(m, 0));
+        return 1;
+    case 0x13: /* drop */
+        pop(m);
+        return 1;
+    case 0x14: /* over */
+        push(m, pick(m, 1));
+        return 1;
+    case 0x15: /* pick */
+        push(m, pick(m, tt_span_number(&m->s, 1)));
+        return 1;
+    case 0x16: /* swap */
+        b = pop(m);
+        a = pop(m);
+        push(m, b);
+        push(m, a);
+        return 1;
+    case 0x28: /* bra */
+        a = (uint64_t)tt_span_signed(&m->s, 2);
+        if (pop(m))
+            skip(m, (int64_t)a);
+        return 1;
+    case 0x2f: /* skip */
+        skip(m, tt_span_signed(&m->s, 2));
+        return 1;
+    case 0x96: /* nop */
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void step_other(struct machine *m, unsigned op)
+{
+    uint64_t reg;
+
+    switch (op) {
     case 0x06:
         dereference(m, 8);
         return;
     case 0x94: /* deref_size */
-        dereference(m, tt_span_number(s, 1));
-        return;
-    case 0x08:
-        push(m, tt_span_number(s, 1));
-        return;
-    case 0x09:
-        push(m, (uint64_t)tt_span_signed(s, 1));
-        return;
-    case 0x0a:
-        push(m, tt_span_number(s, 2));
-        return;
-    case 0x0b:
-        push(m, (uint64_t)tt_span_signed(s, 2));
-        return;
-    case 0x0c:
-        push(m, tt_span_number(s, 4));
-        return;
-    case 0x0d:
-        push(m, (uint64_t)tt_span_signed(s, 4));
-        return;
-    case 0x10: /* constu */
-        push(m, tt_span_uleb(s));
-        return;
-    case 0x11: /* consts */
-        push(m, (uint64_t)tt_span_sleb(s));
-        return;
-    case 0x12: /* dup */
-        push(m, pick(m, 0));
-        return;
-    case 0x13: /* drop */
-        pop(m);
-        return;
-    case 0x14: /* over */
-        push(m, pick(m, 1));
-        return;
-    case 0x15: /* pick */
-        push(m, pick(m, tt_span_number(s, 1)));
-        return;
-    case 0x16: /* swap */
-        value = pop(m);
-        reg = pop(m);
-        push(m, value);
-        push(m, reg);
+        dereference(m, tt_span_number(&m->s, 1));
         return;
     case 0x1f: /* neg */
         push(m, -pop(m));
@@ -182,24 +212,15 @@ static void step_other(struct machine *m, unsigned op)
         push(m, ~pop(m));
         return;
     case 0x23: /* plus_uconst */
-        push(m, pop(m) + tt_span_uleb(s));
-        return;
-    case 0x28: /* bra */
-        value = (uint64_t)tt_span_signed(s, 2);
-        if (pop(m))
-            skip(m, (int64_t)value);
-        return;
-    case 0x2f: /* skip */
-        skip(m, tt_span_signed(s, 2));
+        push(m, pop(m) + tt_span_uleb(&m->s));
         return;
     case 0x92: /* bregx */
-        reg = tt_span_uleb(s);
-        push(m, register_of(m, reg) + (uint64_t)tt_span_sleb(s));
-        return;
-    case 0x96: /* nop */
+        reg = tt_span_uleb(&m->s);
+        push(m, register_of(m, reg) + (uint64_t)tt_span_sleb(&m->s));
         return;
     default:
-        step_binary(m, op);
+        if (!step_constant(m, op) && !step_move(m, op))
+            step_binary(m, op);
     }
 }
 

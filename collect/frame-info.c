@@ -225,44 +225,41 @@ static int64_t factored(const struct run *run, int64_t n)
     return (int64_t)((uint64_t)n * (uint64_t)run->cie->data_factor);
 }
 
-/* Those that have a byte of their own. */
-static int run_extended(struct run *run, unsigned op)
+enum { NOT_MINE = 1 };
+
+/* Those that move on, and those that keep the state. */
+static int run_place(struct run *run, unsigned op)
+{
+    switch (op) {
+    case 0x00: /* nop */
+    case 0x2d: /* aarch64's negate_ra_state: a signature is taken off wherever it is */
+        return 0;
+    case 0x01:
+        return set_location(run);
+    case 0x02:
+        return advance(run, tt_span_number(&run->s, 1));
+    case 0x03:
+        return advance(run, tt_span_number(&run->s, 2));
+    case 0x04:
+        return advance(run, tt_span_number(&run->s, 4));
+    case 0x0a:
+        return keep_state(run);
+    case 0x0b:
+        return restore_state(run);
+    case 0x2e: /* GNU_args_size */
+        tt_span_uleb(&run->s);
+        return 0;
+    default:
+        return NOT_MINE;
+    }
+}
+
+static int run_cfa(struct run *run, unsigned op)
 {
     struct tt_span *s = &run->s;
     uint64_t reg;
 
     switch (op) {
-    case 0x00: /* nop */
-        return 0;
-    case 0x01:
-        return set_location(run);
-    case 0x02:
-        return advance(run, tt_span_number(s, 1));
-    case 0x03:
-        return advance(run, tt_span_number(s, 2));
-    case 0x04:
-        return advance(run, tt_span_number(s, 4));
-    case 0x05: /* offset_extended */
-        reg = tt_span_uleb(s);
-        set_register(run, reg, TT_HOW_SAVED, factored(run, (int64_t)tt_span_uleb(s)));
-        return 0;
-    case 0x06: /* restore_extended */
-        restore_register(run, tt_span_uleb(s));
-        return 0;
-    case 0x07: /* undefined */
-        set_register(run, tt_span_uleb(s), TT_HOW_LOST, 0);
-        return 0;
-    case 0x08: /* same_value */
-        same_register(run, tt_span_uleb(s));
-        return 0;
-    case 0x09: /* register */
-        reg = tt_span_uleb(s);
-        set_register(run, reg, TT_HOW_REGISTER, (int64_t)tt_span_uleb(s));
-        return 0;
-    case 0x0a:
-        return keep_state(run);
-    case 0x0b:
-        return restore_state(run);
     case 0x0c: /* def_cfa */
         reg = tt_span_uleb(s);
         set_cfa(run, reg, (int64_t)tt_span_uleb(s));
@@ -275,12 +272,6 @@ static int run_extended(struct run *run, unsigned op)
         return 0;
     case 0x0f:
         return set_cfa_expression(run);
-    case 0x10:
-        return set_expression(run, TT_HOW_AT);
-    case 0x11: /* offset_extended_sf */
-        reg = tt_span_uleb(s);
-        set_register(run, reg, TT_HOW_SAVED, factored(run, tt_span_sleb(s)));
-        return 0;
     case 0x12: /* def_cfa_sf */
         reg = tt_span_uleb(s);
         set_cfa(run, reg, factored(run, tt_span_sleb(s)));
@@ -288,28 +279,62 @@ static int run_extended(struct run *run, unsigned op)
     case 0x13: /* def_cfa_offset_sf */
         run->now.offset = factored(run, tt_span_sleb(s));
         return 0;
+    default:
+        return NOT_MINE;
+    }
+}
+
+static int run_register(struct run *run, unsigned op)
+{
+    struct tt_span *s = &run->s;
+    uint64_t reg;
+
+    if (op == 0x10)
+        return set_expression(run, TT_HOW_AT);
+    if (op == 0x16)
+        return set_expression(run, TT_HOW_IS);
+    reg = tt_span_uleb(s);
+    switch (op) {
+    case 0x05: /* offset_extended */
+        set_register(run, reg, TT_HOW_SAVED, factored(run, (int64_t)tt_span_uleb(s)));
+        return 0;
+    case 0x06: /* restore_extended */
+        restore_register(run, reg);
+        return 0;
+    case 0x07: /* undefined */
+        set_register(run, reg, TT_HOW_LOST, 0);
+        return 0;
+    case 0x08: /* same_value */
+        same_register(run, reg);
+        return 0;
+    case 0x09: /* register */
+        set_register(run, reg, TT_HOW_REGISTER, (int64_t)tt_span_uleb(s));
+        return 0;
+    case 0x11: /* offset_extended_sf */
+        set_register(run, reg, TT_HOW_SAVED, factored(run, tt_span_sleb(s)));
+        return 0;
     case 0x14: /* val_offset */
-        reg = tt_span_uleb(s);
         set_register(run, reg, TT_HOW_OFFSET, factored(run, (int64_t)tt_span_uleb(s)));
         return 0;
     case 0x15: /* val_offset_sf */
-        reg = tt_span_uleb(s);
         set_register(run, reg, TT_HOW_OFFSET, factored(run, tt_span_sleb(s)));
         return 0;
-    case 0x16:
-        return set_expression(run, TT_HOW_IS);
-    case 0x2d: /* aarch64's negate_ra_state: a signature is taken off wherever it is */
-        return 0;
-    case 0x2e: /* GNU_args_size */
-        tt_span_uleb(s);
-        return 0;
     case 0x2f: /* GNU_negative_offset_extended */
-        reg = tt_span_uleb(s);
         set_register(run, reg, TT_HOW_SAVED, factored(run, -(int64_t)tt_span_uleb(s)));
         return 0;
     default:
         return -TT_ERR_FORMAT;
     }
+}
+
+/* Those that have a byte of their own. */
+static int run_extended(struct run *run, unsigned op)
+{
+    int error = run_place(run, op);
+
+    if (error == NOT_MINE)
+        error = run_cfa(run, op);
+    return error == NOT_MINE ? run_register(run, op) : error;
 }
 
 static int run_all(struct run *run)

@@ -46,11 +46,11 @@ static int open_file(pid_t pid, const struct line *l)
     struct stat st;
     int fd;
 
-    snprintf(name, sizeof name, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-             l->start, l->end);
+    (void)snprintf(name, sizeof name, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+                   l->start, l->end);
     if ((fd = open(name, O_RDONLY | O_CLOEXEC)) >= 0)
         return fd;
-    snprintf(name, sizeof name, "/proc/%d/root%s", (int)pid, l->path);
+    (void)snprintf(name, sizeof name, "/proc/%d/root%s", (int)pid, l->path);
     if ((fd = open(name, O_RDONLY | O_CLOEXEC)) < 0)
         return -1;
     if (fstat(fd, &st) == 0 && st.st_ino == l->inode && S_ISREG(st.st_mode))
@@ -145,12 +145,12 @@ int tt_modules_new(struct tt_modules **modules, pid_t pid)
     int error;
 
     *modules = NULL;
-    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+    (void)snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
     if (!(maps = fopen(name, "re")))
         return -TT_ERR_FILE;
     s = tt_snapshot_new();
     error = s ? read_maps(s, pid, maps) : -TT_ERR_MEMORY;
-    fclose(maps);
+    (void)fclose(maps);
     if (error) {
         tt_snapshot_free(s);
         return error;

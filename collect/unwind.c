@@ -229,7 +229,8 @@ static int recall(struct walk *w, struct tt_native *frame)
     uint64_t pc = w->r->value[TT_REGISTER_PC];
     unsigned i = (unsigned)(pc * 0x9e3779b97f4a7c15u >> 55);
 
-    if (!w->cache || w->exact || w->cache->place[i].pc != pc)
+    if (!w->cache || w->exact || w->cache->place[i].pc != pc ||
+        !w->cache->place[i].mapping)
         return 0;
     w->mapping = frame->mapping = w->cache->place[i].mapping;
     w->rule = w->cache->place[i].rule;
