@@ -8,11 +8,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -178,6 +180,18 @@ static void set_timer(void)
     timer_settime(state.timer, 0, &once, NULL);
 }
 
+/* Whether the loader may hold its lock, which libunwind takes: it would wait for ever. */
+static int in_loader(const struct list *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct tt_native *f = &l->frame[i];
+        if (f->function == (uintptr_t)dl_iterate_phdr ||
+            (f->mapping && strstr(f->mapping->module->path, "/ld-")))
+            return 1;
+    }
+    return 0;
+}
+
 static void on_signal(int number, siginfo_t *info, void *ucontext)
 {
     int saved = errno;
@@ -191,8 +205,10 @@ static void on_signal(int number, siginfo_t *info, void *ucontext)
     }
     tt_modules_hold(&hold);
     unwind_ours(&state.ours, hold.modules, ucontext);
-    unwind_theirs(&state.theirs, ucontext);
-    compare(hold.modules);
+    if (!in_loader(&state.ours)) {
+        unwind_theirs(&state.theirs, ucontext);
+        compare(hold.modules);
+    }
     tt_modules_release(&hold);
     __atomic_store_n(&state.busy, 0, __ATOMIC_RELEASE);
     set_timer();
