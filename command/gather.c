@@ -181,8 +181,9 @@ int tt_gather(const struct tt_gathering *g)
 
     each_file(g->folder, count_file, &found);
     if (!found.recordings) {
-        tt_complain("%s: nothing was recorded: it did not load what was to record it",
-                    g->program);
+        tt_complain("%s: nothing was recorded: it did not load what was to record it, or "
+                    "found no room in %s",
+                    g->program, g->folder);
         (void)rmdir(g->folder);
         return -TT_ERR_FILE;
     }

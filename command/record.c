@@ -244,6 +244,22 @@ static int set_preload(const struct record *r)
     return error;
 }
 
+/* The address sanitizer wants to be loaded first, and ends a program where it is not: we
+ * stand before none of its functions. */
+static int set_sanitizer(void)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char *value;
+    int error;
+
+    if (asprintf(&value, "%s%sverify_asan_link_order=0", options ? options : "",
+                 options && *options ? ":" : "") < 0)
+        return -1;
+    error = setenv("ASAN_OPTIONS", value, 1);
+    free(value);
+    return error;
+}
+
 /* In the child. */
 static int prepare(void *arg)
 {
@@ -254,7 +270,7 @@ static int prepare(void *arg)
         return -1;
     }
     if (set_preload(r) != 0 || set_times(r) != 0 || set_clock() != 0 ||
-        setenv("TALLYTREE", r->words, 1) != 0 ||
+        set_sanitizer() != 0 || setenv("TALLYTREE", r->words, 1) != 0 ||
         setenv("TALLYTREE_FOLDER", r->folder, 1) != 0) {
         tt_complain("record: no memory");
         (void)rmdir(r->folder);

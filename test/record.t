@@ -152,6 +152,13 @@ killed()
 }
 try "a program that is killed keeps its samples" killed
 
+sanitized()
+{
+    printf 'int main(void) { volatile int *p = __builtin_malloc(4); *p = 1; return *p + 6; }\n' >"$work/seven.c"
+    cc -fsanitize=address -o "$work/seven" "$work/seven.c" && ASAN_OPTIONS=detect_leaks=0 status 7 $record "$work/seven"
+}
+try "a program with the address sanitizer runs" sanitized
+
 # ── What cannot be recorded ──────────────────────────────────────────────────────────
 printf 'int main(void) { return 5; }\n' >"$work/five.c"
 refused()
