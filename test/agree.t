@@ -58,18 +58,21 @@ compare()
     shift
     perf record -q -F 997 -e cpu-clock:u -o "$tmp/$name.perf" -- "$@" >/dev/null 2>&1 </dev/null
     "$tallytree" record -o "$tmp/$name.tt" -- "$@" >/dev/null 2>&1 </dev/null
-    perf report -i "$tmp/$name.perf" --no-children -g none --sort dso,sym --stdio -t '|' 2>/dev/null |
-        sed -n 's/^ *\([0-9.]*\)%[^|]*|\([^|]*\)|\[[.k]\] *\(.*\)$/\2|\3|\1/p' | sed 's/ *|/|/g' >"$tmp/perf"
+    # Samples and not shares, which are rounded: of thousands of functions that adds up.
+    perf report -i "$tmp/$name.perf" --no-children -g none -F sample,dso,sym --stdio -t '|' 2>/dev/null |
+        sed -n 's/^ *\([0-9]*\) *|\([^|]*\)|\[[.k]\] *\(.*\)$/\2|\3|\1/p' | sed 's/ *|/|/g' >"$tmp/perf"
     "$tallytree" report flat --limit all --json "$tmp/$name.tt" >"$tmp/json" || return
     python3 - "$tmp/perf" "$tmp/json" <<'END'
 import json, math, os, sys
 theirs, ours = {}, {}
 modules_a, modules_b = {}, {}
-for line in open(sys.argv[1]):
-    module, name, share = line.rstrip('\n').rsplit('|', 2)
+lines = [line.rstrip('\n').rsplit('|', 2) for line in open(sys.argv[1])]
+total = sum(int(samples) for _, _, samples in lines)
+for module, name, samples in lines:
     module = module.split('.so')[0]
-    theirs[(module, name)] = theirs.get((module, name), 0) + float(share) / 100
-    modules_a[module] = modules_a.get(module, 0) + float(share) / 100
+    share = int(samples) / total
+    theirs[(module, name)] = theirs.get((module, name), 0) + share
+    modules_a[module] = modules_a.get(module, 0) + share
 table = json.load(open(sys.argv[2]))
 keys = [c['key'] for c in table['columns']]
 n = [int(x.split()[1]) for x in table['notes'] if x.startswith('sampled:')][0]
