@@ -46,7 +46,7 @@ async function open(address, options = {}) {
   const context = await chromium.launchPersistentContext(user, {
     executablePath: "/usr/bin/chromium",
     headless: true,
-    viewport: { width: 1280, height: 860 },
+    viewport: { width: 1237, height: 860 },
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
     ...options,
   });

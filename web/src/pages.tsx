@@ -11,7 +11,7 @@ import { Figures } from "./table";
 
 // As many frames as could be seen: a pixel is the smallest.
 function finest(): number {
-  return 1 / Math.max(400, window.innerWidth);
+  return Number((1 / Math.max(400, window.innerWidth)).toFixed(6));
 }
 
 const FRAMES = 8000;
