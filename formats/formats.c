@@ -8,6 +8,7 @@
  * those that look further, then those that guess. */
 /* clang-format off: one a line, as many hands add to it */
 const struct tt_format *const tt_formats[] = {
+    &tt_format_pgcl,
     &tt_format_callgrind, &tt_format_pprof,   &tt_format_perf,   &tt_format_speedscope,
     &tt_format_chrome,    &tt_format_firefox, &tt_format_folded, NULL,
 };

@@ -57,7 +57,8 @@ struct tt_format {
 };
 
 extern const struct tt_format tt_format_callgrind, tt_format_chrome, tt_format_firefox,
-    tt_format_folded, tt_format_perf, tt_format_pprof, tt_format_speedscope;
+    tt_format_folded, tt_format_perf, tt_format_pgcl, tt_format_pprof,
+    tt_format_speedscope;
 
 /* All of them, up to a NULL. */
 extern const struct tt_format *const tt_formats[];
