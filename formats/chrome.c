@@ -265,6 +265,17 @@ static int read_events(struct chrome *c, int may_be_open)
     return result < 0 ? result : 1;
 }
 
+static int count_samples(struct chrome *c)
+{
+    int result = tt_json_array(&c->json);
+
+    while (result > 0 && (result = tt_json_item(&c->json)) > 0) {
+        c->samples++;
+        result = tt_json_skip(&c->json);
+    }
+    return result < 0 ? result : 1;
+}
+
 static int read_file(struct chrome *c)
 {
     int kind = tt_json_value(&c->json), result = 1;
@@ -274,7 +285,9 @@ static int read_file(struct chrome *c)
     if (kind != TT_JSON_OBJECT)
         return kind < 0 ? kind : tt_json_wrong(&c->json, "this is no list of events");
     while (result > 0 && (result = tt_json_key(&c->json)) > 0) {
-        if (!is(&c->json, "traceEvents"))
+        if (is(&c->json, "samples"))
+            result = count_samples(c);
+        else if (!is(&c->json, "traceEvents"))
             result = tt_json_skip(&c->json);
         else if ((result = tt_json_array(&c->json)) > 0)
             result = read_events(c, 0);
@@ -489,16 +502,27 @@ static int play_all(struct chrome *c)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
+/* Is there an event that lasts, or that one of another kind may end? */
+static int has_time(const struct chrome *c)
+{
+    const struct mark *m = c->begin.item;
+    size_t i = 0;
+
+    while (i < c->begin.count && m[i].end == m[i].at)
+        i++;
+    return i < c->begin.count;
+}
+
 static int read_all(struct chrome *c)
 {
     int error = read_file(c);
 
     if (error < 0)
         return error;
+    if (c->samples && !has_time(c))
+        return tt_json_wrong(&c->json, "there are samples, but no events that take time");
     if (!c->begin.count)
-        return tt_json_wrong(&c->json, c->samples
-                                           ? "there are samples, but no events that begin"
-                                           : "there are no events that begin");
+        return tt_json_wrong(&c->json, "there are no events that begin");
     error = play_all(c);
     if (!error)
         error = tt_events_finish(c->events, c->b);

@@ -125,4 +125,8 @@ trace <<<'[ {"ph": "B", "name": "a"} ]'
 try "an event without a time" refuses "no time"
 trace <<<'[ {"ph": "C", "name": "a", "ts": 1} ]'
 try "a trace in which nothing begins" refuses "no events that begin"
+trace <<<'{"traceEvents": [ {"ph": "X", "name": "a", "ts": 1, "dur": 0} ], "samples": [ {"sf": 1}, {"sf": 2} ]}'
+try "one of samples alone" refuses "there are samples, but no events that take time"
+trace <<<'{"samples": [ {"sf": 1}, {"sf": 2} ], "traceEvents": [ {"ph": "X", "name": "a", "ts": 1, "dur": 5} ]}'
+try "samples beside events are counted" sh -c "'$tallytree' report header '$dir/trace' | grep -q '^ *2  lost.samples'"
 finish

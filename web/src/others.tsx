@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // others.tsx - over time, by type, by strand, and compared with another profile.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { amount, exact, share } from "./format";
@@ -148,7 +148,6 @@ function Weighted() {
   const weight = Number(state.words.weight ?? 50) / 100;
   const space = useTable(query(state, "space", { by: "block", limit: 200 }));
   const time = useTable(query(state, "flat", { limit: 400, metric: "time" }));
-  const slider = useRef<HTMLInputElement>(null);
   const bars = useMemo(() => {
     const by = new Map<string, { time: number; space: number }>();
     const add = (table: Table | null, key: "time" | "space", column: string) => {
@@ -174,7 +173,6 @@ function Weighted() {
       <label>
         space
         <input
-          ref={slider}
           type="range"
           min={0}
           max={100}
