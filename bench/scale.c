@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* scale.c - how long a large profile takes to open and to look at.
  *
- *      scale CONTEXTS FILE
+ *      scale CONTEXTS FILE [make]
  *
  * Makes a profile of so many contexts, 24 bytes each, in FILE, which is removed in the
- * end.  Times the first flame view and a flat view, the file's pages dropped from memory
+ * end; with `make`, that is all, and it stays.  Times the first flame view and a flat view, the file's pages dropped from memory
  * before (cold) and then again (warm), and counts what the engine needs beyond the map.
  * Exit status 1 when a view fails or the engine takes more than 256 MB. */
 #include <fcntl.h>
@@ -16,16 +16,36 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "digest.h"
 #include "query.h"
 
 enum { BLOCKS = 20000, NAME = 24, DEPTH = 200, MOST_BYTES = 256 << 20 };
 
 /* ── The profile ──────────────────────────────────────────────────────────────────── */
 
-enum part { STRINGS, BLOCK_ROWS, METRICS, BLOCK_OF, SIZE_OF, SELF, CALLS, PARTS };
+enum part {
+    STRINGS,
+    BLOCK_ROWS,
+    METRICS,
+    BLOCK_OF,
+    SIZE_OF,
+    SELF,
+    CALLS,
+    DIGEST,
+    LEAST,
+    BLOCK_CONTEXTS,
+    TALLY,
+    CALLS_TALLY,
+    DIGEST_SELF,
+    DIGEST_CALLS,
+    EDGES,
+    EDGE_TALLY,
+    EDGE_CALLS_TALLY,
+    PARTS
+};
 
 struct making {
-    uint32_t contexts, depth;
+    uint32_t contexts, depth, edges;
     struct tt_section section[PARTS];
     char *image;
     size_t size;
@@ -42,6 +62,18 @@ static void plan(struct making *m)
         {TT_SECTION_CONTEXT_SIZE, 0, 0, n, 4, 0},
         {TT_SECTION_SELF, 1, 0, n + 1, 8, 0},
         {TT_SECTION_SELF, 0, 0, n + 1, 8, 0},
+        {TT_SECTION_DIGEST, 0, 0, TT_DIGEST_ROWS, sizeof(struct tt_digest_row), 0},
+        {TT_SECTION_DIGEST_LEAST, 0, 0, 2, 8, 0},
+        {TT_SECTION_BLOCK_CONTEXTS, 0, 0, BLOCKS, 4, 0},
+        {TT_SECTION_BLOCK_TALLIES, 1, 0, BLOCKS, sizeof(struct tt_block_tally), 0},
+        {TT_SECTION_BLOCK_TALLIES, 0, 0, BLOCKS, sizeof(struct tt_block_tally), 0},
+        {TT_SECTION_DIGEST_SELF, 1, 0, TT_DIGEST_ROWS, sizeof(struct tt_digest_figure),
+         0},
+        {TT_SECTION_DIGEST_SELF, 0, 0, TT_DIGEST_ROWS, sizeof(struct tt_digest_figure),
+         0},
+        {TT_SECTION_EDGES, 0, 0, m->edges, sizeof(struct tt_edge_row), 0},
+        {TT_SECTION_EDGE_TALLIES, 1, 0, m->edges, sizeof(struct tt_edge_tally), 0},
+        {TT_SECTION_EDGE_TALLIES, 0, 0, m->edges, sizeof(struct tt_edge_tally), 0},
     };
 
     m->size = 4096;
@@ -137,17 +169,42 @@ static void write_header(struct making *m)
     memcpy(m->image + sizeof h, m->section, sizeof m->section);
 }
 
-static int make(struct making *m, int fd)
+static int map(struct making *m, int fd)
 {
     plan(m);
     if (posix_fallocate(fd, 0, (off_t)m->size) != 0)
         return -1;
     m->image = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (m->image == MAP_FAILED)
+    return m->image == MAP_FAILED ? -1 : 0;
+}
+
+/* The edges come last, so that all else stays where it is once they are counted. */
+static int count_edges(struct making *m)
+{
+    const struct tt_profile tree = {
+        .block_of = (void *)(m->image + m->section[BLOCK_OF].offset),
+        .size_of = (void *)(m->image + m->section[SIZE_OF].offset),
+        .contexts = m->contexts,
+        .blocks = BLOCKS,
+        .depth = m->depth};
+
+    return tt_digest_edges(&tree, &m->edges);
+}
+
+static int make(struct making *m, int fd)
+{
+    if (map(m, fd) != 0)
         return -1;
     write_names(m);
     write_contexts(m);
+    if (count_edges(m) != 0)
+        return -1;
+    munmap(m->image, m->size);
+    if (map(m, fd) != 0)
+        return -1;
     write_header(m);
+    if (tt_digest_fill(m->image, m->size, TT_DIGEST_ROWS, NULL) != 0)
+        return -1;
     munmap(m->image, m->size);
     return fsync(fd);
 }
@@ -172,7 +229,7 @@ static void put(void *arg, void *p, size_t size)
     free(p);
 }
 
-static const struct tt_memory counted = {get, put, NULL};
+static const struct tt_memory counted = {.get = get, .put = put};
 
 static double now_ms(void)
 {
@@ -238,11 +295,11 @@ static int look_both(int fd, size_t size, const char *name, const char *text)
 
 int main(int argc, char **argv)
 {
-    struct making m = {.contexts = argc == 3 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0};
+    struct making m = {.contexts = argc > 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0};
     int fd, status = 0;
 
     if (m.contexts < 2) {
-        fputs("usage: scale CONTEXTS FILE\n", stderr);
+        fputs("usage: scale CONTEXTS FILE [make]\n", stderr);
         return 2;
     }
     fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -250,6 +307,8 @@ int main(int argc, char **argv)
         perror(argv[2]);
         return 2;
     }
+    if (argc > 3)
+        return close(fd) != 0;
     printf("%u contexts, %.2f GB\n\n", m.contexts, (double)m.size / 1e9);
     printf("| view           | cold, ms | warm, ms | beyond the map, MB |\n");
     printf("|:---------------|---------:|---------:|-------------------:|\n");

@@ -120,11 +120,10 @@ static unsigned call(unsigned depth);
         return a + (unsigned)room[n];                                                    \
     }
 
-FUNCTION(1)
-FUNCTION(2)
-FUNCTION(3)
-FUNCTION(4)
+/* clang-format off */
+FUNCTION(1) FUNCTION(2) FUNCTION(3) FUNCTION(4)
 FUNCTION(5) FUNCTION(6) FUNCTION(7) FUNCTION(8)
+    /* clang-format on */
 
     static __attribute__((noinline, noclone)) unsigned call(unsigned depth)
 {

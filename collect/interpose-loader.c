@@ -5,7 +5,8 @@
  * up for the caller's object, which it finds by the return address.  So these functions
  * look at what was loaded before, and then jump: the next call, mostly the dlsym right
  * after a dlopen, sees what the last one has changed. */
-#include "look.h"
+#include "hang.h"
+#include "hooks.h"
 #include "modules.h"
 #include "preload.h"
 
@@ -41,7 +42,7 @@ void tt_before_loader(void)
     if (!watched)
         return;
     is_stale = __atomic_exchange_n(&stale, 0, __ATOMIC_RELAXED);
-    if (tt_look_is_lost() || is_stale)
+    if (tt_hang_is_lost() || is_stale)
         (void)tt_modules_refresh();
 }
 
@@ -49,6 +50,7 @@ void tt_before_change(void)
 {
     tt_before_loader();
     __atomic_store_n(&stale, 1, __ATOMIC_RELAXED);
+    tt_hooks_forget();
 }
 
 #if defined __x86_64__

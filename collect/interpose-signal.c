@@ -19,36 +19,21 @@
 #include "preload.h"
 #include "sampler.h"
 
-/* next_NAME(): the definition after ours. */
-#define NEXT(result, name, ...)                                                          \
-    typedef result name##_function(__VA_ARGS__);                                         \
-    static name##_function *next_##name(void)                                            \
-    {                                                                                    \
-        static name##_function *next;                                                    \
-        if (!next)                                                                       \
-            next = (name##_function *)tt_preload_next(#name);                            \
-        return next;                                                                     \
-    }                                                                                    \
-    struct tt_semicolon
-
-NEXT(int, sigaction, int, const struct sigaction *, struct sigaction *);
-NEXT(sighandler_t, signal, int, sighandler_t);
-NEXT(int, sigprocmask, int, const sigset_t *, sigset_t *);
-NEXT(int, pthread_sigmask, int, const sigset_t *, sigset_t *);
-NEXT(int, sigwait, const sigset_t *, int *);
-NEXT(int, sigwaitinfo, const sigset_t *, siginfo_t *);
-NEXT(int, sigtimedwait, const sigset_t *, siginfo_t *, const struct timespec *);
-NEXT(int, signalfd, int, const sigset_t *, int);
-NEXT(int, prctl, int, ...);
-NEXT(long, syscall, long, ...);
+TT_AFTER_US(int, sigaction, int, const struct sigaction *, struct sigaction *);
+TT_AFTER_US(sighandler_t, signal, int, sighandler_t);
+TT_AFTER_US(int, sigprocmask, int, const sigset_t *, sigset_t *);
+TT_AFTER_US(int, pthread_sigmask, int, const sigset_t *, sigset_t *);
+TT_AFTER_US(int, sigwait, const sigset_t *, int *);
+TT_AFTER_US(int, sigwaitinfo, const sigset_t *, siginfo_t *);
+TT_AFTER_US(int, sigtimedwait, const sigset_t *, siginfo_t *, const struct timespec *);
+TT_AFTER_US(int, signalfd, int, const sigset_t *, int);
 
 /* A handler must not ask the loader. */
 void tt_preload_find(void)
 {
     (void)next_sigaction(), (void)next_signal(), (void)next_sigprocmask();
     (void)next_pthread_sigmask(), (void)next_sigwait(), (void)next_sigwaitinfo();
-    (void)next_sigtimedwait(), (void)next_signalfd(), (void)next_prctl();
-    (void)next_syscall();
+    (void)next_sigtimedwait(), (void)next_signalfd();
 }
 
 static int is_ours(int number) { return tt_looker && number == tt_preload_signal(); }
@@ -162,16 +147,16 @@ static void before_filter(void)
 
 TT_INTERPOSE int prctl(int option, ...)
 {
-    unsigned long a[4];
+    long a[6] = {option};
     va_list list;
 
     va_start(list, option);
-    for (int i = 0; i < 4; i++)
-        a[i] = va_arg(list, unsigned long);
+    for (int i = 1; i < 5; i++)
+        a[i] = va_arg(list, long);
     va_end(list);
     if (option == PR_SET_SECCOMP)
         before_filter();
-    return next_prctl()(option, a[0], a[1], a[2], a[3]);
+    return (int)tt_call_system(SYS_prctl, a);
 }
 
 TT_INTERPOSE long syscall(long number, ...)
@@ -188,5 +173,5 @@ TT_INTERPOSE long syscall(long number, ...)
         before_filter();
     if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)
         before_filter();
-    return next_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return tt_call_system(number, a);
 }

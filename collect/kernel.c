@@ -68,16 +68,25 @@ static void build_id(char id[64])
 static int add_symbol(struct tt_kernel *k, uint64_t address, const char *name,
                       const char *module)
 {
+    struct symbol s = {address, strdup(name), strdup(module)};
+
+    if (!s.name || !s.module)
+        goto fail;
     if (k->symbols == k->room) {
         size_t room = k->room ? 2 * k->room : 4096;
         struct symbol *more = reallocarray(k->symbol, room, sizeof *more);
         if (!more)
-            return -1;
+            goto fail;
         k->symbol = more;
         k->room = room;
     }
-    k->symbol[k->symbols] = (struct symbol){address, strdup(name), strdup(module)};
-    return k->symbol[k->symbols++].name ? 0 : -1;
+    k->symbol[k->symbols++] = s;
+    return 0;
+
+fail:
+    free(s.name);
+    free(s.module);
+    return -1;
 }
 
 static int compare(const void *a, const void *b)

@@ -2,6 +2,7 @@
 /* machine-aarch64.c - registers, signal frames, and code without rules, on aarch64. */
 #include "machine.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <ucontext.h>
 
@@ -33,6 +34,54 @@ void tt_registers_of_perf(struct tt_registers *r, uint64_t mask, const uint64_t 
 
 /* Addresses of programs have 48 bits unless they ask for more; the signature is above. */
 uint64_t tt_machine_strip(uint64_t pc) { return pc & (((uint64_t)1 << 48) - 1); }
+
+/* ── System calls ─────────────────────────────────────────────────────────────────── */
+
+void tt_machine_place(const void *ucontext, uint64_t *pc, uint64_t *sp)
+{
+    const ucontext_t *c = ucontext;
+
+    *pc = c->uc_mcontext.pc;
+    *sp = c->uc_mcontext.sp;
+}
+
+/* The first is where the result is. */
+int tt_machine_keeps_arguments(void) { return 0; }
+
+int tt_machine_was_interrupted(const void *ucontext, uint64_t *pc, uint64_t *sp,
+                               uint64_t argument[6])
+{
+    const ucontext_t *c = ucontext;
+
+    tt_machine_place(ucontext, pc, sp);
+    for (int i = 0; i < 6; i++)
+        argument[i] = c->uc_mcontext.regs[i];
+    return (int64_t)c->uc_mcontext.regs[0] == -EINTR;
+}
+
+int tt_machine_calls(const void *code, size_t size, long number, uint64_t *pc, int room)
+{
+    (void)code, (void)size, (void)number, (void)pc, (void)room;
+    return 0;
+}
+
+void tt_machine_answer(void *ucontext, long result)
+{
+    ucontext_t *c = ucontext;
+
+    c->uc_mcontext.regs[0] = (uint64_t)result;
+}
+
+/* Its number is in x8 still. */
+void tt_machine_repeat(void *ucontext, long number, uint64_t first)
+{
+    enum { SVC = 4 }; /* bytes */
+    ucontext_t *c = ucontext;
+
+    (void)number;
+    c->uc_mcontext.regs[0] = first;
+    c->uc_mcontext.pc -= SVC;
+}
 
 /* ── Signal frames ────────────────────────────────────────────────────────────────── */
 

@@ -2,7 +2,9 @@
 /* machine-x86_64.c - registers, signal frames, and code without rules, on x86-64. */
 #include "machine.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <ucontext.h>
 
 #include "code.h"
@@ -53,6 +55,69 @@ void tt_registers_of_perf(struct tt_registers *r, uint64_t mask, const uint64_t 
 
 uint64_t tt_machine_strip(uint64_t pc) { return pc; }
 
+/* ── System calls ─────────────────────────────────────────────────────────────────── */
+
+void tt_machine_place(const void *ucontext, uint64_t *pc, uint64_t *sp)
+{
+    const ucontext_t *c = ucontext;
+
+    *pc = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
+    *sp = (uint64_t)c->uc_mcontext.gregs[REG_RSP];
+}
+
+int tt_machine_keeps_arguments(void) { return 1; }
+
+int tt_machine_was_interrupted(const void *ucontext, uint64_t *pc, uint64_t *sp,
+                               uint64_t argument[6])
+{
+    static const unsigned char place[6] = {REG_RDI, REG_RSI, REG_RDX,
+                                           REG_R10, REG_R8,  REG_R9};
+    const ucontext_t *c = ucontext;
+
+    tt_machine_place(ucontext, pc, sp);
+    for (int i = 0; i < 6; i++)
+        argument[i] = (uint64_t)c->uc_mcontext.gregs[place[i]];
+    return c->uc_mcontext.gregs[REG_RAX] == -EINTR;
+}
+
+/* mov $number, %eax, and soon after it: syscall. */
+int tt_machine_calls(const void *code, size_t size, long number, uint64_t *pc, int room)
+{
+    enum { NEAR = 32, MOV = 5, SYSCALL = 2 };
+    const uint8_t *p = code;
+    uint8_t mov[MOV] = {0xb8, (uint8_t)number, (uint8_t)(number >> 8), 0, 0};
+    int n = 0;
+
+    for (size_t i = 1; i + MOV + NEAR + SYSCALL <= size && n < room; i++) {
+        if (memcmp(p + i, mov, MOV) != 0 || (p[i - 1] & 0xf0) == 0x40)
+            continue;
+        for (size_t j = i + MOV; j <= i + MOV + NEAR; j++) {
+            if (p[j] != 0x0f || p[j + 1] != 0x05)
+                continue;
+            pc[n++] = (uint64_t)(uintptr_t)(p + j + SYSCALL);
+            break;
+        }
+    }
+    return n;
+}
+
+void tt_machine_answer(void *ucontext, long result)
+{
+    ucontext_t *c = ucontext;
+
+    c->uc_mcontext.gregs[REG_RAX] = result;
+}
+
+void tt_machine_repeat(void *ucontext, long number, uint64_t first)
+{
+    enum { SYSCALL = 2 }; /* bytes */
+    ucontext_t *c = ucontext;
+
+    (void)first;
+    c->uc_mcontext.gregs[REG_RAX] = number;
+    c->uc_mcontext.gregs[REG_RIP] -= SYSCALL;
+}
+
 /* ── Signal frames ────────────────────────────────────────────────────────────────── */
 
 int tt_machine_is_trampoline(struct tt_peek *p, uint64_t pc)
@@ -83,6 +148,16 @@ int tt_machine_leave_signal(struct tt_registers *r, struct tt_peek *p)
 
 /* ── Code without rules ───────────────────────────────────────────────────────────── */
 
+/* Where the first function of a goroutine returns to, as if it had been called there: behind
+ * the first of the three instructions nop, call, nop. */
+static int ends_goroutine(struct tt_peek *p, uint64_t pc)
+{
+    uint8_t code[7];
+
+    return tt_peek_bytes(p, pc - 1, code, sizeof code) && code[0] == 0x90 &&
+           code[1] == 0xe8 && code[6] == 0x90;
+}
+
 /* call rel32, or one of the forms of call *operand. */
 int tt_machine_follows_call(struct tt_peek *p, uint64_t pc)
 {
@@ -94,7 +169,8 @@ int tt_machine_follows_call(struct tt_peek *p, uint64_t pc)
            (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[5] == 0xff && b[6] >> 3 == 2) ||
            (b[1] == 0xff && (b[2] & 0xf8) == 0x90) || (b[1] == 0xff && b[2] == 0x15) ||
            (b[3] == 0xff && b[4] == 0x54) || (b[4] == 0xff && b[5] == 0x14) ||
-           (b[0] == 0xff && b[1] == 0x94) || (b[0] == 0xff && b[1] == 0x14);
+           (b[0] == 0xff && b[1] == 0x94) || (b[0] == 0xff && b[1] == 0x14) ||
+           ends_goroutine(p, pc);
 }
 
 /* The return address is `at`; what the frame pointer was is in r already. */
@@ -155,8 +231,9 @@ enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int ex
 {
     uint64_t frame = r->value[RBP], saved;
 
-    if (!exact &&
-        ((frame == 0 && ends_thread(p, r->value[RIP])) || is_first(p, r->value[RSP])))
+    if (!exact && ((frame == 0 && (ends_thread(p, r->value[RIP]) ||
+                                   ends_goroutine(p, r->value[RIP]))) ||
+                   is_first(p, r->value[RSP])))
         return TT_GUESS_ROOT;
     if (tt_code_leave(r, p, exact))
         return TT_GUESS_CALLER;

@@ -9,12 +9,14 @@
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "demangle.h"
+#include "image.h"
 #include "inlined.h"
 #include "plt.h"
 #include "spans.h"
@@ -41,8 +43,11 @@ struct tt_module {
     struct tt_inlined *inlined; /* NULL: no DWARF */
     struct symbol *symbol;
     size_t symbols, room;
-    struct tt_spans spans; /* of symbols */
-    struct tt_spans code;  /* sections with code */
+    struct tt_spans spans;  /* of symbols */
+    struct tt_spans code;   /* sections with code */
+    int fd;                 /* the file's, for */
+    struct tt_rules *rules; /* made at the first address that has no name */
+    int has_looked;
     struct tt_spot spot[MOST_SPOTS];
 };
 
@@ -339,6 +344,24 @@ static size_t find_by_symbol(struct tt_module *m, uint64_t address)
     return 1;
 }
 
+/* Stripped code has its rules for unwinding still, a set of them for each function. */
+static uint64_t find_start(struct tt_module *m, uint64_t address)
+{
+    struct tt_image image = {.fd = -1};
+    struct tt_frame_info info;
+    const struct tt_function *f = NULL;
+
+    if (!m->has_looked && tt_image_of_file(&image, m->fd) == 0) {
+        if (tt_image_frame_info(&image, &info) == 0)
+            (void)tt_rules_new(&m->rules, &info);
+        tt_image_fini(&image);
+    }
+    m->has_looked = 1;
+    if (m->rules && address >= m->rules->base)
+        (void)tt_rules_find(m->rules, address - m->rules->base, &f);
+    return f ? m->rules->base + f->start : 0;
+}
+
 void tt_module_find(struct tt_module *m, uint64_t address, int whole,
                     struct tt_spots *spots)
 {
@@ -363,6 +386,8 @@ void tt_module_find(struct tt_module *m, uint64_t address, int whole,
         if (!m->spot[i].function)
             m->spot[i].function = "[inlined]";
     spots->count = count;
+    if (!count)
+        spots->start = find_start(m, address);
 }
 
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
@@ -394,6 +419,8 @@ struct tt_module *tt_module_open(int fd, const char *path, const char *debug_pat
     Dwarf *dwarf;
 
     (void)elf_version(EV_CURRENT);
+    if (m)
+        m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (!m || !(m->debug_path = strdup(debug_path)) || begin(m, fd, path) != 0) {
         if (!m || !m->module)
             close(fd);
@@ -420,6 +447,9 @@ void tt_module_close(struct tt_module *m)
     tt_spans_fini(&m->spans);
     tt_spans_fini(&m->code);
     tt_inlined_free(m->inlined);
+    tt_rules_free(m->rules);
+    if (m->fd >= 0)
+        close(m->fd);
     dwfl_end(m->dwfl);
     free(m->debug_path);
     free(m);

@@ -35,6 +35,8 @@ static struct {
     uint64_t loads, unloads; /* the loader's counters, as of the current one */
 } own;
 
+uint64_t tt_modules_latest;
+
 /* ── Holding ──────────────────────────────────────────────────────────────────────── */
 
 /* async-signal-safe */
@@ -88,6 +90,7 @@ static void publish(struct tt_snapshot *s)
 {
     struct tt_snapshot *before = atomic_exchange(&own.current, s);
 
+    __atomic_store_n(&tt_modules_latest, s->modules.generation, __ATOMIC_SEQ_CST);
     if (before) {
         before->quiet = 0;
         before->next = own.retired;
@@ -113,6 +116,43 @@ static int has(const struct dl_phdr_info *o, uint64_t address)
     return 0;
 }
 
+/* What it was called when it was found before: since then the folder may be another one. */
+static const char *path_before(const struct dl_phdr_info *o, const char *name)
+{
+    const struct tt_snapshot *s = atomic_load(&own.current);
+    const size_t length = strlen(name);
+
+    for (uint32_t i = 0; s && i < s->modules.count; i++) {
+        const struct tt_mapping *m = &s->modules.mapping[i];
+        size_t n = strlen(m->module->path);
+        if (m->bias == o->dlpi_addr && n > length &&
+            m->module->path[n - length - 1] == '/' &&
+            strcmp(m->module->path + n - length, name) == 0)
+            return m->module->path;
+    }
+    return NULL;
+}
+
+/* The loader keeps a name as it was given, by which nobody finds the file from elsewhere. */
+static const char *absolute(const struct dl_phdr_info *o, char *room, size_t size)
+{
+    const char *name = o->dlpi_name, *before;
+    size_t n;
+
+    while (strncmp(name, "./", 2) == 0)
+        name += 2;
+    if ((before = path_before(o, name)))
+        return before;
+    if (!getcwd(room, size) || room[0] != '/')
+        return o->dlpi_name;
+    n = strlen(room);
+    if (n + strlen(name) + 2 > size)
+        return o->dlpi_name;
+    room[n] = '/';
+    memcpy(room + n + 1, name, strlen(name) + 1);
+    return access(room, F_OK) == 0 ? room : o->dlpi_name;
+}
+
 static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
                            size_t size)
 {
@@ -124,6 +164,8 @@ static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
     }
     if (getauxval(AT_SYSINFO_EHDR) && has(o, getauxval(AT_SYSINFO_EHDR)))
         return "[vdso]";
+    if (o->dlpi_name && o->dlpi_name[0] != '/' && strchr(o->dlpi_name, '/'))
+        return absolute(o, room, size);
     return o->dlpi_name ? o->dlpi_name : "";
 }
 

@@ -24,6 +24,7 @@ struct tt_module {
     uint8_t build_id[TT_BUILD_ID_MAX];
     const char *path; /* as the system calls it: of the file, or [vdso] */
     uint64_t low;     /* link-time address that its lowest code has */
+    const char *mark; /* what tells it apart where it is no file; NULL: it is one */
 };
 
 struct tt_mapping {
@@ -47,6 +48,13 @@ struct tt_modules {
  * -TT_ERR_MEMORY, and what was known is kept. */
 int tt_modules_refresh(void);
 
+/* That of the current snapshot.  Async-signal-safe. */
+extern uint64_t tt_modules_latest;
+static inline uint64_t tt_modules_generation(void)
+{
+    return __atomic_load_n(&tt_modules_latest, __ATOMIC_SEQ_CST);
+}
+
 /* In the child of a fork: no other thread holds or refreshes anything any more. */
 void tt_modules_forked(void);
 
@@ -65,7 +73,16 @@ void tt_modules_release(struct tt_hold *);
 /* A snapshot of its own, owned by the caller, read from /proc/PID/maps and the files named
  * there.  0, -TT_ERR_FILE: the process or its maps cannot be read, -TT_ERR_MEMORY. */
 int tt_modules_new(struct tt_modules **, pid_t);
+
+/* The same of what is known to be mapped there; files that cannot be opened any more are
+ * left out.  0 or -TT_ERR_MEMORY. */
+struct tt_regions;
+int tt_modules_of(struct tt_modules **, pid_t, const struct tt_regions *);
 void tt_modules_free(struct tt_modules *);
+
+/* Code that is in no file: "[jit]" with where its names are, "[kernel]" with its boot's id.
+ * NULL without memory. */
+const struct tt_module *tt_modules_other(const char *path, const char *mark);
 
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 

@@ -45,6 +45,7 @@ static void init(struct tt_peek *p, uint64_t low, uint64_t high, const char *win
     p->fetch = NULL;
     p->arg = NULL;
     p->block = 1;
+    p->cut = 0;
 }
 
 void tt_peek_own(struct tt_peek *p, const void *low, const void *high)
@@ -56,6 +57,7 @@ void tt_peek_own(struct tt_peek *p, const void *low, const void *high)
 void tt_peek_copy(struct tt_peek *p, uint64_t low, const void *copy, size_t size)
 {
     init(p, low, low + size, copy);
+    p->cut = 1;
 }
 
 int tt_peek_outside(struct tt_peek *p, uint64_t address, void *to, size_t size)

@@ -24,6 +24,7 @@ struct tt_peek {
     int (*fetch)(void *arg, uint64_t address, void *block);
     void *arg;      /* borrowed */
     uint64_t block; /* address of what `copy` holds; 1 for none */
+    int cut;        /* the window is a copy: there may have been more behind its end */
     char copy[TT_PEEK_BLOCK];
 };
 

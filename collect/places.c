@@ -3,8 +3,7 @@
  *
  *      module's number, link-time address  ->  block
  *
- * A table that only grows: readers look without a lock, writers hold the registry of
- * blocks.  A module's number is never used again, so that what is loaded elsewhere later
+ * Writers of the table hold the registry of blocks.  A module's number is never used again, so that what is loaded elsewhere later
  * is something else. */
 #include "places.h"
 
@@ -14,22 +13,22 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "growing.h"
 
-enum { FIRST = 4096, MODULES = 1024, ADDRESS_BITS = 48, NO_MODULE = 0xffff };
+enum { MODULES = 1024, ADDRESS_BITS = 48, NO_MODULE = 0xffff, WAITS = 64 };
 
-struct place {
-    uint64_t key; /* 0: unused; stored last */
+struct place { /* of a growing table */
+    uint64_t key;
     tt_block block;
     uint32_t spare;
 };
 
-struct table {
-    uint32_t size, count;
-    struct place place[];
-};
-
-static struct table *table; /* replaced whole; old ones stay, for who reads them */
+static struct tt_growing *table;
 static tt_block marker[TT_UNWIND_ENDS];
+static struct wait { /* filled from the front */
+    const char *name;
+    tt_block block;
+} waits[WAITS];
 static char *build_id[MODULES]; /* in hex */
 static char *text, *text_end;   /* room for these */
 
@@ -55,52 +54,30 @@ uint64_t tt_place_function(const struct tt_native *n)
 
 /* ── The table ────────────────────────────────────────────────────────────────────── */
 
-static struct place *slot_of(struct table *t, uint64_t key)
+static struct place *slot_of(struct tt_growing *t, uint64_t key)
 {
-    uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (t->size - 1);
-    uint64_t found;
-
-    while ((found = __atomic_load_n(&t->place[i].key, __ATOMIC_ACQUIRE)) && found != key)
-        i = (i + 1) & (t->size - 1);
-    return &t->place[i];
+    return tt_growing_slot(t, key, sizeof(struct place));
 }
 
 tt_block tt_place_find(const struct tt_native *n)
 {
-    struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    struct tt_growing *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    const uint64_t key = key_of(n);
+    const struct place *p = t ? slot_of(t, key) : NULL;
 
-    return t ? slot_of(t, key_of(n))->block : 0;
-}
-
-static int grow(void)
-{
-    struct table *old = table, *t;
-    uint32_t size = old ? old->size * 2 : FIRST;
-
-    t = mmap(NULL, sizeof *t + size * sizeof *t->place, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (t == MAP_FAILED)
-        return -1;
-    t->size = size;
-    for (uint32_t i = 0; old && i < old->size; i++)
-        if (old->place[i].key) {
-            *slot_of(t, old->place[i].key) = old->place[i];
-            t->count++;
-        }
-    __atomic_store_n(&table, t, __ATOMIC_RELEASE);
-    return 0;
+    /* One that is unused may be about to be somebody else's. */
+    return p && __atomic_load_n(&p->key, __ATOMIC_ACQUIRE) == key ? p->block : 0;
 }
 
 static void keep(uint64_t key, tt_block block)
 {
     struct place *p;
 
-    if ((!table || table->count * 2 >= table->size) && grow() != 0)
+    if (tt_growing_reserve(&table, sizeof *p) != 0)
         return; /* it is made again, and found in the registry */
     p = slot_of(table, key);
     p->block = block;
-    __atomic_store_n(&p->key, key, __ATOMIC_RELEASE);
-    table->count++;
+    tt_growing_show(table, p, key);
 }
 
 /* ── What a block says ────────────────────────────────────────────────────────────── */
@@ -178,13 +155,20 @@ static void name_place(char *out, size_t size, const char *path, uint64_t addres
     memcpy(out + length + 3, h, strlen(h) + 1);
 }
 
+static const char *file_of(const struct tt_mapping *m)
+{
+    if (!m)
+        return perf_map();
+    return m->module->mark ? m->module->mark : id_of(m->module);
+}
+
 static tt_block make(const struct tt_native *n)
 {
-    struct tt_block_info info = {
-        .kind = TT_KIND_NATIVE,
-        .module = n->mapping ? n->mapping->module->path : "[jit]",
-        .file = n->mapping ? id_of(n->mapping->module) : perf_map(),
-        .offset = tt_native_place(n)};
+    struct tt_block_info info = {.kind = TT_KIND_NATIVE,
+                                 .module = n->mapping ? n->mapping->module->path
+                                                      : "[jit]",
+                                 .file = file_of(n->mapping),
+                                 .offset = tt_native_place(n)};
     char name[256];
 
     name_place(name, sizeof name, info.module, info.offset);
@@ -212,4 +196,24 @@ tt_block tt_place_marker(struct tt_recording *r, enum tt_unwind_end end)
     if (!marker[end])
         marker[end] = tt_block_native(&info);
     return tt_block_publish(r, marker[end]);
+}
+
+tt_block tt_place_wait(struct tt_recording *r, const char *name, int locked)
+{
+    struct tt_block_info info = {
+        .kind = TT_KIND_NATIVE, .module = "", .file = "", .name = name};
+    struct wait *w = waits;
+
+    while (w < waits + WAITS - 1 && w->name && w->name != name)
+        w++;
+    if (w->name == name && __atomic_load_n(&tt_block_entry(w->block)->published,
+                                           __ATOMIC_ACQUIRE) == r->epoch)
+        return w->block;
+    if (!locked)
+        return 0;
+    if (w->name != name) {
+        w->block = tt_block_native(&info);
+        __atomic_store_n(&w->name, name, __ATOMIC_RELEASE);
+    }
+    return tt_block_publish(r, w->block);
 }

@@ -19,6 +19,10 @@ tt_block tt_place_get(struct tt_recording *, const struct tt_native *);
 /* One of the blocks that stand for what could not be followed: "[broken stack]". */
 tt_block tt_place_marker(struct tt_recording *, enum tt_unwind_end);
 
+/* A block of that name, a constant's, which says what a thread waits for; 0: it is to be
+ * made, and may not be now.  Async-signal-safe; `locked` as tt_place_get. */
+tt_block tt_place_wait(struct tt_recording *, const char *name, int locked);
+
 /* What tells functions apart: not 0. */
 uint64_t tt_place_function(const struct tt_native *);
 

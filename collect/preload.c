@@ -9,28 +9,38 @@
  *      TALLYTREE_FOLDER  where every process puts its recording: PROGRAM.PID
  *      TALLYTREE_CLOCK   how fast the processor's counter runs, if that is known
  *      TALLYTREE_WHEN    "BEGIN END" by the system's clock, in ns: when samples count
+ *      TALLYTREE_WALL    threads that wait are looked at too
+ *      TALLYTREE_HEAP    the allocator's events: one in so many bytes; 0: all
+ *      TALLYTREE_MAPS    what the program maps by itself is one of these events
+ *      TALLYTREE_SEED    of the chances that choose them, to have the same ones again
  *      TALLYTREE_SOURCE  what the header says about who takes the samples */
 #include "preload.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "control.h"
+#include "folder.h"
+#include "hooks.h"
 #include "look.h"
 #include "modules.h"
+#include "share.h"
 #include "strand.h"
+#include "wall.h"
 
 static struct {
     pid_t pid; /* of who records; 0: nobody */
     int tried;
-    uint64_t cpu; /* the process had spent when it began, ns */
+    const char *wall; /* NULL: not wanted; "", or why there is none */
+    uint64_t cpu;     /* the process had spent when it began, ns */
+    void (*exit)(int);
 } preload;
 
 /* ── The next ones ────────────────────────────────────────────────────────────────── */
@@ -38,9 +48,9 @@ static struct {
 /* Not by dlsym, which is one of those that we stand before. */
 void *tt_preload_next(const char *name)
 {
-    static const char *const versions[] = {"GLIBC_2.34",  "GLIBC_2.32", "GLIBC_2.28",
-                                           "GLIBC_2.17",  "GLIBC_2.15", "GLIBC_2.7",
-                                           "GLIBC_2.3.2", "GLIBC_2.2.5"};
+    static const char *const versions[] = {
+        "GLIBC_2.34", "GLIBC_2.32", "GLIBC_2.28", "GLIBC_2.17",  "GLIBC_2.15",
+        "GLIBC_2.13", "GLIBC_2.11", "GLIBC_2.7",  "GLIBC_2.3.2", "GLIBC_2.2.5"};
     void *found = NULL;
 
     for (size_t i = 0; !found && i < sizeof versions / sizeof *versions; i++)
@@ -50,33 +60,11 @@ void *tt_preload_next(const char *name)
 
 int tt_preload_signal(void) { return SIGRTMAX - 7; }
 
+/* Where the program has a copy of the runtime in it, that one hands on to this. */
+TT_API const struct tt_runtime *tt_host_runtime_1(void);
+const struct tt_runtime *tt_host_runtime_1(void) { return tt_runtime_1(); }
+
 /* ── Start ────────────────────────────────────────────────────────────────────────── */
-
-/* FOLDER/PROGRAM.PID; a process that became another program has one for each. */
-static int choose_output(struct tt_options *o, const char *folder)
-{
-    char program[64] = "program";
-    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC), n;
-    ssize_t length = fd < 0 ? 0 : read(fd, program, sizeof program - 1);
-
-    if (fd >= 0)
-        close(fd);
-    if (length > 0)
-        program[length - 1] = '\0';
-    for (char *p = program; *p; p++)
-        *p = *p == '/' ? '_' : *p;
-    for (int i = 0; i < 10000; i++) {
-        n = snprintf(o->output, sizeof o->output, "%s/%s.%d", folder, program,
-                     (int)getpid());
-        if (n > 0 && i > 0 && n < (int)sizeof o->output)
-            n += snprintf(o->output + n, sizeof o->output - (size_t)n, ".%d", i + 1);
-        if (n < 0 || n >= (int)sizeof o->output)
-            return -TT_ERR_OPTION;
-        if (access(o->output, F_OK) != 0)
-            return 0;
-    }
-    return -TT_ERR_FILE;
-}
 
 /* 2 ms are much where a build runs a thousand processes. */
 static void read_clock(void)
@@ -123,7 +111,8 @@ static uint64_t process_cpu(void)
 static void say_unseen(void)
 {
     enum { INTERVALS = 8 };
-    uint64_t spent = process_cpu() - preload.cpu, seen = tt_sampler_seen(), slack = 0,
+    uint64_t spent = process_cpu() - preload.cpu,
+             seen = tt_sampler_seen() + tt_wall_cpu(), slack = 0,
              interval = 1000000000u / tt_recording->options.hz;
 
     tt_threads_lock();
@@ -139,6 +128,10 @@ static void after_fork_in_child(void)
     preload.cpu = process_cpu();
     preload.pid = preload.pid ? getpid() : 0;
     tt_modules_forked();
+    tt_wall_forked();
+    tt_hooks_forked();
+    if (&tt_preload_heap)
+        tt_preload_heap.forked();
     enter_thread();
 }
 
@@ -157,31 +150,45 @@ static int start(const char *words, const char *folder)
     int error = tt_options_read(&o, words, NULL);
 
     if (!error)
-        error = choose_output(&o, folder);
+        error = tt_folder_output(&o, folder);
     if (error)
         return error;
     read_times(&looks);
+    looks.wall = getenv("TALLYTREE_WALL") != NULL;
     read_clock();
     if (times_exactly(&o))
-        looks.metric = tt_metric_get("cpu", "ns");
+        looks.metric = tt_metric_get(looks.wall ? "wall" : "cpu", "ns");
     tt_native_looker.signal = tt_preload_signal();
     tt_native_looker.action = tt_preload_sigaction;
     tt_look_init(&looks);
+    if (&tt_preload_heap)
+        tt_preload_heap.start();
+    tt_hooks_start(&o);
     error = tt_start_with(&o);
     if (error) {
         tt_looker = NULL;
         unlink(o.output);
+    } else if (looks.wall) {
+        preload.wall = tt_wall_start(o.hz) == 0
+                           ? ""
+                           : "; the system does not let us see who waits";
+        tt_recording->header->wall = !*preload.wall;
     }
     return error;
 }
 
 static void say_source(void)
 {
-    const char *source = getenv("TALLYTREE_SOURCE");
+    const char *source = getenv("TALLYTREE_SOURCE"), *wall = preload.wall;
     struct tt_header *h = tt_recording->header;
 
-    (void)snprintf(h->source, sizeof h->source, "%s",
-                   source ? source : "in-process, by CPU timers of each thread");
+    if (!source)
+        source = "in-process, by CPU timers of each thread";
+    (void)snprintf(h->source, sizeof h->source, "%s%s%s", source,
+                   wall && !*wall ? ", and a look at all that wait"
+                   : wall         ? wall
+                                  : "",
+                   tt_hooks_count_only() ? "; -pg tells of no returns" : "");
 }
 
 void tt_preload_start(void)
@@ -192,6 +199,7 @@ void tt_preload_start(void)
         return;
     preload.tried = 1;
     tt_preload_find();
+    *(void **)&preload.exit = tt_preload_next("_exit");
     if (!words || !folder || start(words, folder) != 0)
         return;
     preload.pid = getpid();
@@ -199,7 +207,10 @@ void tt_preload_start(void)
     say_source();
     (void)pthread_atfork(NULL, NULL, after_fork_in_child);
     tt_preload_watch();
+    tt_preload_note_programs(folder);
     enter_thread();
+    if (&tt_preload_heap)
+        __atomic_store_n(tt_preload_heap.on, 1, __ATOMIC_RELEASE);
 }
 
 /* The recording stays as it is, like that of a process that was killed. */
@@ -208,11 +219,40 @@ void tt_preload_cease(void)
     struct tt_header *h = tt_recording->header;
     size_t length = strnlen(h->source, sizeof h->source - 1);
 
+    tt_preload_note_programs(NULL);
+    tt_wall_stop();
     tt_sampler_cease();
+    if (&tt_preload_heap)
+        tt_preload_heap.stop();
     (void)snprintf(h->source + length, sizeof h->source - length,
                    "; until it filtered its system calls");
     preload.pid = 0;
 }
+
+/* ── The end ──────────────────────────────────────────────────────────────────────── */
+
+/* Shells and children of fork end by these, handlers of signals may, and then nothing can
+ * be waited for: the recording stays as it is, and this was its end. */
+static _Noreturn void exit_at_once(int status)
+{
+    const long arguments[6] = {status};
+
+    if (preload.pid == getpid()) {
+        struct tt_header *h = tt_recording->header;
+        h->end_ticks = tt_clock_now();
+        __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
+    }
+    if (preload.exit)
+        preload.exit(status);
+    for (;;)
+        (void)tt_call_system(SYS_exit_group, arguments);
+}
+
+_Noreturn void interposed_exit(int status) __asm__("_exit");
+_Noreturn void interposed_exit_too(int status) __asm__("_Exit");
+
+TT_INTERPOSE _Noreturn void interposed_exit(int status) { exit_at_once(status); }
+TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { exit_at_once(status); }
 
 static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
 
@@ -221,6 +261,9 @@ static __attribute__((destructor)) void destruct(void)
 {
     if (preload.pid != getpid())
         return;
+    tt_wall_stop();
     say_unseen();
+    if (&tt_preload_heap)
+        tt_preload_heap.stop();
     (void)tt_stop();
 }

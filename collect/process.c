@@ -13,34 +13,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "regions.h"
 #include "registry.h"
 #include "snapshot.h"
 #include "tallytree.h"
 
-struct line {
-    uint64_t start, end, offset, inode;
-    unsigned major, minor;
-    char mode[5];
-    const char *path; /* in the line's own memory */
-};
-
-/* "start-end mode offset major:minor inode   path" */
-static int parse(char *text, struct line *l)
-{
-    int path = 0;
-
-    text[strcspn(text, "\n")] = 0;
-    if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-               &l->start, &l->end, l->mode, &l->offset, &l->major, &l->minor, &l->inode,
-               &path) != 7 ||
-        !path)
-        return 0;
-    l->path = text + path;
-    return 1;
-}
-
 /* The file that was mapped, and not another that has its name by now; -1 without one. */
-static int open_file(pid_t pid, const struct line *l)
+static int open_file(pid_t pid, const struct tt_region *l)
 {
     char name[4096 + 64];
     struct stat st;
@@ -51,7 +30,8 @@ static int open_file(pid_t pid, const struct line *l)
     if ((fd = open(name, O_RDONLY | O_CLOEXEC)) >= 0)
         return fd;
     (void)snprintf(name, sizeof name, "/proc/%d/root%s", (int)pid, l->path);
-    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) < 0)
+    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) < 0 &&
+        (fd = open(l->path, O_RDONLY | O_CLOEXEC)) < 0) /* it has ended */
         return -1;
     if (fstat(fd, &st) == 0 && st.st_ino == l->inode && S_ISREG(st.st_mode))
         return fd;
@@ -60,7 +40,7 @@ static int open_file(pid_t pid, const struct line *l)
 }
 
 /* From what is mapped at `start` from `offset` on, to where the object was loaded. */
-static int find_bias(struct tt_image *i, const struct line *l)
+static int find_bias(struct tt_image *i, const struct tt_region *l)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -77,7 +57,7 @@ static int find_bias(struct tt_image *i, const struct line *l)
     return 0;
 }
 
-static int add_file(struct tt_snapshot *s, pid_t pid, const struct line *l)
+static int add_file(struct tt_snapshot *s, pid_t pid, const struct tt_region *l)
 {
     const struct tt_mapping only = {.start = l->start, .end = l->end};
     struct tt_image image;
@@ -95,7 +75,7 @@ static int add_file(struct tt_snapshot *s, pid_t pid, const struct line *l)
     return error == -TT_ERR_MEMORY ? error : 0;
 }
 
-static int add_vdso(struct tt_snapshot *s, const struct line *l)
+static int add_vdso(struct tt_snapshot *s, const struct tt_region *l)
 {
     const char *here = (const char *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
     const Elf64_Ehdr *h = (const void *)here;
@@ -114,43 +94,21 @@ static int add_vdso(struct tt_snapshot *s, const struct line *l)
     return 0;
 }
 
-static int add_line(struct tt_snapshot *s, pid_t pid, const struct line *l)
+static int add_region(struct tt_snapshot *s, pid_t pid, const struct tt_region *l)
 {
-    if (l->mode[2] != 'x')
-        return 0;
     if (strcmp(l->path, "[vdso]") == 0)
         return add_vdso(s, l);
     return l->path[0] == '/' ? add_file(s, pid, l) : 0;
 }
 
-static int read_maps(struct tt_snapshot *s, pid_t pid, FILE *maps)
+int tt_modules_of(struct tt_modules **modules, pid_t pid, const struct tt_regions *r)
 {
-    char text[4096 + 128];
-    struct line l;
-    int error = 0, lines = 0;
-
-    while (!error && fgets(text, sizeof text, maps)) {
-        lines++;
-        if (parse(text, &l))
-            error = add_line(s, pid, &l);
-    }
-    return error || lines ? error : -TT_ERR_FILE;
-}
-
-int tt_modules_new(struct tt_modules **modules, pid_t pid)
-{
-    char name[64];
-    struct tt_snapshot *s;
-    FILE *maps;
-    int error;
+    struct tt_snapshot *s = tt_snapshot_new();
+    int error = s ? 0 : -TT_ERR_MEMORY;
 
     *modules = NULL;
-    (void)snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
-    if (!(maps = fopen(name, "re")))
-        return -TT_ERR_FILE;
-    s = tt_snapshot_new();
-    error = s ? read_maps(s, pid, maps) : -TT_ERR_MEMORY;
-    (void)fclose(maps);
+    for (size_t i = 0; i < r->count && !error; i++)
+        error = add_region(s, pid, &r->at[i]);
     if (error) {
         tt_snapshot_free(s);
         return error;
@@ -158,6 +116,18 @@ int tt_modules_new(struct tt_modules **modules, pid_t pid)
     tt_snapshot_finish(s);
     *modules = &s->modules;
     return 0;
+}
+
+int tt_modules_new(struct tt_modules **modules, pid_t pid)
+{
+    struct tt_regions regions = {0};
+    int error = tt_regions_read(&regions, pid);
+
+    *modules = NULL;
+    if (!error)
+        error = tt_modules_of(modules, pid, &regions);
+    tt_regions_fini(&regions);
+    return error;
 }
 
 void tt_modules_free(struct tt_modules *m)

@@ -69,7 +69,8 @@ static struct tt_known *find(const struct tt_module *m, uint64_t mark)
 {
     struct tt_known *k = registry.first;
 
-    while (k && (k->mark != mark || k->module.build_id_size != m->build_id_size ||
+    while (k && (k->module.mark || k->mark != mark ||
+                 k->module.build_id_size != m->build_id_size ||
                  memcmp(k->module.build_id, m->build_id, m->build_id_size) != 0 ||
                  strcmp(k->module.path, m->path) != 0))
         k = k->next;
@@ -78,14 +79,16 @@ static struct tt_known *find(const struct tt_module *m, uint64_t mark)
 
 static struct tt_known *add(const struct tt_module *m, uint64_t mark)
 {
-    size_t size = strlen(m->path) + 1;
-    struct tt_known *k = keep(sizeof *k + size);
+    size_t size = strlen(m->path) + 1, marks = m->mark ? strlen(m->mark) + 1 : 0;
+    struct tt_known *k = keep(sizeof *k + size + marks);
 
     if (!k)
         return NULL;
     memset(k, 0, sizeof *k);
     k->module = *m;
     k->module.path = memcpy(k + 1, m->path, size);
+    if (marks)
+        k->module.mark = memcpy((char *)(k + 1) + size, m->mark, marks);
     k->module.id = registry.count++;
     k->mark = mark;
     if (!registry.last)
@@ -144,6 +147,19 @@ struct tt_known *tt_registry_find(struct tt_image *i, const char *path)
     if (!k->compiled && compile(k, i) != 0)
         return NULL;
     return k;
+}
+
+const struct tt_module *tt_modules_other(const char *path, const char *mark)
+{
+    const struct tt_module m = {.path = path, .mark = mark};
+    struct tt_known *k = registry.first;
+
+    while (k && (!k->module.mark || strcmp(k->module.mark, mark) != 0 ||
+                 strcmp(k->module.path, path) != 0))
+        k = k->next;
+    if (!k)
+        k = add(&m, 0);
+    return k ? &k->module : NULL;
 }
 
 void tt_registry_trim(uint64_t generation)

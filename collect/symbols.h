@@ -42,6 +42,7 @@ struct tt_spots {
     size_t count;               /* 0: it has no name, and `reason` says why */
     const char *module;         /* where that is known better: a kernel module's name */
     const char *reason;
+    uint64_t start; /* where the function without a name starts; 0: not known */
 };
 
 /* NULL: no memory.  Folders are borrowed until tt_symbols_free.  Without `debuginfod` the

@@ -76,6 +76,14 @@ static int find_register(struct walk *w, uint32_t how, uint64_t cfa, uint64_t *v
     }
 }
 
+/* A register that was popped is still said to be saved, below the stack pointer; copies of
+ * stacks end there, and it has its value already. */
+static int is_popped(const struct walk *w, int number, uint64_t at)
+{
+    return w->exact && w->peek->cut && number != TT_REGISTER_RA &&
+           at < w->r->value[TT_REGISTER_SP];
+}
+
 /* Plain rules read memory alone, so that values may be changed as they are found. */
 static int read_saved(struct walk *w, uint64_t cfa)
 {
@@ -83,7 +91,8 @@ static int read_saved(struct walk *w, uint64_t cfa)
 
     for (uint32_t set = w->rule->set; set; set &= set - 1, how++) {
         uint64_t at = cfa + (uint64_t)(int64_t)((int32_t)*how >> TT_HOW_BITS);
-        if (!tt_peek_word(w->peek, at, &w->r->value[__builtin_ctz(set)]))
+        int number = __builtin_ctz(set);
+        if (!is_popped(w, number, at) && !tt_peek_word(w->peek, at, &w->r->value[number]))
             return 0;
     }
     return 1;
@@ -290,8 +299,7 @@ static int is_cut(const struct walk *w)
 {
     const struct tt_peek *p = w->peek;
 
-    return !p->fetch && p->high > p->low && w->cfa > p->high &&
-           w->cfa - p->high < FRAME_MAX;
+    return p->cut && p->high > p->low && w->cfa > p->high && w->cfa - p->high < FRAME_MAX;
 }
 
 static enum tt_unwind_end end_of(const struct walk *w, enum step step)

@@ -55,7 +55,10 @@ static int take(struct checking *c, const struct tt_flags *f, int id)
     if (id == ONLY) {
         c->only = f->value;
     } else if (id == METRIC) {
-        return tt_query_set(&c->query, "metric", f->value);
+        if (tt_query_set(&c->query, "metric", f->value) != 0) {
+            tt_complain("check: %s", c->query.error);
+            return -TT_ERR_OPTION;
+        }
     } else if ((*to = share(f->value)) < 0) {
         tt_complain("check: '--%s' wants a share such as 5%%, not '%s'", f->flag->name,
                     f->value);

@@ -3,13 +3,15 @@
 #ifndef TT_COMMAND_H
 #define TT_COMMAND_H
 
+#include <sys/types.h>
+
 #include "flags.h"
 #include "picture.h"
 
 enum { TT_EXIT_DONE = 0, TT_EXIT_NO = 1, TT_EXIT_FAILED = 2 };
 
 /* A subcommand, its help page, and what a shell completes.  Each stands at the end of its
- * own file; main.c has the list. */
+ * own file; help.c has the list. */
 struct tt_command {
     const char *name;
     const char *synopsis; /* what stands behind its name; '\n' begins another form */
@@ -27,8 +29,9 @@ struct tt_command {
 };
 
 extern const struct tt_command tt_command_check, tt_command_diff, tt_command_dump,
-    tt_command_export, tt_command_merge, tt_command_record, tt_command_replay,
-    tt_command_report, tt_command_symbolize, tt_command_top, tt_command_view;
+    tt_command_export, tt_command_lua, tt_command_merge, tt_command_off, tt_command_on,
+    tt_command_record, tt_command_replay, tt_command_report, tt_command_serve,
+    tt_command_symbolize, tt_command_tcl, tt_command_top, tt_command_view;
 
 /* `tallytree PROGRAM ARGS`, and `tallytree --flag PROGRAM ARGS`: argv[0] is not looked at. */
 int tt_record_and_report(int argc, char **argv);
@@ -54,6 +57,15 @@ void tt_command_flags(const struct tt_command *, struct tt_flags *, int argc,
 int tt_command_next(const struct tt_command *, struct tt_flags *, int *status);
 /* "COMMAND wants WHAT; see 'tallytree COMMAND --help'"; returns TT_EXIT_FAILED. */
 int tt_command_wants(const struct tt_command *, const char *what);
+/* Reads the whole number that a flag has for a value; or complains that it "wants WHAT" and
+ * returns -TT_ERR_OPTION, *out being 0. */
+int tt_command_number(const struct tt_command *, const struct tt_flags *,
+                      const char *what, uint64_t least, uint64_t most, uint64_t *out);
+/* The same of bytes, as "512K". */
+int tt_command_bytes(const struct tt_command *, const struct tt_flags *, uint64_t least,
+                     uint64_t most, uint64_t *out);
+/* The same of the number of a process. */
+int tt_command_process(const struct tt_command *, const struct tt_flags *, pid_t *out);
 void tt_command_help(const struct tt_command *); /* shows its page */
 /* Prints what may stand for the last word of a line: `tallytree --complete WORD…`. */
 int tt_command_complete(int argc, char **argv);

@@ -21,6 +21,7 @@ static const struct tt_flag diff_flags[] = {
     {"select", 0, KEY, "PATTERN", NULL, "filters, as of `report`, of both"},
     {"exclude", 0, KEY, "PATTERN", NULL, NULL},
     {"fold", 0, KEY, "PATTERN", NULL, NULL},
+    {"centre", 0, KEY, "PATTERN", NULL, NULL},
     {"prune", 0, KEY, "WHAT", NULL, NULL},
     {"root", 0, KEY, "PATTERN", NULL, NULL},
     {"strand", 0, KEY, "PATTERN", NULL, NULL},

@@ -5,18 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-
-static const char *const mode_names[] = {"exact", "calls", "sampled", "every"};
-static const char *const kind_names[] = {"block",     "scope",  "function",
-                                         "statement", "native", "centre"};
-static const char *const policy_names[] = {"edge", "repeat", "block", "cycle",
-                                           "drop", "recent", "none"};
-static const char *const clock_names[] = {"cycles", "monotonic", "caller"};
-
-static const char *name_in(const char *const *names, uint32_t count, uint32_t i)
-{
-    return i < count ? names[i] : "?";
-}
+#include "profile.h"
 
 /* ── Fields ───────────────────────────────────────────────────────────────────────── */
 
@@ -103,6 +92,44 @@ static void put_metric(void *arg, const struct tt_metric_record *m, int elsewher
     printf("%s=%llu", elsewhere ? ".elsewhere" : "", (unsigned long long)amount);
 }
 
+static void put_generation(uint32_t n)
+{
+    if (n == 0xff)
+        putchar('-');
+    else
+        printf("%s%u", n & 0x80 ? "a" : "", n & 0x7f);
+}
+
+static void put_objects(const char *name, const struct tt_objects *o)
+{
+    printf("\t%s=%llu,%llu,%llu", name, (unsigned long long)o->number,
+           (unsigned long long)o->bytes, (unsigned long long)o->overhead);
+}
+
+struct space_line {
+    const struct tt_picture *p;
+    uint32_t context, *stack;
+};
+
+static void put_space(void *arg, const struct tt_space *row,
+                      const struct tt_objects *alive)
+{
+    const struct space_line *line = arg;
+
+    fputs("space\t", stdout);
+    put_path(line->p, line->context, line->stack);
+    putchar('\t');
+    put_escaped(tt_picture_type(line->p, row->key));
+    putchar('\t');
+    put_generation(row->key >> TT_SPACE_FROM_SHIFT);
+    putchar('>');
+    put_generation(row->flags);
+    fputs(row->kind == TT_CELL_SPACE_BELOW ? "\tbelow" : "", stdout);
+    put_objects("all", &row->all);
+    put_objects("alive", alive);
+    putchar('\n');
+}
+
 static void put_details(const struct tt_picture *p, uint32_t cell)
 {
     const struct tt_histogram *h = tt_picture_extension(p, cell, TT_HISTOGRAM);
@@ -138,14 +165,13 @@ static void put_recording(const struct tt_header *h)
     put_escaped(h->host);
     printf("\nrecording\tstate\t%s\n", h->state == TT_RECORDING_ENDED ? "ended" : "open");
     put_fact("pid", h->pid);
-    printf("recording\tclock\t%s\n", name_in(clock_names, 3, h->clock));
+    printf("recording\tclock\t%s\n", tt_clock_word(h->clock));
     put_fact("ticks_per_second", h->ticks_per_second);
-    printf("recording\trecursion\t%s", name_in(policy_names, 7, h->recursion));
+    printf("recording\trecursion\t%s", tt_recursion_word(h->recursion));
     if (h->recursion_length)
         printf(":%u", h->recursion_length);
     for (uint32_t i = 0; i < TT_KINDS; i++)
-        printf("\nrecording\tmode.%s\t%s", kind_names[i],
-               name_in(mode_names, 4, h->mode[i]));
+        printf("\nrecording\tmode.%s\t%s", tt_kind_word(i), tt_mode_word(h->mode[i]));
     printf("\n");
     put_fact("every", h->every);
     put_fact("hz", h->sample_hz);
@@ -163,6 +189,7 @@ static void put_recording(const struct tt_header *h)
     put_fact("lost_figures", h->lost_figures);
     put_fact("lost_pages", h->lost_pages);
     put_fact("lost_samplers", h->lost_samplers);
+    put_fact("lost_samples", h->lost_samples);
     put_fact("torn", h->torn);
 }
 
@@ -209,6 +236,7 @@ static void put_context(const struct tt_picture *p, uint32_t i, uint32_t *stack)
     tt_picture_metrics(p, c->cell, put_metric, NULL);
     put_details(p, c->cell);
     putchar('\n');
+    tt_picture_space(p, c->cell, put_space, &(struct space_line){p, i, stack});
 }
 
 static void put_arc(const struct tt_picture *p, const struct tt_picture_arc *a,
@@ -238,6 +266,60 @@ static void put_strands(const struct tt_picture *p, uint32_t *stack)
     }
 }
 
+/* ── When most was alive ──────────────────────────────────────────────────────────── */
+
+struct held_lines {
+    const struct tt_picture *p;
+    uint32_t *context_of, *stack; /* context_of a cell: the context + 1 */
+};
+
+/* Now, and at each of the maxima. */
+static void put_held(void *arg, const struct tt_holding *h, uint32_t cell, int below)
+{
+    const struct held_lines *x = arg;
+    const uint32_t maxima = tt_picture_maxima(x->p);
+    uint64_t any = h->live;
+
+    for (uint32_t i = 0; i < maxima; i++)
+        any |= tt_picture_held(x->p, h, i);
+    if (!any)
+        return;
+    fputs("held\t", stdout);
+    if (x->context_of[cell])
+        put_path(x->p, x->context_of[cell] - 1, x->stack);
+    else
+        putchar('-');
+    putchar('\t');
+    put_escaped(h->type ? tt_picture_type(x->p, h->type) : "-");
+    if (h->collected)
+        printf("\t%u", h->collected - 1u);
+    else
+        fputs("\t-", stdout);
+    printf("%s\tnow=%llu", below ? "\tbelow" : "", (unsigned long long)h->live);
+    for (uint32_t i = 0; i < maxima; i++)
+        printf("\t%llu", (unsigned long long)tt_picture_held(x->p, h, i));
+    putchar('\n');
+}
+
+static int put_maxima(const struct tt_picture *p, uint32_t *stack)
+{
+    struct held_lines x = {p, calloc(p->size / TT_CELL_SIZE + 1, sizeof *x.context_of),
+                           stack};
+
+    if (!x.context_of)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->contexts; i++)
+        x.context_of[p->context[i].cell] = i + 1;
+    for (uint32_t i = 0; i < tt_picture_maxima(p); i++) {
+        struct tt_maximum m = tt_picture_maximum(p, i);
+        printf("maximum\t%llu\t%llu\n", (unsigned long long)m.time,
+               (unsigned long long)m.most);
+    }
+    tt_picture_holdings(p, put_held, &x);
+    free(x.context_of);
+    return 0;
+}
+
 static void put_blocks(const struct tt_picture *p)
 {
     for (uint32_t i = 0; i < p->blocks; i++) {
@@ -260,7 +342,7 @@ static int run(int argc, char **argv)
     struct tt_picture p;
     struct tt_flags f;
     uint32_t *stack;
-    int status;
+    int status, error = -TT_ERR_MEMORY;
 
     tt_command_flags(&tt_command_dump, &f, argc, argv);
     if (tt_command_next(&tt_command_dump, &f, &status) < 0)
@@ -273,15 +355,14 @@ static int run(int argc, char **argv)
     if (stack) {
         put_recording(p.header);
         put_strands(&p, stack);
+        error = put_maxima(&p, stack);
         put_blocks(&p);
     }
     free(stack);
     tt_unload(&p);
-    if (!stack || fflush(stdout) != 0 || ferror(stdout)) {
-        tt_complain("%s", stack ? "standard output cannot be written" : "no memory");
-        return TT_EXIT_FAILED;
-    }
-    return TT_EXIT_DONE;
+    if (error)
+        tt_complain("no memory");
+    return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
 }
 
 const struct tt_command tt_command_dump = {

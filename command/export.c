@@ -10,20 +10,23 @@
 #include "foreign.h"
 #include "html.h"
 #include "input.h"
+#include "layouts.h"
 #include "output.h"
 #include "pack.h"
 #include "scratch.h"
 
-enum { TO = 1, OUTPUT, BEFORE, MOST };
+enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR };
 
 static const struct tt_flag export_flags[] = {
     {"to", 0, TO, "FORMAT", "@formats", "the format to write"},
     {"output", 'o', OUTPUT, "OUT", "@files", "the file to write, or standard output"},
     {"max-size", 0, MOST, "SIZE", "1M 10M", "html: leave small parts out, down to it"},
     {"before", 0, BEFORE, "FILE", "@files", "write two figures: of this, and of FILE..."},
+    {"as-ocr", 0, AS_OCR, NULL, NULL, "ocr: squares with the flaws of OCR's profiler"},
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
      "edge repeat: block cycle drop recent: none", "of traces of events, as of replay"},
     {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL, "and the cap on their memory, as 64M"},
+    {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files", "what gmon.out is of"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -39,19 +42,23 @@ struct exporting {
     const char *out, *before;
     uint64_t most; /* bytes; 0: any number */
     char **file;
-    int files, clean;
+    int files, clean, as_ocr;
 };
 
 /* ── Arguments ────────────────────────────────────────────────────────────────────── */
 
+/* Those that are written by rooms behind formats/. */
+static const struct tt_format *const others[] = {
+    &tt_format_csv_tree,  &tt_format_ghc_json, &tt_format_html,
+    &tt_format_json_tree, &tt_format_tdk_csv,  NULL,
+};
+
 const struct tt_format *tt_export_format(size_t i)
 {
-    size_t at = 0;
-
-    for (; tt_formats[at]; at++)
+    for (size_t at = 0; tt_formats[at]; at++)
         if (tt_formats[at]->write && i-- == 0)
             return tt_formats[at];
-    return i == 0 ? &tt_format_html : NULL;
+    return i < sizeof others / sizeof *others ? others[i] : NULL;
 }
 
 static int find_format(struct exporting *x, const char *name)
@@ -73,21 +80,6 @@ static int find_format(struct exporting *x, const char *name)
     return -TT_ERR_OPTION;
 }
 
-static int read_size(struct exporting *x, const char *text)
-{
-    char *end;
-    unsigned long long n = strtoull(text, &end, 10);
-    int shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-
-    if (*text < '1' || *text > '9' || end[shift != 0] || n > 1ull << 32) {
-        tt_complain("export: '--max-size' wants a size such as 500K or 10M, not '%s'",
-                    text);
-        return -TT_ERR_OPTION;
-    }
-    x->most = n << shift;
-    return 0;
-}
-
 static int take(struct exporting *x, const struct tt_flags *f, int id)
 {
     struct given *g;
@@ -99,12 +91,16 @@ static int take(struct exporting *x, const struct tt_flags *f, int id)
         x->out = f->value;
         return 0;
     case MOST:
-        return read_size(x, f->value);
+        return tt_command_bytes(&tt_command_export, f, 1, 1ull << 62, &x->most);
     case BEFORE:
         x->before = f->value;
         return 0;
+    case AS_OCR:
+        x->as_ocr = 1;
+        return 0;
     case TT_FOREIGN_RECURSION:
     case TT_FOREIGN_BUDGET:
+    case TT_FOREIGN_EXECUTABLE:
         return tt_foreign_take("export", f->flag, f->value) < 0 ? -TT_ERR_OPTION : 0;
     default:
         x->clean |= id == TT_FILTER_CLEAN;
@@ -136,6 +132,10 @@ static int prepare(struct exporting *x)
         return tt_command_wants(&tt_command_export, "a recording or a profile");
     if (x->before && !(x->format->flags & TT_FORMAT_DIFFERS)) {
         tt_complain("export: '%s' has no place for two figures", x->format->name);
+        return TT_EXIT_FAILED;
+    }
+    if (x->as_ocr && !x->format->part) {
+        tt_complain("export: '--as-ocr' is for ocr alone");
         return TT_EXIT_FAILED;
     }
     if (x->most && x->format != &tt_format_html) {
@@ -170,16 +170,66 @@ static int write_packed(struct exporting *x, struct tt_export *e, struct tt_outp
     return error;
 }
 
-static int write_format(struct exporting *x, struct tt_export *e)
+static int write_file(struct exporting *x, struct tt_export *e, const char *path)
 {
     struct tt_output output;
-    int error = tt_output_open(&output, x->out), closing;
+    int error = tt_output_open(&output, path), closing;
 
     if (error)
         return error;
     error = write_packed(x, e, &output);
     closing = tt_output_close(&output, !error);
     return error ? error : closing;
+}
+
+/* Each part as a file of a folder, which is there whole or not at all. */
+static int write_parts(struct exporting *x, struct tt_export *e)
+{
+    struct tt_folder folder;
+    char name[TT_PART_NAME], *path;
+    int error = tt_folder_open(&folder, x->out), there = 1, closing;
+
+    if (error)
+        return error;
+    for (e->part = 0; !error && (there = x->format->part(e, name)) != 0; e->part++) {
+        if (there != 1)
+            continue;
+        path = tt_folder_path(&folder, name);
+        error = path ? write_file(x, e, path) : -TT_ERR_MEMORY;
+        free(path);
+    }
+    closing = tt_folder_close(&folder, !error);
+    return error ? error : closing;
+}
+
+/* The only part that has something in it; TT_NONE: there are several. */
+static uint32_t only_part(struct exporting *x, struct tt_export *e)
+{
+    char name[TT_PART_NAME];
+    uint32_t only = TT_NONE;
+    int there;
+
+    for (e->part = 0; (there = x->format->part(e, name)) != 0; e->part++) {
+        if (there == 1 && only != TT_NONE)
+            return TT_NONE;
+        if (there == 1)
+            only = e->part;
+    }
+    return only;
+}
+
+static int write_format(struct exporting *x, struct tt_export *e)
+{
+    e->as_ocr = x->as_ocr;
+    if (!x->format->part)
+        return write_file(x, e, x->out);
+    if (x->out && strcmp(x->out, "-") != 0)
+        return write_parts(x, e);
+    if ((e->part = only_part(x, e)) != TT_NONE)
+        return write_file(x, e, x->out);
+    tt_complain("export: '%s' is a folder of files: where to? -o FOLDER",
+                x->format->name);
+    return -TT_ERR_OPTION;
 }
 
 /* ── A file that is not too large ─────────────────────────────────────────────────── */

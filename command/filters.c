@@ -12,6 +12,7 @@ const struct tt_flag tt_filter_flags[] = {
     {"exclude", 0, TT_FILTER_KEY, "PATTERN", NULL, "drop paths that contain it"},
     {"fold", 0, TT_FILTER_KEY, "PATTERN", NULL,
      "splice blocks out, their cost to their callers"},
+    {"centre", 0, TT_FILTER_KEY, "PATTERN", NULL, NULL},
     {"prune", 0, TT_FILTER_KEY, "WHAT", NULL,
      "drop parts below 0.5%, 10ms, 1000, calls<9; or named"},
     {"root", 0, TT_FILTER_KEY, "PATTERN", NULL, "paths begin there; others are dropped"},

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,8 @@ static struct tt_source *open_beside(const struct tt_source *s, const char *name
     struct foreign *f = calloc(1, sizeof *f);
     int fd;
 
+    if (*name == '/')
+        slash = NULL;
     if (!f || asprintf(&f->path, "%.*s%s", slash ? (int)(slash - s->name + 1) : 0,
                        s->name, name) < 0)
         goto fail_path;
@@ -128,11 +131,26 @@ int tt_foreign_add(struct tt_builder *b, const char *path, int fd)
     return error;
 }
 
+/* Files beside a profile are looked for there, so this one's path begins at the root. */
+static int take_executable(const char *command, const char *value)
+{
+    static char path[PATH_MAX];
+
+    if (!realpath(value, path)) {
+        tt_complain("%s: '%s': %s", command, value, strerror(errno));
+        return -TT_ERR_OPTION;
+    }
+    foreign_reading.executable = path;
+    return 1;
+}
+
 int tt_foreign_take(const char *command, const struct tt_flag *flag, const char *value)
 {
     struct tt_options o;
     int error = tt_options_read(&o, "", NULL);
 
+    if (flag->id == TT_FOREIGN_EXECUTABLE)
+        return take_executable(command, value);
     if (flag->id == TT_FOREIGN_RECURSION) {
         foreign_reading.recursion = value;
         error = error ? error : tt_options_recursion(&o, value);

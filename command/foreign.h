@@ -10,8 +10,9 @@
  * pipe.  Complains and returns a negative error when that cannot be done. */
 int tt_foreign_add(struct tt_builder *, const char *path, int fd);
 
-/* The flags that say how traces of events become contexts, in a row of a table of flags. */
-enum { TT_FOREIGN_RECURSION = 3000, TT_FOREIGN_BUDGET };
+/* The flags that say how traces of events become contexts, and which program a profile is
+ * of, in rows of a table of flags. */
+enum { TT_FOREIGN_RECURSION = 3000, TT_FOREIGN_BUDGET, TT_FOREIGN_EXECUTABLE };
 /* Takes one of them, for all files that are read from here on: 1; 0: it is another.
  * Complains in the name of `command`, and returns less than 0, when its value is wrong. */
 int tt_foreign_take(const char *command, const struct tt_flag *, const char *value);

@@ -9,7 +9,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,27 +26,24 @@
 #include "print.h"
 #include "query.h"
 #include "scratch.h"
+#include "unseen.h"
 #include "view.h"
 
 /* ── The folder ───────────────────────────────────────────────────────────────────── */
 
-struct found {
-    int recordings, running;
+/* A recording of a process; of one that became other programs there are several. */
+struct image {
+    pid_t pid;
+    uint64_t start;
+    int open;
+    char name[NAME_MAX + 1];
 };
 
-/* Is it a recording whose process goes on? */
-static int is_running(int folder, const char *name)
-{
-    struct tt_header h;
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC), running = 0;
-
-    if (fd < 0)
-        return 0;
-    if (pread(fd, &h, sizeof h, 0) == sizeof h && h.state == TT_RECORDING_OPEN)
-        running = kill((pid_t)h.pid, 0) == 0 || errno == EPERM;
-    close(fd);
-    return running;
-}
+struct found {
+    struct tt_vector images;
+    int processes, running;
+    char **unseen; /* of programs that are not in it, a sentence each; NULL at the end */
+};
 
 static void each_file(const char *path, void (*each)(int folder, const char *, void *),
                       void *arg)
@@ -59,12 +58,69 @@ static void each_file(const char *path, void (*each)(int folder, const char *, v
         closedir(d);
 }
 
-static void count_file(int folder, const char *name, void *arg)
+static void find_image(int folder, const char *name, void *arg)
 {
-    struct found *f = arg;
+    struct tt_header h;
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    struct image *image;
 
-    f->recordings++;
-    f->running += is_running(folder, name);
+    if (fd < 0)
+        return;
+    image = pread(fd, &h, sizeof h, 0) == sizeof h
+                ? tt_vector_add(&((struct found *)arg)->images, 1)
+                : NULL;
+    if (image) {
+        image->pid = (pid_t)h.pid;
+        image->start = h.start_time;
+        image->open = h.state == TT_RECORDING_OPEN;
+        (void)snprintf(image->name, sizeof image->name, "%s", name);
+    }
+    close(fd);
+}
+
+static int compare_images(const void *a, const void *b)
+{
+    const struct image *x = a, *y = b;
+
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The process has gone on as another program: that is an end like any other. */
+static void end_image(const char *folder, const struct image *image)
+{
+    const uint32_t ended = TT_RECORDING_ENDED;
+    char path[PATH_MAX];
+    int fd = -1;
+
+    if (snprintf(path, sizeof path, "%s/%s", folder, image->name) < (int)sizeof path)
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)!pwrite(fd, &ended, sizeof ended, offsetof(struct tt_header, state));
+    close(fd);
+}
+
+static void look_around(struct found *f, const char *folder)
+{
+    struct image *image;
+
+    tt_vector_init(&f->images, NULL, sizeof *image);
+    each_file(folder, find_image, f);
+    image = f->images.item;
+    if (f->images.count)
+        qsort(image, f->images.count, sizeof *image, compare_images);
+    for (size_t i = 0; i < f->images.count; i++) {
+        if (i + 1 < f->images.count && image[i].pid == image[i + 1].pid) {
+            if (image[i].open)
+                end_image(folder, &image[i]);
+            continue;
+        }
+        f->processes++;
+        f->running += image[i].open && (kill(image[i].pid, 0) == 0 || errno == EPERM);
+    }
+    tt_vector_fini(&f->images);
 }
 
 static void remove_file(int folder, const char *name, void *arg)
@@ -81,21 +137,35 @@ static void remove_folder(const char *path)
 
 /* ── The report ───────────────────────────────────────────────────────────────────── */
 
+static int add_table(struct tt_text *text, const struct tt_profile *p, struct tt_query *q,
+                     uint32_t width, int color)
+{
+    struct tt_table table;
+    int error = tt_view(p, q, &table);
+
+    if (!error)
+        tt_text_table(text, &table, width, color);
+    tt_table_fini(&table);
+    return error;
+}
+
+/* Functions, and not their lines. */
 static int add_view(struct tt_text *text, const struct tt_profile *p,
                     const char *const words[], uint32_t width, int color)
 {
+    struct tt_filtered filtered;
     struct tt_query q;
-    struct tt_table table;
-    int error = 0;
+    int error;
 
     tt_query_init(&q, &tt_scratch);
+    error = tt_query_set(&q, "fold", "kind:statement");
     for (int i = 0; !error && words[i]; i += 2)
         error = tt_query_set(&q, words[i], words[i + 1]);
     if (!error)
-        error = tt_view(p, &q, &table);
+        error = tt_filter_apply(p, &q, &filtered);
     if (!error) {
-        tt_text_table(text, &table, width, color);
-        tt_table_fini(&table);
+        error = add_table(text, filtered.profile, &q, width, color);
+        tt_filter_close(&filtered, &tt_scratch);
     }
     tt_query_fini(&q);
     return error;
@@ -135,9 +205,21 @@ static uint64_t total_of(const struct tt_profile *p, const char *metric)
 static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                       const struct found *found)
 {
-    (void)fprintf(stderr, "tallytree: %s: %llu samples of %d process%s in %s\n",
-                  g->program, (unsigned long long)total_of(p, "samples"),
-                  found->recordings, found->recordings == 1 ? "" : "es", g->out);
+    const char *what = tt_metric_find(p, "samples") == TT_NONE && total_of(p, "calls")
+                           ? "calls"
+                           : "samples";
+    int unseen = 0;
+
+    (void)fprintf(stderr, "tallytree: %s: %llu %s of %d process%s in %s\n", g->program,
+                  (unsigned long long)total_of(p, what), what, found->processes,
+                  found->processes == 1 ? "" : "es", g->out);
+    for (char *const *u = found->unseen; u && *u; u++)
+        unseen++;
+    if (unseen)
+        (void)fprintf(
+            stderr,
+            "tallytree: %d program%s that it started %s not in it: see the header\n",
+            unseen, unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
     if (found->running)
         (void)fprintf(stderr,
                       "tallytree: %d of them still run%s, and write to %s: this is what "
@@ -149,11 +231,12 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
 static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed,
                   const struct found *found)
 {
-    struct tt_symbols_options options = {0};
+    struct tt_symbols_options options = g->naming.options;
     struct tt_profile named;
     void *image;
     size_t size;
-    int error = tt_symbolize_image(&options, unnamed, 0, &image, &size);
+    int error = tt_symbolize_image(&options, unnamed, g->naming.lines, found->unseen,
+                                   &image, &size);
 
     if (!error)
         error = tt_profile_open(&named, image, size, &tt_scratch);
@@ -175,12 +258,12 @@ fail_open:
 int tt_gather(const struct tt_gathering *g)
 {
     char *folder = (char *)(uintptr_t)g->folder;
-    struct found found = {0, 0};
+    struct found found = {.processes = 0};
     struct tt_input in;
     int error;
 
-    each_file(g->folder, count_file, &found);
-    if (!found.recordings) {
+    look_around(&found, g->folder);
+    if (!found.processes) {
         tt_complain("%s: nothing was recorded: it did not load what was to record it, or "
                     "found no room in %s",
                     g->program, g->folder);
@@ -190,7 +273,9 @@ int tt_gather(const struct tt_gathering *g)
     error = tt_input_open(&in, &folder, 1);
     if (error)
         goto fail;
+    found.unseen = tt_unseen_take(g->folder);
     error = finish(g, &in.profile, &found);
+    tt_unseen_free(found.unseen);
     tt_input_close(&in);
     if (error)
         goto fail;

@@ -3,11 +3,14 @@
 #ifndef TT_GATHER_H
 #define TT_GATHER_H
 
+#include "naming.h"
+
 struct tt_gathering {
-    const char *folder;  /* where its processes put their recordings */
-    const char *out;     /* the profile to write */
-    const char *program; /* what people call it */
-    int reports;         /* shows it too: the most important of it */
+    const char *folder;            /* where its processes put their recordings */
+    const char *out;               /* the profile to write */
+    const char *program;           /* what people call it */
+    int reports;                   /* shows it too: the most important of it */
+    struct tt_names_wanted naming; /* borrowed */
 };
 
 /* Makes the profile, with names, says where it is, and removes the folder unless somebody

@@ -8,6 +8,7 @@
  *        -o, --output FILE    write it there
  *
  * A page has to fit a screen: 40 lines of 80 columns; a test looks at all of them. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,11 +21,16 @@ const struct tt_command *const tt_commands[] = {
     &tt_command_diff,
     &tt_command_dump,
     &tt_command_export,
+    &tt_command_lua,
     &tt_command_merge,
+    &tt_command_off,
+    &tt_command_on,
     &tt_command_record,
     &tt_command_replay,
     &tt_command_report,
+    &tt_command_serve,
     &tt_command_symbolize,
+    &tt_command_tcl,
     &tt_command_top,
     &tt_command_view,
     NULL,
@@ -152,4 +158,35 @@ int tt_command_wants(const struct tt_command *c, const char *what)
 {
     tt_complain("%s wants %s; see 'tallytree %s --help'", c->name, what, c->name);
     return TT_EXIT_FAILED;
+}
+
+int tt_command_number(const struct tt_command *c, const struct tt_flags *f,
+                      const char *what, uint64_t least, uint64_t most, uint64_t *out)
+{
+    int error = tt_flag_number(f->value, least, most, out);
+
+    if (error)
+        tt_complain("%s: '--%s' wants %s, not '%s'", c->name, f->flag->name, what,
+                    f->value);
+    return error;
+}
+
+int tt_command_bytes(const struct tt_command *c, const struct tt_flags *f, uint64_t least,
+                     uint64_t most, uint64_t *out)
+{
+    int error = tt_flag_bytes(f->value, least, most, out);
+
+    if (error)
+        tt_complain("%s: '--%s' wants bytes, as 512K, not '%s'", c->name, f->flag->name,
+                    f->value);
+    return error;
+}
+
+int tt_command_process(const struct tt_command *c, const struct tt_flags *f, pid_t *out)
+{
+    uint64_t n;
+    int error = tt_command_number(c, f, "the number of a process", 1, INT_MAX, &n);
+
+    *out = (pid_t)n;
+    return error;
 }

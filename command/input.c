@@ -140,11 +140,38 @@ static int is_folder(const char *path)
 
 static int is_visible(const struct dirent *d) { return d->d_name[0] != '.'; }
 
+/* A folder that is one recording: the file in it that stands for all; NULL: it is not. */
+static char *find_whole(const char *path)
+{
+    char *name, magic[8] = "";
+    FILE *f;
+
+    if (asprintf(&name, "%s/info", path) < 0)
+        return NULL;
+    f = fopen(name, "re");
+    if (f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
+        memcmp(magic, "Ftrace!", sizeof magic) == 0) {
+        (void)fclose(f);
+        return name;
+    }
+    if (f)
+        (void)fclose(f);
+    free(name);
+    return NULL;
+}
+
 static int add_folder(struct tt_builder *b, const char *path, int summary)
 {
+    char *whole = find_whole(path);
     struct dirent **entry;
-    int count = scandir(path, &entry, is_visible, alphasort), error = 0;
+    int count, error = 0;
 
+    if (whole) {
+        error = add_file(b, whole, summary);
+        free(whole);
+        return error;
+    }
+    count = scandir(path, &entry, is_visible, alphasort);
     if (count < 0)
         return fail(path, strerror(errno));
     if (count == 0)

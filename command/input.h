@@ -13,8 +13,9 @@ struct tt_input {
 };
 
 /* Opens files, each a profile, a recording, in a foreign format, or a folder of them; a
- * file's kind is found from its content.  "-" is standard input, for foreign formats.  Several are merged.  Complains and returns a negative error when one
- * cannot be read; nothing is open then. */
+ * file's kind is found from its content.  "-" is standard input, for foreign formats.
+ * Several are merged.  Complains and returns a negative error when one cannot be read;
+ * nothing is open then. */
 int tt_input_open(struct tt_input *, char *const *paths, int count);
 /* The same, made anew; with `summary` figures are not kept by strand, only how they
  * spread, as they never are of more than 4096 strands. */

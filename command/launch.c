@@ -53,53 +53,98 @@ static void give_signals_back(void)
         (void)sigaction(sent_on[i], &before[TERMINAL + i], NULL);
 }
 
-/* In the child: `end` closes when the program begins; before, it says what went wrong. */
-static void become(const char *path, char **argv, int (*prepare)(void *), void *arg,
-                   int end)
+/* Between parent and child until the program begins. */
+struct handshake {
+    int end[2];  /* closes when it begins; before, it says what went wrong */
+    int gate[2]; /* closes without a word when it shall not begin */
+};
+
+static int open_handshake(struct handshake *h)
+{
+    if (pipe2(h->end, O_CLOEXEC) != 0)
+        return -1;
+    if (pipe2(h->gate, O_CLOEXEC) == 0)
+        return 0;
+    close(h->end[0]);
+    close(h->end[1]);
+    return -1;
+}
+
+static ssize_t read_again(int fd, void *to, size_t size)
+{
+    ssize_t n;
+
+    do
+        n = read(fd, to, size);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* In the child. */
+static int execute(const char *path, char **argv)
+{
+    (void)execv(path, argv);
+    if (errno == ENOEXEC) { /* no #!: what execvp and shells do with it */
+        argv[-1] = (char *)(uintptr_t) "/bin/sh";
+        argv[0] = (char *)(uintptr_t)path;
+        (void)execv("/bin/sh", argv - 1);
+    }
+    tt_complain("%s: %s", path, strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}
+
+static void become(const char *path, char **argv, const struct tt_launching *l,
+                   const struct handshake *h)
 {
     int status = TT_LAUNCH_FAILED;
+    char word;
 
+    close(h->end[0]);
+    close(h->gate[1]);
     give_signals_back();
-    if (prepare(arg) == 0) {
-        (void)execv(path, argv);
-        if (errno == ENOEXEC) { /* no #!: what execvp and shells do with it */
-            argv[-1] = (char *)(uintptr_t) "/bin/sh";
-            argv[0] = (char *)(uintptr_t)path;
-            (void)execv("/bin/sh", argv - 1);
-        }
-        status = errno == ENOENT ? 127 : 126;
-        tt_complain("%s: %s", path, strerror(errno));
-    }
-    if (write(end, &status, sizeof status) < 0)
+    if (l->prepare(l->arg) == 0 && read_again(h->gate[0], &word, 1) == 1)
+        status = execute(path, argv);
+    if (write(h->end[1], &status, sizeof status) < 0)
         status = TT_LAUNCH_FAILED;
     _exit(status);
 }
 
-pid_t tt_launch(const char *path, char **argv, int (*prepare)(void *), void *arg)
+/* 0 when the program has begun; or the status to exit with. */
+static int let_go(pid_t child, const struct tt_launching *l, const struct handshake *h)
 {
-    int ends[2], status = TT_LAUNCH_FAILED;
-    ssize_t n;
+    int status = TT_LAUNCH_FAILED;
+
+    if (!l->started || l->started(l->arg, child) == 0)
+        (void)!write(h->gate[1], "", 1);
+    close(h->gate[1]);
+    return read_again(h->end[0], &status, sizeof status) == 0 ? 0 : status;
+}
+
+pid_t tt_launch(const char *path, char **argv, const struct tt_launching *l)
+{
+    struct handshake h;
+    int status = TT_LAUNCH_FAILED;
     pid_t child;
 
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (open_handshake(&h) != 0) {
         tt_complain("%s", strerror(errno));
         return -TT_LAUNCH_FAILED;
     }
     take_signals();
     child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        become(path, argv, prepare, arg, ends[1]);
-    }
+    if (child == 0)
+        become(path, argv, l, &h);
     running = child > 0 ? child : 0;
-    if (child < 0)
+    close(h.end[1]);
+    close(h.gate[0]);
+    if (child < 0) {
         tt_complain("%s", strerror(errno));
-    close(ends[1]);
-    do
-        n = child < 0 ? 1 : read(ends[0], &status, sizeof status);
-    while (n < 0 && errno == EINTR);
-    close(ends[0]);
-    if (n == 0)
+        close(h.gate[1]);
+    } else {
+        status = let_go(child, l, &h);
+    }
+    close(h.end[0]);
+    if (!status)
         return child;
     if (child > 0)
         (void)tt_launch_wait(child);

@@ -7,11 +7,17 @@
 
 enum { TT_LAUNCH_FAILED = 125 };
 
-/* Starts argv[0], found at `path`; `prepare` is called in the child, before the program,
- * with `arg`, and prints why it fails; argv[-1] is there, for scripts without an
- * interpreter.  The child's id; or, when there is no program,
- * minus the status to exit with, after a complaint. */
-pid_t tt_launch(const char *path, char **argv, int (*prepare)(void *arg), void *arg);
+/* Who has something to do before the program begins; both print why they fail. */
+struct tt_launching {
+    int (*prepare)(void *arg);              /* in the child */
+    int (*started)(void *arg, pid_t child); /* in the parent, while it waits; or NULL */
+    void *arg;
+};
+
+/* Starts argv[0], found at `path`; argv[-1] is there, for scripts without an interpreter.
+ * The child's id; or, when there is no program, minus the status to exit with, after a
+ * complaint. */
+pid_t tt_launch(const char *path, char **argv, const struct tt_launching *);
 
 /* Waits for its end; signals that are sent to us meanwhile are sent on, those that the
  * terminal sends reach it anyway.  What waitpid says of it. */

@@ -44,6 +44,17 @@ static uint64_t moves_of(const struct tt_picture *p, int *odd)
     return moves;
 }
 
+/* Is a mapped file another one that has the same number on another device?  By its name: the
+ * devices that a mapping and a descriptor tell of the same file may differ. */
+static int is_elsewhere(char *path, const struct stat *s)
+{
+    struct stat other;
+
+    path[strcspn(path, "\n")] = '\0';
+    return stat(path, &other) == 0 &&
+           (other.st_dev != s->st_dev || other.st_ino != s->st_ino);
+}
+
 /* Has the process that began a recording still mapped it?  One that was killed has not, nor
  * has another that got its number, or any on another machine. */
 static int is_mapped(int fd, uint32_t pid)
@@ -52,15 +63,16 @@ static int is_mapped(int fd, uint32_t pid)
     char name[40], rights[8], *line = NULL;
     size_t room = 0;
     struct stat s;
-    int found = 0;
+    int found = 0, path;
     FILE *f;
 
     (void)snprintf(name, sizeof name, "/proc/%u/maps", pid);
     if (fstat(fd, &s) != 0 || !(f = fopen(name, "re")))
         return 0;
     while (!found && getline(&line, &room, f) > 0)
-        found = sscanf(line, "%*s %7s %*s %*s %llu", rights, &inode) == 2 &&
-                strcmp(rights, "rw-s") == 0 && inode == (unsigned long long)s.st_ino;
+        found = sscanf(line, "%*s %7s %*s %*s %llu %n", rights, &inode, &path) == 2 &&
+                strcmp(rights, "rw-s") == 0 && inode == (unsigned long long)s.st_ino &&
+                !is_elsewhere(line + path, &s);
     free(line);
     (void)fclose(f);
     return found;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - the command: finds the subcommand. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ static int is_program(const char *word)
     return word[0] == '-' || strchr(word, '/') || tt_program_find(&program, word) != 127;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static const char *const help_words[] = {"help", "--help", "-help", "-h", NULL};
     static const char *const version_words[] = {"version", "--version", "-version", NULL};
@@ -84,5 +85,16 @@ int main(int argc, char **argv)
     if (is_program(argv[1]))
         return tt_record_and_report(argc, argv);
     complain_of_command(argv[1]);
+    return TT_EXIT_FAILED;
+}
+
+/* What was printed is done when it is there, or nobody wants to read it. */
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
+        return status;
+    tt_complain("standard output: cannot be written");
     return TT_EXIT_FAILED;
 }

@@ -15,6 +15,7 @@ static const struct tt_flag merge_flags[] = {
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
      "edge repeat: block cycle drop recent: none", "of traces of events, as of replay"},
     {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL, "and the cap on their memory, as 64M"},
+    {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files", "what gmon.out is of"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 

@@ -162,7 +162,8 @@ static void add_names(struct tt_input *in)
     struct tt_input named = {0};
 
     if (!tt_is_unnamed(&in->profile) ||
-        tt_symbolize_image(&options, &in->profile, 0, &named.image, &named.size) != 0)
+        tt_symbolize_image(&options, &in->profile, 0, NULL, &named.image, &named.size) !=
+            0)
         return;
     if (tt_profile_open(&named.profile, named.image, named.size, &tt_scratch) != 0) {
         tt_memory_put(&tt_scratch, named.image, named.size);

@@ -33,32 +33,10 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int waits(enum tt_kind kind, const char *name, const char *module, uint64_t offset)
-{
-    char address[24];
-    size_t length = strlen(base_of(module));
-
-    if (!*module)
-        return 0;
-    if (kind == TT_KIND_NATIVE)
-        return 1;
-    (void)snprintf(address, sizeof address, "+0x%llx", (unsigned long long)offset);
-    return kind == TT_KIND_FUNCTION && strncmp(name, base_of(module), length) == 0 &&
-           strcmp(name + length, address) == 0;
-}
-
-static int block_waits(const struct tt_profile *p, uint32_t block)
-{
-    const struct tt_block_row *r = &p->block[block];
-
-    return waits((enum tt_kind)r->kind, p->strings + r->name, p->strings + r->module,
-                 r->offset);
-}
-
 int tt_is_unnamed(const struct tt_profile *p)
 {
     for (uint32_t i = 1; i < p->blocks; i++)
-        if (block_waits(p, i))
+        if (tt_block_is_nameless(p, i))
             return 1;
     return 0;
 }
@@ -112,6 +90,21 @@ static struct tt_block_info line_of(const struct tt_spot *s, const char *module,
                                   .line = s->at_line};
 }
 
+/* Code without a name is one function still, from wherever in it the calls are made; whoever
+ * has the file later can name it. */
+static struct tt_block_info nameless_of(const struct tt_block_info *block, uint64_t start,
+                                        char name[LONGEST_LINE])
+{
+    struct tt_block_info info = *block;
+
+    info.kind = TT_KIND_FUNCTION;
+    (void)snprintf(name, LONGEST_LINE, "%s+0x%llx", base_of(block->module),
+                   (unsigned long long)start);
+    info.name = name;
+    info.offset = start;
+    return info;
+}
+
 static size_t chain_of(void *arg, const struct tt_block_info *block,
                        const struct tt_block_info **chain)
 {
@@ -120,11 +113,13 @@ static size_t chain_of(void *arg, const struct tt_block_info *block,
     const char *module;
     size_t count = 0;
 
-    if (!waits(block->kind, block->name, block->module, block->offset))
+    if (!tt_is_nameless(block))
         return 0;
     tt_worker_ask(n->worker, n->next++, &spots);
     if (!spots.count)
         note(n, block->module, spots.reason);
+    if (!spots.count && spots.start && block->kind == TT_KIND_NATIVE)
+        n->chain[count++] = nameless_of(block, spots.start, n->line[0]);
     module = spots.module ? spots.module : block->module;
     for (size_t i = 0; i < spots.count && count + 2 <= MOST_BLOCKS; i++) {
         const struct tt_spot *s = &spots.spot[i];
@@ -143,7 +138,7 @@ static int list_waiting(struct naming *n)
 {
     n->waiting = tt_blocks_by_place(n->p, NULL);
     for (uint32_t i = 0; n->waiting && i + 1 < n->p->blocks; i++)
-        if (block_waits(n->p, n->waiting[i]))
+        if (tt_block_is_nameless(n->p, n->waiting[i]))
             n->waiting[n->count++] = n->waiting[i];
     return n->waiting ? 0 : -TT_ERR_MEMORY;
 }

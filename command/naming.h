@@ -24,9 +24,21 @@ int tt_symbolize(struct tt_builder *, const struct tt_profile *, struct tt_symbo
                  int lines);
 
 /* The same to an image of its own, in memory of tt_scratch; what the profile tells of when
- * and where it was recorded is filled in. */
+ * and where it was recorded is filled in.  `unseen`: what the profile lacks, for its header,
+ * NULL at the end; or NULL. */
 int tt_symbolize_image(struct tt_symbols_options *, const struct tt_profile *, int lines,
-                       void **image, size_t *size);
+                       char *const unseen[], void **image, size_t *size);
+
+/* Where people want names to be looked for, and how many; all zero: as ever. */
+struct tt_names_wanted {
+    struct tt_symbols_options options;
+    const char **folder; /* owned; its texts are not */
+    int lines;
+};
+
+/* Looks in this folder too.  0 or -TT_ERR_MEMORY. */
+int tt_names_folder(struct tt_names_wanted *, const char *folder);
+void tt_names_fini(struct tt_names_wanted *);
 
 /* Has it blocks that wait for names? */
 int tt_is_unnamed(const struct tt_profile *);

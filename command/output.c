@@ -2,6 +2,7 @@
 /* output.c - a file that is there whole, or not at all. */
 #include "output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,20 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
-
-static int write_all(int fd, const char *bytes, size_t size)
-{
-    while (size) {
-        ssize_t n = write(fd, bytes, size < 1u << 30 ? size : 1u << 30);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        bytes += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
+#include "file.h"
 
 static int cannot_write(const char *path)
 {
@@ -61,7 +49,8 @@ int tt_output_open(struct tt_output *o, const char *path)
     int failed = 0;
 
     *o = (struct tt_output){.path = path, .fd = STDOUT_FILENO};
-    if (!path || strcmp(path, "-") == 0) {
+    o->is_standard = !path || strcmp(path, "-") == 0;
+    if (o->is_standard) {
         o->path = "standard output";
         sigaction(SIGPIPE, &ignore, &o->before);
         return 0;
@@ -77,9 +66,9 @@ int tt_output_put(void *output, const void *bytes, size_t size)
 {
     struct tt_output *o = output;
 
-    if (o->is_gone || write_all(o->fd, bytes, size) == 0)
+    if (o->is_gone || tt_file_put(o->fd, bytes, size) == 0)
         return 0;
-    if (o->fd == STDOUT_FILENO && errno == EPIPE) {
+    if (o->is_standard && errno == EPIPE) {
         o->is_gone = 1;
         return 0;
     }
@@ -90,7 +79,7 @@ int tt_output_close(struct tt_output *o, int keep)
 {
     int failed;
 
-    if (o->fd == STDOUT_FILENO) {
+    if (o->is_standard) {
         sigaction(SIGPIPE, &o->before, NULL);
         return 0;
     }
@@ -102,6 +91,54 @@ int tt_output_close(struct tt_output *o, int keep)
     if (o->name && (failed || !keep))
         (void)unlink(o->name);
     free(o->name);
+    return failed ? -TT_ERR_FILE : 0;
+}
+
+int tt_folder_open(struct tt_folder *f, const char *path)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    *f = (struct tt_folder){.path = path};
+    if (asprintf(&f->name, "%s.XXXXXX", path) < 0) {
+        f->name = NULL;
+        errno = ENOMEM;
+    } else if (mkdtemp(f->name) && chmod(f->name, 0777 & ~mask) == 0) {
+        return 0;
+    }
+    free(f->name);
+    f->name = NULL;
+    return cannot_write(path);
+}
+
+char *tt_folder_path(const struct tt_folder *f, const char *file)
+{
+    char *path;
+
+    return asprintf(&path, "%s/%s", f->name, file) < 0 ? NULL : path;
+}
+
+static void remove_folder(const char *name)
+{
+    DIR *d = opendir(name);
+    const struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        (void)unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    (void)rmdir(name);
+}
+
+int tt_folder_close(struct tt_folder *f, int keep)
+{
+    int failed = f->name && keep && rename(f->name, f->path) != 0;
+
+    if (failed)
+        (void)cannot_write(f->path);
+    if (f->name && (failed || !keep))
+        remove_folder(f->name);
+    free(f->name);
     return failed ? -TT_ERR_FILE : 0;
 }
 

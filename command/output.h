@@ -11,7 +11,9 @@
 struct tt_output {
     const char *path; /* borrowed; for complaints */
     char *name;       /* owned: the temporary file's; NULL: it is written in place */
-    int fd, is_gone;  /* is_gone: whoever read it has gone away, which is no error */
+    int fd;
+    int is_standard; /* whatever its number: that of a file is 1 where nothing else is */
+    int is_gone;     /* whoever read it has gone away, which is no error */
     struct sigaction before; /* of SIGPIPE */
 };
 
@@ -21,6 +23,16 @@ int tt_output_put(void *output, const void *bytes, size_t size);
 /* Ends it: with `keep` it takes the place of what was at `path`, or else that stays as it
  * was. */
 int tt_output_close(struct tt_output *, int keep);
+
+/* A folder in the same way; nothing may be at `path` but an empty one. */
+struct tt_folder {
+    const char *path; /* borrowed */
+    char *name;       /* owned: the temporary one's */
+};
+int tt_folder_open(struct tt_folder *, const char *path);
+char *tt_folder_path(const struct tt_folder *,
+                     const char *file); /* to be freed, or NULL */
+int tt_folder_close(struct tt_folder *, int keep);
 
 /* All of that at once. */
 int tt_output_write(const char *path, const void *bytes, size_t size);

@@ -119,7 +119,7 @@ static void check_loader(struct tt_program *p, const char *path, int fd,
                          const Elf64_Ehdr *e)
 {
     char loader[256], ours[256];
-    Elf64_Ehdr us;
+    Elf64_Ehdr us = *e; /* if it cannot be read */
     int found;
 
     our_loader(&us, ours, sizeof ours);
@@ -128,26 +128,32 @@ static void check_loader(struct tt_program *p, const char *path, int fd,
         return;
     }
     found = read_loader(fd, e, loader, sizeof loader);
-    if (found == 0)
+    if (found == 0) {
         say(p, "%s is statically linked: nothing can be loaded into it", path);
-    else if (found < 0 || strcmp(loader, ours) != 0)
+        p->outside = "it is statically linked";
+    } else if (found < 0 || strcmp(loader, ours) != 0) {
         say(p, "%s is started by %s, which cannot load what is made for %s", path,
             found < 0 ? "no loader" : loader, ours);
+        p->outside = found > 0 ? "it is of another C library" : NULL;
+    }
 }
 
 /* A program that gets rights by its file is started without what its user wants loaded. */
-static void check_rights(struct tt_program *p, const char *path, int fd)
+static int check_rights(struct tt_program *p, const char *path, int fd)
 {
     struct stat s;
 
     if (fstat(fd, &s) != 0)
-        return;
+        return 0;
     if ((s.st_mode & S_ISUID) && s.st_uid != geteuid())
         say(p, "%s is setuid: the system lets nobody look into it", path);
     else if ((s.st_mode & S_ISGID) && (s.st_mode & S_IXGRP) && s.st_gid != getegid())
         say(p, "%s is setgid: the system lets nobody look into it", path);
     else if (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
         say(p, "%s has capabilities: the system lets nobody look into it", path);
+    else
+        return 0;
+    return 1;
 }
 
 /* "#! /usr/bin/python3 -u": the program that runs a script. */
@@ -183,12 +189,56 @@ static void check(struct tt_program *p)
             return;
         script = read_interpreter(fd, path, sizeof path);
         if (!script && read_elf(fd, &e)) {
-            check_loader(p, path, fd, &e);
-            if (!p->reason[0])
-                check_rights(p, path, fd);
+            if (!check_rights(p, path, fd))
+                check_loader(p, path, fd, &e);
         }
         close(fd);
     }
+}
+
+static int name_section(int fd, const Elf64_Ehdr *e, const Elf64_Shdr *h, char *out,
+                        size_t size)
+{
+    Elf64_Shdr names;
+    ssize_t n;
+
+    if (pread(fd, &names, sizeof names,
+              (off_t)(e->e_shoff + (uint64_t)e->e_shstrndx * sizeof names)) !=
+        sizeof names)
+        return -1;
+    n = pread(fd, out, size - 1, (off_t)(names.sh_offset + h->sh_name));
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0 ? 0 : -1;
+}
+
+static int has_section(int fd, const Elf64_Ehdr *e, const char *wanted)
+{
+    char name[64];
+    Elf64_Shdr h;
+
+    for (unsigned i = 0; i < e->e_shnum; i++) {
+        off_t at = (off_t)(e->e_shoff + (uint64_t)i * sizeof h);
+        if (pread(fd, &h, sizeof h, at) != sizeof h ||
+            name_section(fd, e, &h, name, sizeof name) != 0)
+            return 0;
+        if (strcmp(name, wanted) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int tt_program_is_patchable(const struct tt_program *p)
+{
+    int fd = open(p->path, O_RDONLY | O_CLOEXEC), is;
+    Elf64_Ehdr e;
+
+    if (fd < 0)
+        return 0;
+    is = read_elf(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 &&
+         (has_section(fd, &e, "__patchable_function_entries") ||
+          has_section(fd, &e, "__mcount_loc"));
+    close(fd);
+    return is;
 }
 
 int tt_program_find(struct tt_program *p, const char *name)
@@ -196,6 +246,7 @@ int tt_program_find(struct tt_program *p, const char *name)
     int status = find_file(p, name);
 
     p->reason[0] = '\0';
+    p->outside = NULL;
     p->base = p->path;
     if (status) {
         say(p, "%s: %s", name,

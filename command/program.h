@@ -10,10 +10,14 @@ struct tt_program {
     char path[PATH_MAX];         /* of the file that is executed */
     const char *base;            /* its name, in `path` */
     char reason[PATH_MAX + 100]; /* why nothing can be loaded into it; "": it can */
+    const char *outside; /* that in few words, where it can be looked at from outside */
 };
 
 /* Looks in $PATH as a shell does.  0; or 127: there is none, 126: it cannot be executed,
  * and `reason` says why. */
 int tt_program_find(struct tt_program *, const char *name);
+
+/* Was it compiled so that each function begins with a no-op? */
+int tt_program_is_patchable(const struct tt_program *);
 
 #endif

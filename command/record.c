@@ -3,7 +3,8 @@
  *
  * The program is started with a library that samples it from within, see collect/.  Its
  * processes write into a folder beside the output; when it has ended, that becomes one
- * profile with names.  Whatever goes wrong with us, the program's status is passed on. */
+ * profile with names.  What the library cannot enter, and what runs already, is looked at
+ * from outside.  Whatever goes wrong with us, the program's status is passed on. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,40 +15,84 @@
 
 #include "clock.h"
 #include "command.h"
-#include "gather.h"
 #include "launch.h"
 #include "options.h"
-#include "program.h"
+#include "outside.h"
 
-enum flag { OUTPUT = 1, MODE, SAMPLED, PASSED, DELAY, DURATION };
+enum flag {
+    OUTPUT = 1,
+    PROCESS,
+    LINKED,
+    SERIES,
+    SAMPLED,
+    PASSED,
+    PROFILE,
+    MANNER,
+    HEAP,
+    MAPS,
+    WALL,
+    COUNTER,
+    DELAY,
+    DURATION,
+    LINES,
+    SYMBOLS,
+    DEBUGINFOD
+};
 
 static const struct tt_flag record_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    {"pid", 'p', PROCESS, "PID", NULL, "a process that runs already, until it ends"},
     {"sampled", 0, SAMPLED, "[HZ]", NULL,
      "native stacks so often; scopes are sampled too"},
-    {"exact", 0, MODE, NULL, NULL, "linked scopes: all calls and their times"},
-    {"calls", 0, MODE, NULL, NULL, "linked scopes: all calls"},
-    {"every", 0, MODE, "N", NULL, "linked scopes: all calls, each N-th timed"},
+    {"wall", 0, WALL, NULL, NULL, "all time, and what threads wait for"},
+    {"counter", 0, COUNTER, "NAME",
+     "cycles instructions cache-misses branch-misses page-faults major-faults "
+     "context-switches cpu-migrations",
+     "what the system counts too; may be repeated"},
+    {"exact", 0, LINKED, NULL, NULL, "linked scopes: all calls and their times"},
+    {"calls", 0, LINKED, NULL, NULL, "linked scopes: all calls"},
+    {"every", 0, LINKED, "N", NULL, "linked scopes: all calls, each N-th timed"},
+    {"heap", 0, HEAP, "[BYTES]", NULL,
+     "what is allocated and freed too; sampled, one in BYTES"},
+    {"maps", 0, MAPS, NULL, NULL, "with --heap: what the program maps by itself too"},
     {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
      "what a call does that repeats its path; edge"},
     {"budget", 0, PASSED, "BYTES", NULL, "cap on memory of each process; 64M"},
-    {"histogram", 0, PASSED, NULL, NULL, "of the time of each scope"},
-    {"slowest", 0, PASSED, "SCOPE:K", NULL, "keep its K slowest activations"},
+    {"histogram", 0, LINKED, NULL, NULL, "of the time of each scope"},
+    {"slowest", 0, LINKED, "SCOPE:K", NULL, "keep its K slowest activations"},
+    {"stacks", 0, LINKED, "RULE", "application creation ghc",
+     "where runtimes' closures are charged; application"},
+    {"space-rate", 0, LINKED, "BYTES", NULL, NULL},
+    {"space", 0, LINKED, "WHICH", "none alloc copies types peak",
+     "of objects: alloc+copies+types, or fewer; and peak"},
+    {"series", 0, SERIES, "WHICH", "none type block centre use retainers",
+     "what is alive over time: by type, block..., or none"},
+    {"profile", 0, PROFILE, "OUT", "@files", "as MLWorks' runtime has it, with these:"},
+    {"profile-scan", 0, MANNER, "MS", NULL, "0: no times; 10"},
+    {"profile-depth", 0, MANNER, "N", NULL, "15 at most; 0"},
+    {"profile-select", 0, MANNER, "TEXT", NULL, "objects of blocks so called alone"},
+    {"profile-manner", 0, MANNER, "N", NULL, "1 calls, 2 time, 4 space, 256... kinds; 7"},
     {"delay", 0, DELAY, "SECONDS", NULL, "begin so long after the program"},
     {"duration", 0, DURATION, "SECONDS", NULL, "end so long after that"},
+    {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for names here too; may be repeated"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
 struct record {
-    char words[2048]; /* for the runtime */
-    const char *out;
+    char words[2048];       /* for the runtime */
     double delay, duration; /* duration 0: until it ends */
-    struct tt_program program;
-    char library[PATH_MAX];
-    char name[PATH_MAX]; /* of the output */
-    char folder[PATH_MAX];
-    char **argv; /* of the program */
-    int reports;
+    int profile, manner;    /* -profile is given; one of the flags that want it is */
+    const char *heap;       /* NULL: not; "0": every event */
+    int maps, wall, series; /* series: which of them was said */
+    int counts;             /* a mode of calls is asked for */
+    int switches;           /* the program's functions can be switched on */
+    const char *linked;     /* a flag of what is not seen from outside; NULL: none */
+    struct tt_counter counter[TT_COUNTERS_MAX];
+    uint32_t counters;
+    pid_t pid; /* of a process that runs; 0: a program is to be started */
+    struct tt_running run;
 };
 
 /* ── Flags ────────────────────────────────────────────────────────────────────────── */
@@ -87,23 +132,114 @@ static int take_sampled(struct record *r, const char *hz)
     return add_words(r, "native", native);
 }
 
-static int take_flag(struct record *r, const struct tt_flag *flag, const char *value)
+static int take_heap(struct record *r, const struct tt_flags *f)
 {
+    static char text[24];
+    uint64_t n = 0;
+
+    if (f->value && tt_command_bytes(&tt_command_record, f, 0, 1ull << 60, &n) != 0)
+        return -TT_ERR_OPTION;
+    (void)snprintf(text, sizeof text, "%llu", n > 1 ? (unsigned long long)n : 0);
+    r->heap = text;
+    return 0;
+}
+
+/* The compiler's hooks are measured as scopes are. */
+static int take_mode(struct record *r, const char *name, const char *value)
+{
+    char mode[40];
+
+    if (add_words(r, name, value) != 0)
+        return -TT_ERR_OPTION;
+    r->counts |= strcmp(name, "calls") == 0;
+    if (strcmp(name, "exact") != 0 && strcmp(name, "every") != 0)
+        return 0;
+    r->counts = 1;
+    (void)snprintf(mode, sizeof mode, "%s%s%.20s", name, value ? ":" : "",
+                   value ? value : "");
+    return add_words(r, "hooks", mode);
+}
+
+/* NAME, or NAME=PERIOD. */
+static int take_counter(struct record *r, const char *value)
+{
+    char name[40];
+    size_t length = strcspn(value, "=");
+    const struct tt_counter *c;
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)(length < 39 ? length : 39), value);
+    c = tt_counter_find(name);
+    if (!c || r->counters == TT_COUNTERS_MAX) {
+        tt_complain("record: '--counter' cannot be '%s'%s", name,
+                    c ? ": there are so many" : "; see tallytree-record(1)");
+        return -TT_ERR_OPTION;
+    }
+    r->counter[r->counters] = *c;
+    if (value[length] && tt_flag_number(value + length + 1, 1, 1000000000000u,
+                                        &r->counter[r->counters].period) != 0) {
+        tt_complain("record: '--counter' wants NAME=PERIOD, not '%s'", value);
+        return -TT_ERR_OPTION;
+    }
+    r->counters++;
+    return 0;
+}
+
+static int take_flag(struct record *r, const struct tt_flags *f)
+{
+    const struct tt_flag *flag = f->flag;
+    const char *value = f->value;
+
+    if (flag->id == LINKED || flag->id == SERIES || flag->id == MANNER ||
+        flag->id == PROFILE || flag->id == HEAP || flag->id == MAPS || flag->id == WALL)
+        r->linked = flag->name;
     switch ((enum flag)flag->id) {
     case OUTPUT:
-        r->out = value;
+        r->run.out = value;
         break;
+    case PROCESS:
+        return tt_command_process(&tt_command_record, f, &r->pid);
     case SAMPLED:
         return take_sampled(r, value);
-    case MODE:
+    case SERIES:
+        r->series = 1;
+        return add_words(r, flag->name, value);
+    case LINKED:
+        return take_mode(r, flag->name, value);
     case PASSED:
         return add_words(r, flag->name, value);
+    case MANNER:
+        r->manner = 1;
+        return add_words(r, flag->name, value);
+    case PROFILE:
+        r->profile = 1;
+        r->run.out = value;
+        if (!r->manner && add_words(r, "profile-manner", "7") != 0)
+            return -TT_ERR_OPTION;
+        break;
+    case HEAP:
+        return take_heap(r, f);
+    case MAPS:
+        r->maps = 1;
+        break;
+    case COUNTER:
+        return take_counter(r, value);
+    case WALL:
+        r->wall = 1;
+        break;
     case DELAY:
         return take_seconds(flag->name, value, &r->delay);
     case DURATION:
         return take_seconds(flag->name, value, &r->duration);
+    case LINES:
+        r->run.naming.lines = 1;
+        break;
+    case DEBUGINFOD:
+        r->run.naming.options.debuginfod = 1;
+        break;
+    case SYMBOLS:
+        return tt_names_folder(&r->run.naming, value);
     }
-    if (r->out && (strcmp(r->out, "-") == 0 || !*r->out)) {
+    if (r->run.out && (strcmp(r->run.out, "-") == 0 || !*r->run.out)) {
         tt_complain("record: standard output is the program's; -o wants a file");
         return -TT_ERR_OPTION;
     }
@@ -118,80 +254,28 @@ static int read_flags(struct record *r, int argc, char **argv)
 
     tt_command_flags(&tt_command_record, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_record, &f, &status)) > 0)
-        if (take_flag(r, f.flag, f.value) != 0)
+        if (take_flag(r, &f) != 0)
             return TT_LAUNCH_FAILED;
     if (id < 0)
         return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;
-    if (!f.count) {
-        (void)tt_command_wants(&tt_command_record, "a program");
+    if (r->maps && !r->heap) {
+        (void)tt_command_wants(&tt_command_record, "--heap with --maps");
+        return TT_LAUNCH_FAILED;
+    }
+    if (r->heap && !r->series && add_words(r, "series", "type+block") != 0)
+        return TT_LAUNCH_FAILED;
+    if (r->manner && !r->profile) {
+        (void)tt_command_wants(&tt_command_record, "-profile OUT with these flags");
+        return TT_LAUNCH_FAILED;
+    }
+    if (!f.count != (r->pid != 0)) {
+        (void)tt_command_wants(&tt_command_record,
+                               r->pid ? "a program or -p, and not both" : "a program");
         return TT_LAUNCH_FAILED;
     }
     f.argv[f.count + 1] = NULL;
-    r->argv = f.argv + 1;
+    r->run.argv = f.argv + 1;
     return -1;
-}
-
-/* ── Where things are ─────────────────────────────────────────────────────────────── */
-
-/* Beside the command where it was built, or in the libraries' folder beside its own. */
-static int find_library(char *out, size_t size)
-{
-    static const char *const places[] = {"", "../lib/", "../lib/tallytree/"};
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    if (length < 0)
-        length = 0;
-    self[length] = '\0';
-    if (strrchr(self, '/'))
-        strrchr(self, '/')[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        int n = snprintf(out, size, "%s%slibtallytree-record.so", self, places[i]);
-        if (n > 0 && n < (int)size && access(out, R_OK) == 0)
-            break;
-        out[0] = '\0';
-    }
-    if (!out[0]) {
-        tt_complain("record: libtallytree-record.so is not where it was installed, "
-                    "beside %s",
-                    self);
-        return -TT_ERR_FILE;
-    }
-    if (!strpbrk(out, " :\t\n"))
-        return 0;
-    tt_complain("record: the system's loader takes no library from '%s': its path has "
-                "blanks or colons",
-                out);
-    return -TT_ERR_FILE;
-}
-
-/* tallytree.PROGRAM.HOST.PID, unless another name is wanted. */
-static void name_output(struct record *r, pid_t pid)
-{
-    char host[64] = "";
-
-    if (gethostname(host, sizeof host - 1) != 0 || !host[0])
-        (void)snprintf(host, sizeof host, "localhost");
-    host[strcspn(host, "/")] = '\0';
-    if (r->out)
-        (void)snprintf(r->name, sizeof r->name, "%s", r->out);
-    else
-        (void)snprintf(r->name, sizeof r->name, "tallytree.%.200s.%s.%d", r->program.base,
-                       host, (int)pid);
-}
-
-/* Absolute, as the program may go elsewhere. */
-static int name_folder(struct record *r, pid_t pid)
-{
-    char here[PATH_MAX] = "";
-    int n;
-
-    name_output(r, pid);
-    if (r->name[0] != '/' && !getcwd(here, sizeof here))
-        return -TT_ERR_FILE;
-    n = snprintf(r->folder, sizeof r->folder, "%s%s%s.%d.live", here, *here ? "/" : "",
-                 r->name, (int)pid);
-    return n < (int)sizeof r->folder ? 0 : -TT_ERR_FILE;
 }
 
 /* ── The program ──────────────────────────────────────────────────────────────────── */
@@ -230,20 +314,6 @@ static int set_clock(void)
     return setenv("TALLYTREE_CLOCK", hz, 1);
 }
 
-static int set_preload(const struct record *r)
-{
-    const char *others = getenv("LD_PRELOAD");
-    char *value;
-    int error;
-
-    if (asprintf(&value, "%s%s%s", r->library, others && *others ? ":" : "",
-                 others ? others : "") < 0)
-        return -1;
-    error = setenv("LD_PRELOAD", value, 1);
-    free(value);
-    return error;
-}
-
 /* The address sanitizer wants to be loaded first, and ends a program where it is not: we
  * stand before none of its functions. */
 static int set_sanitizer(void)
@@ -263,50 +333,81 @@ static int set_sanitizer(void)
 /* In the child. */
 static int prepare(void *arg)
 {
-    struct record *r = arg;
+    const struct record *r = arg;
 
-    if (name_folder(r, getpid()) != 0 || mkdir(r->folder, 0700) != 0) {
-        tt_complain("record: %s: %s", r->folder, strerror(errno));
-        return -1;
-    }
-    if (set_preload(r) != 0 || set_times(r) != 0 || set_clock() != 0 ||
-        set_sanitizer() != 0 || setenv("TALLYTREE", r->words, 1) != 0 ||
-        setenv("TALLYTREE_FOLDER", r->folder, 1) != 0) {
-        tt_complain("record: no memory");
-        (void)rmdir(r->folder);
-        return -1;
-    }
-    return 0;
+    if (set_times(r) == 0 && set_clock() == 0 && set_sanitizer() == 0 &&
+        setenv("TALLYTREE", r->words, 1) == 0 &&
+        (r->switches ? setenv("TALLYTREE_FUNCTIONS", "1", 1)
+                     : unsetenv("TALLYTREE_FUNCTIONS")) == 0 &&
+        !(r->heap && setenv("TALLYTREE_HEAP", r->heap, 1) != 0) &&
+        !(r->wall && setenv("TALLYTREE_WALL", "1", 1) != 0) &&
+        !(r->maps && setenv("TALLYTREE_MAPS", "1", 1) != 0))
+        return 0;
+    tt_complain("record: no memory");
+    return -1;
 }
 
-static int run_program(struct record *r)
-{
-    struct tt_gathering g = {.folder = r->folder,
-                             .out = r->name,
-                             .program = r->program.base,
-                             .reports = r->reports};
-    pid_t child = tt_launch(r->program.path, r->argv, prepare, r);
-    int status;
+/* ── From outside ─────────────────────────────────────────────────────────────────── */
 
-    if (child < 0)
-        return -child;
-    status = tt_launch_wait(child);
-    if (name_folder(r, child) == 0)
-        (void)tt_gather(&g);
-    tt_launch_end(status);
+static int refuse_linked(const struct record *r, const char *reason)
+{
+    if (r->wall)
+        tt_complain("record: '--wall' is done by the threads themselves, which nothing "
+                    "can be loaded into: %s; with '--counter context-switches' the "
+                    "system tells where they stop running",
+                    reason);
+    else
+        tt_complain("record: '--%s' is of what is not seen from outside: %s", r->linked,
+                    reason);
+    return TT_LAUNCH_FAILED;
+}
+
+static int record_outside(struct record *r)
+{
+    struct tt_outside_options o = {.words = r->words,
+                                   .delay = r->delay,
+                                   .duration = r->duration,
+                                   .counters = r->counters};
+
+    memcpy(o.counter, r->counter, sizeof o.counter);
+    if (r->linked)
+        return refuse_linked(r,
+                             r->pid ? "the process runs already" : r->run.program.reason);
+    return r->pid ? tt_outside_attach(&r->run, r->pid, &o) : tt_outside_go(&r->run, &o);
+}
+
+/* Then calls are all that is wanted: native stacks are not sampled. */
+static int can_switch(const struct record *r)
+{
+#ifdef __x86_64__
+    return r->counts && !r->heap && !r->wall && !r->profile && !r->counters &&
+           !r->run.program.outside && tt_program_is_patchable(&r->run.program);
+#else
+    (void)r;
+    return 0;
+#endif
 }
 
 static int record(struct record *r)
 {
-    int status = tt_program_find(&r->program, r->argv[0]);
+    int status;
 
-    if (status || r->program.reason[0]) {
-        tt_complain("record: %s", r->program.reason);
-        return status ? status : TT_LAUNCH_FAILED;
+    if (r->pid)
+        return record_outside(r);
+    r->run.is_outside = 1;
+    status = tt_running_find(&r->run, "record",
+                             r->heap ? "libtallytree-heap.so" : "libtallytree-record.so");
+    if (!status && r->counters && !r->run.program.outside) {
+        r->run.program.outside = "the system counts";
+        (void)snprintf(r->run.program.reason, sizeof r->run.program.reason,
+                       "--counter is the system's");
     }
-    if (find_library(r->library, sizeof r->library) != 0)
-        return TT_LAUNCH_FAILED;
-    return run_program(r);
+    if (!status && r->run.program.outside)
+        return record_outside(r);
+    r->switches = !status && can_switch(r);
+    if (r->switches)
+        status = tt_running_find(&r->run, "record", "libtallytree-switch.so.0");
+    return status ? status : tt_running_go(&r->run, prepare, r);
 }
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
@@ -321,7 +422,7 @@ static int run(int argc, char **argv)
 
 int tt_record_and_report(int argc, char **argv)
 {
-    static struct record r = {.reports = 1};
+    static struct record r = {.run.reports = 1};
     int status = read_flags(&r, argc, argv);
 
     return status < 0 ? record(&r) : status;
@@ -329,14 +430,15 @@ int tt_record_and_report(int argc, char **argv)
 
 const struct tt_command tt_command_record = {
     .name = "record",
-    .synopsis = "[FLAGS] [--] PROGRAM [ARGS]",
+    .synopsis = "[FLAGS] [--] PROGRAM [ARGS]\n[FLAGS] -p PID",
     .about = "run any program, and record where its time goes",
     .details =
         "Runs a program as it is, and samples its threads and those of its children,\n"
         "250 times in a second of their CPU time, with their whole stacks.  OUT is a\n"
         "profile with names; without -o it is tallytree.PROGRAM.HOST.PID.  Input,\n"
         "output, signals and exit status are the program's; 125 to 127 are ours, as\n"
-        "with env(1).  'tallytree PROGRAM ARGS' shows a report too.\n",
+        "with env(1).  'tallytree PROGRAM ARGS' shows a report too.  With -p it is a\n"
+        "process that runs already, until that ends, or Ctrl-C.\n",
     .flags = record_flags,
     .operands = "@files",
     .runs_program = 1,

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "block.h"
 #include "command.h"
 #include "control.h"
+#include "profile.h"
+#include "stack.h"
 
 enum { WORDS_MAX = 10 };
 
@@ -101,16 +102,19 @@ struct strand {
     struct tt_strand saved; /* while it is not the current one */
     struct stack own, *stack;
     uint64_t carry;
-    int named;
+    int named, call; /* call: how the next push is, + 1 */
 };
 
 struct replay {
     const char *file;
     unsigned long line;
     char error[200];
-    struct names strands, fibers, blocks, contexts;
+    struct names strands, fibers, blocks, contexts, objects;
+    uint64_t numbered; /* objects so far */
+    int collecting;
     struct strand *strand;
     uint64_t period;
+    uint32_t stacks;
 };
 
 static __attribute__((format(printf, 2, 3))) int wrong(struct replay *r,
@@ -126,13 +130,9 @@ static __attribute__((format(printf, 2, 3))) int wrong(struct replay *r,
 
 static int read_amount(struct replay *r, const char *word, uint64_t *out)
 {
-    char *end;
-
-    errno = 0;
-    *out = strtoull(word, &end, 10);
-    if (word[0] < '0' || word[0] > '9' || *end || errno)
-        return wrong(r, "'%s' is not a number", word);
-    return 0;
+    return tt_flag_number(word, 0, UINT64_MAX, out) == 0
+               ? 0
+               : wrong(r, "'%s' is not a number", word);
 }
 
 static int open_mark(struct replay *r, tt_mark mark, int context)
@@ -226,7 +226,46 @@ static int event_fiber(struct replay *r, char **word)
 
 static int event_push(struct replay *r, char **word)
 {
-    return open_mark(r, tt_push(block_of(r, word[1])), 0);
+    tt_block block = block_of(r, word[1]);
+    int call = r->strand->call;
+
+    r->strand->call = 0;
+    return open_mark(
+        r, call ? tt_push_as(block, (enum tt_call)(call - 1)) : tt_push(block), 0);
+}
+
+/* The contexts that it was entered in are left with it. */
+static int leave_for_tail(struct replay *r)
+{
+    struct stack *s = r->strand->stack;
+
+    if (s->count == 0 || s->open[s->count - 1].context)
+        return wrong(r, "no block is open to call from");
+    s->count--;
+    while (s->count && s->open[s->count - 1].context)
+        s->count--;
+    tt_tail();
+    return 0;
+}
+
+static int event_call_kind(struct replay *r, char **word)
+{
+    static const char *const kinds[] = {"strict", "lazy", "curried", "tail"};
+    int i = 0;
+
+    while (i < 4 && strcmp(word[1], kinds[i]) != 0)
+        i++;
+    if (i == 4)
+        return wrong(r, "there is no call '%s'", word[1]);
+    r->strand->call = i < 3 ? i + 1 : 1;
+    return i < 3 ? 0 : leave_for_tail(r);
+}
+
+static int event_stacks(struct replay *r, char **word)
+{
+    return tt_options_stacks(word[1], &r->stacks)
+               ? wrong(r, "there is no rule '%s'", word[1])
+               : 0;
 }
 
 static int event_pop(struct replay *r, char **word)
@@ -307,11 +346,13 @@ static int event_capture(struct replay *r, char **word)
 
 static int event_enter_context(struct replay *r, char **word)
 {
-    uint64_t *value = name_value(&r->contexts, word[1]);
+    uint64_t *value = name_value(&r->contexts, word[1]), top = 1;
 
+    if (strcmp(word[1], "-") == 0)
+        value = &top;
     if (!value || !*value)
         return wrong(r, "no context '%s' was captured", word[1]);
-    return open_mark(r, tt_context_enter(*value - 1), 1);
+    return open_mark(r, tt_context_enter_by(*value - 1, (enum tt_stacks)r->stacks), 1);
 }
 
 static int event_leave_context(struct replay *r, char **word)
@@ -320,10 +361,109 @@ static int event_leave_context(struct replay *r, char **word)
     return close_mark(r, 1);
 }
 
+/* alloc TYPE BYTES OVERHEAD [ID] */
+static int event_alloc(struct replay *r, char **word)
+{
+    tt_type type = tt_type_get(word[1]);
+    uint64_t bytes, overhead, *value;
+
+    if (read_amount(r, word[2], &bytes) || read_amount(r, word[3], &overhead))
+        return -TT_ERR_FORMAT;
+    if (!word[4]) {
+        (void)tt_alloc(type, bytes, overhead);
+        return 0;
+    }
+    value = name_value(&r->objects, word[4]);
+    if (!value)
+        return wrong(r, "no memory");
+    if (*value)
+        return wrong(r, "there is an object '%s'", word[4]);
+    *value = ++r->numbered;
+    (void)tt_object_new(*value, type, bytes, overhead);
+    return 0;
+}
+
+static uint64_t *object_of(struct replay *r, const char *name)
+{
+    uint64_t *value = name_value(&r->objects, name);
+
+    if (value && *value)
+        return value;
+    (void)wrong(r, "there is no object '%s'", name);
+    return NULL;
+}
+
+static int event_use(struct replay *r, char **word)
+{
+    const uint64_t *object = object_of(r, word[1]);
+
+    if (!object)
+        return -TT_ERR_FORMAT;
+    tt_object_use(*object);
+    return 0;
+}
+
+static int event_free(struct replay *r, char **word)
+{
+    uint64_t *object = object_of(r, word[1]);
+
+    if (!object)
+        return -TT_ERR_FORMAT;
+    tt_object_free(*object);
+    *object = 0;
+    return 0;
+}
+
+static int read_generation(struct replay *r, const char *word, unsigned *out)
+{
+    uint64_t n;
+
+    *out = 0;
+    if (read_amount(r, word, &n))
+        return -TT_ERR_FORMAT;
+    *out = (unsigned)n;
+    return n < TT_GENERATIONS ? 0
+                              : wrong(r, "generations are 0 to %d", TT_GENERATIONS - 1);
+}
+
+static int event_gc_begin(struct replay *r, char **word)
+{
+    unsigned generation;
+
+    if (r->collecting)
+        return wrong(r, "a collection is under way");
+    if (read_generation(r, word[1], &generation))
+        return -TT_ERR_FORMAT;
+    r->collecting = 1;
+    tt_gc_begin(generation);
+    return 0;
+}
+
+static int event_survive(struct replay *r, char **word)
+{
+    const uint64_t *object = object_of(r, word[1]);
+    unsigned to = TT_NEXT;
+
+    if (!object || (word[2] && read_generation(r, word[2], &to)))
+        return -TT_ERR_FORMAT;
+    if (!r->collecting)
+        return wrong(r, "no collection is under way");
+    tt_object_survive(*object, 0, to);
+    return 0;
+}
+
+static int event_gc_end(struct replay *r, char **word)
+{
+    (void)word;
+    if (!r->collecting)
+        return wrong(r, "no collection is under way");
+    r->collecting = 0;
+    tt_gc_end();
+    return 0;
+}
+
 static int read_block_field(struct replay *r, char *field, struct tt_block_info *info)
 {
-    static const char *const kinds[] = {"block",     "scope",  "function",
-                                        "statement", "native", "centre"};
     char *value = strchr(field, '=');
     uint64_t n = 0;
 
@@ -335,7 +475,7 @@ static int read_block_field(struct replay *r, char *field, struct tt_block_info 
         return 0;
     }
     if (strcmp(field, "kind") == 0) {
-        while (n < TT_KINDS && strcmp(kinds[n], value) != 0)
+        while (n < TT_KINDS && strcmp(tt_kind_word((uint32_t)n), value) != 0)
             n++;
         info->kind = (enum tt_kind)n;
         return n < TT_KINDS ? 0 : wrong(r, "there is no kind '%s'", value);
@@ -367,8 +507,7 @@ static int event_block(struct replay *r, char **word)
     for (int i = 2; word[i]; i++)
         if (read_block_field(r, word[i], &info))
             return -TT_ERR_FORMAT;
-    /* what is declared is in the recording, even when it never runs */
-    *value = tt_block_publish(tt_recording, tt_block_make(&info));
+    *value = tt_block_make(&info);
     return 0;
 }
 
@@ -390,7 +529,15 @@ static const struct event {
     {"capture", 1, 0, event_capture},
     {"enter-context", 1, 0, event_enter_context},
     {"leave-context", 0, 0, event_leave_context},
+    {"call-kind", 1, 0, event_call_kind},
+    {"stacks", 1, 0, event_stacks},
     {"block", 1, 7, event_block},
+    {"alloc", 3, 1, event_alloc},
+    {"use", 1, 0, event_use},
+    {"free", 1, 0, event_free},
+    {"gc-begin", 1, 0, event_gc_begin},
+    {"survive", 1, 1, event_survive},
+    {"gc-end", 0, 0, event_gc_end},
 };
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
@@ -482,6 +629,7 @@ static void close_all(struct replay *r)
     free_names(&r->fibers);
     free_names(&r->blocks);
     free_names(&r->contexts);
+    free_names(&r->objects);
 }
 
 static int replay(struct replay *r, const char *out)
@@ -512,7 +660,17 @@ static int replay(struct replay *r, const char *out)
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
 
-enum { RECURSION = 1, BUDGET, PERIOD, OUTPUT, SLOWEST, HISTORY, HISTOGRAM };
+enum {
+    RECURSION = 1,
+    BUDGET,
+    PERIOD,
+    OUTPUT,
+    SLOWEST,
+    HISTORY,
+    HISTOGRAM,
+    SERIES,
+    SPACE
+};
 
 static const struct tt_flag replay_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the recording to write"},
@@ -524,6 +682,10 @@ static const struct tt_flag replay_flags[] = {
     {"slowest", 0, SLOWEST, "BLOCK:K", NULL,
      "keep its K slowest activations, with what they called"},
     {"history", 0, HISTORY, "BLOCK:K", NULL, "keep its last K activations"},
+    {"series", 0, SERIES, "WHICH", "none type block centre use",
+     "what is alive over time: by type, block..., or none"},
+    {"space", 0, SPACE, "WHICH", "none alloc copies types peak",
+     "of objects: alloc+copies+types, or fewer; and peak"},
     {"histogram", 0, HISTOGRAM, NULL, NULL, "count activations by their length"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -531,8 +693,6 @@ static const struct tt_flag replay_flags[] = {
 static int read_flag(int flag, const char *value, struct tt_options *o, struct replay *r,
                      const char **out)
 {
-    char *end;
-
     switch (flag) {
     case RECURSION:
         return tt_options_recursion(o, value);
@@ -541,12 +701,15 @@ static int read_flag(int flag, const char *value, struct tt_options *o, struct r
     case SLOWEST:
     case HISTORY:
         return tt_options_marked(o, value, flag == SLOWEST);
+    case SERIES:
+        return tt_options_series(o, value);
+    case SPACE:
+        return tt_options_space(o, value);
     case HISTOGRAM:
         o->histogram = 1;
         return 0;
     case PERIOD:
-        r->period = strtoull(value, &end, 10);
-        return *value >= '0' && *value <= '9' && !*end ? 0 : -TT_ERR_OPTION;
+        return tt_flag_number(value, 0, UINT64_MAX, &r->period);
     default:
         *out = value;
         return 0;
@@ -579,7 +742,7 @@ static int read_flags(int argc, char **argv, struct tt_options *o, struct replay
 
 static int run(int argc, char **argv)
 {
-    struct replay r = {0};
+    struct replay r = {.stacks = TT_STACKS_CREATION};
     struct tt_options o;
     const char *out = NULL;
     int error = tt_options_read(&o, "exact,clock=caller", NULL), status;
@@ -603,9 +766,12 @@ const struct tt_command tt_command_replay = {
     .synopsis = "[FLAGS] -o OUT [EVENTS]",
     .about = "make a recording from events, one a line",
     .details = "Makes a recording from events, one a line; # begins a comment:\n"
-               "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK\n"
-               "  tick N | sample N | pause | resume | count METRIC N\n"
-               "  capture NAME | enter-context NAME | leave-context\n"
+               "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK | pause\n"
+               "  resume | tick N | sample N | count METRIC N | capture NAME\n"
+               "  enter-context NAME | leave-context | use ID | free ID\n"
+               "  alloc TYPE BYTES OVERHEAD [ID] | gc-begin G | survive ID [G] | gc-end\n"
+               "  call-kind strict|lazy|curried|tail (of the next push)\n"
+               "  stacks creation|application|ghc (the rule of entered contexts)\n"
                "  block NAME kind=K module=M file=F line=L column=C offset=O length=N\n",
     .flags = replay_flags,
     .operands = "@files",

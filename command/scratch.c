@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { FROM_A_FILE = 1 << 20 };
+/* Smaller pieces are malloc's, and the largest are of a file. */
+enum { MAPPED = 1 << 20, OF_A_FILE = 64 << 20 };
 
 static int open_nameless(void)
 {
@@ -45,13 +46,12 @@ static void *map_nothing(size_t size)
 
 static void *get(void *arg, size_t size)
 {
-    enum { TOO_LARGE_FOR_MEMORY = 64 << 20 };
     void *p = NULL;
 
     (void)arg;
-    if (size < FROM_A_FILE)
+    if (size < MAPPED)
         return calloc(1, size);
-    if (size >= TOO_LARGE_FOR_MEMORY)
+    if (size >= OF_A_FILE)
         p = map_file(size);
     return p ? p : map_nothing(size);
 }
@@ -59,10 +59,20 @@ static void *get(void *arg, size_t size)
 static void put(void *arg, void *p, size_t size)
 {
     (void)arg;
-    if (size < FROM_A_FILE)
+    if (size < MAPPED)
         free(p);
     else
         munmap(p, size);
 }
 
-const struct tt_memory tt_scratch = {get, put, NULL};
+/* Its pages are given to the larger one: they are not there twice, and not copied. */
+static void *grow(void *arg, void *p, size_t size, size_t larger)
+{
+    (void)arg;
+    if (size < MAPPED || larger >= OF_A_FILE)
+        return NULL;
+    p = mremap(p, size, larger, MREMAP_MAYMOVE);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+const struct tt_memory tt_scratch = {.get = get, .put = put, .grow = grow};

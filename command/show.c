@@ -71,24 +71,23 @@ static int find_color(const struct tt_show *s, int *color)
 static uint32_t terminal_width(const struct tt_show *s)
 {
     const char *columns = getenv("COLUMNS");
-    char *end = NULL;
-    unsigned long n = columns ? strtoul(columns, &end, 10) : 0;
     struct winsize w;
+    uint64_t n;
 
     if (s->out)
         return 0;
-    if (n > 0 && n < 10000 && !*end)
+    if (columns && tt_flag_number(columns, 1, 9999, &n) == 0)
         return (uint32_t)n;
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
 int tt_show_terminal(const struct tt_show *s, uint32_t *width, int *color)
 {
-    char *end = NULL;
-    unsigned long n = s->width ? strtoul(s->width, &end, 10) : 0;
+    uint64_t n = 0;
+    int error = s->width ? tt_flag_number(s->width, 0, 100000, &n) : 0;
 
     *width = s->width ? (uint32_t)n : terminal_width(s);
-    if (s->width && (*s->width < '0' || *s->width > '9' || *end || n > 100000)) {
+    if (error) {
         tt_complain("%s: '--width' wants a number of columns, not '%s'", s->command,
                     s->width);
         return -TT_ERR_OPTION;
@@ -109,8 +108,8 @@ int tt_show_table(const struct tt_show *s, const struct tt_table *t,
                   const struct tt_profile *profile)
 {
     struct tt_text text;
-    uint32_t width;
-    int color, error = tt_show_terminal(s, &width, &color);
+    uint32_t width = 0;
+    int color = 0, error = tt_show_terminal(s, &width, &color);
 
     if (error)
         return error;

@@ -22,31 +22,33 @@ static const struct tt_flag symbolize_flags[] = {
 };
 
 struct symbolizing {
-    struct tt_symbols_options options;
-    const char **folder;
+    struct tt_names_wanted naming;
     const char *out;
-    int lines;
 };
+
+int tt_names_folder(struct tt_names_wanted *n, const char *folder)
+{
+    const char **more = reallocarray(n->folder, n->options.folders + 1, sizeof *more);
+
+    if (!more)
+        return -TT_ERR_MEMORY;
+    more[n->options.folders++] = folder;
+    n->folder = more;
+    n->options.folder = more;
+    return 0;
+}
+
+void tt_names_fini(struct tt_names_wanted *n) { free(n->folder); }
 
 static int take(struct symbolizing *s, int id, const char *value)
 {
-    const char **more;
-
     if (id == OUTPUT)
         s->out = value;
     else if (id == LINES)
-        s->lines = 1;
+        s->naming.lines = 1;
     else if (id == DEBUGINFOD)
-        s->options.debuginfod = 1;
-    if (id != SYMBOLS)
-        return 0;
-    more = reallocarray(s->folder, s->options.folders + 1, sizeof *more);
-    if (!more)
-        return -TT_ERR_MEMORY;
-    more[s->options.folders++] = value;
-    s->folder = more;
-    s->options.folder = more;
-    return 0;
+        s->naming.options.debuginfod = 1;
+    return id == SYMBOLS ? tt_names_folder(&s->naming, value) : 0;
 }
 
 /* What only the profile can tell: of files without a build-id those that were written later
@@ -67,7 +69,7 @@ static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p
 }
 
 int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
-                       int lines, void **image, size_t *size)
+                       int lines, char *const unseen[], void **image, size_t *size)
 {
     struct tt_builder *b = tt_builder_new(&tt_scratch);
     struct tt_symbols *symbols;
@@ -79,6 +81,8 @@ int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
     symbols = tt_symbols_new(o);
     if (b && symbols)
         error = tt_symbolize(b, p, symbols, lines);
+    for (; !error && unseen && *unseen; unseen++)
+        tt_builder_fact(b, "unseen", TT_FACT_EACH, 1, *unseen);
     if (!error)
         error = tt_builder_finish(b, image, size);
     tt_symbols_free(symbols);
@@ -98,8 +102,8 @@ static int symbolize(struct symbolizing *s, char *const *paths, int count)
     error = tt_profile_check(&in.profile);
     if (error)
         tt_complain("%s: %s", paths[0], in.profile.error);
-    else if ((error = tt_symbolize_image(&s->options, &in.profile, s->lines, &image,
-                                         &size)) != 0)
+    else if ((error = tt_symbolize_image(&s->naming.options, &in.profile, s->naming.lines,
+                                         NULL, &image, &size)) != 0)
         tt_complain("%s", tt_error_text(error));
     else
         error = tt_output_write(s->out ? s->out : paths[0], image, size);
@@ -135,7 +139,7 @@ static int run(int argc, char **argv)
         status = tt_command_wants(&tt_command_symbolize, "-o OUT for several files");
     else if (id == 0)
         status = symbolize(&s, argv + 1, f.count);
-    free(s.folder);
+    tt_names_fini(&s.naming);
     return status;
 }
 

@@ -280,16 +280,14 @@ static int print_looks(struct tt_watch *t)
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
 
-static int take_number(const char *flag, const char *value, double least, double most,
-                       double *number)
+static int take_interval(struct tt_watch *t, const char *value)
 {
     char *end;
 
-    *number = strtod(value, &end);
-    if (end != value && !*end && *number >= least && *number <= most)
+    t->interval = strtod(value, &end);
+    if (end != value && !*end && t->interval >= 0.05 && t->interval <= 86400)
         return 0;
-    tt_complain("top: '--%s' wants a number from %.10g to %.10g, not '%s'", flag, least,
-                most, value);
+    tt_complain("top: '--interval' wants seconds from 0.05 to 86400, not '%s'", value);
     return -TT_ERR_OPTION;
 }
 
@@ -308,20 +306,19 @@ static int take_given(struct tt_watch *t, const struct tt_flags *f)
 
 static int take_flag(struct tt_watch *t, int id, const struct tt_flags *f)
 {
-    double number = 0;
-    int error = 0;
+    uint64_t looks;
+    int error;
 
     switch (id) {
     case INTERVAL:
-        return take_number("interval", f->value, 0.05, 86400, &t->interval);
+        return take_interval(t, f->value);
     case LOOKS:
-        error = take_number("looks", f->value, 1, 1e9, &number);
-        t->looks = (unsigned long)number;
+        error = tt_command_number(&tt_command_top, f, "a number from 1 to 1000000000", 1,
+                                  1000000000, &looks);
+        t->looks = (unsigned long)looks;
         return error;
     case PID:
-        error = take_number("pid", f->value, 1, INT32_MAX, &number);
-        t->pid = error ? 0 : (long)number;
-        return error;
+        return tt_command_process(&tt_command_top, f, &t->pid);
     case SORT:
         t->sort = f->value;
         return 0;

@@ -113,23 +113,11 @@ static int serve(struct viewing *v, const sigset_t *ends)
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
 
-static int read_port(struct viewing *v, const char *text)
-{
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
-
-    if (*text < '0' || *text > '9' || *end || n > 65535) {
-        tt_complain("view: '--port' wants a number up to 65535, not '%s'", text);
-        return -TT_ERR_OPTION;
-    }
-    v->port = (unsigned)n;
-    return 0;
-}
-
 /* The status when that was all, less than 0 when it goes on. */
 static int read_flags(struct viewing *v, int argc, char **argv)
 {
     struct tt_flags f;
+    uint64_t port = 0;
     int id, status;
 
     tt_command_flags(&tt_command_view, &f, argc, argv);
@@ -138,9 +126,11 @@ static int read_flags(struct viewing *v, int argc, char **argv)
             v->open = 1;
         else if (id == BEFORE)
             v->before_file = (char *)(uintptr_t)f.value;
-        else if (read_port(v, f.value) != 0)
+        else if (tt_command_number(&tt_command_view, &f, "a number up to 65535", 0, 65535,
+                                   &port) != 0)
             return TT_EXIT_FAILED;
     }
+    v->port = (unsigned)port;
     if (id < 0)
         return status;
     v->file = argv + 1;

@@ -21,7 +21,7 @@ struct tt_watch {
     char **path;
     int paths;
     char found[4200], *found_path[1]; /* of the process that was asked for */
-    long pid;                         /* 0: none was */
+    pid_t pid;                        /* 0: none was */
     struct tt_show show;
     int color;              /* may there be any? */
     struct tt_vector given; /* struct tt_watch_flag: the query's flags, in order */

@@ -63,6 +63,7 @@ static void write_answer(FILE *f, const struct tt_spots *s)
     size_t room = MOST_BYTES - MOST_TEXTS;
 
     (void)fwrite(&count, sizeof count, 1, f);
+    (void)fwrite(&s->start, sizeof s->start, 1, f);
     write_text(f, s->module, &room);
     write_text(f, s->reason, &room);
     for (uint32_t i = 0; i < count; i++) {
@@ -101,10 +102,11 @@ static int is_same_file(const struct tt_question *a, const struct tt_question *b
 static void work(struct tt_worker *w, uint32_t from, int fd)
 {
     FILE *out = fdopen(fd, "w");
+    FILE *silence = freopen("/dev/null", "w", stderr); /* of assertions that fail */
     struct tt_question q, before = {0};
 
+    (void)silence;
     limit();
-    (void)freopen("/dev/null", "w", stderr); /* of assertions that fail */
     for (uint32_t i = from; out && w->next(w->arg, i, &q); i++) {
         struct tt_spots s;
         if (!is_same_file(&q, &before) && fflush(out) != 0)
@@ -214,6 +216,7 @@ static int read_answer(struct tt_worker *w, struct tt_spots *spots)
     w->length = 0;
     *spots = (struct tt_spots){.spot = w->spot};
     if (read_exactly(w, &count, sizeof count) != 0 || count > MOST_SPOTS ||
+        read_exactly(w, &spots->start, sizeof spots->start) != 0 ||
         !(spots->module = read_text(w)) || !(spots->reason = read_text(w)))
         return -1;
     for (uint32_t i = 0; i < count; i++)

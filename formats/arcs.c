@@ -96,7 +96,7 @@ int tt_arcs_add_cost(struct tt_arcs *a, uint32_t arc, const uint64_t *figure,
 static int order_arcs(struct tt_arcs *a)
 {
     size_t functions = a->function.count, arcs = a->arc.count;
-    struct tt_arc_function *f = a->function.item;
+    struct tt_arc_function *f;
     const struct tt_arc *from = a->arc.item;
     const uint64_t *cost = a->cost.item;
     struct tt_vector arc, costs;
@@ -136,5 +136,7 @@ int tt_arcs_finish(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
 {
     int error = order_arcs(a);
 
+    tt_pairs_fini(&a->by_block); /* nothing is looked up any more */
+    tt_pairs_fini(&a->by_ends);
     return error ? error : tt_unfold(a, metric, calls);
 }

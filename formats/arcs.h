@@ -40,6 +40,8 @@ struct tt_arcs {
     struct tt_vector self, cost; /* uint64_t: `events` of each function, of each arc */
     uint64_t *sum;               /* owned; of all figures of an event */
     uint64_t calls;              /* all together */
+    int by_calls; /* what calls cost is not known: it is in proportion to their number; of
+                     one event */
 };
 
 int tt_arcs_init(struct tt_arcs *, struct tt_builder *, const struct tt_memory *,

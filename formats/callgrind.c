@@ -316,7 +316,7 @@ static int take_calls(struct reading *r, const char *text)
 
 static int take_function(struct reading *r, const char *text)
 {
-    uint32_t name;
+    uint32_t name = 0;
     int error = read_name(r, text, FUNCTIONS, &name);
 
     if (error)
@@ -329,7 +329,7 @@ static int take_function(struct reading *r, const char *text)
 
 static int take_callee(struct reading *r, const char *text)
 {
-    uint32_t name;
+    uint32_t name = 0;
     int error = read_name(r, text, FUNCTIONS, &name);
 
     if (error)

@@ -15,6 +15,7 @@
 #include "frames.h"
 #include "json.h"
 #include "pairs.h"
+#include "v8.h"
 
 struct mark {        /* something begins, or ends */
     int64_t at, end; /* ns; end: of what says so itself, or else NEVER */
@@ -22,6 +23,7 @@ struct mark {        /* something begins, or ends */
     uint64_t order; /* in the file */
 };
 #define NEVER INT64_MAX
+#define TAKEN INT64_MIN /* see tie_ends */
 
 struct thread {
     uint64_t pid, id;
@@ -32,9 +34,9 @@ struct event { /* as it is read */
     char phase;
     int has_time, has_length, has_name;
     int64_t at, length;
-    uint64_t pid, thread;
+    uint64_t pid, thread, id;
     uint32_t block;
-    char kind[16]; /* of metadata */
+    char kind[16]; /* of metadata, and of samples */
     char *text;    /* owned: what metadata say */
 };
 
@@ -47,32 +49,31 @@ struct chrome {
     struct tt_pairs threads;
     struct tt_vector thread;     /* struct thread */
     struct tt_vector begin, end; /* struct mark */
+    struct tt_v8 v8;             /* samples */
     uint64_t order, unbalanced;
-    uint64_t samples; /* events that hold samples, and are left out */
 };
-
-static int is(const struct tt_json *j, const char *text)
-{
-    return strcmp(j->text, text) == 0;
-}
 
 /* ── Events as they are read ──────────────────────────────────────────────────────── */
 
-/* A process or thread: a number, or a text that stands for one. */
-static int read_id(struct tt_json *j, uint64_t *id)
+uint64_t tt_chrome_id(const char *text)
+{
+    uint64_t id = 14695981039346656037u; /* FNV-1a */
+    int64_t n;
+
+    if (tt_decimal(text, 0, &n))
+        return (uint64_t)n;
+    for (const char *c = text; *c; c++)
+        id = (id ^ (unsigned char)*c) * 1099511628211u;
+    return id;
+}
+
+int tt_chrome_read_id(struct tt_json *j, uint64_t *id)
 {
     int kind = tt_json_value(j);
-    int64_t n;
 
     if (kind != TT_JSON_NUMBER && kind != TT_JSON_STRING)
         return kind < 0 ? kind : tt_json_wrong(j, "the id before this is no number");
-    if (tt_decimal(j->text, 0, &n)) {
-        *id = (uint64_t)n;
-        return 1;
-    }
-    *id = 14695981039346656037u; /* FNV-1a */
-    for (const char *c = j->text; *c; c++)
-        *id = (*id ^ (unsigned char)*c) * 1099511628211u;
+    *id = tt_chrome_id(j->text);
     return 1;
 }
 
@@ -106,7 +107,33 @@ static int read_name(struct chrome *c, struct event *e)
     return 1;
 }
 
-/* Of arguments, only the name that metadata give. */
+/* "data": {"cpuProfile": {"nodes": …, "samples": …}, "timeDeltas": …} */
+static int read_data(struct chrome *c)
+{
+    struct tt_json *j = &c->json;
+    int kind = tt_json_value(j), result, depth = 1;
+
+    if (kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    if (kind != TT_JSON_OBJECT)
+        return kind;
+    for (result = 1; result > 0 && depth;) {
+        result = tt_json_key(j);
+        if (result == 0 && depth--) {
+            result = 1;
+        } else if (result > 0 && depth == 1 && tt_json_is(j, "cpuProfile")) {
+            result = tt_json_object(j);
+            depth++;
+        } else if (result > 0) {
+            result = depth == 2 || tt_json_is(j, "timeDeltas") ? tt_v8_member(&c->v8, j)
+                                                               : 0;
+            result = result ? result : tt_json_skip(j);
+        }
+    }
+    return result;
+}
+
+/* Of arguments, only the name that metadata give, and samples. */
 static int read_arguments(struct chrome *c, struct event *e)
 {
     struct tt_json *j = &c->json;
@@ -117,7 +144,9 @@ static int read_arguments(struct chrome *c, struct event *e)
     if (kind != TT_JSON_OBJECT)
         return kind;
     while ((result = tt_json_key(j)) > 0) {
-        if (!is(j, "name")) {
+        if (tt_json_is(j, "data")) {
+            result = read_data(c);
+        } else if (!tt_json_is(j, "name")) {
             result = tt_json_skip(j);
         } else if ((result = tt_json_value(j)) == TT_JSON_STRING) {
             free(e->text);
@@ -136,26 +165,33 @@ static int read_field(struct chrome *c, struct event *e)
     struct tt_json *j = &c->json;
     int result;
 
-    if (is(j, "name"))
+    if (tt_json_is(j, "name"))
         return read_name(c, e);
-    if (is(j, "ph")) {
+    if (tt_json_is(j, "ph")) {
         result = tt_json_string(j);
         e->phase = result > 0 ? j->text[0] : 0;
         return result;
     }
-    if (is(j, "ts")) {
+    if (tt_json_is(j, "ts")) {
         e->has_time = 1;
         return read_time(j, &e->at);
     }
-    if (is(j, "dur") || (is(j, "tdur") && !e->has_length)) {
+    if (tt_json_is(j, "dur") || (tt_json_is(j, "tdur") && !e->has_length)) {
         e->has_length = 1;
         return read_time(j, &e->length);
     }
-    if (is(j, "pid"))
-        return read_id(j, &e->pid);
-    if (is(j, "tid"))
-        return read_id(j, &e->thread);
-    return is(j, "args") ? read_arguments(c, e) : tt_json_skip(j);
+    if (tt_json_is(j, "pid"))
+        return tt_chrome_read_id(j, &e->pid);
+    if (tt_json_is(j, "tid"))
+        return tt_chrome_read_id(j, &e->thread);
+    if (tt_json_is(j, "id") && e->phase != 'O') {
+        result = tt_json_value(j);
+        if (result == TT_JSON_OBJECT || result == TT_JSON_ARRAY)
+            return tt_json_close(j);
+        e->id = result > 0 ? tt_chrome_id(j->text) : 0;
+        return result;
+    }
+    return tt_json_is(j, "args") ? read_arguments(c, e) : tt_json_skip(j);
 }
 
 static struct thread *find_thread(struct chrome *c, uint64_t pid, uint64_t id,
@@ -216,6 +252,17 @@ static int take_metadata(struct chrome *c, struct event *e)
     return 1;
 }
 
+static int take_samples(struct chrome *c, const struct event *e)
+{
+    uint32_t number;
+
+    if (strcmp(e->kind, "Profile") != 0 && strcmp(e->kind, "ProfileChunk") != 0)
+        return 1;
+    if (!find_thread(c, e->pid, e->thread, &number))
+        return tt_source_no_memory(c->s);
+    return tt_v8_piece(&c->v8, e->pid, e->id, e->thread);
+}
+
 static int take_event(struct chrome *c, struct event *e)
 {
     if (!e->has_name && (e->phase == 'B' || e->phase == 'X'))
@@ -229,8 +276,7 @@ static int take_event(struct chrome *c, struct event *e)
     case 'M':
         return take_metadata(c, e);
     case 'P':
-        c->samples++;
-        return 1;
+        return take_samples(c, e);
     default:
         return 1; /* counters, flows, instants: nothing that takes time */
     }
@@ -246,6 +292,7 @@ static int read_event(struct chrome *c)
         result = read_field(c, &e);
     if (result == 0)
         result = take_event(c, &e);
+    tt_v8_forget(&c->v8);
     free(e.text);
     return result;
 }
@@ -265,17 +312,6 @@ static int read_events(struct chrome *c, int may_be_open)
     return result < 0 ? result : 1;
 }
 
-static int count_samples(struct chrome *c)
-{
-    int result = tt_json_array(&c->json);
-
-    while (result > 0 && (result = tt_json_item(&c->json)) > 0) {
-        c->samples++;
-        result = tt_json_skip(&c->json);
-    }
-    return result < 0 ? result : 1;
-}
-
 static int read_file(struct chrome *c)
 {
     int kind = tt_json_value(&c->json), result = 1;
@@ -285,9 +321,11 @@ static int read_file(struct chrome *c)
     if (kind != TT_JSON_OBJECT)
         return kind < 0 ? kind : tt_json_wrong(&c->json, "this is no list of events");
     while (result > 0 && (result = tt_json_key(&c->json)) > 0) {
-        if (is(&c->json, "samples"))
-            result = count_samples(c);
-        else if (!is(&c->json, "traceEvents"))
+        if (tt_json_is(&c->json, "samples"))
+            result = tt_chrome_samples(&c->v8, &c->json);
+        else if (tt_json_is(&c->json, "stackFrames"))
+            result = tt_chrome_frames(&c->v8, &c->json);
+        else if (!tt_json_is(&c->json, "traceEvents"))
             result = tt_json_skip(&c->json);
         else if ((result = tt_json_array(&c->json)) > 0)
             result = read_events(c, 0);
@@ -330,13 +368,25 @@ struct open {
     int ends;    /* it says so itself, no other event does */
 };
 
+struct of_block {
+    uint64_t open;     /* how many are open that an end may close */
+    struct mark *next; /* the first end of it that is left at the time in question */
+};
+
 struct play {
     struct chrome *c;
     struct mark *begin, *end;   /* what is next, */
     struct mark *begins, *ends; /* and where it ends: of this thread */
+    struct mark *tie, *ties;    /* the ends of one time, of which some are left */
     struct tt_vector open;      /* struct open */
+    struct tt_vector of_block;  /* struct of_block; first of none, then of each block */
     int64_t last;
 };
+
+static struct of_block *of(const struct play *p, uint32_t block)
+{
+    return (struct of_block *)p->of_block.item + (uint32_t)(block + 1); /* TT_NONE: 0 */
+}
 
 static struct open *top(const struct play *p)
 {
@@ -351,9 +401,18 @@ static void advance(struct play *p, int64_t to)
     p->last = to;
 }
 
+static void count_open(struct play *p, const struct open *o, uint64_t change)
+{
+    if (o->ends)
+        return;
+    of(p, o->block)->open += change;
+    of(p, TT_NONE)->open += change;
+}
+
 static void leave(struct play *p)
 {
     tt_events_pop(p->c->events);
+    count_open(p, top(p), UINT64_MAX);
     p->open.count--;
 }
 
@@ -370,6 +429,7 @@ static int enter(struct play *p)
     if (!o)
         return tt_source_no_memory(p->c->s);
     *o = (struct open){m->block, end, m->end != NEVER};
+    count_open(p, o, 1);
     return tt_events_push(p->c->events, m->block);
 }
 
@@ -378,16 +438,45 @@ static int closes(const struct mark *m, const struct open *o)
     return o && !o->ends && (m->block == TT_NONE || m->block == o->block);
 }
 
-/* Of ends at one time, that of what is open innermost comes first. */
-static void bring_forward(struct play *p)
+/* ── Ends of one time, of each block in a row ── */
+
+static int is_tie(const struct play *p, const struct mark *m)
 {
-    for (struct mark *m = p->end; m < p->ends && m->at == p->end->at; m++)
-        if (closes(m, top(p))) {
-            struct mark found = *m;
-            memmove(p->end + 1, p->end, (size_t)(m - p->end) * sizeof *m);
-            *p->end = found;
-            return;
-        }
+    return m >= p->tie && m < p->ties;
+}
+
+/* `end` of an end: the number of the next one in its row, NEVER or TAKEN. */
+static void tie_ends(struct play *p)
+{
+    p->tie = p->ties = p->end;
+    while (p->ties < p->ends && p->ties->at == p->tie->at)
+        p->ties++;
+    for (struct mark *m = p->ties; m-- > p->tie;) {
+        struct of_block *row = of(p, m->block);
+        m->end = is_tie(p, row->next) ? row->next - p->tie : NEVER;
+        row->next = m;
+    }
+}
+
+static void take(struct play *p, struct mark *m)
+{
+    of(p, m->block)->next = m->end == NEVER ? NULL : p->tie + m->end;
+    m->end = TAKEN;
+    while (p->end < p->ties && p->end->end == TAKEN)
+        p->end++;
+}
+
+/* Of what is open innermost, before that of anything else. */
+static struct mark *find_end(const struct play *p)
+{
+    struct mark *of_any = of(p, TT_NONE)->next, *m;
+
+    if (!top(p) || top(p)->ends)
+        return p->end;
+    m = of(p, top(p)->block)->next;
+    if (is_tie(p, of_any) && (!is_tie(p, m) || of_any < m))
+        m = of_any;
+    return is_tie(p, m) ? m : p->end;
 }
 
 /* What the end is of, and all that is left open in it; an end of nothing is left out. */
@@ -395,16 +484,21 @@ static void end_one(struct play *p)
 {
     const struct open *open = p->open.item;
     size_t at = p->open.count;
+    struct mark *m;
 
-    bring_forward(p);
-    advance(p, p->end->at);
-    while (at && !closes(p->end, &open[at - 1]))
+    if (!is_tie(p, p->end))
+        tie_ends(p);
+    m = find_end(p);
+    advance(p, m->at);
+    if (!of(p, m->block)->open)
+        at = 0;
+    while (at && !closes(m, &open[at - 1]))
         at--;
     if (!at || at < p->open.count)
         p->c->unbalanced++;
     while (at && p->open.count >= at)
         leave(p);
-    p->end++;
+    take(p, m);
 }
 
 static int step(struct play *p)
@@ -473,12 +567,27 @@ static void name_processes(struct chrome *c)
     tt_pairs_fini(&by_pid);
 }
 
+/* Blocks are numbered from 0 on. */
+static int make_rows(struct play *p)
+{
+    const struct tt_vector *marks[] = {&p->c->begin, &p->c->end};
+    uint32_t most = 0;
+
+    for (int i = 0; i < 2; i++) {
+        const struct mark *m = marks[i]->item;
+        for (size_t k = 0; k < marks[i]->count; k++)
+            most = m[k].block != TT_NONE && m[k].block > most ? m[k].block : most;
+    }
+    return tt_vector_add(&p->of_block, (size_t)most + 2) ? 0
+                                                         : tt_source_no_memory(p->c->s);
+}
+
 static int play_all(struct chrome *c)
 {
     struct play p = {.c = c, .begin = c->begin.item, .end = c->end.item};
     const struct mark *begins = c->begin.count ? p.begin + c->begin.count : p.begin;
     const struct mark *ends = c->end.count ? p.end + c->end.count : p.end;
-    int error = 0;
+    int error;
 
     if (c->begin.count)
         qsort(c->begin.item, c->begin.count, sizeof(struct mark), compare_begins);
@@ -486,6 +595,8 @@ static int play_all(struct chrome *c)
         qsort(c->end.item, c->end.count, sizeof(struct mark), compare_ends);
     name_processes(c);
     tt_vector_init(&p.open, c->s->memory, sizeof(struct open));
+    tt_vector_init(&p.of_block, c->s->memory, sizeof(struct of_block));
+    error = make_rows(&p);
     for (uint32_t i = 0; !error && i < c->thread.count; i++) {
         p.begins = end_of_thread(p.begin, begins, i);
         p.ends = end_of_thread(p.end, ends, i);
@@ -496,6 +607,7 @@ static int play_all(struct chrome *c)
         p.begin = p.begins;
         p.end = p.ends;
     }
+    tt_vector_fini(&p.of_block);
     tt_vector_fini(&p.open);
     return error;
 }
@@ -513,23 +625,33 @@ static int has_time(const struct chrome *c)
     return i < c->begin.count;
 }
 
+static void name_thread(void *arg, uint64_t pid, uint64_t id, const char **process,
+                        const char **name)
+{
+    const struct chrome *c = arg;
+    const uint32_t *number = tt_pairs_find(&c->threads, pid, id);
+    const struct thread *t = c->thread.item;
+
+    *process = number ? t[*number].process : NULL;
+    *name = number ? t[*number].name : NULL;
+}
+
 static int read_all(struct chrome *c)
 {
+    const struct tt_v8_names names = {name_thread, c};
     int error = read_file(c);
 
     if (error < 0)
         return error;
-    if (c->samples && !has_time(c))
-        return tt_json_wrong(&c->json, "there are samples, but no events that take time");
-    if (!c->begin.count)
-        return tt_json_wrong(&c->json, "there are no events that begin");
+    if (!c->begin.count && !c->v8.samples)
+        return tt_json_wrong(&c->json, "there are no events that begin, and no samples");
     error = play_all(c);
     if (!error)
         error = tt_events_finish(c->events, c->b);
+    if (!error && c->v8.samples)
+        error = tt_v8_finish(&c->v8, &names, !has_time(c));
     if (!error && c->unbalanced)
         tt_builder_fact(c->b, "unbalanced", TT_FACT_SUM, c->unbalanced, "");
-    if (!error && c->samples)
-        tt_builder_fact(c->b, "lost.samples", TT_FACT_SUM, c->samples, "");
     return error;
 }
 
@@ -543,6 +665,7 @@ static int read_chrome(struct tt_source *s, struct tt_builder *b)
         return -TT_ERR_FORMAT;
     tt_json_init(&c.json, s);
     tt_frames_init(&c.names, b, s->memory);
+    tt_v8_init(&c.v8, s, b);
     tt_pairs_init(&c.threads, s->memory);
     tt_vector_init(&c.thread, s->memory, sizeof(struct thread));
     tt_vector_init(&c.begin, s->memory, sizeof(struct mark));
@@ -557,6 +680,7 @@ static int read_chrome(struct tt_source *s, struct tt_builder *b)
     tt_vector_fini(&c.begin);
     tt_vector_fini(&c.thread);
     tt_pairs_fini(&c.threads);
+    tt_v8_fini(&c.v8);
     tt_frames_fini(&c.names);
     tt_json_fini(&c.json);
     tt_events_close(c.events);

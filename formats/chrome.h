@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* chrome.h - the writer of the format that chrome.c reads. */
+/* chrome.h - what the files of the format share. */
 #ifndef TT_CHROME_H
 #define TT_CHROME_H
 
 #include "formats.h"
+#include "v8.h"
 
+uint64_t tt_chrome_id(const char *text); /* a number, or what stands for one */
+/* A process, a thread or a frame, which is next. */
+int tt_chrome_read_id(struct tt_json *, uint64_t *id);
+/* Lists of samples and of frames that stand beside the events, which are next. */
+int tt_chrome_samples(struct tt_v8 *, struct tt_json *);
+int tt_chrome_frames(struct tt_v8 *, struct tt_json *);
 int tt_chrome_write(struct tt_export *, struct tt_writer *);
 
 #endif

@@ -18,7 +18,6 @@
 
 struct open {
     tt_mark mark;
-    uint32_t block;
 };
 
 struct strand {
@@ -127,16 +126,8 @@ int tt_events_push(struct tt_events *e, uint32_t block)
 
     if (!o)
         return tt_source_no_memory(e->s);
-    *o = (struct open){tt_push((tt_block)block), block};
+    o->mark = tt_push((tt_block)block);
     return 0;
-}
-
-uint32_t tt_events_top(const struct tt_events *e)
-{
-    const struct tt_vector *open = &e->current->open;
-
-    return open->count ? ((const struct open *)open->item)[open->count - 1].block
-                       : TT_NONE;
 }
 
 void tt_events_pop(struct tt_events *e)

@@ -25,8 +25,7 @@ void tt_events_tick(uint64_t ns);
 /* Blocks are numbers of the runtime's. */
 uint32_t tt_events_block(const struct tt_block_info *);
 int tt_events_push(struct tt_events *, uint32_t block); /* -TT_ERR_MEMORY */
-/* The block that is open innermost, TT_NONE: none; leaves it. */
-uint32_t tt_events_top(const struct tt_events *);
+/* Leaves the block that is open innermost; none is: nothing. */
 void tt_events_pop(struct tt_events *);
 
 /* Ends what is open, and adds all of it to the builder.  0 or an error, noted. */

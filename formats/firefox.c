@@ -19,12 +19,6 @@ static const char *const table_names[TABLES] = {
     "stackTable",  "frameTable", "funcTable", "resourceTable",
     "stringArray", "samples",    "sources"};
 
-struct part { /* a reader that begins at some place of the text */
-    struct tt_bytes bytes;
-    struct tt_source source;
-    struct tt_json json;
-};
-
 struct column {
     const char *name, *other; /* other: what it is called too, or NULL */
     struct tt_vector value;   /* int64_t; NONE: null */
@@ -46,29 +40,6 @@ struct firefox {
     struct tt_vector bytes;   /* char */
     struct tt_vector context; /* uint32_t: of each stack */
 };
-
-static int is(const struct tt_json *j, const char *text)
-{
-    return strcmp(j->text, text) == 0;
-}
-
-static void open_part(struct firefox *x, struct part *p, uint64_t at)
-{
-    tt_bytes_init(&p->bytes, x->text + at, x->size - (size_t)at);
-    tt_source_init(&p->source, x->s->name, &p->bytes.stream, x->s->memory);
-    p->source.taken = at;
-    tt_json_init(&p->json, &p->source);
-}
-
-/* Gives its error on. */
-static int close_part(struct firefox *x, struct part *p, int error)
-{
-    if (error < 0 && p->source.error[0])
-        memcpy(x->s->error, p->source.error, sizeof x->s->error);
-    tt_json_fini(&p->json);
-    tt_source_fini(&p->source);
-    return error < 0 ? error : 0;
-}
 
 static int wrong(struct firefox *x, uint64_t at, const char *what)
 {
@@ -105,21 +76,22 @@ static int read_column(struct tt_json *j, struct column *c)
 /* The columns of a table, up to one without a name; others are left out. */
 static int read_columns(struct firefox *x, uint64_t at, struct column *column)
 {
-    struct part p;
+    struct tt_json_part p;
     int e;
 
     for (struct column *c = column; c->name; c++)
         tt_vector_init(&c->value, x->s->memory, sizeof(int64_t));
-    open_part(x, &p, at);
+    tt_json_part_open(&p, x->s, x->text, x->size, at);
     for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
         struct column *c = column;
-        while (c->name && !is(&p.json, c->name) && !(c->other && is(&p.json, c->other)))
+        while (c->name && !tt_json_is(&p.json, c->name) &&
+               !(c->other && tt_json_is(&p.json, c->other)))
             c++;
         if (c->name)
-            c->is_other = !is(&p.json, c->name);
+            c->is_other = !tt_json_is(&p.json, c->name);
         e = c->name ? read_column(&p.json, c) : tt_json_skip(&p.json);
     }
-    return close_part(x, &p, e);
+    return tt_json_part_close(&p, x->s, e);
 }
 
 static void free_columns(struct column *column)
@@ -140,11 +112,11 @@ static int64_t value_of(const struct column *c, int64_t row)
 
 static int read_strings(struct firefox *x, uint64_t at)
 {
-    struct part p;
+    struct tt_json_part p;
     int e;
 
     x->string.count = x->bytes.count = 0;
-    open_part(x, &p, at);
+    tt_json_part_open(&p, x->s, x->text, x->size, at);
     e = tt_json_array(&p.json);
     while (e > 0 && (e = tt_json_item(&p.json)) > 0) {
         size_t *string = tt_vector_add(&x->string, 1);
@@ -160,7 +132,7 @@ static int read_strings(struct firefox *x, uint64_t at)
         memcpy(bytes, p.json.text, p.json.length);
         *string = (size_t)(bytes - (char *)x->bytes.item);
     }
-    return close_part(x, &p, e);
+    return tt_json_part_close(&p, x->s, e);
 }
 
 static const char *text_of(const struct firefox *x, int64_t string)
@@ -321,7 +293,8 @@ static int read_id(struct tt_json *j, uint64_t *id)
 static int note_place(struct tt_json *j, struct place *p)
 {
     for (int t = 0; t < TABLES; t++)
-        if (is(j, table_names[t]) || (t == STRINGS && is(j, "stringTable")))
+        if (tt_json_is(j, table_names[t]) ||
+            (t == STRINGS && tt_json_is(j, "stringTable")))
             p->table[t] = tt_source_offset(j->s);
     return tt_json_skip(j);
 }
@@ -331,13 +304,13 @@ static int scan_thread(struct tt_json *j, struct thread *t)
     int e;
 
     for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
-        if (is(j, "name"))
+        if (tt_json_is(j, "name"))
             e = keep_text(j, &t->name);
-        else if (is(j, "processName"))
+        else if (tt_json_is(j, "processName"))
             e = keep_text(j, &t->process);
-        else if (is(j, "pid"))
+        else if (tt_json_is(j, "pid"))
             e = read_id(j, &t->pid);
-        else if (is(j, "tid"))
+        else if (tt_json_is(j, "tid"))
             e = read_id(j, &t->id);
         else
             e = note_place(j, &t->place);
@@ -348,13 +321,13 @@ static int scan_thread(struct tt_json *j, struct thread *t)
 /* What weights are: "samples", "bytes", "tracing-ms". */
 static int weight_type(struct firefox *x, uint64_t at, char type[16])
 {
-    struct part p;
+    struct tt_json_part p;
     int e;
 
     (void)snprintf(type, 16, "samples");
-    open_part(x, &p, at);
+    tt_json_part_open(&p, x->s, x->text, x->size, at);
     for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
-        if (!is(&p.json, "weightType")) {
+        if (!tt_json_is(&p.json, "weightType")) {
             e = tt_json_skip(&p.json);
             continue;
         }
@@ -362,7 +335,7 @@ static int weight_type(struct firefox *x, uint64_t at, char type[16])
         if (e == TT_JSON_STRING)
             (void)snprintf(type, 16, "%s", p.json.text);
     }
-    return close_part(x, &p, e);
+    return tt_json_part_close(&p, x->s, e);
 }
 
 static uint32_t metric_of(struct firefox *x, const char *type, uint64_t *times)
@@ -452,17 +425,17 @@ static int read_thread(struct firefox *x, struct tt_json *j, int is_shared)
 static int read_threads(struct firefox *x, uint64_t at, const struct place *shared)
 {
     const int is_shared = has_all(shared);
-    struct part p;
+    struct tt_json_part p;
     int e = is_shared ? make_contexts(x, shared) : 0;
 
     if (e)
         return e;
-    open_part(x, &p, at);
+    tt_json_part_open(&p, x->s, x->text, x->size, at);
     e = tt_json_array(&p.json);
     while (e > 0 && (e = tt_json_item(&p.json)) > 0)
         if ((e = read_thread(x, &p.json, is_shared)) == 0)
             e = 1;
-    return close_part(x, &p, e);
+    return tt_json_part_close(&p, x->s, e);
 }
 
 static int read_meta(struct firefox *x, struct tt_json *j)
@@ -471,11 +444,11 @@ static int read_meta(struct firefox *x, struct tt_json *j)
     int e;
 
     for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
-        if (is(j, "preprocessedProfileVersion"))
+        if (tt_json_is(j, "preprocessedProfileVersion"))
             e = read_id(j, &x->version);
-        else if (is(j, "product"))
+        else if (tt_json_is(j, "product"))
             e = keep_text(j, &product);
-        else if (is(j, "startTime")) {
+        else if (tt_json_is(j, "startTime")) {
             int64_t ns;
             e = tt_json_scaled(j, 6, &ns);
             if (e > 0 && ns > 0)
@@ -502,17 +475,17 @@ static int read_all(struct firefox *x)
 {
     struct place shared = {{0}};
     uint64_t threads = 0;
-    struct part p;
+    struct tt_json_part p;
     int e;
 
-    open_part(x, &p, 0);
+    tt_json_part_open(&p, x->s, x->text, x->size, 0);
     for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
-        if (is(&p.json, "meta")) {
+        if (tt_json_is(&p.json, "meta")) {
             e = read_meta(x, &p.json);
-        } else if (is(&p.json, "shared")) {
+        } else if (tt_json_is(&p.json, "shared")) {
             e = scan_shared(&p.json, &shared);
         } else {
-            if (is(&p.json, "threads"))
+            if (tt_json_is(&p.json, "threads"))
                 threads = tt_source_offset(&p.source);
             e = tt_json_skip(&p.json);
         }
@@ -521,7 +494,7 @@ static int read_all(struct firefox *x)
         e = tt_json_end(&p.json);
     if (e == 0 && (!threads || !x->version))
         e = tt_json_wrong(&p.json, "there are no threads, or no version of the profile");
-    e = close_part(x, &p, e);
+    e = tt_json_part_close(&p, x->s, e);
     return e ? e : read_threads(x, threads, &shared);
 }
 

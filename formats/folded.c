@@ -2,7 +2,8 @@
 /* folded.c - folded stacks: "main;parse;read 42", root first, one stack a line.
  *
  * Files of them are mostly sorted, or have runs of like stacks: what a line shares with the
- * one before it is not looked up again. */
+ * one before it is not looked up again.  Files that were put together have the same stacks
+ * over and over: those are known as a whole, by a hash and the context that they ended at. */
 #include <stdio.h>
 #include <string.h>
 
@@ -119,8 +120,18 @@ struct frame {
     uint32_t context;
 };
 
+/* Stacks that come again are looked up as a whole.  Their text is not kept: it is that of
+ * the names on the way from the context to the root. */
+enum { FIRST_KEPT = 1 << 10, MOST_KEPT = 1 << 18, MOST_ALIKE = 16 };
+struct kept {
+    uint64_t hash;
+    uint32_t context, length; /* length 0: free */
+};
+
 struct folded {
     struct tt_source *s;
+    struct kept *kept; /* owned: a hash table */
+    size_t kept_size, kept_count;
     struct tt_frames frames;
     struct tt_vector last; /* char: the stack before this one */
     struct tt_vector open; /* struct frame: its frames */
@@ -156,6 +167,100 @@ static size_t common_length(const char *a, const char *b, size_t length)
     while (n < length && a[n] == b[n])
         n++;
     return n;
+}
+
+static uint64_t hash_of(const char *stack, size_t length)
+{
+    const uint64_t factor = 0x9e3779b97f4a7c15u;
+    uint64_t h = length * factor, x;
+
+    for (; length >= sizeof x; length -= sizeof x, stack += sizeof x) {
+        memcpy(&x, stack, sizeof x);
+        h = (h ^ x) * factor;
+        h ^= h >> 32;
+    }
+    x = 0;
+    memcpy(&x, stack, length);
+    h = (h ^ x) * factor;
+    return h ^ h >> 32;
+}
+
+/* Do the names from the root to a context make this stack?  Looked at from its end. */
+static int is_stack_of(const struct folded *f, uint32_t context, const char *stack,
+                       size_t length)
+{
+    const char *name;
+
+    while (context != TT_BUILDER_ROOT) {
+        size_t size;
+        context = tt_builder_parent(f->frames.b, context, &name);
+        size = strlen(name);
+        if (size > length || memcmp(stack + length - size, name, size) != 0)
+            return 0;
+        length -= size;
+        if (context == TT_BUILDER_ROOT)
+            break;
+        if (!length || stack[--length] != ';')
+            return 0;
+    }
+    return length == 0;
+}
+
+/* The place of a stack, or the free one where it would be; NULL: too many are like it. */
+static struct kept *find_kept(const struct folded *f, uint64_t hash, const char *stack,
+                              size_t length)
+{
+    for (size_t i = 0; f->kept_size && i < MOST_ALIKE; i++) {
+        struct kept *k = &f->kept[(hash + i) & (f->kept_size - 1)];
+        if (!k->length || (k->hash == hash && k->length == length &&
+                           is_stack_of(f, k->context, stack, length)))
+            return k;
+    }
+    return NULL;
+}
+
+/* Where one that is kept belongs in a table that has grown; NULL: too many are like it. */
+static struct kept *find_free(struct folded *f, uint64_t hash)
+{
+    for (size_t i = 0; i < MOST_ALIKE; i++) {
+        struct kept *k = &f->kept[(hash + i) & (f->kept_size - 1)];
+        if (!k->length)
+            return k;
+    }
+    return NULL;
+}
+
+static int grow_kept(struct folded *f)
+{
+    const struct kept *from = f->kept;
+    size_t old = f->kept_size, size = old ? old * 2 : FIRST_KEPT;
+    struct kept *to = tt_memory_get(f->s->memory, size * sizeof *to), *k;
+
+    if (!to)
+        return 0;
+    f->kept = to;
+    f->kept_size = size;
+    for (size_t i = 0; i < old; i++)
+        if (from[i].length && (k = find_free(f, from[i].hash)))
+            *k = from[i];
+    tt_memory_put(f->s->memory, (void *)(uintptr_t)from, old * sizeof *from);
+    return 1;
+}
+
+/* It does no harm when there is no room.  A stack that its context does not tell, with a
+ * frame that has no name, would never be found. */
+static void note_kept(struct folded *f, uint64_t hash, const char *stack, size_t length,
+                      uint32_t context)
+{
+    struct kept *k;
+
+    if (!length || length > UINT32_MAX || f->kept_count == MOST_KEPT ||
+        !is_stack_of(f, context, stack, length) ||
+        (f->kept_count * 2 >= f->kept_size && !grow_kept(f)) ||
+        !(k = find_kept(f, hash, stack, length)))
+        return;
+    *k = (struct kept){hash, context, (uint32_t)length};
+    f->kept_count++;
 }
 
 /* Keeps the stack for the next one; what both begin with is there already. */
@@ -219,6 +324,8 @@ static int take_line(struct folded *f, const char *line, size_t length)
 {
     uint32_t context;
     struct count c;
+    const struct kept *known;
+    uint64_t hash;
     size_t stack;
     int has_count = split(line, length, &stack, &c), error;
 
@@ -228,7 +335,13 @@ static int take_line(struct folded *f, const char *line, size_t length)
         return tt_source_fail(f->s, "the count at the end of this line is too large");
     if (!has_count)
         return tt_source_fail(f->s, "a stack ends with a blank and a count");
+    hash = hash_of(line, stack);
+    known = find_kept(f, hash, line, stack);
+    if (known && known->length)
+        return add(f, known->context, &c);
     error = find_context(f, line, stack, &context);
+    if (!error)
+        note_kept(f, hash, line, stack, context);
     return error ? error : add(f, context, &c);
 }
 
@@ -248,6 +361,7 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
     if (!error)
         tt_frames_flush(&f.frames, tt_builder_metric(b, "samples",
                                                      f.scale == 1 ? "" : millionths, 0));
+    tt_memory_put(s->memory, f.kept, f.kept_size * sizeof *f.kept);
     tt_vector_fini(&f.open);
     tt_vector_fini(&f.last);
     tt_frames_fini(&f.frames);
@@ -423,6 +537,7 @@ static int write_both(struct tt_export *e, struct folding *f, uint32_t metric)
         if (f->column[0] && f->column[1])
             error = write_all(f);
         tt_profile_close(&both);
+        f->p = NULL;
     }
     tt_memory_put(memory, image, size);
     return error;

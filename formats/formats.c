@@ -6,11 +6,35 @@
 
 /* In the order in which they are asked: those that know for sure at the first bytes, then
  * those that look further, then those that guess. */
-/* clang-format off: one a line, as many hands add to it */
+/* clang-format off */
 const struct tt_format *const tt_formats[] = {
     &tt_format_pgcl,
-    &tt_format_callgrind, &tt_format_pprof,   &tt_format_perf,   &tt_format_speedscope,
-    &tt_format_chrome,    &tt_format_firefox, &tt_format_folded, NULL,
+    &tt_format_ocr,
+    &tt_format_gperftools,
+    &tt_format_stacks,
+    &tt_format_hp,
+    &tt_format_ghc,
+    &tt_format_tdk,
+    &tt_format_cali,
+    &tt_format_dot,
+    &tt_format_mermaid,
+    &tt_format_memtrace,
+    &tt_format_gmon,
+    &tt_format_uftrace,
+    &tt_format_callgrind,
+    &tt_format_massif,
+    &tt_format_dhat,
+    &tt_format_heaptrack,
+    &tt_format_pprof,
+    &tt_format_perf,
+    &tt_format_speedscope,
+    &tt_format_chrome,
+    &tt_format_otlp,
+    &tt_format_v8,
+    &tt_format_caliper,
+    &tt_format_firefox,
+    &tt_format_folded,
+    NULL,
 };
 /* clang-format on */
 

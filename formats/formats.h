@@ -30,10 +30,15 @@
 struct tt_export {
     const struct tt_profile *profile; /* checked, and never NULL */
     const struct tt_profile
-        *before;     /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
-    uint32_t metric; /* the one that was asked for, or TT_NONE */
-    char error[160]; /* why it cannot be written */
+        *before;           /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
+    uint32_t metric;       /* the one that was asked for, or TT_NONE */
+    uint32_t part;         /* of a format that has several files: which one is written */
+    uint32_t node, thread; /* its numbers, for the next one's */
+    int as_ocr;            /* with the flaws of what OCR's profiler writes */
+    char error[160];       /* why it cannot be written */
 };
+
+enum { TT_PART_NAME = 300 };
 
 enum tt_match { TT_MATCH_NO, TT_MATCH_MAYBE, TT_MATCH_YES };
 
@@ -54,11 +59,41 @@ struct tt_format {
     /* -TT_ERR_OPTION with `error`, or -TT_ERR_MEMORY; what else goes wrong the writer
      * knows.  NULL: it is only read. */
     int (*write)(struct tt_export *, struct tt_writer *);
+    /* Of a format that is a folder of files: the name of the file e->part.  They are asked
+     * for in their order, from 0.  1: there it is; 0: there are no more; 2: there is
+     * nothing in it.  NULL: it is one file. */
+    int (*part)(struct tt_export *e, char name[TT_PART_NAME]);
 };
 
-extern const struct tt_format tt_format_callgrind, tt_format_chrome, tt_format_firefox,
-    tt_format_folded, tt_format_perf, tt_format_pgcl, tt_format_pprof,
-    tt_format_speedscope;
+/* clang-format off */
+extern const struct tt_format
+    tt_format_cali,
+    tt_format_caliper,
+    tt_format_callgrind,
+    tt_format_chrome,
+    tt_format_dhat,
+    tt_format_dot,
+    tt_format_firefox,
+    tt_format_folded,
+    tt_format_ghc,
+    tt_format_gmon,
+    tt_format_gperftools,
+    tt_format_heaptrack,
+    tt_format_hp,
+    tt_format_massif,
+    tt_format_memtrace,
+    tt_format_mermaid,
+    tt_format_ocr,
+    tt_format_otlp,
+    tt_format_perf,
+    tt_format_pgcl,
+    tt_format_pprof,
+    tt_format_speedscope,
+    tt_format_stacks,
+    tt_format_tdk,
+    tt_format_uftrace,
+    tt_format_v8;
+/* clang-format on */
 
 /* All of them, up to a NULL. */
 extern const struct tt_format *const tt_formats[];

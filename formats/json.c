@@ -135,6 +135,10 @@ static int read_escape(struct tt_json *j)
     if (c == 'u')
         return read_code(j);
     known = strchr(from, c);
+    if (!known && j->is_lenient) {
+        j->s->at--;
+        return append(j, "\\", 1);
+    }
     return known ? append(j, &to[known - from], 1)
                  : tt_json_wrong(j, "this escape is not known");
 }
@@ -204,11 +208,11 @@ static int kind_of_word(struct tt_json *j)
 {
     int64_t n;
 
-    if (strcmp(j->text, "true") == 0)
+    if (tt_json_is(j, "true"))
         return TT_JSON_TRUE;
-    if (strcmp(j->text, "false") == 0)
+    if (tt_json_is(j, "false"))
         return TT_JSON_FALSE;
-    if (strcmp(j->text, "null") == 0)
+    if (tt_json_is(j, "null"))
         return TT_JSON_NULL;
     if (tt_decimal(j->text, 0, &n) || (j->text[0] >= '0' && j->text[0] <= '9') ||
         (j->text[0] == '-' && j->text[1] >= '0' && j->text[1] <= '9'))
@@ -328,6 +332,12 @@ int tt_json_skip(struct tt_json *j)
     return kind < 0 ? kind : leave(j, levels);
 }
 
+int tt_json_place(struct tt_json *j, uint64_t *at)
+{
+    *at = tt_source_offset(j->s);
+    return tt_json_skip(j);
+}
+
 int tt_json_close(struct tt_json *j) { return leave(j, j->open.count - 1); }
 
 int tt_json_end(struct tt_json *j)
@@ -428,4 +438,24 @@ int tt_json_whole(struct tt_json *j, uint64_t *out, int *is_null)
         return tt_json_wrong(j, "a whole number was wanted before this");
     *out = (uint64_t)n;
     return 1;
+}
+
+/* ── Parts ────────────────────────────────────────────────────────────────────────── */
+
+void tt_json_part_open(struct tt_json_part *p, const struct tt_source *s,
+                       const char *text, size_t size, uint64_t at)
+{
+    tt_bytes_init(&p->bytes, text + at, size - (size_t)at);
+    tt_source_init(&p->source, s->name, &p->bytes.stream, s->memory);
+    p->source.taken = at;
+    tt_json_init(&p->json, &p->source);
+}
+
+int tt_json_part_close(struct tt_json_part *p, struct tt_source *s, int error)
+{
+    if (error < 0 && p->source.error[0])
+        memcpy(s->error, p->source.error, sizeof s->error);
+    tt_json_fini(&p->json);
+    tt_source_fini(&p->source);
+    return error < 0 ? error : 0;
 }

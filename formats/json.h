@@ -12,6 +12,8 @@
 #ifndef TT_JSON_H
 #define TT_JSON_H
 
+#include <string.h>
+
 #include "source.h"
 
 enum tt_json_kind {
@@ -32,6 +34,7 @@ struct tt_json {
     struct tt_vector open;  /* char: '{' or '[' of each level */
     int is_first;           /* nothing has come in the innermost one */
     int is_cut_off;         /* the error is that the file ends */
+    int is_lenient;         /* a backslash before anything else stands for itself */
 };
 
 void tt_json_init(struct tt_json *, struct tt_source *);
@@ -40,9 +43,11 @@ void tt_json_fini(struct tt_json *);
 int tt_json_value(struct tt_json *);  /* the kind of the next value, which is taken */
 int tt_json_object(struct tt_json *); /* 1; an error when the next value is none */
 int tt_json_array(struct tt_json *);
-int tt_json_key(struct tt_json *);   /* 1: in `text`; 0: the object has ended */
-int tt_json_item(struct tt_json *);  /* 1: a value is next; 0: the array has ended */
-int tt_json_skip(struct tt_json *);  /* 1; the next value is left out */
+int tt_json_key(struct tt_json *);  /* 1: in `text`; 0: the object has ended */
+int tt_json_item(struct tt_json *); /* 1: a value is next; 0: the array has ended */
+int tt_json_skip(struct tt_json *); /* 1; the next value is left out */
+/* The same, and where it begins. */
+int tt_json_place(struct tt_json *, uint64_t *at);
 int tt_json_close(struct tt_json *); /* 1; leaves the innermost object or array */
 int tt_json_end(struct tt_json *);   /* 0; an error when anything follows */
 
@@ -55,5 +60,22 @@ int tt_json_scaled(struct tt_json *, int shift, int64_t *);
 int tt_decimal(const char *text, int shift, int64_t *);
 
 int tt_json_wrong(struct tt_json *, const char *what); /* -TT_ERR_FORMAT */
+
+static inline int tt_json_is(const struct tt_json *j, const char *text)
+{
+    return strcmp(j->text, text) == 0;
+}
+
+/* A reader of its own that begins at some byte of a text that is all there. */
+struct tt_json_part {
+    struct tt_bytes bytes;
+    struct tt_source source;
+    struct tt_json json;
+};
+
+void tt_json_part_open(struct tt_json_part *, const struct tt_source *, const char *text,
+                       size_t size, uint64_t at);
+/* Gives an error on, and what was noted of it, to the source of the whole. */
+int tt_json_part_close(struct tt_json_part *, struct tt_source *, int error);
 
 #endif

@@ -42,27 +42,13 @@ struct perf {
 
 static int is_blank(char c) { return c == ' ' || c == '\t'; }
 
-static int read_digits(const char **at, const char *end, uint64_t *n)
-{
-    const char *c = *at;
-
-    for (*n = 0; c < end && *c >= '0' && *c <= '9'; c++)
-        if (__builtin_mul_overflow(*n, 10, n) ||
-            __builtin_add_overflow(*n, (uint64_t)(*c - '0'), n))
-            return 0;
-    if (c == *at)
-        return 0;
-    *at = c;
-    return 1;
-}
-
 /* "12.345:" */
 static int is_time(const char *word, const char *end)
 {
     uint64_t n;
 
-    return read_digits(&word, end, &n) && word < end && *word++ == '.' &&
-           read_digits(&word, end, &n) && end - word == 1 && *word == ':';
+    return tt_take_digits(&word, &n) && word < end && *word++ == '.' &&
+           tt_take_digits(&word, &n) && end - word == 1 && *word == ':';
 }
 
 /* "100" or "100/101", -1 standing for none. */
@@ -72,11 +58,11 @@ static int is_pid(const char *word, const char *end, struct header *h)
         h->pid = h->thread = 0;
         return 1;
     }
-    if (!read_digits(&word, end, &h->pid))
+    if (!tt_take_digits(&word, &h->pid))
         return 0;
     h->thread = h->pid;
     if (word < end && *word == '/')
-        return ++word, read_digits(&word, end, &h->thread) && word == end;
+        return ++word, tt_take_digits(&word, &h->thread) && word == end;
     return word == end;
 }
 
@@ -115,7 +101,7 @@ static int read_what(char *at, const char *end, struct header *h)
     while (c < end && is_blank(*c))
         c++;
     word = c;
-    h->has_period = read_digits(&c, end, &h->period) && c < end && is_blank(*c);
+    h->has_period = tt_take_digits(&c, &h->period) && c < end && is_blank(*c);
     if (!h->has_period)
         c = word;
     while (c < end && is_blank(*c))

@@ -417,6 +417,7 @@ static void choose_all(struct writing *x)
     const struct tt_profile *p = x->p;
     int any = 0;
 
+    choose(x, TT_PGCL_TICKS, tt_metric_find(p, "time"));
     choose(x, TT_PGCL_TICKS, tt_metric_find(p, "ticks"));
     choose(x, TT_PGCL_WORDS, tt_metric_find(p, "words"));
     for (int i = TT_PGCL_TAILS; i < TT_PGCL_FIELDS; i++) {

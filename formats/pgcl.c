@@ -13,7 +13,7 @@
 enum { HEADER = 16, LONGEST_ORDER = 1 << 28 };
 
 const char *const tt_pgcl_metric[TT_PGCL_FIELDS] = {
-    "ticks", "words", "tail calls", "strict calls", "lazy calls", "curried calls",
+    "ticks", "words", "tails and returns", "strict calls", "lazy calls", "curried calls",
 };
 
 struct centre {

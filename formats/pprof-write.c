@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* pprof-write.c - profile.proto: writing.
  *
- * A message goes out behind its length, so each small one is put together first.  A block is
- * a function and a location, both with its number; a context with figures of its own is a
- * sample. */
+ * A block is a function and a location, both with its number; a context with figures of its
+ * own is a sample. */
 #include "pprof.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "pairs.h"
+#include "wire.h"
 
 enum { MOST_METRICS = 64 };
 
@@ -17,123 +13,16 @@ struct writing {
     const struct tt_profile *p;
     struct tt_writer *w;
     uint32_t metric[MOST_METRICS], metrics;
-    struct tt_pairs strings, modules; /* strings of the profile: their numbers */
-    struct tt_vector text;            /* const char *: in the order of the table */
-    struct tt_vector message, inner;  /* char */
+    struct tt_pairs modules; /* strings of the profile: their numbers */
+    struct tt_texts texts;
+    struct tt_message message, inner;
     uint32_t many_modules;
     int failed;
 };
 
-/* ── Protocol buffers ─────────────────────────────────────────────────────────────── */
-
-static void add_varint(struct writing *x, struct tt_vector *to, uint64_t value)
-{
-    char bytes[10], *at;
-    size_t size = 0;
-
-    do {
-        bytes[size++] = (char)(value | 0x80);
-        value >>= 7;
-    } while (value);
-    bytes[size - 1] &= 0x7f;
-    if ((at = tt_vector_add(to, size)))
-        memcpy(at, bytes, size);
-    else
-        x->failed = 1;
-}
-
-/* A field that is a number; 0 is left out. */
-static void add_number(struct writing *x, struct tt_vector *to, uint32_t field,
-                       uint64_t value)
-{
-    if (!value)
-        return;
-    add_varint(x, to, field << 3 | TT_WIRE_VARINT);
-    add_varint(x, to, value);
-}
-
-static void add_bytes(struct writing *x, struct tt_vector *to, uint32_t field,
-                      const struct tt_vector *bytes)
-{
-    char *at;
-
-    add_varint(x, to, field << 3 | TT_WIRE_BYTES);
-    add_varint(x, to, bytes->count);
-    if ((at = tt_vector_add(to, bytes->count)))
-        memcpy(at, bytes->item, bytes->count);
-    else
-        x->failed = 1;
-}
-
-static void put_varint(struct writing *x, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        tt_put_char(x->w, (char)(value | 0x80));
-    tt_put_char(x->w, (char)value);
-}
-
-/* The message that was put together, as a field of the profile. */
-static void put_message(struct writing *x, uint32_t field)
-{
-    put_varint(x, field << 3 | TT_WIRE_BYTES);
-    put_varint(x, x->message.count);
-    tt_put_bytes(x->w, x->message.item, x->message.count);
-    x->message.count = 0;
-}
-
-static void put_number(struct writing *x, uint32_t field, uint64_t value)
-{
-    if (!value)
-        return;
-    put_varint(x, field << 3 | TT_WIRE_VARINT);
-    put_varint(x, value);
-}
-
-/* ── Strings ──────────────────────────────────────────────────────────────────────── */
-
-static uint64_t add_text(struct writing *x, const char *text)
-{
-    const char **at = tt_vector_add(&x->text, 1);
-
-    if (!at) {
-        x->failed = 1;
-        return 0;
-    }
-    *at = text;
-    return x->text.count - 1;
-}
-
-static uint64_t string_of(struct writing *x, uint32_t string)
-{
-    int is_new;
-    uint32_t *number = string ? tt_pairs_get(&x->strings, string, 0, &is_new) : NULL;
-
-    if (!string)
-        return 0;
-    if (!number) {
-        x->failed = 1;
-        return 0;
-    }
-    if (is_new)
-        *number = (uint32_t)add_text(x, tt_profile_string(x->p, string));
-    return *number;
-}
-
-static void put_strings(struct writing *x)
-{
-    const char *const *text = x->text.item;
-
-    for (size_t i = 0; i < x->text.count; i++) {
-        size_t length = strlen(text[i]);
-        put_varint(x, TT_PROFILE_STRING << 3 | TT_WIRE_BYTES);
-        put_varint(x, length);
-        tt_put_bytes(x->w, text[i], length);
-    }
-}
-
 /* ── Types ────────────────────────────────────────────────────────────────────────── */
 
-static const char *unit_name(const char *unit)
+const char *tt_pprof_unit(const char *unit)
 {
     return !*unit ? "count" : strcmp(unit, "ns") == 0 ? "nanoseconds" : unit;
 }
@@ -156,10 +45,11 @@ static void put_types(struct writing *x, uint64_t *default_type)
 {
     for (uint32_t i = 0; i < x->metrics; i++) {
         const struct tt_metric_columns *m = &x->p->metric[x->metric[i]];
-        *default_type = add_text(x, *m->name ? m->name : "cost");
-        add_number(x, &x->message, 1, *default_type);
-        add_number(x, &x->message, 2, add_text(x, unit_name(m->unit)));
-        put_message(x, TT_PROFILE_SAMPLE_TYPE);
+        *default_type = tt_texts_new(&x->texts, *m->name ? m->name : "cost");
+        tt_message_number(&x->message, 1, *default_type);
+        tt_message_number(&x->message, 2,
+                          tt_texts_new(&x->texts, tt_pprof_unit(m->unit)));
+        tt_put_message(x->w, TT_PROFILE_SAMPLE_TYPE, &x->message);
     }
 }
 
@@ -179,22 +69,20 @@ static void put_sample(struct writing *x, const struct tt_walk *w, int below)
     }
     if (!any)
         return;
-    x->inner.count = 0;
     if (below)
-        add_varint(x, &x->inner, elsewhere(x));
+        tt_message_varint(&x->inner, elsewhere(x));
     for (uint32_t d = w->depth; d; d--)
-        add_varint(x, &x->inner, tt_block_of(x->p, w->path[d]));
-    if (x->inner.count)
-        add_bytes(x, &x->message, 1, &x->inner);
-    x->inner.count = 0;
+        tt_message_varint(&x->inner, tt_block_of(x->p, w->path[d]));
+    if (x->inner.bytes.count)
+        tt_message_within(&x->message, 1, &x->inner);
     for (uint32_t i = 0; i < x->metrics; i++) {
         const struct tt_metric_columns *m = &x->p->metric[x->metric[i]];
         uint64_t amount = below ? tt_elsewhere_of(m, w->context)
                                 : tt_self_of(m, w->context);
-        add_varint(x, &x->inner, amount < INT64_MAX ? amount : INT64_MAX);
+        tt_message_varint(&x->inner, amount < INT64_MAX ? amount : INT64_MAX);
     }
-    add_bytes(x, &x->message, 2, &x->inner);
-    put_message(x, TT_PROFILE_SAMPLE);
+    tt_message_within(&x->message, 2, &x->inner);
+    tt_put_message(x->w, TT_PROFILE_SAMPLE, &x->message);
 }
 
 static void put_samples(struct writing *x)
@@ -213,10 +101,10 @@ static void put_samples(struct writing *x)
 
 static void put_mapping(struct writing *x, uint32_t module)
 {
-    add_number(x, &x->message, 1, x->many_modules);
-    add_number(x, &x->message, 5, string_of(x, module));
-    add_number(x, &x->message, 7, 1);
-    put_message(x, TT_PROFILE_MAPPING);
+    tt_message_number(&x->message, 1, x->many_modules);
+    tt_message_number(&x->message, 5, tt_texts_of(&x->texts, module));
+    tt_message_number(&x->message, 7, 1);
+    tt_put_message(x->w, TT_PROFILE_MAPPING, &x->message);
 }
 
 static void put_mappings(struct writing *x)
@@ -238,39 +126,38 @@ static void put_location(struct writing *x, uint32_t b)
     const struct tt_block_row *row = &x->p->block[b < x->p->blocks ? b : 0];
     const uint32_t *module = tt_pairs_find(&x->modules, row->module, 0);
 
-    x->inner.count = 0;
-    add_number(x, &x->inner, 1, b);
-    add_number(x, &x->inner, 2, row->line);
-    add_number(x, &x->message, 1, b);
-    add_number(x, &x->message, 2, module ? *module : 0);
-    add_bytes(x, &x->message, 4, &x->inner);
-    put_message(x, TT_PROFILE_LOCATION);
+    tt_message_number(&x->inner, 1, b);
+    tt_message_number(&x->inner, 2, row->line);
+    tt_message_number(&x->message, 1, b);
+    tt_message_number(&x->message, 2, module ? *module : 0);
+    tt_message_within(&x->message, 4, &x->inner);
+    tt_put_message(x->w, TT_PROFILE_LOCATION, &x->message);
 }
 
 static void put_function(struct writing *x, uint32_t b)
 {
     const struct tt_block_row *row = &x->p->block[b];
 
-    add_number(x, &x->message, 1, b);
-    add_number(x, &x->message, 2, string_of(x, row->name));
-    add_number(x, &x->message, 3, string_of(x, row->name));
-    add_number(x, &x->message, 4, string_of(x, row->file));
-    add_number(x, &x->message, 5, row->line);
-    put_message(x, TT_PROFILE_FUNCTION);
+    tt_message_number(&x->message, 1, b);
+    tt_message_number(&x->message, 2, tt_texts_of(&x->texts, row->name));
+    tt_message_number(&x->message, 3, tt_texts_of(&x->texts, row->name));
+    tt_message_number(&x->message, 4, tt_texts_of(&x->texts, row->file));
+    tt_message_number(&x->message, 5, row->line);
+    tt_put_message(x->w, TT_PROFILE_FUNCTION, &x->message);
 }
 
 static void put_blocks(struct writing *x)
 {
-    uint64_t name = add_text(x, "[elsewhere below]");
+    uint64_t name = tt_texts_new(&x->texts, "[elsewhere below]");
 
     put_mappings(x);
     for (uint32_t b = 1; b <= elsewhere(x) && !x->failed; b++)
         put_location(x, b);
     for (uint32_t b = 1; b < x->p->blocks && !x->failed; b++)
         put_function(x, b);
-    add_number(x, &x->message, 1, elsewhere(x));
-    add_number(x, &x->message, 2, name);
-    put_message(x, TT_PROFILE_FUNCTION);
+    tt_message_number(&x->message, 1, elsewhere(x));
+    tt_message_number(&x->message, 2, name);
+    tt_put_message(x->w, TT_PROFILE_FUNCTION, &x->message);
 }
 
 static void put_all(struct writing *x)
@@ -278,16 +165,16 @@ static void put_all(struct writing *x)
     const char *program = tt_fact_text(x->p, "program");
     uint64_t default_type = 0, comment;
 
-    (void)add_text(x, "");
+    (void)tt_texts_new(&x->texts, "");
     put_types(x, &default_type);
     put_samples(x);
     put_blocks(x);
-    comment = program && *program ? add_text(x, program) : 0;
-    put_strings(x);
-    put_number(x, TT_PROFILE_TIME, tt_fact_number(x->p, "started"));
-    put_number(x, TT_PROFILE_DURATION, tt_fact_number(x->p, "lasted"));
-    put_number(x, TT_PROFILE_COMMENT, comment);
-    put_number(x, TT_PROFILE_DEFAULT_TYPE, default_type);
+    comment = program && *program ? tt_texts_new(&x->texts, program) : 0;
+    tt_put_bytes(x->w, x->texts.table.bytes.item, x->texts.table.bytes.count);
+    tt_put_number_field(x->w, TT_PROFILE_TIME, tt_fact_number(x->p, "started"));
+    tt_put_number_field(x->w, TT_PROFILE_DURATION, tt_fact_number(x->p, "lasted"));
+    tt_put_number_field(x->w, TT_PROFILE_COMMENT, comment);
+    tt_put_number_field(x->w, TT_PROFILE_DEFAULT_TYPE, default_type);
 }
 
 int tt_pprof_write(struct tt_export *e, struct tt_writer *w)
@@ -298,16 +185,14 @@ int tt_pprof_write(struct tt_export *e, struct tt_writer *w)
 
     if (error)
         return error;
-    tt_pairs_init(&x.strings, m);
     tt_pairs_init(&x.modules, m);
-    tt_vector_init(&x.text, m, sizeof(char *));
-    tt_vector_init(&x.message, m, 1);
-    tt_vector_init(&x.inner, m, 1);
+    tt_texts_init(&x.texts, x.p, TT_PROFILE_STRING, &x.failed);
+    tt_message_init(&x.message, m, &x.failed);
+    tt_message_init(&x.inner, m, &x.failed);
     put_all(&x);
-    tt_vector_fini(&x.inner);
-    tt_vector_fini(&x.message);
-    tt_vector_fini(&x.text);
+    tt_message_fini(&x.inner);
+    tt_message_fini(&x.message);
+    tt_texts_fini(&x.texts);
     tt_pairs_fini(&x.modules);
-    tt_pairs_fini(&x.strings);
     return x.failed ? -TT_ERR_MEMORY : 0;
 }

@@ -631,6 +631,7 @@ static int read_profile(struct pprof *p)
         error = take_samples(p);
     if (!error)
         add_facts(p);
+    tt_source_fini(p->s); /* nobody looks at the file any more */
     for (uint32_t i = 0; !error && i < p->metrics; i++)
         tt_frames_flush(&p->metric[i].amount, p->metric[i].metric);
     return error;

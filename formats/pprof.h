@@ -4,8 +4,7 @@
 #define TT_PPROF_H
 
 #include "formats.h"
-
-enum { TT_WIRE_VARINT = 0, TT_WIRE_64 = 1, TT_WIRE_BYTES = 2, TT_WIRE_32 = 5 };
+#include "wire.h"
 
 enum {
     TT_PROFILE_SAMPLE_TYPE = 1, /* type 1, unit 2: strings */
@@ -20,6 +19,8 @@ enum {
     TT_PROFILE_DEFAULT_TYPE = 14,
 };
 
+/* What the format calls a unit of ours. */
+const char *tt_pprof_unit(const char *unit);
 int tt_pprof_write(struct tt_export *, struct tt_writer *);
 
 #endif

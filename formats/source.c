@@ -103,14 +103,14 @@ static int make_room(struct tt_source *s)
     return 0;
 }
 
-/* Takes what the stream has; 0 at its end. */
+/* Takes what the stream has, with a NUL behind it; 0 at its end. */
 static int fill(struct tt_source *s)
 {
     int64_t n;
 
     if (s->ended)
         return 0;
-    if (s->room - s->end < 2 || s->at > s->room / 2) {
+    if (s->room - s->end < TT_STREAM_ROOM + 1 || s->at > s->room / 2) {
         int error = make_room(s);
         if (error)
             return error;
@@ -155,6 +155,20 @@ int tt_source_all(struct tt_source *s, const char **bytes, size_t *size)
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
+int tt_take_digits(const char **at, uint64_t *number)
+{
+    const char *c = *at;
+
+    for (*number = 0; *c >= '0' && *c <= '9'; c++)
+        if (__builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(*c - '0'), number))
+            return 0;
+    if (c == *at)
+        return 0;
+    *at = c;
+    return 1;
+}
+
 int tt_source_line(struct tt_source *s, char **line, size_t *length)
 {
     size_t seen = 0, count;
@@ -180,6 +194,7 @@ int tt_source_line(struct tt_source *s, char **line, size_t *length)
     }
     s->line++;
     *line = s->buffer + s->at;
+    /* cppcheck-suppress nullPointerArithmeticRedundantCheck */
     count = (size_t)(end - *line);
     s->at += count + (s->at + count < s->end);
     while (count && (*line)[count - 1] == '\r')

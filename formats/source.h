@@ -17,7 +17,8 @@
 #include "tallytree.h"
 
 /* Gives up to `size` bytes, 0 at the end, less than 0 for an error whose text it leaves in
- * `error`. */
+ * `error`.  There is room for a character at the least: TT_STREAM_ROOM. */
+enum { TT_STREAM_ROOM = 4 };
 struct tt_stream {
     int64_t (*read)(void *arg, void *to, size_t size);
     void *arg;
@@ -79,6 +80,9 @@ int tt_source_fail(struct tt_source *, const char *format, ...)
 int tt_source_fail_at(struct tt_source *, uint64_t byte, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int tt_source_no_memory(struct tt_source *); /* -TT_ERR_MEMORY */
+
+/* Takes decimal digits: 1; 0: there are none, or they are more than 64 bits hold. */
+int tt_take_digits(const char **at, uint64_t *number);
 
 /* ── A stream of memory ───────────────────────────────────────────────────────────── */
 

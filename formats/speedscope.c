@@ -12,12 +12,6 @@
 
 /* ── Parts of the text ────────────────────────────────────────────────────────────── */
 
-struct part { /* a reader that begins at some place of the text */
-    struct tt_bytes bytes;
-    struct tt_source source;
-    struct tt_json json;
-};
-
 struct profile { /* where its parts are, 0: they are not there */
     uint64_t samples, weights, events;
     char type[16], unit[16];
@@ -37,29 +31,6 @@ struct speedscope {
     int64_t worth; /* and how many of that are one */
     int64_t last, rest;
 };
-
-static void open_part(struct speedscope *x, struct part *p, uint64_t at)
-{
-    tt_bytes_init(&p->bytes, x->text + at, x->size - (size_t)at);
-    tt_source_init(&p->source, x->s->name, &p->bytes.stream, x->s->memory);
-    p->source.taken = at;
-    tt_json_init(&p->json, &p->source);
-}
-
-/* Gives its error on. */
-static int close_part(struct speedscope *x, struct part *p, int error)
-{
-    if (error < 0 && p->source.error[0])
-        memcpy(x->s->error, p->source.error, sizeof x->s->error);
-    tt_json_fini(&p->json);
-    tt_source_fini(&p->source);
-    return error < 0 ? error : 0;
-}
-
-static int is(const struct tt_json *j, const char *text)
-{
-    return strcmp(j->text, text) == 0;
-}
 
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */
 
@@ -111,13 +82,13 @@ static int read_frame(struct speedscope *x, struct tt_json *j)
     int e;
 
     for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
-        if (is(j, "name"))
+        if (tt_json_is(j, "name"))
             e = copy_text(j, &name);
-        else if (is(j, "file"))
+        else if (tt_json_is(j, "file"))
             e = copy_perhaps(j, &file);
-        else if (is(j, "line"))
+        else if (tt_json_is(j, "line"))
             e = read_place(j, &info.line);
-        else if (is(j, "col"))
+        else if (tt_json_is(j, "col"))
             e = read_place(j, &info.column);
         else
             e = tt_json_skip(j);
@@ -150,13 +121,14 @@ static int read_frames(struct speedscope *x, struct tt_json *j)
 
 static int read_shared(struct speedscope *x, uint64_t at)
 {
-    struct part p;
+    struct tt_json_part p;
     int e;
 
-    open_part(x, &p, at);
+    tt_json_part_open(&p, x->s, x->text, x->size, at);
     for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;)
-        e = is(&p.json, "frames") ? read_frames(x, &p.json) : tt_json_skip(&p.json);
-    return close_part(x, &p, e);
+        e = tt_json_is(&p.json, "frames") ? read_frames(x, &p.json)
+                                          : tt_json_skip(&p.json);
+    return tt_json_part_close(&p, x->s, e);
 }
 
 static int find_block(struct speedscope *x, struct tt_json *j, uint32_t *block)
@@ -257,18 +229,19 @@ static int read_samples(struct speedscope *x, struct tt_json *stacks,
     return e;
 }
 
-static int read_sampled(struct speedscope *x, const struct profile *p, struct part *at)
+static int read_sampled(struct speedscope *x, const struct profile *p,
+                        struct tt_json_part *at)
 {
-    struct part stacks, weights;
+    struct tt_json_part stacks, weights;
     int e;
 
     if (!p->samples || !p->weights)
         return tt_json_wrong(&at->json, "this profile lacks its samples or its weights");
-    open_part(x, &stacks, p->samples);
-    open_part(x, &weights, p->weights);
+    tt_json_part_open(&stacks, x->s, x->text, x->size, p->samples);
+    tt_json_part_open(&weights, x->s, x->text, x->size, p->weights);
     e = read_samples(x, &stacks.json, &weights.json);
-    e = close_part(x, &stacks, e);
-    return close_part(x, &weights, e);
+    e = tt_json_part_close(&stacks, x->s, e);
+    return tt_json_part_close(&weights, x->s, e);
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
@@ -285,13 +258,13 @@ static int read_event(struct speedscope *x, struct tt_json *j, struct event *v)
 
     *v = (struct event){.is_open = -1};
     for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
-        if (is(j, "type")) {
+        if (tt_json_is(j, "type")) {
             if ((e = tt_json_string(j)) > 0)
-                v->is_open = is(j, "O") ? 1 : is(j, "C") ? 0 : -1;
-        } else if (is(j, "frame")) {
+                v->is_open = tt_json_is(j, "O") ? 1 : tt_json_is(j, "C") ? 0 : -1;
+        } else if (tt_json_is(j, "frame")) {
             e = find_block(x, j, &v->block);
             v->has_frame = 1;
-        } else if (is(j, "at")) {
+        } else if (tt_json_is(j, "at")) {
             e = tt_json_scaled(j, x->shift, &v->at);
             v->has_time = 1;
         } else {
@@ -324,13 +297,16 @@ static int open_frame(struct speedscope *x, struct tt_json *j, uint32_t block)
 
 static int take_event(struct speedscope *x, struct tt_json *j, const struct event *v)
 {
+    int64_t lasted;
     int e = 1;
 
     if (v->at < x->last)
         return tt_json_wrong(j,
                              "the event before this is earlier than the one before it");
+    if (__builtin_sub_overflow(v->at, x->last, &lasted))
+        return tt_json_wrong(j, TT_TOO_MUCH);
     if (x->open.count)
-        e = add_amount(x, j, top_of(x), v->at - x->last);
+        e = add_amount(x, j, top_of(x), lasted);
     x->last = v->at;
     if (e < 0 || v->is_open)
         return e < 0 ? e : open_frame(x, j, v->block);
@@ -341,15 +317,16 @@ static int take_event(struct speedscope *x, struct tt_json *j, const struct even
     return 1;
 }
 
-static int read_events(struct speedscope *x, const struct profile *p, struct part *at)
+static int read_events(struct speedscope *x, const struct profile *p,
+                       struct tt_json_part *at)
 {
-    struct part events;
+    struct tt_json_part events;
     struct event v;
     int e;
 
     if (!p->events)
         return tt_json_wrong(&at->json, "this profile lacks its events");
-    open_part(x, &events, p->events);
+    tt_json_part_open(&events, x->s, x->text, x->size, p->events);
     x->open.count = 0;
     x->last = INT64_MIN;
     e = tt_json_array(&events.json);
@@ -362,7 +339,7 @@ static int read_events(struct speedscope *x, const struct profile *p, struct par
     }
     if (e == 0 && x->open.count)
         e = tt_json_wrong(&events.json, "the events end, and frames are still open");
-    return close_part(x, &events, e);
+    return tt_json_part_close(&events, x->s, e);
 }
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
@@ -376,37 +353,30 @@ static int copy_short(struct tt_json *j, char to[16])
     return e;
 }
 
-/* Where a value begins; it is left out. */
-static int note_place(struct tt_json *j, uint64_t *at)
-{
-    *at = tt_source_offset(j->s);
-    return tt_json_skip(j);
-}
-
 static int scan_profile(struct tt_json *j, struct profile *p)
 {
     int e;
 
     for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
-        if (is(j, "type"))
+        if (tt_json_is(j, "type"))
             e = copy_short(j, p->type);
-        else if (is(j, "unit"))
+        else if (tt_json_is(j, "unit"))
             e = copy_short(j, p->unit);
-        else if (is(j, "name"))
+        else if (tt_json_is(j, "name"))
             e = copy_text(j, &p->name);
-        else if (is(j, "samples"))
-            e = note_place(j, &p->samples);
-        else if (is(j, "weights"))
-            e = note_place(j, &p->weights);
-        else if (is(j, "events"))
-            e = note_place(j, &p->events);
+        else if (tt_json_is(j, "samples"))
+            e = tt_json_place(j, &p->samples);
+        else if (tt_json_is(j, "weights"))
+            e = tt_json_place(j, &p->weights);
+        else if (tt_json_is(j, "events"))
+            e = tt_json_place(j, &p->events);
         else
             e = tt_json_skip(j);
     }
     return e;
 }
 
-static int read_profile(struct speedscope *x, struct part *at)
+static int read_profile(struct speedscope *x, struct tt_json_part *at)
 {
     struct profile p = {.unit = "none"};
     int e = scan_profile(&at->json, &p);
@@ -434,29 +404,29 @@ static int read_profile(struct speedscope *x, struct part *at)
 
 static int read_profiles(struct speedscope *x, uint64_t at)
 {
-    struct part p;
+    struct tt_json_part p;
     int e;
 
-    open_part(x, &p, at);
+    tt_json_part_open(&p, x->s, x->text, x->size, at);
     e = tt_json_array(&p.json);
     while (e > 0 && (e = tt_json_item(&p.json)) > 0)
         if ((e = read_profile(x, &p)) == 0)
             e = 1;
-    return close_part(x, &p, e);
+    return tt_json_part_close(&p, x->s, e);
 }
 
 static int read_all(struct speedscope *x)
 {
     uint64_t shared = 0, profiles = 0;
-    struct part p;
+    struct tt_json_part p;
     int e;
 
-    open_part(x, &p, 0);
+    tt_json_part_open(&p, x->s, x->text, x->size, 0);
     for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
-        if (is(&p.json, "shared"))
-            e = note_place(&p.json, &shared);
-        else if (is(&p.json, "profiles"))
-            e = note_place(&p.json, &profiles);
+        if (tt_json_is(&p.json, "shared"))
+            e = tt_json_place(&p.json, &shared);
+        else if (tt_json_is(&p.json, "profiles"))
+            e = tt_json_place(&p.json, &profiles);
         else
             e = tt_json_skip(&p.json);
     }
@@ -464,7 +434,7 @@ static int read_all(struct speedscope *x)
         e = tt_json_end(&p.json);
     if (e == 0 && (!shared || !profiles))
         e = tt_json_wrong(&p.json, "there are no shared frames, or no profiles");
-    e = close_part(x, &p, e);
+    e = tt_json_part_close(&p, x->s, e);
     if (!e)
         e = read_shared(x, shared);
     return e ? e : read_profiles(x, profiles);

@@ -70,6 +70,19 @@ static uint64_t share(uint64_t x, uint64_t part, uint64_t whole)
     return whole ? (uint64_t)((unsigned __int128)x * part / whole) : 0;
 }
 
+static void *get(struct unfolding *u, size_t count, size_t size)
+{
+    void *p = tt_memory_get(u->a->memory, (count + 1) * size);
+
+    u->failed |= !p;
+    return p;
+}
+
+static void put(struct unfolding *u, void *p, size_t count, size_t size)
+{
+    tt_memory_put(u->a->memory, p, (count + 1) * size);
+}
+
 /* ── Sets: strongly connected components, after Tarjan ────────────────────────────── */
 
 struct visit {
@@ -180,6 +193,40 @@ static void find_entries(struct unfolding *u)
         if (s->entry == TT_NONE || u->context[f] < u->context[s->entry])
             s->entry = f;
     }
+}
+
+/* What calls cost, where only their number is known: the total of the set that they lead to
+ * is shared among them.  Sets come behind those that they call. */
+static void share_by_calls(struct unfolding *u)
+{
+    const size_t sets = u->sets, arcs = u->a->arc.count;
+    uint64_t *cost = u->a->cost.item, *total = get(u, sets, sizeof *total);
+    uint64_t *calls = get(u, sets, sizeof *calls);
+    uint32_t *first = get(u, sets, sizeof *first), *next = get(u, arcs, sizeof *next);
+
+    for (uint32_t f = 0; !u->failed && f < u->functions; f++)
+        total[u->set_of[f]] += u->self[f];
+    for (uint32_t i = 0; !u->failed && i < arcs; i++) {
+        uint32_t to = u->set_of[u->arc[i].to];
+        if (u->set_of[u->arc[i].from] == to)
+            continue;
+        calls[to] += u->arc[i].calls;
+        next[i] = first[to];
+        first[to] = i + 1;
+    }
+    for (uint32_t s = 0; !u->failed && s < u->sets; s++) {
+        uint64_t before = 0;
+        for (uint32_t i = first[s]; i--; i = next[i]) {
+            uint64_t then = before + u->arc[i].calls;
+            cost[i] = share(then, total[s], calls[s]) - share(before, total[s], calls[s]);
+            total[u->set_of[u->arc[i].from]] += cost[i];
+            before = then;
+        }
+    }
+    put(u, next, arcs, sizeof *next);
+    put(u, first, sets, sizeof *first);
+    put(u, calls, sets, sizeof *calls);
+    put(u, total, sets, sizeof *total);
 }
 
 static void add_costs(struct unfolding *u)
@@ -519,19 +566,6 @@ static void add_hidden(struct unfolding *u)
 
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
 
-static void *get(struct unfolding *u, size_t count, size_t size)
-{
-    void *p = tt_memory_get(u->a->memory, (count + 1) * size);
-
-    u->failed |= !p;
-    return p;
-}
-
-static void put(struct unfolding *u, void *p, size_t count, size_t size)
-{
-    tt_memory_put(u->a->memory, p, (count + 1) * size);
-}
-
 static int init(struct unfolding *u)
 {
     const size_t functions = u->functions, events = u->a->events, arcs = u->a->arc.count;
@@ -603,6 +637,8 @@ int tt_unfold(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
 
     if (!error) {
         amount = u.all + 3 * (size_t)a->events;
+        if (a->by_calls)
+            share_by_calls(&u);
         add_costs(&u);
         add_places(&u);
         for (uint32_t s = 0; s < u.sets && !u.failed; s++) {

@@ -186,7 +186,7 @@ static int64_t read_utf16(struct unpack *u, unsigned char *to, size_t size)
 {
     size_t n = 0;
 
-    while (n + 4 <= size) {
+    while (n + TT_STREAM_ROOM <= size) {
         int64_t error = fill(u, 4);
         if (error)
             return error;
@@ -213,9 +213,7 @@ static int64_t read_unpacked(void *arg, void *to, size_t size)
         return read_zstd(u, to, size);
     case UTF16_LITTLE:
     case UTF16_BIG:
-        if (size >= 4)
-            return read_utf16(u, to, size);
-        return say(u, "the buffer is too small for a character");
+        return read_utf16(u, to, size);
     default:
         error = read_plain(u, to, size);
         if (error < 0)

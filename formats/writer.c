@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "utf8.h"
+
 void tt_writer_init(struct tt_writer *w, int (*put)(void *, const void *, size_t),
                     void *arg)
 {
@@ -68,29 +70,6 @@ void tt_putf(struct tt_writer *w, const char *format, ...)
 
 /* ── JSON ─────────────────────────────────────────────────────────────────────────── */
 
-/* How many bytes of a character begin here; 0: it is not UTF-8. */
-static size_t character(const unsigned char *c)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t size = c[0] < 0x80   ? 1
-                  : c[0] < 0xc0 ? 0
-                  : c[0] < 0xe0 ? 2
-                  : c[0] < 0xf0 ? 3
-                                : 4;
-    uint32_t code = c[0] & (0xffu >> (size + 1));
-
-    if (size < 2)
-        return size;
-    for (size_t i = 1; i < size; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (c[i] & 0x3f);
-    }
-    return code >= least[size] && code < 0x110000 && (code < 0xd800 || code > 0xdfff)
-               ? size
-               : 0;
-}
-
 static void put_escaped(struct tt_writer *w, unsigned char c)
 {
     static const char letters[] = "\b\t\n\f\r\"\\";
@@ -108,7 +87,8 @@ void tt_put_json(struct tt_writer *w, const char *text)
 
     tt_put_char(w, '"');
     while (*c) {
-        size_t size = *c < 0x80 ? 1 : character(c);
+        uint32_t code;
+        size_t size = *c < 0x80 ? 1 : tt_utf8((const char *)c, &code);
         if (size && *c >= 0x20 && *c != '"' && *c != '\\' && *c != 0x7f) {
             c += size;
             continue;

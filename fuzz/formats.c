@@ -53,6 +53,71 @@ static void finish(struct tt_builder *b)
     free(image);
 }
 
+/* What lies beside a file follows it in the input: each of these parts begins with its
+ * mark, and is the file whose name ends so; a program begins as ELF does. */
+static const struct {
+    const char *mark, *name;
+} parts[] = {
+    {"\177ELF", ""},           {"\377\376txt\n", ".txt"}, {"\377\376map\n", ".map"},
+    {"\377\376sym\n", ".sym"}, {"\377\376dat\n", ".dat"},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+static const uint8_t *part_at[PARTS];
+static size_t part_size[PARTS];
+
+/* How much of the input is the file itself. */
+static size_t find_parts(const uint8_t *data, size_t size)
+{
+    size_t first = size;
+
+    for (int i = 0; i < PARTS; i++) {
+        part_at[i] = memmem(data, size, parts[i].mark, strlen(parts[i].mark));
+        if (part_at[i] && (size_t)(part_at[i] - data) < first)
+            first = (size_t)(part_at[i] - data);
+    }
+    for (int i = 0; i < PARTS; i++) {
+        const uint8_t *end = data + size;
+        for (int k = 0; part_at[i] && k < PARTS; k++)
+            if (part_at[k] > part_at[i] && part_at[k] < end)
+                end = part_at[k];
+        part_size[i] = part_at[i] ? (size_t)(end - part_at[i]) : 0;
+        if (i && part_at[i]) { /* only ELF needs its mark */
+            part_size[i] -= strlen(parts[i].mark);
+            part_at[i] += strlen(parts[i].mark);
+        }
+    }
+    return first;
+}
+
+static void close_beside(struct tt_source *s)
+{
+    tt_source_fini(s);
+    free(s->stream);
+    free(s);
+}
+
+static struct tt_source *open_beside(const struct tt_source *from, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    struct tt_bytes *bytes;
+    struct tt_source *s;
+    int i = PARTS;
+
+    (void)from;
+    while (--i && (!dot || strcmp(dot, parts[i].name) != 0))
+        ;
+    bytes = part_at[i] ? malloc(sizeof *bytes) : NULL;
+    s = bytes ? malloc(sizeof *s) : NULL;
+    if (!s) {
+        free(bytes);
+        return NULL;
+    }
+    tt_bytes_init(bytes, part_at[i], part_size[i]);
+    tt_source_init(s, name, &bytes->stream, NULL);
+    s->close = close_beside;
+    return s;
+}
+
 /* In one format, or in the one that it looks like. */
 static void read_as(const struct tt_format *format, struct tt_stream *stream)
 {
@@ -61,6 +126,7 @@ static void read_as(const struct tt_format *format, struct tt_stream *stream)
     int error;
 
     tt_source_init(&s, "input", stream, NULL);
+    s.beside = open_beside;
     if (!format)
         format = tt_format_detect(&s);
     if (b && format && format->read) {
@@ -81,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tt_stream *packed, *text;
     struct tt_bytes bytes;
 
-    tt_bytes_init(&bytes, data, size);
+    tt_bytes_init(&bytes, data, find_parts(data, size));
     if (format) {
         read_as(format, &bytes.stream);
         return 0;

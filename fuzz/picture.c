@@ -4,34 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "picture.h"
+#include "../test/see-picture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static uint64_t total;
-
-static void add_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
-                       uint64_t n)
-{
-    (void)arg;
-    total += n + (uint64_t)elsewhere + (uint64_t)(unsigned char)m->name[0];
-}
-
-static void walk(const struct tt_picture *p)
-{
-    for (uint32_t i = 0; i < p->contexts; i++) {
-        const struct tt_picture_context *c = &p->context[i];
-        const struct tt_slowest *s = tt_picture_extension(p, c->cell, TT_SLOWEST);
-        total += c->total + (s ? s->count : 0);
-        if (c->block != UINT32_MAX)
-            total += strlen(p->block[c->block].info.name);
-        if (c->parent != UINT32_MAX)
-            total += p->context[c->parent].size;
-        tt_picture_metrics(p, c->cell, add_metric, NULL);
-    }
-    for (uint32_t i = 0; i < p->arcs; i++)
-        total += p->context[p->arc[i].from].calls + p->block[p->arc[i].block].calls;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -40,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (int live = 0; image && live < 2; live++) {
         memcpy(image, data, size);
-        if (tt_picture_read(&p, image, size, live) == 0)
-            walk(&p);
+        if (tt_picture_read(&p, image, size, live) == 0 && !see_picture(&p))
+            abort();
         tt_picture_fini(&p);
     }
     free(image);

@@ -6,6 +6,7 @@
 
 #include "builder.h"
 #include "diff.h"
+#include "growth.h"
 #include "print.h"
 #include "report.h"
 
@@ -21,6 +22,7 @@ static void view(const struct tt_profile *p, const char *text)
 
     tt_query_init(&q, NULL);
     tt_text_init(&out, NULL);
+    q.since = p;
     if (tt_query_parse(&q, text) == 0) {
         if (tt_view(p, &q, &t) == 0) {
             tt_text_table(&out, &t, 80, 0);
@@ -67,25 +69,87 @@ static void merge_and_filter(const struct tt_profile *p)
     }
 }
 
-static void compare(const struct tt_profile *p)
+static void compare(const struct tt_profile *p, const char *text, enum tt_scaling scaling)
 {
-    const struct tt_diff_options options = {0};
+    const struct tt_diff_options options = {.scaling = scaling,
+                                            .normalise = scaling == TT_SCALING_NONE};
     struct tt_query q;
     struct tt_table t;
 
     tt_query_init(&q, NULL);
+    (void)tt_query_parse(&q, text);
     (void)tt_diff(p, p, &q, &options, &t);
     tt_table_fini(&t);
     tt_query_fini(&q);
 }
 
+static const char *growth_name(const struct tt_profile *p,
+                               const struct tt_metric_columns *m)
+{
+    (void)p;
+    return m->name;
+}
+
+static void grow(const struct tt_profile *p)
+{
+    struct tt_builder *b = tt_builder_new(NULL);
+    void *image = NULL;
+    size_t size = 0;
+
+    if (b && tt_growth(b, p, p, growth_name) == 0 &&
+        tt_builder_finish(b, &image, &size) == 0)
+        free(image);
+    tt_builder_free(b);
+}
+
+/* All strands but the first. */
+static void choose(const struct tt_profile *p)
+{
+    unsigned char *strand = p->strands > 1 && p->entries ? calloc(p->strands, 1) : NULL;
+    struct tt_builder *b = tt_builder_new(NULL);
+    void *image = NULL;
+    size_t size = 0;
+
+    if (b && strand) {
+        memset(strand + 1, 1, p->strands - 1);
+        (void)tt_builder_filtered(b, p,
+                                  &(struct tt_parts){.strand = strand, .same_paths = 1});
+        if (tt_builder_summarise(b) == 0 && tt_builder_finish(b, &image, &size) == 0)
+            free(image);
+    }
+    tt_builder_free(b);
+    free(strand);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const views[] = {
-        "view=flat",    "view=graph",   "view=tree",
-        "view=callers", "view=groups",  "view=flame",
-        "view=lines",   "view=strands", "view=strands&by=context",
-        "view=series",  "view=space",   "view=header"};
+    static const char *const views[] = {"view=flat",
+                                        "view=graph",
+                                        "view=tree",
+                                        "view=callers",
+                                        "view=groups",
+                                        "view=flame",
+                                        "view=lines",
+                                        "view=strands",
+                                        "view=strands&by=context",
+                                        "view=series",
+                                        "view=space",
+                                        "view=header",
+                                        "view=block&block=*",
+                                        "view=block&sequence=*;*a*;*",
+                                        "view=callers&block=*&metric=calls&limit=all",
+                                        "view=graph&metric=calls",
+                                        "view=strands&by=block",
+                                        "view=strands&by=rank",
+                                        "view=strands&by=rank-context",
+                                        "view=strands&by=wait&metric=calls",
+                                        "view=slowest",
+                                        "view=slowest&by=last",
+                                        "view=series&by=time&limit=1",
+                                        "view=space&by=both",
+                                        "view=space&by=block",
+                                        "view=lines&by=file&uncovered=1",
+                                        "view=tree&to=1&metric=calls"};
     struct tt_profile p;
     void *image = malloc(size ? size : 1);
 
@@ -99,7 +163,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             for (const struct tt_layout *l = tt_layouts; l->name; l++)
                 layout(&p, l);
             merge_and_filter(&p);
-            compare(&p);
+            compare(&p, "", TT_SCALING_NONE);
+            compare(&p, "view=tree", TT_SCALING_WEAK);
+            grow(&p);
+            choose(&p);
         }
         tt_profile_close(&p);
     }

@@ -27,11 +27,12 @@ static void check_pattern(const char *text)
 /* What a query holds is accepted when it is set key by key. */
 static void check_filters(const struct tt_query *q)
 {
-    static const char *const keys[TT_FILTERS] = {"select", "exclude", "fold",
-                                                 "prune",  "root",    "strand"};
+    static const char *const keys[] = {"select", "exclude", "fold",  "prune",
+                                       "root",   "strand",  "centre"};
     const struct tt_filter *f = q->filter.item;
     struct tt_query again;
 
+    _Static_assert(sizeof keys / sizeof *keys == TT_FILTERS, "one for each kind");
     tt_query_init(&again, NULL);
     for (size_t i = 0; i < q->filter.count; i++) {
         int named = !(f[i].share > 0) && !f[i].amount;

@@ -48,7 +48,7 @@ static uint32_t find_or_note(struct tt_builder *b, struct tt_index *x, uint64_t 
     size_t at;
 
     *is_new = 0;
-    if (b->failed || (x->count * 2 >= x->size && grow_index(b, x, rehash) != 0)) {
+    if (b->failed || (x->count * 4 >= x->size * 3 && grow_index(b, x, rehash) != 0)) {
         b->failed = 1;
         return TT_NONE;
     }
@@ -201,6 +201,15 @@ uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t bloc
     return b->failed ? TT_NONE : id;
 }
 
+uint32_t tt_builder_parent(const struct tt_builder *b, uint32_t context,
+                           const char **name)
+{
+    const struct tt_grown *g = (const struct tt_grown *)b->context.item + context;
+
+    *name = string_at(b, ((const struct tt_block_row *)b->block.item + g->block)->name);
+    return g->parent;
+}
+
 static uint64_t hash_arc(const struct tt_builder *b, uint32_t id)
 {
     const struct tt_grown_arc *a = (const struct tt_grown_arc *)b->arc.item + id;
@@ -331,6 +340,8 @@ void tt_builder_fact(struct tt_builder *b, const char *name, enum tt_fact_rule r
                               .number = number};
 }
 
+void tt_builder_digest(struct tt_builder *b, uint32_t rows) { b->digest = rows; }
+
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
 /* Figures that come before any strand are of one without a name. */
@@ -374,17 +385,18 @@ void tt_builder_missed(struct tt_builder *b, uint32_t context, uint32_t metric,
 
 static uint32_t edge_row(int arc, uint32_t id) { return arc ? id | TT_ARC_ROW : id; }
 
-void tt_builder_times(struct tt_builder *b, int arc, uint32_t id,
-                      const struct tt_times_row *row)
+struct tt_times_row *tt_builder_times(struct tt_builder *b, int arc, uint32_t id,
+                                      const struct tt_times_row *row)
 {
     uint32_t strand = current_strand(b);
     struct tt_times_row *t = row->count && id != TT_NONE ? add_item(b, &b->times) : NULL;
 
-    if (!t)
-        return;
-    *t = *row;
-    t->row = edge_row(arc, id);
-    t->strand = t->min_strand = t->max_strand = strand;
+    if (t) {
+        *t = *row;
+        t->row = edge_row(arc, id);
+        t->strand = t->min_strand = t->max_strand = strand;
+    }
+    return t;
 }
 
 void tt_builder_bin(struct tt_builder *b, int arc, uint32_t id, uint32_t bin,
@@ -516,6 +528,17 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     return b;
 }
 
+void tt_builder_drop_indexes(struct tt_builder *b)
+{
+    struct tt_index *all[] = {&b->strings, &b->blocks, &b->contexts, &b->arcs,
+                              &b->strands};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tt_memory_put(&b->memory, all[i]->slot, all[i]->size * sizeof *all[i]->slot);
+        *all[i] = (struct tt_index){0};
+    }
+}
+
 void tt_builder_free(struct tt_builder *b)
 {
     struct tt_memory memory;
@@ -526,15 +549,11 @@ void tt_builder_free(struct tt_builder *b)
         &b->bytes,      &b->string, &b->block, &b->metric,  &b->context, &b->arc,
         &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,   &b->bin,
         &b->activation, &b->slow,   &b->space, &b->series,  &b->point,   &b->spread};
-    struct tt_index *indices[] = {&b->strings, &b->blocks, &b->contexts, &b->arcs,
-                                  &b->strands};
     for (size_t i = 0; i < b->spread.count; i++)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         tt_vector_fini(vectors[i]);
-    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)
-        tt_memory_put(&b->memory, indices[i]->slot,
-                      indices[i]->size * sizeof *indices[i]->slot);
+    tt_builder_drop_indexes(b);
     memory = b->memory;
     tt_memory_put(memory.get ? &memory : NULL, b, sizeof *b);
 }

@@ -27,6 +27,10 @@ uint32_t tt_builder_metric(struct tt_builder *, const char *name, const char *un
                            uint32_t flags);
 uint32_t tt_builder_context(struct tt_builder *, uint32_t parent, uint32_t block);
 uint32_t tt_builder_arc(struct tt_builder *, uint32_t from, uint32_t to, uint32_t block);
+/* The parent of a context other than the root, and the name of its block, which stays until
+ * the next block. */
+uint32_t tt_builder_parent(const struct tt_builder *, uint32_t context,
+                           const char **name);
 void tt_builder_fact(struct tt_builder *, const char *name, enum tt_fact_rule,
                      uint64_t number, const char *text);
 
@@ -58,10 +62,14 @@ void tt_builder_add(struct tt_builder *, enum tt_role, uint32_t id, uint32_t met
 void tt_builder_missed(struct tt_builder *, uint32_t context, uint32_t metric,
                        uint64_t amount);
 
+/* The profile gets a digest (digest.h) of so many rows, however small it is. */
+void tt_builder_digest(struct tt_builder *, uint32_t rows);
+
 /* Adds the activations through an edge (of a context, or an arc when `arc`) of the current
- * strand; the row's own `row` and `strand` are not looked at. */
-void tt_builder_times(struct tt_builder *, int arc, uint32_t id,
-                      const struct tt_times_row *);
+ * strand; the row's own `row` and `strand` are not looked at.  Returns what it added: NULL
+ * when these were none, and when there was no memory. */
+struct tt_times_row *tt_builder_times(struct tt_builder *, int arc, uint32_t id,
+                                      const struct tt_times_row *);
 void tt_builder_bin(struct tt_builder *, int arc, uint32_t id, uint32_t bin,
                     uint64_t count);
 /* One activation of the history, or, with its subtree's figures, of the slowest. */

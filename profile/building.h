@@ -37,10 +37,14 @@ struct tt_builder {
     struct tt_vector missing, times, bin, activation, slow, space, series, point;
     struct tt_vector spread; /* struct tt_vector of spreads: two for each metric */
     uint32_t current;        /* strand */
+    uint32_t digest;         /* its rows; 0: as many as the profile deserves */
     int of_many;             /* figures that come now are of many strands together */
     int summary;             /* no figures by strand in the end, only how they spread */
     int failed;
 };
+
+/* When nothing is looked up any more. */
+void tt_builder_drop_indexes(struct tt_builder *);
 
 struct tt_order { /* from the id of arrival to the place in the file */
     uint32_t *string, *block, *metric, *context, *arc, *strand;
@@ -49,8 +53,11 @@ struct tt_order { /* from the id of arrival to the place in the file */
     struct tt_arc_row *arc_row;
 };
 
-/* Puts all but the log of figures in order; -TT_ERR_MEMORY; tt_order_free in either case. */
+/* Puts all but the log of figures in order; -TT_ERR_MEMORY; tt_order_free in either case.
+ * Of the builder's contexts only their number is left. */
 int tt_order_make(struct tt_builder *, struct tt_order *);
+/* Gives up what is in the image by now: `block_of`, `size_of`. */
+void tt_order_drop_copied(struct tt_builder *, struct tt_order *);
 void tt_order_free(struct tt_builder *, struct tt_order *);
 /* The log: its rows become those of struct tt_entry. */
 int tt_order_entries(struct tt_builder *, const struct tt_order *);

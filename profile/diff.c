@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "side.h"
+#include "statistics.h"
 
 /* ── Noise ────────────────────────────────────────────────────────────────────────── */
 
@@ -147,6 +148,16 @@ static int match_contexts(struct diff *d)
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
+/* As far as that has a number. */
+static int64_t change_of(double from, double to)
+{
+    const uint64_t a = tt_whole(from), b = tt_whole(to);
+
+    if (a > b)
+        return a - b > INT64_MAX ? INT64_MIN : -(int64_t)(a - b);
+    return b - a > INT64_MAX ? INT64_MAX : (int64_t)(b - a);
+}
+
 static double shown(const struct tt_side *s, const struct tt_figure *f, uint32_t row)
 {
     return row == TT_NONE ? 0 : (double)f[row].sum * s->scale;
@@ -202,8 +213,6 @@ static const char *verdict_text(const struct pair *p, enum tt_verdict v)
     return texts[v];
 }
 
-static uint64_t rounded(double x) { return x > 0 ? (uint64_t)(x + 0.5) : 0; }
-
 enum column {
     SELF_A,
     SELF_B,
@@ -252,10 +261,10 @@ static void put_sides(struct diff *d, struct tt_table *t, const struct pair *p,
     double a = shown(&d->a, fa, p->a), b = shown(&d->b, fb, p->b);
 
     if (p->a != TT_NONE)
-        tt_table_amount(t, first, rounded(a));
+        tt_table_amount(t, first, tt_whole(a));
     if (p->b != TT_NONE)
-        tt_table_amount(t, first + 1, rounded(b));
-    tt_table_change(t, first + 2, (int64_t)rounded(b) - (int64_t)rounded(a));
+        tt_table_amount(t, first + 1, tt_whole(b));
+    tt_table_change(t, first + 2, change_of(a, b));
 }
 
 static void put_row(struct diff *d, struct tt_table *t, const struct pair *p)
@@ -306,9 +315,9 @@ static void put_remainder(struct diff *d, struct tt_table *t, size_t first)
     if (!more)
         return;
     tt_table_row(t, TT_ROW_REMAINDER, 0, 0);
-    tt_table_amount(t, SELF_A, rounded(a));
-    tt_table_amount(t, SELF_B, rounded(b));
-    tt_table_change(t, SELF_CHANGE, (int64_t)rounded(b) - (int64_t)rounded(a));
+    tt_table_amount(t, SELF_A, tt_whole(a));
+    tt_table_amount(t, SELF_B, tt_whole(b));
+    tt_table_change(t, SELF_CHANGE, change_of(a, b));
     tt_table_string(t, NAME, tt_table_text(t, "[%zu more]", more));
 }
 
@@ -372,10 +381,10 @@ static void put_scaling_row(struct diff *d, struct tt_table *t, const struct pai
 
     tt_table_row(t, TT_ROW_ENTRY, p->depth, 0);
     if (p->a != TT_NONE)
-        tt_table_amount(t, SCALING_A, rounded(a));
+        tt_table_amount(t, SCALING_A, tt_whole(a));
     if (p->b != TT_NONE)
-        tt_table_amount(t, SCALING_B, rounded(b));
-    tt_table_change(t, LOST, (int64_t)rounded(b) - (int64_t)rounded(ideal(d, a)));
+        tt_table_amount(t, SCALING_B, tt_whole(b));
+    tt_table_change(t, LOST, change_of(ideal(d, a), b));
     if (b > 0)
         tt_table_real(t, EFFICIENCY, ideal(d, a) / b);
     put_balance(t, BALANCE_A, &d->a, p->a);
@@ -500,10 +509,10 @@ int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_qu
     if (!error)
         error = match(&d, q);
     if (!error && options->scaling) {
-        add_scaling_columns(t, d.a.m->unit);
+        add_scaling_columns(t, tt_table_text(t, "%s", d.a.m->unit));
         put_scaling(&d, q, t);
     } else if (!error) {
-        add_columns(t, d.a.m->unit);
+        add_columns(t, tt_table_text(t, "%s", d.a.m->unit));
         put_rows(&d, q, t);
     }
     if (!error)

@@ -12,16 +12,6 @@
 
 /* ── Activations by set of blocks ─────────────────────────────────────────────────── */
 
-static uint32_t callee_of(const struct tt_profile *p, uint32_t row)
-{
-    uint32_t block;
-
-    if (row < p->contexts)
-        return tt_block_of(p, row);
-    block = p->arc[row - p->contexts].block;
-    return block < p->blocks ? block : 0;
-}
-
 struct tt_times_row *tt_set_times(const struct tt_lens *l, const uint32_t *set,
                                   uint32_t sets)
 {
@@ -29,7 +19,7 @@ struct tt_times_row *tt_set_times(const struct tt_lens *l, const uint32_t *set,
 
     for (size_t i = 0; sum && i < l->p->many_times; i++) {
         const struct tt_times_row *t = &l->p->times[i];
-        uint32_t block = callee_of(l->p, t->row), s = set ? set[block] : block;
+        uint32_t block = tt_block_of_edge(l->p, t->row), s = set ? set[block] : block;
         if (t->strand == TT_NONE && s != TT_NONE)
             tt_times_add(&sum[s], t);
     }
@@ -40,8 +30,10 @@ struct tt_times_row *tt_set_times(const struct tt_lens *l, const uint32_t *set,
 
 struct finding {
     const struct tt_lens *lens;
+    const unsigned char *wanted; /* of each block; NULL: all */
     struct tt_vector *edges, *activations;
-    uint32_t *slot; /* index of an edge + 1; 0: free */
+    struct tt_vector *tallies; /* NULL: an edge has the figures of the lens's metric */
+    uint32_t *slot;            /* index of an edge + 1; 0: free */
     size_t slots;
     struct tt_vector arrivals;
     size_t next; /* row of times */
@@ -93,7 +85,9 @@ static struct tt_edge *edge_of(struct finding *f, uint32_t caller, uint32_t call
             return e;
     }
     e = tt_vector_add(f->edges, 1);
-    if (!e || (f->lens->has_times && !tt_vector_add(f->activations, 1)))
+    if (!e || (f->lens->has_times && !tt_vector_add(f->activations, 1)) ||
+        (f->tallies && f->lens->p->metrics &&
+         !tt_vector_add(f->tallies, f->lens->p->metrics)))
         return NULL;
     e->caller = caller;
     e->callee = callee;
@@ -117,40 +111,68 @@ static void add_calls(const struct finding *f, struct tt_edge *e, uint32_t c)
 static void add_activations(struct finding *f, const struct tt_edge *e, uint32_t row)
 {
     const struct tt_profile *p = f->lens->p;
-    struct tt_times_row *sum = f->activations->item;
 
     for (; f->lens->has_times && f->next < p->many_times; f->next++) {
         const struct tt_times_row *t = &p->times[f->next];
         if (t->row > row)
             return;
         if (t->row == row && t->strand == TT_NONE)
-            tt_times_add(&sum[e->id], t);
+            tt_times_add((struct tt_times_row *)f->activations->item + e->id, t);
     }
+}
+
+static void add_totals(const struct finding *f, struct tt_edge *e, uint32_t c)
+{
+    const struct tt_profile *p = f->lens->p;
+    struct tt_edge_tally *t;
+
+    if (!f->tallies) {
+        e->inclusive += tt_lens_total(f->lens, c);
+        e->inclusive_low += tt_lens_total_low(f->lens, c);
+        return;
+    }
+    t = (struct tt_edge_tally *)f->tallies->item + (size_t)e->id * p->metrics;
+    for (uint32_t m = 0; m < p->metrics; m++) {
+        t[m].inclusive += tt_total_of(p, &p->metric[m], c);
+        t[m].inclusive_low += tt_total_low_of(p, &p->metric[m], c);
+    }
+}
+
+static int is_wanted(const struct finding *f, uint32_t caller, uint32_t callee)
+{
+    return !f->wanted || f->wanted[caller] || f->wanted[callee];
 }
 
 static int add_context(struct finding *f, uint32_t parent, uint32_t c)
 {
-    const struct tt_lens *l = f->lens;
-    struct tt_edge *e = edge_of(f, tt_block_of(l->p, parent), tt_block_of(l->p, c));
+    const struct tt_profile *p = f->lens->p;
+    const uint32_t caller = tt_block_of(p, parent), callee = tt_block_of(p, c);
+    struct tt_edge *e;
 
+    if (!is_wanted(f, caller, callee))
+        return 0;
+    e = edge_of(f, caller, callee);
     if (!e)
         return -TT_ERR_MEMORY;
     e->contexts++;
     add_calls(f, e, c);
     add_activations(f, e, c);
-    if (c < e->until)
-        return 0;
-    e->until = tt_end_of(l->p, c);
-    e->inclusive += tt_lens_total(l, c);
-    e->inclusive_low += tt_lens_total_low(l, c);
+    if (c >= e->until) {
+        e->until = tt_end_of(p, c);
+        add_totals(f, e, c);
+    }
     return 0;
 }
 
 /* A dropped call is a leaf below the context it came from. */
 static int add_drop(struct finding *f, const struct tt_arc_calls *d, uint32_t c)
 {
-    struct tt_edge *e = edge_of(f, tt_block_of(f->lens->p, c), d->block);
+    const uint32_t caller = tt_block_of(f->lens->p, c);
+    struct tt_edge *e;
 
+    if (!is_wanted(f, caller, d->block))
+        return 0;
+    e = edge_of(f, caller, d->block);
     if (!e)
         return -TT_ERR_MEMORY;
     if (c >= e->until) {
@@ -182,7 +204,11 @@ static int add_arcs(struct finding *f)
     struct tt_edge *e;
 
     for (uint32_t i = 0; i < p->arcs; i++) {
-        e = edge_of(f, tt_block_of(p, p->arc[i].from), callee_of(p, p->contexts + i));
+        uint32_t caller = tt_block_of(p, p->arc[i].from),
+                 callee = tt_block_of_edge(p, p->contexts + i);
+        if (!is_wanted(f, caller, callee))
+            continue;
+        e = edge_of(f, caller, callee);
         if (!e)
             return -TT_ERR_MEMORY;
         e->calls += p->arc[i].calls;
@@ -201,22 +227,76 @@ static int compare_edges(const void *a, const void *b)
     return (x->callee > y->callee) - (x->callee < y->callee);
 }
 
-int tt_edges_find(const struct tt_lens *l, struct tt_vector *edges,
-                  struct tt_vector *times)
+static int find(struct finding *f)
 {
-    struct finding f = {.lens = l, .edges = edges, .activations = times};
+    const struct tt_lens *l = f->lens;
     int error;
 
-    tt_vector_init(edges, l->memory, sizeof(struct tt_edge));
-    tt_vector_init(times, l->memory, sizeof(struct tt_times_row));
-    error = tt_arrivals_find(l, &f.arrivals);
+    tt_vector_init(f->edges, l->memory, sizeof(struct tt_edge));
+    error = tt_arrivals_find(l, &f->arrivals);
     if (!error)
-        error = add_tree(&f);
+        error = add_tree(f);
     if (!error)
-        error = add_arcs(&f);
-    if (!error && edges->count)
-        qsort(edges->item, edges->count, edges->size, compare_edges);
-    tt_memory_put(l->memory, f.slot, f.slots * sizeof *f.slot);
-    tt_vector_fini(&f.arrivals);
+        error = add_arcs(f);
+    if (!error && f->edges->count)
+        qsort(f->edges->item, f->edges->count, f->edges->size, compare_edges);
+    tt_memory_put(l->memory, f->slot, f->slots * sizeof *f->slot);
+    tt_vector_fini(&f->arrivals);
     return error;
+}
+
+int tt_edges_are_kept(const struct tt_lens *l)
+{
+    return l->p->edges && !l->has_times && !l->drop.count;
+}
+
+/* The same, from a digest. */
+static int take_digest(const struct finding *f)
+{
+    const struct tt_lens *l = f->lens;
+    const struct tt_edge_row *row = l->p->edge;
+    const struct tt_edge_tally *t = l->main->edge_tally;
+
+    tt_vector_init(f->edges, l->memory, sizeof(struct tt_edge));
+    for (uint32_t i = 0; i < l->p->edges; i++) {
+        struct tt_edge *e;
+        if (!is_wanted(f, row[i].caller, row[i].callee))
+            continue;
+        e = tt_vector_add(f->edges, 1);
+        if (!e)
+            return -TT_ERR_MEMORY;
+        *e = (struct tt_edge){.caller = row[i].caller,
+                              .callee = row[i].callee,
+                              .inclusive = t[i].inclusive,
+                              .inclusive_low = t[i].inclusive_low,
+                              .calls = row[i].by_arcs,
+                              .by_arcs = row[i].by_arcs,
+                              .contexts = row[i].contexts};
+        if (l->choice.calls != TT_NONE)
+            e->calls += row[i].calls;
+    }
+    return 0;
+}
+
+int tt_edges_find(const struct tt_lens *l, const unsigned char *wanted,
+                  struct tt_vector *edges, struct tt_vector *times)
+{
+    struct finding f = {
+        .lens = l, .wanted = wanted, .edges = edges, .activations = times};
+
+    tt_vector_init(times, l->memory, sizeof(struct tt_times_row));
+    if (tt_edges_are_kept(l))
+        return take_digest(&f);
+    return find(&f);
+}
+
+int tt_edges_tally(const struct tt_profile *p, struct tt_vector *edges,
+                   struct tt_vector *tallies)
+{
+    struct tt_lens l = {.p = p, .memory = p->memory};
+    struct finding f = {.lens = &l, .edges = edges, .tallies = tallies};
+
+    l.choice.calls = tt_calls_metric(p);
+    tt_vector_init(tallies, p->memory, sizeof(struct tt_edge_tally));
+    return find(&f);
 }

@@ -364,7 +364,30 @@ static int add_blocks(struct pass *f, const struct tt_filter *filter,
     return 0;
 }
 
-static int add_pattern(struct pass *f, const struct tt_filter *filter)
+/* Costs go to the nearest of them on the path, as they do to cost centres: whatever is none
+ * is folded.  `more`: those before it are meant too. */
+static int add_centres(struct pass *f, const struct tt_pattern *pattern, int more)
+{
+    unsigned char *match = tt_pattern_blocks(pattern, f->p), *others;
+
+    if (!match)
+        return -TT_ERR_MEMORY;
+    if (!more || !f->stages) {
+        for (uint32_t i = 0; i < f->p->blocks; i++)
+            match[i] = !match[i];
+        match[f->p->blocks] = !tt_pattern_matches(pattern, "[pruned]");
+        f->stage[f->stages++] = (struct stage){TT_FILTER_FOLD, match};
+        return 0;
+    }
+    others = f->stage[f->stages - 1].match;
+    for (uint32_t i = 0; i < f->p->blocks; i++)
+        others[i] &= !match[i];
+    others[f->p->blocks] &= !tt_pattern_matches(pattern, "[pruned]");
+    free(match);
+    return 0;
+}
+
+static int add_pattern(struct pass *f, const struct tt_filter *filter, int more)
 {
     char reason[128];
     struct tt_pattern *pattern = tt_pattern_new(filter->pattern, reason, sizeof reason);
@@ -372,8 +395,12 @@ static int add_pattern(struct pass *f, const struct tt_filter *filter)
 
     if (!pattern)
         return wrong(f, filter->pattern, reason);
-    error = filter->kind == TT_FILTER_STRAND ? add_strands(f, filter, pattern)
-                                             : add_blocks(f, filter, pattern);
+    if (filter->kind == TT_FILTER_STRAND)
+        error = add_strands(f, filter, pattern);
+    else if (filter->kind == TT_FILTER_CENTRE)
+        error = add_centres(f, pattern, more);
+    else
+        error = add_blocks(f, filter, pattern);
     tt_pattern_free(pattern);
     return error;
 }
@@ -402,15 +429,25 @@ static int is_by_size(const struct tt_filter *f)
     return f->kind == TT_FILTER_PRUNE && (f->share > 0 || f->amount > 0);
 }
 
+/* Is it one of centres in a row, and not the first? */
+static int is_further_centre(const struct tt_filter *filter, size_t i)
+{
+    return i && filter[i].kind == TT_FILTER_CENTRE &&
+           filter[i - 1].kind == TT_FILTER_CENTRE;
+}
+
 /* As many of a query's filters as one walk can do. */
 static int collect(struct pass *f, size_t *done)
 {
     const struct tt_filter *filter = f->q->filter.item;
     int error = 0;
 
-    for (; !error && *done < f->q->filter.count && f->stages < STAGES; ++*done) {
+    for (; !error && *done < f->q->filter.count; ++*done) {
+        const int further = is_further_centre(filter, *done);
+        if (f->stages >= STAGES && !further)
+            break;
         if (!is_by_size(&filter[*done]))
-            error = add_pattern(f, &filter[*done]);
+            error = add_pattern(f, &filter[*done], further);
         else if (f->stages || f->strand)
             break;
         else

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "building.h"
+#include "digest.h"
 
 /* ── The parts ────────────────────────────────────────────────────────────────────── */
 
@@ -85,6 +86,58 @@ static void add_spreads(struct tt_builder *b, const struct tt_order *o, struct i
                          NULL, b->context.count, sizeof(struct tt_spread));
 }
 
+/* Edges between blocks, where they are few beside the contexts. */
+static void add_edges(struct tt_builder *b, const struct tt_order *o, struct image *m)
+{
+    const struct tt_profile tree = {.memory = &b->memory,
+                                    .block_of = o->block_of,
+                                    .size_of = o->size_of,
+                                    .arc = o->arc_row,
+                                    .blocks = (uint32_t)b->block.count,
+                                    .contexts = (uint32_t)b->context.count,
+                                    .arcs = (uint32_t)b->arc.count,
+                                    .depth = o->depth};
+    uint32_t edges = 0;
+
+    if (tt_digest_edges(&tree, &edges) != 0)
+        b->failed = 1;
+    if (!edges)
+        return;
+    add_part(b, m, TT_SECTION_EDGES, 0, NULL, edges, sizeof(struct tt_edge_row));
+    for (uint32_t i = 0; i < b->metric.count; i++)
+        add_part(b, m, TT_SECTION_EDGE_TALLIES, i, NULL, edges,
+                 sizeof(struct tt_edge_tally));
+}
+
+/* For the figures that the parts before it hold. */
+static void add_digest(struct tt_builder *b, const struct tt_order *o, struct image *m)
+{
+    static const uint32_t column[] = {TT_SECTION_SELF, TT_SECTION_ELSEWHERE,
+                                      TT_SECTION_LOW},
+                          digest[] = {TT_SECTION_DIGEST_SELF, TT_SECTION_DIGEST_ELSEWHERE,
+                                      TT_SECTION_DIGEST_LOW};
+    const size_t parts = m->part.count, width = sizeof(uint64_t);
+
+    if (!b->digest && b->context.count >= TT_DIGEST_FROM)
+        b->digest = TT_DIGEST_ROWS;
+    if (!b->digest)
+        return;
+    add_part(b, m, TT_SECTION_DIGEST, 0, NULL, b->digest, sizeof(struct tt_digest_row));
+    add_part(b, m, TT_SECTION_DIGEST_LEAST, 0, NULL, b->metric.count, width);
+    add_part(b, m, TT_SECTION_BLOCK_CONTEXTS, 0, NULL, b->block.count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < b->metric.count; i++)
+        add_part(b, m, TT_SECTION_BLOCK_TALLIES, i, NULL, b->block.count,
+                 sizeof(struct tt_block_tally));
+    for (size_t i = 0; i < parts; i++)
+        for (size_t k = 0; k < sizeof column / sizeof *column; k++) {
+            struct tt_section s = ((struct part *)m->part.item)[i].section;
+            if (s.kind == column[k])
+                add_part(b, m, (enum tt_section_kind)digest[k], s.key, NULL, b->digest,
+                         sizeof(struct tt_digest_figure));
+        }
+    add_edges(b, o, m);
+}
+
 static char *part_at(const struct image *m, enum tt_section_kind kind, uint32_t key)
 {
     const struct part *p = m->part.item;
@@ -114,7 +167,7 @@ static int allocate_image(struct tt_builder *b, const struct tt_order *o, struct
     if (!m->at)
         return -TT_ERR_MEMORY;
     h = (struct tt_file_header *)(void *)m->at;
-    *h = (struct tt_file_header){.version = TT_PROFILE_VERSION,
+    *h = (struct tt_file_header){.version = b->digest ? TT_PROFILE_VERSION : 1,
                                  .header_size = sizeof *h,
                                  .size = m->size,
                                  .sections = (uint32_t)m->part.count,
@@ -141,9 +194,10 @@ static void write_strings(struct tt_builder *b, const struct tt_order *o,
 {
     char *to = part_at(m, TT_SECTION_STRINGS, 0);
 
-    for (size_t i = 0; i < b->string.count; i++)
-        strcpy(to + o->offset[o->string[i]],
-               (const char *)b->bytes.item + ((size_t *)b->string.item)[i]);
+    for (size_t i = 0; i < b->string.count; i++) {
+        const char *text = (const char *)b->bytes.item + ((size_t *)b->string.item)[i];
+        memcpy(to + o->offset[o->string[i]], text, strlen(text) + 1);
+    }
 }
 
 /* In rows that have been copied, the place of a string becomes its offset. */
@@ -318,13 +372,15 @@ static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
         return -TT_ERR_MEMORY;
     if (b->strand.count > 1 && b->metric.count && !b->summary)
         add_vector(b, m, TT_SECTION_ENTRIES, &b->entry);
+    add_digest(b, o, m);
     if (allocate_image(b, o, m) != 0)
         return -TT_ERR_MEMORY;
+    tt_order_drop_copied(b, o);
     write_strings(b, o, m);
     point_to_strings(b, o, m);
     write_columns(b, o, m);
     write_spreads(b, o, m);
-    return 0;
+    return b->digest ? tt_digest_fill(m->at, m->size, b->digest, &b->memory) : 0;
 }
 
 int tt_builder_finish(struct tt_builder *b, void **image, size_t *size)
@@ -333,11 +389,17 @@ int tt_builder_finish(struct tt_builder *b, void **image, size_t *size)
     struct image m = {0};
     int error = b->summary ? tt_builder_summarise(b) : b->failed ? -TT_ERR_MEMORY : 0;
 
+    tt_builder_drop_indexes(b);
     tt_vector_init(&m.part, &b->memory, sizeof(struct part));
     if (!error)
         error = tt_order_make(b, &o);
     if (!error)
         error = make_image(b, &o, &m);
+    if (error) {
+        tt_memory_put(&b->memory, m.at, m.size);
+        m.at = NULL;
+        m.size = 0;
+    }
     b->failed = 1; /* it is in no state to go on */
     tt_order_free(b, &o);
     tt_vector_fini(&m.part);

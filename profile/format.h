@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define TT_PROFILE_MAGIC "Tallytr.\n"
-#define TT_PROFILE_VERSION 1u
+#define TT_PROFILE_VERSION 3u /* 1: without a digest; 2: whose blocks have no edges */
 #define TT_NONE UINT32_MAX
 
 struct tt_file_header {
@@ -29,7 +29,8 @@ struct tt_file_header {
     uint32_t sections, section_size;
     uint32_t contexts, arcs, blocks, metrics;
     uint32_t strands, depth; /* depth: of the deepest context, the root's being 0 */
-    uint32_t reserved[2];
+    uint32_t digests;        /* rows of the digest; 0: there is none, as in version 1 */
+    uint32_t edges;          /* between blocks, in the digest; 0: they are not there */
 };
 
 enum tt_section_kind {
@@ -57,6 +58,15 @@ enum tt_section_kind {
     TT_SECTION_SPACE,         /* struct tt_space_row, by context, type, from, to */
     TT_SECTION_SERIES,        /* struct tt_series_row */
     TT_SECTION_POINTS,        /* struct tt_point, by series, time, label */
+    TT_SECTION_DIGEST,        /* struct tt_digest_row, by context */
+    TT_SECTION_DIGEST_LEAST,  /* uint64_t a metric: who has as much is in the digest */
+    TT_SECTION_DIGEST_SELF,   /* key: metric; struct tt_digest_figure a row */
+    TT_SECTION_DIGEST_ELSEWHERE,
+    TT_SECTION_DIGEST_LOW,
+    TT_SECTION_BLOCK_CONTEXTS, /* uint32_t of each block: contexts that are its */
+    TT_SECTION_BLOCK_TALLIES,  /* key: metric; struct tt_block_tally, of each block */
+    TT_SECTION_EDGES,          /* struct tt_edge_row, by caller, callee */
+    TT_SECTION_EDGE_TALLIES,   /* key: metric; struct tt_edge_tally, of each edge */
     TT_SECTIONS
 };
 
@@ -190,6 +200,31 @@ struct tt_point {
     uint64_t time, amount;  /* time: ns since the start */
 };
 
+/* The digest of a large profile: what its first views show of it, in one place.  What it
+ * says is in the columns too. */
+struct tt_digest_row {
+    uint32_t context, block, size; /* context TT_NONE: no more rows */
+};
+
+struct tt_digest_figure {
+    uint64_t own, all; /* of the context alone, and with its subtree */
+};
+
+struct
+    tt_block_tally { /* what a block's contexts add up to; inclusive: the outermost's */
+    uint64_t self, inclusive, self_low, inclusive_low;
+};
+
+struct tt_edge_row { /* calls of one block by another */
+    uint32_t caller, callee;
+    uint32_t contexts, reserved; /* to which they lead */
+    uint64_t calls, by_arcs;     /* down the tree, and back into the path */
+};
+
+struct tt_edge_tally { /* what is below them; a path counts once */
+    uint64_t inclusive, inclusive_low;
+};
+
 #define TT_HAS_SIZE(type, n) _Static_assert(sizeof(struct type) == (n), #type)
 TT_HAS_SIZE(tt_file_header, 64);
 TT_HAS_SIZE(tt_section, 32);
@@ -208,5 +243,10 @@ TT_HAS_SIZE(tt_spread, 48);
 TT_HAS_SIZE(tt_space_row, 40);
 TT_HAS_SIZE(tt_series_row, 24);
 TT_HAS_SIZE(tt_point, 24);
+TT_HAS_SIZE(tt_digest_row, 12);
+TT_HAS_SIZE(tt_digest_figure, 16);
+TT_HAS_SIZE(tt_block_tally, 32);
+TT_HAS_SIZE(tt_edge_row, 32);
+TT_HAS_SIZE(tt_edge_tally, 16);
 
 #endif

@@ -3,6 +3,7 @@
  *
  * Every id of the profile gets one of the builder's; then all figures follow, strand by
  * strand. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "building.h"
@@ -46,15 +47,7 @@ static void ids_free(struct tt_builder *b, uint32_t *id, size_t count)
 static uint32_t block_renamed(struct tt_builder *b, const struct tt_profile *p,
                               uint32_t block, void (*rename)(struct tt_block_info *))
 {
-    const struct tt_block_row *r = &p->block[block];
-    struct tt_block_info info = {.name = p->strings + r->name,
-                                 .module = p->strings + r->module,
-                                 .file = p->strings + r->file,
-                                 .kind = (enum tt_kind)r->kind,
-                                 .line = r->line,
-                                 .column = r->column,
-                                 .length = r->length,
-                                 .offset = r->offset};
+    struct tt_block_info info = tt_block_info_of(p, block);
 
     if (block && rename)
         rename(&info);
@@ -118,8 +111,7 @@ static void gather_strands(struct gathering *g)
 {
     g->strand = ids_new(g->b, g->p->strands);
     for (uint32_t i = 0; g->strand && i < g->p->strands; i++)
-        if (!g->chosen || g->chosen[i])
-            g->strand[i] = gather_strand(g, i);
+        g->strand[i] = !g->chosen || g->chosen[i] ? gather_strand(g, i) : TT_NONE;
 }
 
 /* The blocks that stand for one, outermost first. */
@@ -173,8 +165,8 @@ static uint32_t entry_of(const struct gathering *g, uint32_t context)
     return g->entry ? g->entry[context] : g->context[context];
 }
 
-/* An arc that led back to a context is part of its calls.  It goes where the context is
- * left out, spliced out, or has become part of another one. */
+/* An arc that led back to a context is part of its calls.  It goes where the context is left
+ * out or spliced out; where that has become part of another one, so has the arc. */
 static uint32_t gather_arc(struct gathering *g, const struct tt_arc_row *a)
 {
     const struct tt_grown *grown = g->b->context.item;
@@ -182,9 +174,10 @@ static uint32_t gather_arc(struct gathering *g, const struct tt_arc_row *a)
              to = tt_arc_is_dropped(g->p, a) ? g->context[a->to] : entry_of(g, a->to);
     const uint32_t *link;
 
-    if (from == TT_NONE || to == TT_NONE ||
-        (g->filtered && grown[to].block != g->block[a->block]))
+    if (from == TT_NONE || to == TT_NONE || (g->muted && g->muted[a->to]))
         return TT_NONE;
+    if (g->filtered && grown[to].block != g->block[a->block])
+        return to;
     (void)chain_of(g, a->block, &link);
     return tt_builder_arc(g->b, from, to, link[0]) | TT_ARC_ROW;
 }
@@ -232,8 +225,10 @@ static uint32_t arrived_at(const struct gathering *g, uint32_t arc)
     const struct tt_grown *context = g->b->context.item;
     uint32_t id = g->arc[arc];
 
-    if (!tt_arc_is_dropped(g->p, &g->p->arc[arc]) || !(id & TT_ARC_ROW))
-        return id & TT_ARC_ROW ? TT_NONE : id;
+    if (!tt_arc_is_dropped(g->p, &g->p->arc[arc]))
+        return TT_NONE;
+    if (!(id & TT_ARC_ROW))
+        return id;
     grown += id & ~(uint32_t)TT_ARC_ROW;
     return context[grown->to].block == grown->block ? grown->to : TT_NONE;
 }
@@ -297,7 +292,8 @@ static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
 static void gather_columns(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
-    const uint64_t n = p->contexts, blocks = n + p->arcs, wide = blocks + 2 * p->blocks;
+    const uint64_t n = p->contexts, blocks = n + p->arcs,
+                   wide = blocks + 2 * (uint64_t)p->blocks;
 
     for (uint32_t i = 0; i < p->metrics; i++) {
         const struct tt_metric_columns *m = &p->metric[i];
@@ -410,10 +406,9 @@ static void gather_times(struct gathering *g)
         if (id == TT_NONE || (t->strand == TT_NONE && by_strand) ||
             (g->chosen && t->strand != TT_NONE && !g->chosen[t->strand]))
             continue;
-        tt_builder_times(g->b, arc, id, t);
-        if (g->b->failed)
-            return;
-        added = (struct tt_times_row *)g->b->times.item + g->b->times.count - 1;
+        added = tt_builder_times(g->b, arc, id, t);
+        if (!added)
+            continue;
         added->strand = strand_of(g, p->strands == 1 ? 0 : t->strand);
         added->min_strand = strand_of(g, t->min_strand);
         added->max_strand = strand_of(g, t->max_strand);
@@ -480,6 +475,67 @@ static void gather_activations(struct gathering *g)
 
 /* ── Beside the tree ──────────────────────────────────────────────────────────────── */
 
+/* A series by block says by name whose its points are: a block that gets another name takes
+ * them along. */
+struct label {
+    uint32_t before, after; /* strings: the profile's, the builder's */
+};
+
+static int by_before(const void *a, const void *b)
+{
+    const struct label *x = a, *y = b;
+
+    return (x->before > y->before) - (x->before < y->before);
+}
+
+static struct label *labels_new(struct gathering *g)
+{
+    const struct tt_block_row *named = g->b->block.item;
+    struct label *l = tt_memory_get(&g->b->memory, g->p->blocks * sizeof *l);
+
+    for (uint32_t i = 0; l && i < g->p->blocks; i++)
+        l[i] = (struct label){g->p->block[i].name, g->block[i] != TT_NONE && i
+                                                       ? named[g->block[i]].name
+                                                       : TT_NONE};
+    if (l)
+        qsort(l, g->p->blocks, sizeof *l, by_before);
+    else
+        g->b->failed = 1;
+    return l;
+}
+
+static const char *label_after(const struct gathering *g, const struct label *labels,
+                               uint32_t before)
+{
+    const struct label key = {before, 0}, *l = labels
+                                                   ? bsearch(&key, labels, g->p->blocks,
+                                                             sizeof key, by_before)
+                                                   : NULL;
+
+    if (!l || l->after == TT_NONE)
+        return g->p->strings + before;
+    return (const char *)g->b->bytes.item + ((size_t *)g->b->string.item)[l->after];
+}
+
+static void gather_points(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+    struct label *labels = p->points && (g->naming || g->rename) && !g->b->failed
+                               ? labels_new(g)
+                               : NULL;
+
+    for (size_t i = 0; i < p->points && !g->b->failed; i++) {
+        const struct tt_point *x = &p->point[i];
+        const struct tt_series_row *s = &p->series[x->series];
+        const int by_block = strcmp(p->strings + s->label, "block") == 0;
+        uint32_t id = tt_builder_series(g->b, p->strings + s->name, p->strings + s->unit,
+                                        p->strings + s->label, s->interval);
+        tt_builder_point(g->b, id, label_after(g, by_block ? labels : NULL, x->label),
+                         x->time, x->amount);
+    }
+    tt_memory_put(&g->b->memory, labels, p->blocks * sizeof *labels);
+}
+
 static void gather_space(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
@@ -492,13 +548,7 @@ static void gather_space(struct gathering *g)
             tt_builder_space(g->b, g->context[r->context], p->strings + r->type, r->from,
                              r->to, r->number, r->bytes, r->overhead);
     }
-    for (size_t i = 0; i < p->points; i++) {
-        const struct tt_point *x = &p->point[i];
-        const struct tt_series_row *s = &p->series[x->series];
-        uint32_t id = tt_builder_series(g->b, p->strings + s->name, p->strings + s->unit,
-                                        p->strings + s->label, s->interval);
-        tt_builder_point(g->b, id, p->strings + x->label, x->time, x->amount);
-    }
+    gather_points(g);
 }
 
 static void gather_facts(struct gathering *g)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorted.h"
 #include "statistics.h"
 
 /* ── The lens ─────────────────────────────────────────────────────────────────────── */
@@ -91,16 +92,8 @@ void tt_lens_fini(struct tt_lens *l)
 static const struct tt_arc_calls *first_at(const struct tt_vector *v, uint32_t context)
 {
     const struct tt_arc_calls *d = v->item;
-    size_t low = 0, high = v->count - 1;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d[middle].context < context)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return &d[low];
+    return &d[tt_first_from(&d->context, sizeof *d, v->count - 1, context)];
 }
 
 uint64_t tt_calls_between(const struct tt_vector *v, uint32_t from, uint32_t to)
@@ -256,6 +249,12 @@ static void fill_since(const struct tt_lens *l, struct tt_table *t, uint32_t sin
         tt_table_real(t, rate, (double)amount / seconds / (is_share ? 1e9 : 1));
 }
 
+/* What samples found running was called, however often. */
+static int is_counted(const struct tt_lens *l, const struct tt_figures *f)
+{
+    return f->calls || l->choice.samples == TT_NONE || !(f->self || f->inclusive);
+}
+
 void tt_lens_figures(const struct tt_lens *l, struct tt_table *t,
                      const struct tt_columns *c, const struct tt_figures *f)
 {
@@ -271,7 +270,7 @@ void tt_lens_figures(const struct tt_lens *l, struct tt_table *t,
         if (c->inclusive_low != TT_NONE)
             tt_table_amount(t, c->inclusive_low, f->inclusive_low);
     }
-    if ((f->has & TT_HAS_CALLS) && c->calls != TT_NONE)
+    if ((f->has & TT_HAS_CALLS) && c->calls != TT_NONE && is_counted(l, f))
         tt_table_amount(t, c->calls, f->calls);
     fill_times(t, c, f->times);
     if ((f->has & TT_HAS_SELF_SINCE) && c->self_since != TT_NONE)
@@ -338,12 +337,14 @@ void tt_lens_sum_row(const struct tt_lens *l, struct tt_table *t,
                            .self = l->choice.total,
                            .inclusive = l->choice.total,
                            .calls = l->calls ? tt_grand_total(l->p, l->calls) : 0};
+    struct tt_columns sure = *c; /* the whole is all of itself, however few samples */
 
+    sure.self_error = sure.inclusive_error = TT_NONE;
     f.self_low = f.inclusive_low = tt_sum_of(m->low ? m->low : m->self, 0, n) +
                                    tt_sum_of(m->elsewhere, 0, n) +
                                    tt_calls_between(&l->drop, 0, n);
     tt_since_total(l, &f);
     tt_table_row(t, TT_ROW_TOTAL, 0, 0);
-    tt_lens_figures(l, t, c, &f);
+    tt_lens_figures(l, t, &sure, &f);
     tt_table_string(t, c->name, "total");
 }

@@ -34,6 +34,11 @@ void tt_vector_fini(struct tt_vector *v)
     v->count = v->room = 0;
 }
 
+static void *grow_piece(const struct tt_memory *m, void *p, size_t size, size_t larger)
+{
+    return p && m && m->grow ? m->grow(m->arg, p, size, larger) : NULL;
+}
+
 static int grow_vector(struct tt_vector *v, size_t count)
 {
     size_t room = v->room ? v->room : 64 / v->size + 1;
@@ -43,12 +48,15 @@ static int grow_vector(struct tt_vector *v, size_t count)
         room *= 2;
     if (room < count || room > SIZE_MAX / v->size)
         return -1;
-    item = tt_memory_get(v->memory, room * v->size);
-    if (!item)
-        return -1;
-    if (v->count)
-        memcpy(item, v->item, v->count * v->size);
-    tt_memory_put(v->memory, v->item, v->room * v->size);
+    item = grow_piece(v->memory, v->item, v->room * v->size, room * v->size);
+    if (!item) {
+        item = tt_memory_get(v->memory, room * v->size);
+        if (!item)
+            return -1;
+        if (v->count)
+            memcpy(item, v->item, v->count * v->size);
+        tt_memory_put(v->memory, v->item, v->room * v->size);
+    }
     v->item = item;
     v->room = room;
     return 0;

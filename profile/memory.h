@@ -13,6 +13,9 @@ struct tt_memory {
     void *(*get)(void *arg, size_t size); /* zeroed; NULL when there is none */
     void (*put)(void *arg, void *p, size_t size);
     void *arg;
+    /* Makes a piece larger where it can do so without a copy, what is new being zeroed; NULL:
+     * it cannot, and nothing has changed.  May be NULL itself. */
+    void *(*grow)(void *arg, void *p, size_t size, size_t larger);
 };
 
 void *tt_memory_get(const struct tt_memory *, size_t size);

@@ -48,26 +48,12 @@ uint32_t *tt_blocks_by_place(const struct tt_profile *p, const struct tt_memory 
     return block;
 }
 
-static struct tt_block_info info_of(const struct tt_profile *p, uint32_t block)
-{
-    const struct tt_block_row *r = &p->block[block];
-
-    return (struct tt_block_info){.name = p->strings + r->name,
-                                  .module = p->strings + r->module,
-                                  .file = p->strings + r->file,
-                                  .kind = (enum tt_kind)r->kind,
-                                  .line = r->line,
-                                  .column = r->column,
-                                  .length = r->length,
-                                  .offset = r->offset};
-}
-
 /* Of one block: notes where its chain begins, and how long it is in *count. */
 static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t block,
                      const struct tt_naming *naming, struct tt_vector *link,
                      uint32_t *count)
 {
-    struct tt_block_info info = info_of(p, block);
+    struct tt_block_info info = tt_block_info_of(p, block);
     const struct tt_block_info *chain = &info;
     size_t length = block ? naming->chain(naming->arg, &info, &chain) : 0;
     uint32_t *id;

@@ -241,23 +241,25 @@ static int sort_children(struct tt_builder *b, const struct tt_order *o,
     return by && start && c->sorted && c->start ? 0 : -TT_ERR_MEMORY;
 }
 
-/* `next` of a context is its child that has not been placed yet. */
+/* Until its size is known, that of a context is its child that has not been placed yet. */
 static void place_contexts(struct tt_builder *b, struct tt_order *o,
-                           const struct children *c, uint32_t *next)
+                           const struct children *c)
 {
     const struct tt_grown *g = b->context.item;
     uint32_t at = 0, placed = 1, depth = 0;
 
-    memcpy(next, c->start, b->context.count * sizeof *next);
+    o->size_of[0] = c->start[0];
     for (;;) {
-        if (next[at] < c->start[at + 1]) {
-            at = c->sorted[next[at]++];
+        uint32_t *next = &o->size_of[o->context[at]];
+        if (*next < c->start[at + 1]) {
+            at = c->sorted[(*next)++];
             o->context[at] = placed;
+            o->size_of[placed] = c->start[at];
             o->block_of[placed++] = o->block[g[at].block];
             if (++depth > o->depth)
                 o->depth = depth;
         } else {
-            o->size_of[o->context[at]] = placed - o->context[at];
+            *next = placed - o->context[at];
             if (at == 0)
                 return;
             at = g[at].parent;
@@ -270,22 +272,22 @@ static int order_contexts(struct tt_builder *b, struct tt_order *o)
 {
     size_t bytes = b->context.count * sizeof(uint32_t);
     struct children c = {0};
-    uint32_t *next = NULL;
     int error = sort_children(b, o, &c);
 
     if (!error) {
         o->context = tt_memory_get(&b->memory, bytes);
         o->block_of = tt_memory_get(&b->memory, bytes);
         o->size_of = tt_memory_get(&b->memory, bytes);
-        next = tt_memory_get(&b->memory, bytes);
-        if (o->context && o->block_of && o->size_of && next)
-            place_contexts(b, o, &c, next);
+        if (o->context && o->block_of && o->size_of)
+            place_contexts(b, o, &c);
         else
             error = -TT_ERR_MEMORY;
     }
-    tt_memory_put(&b->memory, next, bytes);
     tt_memory_put(&b->memory, c.start, bytes + sizeof(uint32_t));
     tt_memory_put(&b->memory, c.sorted, bytes);
+    tt_memory_put(&b->memory, b->context.item, b->context.room * b->context.size);
+    b->context.item = NULL;
+    b->context.room = 0;
     return error;
 }
 
@@ -605,6 +607,13 @@ int tt_order_make(struct tt_builder *b, struct tt_order *o)
     return 0;
 }
 
+void tt_order_drop_copied(struct tt_builder *b, struct tt_order *o)
+{
+    tt_memory_put(&b->memory, o->block_of, b->context.count * sizeof *o->block_of);
+    tt_memory_put(&b->memory, o->size_of, b->context.count * sizeof *o->size_of);
+    o->block_of = o->size_of = NULL;
+}
+
 void tt_order_free(struct tt_builder *b, struct tt_order *o)
 {
     const struct tt_memory *m = &b->memory;
@@ -616,8 +625,7 @@ void tt_order_free(struct tt_builder *b, struct tt_order *o)
     tt_memory_put(m, o->metric, b->metric.count * width);
     tt_memory_put(m, o->strand, b->strand.count * width);
     tt_memory_put(m, o->context, b->context.count * width);
-    tt_memory_put(m, o->block_of, b->context.count * width);
-    tt_memory_put(m, o->size_of, b->context.count * width);
+    tt_order_drop_copied(b, o);
     tt_memory_put(m, o->arc, b->arc.count * width);
     tt_memory_put(m, o->arc_row, b->arc.count * sizeof *o->arc_row);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "query.h"
+#include "utf8.h"
 
 enum {
     REGEX_SIZE = 1000,   /* the library's parser recurses: characters, */
@@ -33,18 +34,10 @@ struct tt_pattern {
  * itself. */
 static uint32_t next_character(const char **at)
 {
-    const unsigned char *p = (const unsigned char *)*at;
-    int more = p[0] >= 0xf0 ? 3 : p[0] >= 0xe0 ? 2 : p[0] >= 0xc0 ? 1 : 0;
-    uint32_t c = p[0] & (more ? 0x3fu >> more : 0xffu);
+    uint32_t c;
+    size_t bytes = tt_utf8(*at, &c);
 
-    for (int i = 1; i <= more; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
-            *at += 1;
-            return p[0];
-        }
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    *at += more + 1;
+    *at += bytes ? bytes : 1;
     return c;
 }
 
@@ -348,10 +341,7 @@ static int matches_path(const struct tt_pattern *p, const char *path, const char
 /* "kind:statement" is all of a kind. */
 static int matches_kind(const struct tt_pattern *p, uint32_t kind)
 {
-    static const char *const names[TT_KINDS] = {"block",     "scope",  "function",
-                                                "statement", "native", "centre"};
-
-    return kind < TT_KINDS && matches_pair(p, "kind", names[kind]);
+    return kind < TT_KINDS && matches_pair(p, "kind", tt_kind_word(kind));
 }
 
 int tt_pattern_matches_block(const struct tt_pattern *p, const struct tt_profile *profile,

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sorted.h"
+
 enum { CHECKED_AT_ONCE = 64 << 20 };
 
 /* ── Errors ───────────────────────────────────────────────────────────────────────── */
@@ -29,7 +31,7 @@ static __attribute__((format(printf, 2, 3))) int damaged(struct tt_profile *p,
 /* ── Sections ─────────────────────────────────────────────────────────────────────── */
 
 /* What may be found where: the width of an item, and how many there must be. */
-enum count_rule { ANY, BLOCKS, METRICS, CONTEXTS, SUMS, ARCS, STRANDS };
+enum count_rule { ANY, BLOCKS, METRICS, CONTEXTS, SUMS, ARCS, STRANDS, DIGESTS, EDGES };
 
 static const struct section_rule {
     uint32_t width;
@@ -59,6 +61,15 @@ static const struct section_rule {
     [TT_SECTION_SPACE] = {sizeof(struct tt_space_row), ANY, 0},
     [TT_SECTION_SERIES] = {sizeof(struct tt_series_row), ANY, 0},
     [TT_SECTION_POINTS] = {sizeof(struct tt_point), ANY, 0},
+    [TT_SECTION_DIGEST] = {sizeof(struct tt_digest_row), DIGESTS, 0},
+    [TT_SECTION_DIGEST_LEAST] = {sizeof(uint64_t), METRICS, 0},
+    [TT_SECTION_DIGEST_SELF] = {sizeof(struct tt_digest_figure), DIGESTS, 1},
+    [TT_SECTION_DIGEST_ELSEWHERE] = {sizeof(struct tt_digest_figure), DIGESTS, 1},
+    [TT_SECTION_DIGEST_LOW] = {sizeof(struct tt_digest_figure), DIGESTS, 1},
+    [TT_SECTION_BLOCK_CONTEXTS] = {sizeof(uint32_t), BLOCKS, 0},
+    [TT_SECTION_BLOCK_TALLIES] = {sizeof(struct tt_block_tally), BLOCKS, 1},
+    [TT_SECTION_EDGES] = {sizeof(struct tt_edge_row), EDGES, 0},
+    [TT_SECTION_EDGE_TALLIES] = {sizeof(struct tt_edge_tally), EDGES, 1},
 };
 
 static uint64_t count_by_rule(const struct tt_profile *p, const struct tt_section *s)
@@ -76,6 +87,10 @@ static uint64_t count_by_rule(const struct tt_profile *p, const struct tt_sectio
         return p->arcs;
     case STRANDS:
         return p->strands;
+    case DIGESTS:
+        return p->digests;
+    case EDGES:
+        return p->edges;
     default:
         return s->count;
     }
@@ -83,9 +98,12 @@ static uint64_t count_by_rule(const struct tt_profile *p, const struct tt_sectio
 
 static int check_section(struct tt_profile *p, const struct tt_section *s, uint32_t i)
 {
+    const uint32_t end = p->edges     ? TT_SECTIONS
+                         : p->digests ? TT_SECTION_EDGES
+                                      : TT_SECTION_DIGEST;
     uint64_t bytes;
 
-    if (s->kind == TT_SECTION_NONE || s->kind >= TT_SECTIONS)
+    if (s->kind == TT_SECTION_NONE || s->kind >= end)
         return damaged(p, "section %u is of no known kind (%u)", i, s->kind);
     if (s->width != section_rules[s->kind].width || s->count != count_by_rule(p, s) ||
         (section_rules[s->kind].by_metric ? s->key >= p->metrics : s->key != 0))
@@ -98,6 +116,7 @@ static int check_section(struct tt_profile *p, const struct tt_section *s, uint3
 }
 
 /* Where a section's pointer and count are kept. */
+/* NOLINTNEXTLINE(readability-function-size): one case each */
 static void take_section(struct tt_profile *p, const struct tt_section *s)
 {
     const void *at = p->image + s->offset;
@@ -181,6 +200,33 @@ static void take_section(struct tt_profile *p, const struct tt_section *s)
         p->point = at;
         p->points = count;
         break;
+    case TT_SECTION_DIGEST:
+        p->digest = at;
+        break;
+    case TT_SECTION_DIGEST_LEAST:
+        p->digest_least = at;
+        break;
+    case TT_SECTION_DIGEST_SELF:
+        m->digest_self = at;
+        break;
+    case TT_SECTION_DIGEST_ELSEWHERE:
+        m->digest_elsewhere = at;
+        break;
+    case TT_SECTION_DIGEST_LOW:
+        m->digest_low = at;
+        break;
+    case TT_SECTION_BLOCK_CONTEXTS:
+        p->contexts_of = at;
+        break;
+    case TT_SECTION_BLOCK_TALLIES:
+        m->tally = at;
+        break;
+    case TT_SECTION_EDGES:
+        p->edge = at;
+        break;
+    case TT_SECTION_EDGE_TALLIES:
+        m->edge_tally = at;
+        break;
     case TT_SECTION_METRICS:
     case TT_SECTION_NONE:
     case TT_SECTIONS:
@@ -259,6 +305,78 @@ static int check_contexts(struct tt_profile *p)
     return error;
 }
 
+/* Is one of the digest's there just when its column is? */
+static int fits(const void *digest, const void *column) { return !digest == !column; }
+
+static int check_digest_edges(struct tt_profile *p)
+{
+    if (p->edges && !p->edge)
+        return damaged(p, "a part of the digest is missing");
+    for (uint32_t i = 0; p->edges && i < p->metrics; i++)
+        if (!p->metric[i].edge_tally)
+            return damaged(p, "a part of the digest is missing");
+    for (uint32_t i = 0; i < p->edges; i++) {
+        const struct tt_edge_row *e = &p->edge[i];
+        if (e->caller >= p->blocks || e->callee >= p->blocks ||
+            (i && (e->caller < e[-1].caller ||
+                   (e->caller == e[-1].caller && e->callee <= e[-1].callee))))
+            return damaged(p, "damaged edge %u of the digest", i);
+    }
+    return 0;
+}
+
+static int check_digest(struct tt_profile *p)
+{
+    uint32_t rows = 0, after = 0;
+
+    if (!p->digests)
+        return 0;
+    if (!p->digest || (p->metrics && !p->digest_least) || !p->contexts_of)
+        return damaged(p, "a part of the digest is missing");
+    for (uint32_t i = 0; i < p->metrics; i++) {
+        const struct tt_metric_columns *m = &p->metric[i];
+        if (!fits(m->digest_self, m->self) || !fits(m->tally, m->self) ||
+            !fits(m->digest_elsewhere, m->elsewhere) || !fits(m->digest_low, m->low))
+            return damaged(p, "a part of the digest is missing");
+    }
+    for (; rows < p->digests && p->digest[rows].context != TT_NONE; rows++) {
+        const struct tt_digest_row *r = &p->digest[rows];
+        if (r->context < after || r->context >= p->contexts || r->block >= p->blocks ||
+            !r->size || r->size > p->contexts - r->context)
+            return damaged(p, "damaged digest at context %u", r->context);
+        after = r->context + 1;
+    }
+    p->digests = rows;
+    return check_digest_edges(p);
+}
+
+static int is_figure(const struct tt_digest_figure *f, const uint64_t *sums,
+                     uint32_t from, uint32_t to)
+{
+    return (f->own == sums[from + 1] - sums[from] && f->all == sums[to] - sums[from]);
+}
+
+/* Does the digest say what the columns do? */
+static int check_digest_figures(struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->digests; i++) {
+        const struct tt_digest_row *r = &p->digest[i];
+        const uint32_t from = r->context, to = from + r->size;
+        int same = r->block == p->block_of[from] && r->size == p->size_of[from];
+        for (uint32_t k = 0; same && k < p->metrics; k++) {
+            const struct tt_metric_columns *m = &p->metric[k];
+            same = is_figure(&m->digest_self[i], m->self, from, to) &&
+                   (!m->elsewhere ||
+                    is_figure(&m->digest_elsewhere[i], m->elsewhere, from, to)) &&
+                   (!m->low || is_figure(&m->digest_low[i], m->low, from, to));
+        }
+        if (!same)
+            return damaged(p, "the digest of context %u is not what it says itself",
+                           from);
+    }
+    return 0;
+}
+
 static int rows_of(const struct tt_profile *p, uint32_t row)
 {
     return row < (uint64_t)p->contexts + p->arcs;
@@ -300,10 +418,12 @@ static int check_edges(struct tt_profile *p)
     return 0;
 }
 
+/* Only what nobody has is nobody's. */
 static int check_spread(struct tt_profile *p, const struct tt_spread *s)
 {
     for (uint32_t c = 0; s && c < p->contexts; c++)
-        if (!is_strand(p, s[c].min_strand) || !is_strand(p, s[c].max_strand))
+        if (s[c].count &&
+            (s[c].min_strand >= p->strands || s[c].max_strand >= p->strands))
             return damaged(p, "damaged spread of context %u", c);
     return 0;
 }
@@ -351,16 +471,16 @@ static int check_header(struct tt_profile *p, const struct tt_file_header *h)
         return damaged(p, "this is not a profile");
     if (p->size < sizeof *h)
         return damaged(p, "cut off in the header, at %zu bytes", p->size);
-    if (h->version != TT_PROFILE_VERSION || h->header_size != sizeof *h ||
+    if (!h->version || h->version > TT_PROFILE_VERSION || h->header_size != sizeof *h ||
         h->section_size != sizeof(struct tt_section))
-        return damaged(p, "a profile of version %u; this reads version %u", h->version,
-                       TT_PROFILE_VERSION);
+        return damaged(p, "a profile of version %u; this reads versions up to %u",
+                       h->version, TT_PROFILE_VERSION);
     if (h->size != p->size)
         return damaged(p, "cut off: %zu of %llu bytes are there", p->size,
                        (unsigned long long)h->size);
     if (h->sections > (p->size - sizeof *h) / sizeof(struct tt_section))
         return damaged(p, "damaged header");
-    if (h->contexts > UINT32_MAX - 2 - h->arcs || h->depth >= h->contexts)
+    if ((uint64_t)h->contexts + h->arcs > UINT32_MAX - 2 || h->depth >= h->contexts)
         return damaged(p, "damaged header");
     p->contexts = h->contexts;
     p->arcs = h->arcs;
@@ -368,6 +488,8 @@ static int check_header(struct tt_profile *p, const struct tt_file_header *h)
     p->metrics = h->metrics;
     p->strands = h->strands;
     p->depth = h->depth;
+    p->digests = h->version > 1 ? h->digests : 0;
+    p->edges = h->version > 2 && p->digests ? h->edges : 0;
     return 0;
 }
 
@@ -401,6 +523,8 @@ static int read_sections(struct tt_profile *p, const struct tt_file_header *h)
     if (!p->block_of || !p->size_of || !p->contexts || !p->blocks ||
         p->size_of[0] != p->contexts || p->block_of[0] != 0)
         return damaged(p, "no contexts");
+    if ((error = check_digest(p)))
+        return error;
     return p->size < CHECKED_AT_ONCE ? tt_profile_check(p) : 0;
 }
 
@@ -411,6 +535,8 @@ int tt_profile_check(struct tt_profile *p)
     if (p->checked)
         return 0;
     error = check_contexts(p);
+    if (!error)
+        error = check_digest_figures(p);
     if (!error)
         error = check_edges(p);
     if (!error)
@@ -532,16 +658,11 @@ const char *tt_fact_text(const struct tt_profile *p, const char *name)
 
 size_t tt_times_range(const struct tt_profile *p, uint32_t row, size_t *first)
 {
-    size_t low = 0, high = p->many_times;
+    size_t high = p->many_times ? tt_first_from(&p->times->row, sizeof *p->times,
+                                                p->many_times, row)
+                                : 0;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->times[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *first = low;
+    *first = high;
     while (high < p->many_times && p->times[high].row == row)
         high++;
     return high;
@@ -569,6 +690,56 @@ int tt_block_compare(const struct tt_profile *p, uint32_t block,
     return order;
 }
 
+const char *tt_kind_word(uint32_t i)
+{
+    static const char *const words[TT_KINDS] = {"block",     "scope",  "function",
+                                                "statement", "native", "centre"};
+
+    return i < TT_KINDS ? words[i] : "?";
+}
+
+struct tt_block_info tt_block_info_of(const struct tt_profile *p, uint32_t block)
+{
+    const struct tt_block_row *r = &p->block[block];
+
+    return (struct tt_block_info){.name = p->strings + r->name,
+                                  .module = p->strings + r->module,
+                                  .file = p->strings + r->file,
+                                  .kind = (enum tt_kind)r->kind,
+                                  .line = r->line,
+                                  .column = r->column,
+                                  .length = r->length,
+                                  .offset = r->offset};
+}
+
+/* ── Code without a name ──────────────────────────────────────────────────────────── */
+
+int tt_is_nameless(const struct tt_block_info *b)
+{
+    const char *slash = strrchr(b->module, '/'), *base = slash ? slash + 1 : b->module;
+    size_t length = strlen(base);
+    char address[24];
+
+    if (!*b->module || b->kind == TT_KIND_NATIVE)
+        return *b->module != 0;
+    if (b->kind != TT_KIND_FUNCTION || strncmp(b->name, base, length) != 0 ||
+        b->name[length] != '+')
+        return 0;
+    (void)snprintf(address, sizeof address, "+0x%llx", (unsigned long long)b->offset);
+    return strcmp(b->name + length, address) == 0;
+}
+
+int tt_block_is_nameless(const struct tt_profile *p, uint32_t block)
+{
+    const struct tt_block_row *r = &p->block[block];
+    const struct tt_block_info info = {.kind = (enum tt_kind)r->kind,
+                                       .name = p->strings + r->name,
+                                       .module = p->strings + r->module,
+                                       .offset = r->offset};
+
+    return tt_is_nameless(&info);
+}
+
 /* ── Walk ─────────────────────────────────────────────────────────────────────────── */
 
 int tt_walk_init(struct tt_walk *w, const struct tt_profile *p, uint32_t context)
@@ -586,9 +757,9 @@ int tt_walk_next(struct tt_walk *w)
         return 0;
     while (count && tt_end_of(w->p, w->path[count - 1]) <= c)
         count--;
+    /* Deeper than the header says: damaged, and too large to be checked. */
     if (count > w->p->depth) {
-        w->end =
-            0; /* deeper than the header says: damaged, and too large to be checked */
+        w->end = 0;
         return 0;
     }
     w->path[count] = w->context = c;

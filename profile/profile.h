@@ -28,6 +28,10 @@ struct tt_metric_columns {
     const uint64_t *missed;                       /* of each context */
     const struct tt_block_figures *block;         /* of each block */
     const struct tt_spread *spread, *spread_self; /* of each context */
+    /* Of each row of the digest, and, as a digest has them, of each block. */
+    const struct tt_digest_figure *digest_self, *digest_elsewhere, *digest_low;
+    const struct tt_block_tally *tally;
+    const struct tt_edge_tally *edge_tally;
 };
 
 struct tt_profile {
@@ -51,7 +55,12 @@ struct tt_profile {
     const struct tt_space_row *space;
     const struct tt_series_row *series;
     const struct tt_point *point;
+    const struct tt_digest_row *digest; /* with the next two, NULL: there is none */
+    const uint64_t *digest_least;       /* of each metric */
+    const uint32_t *contexts_of;        /* of each block: how many */
+    const struct tt_edge_row *edge;     /* NULL: they are not in the digest */
     uint32_t facts, blocks, contexts, metrics, arcs, strands, many_series;
+    uint32_t digests, edges; /* digests: rows that are in use */
     size_t many_times, bins, activations, slows, entries, spaces, points;
     uint32_t depth;  /* of the deepest context; the root's is 0 */
     int checked;     /* all of it, by tt_profile_check */
@@ -85,6 +94,18 @@ static inline uint32_t tt_block_of(const struct tt_profile *p, uint32_t context)
 {
     uint32_t block = p->block_of[context];
 
+    return block < p->blocks ? block : 0;
+}
+
+/* Of a row of edges (see tt_times_row): the block of the context that it leads to, or what
+ * an arc has pushed; within bounds too. */
+static inline uint32_t tt_block_of_edge(const struct tt_profile *p, uint32_t row)
+{
+    uint32_t block;
+
+    if (row < p->contexts)
+        return tt_block_of(p, row);
+    block = row - p->contexts < p->arcs ? p->arc[row - p->contexts].block : 0;
     return block < p->blocks ? block : 0;
 }
 
@@ -161,6 +182,16 @@ uint32_t tt_metric_find(const struct tt_profile *, const char *name);
 uint64_t tt_fact_number(const struct tt_profile *, const char *name);
 const char *tt_fact_text(const struct tt_profile *, const char *name);
 
+/* A text that counts nothing is no news of the profile: it stays in the file for whoever
+ * left it there, however long it is, and no view shows it. */
+static inline int tt_fact_is_kept(const struct tt_fact *f)
+{
+    return f->rule == TT_FACT_EACH && !f->number;
+}
+
+/* Such a one: the unit of times in series, where they are no ns. */
+#define TT_SERIES_CLOCK "series.clock"
+
 /* The rows of a table sorted by row that belong to `row`, as [first, returned end). */
 size_t tt_times_range(const struct tt_profile *, uint32_t row, size_t *first);
 
@@ -180,6 +211,14 @@ int tt_walk_init(struct tt_walk *, const struct tt_profile *, uint32_t context);
 int tt_walk_next(struct tt_walk *);
 void tt_walk_skip(struct tt_walk *); /* go on behind the subtree of w.context */
 void tt_walk_fini(struct tt_walk *);
+
+const char *tt_kind_word(uint32_t kind); /* "?": there is none such */
+/* What a block of the profile is; its texts are the profile's. */
+struct tt_block_info tt_block_info_of(const struct tt_profile *, uint32_t block);
+/* Is it code that has an address and no name: a place in it, or the function that starts
+ * there?  What it is called is MODULE+0xADDRESS then, and its file a build-id. */
+int tt_is_nameless(const struct tt_block_info *);
+int tt_block_is_nameless(const struct tt_profile *, uint32_t block);
 
 /* Orders blocks of two profiles by their identity, as strcmp does. */
 int tt_block_compare(const struct tt_profile *, uint32_t block, const struct tt_profile *,

@@ -34,8 +34,7 @@ const struct tt_view_word tt_view_words[] = {
     {NULL, NULL, {NULL}},
 };
 
-static __attribute__((format(printf, 2, 3))) int wrong(struct tt_query *q,
-                                                       const char *format, ...)
+int tt_query_wrong(struct tt_query *q, const char *format, ...)
 {
     va_list list;
 
@@ -104,8 +103,11 @@ int tt_query_is_bounded(const struct tt_query *q, const struct tt_profile *p)
 
     if (q->filter.count)
         return 0;
-    return strcmp(view, "flame") == 0 || strcmp(view, "tree") == 0 ||
-           strcmp(view, "header") == 0 || (strcmp(view, "flat") == 0 && !p->many_times);
+    if (strcmp(view, "flame") == 0 || strcmp(view, "tree") == 0 ||
+        strcmp(view, "header") == 0)
+        return 1;
+    return !p->many_times &&
+           (strcmp(view, "flat") == 0 || (strcmp(view, "graph") == 0 && p->edges));
 }
 
 int tt_query_unknown_metric(struct tt_query *q, const struct tt_profile *p,
@@ -115,13 +117,14 @@ int tt_query_unknown_metric(struct tt_query *q, const struct tt_profile *p,
     size_t count = 0, at;
 
     if (!p->metrics || !name)
-        return wrong(q, "this profile has no figures");
+        return tt_query_wrong(q, "this profile has no figures");
     for (; count < p->metrics && count < sizeof known / sizeof *known; count++)
         known[count] = p->metric[count].name;
     near = tt_query_suggest(name, known, count);
     if (near)
-        return wrong(q, "there is no metric '%.40s'; did you mean '%.40s'?", name, near);
-    (void)wrong(q, "there is no metric '%.40s'; there are:", name);
+        return tt_query_wrong(q, "there is no metric '%.40s'; did you mean '%.40s'?",
+                              name, near);
+    (void)tt_query_wrong(q, "there is no metric '%.40s'; there are:", name);
     for (size_t i = 0; i < count; i++) {
         at = strlen(q->error);
         (void)snprintf(q->error + at, sizeof q->error - at, "%s %s", i ? "," : "",
@@ -150,7 +153,7 @@ static const char *keep(struct tt_query *q, const char *text, size_t length)
 
 static int no_memory(struct tt_query *q)
 {
-    (void)wrong(q, "no memory");
+    (void)tt_query_wrong(q, "no memory");
     return -TT_ERR_MEMORY;
 }
 
@@ -303,8 +306,9 @@ static int read_view(struct tt_query *q, const char *key, const char *value,
     }
     near = tt_query_suggest(value, names, count);
     if (near)
-        return wrong(q, "there is no view '%.40s'; did you mean '%s'?", value, near);
-    return wrong(q, "there is no view '%.40s'", value);
+        return tt_query_wrong(q, "there is no view '%.40s'; did you mean '%s'?", value,
+                              near);
+    return tt_query_wrong(q, "there is no view '%.40s'", value);
 }
 
 /* Which of the query's texts a key sets. */
@@ -314,7 +318,7 @@ static int read_text(struct tt_query *q, const char *key, const char *value,
                      uint32_t which)
 {
     if (!*value)
-        return wrong(q, "'%s' wants a name", key);
+        return tt_query_wrong(q, "'%s' wants a name", key);
     return keep_text(q, value, which == KEY_METRIC ? &q->metric : &q->sort);
 }
 
@@ -325,7 +329,8 @@ static int read_limit(struct tt_query *q, const char *key, const char *value,
     if (strcmp(value, "all") == 0)
         q->limit = 0;
     else if (read_count(value, &q->limit) != 0)
-        return wrong(q, "'%s' wants a number of rows or 'all', not '%.40s'", key, value);
+        return tt_query_wrong(q, "'%s' wants a number of rows or 'all', not '%.40s'", key,
+                              value);
     return 0;
 }
 
@@ -336,8 +341,8 @@ static int read_depth(struct tt_query *q, const char *key, const char *value,
     if (strcmp(value, "all") == 0)
         q->depth = 0;
     else if (read_count(value, &q->depth) != 0)
-        return wrong(q, "'%s' wants a number of levels or 'all', not '%.40s'", key,
-                     value);
+        return tt_query_wrong(q, "'%s' wants a number of levels or 'all', not '%.40s'",
+                              key, value);
     return 0;
 }
 
@@ -348,8 +353,8 @@ static int read_threshold(struct tt_query *q, const char *key, const char *value
 
     (void)unused;
     if (read_share(value, &share) != 0)
-        return wrong(q, "'%s' wants a share such as 0.5%% or 0.005, not '%.40s'", key,
-                     value);
+        return tt_query_wrong(q, "'%s' wants a share such as 0.5%% or 0.005, not '%.40s'",
+                              key, value);
     q->threshold = share;
     return 0;
 }
@@ -361,10 +366,10 @@ static int check_pattern(struct tt_query *q, const char *key, const char *text)
     struct tt_pattern *p;
 
     if (!*text)
-        return wrong(q, "'%s' wants a pattern", key);
+        return tt_query_wrong(q, "'%s' wants a pattern", key);
     p = tt_pattern_new(text, error, sizeof error);
     if (!p)
-        return wrong(q, "%.20s: %s", key, error);
+        return tt_query_wrong(q, "%.20s: %s", key, error);
     tt_pattern_free(p);
     return 0;
 }
@@ -410,10 +415,10 @@ static int read_regex(struct tt_query *q, const char *key, const char *value,
     int length;
 
     if (!*value)
-        return wrong(q, "'%s' wants a regular expression", key);
+        return tt_query_wrong(q, "'%s' wants a regular expression", key);
     length = snprintf(text, sizeof text, "/%s/f", value);
     if (length < 0 || (size_t)length >= sizeof text)
-        return wrong(q, "%s: the regular expression is too long", key);
+        return tt_query_wrong(q, "%s: the regular expression is too long", key);
     return read_filter(q, key, text, kind);
 }
 
@@ -450,10 +455,11 @@ static int read_prune(struct tt_query *q, const char *key, const char *value,
     if (!error) /* nothing is smaller than nothing */
         return f.share > 0 || f.amount ? add_filter(q, &f, value) : 0;
     if (end && (!*end || strcmp(end, "%") == 0))
-        return wrong(q,
-                     "'%s' wants a share such as 0.5%%, an amount such as 1000 or 10ms, "
-                     "or a pattern, not '%.30s'",
-                     key, value);
+        return tt_query_wrong(
+            q,
+            "'%s' wants a share such as 0.5%%, an amount such as 1000 or 10ms, "
+            "or a pattern, not '%.30s'",
+            key, value);
     return read_filter(q, key, value, TT_FILTER_PRUNE);
 }
 
@@ -464,7 +470,8 @@ static int read_fraction(struct tt_query *q, const char *key, const char *value,
 
     (void)unused;
     if (read_share(value, &f.share) != 0)
-        return wrong(q, "'%s' wants a share such as 0.005, not '%.40s'", key, value);
+        return tt_query_wrong(q, "'%s' wants a share such as 0.005, not '%.40s'", key,
+                              value);
     return f.share > 0 ? add_filter(q, &f, value) : 0;
 }
 
@@ -486,6 +493,7 @@ static const struct query_key {
     {"select", read_filter, TT_FILTER_SELECT},
     {"exclude", read_filter, TT_FILTER_EXCLUDE},
     {"fold", read_filter, TT_FILTER_FOLD},
+    {"centre", read_filter, TT_FILTER_CENTRE},
     {"prune", read_prune, 0},
     {"root", read_filter, TT_FILTER_ROOT},
     {"focus", read_regex, TT_FILTER_SELECT},
@@ -521,8 +529,9 @@ static int unknown_key(struct tt_query *q, const char *key)
             names[count++] = v->keys[i];
     near = tt_query_suggest(key, names, count);
     if (near)
-        return wrong(q, "there is no key '%.40s'; did you mean '%s'?", key, near);
-    return wrong(q, "there is no key '%.40s'", key);
+        return tt_query_wrong(q, "there is no key '%.40s'; did you mean '%s'?", key,
+                              near);
+    return tt_query_wrong(q, "there is no key '%.40s'", key);
 }
 
 static int set_other(struct tt_query *q, const char *key, const char *value)
@@ -543,7 +552,7 @@ int tt_query_set(struct tt_query *q, const char *key, const char *value)
 {
     q->error[0] = '\0';
     if (strlen(value) > TEXT_SIZE)
-        return wrong(q, "%.40s: the value is too long", key);
+        return tt_query_wrong(q, "%.40s: the value is too long", key);
     for (size_t i = 0; i < KEYS; i++)
         if (strcmp(query_keys[i].name, key) == 0)
             return query_keys[i].read(q, key, value, query_keys[i].argument);
@@ -556,7 +565,7 @@ int tt_query_check(struct tt_query *q)
 
     for (size_t i = 0; i < q->other.count; i++)
         if (!view_knows(q->view, s[i].key))
-            return wrong(q, "the view '%s' has no '%s'", q->view, s[i].key);
+            return tt_query_wrong(q, "the view '%s' has no '%s'", q->view, s[i].key);
     return 0;
 }
 
@@ -595,8 +604,8 @@ static int decode(struct tt_query *q, char *p, char *end)
         high = end - p > 2 ? hex_digit(p[1]) : -1;
         low = high < 0 ? -1 : hex_digit(p[2]);
         if (low < 0 || high + low == 0)
-            return wrong(q, "'%.*s' is no character; %% is written %%25",
-                         end - p < 3 ? (int)(end - p) : 3, p);
+            return tt_query_wrong(q, "'%.*s' is no character; %% is written %%25",
+                                  end - p < 3 ? (int)(end - p) : 3, p);
         *to++ = (char)(high << 4 | low);
         p += 2;
     }
@@ -626,7 +635,7 @@ int tt_query_parse(struct tt_query *q, const char *text)
 
     q->error[0] = '\0';
     if (size > 16 * TEXT_SIZE)
-        return wrong(q, "the query is too long");
+        return tt_query_wrong(q, "the query is too long");
     copy = tt_memory_get(q->memory, size);
     if (!copy)
         return no_memory(q);

@@ -16,6 +16,7 @@ enum tt_filter_kind {
     TT_FILTER_PRUNE,  /* drop a part by name, share or amount: its cost stays, in a row */
     TT_FILTER_ROOT,   /* paths begin at the outermost of these; others are dropped */
     TT_FILTER_STRAND, /* only figures of these strands */
+    TT_FILTER_CENTRE, /* of all in a row together: fold whatever is none of these */
     TT_FILTERS
 };
 
@@ -68,6 +69,9 @@ int tt_query_check(struct tt_query *);
  * Is it one of those?  Then its answer is there at once, where checking would read all of
  * the file. */
 int tt_query_is_bounded(const struct tt_query *, const struct tt_profile *);
+/* Says why a query cannot be answered.  -TT_ERR_OPTION. */
+int tt_query_wrong(struct tt_query *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Says in q->error which metrics there are, or which one was meant; -TT_ERR_OPTION. */
 int tt_query_unknown_metric(struct tt_query *, const struct tt_profile *,
                             const char *name);
@@ -98,13 +102,13 @@ int tt_pattern_matches_strand(const struct tt_pattern *, const struct tt_profile
  * NULL: no memory. */
 unsigned char *tt_pattern_blocks(const struct tt_pattern *, const struct tt_profile *);
 
-/* Applies a query's filters in order: *filtered is what comes out, an image of its own
- * from `memory` to be put back by tt_filtered_close; *filtered is p itself, and *image
- * NULL, when there is nothing to filter. */
+/* Applies a query's filters in order.  What comes out is an image of its own, from the
+ * query's memory, until tt_filter_close; or the profile itself, where nothing is filtered.
+ * -TT_ERR_OPTION with q->error, or -TT_ERR_MEMORY; then there is nothing to close. */
 struct tt_filtered {
     const struct tt_profile *profile; /* what views look at */
     struct tt_profile own;
-    void *image;
+    void *image; /* NULL: there was nothing to filter */
     size_t size;
 };
 int tt_filter_apply(const struct tt_profile *, struct tt_query *, struct tt_filtered *);

@@ -4,6 +4,10 @@
  * A recording has a tree for each strand; here they become one, with figures by strand. */
 #include "recording.h"
 
+#include "recording-objects.h"
+#include "recording-series.h"
+#include "statistics.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +22,21 @@ struct transfer {
         *samples_here; /* of each block: what is in the tree */
     uint32_t calls, time, samples, metric[TT_METRICS_MAX + 1];
     uint64_t beside[3], elsewhere[3]; /* calls, time, samples */
-    uint32_t at;                      /* the context whose metrics are taken */
+    uint32_t at; /* the context whose metrics are taken, or the block */
     const struct tt_trace_strand
         *trace; /* of each strand by its name, a number; or NULL */
     size_t traces;
+    struct tt_objects_taken objects;
 };
 
 /* ── Units ────────────────────────────────────────────────────────────────────────── */
 
 enum { NS = 1000000000 };
 
-static int is_in_ns(const struct tt_header *h) { return h->clock != TT_CLOCK_CALLER; }
+static int is_in_ns(const struct tt_header *h)
+{
+    return h->clock != TT_CLOCK_CALLER || h->ticks_per_second > 1;
+}
 
 static uint64_t scale(const struct tt_header *h, uint64_t ticks)
 {
@@ -48,7 +56,7 @@ static struct tt_sum128 scale_square(const struct tt_header *h, const struct tt_
         return (struct tt_sum128){s->low, s->high};
     x *= (long double)NS / (long double)h->ticks_per_second;
     x *= (long double)NS / (long double)h->ticks_per_second;
-    n = (unsigned __int128)x;
+    n = x < 0x1p128L ? (unsigned __int128)x : ~(unsigned __int128)0;
     return (struct tt_sum128){(uint64_t)n, (uint64_t)(n >> 64)};
 }
 
@@ -102,20 +110,43 @@ static void add_metrics(struct transfer *t)
 }
 
 /* A metric of the program's own, known from its first figure on. */
+static uint32_t metric_of(struct transfer *t, const struct tt_metric_record *m)
+{
+    size_t i = (size_t)(m - t->p->header->metric);
+
+    if (t->metric[i] == TT_NONE)
+        t->metric[i] = tt_builder_metric(t->b, m->name, m->unit, 0);
+    return t->metric[i];
+}
+
 static void take_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
                         uint64_t amount)
 {
     struct transfer *t = arg;
-    size_t i = (size_t)(m - t->p->header->metric);
-    char name[TT_NAME_SIZE + 1] = {0}, unit[TT_NAME_SIZE + 1] = {0};
 
-    if (t->metric[i] == TT_NONE) {
-        memcpy(name, m->name, TT_NAME_SIZE);
-        memcpy(unit, m->unit, TT_NAME_SIZE);
-        t->metric[i] = tt_builder_metric(t->b, name, unit, 0);
-    }
     tt_builder_add(t->b, elsewhere ? TT_ROLE_ELSEWHERE : TT_ROLE_SELF, t->at,
-                   t->metric[i], amount);
+                   metric_of(t, m), amount);
+}
+
+/* Of a block: what was evicted of it is in the tree too, elsewhere. */
+static void take_block_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
+                              uint64_t amount)
+{
+    struct transfer *t = arg;
+
+    tt_builder_add(t->b, elsewhere ? TT_ROLE_BESIDE : TT_ROLE_HIDDEN, t->at,
+                   metric_of(t, m), amount);
+}
+
+static void add_block_metrics(struct transfer *t)
+{
+    for (uint32_t cell = 0; (cell = tt_picture_next_tally(t->p, cell)) != 0;) {
+        const struct tt_tally *tally = tt_picture_cell(t->p, cell);
+        if (tally->key >= t->ids)
+            continue;
+        t->at = t->by_id[tally->key];
+        tt_picture_metrics(t->p, cell, take_block_metric, t);
+    }
 }
 
 /* ── Contexts and arcs ────────────────────────────────────────────────────────────── */
@@ -138,19 +169,19 @@ static void name_trace(const struct transfer *t, const char *number,
 static void add_strand(struct transfer *t, const struct tt_strand_record *s)
 {
     const struct tt_header *h = t->p->header;
-    char name[TT_NAME_SIZE + 1] = {0}, program[sizeof h->program + 1] = {0},
-                             host[sizeof h->host + 1] = {0};
-    struct tt_strand_info info = {.host = host,
-                                  .process = program,
-                                  .name = name,
+    struct tt_strand_info info = {.host = h->host,
+                                  .process = h->program,
+                                  .name = s->name,
                                   .pid = h->pid,
                                   .thread = s->thread,
-                                  .rank = TT_NONE,
+                                  .rank = h->rank && !t->trace ? (uint32_t)(h->rank - 1)
+                                                               : TT_NONE,
                                   .members = s->members ? s->members : 1};
 
-    memcpy(name, s->name, TT_NAME_SIZE);
-    memcpy(program, h->program, sizeof h->program);
-    memcpy(host, h->host, sizeof h->host);
+    if (s->process) { /* its main thread has its name */
+        info.process = s->process == s->thread ? s->name : "";
+        info.pid = s->process;
+    }
     if (s->state == TT_STRAND_MERGED) {
         info.least = scale(h, s->least);
         info.most = scale(h, s->most);
@@ -160,7 +191,7 @@ static void add_strand(struct transfer *t, const struct tt_strand_record *s)
         info.thread = 0;
     }
     if (t->trace)
-        name_trace(t, name, &info);
+        name_trace(t, s->name, &info);
     (void)tt_builder_strand(t->b, &info);
 }
 
@@ -256,6 +287,7 @@ static void add_context(struct transfer *t, uint32_t i, struct strand_sums *sums
     }
     t->at = id;
     tt_picture_metrics(t->p, c->cell, take_metric, t);
+    tt_objects_take(&t->objects, id, c->cell);
     add_details(t, 0, id, c->cell);
 }
 
@@ -332,11 +364,14 @@ static void add_block_figures(struct transfer *t)
         add_strand(t, t->p->strand[0]);
     for (uint32_t i = 0; i < t->p->blocks; i++) {
         const struct tt_picture_block *b = &t->p->block[i];
+        if (b->type)
+            continue;
         tt_builder_add(t->b, TT_ROLE_HIDDEN, t->block[i], t->time, scale(h, b->hidden));
         add_beside(t, i, 0, t->calls, b->calls, t->calls_here[i]);
         add_beside(t, i, 1, t->time, b->self, t->self_here[i]);
         add_beside(t, i, 2, t->samples, b->samples, t->samples_here[i]);
     }
+    add_block_metrics(t);
     /* What found no room in the tree either stands somewhere below the root. */
     for (int i = 0; i < 3; i++)
         if (t->beside[i] > t->elsewhere[i])
@@ -345,21 +380,19 @@ static void add_block_figures(struct transfer *t)
                                   : t->beside[i] - t->elsewhere[i]);
 }
 
-static const char *const mode_names[] = {"exact", "calls", "sampled", "every"};
-static const char *const kind_names[] = {"block",     "scope",  "function",
-                                         "statement", "native", "centre"};
-static const char *const policy_names[] = {"edge", "repeat", "block", "cycle",
-                                           "drop", "recent", "none"};
-static const char *const clock_names[] = {"cycles", "monotonic", "caller"};
-
-static const char *name_in(const char *const *names, uint32_t count, uint32_t i)
-{
-    return i < count ? names[i] : "?";
-}
-
 static void add_text(struct transfer *t, const char *name, const char *text)
 {
     tt_builder_fact(t->b, name, TT_FACT_EACH, 1, text);
+}
+
+/* Is there any block of a kind? */
+static int has_kind(const struct transfer *t, uint32_t kind)
+{
+    for (uint32_t i = 0; i < t->p->blocks; i++)
+        if ((uint32_t)t->p->block[i].info.kind == kind &&
+            (t->p->block[i].calls || t->p->block[i].samples))
+            return 1;
+    return 0;
 }
 
 /* The modes of the kinds of block that there are. */
@@ -369,21 +402,45 @@ static void add_modes(struct transfer *t)
     char text[80];
 
     for (uint32_t kind = 0; kind < TT_KINDS; kind++) {
-        int there = 0;
-        for (uint32_t i = 0; i < t->p->blocks; i++)
-            there |= (uint32_t)t->p->block[i].info.kind == kind &&
-                     (t->p->block[i].calls || t->p->block[i].samples);
-        if (!there)
+        if (!has_kind(t, kind))
             continue;
-        (void)snprintf(text, sizeof text, "%s %s", kind_names[kind],
-                       name_in(mode_names, 4, h->mode[kind]));
+        (void)snprintf(text, sizeof text, "%s %s", tt_kind_word(kind),
+                       tt_mode_word(h->mode[kind]));
         if (h->mode[kind] == TT_MODE_EVERY)
-            (void)snprintf(text, sizeof text, "%s every:%u", kind_names[kind], h->every);
+            (void)snprintf(text, sizeof text, "%s every:%u", tt_kind_word(kind),
+                           h->every);
         if (h->mode[kind] == TT_MODE_SAMPLED)
-            (void)snprintf(text, sizeof text, "%s sampled at %u Hz", kind_names[kind],
+            (void)snprintf(text, sizeof text, "%s sampled at %u Hz", tt_kind_word(kind),
                            h->sample_hz);
         add_text(t, "modes", text);
     }
+    if (h->space_rate && h->space) {
+        (void)snprintf(text, sizeof text, "objects below %llu bytes sampled",
+                       (unsigned long long)h->space_rate);
+        add_text(t, "modes", text);
+    }
+}
+
+/* As Clean's profiles do, which say what a thousand calls of the profiler cost. */
+static int tells_calls_apart(const struct tt_header *h)
+{
+    for (int i = 1; i <= TT_METRICS_MAX; i++)
+        if (strcmp(h->metric[i].name, "strict calls") == 0 ||
+            strcmp(h->metric[i].name, "lazy calls") == 0 ||
+            strcmp(h->metric[i].name, "curried calls") == 0)
+            return 1;
+    return 0;
+}
+
+/* Has anything been timed by itself? */
+static int has_exact(const struct transfer *t)
+{
+    for (uint32_t kind = 0; kind < TT_KINDS; kind++)
+        if ((t->p->header->mode[kind] == TT_MODE_EXACT ||
+             t->p->header->mode[kind] == TT_MODE_EVERY) &&
+            has_kind(t, kind))
+            return 1;
+    return 0;
 }
 
 static void add_measures(struct transfer *t)
@@ -393,23 +450,37 @@ static void add_measures(struct transfer *t)
                                                      : 1;
     char text[80];
 
-    (void)snprintf(text, sizeof text, "%s", name_in(policy_names, 7, h->recursion));
+    (void)snprintf(text, sizeof text, "%s", tt_recursion_word(h->recursion));
     if (h->recursion_length)
-        (void)snprintf(text, sizeof text, "%s:%u", name_in(policy_names, 7, h->recursion),
+        (void)snprintf(text, sizeof text, "%s:%u", tt_recursion_word(h->recursion),
                        h->recursion_length);
     add_text(t, "recursion", text);
+    if (h->stacks)
+        add_text(t, "stacks", tt_stacks_word((uint32_t)h->stacks));
     if (h->budget_nodes)
         (void)snprintf(text, sizeof text, "%llu nodes",
                        (unsigned long long)h->budget_nodes);
     else
         (void)snprintf(text, sizeof text, "%.4g MiB", (double)h->budget / (1 << 20));
     add_text(t, "budget", text);
-    if (h->inside.high || h->outside.high) {
-        (void)snprintf(text, sizeof text, "%.1f to %.1f ns an activation",
-                       (double)(h->inside.low + h->outside.low) / 1024 / rate,
-                       (double)(h->inside.high + h->outside.high) / 1024 / rate);
-        add_text(t, "overhead", text);
+    /* In ps, of an activation. */
+    if (has_exact(t) && (h->inside.high || h->outside.high)) {
+        tt_builder_fact(
+            t->b, "overhead.least", TT_FACT_MIN,
+            tt_whole((double)(h->inside.low + h->outside.low) * 1000 / 1024 / rate), "");
+        tt_builder_fact(
+            t->b, "overhead.most", TT_FACT_MAX,
+            tt_whole((double)(h->inside.high + h->outside.high) * 1000 / 1024 / rate),
+            "");
+        if (tells_calls_apart(h)) /* entering is one, and leaving */
+            tt_builder_fact(t->b, "overhead.ticks a thousand calls", TT_FACT_MAX,
+                            tt_whole(1000.0 / 1024 / 4 / rate *
+                                     (double)(h->inside.low + h->inside.high +
+                                              h->outside.low + h->outside.high)),
+                            "");
     }
+    tt_builder_fact(t->b, "memory.bytes", TT_FACT_SUM,
+                    h->first + (uint64_t)h->used * TT_PAGE_SIZE, "");
 }
 
 static void add_losses(struct transfer *t)
@@ -420,7 +491,8 @@ static void add_losses(struct transfer *t)
     for (uint32_t i = 0; i < t->p->strands; i++)
         evictions += t->p->strand[i]->evictions;
     tt_builder_fact(t->b, "recordings", TT_FACT_SUM, 1, "");
-    tt_builder_fact(t->b, "open", TT_FACT_SUM, h->state == TT_RECORDING_OPEN, "");
+    tt_builder_fact(t->b, "open", TT_FACT_SUM, !t->trace && h->state == TT_RECORDING_OPEN,
+                    "");
     tt_builder_fact(t->b, "torn", TT_FACT_SUM, h->torn != 0, "");
     tt_builder_fact(t->b, "evictions", TT_FACT_SUM, evictions, "");
     tt_builder_fact(t->b, "evicted", TT_FACT_SUM, scale(h, t->elsewhere[1]), "");
@@ -432,18 +504,19 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.figures", TT_FACT_SUM, h->lost_figures, "");
     tt_builder_fact(t->b, "lost.pages", TT_FACT_SUM, h->lost_pages, "");
     tt_builder_fact(t->b, "lost.samplers", TT_FACT_SUM, h->lost_samplers, "");
+    tt_builder_fact(t->b, "lost.samples", TT_FACT_SUM, h->lost_samples, "");
 }
 
 /* Who looked at native stacks, and how that went. */
 static void add_source(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
-    char source[sizeof h->source + 1] = {0};
 
-    memcpy(source, h->source, sizeof h->source);
-    if (!*source)
+    if (!*h->source)
         return;
-    add_text(t, "source", source);
+    add_text(t, "source", h->source);
+    if (h->wall)
+        add_text(t, "wall", "all time counts, also that in which threads wait");
     tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
@@ -453,19 +526,16 @@ static void add_source(struct transfer *t)
 static void add_facts(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
-    char program[sizeof h->program + 1] = {0}, host[sizeof h->host + 1] = {0};
 
     if (t->trace) {
         add_measures(t);
         add_losses(t);
         return;
     }
-    memcpy(program, h->program, sizeof h->program);
-    memcpy(host, h->host, sizeof h->host);
-    add_text(t, "program", program);
+    add_text(t, "program", h->program);
     add_source(t);
-    add_text(t, "host", host);
-    add_text(t, "clock", name_in(clock_names, 3, h->clock));
+    add_text(t, "host", h->host);
+    add_text(t, "clock", tt_clock_word(h->clock));
     tt_builder_fact(t->b, "started", TT_FACT_MIN, h->start_time, "");
     if (h->end_ticks > h->start_ticks)
         tt_builder_fact(t->b, "lasted", TT_FACT_MAX,
@@ -512,13 +582,18 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
     if (t.block && t.context && t.foreign && t.calls_here && t.self_here &&
         t.samples_here) {
         for (uint32_t i = 0; i < blocks; i++)
-            t.block[i] = tt_builder_block(b, &p->block[i].info);
+            if (!p->block[i].type)
+                t.block[i] = tt_builder_block(b, &p->block[i].info);
         error = index_blocks(&t);
     }
     if (!error) {
+        tt_objects_init(&t.objects, b, p);
         add_metrics(&t);
         add_strands(&t);
         add_block_figures(&t);
+        error = tt_objects_finish(&t.objects);
+        if (!error)
+            error = tt_series_take(b, p, &t.objects.maxima);
         add_facts(&t);
     }
     tt_memory_put(NULL, t.by_id, 0);

@@ -4,19 +4,123 @@
  * Whatever is too small is passed over with its whole subtree, so that the cost is that of
  * what is shown, and a step for each child of it that is not.  When only so many rows are
  * wanted, twice as many are kept, and thinned out to the largest whenever they are full;
- * from then on nothing is looked at that is not above the least of them. */
+ * from then on nothing is looked at that is not above the least of them.  Where the
+ * profile's digest has all of them, it is what is looked at, in place of the columns. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorted.h"
+#include "statistics.h"
 #include "viewing.h"
+
+/* ── Where to look ────────────────────────────────────────────────────────────────── */
+
+/* Contexts in preorder, by their place: all, or those of the digest. */
+struct source {
+    const struct tt_lens *lens;
+    const struct tt_digest_row *row; /* NULL: a context's place is its number */
+};
+
+static struct tt_digest_row row_at(const struct source *s, uint32_t place)
+{
+    const struct tt_profile *p = s->lens->p;
+
+    if (s->row)
+        return s->row[place];
+    return (struct tt_digest_row){place, tt_block_of(p, place),
+                                  tt_end_of(p, place) - place};
+}
+
+/* The first place that is not before a context. */
+static uint32_t place_of(const struct source *s, uint32_t context)
+{
+    const struct tt_profile *p = s->lens->p;
+
+    if (!s->row || !p->digests || s->row[p->digests - 1].context < context)
+        return s->row ? p->digests : context;
+    return (uint32_t)tt_first_from(&s->row->context, sizeof *s->row, p->digests, context);
+}
+
+/* Behind the subtree of what is at a place. */
+static uint32_t skip(const struct source *s, uint32_t place)
+{
+    struct tt_digest_row r = row_at(s, place);
+
+    if (!s->row)
+        return r.context + r.size;
+    while (++place < s->lens->p->digests && s->row[place].context < r.context + r.size)
+        ;
+    return place;
+}
+
+static struct tt_digest_figure figure_at(const struct source *s, uint32_t place,
+                                         const uint64_t *sums,
+                                         const struct tt_digest_figure *digest)
+{
+    uint32_t end;
+
+    if (!sums)
+        return (struct tt_digest_figure){0};
+    if (s->row)
+        return digest[place];
+    end = tt_end_of(s->lens->p, place);
+    return (struct tt_digest_figure){sums[place + 1] - sums[place],
+                                     sums[end] - sums[place]};
+}
+
+static uint64_t dropped_below(const struct source *s, struct tt_digest_row r)
+{
+    return tt_calls_between(&s->lens->drop, r.context, r.context + r.size);
+}
+
+static uint64_t total_at(const struct source *s, uint32_t place)
+{
+    const struct tt_metric_columns *m = s->lens->main;
+
+    return figure_at(s, place, m->self, m->digest_self).all +
+           figure_at(s, place, m->elsewhere, m->digest_elsewhere).all +
+           (s->lens->drop.count ? dropped_below(s, row_at(s, place)) : 0);
+}
+
+/* All there is to know of a context. */
+static struct tt_shown look_at(const struct source *s, uint32_t place, uint32_t depth)
+{
+    const struct tt_lens *l = s->lens;
+    const struct tt_metric_columns *m = l->main, *calls = l->calls;
+    const struct tt_digest_row r = row_at(s, place);
+    struct tt_shown at = {.context = r.context,
+                          .block = r.block,
+                          .end = r.context + r.size,
+                          .depth = depth,
+                          .parent = TT_NONE,
+                          .rest = r.size - 1,
+                          .dropped = tt_calls_at(&l->drop, r.context)};
+    uint64_t beside;
+
+    at.self = figure_at(s, place, m->self, m->digest_self);
+    at.low = m->low ? figure_at(s, place, m->low, m->digest_low) : at.self;
+    at.elsewhere = figure_at(s, place, m->elsewhere, m->digest_elsewhere);
+    if (calls)
+        at.calls = figure_at(s, place, calls->self, calls->digest_self);
+    at.total = at.self.all + at.elsewhere.all + dropped_below(s, r);
+    at.total_low = at.total - at.self.all + at.low.all;
+    /* What is shown below it will be taken from this. */
+    beside = at.elsewhere.own + at.dropped;
+    at.left = (struct tt_figures){.has = TT_HAS_CALLS,
+                                  .self = at.total - at.self.own - beside,
+                                  .self_low = at.total_low - at.low.own - beside,
+                                  .calls = at.calls.all - at.calls.own};
+    return at;
+}
 
 /* ── Which ────────────────────────────────────────────────────────────────────────── */
 
 struct choosing {
-    const struct tt_lens *lens;
+    struct source source;
     const struct tt_shown_rule *rule;
     struct tt_vector *shown;
+    uint64_t least; /* total, not below the rule's */
     uint64_t above; /* totals must be more than this, when something was thinned out */
     int thinned;
 };
@@ -58,7 +162,7 @@ static void thin_out(struct choosing *c)
     c->thinned = 1;
 }
 
-static int add_shown(struct choosing *c, uint32_t context, uint32_t depth, uint64_t total)
+static int add_shown(struct choosing *c, uint32_t place, uint32_t depth)
 {
     enum { SPARE = 4096 };
     const size_t limit = c->rule->limit;
@@ -69,50 +173,53 @@ static int add_shown(struct choosing *c, uint32_t context, uint32_t depth, uint6
     s = tt_vector_add(c->shown, 1);
     if (!s)
         return -TT_ERR_MEMORY;
-    *s = (struct tt_shown){
-        .context = context, .depth = depth, .parent = TT_NONE, .total = total};
+    *s = look_at(&c->source, place, depth);
     return 0;
 }
 
-static int is_wanted(const struct choosing *c, uint64_t total)
+static int is_wanted(const struct choosing *c, uint32_t place)
 {
-    return total >= c->rule->least && (!c->thinned || total > c->above);
+    uint64_t total = total_at(&c->source, place);
+
+    return total >= c->least && (!c->thinned || total > c->above);
 }
 
 /* Is it on the way to where the rule leads? */
-static int leads_there(const struct choosing *c, uint32_t context)
+static int leads_there(const struct choosing *c, uint32_t place)
 {
-    uint32_t to = c->rule->towards;
+    const uint32_t to = c->rule->towards;
+    struct tt_digest_row r;
 
-    return to == TT_NONE || (context <= to && to < tt_end_of(c->lens->p, context));
+    if (to == TT_NONE)
+        return 1;
+    r = row_at(&c->source, place);
+    return r.context <= to && to < r.context + r.size;
 }
 
-/* The ends of the subtrees that are open, in a vector. */
+/* The ends of the subtrees that are open, by place, in a vector. */
 static int choose(struct choosing *c, struct tt_vector *open)
 {
-    const struct tt_profile *p = c->lens->p;
-    uint32_t end = tt_end_of(p, c->rule->start), at = c->rule->start, *top;
-    uint64_t total;
+    const struct source *s = &c->source;
+    uint32_t at = place_of(s, c->rule->start), end = skip(s, at), *top;
 
     while (at < end) {
         top = open->item;
         while (open->count && top[open->count - 1] <= at)
             open->count--;
-        total = tt_lens_total(c->lens, at);
-        if (open->count && !(is_wanted(c, total) && leads_there(c, at))) {
-            at = tt_end_of(p, at);
+        if (open->count && !(leads_there(c, at) && is_wanted(c, at))) {
+            at = skip(s, at);
             continue;
         }
-        if (add_shown(c, at, (uint32_t)open->count, total) != 0)
+        if (add_shown(c, at, (uint32_t)open->count) != 0)
             return -TT_ERR_MEMORY;
         if (open->count >= c->rule->depth) {
-            at = tt_end_of(p, at);
+            at = skip(s, at);
             continue;
         }
         top = tt_vector_add(open, 1);
         if (!top)
             return -TT_ERR_MEMORY;
-        *top = tt_end_of(p, at);
+        *top = skip(s, at);
         at++;
     }
     if (c->rule->limit != TT_NONE && c->shown->count > c->rule->limit)
@@ -120,50 +227,65 @@ static int choose(struct choosing *c, struct tt_vector *open)
     return 0;
 }
 
+/* ── By the digest ────────────────────────────────────────────────────────────────── */
+
+static int is_in_digest(const struct source *s, uint32_t context)
+{
+    uint32_t place = place_of(s, context);
+
+    return place < s->lens->p->digests && s->row[place].context == context;
+}
+
+/* Whatever is not below `least` is in the digest; so are the parents of what is in it. */
+static int choose_from_digest(struct choosing *c, struct tt_vector *open)
+{
+    const struct tt_lens *l = c->source.lens;
+    const struct tt_shown_rule *rule = c->rule;
+    const uint32_t limit = rule->limit;
+    const uint64_t *least = l->p->digest_least;
+    int error;
+
+    c->source.row = l->p->digest;
+    if (!l->p->digests || l->drop.count || !is_in_digest(&c->source, rule->start) ||
+        (rule->towards != TT_NONE && !is_in_digest(&c->source, rule->towards))) {
+        c->source.row = NULL;
+        return 0;
+    }
+    if (rule->towards == TT_NONE && c->least < least[l->choice.main])
+        c->least = least[l->choice.main];
+    error = choose(c, open);
+    if (error || c->least == rule->least ||
+        (limit != TT_NONE && c->shown->count >= limit))
+        return error;
+    /* There may be smaller ones that are wanted too. */
+    c->source.row = NULL;
+    c->least = rule->least;
+    c->thinned = 0;
+    c->shown->count = open->count = 0;
+    return 0;
+}
+
 /* ── What is left of each ─────────────────────────────────────────────────────────── */
 
-static uint64_t drops_at(const struct tt_lens *l, uint32_t context)
+static void take_from_rest(struct tt_shown *parent, const struct tt_shown *child)
 {
-    return tt_calls_at(&l->drop, context);
-}
-
-/* All below a context, which what is shown of it will be taken from. */
-static void begin_rest(const struct tt_lens *l, struct tt_shown *s)
-{
-    const uint32_t c = s->context, end = tt_end_of(l->p, c);
-    const uint64_t beside = tt_elsewhere_of(l->main, c) + drops_at(l, c);
-
-    s->total_low = tt_lens_total_low(l, c);
-    s->rest = end - c - 1;
-    s->left.has = TT_HAS_CALLS;
-    s->left.self = s->total - tt_self_of(l->main, c) - beside;
-    s->left.self_low = s->total_low - tt_self_low_of(l->main, c) - beside;
-    s->left.calls = l->calls ? tt_sum_of(l->calls->self, c + 1, end) : 0;
-}
-
-static void take_from_rest(const struct tt_lens *l, struct tt_shown *parent,
-                           const struct tt_shown *child)
-{
-    const uint32_t c = child->context, end = tt_end_of(l->p, c);
-
-    parent->rest -= end - c;
+    parent->rest -= child->end - child->context;
     parent->left.self -= child->total;
     parent->left.self_low -= child->total_low;
-    parent->left.calls -= l->calls ? tt_sum_of(l->calls->self, c, end) : 0;
+    parent->left.calls -= child->calls.all;
 }
 
-static void find_rests(const struct tt_lens *l, struct tt_vector *shown)
+static void find_rests(struct tt_vector *shown)
 {
     struct tt_shown *s = shown->item;
     uint32_t parent = TT_NONE;
 
     for (size_t i = 0; i < shown->count; i++) {
-        begin_rest(l, &s[i]);
-        while (parent != TT_NONE && tt_end_of(l->p, s[parent].context) <= s[i].context)
+        while (parent != TT_NONE && s[parent].end <= s[i].context)
             parent = s[parent].parent;
         s[i].parent = parent;
         if (parent != TT_NONE)
-            take_from_rest(l, &s[parent], &s[i]);
+            take_from_rest(&s[parent], &s[i]);
         parent = (uint32_t)i;
     }
 }
@@ -171,16 +293,19 @@ static void find_rests(const struct tt_lens *l, struct tt_vector *shown)
 int tt_shown_find(const struct tt_lens *l, const struct tt_shown_rule *rule,
                   struct tt_vector *shown)
 {
-    struct choosing c = {.lens = l, .rule = rule, .shown = shown};
+    struct choosing c = {
+        .source = {.lens = l}, .rule = rule, .shown = shown, .least = rule->least};
     struct tt_vector open;
     int error;
 
     tt_vector_init(shown, l->memory, sizeof(struct tt_shown));
     tt_vector_init(&open, l->memory, sizeof(uint32_t));
-    error = choose(&c, &open);
+    error = choose_from_digest(&c, &open);
+    if (!error && !c.source.row)
+        error = choose(&c, &open);
     tt_vector_fini(&open);
     if (!error)
-        find_rests(l, shown);
+        find_rests(shown);
     return error;
 }
 
@@ -198,8 +323,8 @@ static int find_context(const struct tt_profile *p, struct tt_query *q, const ch
     errno = 0;
     n = strtoull(value, &end, 10);
     if (end == value || *end || *value == '-' || errno || n >= p->contexts)
-        return tt_view_wrong(q, "there is no context '%.40s'; they are 0 to %u", value,
-                             p->contexts - 1);
+        return tt_query_wrong(q, "there is no context '%.40s'; they are 0 to %u", value,
+                              p->contexts - 1);
     *context = (uint32_t)n;
     return 0;
 }
@@ -230,27 +355,57 @@ struct filling {
     const struct tt_columns *columns;
     tt_shown_row *each;
     void *arg;
+    struct tt_times_row *times; /* owned; of activations by whatever edge; or NULL */
 };
+
+/* Of what is shown, which is in order; NULL: it is not. */
+static struct tt_times_row *times_at(const struct filling *f, size_t count,
+                                     uint32_t context)
+{
+    size_t low = tt_first_from(&f->shown->context, sizeof *f->shown, count, context);
+
+    return f->shown[low].context == context ? &f->times[low] : NULL;
+}
+
+/* Activations that its parent made, and those that came back to it from below. */
+static void add_times(const struct filling *f, size_t count)
+{
+    const struct tt_profile *p = f->lens->p;
+    size_t at;
+
+    for (size_t i = 0; i < count; i++)
+        if (tt_times_range(p, f->shown[i].context, &at) > at &&
+            p->times[at].strand == TT_NONE)
+            tt_times_add(&f->times[i], &p->times[at]);
+    for ((void)tt_times_range(p, p->contexts, &at); at < p->many_times; at++) {
+        uint32_t arc = p->times[at].row - p->contexts;
+        struct tt_times_row *t;
+        if (arc >= p->arcs)
+            break;
+        if (p->times[at].strand != TT_NONE || tt_arc_is_dropped(p, &p->arc[arc]))
+            continue;
+        t = times_at(f, count - 1, p->arc[arc].to);
+        if (t)
+            tt_times_add(t, &p->times[at]);
+    }
+}
 
 static void fill_context(const struct filling *f, size_t i)
 {
     const struct tt_lens *l = f->lens;
     const struct tt_shown *s = &f->shown[i];
     struct tt_figures figures = {.has = TT_HAS_ALL,
-                                 .self = tt_self_of(l->main, s->context),
-                                 .self_low = tt_self_low_of(l->main, s->context),
+                                 .self = s->self.own,
+                                 .self_low = s->low.own,
                                  .inclusive = s->total,
                                  .inclusive_low = s->total_low,
-                                 .calls = tt_lens_calls(l, s->context)};
-    size_t first;
+                                 .calls = s->calls.own,
+                                 .times = f->times ? &f->times[i] : NULL};
 
-    if (l->has_times && tt_times_range(l->p, s->context, &first) > first &&
-        l->p->times[first].strand == TT_NONE)
-        figures.times = &l->p->times[first];
     tt_since_context(l, s->context, &figures);
     tt_table_row(f->table, TT_ROW_ENTRY, s->depth, 0);
     tt_lens_figures(l, f->table, f->columns, &figures);
-    tt_block_cells(l->p, f->table, f->columns, tt_block_of(l->p, s->context));
+    tt_block_cells(l->p, f->table, f->columns, s->block);
     f->each(f->arg, i, s->total, 0);
 }
 
@@ -270,10 +425,10 @@ static void fill_rest(const struct filling *f, size_t i)
 
     if (s->rest)
         fill_remainder(f, i, tt_table_text(f->table, "%u more", s->rest), &s->left);
-    one.self = one.self_low = drops_at(f->lens, s->context);
+    one.self = one.self_low = s->dropped;
     if (one.self)
         fill_remainder(f, i, "[dropped]", &one);
-    one.self = one.self_low = tt_elsewhere_of(f->lens->main, s->context);
+    one.self = one.self_low = s->elsewhere.own;
     if (one.self)
         fill_remainder(f, i, "[elsewhere below]", &one);
 }
@@ -282,11 +437,18 @@ int tt_shown_rows(const struct tt_lens *l, const struct tt_vector *shown,
                   struct tt_table *t, const struct tt_columns *c, tt_shown_row *each,
                   void *arg)
 {
-    struct filling f = {l, shown->item, t, c, each, arg};
+    struct filling f = {l, shown->item, t, c, each, arg, NULL};
+    const size_t size = shown->count * sizeof *f.times;
     uint32_t open = TT_NONE;
 
     if (tt_since_contexts(l) != 0)
         return -TT_ERR_MEMORY;
+    if (l->has_times && shown->count) {
+        f.times = tt_memory_get(l->memory, size);
+        if (!f.times)
+            return -TT_ERR_MEMORY;
+        add_times(&f, shown->count);
+    }
     for (size_t i = 0; i < shown->count && !t->failed; i++) {
         for (; open != f.shown[i].parent; open = f.shown[open].parent)
             fill_rest(&f, open);
@@ -295,5 +457,6 @@ int tt_shown_rows(const struct tt_lens *l, const struct tt_vector *shown,
     }
     for (; open != TT_NONE && !t->failed; open = f.shown[open].parent)
         fill_rest(&f, open);
+    tt_memory_put(l->memory, f.times, size);
     return t->failed ? -TT_ERR_MEMORY : 0;
 }

@@ -18,12 +18,14 @@ static uint32_t *new_numbers(const struct tt_lens *l, size_t count)
 
 /* ── The same things in two readings ──────────────────────────────────────────────── */
 
+/* The root's is first in both, and in no order with the others. */
 static void match_blocks(const struct tt_profile *p, const struct tt_profile *then,
                          uint32_t *match)
 {
-    uint32_t at = 0;
+    uint32_t at = 1;
 
-    for (uint32_t b = 0; b < p->blocks; b++) {
+    match[0] = 0;
+    for (uint32_t b = 1; b < p->blocks; b++) {
         int order = -1;
         while (at < then->blocks && (order = tt_block_compare(then, at, p, b)) < 0)
             at++;

@@ -4,7 +4,15 @@
 #include "statistics.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+uint64_t tt_whole(double x)
+{
+    if (x + 0.5 >= (double)UINT64_MAX)
+        return UINT64_MAX;
+    return x > 0 ? (uint64_t)(x + 0.5) : 0;
+}
 
 void tt_sum128_add(struct tt_sum128 *into, const struct tt_sum128 *from)
 {
@@ -57,20 +65,63 @@ double tt_deviation(uint64_t count, uint64_t sum, const struct tt_sum128 *square
            (double)count;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, by_size);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+int tt_away_from_median(const double *x, double *away, size_t n,
+                        const struct tt_memory *memory)
+{
+    double *copy = tt_memory_get(memory, n * sizeof *copy), median, distance;
+
+    if (!copy)
+        return -TT_ERR_MEMORY;
+    memcpy(copy, x, n * sizeof *copy);
+    median = n ? median_of(copy, n) : 0;
+    for (size_t i = 0; i < n; i++)
+        copy[i] = fabs(x[i] - median);
+    distance = n ? median_of(copy, n) * 1.4826 : 0;
+    for (size_t i = 0; i < n; i++)
+        away[i] = distance > 0 ? (x[i] - median) / distance : 0;
+    tt_memory_put(memory, copy, n * sizeof *copy);
+    return 0;
+}
+
+/* Of equal ones, that of the first strand stays. */
+static void take_least(uint64_t *least, uint32_t *whose, uint64_t amount, uint32_t strand,
+                       int is_first)
+{
+    if (is_first || amount < *least || (amount == *least && strand < *whose)) {
+        *least = amount;
+        *whose = strand;
+    }
+}
+
+static void take_greatest(uint64_t *greatest, uint32_t *whose, uint64_t amount,
+                          uint32_t strand, int is_first)
+{
+    if (is_first || amount > *greatest || (amount == *greatest && strand < *whose)) {
+        *greatest = amount;
+        *whose = strand;
+    }
+}
+
 void tt_times_add(struct tt_times_row *into, const struct tt_times_row *from)
 {
     if (!from->count)
         return;
-    if (!into->count || from->min < into->min ||
-        (from->min == into->min && from->min_strand < into->min_strand)) {
-        into->min = from->min;
-        into->min_strand = from->min_strand;
-    }
-    if (!into->count || from->max > into->max ||
-        (from->max == into->max && from->max_strand < into->max_strand)) {
-        into->max = from->max;
-        into->max_strand = from->max_strand;
-    }
+    take_least(&into->min, &into->min_strand, from->min, from->min_strand, !into->count);
+    take_greatest(&into->max, &into->max_strand, from->max, from->max_strand,
+                  !into->count);
     into->row = from->row;
     into->count += from->count;
     into->sum += from->sum;
@@ -86,16 +137,9 @@ void tt_spread_add(struct tt_spread *into, const struct tt_spread *from)
 {
     if (!from->count)
         return;
-    if (!into->count || from->min < into->min ||
-        (from->min == into->min && from->min_strand < into->min_strand)) {
-        into->min = from->min;
-        into->min_strand = from->min_strand;
-    }
-    if (!into->count || from->max > into->max ||
-        (from->max == into->max && from->max_strand < into->max_strand)) {
-        into->max = from->max;
-        into->max_strand = from->max_strand;
-    }
+    take_least(&into->min, &into->min_strand, from->min, from->min_strand, !into->count);
+    take_greatest(&into->max, &into->max_strand, from->max, from->max_strand,
+                  !into->count);
     into->count += from->count;
     tt_sum128_add(&into->square, &from->square);
 }
@@ -114,8 +158,8 @@ void tt_spread_take(struct tt_spread *s, uint32_t strand, uint64_t amount)
 
 /* ── Over strands ─────────────────────────────────────────────────────────────────── */
 
-/* One strand's figures of contexts in `amount` are taken, and made 0 again.  For totals,
- * running sums do: a context's is the difference of two. */
+/* The figures of contexts of one strand, or process, in `amount` are taken, and made 0
+ * again.  For totals, running sums do: a context's is the difference of two. */
 static void take_strand(const struct tt_profile *p, struct tt_spread *s, uint32_t strand,
                         uint64_t *amount, int of_self)
 {
@@ -140,8 +184,26 @@ static void take_strand(const struct tt_profile *p, struct tt_spread *s, uint32_
     memset(amount, 0, ((size_t)p->contexts + 1) * sizeof *amount);
 }
 
+int tt_is_one_process(const struct tt_profile *p, uint32_t strand, uint32_t other)
+{
+    const struct tt_strand_row *a = &p->strand[strand], *b = &p->strand[other];
+
+    return a->host == b->host && a->process == b->process && a->pid == b->pid &&
+           a->rank == b->rank;
+}
+
+static int is_last_of(const struct tt_profile *p, size_t entry, enum tt_spreading over)
+{
+    const struct tt_entry *e = &p->entry[entry];
+
+    if (entry + 1 == p->entries)
+        return 1;
+    return e[1].strand != e->strand &&
+           (over == TT_OVER_STRANDS || !tt_is_one_process(p, e->strand, e[1].strand));
+}
+
 struct tt_spread *tt_spread_of(const struct tt_profile *p, uint32_t metric, int of_self,
-                               const struct tt_memory *memory)
+                               enum tt_spreading over, const struct tt_memory *memory)
 {
     const size_t bytes = ((size_t)p->contexts + 1) * sizeof(uint64_t);
     const uint64_t elsewhere = (uint64_t)p->contexts + p->arcs + 2 * (uint64_t)p->blocks;
@@ -155,7 +217,7 @@ struct tt_spread *tt_spread_of(const struct tt_profile *p, uint32_t metric, int 
         else if (!of_self && e->metric == metric && e->row >= elsewhere &&
                  e->row < elsewhere + p->contexts)
             amount[e->row - elsewhere] += e->amount;
-        if (i + 1 == p->entries || e[1].strand != e->strand)
+        if (is_last_of(p, i, over))
             take_strand(p, s, e->strand, amount, of_self);
     }
     if (!amount) {

@@ -5,6 +5,9 @@
 
 #include "profile.h"
 
+/* The nearest whole number that there is. */
+uint64_t tt_whole(double x);
+
 void tt_sum128_add(struct tt_sum128 *, const struct tt_sum128 *);
 void tt_sum128_add_square(struct tt_sum128 *, uint64_t x); /* x², exactly */
 double tt_sum128_value(const struct tt_sum128 *);
@@ -14,6 +17,12 @@ double tt_sum128_value(const struct tt_sum128 *);
 double tt_mean(uint64_t count, uint64_t sum);
 double tt_deviation(uint64_t count, uint64_t sum, const struct tt_sum128 *square);
 
+/* How far each of n figures is from their median, in deviations as the middle half of them
+ * has it (1.4826 times the median of distances), which a few strays do not move; all 0 when
+ * more than half are equal.  -TT_ERR_MEMORY. */
+int tt_away_from_median(const double *x, double *away, size_t n,
+                        const struct tt_memory *);
+
 /* Adds the activations of `from`; keeps whose min and max were. */
 void tt_times_add(struct tt_times_row *, const struct tt_times_row *from);
 
@@ -21,9 +30,14 @@ void tt_times_add(struct tt_times_row *, const struct tt_times_row *from);
 void tt_spread_take(struct tt_spread *, uint32_t strand, uint64_t amount);
 void tt_spread_add(struct tt_spread *, const struct tt_spread *from);
 
-/* How a metric's figures of contexts spread over strands, from the entries of the
- * profile: one for each context, of its self or of its total.  NULL: no memory. */
+/* Are they strands of one process?  Those stand together. */
+int tt_is_one_process(const struct tt_profile *, uint32_t strand, uint32_t other);
+
+/* How a metric's figures of contexts spread over strands, or over processes, each known by
+ * one of its strands, from the entries of the profile: one for each context, of its self or
+ * of its total.  NULL: no memory. */
+enum tt_spreading { TT_OVER_STRANDS, TT_OVER_PROCESSES };
 struct tt_spread *tt_spread_of(const struct tt_profile *, uint32_t metric, int of_self,
-                               const struct tt_memory *);
+                               enum tt_spreading, const struct tt_memory *);
 
 #endif

@@ -154,7 +154,9 @@ static int by_length(const void *a, const void *b)
         return x->row < y->row ? -1 : 1;
     if (x->slow != y->slow)
         return x->slow < y->slow ? -1 : 1;
-    return (x->duration < y->duration) - (x->duration > y->duration);
+    if (x->duration != y->duration)
+        return x->duration > y->duration ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
 }
 
 /* Of each edge the longest activations stay. */

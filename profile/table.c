@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *tt_row_role_word(enum tt_row_role role)
+{
+    static const char *const words[] = {"entry",   "caller",    "callee",
+                                        "heading", "remainder", "total"};
+
+    return words[role];
+}
+
 void tt_table_init(struct tt_table *t, const char *view, const struct tt_memory *m)
 {
     *t = (struct tt_table){.view = view};

@@ -42,6 +42,7 @@ enum tt_row_role {
     TT_ROW_REMAINDER, /* what the rows above do not show: columns still add up */
     TT_ROW_TOTAL
 };
+const char *tt_row_role_word(enum tt_row_role); /* "entry", … */
 
 union tt_value {
     uint64_t n;

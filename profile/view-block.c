@@ -54,12 +54,12 @@ static int read_sequence(struct passing *s, struct tt_query *q)
     if (!text)
         text = q->block;
     if (!text)
-        return tt_view_wrong(q, "the view 'block' wants block=PATTERN, or sequence=A;B");
+        return tt_query_wrong(q, "the view 'block' wants block=PATTERN, or sequence=A;B");
     for (end = text; !error && end; text = end + 1) {
         end = is_sequence ? strchr(text, ';') : NULL;
         size_t length = end ? (size_t)(end - text) : strlen(text);
         if (length >= sizeof part)
-            return tt_view_wrong(q, "'%.40s...' is too long for a pattern", text);
+            return tt_query_wrong(q, "'%.40s...' is too long for a pattern", text);
         memcpy(part, text, length);
         part[length] = '\0';
         p = tt_vector_add(&s->prefix, 1);
@@ -236,6 +236,61 @@ static int count(struct passing *s)
     return error;
 }
 
+/* ── From a digest ────────────────────────────────────────────────────────────────── */
+
+static void add_edge(struct side *side, const struct tt_edge *e)
+{
+    side->is_known = e->contexts || e->inclusive;
+    side->inclusive = e->inclusive;
+    side->inclusive_low = e->inclusive_low;
+    side->calls = e->calls;
+    side->by_arcs = e->by_arcs;
+}
+
+/* The block, when there is only one, and a digest has its edges; TT_NONE. */
+static uint32_t kept_block(const struct passing *s)
+{
+    const unsigned char *match = prefix_at(s, 0)->match;
+    uint32_t found = TT_NONE;
+
+    if (s->prefix.count > 1 || !tt_edges_are_kept(s->l))
+        return TT_NONE;
+    for (uint32_t b = 0; b < s->l->p->blocks; b++) {
+        if (!match[b])
+            continue;
+        if (found != TT_NONE)
+            return TT_NONE;
+        found = b;
+    }
+    return found;
+}
+
+static int take_edges(struct passing *s, uint32_t block)
+{
+    const struct tt_profile *p = s->l->p;
+    struct tt_block_sum *sum = tt_block_sums(p, &s->l->choice, s->l->memory);
+    struct tt_vector edges, times;
+    const struct tt_edge *e;
+    int error = sum ? 0 : -TT_ERR_MEMORY;
+
+    if (!error)
+        prefix_at(s, 0)->figures = tt_figures_of_sum(&sum[block]);
+    tt_memory_put(s->l->memory, sum, p->blocks * sizeof *sum);
+    if (error)
+        return error;
+    error = tt_edges_find(s->l, prefix_at(s, 0)->match, &edges, &times);
+    e = edges.item;
+    for (size_t i = 0; !error && i < edges.count; i++) {
+        if (e[i].callee == block)
+            add_edge(&s->in[e[i].caller], &e[i]);
+        if (e[i].caller == block)
+            add_edge(&s->out[e[i].callee], &e[i]);
+    }
+    tt_vector_fini(&times);
+    tt_vector_fini(&edges);
+    return error;
+}
+
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
 static int compare_sides(const void *a, const void *b)
@@ -341,9 +396,11 @@ static int fill(struct passing *s, struct tt_query *q)
 {
     const char *sequence = tt_query_other(q, "sequence");
     const uint32_t limit = tt_limit(q, 0);
-    int error = tt_arrivals_find(s->l, &s->arrivals);
+    const uint32_t block = kept_block(s);
+    int error = block == TT_NONE ? tt_arrivals_find(s->l, &s->arrivals)
+                                 : take_edges(s, block);
 
-    if (!error)
+    if (!error && block == TT_NONE)
         error = count(s);
     if (error)
         return error;
@@ -372,7 +429,7 @@ int tt_view_block(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     tt_vector_init(&s.prefix, q->memory, sizeof(struct prefix));
     tt_vector_init(&s.arrivals, q->memory, sizeof(struct tt_arc_calls));
     if (!error && q->sort)
-        error = tt_view_wrong(q, "the view 'block' has an order of its own");
+        error = tt_query_wrong(q, "the view 'block' has an order of its own");
     if (!error)
         error = read_sequence(&s, q);
     s.in = tt_memory_get(q->memory, p->blocks * sizeof *s.in);

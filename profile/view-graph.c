@@ -16,6 +16,7 @@ struct graph {
     struct tt_block_sum *sum;
     struct tt_times_row *times;
     unsigned char *wanted; /* by `block`; NULL: all */
+    unsigned char *shown;  /* of each block: has it an entry? */
     struct tt_vector edges, activations;
     const struct tt_edge **in, **out; /* edges by callee and by caller, both by amount */
     uint32_t others;                  /* blocks that are not wanted, and their figures */
@@ -145,8 +146,25 @@ static size_t first_edge(const struct graph *g, const struct tt_edge **edges,
     return low;
 }
 
-/* Rows of what calls the entries that are shown, and of what they call; entries have been
- * sorted and cut, so that no other edge needs a row. */
+/* Edges that touch an entry; these have been sorted and cut, so that no other one needs a
+ * row. */
+static int find_edges(struct graph *g)
+{
+    int error;
+
+    g->shown = tt_memory_get(g->l->memory, g->l->p->blocks);
+    if (!g->shown)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; i < tt_table_rows(g->t); i++) {
+        uint32_t group = tt_table_row_at(g->t, i)->group;
+        if (group)
+            g->shown[group - 1] = 1;
+    }
+    error = tt_edges_find(g->l, g->shown, &g->edges, &g->activations);
+    return error ? error : order_edges(g);
+}
+
+/* Rows of what calls the entries that are shown, and of what they call. */
 static int surround(struct graph *g)
 {
     const size_t rows = g->t->row.count, count = g->edges.count;
@@ -192,7 +210,9 @@ static int add_rows(struct graph *g, struct tt_query *q)
     if (error)
         return error;
     tt_view_cut(g->l, g->t, &g->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
-    error = surround(g);
+    error = find_edges(g);
+    if (!error)
+        error = surround(g);
     if (error)
         return error;
     if (g->others)
@@ -205,14 +225,10 @@ static int add_rows(struct graph *g, struct tt_query *q)
 
 static int fill(struct graph *g, struct tt_query *q)
 {
-    int error = tt_edges_find(g->l, &g->edges, &g->activations);
-
-    if (error)
-        return error;
     g->sum = tt_block_sums(g->l->p, &g->l->choice, g->l->memory);
     if (g->l->has_times)
         g->times = tt_set_times(g->l, NULL, g->l->p->blocks);
-    if (!g->sum || (g->l->has_times && !g->times) || order_edges(g) != 0)
+    if (!g->sum || (g->l->has_times && !g->times))
         return -TT_ERR_MEMORY;
     return add_rows(g, q);
 }
@@ -230,6 +246,7 @@ int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     if (!error)
         error = fill(&g, q);
     free(g.wanted);
+    tt_memory_put(q->memory, g.shown, p->blocks);
     tt_memory_put(q->memory, g.out, g.edges.count * sizeof *g.out);
     tt_memory_put(q->memory, g.in, g.edges.count * sizeof *g.in);
     tt_memory_put(q->memory, g.times, p->blocks * sizeof *g.times);

@@ -87,14 +87,15 @@ static int find_groups(struct grouping *g)
     const uint32_t blocks = g->l->p->blocks;
     const struct tt_edge *edge = g->edges.item;
     uint32_t *room = tt_memory_get(g->l->memory, (size_t)blocks * 5 * sizeof *room);
-    struct tarjan x = {.index = room,
-                       .low = room + blocks,
-                       .next = room + 2 * (size_t)blocks,
-                       .caller = room + 3 * (size_t)blocks,
-                       .stack = room + 4 * (size_t)blocks};
+    struct tarjan x;
 
     if (!room)
         return -TT_ERR_MEMORY;
+    x = (struct tarjan){.index = room,
+                        .low = room + blocks,
+                        .next = room + 2 * (size_t)blocks,
+                        .caller = room + 3 * (size_t)blocks,
+                        .stack = room + 4 * (size_t)blocks};
     for (size_t i = 0; i < g->edges.count; i++)
         g->first[edge[i].caller + 1]++;
     for (uint32_t b = 0; b < blocks; b++) {
@@ -252,7 +253,7 @@ int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
     tt_vector_init(&g.activations, q->memory, sizeof(struct tt_times_row));
     if (!error)
-        error = tt_edges_find(&l, &g.edges, &g.activations);
+        error = tt_edges_find(&l, NULL, &g.edges, &g.activations);
     g.first = tt_memory_get(q->memory, bytes);
     g.group = tt_memory_get(q->memory, bytes);
     if (!error && !(g.first && g.group))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view-header.c - what produced a profile, how large it is, and what it cannot tell. */
+/* view-header.c - what produced a profile, how large it is, and what it cannot tell.
+ * The metric that is looked at when none is named stands before the others. */
 #include "viewing.h"
 
 enum { FACT, TEXT, NUMBER };
@@ -23,19 +24,30 @@ static const char *metric_words(struct tt_table *t, const struct tt_metric_colum
     return tt_table_text(t, "%s%s", m->name, sampled);
 }
 
+static void add_metric(struct tt_table *t, const struct tt_profile *p, uint32_t metric)
+{
+    const struct tt_metric_columns *m = &p->metric[metric];
+
+    add_row(t, "metric", metric_words(t, m), tt_grand_total(p, m));
+}
+
 int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
+    const uint32_t first = tt_metric_find(p, NULL);
     struct tt_metric_choice choice;
 
     tt_table_column(t, "name", "fact", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
     tt_table_column(t, "text", "", "", TT_COLUMN_TEXT, 0);
     tt_table_column(t, "number", "number", "", TT_COLUMN_AMOUNT, 0);
     for (uint32_t i = 0; i < p->facts; i++)
-        add_row(t, tt_profile_string(p, p->fact[i].name),
-                tt_profile_string(p, p->fact[i].text), p->fact[i].number);
+        if (!tt_fact_is_kept(&p->fact[i]))
+            add_row(t, tt_profile_string(p, p->fact[i].name),
+                    tt_profile_string(p, p->fact[i].text), p->fact[i].number);
+    if (first != TT_NONE)
+        add_metric(t, p, first);
     for (uint32_t i = 0; i < p->metrics; i++)
-        add_row(t, "metric", metric_words(t, &p->metric[i]),
-                tt_grand_total(p, &p->metric[i]));
+        if (i != first)
+            add_metric(t, p, i);
     add_row(t, "contexts", "", p->contexts);
     add_row(t, "depth", "", p->depth);
     add_row(t, "blocks", "", p->blocks);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* view-order.c - the order of a view's rows, and where they are cut off. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +8,6 @@
 #include "viewing.h"
 
 /* ── What the query says ──────────────────────────────────────────────────────────── */
-
-int tt_view_wrong(struct tt_query *q, const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    (void)vsnprintf(q->error, sizeof q->error, format, list);
-    va_end(list);
-    return -TT_ERR_OPTION;
-}
 
 uint64_t tt_least_amount(double share, uint64_t total)
 {
@@ -42,9 +31,9 @@ int tt_view_word(struct tt_query *q, const char *key, const char *const *words)
             return (int)count;
     near = tt_query_suggest(value, words, count);
     if (near)
-        return tt_view_wrong(q, "%s has no '%.40s'; did you mean '%s'?", key, value,
-                             near);
-    (void)tt_view_wrong(q, "%s has no '%.40s'; it may be", key, value);
+        return tt_query_wrong(q, "%s has no '%.40s'; did you mean '%s'?", key, value,
+                              near);
+    (void)tt_query_wrong(q, "%s has no '%.40s'; it may be", key, value);
     for (size_t i = 0; i < count; i++) {
         at = strlen(q->error);
         (void)snprintf(q->error + at, sizeof q->error - at, "%s '%s'", i ? "," : "",
@@ -61,7 +50,7 @@ int tt_view_blocks(const struct tt_profile *p, struct tt_query *q, const char *p
 
     *wanted = NULL;
     if (!x)
-        return tt_view_wrong(q, "%s", error);
+        return tt_query_wrong(q, "%s", error);
     *wanted = tt_pattern_blocks(x, p);
     tt_pattern_free(x);
     if (!*wanted)
@@ -71,7 +60,7 @@ int tt_view_blocks(const struct tt_profile *p, struct tt_query *q, const char *p
             return 0;
     free(*wanted);
     *wanted = NULL;
-    return tt_view_wrong(q, "no block matches '%.80s'", pattern);
+    return tt_query_wrong(q, "no block matches '%.80s'", pattern);
 }
 
 /* ── Order ────────────────────────────────────────────────────────────────────────── */
@@ -92,9 +81,9 @@ static int sort_column(struct tt_query *q, const struct tt_table *t, const char 
         known[count] = tt_table_column_at(t, count)->key;
     near = tt_query_suggest(key, known, count);
     if (near)
-        return tt_view_wrong(q, "there is no column '%.40s'; did you mean '%s'?", key,
-                             near);
-    return tt_view_wrong(q, "there is no column '%.40s' to sort by", key);
+        return tt_query_wrong(q, "there is no column '%.40s'; did you mean '%s'?", key,
+                              near);
+    return tt_query_wrong(q, "there is no column '%.40s' to sort by", key);
 }
 
 int tt_view_sort(struct tt_query *q, struct tt_table *t, const char *own)

@@ -33,12 +33,13 @@ static int choose_series(struct series *v, struct tt_query *q)
     size_t first = 0;
 
     if (!p->many_series)
-        return tt_view_wrong(q, "this profile has no series");
-    while (name && i < p->many_series && strcmp(p->strings + p->series[i].name, name))
+        return tt_query_wrong(q, "this profile has no series");
+    while (name && i < p->many_series &&
+           strcmp(p->strings + p->series[i].name, name) != 0)
         i++;
     if (i == p->many_series)
-        return tt_view_wrong(q, "there is no series '%.40s'; there is '%.40s'", name,
-                             p->strings + p->series[0].name);
+        return tt_query_wrong(q, "there is no series '%.40s'; there is '%.40s'", name,
+                              p->strings + p->series[0].name);
     v->row = &p->series[i];
     while (first < p->points && p->point[first].series < i)
         first++;
@@ -151,17 +152,20 @@ static size_t add_time(struct series *v, size_t first, uint32_t group, int in_al
 static void fill(struct series *v, int in_all)
 {
     const char *label = v->p->strings + v->row->label;
+    const char *clock = tt_fact_text(v->p, TT_SERIES_CLOCK), *unit = clock ? clock : "ns";
     uint32_t group = 0;
 
-    tt_table_column(v->t, "time", "time", "ns", TT_COLUMN_AMOUNT, 0);
+    tt_table_column(v->t, "time", "time", unit, TT_COLUMN_AMOUNT, 0);
     tt_table_column(v->t, "amount", v->p->strings + v->row->name,
                     v->p->strings + v->row->unit, TT_COLUMN_AMOUNT, 0);
     tt_table_column(v->t, "name", *label ? label : "label", "", TT_COLUMN_TEXT,
                     TT_COLUMN_NAME);
     for (size_t i = 0; i < v->points && !v->t->failed;)
         i = add_time(v, i, ++group, in_all);
-    tt_table_note(v->t, "series: '%s', a point every %llu ns",
-                  v->p->strings + v->row->name, (unsigned long long)v->row->interval);
+    if (v->row->interval)
+        tt_table_note(v->t, "series: '%s', a point every %llu %s",
+                      v->p->strings + v->row->name, (unsigned long long)v->row->interval,
+                      unit);
 }
 
 int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
@@ -174,7 +178,7 @@ int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     if (!error && by < 0)
         error = by;
     if (!error && q->sort)
-        error = tt_view_wrong(q, "the view 'series' is in the order of time");
+        error = tt_query_wrong(q, "the view 'series' is in the order of time");
     if (!error)
         error = find_bands(&v, q);
     if (!error)

@@ -21,14 +21,6 @@ struct slowest {
     uint32_t room;
 };
 
-/* The block of an edge: of the context it leads to, or what an arc has pushed. */
-static uint32_t block_at(const struct tt_profile *p, uint32_t row)
-{
-    if (row < p->contexts)
-        return tt_block_of(p, row);
-    return row - p->contexts < p->arcs ? p->arc[row - p->contexts].block : 0;
-}
-
 static void add_columns(struct slowest *v, const char *unit)
 {
     struct tt_table *t = v->t;
@@ -83,7 +75,7 @@ static uint32_t next_child(const struct slowest *v, const struct tt_slow_figure 
         if (f[i].parent != parent || i == last)
             continue;
         if (last != TT_NONE &&
-            (v->total[i] > v->total[last] || (v->total[i] == v->total[last] && i < last)))
+            (v->total[i] > v->total[last] || (i < last && v->total[i] == v->total[last])))
             continue;
         if (best == TT_NONE || v->total[i] > v->total[best])
             best = i;
@@ -140,7 +132,7 @@ static int add_activation(struct slowest *v, const struct tt_activation_row *a)
     if (a->strand < v->p->strands)
         tt_table_string(v->t, v->strand,
                         tt_profile_string(v->p, v->p->strand[a->strand].name));
-    tt_block_cells(v->p, v->t, &v->block, block_at(v->p, a->row));
+    tt_block_cells(v->p, v->t, &v->block, tt_block_of_edge(v->p, a->row));
     if (a->row < v->p->contexts)
         tt_table_amount(v->t, v->context, a->row);
     add_subtree(v, f, a->figures);
@@ -185,7 +177,7 @@ static int add_rows(struct slowest *v, struct tt_query *q, int by,
     for (size_t i = 0; i < v->p->activations; i++) {
         const struct tt_activation_row *a = &v->p->activation[i];
         if ((by == SLOWEST) != (a->slow != 0) ||
-            (wanted && !wanted[block_at(v->p, a->row)]))
+            (wanted && !wanted[tt_block_of_edge(v->p, a->row)]))
             continue;
         row = tt_vector_add(&rows, 1);
         if (!row) {
@@ -218,10 +210,10 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     unsigned char *wanted = NULL;
 
     if (!error && q->sort)
-        error = tt_view_wrong(q, "the view 'slowest' keeps its order");
+        error = tt_query_wrong(q, "the view 'slowest' keeps its order");
     if (!error && !p->activations)
-        error = tt_view_wrong(q, "no single activations were kept: mark blocks with "
-                                 "slowest=BLOCK:K or history=BLOCK:K");
+        error = tt_query_wrong(q, "no single activations were kept: mark blocks with "
+                                  "slowest=BLOCK:K or history=BLOCK:K");
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &wanted);
     if (!error) {

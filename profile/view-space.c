@@ -11,6 +11,7 @@
 enum { OWN_LIMIT = 60 };
 enum by { BY_TYPE, BY_GENERATION, BY_BOTH, BY_BLOCK };
 enum event { ALLOCATED, COPIED, FREED, EVENTS };
+enum heap { PEAK, LIVE, TEMPORARY, HEAP }; /* metrics of an allocator's objects */
 
 struct space_sum {
     uint32_t block, type, from, to; /* what it is of; 0 where it is of any */
@@ -23,7 +24,8 @@ struct space {
     enum by by;
     struct tt_vector sum;
     uint64_t allocated; /* bytes, of all */
-    uint32_t name, from, to, share;
+    uint32_t name, from, to, share, heap;
+    uint64_t *of_block[HEAP]; /* by block, and of all; NULL: not known, or not wanted */
 };
 
 /* ── Sums ─────────────────────────────────────────────────────────────────────────── */
@@ -87,6 +89,56 @@ static int find_sums(struct space *v)
     return 0;
 }
 
+/* ── What an allocator's events tell ──────────────────────────────────────────────── */
+
+static const struct {
+    const char *name, *title, *unit;
+} heap_columns[HEAP] = {
+    {"peak", "peak", "bytes"}, {"live", "live", "bytes"}, {"temporary", "temporary", ""}};
+
+static size_t heap_size(const struct space *v) { return v->p->blocks + (size_t)1; }
+
+static int find_heap(struct space *v, const struct tt_memory *memory)
+{
+    for (int i = 0; i < HEAP; i++) {
+        uint32_t metric = tt_metric_find(v->p, heap_columns[i].name);
+        if (metric == TT_NONE)
+            continue;
+        v->of_block[i] = tt_memory_get(memory, heap_size(v) * sizeof(uint64_t));
+        if (!v->of_block[i])
+            return -TT_ERR_MEMORY;
+        for (uint32_t c = 0; c < v->p->contexts; c++)
+            v->of_block[i][tt_block_of(v->p, c)] += tt_self_of(&v->p->metric[metric], c);
+        v->of_block[i][v->p->blocks] = tt_grand_total(v->p, &v->p->metric[metric]);
+    }
+    return 0;
+}
+
+static void free_heap(struct space *v, const struct tt_memory *memory)
+{
+    for (int i = 0; i < HEAP; i++)
+        tt_memory_put(memory, v->of_block[i], heap_size(v) * sizeof(uint64_t));
+}
+
+static void add_heap_columns(struct space *v, uint32_t next)
+{
+    v->heap = next;
+    for (int i = 0; i < HEAP; i++)
+        if (v->of_block[i])
+            tt_table_column(v->t, heap_columns[i].name, heap_columns[i].title,
+                            heap_columns[i].unit, TT_COLUMN_AMOUNT, 0);
+}
+
+/* Of a block, or with p->blocks of all. */
+static void add_heap(struct space *v, uint32_t block)
+{
+    uint32_t column = v->heap;
+
+    for (int i = 0; i < HEAP; i++)
+        if (v->of_block[i])
+            tt_table_amount(v->t, column++, v->of_block[i][block]);
+}
+
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
 static int has_events(const struct space *v)
@@ -117,12 +169,15 @@ static void add_columns(struct space *v)
     uint32_t next = figure_columns(v);
 
     for (uint32_t i = 0; i < next; i++)
-        tt_table_column(v->t, columns[i].key, columns[i].title, columns[i].unit,
-                        TT_COLUMN_AMOUNT, i % 3 == 2 ? TT_COLUMN_DETAIL : 0);
+        tt_table_column(
+            v->t, columns[i].key, columns[i].title, columns[i].unit, TT_COLUMN_AMOUNT,
+            i % 3 == 2 || (i / 3 == COPIED && v->of_block[PEAK]) ? TT_COLUMN_DETAIL : 0);
     v->share = next++;
     tt_table_column(v->t, "share", "of bytes", "", TT_COLUMN_SHARE, 0);
     v->name = next++;
     tt_table_column(v->t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    if (v->by == BY_BLOCK)
+        add_heap_columns(v, next);
     if (has_events(v))
         return;
     v->from = next++;
@@ -135,6 +190,8 @@ static const char *event_name(struct space *v, const struct space_sum *s)
 {
     if (s->from == TT_NONE)
         return s->to ? tt_table_text(v->t, "allocated in %u", s->to) : "allocated";
+    if (s->to == TT_NONE && s->from >= TT_AGE(0))
+        return tt_table_text(v->t, "freed, aged below 2^%u", s->from - TT_AGE(0));
     if (s->to == TT_NONE)
         return tt_table_text(v->t, "freed from %u", s->from);
     return tt_table_text(v->t, "copied from %u to %u", s->from, s->to);
@@ -168,6 +225,8 @@ static void add_row(struct space *v, enum tt_row_role role, const uint64_t *figu
 static void add_sum(struct space *v, const struct space_sum *s)
 {
     add_row(v, TT_ROW_ENTRY, s->of[0], sum_name(v, s));
+    if (v->by == BY_BLOCK)
+        add_heap(v, s->block);
     if (has_events(v))
         return;
     if (s->from != TT_NONE)
@@ -207,6 +266,8 @@ static void cut(struct space *v, struct tt_query *q)
     if (more)
         add_row(v, TT_ROW_REMAINDER, rest, tt_table_text(v->t, "%u more", more));
     add_row(v, TT_ROW_TOTAL, all, "total");
+    if (v->by == BY_BLOCK)
+        add_heap(v, v->p->blocks);
 }
 
 int tt_view_space(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
@@ -217,18 +278,23 @@ int tt_view_space(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
 
     tt_vector_init(&v.sum, q->memory, sizeof(struct space_sum));
     v.by = by < 0 ? BY_TYPE : (enum by)by;
+    if (!tt_query_other(q, "by") && tt_metric_find(p, "peak") != TT_NONE)
+        v.by = BY_BLOCK;
     if (!error && !p->spaces)
-        error = tt_view_wrong(q, "this profile has no figures of space by type");
+        error = tt_query_wrong(q, "this profile has no figures of space by type");
+    if (!error && v.by == BY_BLOCK)
+        error = find_heap(&v, q->memory);
     if (!error)
         error = find_sums(&v);
     if (!error) {
         add_columns(&v);
         for (size_t i = 0; i < v.sum.count; i++)
             add_sum(&v, (const struct space_sum *)v.sum.item + i);
-        error = tt_view_sort(q, t, "bytes");
+        error = tt_view_sort(q, t, v.of_block[PEAK] ? "peak" : "bytes");
     }
     if (!error)
         cut(&v, q);
+    free_heap(&v, q->memory);
     tt_vector_fini(&v.sum);
     return error;
 }

@@ -4,7 +4,8 @@
  * `by=context` and `by=block` turn it round: for each of these, how its figure spreads
  * over the strands, those that lack it counting as 0, with whose the least and the greatest
  * are.  The imbalance is by how much the greatest is above the mean: what would be gained
- * if all took the same. */
+ * if all took the same.  by=rank adds up the strands of a process, and by=rank-context
+ * shows how contexts spread over these. */
 #include <string.h>
 
 #include "statistics.h"
@@ -12,7 +13,12 @@
 
 #define OWN_THRESHOLD 0.005
 enum { OWN_LIMIT = 60 };
-enum by { BY_STRAND, BY_CONTEXT, BY_BLOCK };
+enum by { BY_STRAND, BY_CONTEXT, BY_BLOCK, BY_RANK, BY_RANK_CONTEXT, BY_WAIT };
+
+/* So far from the median, in deviations of the middle half, is a stray; of fewer strands
+ * nobody knows which are the usual ones. */
+#define STRAY 3.5
+enum { FEWEST_USUAL = 5 };
 
 struct strands {
     const struct tt_lens *l;
@@ -21,6 +27,8 @@ struct strands {
     const struct tt_shown *shown;
     const struct tt_spread *spread;
     uint32_t first_column; /* of the view's own */
+    uint32_t spread_over;  /* so many */
+    int by_rank, has_strays;
 };
 
 static uint32_t add_column(struct strands *v, const char *key, const char *title,
@@ -72,6 +80,33 @@ static void add_entry(const struct tt_lens *l, const struct tt_entry *e,
     f->calls += is_calls ? e->amount : 0;
 }
 
+static const char *rank_name(struct strands *v, uint32_t strand)
+{
+    const struct tt_profile *p = v->l->p;
+    const struct tt_strand_row *s = &p->strand[strand];
+
+    if (s->rank != TT_NONE)
+        return tt_table_text(v->t, "rank %u", s->rank);
+    return tt_table_text(v->t, "%s %llu", tt_profile_string(p, s->process),
+                         (unsigned long long)s->pid);
+}
+
+/* Of `members` threads, in the row of this strand. */
+static void fill_process(struct strands *v, uint32_t strand, uint64_t members)
+{
+    const struct tt_strand_row *s = &v->l->p->strand[strand];
+    const uint32_t c = v->first_column;
+
+    tt_table_string(v->t, v->c.name, rank_name(v, strand));
+    tt_table_amount(v->t, c, members);
+    tt_table_string(v->t, c + 1, tt_profile_string(v->l->p, s->host));
+    tt_table_string(v->t, c + 2, tt_profile_string(v->l->p, s->process));
+    tt_table_amount(v->t, c + 3, s->pid);
+    if (s->rank != TT_NONE)
+        tt_table_amount(v->t, c + 4, s->rank);
+    tt_table_string(v->t, c + 5, tt_profile_string(v->l->p, s->node));
+}
+
 static void fill_identity(struct strands *v, uint32_t strand)
 {
     const struct tt_profile *p = v->l->p;
@@ -113,6 +148,8 @@ static void add_identity_columns(struct strands *v)
     (void)add_column(v, "most", "most", unit, TT_COLUMN_AMOUNT, detail);
     (void)add_column(v, "least_thread", "of", "", TT_COLUMN_AMOUNT, detail);
     (void)add_column(v, "most_thread", "of", "", TT_COLUMN_AMOUNT, detail);
+    (void)add_column(v, "away", "from median", "", TT_COLUMN_REAL,
+                     v->has_strays ? 0 : detail);
 }
 
 /* A single strand has no figures of its own: they are those of all. */
@@ -185,6 +222,98 @@ static int since_strands(const struct tt_lens *l, struct tt_figures *figures)
     return 0;
 }
 
+/* A row of the table: the strands from `first` on, `members` threads in all. */
+struct strand_group {
+    uint32_t first;
+    uint64_t members;
+    struct tt_figures figures;
+};
+
+/* Strands of a process stand together.  How many groups there are. */
+static size_t group_strands(const struct strands *v, const struct tt_figures *figures,
+                            struct strand_group *group)
+{
+    const struct tt_profile *p = v->l->p;
+    size_t groups = 0;
+
+    for (uint32_t s = 0; s < p->strands; s++) {
+        struct strand_group *last = groups ? &group[groups - 1] : NULL;
+        if (last && v->by_rank && tt_is_one_process(p, last->first, s)) {
+            last->members += p->strand[s].members;
+            last->figures.self += figures[s].self;
+            last->figures.self_low += figures[s].self_low;
+            last->figures.calls += figures[s].calls;
+            last->figures.has &= figures[s].has;
+        } else {
+            group[groups++] = (struct strand_group){s, p->strand[s].members, figures[s]};
+        }
+    }
+    return groups;
+}
+
+/* How far each is from the median; more than STRAY is worth a word. */
+static int find_strays(struct strands *v, const struct strand_group *group, size_t groups,
+                       double *away)
+{
+    double *self = tt_memory_get(v->l->memory, groups * sizeof *self);
+    size_t strays = 0, worst = 0;
+    int error = -TT_ERR_MEMORY;
+
+    for (size_t i = 0; self && i < groups; i++)
+        self[i] = (double)group[i].figures.self;
+    if (self)
+        error = tt_away_from_median(self, away, groups, v->l->memory);
+    tt_memory_put(v->l->memory, self, groups * sizeof *self);
+    for (size_t i = 0; !error && groups >= FEWEST_USUAL && i < groups; i++) {
+        strays += away[i] > STRAY || away[i] < -STRAY;
+        if (away[i] * away[i] > away[worst] * away[worst])
+            worst = i;
+    }
+    v->has_strays = strays > 0;
+    if (strays)
+        tt_table_note(v->t, "outliers: %zu; %s is %.1f deviations %s the median", strays,
+                      v->by_rank ? rank_name(v, group[worst].first)
+                                 : strand_name(v->l->p, group[worst].first, v->t),
+                      away[worst] < 0 ? -away[worst] : away[worst],
+                      away[worst] < 0 ? "below" : "above");
+    return error;
+}
+
+static void put_groups(struct strands *v, const struct strand_group *group, size_t groups,
+                       const double *away)
+{
+    for (size_t i = 0; i < groups; i++) {
+        tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
+        tt_lens_figures(v->l, v->t, &v->c, &group[i].figures);
+        if (v->by_rank)
+            fill_process(v, group[i].first, group[i].members);
+        else
+            fill_identity(v, group[i].first);
+        if (is_kept(v->l->p) && groups > 2)
+            tt_table_real(v->t, v->first_column + 11, away[i]);
+    }
+}
+
+static int fill_groups(struct strands *v, const struct tt_figures *figures)
+{
+    const struct tt_lens *l = v->l;
+    const size_t n = l->p->strands;
+    struct strand_group *group = tt_memory_get(l->memory, n * sizeof *group);
+    double *away = tt_memory_get(l->memory, n * sizeof *away);
+    size_t groups = group ? group_strands(v, figures, group) : 0;
+    int error = group && away ? find_strays(v, group, groups, away) : -TT_ERR_MEMORY;
+
+    if (!error) {
+        tt_self_columns(l, v->t, &v->c);
+        tt_calls_column(l, v->t, &v->c);
+        add_identity_columns(v);
+        put_groups(v, group, groups, away);
+    }
+    tt_memory_put(l->memory, away, n * sizeof *away);
+    tt_memory_put(l->memory, group, n * sizeof *group);
+    return error;
+}
+
 static int fill_strands(struct strands *v, struct tt_query *q)
 {
     const struct tt_profile *p = v->l->p;
@@ -193,14 +322,8 @@ static int fill_strands(struct strands *v, struct tt_query *q)
 
     if (!error && v->l->since)
         error = since_strands(v->l, figures);
-    tt_self_columns(v->l, v->t, &v->c);
-    tt_calls_column(v->l, v->t, &v->c);
-    add_identity_columns(v);
-    for (uint32_t s = 0; !error && s < p->strands; s++) {
-        tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
-        tt_lens_figures(v->l, v->t, &v->c, &figures[s]);
-        fill_identity(v, s);
-    }
+    if (!error)
+        error = fill_groups(v, figures);
     tt_memory_put(v->l->memory, figures, p->strands * sizeof *figures);
     if (!error)
         error = tt_view_sort(q, v->t, "self");
@@ -232,26 +355,32 @@ static void add_spread_columns(struct strands *v)
     (void)add_column(v, "min_strand", "of", "", TT_COLUMN_TEXT, 0);
     (void)add_column(v, "spread_max", "most", unit, TT_COLUMN_AMOUNT, 0);
     (void)add_column(v, "max_strand", "of", "", TT_COLUMN_TEXT, 0);
-    (void)add_column(v, "strands", "strands", "", TT_COLUMN_AMOUNT, 0);
+    (void)add_column(v, "strands", v->by_rank ? "processes" : "strands", "",
+                     TT_COLUMN_AMOUNT, 0);
+}
+
+static const char *whose_name(struct strands *v, uint32_t strand)
+{
+    return v->by_rank ? rank_name(v, strand) : strand_name(v->l->p, strand, v->t);
 }
 
 static void fill_spread(struct strands *v, const struct tt_spread *s, uint64_t sum)
 {
     const struct tt_profile *p = v->l->p;
     const uint32_t c = v->first_column;
-    double mean = tt_mean(p->strands, sum);
-    int all_have = s->count >= p->strands;
+    double mean = tt_mean(v->spread_over, sum);
+    int all_have = s->count >= v->spread_over;
 
     if (mean > 0)
         tt_table_real(v->t, c, (double)s->max / mean - 1);
     tt_table_real(v->t, c + 1, mean);
-    tt_table_real(v->t, c + 2, tt_deviation(p->strands, sum, &s->square));
+    tt_table_real(v->t, c + 2, tt_deviation(v->spread_over, sum, &s->square));
     tt_table_amount(v->t, c + 3, all_have ? s->min : 0);
     if (all_have && s->count && s->min_strand < p->strands)
-        tt_table_string(v->t, c + 4, strand_name(p, s->min_strand, v->t));
+        tt_table_string(v->t, c + 4, whose_name(v, s->min_strand));
     tt_table_amount(v->t, c + 5, s->max);
     if (s->count && s->max_strand < p->strands)
-        tt_table_string(v->t, c + 6, strand_name(p, s->max_strand, v->t));
+        tt_table_string(v->t, c + 6, whose_name(v, s->max_strand));
     tt_table_amount(v->t, c + 7, s->count);
 }
 
@@ -281,6 +410,21 @@ static struct tt_spread *single_spread(const struct tt_lens *l)
     return s;
 }
 
+static int were_not_kept(struct tt_query *q)
+{
+    return tt_query_wrong(q, "figures of each strand were not kept, only how those of "
+                             "contexts spread: by=context");
+}
+
+static uint32_t count_processes(const struct tt_profile *p)
+{
+    uint32_t count = 0;
+
+    for (uint32_t s = 0; s < p->strands; s++)
+        count += s == 0 || !tt_is_one_process(p, s - 1, s);
+    return count;
+}
+
 static int fill_contexts(struct strands *v, struct tt_query *q)
 {
     const struct tt_lens *l = v->l;
@@ -289,13 +433,20 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
     struct tt_vector shown;
     int error;
 
+    if (v->by_rank && !is_kept(l->p))
+        return were_not_kept(q);
+    if (v->by_rank)
+        v->spread_over = count_processes(l->p);
     tt_vector_init(&shown, l->memory, sizeof(struct tt_shown));
     error = tt_shown_rule_of(l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
     if (!error)
         error = tt_shown_find(l, &rule, &shown);
-    if (!error && !l->main->spread) {
-        own = l->p->entries ? tt_spread_of(l->p, l->choice.main, 0, l->memory)
-                            : single_spread(l);
+    if (!error && (v->by_rank || !l->main->spread)) {
+        own = l->p->entries
+                  ? tt_spread_of(l->p, l->choice.main, 0,
+                                 v->by_rank ? TT_OVER_PROCESSES : TT_OVER_STRANDS,
+                                 l->memory)
+                  : single_spread(l);
         error = own ? 0 : -TT_ERR_MEMORY;
     }
     if (!error) {
@@ -315,8 +466,8 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
 }
 
 /* Of each block's self: the entries of a strand stand together. */
-static int find_block_spread(const struct tt_lens *l, struct tt_spread *s,
-                             uint64_t *amount)
+static void find_block_spread(const struct tt_lens *l, struct tt_spread *s,
+                              uint64_t *amount)
 {
     const struct tt_profile *p = l->p;
     const uint64_t beside = (uint64_t)p->contexts + p->arcs;
@@ -324,14 +475,15 @@ static int find_block_spread(const struct tt_lens *l, struct tt_spread *s,
 
     for (size_t i = 0; i < p->entries; i++) {
         const struct tt_entry *e = &p->entry[i];
-        if (e->row < p->contexts && e->metric == l->choice.main)
+        if (e->row < p->contexts && e->metric == l->choice.main) {
             amount[tt_block_of(p, (uint32_t)e->row)] += e->amount;
-        else if (e->row >= p->contexts && e->row < beside && counts_calls) {
+        } else if (e->row >= p->contexts && e->row < beside && counts_calls) {
             const struct tt_arc_row *a = &p->arc[e->row - p->contexts];
             amount[a->block] += tt_arc_is_dropped(p, a) ? e->amount : 0;
         } else if (e->row >= beside && e->row < beside + p->blocks &&
-                   e->metric == l->choice.main)
+                   e->metric == l->choice.main) {
             amount[e->row - beside] += e->amount;
+        }
         if (i + 1 < p->entries && e[1].strand == e->strand)
             continue;
         for (uint32_t b = 0; b < p->blocks; b++)
@@ -339,7 +491,6 @@ static int find_block_spread(const struct tt_lens *l, struct tt_spread *s,
                 tt_spread_take(&s[b], e->strand, amount[b]);
         memset(amount, 0, p->blocks * sizeof *amount);
     }
-    return 0;
 }
 
 static int add_blocks(struct strands *v, struct tt_query *q,
@@ -377,9 +528,8 @@ static int fill_blocks(struct strands *v, struct tt_query *q)
     uint64_t *amount;
     int error = -TT_ERR_MEMORY;
 
-    if (!l->p->entries && l->p->strands > 1)
-        return tt_view_wrong(q, "figures of each strand were not kept, only how those of "
-                                "contexts spread: by=context");
+    if (!is_kept(l->p))
+        return were_not_kept(q);
     sum = tt_block_sums(l->p, &l->choice, l->memory);
     spread = tt_memory_get(l->memory, blocks * sizeof *spread);
     amount = tt_memory_get(l->memory, blocks * sizeof *amount);
@@ -397,20 +547,34 @@ static int fill_blocks(struct strands *v, struct tt_query *q)
     return error;
 }
 
+/* What was waited has a metric of its own, unless another one was asked for. */
+static int choose_waits(const struct tt_profile *p, struct tt_query *q)
+{
+    if (!q->metric && tt_metric_find(p, "waited") == TT_NONE)
+        return tt_query_wrong(q, "by=wait: nothing that was waited for is in it");
+    return q->metric ? 0 : tt_query_set(q, "metric", "waited");
+}
+
 int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"strand", "context", "block", NULL};
+    static const char *const words[] = {"strand",       "context", "block", "rank",
+                                        "rank-context", "wait",    NULL};
     struct tt_lens l;
     struct strands v = {.l = &l, .t = t};
-    int error = tt_lens_init(&l, p, q), by = tt_view_word(q, "by", words);
+    int by = tt_view_word(q, "by", words);
+    int error = by < 0 ? by : by == BY_WAIT ? choose_waits(p, q) : 0;
 
+    if (error)
+        return error;
+    error = tt_lens_init(&l, p, q);
     l.has_times = 0; /* those of activations are not asked about here */
-    if (!error && by < 0)
-        error = by;
+    v.spread_over = p->strands;
+    v.by_rank = by == BY_RANK || by == BY_RANK_CONTEXT;
     if (!error)
-        error = by == BY_CONTEXT ? fill_contexts(&v, q)
-                : by == BY_BLOCK ? fill_blocks(&v, q)
-                                 : fill_strands(&v, q);
+        error = by == BY_CONTEXT || by == BY_RANK_CONTEXT ? fill_contexts(&v, q)
+                : by == BY_BLOCK                          ? fill_blocks(&v, q)
+                : by == BY_WAIT                           ? tt_view_waits(&l, q, t)
+                                                          : fill_strands(&v, q);
     if (!error)
         tt_view_notes(p, &l.choice, t);
     tt_lens_fini(&l);

@@ -21,8 +21,7 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
     if (is_remainder)
         return;
     tt_table_amount(tree->t, tree->context, s->context);
-    tt_table_amount(tree->t, tree->contexts,
-                    tt_end_of(tree->l->p, s->context) - s->context);
+    tt_table_amount(tree->t, tree->contexts, s->end - s->context);
 }
 
 static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,

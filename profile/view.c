@@ -33,12 +33,19 @@ int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
         i++;
     tt_table_init(t, i < sizeof views / sizeof *views ? views[i].name : "", q->memory);
     if (i == sizeof views / sizeof *views)
-        return tt_view_wrong(q, "there is no view '%.40s'", name);
+        return tt_query_wrong(q, "there is no view '%.40s'", name);
     error = views[i].run(p, q, t);
     return error == 0 && t->failed ? -TT_ERR_MEMORY : error;
 }
 
 /* ── The metric ───────────────────────────────────────────────────────────────────── */
+
+uint32_t tt_calls_metric(const struct tt_profile *p)
+{
+    uint32_t m = tt_metric_find(p, "calls");
+
+    return m != TT_NONE && (p->metric[m].flags & TT_METRIC_CALLS) ? m : TT_NONE;
+}
 
 int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
                    struct tt_metric_choice *choice)
@@ -49,12 +56,13 @@ int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
     if (main == TT_NONE)
         return tt_query_unknown_metric(q, p, q->metric);
     choice->main = main;
-    choice->calls = tt_metric_find(p, "calls");
-    if (choice->calls != TT_NONE && !(p->metric[choice->calls].flags & TT_METRIC_CALLS))
-        choice->calls = TT_NONE;
+    choice->calls = tt_calls_metric(p);
     choice->samples = tt_metric_find(p, "samples");
     choice->column = &p->metric[main];
     choice->total = tt_grand_total(p, choice->column);
+    if (choice->calls != TT_NONE && choice->calls != main && choice->total &&
+        choice->samples != TT_NONE && !tt_grand_total(p, &p->metric[choice->calls]))
+        choice->calls = TT_NONE; /* nobody counted */
     return 0;
 }
 
@@ -146,6 +154,31 @@ static void take_tallies(const struct summing *s, const struct tally *tally, int
     }
 }
 
+static uint64_t tally_of(const struct tt_metric_columns *m, uint32_t block)
+{
+    return m ? m->tally[block].self : 0;
+}
+
+/* The same, from a digest. */
+static void take_digest(const struct summing *s)
+{
+    const struct tt_lens *l = s->lens;
+    const struct tt_metric_columns *samples = l->choice.samples == TT_NONE
+                                                  ? NULL
+                                                  : &l->p->metric[l->choice.samples];
+
+    for (uint32_t b = 0; b < s->sets; b++) {
+        const struct tt_block_tally *t = &l->main->tally[b];
+        s->sum[b] = (struct tt_block_sum){.self = t->self,
+                                          .self_low = t->self_low,
+                                          .inclusive = t->inclusive,
+                                          .inclusive_low = t->inclusive_low,
+                                          .calls = tally_of(l->calls, b),
+                                          .samples = tally_of(samples, b),
+                                          .contexts = l->p->contexts_of[b]};
+    }
+}
+
 /* Brackets and samples are seldom there, and take a pass of their own. */
 static int sum_contexts(const struct summing *s)
 {
@@ -154,8 +187,13 @@ static int sum_contexts(const struct summing *s)
     const uint64_t *samples = l->choice.samples == TT_NONE
                                   ? NULL
                                   : l->p->metric[l->choice.samples].self;
-    struct tally *tally = tt_memory_get(l->memory, bytes);
+    struct tally *tally;
 
+    if (!s->set && l->main->tally && !l->drop.count) {
+        take_digest(s);
+        return 0;
+    }
+    tally = tt_memory_get(l->memory, bytes);
     if (!tally)
         return -TT_ERR_MEMORY;
     tally_contexts(s, l->main->self, l->calls ? l->calls->self : NULL, tally);
@@ -167,6 +205,11 @@ static int sum_contexts(const struct summing *s)
     }
     tt_memory_put(l->memory, tally, bytes);
     return 0;
+}
+
+int tt_context_sums(const struct tt_lens *l, struct tt_block_sum *sum)
+{
+    return sum_contexts(&(struct summing){.lens = l, .sets = l->p->blocks, .sum = sum});
 }
 
 /* What belongs to a block and to no context of it. */
@@ -321,8 +364,11 @@ static void note_brackets(const struct tt_profile *p,
         uint64_t samples = choice->samples == TT_NONE
                                ? 0
                                : tt_grand_total(p, &p->metric[choice->samples]);
-        tt_table_note(t, "sampled: %llu samples; ± is the 95 %% interval of a share",
-                      (unsigned long long)samples);
+        tt_table_note(t, "sampled: %llu samples%s; ± is the 95 %% interval of a share",
+                      (unsigned long long)samples,
+                      tt_fact_text(p, "wall") ? " by the wall clock, of threads that "
+                                                "wait too"
+                                              : "");
     }
 }
 
@@ -345,20 +391,26 @@ static void note_unresolved(const struct tt_profile *p,
                             const struct tt_metric_choice *choice, struct tt_table *t)
 {
     const struct tt_metric_columns *m = choice->column;
+    unsigned char *nameless = tt_memory_get(p->memory, p->blocks);
     uint64_t self = 0;
     uint32_t count = 0;
 
-    for (uint32_t b = 1; b < p->blocks; b++)
-        if (p->block[b].kind == TT_KIND_NATIVE) {
+    for (uint32_t b = 1; nameless && b < p->blocks; b++)
+        if (tt_block_is_nameless(p, b)) {
+            nameless[b] = 1;
             count++;
-            self += m->block ? m->block[b].beside : 0;
+            self += (m->block ? m->block[b].beside : 0) +
+                    (m->tally ? m->tally[b].self : 0);
         }
-    for (uint32_t c = 0; count && c < p->contexts; c++)
-        if (p->block[tt_block_of(p, c)].kind == TT_KIND_NATIVE)
+    for (uint32_t c = 0; count && !m->tally && c < p->contexts; c++)
+        if (nameless[tt_block_of(p, c)])
             self += tt_self_of(m, c);
     if (count)
-        tt_table_note(t, "unresolved: %.2f %% of %s, in %u native blocks without a name",
+        tt_table_note(t,
+                      "unresolved: %.2f %% of %s, in %u native blocks without a name; "
+                      "`tallytree symbolize` gives them one once there are symbols",
                       percent(self, choice->total), m->name, count);
+    tt_memory_put(p->memory, nameless, p->blocks);
 }
 
 static void note_losses(const struct tt_profile *p, struct tt_table *t)
@@ -374,6 +426,7 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
         {"lost.pushes", "lost", "pushes found no room"},
         {"lost.calls", "lost", "calls were evicted and found no room"},
         {"lost.figures", "lost", "figures found no room"},
+        {"lost.objects", "lost", "events of objects came in a bad moment"},
     };
 
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {

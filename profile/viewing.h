@@ -42,6 +42,9 @@ int tt_lens_of_choice(struct tt_lens *, const struct tt_profile *,
                       const struct tt_metric_choice *, const struct tt_memory *);
 void tt_lens_fini(struct tt_lens *);
 
+/* The metric that counts activations; TT_NONE: nobody does. */
+uint32_t tt_calls_metric(const struct tt_profile *);
+
 /* The arcs that were not dropped, by where they lead to, into a vector that has not been
  * initialised.  -TT_ERR_MEMORY. */
 int tt_arrivals_find(const struct tt_lens *, struct tt_vector *);
@@ -184,10 +187,15 @@ int tt_view_word(struct tt_query *, const char *key, const char *const *words);
 /* Which blocks a pattern is of, a byte for each, to be freed; there is at least one. */
 int tt_view_blocks(const struct tt_profile *, struct tt_query *, const char *pattern,
                    unsigned char **wanted);
-int tt_view_wrong(struct tt_query *, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+
+/* `strands` with by=wait, in the lens of what was waited. */
+int tt_view_waits(const struct tt_lens *, struct tt_query *, struct tt_table *);
 
 /* ── Sums over sets of blocks, and edges between blocks ───────────────────────────── */
+
+/* What the contexts of each block add up to: tt_block_sums without what stands beside
+ * contexts.  -TT_ERR_MEMORY. */
+int tt_context_sums(const struct tt_lens *, struct tt_block_sum *sum);
 
 /* Like tt_block_sums for sets: set[b] is the set of block b, TT_NONE: of none.  What arcs
  * hid of several blocks together is not known: inclusive is then a lower bound, at least
@@ -206,18 +214,27 @@ struct tt_edge { /* calls of one block by another */
     uint32_t until, contexts;          /* until: used while they are found */
     uint32_t id, reserved;             /* its index in the vector of times */
 };
-/* All edges, by caller and callee, and, where there are times, their activations (struct
- * tt_times_row, by id), into vectors that have not been initialised.  -TT_ERR_MEMORY. */
-int tt_edges_find(const struct tt_lens *, struct tt_vector *edges,
-                  struct tt_vector *times);
+/* Edges by caller and callee, those of the blocks that are wanted (NULL: all), and, where
+ * there are times, their activations (struct tt_times_row, by id), into vectors that have
+ * not been initialised.  -TT_ERR_MEMORY. */
+int tt_edges_find(const struct tt_lens *, const unsigned char *wanted,
+                  struct tt_vector *edges, struct tt_vector *times);
+/* Are they in a digest, so that nothing else is looked at? */
+int tt_edges_are_kept(const struct tt_lens *);
+/* All edges, without figures, and, by their id, as many tallies as there are metrics; the
+ * profile need have no more than contexts and arcs.  -TT_ERR_MEMORY. */
+int tt_edges_tally(const struct tt_profile *, struct tt_vector *edges,
+                   struct tt_vector *tallies);
 
 /* ── Contexts that are worth a row ────────────────────────────────────────────────── */
 
-struct tt_shown {                    /* in preorder */
-    uint32_t context, depth, parent; /* parent: index; TT_NONE: of the first */
-    uint32_t rest;                   /* contexts below that are not shown */
-    uint64_t total, total_low;
-    struct tt_figures left; /* of those: self, calls */
+struct tt_shown { /* in preorder */
+    uint32_t context, block, end, depth;
+    uint32_t parent; /* index; TT_NONE: of the first */
+    uint32_t rest;   /* contexts below that are not shown */
+    uint64_t total, total_low, dropped;
+    struct tt_digest_figure self, low, elsewhere, calls;
+    struct tt_figures left; /* of the rest: self, calls */
 };
 struct tt_shown_rule {
     uint32_t start, limit, depth; /* TT_NONE: any */

@@ -41,7 +41,8 @@ static void put_key(struct tt_text *key, const struct tt_query *q, int before)
     tt_text_put(key, before ? "before\n" : "");
     for (size_t i = 0; i < q->filter.count; i++) {
         const char *metric = f[i].metric ? f[i].metric : q->metric ? q->metric : "";
-        tt_text_printf(key, "%d\t%s\t%s\n", (int)f[i].kind, f[i].pattern, metric);
+        tt_text_printf(key, "%d\t%s\t%s\t%g\n", (int)f[i].kind, f[i].pattern, metric,
+                       f[i].share);
     }
 }
 
@@ -185,7 +186,9 @@ static const char *reason_of(const struct tt_answers *a, const struct tt_query *
 {
     if (error == -TT_ERR_OPTION)
         return q->error;
-    return error == -TT_ERR_FORMAT ? a->profile->error : "no memory";
+    if (error != -TT_ERR_FORMAT)
+        return "no memory";
+    return *a->profile->error || !a->before ? a->profile->error : a->before->error;
 }
 
 int tt_answer(struct tt_answers *a, const char *query, size_t most, struct tt_text *out)

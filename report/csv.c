@@ -5,10 +5,7 @@
 
 #include "print.h"
 
-static const char *const role_names[] = {"entry",   "caller",    "callee",
-                                         "heading", "remainder", "total"};
-
-static void put_field(struct tt_text *out, const char *s)
+void tt_text_csv_field(struct tt_text *out, const char *s)
 {
     if (!s[strcspn(s, ",\"\r\n")]) {
         tt_text_put(out, s);
@@ -28,7 +25,7 @@ static void put_value(struct tt_text *out, const struct tt_column *c,
 {
     switch (c->type) {
     case TT_COLUMN_TEXT:
-        put_field(out, v->text);
+        tt_text_csv_field(out, v->text);
         break;
     case TT_COLUMN_AMOUNT:
         tt_text_printf(out, "%llu", (unsigned long long)v->n);
@@ -49,12 +46,12 @@ void tt_text_csv(struct tt_text *out, const struct tt_table *t)
     tt_text_put(out, "role,depth,group");
     for (size_t i = 0; i < tt_table_columns(t); i++) {
         tt_text_put(out, ",");
-        put_field(out, tt_table_column_at(t, i)->key);
+        tt_text_csv_field(out, tt_table_column_at(t, i)->key);
     }
     tt_text_put(out, "\n");
     for (size_t row = 0; row < tt_table_rows(t); row++) {
         const struct tt_row *r = tt_table_row_at(t, row);
-        tt_text_printf(out, "%s,%u,%u", role_names[r->role], r->depth, r->group);
+        tt_text_printf(out, "%s,%u,%u", tt_row_role_word(r->role), r->depth, r->group);
         for (size_t i = 0; i < tt_table_columns(t); i++) {
             const union tt_value *v = tt_table_value(t, row, i);
             tt_text_put(out, ",");

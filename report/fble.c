@@ -22,7 +22,6 @@ const struct tt_flag tt_fble_flags[] = {
 
 struct fble {
     const struct tt_profile *p;
-    const char *metric; /* NULL: the first to look at */
     struct tt_text *out;
     struct tt_query query; /* what is squashed */
     int sequences;
@@ -170,7 +169,7 @@ static int put_self(struct fble *f)
     struct columns c;
     struct tt_table t;
     int error = ask(f, "flat", "self", &t, &c);
-    uint32_t metric = tt_metric_find(f->p, f->metric);
+    uint32_t metric = tt_metric_find(f->p, NULL);
     uint64_t total = metric == TT_NONE ? 0 : tt_grand_total(f->p, &f->p->metric[metric]);
 
     tt_text_put(f->out, "Flat Profile by Self Time\n-------------------------\n");
@@ -243,7 +242,7 @@ static void put_locations(const struct fble *f)
 
 struct sequence {
     uint64_t count;
-    uint32_t context, depth;
+    uint32_t context;
 };
 
 static int by_count(const void *a, const void *b)
@@ -280,7 +279,7 @@ static int list_sequences(const struct fble *f, const struct tt_metric_columns *
     return 0;
 }
 
-/* The path of a context, found from the root: `find` costs a step for each sibling. */
+/* The path of a context, found from the root: a step for each sibling on the way. */
 static void put_path(const struct fble *f, uint32_t context)
 {
     uint32_t at = 0;
@@ -299,7 +298,7 @@ static void put_path(const struct fble *f, uint32_t context)
 
 static int put_sequences(struct fble *f)
 {
-    uint32_t metric = tt_metric_find(f->p, f->metric);
+    uint32_t metric = tt_metric_find(f->p, NULL);
     struct tt_vector list;
     uint64_t total = 0;
     int error = 0;
@@ -324,8 +323,6 @@ static int put_sequences(struct fble *f)
 
 static int take_flag(struct fble *f, enum flag flag, const char *value)
 {
-    char *end;
-
     switch (flag) {
     case SQUASH:
         return tt_query_set(&f->query, "fold", value);
@@ -333,8 +330,7 @@ static int take_flag(struct fble *f, enum flag flag, const char *value)
         f->sequences = 1;
         return 0;
     case PERIOD:
-        f->period = strtoull(value, &end, 10);
-        return *value >= '0' && *value <= '9' && !*end ? 0 : -TT_ERR_OPTION;
+        return tt_flag_number(value, 0, UINT64_MAX, &f->period);
     }
     return 0;
 }
@@ -347,8 +343,10 @@ static int take_flags(struct fble *f, int argc, char **argv, char *error, size_t
     tt_flags_init(&flags, argc, argv, tt_fble_flags);
     while ((id = tt_flags_next(&flags)) > 0)
         if (take_flag(f, (enum flag)id, flags.value) != 0) {
-            (void)snprintf(error, size, "'%s': no such %s", flags.value,
-                           id == PERIOD ? "period" : "block");
+            if (id == PERIOD)
+                (void)snprintf(error, size, "'%s' is no whole number", flags.value);
+            else
+                (void)snprintf(error, size, "%s", f->query.error);
             return -TT_ERR_OPTION;
         }
     if (id < 0)

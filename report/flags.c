@@ -45,6 +45,43 @@ int tt_flag_may_lack_value(const struct tt_flag *flag)
     return !flag->value || flag->value[0] == '[';
 }
 
+int tt_flag_number(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    uint64_t n = 0;
+
+    *out = 0;
+    for (const char *c = text; *c || c == text; c++)
+        if (*c < '0' || *c > '9' || __builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*c - '0'), &n))
+            return -TT_ERR_OPTION;
+    if (n < least || n > most)
+        return -TT_ERR_OPTION;
+    *out = n;
+    return 0;
+}
+
+int tt_flag_bytes(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    static const char units[] = "KkMmGg";
+    size_t length = strlen(text);
+    const char *unit = length ? strchr(units, text[length - 1]) : NULL;
+    char digits[24] = "";
+    uint64_t n;
+
+    *out = 0;
+    length -= unit != NULL;
+    if (length >= sizeof digits)
+        return -TT_ERR_OPTION;
+    memcpy(digits, text, length);
+    if (tt_flag_number(digits, 0, UINT64_MAX, &n) != 0 ||
+        (unit &&
+         __builtin_mul_overflow(n, 1ull << (10 * ((unit - units) / 2 + 1)), &n)) ||
+        n < least || n > most)
+        return -TT_ERR_OPTION;
+    *out = n;
+    return 0;
+}
+
 static const struct tt_flag *find_named(const struct tt_flags *f, const char *text)
 {
     const struct tt_flag *flag = NULL;

@@ -15,6 +15,7 @@
 #define TT_FLAGS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct tt_flag {
     const char *name;  /* without dashes; NULL: there is only the letter */
@@ -36,7 +37,7 @@ struct tt_flags {
     const struct tt_flag *flag; /* what was read last, */
     const char *value;          /* and its value, NULL: none */
     int argc, next, ended;
-    int program; /* the first operand ends the flags: what follows is its own */
+    int program;         /* the first operand ends the flags: what follows is its own */
     const char *letters; /* that are left of the word */
     char error[160];
 };
@@ -50,5 +51,11 @@ const struct tt_flag *tt_flag_named(const struct tt_flag *table, const char *tex
 const struct tt_flag *tt_flag_lettered(const struct tt_flag *table, char letter);
 /* Can its value be left out? */
 int tt_flag_may_lack_value(const struct tt_flag *);
+
+/* A value that is a whole number, in digits alone; -TT_ERR_OPTION when it is none, or out of
+ * these bounds, and then *out is 0. */
+int tt_flag_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
+/* The same of bytes, which may be K, M or G of them: "512K". */
+int tt_flag_bytes(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print.h"
 #include "report.h"
-#include "text.h"
 
 enum flag { PLAIN = 1, VERBOSE, ALL, JSON };
 
@@ -355,30 +355,16 @@ static int put_text(struct ghc *g)
     return error;
 }
 
-static void put_quoted(struct tt_text *out, const char *s)
-{
-    tt_text_put(out, "\"");
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            tt_text_printf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            tt_text_printf(out, "\\u%04x", (unsigned)*s);
-        else
-            tt_text_bytes(out, s, 1);
-    }
-    tt_text_put(out, "\"");
-}
-
 static void put_json_centre(const struct ghc *g, uint32_t block)
 {
     char place[PLACE];
 
     tt_text_printf(g->out, "%s\n{\"id\": %u, \"label\": ", block ? "," : "", block);
-    put_quoted(g->out, label_of(g, block));
+    tt_text_json_string(g->out, label_of(g, block));
     tt_text_put(g->out, ", \"module\": ");
-    put_quoted(g->out, module_of(g, block));
+    tt_text_json_string(g->out, module_of(g, block));
     tt_text_put(g->out, ", \"src_loc\": ");
-    put_quoted(g->out, place_of(g, block, place));
+    tt_text_json_string(g->out, place_of(g, block, place));
     tt_text_printf(g->out, ", \"is_caf\": %s}",
                    strncmp(label_of(g, block), "CAF", 3) == 0 ? "true" : "false");
 }
@@ -409,7 +395,7 @@ static int put_json(struct ghc *g)
     int error;
 
     tt_text_put(g->out, "{\n\"program\": ");
-    put_quoted(g->out, program_of(g));
+    tt_text_json_string(g->out, program_of(g));
     tt_text_printf(
         g->out,
         ",\n\"arguments\": [],\n\"rts_arguments\": [\"-pj\"],\n"

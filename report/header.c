@@ -14,8 +14,9 @@
 
 /* Facts in the order of the header; all others come after them. */
 static const char *const order[] = {
-    "program", "host",  "format",    "source", "paths",    "started",    "lasted",
-    "clock",   "modes", "recursion", "budget", "overhead", "recordings", "unresolved"};
+    "program",  "host",          "format",     "source",    "paths",  "started",
+    "lasted",   "clock",         "modes",      "recursion", "stacks", "budget",
+    "overhead", "overhead.most", "recordings", "unresolved"};
 
 enum { KNOWN = sizeof order / sizeof *order };
 
@@ -132,6 +133,21 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
     tt_text_put(out, "\n");
 }
 
+/* What an activation costs, from the one to the other. */
+static int put_overhead(struct tt_text *out, const struct tt_profile *p,
+                        const struct tt_fact *f)
+{
+    if (strcmp(name_of(p, f), "overhead.least") == 0)
+        return 1;
+    if (strcmp(name_of(p, f), "overhead.most") != 0)
+        return 0;
+    put_label(out, "overhead");
+    tt_text_printf(out, "%.1f to %.1f ns an activation\n",
+                   (double)tt_fact_number(p, "overhead.least") / 1000,
+                   (double)f->number / 1000);
+    return 1;
+}
+
 /* The facts from `first` to `end` that have a name and something to say. */
 static void put_facts(struct tt_text *out, const struct tt_profile *p, const char *name,
                       uint32_t first, uint32_t end)
@@ -143,7 +159,7 @@ static void put_facts(struct tt_text *out, const struct tt_profile *p, const cha
             continue;
         if (is_text(p, &p->fact[i]))
             has_texts = 1;
-        else
+        else if (!put_overhead(out, p, &p->fact[i]))
             put_amount(out, p, &p->fact[i]);
     }
     if (has_texts)

@@ -6,8 +6,6 @@
 
 #include "print.h"
 
-static const char *const role_names[] = {"entry",   "caller",    "callee",
-                                         "heading", "remainder", "total"};
 static const char *const type_names[] = {"text", "amount", "change", "real", "share"};
 
 /* ── Values ───────────────────────────────────────────────────────────────────────── */
@@ -75,9 +73,14 @@ static void put_value(struct tt_text *out, const struct tt_column *c,
 
 static void put_facts(struct tt_text *out, const struct tt_profile *p)
 {
+    const char *begin = "\n{\"name\":";
+
     tt_text_put(out, "[");
     for (uint32_t i = 0; i < p->facts; i++) {
-        tt_text_put(out, i ? ",\n{\"name\":" : "\n{\"name\":");
+        if (tt_fact_is_kept(&p->fact[i]))
+            continue;
+        tt_text_put(out, begin);
+        begin = ",\n{\"name\":";
         tt_text_json_string(out, tt_profile_string(p, p->fact[i].name));
         tt_text_put(out, ",\"number\":");
         put_amount(out, p->fact[i].number);
@@ -110,7 +113,7 @@ static void put_rows(struct tt_text *out, const struct tt_table *t)
     for (size_t row = 0; row < tt_table_rows(t); row++) {
         const struct tt_row *r = tt_table_row_at(t, row);
         tt_text_printf(out, "%s\n{\"role\":\"%s\",\"depth\":%u,\"group\":%u,\"values\":[",
-                       row ? "," : "", role_names[r->role], r->depth, r->group);
+                       row ? "," : "", tt_row_role_word(r->role), r->depth, r->group);
         for (size_t i = 0; i < tt_table_columns(t); i++) {
             if (i)
                 tt_text_put(out, ",");

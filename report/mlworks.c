@@ -221,6 +221,9 @@ static void sum_calls(struct mlworks *m)
         m->function[tt_block_of(p, i)].calls += tt_self_of(c, i);
     for (uint32_t i = 0; c && c->block && i < p->blocks; i++)
         m->function[i].calls += c->block[i].beside;
+    for (uint32_t i = 0; c && i < p->arcs; i++)
+        if (tt_arc_is_dropped(p, &p->arc[i]))
+            m->function[p->arc[i].block].calls += p->arc[i].calls;
 }
 
 /* ── The time report ──────────────────────────────────────────────────────────────── */
@@ -659,7 +662,7 @@ int tt_report_mlworks(const struct tt_profile *p, int argc, char **argv,
     if (!failed)
         failed = tt_filter_apply(p, &q, &filtered);
     if (!failed) {
-        m.p = filtered.profile;
+        m.p = filtered.profile; /* cppcheck-suppress uninitStructMember */
         failed = write_of(&m);
         tt_filter_close(&filtered, p->memory);
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "statistics.h"
 #include "text.h"
 
 /* ── Items ────────────────────────────────────────────────────────────────────────── */
@@ -67,24 +68,41 @@ static const char *number(char out[ITEM], double x, int width)
     return centred(out, text, width, 0);
 }
 
-static const char *count(char out[ITEM], double x, int width)
+/* A whole number of units, in ms: to the last digit. */
+static const char *ms_text(char text[ITEM], const struct ocr *o, int64_t x)
+{
+    uint64_t size = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+
+    (void)snprintf(text, ITEM, "%s%llu.%06llu", x < 0 ? "-" : "",
+                   (unsigned long long)(size / o->ms),
+                   (unsigned long long)(size % o->ms * (1000000 / o->ms)));
+    return text;
+}
+
+static const char *ms(char out[ITEM], const struct ocr *o, int64_t x, int width)
 {
     char text[ITEM];
 
-    (void)snprintf(text, sizeof text, "%.0f", x);
+    return centred(out, ms_text(text, o, x), width, 0);
+}
+
+static const char *count(char out[ITEM], int64_t x, int width)
+{
+    char text[ITEM];
+
+    (void)snprintf(text, sizeof text, "%lld", (long long)x);
     return centred(out, text, width, 0);
 }
 
 /* Mean and population deviation over the threads. */
-static const char *spread(char out[ITEM], const struct ocr_sum *s,
+static const char *spread(char out[ITEM], const struct ocr *o, const struct ocr_sum *s,
                           const struct ocr_entry *e, enum ocr_value v, int width)
 {
-    double n = s->threads, mean = e->value[v] / n;
-    double variance = e->square[v] / n - mean * mean;
+    double n = s->threads, unit = v == OCR_CALLS ? 1 : (double)o->ms;
     char text[ITEM];
 
-    (void)snprintf(text, sizeof text, "(%.6f, %.6f)", mean,
-                   variance > 0 ? sqrt(variance) : 0);
+    (void)snprintf(text, sizeof text, "(%.6f, %.6f)", (double)e->value[v] / n / unit,
+                   sqrt(e->spread[v] / n) / unit);
     return centred(out, text, width, 1);
 }
 
@@ -105,20 +123,38 @@ struct section {
     struct line line;
     int wide, wide_count;       /* columns of times, and of calls */
     char gap[ITEM];             /* as wide as the column of recursion; "" without it */
-    double total;               /* self time of all functions */
+    int64_t total;              /* self time of all functions */
     uint32_t *function, *place; /* the blocks in order; each block's place, from 1 */
     uint32_t functions;
     enum ocr_value recurse; /* which is shown in brackets */
 };
 
+static double share(const struct section *c, int64_t x)
+{
+    return c->total > 0 ? (double)x / (double)c->total * 100 : 0;
+}
+
 static int is_recursive(const struct ocr_entry *e) { return e->value[OCR_RECURSE] > 0; }
 
-static double deviation(const struct ocr_entry *e)
+static double average(const struct section *c, const struct ocr_entry *e,
+                      enum ocr_value v)
 {
-    double n = e->value[OCR_CALLS], mean = n > 0 ? e->value[OCR_TOTAL] / n : 0;
-    double variance = n > 0 ? e->total_square / n - mean * mean : 0;
+    double calls = (double)e->value[OCR_CALLS];
 
-    return variance > 1e-12 * mean * mean ? sqrt(variance) : 0;
+    return calls > 0 ? (double)e->value[v] / calls / (double)c->o->ms : 0;
+}
+
+/* With its flaws as OCR has it: in floating numbers. */
+static double deviation(const struct section *c, const struct ocr_entry *e)
+{
+    double n = (double)e->value[OCR_CALLS], mean = average(c, e, OCR_TOTAL), variance;
+
+    if (!c->o->as_ocr)
+        return tt_deviation((uint64_t)e->value[OCR_CALLS], (uint64_t)e->value[OCR_TOTAL],
+                            &e->square) /
+               (double)c->o->ms;
+    variance = n > 0 ? tt_sum128_value(&e->flawed) / 1e12 / n - mean * mean : 0;
+    return variance > 0 ? sqrt(variance) : 0;
 }
 
 static void put_recursion(struct section *c, const struct ocr_entry *e)
@@ -127,7 +163,7 @@ static void put_recursion(struct section *c, const struct ocr_entry *e)
 
     if (c->style->recurse && is_recursive(e))
         put(&c->line,
-            bracketed(text, number(number_text, e->value[c->recurse], 0), c->wide + 2));
+            bracketed(text, ms(number_text, c->o, e->value[c->recurse], 0), c->wide + 2));
     else
         put(&c->line, c->gap);
 }
@@ -137,14 +173,18 @@ static void put_recursion_spread(struct section *c, const struct ocr_entry *e)
     char pair[ITEM], text[ITEM];
 
     if (c->style->recurse && is_recursive(e))
-        put(&c->line, bracketed(text, spread(pair, c->s, e, c->recurse, 0), c->wide + 2));
+        put(&c->line,
+            bracketed(text, spread(pair, c->o, c->s, e, c->recurse, 0), c->wide + 2));
     else
         put(&c->line, c->gap);
 }
 
-static const char *name_of(const struct section *c, uint32_t block)
+/* Names may be longer than any item. */
+static void put_name(struct section *c, uint32_t block)
 {
-    return tt_block_name(c->o->p, block);
+    put(&c->line, "");
+    put(&c->line, tt_block_name(c->o->p, block));
+    put_format(&c->line, "[%u]", c->place[block]);
 }
 
 /* ── The flat profile ─────────────────────────────────────────────────────────────── */
@@ -189,37 +229,33 @@ static void put_flat_spread(struct section *c, const struct ocr_entry *e)
     char text[ITEM];
 
     put(&c->line, "\\      ");
-    put_format(&c->line, "%s ", spread(text, c->s, e, OCR_NOT_RECURSIVE, c->wide));
+    put_format(&c->line, "%s ", spread(text, c->o, c->s, e, OCR_NOT_RECURSIVE, c->wide));
     put_recursion_spread(c, e);
-    put_format(&c->line, " %s", spread(text, c->s, e, OCR_SELF, c->wide));
-    put_format(&c->line, " %s", spread(text, c->s, e, OCR_CALLS, c->wide_count));
+    put_format(&c->line, " %s", spread(text, c->o, c->s, e, OCR_SELF, c->wide));
+    put_format(&c->line, " %s", spread(text, c->o, c->s, e, OCR_CALLS, c->wide_count));
     end_line(&c->line);
 }
 
 static void put_flat_line(struct section *c, uint32_t block)
 {
     const struct ocr_entry *e = &c->s->function[block];
-    double calls = e->value[OCR_CALLS];
     char text[ITEM], other[ITEM];
 
     if (c->style->stats)
         put(&c->line, "/");
-    put_format(&c->line, "%-5.2f ",
-               c->total > 0 ? e->value[OCR_SELF] / c->total * 100 : 0);
-    put_format(&c->line, " %s ", number(text, e->value[OCR_NOT_RECURSIVE], c->wide));
+    put_format(&c->line, "%-5.2f ", share(c, e->value[OCR_SELF]));
+    put_format(&c->line, " %s ", ms(text, c->o, e->value[OCR_NOT_RECURSIVE], c->wide));
     put_recursion(c, e);
-    put_format(&c->line, " %s", number(text, e->value[OCR_SELF], c->wide));
-    put_format(&c->line, " %s", count(text, calls, c->wide_count));
-    put_format(&c->line, " %s  %s ",
-               number(text, calls > 0 ? e->value[OCR_TOTAL] / calls : 0, 16),
-               number(other, deviation(e), 16));
+    put_format(&c->line, " %s", ms(text, c->o, e->value[OCR_SELF], c->wide));
+    put_format(&c->line, " %s", count(text, e->value[OCR_CALLS], c->wide_count));
+    put_format(&c->line, " %s  %s ", number(text, average(c, e, OCR_TOTAL), 16),
+               number(other, deviation(c, e), 16));
     if (c->style->average)
-        put_format(&c->line, "%s ",
-                   number(text, calls > 0 ? e->value[OCR_NOT_RECURSIVE] / calls : 0, 16));
+        put_format(&c->line, "%s ", number(text, average(c, e, OCR_NOT_RECURSIVE), 16));
     if (c->style->all_calls)
-        put_format(&c->line, "%s ", count(text, e->true_calls, 12));
-    put_format(&c->line, "%s %s [%u]", name_of(c, block), is_recursive(e) ? "R" : " ",
-               c->place[block]);
+        put_format(&c->line, "%s ", count(text, (int64_t)e->true_calls, 12));
+    put(&c->line, tt_block_name(c->o->p, block));
+    put_format(&c->line, "%s [%u]", is_recursive(e) ? "R" : " ", c->place[block]);
     end_line(&c->line);
     if (c->style->stats)
         put_flat_spread(c, e);
@@ -229,7 +265,7 @@ static void put_flat_line(struct section *c, uint32_t block)
 
 static const struct section *sorting; /* qsort has no argument to pass it by */
 
-static int descending(double a, double b) { return a < b ? 1 : a > b ? -1 : 0; }
+static int descending(int64_t a, int64_t b) { return a < b ? 1 : a > b ? -1 : 0; }
 
 static int by_name(uint32_t a, uint32_t b) { return (a > b) - (a < b); }
 
@@ -271,12 +307,12 @@ static int by_pair_self(const void *a, const void *b)
 }
 
 /* "called/of all", with a column's width for each of them. */
-static void put_called(struct section *c, double called, double all)
+static void put_called(struct section *c, int64_t called, int64_t all)
 {
     char text[ITEM], other[ITEM], left[ITEM], right[ITEM];
 
-    (void)snprintf(text, sizeof text, " %12.0f", called);
-    (void)snprintf(other, sizeof other, "%-12.0f", all);
+    (void)snprintf(text, sizeof text, " %12lld", (long long)called);
+    (void)snprintf(other, sizeof other, "%-12lld", (long long)all);
     put_format(&c->line, "%s/%s", centred(left, text, c->wide_count, 1),
                centred(right, other, c->wide_count, 1));
 }
@@ -286,8 +322,9 @@ static void put_called_spread(struct section *c, const struct ocr_entry *called,
 {
     char text[ITEM], other[ITEM];
 
-    put_format(&c->line, " %s/%s", spread(text, c->s, called, OCR_CALLS, c->wide_count),
-               spread(other, c->s, all, OCR_CALLS, c->wide_count));
+    put_format(&c->line, " %s/%s",
+               spread(text, c->o, c->s, called, OCR_CALLS, c->wide_count),
+               spread(other, c->o, c->s, all, OCR_CALLS, c->wide_count));
 }
 
 static void put_margin(struct section *c, const char *mark)
@@ -317,17 +354,17 @@ static void put_caller(struct section *c, uint32_t pair)
     char text[ITEM];
 
     put_margin(c, "/");
-    put(&c->line, number(text, e->value[OCR_SELF], c->wide));
-    put_format(&c->line, " %s ", number(text, e->value[below], c->wide));
+    put(&c->line, ms(text, c->o, e->value[OCR_SELF], c->wide));
+    put_format(&c->line, " %s ", ms(text, c->o, e->value[below], c->wide));
     put(&c->line, c->gap);
     put_called(c, e->value[OCR_CALLS], c->s->function[block].value[OCR_CALLS]);
-    put_format(&c->line, " %s [%u]", name_of(c, caller), c->place[caller]);
+    put_name(c, caller);
     end_line(&c->line);
     if (!c->style->stats)
         return;
     put_margin(c, "\\");
-    put(&c->line, spread(text, c->s, e, OCR_SELF, c->wide));
-    put_format(&c->line, " %s", spread(text, c->s, e, below, c->wide));
+    put(&c->line, spread(text, c->o, c->s, e, OCR_SELF, c->wide));
+    put_format(&c->line, " %s", spread(text, c->o, c->s, e, below, c->wide));
     put(&c->line, c->gap);
     put_called_spread(c, e, &c->s->function[block]);
     end_line(&c->line);
@@ -343,21 +380,22 @@ static void put_entry(struct section *c, uint32_t block)
     if (c->style->stats)
         put(&c->line, "/");
     put_format(&c->line, "[%3u]  %6.2f  %s  %s ", c->place[block],
-               c->total > 0 ? e->value[OCR_NOT_RECURSIVE] / c->total * 100 : 0,
-               number(text, e->value[OCR_SELF], c->wide),
-               number(other, e->value[below], c->wide));
+               share(c, e->value[OCR_NOT_RECURSIVE]),
+               ms(text, c->o, e->value[OCR_SELF], c->wide),
+               ms(other, c->o, e->value[below], c->wide));
     put_recursion(c, e);
     (void)count(other, e->value[OCR_CALLS], 12);
     put_format(&c->line, " %s", centred(text, other, c->wide_count * 2 + 1, 1));
-    put_format(&c->line, " %s [%u]", name_of(c, block), c->place[block]);
+    put_name(c, block);
     end_line(&c->line);
     if (!c->style->stats)
         return;
     put_margin(c, "\\");
-    put(&c->line, spread(text, c->s, e, OCR_SELF, c->wide));
-    put_format(&c->line, " %s", spread(text, c->s, e, below, c->wide));
+    put(&c->line, spread(text, c->o, c->s, e, OCR_SELF, c->wide));
+    put_format(&c->line, " %s", spread(text, c->o, c->s, e, below, c->wide));
     put_recursion_spread(c, e);
-    put_format(&c->line, " %s", spread(text, c->s, e, OCR_CALLS, c->wide_count * 2 + 1));
+    put_format(&c->line, " %s",
+               spread(text, c->o, c->s, e, OCR_CALLS, c->wide_count * 2 + 1));
     end_line(&c->line);
 }
 
@@ -369,17 +407,17 @@ static void put_callee(struct section *c, uint32_t pair)
     char text[ITEM];
 
     put_margin(c, "/");
-    put(&c->line, number(text, e->value[OCR_SELF], c->wide));
-    put_format(&c->line, " %s ", number(text, e->value[below], c->wide));
+    put(&c->line, ms(text, c->o, e->value[OCR_SELF], c->wide));
+    put_format(&c->line, " %s ", ms(text, c->o, e->value[below], c->wide));
     put_recursion(c, e);
     put_called(c, e->value[OCR_CALLS], c->s->function[block].value[OCR_CALLS]);
-    put_format(&c->line, " %s [%u]", name_of(c, block), c->place[block]);
+    put_name(c, block);
     end_line(&c->line);
     if (!c->style->stats)
         return;
     put_margin(c, "\\");
-    put(&c->line, spread(text, c->s, e, OCR_SELF, c->wide));
-    put_format(&c->line, " %s", spread(text, c->s, e, below, c->wide));
+    put(&c->line, spread(text, c->o, c->s, e, OCR_SELF, c->wide));
+    put_format(&c->line, " %s", spread(text, c->o, c->s, e, below, c->wide));
     put_recursion_spread(c, e);
     put_called_spread(c, e, &c->s->function[block]);
     end_line(&c->line);
@@ -514,12 +552,14 @@ int tt_ocr_print(const struct ocr *o, const struct ocr_sum *s,
                         .wide = style->stats ? 36 : 16,
                         .wide_count = style->stats ? 36 : 12,
                         .recurse = style->shipped ? OCR_RECURSE : OCR_OWN};
+    char text[ITEM];
     int error = list_functions(&c);
 
     if (style->recurse)
         (void)snprintf(c.gap, sizeof c.gap, "%*s", c.wide + 2, "");
     if (!error) {
-        tt_text_printf(out, "%s\n\tTotal measured time: %f\n", heading, c.total);
+        tt_text_printf(out, "%s\n\tTotal measured time: %s\n", heading,
+                       ms_text(text, o, c.total));
         put_flat_heading(&c);
         for (uint32_t i = 0; i < c.functions; i++)
             put_flat_line(&c, c.function[i]);

@@ -19,6 +19,7 @@ enum flag {
     RECURSE,
     EXCLUDE,
     SHIPPED,
+    AS_OCR,
     AVERAGE,
     ALL_CALLS
 };
@@ -31,6 +32,7 @@ const struct tt_flag tt_ocr_flags[] = {
     {"recurse", 'r', RECURSE, NULL, NULL, "the time of calls to itself, in brackets"},
     {"except", 'e', EXCLUDE, "F,G", NULL, "leave threads with these functions only out"},
     {"shipped", 0, SHIPPED, NULL, NULL, "recursion as the program had it, not its note"},
+    {"as-ocr", 0, AS_OCR, NULL, NULL, "the same, and deviations with its flaws"},
     {"average-without-self", 0, AVERAGE, NULL, NULL, "a column more: without recursion"},
     {"all-calls", 0, ALL_CALLS, NULL, NULL, "a column more: with direct calls to itself"},
     {NULL, 0, 0, NULL, NULL, NULL},
@@ -44,23 +46,24 @@ struct run {
     uint32_t *node, *thread; /* of each strand: its number, and within its node */
     unsigned char *chosen;
     uint32_t strands, many_nodes;
+    int as_ocr;
     struct tt_text *out;
 };
 
 /* ── Which threads ────────────────────────────────────────────────────────────────── */
 
 /* Is this number, or name, in "from:to" (without `to`), in a list, or is it '*'? */
-static int is_in(const char *choice, uint32_t number, const char *name)
+static int is_in(const char *choice, uint64_t number, const char *name)
 {
     unsigned from, to;
-    char decimal[16];
+    char decimal[24];
     const char *word = choice;
 
     if (!choice || strcmp(choice, "*") == 0)
         return 1;
     if (sscanf(choice, "%u:%u", &from, &to) == 2)
         return number >= from && number < to;
-    (void)snprintf(decimal, sizeof decimal, "%u", number);
+    (void)snprintf(decimal, sizeof decimal, "%llu", (unsigned long long)number);
     for (; *word;
          word += word[strcspn(word, ",")] ? strcspn(word, ",") + 1 : strcspn(word, ",")) {
         size_t length = strcspn(word, ",");
@@ -85,6 +88,33 @@ static const char *node_name(const struct run *r, uint32_t strand)
     return r->p->strands ? r->p->strings + r->p->strand[strand].node : "";
 }
 
+static const char *thread_name(const struct run *r, uint32_t strand)
+{
+    return r->p->strands ? r->p->strings + r->p->strand[strand].name : "";
+}
+
+/* A file of OCR's says by its name which node and thread it is, "profiler_0-1f"; what
+ * stands before that is where the strand has its process. */
+static int is_file(const struct run *r, uint32_t strand)
+{
+    return r->o.is_flat && r->p->strands && r->p->strings[r->p->strand[strand].process] &&
+           *node_name(r, strand);
+}
+
+static int has_base(const struct run *r, uint32_t strand)
+{
+    char name[512];
+
+    if (!r->base)
+        return 1;
+    if (!is_file(r, strand))
+        return strncmp(thread_name(r, strand), r->base, strlen(r->base)) == 0;
+    (void)snprintf(name, sizeof name, "%s%s-%s",
+                   r->p->strings + r->p->strand[strand].process, node_name(r, strand),
+                   thread_name(r, strand));
+    return strncmp(name, r->base, strlen(r->base)) == 0;
+}
+
 static int is_same_node(const struct run *r, uint32_t a, uint32_t b)
 {
     const struct tt_strand_row *x = &r->p->strand[a], *y = &r->p->strand[b];
@@ -93,17 +123,25 @@ static int is_same_node(const struct run *r, uint32_t a, uint32_t b)
            x->rank == y->rank && x->node == y->node;
 }
 
+static void number_strand(struct run *r, uint32_t i)
+{
+    int same = i && is_same_node(r, i - 1, i);
+    uint64_t node = r->node[i] = i == 0 ? 0 : r->node[i - 1] + !same;
+    uint64_t thread = r->thread[i] = same ? r->thread[i - 1] + 1 : 0;
+
+    if (is_file(r, i)) {
+        node = strtoull(node_name(r, i), NULL, 16);
+        thread = r->p->strand[i].thread;
+    }
+    r->chosen[i] = is_in(r->threads, thread, thread_name(r, i)) &&
+                   (!r->nodes || is_in(r->nodes, node, node_name(r, i))) &&
+                   has_base(r, i);
+}
+
 static void number_strands(struct run *r)
 {
-    for (uint32_t i = 0; i < r->strands; i++) {
-        int same = i && is_same_node(r, i - 1, i);
-        const char *name = r->p->strands ? r->p->strings + r->p->strand[i].name : "";
-        r->node[i] = i == 0 ? 0 : r->node[i - 1] + !same;
-        r->thread[i] = same ? r->thread[i - 1] + 1 : 0;
-        r->chosen[i] = is_in(r->threads, r->thread[i], name) &&
-                       (!r->nodes || is_in(r->nodes, r->node[i], node_name(r, i))) &&
-                       (!r->base || strncmp(name, r->base, strlen(r->base)) == 0);
-    }
+    for (uint32_t i = 0; i < r->strands; i++)
+        number_strand(r, i);
     for (uint32_t i = 0, last = TT_NONE; r->nodes && i < r->strands; i++)
         if (r->chosen[i] && r->node[i] != last) {
             r->many_nodes++;
@@ -140,8 +178,8 @@ static int print_thread(struct run *r, uint32_t strand, struct ocr_sum *one,
                         struct ocr_sum *node, struct ocr_sum *all)
 {
     struct ocr_style style = r->style;
-    const char *name = r->p->strands ? r->p->strings + r->p->strand[strand].name : "";
-    char heading[160];
+    const char *name = thread_name(r, strand);
+    char heading[512];
     int ignored;
 
     if (tt_ocr_thread(&r->o, strand, one) != 0)
@@ -149,7 +187,10 @@ static int print_thread(struct run *r, uint32_t strand, struct ocr_sum *one,
     if (!has_calls(r, one))
         return 0; /* nothing of it was profiled */
     ignored = is_ignored(r, one);
-    if (*name)
+    if (is_file(r, strand) && !r->nodes)
+        (void)snprintf(heading, sizeof heading, "#### Thread %s-%s%s ####",
+                       node_name(r, strand), name, ignored ? " (ignored)" : "");
+    else if (*name)
         (void)snprintf(heading, sizeof heading, "#### Thread %s%s ####", name,
                        ignored ? " (ignored)" : "");
     else
@@ -242,6 +283,9 @@ static int take_flags(struct run *r, int argc, char **argv, char *error, size_t 
         case SHIPPED:
             r->style.shipped = 1;
             break;
+        case AS_OCR:
+            r->style.shipped = r->as_ocr = 1;
+            break;
         case AVERAGE:
             r->style.average = 1;
             break;
@@ -260,17 +304,24 @@ static int take_flags(struct run *r, int argc, char **argv, char *error, size_t 
     return -TT_ERR_OPTION;
 }
 
-static int choose_unit(struct run *r, char *error, size_t size)
+/* Of OCR's files only that is known of recursion which its program worked out. */
+static int open_figures(struct run *r, char *error, size_t size)
 {
-    uint32_t m = tt_metric_find(r->p, "time");
+    int failed = tt_ocr_init(&r->o, r->p);
 
-    if (m == TT_NONE || !r->p->many_times) {
+    if (failed == -TT_ERR_OPTION)
         (void)snprintf(error, size,
                        "no activation was timed: OCR's report needs mode exact");
-        return -TT_ERR_OPTION;
+    if (failed == -TT_ERR_FORMAT) {
+        (void)snprintf(error, size,
+                       "activations are longer than OCR's report has room for");
+        failed = -TT_ERR_OPTION;
     }
-    r->o.scale = strcmp(r->p->metric[m].unit, "ns") == 0 ? 1e-6 : 1;
-    r->style.unit = r->o.scale < 1 ? "ms" : r->p->metric[m].unit;
+    if (failed)
+        return failed;
+    r->style.unit = r->o.ms > 1 ? "ms" : r->p->metric[tt_metric_find(r->p, "time")].unit;
+    r->style.shipped |= r->o.is_flat;
+    r->o.as_ocr = r->as_ocr;
     return 0;
 }
 
@@ -282,9 +333,7 @@ int tt_report_ocr(const struct tt_profile *p, int argc, char **argv, struct tt_t
 
     if (failed)
         return failed;
-    failed = tt_ocr_init(&r.o, p);
-    if (!failed)
-        failed = choose_unit(&r, error, size);
+    failed = open_figures(&r, error, size);
     r.node = tt_memory_get(p->memory, r.strands * sizeof *r.node);
     r.thread = tt_memory_get(p->memory, r.strands * sizeof *r.thread);
     r.chosen = tt_memory_get(p->memory, r.strands);

@@ -73,7 +73,7 @@ enum {
 struct shown { /* a column as it is printed, perhaps three of the table in one */
     size_t column, low, error; /* low, error: SIZE_MAX when there is none */
     struct unit unit;
-    size_t width;
+    size_t width, errors; /* errors: what the widest of them takes */
     int is_text;
 };
 
@@ -138,11 +138,12 @@ static void format_value(char cell[CELL], const struct tt_column *c,
     }
 }
 
-static void append(char cell[CELL], const char *mark, const char *more)
+/* WIDTH: more is moved to the right of it. */
+static void append(char cell[CELL], const char *mark, const char *more, size_t width)
 {
     size_t length = strlen(cell);
 
-    (void)snprintf(cell + length, CELL - length, "%s%s", mark, more);
+    (void)snprintf(cell + length, CELL - length, "%s%*s", mark, (int)width, more);
 }
 
 /* "12.3–14.1", or "14.1" where both read the same; with '!' when they are far apart. */
@@ -159,11 +160,22 @@ static void add_low(const struct printing *p, const struct shown *s, size_t row,
         return;
     format_value(least, c, low, &s->unit);
     if (strcmp(least, cell) != 0) {
-        append(least, "–", cell);
+        append(least, "–", cell, 0);
         memcpy(cell, least, CELL);
     }
     if (magnitude(c, low) < 0.8 * magnitude(c, high))
-        append(cell, "!", "");
+        append(cell, "!", "", 0);
+}
+
+static size_t make_error(const struct printing *p, const struct shown *s, size_t row,
+                         char text[CELL])
+{
+    const union tt_value *error = tt_table_value(p->t, row, s->error);
+
+    text[0] = '\0';
+    if (error)
+        format_value(text, tt_table_column_at(p->t, s->error), error, &s->unit);
+    return strlen(text);
 }
 
 /* The text of a cell; of a text, the one in the table. */
@@ -171,8 +183,8 @@ static const char *make_cell(const struct printing *p, const struct shown *s, si
                              char cell[CELL])
 {
     const struct tt_column *c = tt_table_column_at(p->t, s->column);
-    const union tt_value *v = tt_table_value(p->t, row, s->column), *error = NULL;
-    char text[CELL];
+    const union tt_value *v = tt_table_value(p->t, row, s->column);
+    char error[CELL];
 
     cell[0] = '\0';
     if (!v)
@@ -181,12 +193,8 @@ static const char *make_cell(const struct printing *p, const struct shown *s, si
         return v->text;
     format_value(cell, c, v, &s->unit);
     add_low(p, s, row, cell);
-    if (s->error != SIZE_MAX)
-        error = tt_table_value(p->t, row, s->error);
-    if (error) {
-        format_value(text, tt_table_column_at(p->t, s->error), error, &s->unit);
-        append(cell, " ± ", text);
-    }
+    if (s->errors)
+        append(cell, make_error(p, s, row, error) ? " ± " : "   ", error, s->errors);
     return cell;
 }
 
@@ -239,18 +247,57 @@ static void make_title(const struct printing *p, const struct shown *s, char cel
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-static void measure_column(const struct printing *p, struct shown *s)
+static double largest_of(const struct printing *p, const struct shown *s)
 {
     const struct tt_column *c = tt_table_column_at(p->t, s->column);
     double largest = 0;
-    char cell[CELL];
 
     for (size_t row = 0; row < tt_table_rows(p->t); row++) {
         const union tt_value *v = tt_table_value(p->t, row, s->column);
         if (v && magnitude(c, v) > largest)
             largest = magnitude(c, v);
     }
-    s->unit = choose_unit(c->unit, largest);
+    return largest;
+}
+
+/* Changes are read beside what has changed: all figures of their kind have their unit,
+ * unless it is so small that the largest of all would have more than six digits. */
+static void share_unit(struct printing *p, const char *unit)
+{
+    double change = 0, any = 0;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct tt_column *c = tt_table_column_at(p->t, p->shown[i].column);
+        double *most = c->type == TT_COLUMN_CHANGE ? &change : &any;
+        if (strcmp(c->unit, unit) == 0)
+            *most = fmax(*most, largest_of(p, &p->shown[i]));
+    }
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(tt_table_column_at(p->t, p->shown[i].column)->unit, unit) == 0)
+            p->shown[i].unit = choose_unit(unit, fmax(change, any / 1000));
+}
+
+/* Each column has the unit that its largest figure wants. */
+static void choose_units(struct printing *p)
+{
+    const char *changing = NULL;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct tt_column *c = tt_table_column_at(p->t, p->shown[i].column);
+        p->shown[i].unit = choose_unit(c->unit, largest_of(p, &p->shown[i]));
+        if (c->type == TT_COLUMN_CHANGE)
+            changing = c->unit;
+    }
+    if (changing && *changing)
+        share_unit(p, changing);
+}
+
+static void measure_column(const struct printing *p, struct shown *s)
+{
+    char cell[CELL];
+
+    for (size_t row = 0; s->error != SIZE_MAX && row < tt_table_rows(p->t); row++)
+        s->errors = larger(s->errors, make_error(p, s, row, cell));
     for (size_t row = 0; row < tt_table_rows(p->t); row++)
         s->width = larger(s->width, tt_text_width(make_cell(p, s, row, cell)));
     if (s->is_text && p->width)
@@ -347,6 +394,7 @@ static void measure(struct printing *p)
 {
     const struct tt_table *t = p->t;
 
+    choose_units(p);
     for (size_t i = 0; i < p->count; i++) {
         measure_column(p, &p->shown[i]);
         p->figures += p->shown[i].width + 2;

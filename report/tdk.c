@@ -13,7 +13,17 @@
 #include "report.h"
 #include "statistics.h"
 
-enum flag { CSV = 1, SORT, UNCOVERED, COVERED, INCLUDE, EXCLUDE, DEVIATION };
+enum flag {
+    CSV = 1,
+    SORT,
+    UNCOVERED,
+    COVERED,
+    INCLUDE,
+    EXCLUDE,
+    DEVIATION,
+    SOURCE,
+    COLOR
+};
 
 const struct tt_flag tt_tdk_flags[] = {
     {"csv", 0, CSV, NULL, NULL, "as its saved data: NrCallsToCmd,Filename,..."},
@@ -24,6 +34,8 @@ const struct tt_flag tt_tdk_flags[] = {
     {"include", 0, INCLUDE, "GLOB", NULL, "only files like this"},
     {"exclude-file", 0, EXCLUDE, "GLOB", NULL, "no files like this"},
     {"deviation", 0, DEVIATION, NULL, NULL, "a column more: how times spread"},
+    {"source", 0, SOURCE, NULL, NULL, "the files themselves, with hits for each line"},
+    {"color", 0, COLOR, NULL, NULL, "its lines in shades of heat, uncovered ones green"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -47,6 +59,8 @@ struct tdk {
     size_t count;
     double scale; /* from the metric's unit to the one that is shown */
     const char *unit;
+    int statements; /* there are some: procedures are no lines then */
+    int source, color;
     int timed, csv, only_covered, only_uncovered, deviation;
     struct {
         enum key key;
@@ -62,7 +76,7 @@ struct tdk {
 /* TDK counts whole microseconds. */
 static uint64_t shown(const struct tdk *d, uint64_t amount)
 {
-    return (uint64_t)((double)amount * d->scale + 0.5);
+    return tt_whole((double)amount * d->scale);
 }
 
 static void sum_times(const struct tdk *d, struct tt_times_row *sum)
@@ -71,10 +85,8 @@ static void sum_times(const struct tdk *d, struct tt_times_row *sum)
 
     for (size_t i = 0; i < p->many_times; i++) {
         const struct tt_times_row *t = &p->times[i];
-        uint32_t block = t->row < p->contexts ? tt_block_of(p, t->row)
-                                              : p->arc[t->row - p->contexts].block;
         if (t->strand == TT_NONE)
-            tt_times_add(&sum[block], t);
+            tt_times_add(&sum[tt_block_of_edge(p, t->row)], t);
     }
 }
 
@@ -88,7 +100,7 @@ static void sum_calls(const struct tt_profile *p, uint64_t *calls)
     for (uint32_t b = 0; m && m->block && b < p->blocks; b++)
         calls[b] += m->block[b].beside;
     for (uint32_t i = 0; m && i < p->arcs; i++)
-        if (p->arc[i].block != tt_block_of(p, p->arc[i].to))
+        if (tt_arc_is_dropped(p, &p->arc[i]))
             calls[p->arc[i].block] += p->arc[i].calls;
 }
 
@@ -102,6 +114,8 @@ static int is_one_of(const char *file, const char *const *globs, int count)
 
 static int is_wanted(const struct tdk *d, const struct statement *s)
 {
+    if (d->statements && d->p->block[s->block].kind != TT_KIND_STATEMENT)
+        return 0;
     if (!*s->file || (d->includes && !is_one_of(s->file, d->include, d->includes)) ||
         is_one_of(s->file, d->exclude, d->excludes))
         return 0;
@@ -111,6 +125,8 @@ static int is_wanted(const struct tdk *d, const struct statement *s)
 static void list_statements(struct tdk *d, const struct tt_times_row *times,
                             const uint64_t *calls)
 {
+    for (uint32_t b = 1; b < d->p->blocks; b++)
+        d->statements |= d->p->block[b].kind == TT_KIND_STATEMENT;
     for (uint32_t b = 1; b < d->p->blocks; b++) {
         const struct tt_times_row *t = &times[b];
         struct statement s = {.block = b,
@@ -199,18 +215,6 @@ static int compare(const void *x, const void *y)
 
 /* ── Output ───────────────────────────────────────────────────────────────────────── */
 
-static void put_quoted(struct tt_text *out, const char *s)
-{
-    if (!s[strcspn(s, ",\"\r\n")]) {
-        tt_text_put(out, s);
-        return;
-    }
-    tt_text_put(out, "\"");
-    for (; *s; s++)
-        tt_text_printf(out, *s == '"' ? "\"%c" : "%c", *s);
-    tt_text_put(out, "\"");
-}
-
 static void put_csv(const struct tdk *d, struct tt_text *out)
 {
     tt_text_printf(out,
@@ -221,7 +225,7 @@ static void put_csv(const struct tdk *d, struct tt_text *out)
         const struct statement *s = &d->statement[i];
         const struct tt_block_row *b = &d->p->block[s->block];
         tt_text_printf(out, "%llu,", (unsigned long long)s->calls);
-        put_quoted(out, s->file);
+        tt_text_csv_field(out, s->file);
         if (!d->timed)
             tt_text_printf(out, ",%u,,,,", b->line);
         else if (!s->calls)
@@ -248,7 +252,8 @@ enum column {
     C_LINE,
     C_INDEX,
     C_LENGTH,
-    C_FILE
+    C_FILE,
+    C_COVERED
 };
 
 static void put_row(const struct tdk *d, struct tt_table *t, const struct statement *s,
@@ -269,7 +274,7 @@ static void put_row(const struct tdk *d, struct tt_table *t, const struct statem
     if (s->calls)
         tt_table_amount(t, C_HEAT, s->calls / step);
     else
-        tt_table_string(t, C_FILE + 1, "uncovered");
+        tt_table_string(t, C_COVERED, "uncovered");
     tt_table_amount(t, C_LINE, b->line);
     tt_table_amount(t, C_INDEX, b->offset);
     tt_table_amount(t, C_LENGTH, b->length);
@@ -302,6 +307,98 @@ static void put_table(const struct tdk *d, struct tt_text *out)
                   d->count);
     tt_text_table(out, &t, 0, 0);
     tt_table_fini(&t);
+}
+
+/* ── Source ───────────────────────────────────────────────────────────────────────── */
+
+static int by_place(const void *x, const void *y)
+{
+    const struct statement *a = x, *b = y;
+    const struct tt_block_row *p = &sorting->p->block[a->block],
+                              *q = &sorting->p->block[b->block];
+    int file = strcmp(a->file, b->file);
+
+    if (file)
+        return file;
+    if (p->line != q->line)
+        return p->line < q->line ? -1 : 1;
+    return (p->offset > q->offset) - (p->offset < q->offset);
+}
+
+/* TDK's colours: what never ran is green, the rest goes from orange to black. */
+static void put_color(struct tt_text *out, const struct statement *s, uint64_t step)
+{
+    unsigned left = s->calls
+                        ? 19 - (unsigned)(s->calls / step > 19 ? 19 : s->calls / step)
+                        : 0;
+
+    if (!s->calls)
+        tt_text_put(out, "\033[38;2;89;198;17m");
+    else
+        tt_text_printf(out, "\033[48;2;%u;%u;%um\033[38;2;255;255;255m", 249 * left / 19,
+                       171 * left / 19, 33 * left / 19);
+}
+
+/* A line, with what begins on it: the calls and the time of its first statement. */
+static void put_line(const struct tdk *d, struct tt_text *out, unsigned number,
+                     const struct statement *s, uint64_t step, const char *text)
+{
+    char figures[64] = "";
+
+    if (s && d->timed && s->calls)
+        (void)snprintf(figures, sizeof figures, "%9llu %10llu",
+                       (unsigned long long)s->calls, (unsigned long long)s->total);
+    else if (s)
+        (void)snprintf(figures, sizeof figures, "%9llu %10s",
+                       (unsigned long long)s->calls, "");
+    if (s && d->color)
+        put_color(out, s, step);
+    tt_text_printf(out, "%20s %6u  %s", figures, number, text);
+    tt_text_put(out, s && d->color ? "\033[0m\n" : "\n");
+}
+
+/* Up to the first statement of another file. */
+static size_t put_source(const struct tdk *d, struct tt_text *out, size_t i,
+                         uint64_t step)
+{
+    const char *file = d->statement[i].file;
+    FILE *in = fopen(file, "re");
+    char *line = NULL;
+    size_t room = 0;
+    unsigned number = 0;
+    ssize_t length;
+
+    tt_text_printf(out, "%s%s\n", file, in ? "" : ": it is not here");
+    while (in && (length = getline(&line, &room, in)) >= 0) {
+        const struct statement *s = NULL;
+        number++;
+        if (length && line[length - 1] == '\n')
+            line[length - 1] = '\0';
+        while (i < d->count && strcmp(d->statement[i].file, file) == 0 &&
+               d->p->block[d->statement[i].block].line <= number) {
+            if (!s && d->p->block[d->statement[i].block].line == number)
+                s = &d->statement[i];
+            i++;
+        }
+        put_line(d, out, number, s, step, line);
+    }
+    free(line);
+    if (in)
+        (void)fclose(in);
+    while (i < d->count && strcmp(d->statement[i].file, file) == 0)
+        i++;
+    return i;
+}
+
+static void put_sources(struct tdk *d, struct tt_text *out)
+{
+    uint64_t step = heat_step(d);
+    size_t i = 0;
+
+    qsort(d->statement, d->count, sizeof *d->statement, by_place);
+    tt_text_printf(out, "%9s %10s %6s\n", "calls", d->timed ? "total" : "", "line");
+    while (i < d->count)
+        i = put_source(d, out, i, step);
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
@@ -352,6 +449,12 @@ static int take_flag(struct tdk *d, enum flag flag, const char *value)
         return 0;
     case DEVIATION:
         d->deviation = 1;
+        return 0;
+    case SOURCE:
+        d->source = 1;
+        return 0;
+    case COLOR:
+        d->color = 1;
         return 0;
     }
     return 0;
@@ -406,7 +509,9 @@ int tt_report_tdk(const struct tt_profile *p, int argc, char **argv, struct tt_t
         list_statements(&d, times, calls);
         sorting = &d;
         qsort(d.statement, d.count, sizeof *d.statement, compare);
-        if (d.csv)
+        if (d.source)
+            put_sources(&d, out);
+        else if (d.csv)
             put_csv(&d, out);
         else
             put_table(&d, out);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "utf8.h"
+
 void tt_text_init(struct tt_text *t, const struct tt_memory *m)
 {
     *t = (struct tt_text){0};
@@ -128,41 +130,17 @@ static int is_in(const struct range *r, size_t count, uint32_t code)
 
 #define IS_IN(ranges, code) is_in(ranges, sizeof(ranges) / sizeof *(ranges), code)
 
-/* How many bytes the UTF-8 character at `u` has; 0 when it is none. */
-static size_t count_bytes(const unsigned char *u)
-{
-    size_t length = u[0] < 0x80   ? 1
-                    : u[0] < 0xc2 ? 0
-                    : u[0] < 0xe0 ? 2
-                    : u[0] < 0xf0 ? 3
-                    : u[0] < 0xf5 ? 4
-                                  : 0;
-
-    for (size_t i = 1; i < length; i++)
-        if ((u[i] & 0xc0) != 0x80)
-            return 0;
-    if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
-        (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))
-        return 0; /* overlong, a surrogate, or beyond the last character */
-    return length;
-}
-
 struct tt_character tt_text_character(const char *s)
 {
-    static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    const unsigned char *u = (const unsigned char *)s;
-    struct tt_character c = {.bytes = count_bytes(u), .width = 1};
+    struct tt_character c = {.width = 1};
 
+    c.bytes = tt_utf8(s, &c.code);
     if (!c.bytes) {
         c.bytes = 1;
         c.code = 0xfffd;
-        return c;
-    }
-    c.code = u[0] & first_bits[c.bytes];
-    for (size_t i = 1; i < c.bytes; i++)
-        c.code = c.code << 6 | (u[i] & 0x3f);
-    if (c.code >= marks[0].first)
+    } else if (c.code >= marks[0].first) {
         c.width = IS_IN(marks, c.code) ? 0 : 1 + (uint32_t)IS_IN(wide, c.code);
+    }
     return c;
 }
 

@@ -7,13 +7,14 @@
  *
  * Inclusive time is the sum over the tree, for blocks that are on the path.  A block that
  * an arc hides is on the true stack but not on the path: what is charged meanwhile goes
- * into its tally as well.  We walk the path and the hiding arcs then; where no arc hides
- * anything, as nearly always, it costs one look at `hider`. */
+ * into its tally as well.  We walk the path and the hiding arcs then, and keep what they hid
+ * from this context, for the next time; where no arc hides anything, as nearly always, it
+ * costs one look at `hider`. */
 #include <string.h>
 
 #include "block.h"
 #include "clock.h"
-#include "stack.h"
+#include "hidden.h"
 
 /* ── Time ─────────────────────────────────────────────────────────────────────────── */
 
@@ -33,6 +34,7 @@ struct hidden_walk {
     struct tt_thread *thread;
     uint32_t metric; /* 0: ticks */
     uint64_t amount;
+    struct tt_hidden *kept; /* what is found is noted there; NULL: nowhere */
 };
 
 /* 1 when the block is seen for the first time in this walk. */
@@ -70,6 +72,16 @@ void tt_tally_hidden(struct tt_tree *t, tt_block block, uint64_t ticks)
         tt_bump_shared(&tt_block_record(t->recording, block)->hidden, ticks);
 }
 
+static void note_hidden(struct hidden_walk *w, const struct tt_tally *tally)
+{
+    struct tt_hidden *h = w->kept;
+
+    if (h && tally && h->count < TT_HIDDEN_BLOCKS)
+        h->tally[h->count++] = tt_cell_of(&w->thread->tree, tally);
+    else
+        w->kept = NULL;
+}
+
 static void add_hidden(struct hidden_walk *w, tt_block block)
 {
     struct tt_tree *tree = &w->thread->tree;
@@ -77,9 +89,11 @@ static void add_hidden(struct hidden_walk *w, tt_block block)
 
     if (!mark_block(&tree->marks, block))
         return;
+    tally = tt_tree_tally_find(tree, block);
+    note_hidden(w, tally);
     if (!w->metric)
         tt_tally_hidden(tree, block, w->amount);
-    else if ((tally = tt_tree_tally_find(tree, block)))
+    else if (tally)
         tt_tree_metric(tree, &tally->next, w->metric, w->amount);
 }
 
@@ -102,7 +116,7 @@ static void add_hidden_arcs(struct hidden_walk *w, struct tt_frame *hider)
 {
     struct tt_tree *tree = &w->thread->tree;
 
-    for (; hider && !(tt_frame_flags(hider) & TT_FRAME_CONTEXT); hider = hider->hider) {
+    for (; hider; hider = hider->hider) {
         const struct tt_node *n = tt_hider_source(w->thread, hider);
         for (; n != hider->node && n != tree->root; n = tt_parent(tree, n))
             if (n->flags & TT_NODE_OUTERMOST)
@@ -129,15 +143,45 @@ static void add_hidden_limbo(struct hidden_walk *w, struct tt_frame *f)
     }
 }
 
+/* ── Hidden blocks that are known ─────────────────────────────────────────────────── */
+
+static void charge_known(struct tt_thread *t, const struct tt_hidden *h, uint32_t metric,
+                         uint64_t amount)
+{
+    for (uint32_t i = 0; i < h->count; i++) {
+        struct tt_tally *tally = (struct tt_tally *)(void *)tt_cell(t->tree.base,
+                                                                    h->tally[i]);
+        if (metric)
+            tt_tree_metric(&t->tree, &tally->next, metric, amount);
+        else
+            tt_bump(&tally->hidden, amount);
+    }
+}
+
+static __attribute__((noinline)) void walk_hidden(struct hidden_walk *w,
+                                                  struct tt_frame *at)
+{
+    mark_path(&w->thread->tree, tt_stack_placed(w->thread, at)->node);
+    add_hidden_arcs(w, w->thread->hider);
+    add_hidden_limbo(w, at);
+}
+
 static void charge_hidden(struct tt_thread *t, struct tt_frame *at, uint32_t metric,
                           uint64_t amount)
 {
     struct hidden_walk w = {.thread = t, .metric = metric, .amount = amount};
+    struct tt_hidden key, *slot;
 
     t->charging++;
-    mark_path(&t->tree, tt_stack_placed(t, at)->node);
-    add_hidden_arcs(&w, t->hider);
-    add_hidden_limbo(&w, at);
+    slot = at->node == t->tree.limbo ? NULL : tt_hidden_place(t, at->node, &key);
+    if (slot && tt_hidden_is_of(slot, &key)) {
+        charge_known(t, slot, metric, amount);
+    } else {
+        w.kept = slot ? &key : NULL;
+        walk_hidden(&w, at);
+        if (w.kept)
+            *slot = key;
+    }
     t->charging--;
 }
 
@@ -228,16 +272,23 @@ void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
     tt_charge(t, at, ticks, 0);
 }
 
-void tt_charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount)
+int tt_charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount)
 {
     struct tt_frame *at = t->self->top;
     struct tt_node *n = tt_stack_placed(t, at)->node;
+    uint32_t here = n == at->node ? metric : metric | TT_METRIC_ELSEWHERE;
+    uint64_t *sum = tt_tree_metric_amount(&t->tree, &n->extension, here);
+    struct tt_tally *tally;
 
-    if (n != at->node)
-        metric |= TT_METRIC_ELSEWHERE;
-    if (tt_tree_metric(&t->tree, &n->extension, metric, amount) == 0 &&
-        (t->hider || n != at->node))
-        charge_hidden(t, at, metric & ~TT_METRIC_ELSEWHERE, amount);
+    if (!sum)
+        return 0;
+    tt_bump(sum, amount);
+    tally = here == metric ? NULL : tt_tree_tally_find(&t->tree, tt_frame_block(t, at));
+    if (tally)
+        (void)tt_tree_metric(&t->tree, &tally->next, here, amount);
+    if (t->hider || here != metric)
+        charge_hidden(t, at, metric, amount);
+    return 1;
 }
 
 /* ── Statistics ───────────────────────────────────────────────────────────────────── */

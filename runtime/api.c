@@ -6,19 +6,25 @@
 #include <string.h>
 
 #include "block.h"
-#include "exact.h"
+#include "control.h"
+#include "quick.h"
+#include "share.h"
 
 /* A push that has no stack to go to: of a thread without a strand, its block's record
  * counts it; of a signal handler that interrupted the profiler, it is only known how many
- * there were. */
-static void count_stray(tt_block block)
+ * there were.  The recording stays for whoever holds a lock of ours, or has a strand in it. */
+void tt_push_stray(tt_block block)
 {
-    const struct tt_thread *t = tt_self.thread;
+    struct tt_thread *t = tt_self.thread;
+    struct tt_recording *r = tt_recording_now();
 
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
-    if (!t || t->busy) {
-        tt_bump_shared(&tt_recording_now()->header->lost_pushes, 1);
+    if (tt_is_at_work()) {
+        if (t && t->busy && t->recording != r)
+            tt_bump(&t->strays, 1); /* it is on its way there, perhaps from another one */
+        else
+            tt_bump_shared(&r->header->lost_pushes, 1);
         return;
     }
     tt_threads_lock();
@@ -51,14 +57,18 @@ static tt_block site_block(struct tt_site *site)
 
 static ASIDE struct tt_frame *enter_scope(struct tt_site *site, void *slot, uintptr_t cfa)
 {
-    struct tt_thread *t = tt_thread_enter();
     struct tt_frame *f;
+    struct tt_thread *t;
+    tt_block block;
 
+    TT_HAND_ON(tt_scope_enter_slowly, site, slot, cfa);
+    block = site_block(site);
+    t = tt_thread_enter();
     if (!t) {
-        count_stray(site_block(site));
+        tt_push_stray(block);
         return NULL;
     }
-    f = tt_stack_enter(t, site_block(site), TT_KIND_SCOPE, slot, cfa & ~(uintptr_t)1);
+    f = tt_stack_enter(t, block, TT_KIND_SCOPE, slot, cfa & ~(uintptr_t)1);
     tt_thread_leave(t);
     return f;
 }
@@ -71,7 +81,8 @@ TT_INLINE struct tt_frame *enter_scope_quickly(struct tt_site *site, void *slot,
 
     if (!cfa)
         __builtin_unreachable();
-    f = t ? tt_exact_enter(t, __atomic_load_n(&site->block, __ATOMIC_RELAXED), slot, cfa)
+    f = t ? tt_exact_enter(t, __atomic_load_n(&site->block, __ATOMIC_RELAXED), slot, cfa,
+                           TT_PLAIN_CYCLES)
           : NULL;
     return f ? f : enter_scope(site, slot, cfa);
 }
@@ -86,14 +97,18 @@ struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32
 {
     struct tt_block_info info = {
         .name = name, .file = file, .line = line, .kind = TT_KIND_SCOPE};
-    struct tt_thread *t = tt_thread_enter();
     struct tt_frame *f;
+    struct tt_thread *t;
+    tt_block block;
 
+    TT_HAND_ON(tt_scope_enter_named, name, file, line, slot, cfa);
+    block = tt_block_make(&info);
+    t = tt_thread_enter();
     if (!t) {
-        count_stray(tt_block_make(&info));
+        tt_push_stray(block);
         return NULL;
     }
-    f = tt_stack_enter(t, tt_block_make(&info), TT_KIND_SCOPE, slot, cfa);
+    f = tt_stack_enter(t, block, TT_KIND_SCOPE, slot, cfa);
     tt_thread_leave(t);
     return f;
 }
@@ -107,15 +122,34 @@ static ASIDE void leave_stack(const void *frame, int keep)
     if (!t || t->busy)
         return;
     tt_thread_begin(t);
+    t->tail_from = NULL;
     tt_stack_leave(t, f ? f : tt_stack_bottom(t->fiber), keep);
     tt_thread_leave(t);
+}
+
+/* The frame of a scope that was on as it was entered.  If it was not, anything may be in
+ * that place: what is no frame, or another scope's. */
+TT_INLINE struct tt_frame *frame_at(const struct tt_thread *t, const void *place)
+{
+    struct tt_frame *const *at = (const void *)((const char *)place - TT_PLACE);
+    struct tt_frame *f = TT_FRAME_OF(*at);
+
+    if (f != tt_self.top && (t->busy || !tt_stack_has(t, f)))
+        return NULL;
+    return f && f->slot == TT_SWITCHED_SLOT(at) ? f : NULL;
 }
 
 TT_INLINE void leave_scope_quickly(struct tt_frame *f)
 {
     struct tt_thread *t = tt_self.thread;
 
-    if (!t || !tt_exact_leave(t, TT_FRAME_OF(f)))
+    if (!t) {
+        TT_HAND_OVER(tt_scope_leave_slowly, f);
+        return;
+    }
+    if (((uintptr_t)f & TT_PLACE) && !(f = frame_at(t, f)))
+        return;
+    if (!tt_exact_leave(t, TT_FRAME_OF(f), TT_PLAIN_CYCLES))
         leave_stack(f, 0);
 }
 
@@ -165,11 +199,13 @@ JUMPED struct tt_frame *tt_jumped_time(uint64_t rdi, uint64_t rsi, struct tt_fra
 
 static ASIDE tt_mark push(tt_block block)
 {
-    struct tt_thread *t = tt_thread_enter();
     struct tt_frame *f;
+    struct tt_thread *t;
 
+    TT_HAND_ON(tt_push, block);
+    t = tt_thread_enter();
     if (!t) {
-        count_stray(block);
+        tt_push_stray(block);
         return (uintptr_t)tt_self.top | 1;
     }
     f = tt_stack_enter(t, block, tt_block_kind(block), NULL, 0);
@@ -180,9 +216,13 @@ static ASIDE tt_mark push(tt_block block)
 tt_mark tt_push(tt_block block)
 {
     struct tt_thread *t = tt_self.thread;
-    struct tt_frame *f = t && tt_block_kind(block) <= TT_KIND_SCOPE
-                             ? tt_exact_enter(t, block, NULL, 0)
-                             : NULL;
+    struct tt_frame *f = NULL;
+
+    if (t && tt_block_kind(block) <= TT_KIND_SCOPE) {
+        f = tt_sampled_enter(t, block);
+        if (!f)
+            f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CYCLES);
+    }
 
     return f ? (uintptr_t)TT_FRAME_OF(f) : push(block);
 }
@@ -192,25 +232,101 @@ void tt_pop(tt_mark mark)
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = (struct tt_frame *)(uintptr_t)mark;
 
-    if (!t || (mark & 1) || !tt_exact_leave(t, f))
+    if (t)
+        t->tail_from = NULL; /* a return */
+    else
+        TT_HAND_OVER(tt_pop, mark);
+    if (t && tt_self.top == f && tt_frame_is_fast(f)) {
+        TT_SHOW(tt_self.top, f - 1);
+        return;
+    }
+    if (t && (mark & 1) && tt_self.top == TT_FRAME_OF(f))
+        return; /* nothing was entered, and nothing is left open */
+    if (!t || !tt_quick_leave(t, TT_FRAME_OF(f) + (mark & 1)))
         leave_stack(f, (int)(mark & 1));
 }
 
-void tt_unwind(tt_mark mark) { leave_stack((const void *)(uintptr_t)mark, 1); }
+/* Only counted, or not even that, as scopes are. */
+static tt_mark step_counted(tt_mark left, tt_block block)
+{
+    struct tt_site site = {.block = block};
+    struct tt_frame *top;
+
+    if (left && !(left & 1))
+        tt_scope_leave(TT_FRAME_OF(left));
+    if (!block)
+        return 0;
+    top = tt_self.top;
+    return (uintptr_t)TT_FRAME_OF(tt_scope_enter(&site, top + 1, TT_CFA_OF(top)));
+}
+
+static ASIDE tt_mark step(struct tt_thread *t, uint64_t ticks, tt_mark left,
+                          tt_block block)
+{
+    struct tt_frame *f = NULL;
+    tt_mark slowly = 0;
+
+    if (!t)
+        TT_HAND_ON(tt_step, ticks, left, block);
+    left &= ~(tt_mark)TT_STEP_SLOWLY;
+    if (t && !ticks && !t->exact && t->recording && !(left & 1) &&
+        (t->recording->options.mode[TT_KIND_STATEMENT] == TT_MODE_CALLS ||
+         t->recording->options.mode[TT_KIND_STATEMENT] == TT_MODE_SAMPLED))
+        return step_counted(left, block);
+    if (!t || __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != TT_PLAIN_CALLER)
+        tt_tick(ticks);
+    else
+        tt_bump(&t->ticks, ticks);
+    if (left &&
+        (!t || (left & 1) ||
+         !tt_exact_leave(t, (struct tt_frame *)(uintptr_t)left, TT_PLAIN_CALLER))) {
+        leave_stack((const void *)(uintptr_t)left, (int)(left & 1));
+        slowly = TT_STEP_SLOWLY;
+    }
+    if (!block)
+        return slowly;
+    if (t)
+        f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CALLER);
+    return f ? (uintptr_t)TT_FRAME_OF(f) | slowly : push(block) | TT_STEP_SLOWLY;
+}
+
+tt_mark tt_step(uint64_t ticks, tt_mark left, tt_block block)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f = (struct tt_frame *)(uintptr_t)(left & ~(tt_mark)TT_STEP_SLOWLY);
+
+    if (!t || __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != TT_PLAIN_CALLER)
+        return step(t, ticks, left, block);
+    tt_bump(&t->ticks, ticks);
+    if (!f && block)
+        f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CALLER);
+    else if (block)
+        f = tt_exact_swap(t, f, block) ? f : NULL;
+    else if (tt_exact_leave(t, f, TT_PLAIN_CALLER))
+        return 0;
+    else
+        f = NULL;
+    return f ? (uintptr_t)TT_FRAME_OF(f) : step(t, 0, left, block);
+}
+
+void tt_unwind(tt_mark mark)
+{
+    TT_HAND_OVER(tt_unwind, mark);
+    leave_stack((const void *)(uintptr_t)mark, 1);
+}
 
 tt_mark tt_mark_get(void)
 {
-    struct tt_frame *top = tt_self.top;
-
-    if (tt_self.thread && (tt_frame_flags(top) & TT_FRAME_SEAM))
-        top = tt_frame_below(top) + 1;
-    return (uintptr_t)top;
+    TT_HAND_ON(tt_mark_get);
+    return (uintptr_t)tt_frame_top(&tt_self);
 }
 
 void tt_replace(tt_block block)
 {
-    struct tt_thread *t = tt_thread_enter();
+    struct tt_thread *t;
 
+    TT_HAND_OVER(tt_replace, block);
+    t = tt_thread_enter();
     if (!t)
         return;
     tt_stack_replace(t, block, tt_block_kind(block));
@@ -226,6 +342,7 @@ void tt_sample(uint64_t weight)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
     if (!t || t->recording != tt_recording_now()) {
+        TT_HAND_OVER(tt_sample, weight);
         t = tt_thread_enter();
         if (!t)
             return;
@@ -246,6 +363,7 @@ void tt_tick(uint64_t ticks)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
     if (!t || t->recording != tt_recording_now()) {
+        TT_HAND_OVER(tt_tick, ticks);
         t = tt_thread_enter();
         if (!t)
             return;
@@ -258,16 +376,21 @@ void tt_add(tt_metric metric, uint64_t amount)
 {
     struct tt_thread *t;
 
+    TT_HAND_OVER(tt_add, metric, amount);
     if (!metric || metric > TT_METRICS_MAX || !(t = tt_thread_enter()))
         return;
-    tt_charge_metric(t, metric, amount);
+    if (!tt_charge_metric(t, metric, amount) &&
+        !(tt_make_room(t) && tt_charge_metric(t, metric, amount)))
+        tt_bump_shared(&t->recording->header->lost_figures, 1);
     tt_thread_leave(t);
 }
 
 void tt_thread_name(const char *name)
 {
-    struct tt_thread *t = tt_thread_enter();
+    struct tt_thread *t;
 
+    TT_HAND_OVER(tt_thread_name, name);
+    t = name ? tt_thread_enter() : NULL;
     if (!t)
         return;
     t->named = 1;

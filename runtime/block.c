@@ -2,15 +2,18 @@
 /* block.c - the process's blocks: from an identity to a small number, once and for all.
  *
  * The registry lives in memory of its own, because blocks may be made before a recording
- * starts and are kept over several; a recording gets a block's record when a strand first
- * enters it.  Entries are in chunks that never move, so a number is turned into an entry
- * without a lock.  The registry is capped, like everything else: what comes too late is
- * [other blocks]. */
+ * starts and are kept over several; a recording gets a block's record when a runtime
+ * declares it, or when a strand first enters it.  Entries are in chunks that never move, so
+ * a number is turned into an entry without a lock.  The registry is capped, like everything
+ * else: what comes too late is [other blocks]. */
 #include "block.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "control.h"
+#include "share.h"
 
 enum {
     CHUNK = 4096, /* entries in a chunk */
@@ -22,9 +25,6 @@ enum {
     NO_ROOM = -1,
 };
 #define NOT_PUBLISHED 0x80000000u /* with the epoch: there was no room for it */
-
-/* Set while this thread holds the lock: a signal handler must not wait for it then. */
-static __thread int registry_busy;
 
 static struct registry {
     pthread_mutex_t lock;
@@ -38,7 +38,7 @@ static struct registry {
     uint32_t metrics;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int is_held(void)
+int tt_block_held(void)
 {
     return __atomic_load_n(&registry.holder, __ATOMIC_RELAXED) == &tt_self;
 }
@@ -57,11 +57,12 @@ static size_t registry_cap(void)
 static void *registry_alloc(size_t size)
 {
     struct registry *g = &registry;
-    size_t step = size > ARENA_STEP ? size : ARENA_STEP;
+    size_t step;
     int saved = errno;
     char *p;
 
     size = (size + 15) & ~(size_t)15;
+    step = size > ARENA_STEP ? size : ARENA_STEP;
     if ((size_t)(g->arena_end - g->arena) < size) {
         if (g->taken + step > registry_cap())
             return NULL;
@@ -141,6 +142,11 @@ static struct tt_block_entry *entry_of(tt_block block)
 }
 
 const struct tt_block_entry *tt_block_entry(tt_block block) { return entry_of(block); }
+
+uint32_t tt_block_count(void)
+{
+    return __atomic_load_n(&registry.count, __ATOMIC_ACQUIRE);
+}
 
 enum tt_kind tt_block_kind(tt_block block)
 {
@@ -230,24 +236,47 @@ static void add_other(void)
 
 int tt_block_init(void)
 {
+    uint32_t count;
+
     tt_block_lock();
     add_other();
+    count = registry.count;
     tt_block_unlock();
-    return registry.count == 0 ? -TT_ERR_MEMORY : 0;
+    return count == 0 ? -TT_ERR_MEMORY : 0;
 }
 
+/* 0 in a signal handler that interrupted the profiler, when it would have to wait: for its
+ * own thread, or for one that waits for its own. */
+static int lock_for_program(int at_work)
+{
+    if (!at_work)
+        tt_block_lock();
+    else if (tt_work.blocks || tt_block_held() ||
+             pthread_mutex_trylock(&registry.lock) != 0)
+        return 0;
+    tt_work.blocks = 1;
+    return 1;
+}
+
+static void declare_all(struct tt_recording *);
+
+/* Whoever holds the lock finds a recording that stays: the next one's start waits for it
+ * (tt_metric_publish) before it drops the last one, and declares what was made until then. */
 tt_block tt_block_make(const struct tt_block_info *info)
 {
     uint32_t hash = hash_info(info);
+    int at_work = tt_is_at_work();
     tt_block block;
 
-    if (registry_busy && !is_held())
+    TT_HAND_ON(tt_block_make, info);
+    if (!lock_for_program(at_work))
         return TT_BLOCK_OTHER;
-    tt_block_lock();
     add_other();
     block = find_block(info, hash);
     if (!block)
         block = add_block(info, hash, 0);
+    if (!at_work && __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE))
+        declare_all(tt_recording_now());
     tt_block_unlock();
     return block;
 }
@@ -276,7 +305,8 @@ static struct publisher {
     uint32_t epoch;
     uint32_t string, string_end; /* offsets / 4 */
     uint32_t cell, cell_end;
-    uint32_t pages; /* taken; at most a quarter of the budget */
+    uint32_t pages;    /* taken; at most a quarter of the budget */
+    uint32_t declared; /* blocks up to this one */
     struct {
         const char *text;
         uint32_t at;
@@ -348,7 +378,8 @@ static int publish_record(struct tt_recording *r, tt_block block)
     uint32_t name = publish_string(r, i->name),
              file = native ? publish_shared(r, i->file) : publish_string(r, i->file),
              module = native ? publish_shared(r, i->module)
-                             : publish_string(r, i->module);
+                             : publish_string(r, i->module),
+             cell;
 
     if (name == UINT32_MAX || file == UINT32_MAX || module == UINT32_MAX)
         return NO_ROOM;
@@ -357,8 +388,9 @@ static int publish_record(struct tt_recording *r, tt_block block)
             return NO_ROOM;
         publisher.cell_end = publisher.cell + TT_PAGE_CELLS;
     }
-    e->record = publisher.cell++;
-    record = (struct tt_block_record *)(void *)tt_cell(r->base, e->record);
+    cell = publisher.cell++;
+    __atomic_store_n(&e->record, cell, __ATOMIC_RELAXED);
+    record = (struct tt_block_record *)(void *)tt_cell(r->base, cell);
     *record = (struct tt_block_record){.kind = (uint32_t)i->kind,
                                        .offset = i->offset,
                                        .line = i->line,
@@ -379,21 +411,98 @@ static uint32_t find_mark(const struct tt_options *o, const char *name)
     return 0;
 }
 
+/* Not when it is over, and a thread has not noticed yet that another one has begun. */
+static int turn_to(const struct tt_recording *r)
+{
+    if (publisher.epoch < r->epoch) {
+        memset(&publisher, 0, sizeof publisher);
+        publisher.epoch = r->epoch;
+    }
+    return publisher.epoch == r->epoch;
+}
+
+static int is_published(const struct tt_block_entry *e, const struct tt_recording *r)
+{
+    return (__atomic_load_n(&e->published, __ATOMIC_ACQUIRE) & ~NOT_PUBLISHED) ==
+           r->epoch;
+}
+
+/* ── Whose objects are recorded ───────────────────────────────────────────────────── */
+
+static struct { /* guarded by the registry's lock */
+    int (*wants)(const struct tt_block_info *, void *arg);
+    void *arg;
+} selector;
+
+static void select_block(const struct tt_options *o, struct tt_block_entry *e)
+{
+    int wanted = !o->select[0] || strstr(e->info.name, o->select) != NULL;
+
+    if (wanted && selector.wants && e->info.kind != TT_KIND_TYPE)
+        wanted = selector.wants(&e->info, selector.arg) > 0;
+    __atomic_store_n(&e->unselected, !wanted, __ATOMIC_RELAXED);
+}
+
+int tt_select(int (*wants)(const struct tt_block_info *, void *arg), void *arg)
+{
+    struct tt_recording *r;
+
+    TT_HAND_ON(tt_select, wants, arg);
+    if (!lock_for_program(tt_is_at_work()))
+        return -TT_ERR_BUSY;
+    __atomic_store_n(&selector.wants, wants, __ATOMIC_RELAXED);
+    selector.arg = arg;
+    r = __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) ? tt_recording_now() : NULL;
+    for (uint32_t i = 1; r && i <= registry.count; i++)
+        select_block(&r->options, entry_of(i));
+    tt_block_unlock();
+    return 0;
+}
+
+int tt_block_is_selected(const struct tt_recording *r, tt_block block)
+{
+    if (!r->options.select[0] && !__atomic_load_n(&selector.wants, __ATOMIC_RELAXED))
+        return 1;
+    return block != TT_BLOCK_ROOT &&
+           !__atomic_load_n(&entry_of(block)->unselected, __ATOMIC_RELAXED);
+}
+
 static void publish(struct tt_recording *r, tt_block block)
 {
     struct tt_block_entry *e = entry_of(block);
 
-    if (publisher.epoch != r->epoch) {
-        memset(&publisher, 0, sizeof publisher);
-        publisher.epoch = r->epoch;
-    }
     e->marks = find_mark(&r->options, e->info.name);
+    select_block(&r->options, e);
     if (publish_record(r, block) == 0) {
         __atomic_store_n(&e->published, r->epoch, __ATOMIC_RELEASE);
     } else {
         __atomic_store_n(&e->published, r->epoch | NOT_PUBLISHED, __ATOMIC_RELEASE);
         tt_bump_shared(&r->header->lost_blocks, 1);
     }
+}
+
+/* What a runtime declares is in the recording even if it never runs, so that it can be shown
+ * as such; but half of the room is for what runs.  Scopes and native blocks are not
+ * declared: they are found by running. */
+static void declare_all(struct tt_recording *r)
+{
+    const uint32_t room = (uint32_t)(r->options.budget / 8 / TT_PAGE_SIZE);
+
+    if (!turn_to(r))
+        return;
+    while (publisher.declared < registry.count) {
+        const struct tt_block_entry *e = entry_of(++publisher.declared);
+        if (e->info.kind != TT_KIND_SCOPE && e->info.kind != TT_KIND_NATIVE &&
+            publisher.pages < room && !is_published(e, r))
+            publish(r, publisher.declared);
+    }
+}
+
+void tt_block_declare_all(struct tt_recording *r)
+{
+    tt_block_lock();
+    declare_all(r);
+    tt_block_unlock();
 }
 
 static tt_block known_block(tt_block block)
@@ -406,23 +515,33 @@ static tt_block known_block(tt_block block)
 tt_block tt_block_publish(struct tt_recording *r, tt_block block)
 {
     struct tt_block_entry *e = entry_of(block = known_block(block));
-    uint32_t published = __atomic_load_n(&e->published, __ATOMIC_ACQUIRE);
 
-    if ((published & ~NOT_PUBLISHED) != r->epoch) {
+    if (!is_published(e, r)) {
+        if (tt_work.blocks && !tt_block_held())
+            return TT_BLOCK_OTHER; /* a handler must not wait for what its thread holds */
         tt_block_lock();
-        if ((e->published & ~NOT_PUBLISHED) != r->epoch)
+        if (!is_published(e, r) && turn_to(r))
             publish(r, block);
-        published = e->published;
         tt_block_unlock();
     }
-    if (published == r->epoch || block == TT_BLOCK_OTHER)
+    if (__atomic_load_n(&e->published, __ATOMIC_ACQUIRE) == r->epoch ||
+        block == TT_BLOCK_OTHER)
         return block;
     return tt_block_publish(r, TT_BLOCK_OTHER);
 }
 
+/* In a recording that is over, the next one may have taken the block away meanwhile: what is
+ * charged then is nobody's, but must not be written to where no file is any more. */
 struct tt_block_record *tt_block_record(struct tt_recording *r, tt_block block)
 {
-    return (struct tt_block_record *)(void *)tt_cell(r->base, entry_of(block)->record);
+    static struct tt_block_record nowhere;
+    const struct tt_header *h = r->header;
+    uint32_t cell = __atomic_load_n(&entry_of(block)->record, __ATOMIC_RELAXED),
+             end = (uint32_t)((h->first + (uint64_t)h->pages * TT_PAGE_SIZE) /
+                              TT_CELL_SIZE);
+
+    return cell < end ? (struct tt_block_record *)(void *)tt_cell(r->base, cell)
+                      : &nowhere;
 }
 
 uint32_t tt_block_marked(tt_block block) { return entry_of(block)->marks; }
@@ -442,11 +561,11 @@ tt_metric tt_metric_get(const char *name, const char *unit)
     struct tt_recording *r;
     tt_metric m = 1;
 
-    if (registry_busy)
-        return 0;
+    TT_HAND_ON(tt_metric_get, name, unit);
     keep_name(wanted.name, name);
     keep_name(wanted.unit, unit);
-    tt_block_lock();
+    if (!lock_for_program(tt_is_at_work()))
+        return 0;
     r = tt_recording_now();
     while (m <= registry.metrics && strcmp(registry.metric[m].name, wanted.name) != 0)
         m++;
@@ -473,28 +592,26 @@ void tt_metric_publish(struct tt_recording *r)
 
 void tt_block_lock(void)
 {
-    if (is_held())
+    if (tt_block_held())
         return;
-    registry_busy = 1;
+    tt_work.blocks = 1;
     pthread_mutex_lock(&registry.lock);
 }
 
 void tt_block_unlock(void)
 {
-    if (is_held())
+    if (tt_block_held())
         return;
     pthread_mutex_unlock(&registry.lock);
-    registry_busy = 0;
+    tt_work.blocks = 0;
 }
 
 void tt_block_forget_lock(void)
 {
     pthread_mutex_init(&registry.lock, NULL);
     registry.holder = NULL;
-    registry_busy = 0;
+    tt_work.blocks = 0;
 }
-
-int tt_block_locked(void) { return registry_busy || is_held(); }
 
 int tt_block_try(void)
 {

@@ -9,12 +9,14 @@
 struct tt_block_entry {
     struct tt_block_info info; /* strings owned by the registry */
     uint32_t hash, chain;
-    uint32_t published; /* the epoch of the recording that has it */
-    uint32_t record;    /* its cell there */
-    uint32_t marks;     /* 1 + index in options.marked, in that recording; 0: none */
+    uint32_t published;  /* the epoch of the recording that has it */
+    uint32_t record;     /* its cell there */
+    uint32_t unselected; /* its objects are not recorded, in that recording */
+    uint32_t marks;      /* 1 + index in options.marked, in that recording; 0: none */
 };
 
 const struct tt_block_entry *tt_block_entry(tt_block);
+uint32_t tt_block_count(void); /* the last one made */
 enum tt_kind tt_block_kind(
     tt_block); /* of any number: TT_KIND_BLOCK when there is none */
 
@@ -27,6 +29,9 @@ tt_block tt_block_publish(struct tt_recording *, tt_block);
  * thread may add to it. */
 struct tt_block_record *tt_block_record(struct tt_recording *, tt_block);
 
+/* Are objects of this block recorded?  Where none was chosen, all are. */
+int tt_block_is_selected(const struct tt_recording *, tt_block);
+
 /* 1 + index in options.marked of a published block, or 0. */
 uint32_t tt_block_marked(tt_block);
 
@@ -38,9 +43,13 @@ void tt_metric_publish(struct tt_recording *);
  * held too.  Async-signal-safe. */
 int tt_block_try(void);
 void tt_block_done(void);
+int tt_block_held(void); /* so, by this thread */
 
 /* Between these two: a block whose file and module are not copied. */
 tt_block tt_block_native(const struct tt_block_info *);
+
+/* What runtimes have declared so far, when a recording begins. */
+void tt_block_declare_all(struct tt_recording *);
 
 /* Makes sure that there is [other blocks]. */
 int tt_block_init(void);
@@ -49,6 +58,5 @@ int tt_block_init(void);
 void tt_block_lock(void);
 void tt_block_unlock(void);
 void tt_block_forget_lock(void);
-int tt_block_locked(void); /* by this thread */
 
 #endif

@@ -10,11 +10,11 @@
  *
  * Figures move one context at a time, all of them together: a process killed in the middle
  * leaves a recording that can be set right.  What has to be there for a move is: each
- * context's block has its tally, and one cell is kept back for the survivor's loss, from
- * where the context's own makes up for it. */
+ * context's block has its tally, and some cells are kept back for the survivor's loss and for
+ * metrics, from where the context's own make up for it. */
 #include <string.h>
 
-#include "redo.h"
+#include "space.h"
 #include "stack.h"
 #include "weigh.h"
 
@@ -147,23 +147,35 @@ static struct tt_node *survivor_of(const struct pass *p, const struct tt_node *n
     return up;
 }
 
-/* Metrics of what goes: to the survivor as elsewhere, to the block by itself. */
-static void move_metrics(struct tt_tree *t, const struct tt_node *n, struct tt_node *to,
+/* Metrics of what goes: one up, as elsewhere, whence they go on when that goes too.  Their block
+ * keeps its own, and what it cost with all below it. */
+static void move_metrics(struct tt_tree *t, const struct tt_node *n,
                          struct tt_tally *tally)
 {
+    struct tt_node *up = tt_parent(t, n);
+    uint64_t *elsewhere, *own, *hidden;
     struct tt_metrics *m;
-    uint64_t *elsewhere, *own;
 
     for (uint32_t cell = n->extension; cell; cell = m->next) {
         m = (struct tt_metrics *)(void *)tt_cell(t->base, cell);
+        if (tt_is_space(m->kind))
+            break;
         for (int i = 0; m->kind == TT_CELL_METRICS && i < 4 && m->metric[i]; i++) {
             struct tt_change c = tt_change_begin(t);
-            uint32_t metric = m->metric[i] | TT_METRIC_ELSEWHERE;
-            elsewhere = tt_tree_metric_amount(t, &to->extension, metric);
-            own = m->metric[i] == metric ? NULL
-                                         : tt_tree_metric_amount(t, &tally->next, metric);
+            uint32_t metric = m->metric[i] & ~TT_METRIC_ELSEWHERE,
+                     other = metric | TT_METRIC_ELSEWHERE;
+            elsewhere = tt_tree_metric_amount(t, &up->extension, other);
+            own = m->metric[i] == other ? NULL
+                                        : tt_tree_metric_amount(t, &tally->next, other);
+            hidden = n->flags & TT_NODE_OUTERMOST
+                         ? tt_tree_metric_amount(t, &tally->next, metric)
+                         : NULL;
+            if (!elsewhere)
+                tt_bump_shared(&t->recording->header->lost_figures, 1);
             if (own)
                 *tt_change_word(&c, own) += m->amount[i];
+            if (hidden)
+                *tt_change_word(&c, hidden) += m->amount[i];
             if (elsewhere)
                 tt_change_move(&c, elsewhere, &m->amount[i]);
             tt_change_make(&c);
@@ -205,7 +217,8 @@ static void move_context(struct pass *p, struct tt_node *n)
     struct tt_amounts amounts = {n->calls, n->self, n->samples};
     struct tt_change c;
 
-    move_metrics(t, n, to, tally);
+    move_metrics(t, n, tally);
+    tt_space_evict(t, n, to);
     c = tt_change_begin(t);
     if (own) {
         amounts.calls += own->arrived;
@@ -302,9 +315,13 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
         thread->charging++;
     t->reserve = 0;
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
+    tt_space_evict_begin(t);
     evict_victims(p);
+    t->space.stale = 1;
+    if (t->space.told)
+        memset(t->space.told, 0, TT_TOLD * sizeof *t->space.told);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
-    t->reserve = 1;
+    t->reserve = TT_EVICTION_RESERVE;
     if (thread && --thread->charging == 0)
         tt_charge_deferred(thread);
 }
@@ -335,5 +352,11 @@ uint32_t tt_evict(struct tt_thread *t)
 {
     uint32_t pages = tt_strands_merge(t->recording);
 
+    tt_stack_disturb(t);
     return pages ? pages : tt_evict_tree(&t->tree, t);
+}
+
+int tt_make_room(struct tt_thread *t)
+{
+    return t->tree.refused++ >= t->tree.patience && tt_evict(t) != 0;
 }

@@ -106,11 +106,13 @@ static void measure_kind(struct tt_thread *t, struct tt_site *site, int kind,
     widen(&h->outside, around[0], around[BLOCKS / 2]);
 }
 
-/* On a recording of its own, which nobody else sees. */
+/* On a recording of its own, which nobody else sees: its epoch is 0, in which every block
+ * counts as published. */
 static int measure_all(struct tt_thread *t, struct tt_recording *r,
                        struct tt_strand_record *record)
 {
     struct tt_site site = {.name = "[calibration]", .file = ""};
+    struct tt_block_info info = {.name = site.name, .kind = TT_KIND_SCOPE};
     uint32_t edge;
 
     if (tt_tree_init(&t->tree, r, record) != 0)
@@ -118,10 +120,10 @@ static int measure_all(struct tt_thread *t, struct tt_recording *r,
     t->recording = r;
     t->record = record;
     t->exact = 1;
-    t->plain = tt_clock_in_use() == TT_CLOCK_CYCLES;
+    t->plain = tt_clock_in_use() == TT_CLOCK_CYCLES ? TT_PLAIN_CYCLES : 0;
     t->self->base = r->base;
     tt_stack_resolve(t, 1);
-    site.block = tt_block_publish(r, tt_block_get(site.name, NULL, 0, 0));
+    site.block = tt_block_make(&info);
     edge = tt_tree_step(&t->tree, t->tree.root, site.block);
     (void)tt_tree_times(&t->tree, tt_cell(r->base, edge));
     record->last = tt_time_now(t);
@@ -142,7 +144,6 @@ void tt_calibrate(struct tt_header *h)
 
     if (tt_options_read(&o, "budget=256K", NULL) != 0 || tt_recording_open(&r, &o) != 0)
         return;
-    r->epoch = UINT32_MAX >> 1; /* no other recording's */
     t = tt_thread_new(&tt_self);
     if (t && measure_all(t, r, &record) == 0) {
         h->inside = r->header->inside;

@@ -73,8 +73,7 @@ void tt_clock_choose(struct tt_header *h)
     if (h->clock == TT_CLOCK_CYCLES && !frequency)
         frequency = counter_frequency();
     __atomic_store_n(&tt_clock_kind, h->clock, __ATOMIC_RELAXED);
-    h->ticks_per_second = h->clock == TT_CLOCK_CYCLES      ? frequency
-                          : h->clock == TT_CLOCK_MONOTONIC ? 1000000000u
-                                                           : 1;
+    if (h->clock != TT_CLOCK_CALLER)
+        h->ticks_per_second = h->clock == TT_CLOCK_CYCLES ? frequency : 1000000000u;
     h->start_ticks = h->clock == TT_CLOCK_CALLER ? 0 : tt_clock_now();
 }

@@ -8,114 +8,213 @@
  * gone.  While the evicted cell is free it still knows the ancestor that was left; once it
  * is in use again, only the block is known, and stands below the root. */
 #include "block.h"
+#include "series.h"
+#include "share.h"
 #include "stack.h"
 
-enum { CELL_BITS = 28, GENERATION_BITS = 12 };
-#define CELL_MASK ((1u << CELL_BITS) - 1)
-#define GENERATION_MASK ((1u << GENERATION_BITS) - 1)
-
-/* Generations of one recording look like none of another's. */
-static uint32_t generation_of(const struct tt_recording *r, uint32_t generation)
-{
-    return (generation ^ r->epoch * 0x9e5u) & GENERATION_MASK;
-}
-
-static tt_context handle_of(const struct tt_recording *r, const struct tt_node *n)
-{
-    uint64_t cell = (uint64_t)((const char *)n - r->base) / TT_CELL_SIZE;
-
-    if (!n->parent || cell > CELL_MASK)
-        return 0;
-    return cell | (uint64_t)generation_of(r, n->generation) << CELL_BITS |
-           (uint64_t)n->key << (CELL_BITS + GENERATION_BITS);
-}
+/* In the index of space: where another strand's context is here, and where one is that lay
+ * below it. */
+enum { FOREIGN_WAY = 0xfffd, BELOW_WAY = 0xfffc };
 
 tt_context tt_context_capture(void)
 {
     struct tt_thread *t = tt_self.thread;
     const struct tt_frame *top;
 
+    if (!t)
+        TT_HAND_ON(tt_context_capture);
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !t ||
         t->recording != tt_recording_now())
         return 0;
     for (top = t->self->top; top->node == t->tree.limbo;)
         top = tt_frame_below((struct tt_frame *)(uintptr_t)top);
-    return handle_of(t->recording, top->node);
+    return tt_context_make(t->recording, top->node);
 }
 
 tt_context tt_context_of(struct tt_thread *t, const struct tt_frame *f)
 {
-    return handle_of(t->recording, f->node);
+    return tt_context_make(t->recording, f->node);
+}
+
+tt_context tt_context_at(struct tt_thread *t, const struct tt_node *n, tt_block block)
+{
+    tt_context c = tt_context_make(t->recording, n);
+
+    return (c & ((1ull << TT_CONTEXT_BLOCK_SHIFT) - 1)) | (uint64_t)block
+                                                              << TT_CONTEXT_BLOCK_SHIFT;
+}
+
+tt_context tt_context_below(struct tt_thread *t, const struct tt_frame *f,
+                            const struct tt_node *n)
+{
+    return tt_context_at(t, n, tt_frame_block(t, f));
 }
 
 tt_block tt_context_block(tt_context c)
 {
-    return (tt_block)(c >> (CELL_BITS + GENERATION_BITS));
+    return (tt_block)(c >> TT_CONTEXT_BLOCK_SHIFT);
 }
 
-/* The cell of a handle, of whatever strand; NULL when it has moved on. */
-static struct tt_node *cell_of_handle(struct tt_recording *r, tt_context c)
+#ifdef __SANITIZE_THREAD__
+#define UNSYNCHRONISED __attribute__((no_sanitize("thread"), noipa))
+#else
+#define UNSYNCHRONISED
+#endif
+
+static int is_in_cells(const struct tt_recording *r, uint32_t cell)
 {
-    uint32_t cell = (uint32_t)c & CELL_MASK,
-             generation = (uint32_t)(c >> CELL_BITS) & GENERATION_MASK;
+    uint32_t first = r->header->first / TT_CELL_SIZE,
+             used = __atomic_load_n(&r->header->used, __ATOMIC_ACQUIRE);
+
+    return cell >= first && cell < first + used * TT_PAGE_CELLS &&
+           (__atomic_load_n(&r->map[tt_cell_page(r, cell) - 1], __ATOMIC_ACQUIRE) &
+            0xff) == TT_PAGE_CELL;
+}
+
+/* The cell of a handle, of whatever strand, or that of the ancestor that it was evicted to;
+ * NULL when it has moved on. */
+UNSYNCHRONISED static struct tt_node *cell_of_handle(struct tt_recording *r, tt_context c,
+                                                     int *evicted)
+{
+    uint32_t cell = (uint32_t)c & TT_CONTEXT_CELL,
+             generation = (uint32_t)(c >> TT_CONTEXT_CELL_BITS) & TT_CONTEXT_GENERATION,
+             target;
     struct tt_node *n = tt_cell(r->base, cell);
 
-    if (cell < r->header->first / TT_CELL_SIZE ||
-        cell >= r->header->first / TT_CELL_SIZE + r->header->used * TT_PAGE_CELLS ||
-        (r->map[tt_cell_page(r, cell) - 1] & 0xff) != TT_PAGE_CELL)
+    *evicted = 0;
+    if (!is_in_cells(r, cell))
         return NULL;
-    if (n->kind == TT_CELL_CONTEXT && generation_of(r, n->generation) == generation)
+    if (n->kind == TT_CELL_CONTEXT &&
+        tt_context_generation(r, n->generation) == generation)
         return n;
-    if (n->kind == TT_CELL_FREE && generation_of(r, n->generation - 1u) == generation &&
-        n->target && tt_cell(r->base, n->target)->kind == TT_CELL_CONTEXT)
-        return tt_cell(r->base, n->target);
-    return NULL;
+    target = n->target;
+    if (n->kind != TT_CELL_FREE ||
+        tt_context_generation(r, n->generation - 1u) != generation || !target ||
+        !is_in_cells(r, target) || tt_cell(r->base, target)->kind != TT_CELL_CONTEXT)
+        return NULL;
+    *evicted = 1;
+    return tt_cell(r->base, target);
 }
 
 static uint32_t owner_of(const struct tt_recording *r, const struct tt_node *n)
 {
     uint32_t cell = (uint32_t)((size_t)((const char *)n - r->base) / TT_CELL_SIZE);
 
-    return r->map[tt_cell_page(r, cell) - 1] >> 8;
+    return __atomic_load_n(&r->map[tt_cell_page(r, cell) - 1], __ATOMIC_ACQUIRE) >> 8;
+}
+
+UNSYNCHRONISED static int is_of_block(const struct tt_node *n, tt_block block)
+{
+    return n->key == block;
+}
+
+/* ── In another strand's tree ─────────────────────────────────────────────────────── */
+
+/* One step up in a tree that its thread may be evicting from meanwhile; NULL: at the root,
+ * or what was read is none of it. */
+UNSYNCHRONISED static const struct tt_node *step_up_there(const struct tt_recording *r,
+                                                          const struct tt_node *n)
+{
+    uint32_t cell = __atomic_load_n(&n->parent, __ATOMIC_RELAXED);
+
+    return is_in_cells(r, cell) ? tt_cell(r->base, cell) : NULL;
+}
+
+/* How deep a context is; more than there are cells: it is none. */
+UNSYNCHRONISED static uint32_t depth_there(const struct tt_recording *r,
+                                           const struct tt_node *n)
+{
+    uint32_t depth = 0, most = r->header->used * TT_PAGE_CELLS;
+
+    while (n && n->parent && depth <= most) {
+        n = step_up_there(r, n);
+        depth++;
+    }
+    return n ? depth : UINT32_MAX;
+}
+
+/* Its blocks at the depths from `begin` to `end`, counted from the root. */
+UNSYNCHRONISED static void read_path(const struct tt_recording *r,
+                                     const struct tt_node *n, uint32_t depth,
+                                     uint32_t begin, uint32_t end, tt_block *path)
+{
+    for (; n && depth > begin; depth--, n = step_up_there(r, n))
+        if (depth <= end)
+            path[depth - begin - 1] = n->key & TT_KEY_BLOCK;
 }
 
 /* Another strand's path, in this strand's tree: from the root down, block by block.  The
- * recursion policy has cut it already.  A long path is read in parts, from above. */
-static struct tt_node *translate(struct tt_thread *t, const struct tt_node *n)
+ * recursion policy has cut it already.  A long path is read in parts, from above.  A path
+ * never changes while its context lives, so what was read holds if it still lives
+ * afterwards.  NULL: it does not.  *whole: there was room for all of it. */
+static struct tt_node *translate(struct tt_thread *t, tt_context c,
+                                 const struct tt_node *n, int *whole)
 {
     enum { PART = 1024 };
-    tt_block path[PART];
+    struct tt_recording *r = t->recording;
+    tt_block path[PART] = {0};
     struct tt_node *here = t->tree.root;
-    uint32_t depth = 0, done = 0, cell;
+    uint32_t depth = depth_there(r, n), done = 0, cell;
+    int evicted, was_evicted;
 
-    for (const struct tt_node *up = n; up->parent; up = tt_cell(t->tree.base, up->parent))
-        depth++;
-    while (done < depth) {
-        uint32_t end = depth - done < PART ? depth : done + PART, i = depth;
-        for (const struct tt_node *up = n; i > done;
-             up = tt_cell(t->tree.base, up->parent), i--)
-            if (i <= end)
-                path[i - done - 1] = up->key;
+    (void)cell_of_handle(r, c, &was_evicted);
+    *whole = 0;
+    while (depth != UINT32_MAX && done < depth) {
+        uint32_t end = depth - done < PART ? depth : done + PART;
+        read_path(r, n, depth, done, end, path);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (cell_of_handle(r, c, &evicted) != n || evicted != was_evicted)
+            return NULL;
         for (; done < end; done++) {
             cell = tt_tree_child(&t->tree, here,
                                  tt_block_publish(t->recording, path[done % PART]));
             if (!cell)
                 return here;
-            here = tt_cell(t->tree.base, cell);
+            here = tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
         }
     }
-    return here;
+    *whole = depth != UINT32_MAX;
+    return *whole ? here : NULL;
+}
+
+struct tt_node *tt_context_find(struct tt_thread *t, tt_context c, int *below)
+{
+    enum { TRIES = 8 };
+    struct tt_node *n, *here;
+    int evicted = 0, whole;
+    uint32_t known, way;
+
+    *below = 0;
+    if (!c)
+        return t->tree.root;
+    for (int i = 0; i < TRIES && (n = cell_of_handle(t->recording, c, &evicted)); i++) {
+        *below = evicted || !is_of_block(n, tt_context_block(c));
+        if (owner_of(t->recording, n) == t->tree.owner)
+            return n;
+        way = *below ? BELOW_WAY : FOREIGN_WAY;
+        known = tt_space_known(&t->tree, (uint32_t)c, (uint32_t)(c >> 32), way);
+        if (known)
+            return tt_cell(t->tree.base, known);
+        here = translate(t, c, n, &whole);
+        *below |= !whole;
+        if (here && whole)
+            tt_space_know(&t->tree, (uint32_t)c, (uint32_t)(c >> 32), way,
+                          tt_cell_of(&t->tree, here));
+        if (here)
+            return here;
+    }
+    *below = 1;
+    return NULL;
 }
 
 struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
 {
-    struct tt_node *n = c ? cell_of_handle(t->recording, c) : t->tree.root;
+    int below;
+    struct tt_node *n = tt_context_find(t, c, &below);
     uint32_t cell;
 
-    if (n && owner_of(t->recording, n) == t->tree.owner)
-        return n;
     if (n)
-        return translate(t, n);
+        return n;
     cell = tt_tree_child(&t->tree, t->tree.root,
                          tt_block_publish(t->recording, tt_context_block(c)));
     return cell ? tt_cell(t->tree.base, cell) : t->tree.root;
@@ -124,23 +223,10 @@ struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
 tt_context tt_context_parent(tt_context c)
 {
     struct tt_recording *r = tt_recording_now();
-    struct tt_node *n = r && c ? cell_of_handle(r, c) : NULL;
+    int evicted;
+    struct tt_node *n;
 
-    return n && n->parent ? handle_of(r, tt_cell(r->base, n->parent)) : 0;
-}
-
-/* The frame stands at the captured context, and what an arc hid before it is not on this
- * path's true stack: the chain of hiders begins anew. */
-tt_mark tt_context_enter(tt_context c)
-{
-    struct tt_thread *t = tt_thread_enter();
-    struct tt_frame *f;
-    tt_mark mark;
-
-    if (!t)
-        return (uintptr_t)tt_self.top | 1;
-    f = tt_stack_enter_context(t, tt_context_place(t, c));
-    mark = f ? (uintptr_t)f : (uintptr_t)t->self->top | 1;
-    tt_thread_leave(t);
-    return mark;
+    TT_HAND_ON(tt_context_parent, c);
+    n = r && c ? cell_of_handle(r, c, &evicted) : NULL;
+    return n && n->parent ? tt_context_make(r, tt_cell(r->base, n->parent)) : 0;
 }

@@ -12,25 +12,31 @@
 #include "block.h"
 #include "calibrate.h"
 #include "clock.h"
+#include "held.h"
+#include "objects.h"
+#include "retain.h"
 #include "sampler.h"
+#include "share.h"
+#include "sites.h"
+#include "space.h"
 #include "stack.h"
 
 static pthread_mutex_t control_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int starts; /* nested ones; guarded by control_mutex, as is `epochs` */
 static uint32_t epochs;
-static int unusable;            /* in a child that was forked amid the profiler's work */
-static __thread int in_control; /* this thread holds control_mutex */
+static int unusable; /* in a child that was forked amid the profiler's work */
+__thread struct tt_work tt_work;
 
 static void control_lock(void)
 {
-    in_control = 1;
+    tt_work.control = 1;
     pthread_mutex_lock(&control_mutex);
 }
 
 static void control_unlock(void)
 {
     pthread_mutex_unlock(&control_mutex);
-    in_control = 0;
+    tt_work.control = 0;
 }
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
@@ -48,17 +54,17 @@ static struct tt_thread *thread_with_tree(void)
     return t && t->recording ? t : NULL;
 }
 
-static int is_at_work(void)
+int tt_is_at_work(void)
 {
-    return (tt_self.thread && tt_self.thread->busy) || in_control ||
-           tt_threads_locked() || tt_block_locked();
+    return (tt_self.thread && tt_self.thread->busy) || tt_holds_locks() ||
+           tt_block_held();
 }
 
 static void before_fork(void)
 {
     struct tt_thread *own = thread_with_tree();
 
-    fork_unsafe = is_at_work();
+    fork_unsafe = tt_is_at_work();
     if (fork_unsafe) {
         fork_copy = tt_recording ? tt_recording_detached(tt_recording) : NULL;
         return;
@@ -78,12 +84,14 @@ static void before_fork(void)
     tt_block_lock();
     if (tt_recording)
         pthread_mutex_lock(&tt_recording->lock);
+    tt_objects_lock();
 }
 
 static void unlock_all(void)
 {
     const struct tt_thread *own = thread_with_tree();
 
+    tt_objects_unlock();
     if (tt_recording)
         pthread_mutex_unlock(&tt_recording->lock);
     tt_block_unlock();
@@ -123,7 +131,7 @@ static void forget_others(struct tt_thread *own)
         }
     if (own) {
         own->link = NULL;
-        __atomic_store_n(&own->self->limit, NULL, __ATOMIC_RELAXED);
+        tt_strand_close(own->self);
         own->plain = 0;
         own->sampler.armed = 0; /* timers are not inherited */
     }
@@ -133,10 +141,13 @@ static void forget_others(struct tt_thread *own)
 /* Whoever held a lock is not there; and if this thread does, it will not mind. */
 static void forget_locks(struct tt_thread *own)
 {
-    in_control = 0;
+    tt_work.control = 0;
     pthread_mutex_init(&control_mutex, NULL);
     tt_threads_forget_lock();
     tt_block_forget_lock();
+    tt_objects_forget_lock();
+    tt_held_forget();
+    tt_retainers_forget();
     if (tt_recording)
         pthread_mutex_init(&tt_recording->lock, NULL);
     if (own)
@@ -146,9 +157,9 @@ static void forget_locks(struct tt_thread *own)
 static void go_on_without(struct tt_thread *own)
 {
     unusable = 1;
-    tt_on = 0;
+    tt_share_turn(0);
     if (own)
-        __atomic_store_n(&own->self->limit, NULL, __ATOMIC_RELAXED);
+        tt_strand_close(own->self);
     if (tt_recording) {
         tt_bump_shared(&tt_recording->header->lost_children, 1);
         tt_recording_detach(tt_recording, fork_copy);
@@ -160,13 +171,16 @@ static void go_on_beside(struct tt_thread *own, struct tt_recording *parent)
 {
     struct tt_recording *r = NULL;
 
-    if (starts > 0 && tt_recording_fork(&r, parent) != 0)
-        tt_on = starts = 0;
+    if (starts > 0 && tt_recording_fork(&r, parent) != 0) {
+        starts = 0;
+        tt_share_turn(0);
+    }
     tt_recording_detach(parent, NULL);
     if (!r)
         return;
     r->epoch = ++epochs;
     tt_recording = r;
+    tt_block_declare_all(r);
     parent->attached = 1;
     if (!own || own->recording != parent)
         tt_recording_drop(parent);
@@ -206,7 +220,7 @@ static int is_measured(const struct tt_options *o)
 extern __typeof__(dladdr) dladdr __attribute__((weak));
 extern __typeof__(dlopen) dlopen __attribute__((weak));
 
-static void stay_loaded(void)
+void tt_stay_loaded(void)
 {
     Dl_info self, program;
     const void *headers = (const void *)(uintptr_t)getauxval(AT_PHDR);
@@ -226,7 +240,7 @@ static int settle_in(void)
         if (tt_block_init() != 0 ||
             pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
             return -TT_ERR_MEMORY;
-        stay_loaded();
+        tt_stay_loaded();
         settled = 1;
     }
     return 0;
@@ -238,9 +252,14 @@ static int begin(const struct tt_options *o)
     int error = settle_in();
 
     if (!error)
-        error = tt_recording_open(&r, o);
+        error = tt_sites_switch(1);
     if (error)
         return error;
+    error = tt_recording_open(&r, o);
+    if (error) {
+        (void)tt_sites_switch(0);
+        return error;
+    }
     r->epoch = ++epochs;
     tt_clock_choose(r->header);
     if (is_measured(o))
@@ -254,9 +273,11 @@ static int begin(const struct tt_options *o)
     tt_metric_publish(r);
     if (old)
         tt_recording_drop(old);
+    __atomic_store_n(&tt_space_rate, o->space_rate, __ATOMIC_RELAXED);
     tt_threads_stop();         /* whoever looked at the old one in between */
     (void)tt_sampler_start(r); /* without it calls are still counted */
-    __atomic_store_n(&tt_on, 1, __ATOMIC_SEQ_CST);
+    tt_share_turn(1);
+    tt_block_declare_all(r);
     return 0;
 }
 
@@ -264,8 +285,9 @@ int tt_start_with(const struct tt_options *o)
 {
     int error = 0;
 
-    if (unusable || is_at_work())
+    if (unusable || tt_is_at_work())
         return -TT_ERR_BUSY;
+    (void)tt_space_any_type(); /* while we may wait for the blocks */
     control_lock();
     if (starts == 0)
         error = begin(o);
@@ -277,18 +299,23 @@ int tt_start_with(const struct tt_options *o)
 int tt_start(const char *words)
 {
     struct tt_options o;
-    int error = tt_options_read(&o, words, NULL);
+    int error;
 
+    TT_HAND_ON(tt_start, words);
+    error = tt_options_read(&o, words, NULL);
+    if (!error)
+        error = tt_options_complete(&o);
     return error ? error : tt_start_with(&o);
 }
 
 static void close_own_books(void)
 {
-    struct tt_thread *t = tt_thread_enter();
+    struct tt_thread *t = tt_self.thread ? tt_thread_enter_anyway() : NULL;
 
-    if (!t)
+    if (!t) /* not even a strand */
         return;
     tt_stack_close(t);
+    tt_objects_end(t);
     tt_thread_leave(t);
 }
 
@@ -296,16 +323,18 @@ int tt_stop(void)
 {
     int error = 0;
 
-    if (unusable || is_at_work())
+    TT_HAND_ON(tt_stop);
+    if (unusable || tt_is_at_work())
         return -TT_ERR_BUSY;
     control_lock();
     if (starts == 0) {
         error = -TT_ERR_STATE;
     } else if (--starts == 0) {
         close_own_books();
-        __atomic_store_n(&tt_on, 0, __ATOMIC_SEQ_CST);
+        tt_share_turn(0);
         tt_sampler_stop(tt_recording);
         tt_threads_stop();
+        (void)tt_sites_switch(0);
         tt_recording_end(tt_recording,
                          tt_clock_in_use() == TT_CLOCK_CALLER ? 0 : tt_clock_now());
     }
@@ -317,9 +346,11 @@ int tt_stop(void)
 
 int tt_pause(void)
 {
-    struct tt_thread *t = tt_thread_enter();
+    struct tt_thread *t;
     uint64_t now;
 
+    TT_HAND_ON(tt_pause);
+    t = tt_thread_enter();
     if (!t)
         return -TT_ERR_STATE;
     now = tt_time_now(t);
@@ -334,8 +365,10 @@ int tt_pause(void)
 
 int tt_resume(void)
 {
-    struct tt_thread *t = tt_thread_enter();
+    struct tt_thread *t;
 
+    TT_HAND_ON(tt_resume);
+    t = tt_thread_enter();
     if (!t)
         return -TT_ERR_STATE;
     if (t->pauses == 0) {
@@ -386,7 +419,7 @@ void *tt_snapshot(size_t *size)
     int whole = 0;
 
     *size = 0;
-    if (unusable || is_at_work())
+    if (unusable || tt_is_at_work())
         return NULL; /* in a signal handler that interrupted us */
     control_lock();
     r = tt_recording;
@@ -415,7 +448,8 @@ int tt_write(const char *path)
     void *copy;
     int error;
 
-    if (unusable || is_at_work())
+    TT_HAND_ON(tt_write, path);
+    if (unusable || tt_is_at_work())
         return -TT_ERR_BUSY;
     if (!tt_recording)
         return -TT_ERR_STATE;
@@ -439,7 +473,9 @@ const char *tt_error_text(int error)
         "not a recording, or a damaged one",
         "called from a signal handler that interrupted the profiler",
     };
-    int n = error < 0 ? -error : error;
+    unsigned n = error < 0 ? 0u - (unsigned)error : (unsigned)error;
 
-    return n < (int)(sizeof texts / sizeof *texts) ? texts[n] : "unknown error";
+    if (n == TT_ERR_CODE)
+        return tt_sites_refusal();
+    return n < sizeof texts / sizeof *texts ? texts[n] : "unknown error";
 }

@@ -7,6 +7,23 @@
 
 int tt_start_with(const struct tt_options *);
 
+/* This library is not unloaded any more. */
+void tt_stay_loaded(void);
+
+/* What the calling thread has locked, or is about to: each is set by who has the lock. */
+struct tt_work {
+    int control, threads, blocks;
+};
+extern __thread struct tt_work tt_work;
+
+static inline int tt_holds_locks(void)
+{
+    return (tt_work.control | tt_work.threads | tt_work.blocks) != 0;
+}
+
+/* The calling thread is in the profiler: a signal handler must wait for nothing of it. */
+int tt_is_at_work(void);
+
 /* A copy of the recording as it stands, in memory of the caller's (munmap); NULL when
  * there is none, or no memory. */
 void *tt_snapshot(size_t *size);

@@ -2,7 +2,7 @@
 /* exact.h - the exact mode's fast path: an activation through a known edge.
  *
  * What stack.c and activation.c do in general is done here once more for the case that
- * makes up nearly all of a run: the edge has been taken before, no arc hides anything, no
+ * makes up nearly all of a run: the edge has been taken before, what arcs hide is known, no
  * frame has to be unwound.  Whatever is not that case is refused, before anything was
  * changed, and takes the general way.
  *
@@ -12,12 +12,12 @@
 #define TT_EXACT_H
 
 #include "clock.h"
-#include "stack.h"
+#include "hidden.h"
 
-TT_INLINE int tt_exact_is_plain(const struct tt_thread *t)
+TT_INLINE int tt_exact_is_plain(const struct tt_thread *t, uint32_t plain)
 {
-    return !TT_UNLIKELY(t->pauses || !__atomic_load_n(&t->plain, __ATOMIC_RELAXED) ||
-                        t->hider);
+    return !TT_UNLIKELY(t->pauses ||
+                        __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != plain);
 }
 
 /* From here on signal handlers stay out.  What one that came before has changed, be it the
@@ -31,9 +31,10 @@ TT_INLINE int tt_exact_begin(struct tt_thread *t)
     return 1;
 }
 
-TT_INLINE uint64_t tt_exact_now(const struct tt_thread *t)
+TT_INLINE uint64_t tt_exact_now(const struct tt_thread *t, uint32_t plain)
 {
-    return tt_clock_cycles() - t->paused_ticks - t->fiber->away;
+    return (plain == TT_PLAIN_CALLER ? t->ticks : tt_clock_cycles()) - t->paused_ticks -
+           t->fiber->away;
 }
 
 TT_INLINE void tt_exact_charge(struct tt_strand_record *record, struct tt_frame *timed,
@@ -48,36 +49,62 @@ TT_INLINE void tt_exact_charge(struct tt_strand_record *record, struct tt_frame 
     timed->node->self += ticks; /* no handler adds to it: this path is closed to them */
 }
 
-/* NULL when it is not that simple.  `cfa` 0: a runtime's push. */
-TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, void *slot,
-                                          uintptr_t cfa)
+/* The edge of that key, but for what is ignored of it, which a fast path may go along that has
+ * stored `slot` in a frame.  NULL: there is more to do, or a handler came between: then what
+ * follows an edge may be anything. */
+TT_INLINE struct tt_node *tt_edge_from(const struct tt_node *from, tt_block key,
+                                       uint32_t ignored, const struct tt_frame *f,
+                                       const void *slot)
 {
-    struct tt_strand *s = &tt_self;
+    char *base = tt_self.base;
+    uint32_t cell = tt_first_edge(base, from, key);
+
+    while (cell && TT_UNLIKELY((tt_cell(base, cell)->key & ~ignored) != key)) {
+        cell = tt_cell(base, cell)->next;
+        TT_BARRIER();
+        if (TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != slot))
+            return NULL;
+    }
+    return TT_UNLIKELY(!cell) ? NULL : tt_cell(base, cell);
+}
+
+/* `hides`, a constant: whether there are arcs that hide something. */
+TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block,
+                                             void *slot, uintptr_t cfa, uint32_t plain,
+                                             int hides)
+{
+    struct tt_strand *s = t->self;
     struct tt_frame *caller, *f, *timed;
     struct tt_strand_record *record;
     struct tt_node *edge;
+    struct tt_hidden hidden;
     struct tt_top *top;
-    uint64_t depth;
-    uint32_t cell;
+    uint64_t depth, before;
+    uint32_t cell, flags;
 
     if (!tt_exact_begin(t))
         return NULL;
     caller = s->top;
     f = caller + 1;
-    if (!tt_exact_is_plain(t) || TT_UNLIKELY(f >= t->end) ||
+    if (!tt_exact_is_plain(t, plain) || TT_UNLIKELY(f >= t->end) ||
         (cfa && tt_frame_is_dead(caller, slot, cfa | 1)))
         goto refuse;
     timed = t->timed;
     record = t->record;
+    if (hides && timed != caller)
+        goto refuse;
     cell = tt_table(s->base, caller->node)[block & caller->node->mask];
     edge = tt_cell(s->base, cell);
-    if (TT_UNLIKELY((edge->key & ~TT_KEY_ARC) != block))
+    if (TT_UNLIKELY((edge->key & ~TT_KEY_ARC) != block) ||
+        (hides && !tt_hidden_find(t, caller->node, &hidden)))
         goto refuse;
+    flags = TT_FRAME_TIMED | (edge->flags & TT_NODE_AGAIN);
+    if (hides && tt_hidden_has(t, &hidden, block))
+        flags |= TT_FRAME_RECURSIVE;
     TT_SHOW(f->node, tt_cell(s->base, edge->target));
     f->cfa = (cfa ? cfa : caller->cfa) & ~(uintptr_t)1;
     f->slot = slot;
-    TT_SHOW(f->edge,
-            cell | TT_FRAME_FLAG(TT_FRAME_TIMED | (edge->flags & TT_NODE_AGAIN)));
+    TT_SHOW(f->edge, cell | TT_FRAME_FLAG(flags));
     f->children = 0;
     f->timed = timed;
     edge->calls++;
@@ -89,8 +116,11 @@ TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, v
     top->edge = cell;
     TT_BARRIER(); /* one by one: a vector of them takes longer */
     top->depth = (uint32_t)depth + 1;
-    top->entered = f->entered = tt_exact_now(t);
+    top->entered = f->entered = tt_exact_now(t, plain);
+    before = record->charged;
     tt_exact_charge(record, timed, f->entered);
+    if (hides)
+        tt_hidden_charge(t, &hidden, record->charged - before);
     TT_BARRIER();
     t->busy = 0;
     return (struct tt_frame *)((uintptr_t)f | 1);
@@ -100,42 +130,161 @@ refuse:
     return NULL;
 }
 
-/* 0 when it is not that simple. */
-TT_INLINE int tt_exact_leave(struct tt_thread *t, struct tt_frame *f)
+static __attribute__((noinline, unused)) struct tt_frame *tt_exact_enter_hiding(
+    struct tt_thread *t, tt_block block, void *slot, uintptr_t cfa, uint32_t plain)
+{
+    return tt_exact_enter_as(t, block, slot, cfa, plain, 1);
+}
+
+/* NULL when it is not that simple.  `cfa` 0: a runtime's push.  `plain` is a constant. */
+TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, void *slot,
+                                          uintptr_t cfa, uint32_t plain)
+{
+    return TT_UNLIKELY(t->hider) ? tt_exact_enter_hiding(t, block, slot, cfa, plain)
+                                 : tt_exact_enter_as(t, block, slot, cfa, plain, 0);
+}
+
+/* The same where blocks are sampled, and entering one only moves the top: as a scope's fast
+ * path in tallytree/scope.h. */
+TT_INLINE struct tt_frame *tt_sampled_enter(const struct tt_thread *t, tt_block block)
 {
     struct tt_strand *s = &tt_self;
+    struct tt_frame *f = s->top + 1;
+    struct tt_node *edge, *to;
+
+    if (!t->quick || TT_UNLIKELY(t->busy) ||
+        TT_UNLIKELY(f >= __atomic_load_n(&s->limit, __ATOMIC_RELAXED)))
+        return NULL;
+    __atomic_store_n(&f->slot, f, __ATOMIC_RELAXED); /* as no handler does */
+    TT_BARRIER();
+    edge = tt_cell(s->base, tt_first_edge(s->base, f[-1].node, block));
+    if ((edge->key & ~TT_KEY_ARC) != block)
+        return NULL;
+    to = tt_cell(s->base, edge->target);
+    TT_SHOW(f->node, to);
+    f->cfa = (f[-1].cfa & ~TT_CFA_FUNCTION) | 1;
+    TT_BARRIER();
+    TT_SHOW(s->top, f);
+    TT_BARRIER();
+    if (TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != f)) {
+        TT_SHOW(s->top, f - 1); /* it has evicted, or has a frame of its own there */
+        return NULL;
+    }
+    f->slot = NULL;
+    return f;
+}
+
+/* An activation has ended: how long it was. */
+TT_INLINE uint64_t tt_exact_end(struct tt_strand_record *record, struct tt_frame *f,
+                                struct tt_times *times, uint64_t now)
+{
+    uint64_t duration = now - f->entered;
+
+    tt_exact_charge(record, f, now);
+    if (TT_UNLIKELY((int64_t)duration < 0))
+        duration = 0;
+    if (f->timed)
+        f->timed->children += duration;
+    tt_times_add(times, f, duration);
+    return duration;
+}
+
+TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_t plain,
+                                int hides)
+{
+    struct tt_strand *s = t->self;
     struct tt_strand_record *record;
-    struct tt_frame *timed;
     struct tt_node *edge;
     struct tt_times *times;
-    uint64_t now, duration;
+    struct tt_hidden hidden;
+    uint64_t duration, before;
 
     if (!tt_exact_begin(t))
         return 0;
-    if (TT_UNLIKELY(s->top != f) || !tt_exact_is_plain(t) ||
-        TT_UNLIKELY(t->timed != f || ((f->edge >> 32 & 0xff) | TT_FRAME_RECURSIVE) !=
-                                         (TT_FRAME_TIMED | TT_FRAME_RECURSIVE)))
+    if (TT_UNLIKELY(s->top != f) || !tt_exact_is_plain(t, plain) ||
+        TT_UNLIKELY(t->timed != f ||
+                    ((f->edge >> 32 & 0xff) | TT_FRAME_RECURSIVE | TT_FRAME_CALL) !=
+                        (TT_FRAME_TIMED | TT_FRAME_RECURSIVE | TT_FRAME_CALL)))
         goto refuse;
     record = t->record;
     edge = tt_cell(s->base, tt_frame_cell(f));
     times = (struct tt_times *)(void *)tt_cell(s->base, edge->extension);
-    if (TT_UNLIKELY(times->kind != TT_TIMES))
+    if (TT_UNLIKELY(times->kind != TT_TIMES) ||
+        (hides && !tt_hidden_find(t, f->node, &hidden)))
         goto refuse;
-    now = tt_exact_now(t);
-    tt_exact_charge(record, f, now);
-    duration = now - f->entered;
-    if (TT_UNLIKELY((int64_t)duration < 0))
-        duration = 0;
-    timed = f->timed;
+    before = record->charged;
+    duration = tt_exact_end(record, f, times, tt_exact_now(t, plain));
+    if (hides)
+        tt_hidden_charge(t, &hidden, record->charged - before);
     record->depth--;
-    t->timed = timed;
-    if (timed)
-        timed->children += duration;
-    tt_times_add(times, f, duration);
+    t->timed = f->timed;
     if (TT_UNLIKELY(t->detailed))
         tt_activation_details(t, edge, f, duration);
+    if (TT_UNLIKELY(f->edge & TT_FRAME_FLAG(TT_FRAME_CALL)))
+        tt_call_count(t, TT_CALL_LEFT);
     TT_SHOW(s->top, f - 1);
     TT_SHOW(record->current, (uint64_t)((const char *)f[-1].node - s->base));
+    TT_BARRIER();
+    t->busy = 0;
+    return 1;
+
+refuse:
+    t->busy = 0;
+    return 0;
+}
+
+static __attribute__((noinline, unused)) int tt_exact_leave_hiding(struct tt_thread *t,
+                                                                   struct tt_frame *f,
+                                                                   uint32_t plain)
+{
+    return tt_exact_leave_as(t, f, plain, 1);
+}
+
+/* 0 when it is not that simple. */
+TT_INLINE int tt_exact_leave(struct tt_thread *t, struct tt_frame *f, uint32_t plain)
+{
+    return TT_UNLIKELY(t->hider) ? tt_exact_leave_hiding(t, f, plain)
+                                 : tt_exact_leave_as(t, f, plain, 0);
+}
+
+/* One activation ends, and at the same moment of the caller's clock another begins beside it:
+ * what leaving and entering do, without what the one undoes of the other.  0 when it is not
+ * that simple. */
+TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block block)
+{
+    struct tt_strand *s = t->self;
+    struct tt_strand_record *record;
+    struct tt_node *edge;
+    struct tt_times *times;
+    struct tt_top *top;
+    uint64_t now;
+    uint32_t cell;
+
+    if (!tt_exact_begin(t))
+        return 0;
+    if (TT_UNLIKELY(s->top != f || t->hider) || !tt_exact_is_plain(t, TT_PLAIN_CALLER) ||
+        TT_UNLIKELY(t->timed != f || t->detailed ||
+                    ((f->edge >> 32 & 0xff) | TT_FRAME_RECURSIVE) !=
+                        (TT_FRAME_TIMED | TT_FRAME_RECURSIVE)))
+        goto refuse;
+    times = (struct tt_times *)(void *)tt_cell(
+        s->base, tt_cell(s->base, tt_frame_cell(f))->extension);
+    cell = tt_table(s->base, f[-1].node)[block & f[-1].node->mask];
+    edge = tt_cell(s->base, cell);
+    if (TT_UNLIKELY(times->kind != TT_TIMES || (edge->key & ~TT_KEY_ARC) != block))
+        goto refuse;
+    record = t->record;
+    now = tt_exact_now(t, TT_PLAIN_CALLER);
+    (void)tt_exact_end(record, f, times, now);
+    TT_SHOW(f->node, tt_cell(s->base, edge->target));
+    TT_SHOW(f->edge,
+            cell | TT_FRAME_FLAG(TT_FRAME_TIMED | (edge->flags & TT_NODE_AGAIN)));
+    f->children = 0;
+    edge->calls++;
+    TT_SHOW(record->current, (uint64_t)edge->target * TT_CELL_SIZE);
+    top = &record->top[(record->depth - 1) % TT_TOP_FRAMES];
+    top->edge = cell;
+    top->entered = f->entered = now;
     TT_BARRIER();
     t->busy = 0;
     return 1;

@@ -6,12 +6,16 @@
  * that tree's root, once. */
 #include <stdlib.h>
 
+#include "control.h"
+#include "share.h"
 #include "stack.h"
 
 tt_fiber *tt_fiber_new(void)
 {
-    struct tt_fiber *f = malloc(sizeof *f);
+    struct tt_fiber *f;
 
+    TT_HAND_ON(tt_fiber_new);
+    f = malloc(sizeof *f);
     if (f && tt_stack_init(f, NULL, 0) != 0) {
         free(f);
         f = NULL;
@@ -63,6 +67,7 @@ static void suspend(struct tt_thread *t)
 {
     struct tt_fiber *f = t->fiber;
 
+    t->tail_from = NULL;
     f->top = t->self->top;
     f->hider = t->hider;
     f->timed = t->timed;
@@ -129,7 +134,7 @@ static tt_fiber *exchange(struct tt_fiber *to)
     struct tt_thread *t = tt_self.thread;
     struct tt_fiber *left;
 
-    if (!t || t->busy)
+    if (!t || tt_is_at_work())
         return NULL;
     left = t->fiber;
     if (!to)
@@ -147,9 +152,11 @@ static tt_fiber *exchange(struct tt_fiber *to)
 
 tt_fiber *tt_fiber_switch(tt_fiber *to)
 {
-    struct tt_thread *t = tt_thread_enter();
     struct tt_fiber *left;
+    struct tt_thread *t;
 
+    TT_HAND_ON(tt_fiber_switch, to);
+    t = tt_thread_enter();
     if (!t)
         return exchange(to);
     if (!to)
@@ -180,8 +187,10 @@ static void close_books(struct tt_thread *t, struct tt_fiber *f)
 
 void tt_fiber_free(tt_fiber *f)
 {
-    struct tt_thread *t = f ? tt_thread_enter() : NULL;
+    struct tt_thread *t;
 
+    TT_HAND_OVER(tt_fiber_free, f);
+    t = f ? tt_thread_enter() : NULL;
     if (!f)
         return;
     if (t) {

@@ -209,10 +209,12 @@ void tt_file_remove(struct tt_file *f, const char *path)
 
 /* ── Writing a whole one ──────────────────────────────────────────────────────────── */
 
-static int write_all(int fd, const char *p, size_t size)
+int tt_file_put(int fd, const void *bytes, size_t size)
 {
+    const char *p = bytes;
+
     while (size) {
-        ssize_t n = write(fd, p, size);
+        ssize_t n = write(fd, p, size < 1u << 30 ? size : 1u << 30);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -233,7 +235,7 @@ int tt_file_write(const char *path, const void *bytes, size_t size)
     fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return -TT_ERR_FILE;
-    error = write_all(fd, bytes, size);
+    error = tt_file_put(fd, bytes, size);
     if (close(fd) != 0)
         error = -TT_ERR_FILE;
     if (!error && rename(temporary, path) != 0)

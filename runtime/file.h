@@ -29,6 +29,8 @@ void tt_file_end(struct tt_file *, const char *path, uint64_t size);
 void tt_file_close(struct tt_file *);
 void tt_file_remove(struct tt_file *, const char *path);
 
+/* Writes all of it into an open file; on failure errno says why. */
+int tt_file_put(int fd, const void *bytes, size_t size);
 /* Writes a whole file: under a temporary name first, then renamed. */
 int tt_file_write(const char *path, const void *bytes, size_t size);
 

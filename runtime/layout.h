@@ -11,7 +11,11 @@
  *      cells      contexts, arcs and their small extensions, one cell each
  *      data       tables of transitions and large extensions; found only through cells
  *      strands    one record of 512 bytes a thread
- *      blocks     one cell a block
+ *      blocks     one cell a block, or a type of objects
+ *      space      what is alive in all of the process, one record
+ *      holdings   one cell for each context that allocates, of all strands
+ *      bands      one each of the process's series: what an allocator's objects are
+ *      parts      what a page of holdings had at each maximum
  *      strings    {length, bytes, NUL}, at multiples of 4
  *
  * A cell is filled in before its `kind` is set, and a figure is one aligned word, so the
@@ -39,6 +43,10 @@ enum tt_page_type {
     TT_PAGE_STRAND,
     TT_PAGE_BLOCK,
     TT_PAGE_STRING,
+    TT_PAGE_SPACE,
+    TT_PAGE_HOLDING,
+    TT_PAGE_BAND,
+    TT_PAGE_PARTS,
     TT_PAGE_TYPES
 };
 /* A word of the page map: type | owner << 8; the owner is the strand's index + 1. */
@@ -50,6 +58,8 @@ enum tt_cell_kind {
     TT_CELL_LOSS,    /* struct tt_loss, an extension of a context */
     TT_CELL_METRICS, /* struct tt_metrics, an extension of a context or a tally */
     TT_CELL_TALLY,   /* struct tt_tally */
+    TT_CELL_SPACE,   /* struct tt_space, an extension of a context */
+    TT_CELL_SPACE_BELOW, /* the same, of contexts that were evicted below it */
     TT_CELL_KINDS
 };
 
@@ -102,7 +112,35 @@ struct tt_tally { /* what the tree cannot tell of a block in a strand; key: bloc
     uint64_t spare[2];
 };
 
-enum tt_extension_type { TT_TIMES = 16, TT_HISTOGRAM, TT_HISTORY, TT_SLOWEST };
+struct tt_objects {
+    uint64_t number, bytes, overhead;
+};
+
+/* Objects that a context made, or that are told of by where they were made: allocated, when
+ * they come from no generation, freed, when they go to none, or else copied. */
+struct tt_space {
+    TT_CELL_HEAD;         /* key: the type, and `from` << 24; flags: `to` */
+    uint32_t next, stamp; /* stamp: how often `to` had been collected when this changed */
+    struct tt_objects all;
+    struct tt_objects gone; /* those among them that are not in `to` any more since it was
+                               collected: the survivors have been counted anew */
+};
+
+#define TT_SPACE_FROM_SHIFT 24
+
+enum { TT_NO_GENERATION = 0xff };
+
+/* The generation that a row's objects came to, or have left; who is told of by age was in
+ * the first. */
+static inline uint32_t tt_space_generation(const struct tt_space *row)
+{
+    uint32_t n = row->flags != TT_NO_GENERATION ? row->flags
+                                                : row->key >> TT_SPACE_FROM_SHIFT;
+
+    return n & 0x80 ? 0 : n;
+}
+
+enum tt_extension_type { TT_TIMES = 16, TT_HISTOGRAM, TT_HISTORY, TT_SLOWEST, TT_BAND };
 enum {
     TT_TIMES_ORDER = 1,
     TT_HISTOGRAM_ORDER = 3,
@@ -156,6 +194,18 @@ struct tt_block_record {
     uint64_t calls, self, hidden; /* of all strands: what found no room for a tally */
 };
 
+/* The record of a type of objects: a block's of kind TT_KIND_TYPE, with other figures. */
+struct tt_type_record {
+    uint32_t id, kind;
+    uint64_t number, bytes; /* of objects whose context is not known: made */
+    uint32_t length, name;
+    uint64_t overhead;
+    struct tt_objects freed; /* of these or others, by nobody knows whom */
+};
+_Static_assert(offsetof(struct tt_type_record, name) ==
+                   offsetof(struct tt_block_record, name),
+               "name");
+
 enum tt_strand_state {
     TT_STRAND_NONE,
     TT_STRAND_OPEN,
@@ -196,9 +246,77 @@ struct tt_strand_record {
     struct tt_square square; /* of their total ticks */
     uint64_t least, most;    /* of them, and the kernel's ids of the threads they were */
     uint32_t least_thread, most_thread;
-    uint64_t limbo; /* ticks of pushes that found no room even with all cold contexts
+    uint64_t limbo;   /* ticks of pushes that found no room even with all cold contexts
                        evicted: any context may have missed them */
-    uint64_t reserved;
+    uint32_t bands;   /* a chain of struct tt_band, in data pages */
+    uint32_t process; /* whose thread it was, where it was not the header's; or 0 */
+};
+
+/* What is alive over time, in bytes: of a strand's share, what changed in each interval of
+ * 2^shift ticks, from the start of the recording on. */
+enum tt_band_of {
+    TT_BAND_TYPE,
+    TT_BAND_BLOCK,
+    TT_BAND_CENTRE,
+    TT_BAND_USE,
+    TT_BAND_RETAINERS,
+    TT_BANDS
+};
+enum { TT_USE_LAG = 1, TT_USE_USE, TT_USE_DRAG, TT_USE_VOID, TT_USE_INHERENT, TT_USES };
+enum { TT_BAND_POINTS = 124 };
+struct tt_band {
+    TT_CELL_HEAD; /* key: type (also of a set of retainers), block or state, TT_BLOCK_OTHER:
+                     of others; and the generation << 24; flags: enum tt_band_of */
+    uint32_t next, reserved;
+    struct {
+        uint32_t shift,
+            halved; /* halved: the points before it are of twice the length; those
+                                   behind begin at delta[2 × halved] */
+    } pace;
+    int64_t delta[TT_BAND_POINTS];
+};
+
+/* The most that was alive in one part of the run.  There may be TT_PARTS of them; then each
+ * two become one, which keeps the greater. */
+enum { TT_PARTS = 8 };
+struct tt_maximum {
+    uint64_t time; /* ticks since the recording began */
+    uint64_t most; /* bytes; 0: there is none */
+};
+
+/* What the whole process has: 16 cells, from header.space on. */
+struct tt_space_record {
+    uint32_t collections[TT_GENERATIONS]; /* of each generation, so far */
+    uint64_t collected;                   /* collections in all */
+    uint32_t collecting, reserved32;      /* collecting: the generation + 1; 0: not now */
+    uint64_t collecting_since;            /* ticks since the recording began */
+    /* In bytes: allocated by an allocator; of its objects or of runtimes', alive, now and at
+     * most in this part of the run; and how often that grew so far. */
+    uint64_t clock, live, most, peak;
+    uint64_t most_time;         /* ticks since the recording began */
+    uint32_t bands, part_shift; /* bands: a chain.  Parts are of 2^part_shift ticks; */
+    uint64_t part;              /* this is the one; */
+    struct tt_maximum maximum[TT_PARTS]; /* and those of earlier ones */
+    struct tt_redo redo;                 /* of what moves in these bands */
+    uint64_t reserved[79 - TT_GENERATIONS / 2];
+};
+
+/* What is alive of a context's objects, whoever frees them, and was at the peak. */
+struct tt_holding {
+    uint32_t context;    /* a cell; 0: none so far; UINT32_MAX: nobody knows */
+    uint16_t generation; /* of that cell; when it has another by now, it was evicted */
+    uint16_t collected;  /* of a runtime's objects: their generation + 1; else 0 */
+    uint32_t type, other;
+    uint64_t live, live_number; /* bytes; objects */
+    uint64_t peak, peak_number; /* as of the last peak before `changed` */
+    uint64_t changed;           /* up to a peak since then: what is alive now */
+    uint32_t parts;             /* of the first of a page: struct tt_held, of all of it;
+                                   0: they had nothing at any maximum */
+    uint32_t next;              /* of a runtime's: another of the generation; or 0 */
+};
+
+struct tt_held { /* by holding and maximum: bytes */
+    uint64_t amount[TT_PAGE_CELLS][TT_PARTS];
 };
 
 enum tt_recording_state { TT_RECORDING_OPEN = 1, TT_RECORDING_ENDED };
@@ -213,6 +331,44 @@ enum tt_recursion {
     TT_RECURSION_RECENT,
     TT_RECURSION_NONE
 };
+
+enum tt_stacks { TT_STACKS_APPLICATION, TT_STACKS_CREATION, TT_STACKS_GHC };
+
+enum {
+    TT_MODES = TT_MODE_EVERY + 1,
+    TT_RECURSIONS = TT_RECURSION_NONE + 1,
+    TT_STACKS_RULES = TT_STACKS_GHC + 1
+};
+
+/* What people call these; "?": there is no such one. */
+static inline __attribute__((unused)) const char *tt_clock_word(uint32_t i)
+{
+    static const char *const words[] = {"cycles", "monotonic", "caller"};
+
+    return i <= TT_CLOCK_CALLER ? words[i] : "?";
+}
+
+static inline const char *tt_mode_word(uint32_t i)
+{
+    static const char *const words[TT_MODES] = {"exact", "calls", "sampled", "every"};
+
+    return i < TT_MODES ? words[i] : "?";
+}
+
+static inline const char *tt_recursion_word(uint32_t i)
+{
+    static const char *const words[TT_RECURSIONS] = {"edge", "repeat", "block", "cycle",
+                                                     "drop", "recent", "none"};
+
+    return i < TT_RECURSIONS ? words[i] : "?";
+}
+
+static inline const char *tt_stacks_word(uint32_t i)
+{
+    static const char *const words[TT_STACKS_RULES] = {"application", "creation", "ghc"};
+
+    return i < TT_STACKS_RULES ? words[i] : "?";
+}
 
 enum { TT_METRICS_MAX = 63 };
 
@@ -246,7 +402,14 @@ struct tt_header {
     uint64_t unseen;    /* CPU time of threads that no strand stands for, ns */
     uint64_t lost_pages;    /* of the budget, that the disk had no room for */
     uint64_t lost_samplers; /* threads, or all at once, whose time nobody samples */
-    uint64_t reserved[42];
+    uint64_t space; /* a cell: struct tt_space_record; 0: no event of space so far */
+    uint64_t lost_objects; /* events of space that nothing could be said of */
+    uint64_t rank;         /* in a parallel job, + 1; 0: none */
+    uint64_t stacks;       /* enum tt_stacks: of closures that are called */
+    uint64_t lost_samples; /* that the system had no room for: their time is nobody's */
+    uint64_t wall;         /* samples of native stacks are of all time: of waiting too */
+    uint64_t space_rate;   /* runtimes' objects of fewer bytes are sampled; 0: none is */
+    uint64_t reserved[35];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */
@@ -274,7 +437,10 @@ TT_IS_CELL(struct tt_node);
 TT_IS_CELL(struct tt_loss);
 TT_IS_CELL(struct tt_metrics);
 TT_IS_CELL(struct tt_tally);
+TT_IS_CELL(struct tt_space);
+TT_IS_CELL(struct tt_holding);
 TT_IS_CELL(struct tt_block_record);
+TT_IS_CELL(struct tt_type_record);
 _Static_assert(sizeof(struct tt_frame) == 64, "frame");
 _Static_assert(sizeof(struct tt_times) == 2 * TT_CELL_SIZE, "times");
 _Static_assert(sizeof(struct tt_histogram) == 8 * TT_CELL_SIZE, "histogram");
@@ -283,6 +449,9 @@ _Static_assert(sizeof(struct tt_slowest) <= 16 * TT_CELL_SIZE, "slowest");
 _Static_assert(sizeof(struct tt_slow_row) * TT_SLOW_ROWS <= 64 * TT_CELL_SIZE,
                "slow rows");
 _Static_assert(sizeof(struct tt_strand_record) == 512, "strand");
+_Static_assert(sizeof(struct tt_band) <= TT_PAGE_SIZE, "band");
+_Static_assert(sizeof(struct tt_space_record) == TT_PAGE_SIZE, "space");
+_Static_assert(sizeof(struct tt_held) == TT_PAGE_SIZE, "held");
 _Static_assert(sizeof(struct tt_header) <= TT_HEADER_SIZE, "header");
 
 #endif

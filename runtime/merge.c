@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "redo.h"
+#include "series.h"
 #include "stack.h"
 #include "weigh.h"
 
@@ -138,6 +138,8 @@ static void merge_extensions(struct merge *m, struct tt_node *to,
         e = p;
         if (e->kind == TT_CELL_METRICS)
             merge_metrics(m, &to->extension, p);
+        else if (tt_is_space(e->kind))
+            tt_space_merge(m->into, to, p);
         else if (e->kind == TT_TIMES)
             merge_times(m, to, p);
         else if (e->kind == TT_HISTOGRAM)
@@ -374,6 +376,7 @@ int tt_merge(struct tt_tree *into, struct tt_tree *from)
         return -TT_ERR_MEMORY;
     __atomic_fetch_add(&into->record->moves, 1, __ATOMIC_SEQ_CST);
     send_tree(&m);
+    tt_bands_merge(into, from);
     count_member(into, record,
                  m.w.weight[tt_place(&m.w, record->root)] + record->lost_ticks);
     __atomic_fetch_add(&into->record->moves, 1, __ATOMIC_SEQ_CST);

@@ -45,15 +45,19 @@ static int read_every(struct tt_options *o, const char *value)
     return 0;
 }
 
+static int is_word(const char *word, const char *text, size_t length)
+{
+    return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
 /* "exact", "calls", "sampled", "sampled=1000", "every=64". */
 static int read_mode(struct tt_options *o, const char *word, uint32_t *mode)
 {
-    static const char *const names[] = {"exact", "calls", "sampled", "every"};
     size_t length = strcspn(word, "=:");
     const char *value = word[length] ? word + length + 1 : "";
 
-    for (uint32_t i = 0; i < 4; i++) {
-        if (strlen(names[i]) != length || strncmp(word, names[i], length) != 0)
+    for (uint32_t i = 0; i < TT_MODES; i++) {
+        if (!is_word(tt_mode_word(i), word, length))
             continue;
         if (word[length] && !*value)
             return -TT_ERR_OPTION;
@@ -92,14 +96,12 @@ int tt_options_budget(struct tt_options *o, const char *value)
 
 int tt_options_recursion(struct tt_options *o, const char *value)
 {
-    static const char *const names[] = {"edge", "repeat", "block", "cycle",
-                                        "drop", "recent", "none"};
     size_t length = strcspn(value, ":");
     uint32_t i = 0;
 
-    while (i < 7 && (strlen(names[i]) != length || strncmp(value, names[i], length) != 0))
+    while (i < TT_RECURSIONS && !is_word(tt_recursion_word(i), value, length))
         i++;
-    if (i == 7)
+    if (i == TT_RECURSIONS)
         return -TT_ERR_OPTION;
     o->recursion = i;
     o->recursion_length = 0;
@@ -137,6 +139,21 @@ static int option_recursion(struct tt_options *o, const char *value, uint32_t un
     return tt_options_recursion(o, value);
 }
 
+int tt_options_stacks(const char *value, uint32_t *rule)
+{
+    for (*rule = 0; *rule < TT_STACKS_RULES; ++*rule)
+        if (strcmp(value, tt_stacks_word(*rule)) == 0)
+            return 0;
+    *rule = 0;
+    return -TT_ERR_OPTION;
+}
+
+static int option_stacks(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    return tt_options_stacks(value, &o->stacks);
+}
+
 static int option_sampler(struct tt_options *o, const char *value, uint32_t unused)
 {
     (void)unused;
@@ -149,6 +166,10 @@ static int option_clock(struct tt_options *o, const char *value, uint32_t unused
     static const char *const names[] = {"tsc", "monotonic", "caller"};
 
     (void)unused;
+    if (strncmp(value, "caller:", 7) == 0) {
+        o->clock = 2;
+        return read_number(value + 7, 1, 1000000000000u, &o->hz_of_caller);
+    }
     for (o->clock = 0; o->clock < 3; o->clock++)
         if (strcmp(value, names[o->clock]) == 0)
             return 0;
@@ -160,6 +181,120 @@ static int option_histogram(struct tt_options *o, const char *value, uint32_t un
     (void)unused;
     o->histogram = 1;
     return *value ? -TT_ERR_OPTION : 0;
+}
+
+/* ── MLWorks' flags, and what is recorded of space ────────────────────────────────── */
+
+enum { PROFILE_FILE = 1, PROFILE_OTHER = 2 };
+enum manner_bits { CALLS_BIT = 1, TIME_BIT = 2, SPACE_BIT = 4, KIND_BITS = 0xff00 };
+
+/* Calls are counted, and times sampled, each where it is wanted; types are told apart where
+ * some kind is. */
+static void follow_manner(struct tt_options *o)
+{
+    uint32_t manner = o->profile.manner,
+             timed = o->profile.scan && manner & TIME_BIT ? TT_MODE_SAMPLED
+                                                          : TT_MODE_CALLS,
+             mode = manner & CALLS_BIT ? TT_MODE_CALLS : timed;
+
+    o->mode[TT_KIND_SCOPE] = o->mode[TT_KIND_BLOCK] = mode;
+    o->mode[TT_KIND_STATEMENT] = mode;
+    o->mode[TT_KIND_CENTRE] = timed; /* one kind that is sampled has the sampler run */
+    if (timed == TT_MODE_SAMPLED)
+        o->hz = o->profile.scan > 1000 ? 1 : 1000 / o->profile.scan;
+    o->space = manner & SPACE_BIT ? TT_SPACE_ALLOC | TT_SPACE_COPIES : 0;
+    if (o->space && manner & KIND_BITS)
+        o->space |= TT_SPACE_TYPES;
+}
+
+static int option_profile(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    if (!*value || strlen(value) >= sizeof o->output)
+        return -TT_ERR_OPTION;
+    memcpy(o->output, value, strlen(value) + 1);
+    o->profile.given |= PROFILE_FILE;
+    follow_manner(o);
+    return 0;
+}
+
+enum { PROFILE_SCAN, PROFILE_DEPTH, PROFILE_MANNER };
+
+static int option_profile_number(struct tt_options *o, const char *value, uint32_t which)
+{
+    static const uint64_t most[] = {1000000, 15, 0xfffff};
+    uint32_t *to[] = {&o->profile.scan, &o->profile.depth, &o->profile.manner};
+
+    o->profile.given |= PROFILE_OTHER;
+    if (read_count(value, 0, most[which], to[which]))
+        return -TT_ERR_OPTION;
+    follow_manner(o);
+    return 0;
+}
+
+static int option_profile_select(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    o->profile.given |= PROFILE_OTHER;
+    if (strlen(value) >= sizeof o->select)
+        return -TT_ERR_OPTION;
+    memcpy(o->select, value, strlen(value) + 1);
+    return 0;
+}
+
+int tt_options_complete(const struct tt_options *o)
+{
+    return o->profile.given == PROFILE_OTHER ? -TT_ERR_OPTION : 0;
+}
+
+/* Reads "none", or some of the names with + between them, as bits. */
+static int read_names(const char *value, const char *const *names, uint32_t count,
+                      uint32_t *bits)
+{
+    *bits = 0;
+    if (strcmp(value, "none") == 0)
+        return 0;
+    for (;; value++) {
+        size_t length = strcspn(value, "+");
+        uint32_t i = 0;
+        while (i < count &&
+               (strlen(names[i]) != length || strncmp(value, names[i], length) != 0))
+            i++;
+        if (i == count)
+            return -TT_ERR_OPTION;
+        *bits |= 1u << i;
+        value += length;
+        if (!*value)
+            return 0;
+    }
+}
+
+int tt_options_space(struct tt_options *o, const char *value)
+{
+    static const char *const names[] = {"alloc", "copies", "types", "peak"};
+
+    return read_names(value, names, 4, &o->space);
+}
+
+static int option_space(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    return tt_options_space(o, value);
+}
+
+static int option_space_rate(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    return read_number(value, 0, 1ull << 40, &o->space_rate);
+}
+
+static int option_rank(struct tt_options *o, const char *value, uint32_t unused)
+{
+    int error = read_count(value, 0, UINT32_MAX - 2, &o->rank);
+
+    (void)unused;
+    o->rank += !error;
+    return error;
 }
 
 /* The name may itself contain colons. */
@@ -188,6 +323,20 @@ int tt_options_marked(struct tt_options *o, const char *value, uint32_t slowest)
     return 0;
 }
 
+int tt_options_series(struct tt_options *o, const char *value)
+{
+    static const char *const names[TT_BANDS] = {"type", "block", "centre", "use",
+                                                "retainers"};
+
+    return read_names(value, names, TT_BANDS, &o->series);
+}
+
+static int option_series(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    return tt_options_series(o, value);
+}
+
 static const struct option_word {
     const char *word;
     option_reader *read;
@@ -196,9 +345,19 @@ static const struct option_word {
     {"output", option_output, 0},
     {"budget", option_budget, 0},
     {"recursion", option_recursion, 0},
+    {"stacks", option_stacks, 0},
     {"sampler", option_sampler, 0},
     {"clock", option_clock, 0},
     {"histogram", option_histogram, 0},
+    {"series", option_series, 0},
+    {"space", option_space, 0},
+    {"space-rate", option_space_rate, 0},
+    {"profile", option_profile, 0},
+    {"profile-scan", option_profile_number, PROFILE_SCAN},
+    {"profile-depth", option_profile_number, PROFILE_DEPTH},
+    {"profile-manner", option_profile_number, PROFILE_MANNER},
+    {"profile-select", option_profile_select, 0},
+    {"rank", option_rank, 0},
     {"history", tt_options_marked, 0},
     {"slowest", tt_options_marked, 1},
     {"scopes", option_mode, TT_KIND_SCOPE},
@@ -235,9 +394,14 @@ static void set_defaults(struct tt_options *o)
     o->mode[TT_KIND_FUNCTION] = TT_MODE_CALLS;
     o->mode[TT_KIND_NATIVE] = TT_MODE_SAMPLED;
     o->every = 64;
+    o->hz_of_caller = 1;
     o->hz = 250;
     o->recursion = TT_RECURSION_EDGE;
     o->budget = 64ull << 20;
+    o->series = 1u << TT_BAND_TYPE;
+    o->space = TT_SPACE_ALLOC | TT_SPACE_COPIES | TT_SPACE_TYPES;
+    o->profile.scan = 10;
+    o->profile.manner = CALLS_BIT | TIME_BIT | SPACE_BIT;
 }
 
 int tt_options_read(struct tt_options *o, const char *words, size_t *at)

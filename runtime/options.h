@@ -17,20 +17,43 @@ struct tt_options {
     uint32_t mode[TT_KINDS];   /* enum tt_mode */
     uint32_t every;            /* a power of two */
     uint32_t hz, sampler_thread, histogram;
-    uint32_t clock, recursion, recursion_length;
+    uint64_t hz_of_caller; /* ticks a second of clock=caller; 1: of no known length */
+    uint32_t clock, recursion, recursion_length, stacks;
     uint64_t budget, budget_nodes;
+    uint32_t space;      /* bits: what is recorded of objects */
+    uint64_t space_rate; /* smaller ones are sampled; 0: none is */
+    char select[128];    /* whose objects: of blocks whose names contain it; "": of all */
+    struct {
+        uint32_t given; /* 1: profile=; 2: one of the others */
+        uint32_t scan, manner, depth;
+    } profile;       /* as the flags of MLWorks' runtime have it */
+    uint32_t series; /* bits: 1 << enum tt_band_of */
+    uint32_t rank;   /* + 1; 0: none */
     uint32_t marked_count;
     struct tt_marked marked[TT_MARKED_MAX];
 };
+
+enum tt_space_bits {
+    TT_SPACE_ALLOC = 1,
+    TT_SPACE_COPIES = 2,
+    TT_SPACE_TYPES = 4,
+    TT_SPACE_PEAK = 8
+};
+
+/* MLWorks' flags but -profile are an error without it. */
+int tt_options_complete(const struct tt_options *);
 
 /* Fills in the defaults, then reads `words`.  On failure says where in *at (an offset in
  * words; may be NULL). */
 int tt_options_read(struct tt_options *, const char *words, size_t *at);
 
 /* Reads "64M" or "65536nodes", a recursion policy, or "BLOCK:K" whose last or slowest
- * activations are kept; for the command's own flags. */
+ * activations are kept, or what is kept of objects, and over time; for the command's own flags. */
 int tt_options_budget(struct tt_options *, const char *value);
 int tt_options_recursion(struct tt_options *, const char *value);
+int tt_options_stacks(const char *value, uint32_t *rule);
+int tt_options_series(struct tt_options *, const char *value);
+int tt_options_space(struct tt_options *, const char *value);
 int tt_options_marked(struct tt_options *, const char *value, uint32_t slowest);
 
 #endif

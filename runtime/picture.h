@@ -16,6 +16,7 @@ struct tt_picture_block {
     uint64_t evicted;           /* the part of self that was evicted */
     uint64_t self_low;          /* self without all that measuring may have added */
     int shares_name;            /* another block has its name */
+    const struct tt_type_record *type; /* it is a type of objects; NULL: a block */
 };
 
 struct tt_picture_context {
@@ -42,16 +43,20 @@ struct tt_picture {
     size_t size;
     const struct tt_header *header;
     struct tt_picture_block *block;
+    const struct tt_picture_block **type; /* by id; NULL: not a type */
     struct tt_picture_context *context;
     struct tt_picture_arc *arc;
     const struct tt_strand_record **strand;
-    uint32_t *strand_first; /* index of each strand's root */
-    uint32_t blocks, contexts, arcs, strands;
-    uint32_t *index; /* by cell: context + 1, or block id → block + 1 while it is read */
+    uint32_t *strand_first;                          /* index of each strand's root */
+    uint32_t blocks, types, contexts, arcs, strands; /* types: ids are less than that */
+    uint32_t *index;                                 /* by cell: context + 1 */
     uint32_t cells;
-    int live;         /* what dangles is not there yet, and no error */
-    uint32_t dropped; /* cells, for that reason */
-    char error[160];  /* what is wrong, and where, after a failure */
+    int live;                            /* what dangles is not there yet, and no error */
+    uint32_t dropped;                    /* cells, for that reason */
+    const struct tt_space_record *space; /* NULL: nothing was said of objects */
+    uint32_t bands;                      /* a cell: the process's own; 0: none */
+    unsigned char *seen;                 /* while it is read: which extensions were */
+    char error[160];                     /* what is wrong, and where, after a failure */
 };
 
 /* Makes a picture of an image, which must stay, and is set right where an eviction was
@@ -65,14 +70,71 @@ void tt_picture_fini(struct tt_picture *);
  * last.  Only what tt_picture_read has checked. */
 const void *tt_picture_extension(const struct tt_picture *, uint32_t cell, uint32_t kind);
 
-/* Calls back for each metric of a context. */
+/* Calls back for each metric of a context; of a tally, for what recursion hides of it and,
+ * as elsewhere, what was evicted. */
 void tt_picture_metrics(const struct tt_picture *, uint32_t cell,
                         void (*each)(void *arg, const struct tt_metric_record *,
                                      int elsewhere, uint64_t amount),
                         void *arg);
 
+/* The next cell that is the tally of a block in a strand; 0: the first, and after the last. */
+uint32_t tt_picture_next_tally(const struct tt_picture *, uint32_t cell);
+
+/* The name of a row's type; "" when there is none. */
+const char *tt_picture_type(const struct tt_picture *, uint32_t key);
+
+/* Calls back for each row of space of a context; `alive`: those of its objects that are in
+ * the generation now, or have left it since it was last collected. */
+void tt_picture_space(const struct tt_picture *, uint32_t cell,
+                      void (*each)(void *arg, const struct tt_space *,
+                                   const struct tt_objects *alive),
+                      void *arg);
+
+/* Calls back for each holding whose context is known: a cell, or with `below` the ancestor
+ * it was evicted to; 0: nothing is known of it any more. */
+void tt_picture_holdings(const struct tt_picture *,
+                         void (*each)(void *arg, const struct tt_holding *, uint32_t cell,
+                                      int below),
+                         void *arg);
+
+/* The maxima of what was alive, i from 0 on: as many as tt_picture_maxima, the last of them
+ * in the part of the run that was the last; and what a holding had at one. */
+uint32_t tt_picture_maxima(const struct tt_picture *);
+struct tt_maximum tt_picture_maximum(const struct tt_picture *, uint32_t i);
+uint64_t tt_picture_held(const struct tt_picture *, const struct tt_holding *,
+                         uint32_t maximum);
+
+/* A strand's bands, or those of the process (NULL), one after the other: the first after
+ * NULL, NULL after the last.  Its points, as the change in each interval of 2^shift ticks, which is returned. */
+const struct tt_band *tt_picture_band(const struct tt_picture *,
+                                      const struct tt_strand_record *,
+                                      const struct tt_band *before);
+uint32_t tt_band_points(const struct tt_band *, int64_t out[TT_BAND_POINTS]);
+
 /* x², summed, as a floating figure; mean and population deviation of activations. */
 double tt_square_value(const struct tt_square *);
 double tt_times_deviation(const struct tt_times *);
+
+/* ── Between the files that read a picture ────────────────────────────────────────── */
+
+static inline void *tt_picture_cell(const struct tt_picture *p, uint32_t cell)
+{
+    return p->image + (size_t)cell * TT_CELL_SIZE;
+}
+
+/* The cells of pages are those from here to p->cells. */
+static inline uint32_t tt_picture_first(const struct tt_picture *p)
+{
+    return p->header->first / TT_CELL_SIZE;
+}
+
+/* While a picture is read: what is wrong; the page map's word for a cell, 0 where there is
+ * none; whether all is right that hangs on a cell; and contexts, arcs and totals. */
+__attribute__((format(printf, 2, 3))) int tt_picture_damaged(struct tt_picture *,
+                                                             const char *format, ...);
+uint32_t tt_picture_page(const struct tt_picture *, uint32_t cell);
+int tt_picture_check_bands(struct tt_picture *, uint32_t first, uint32_t page);
+int tt_picture_check_extensions(struct tt_picture *, uint32_t cell, uint32_t owner);
+int tt_picture_order(struct tt_picture *);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "control.h"
 #include "picture.h"
+#include "share.h"
 
 /* ── A picture of a copy ──────────────────────────────────────────────────────────── */
 
@@ -72,8 +73,10 @@ int tt_visit(int (*visit)(const struct tt_visited *, void *), void *arg)
     struct tt_picture p;
     struct tt_visited v;
     const char **path;
-    int result = take_picture(&p);
+    int result;
 
+    TT_HAND_ON(tt_visit, visit, arg);
+    result = take_picture(&p);
     if (result)
         return result;
     path = malloc(((size_t)p.contexts + 1) * sizeof *path);
@@ -148,21 +151,6 @@ static double seconds(const struct printer *out, uint64_t ticks)
     return (double)ticks / (double)(hz ? hz : 1);
 }
 
-static const char *policy_name(const struct tt_header *h)
-{
-    static const char *const names[] = {"edge", "repeat", "block", "cycle",
-                                        "drop", "recent", "none"};
-
-    return h->recursion < 7 ? names[h->recursion] : "?";
-}
-
-static const char *mode_name(uint32_t mode)
-{
-    static const char *const names[] = {"exact", "calls", "sampled", "every"};
-
-    return mode < 4 ? names[mode] : "?";
-}
-
 static uint64_t lost_pushes(const struct tt_picture *p)
 {
     uint64_t n = p->header->lost_pushes + p->header->lost_calls;
@@ -185,8 +173,8 @@ static void put_header(struct printer *out)
         h->pid, h->host, p->strands, p->strands == 1 ? "" : "s", p->contexts - p->strands,
         p->arcs);
     put(out, "scopes %s, blocks %s, recursion %s, budget %llu KiB\n",
-        mode_name(h->mode[TT_KIND_SCOPE]), mode_name(h->mode[TT_KIND_BLOCK]),
-        policy_name(h), (unsigned long long)(h->budget >> 10));
+        tt_mode_word(h->mode[TT_KIND_SCOPE]), tt_mode_word(h->mode[TT_KIND_BLOCK]),
+        tt_recursion_word(h->recursion), (unsigned long long)(h->budget >> 10));
     if (h->inside.high)
         put(out,
             "own cost: an activation adds %.0f to %.0f ticks to itself, %.0f to %.0f to "
@@ -299,8 +287,10 @@ int tt_print(int fd)
     struct tt_picture p;
     struct printer out = {.picture = &p, .fd = fd};
     uint64_t calls = 0;
-    int error = take_picture(&p);
+    int error;
 
+    TT_HAND_ON(tt_print, fd);
+    error = take_picture(&p);
     if (error)
         return error;
     for (uint32_t i = 0; i < p.strands; i++)

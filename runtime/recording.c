@@ -114,6 +114,20 @@ static uint32_t take_new(struct tt_recording *r, uint32_t order)
     return page;
 }
 
+/* Cells go on in the next generation, so that handles of what they were find it gone. */
+static void clear_pages(struct tt_recording *r, uint32_t page, enum tt_page_type type,
+                        uint32_t order)
+{
+    struct tt_node *cell = tt_cell(r->base, tt_page_cell(r, page));
+
+    for (uint32_t i = 0; i < (uint32_t)TT_PAGE_CELLS << order; i++) {
+        uint16_t generation = type == TT_PAGE_CELL ? (uint16_t)(cell[i].generation + 1)
+                                                   : 0;
+        memset(&cell[i], 0, sizeof *cell);
+        cell[i].generation = generation;
+    }
+}
+
 uint32_t tt_page_take(struct tt_recording *r, enum tt_page_type type, uint32_t owner,
                       uint32_t order)
 {
@@ -125,8 +139,7 @@ uint32_t tt_page_take(struct tt_recording *r, enum tt_page_type type, uint32_t o
     if (type != TT_PAGE_CELL || r->cell_pages > 0) {
         page = take_free(r, order);
         if (page)
-            memset(r->base + (size_t)tt_page_cell(r, page) * TT_CELL_SIZE, 0,
-                   (size_t)TT_PAGE_SIZE << order);
+            clear_pages(r, page, type, order);
         else
             page = take_new(r, order);
         if (page && type == TT_PAGE_CELL)
@@ -190,10 +203,14 @@ static void describe_options(struct tt_header *h, const struct tt_options *o)
     h->sampler_thread = o->sampler_thread;
     h->histogram = o->histogram;
     h->clock = o->clock;
+    h->ticks_per_second = o->hz_of_caller;
     h->recursion = o->recursion;
     h->recursion_length = o->recursion_length;
+    h->stacks = o->stacks;
+    h->space_rate = o->space_rate;
     h->budget = o->budget;
     h->budget_nodes = o->budget_nodes;
+    h->rank = o->rank;
 }
 
 /* Offsets that make header, map and pages fit into the budget. */

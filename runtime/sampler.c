@@ -124,9 +124,11 @@ static void on_timer(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
 
-    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &sampler)
-        pass_on(number, info, context);
-    else if (!tt_self.thread || !tt_self.thread->sampler.armed)
+    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &sampler) {
+        if (!tt_looker || !tt_looker->other ||
+            !tt_looker->other(tt_self.thread, info, context))
+            pass_on(number, info, context);
+    } else if (!tt_self.thread || !tt_self.thread->sampler.armed)
         ;
     else if (tt_looker)
         take_look(tt_self.thread, context);
@@ -207,8 +209,6 @@ static int read_hiders(const struct tt_thread *t, uint32_t cell[HIDERS_MAX])
 
     while (f && n < HIDERS_MAX) {
         uint64_t edge = __atomic_load_n(&f->edge, __ATOMIC_ACQUIRE);
-        if (edge & TT_FRAME_FLAG(TT_FRAME_CONTEXT))
-            break;
         cell[n++] = (uint32_t)edge;
         f = __atomic_load_n(&f->hider, __ATOMIC_ACQUIRE);
     }

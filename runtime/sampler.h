@@ -3,9 +3,9 @@
 #ifndef TT_SAMPLER_H
 #define TT_SAMPLER_H
 
-#include "strand.h"
+#include <signal.h>
 
-struct sigaction;
+#include "strand.h"
 
 /* Who looks at native stacks when a thread's timer rings, instead of at the current
  * activation alone; set before tt_start, for good.  NULL: nobody.  All of it is called by
@@ -20,6 +20,8 @@ struct tt_looker {
     /* In the signal's handler, with the thread's CPU time and what of it no sample had so
      * far, in ns: 0 when the next one shall have it. */
     int (*look)(struct tt_thread *, void *context, uint64_t ns);
+    /* A signal that no timer sent: 1 when it is the looker's own.  NULL: it sends none. */
+    int (*other)(struct tt_thread *, const siginfo_t *, void *context);
 };
 extern const struct tt_looker *tt_looker;
 

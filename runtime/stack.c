@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* stack.c - the shadow stack: entering and leaving activations, the slow way.
  *
- * The fast way is in tallytree.h: it moves the top by one frame.  Everything that needs
+ * The fast way is in tallytree/scope.h: it moves the top by one frame.  What needs
  * more is here: the first push of a block at a context, arcs that hide blocks, frames that
  * longjmp or an exception skipped, the exact mode.  A frame with more to do on leaving
  * than to step down has flags, and is handed out as an odd pointer, which the fast path
  * of leaving does not recognise. */
 #include "stack.h"
+#include "hiding.h"
+#include "sites.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -73,8 +74,11 @@ struct tt_frame *tt_stack_bottom(const struct tt_fiber *f)
 void tt_stack_open(struct tt_thread *t)
 {
     __atomic_store_n(&t->self->limit, t->exact ? NULL : t->end, __ATOMIC_SEQ_CST);
-    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
-        __atomic_store_n(&t->self->limit, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->self->hooks, t->hooked == TT_HOOKED_CALLS ? t->end : NULL,
+                     __ATOMIC_SEQ_CST);
+    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST) ||
+        !__atomic_load_n(&tt_on, __ATOMIC_SEQ_CST)) /* stopped meanwhile */
+        tt_strand_close(t->self);
 }
 
 static void set_segment(struct tt_thread *t, struct tt_segment *s)
@@ -146,62 +150,20 @@ const struct tt_node *tt_hider_source(const struct tt_thread *t, struct tt_frame
                                     : tt_frame_below(hider)->node;
 }
 
-static struct tt_node *arc_of(const struct tt_thread *t, const struct tt_frame *hider)
-{
-    struct tt_node *arc = tt_cell(t->tree.base, tt_frame_cell(hider));
-
-    return arc->kind == TT_CELL_ARC ? arc : NULL;
-}
-
-/* For the sampler thread: odd while the chain of hiders changes. */
-static void show_hider(struct tt_thread *t, struct tt_frame *hider)
-{
-    TT_SHOW(t->hiding, t->hiding + 1);
-    TT_SHOW(t->hider, hider);
-    TT_SHOW(t->hiding, t->hiding + 1);
-}
-
-/* An arc that hides blocks is on the chain of hiders once, however often it is on the
- * stack: slot[0] says so, which an arc has no other use for. */
-static void begin_hiding(struct tt_thread *t, struct tt_frame *f)
-{
-    struct tt_node *arc = arc_of(t, f);
-
-    if (arc && arc->slot[0])
-        return;
-    if (arc)
-        arc->slot[0] = 1;
-    TT_SHOW(f->hider, t->hider);
-    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_HIDER));
-    show_hider(t, f);
-}
-
-static void end_hiding(struct tt_thread *t, struct tt_frame *f)
-{
-    struct tt_node *arc = arc_of(t, f);
-
-    show_hider(t, f->hider);
-    if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
-        tt_hiders_count(t, 1);
-    else if (arc)
-        arc->slot[0]--;
-}
-
 /* The chain of hiders is this stack's, and this context's: another one counts anew. */
 void tt_hiders_count(struct tt_thread *t, uint32_t change)
 {
-    for (struct tt_frame *h = t->hider; h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT);
-         h = h->hider)
-        if (arc_of(t, h))
-            arc_of(t, h)->slot[0] += change;
+    for (struct tt_frame *h = t->hider; h; h = h->hider)
+        if (tt_hider_arc(t, h))
+            tt_hider_arc(t, h)->slot[0] += change;
 }
 
 /* Does a push back into the path do without an arc, for want of room? */
-static int goes_back(const struct tt_thread *t, const struct tt_frame *f,
+static int goes_back(const struct tt_thread *t, const struct tt_node *from,
                      const struct tt_node *edge)
 {
-    return edge->kind == TT_CELL_CONTEXT && f[-1].node != t->tree.limbo &&
-           edge->parent != tt_cell_of(&t->tree, f[-1].node);
+    return edge->kind == TT_CELL_CONTEXT && from != t->tree.limbo &&
+           edge->parent != tt_cell_of(&t->tree, from);
 }
 
 /* Is the block on the true stack? */
@@ -212,8 +174,7 @@ static int is_active(const struct tt_thread *t, const struct tt_node *edge,
         return 1;
     if (!(edge->flags & TT_NODE_OUTERMOST))
         return 1;
-    for (struct tt_frame *h = t->hider; h && !(tt_frame_flags(h) & TT_FRAME_CONTEXT);
-         h = h->hider)
+    for (struct tt_frame *h = t->hider; h; h = h->hider)
         for (const struct tt_node *n = tt_hider_source(t, h);
              n != h->node && n != t->tree.root; n = tt_parent(&t->tree, n))
             if (n->key == block)
@@ -237,23 +198,28 @@ static void drop_top(struct tt_thread *t, uint64_t *now)
     struct tt_frame *f = t->self->top;
     uint32_t flags = tt_frame_flags(f);
 
+    if (TT_UNLIKELY(tt_function_dropped != NULL) && !(flags & TT_FRAME_SEAM) &&
+        tt_frame_is_function(f))
+        tt_function_dropped(f);
     if ((flags & TT_FRAME_SEAM) || !has_books(t)) {
         step_down(t);
         return;
     }
     if (flags & TT_FRAME_CONTEXT)
         tt_visit_end(t, f);
+    if (flags & TT_FRAME_CALL)
+        tt_call_count(t, TT_CALL_LEFT);
     if (flags & (TT_FRAME_TIMED | TT_FRAME_PICKED)) {
         if (!*now)
             *now = tt_time_now(t);
         tt_activation_end(t, f, *now);
     }
     if (flags & TT_FRAME_HIDER)
-        end_hiding(t, f);
+        tt_hiding_end(t, f);
     step_down(t);
 }
 
-static int is_on_stack(const struct tt_thread *t, const struct tt_frame *f)
+int tt_stack_has(const struct tt_thread *t, const struct tt_frame *f)
 {
     const struct tt_frame *last = t->self->top;
 
@@ -269,7 +235,7 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
 {
     uint64_t now = 0;
 
-    if (!is_on_stack(t, f))
+    if (!tt_stack_has(t, f))
         return;
     while (t->self->top != f)
         drop_top(t, &now);
@@ -277,20 +243,11 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
         drop_top(t, &now);
 }
 
-/* Another stack, that of a signal handler, says nothing about this one. */
-static int on_signal_stack(uintptr_t cfa)
-{
-    stack_t s;
-
-    return sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_ONSTACK) &&
-           cfa - (uintptr_t)s.ss_sp < s.ss_size;
-}
-
 static void drop_dead(struct tt_thread *t, void *slot, uintptr_t cfa)
 {
     uint64_t now = 0;
 
-    if (!tt_frame_is_dead(t->self->top, slot, cfa | 1) || on_signal_stack(cfa))
+    if (!tt_frame_is_dead(t->self->top, slot, cfa | 1) || tt_on_signal_stack(cfa))
         return;
     while (tt_frame_is_dead(t->self->top, slot, cfa | 1))
         drop_top(t, &now);
@@ -310,16 +267,23 @@ static void enter_limbo(struct tt_thread *t, struct tt_frame *f, tt_block block)
             TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT);
 }
 
-static uint32_t find_room(struct tt_thread *t, struct tt_node *from, tt_block block)
+uint32_t tt_stack_step(struct tt_thread *t, struct tt_node *from, tt_block block)
 {
     struct tt_tree *tree = &t->tree;
     uint32_t cell = tt_tree_step(tree, from, block);
 
-    if (cell || from == tree->limbo || tree->refused++ < tree->patience)
+    if (cell || from == tree->limbo || !tt_make_room(t))
         return cell;
-    if (tt_evict(t) == 0)
-        return 0;
     return tt_tree_step(tree, from, block);
+}
+
+/* A type of objects is no block. */
+static enum tt_kind known_kind(tt_block *block, enum tt_kind kind)
+{
+    if (kind < TT_KINDS)
+        return kind;
+    *block = TT_BLOCK_OTHER;
+    return TT_KIND_BLOCK;
 }
 
 static uint32_t mode_of(const struct tt_thread *t, enum tt_kind kind)
@@ -333,8 +297,8 @@ static int is_picked(const struct tt_thread *t, const struct tt_node *edge)
     return edge->calls == 1 || (edge->calls & (t->recording->options.every - 1)) == 0;
 }
 
-static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell,
-                          uint32_t mode)
+static void enter_context(struct tt_thread *t, struct tt_frame *f, struct tt_node *from,
+                          uint32_t cell, uint32_t mode)
 {
     struct tt_node *edge = tt_cell(t->tree.base, cell);
 
@@ -344,8 +308,8 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, uint32_t cell
         tt_count(&edge->calls);
     if (mode == TT_MODE_EXACT && is_active(t, edge, edge->key & TT_KEY_BLOCK))
         TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_RECURSIVE));
-    if (edge->key & TT_KEY_HIDES || goes_back(t, f, edge))
-        begin_hiding(t, f);
+    if (edge->key & TT_KEY_HIDES || goes_back(t, from, edge))
+        tt_hiding_begin(t, f);
     if (mode == TT_MODE_EVERY && is_picked(t, edge))
         tt_activation_pick(t, f);
 }
@@ -377,10 +341,10 @@ static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t
 static struct tt_frame *enter_from(struct tt_thread *t, struct tt_frame *f,
                                    struct tt_node *from, tt_block block, uint32_t mode)
 {
-    uint32_t cell = find_room(t, from, block);
+    uint32_t cell = tt_stack_step(t, from, block);
 
     if (cell)
-        enter_context(t, f, cell, mode);
+        enter_context(t, f, from, cell, mode);
     else
         enter_limbo(t, f, block);
     if (mode == TT_MODE_EXACT)
@@ -394,8 +358,11 @@ struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kin
 {
     struct tt_frame *f;
 
-    if (cfa)
+    if (cfa & TT_CFA_FUNCTION) /* nothing else is in a stack frame that is new */
+        drop_dead(t, slot, cfa + TT_CFA_FUNCTION);
+    else if (cfa)
         drop_dead(t, slot, cfa);
+    kind = known_kind(&block, kind);
     block = tt_block_publish(t->recording, block);
     f = reserve_frame(t, slot, cfa);
     if (!f) {
@@ -409,11 +376,11 @@ struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kin
  * shipped, the path goes on from it. */
 void tt_stack_replace(struct tt_thread *t, tt_block block, enum tt_kind kind)
 {
-    struct tt_frame *top = t->self->top, *f;
+    struct tt_frame *top = tt_frame_top(t->self), *f;
     struct tt_node *from = top->node;
 
-    if (tt_frame_flags(top) & TT_FRAME_SEAM)
-        top = tt_frame_below(top) + 1;
+    t->tail_from = NULL;
+    kind = known_kind(&block, kind);
     block = tt_block_publish(t->recording, block);
     if (top != tt_stack_bottom(t->fiber))
         tt_stack_leave(t, top, 0);
@@ -477,20 +444,20 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
 {
     tt_block block = (tt_block)(f->edge >> TT_FRAME_BLOCK_SHIFT);
     uint64_t entered = f->entered, children = f->children;
-    uint64_t place = f->edge & TT_FRAME_FLAG(TT_FRAME_RECURSIVE);
+    uint64_t place = f->edge & TT_FRAME_FLAG(TT_FRAME_RECURSIVE | TT_FRAME_CALL);
     uint32_t cell;
     struct tt_node *edge;
 
     block = tt_block_publish(t->recording, block);
-    cell = find_room(t, f[-1].node, block);
+    cell = tt_stack_step(t, f[-1].node, block);
     edge = tt_cell(t->tree.base, cell);
     place |= cell ? cell
                   : TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block
                                                         << TT_FRAME_BLOCK_SHIFT;
     TT_SHOW(f->node, cell ? tt_cell(t->tree.base, edge->target) : t->tree.limbo);
     TT_SHOW(f->edge, place);
-    if (cell && (edge->key & TT_KEY_HIDES || goes_back(t, f, edge)))
-        begin_hiding(t, f);
+    if (cell && (edge->key & TT_KEY_HIDES || goes_back(t, f[-1].node, edge)))
+        tt_hiding_begin(t, f);
     if (mode_of(t, tt_block_kind(block)) != TT_MODE_EXACT)
         return;
     tt_activation_begin(t, f, tt_time_now(t));
@@ -503,21 +470,39 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
 static void stand_at_context(struct tt_thread *t, struct tt_frame *f, struct tt_node *n)
 {
     TT_SHOW(f->node, n);
-    TT_SHOW(f->edge,
-            tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT | TT_FRAME_HIDER));
+    TT_SHOW(f->edge, tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT));
     tt_visit_begin(t, f);
+    if (!t->hider)
+        return; /* nothing is hidden, and the chain begins after this anyway */
+    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_HIDER));
     tt_hiders_count(t, UINT32_MAX);
     TT_SHOW(f->hider, t->hider);
-    show_hider(t, f);
+    tt_hider_show(t, NULL);
+}
+
+/* What is below stays active, but for what the way there has cut off the path. */
+static void stand_joined(struct tt_thread *t, struct tt_frame *f, struct tt_node *n,
+                         int hides)
+{
+    TT_SHOW(f->node, n);
+    TT_SHOW(f->edge, tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_JOINED));
+    tt_visit_begin(t, f);
+    if (hides)
+        tt_hiding_begin(t, f);
 }
 
 static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
 {
     uint64_t children = f->children;
+    struct tt_node *n;
 
     f->cfa &= ~(uintptr_t)1;
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT) {
-        stand_at_context(t, f, tt_context_place(t, f->entered));
+        n = tt_context_place(t, f->entered);
+        if (tt_frame_begins(f))
+            stand_at_context(t, f, n);
+        else
+            stand_joined(t, f, n, f[-1].node != n && f[-1].node != t->tree.limbo);
         f->children = anew ? 0 : children;
     } else {
         resolve_activation(t, f, anew);
@@ -526,16 +511,51 @@ static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
 
 void tt_stack_reset(struct tt_thread *t)
 {
+    memset(t->join, 0, sizeof t->join);
+    t->tail_from = NULL;
     t->timed = NULL;
-    show_hider(t, NULL);
+    tt_hider_show(t, NULL);
     TT_SHOW(t->self->top->node, t->tree.root);
+}
+
+void tt_stack_disturb(struct tt_thread *t)
+{
+    struct tt_frame *next = t->self->top + 1;
+
+    if (next < t->end) {
+        __atomic_store_n(&next->slot, NULL, __ATOMIC_RELAXED);
+        __atomic_store_n(&next->cfa, 0, __ATOMIC_RELAXED);
+    }
+}
+
+/* Since their scopes were switched off nobody has said whether these are still open.  Those
+ * with others above them are. */
+static void drop_switched(struct tt_thread *t)
+{
+    struct tt_frame *top = t->self->top;
+
+    if (t->fiber->switches == tt_sites_switches())
+        return;
+    t->fiber->switches = tt_sites_switches();
+    while (TT_IS_SWITCHED(top)) {
+        if (tt_frame_flags(top) & TT_FRAME_SEAM) {
+            top = t->fiber->segment->below->end - 1;
+            set_segment(t, t->fiber->segment->below);
+        } else {
+            top--;
+        }
+        TT_SHOW(t->self->top, top);
+    }
 }
 
 void tt_stack_resolve(struct tt_thread *t, int anew)
 {
-    struct tt_frame *top = t->self->top;
-    struct tt_segment *last = t->fiber->segment, *s = last;
+    struct tt_frame *top;
+    struct tt_segment *last, *s;
 
+    drop_switched(t);
+    top = t->self->top;
+    s = last = t->fiber->segment;
     while (s->below)
         s = s->below;
     tt_stack_reset(t);
@@ -565,6 +585,48 @@ struct tt_frame *tt_stack_enter_context(struct tt_thread *t, struct tt_node *n)
     if (!f)
         return NULL;
     stand_at_context(t, f, n);
+    tt_stack_show(t, f);
+    return f;
+}
+
+struct tt_frame *tt_stack_join_place(struct tt_thread *t, struct tt_node *n, int hides)
+{
+    struct tt_frame *f = reserve_frame(t, NULL, 0);
+
+    if (!f)
+        return NULL;
+    stand_joined(t, f, n, hides);
+    tt_stack_show(t, f);
+    return f;
+}
+
+/* The block of what found no room is on the stack all the same. */
+static void join_limbo(struct tt_thread *t, struct tt_frame *f, tt_context c)
+{
+    tt_block block = tt_block_publish(t->recording, tt_context_block(c));
+
+    (void)tt_tree_tally(&t->tree, block);
+    TT_SHOW(f->node, t->tree.limbo);
+    TT_SHOW(f->edge, TT_FRAME_FLAG(TT_FRAME_LIMBO | TT_FRAME_JOINED) |
+                         (uint64_t)block << TT_FRAME_BLOCK_SHIFT);
+    f->entered = c;
+    tt_visit_begin(t, f);
+}
+
+struct tt_frame *tt_stack_join_context(struct tt_thread *t, tt_context c)
+{
+    struct tt_frame *f = reserve_frame(t, NULL, 0);
+    struct tt_node *n = NULL;
+    int hides = 0;
+
+    if (!f)
+        return NULL;
+    if (f->node != t->tree.limbo && (!c || (uint32_t)c & TT_CONTEXT_CELL))
+        n = tt_context_join(t, f, c, &hides);
+    if (n)
+        stand_joined(t, f, n, hides);
+    else
+        join_limbo(t, f, c);
     tt_stack_show(t, f);
     return f;
 }

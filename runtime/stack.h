@@ -3,6 +3,8 @@
 #ifndef TT_STACK_H
 #define TT_STACK_H
 
+#include <signal.h>
+
 #include "strand.h"
 
 /* The frame below all activations. */
@@ -16,6 +18,15 @@ void tt_stack_fini(struct tt_fiber *);
  * recording has begun. */
 void tt_stack_open(struct tt_thread *);
 
+/* Another stack, that of a signal handler, says nothing about this one. */
+TT_INLINE int tt_on_signal_stack(uintptr_t cfa)
+{
+    stack_t s;
+
+    return sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_ONSTACK) &&
+           cfa - (uintptr_t)s.ss_sp < s.ss_size;
+}
+
 /* Enters a block.  `cfa` 0: a runtime's push.  NULL: there is no memory for the frame. */
 struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind, void *slot,
                                 uintptr_t cfa);
@@ -26,8 +37,21 @@ void tt_stack_replace(struct tt_thread *, tt_block, enum tt_kind);
 /* Stands at a captured context until the frame is left. */
 struct tt_frame *tt_stack_enter_context(struct tt_thread *, struct tt_node *);
 
+/* Stands, until the frame is left, where the rule of GHC leads with a captured context. */
+struct tt_frame *tt_stack_join_context(struct tt_thread *, tt_context);
+
+/* Stands at a place, with what is below as active as before; `hides`: that it is not below
+ * where the stack stands. */
+struct tt_frame *tt_stack_join_place(struct tt_thread *, struct tt_node *, int hides);
+
+/* The cell through which a push leads; contexts are evicted for it.  0: no room. */
+uint32_t tt_stack_step(struct tt_thread *, struct tt_node *from, tt_block);
+
 /* Leaves everything above `f`, and `f` too unless `keep`.  Nothing when it is not there. */
 void tt_stack_leave(struct tt_thread *, struct tt_frame *f, int keep);
+
+/* Is this one of the running stack's frames?  It may point anywhere. */
+int tt_stack_has(const struct tt_thread *, const struct tt_frame *f);
 
 /* Ends the running stack's activations in the books; frames stay, to be left quietly. */
 void tt_stack_close(struct tt_thread *);
@@ -35,6 +59,10 @@ void tt_stack_close(struct tt_thread *);
 /* Until they are, a signal handler finds the root to charge to, and nothing of a tree that
  * is no more. */
 void tt_stack_reset(struct tt_thread *);
+
+/* A scope that is just being entered, and that a handler interrupted, sees that what it found
+ * out does not hold any more. */
+void tt_stack_disturb(struct tt_thread *);
 
 /* Finds all frames' places again, after the tree under them changed.  `anew`: their times
  * begin now. */
@@ -45,9 +73,65 @@ void tt_tally_evicted(struct tt_tree *, tt_block, const struct tt_amounts *);
 void tt_tally_hidden(struct tt_tree *, tt_block, uint64_t ticks);
 void tt_tally_path(struct tt_tree *, const struct tt_node *, uint64_t ticks);
 
+/* In a handle of a context, drawn in context.c: without a cell it is of a block that found no
+ * room. */
+enum { TT_CONTEXT_CELL_BITS = 28, TT_CONTEXT_BLOCK_SHIFT = 40 };
+#define TT_CONTEXT_CELL ((1u << TT_CONTEXT_CELL_BITS) - 1)
+#define TT_CONTEXT_GENERATION                                                            \
+    ((1u << (TT_CONTEXT_BLOCK_SHIFT - TT_CONTEXT_CELL_BITS)) - 1)
+
+/* Generations of one recording look like none of another's. */
+static inline uint32_t tt_context_generation(const struct tt_recording *r,
+                                             uint32_t generation)
+{
+    return (generation ^ r->epoch * 0x9e5u) & TT_CONTEXT_GENERATION;
+}
+
+/* The handle of a node; 0: of a root. */
+static inline tt_context tt_context_make(const struct tt_recording *r,
+                                         const struct tt_node *n)
+{
+    uint64_t cell = (uint64_t)((const char *)n - r->base) / TT_CELL_SIZE;
+
+    if (!n->parent || cell > TT_CONTEXT_CELL)
+        return 0;
+    return cell |
+           (uint64_t)tt_context_generation(r, n->generation) << TT_CONTEXT_CELL_BITS |
+           (uint64_t)n->key << TT_CONTEXT_BLOCK_SHIFT;
+}
+
 /* context.c: the handle of where a frame stands; where a handle leads in this tree. */
 tt_context tt_context_of(struct tt_thread *, const struct tt_frame *);
 struct tt_node *tt_context_place(struct tt_thread *, tt_context);
+
+/* The handle of a frame without room, whose costs go below `n`. */
+tt_context tt_context_below(struct tt_thread *, const struct tt_frame *,
+                            const struct tt_node *n);
+
+/* The handle of a context; of one that found no room below it, with that one's block. */
+tt_context tt_context_at(struct tt_thread *, const struct tt_node *, tt_block);
+
+/* Where a handle leads; *below: it stood below there and was evicted, or had no room.  NULL:
+ * nothing is known of it but the block. */
+struct tt_node *tt_context_find(struct tt_thread *, tt_context, int *below);
+
+/* Where it leads from frame->node under the rule of GHC, and whether that hides blocks;
+ * NULL without room.  The frame is the top, and keeps what is needed from being evicted. */
+struct tt_node *tt_context_join(struct tt_thread *, struct tt_frame *, tt_context,
+                                int *hides);
+
+/* tt_context_enter by any rule. */
+tt_mark tt_context_enter_by(tt_context, enum tt_stacks rule);
+
+/* api.c: counts a push that has no stack to go to. */
+void tt_push_stray(tt_block);
+
+/* call.c: stands where a tail call from the top left off; NULL when none did. */
+struct tt_frame *tt_tail_take(struct tt_thread *);
+
+/* call.c: counts a kind of call where the top stands. */
+enum { TT_CALL_LEFT = TT_CALL_CURRIED + 1, TT_CALLS };
+void tt_call_count(struct tt_thread *, int call);
 
 /* Writes each frame's block into it, so that it can be resolved elsewhere. */
 void tt_stack_keep_blocks(struct tt_thread *, struct tt_fiber *);
@@ -87,8 +171,8 @@ struct tt_frame *tt_stack_placed(const struct tt_thread *, struct tt_frame *f);
 /* Charges what came while that could not be done. */
 void tt_charge_deferred(struct tt_thread *);
 
-/* The same for a metric. */
-void tt_charge_metric(struct tt_thread *, uint32_t metric, uint64_t amount);
+/* Charges a metric to the top.  0: there is no room for it. */
+int tt_charge_metric(struct tt_thread *, uint32_t metric, uint64_t amount);
 
 /* Statistics of activations: measures the frame from now on; ends it. */
 void tt_activation_begin(struct tt_thread *, struct tt_frame *, uint64_t now);
@@ -142,5 +226,8 @@ void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, struct tt_slowes
 /* budget.c: makes room by evicting what is cold.  Returns how many cells came free. */
 uint32_t tt_evict(struct tt_thread *);
 uint32_t tt_evict_tree(struct tt_tree *, struct tt_thread *);
+
+/* Did an eviction, where it is time for one, make room for what found none? */
+int tt_make_room(struct tt_thread *);
 
 #endif

@@ -14,14 +14,19 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "control.h"
 #include "merge.h"
 #include "sampler.h"
 #include "stack.h"
 
 __thread struct tt_strand tt_self;
 int tt_on;
+void (*tt_thread_ended)(struct tt_thread *);
+void (*tt_function_dropped)(const struct tt_frame *);
 
-enum { THREAD_BYTES = 16 << 10, ENDED_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
+enum { THREAD_BYTES = 32 << 10, ENDED_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
+/* The rest is for frames: whoever leaves them and comes back takes the slow path. */
+_Static_assert(sizeof(struct tt_thread) <= THREAD_BYTES / 2, "room for 256 frames");
 
 struct ended { /* a strand without a thread, or a row of merged ones */
     struct tt_tree tree;
@@ -44,29 +49,27 @@ static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 /* ── The list ─────────────────────────────────────────────────────────────────────── */
 
-static __thread int threads_locked; /* by this thread */
-
 void tt_threads_lock(void)
 {
-    threads_locked = 1;
+    tt_work.threads = 1;
     pthread_mutex_lock(&threads_mutex);
 }
 
 void tt_threads_unlock(void)
 {
     pthread_mutex_unlock(&threads_mutex);
-    threads_locked = 0;
+    tt_work.threads = 0;
 }
 
-int tt_threads_locked(void) { return threads_locked; }
-
 struct tt_thread *tt_threads_first(void) { return all.first; }
+
+struct tt_thread *const *tt_threads_head(void) { return &all.first; }
 
 void tt_threads_stop(void)
 {
     tt_threads_lock();
     for (struct tt_thread *t = all.first; t; t = t->next) {
-        __atomic_store_n(&t->self->limit, NULL, __ATOMIC_SEQ_CST);
+        tt_strand_close(t->self);
         __atomic_store_n(&t->plain, 0, __ATOMIC_SEQ_CST);
     }
     tt_threads_unlock();
@@ -74,7 +77,7 @@ void tt_threads_stop(void)
 
 static void close_fast_path(struct tt_thread *t)
 {
-    __atomic_store_n(&t->self->limit, NULL, __ATOMIC_RELAXED);
+    tt_strand_close(t->self);
     __atomic_store_n(&t->plain, 0, __ATOMIC_RELAXED);
 }
 
@@ -285,6 +288,25 @@ static int is_tight(struct tt_recording *r)
 
 /* ── Attaching ────────────────────────────────────────────────────────────────────── */
 
+/* tt_step, which alone moves the caller's clock fast, is for statements too. */
+static uint32_t plain_of(const struct tt_options *o)
+{
+    uint32_t clock = tt_clock_in_use();
+
+    for (uint32_t i = 0; i < o->marked_count; i++)
+        if (o->marked[i].slowest)
+            return 0;
+    if (o->mode[TT_KIND_SCOPE] != TT_MODE_EXACT ||
+        o->mode[TT_KIND_BLOCK] != TT_MODE_EXACT)
+        return 0;
+    if (clock == TT_CLOCK_CYCLES)
+        return TT_PLAIN_CYCLES;
+    return clock == TT_CLOCK_CALLER && o->mode[TT_KIND_STATEMENT] == TT_MODE_EXACT &&
+                   o->mode[TT_KIND_CENTRE] == TT_MODE_EXACT
+               ? TT_PLAIN_CALLER
+               : 0;
+}
+
 static void show_fast_path(struct tt_thread *t)
 {
     struct tt_strand *s = t->self;
@@ -294,17 +316,22 @@ static void show_fast_path(struct tt_thread *t)
     s->base = t->recording->base;
     s->sparse = mode == TT_MODE_SAMPLED ? 1 : mode == TT_MODE_EVERY ? o->every : 0;
     t->exact = mode == TT_MODE_EXACT;
+    mode = o->mode[TT_KIND_FUNCTION];
+    t->hooked = mode == TT_MODE_CALLS || mode == TT_MODE_SAMPLED ? TT_HOOKED_CALLS
+                : mode == TT_MODE_EXACT                          ? TT_HOOKED_EXACT
+                                                                 : TT_HOOKED_NONE;
+    s->uncounted = mode == TT_MODE_SAMPLED;
     t->timing = 0;
     for (int i = 0; i < TT_KINDS; i++)
         t->timing |= o->mode[i] == TT_MODE_EXACT;
+    t->quick = o->mode[TT_KIND_SCOPE] == TT_MODE_SAMPLED &&
+               o->mode[TT_KIND_BLOCK] == TT_MODE_SAMPLED && !t->timing;
     t->detailed = o->histogram || o->marked_count;
-    plain = t->exact && o->mode[TT_KIND_BLOCK] == TT_MODE_EXACT &&
-            tt_clock_in_use() == TT_CLOCK_CYCLES;
-    for (uint32_t i = 0; i < o->marked_count; i++)
-        plain &= !o->marked[i].slowest;
+    plain = plain_of(o);
     __atomic_store_n(&t->plain, plain, __ATOMIC_SEQ_CST);
     tt_stack_open(t);
-    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST))
+    if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST) ||
+        !__atomic_load_n(&tt_on, __ATOMIC_SEQ_CST)) /* stopped since it was attached */
         close_fast_path(t);
 }
 
@@ -323,6 +350,8 @@ static int attach_locked(struct tt_thread *t)
         return -TT_ERR_MEMORY;
     }
     tt_recording_hold(r);
+    memset(t->hidden, 0, sizeof t->hidden);
+    t->told_so = 0;
     t->record = record;
     tt_stack_reset(t);
     TT_BARRIER();
@@ -342,10 +371,13 @@ int tt_thread_attach(struct tt_thread *t)
     tt_threads_unlock();
     if (error)
         return error;
+    tt_bump_shared(&t->recording->header->lost_pushes, t->strays);
+    t->strays = 0;
     t->record->last = tt_time_now(t);
     t->end = t->fiber->segment->end;
     show_fast_path(t);
     tt_stack_resolve(t, 1);
+    tt_stack_disturb(t);
     tt_sampler_arm(t);
     return 0;
 }
@@ -375,7 +407,8 @@ static void leave_tree(struct tt_thread *t, struct tt_recording *r)
     struct ended *e;
 
     __atomic_store_n(&t->record->state, TT_STRAND_ENDED, __ATOMIC_RELEASE);
-    if (r != tt_recording || r->header->state != TT_RECORDING_OPEN ||
+    if (r != tt_recording ||
+        __atomic_load_n(&r->header->state, __ATOMIC_RELAXED) != TT_RECORDING_OPEN ||
         !(e = take_ended())) {
         tt_tree_forget(&t->tree);
         return;
@@ -394,6 +427,8 @@ void tt_thread_detach(struct tt_thread *t)
 
     if (!r)
         return;
+    if (tt_thread_ended)
+        tt_thread_ended(t);
     tt_sampler_disarm(t);
     tt_thread_rename(t);
     tt_slowest_drop(t);
@@ -408,15 +443,47 @@ void tt_thread_detach(struct tt_thread *t)
     leave_tree(t, r);
     tt_threads_unlock();
     t->record = NULL;
-    tt_recording_drop(r);
+    if (t->last)
+        tt_recording_drop(t->last);
+    t->last = r;
 }
 
 /* ── Threads ──────────────────────────────────────────────────────────────────────── */
 
+/* Those of threads that are over, where unwinders may look at all: see tt_function_dropped. */
+static struct tt_thread *spare_threads;
+
+static struct tt_thread *take_spare(void)
+{
+    struct tt_thread *t;
+
+    if (!__atomic_load_n(&spare_threads, __ATOMIC_RELAXED))
+        return NULL;
+    tt_threads_lock();
+    t = spare_threads;
+    if (t)
+        __atomic_store_n(&spare_threads, t->heap, __ATOMIC_RELAXED);
+    tt_threads_unlock();
+    if (t)
+        memset(t, 0, THREAD_BYTES);
+    return t;
+}
+
+static void give_spare(struct tt_thread *t)
+{
+    tt_threads_lock();
+    t->heap = spare_threads;
+    __atomic_store_n(&spare_threads, t, __ATOMIC_RELAXED);
+    tt_threads_unlock();
+}
+
 struct tt_thread *tt_thread_new(struct tt_strand *self)
 {
-    struct tt_thread *t = mmap(NULL, THREAD_BYTES, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct tt_thread *t = take_spare();
+
+    if (!t)
+        t = mmap(NULL, THREAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                 -1, 0);
 
     if ((void *)t == MAP_FAILED)
         return NULL;
@@ -436,13 +503,24 @@ void tt_thread_free(struct tt_thread *t)
         return;
     memset(t->self, 0, sizeof *t->self);
     tt_stack_fini(&t->own);
-    munmap(t, THREAD_BYTES);
+    if (t->last)
+        tt_recording_drop(t->last);
+    if (tt_function_dropped)
+        give_spare(t);
+    else
+        munmap(t, THREAD_BYTES);
 }
+
+static __thread int thread_is_over;
+
+int tt_thread_is_over(void) { return thread_is_over && !tt_self.thread; }
 
 /* At a thread's end. */
 static void end_thread(void *arg)
 {
     struct tt_thread *t = arg;
+
+    thread_is_over = 1;
 
     t->busy++;
     tt_thread_detach(t);
@@ -493,15 +571,17 @@ static int attach_again(struct tt_thread *t)
     return error;
 }
 
+/* A handler must not wait for what its thread holds. */
 struct tt_thread *tt_thread_enter(void)
+{
+    return tt_is_at_work() ? NULL : tt_thread_enter_anyway();
+}
+
+struct tt_thread *tt_thread_enter_anyway(void)
 {
     struct tt_thread *t = tt_self.thread;
 
-    if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE))
-        return NULL;
-    if (!t && (threads_locked || !(t = make_thread())))
-        return NULL; /* a handler must not wait for what its thread holds */
-    if (t->busy)
+    if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) || (!t && !(t = make_thread())))
         return NULL;
     tt_thread_begin(t);
     if (TT_UNLIKELY(t->recording != tt_recording_now()) && attach_again(t) != 0) {
@@ -516,7 +596,7 @@ struct tt_thread *tt_thread_enter(void)
 void tt_threads_forget_lock(void)
 {
     pthread_mutex_init(&threads_mutex, NULL);
-    threads_locked = 0;
+    tt_work.threads = 0;
 }
 
 void tt_threads_forked(void)

@@ -19,10 +19,13 @@ enum tt_frame_flags {                      /* above the cell in tt_frame.edge */
                       TT_FRAME_HIDER = 4,  /* entered through an arc that hides blocks */
                       TT_FRAME_SEAM =
                           8, /* stands for the last frame of the segment below */
-                      TT_FRAME_LIMBO = 16,    /* found no room; its block is kept here */
-                      TT_FRAME_CONTEXT = 32,  /* entered by tt_context_enter */
-                      TT_FRAME_RECURSIVE = 64 /* its block was active already */
+                      TT_FRAME_LIMBO = 16,     /* found no room; its block is kept here */
+                      TT_FRAME_CONTEXT = 32,   /* entered by tt_context_enter */
+                      TT_FRAME_RECURSIVE = 64, /* its block was active already */
+                      TT_FRAME_CALL = 128 /* its leaving is counted, as its kind was */
 };
+/* Entered by tt_context_call under the rule of GHC: what is below it stays active. */
+enum { TT_FRAME_JOINED = TT_FRAME_CONTEXT | TT_FRAME_RECURSIVE };
 #define TT_FRAME_FLAG(flag) ((uint64_t)(flag) << 32)
 #define TT_FRAME_BLOCK_SHIFT 40
 
@@ -38,6 +41,7 @@ struct tt_fiber {
                                  thread ends it clears this */
     uint32_t epoch;           /* of the recording they are in */
     uint32_t running;
+    uint32_t switches; /* tt_sites_switches when its frames were looked at */
     struct tt_segment *segment;
     struct tt_frame *top, *hider, *timed; /* while it does not run */
     uint64_t away;  /* ticks it did not run for: its clock stood still */
@@ -46,9 +50,28 @@ struct tt_fiber {
         **link; /* suspended fibers of `thread`, under its tree's lock */
 };
 
+enum { TT_JOINS = 64 };
+struct tt_join { /* where a captured context led from a place */
+    tt_context captured;
+    uint32_t from, to; /* cells */
+    uint16_t from_generation, to_generation;
+    uint32_t hides; /* `from` is not above `to` */
+};
+
+enum { TT_HIDDENS = 128, TT_HIDDEN_CELLS = 9, TT_HIDDEN_BLOCKS = 5 };
+struct tt_hidden { /* what hiders hide that is not on the path of a context */
+    /* Cells, and above 32 bits generations: the context, the arcs, or of a hider that came
+     * through none, from where to where it led. */
+    uint64_t at[TT_HIDDEN_CELLS];
+    uint32_t cells, count; /* no cells: nothing is kept here */
+    uint32_t tally[TT_HIDDEN_BLOCKS];
+};
+
 struct tt_thread {
     struct tt_strand *self; /* its thread-local part */
     struct tt_recording *recording;
+    struct tt_recording
+        *last; /* a scope that a handler interrupted may look at it still */
     struct tt_strand_record *record;
     struct tt_tree tree;
     struct tt_fiber own, *fiber, *suspended;
@@ -59,15 +82,19 @@ struct tt_thread {
     uint32_t pauses;                /* read by the sampler thread */
     uint32_t named; /* by tt_thread_name: the system's name for it says nothing */
     uint32_t exact; /* no fast path: scopes are timed */
-    /* All kinds are timed by the processor's counter, and none is kept among the slowest.
+    uint32_t
+        quick; /* runtimes' blocks are sampled, and so are scopes; nothing is timed */
+    uint32_t hooked; /* enum tt_hooked: the fast path that functions have */
+    /* All kinds are timed, by which clock, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
-    uint32_t plain;
+    uint32_t plain;                   /* enum tt_plain */
     uint32_t detailed;                /* more than sums is kept of activations */
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
     uint32_t timing;                  /* some kind of block is timed */
     uint32_t refused_epoch;           /* by the recording of this epoch */
     uint64_t refused;                 /* pushes since it was refused a strand */
+    uint64_t strays;                  /* pushes of handlers while it was getting one */
     uint64_t hiding;      /* odd while `hider` changes, for the sampler thread */
     uint32_t charging;    /* a walk over hidden blocks is under way */
     uint64_t deferred[2]; /* ticks, samples that came during one */
@@ -81,12 +108,28 @@ struct tt_thread {
         void *looker;  /* what tt_looker needs */
         uint64_t start; /* its CPU time when it was armed, ns */
     } sampler;
+    void *heap; /* what the collector of the allocator's events has of it */
     struct tt_slow_state {
         struct tt_frame *frame;     /* the marked activation under way */
         struct tt_slow_seen *table; /* what its subtree had when it began, by cell */
         uint32_t size;
     } slow;
+    /* What a tail call left, to be the parent of the next call from this frame. */
+    struct tt_frame *tail_from;
+    const struct tt_node *tail_at; /* where that frame stood */
+    tt_context tail;
+    uint32_t tail_begins; /* a context that was left began a path: see tt_frame_begins */
+    uint32_t tail_descends;        /* it is known to be below where `tail_from` stands */
+    struct tt_join join[TT_JOINS]; /* by captured context and place */
+    struct tt_hidden hidden[TT_HIDDENS]; /* read and written while `charging` */
+    uint64_t told_at;                    /* time of what was told last, and of how many */
+    uint32_t told_so;                    /* more it may be that, too */
 };
+
+enum tt_hooked { TT_HOOKED_NONE, TT_HOOKED_CALLS, TT_HOOKED_EXACT };
+
+/* Whose clock the fast path of the exact mode reads; 0: none does. */
+enum tt_plain { TT_PLAIN_CYCLES = 1, TT_PLAIN_CALLER };
 
 /* A field of this thread's own that the sampler thread looks at: it finds whole values, and
  * what was stored before them. */
@@ -98,7 +141,12 @@ struct tt_thread {
 _Static_assert(offsetof(struct tt_strand, top) == 0, "top");
 
 /* The lowest frame's: above all others.  Even, as are those not entered fast. */
-#define TT_CFA_BOTTOM (UINTPTR_MAX - 1)
+#define TT_CFA_BOTTOM (UINTPTR_MAX - 3)
+
+/* In the cfa of a function that is switched on.  Its frame's slot is where it returns to,
+ * or NULL when it has. */
+#define TT_CFA_FUNCTION ((uintptr_t)2)
+#define TT_CFA_OF(f) ((f)->cfa & ~(uintptr_t)3)
 
 static inline int tt_frame_is_fast(const struct tt_frame *f) { return f->cfa & 1; }
 
@@ -130,6 +178,15 @@ static inline void tt_frame_settle(const struct tt_tree *t, struct tt_frame *f)
     f->cfa &= ~(uintptr_t)1;
 }
 
+/* Is it a scope's that is switched?  Its slot is odd. */
+#define TT_IS_SWITCHED(f) (((uintptr_t)(f)->slot & 1) != 0)
+
+/* Is what lies below it not active while it is? */
+static inline int tt_frame_begins(const struct tt_frame *f)
+{
+    return (tt_frame_flags(f) & TT_FRAME_JOINED) == TT_FRAME_CONTEXT;
+}
+
 static inline tt_block tt_frame_block(const struct tt_thread *t, const struct tt_frame *f)
 {
     if (tt_frame_is_fast(f))
@@ -150,10 +207,25 @@ static inline struct tt_frame *tt_frame_below(struct tt_frame *f)
     return f - 1;
 }
 
+/* The innermost activation itself, where the top stands for it in the next segment. */
+static inline struct tt_frame *tt_frame_top(const struct tt_strand *s)
+{
+    struct tt_frame *top = s->top;
+
+    return s->thread && (tt_frame_flags(top) & TT_FRAME_SEAM) ? tt_frame_below(top) + 1
+                                                              : top;
+}
+
 /* The calling thread, attached to the running recording; NULL when off, when there is no
  * memory, or when a signal handler interrupted the profiler.  Not NULL: busy, until
  * tt_thread_leave. */
 struct tt_thread *tt_thread_enter(void);
+
+/* The same for who is at work, but has neither the threads nor the blocks locked. */
+struct tt_thread *tt_thread_enter_anyway(void);
+
+/* Has this thread run its destructors?  It makes no strand of its own accord any more. */
+int tt_thread_is_over(void);
 
 /* What lies between may change errno, which a scope's program may be about to look at. */
 static inline void tt_thread_begin(struct tt_thread *t)
@@ -182,8 +254,26 @@ void tt_thread_detach(struct tt_thread *);
 /* Every thread that has a strand now, with the lock held. */
 void tt_threads_lock(void);
 void tt_threads_unlock(void);
-int tt_threads_locked(void); /* by this thread */
 struct tt_thread *tt_threads_first(void);
+struct tt_thread *const *tt_threads_head(void); /* where the first one is */
+
+/* Called by a thread when its tree is about to be no more its own; NULL: by nobody. */
+extern void (*tt_thread_ended)(struct tt_thread *);
+
+/* Called for the frame of a function that goes before the function has returned. */
+extern void (*tt_function_dropped)(const struct tt_frame *);
+
+static inline int tt_frame_is_function(const struct tt_frame *f)
+{
+    return (f->cfa & TT_CFA_FUNCTION) && f->slot;
+}
+
+/* Its pushes take the slow path from now on; any thread may say so. */
+static inline void tt_strand_close(struct tt_strand *s)
+{
+    __atomic_store_n(&s->limit, NULL, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&s->hooks, NULL, __ATOMIC_SEQ_CST);
+}
 
 /* Sends every thread to the slow path at its next push. */
 void tt_threads_stop(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thunk.c - the way from the fast path in tallytree.h to the slow one.
+/* thunk.c - the way from the fast path in tallytree/scope.h to the slow one.
  *
  * An ordinary call costs even where it is never made: what the function around it still
  * needs must be kept in registers that a call preserves, and those must be saved first.

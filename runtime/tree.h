@@ -5,10 +5,30 @@
 
 #include "recording.h"
 
-enum { TT_TABLE_ORDERS = 21, TT_CELL_RESERVE = 8 };
+enum { TT_TABLE_ORDERS = 21, TT_CELL_RESERVE = 8, TT_EVICTION_RESERVE = 4 };
 
-struct tt_marks { /* which blocks have been seen in this walk */
+struct tt_marks { /* which blocks have been seen in a walk: those stamped with `serial` */
     uint32_t *stamp, size, serial;
+};
+
+enum { TT_TOLD = 512 };
+struct tt_told { /* where the last that was told of such objects went */
+    tt_context origin;
+    tt_type type;
+    uint16_t from, to;
+    struct tt_space *row;         /* NULL: nothing is known */
+    const struct tt_node *node;   /* which it is of */
+    struct tt_band *left, *there; /* of the type, where they were and where they are */
+};
+
+/* Rows of space by context, type and generations; see space.c. */
+struct tt_space_index {
+    struct tt_space_slot {
+        uint32_t context, key, way, row;
+    } * slot;
+    uint32_t size, count;
+    int stale;            /* cells have moved: it is made anew before it is used */
+    struct tt_told *told; /* TT_TOLD of them, by origin, type and generations, or NULL */
 };
 
 struct tt_tree {
@@ -32,12 +52,15 @@ struct tt_tree {
     /* Held by its thread while cells move or `tally` does, and by whoever looks at them from
      * another thread. */
     pthread_mutex_t lock;
-    uint32_t *tally;       /* by block: a cell */
-    uint32_t tally_size;   /* of it, and of the marks; grown on demand */
-    struct tt_marks marks; /* its thread's own */
-    uint64_t refused;      /* pushes without room since the last eviction */
-    uint64_t patience;     /* how many to bear before the next */
+    uint32_t *tally;             /* by block: a cell */
+    uint32_t tally_size;         /* of it, and of the marks; grown on demand */
+    struct tt_marks marks;       /* its thread's own */
+    struct tt_space_index space; /* the same */
+    uint64_t refused;            /* pushes without room since the last eviction */
+    uint64_t patience;           /* how many to bear before the next */
 };
+
+/* ── The tree: tree.c ─────────────────────────────────────────────────────────────── */
 
 /* Takes a strand's first cells.  Fails when the budget is used up. */
 int tt_tree_init(struct tt_tree *, struct tt_recording *, struct tt_strand_record *);
@@ -49,60 +72,18 @@ void tt_tree_lock_init(struct tt_tree *);
 void tt_tree_fini(struct tt_tree *);
 void tt_tree_forget(struct tt_tree *);
 
-/* An arc that a merge brings along. */
-uint32_t tt_tree_arc(struct tt_tree *, struct tt_node *from, tt_block block,
-                     struct tt_node *target);
-
 /* The cell through which a push of `block` at `from` goes; 0 when there is none yet. */
 uint32_t tt_tree_find(const struct tt_tree *, const struct tt_node *from, tt_block block);
 
-/* The same, made at its first use under the
- * recursion policy; 0 when there is no room for it. */
+/* The same, made at its first use under the recursion policy; 0 when there is no room. */
 uint32_t tt_tree_step(struct tt_tree *, struct tt_node *from, tt_block block);
 
 /* The same as a child, whatever the policy. */
 uint32_t tt_tree_child(struct tt_tree *, struct tt_node *from, tt_block block);
 
-/* Figures beside the tree; NULL when there is no room. */
-struct tt_tally *tt_tree_tally(struct tt_tree *, tt_block block);
-struct tt_tally *tt_tree_tally_find(const struct tt_tree *, tt_block block);
-struct tt_times *tt_tree_times(struct tt_tree *, struct tt_node *edge);
-struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *context);
-struct tt_loss *tt_tree_loss_find(const struct tt_tree *, const struct tt_node *context);
-void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind,
-                        uint32_t order);
-void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain,
-                             uint32_t kind);
-
-/* 2^order cells of data, zeroed; 0 without room. */
-uint32_t tt_tree_data(struct tt_tree *, uint32_t order);
-void tt_tree_give_data(struct tt_tree *, uint32_t cell, uint32_t order);
-
-/* The amount of a metric on a chain of extensions, at first 0; NULL without room. */
-uint64_t *tt_tree_metric_amount(struct tt_tree *, uint32_t *chain, uint32_t metric);
-
-/* Adds to a metric on a chain of extensions; async-signal-safe when it is there already. */
-int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t amount);
-
-int tt_marks_grow(struct tt_marks *, uint32_t size);
-void tt_marks_fini(struct tt_marks *);
-
-/* Cells; for eviction and merging.  Reserving sees to it that so many are free. */
-int tt_tree_reserve(struct tt_tree *, uint32_t cells);
-struct tt_node *tt_tree_take(struct tt_tree *, uint32_t reserve);
-void tt_tree_give(struct tt_tree *, struct tt_node *);
-void tt_tree_give_extensions(struct tt_tree *, uint32_t *chain);
-void tt_tree_give_table(struct tt_tree *, struct tt_node *);
-
-static inline uint32_t tt_cell_of(const struct tt_tree *t, const void *cell)
-{
-    return (uint32_t)((size_t)((const char *)cell - t->base) / TT_CELL_SIZE);
-}
-
-static inline struct tt_node *tt_parent(const struct tt_tree *t, const struct tt_node *n)
-{
-    return tt_cell(t->base, n->parent);
-}
+/* The same as an arc, for a merge that brings one along. */
+uint32_t tt_tree_arc(struct tt_tree *, struct tt_node *from, tt_block block,
+                     struct tt_node *target);
 
 /* Walks what leads on from a node: for (e = first; e; e = next). */
 struct tt_edges {
@@ -113,5 +94,89 @@ struct tt_edges {
 struct tt_node *tt_edges_first(struct tt_edges *, const struct tt_tree *,
                                const struct tt_node *);
 struct tt_node *tt_edges_next(struct tt_edges *);
+
+static inline struct tt_node *tt_parent(const struct tt_tree *t, const struct tt_node *n)
+{
+    return tt_cell(t->base, n->parent);
+}
+
+/* How many blocks the path of a node has, two paths begin with alike. */
+uint32_t tt_tree_depth(const struct tt_tree *, const struct tt_node *);
+uint32_t tt_tree_common(const struct tt_tree *, const struct tt_node *,
+                        const struct tt_node *);
+
+/* Is `a` on the path of `b`? */
+int tt_tree_is_above(const struct tt_tree *, const struct tt_node *a,
+                     const struct tt_node *b);
+
+/* ── What it is made of: cell.c ───────────────────────────────────────────────────── */
+
+static inline uint32_t tt_cell_of(const struct tt_tree *t, const void *cell)
+{
+    return (uint32_t)((size_t)((const char *)cell - t->base) / TT_CELL_SIZE);
+}
+
+/* Sees to it that so many cells are free; takes one, zeroed, if more than `reserve` are left;
+ * gives one back. */
+int tt_tree_reserve(struct tt_tree *, uint32_t cells);
+struct tt_node *tt_tree_take(struct tt_tree *, uint32_t reserve);
+void tt_tree_give(struct tt_tree *, struct tt_node *);
+
+/* 2^order cells, zeroed, as a table or as other data; 0 when there is no room. */
+uint32_t tt_tree_table(struct tt_tree *, uint32_t order);
+void tt_tree_give_table(struct tt_tree *, struct tt_node *);
+uint32_t tt_tree_data(struct tt_tree *, uint32_t order);
+void tt_tree_give_data(struct tt_tree *, uint32_t cell, uint32_t order);
+
+/* A table of one or two is in the node; a larger one is of 2^order cells of entries. */
+enum { TT_CELL_ENTRIES = TT_CELL_SIZE / 4 };
+
+static inline int tt_table_is_inline(const struct tt_node *n)
+{
+    return n->mask < TT_CELL_ENTRIES - 1;
+}
+
+static inline uint32_t tt_table_order(const struct tt_node *n)
+{
+    return (uint32_t)__builtin_ctz((n->mask + 1) / TT_CELL_ENTRIES);
+}
+
+/* Gives all of it back, at the end. */
+void tt_tree_give_pages(struct tt_tree *);
+
+/* ── Figures beside it: extension.c ───────────────────────────────────────────────── */
+
+/* A block's tally, an edge's times, a context's loss: made at their first use, NULL when there
+ * is no room; or NULL when there is none yet. */
+struct tt_tally *tt_tree_tally(struct tt_tree *, tt_block block);
+struct tt_times *tt_tree_times(struct tt_tree *, struct tt_node *edge);
+struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *context);
+struct tt_tally *tt_tree_tally_find(const struct tt_tree *, tt_block block);
+struct tt_loss *tt_tree_loss_find(const struct tt_tree *, const struct tt_node *context);
+
+/* The same of a large extension of any kind; one that is there, of any kind but space. */
+void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind,
+                        uint32_t order);
+void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain,
+                             uint32_t kind);
+
+static inline int tt_is_space(uint32_t kind)
+{
+    return kind == TT_CELL_SPACE || kind == TT_CELL_SPACE_BELOW;
+}
+
+/* Links an extension that was taken; gives all of a chain back. */
+void tt_tree_link(const struct tt_tree *, uint32_t *chain, void *extension,
+                  uint32_t kind);
+void tt_tree_give_extensions(struct tt_tree *, uint32_t *chain);
+
+/* The amount of a metric on a chain of extensions, at first 0; NULL when there is no room. */
+uint64_t *tt_tree_metric_amount(struct tt_tree *, uint32_t *chain, uint32_t metric);
+
+/* Adds to a metric on a chain of extensions; async-signal-safe when it is there already. */
+int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t amount);
+
+int tt_marks_grow(struct tt_marks *, uint32_t size);
+void tt_marks_fini(struct tt_marks *);
 
 #endif

@@ -4,6 +4,7 @@
  * Cells lie in no order.  Each context waits for as many as lead on from it; those that
  * wait for none add their weight to their parent, which may then do so itself. */
 #include "weigh.h"
+#include "space.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -78,7 +79,7 @@ static void weigh_cell(struct tt_weights *w, const struct tt_node *n, uint32_t p
             w->weight[tt_place(w, n->target)] += n->calls;
         return;
     }
-    w->weight[place] += w->by_calls ? n->calls : n->self;
+    w->weight[place] += w->by_calls ? n->calls + tt_space_bytes(w->tree, n) : n->self;
     if (loss)
         w->weight[place] += w->by_calls ? loss->elsewhere.calls + loss->arrived
                                         : loss->elsewhere.self;

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "asset.h"
-#include "tallytree.h"
+#include "parcel.h"
 
 enum { GZIP = 15 + 16, PIECE = 48 << 10 }; /* PIECE: a multiple of 3 */
 
@@ -66,10 +66,10 @@ static void put_base64(struct tt_writer *w, const unsigned char *bytes, size_t s
 }
 
 /* Packed and as text, piece by piece. */
-static int put_image(struct tt_writer *w, const void *image, size_t size)
+static int put_packed(struct tt_writer *w, const void *bytes, size_t size)
 {
     unsigned char *piece = malloc(PIECE);
-    const char *next = image;
+    const char *next = bytes;
     size_t left = size;
     int status = Z_OK;
     z_stream z;
@@ -97,6 +97,19 @@ static int put_image(struct tt_writer *w, const void *image, size_t size)
     return 0;
 }
 
+static int put_profile(struct tt_writer *w, const struct tt_profile *p)
+{
+    struct tt_vector parcel;
+    int error;
+
+    tt_vector_init(&parcel, p->memory, 1);
+    error = tt_parcel_pack(p, &parcel);
+    if (!error)
+        error = put_packed(w, parcel.item, parcel.count);
+    tt_vector_fini(&parcel);
+    return error;
+}
+
 static int write_html(struct tt_export *e, struct tt_writer *w)
 {
     static const char mark[] = "id=\"profile\">";
@@ -106,7 +119,7 @@ static int write_html(struct tt_export *e, struct tt_writer *w)
     if (at) {
         at += sizeof mark - 1;
         tt_put_bytes(w, page, (size_t)(at - page));
-        error = put_image(w, e->profile->image, e->profile->size);
+        error = put_profile(w, e->profile);
         tt_put(w, at + strlen("PROFILE"));
     }
     free(page);

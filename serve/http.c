@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@
 
 enum {
     CONNECTIONS = 4000, /* slow ones wait here without keeping others from a thread */
-    TIMEOUT = 30,       /* seconds without a byte */
+    OPEN_CONNECTIONS = 100,
+    TIMEOUT = 30, /* seconds without a byte */
     THREADS = 4,
     HEADERS = 16 << 10, /* bytes of a request, with what the library needs */
     WORTH_PACKING = 2048
@@ -64,6 +66,17 @@ static const char *behind_token(const struct tt_http *s, const char *uri)
     for (size_t i = 0; i < length; i++)
         wrong |= (unsigned char)(uri[i + 1] ^ s->token[i]);
     return wrong ? NULL : uri + length + 2;
+}
+
+/* What is asked of an open address; NULL: by a page of some site, in a browser. */
+static const char *asked_openly(struct MHD_Connection *c, const char *uri)
+{
+    const char *site = header_of(c, "Sec-Fetch-Site");
+
+    if (header_of(c, "Origin") ||
+        (site && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0))
+        return NULL;
+    return uri + (uri[0] == '/');
 }
 
 /* ── Replies ──────────────────────────────────────────────────────────────────────── */
@@ -148,16 +161,17 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, struct tt_reply *r)
 static void answer(struct tt_http *s, struct MHD_Connection *c, const char *method,
                    char *uri, struct tt_reply *r)
 {
-    const char *path;
-    char *query;
+    char *path = NULL, *query;
 
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED, "This server only shows.\n");
-    } else if (!is_ours(s, header_of(c, "Host"))) {
-        refuse(r, MHD_HTTP_MISDIRECTED_REQUEST, "No such host.\n");
-    } else if (!is_same_site(s, c)) {
+    } else if (s->address && !(path = (char *)(uintptr_t)asked_openly(c, uri))) {
         refuse(r, MHD_HTTP_FORBIDDEN, "Other sites may not ask.\n");
-    } else if (!(path = behind_token(s, uri))) {
+    } else if (!s->address && !is_ours(s, header_of(c, "Host"))) {
+        refuse(r, MHD_HTTP_MISDIRECTED_REQUEST, "No such host.\n");
+    } else if (!s->address && !is_same_site(s, c)) {
+        refuse(r, MHD_HTTP_FORBIDDEN, "Other sites may not ask.\n");
+    } else if (!s->address && !(path = (char *)(uintptr_t)behind_token(s, uri))) {
         refuse(r, MHD_HTTP_FORBIDDEN,
                "The address has no token, or not this one: open the one that "
                "`tallytree view` has printed.\n");
@@ -240,19 +254,61 @@ static unsigned make_room(void)
     return l.rlim_cur < want ? (unsigned)(l.rlim_cur / 2) : CONNECTIONS;
 }
 
+/* By IPv4 if the host has an address there, else by IPv6; errno when it has none. */
+static int find_host(const char *host, struct sockaddr_storage *to)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
+
+    if (getaddrinfo(host, NULL, &hints, &found) != 0) {
+        hints.ai_family = AF_INET6;
+        if (getaddrinfo(host, NULL, &hints, &found) != 0) {
+            errno = EADDRNOTAVAIL;
+            return -1;
+        }
+    }
+    memcpy(to, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return 0;
+}
+
+/* Where to listen, and how, as the library has it; less than 0 with errno. */
+static int find_address(const struct tt_http *s, struct sockaddr_storage *to)
+{
+    struct sockaddr_in *four = (struct sockaddr_in *)(void *)to;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)to;
+
+    memset(to, 0, sizeof *to);
+    four->sin_family = AF_INET;
+    four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (s->address && find_host(s->address, to) != 0)
+        return -1;
+    if (to->ss_family == AF_INET) {
+        four->sin_port = htons(s->port);
+        return 0;
+    }
+    six->sin6_port = htons(s->port);
+    return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) ? MHD_USE_DUAL_STACK : MHD_USE_IPv6;
+}
+
+/* Questions to an open address wait for what they ask about, each in a thread of its own. */
 int tt_http_start(struct tt_http *s)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(s->port)};
+    struct sockaddr_storage address;
     static const char *const names[] = {"127.0.0.1", "localhost"};
     const union MHD_DaemonInfo *info;
+    unsigned mode = s->address ? MHD_USE_THREAD_PER_CONNECTION : MHD_USE_AUTO;
+    int family = find_address(s, &address);
 
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (family < 0)
+        return -1;
     s->daemon = MHD_start_daemon(
-        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, s->port, NULL, NULL, on_request,
-        s, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, make_room(),
-        MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT, MHD_OPTION_THREAD_POOL_SIZE, THREADS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_URI_LOG_CALLBACK,
-        on_uri, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_done, NULL, MHD_OPTION_END);
+        mode | (unsigned)family | MHD_USE_INTERNAL_POLLING_THREAD, s->port, NULL, NULL,
+        on_request, s, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
+        s->address ? OPEN_CONNECTIONS : make_room(), MHD_OPTION_CONNECTION_TIMEOUT,
+        TIMEOUT, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_done,
+        NULL, s->address ? MHD_OPTION_END : MHD_OPTION_THREAD_POOL_SIZE, THREADS,
+        MHD_OPTION_END);
     if (!s->daemon)
         return -1;
     info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);

@@ -4,7 +4,10 @@
  * Listens on loopback, and answers only who knows the token in the address: any user of
  * the machine can connect, and any page in a browser can try.  So a request must name this
  * host (no name that was bound to 127.0.0.1 in the meantime), must not come from another
- * site's page, and only reads. */
+ * site's page, and only reads.
+ *
+ * With an address, for programs on other machines: there whoever can connect may ask, but
+ * for pages of other sites in a browser. */
 #ifndef TT_HTTP_H
 #define TT_HTTP_H
 
@@ -21,8 +24,9 @@ struct tt_reply {
 };
 
 struct tt_http {
-    const char *token; /* the first part of every path */
-    uint16_t port;     /* 0: any that is free; then the one that it is */
+    const char *token;   /* the first part of every path; not looked at with an address */
+    const char *address; /* a host to listen on; "::": all addresses; NULL: loopback */
+    uint16_t port;       /* 0: any that is free; then the one that it is */
     /* What is at `path` ("" or "query"), asked with `query` (what stands behind '?', or
      * ""), both as they were sent, %XX and all.  Called by several threads at once. */
     void (*answer)(void *arg, const char *path, const char *query, struct tt_reply *);

@@ -54,10 +54,31 @@ for i in $(seq 900); do echo "struct s$i { int a[$i]; }; int f$i(struct s$i *p) 
 # compare NAME COMMAND... - under perf, and under record.
 compare()
 {
+    perf record -q -F 997 -e cpu-clock:u -o "$tmp/$1.perf" -- "${@:2}" >/dev/null 2>&1 </dev/null
+    "$tallytree" record -o "$tmp/$1.tt" -- "${@:2}" >/dev/null 2>&1 </dev/null
+    agree "$1"
+}
+
+# attached NAME COMMAND... - while it runs, by both at once; it does the same all the time.
+attached()
+{
+    local target theirs
+    "${@:2}" >/dev/null 2>&1 </dev/null &
+    target=$!
+    until [ "/proc/$target/exe" -ef "$(command -v "$2")" ]; do # and not the shell any more
+        kill -0 $target || return
+    done
+    perf record -q -F 997 -e cpu-clock:u -o "$tmp/$1.perf" -p $target >/dev/null 2>&1 </dev/null &
+    theirs=$!
+    "$tallytree" record -p $target -o "$tmp/$1.tt" >/dev/null 2>&1 </dev/null || { kill $target; return 1; }
+    wait $target $theirs
+    agree "$1"
+}
+
+# agree NAME - do they?
+agree()
+{
     local name=$1
-    shift
-    perf record -q -F 997 -e cpu-clock:u -o "$tmp/$name.perf" -- "$@" >/dev/null 2>&1 </dev/null
-    "$tallytree" record -o "$tmp/$name.tt" -- "$@" >/dev/null 2>&1 </dev/null
     # Samples and not shares, which are rounded: of thousands of functions that adds up.
     perf report -i "$tmp/$name.perf" --no-children -g none -F sample,dso,sym --stdio -t '|' 2>/dev/null |
         sed -n 's/^ *\([0-9]*\) *|\([^|]*\)|\[[.k]\] *\(.*\)$/\2|\3|\1/p' | sed 's/ *|/|/g' >"$tmp/perf"
@@ -85,7 +106,8 @@ for row in table['rows']:
     ours[(module, v['name'])] = ours.get((module, v['name']), 0) + share
     modules_b[module] = modules_b.get(module, 0) + share
 def close(a, b, n): # four deviations of the difference of both, and two points
-    return abs(a - b) <= 4 * math.sqrt(1.4 * max(a * (1 - a), 0) / n) + 0.02
+    p = min(max((a + b) / 2, 2 / n), 1 - 2 / n) # nothing is known to be all
+    return abs(a - b) <= 4 * math.sqrt(1.4 * p * (1 - p) / n) + 0.02
 wrong = n < 50
 for m in sorted(modules_a, key=modules_a.get, reverse=True)[:4]:
     b = modules_b.get(m, 0)
@@ -105,5 +127,14 @@ try "sqlite3" compare sqlite3 sqlite3 -init /dev/null :memory: ".read $tmp/work.
 try "lua" compare lua lua5.4 "$tmp/work.lua"
 try "python3" compare python3 /usr/bin/python3 "$tmp/work.py"
 try "a C++ program with exceptions" compare throws "$tmp/throws"
+cat >"$tmp/long.lua" <<'END'
+local t = {}
+for i = 1, 200000 do t[i] = i end
+for _ = 1, 12 do
+    for i = 1, 200000 do t[i] = i * 7919 % 200003 end
+    table.sort(t, function(a, b) return a > b end)
+end
+END
+try "a process that runs already" attached running lua5.4 "$tmp/long.lua"
 try "gcc" compare gcc cc -O2 -c -o "$tmp/long.o" "$tmp/long.c"
 finish

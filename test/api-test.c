@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* api-test.c - the public functions, as a program sees them. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -268,6 +269,84 @@ TEST(activations_have_their_statistics)
     CHECK_INT(tt_stop(), 0);
 }
 
+/* The same events by tt_step, and by the three that it stands for. */
+static uint64_t walk_statements(int by_steps, struct visit_sum of[3])
+{
+    struct tt_block_info of_f = {.name = "f", .kind = TT_KIND_BLOCK},
+                         of_s = {.name = "s", .kind = TT_KIND_STATEMENT},
+                         of_r = {.name = "r", .kind = TT_KIND_STATEMENT};
+    tt_block f = tt_block_make(&of_f), s = tt_block_make(&of_s), r = tt_block_make(&of_r);
+    tt_mark outer = 0, mark = 0;
+    uint64_t total;
+
+    CHECK_INT(tt_start("exact,clock=caller:1000"), 0);
+    for (unsigned i = 1; i <= 50; i++) {
+        if (by_steps) {
+            outer = tt_step(i, outer, f);
+            mark = tt_step(1, 0, s);
+            mark = tt_step(2 * i, mark, s);
+            mark = tt_step(0, mark, r);
+            (void)tt_step(3, 0, f); /* left with what it lies in */
+            mark = tt_step(i % 7, mark, r);
+            mark = tt_step(9, mark, s);
+            (void)tt_step(5, mark, 0);
+            (void)tt_step(0, 0, f);
+            (void)tt_step(3, 0, s); /* left with what it lies in */
+        } else {
+            tt_tick(i);
+            if (outer)
+                tt_pop(outer);
+            outer = tt_push(f);
+            tt_tick(1);
+            mark = tt_push(s);
+            tt_tick(2 * i);
+            tt_pop(mark);
+            mark = tt_push(s);
+            tt_pop(mark);
+            mark = tt_push(r);
+            tt_tick(3);
+            (void)tt_push(f);
+            tt_tick(i % 7);
+            tt_pop(mark);
+            mark = tt_push(r);
+            tt_tick(9);
+            tt_pop(mark);
+            mark = tt_push(s);
+            tt_tick(5);
+            tt_pop(mark);
+            (void)tt_push(f);
+            tt_tick(3);
+            (void)tt_push(s);
+        }
+    }
+    (void)tt_step(7, outer, 0);
+    of[0] = visit_path("f;s");
+    of[1] = visit_path("f;r");
+    of[2] = visit_path("f");
+    total = visit_path("").total;
+    CHECK_INT(tt_stop(), 0);
+    return total;
+}
+
+TEST(a_step_is_a_tick_a_pop_and_a_push)
+{
+    struct visit_sum a[3], b[3];
+
+    CHECK_INT(walk_statements(1, a), walk_statements(0, b));
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(a[i].calls, b[i].calls);
+        CHECK_INT(a[i].activations, b[i].activations);
+        CHECK_INT(a[i].sum, b[i].sum);
+        CHECK_INT(a[i].min, b[i].min);
+        CHECK_INT(a[i].max, b[i].max);
+        CHECK_INT(a[i].self, b[i].self);
+    }
+    CHECK_INT(a[0].calls, 150);
+    CHECK_INT(a[0].sum, 50 * 51 + 50 * 5);
+    CHECK_INT(a[1].calls, 100);
+    CHECK_INT(a[1].self, 50 * 12);
+}
+
 TEST(a_captured_context_is_entered_elsewhere)
 {
     tt_block a = tt_block_get("a", "", 0, 0), b = tt_block_get("b", "", 0, 0),
@@ -376,4 +455,24 @@ TEST(every_error_has_a_text)
 {
     for (int error = -100; error < 100; error++)
         CHECK(tt_error_text(error) && *tt_error_text(error));
+    CHECK_STR(tt_error_text(INT_MIN), "unknown error");
+    CHECK_STR(tt_error_text(INT_MAX), "unknown error");
+}
+
+static int take_strand_name(const struct tt_visited *v, void *arg)
+{
+    (void)snprintf(arg, 32, "%s", v->strand);
+    return 1;
+}
+
+TEST(a_thread_that_is_given_no_name_keeps_the_one_it_has)
+{
+    char name[32] = "";
+
+    CHECK_INT(tt_start("exact"), 0);
+    tt_thread_name("first");
+    tt_thread_name(NULL);
+    CHECK_INT(tt_visit(take_strand_name, name), 1);
+    CHECK_STR(name, "first");
+    CHECK_INT(tt_stop(), 0);
 }

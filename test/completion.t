@@ -54,6 +54,13 @@ has_man_page()
         grep -qF "tallytree-$1 (1)" doc/man/tallytree.1
 }
 
+prints_nowhere()
+{
+    tallytree help record >/dev/full 2>"$tmp/said"
+    [ $? -eq 2 ] && grep -q 'standard output: cannot be written' "$tmp/said"
+}
+
+try "a page that cannot be printed is an error" prints_nowhere
 try "the list of commands fits a screen" page_fits help
 try "so it does where no command is given" list_fits
 for command in $(commands); do
@@ -107,6 +114,66 @@ for command in $(commands); do
     none "the flags of the page of $command are completed" flags_are_offered "$command"
 done
 
+# Each flag that is offered stands in a man page: the command's, or the one of reports, whose
+# flags others take too.
+flags_are_described()
+{
+    local flag
+    sed 's/\\-/-/g' "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 >"$tmp/man"
+    tallytree --complete "$1" -- | sed 's/\t.*//; s/^--//' | grep -vx help | while read -r flag; do
+        grep -qE -- "(^|[^a-z-])--?$flag([^a-z-]|\$)" "$tmp/man" || echo "--$flag"
+    done
+}
+
+for command in $(commands); do
+    [ "$command" = help ] || none "the man page of $command has all its flags" flags_are_described "$command"
+done
+
+# Each flag that a man page names, and a document behind the command's name, is some command's
+# or some layout's; but for what is said of flags, and those of node.
+known_flags()
+{
+    local command layout
+    for command in $(commands); do tallytree --complete "$command" --; done
+    for layout in fble ghc mlworks ocr tdk; do tallytree --complete report "$layout" --; done
+    printf -- '--%s\n' name version help interpreted-frames-native-stack perf-basic-prof
+}
+
+named_flags()
+{
+    local page
+    for page in doc/man/*.1; do
+        sed 's/\\-/-/g' "$page" | grep -oE -- '(^|[^a-z-])--[a-z][a-z-]+' |
+            grep -oE -- '--.*' | sed "s#^#$page #"
+    done
+    for page in README.md doc/*.md; do
+        grep -oE -- '[`$] ?tallytree [^`]*' "$page" | grep -oE -- ' --[a-z][a-z-]+' |
+            sed "s#^#$page#"
+    done
+}
+
+unknown_flags()
+{
+    known_flags | sed 's/\t.*//' | sort -u >"$tmp/known"
+    named_flags | sort -u | while read -r page flag; do
+        grep -qxe "$flag" "$tmp/known" || echo "$page: $flag"
+    done
+}
+
+# So is each command.
+unknown_commands()
+{
+    { commands; echo help; } | sort -u >"$tmp/known"
+    grep -oE '[`$] ?tallytree [a-z]+[ `]' README.md doc/*.md | grep -oE '[a-z]+.$' | tr -d ' `' |
+        sort -u | grep -vxFf "$tmp/known"
+}
+
+enough_is_named() { [ "$(named_flags | wc -l)" -ge 200 ] || named_flags; }
+
+none "flags that pages and documents name are there" unknown_flags
+none "so are commands" unknown_commands
+none "many are named" enough_is_named
+
 # ── Shells ───────────────────────────────────────────────────────────────────────────
 
 # bash_gives WORDS LINE - what bash completes at the end of the line.
@@ -129,10 +196,19 @@ zsh_gives()
     zsh -f -c '
         _describe() { local name=$@[-1]; print -rl -- "${(@P)name}" }
         _files() { print -r -- "@files" }
+        compset() { print -r -- "behind $2" }
         words=("${(@s: :)1}") CURRENT=$#words
         source doc/completion/_tallytree' zsh "$2" >"$tmp/said" || return
     cat "$tmp/said"
     [ "$(sed -E 's/^(([^:\\]|\\.)*):.*/\1/' "$tmp/said" | paste -sd ' ')" = "$1" ]
+}
+
+# fish_gives WORDS LINE - the same of fish.
+fish_gives()
+{
+    fish --no-config -c 'source doc/completion/tallytree.fish; complete -C $argv' "$2" >"$tmp/said" || return
+    cat "$tmp/said"
+    [ "$(sed 's/\t.*//' "$tmp/said" | paste -sd ' ')" = "$1" ]
 }
 
 try "bash completes a command" bash_gives merge 'tallytree mer'
@@ -148,4 +224,15 @@ try "zsh completes a command" zsh_gives merge 'tallytree mer'
 try "zsh completes a flag" zsh_gives --recursion 'tallytree replay --rec'
 try "zsh completes a value" zsh_gives 'repeat\: recent\:' 'tallytree replay --recursion re'
 try "zsh completes a file" zsh_gives @files 'tallytree dump '
+try "zsh completes a file behind an equals sign" zsh_gives 'behind *= @files' \
+    'tallytree replay --output=doc/man/tallytree-repl'
+try "fish completes a command" fish_gives merge 'tallytree mer'
+try "fish completes a flag" fish_gives --recursion 'tallytree replay --rec'
+try "fish completes a value" fish_gives 'recent: repeat:' 'tallytree replay --recursion re'
+try "fish completes what stands behind an equals sign" \
+    fish_gives '--recursion=recent: --recursion=repeat:' 'tallytree replay --recursion=re'
+try "fish completes a file" fish_gives 'doc/man/tallytree-replay.1' \
+    'tallytree replay -o doc/man/tallytree-repl'
+try "fish completes a file behind an equals sign" fish_gives '--output=doc/man/tallytree-replay.1' \
+    'tallytree replay --output=doc/man/tallytree-repl'
 finish

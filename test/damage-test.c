@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 #include "recorded.h"
+#include "see-picture.h"
+#include "series.h"
 #include "tallytree.h"
 #include "tap.h"
 
@@ -29,6 +31,25 @@ static void wander(const tt_block *block, const tt_metric *metric, int depth)
     }
 }
 
+static void make_objects(void)
+{
+    tt_type type = tt_type_get("pair");
+    tt_context at = tt_alloc(type, 16, 8);
+
+    tt_gc_begin(0);
+    tt_survive(at, type, 16, 8, 0, 1);
+    tt_gc_end();
+    for (uint64_t id = 1; id < 40; id++) {
+        tt_tick(1000);
+        (void)tt_object_new(id, type, 1000 * id, 0);
+        if (id % 3 == 0)
+            tt_object_free(id / 2);
+        tt_free(tt_alloc(type, 500, 12), type, 500, 12, TT_AGE(id % 8));
+    }
+    CHECK(tt_band_shared(tt_recording, tt_space_record(tt_recording), TT_BAND_TYPE, type,
+                         10) != NULL); /* an allocator's */
+}
+
 static void record(const char *options)
 {
     static const char *const names[] = {"a", "b", "c", "d",       "e", "f",
@@ -44,71 +65,17 @@ static void record(const char *options)
         text[0] = (char)('m' + i);
         metric[i] = tt_metric_get(text, "unit");
     }
+    make_objects();
     for (int i = 0; i < 30; i++)
         wander(block, metric, 4);
     tt_push(block[0]); /* open ones too */
     tt_push(block[1]);
 }
 
-/* ── Looking at all of a picture, as reports do ───────────────────────────────────── */
+/* ── Looking at it ────────────────────────────────────────────────────────────────── */
 
-static uint64_t seen; /* what is read must not be optimised away */
-
-static void see_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
-                       uint64_t n)
-{
-    (void)arg;
-    seen += strnlen(m->name, sizeof m->name) + strnlen(m->unit, sizeof m->unit) + n +
-            (unsigned)elsewhere;
-}
-
-static void see_slowest(const struct tt_picture *p, const struct tt_slowest *s)
-{
-    for (uint32_t i = 0; s && i < s->count && i < s->capacity; i++) {
-        const struct tt_slow_row *row = (const void *)(p->image +
-                                                       (size_t)s->slot[i].rows *
-                                                           TT_CELL_SIZE);
-        for (uint32_t j = 0; j < s->slot[i].count; j++)
-            seen += row[j].block + row[j].parent + row[j].self;
-    }
-}
-
-static void see_details(const struct tt_picture *p, uint32_t cell)
-{
-    const struct tt_histogram *h = tt_picture_extension(p, cell, TT_HISTOGRAM);
-    const struct tt_history *history = tt_picture_extension(p, cell, TT_HISTORY);
-
-    for (int i = 0; h && i < TT_HISTOGRAM_BINS; i++)
-        seen += h->bin[i];
-    for (uint64_t i = 0; history && i < history->capacity && i < history->count; i++)
-        seen += history->ring[(history->count - 1 - i) % history->capacity].duration;
-    see_slowest(p, tt_picture_extension(p, cell, TT_SLOWEST));
-    tt_picture_metrics(p, cell, see_metric, NULL);
-}
-
-static void see_picture(const struct tt_picture *p)
-{
-    for (uint32_t i = 0; i < p->blocks; i++)
-        seen += strlen(p->block[i].info.name) + strlen(p->block[i].info.module) +
-                strlen(p->block[i].info.file) + (unsigned)p->block[i].info.kind;
-    for (uint32_t i = 0; i < p->strands; i++)
-        seen += strlen(p->strand[i]->name) + p->strand_first[i];
-    for (uint32_t i = 0; i < p->contexts; i++) {
-        const struct tt_picture_context *c = &p->context[i];
-        if (c->parent != UINT32_MAX) /* parents come first: a way up always ends */
-            seen += (uint64_t)CHECK(c->parent < i && c->block < p->blocks);
-        seen += tt_times_deviation(&c->times) > 0;
-        see_details(p, c->cell);
-    }
-    for (uint32_t i = 0; i < p->arcs; i++) {
-        const struct tt_picture_arc *a = &p->arc[i];
-        CHECK(a->from < p->contexts && a->to < p->contexts && a->block < p->blocks);
-        see_details(p, a->cell);
-    }
-}
-
-/* 1 when it could be read. */
-static int look(const void *image, size_t size)
+/* 1 when it could be read; `live`: as a copy of what is being written. */
+static int look_as(const void *image, size_t size, int live)
 {
     struct tt_picture p;
     void *exact = malloc(size ? size : 1);
@@ -116,15 +83,17 @@ static int look(const void *image, size_t size)
 
     if (size)
         memcpy(exact, image, size);
-    error = tt_picture_read(&p, exact, size, 0);
+    error = tt_picture_read(&p, exact, size, live);
     if (!error)
-        see_picture(&p);
+        CHECK(see_picture(&p));
     else
         CHECK(p.error[0] != '\0' && memchr(p.error, '\0', sizeof p.error));
     tt_picture_fini(&p);
     free(exact);
     return !error;
 }
+
+static int look(const void *image, size_t size) { return look_as(image, size, 0); }
 
 /* ── Damage ───────────────────────────────────────────────────────────────────────── */
 
@@ -134,6 +103,7 @@ static const char *const recordings[] = {
     "exact,clock=caller,histogram,history=a:5,slowest=a:3,slowest=b,budget=256K",
     "every=4,clock=caller,recursion=repeat:3,budget=192nodes",
     "exact,recursion=cycle,budget=128K",
+    "exact,clock=caller,budget=512K,space=alloc+copies+types,series=type+block",
 };
 enum { RECORDINGS = sizeof recordings / sizeof *recordings };
 
@@ -238,13 +208,115 @@ TEST(a_recording_overwritten_anywhere_is_an_error_or_a_picture)
             memcpy(copy, image, size);
             for (uint32_t n = 1 + dice(dice(4) ? 2 : 40); n; n--)
                 damage(copy, size);
-            pictures += look(copy, dice(8) ? size : dice((uint32_t)size));
+            pictures += look_as(copy, dice(8) ? size : dice((uint32_t)size), j % 4 == 0);
         }
         free(copy);
         free(image);
     }
     CHECK(pictures > 0);
-    CHECK(pictures < 20000);
+    CHECK(pictures < RECORDINGS * 5000);
+}
+
+/* The first record or series of its kind. */
+static void *first_page(char *image, uint32_t type)
+{
+    const struct tt_header *h = (const struct tt_header *)(void *)image;
+    const uint32_t *map = (const uint32_t *)(void *)(image + h->map);
+    uint32_t page = 0;
+
+    while (page < h->used && (map[page] & 0xff) != type)
+        page++;
+    return page < h->used ? image + h->first + (size_t)page * TT_PAGE_SIZE : NULL;
+}
+
+TEST(a_text_without_an_end_is_an_error)
+{
+    size_t size;
+    char *image = make_image(0, &size);
+    struct tt_header *h = (struct tt_header *)(void *)image;
+    char *const text[] = {h->program, h->host, h->source, h->metric[TT_METRICS_MAX].unit};
+    const size_t room[] = {sizeof h->program, sizeof h->host, sizeof h->source,
+                           TT_NAME_SIZE};
+
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        char kept[sizeof h->program];
+        memcpy(kept, text[i], room[i]);
+        memset(text[i], 'x', room[i]);
+        CHECK(!look(image, size));
+        memcpy(text[i], kept, room[i]);
+    }
+    CHECK(look(image, size));
+    free(image);
+}
+
+TEST(a_change_that_is_carried_out_late_is_checked_as_all_else)
+{
+    size_t size;
+    char *image = make_image(RECORDINGS - 1, &size);
+    struct tt_strand_record *strand = first_page(image, TT_PAGE_STRAND);
+    char *band = first_page(image, TT_PAGE_BAND);
+
+    if (CHECK(strand && band)) {
+        strand->redo.where[0] = (uint32_t)(band - image) / 8 + 1; /* its `next` */
+        strand->redo.value[0] = 0x7fffffff;
+        CHECK(look(image, size));
+        strand->redo.count = 1;
+        CHECK(!look(image, size));
+    }
+    free(image);
+}
+
+/* Such as it may be for who looks while it is written. */
+static uint32_t take_names_away(char *image)
+{
+    const struct tt_header *h = (const struct tt_header *)(void *)image;
+    const uint32_t *map = (const uint32_t *)(void *)(image + h->map);
+    uint32_t blocks = 0;
+
+    for (uint32_t page = 0; page < h->used; page++) {
+        struct tt_block_record *r = (void *)(image + h->first +
+                                             (size_t)page * TT_PAGE_SIZE);
+        for (uint32_t i = 0; (map[page] & 0xff) == TT_PAGE_BLOCK && i < TT_PAGE_CELLS;
+             i++)
+            if (r[i].id) {
+                r[i].name = 1;
+                blocks++;
+            }
+    }
+    return blocks;
+}
+
+TEST(a_root_goes_without_what_is_not_there_yet)
+{
+    size_t size;
+    char *image = make_image(0, &size);
+    const struct tt_strand_record *strand = first_page(image, TT_PAGE_STRAND);
+    struct tt_node *root = (void *)(image + (size_t)strand->root * TT_CELL_SIZE);
+
+    root->extension = UINT32_MAX;
+    CHECK(!look_as(image, size, 0));
+    CHECK(look_as(image, size, 1));
+    free(image);
+}
+
+TEST(a_block_whose_name_is_not_there_yet_has_none_but_a_place)
+{
+    struct tt_picture p;
+    size_t size;
+    char *image = make_image(0, &size);
+    uint32_t blocks = take_names_away(image);
+
+    CHECK_INT(tt_picture_read(&p, image, size, 0), -TT_ERR_FORMAT);
+    tt_picture_fini(&p);
+    CHECK_INT(tt_picture_read(&p, image, size, 1), 0);
+    CHECK(blocks > 12);
+    CHECK_INT(p.blocks, blocks);
+    for (uint32_t i = 0; i < p.blocks; i++) {
+        CHECK_STR(p.block[i].info.name, "");
+        CHECK(p.block[i].info.file && p.block[i].info.module);
+    }
+    tt_picture_fini(&p);
+    free(image);
 }
 
 TEST(what_is_no_recording_is_an_error)

@@ -87,6 +87,8 @@ equal "check says 0 when nothing grew" "$(status "$tallytree" check "$tmp/a.tt" 
 equal "and 1 when something did" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/b.tt")" 1
 try "which it names" grep -q ' f$' "$tmp/out"
 equal "unless it may grow so much" "$(status "$tallytree" check --max-regress 40% "$tmp/a.tt" "$tmp/b.tt")" 0
+equal "what is wrong with a metric's name is said" \
+    "$("$tallytree" check --metric '' "$tmp/a.tt" "$tmp/a.tt" 2>&1)" "tallytree: check: 'metric' wants a name"
 equal "or is not asked for" "$(status "$tallytree" check --only g "$tmp/a.tt" "$tmp/b.tt")" 0
 equal "2 when a file is missing" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/none.tt")" 2
 equal "2 when a share is none" "$(status "$tallytree" check --max-regress much "$tmp/a.tt" "$tmp/b.tt")" 2

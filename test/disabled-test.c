@@ -36,6 +36,7 @@ TEST(disabled_functions_do_nothing_and_say_so)
     CHECK_INT(visits, 0);
     CHECK_INT(tt_write("/nonexistent"), -TT_ERR_DISABLED);
     CHECK_INT(tt_print(1), -TT_ERR_DISABLED);
+    CHECK_INT(tt_print_stack(1), -TT_ERR_DISABLED);
     CHECK_INT(tt_pause(), -TT_ERR_DISABLED);
     CHECK_INT(tt_resume(), -TT_ERR_DISABLED);
     CHECK_INT(tt_block_get("a", "b", 1, 1), 0);

@@ -32,8 +32,18 @@ static void use_every_macro(void)
     TT_RESUME();
 }
 
+static void count_call(void *arg) { ++*(int *)arg; }
+
+static int is_of_none(const struct tt_block_info *b, void *arg)
+{
+    (void)b;
+    return arg != NULL;
+}
+
 static void use_every_function(void)
 {
+    struct tt_results *results = NULL;
+    int calls = 0;
     const struct tt_block_info info = {
         .name = "made", .file = "every-macro.h", .line = 1};
     tt_block block = tt_block_get("got", "every-macro.h", 2, 3);
@@ -46,6 +56,7 @@ static void use_every_function(void)
     tt_add(tt_metric_get("rows", ""), 2);
     tt_sample(1);
     tt_tick(1);
+    tt_pop(tt_step(1, 0, block));
     context = tt_context_capture();
     tt_pop(inner);
     tt_unwind(tt_mark_get());
@@ -53,6 +64,26 @@ static void use_every_function(void)
     inner = tt_context_enter(tt_context_parent(context));
     (void)tt_context_block(context);
     tt_pop(inner);
+    tt_pop(tt_context_call(context));
+    inner = tt_push_as(block, TT_CALL_CURRIED);
+    tt_tail();
+    tt_pop(inner);
+    (void)tt_select(NULL, NULL);
+    tt_clear(is_of_none, NULL);
+    context = tt_alloc(tt_type_get("pair"), 16, 0);
+    (void)tt_alloc_at(context, tt_type_get("pair"), 16, 0);
+    tt_gc_begin(0);
+    tt_survive(context, tt_type_get("pair"), 16, 0, 0, 1);
+    tt_gc_end();
+    tt_retained(tt_retainers_with(0, block), 16);
+    tt_profiler_begin();
+    tt_profiler_end();
+    (void)tt_object_new(1, tt_type_get("pair"), 16, 0);
+    (void)tt_object_picked(1, tt_type_get("pair"), 16, tt_object_weight(16));
+    tt_object_use(1);
+    tt_object_survive(1, 2, TT_NEXT);
+    tt_object_free(2);
+    tt_free(context, tt_type_get("pair"), 16, 0, tt_age(1));
     tt_pop(mark);
     fiber = tt_fiber_new();
     (void)tt_fiber_switch(fiber);
@@ -61,6 +92,10 @@ static void use_every_function(void)
     (void)tt_pause();
     (void)tt_resume();
     tt_thread_name("all");
+    if (tt_profile_call("no such word", count_call, &calls, &results) == 0)
+        tt_results_free(results);
+    if (tt_profile_begin("no such word") == 0 && tt_profile_end(&results) == 0)
+        tt_results_free(results);
 }
 
 #endif

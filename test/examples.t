@@ -56,6 +56,21 @@ for mode in exact calls every=2; do
     none "there are no other contexts" contexts 11
 done
 
+# alive PATH - how many of its pairs are alive: what came to a generation and is still there.
+alive()
+{
+    awk -F '\t' -v path="$1" '
+        $1 == "space" && $2 == path { split($NF, n, /[=,]/); sum += n[2] }
+        END { print sum + 0 }' "$tmp/dump"
+}
+
+try "collector.c records" record collector calls
+try "it has collected" grep -q '^9[0-9] collections' "$tmp/out"
+try "its list was made where it was" grep -q $'^space\tlong_list\tpair\t->0\tall=1000,16000,8000' "$tmp/dump"
+try "and is all there" [ "$(alive long_list)" = 1000 ]
+try "short lists were made below it" grep -q $'^space\tlong_list;short_lists\tpair\t->0\tall=9000,' "$tmp/dump"
+try "and hardly any of them is there" [ "$(alive 'long_list;short_lists')" -lt 101 ]
+
 try "without an output the examples print" "$TT_BUILD/examples/scopes"
 try "and so does the language" "$TT_BUILD/examples/language"
 

@@ -36,6 +36,6 @@ static void failing_put(void *arg, void *piece, size_t size)
     free(p);
 }
 
-static const struct tt_memory failing = {failing_get, failing_put, NULL};
+static const struct tt_memory failing = {.get = failing_get, .put = failing_put};
 
 #endif

@@ -359,7 +359,7 @@ static uint64_t rich_seed(void)
 TEST(every_allocation_of_a_filter_may_fail)
 {
     struct rationed ration = {0};
-    const struct tt_memory memory = {get, put, &ration};
+    const struct tt_memory memory = {.get = get, .put = put, .arg = &ration};
     struct model *m = model_random(rich_seed());
     struct tt_profile p;
     long n = 0, before;

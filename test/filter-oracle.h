@@ -15,6 +15,8 @@ struct step {
     int metric;       /* of a prune by size; -1: by name */
     uint64_t least;   /* of it */
     unsigned strands; /* a bit for each of the model's that it is for */
+    const struct step
+        *before; /* of centres in a row, which are one step; NULL: the first */
 };
 
 static inline const char *step_key(const struct step *s)
@@ -23,6 +25,7 @@ static inline const char *step_key(const struct step *s)
         [TT_FILTER_SELECT] = "select", [TT_FILTER_EXCLUDE] = "exclude",
         [TT_FILTER_FOLD] = "fold",     [TT_FILTER_PRUNE] = "prune",
         [TT_FILTER_ROOT] = "root",     [TT_FILTER_STRAND] = "strand",
+        [TT_FILTER_CENTRE] = "centre",
     };
 
     return keys[s->kind];
@@ -44,6 +47,17 @@ static inline int is_like(const struct model *m, int block, const char *pattern)
     if (pattern[length - 1] == '*')
         return strncmp(name, pattern, length - 1) == 0;
     return strcmp(name, pattern) == 0;
+}
+
+/* Is it spliced out? */
+static inline int is_folded(const struct model *m, int block, const struct step *s)
+{
+    if (s->kind == TT_FILTER_FOLD)
+        return is_like(m, block, s->text);
+    for (; s; s = s->before)
+        if (is_like(m, block, s->text))
+            return 0;
+    return 1;
 }
 
 static inline int pruned_block(const struct model *m)
@@ -99,9 +113,10 @@ static inline int step_path(const struct model *m, const struct step *s,
     case TT_FILTER_EXCLUDE:
         return first == p->depth;
     case TT_FILTER_FOLD:
+    case TT_FILTER_CENTRE:
         to->depth = 0;
         for (int i = 0; i < p->depth; i++) {
-            *folded = is_like(m, p->block[i], s->text);
+            *folded = is_folded(m, p->block[i], s);
             if (!*folded)
                 to->block[to->depth++] = p->block[i];
         }
@@ -197,7 +212,7 @@ static inline void step_arc(const struct model *m, const struct step *s,
                             const struct model_arc *a, struct model *to)
 {
     struct model_path from, end;
-    int folded, gone;
+    int folded, gone, at;
 
     if (model_is_dropped(m, a)) {
         step_dropped(m, s, a, to);
@@ -205,9 +220,13 @@ static inline void step_arc(const struct model *m, const struct step *s,
     }
     gone = !step_path(m, s, &m->path[a->from], MODEL_DEPTH, &from, &folded);
     gone |= !step_path(m, s, &m->path[a->to], MODEL_DEPTH, &end, &folded);
-    if (!gone && !folded && model_block_at(&end) == a->block)
-        add_step_arc(to, model_context(to, from.block, from.depth),
-                     model_context(to, end.block, end.depth), a);
+    if (gone || folded)
+        return;
+    at = model_context(to, end.block, end.depth);
+    if (model_block_at(&end) == a->block)
+        add_step_arc(to, model_context(to, from.block, from.depth), at, a);
+    else /* it was pruned, and its calls have been */
+        add_times(to->path[at].times, a->times);
 }
 
 /* ── Strands ──────────────────────────────────────────────────────────────────────── */
@@ -236,7 +255,8 @@ static inline void clear_strand(struct model *m, int s)
 /* Takes nothing away, and leaves what belongs to blocks alone where it is. */
 static inline int is_nothing(const struct model *m, const struct step *s)
 {
-    if (s->kind == TT_FILTER_SELECT || s->kind == TT_FILTER_ROOT || s->metric >= 0)
+    if (s->kind == TT_FILTER_SELECT || s->kind == TT_FILTER_ROOT ||
+        s->kind == TT_FILTER_CENTRE || s->metric >= 0)
         return 0;
     for (int b = 0; b < m->blocks; b++)
         if (is_like(m, b, s->text))

@@ -5,7 +5,7 @@
 
 enum { CASES = 10000, STEPS = 80 };
 
-static const char *const patterns[] = {"main", "parse", "gc",  "list",     "eval", "a;b",
+static const char *const patterns[] = {"main", "parse", "gc",  "list",     "Eval", "a;b",
                                        "p*",   "/a/",   "/s/", "[pruned]", "none"};
 
 static const struct {
@@ -373,6 +373,21 @@ static void random_step(struct filter_case *c, struct step *s)
         random_size(c->m, s);
 }
 
+/* Centres in a row are applied together, to what there was before the first of them. */
+static void apply_to_model(struct filter_case *c, struct step *s)
+{
+    static struct model first;
+    const uint64_t state = c->m->state;
+
+    if (s->kind == TT_FILTER_CENTRE && c->steps && s[-1].kind == TT_FILTER_CENTRE) {
+        s->before = s - 1;
+        *c->m = first;
+        c->m->state = state;
+    }
+    first = *c->m;
+    step_model(c->m, s);
+}
+
 static void check_case(struct filter_case *c)
 {
     const struct tt_profile *p;
@@ -419,7 +434,7 @@ static int run_case(uint64_t seed, int most)
         return 0;
     for (int wanted = model_below(c.m, most + 1); c.steps < wanted; c.steps++) {
         random_step(&c, &c.step[c.steps]);
-        step_model(c.m, &c.step[c.steps]);
+        apply_to_model(&c, &c.step[c.steps]);
     }
     check_case(&c);
     if (tap.failed)
@@ -491,6 +506,50 @@ TEST(select_and_exclude_part_the_total_and_fold_and_prune_keep_it)
         model_close(&p);
         model_free(m);
     }
+}
+
+/* Folds every block that is neither of these. */
+static int others_folded(const struct model *m, const char *a, const char *b,
+                         struct step *out)
+{
+    int count = 0;
+
+    for (int i = 0; i < m->blocks; i++)
+        if (!is_like(m, i, a) && !is_like(m, i, b))
+            out[count++] = by_name(TT_FILTER_FOLD, m->block[i].info.name);
+    return count;
+}
+
+TEST(costs_go_to_centres_as_if_all_others_were_folded)
+{
+    const int count = (int)(sizeof patterns / sizeof *patterns);
+    int some = 0;
+
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        struct model *m = model_random(seed);
+        const char *a = patterns[seed % (uint64_t)count],
+                   *b = patterns[seed / 3 % (uint64_t)count];
+        const struct step centres[2] = {by_name(TT_FILTER_CENTRE, a),
+                                        by_name(TT_FILTER_CENTRE, b)};
+        struct step folds[MODEL_BLOCKS];
+        struct tt_filtered by_centre, by_fold;
+        struct tt_profile p;
+        if (!CHECK(model_open(m, 0, &p)))
+            return;
+        if (!CHECK_INT(apply(&p, centres, 2, &by_centre), 0) ||
+            !CHECK_INT(apply(&p, folds, others_folded(m, a, b, folds), &by_fold), 0))
+            return;
+        some += by_fold.image && by_centre.profile->contexts > 1;
+        CHECK_INT(by_centre.profile->contexts, by_fold.profile->contexts);
+        if (by_fold.image) /* something was folded */
+            CHECK(by_centre.size == by_fold.size &&
+                  memcmp(by_centre.image, by_fold.image, by_fold.size) == 0);
+        tt_filter_close(&by_centre, NULL);
+        tt_filter_close(&by_fold, NULL);
+        model_close(&p);
+        model_free(m);
+    }
+    CHECK(some > 150);
 }
 
 /* Whatever is not pruned has the total that it had, and all that is large enough is there. */

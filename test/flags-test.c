@@ -106,3 +106,43 @@ TEST(what_is_wrong_names_what_is_right)
     CHECK_STR(reads("-jo"), "'-o' wants a value: FILE");
     CHECK_STR(reads("--json=x"), "'--json' takes no value");
 }
+
+TEST(a_number_is_digits_within_its_bounds)
+{
+    uint64_t n = 0;
+
+    CHECK_INT(tt_flag_number("007", 0, 9, &n), 0);
+    CHECK_INT(n, 7);
+    CHECK_INT(tt_flag_number("18446744073709551615", 0, UINT64_MAX, &n), 0);
+    CHECK(n == UINT64_MAX);
+    for (const char *const *wrong =
+             (const char *const[]){"", "-1", "+1", " 1", "1 ", "0x1", "1.5", "10", "1e0",
+                                   "18446744073709551616", NULL};
+         *wrong; wrong++) {
+        n = 1;
+        CHECK_INT(tt_flag_number(*wrong, 1, 9, &n), -TT_ERR_OPTION);
+        CHECK_INT(n, 0);
+    }
+}
+
+TEST(bytes_may_be_thousands_of_them)
+{
+    uint64_t n = 0;
+
+    CHECK_INT(tt_flag_bytes("12", 1, 99, &n), 0);
+    CHECK_INT(n, 12);
+    CHECK_INT(tt_flag_bytes("512K", 1, UINT64_MAX, &n), 0);
+    CHECK_INT(n, 512 << 10);
+    CHECK_INT(tt_flag_bytes("3m", 1, UINT64_MAX, &n), 0);
+    CHECK_INT(n, 3 << 20);
+    CHECK_INT(tt_flag_bytes("16383G", 1, UINT64_MAX, &n), 0);
+    CHECK(n == 16383ull << 30);
+    for (const char *const *wrong =
+             (const char *const[]){"", "K", "-1K", "1KiB", "1 K", "1KK", "1T", "4K", "0",
+                                   "17179869184G", "000000000000000000000000001", NULL};
+         *wrong; wrong++) {
+        n = 1;
+        CHECK_INT(tt_flag_bytes(*wrong, 1, 4095, &n), -TT_ERR_OPTION);
+        CHECK_INT(n, 0);
+    }
+}

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The format of callgrind: what is read has the totals of callgrind_annotate, what is written
 # has ours there, however functions recur.
-. "$(dirname "$0")/tap.sh"
-
-tallytree=$TT_BUILD/tallytree
-dir=$tmp
+. "$(dirname "$0")/formats.sh"
 
 # column NAME FILE - "block figure" of each block, of a column of the flat view.
 column()
@@ -242,19 +239,11 @@ calls_written()
     [ "$(cat "$dir/got")" = "1 3 x1 3 4 x2 5 x1 4 4 x1 5 4 x1" ]
 }
 try "calls are written, by arcs too" calls_written
-deep() { awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
-    "$tallytree" export --to callgrind -o "$dir/written" "$dir/deep" && [ "$(annotate --inclusive=yes "$dir/written" | grep -c ' 5$')" = 8 ]; }
-try "a million frames are eight functions" deep
+all_deep() { deep && "$tallytree" export --to callgrind -o "$dir/written" "$dir/deep" && [ "$(annotate --inclusive=yes "$dir/written" | grep -c ' 5$')" = 8 ]; }
+try "a million frames are eight functions" all_deep
 
 # ── What is wrong ────────────────────────────────────────────────────────────────────
 
-# refuses WHERE WHAT SED - the small file, edited, is refused there for that.
-refuses()
-{
-    sed "$3" "$dir/small" >"$dir/bad"
-    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
-    [ $? = 2 ] && cat "$dir/said" && grep -qF "tallytree: $dir/bad:$1: $2" "$dir/said"
-}
 try "an id that stands for nothing" refuses 19 "(99) stands for no name" 's/^cfn=(3) leaf/cfn=(99)/'
 try "a cost that is none" refuses 9 "'x' is not a cost" 's/^1 10 1/1 10 x/'
 try "too many costs" refuses 9 "there are more costs than the 2 events" 's/^1 10 1/1 10 1 1/'

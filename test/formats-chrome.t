@@ -1,12 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Trace events: in any order, with ends that are missing or wrong; the tree is that of a run.
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/formats.sh"
 
-tallytree=$TT_BUILD/tallytree
-dir=$tmp
-
-folds() { "$tallytree" export --to folded ${3+--metric "$3"} "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
 trace() { cat >"$dir/trace"; }
 
 trace <<'END'
@@ -34,8 +30,8 @@ worker() { "$tallytree" report strands --csv "$dir/trace" | grep -q worker; }
 try "threads are strands, by their names" worker
 activations() { "$tallytree" report flat --csv "$dir/object" | grep -q 'outer'; "$tallytree" report flat --csv "$dir/object" | head -n 1 | grep -q 'deviation'; }
 try "activations have statistics" activations
-balanced() { ! "$tallytree" report header "$1" | grep -q unbalanced; }
-try "it was all balanced" balanced "$dir/trace"
+balanced() { ! "$tallytree" report header "$1" | grep -qE 'unbalanced|open:'; }
+try "it was all balanced, and nothing is said to go on" balanced "$dir/trace"
 
 trace <<'END'
 [ {"pid": 1, "tid": 2, "ph": "E", "name": "early", "ts": 0},
@@ -110,23 +106,79 @@ try "what is written is read the same" as_made "$dir/written"
 valid() { python3 -c 'import json, sys; e = json.load(open(sys.argv[1]))["traceEvents"]; assert len(e) > 100 and all(x["ph"] == "X" and x["dur"] > 0 for x in e)' "$dir/written"; }
 try "and is JSON" valid
 
-refuses()
+# Processor time, which a busy machine does not use up.
 {
-    "$tallytree" report "$dir/trace" >"$dir/got" 2>"$dir/said"
-    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $dir/trace: byte [0-9]*: .*$1" "$dir/said"
+    echo '[ {"ph": "B", "name": "a", "ts": 1}'
+    yes ', {"ph": "E", "name": "b", "ts": 5}' | head -n 200000
+    echo ']'
+} >"$dir/ends"
+ends() { (ulimit -t 20; "$tallytree" export --to folded "$dir/ends") | diff - <(echo 'a 4000'); }
+try "ends of nothing, all at one time, are passed by" ends
+
+# nested NAME TIME UNBALANCED - a hundred thousand that lie in each other, and as many ends, in
+# whose NAME and TIME & is the number.
+nested()
+{
+    {
+        echo '['
+        seq 100000 | sed 's/.*/{"ph": "B", "name": "f&", "ts": &},/'
+        seq 100000 | sed "s/.*/{\"ph\": \"E\", \"name\": \"$1\", \"ts\": $2},/"
+        echo ']'
+    } >"$dir/nested"
+    (ulimit -t 20; "$tallytree" report header --csv "$dir/nested") >"$dir/header" &&
+        [ "$(awk -F, '$4 == "unbalanced" { print $NF }' "$dir/header")" = "$3" ]
 }
+try "deep ones that end at one time, the outermost first" nested 'f&' 200000 ''
+try "deep ones, and ends of nothing at many times" nested no '&00000' 200000
+
 trace <<<'[ {"ph": "B", "name": "a", "ts": 0}, {"ph": "B", "na'
-try "a file that ends in an event is refused" refuses "ends before"
+try "a file that ends in an event is refused" refused "$dir/trace" ": byte [0-9]*: .*ends before"
 trace <<<'{"traceEvents": [ {"ph": "B", "name": "a", "ts": 0}'
-try "so is an object without an end" refuses "ends before"
+try "so is an object without an end" refused "$dir/trace" ": byte [0-9]*: .*ends before"
 trace <<<'[ {"ph": "B", "name": "a", "ts": "soon"} ]'
-try "a time that is none" refuses "no number"
+try "a time that is none" refused "$dir/trace" ": byte [0-9]*: .*no number"
 trace <<<'[ {"ph": "B", "name": "a"} ]'
-try "an event without a time" refuses "no time"
+try "an event without a time" refused "$dir/trace" ": byte [0-9]*: .*no time"
 trace <<<'[ {"ph": "C", "name": "a", "ts": 1} ]'
-try "a trace in which nothing begins" refuses "no events that begin"
-trace <<<'{"traceEvents": [ {"ph": "X", "name": "a", "ts": 1, "dur": 0} ], "samples": [ {"sf": 1}, {"sf": 2} ]}'
-try "one of samples alone" refuses "there are samples, but no events that take time"
-trace <<<'{"samples": [ {"sf": 1}, {"sf": 2} ], "traceEvents": [ {"ph": "X", "name": "a", "ts": 1, "dur": 5} ]}'
-try "samples beside events are counted" sh -c "'$tallytree' report header '$dir/trace' | grep -q '^ *2  lost.samples'"
+try "a trace in which nothing begins" refused "$dir/trace" ": byte [0-9]*: .*no events that begin"
+# ── Samples ──
+trace <<'END'
+[ {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "main"}},
+{"args": {"data": {"startTime": 100}}, "ph": "P", "name": "Profile", "id": "0x1", "pid": 1, "tid": 2, "ts": 100},
+{"ph": "P", "name": "ProfileChunk", "id": "0x1", "pid": 1, "tid": 9, "ts": 110, "args": {"data": {"cpuProfile": {"nodes": [
+  {"id": 1, "callFrame": {"functionName": "(root)", "scriptId": 0}},
+  {"id": 2, "parent": 1, "callFrame": {"functionName": "a", "url": "x.js", "lineNumber": 4, "columnNumber": 2}},
+  {"id": 3, "parent": 2, "callFrame": {"functionName": "", "url": "x.js", "lineNumber": 9}}],
+  "samples": [2, 3, 3]}, "timeDeltas": [10, 20, 30]}}},
+{"ph": "X", "name": "task", "pid": 1, "tid": 2, "ts": 100, "dur": 1000},
+{"args": {"data": {"timeDeltas": [40, -15, 5], "cpuProfile": {"samples": [4, 2, 2], "nodes": [{"id": 4, "parent": 3, "callFrame": {"functionName": "b"}}]}}},
+  "id": "0x1", "name": "ProfileChunk", "ph": "P", "pid": 1, "tid": 9, "ts": 120},
+{"ph": "X", "name": "other", "pid": 1, "tid": 2, "ts": 300, "dur": 10, "args": {"data": {"nodes": 7, "samples": "many"}}} ]
+END
+metric() { "$tallytree" export --to folded --metric "$1" "$dir/trace" >"$dir/got" && diff "$dir/got" - <<<"$2"; }
+try "samples of all pieces are contexts" metric samples 'a 3
+a;(anonymous) 2
+a;(anonymous);b 1'
+try "each lasts until the next one; a clock that goes back stands still" metric "sampled time" 'a 20000
+a;(anonymous) 70000'
+try "events beside them are what they are" metric time 'task 990000
+task;other 10000'
+who() { "$tallytree" report strands --metric samples --csv "$dir/trace" | grep -q '^entry.*main'; }
+try "their strand is the thread that the profile is of" who
+trace <<'END'
+{"traceEvents": [ {"name": "t", "ph": "X", "dur": 0, "pid": 7, "ts": "50", "tid": "1"} ],
+ "samples": [ {"ts": "100", "pid": 7, "tid": "1", "weight": "1", "sf": 2}, {"ts": "130", "pid": 7, "tid": "2", "sf": 3},
+              {"ts": "150", "pid": 7, "tid": "1", "sf": 3}, {"ts": "160", "pid": 7, "tid": "1", "sf": 1}, {"ts": "180", "pid": 7, "tid": "2", "sf": 2} ],
+ "stackFrames": {"1": {"name": "[root]"}, "2": {"name": "f", "parent": 1}, "3": {"name": "g", "parent": 2}} }
+END
+try "samples beside the events, with frames of all threads" metric "sampled time" 'f 50000
+f;g 60000'
+alone() { "$tallytree" report flat "$dir/trace" | grep -q "sampled: 5 samples"; }
+try "where no event takes time, theirs is what is shown" alone
+trace <<<'{"traceEvents": [], "samples": [ {"ts": 1, "sf": 1}, {"ts": 2, "sf": 2} ], "stackFrames": {"1": {"name": "f"}}}'
+try "a sample in a frame that there is not is refused" refused "$dir/trace" ": byte [0-9]*: .*a sample is in a node that there is not"
+trace <<<'{"traceEvents": [], "samples": [ {"ts": 1, "sf": 1} ], "stackFrames": {"1": {"name": "f", "parent": 2}, "2": {"name": "g", "parent": 1}}}'
+try "so are frames that are their own parents" refused "$dir/trace" ": byte [0-9]*: .*nodes of samples are their own parents"
+trace <<<'{"traceEvents": [ {"ph": "i", "name": "a", "ts": 1} ]}'
+try "so is a trace without anything" refused "$dir/trace" ": byte [0-9]*: .*there are no events that begin, and no samples"
 finish

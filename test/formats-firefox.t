@@ -1,12 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Firefox's processed profiles: tables of each thread, or shared ones, by prefix or offset.
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/formats.sh"
 
-tallytree=$TT_BUILD/tallytree
-dir=$tmp
-
-folds() { "$tallytree" export --to folded "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
 
 # make FILE CODE - a profile that Python code changes: `p`, its thread `t`, `shared` makes its
 # tables shared, `offset` turns prefixes into offsets.
@@ -97,36 +93,16 @@ $(for i in $(seq 300); do printf 'push f%d\npush g%d\ntick 1\npop\npop\n' "$i" "
 END
 evicted() { "$tallytree" export --to firefox "$dir/evicted" | "$tallytree" export --to folded - | awk '{ s += $NF } END { exit s != 300 }'; }
 try "what was evicted is there" evicted
-deep()
-{
-    awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
-    "$tallytree" export --to firefox "$dir/deep" | "$tallytree" export --to folded - | cmp - "$dir/deep"
-}
-try "a stack of a million frames goes there and back" deep
+try "a stack of a million frames goes there and back" deep_there_and_back firefox
 
-# refuses WHAT CODE
-refuses()
-{
-    make "$dir/bad" "$2"
-    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
-    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $dir/bad: byte [0-9]*: .*$1" "$dir/said"
-}
-try "a stack on one that comes later" refuses "not before it" 't["stackTable"]["prefix"][1] = 2'
-try "an offset beyond the first" refuses "not before it" 'offset(t["stackTable"]); t["stackTable"]["prefixOffset"][1] = 2'
-try "a frame that is not there" refuses "not there" 't["stackTable"]["frame"][1] = 9'
-try "a function that is not there" refuses "not there" 't["frameTable"]["func"][1] = 9'
-try "a stack that is not there" refuses "not there" 't["samples"]["stack"][1] = 9'
-try "weights below 0" refuses "below 0" 't["samples"]["weight"] = [1, -1, 1, 1]'
-try "tables that are missing" refuses "lacks" 'del t["frameTable"]'
-truncated()
-{
-    local n bad=0
-    for n in $(seq 60 41 $(($(wc -c <"$dir/small") - 2))); do
-        head -c "$n" "$dir/small" >"$dir/bad"
-        "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
-        [ $? = 2 ] && [ "$(wc -l <"$dir/said")" = 1 ] || bad=1
-    done
-    [ $bad = 0 ]
-}
-try "a file that was cut off anywhere" truncated
+# bad WHAT CODE
+bad() { make "$dir/bad" "$2" && refused "$dir/bad" ": byte [0-9]*: .*$1"; }
+try "a stack on one that comes later" bad "not before it" 't["stackTable"]["prefix"][1] = 2'
+try "an offset beyond the first" bad "not before it" 'offset(t["stackTable"]); t["stackTable"]["prefixOffset"][1] = 2'
+try "a frame that is not there" bad "not there" 't["stackTable"]["frame"][1] = 9'
+try "a function that is not there" bad "not there" 't["frameTable"]["func"][1] = 9'
+try "a stack that is not there" bad "not there" 't["samples"]["stack"][1] = 9'
+try "weights below 0" bad "below 0" 't["samples"]["weight"] = [1, -1, 1, 1]'
+try "tables that are missing" bad "lacks" 'del t["frameTable"]'
+try "a file that was cut off anywhere" truncated 60 41 2 "$dir/small"
 finish

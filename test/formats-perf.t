@@ -1,12 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The text of `perf script`: whatever names hold, and whatever events there are.
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/formats.sh"
 
-tallytree=$TT_BUILD/tallytree
-dir=$tmp
-
-folds() { "$tallytree" export --to folded ${3+--metric "$3"} "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
 
 cat >"$dir/small" <<'END'
 # ========
@@ -78,12 +74,6 @@ END
 as_python() { "$tallytree" export --to folded "$dir/random" | LC_ALL=C sort | cmp - <(LC_ALL=C sort "$dir/want"); }
 try "four thousand samples add up as Python does it" as_python
 
-refuses()
-{
-    sed "$3" "$dir/small" >"$dir/bad"
-    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
-    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $dir/bad:$1: $2" "$dir/said"
-}
 try "a line that is no sample is named" refuses 15 "a sample begins with" '15s/.*/nonsense here/'
 try "so are periods of more than 64 bits" refuses 20 "the figures add up" 's/   250000 cpu/18446744073709551615 cpu/'
 finish

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Clean's call-graph profiles: all three layouts come out as they went in, byte by byte, and
 # mean what a reader of twenty lines says.
-. "$(dirname "$0")/tap.sh"
-
-tallytree=$TT_BUILD/tallytree
-dir=$tmp
+. "$(dirname "$0")/formats.sh"
 
 # Makes files, and says what is in one: "a;b ticks words tails strict lazy curried".
 cat >"$dir/pgcl.py" <<'END'
@@ -90,7 +87,7 @@ export_to() { "$tallytree" export --to "$@"; }
 round_trip() { export_to pgcl -o "$dir/again" "$1" && cmp "$dir/again" "$1"; }
 through_profile() { "$tallytree" merge -o "$dir/p.tt" "$1" && round_trip_of "$dir/p.tt" "$1"; }
 round_trip_of() { export_to pgcl -o "$dir/again" "$1" && cmp "$dir/again" "$2"; }
-names=("ticks" "words" "tail calls" "strict calls" "lazy calls" "curried calls")
+names=("ticks" "words" "tails and returns" "strict calls" "lazy calls" "curried calls")
 # Each of the six figures of every path.
 as_meant()
 {
@@ -116,7 +113,7 @@ make deep 2
 try "a million entries below each other come out too" round_trip "$dir/deep.2"
 calls() { [ "$(export_to folded --metric calls "$dir/small.2" | grep '^_start;Start ')" = "_start;Start 3" ]; }
 try "calls are those of all three kinds" calls
-header() { "$tallytree" report "$1" >"$dir/report" && grep -q '^frequency *2 *400 *000 *000\|^frequency *2400000000' "$dir/report" && ! grep -q "pgcl.order" "$dir/report" && grep -q '^format *pgcl$' "$dir/report"; }
+header() { "$tallytree" report "$1" >"$dir/report" && grep -q '^frequency *2 *400 *000 *000\|^frequency *2400000000' "$dir/report" && ! grep -q "pgcl.order" "$dir/report" && ! "$tallytree" report header "$1" | grep -q pgcl.order && ! "$tallytree" report --json "$1" | grep -q pgcl.order && grep -q '^format *pgcl$' "$dir/report"; }
 try "the header says the frequency, and keeps the order to itself" header "$dir/small.2"
 
 # ── What is not Clean's ──────────────────────────────────────────────────────────────
@@ -196,4 +193,55 @@ printf 'prof\2\0\0\0\1\0\0\0\1\0\0\0\0\0m\0\1f\0\1\0\0\0\0\0\0\377\377\377\377\3
 try "nor do children" refuses "$dir/bad" "an entry has more children"
 printf 'prof\2\0\0\0\1\0\0\0\1\0\0\0\0\0m\0\1f\0\1\377\377\377\377\377\377\377\377\377\2\0\0\0\0\0\0' >"$dir/bad"
 try "a number of 65 bits is refused" refuses "$dir/bad" "a number has more than 64 bits"
+
+# ── Clean's converter ────────────────────────────────────────────────────────────────
+
+# What is pruned stays with its parent: contexts that are left have the totals they had.
+cat >"$dir/totals.py" <<'END'
+import collections, sys
+def totals(path):
+    sum = collections.Counter()
+    for line in open(path):
+        stack, n = line.rstrip("\n").rsplit(" ", 1)
+        frames = stack.split(";")
+        for d in range(len(frames) + 1): sum[tuple(frames[:d])] += int(n)
+    return sum
+full, left = totals(sys.argv[1]), totals(sys.argv[2])
+kept = {p: n for p, n in left.items() if "[pruned]" not in p}
+assert all(full[p] == n for p, n in kept.items()), [(p, n, full[p]) for p, n in kept.items() if full[p] != n][:3]
+assert left[()] == full[()] and 1 < len(kept) < len(full) and len(left) > len(kept), (len(kept), len(full), len(left))
+END
+python3 - >"$dir/events" <<'END'
+import random
+random.seed(3)
+depth = 0
+for i in range(4000):
+    if depth and random.random() < .5:
+        print("pop"); depth -= 1
+    else:
+        print("push f%d" % random.randrange(9)); depth += 1
+    if depth: print("tick %d\ncount words %d" % (random.randrange(1, 50), random.randrange(30)))
+END
+"$tallytree" replay --recursion none -o "$dir/walk" "$dir/events"
+# keeps FLAGS... - all contexts that are left, in both metrics.
+keeps()
+{
+    local metric
+    "$tallytree" export --to pgcl -o "$dir/full.pgcl" "$dir/walk" &&
+        "$tallytree" export --to pgcl --clean "$@" -o "$dir/left.pgcl" "$dir/walk" || return
+    for metric in ticks words; do
+        "$tallytree" export --to folded --metric $metric "$dir/full.pgcl" >"$dir/full" &&
+            "$tallytree" export --to folded --metric $metric "$dir/left.pgcl" >"$dir/left" &&
+            python3 "$dir/totals.py" "$dir/full" "$dir/left" || return
+    done
+}
+try "--min-ticks leaves each parent its total" keeps --min-ticks 800
+try "so does --min-words" keeps --min-words 300
+try "so does --exclude" keeps --exclude f3
+try "so do all of them together" keeps --exclude f1 --min-ticks 300 --exclude f5 --min-words 200
+least() { keeps --min-ticks 800 && "$tallytree" report tree --csv --limit all --metric ticks "$dir/left.pgcl" | python3 -c '
+import csv, sys
+rows = [r for r in csv.DictReader(sys.stdin) if r["role"] == "entry" and r["name"] not in ("[root]", "[pruned]")]
+assert rows and all(int(r["inclusive"]) >= 800 for r in rows)'; }
+try "what is left has the least ticks" least
 finish

@@ -1,10 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # profile.proto: what is read, and what is written, has the totals of `go tool pprof`.
-. "$(dirname "$0")/tap.sh"
-
-tallytree=$TT_BUILD/tallytree
-dir=$tmp
+. "$(dirname "$0")/formats.sh"
 export PPROF_TMPDIR=$tmp HOME=$tmp
 
 # column NAME FILE [METRIC] - "block figure" of each block, of a column of the flat view.
@@ -86,7 +83,6 @@ cat >"$dir/small.json" <<'END'
                "4": ["inner", "b.c", 2]}}
 END
 encode "$dir/small.json" >"$dir/small"
-folds() { "$tallytree" export --to folded ${3+--metric "$3"} "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
 small='main;0xbeef 1
 main;parse 1
 main;parse;outer;inner 3
@@ -157,36 +153,37 @@ $(for i in $(seq 300); do printf 'push f%d\npush g%d\ntick 1\npop\npop\n' "$i" "
 END
 "$tallytree" export --to pprof -o "$dir/written" "$dir/evicted"
 try "what was evicted is there" test "$(top 1 "$dir/written" ticks | awk '{ s += $NF } END { print s }')" = 300
-deep()
-{
-    awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
-    "$tallytree" export --to pprof -o "$dir/deep.pb" "$dir/deep" &&
-        "$tallytree" export --to folded "$dir/deep.pb" | cmp - "$dir/deep"
+
+# What protoc makes of it, with the fields that are used: none is left without a name.
+cat >"$dir/profile.proto" <<'END'
+syntax = "proto3";
+message Type { int64 type = 1; int64 unit = 2; }
+message Sample { repeated uint64 location = 1; repeated int64 value = 2; }
+message Mapping { uint64 id = 1; int64 file = 5; bool has_functions = 7; }
+message Line { uint64 function = 1; int64 line = 2; }
+message Location { uint64 id = 1; uint64 mapping = 2; repeated Line line = 4; }
+message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 file = 4; int64 line = 5; }
+message Profile {
+  repeated Type sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3; repeated Location location = 4;
+  repeated Function function = 5; repeated string string = 6; int64 time = 9; int64 duration = 10; repeated int64 comment = 13;
+  int64 default_type = 14;
 }
-try "a stack of a million frames goes there and back" deep
+END
+protoc_reads()
+{
+    "$tallytree" export --to pprof "$dir/random" | gzip -dc | protoc -I "$dir" --decode=Profile profile.proto >"$dir/decoded" || return
+    ! grep -nE '^ *[0-9]+[: ]' "$dir/decoded" && [ "$(grep -c '^sample {' "$dir/decoded")" = "$("$tallytree" export --to folded "$dir/random" | wc -l)" ] &&
+        [ "$(sed -n '/^function {/,/^}/s/^  id: //p' "$dir/decoded" | sort -u | wc -l)" = "$(grep -c '^function {' "$dir/decoded")" ]
+}
+try "protoc reads what is written: each field, each stack, each function once" protoc_reads
+try "a stack of a million frames goes there and back" deep_there_and_back pprof
 
 # ── What is wrong ────────────────────────────────────────────────────────────────────
 
-# refuses WHAT FILE
-refuses()
-{
-    "$tallytree" report "$2" >"$dir/got" 2>"$dir/said"
-    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $2: byte [0-9]*: .*$1" "$dir/said"
-}
-edited() { sed "$2" "$dir/small.json" >"$dir/bad.json"; encode "$dir/bad.json" >"$dir/bad"; refuses "$1" "$dir/bad"; }
-truncated()
-{
-    local n bad=0
-    for n in $(seq 8 7 "$(($(wc -c <"$dir/small") - 10))"); do
-        head -c "$n" "$dir/small" >"$dir/bad"
-        "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
-        [ $? = 2 ] && [ "$(wc -l <"$dir/said")" = 1 ] || bad=1
-    done
-    [ $bad = 0 ]
-}
-try "a file that was cut off anywhere" truncated
+edited() { sed "$2" "$dir/small.json" >"$dir/bad.json"; encode "$dir/bad.json" >"$dir/bad"; refused "$dir/bad" ": byte [0-9]*: .*$1"; }
+try "a file that was cut off anywhere" truncated 8 7 10 "$dir/small"
 cat "$dir/small" "$dir/small" >"$dir/two"
-try "raw files one behind the other" refuses "raw profiles cannot be read" "$dir/two"
+try "raw files one behind the other" refused "$dir/two" ": byte [0-9]*: .*raw profiles cannot be read"
 try "a location that is not there" edited "the location 3 is not there" 's/\[2, 2, 1\]/[2, 3, 1]/'
 try "a function that is not there" edited "a function that is not there" 's/\[\[2, 7\]\]/[[8, 7]]/'
 try "a mapping that is not there" edited "a mapping that is not there" 's/"2": \[9/"2": [8/'

@@ -2,12 +2,8 @@
 # SPDX-License-Identifier: MIT
 # speedscope's JSON: sampled and evented, whatever stands first in it; what is written means
 # by its page what we say.
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/formats.sh"
 
-tallytree=$TT_BUILD/tallytree
-dir=$tmp
-
-folds() { "$tallytree" export --to folded "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"; }
 
 # meaning FILE INDEX - folded stacks of a profile of the file, by what the format's page says.
 meaning()
@@ -109,41 +105,19 @@ try "each metric is a profile" test "$(meaning "$dir/written" 1)" = 'ma"in 1
 ma"in;f 1
 ma"in;f;f 1
 ma"in;never 1'
-deep()
-{
-    awk 'BEGIN { for (i = 0; i < 999999; i++) printf "f%d;", i % 7; print "leaf 5" }' >"$dir/deep"
-    "$tallytree" export --to speedscope -o "$dir/deep.json" "$dir/deep" &&
-        "$tallytree" export --to folded "$dir/deep.json" --metric ticks | cmp - "$dir/deep"
-}
-try "a stack of a million frames goes there and back" deep
+try "a stack of a million frames goes there and back" deep_there_and_back speedscope ticks
 
 # ── What is wrong ────────────────────────────────────────────────────────────────────
 
-# refuses WHAT SED FILE
-refuses()
-{
-    sed "$2" "$3" >"$dir/bad"
-    "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
-    [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $dir/bad: byte [0-9]*: .*$1" "$dir/said"
-}
-try "a frame that is not there" refuses "is not there" 's/\[0, 1, 1\]/[0, 2, 1]/' "$dir/sampled"
-try "too few weights" refuses "fewer weights" 's/, 3e-3//' "$dir/sampled"
-try "too many" refuses "more weights" 's/, 3e-3/&, 1/' "$dir/sampled"
-try "a weight below 0" refuses "less than 0" 's/3e-3/-3/' "$dir/sampled"
-try "a unit that is none" refuses "unit" 's/milliseconds/fortnights/' "$dir/sampled"
-try "events that go back" refuses "earlier" 's/"at": 9}/"at": 3}/' "$dir/evented"
-try "one that closes what is not open" refuses "not open innermost" 's/"C", "frame": 0/"C", "frame": 1/' "$dir/evented"
-try "frames that stay open" refuses "still open" 's/, {"type": "C", "frame": 1, "at": 25}//' "$dir/evented"
-try "what is no JSON" refuses "comma" 's/\[0, 1, 1\]/[0, 1 1]/' "$dir/sampled"
-truncated()
-{
-    local n bad=0
-    for n in $(seq 70 11 $(($(wc -c <"$dir/sampled") - 4))); do
-        head -c "$n" "$dir/sampled" >"$dir/bad"
-        "$tallytree" report "$dir/bad" >"$dir/got" 2>"$dir/said"
-        [ $? = 2 ] && [ "$(wc -l <"$dir/said")" = 1 ] || bad=1
-    done
-    [ $bad = 0 ]
-}
-try "a file that was cut off anywhere" truncated
+try "a frame that is not there" refuses_byte "is not there" 's/\[0, 1, 1\]/[0, 2, 1]/' "$dir/sampled"
+try "too few weights" refuses_byte "fewer weights" 's/, 3e-3//' "$dir/sampled"
+try "too many" refuses_byte "more weights" 's/, 3e-3/&, 1/' "$dir/sampled"
+try "a weight below 0" refuses_byte "less than 0" 's/3e-3/-3/' "$dir/sampled"
+try "a unit that is none" refuses_byte "unit" 's/milliseconds/fortnights/' "$dir/sampled"
+try "events that go back" refuses_byte "earlier" 's/"at": 9}/"at": 3}/' "$dir/evented"
+try "events too far apart" refuses_byte "64 bits" 's/"at": 1.5/"at": -9e12/; s/"at": 2}/"at": 9e12}/' "$dir/evented"
+try "one that closes what is not open" refuses_byte "not open innermost" 's/"C", "frame": 0/"C", "frame": 1/' "$dir/evented"
+try "frames that stay open" refuses_byte "still open" 's/, {"type": "C", "frame": 1, "at": 25}//' "$dir/evented"
+try "what is no JSON" refuses_byte "comma" 's/\[0, 1, 1\]/[0, 1 1]/' "$dir/sampled"
+try "a file that was cut off anywhere" truncated 70 11 4 "$dir/sampled"
 finish

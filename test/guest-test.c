@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "recorded.h"
 #include "tallytree.h"
@@ -444,8 +445,9 @@ static int handle_and_sample(void)
     CHECK(work_until_sampled() >= 5);
     CHECK_INT(is_sampled_by_thread(), 1);
     CHECK_INT(tt_stop(), 0);
-    while (!own_signals)
+    for (time_t end = time(NULL) + 60; !own_signals && time(NULL) < end;)
         ;
+    CHECK(own_signals > 0);
     CHECK_INT(strange_signals, 0);
     CHECK(sigaction(SIGPROF, NULL, &now) == 0 && now.sa_sigaction == count_own);
     return tap.failed;

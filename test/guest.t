@@ -15,9 +15,9 @@ fact()
 same()
 {
     local bare recorded
-    timeout 100 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
+    timeout -k 5 100 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
     bare=$?
-    timeout 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    timeout -k 5 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
     recorded=$?
     tail -n 1 "$tmp/err"
     [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; cat "$tmp/err"; return 1; }
@@ -72,7 +72,7 @@ often()
 {
     local i
     for i in $(seq "${RUNS:-50}"); do
-        timeout 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" malloc 1 >"$tmp/out" 2>"$tmp/err" &&
+        timeout -k 5 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" malloc 1 >"$tmp/out" 2>"$tmp/err" &&
             grep -qx churned "$tmp/out" || { echo "run $i: status $?"; cat "$tmp/err"; return 1; }
     done
 }

@@ -39,10 +39,13 @@ other_versions()
     local version
     version=$(sed -n 's/^#define TT_VERSION "\(.*\)"/\1/p' include/tallytree.h)
     grep -q "^  version: '$version'," meson.build || echo "meson.build is not $version"
+    grep -qx "version = \"$version\"" adapters/ocaml/META || echo "adapters/ocaml/META is not"
+    head -n 1 debian/changelog | grep -qF "($version)" || echo "debian/changelog is not"
+    grep -q "^## $version\b" CHANGELOG.md || echo "CHANGELOG.md is not"
 }
 
 none "every source begins with its licence" without_licence
 none "no source is longer than 800 lines" too_long
 none "no line ends in blanks" trailing_blanks
-none "the header and the build give the same version" other_versions
+none "all that has a version has the same" other_versions
 finish

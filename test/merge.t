@@ -62,5 +62,7 @@ head -c 1000 "$dir/all.tt" >"$dir/cut.tt"
 equal "a cut profile is refused" "$("$tallytree" merge -o "$dir/no.tt" "$dir/cut.tt" 2>/dev/null; echo $?)" 2
 "$tallytree" merge -o - "$dir/all.tt" >"$dir/other.tt"
 try "- is standard output" cmp "$dir/all.tt" "$dir/other.tt"
-equal "no file is left beside the output" "$(ls "$dir" | grep -c '\.tt\.')" 0
+"$tallytree" merge -o "$dir/closed.tt" "$dir/all.tt" >&-
+try "a file is one where standard output is closed too" cmp "$dir/all.tt" "$dir/closed.tt"
+equal "no file is left beside the output" "$(find "$dir" -name '*.tt.*')" ""
 finish

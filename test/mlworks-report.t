@@ -12,7 +12,7 @@ equal() { try "$1" test "$2" = "$3"; }
 {
     for block in f f f f g f f g f; do echo "push $block"; done
     echo "sample 1"
-    for i in $(seq 9); do echo pop; done
+    for _ in $(seq 9); do echo pop; done
     for block in f f f g f f f g f f f f h; do echo "push $block"; done
     echo "sample 1"
 } | "$tallytree" replay --recursion none -o "$tmp/pair"
@@ -56,6 +56,11 @@ END
 "$tallytree" report mlworks -profile - -profile-depth 1 -profile-manner 3 "$tmp/rec" >"$tmp/out"
 sed -n '/^   calls/,$p' "$tmp/out" >"$tmp/got"
 try "the table of functions and callers" diff "$tmp/want" "$tmp/got"
+printf '%s\n' 'push f' 'sample 1' 'push [profiler]' 'sample 1' 'sample 1' pop 'push [gc]' 'sample 1' 'sample 1' 'sample 1' |
+    "$tallytree" replay -o "$tmp/ticks"
+equal "ticks in the collector and in the profiler are told apart" \
+    "$("$tallytree" report mlworks -profile - "$tmp/ticks" | sed -n 's/^(\(plus .* profiler\).*/\1/p')" \
+    "plus 3 ticks in GC, 2 ticks in profiler"
 equal "ticks in the collector are no scans" "$(grep -c '^scans: 3$\|plus 1 ticks in GC' "$tmp/out")" 2
 "$tallytree" report mlworks -profile - -profile-depth 2 "$tmp/rec" >"$tmp/out"
 try "callers of callers" grep -qF '                 1         1         1                       g[m:9]; g[m:9]; f[m:3]' "$tmp/out"
@@ -65,6 +70,9 @@ equal "the manner has the depth in its high bits" "$(grep -c ';.*;' "$tmp/out2")
 equal "only some functions" "$(grep -c '\[m:\|  h$' "$tmp/out")" 1
 "$tallytree" report mlworks -profile - -profile-manner 2 "$tmp/rec" >"$tmp/out"
 try "calls that were not counted are a dash" grep -q '^       -         0         3         3' "$tmp/out"
+printf 'push f\npush g\npush f\ntick 1\n' | "$tallytree" replay --recursion drop -o "$tmp/drop"
+equal "calls that were dropped are calls" \
+    "$("$tallytree" report mlworks -profile - "$tmp/drop" | awk '$NF == "f" { print $1 }')" 2
 "$tallytree" report mlworks -profile "$tmp/file" -profile-scan 0 "$tmp/rec"
 try "the report goes to the file of -profile" grep -q '^MLWorks profiler report' "$tmp/file"
 

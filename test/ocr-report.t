@@ -110,5 +110,9 @@ printf 'strand t\npush f\ntick 2\n' | "$tallytree" replay -o "$tmp/n2.rec"
 "$tallytree" report ocr -n '*' "$tmp/n1.rec" "$tmp/n2.rec" >"$tmp/out"
 equal "nodes apart, each with its sum" "$(grep -c '^#* Node\|^#### Node . total' "$tmp/out")" 4
 equal "and the sum of all" "$(sed -n '/^#* TOTAL/,$p' "$tmp/out" | sed -n 's/.*Total measured time: //p')" 3.000000
+long=$(printf 'n%.0s' {1..300})
+printf 'push %s\ntick 1\n' "$long" | "$tallytree" replay -o "$tmp/long.rec"
+equal "a name of any length has its number behind it" \
+    "$("$tallytree" report ocr "$tmp/long.rec" | grep -c "$long  *\[1\]$")" 4
 try "a range that is none is refused" sh -c "! '$tallytree' report ocr -t 1:x '$tmp/n1.rec'"
 finish

@@ -21,10 +21,17 @@
  * and else to a child.
  *
  * A replace is a pop and a push; under cycle the push is from the replaced block, which
- * stays on the path.
+ * stays on the path.  A tail call leaves a block and the contexts right below it; the next
+ * strict or curried push is from where it stood, and so is a context entered under ghc,
+ * unless the stack has changed meanwhile.  If one of those contexts was entered as it is,
+ * then so is that place.
  *
- * What is active is the stack that runs, down to the last captured context, the path of
- * that one, and what a replace left on the current path. */
+ * A captured context is entered as it is; or not at all; or, under ghc, by pushing from here
+ * on what it has after the beginning that it shares with here.
+ *
+ * What is active is the stack that runs, down to the last context entered as it is, the path
+ * of that one, the paths from where tail calls came, and what a replace left on the current
+ * path.  A pop leaves where a tail call came from too. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -63,10 +70,18 @@ struct arc {
     struct statistics times;
 };
 
+enum {
+    ENTERED = -1,
+    APPLIED = -2,
+    JOINED = -3, /* captured contexts: creation, &c. */
+    LEFT = -4,   /* where a tail call left off */
+    LEFT_ENTERED = -5
+};
+
 struct frame {        /* an activation, or the entry of a captured context */
-    int block;        /* -1: the entry of a context */
+    int block;        /* less than 0: of a context */
     int context, arc; /* arc -1: through a tree edge */
-    int recursive;
+    int recursive, counted;
     uint64_t duration, children;
 };
 
@@ -82,6 +97,9 @@ struct strand {
     char *name;
     struct stack *own, *current;
     int pauses;
+    int call;             /* of the next push, from 1 */
+    int tail, tail_depth; /* a context, and the depth it is good at; -1: none */
+    int tail_block;       /* LEFT or LEFT_ENTERED */
 };
 
 struct block {
@@ -105,6 +123,8 @@ static struct {
 static int capture_count;
 enum { BLOCK, REPEAT, DROP, RECENT, CYCLE, NONE };
 static int policy = REPEAT, policy_length = 2;
+static int rule = ENTERED;
+static const char *const calls[] = {"strict", "lazy", "curried", "tail"};
 static int now = -1; /* the strand that runs */
 static int stamp;
 static const char *file_name;
@@ -267,7 +287,8 @@ static int use_strand(const char *name)
         i++;
     if (i == strand_count) {
         GROW(strands, strand_count);
-        strands[i] = (struct strand){.name = copy(name), .own = new_stack("-", i)};
+        strands[i] = (struct strand){
+            .name = copy(name), .own = new_stack("-", i), .tail_depth = -1};
         strands[i].current = strands[i].own;
         strands[i].own->running = 1;
         strand_count++;
@@ -307,10 +328,15 @@ static void each_active(int at, void (*each)(int block, uint64_t), uint64_t n)
     const struct stack *s = running();
     int i = s->depth;
 
-    while (i > 0 && s->frame[i - 1].block >= 0)
-        each(s->frame[--i].block, n);
-    if (i > 0)
-        each_of_path(&contexts[s->frame[i - 1].context], each, n);
+    while (i-- > 0) {
+        const struct frame *f = &s->frame[i];
+        if (f->block >= 0)
+            each(f->block, n);
+        if (f->block < 0)
+            each_of_path(&contexts[f->context], each, n);
+        if (f->block == ENTERED || f->block == LEFT_ENTERED)
+            break;
+    }
     each_of_path(&contexts[at], each, n);
 }
 
@@ -365,7 +391,7 @@ static struct frame *add_frame(void)
     struct stack *s = running();
 
     GROW(s->frame, s->depth);
-    s->frame[s->depth] = (struct frame){.block = -1, .arc = -1};
+    s->frame[s->depth] = (struct frame){.block = ENTERED, .arc = -1};
     return &s->frame[s->depth++];
 }
 
@@ -385,10 +411,28 @@ static void push(int block, int from)
         arcs[arc].calls++;
 }
 
+static void count(const char *name, uint64_t n, int context)
+{
+    struct context *c = &contexts[context];
+    int i = 0, k = 0;
+
+    while (i < metric_count && strcmp(metrics[i], name) != 0)
+        i++;
+    if (i == metric_count)
+        metrics[metric_count++] = copy(name);
+    while (k < c->metrics && c->metric[k] != i)
+        k++;
+    if (k == c->metrics)
+        c->metric[c->metrics++] = i;
+    c->amount[k] += n;
+}
+
 static void leave(struct stack *s)
 {
     struct frame *f = &s->frame[--s->depth];
 
+    if (f->counted)
+        count("tails and returns", 1, f->context);
     if (f->block >= 0) {
         add_times(&contexts[f->context].times, f);
         if (f->arc >= 0)
@@ -398,12 +442,102 @@ static void leave(struct stack *s)
         f[-1].children += f->block >= 0 ? f->duration : f->children;
 }
 
+static int join(int app, int fn)
+{
+    int common = 0, arc;
+
+    while (common < contexts[app].depth && common < contexts[fn].depth &&
+           contexts[app].path[common] == contexts[fn].path[common])
+        common++;
+    for (int i = common; i < contexts[fn].depth; i++)
+        app = step(app, contexts[fn].path[i], &arc);
+    return app;
+}
+
 static void enter_context(int context)
 {
-    const struct context *c = &contexts[context];
-    int here = running()->strand;
+    int here = running()->strand, root = find_context(here, NULL, 0, 1);
+    struct context c = contexts[context < 0 ? root : context];
+    int app = current_context(), fn = app;
+    struct frame *f;
 
-    add_frame()->context = find_context(here, c->path, c->depth, 1);
+    if (rule == JOINED && strands[now].tail_depth == running()->depth) {
+        f = add_frame();
+        f->block = strands[now].tail_block;
+        f->context = app = strands[now].tail;
+    }
+    if (rule != APPLIED)
+        fn = find_context(here, c.path, c.depth, 1);
+    if (rule == JOINED)
+        fn = join(app, fn);
+    f = add_frame();
+    f->block = rule;
+    f->context = fn;
+    if (rule == APPLIED && strands[now].tail_depth == running()->depth - 1)
+        strands[now].tail_depth++;
+    else
+        strands[now].tail_depth = -1;
+}
+
+/* ── Kinds of calls ───────────────────────────────────────────────────────────────── */
+
+static void push_as(int block)
+{
+    struct strand *s = &strands[now];
+    const char *kind = calls[s->call - 1];
+    struct stack *stack = s->current;
+    struct frame *f;
+    char name[32];
+
+    if (s->tail_depth == stack->depth && strcmp(kind, "lazy") != 0) {
+        f = add_frame();
+        f->block = s->tail_block;
+        f->context = s->tail;
+    }
+    s->call = 0;
+    s->tail_depth = -1;
+    push(block, current_context());
+    stack->frame[stack->depth - 1].counted = 1;
+    snprintf(name, sizeof name, "%s calls", kind);
+    count(name, 1, current_context());
+}
+
+static void leave_for_tail(void)
+{
+    struct stack *s = running();
+
+    if (s->depth == 0 || s->frame[s->depth - 1].block < 0)
+        fail("nothing to call from");
+    strands[now].tail = current_context();
+    if (!s->frame[s->depth - 1].counted)
+        count("tails and returns", 1, current_context());
+    leave(s);
+    strands[now].tail_block = LEFT;
+    while (s->depth > 0 && s->frame[s->depth - 1].block < 0) {
+        if (s->frame[s->depth - 1].block == ENTERED ||
+            s->frame[s->depth - 1].block == LEFT_ENTERED)
+            strands[now].tail_block = LEFT_ENTERED;
+        leave(s);
+    }
+    strands[now].tail_depth = s->depth;
+}
+
+static void call_kind(const char *kind)
+{
+    int i = 0;
+
+    while (i < 4 && strcmp(calls[i], kind) != 0)
+        i++;
+    if (i == 4)
+        fail("no kind %s", kind);
+    strands[now].call = i < 3 ? i + 1 : 1;
+    if (i == 3)
+        leave_for_tail();
+}
+
+static void use_rule(const char *name)
+{
+    rule = !strcmp(name, "creation") ? ENTERED : !strcmp(name, "ghc") ? JOINED : APPLIED;
 }
 
 /* A fiber comes to another strand: its blocks are pushed there, and not counted again. */
@@ -414,7 +548,9 @@ static void move_stack(struct stack *s, int strand)
     s->strand = strand;
     for (int i = 0; i < s->depth; i++, f++) {
         struct context c = contexts[f->context];
-        if (f->block >= 0)
+        if (f->block == APPLIED)
+            f->context = context_of(s, i);
+        else if (f->block >= 0)
             f->context = step(context_of(s, i), f->block, &f->arc);
         else
             f->context = find_context(strand, c.path, c.depth, 1);
@@ -437,6 +573,8 @@ static void switch_fiber(const char *name)
     }
     if (to != from && to->running)
         fail("fiber %s runs elsewhere", name);
+    if (to != from)
+        strands[now].tail_depth = -1;
     from->running = 0;
     to->running = 1;
     strands[now].current = to;
@@ -471,7 +609,10 @@ static void pop(int contexts_too)
 
     if (s->depth == 0 || (s->frame[s->depth - 1].block < 0) != contexts_too)
         fail("nothing to leave");
+    strands[now].tail_depth = -1;
     leave(s);
+    if (s->depth && s->frame[s->depth - 1].block <= LEFT)
+        leave(s);
 }
 
 /* Fble as shipped goes on from where it is: what is replaced stays on the path. */
@@ -479,24 +620,11 @@ static void replace(int block)
 {
     int from = current_context();
 
-    pop(0);
+    if (running()->depth == 0)
+        fail("nothing to leave");
+    leave(running());
+    strands[now].tail_depth = -1;
     push(block, policy == CYCLE ? from : current_context());
-}
-
-static void count(const char *name, uint64_t n)
-{
-    struct context *c = &contexts[current_context()];
-    int i = 0, k = 0;
-
-    while (i < metric_count && strcmp(metrics[i], name) != 0)
-        i++;
-    if (i == metric_count)
-        metrics[metric_count++] = copy(name);
-    while (k < c->metrics && c->metric[k] != i)
-        k++;
-    if (k == c->metrics)
-        c->metric[c->metrics++] = i;
-    c->amount[k] += n;
 }
 
 static int find_capture(const char *name)
@@ -523,6 +651,8 @@ static void event(const char *word, const char *first, const char *second)
     running();
     if (!strcmp(word, "fiber"))
         switch_fiber(first);
+    else if (!strcmp(word, "push") && strands[now].call)
+        push_as(find_block(first));
     else if (!strcmp(word, "push"))
         push(find_block(first), current_context());
     else if (!strcmp(word, "pop"))
@@ -538,13 +668,17 @@ static void event(const char *word, const char *first, const char *second)
     else if (!strcmp(word, "resume"))
         strands[now].pauses--;
     else if (!strcmp(word, "count"))
-        count(first, n);
+        count(first, n, current_context());
     else if (!strcmp(word, "capture"))
         captures[find_capture(first)].context = current_context();
     else if (!strcmp(word, "enter-context"))
-        enter_context(captures[find_capture(first)].context);
+        enter_context(strcmp(first, "-") ? captures[find_capture(first)].context : -1);
     else if (!strcmp(word, "leave-context"))
         pop(1);
+    else if (!strcmp(word, "call-kind"))
+        call_kind(first);
+    else if (!strcmp(word, "stacks"))
+        use_rule(first);
     else
         fail("unknown event %s", word);
 }
@@ -579,162 +713,7 @@ static void read_events(const char *path)
         close_stack(fibers[i]);
 }
 
-/* ── The dump ─────────────────────────────────────────────────────────────────────── */
-
-/* Strands in their order; parents first; children by name. */
-static int compare_contexts(const struct context *a, const struct context *b)
-{
-    int order;
-
-    if (a->strand != b->strand)
-        return a->strand - b->strand;
-    for (int i = 0; i < a->depth && i < b->depth; i++)
-        if ((order = strcmp(blocks[a->path[i]].name, blocks[b->path[i]].name)) != 0)
-            return order;
-    return a->depth - b->depth;
-}
-
-static int compare_context_pointers(const void *a, const void *b)
-{
-    return compare_contexts(*(struct context *const *)a, *(struct context *const *)b);
-}
-
-static int compare_arcs(const void *a, const void *b)
-{
-    const struct arc *x = a, *y = b;
-    int order = compare_contexts(&contexts[x->from], &contexts[y->from]);
-
-    return order ? order : strcmp(blocks[x->block].name, blocks[y->block].name);
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-    const struct block *x = a, *y = b;
-
-    return strcmp(x->name, y->name);
-}
-
-static void add_up(void)
-{
-    for (int i = 0; i < context_count; i++) {
-        struct context *c = &contexts[i];
-        for (int d = 0; d <= c->depth; d++)
-            contexts[find_context(c->strand, c->path, d, 0)].total += c->self;
-        stamp++;
-        for (int d = 0; d < c->depth; d++) {
-            struct block *b = &blocks[c->path[d]];
-            b->tree += b->seen != stamp ? c->self : 0;
-            b->seen = stamp;
-        }
-        if (c->depth)
-            blocks[c->path[c->depth - 1]].self += c->self;
-    }
-}
-
-static void print_name(const char *name)
-{
-    for (; *name; name++) {
-        if (strchr(";\\", *name))
-            putchar('\\');
-        putchar(*name);
-    }
-}
-
-static void print_path(const struct context *c)
-{
-    putchar('\t');
-    if (c->depth == 0)
-        fputs("[root]", stdout);
-    for (int i = 0; i < c->depth; i++) {
-        if (i)
-            putchar(';');
-        print_name(blocks[c->path[i]].name);
-    }
-}
-
-static void print_wide(const char *name, wide n)
-{
-    char digits[40], *p = digits + sizeof digits;
-
-    *--p = '\0';
-    do
-        *--p = (char)('0' + (int)(n % 10));
-    while (n /= 10);
-    printf("\t%s=%s", name, p);
-}
-
-static void print_times(const struct statistics *t)
-{
-    if (!t->count)
-        return;
-    print_wide("activations", t->count);
-    print_wide("sum", t->sum);
-    print_wide("min", t->min);
-    print_wide("max", t->max);
-    print_wide("square", t->square);
-    print_wide("children", t->children);
-    print_wide("children_square", t->children_square);
-    print_wide("recursive", t->recursive);
-    print_wide("recursive_square", t->recursive_square);
-}
-
-static void print_context(const struct context *c)
-{
-    fputs("context", stdout);
-    print_path(c);
-    printf("\tcalls=%" PRIu64 "\tself=%" PRIu64 "\tsamples=%" PRIu64 "\ttotal=%" PRIu64
-           "\telsewhere=0\tmissed=0",
-           c->calls, c->self, c->samples, c->total);
-    print_times(&c->times);
-    for (int i = 0; i < c->metrics; i++)
-        printf("\t%s=%" PRIu64, metrics[c->metric[i]], c->amount[i]);
-    putchar('\n');
-}
-
-static void print_arc(const struct arc *a)
-{
-    fputs("arc", stdout);
-    print_path(&contexts[a->from]);
-    print_path(&contexts[a->to]);
-    printf("\tcalls=%" PRIu64, a->calls);
-    print_times(&a->times);
-    putchar('\n');
-}
-
-static void print_block(const struct block *b)
-{
-    fputs("block\t", stdout);
-    print_name(b->name);
-    printf("\tcalls=%" PRIu64 "\tself=%" PRIu64 "\tinclusive=%" PRIu64 "\thidden=%" PRIu64
-           "\tevicted=0\n",
-           b->calls, b->self, b->inclusive, b->inclusive - b->tree);
-}
-
-static void print_dump(void)
-{
-    struct context **sorted = allocate(NULL,
-                                       ((size_t)context_count + 1) * sizeof *sorted);
-
-    for (int i = 0; i < context_count; i++)
-        sorted[i] = &contexts[i];
-    qsort(sorted, (size_t)context_count, sizeof *sorted, compare_context_pointers);
-    if (arc_count)
-        qsort(arcs, (size_t)arc_count, sizeof *arcs, compare_arcs);
-    puts("tallytree 1");
-    for (int s = 0; s < strand_count; s++) {
-        printf("strand\t%d\t%s\n", s, strands[s].name);
-        for (int i = 0; i < context_count; i++)
-            if (sorted[i]->strand == s)
-                print_context(sorted[i]);
-        for (int i = 0; i < arc_count; i++)
-            if (contexts[arcs[i].from].strand == s)
-                print_arc(&arcs[i]);
-    }
-    if (block_count)
-        qsort(blocks, (size_t)block_count, sizeof *blocks, compare_blocks);
-    for (int i = 0; i < block_count; i++)
-        print_block(&blocks[i]);
-}
+#include "oracle-dump.h"
 
 /* ── The command line ─────────────────────────────────────────────────────────────── */
 

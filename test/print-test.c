@@ -58,6 +58,39 @@ TEST(amounts_of_a_column_share_one_unit)
     tt_table_fini(&t);
 }
 
+static void compare(struct tt_table *t, uint64_t a, int64_t change)
+{
+    tt_table_init(t, "test", NULL);
+    tt_table_column(t, "a", "before", "ns", TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "b", "now", "ns", TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "change", "change", "ns", TT_COLUMN_CHANGE, 0);
+    tt_table_column(t, "bytes", "bytes", "bytes", TT_COLUMN_AMOUNT, 0);
+    tt_table_row(t, TT_ROW_ENTRY, 0, 0);
+    tt_table_amount(t, 0, a);
+    tt_table_amount(t, 1, a + (uint64_t)change);
+    tt_table_change(t, 2, change);
+    tt_table_amount(t, 3, (uint64_t)5 << 40);
+}
+
+TEST(what_has_changed_is_in_the_unit_of_the_change)
+{
+    struct tt_table t;
+    struct tt_text out;
+
+    compare(&t, 12000000000, 4200000);
+    out = text_of(&t, 0, 0);
+    CHECK_STR(tt_text_string(&out), "before ms     now ms  change ms  bytes TiB  \n"
+                                    "12000.000  12004.200     +4.200      5.000  \n");
+    tt_text_fini(&out);
+    tt_table_fini(&t);
+    compare(&t, 12000000000, -42); /* too small to be read beside it */
+    out = text_of(&t, 0, 0);
+    CHECK_STR(tt_text_string(&out), "before ms     now ms  change ms  bytes TiB  \n"
+                                    "12000.000  12000.000     -0.000      5.000  \n");
+    tt_text_fini(&out);
+    tt_table_fini(&t);
+}
+
 TEST(a_low_figure_makes_a_bracket_and_a_wide_one_is_marked)
 {
     struct tt_table t;
@@ -90,10 +123,14 @@ TEST(shares_have_two_figures_and_their_errors)
     tt_table_real(&t, 3, 0.008);
     add(&t, TT_ROW_ENTRY, 0, 2, "b");
     tt_table_real(&t, 2, 1);
+    add(&t, TT_ROW_ENTRY, 0, 3, "c");
+    tt_table_real(&t, 2, 0.5);
+    tt_table_real(&t, 3, 0.1);
     out = text_of(&t, 0, 0);
-    CHECK_STR(tt_text_string(&out), "self ns                 %  name\n"
-                                    "      1  12.35 % ± 0.80 %  a\n"
-                                    "      2          100.00 %  b\n");
+    CHECK_STR(tt_text_string(&out), "self ns                   %  name\n"
+                                    "      1   12.35 % ±  0.80 %  a\n"
+                                    "      2  100.00 %            b\n"
+                                    "      3   50.00 % ± 10.00 %  c\n");
     tt_text_fini(&out);
     tt_table_fini(&t);
 }

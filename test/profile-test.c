@@ -242,8 +242,8 @@ TEST(a_summary_says_how_figures_spread_over_the_strands_that_it_leaves_out)
         CHECK(is_same(&once, &twice));
         CHECK_INT(once.entries, 0);
         for (uint32_t k = 0; k < whole.metrics; k++) {
-            struct tt_spread *total = tt_spread_of(&whole, k, 0, NULL);
-            struct tt_spread *self = tt_spread_of(&whole, k, 1, NULL);
+            struct tt_spread *total = tt_spread_of(&whole, k, 0, TT_OVER_STRANDS, NULL);
+            struct tt_spread *self = tt_spread_of(&whole, k, 1, TT_OVER_STRANDS, NULL);
             check_spread(&once, once.metric[k].spread, total);
             check_spread(&once, once.metric[k].spread_self, self);
             for (uint32_t c = 0; c <= whole.contexts; c++)
@@ -358,7 +358,7 @@ TEST(every_allocation_may_fail)
 {
     struct model *m = model_random(11);
     struct rationed ration = {0};
-    struct tt_memory memory = {get, put, &ration};
+    struct tt_memory memory = {.get = get, .put = put, .arg = &ration};
     struct tt_profile whole, p;
     long enough = 0;
 

@@ -276,7 +276,8 @@ TEST(a_query_without_memory_is_an_error_and_loses_none)
 
     for (; error && n < 100; n++) {
         struct failing f = {n, 0};
-        const struct tt_memory memory = {failing_get, failing_put, &f};
+        const struct tt_memory memory = {
+            .get = failing_get, .put = failing_put, .arg = &f};
         struct tt_query asked;
         tt_query_init(&asked, &memory);
         error = tt_query_parse(&asked, "metric=calls&prune=time<10ms&select=a&fold=/b/");

@@ -162,7 +162,7 @@ static inline void model_random_words(struct model *m)
         {.name = "parse", .module = "extra", .file = "list.c", .line = 7},
         {.name = "gc", .kind = TT_KIND_CENTRE},
         {.name = "list", .file = "list.c", .line = 7, .offset = 90, .length = 12},
-        {.name = "eval", .file = "eval.c", .line = 1, .kind = TT_KIND_SCOPE},
+        {.name = "Eval", .file = "eval.c", .line = 1, .kind = TT_KIND_SCOPE},
         {.name = "a;b", .module = "odd", .file = "odd \"file\".c", .line = 12},
     };
     static const struct model_metric metrics[] = {

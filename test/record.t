@@ -86,7 +86,7 @@ __attribute__((noinline)) void leaf(int n) { while (n--) sink = sink * 110351524
 __attribute__((noinline)) void inside(int n) { leaf(n); sink++; }
 __attribute__((noinline)) void outside(int n) { leaf(n); sink += 2; }
 __attribute__((noinline)) void part(int n) { TT_SCOPE("scope of part"); inside(n); }
-int main(void) { for (int i = 0; i < 200; i++) { part(300000); outside(100000); } return 0; }
+int main(void) { for (int i = 0; i < 600; i++) { part(300000); outside(100000); } return 0; }
 END
 scoped()
 {
@@ -122,40 +122,69 @@ status()
     [ "$got" = "$wanted" ] || { echo "status $got, not $wanted"; return 1; }
 }
 
-record="$tallytree record -o $work/any.tt --"
-try "an exit status is passed on" status 3 $record sh -c 'exit 3'
-try "a signal is passed on" status 143 $record sh -c 'kill -TERM $$'
-try "a program that is not there is status 127" status 127 $record no-such-program
-try "what cannot be executed is status 126" status 126 $record /etc/passwd
+record=("$tallytree" record -o "$work/any.tt" --)
+try "an exit status is passed on" status 3 "${record[@]}" sh -c 'exit 3'
+try "a signal is passed on" status 143 "${record[@]}" sh -c 'kill -TERM $$'
+try "a program that is not there is status 127" status 127 "${record[@]}" no-such-program
+try "what cannot be executed is status 126" status 126 "${record[@]}" /etc/passwd
 try "our own failure is status 125" status 125 "$tallytree" record --recursion no -- true
 
 terminate()
 {
-    $record sh -c 'trap "echo got it; exit 7" TERM; echo ready; while :; do sleep 0.05; done' >"$work/out" &
-    until grep -q ready "$work/out"; do sleep 0.05; done
+    "${record[@]}" sh -c 'trap "echo got it; exit 7" TERM; echo ready; while :; do sleep 0.05; done' >"$work/out" &
+    patiently grep -q ready "$work/out" || return
     kill -TERM $!
-    wait $!
+    reap $!
     [ $? = 7 ] && grep -q "got it" "$work/out"
 }
 try "a signal that is sent to us reaches the program" terminate
 
 input()
 {
-    [ "$(seq 5 | $record cat 2>"$work/err")" = "$(seq 5)" ]
+    [ "$(seq 5 | "${record[@]}" cat 2>"$work/err")" = "$(seq 5)" ]
 }
 try "standard input is the program's" input
 
 killed()
 {
-    $record sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; kill -KILL $$'
+    "${record[@]}" sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; kill -KILL $$'
     [ $? = 137 ] && [ "$(number open "$work/any.tt")" -ge 1 ]
 }
 try "a program that is killed keeps its samples" killed
 
+became_another()
+{
+    "${record[@]}" sh -c 'exec sh -c "exec true"' 2>"$work/err" && [ "$(number open "$work/any.tt")" = 0 ] &&
+        [ "$(number recordings "$work/any.tt")" -ge 3 ] && grep -q " of 1 process in" "$work/err" || {
+        cat "$work/err"
+        return 1
+    }
+}
+try "a process that becomes another program is one, and ended" became_another
+
+# A script that starts what nothing can be loaded into, in every way that shells do.
+unseen()
+{
+    printf 'int main(void) { return 0; }\n' >"$work/zero.c"
+    cc -static -o "$work/zero" "$work/zero.c" && printf '#!/bin/sh\ncd %s\n./zero\nzero\nenv zero\nenv -i /bin/true\n/bin/true\n' "$work" >"$work/script" &&
+        chmod +x "$work/script" && PATH=$PATH:$work "${record[@]}" "$work/script" 2>"$work/err" || { cat "$work/err"; return 1; }
+    "$tallytree" report header --csv "$work/any.tt" | grep '^entry.*,unseen,' | cut -d, -f5 | sed "s|$work/||" >"$work/said"
+    printf '%s\n' "/bin/true was started without LD_PRELOAD" "zero is statically linked: nothing can be loaded into it" | diff - "$work/said" &&
+        grep -q "2 programs that it started are not in it" "$work/err" && ! compgen -G "$work/any.tt.*.live"
+}
+try "programs that it starts, and that cannot be recorded, are named in the header" unseen
+
+at_once()
+{
+    printf '#include <stdlib.h>\n#include <unistd.h>\nint main(void) { if (fork() == 0) _Exit(3); if (vfork() == 0) _exit(5); sleep(1); _exit(4); }\n' >"$work/once.c"
+    cc -o "$work/once" "$work/once.c" && status 4 "${record[@]}" "$work/once" && [ "$(number open "$work/any.tt")" = 0 ]
+}
+try "what ends at once has ended its recording" at_once
+
 sanitized()
 {
     printf 'int main(void) { volatile int *p = __builtin_malloc(4); *p = 1; return *p + 6; }\n' >"$work/seven.c"
-    cc -fsanitize=address -o "$work/seven" "$work/seven.c" && ASAN_OPTIONS=detect_leaks=0 status 7 $record "$work/seven"
+    cc -fsanitize=address -o "$work/seven" "$work/seven.c" && ASAN_OPTIONS=detect_leaks=0 status 7 "${record[@]}" "$work/seven"
 }
 try "a program with the address sanitizer runs" sanitized
 
@@ -169,13 +198,13 @@ refused()
 }
 statically()
 {
-    cc -static -o "$work/five" "$work/five.c" && refused "statically linked" $record "$work/five"
+    cc -static -o "$work/five" "$work/five.c" && refused "statically linked" "$tallytree" record --exact -o "$work/any.tt" "$work/five"
 }
-try "a static program is refused with the reason" statically
+try "scopes of a static program are refused with the reason" statically
 setuid()
 {
     cc -o "$work/five" "$work/five.c" && chown 1:1 "$work/five" && chmod u+s "$work/five" || return 0
-    refused "is setuid" $record "$work/five"
+    refused "is setuid" "${record[@]}" "$work/five"
 }
 try "a setuid program is refused with the reason" setuid
 
@@ -185,6 +214,34 @@ report()
         ls "$work"/tallytree.lua5.4.*
 }
 try "a program alone is recorded and reported" report
+# ── Names ────────────────────────────────────────────────────────────────────────────
+# A program whose debug information lies elsewhere.
+printf 'static volatile unsigned sink;\n__attribute__((noinline)) void hidden_leaf(int n)\n{\n    while (n--)\n        sink = sink * 1103515245u + 12345u;\n}\nint main(void) { for (int i = 0; i < 300; i++) hidden_leaf(300000); return 0; }\n' >"$work/hidden.c"
+cc -O2 -g -o "$work/hidden" "$work/hidden.c" && mkdir "$work/elsewhere" &&
+    objcopy --only-keep-debug "$work/hidden" "$work/elsewhere/hidden.debug" && strip "$work/hidden"
+hidden()
+{
+    "$tallytree" record "$@" -o "$work/hidden.tt" "$work/hidden" &&
+        "$tallytree" report flat --limit all --csv "$work/hidden.tt" >"$work/flat"
+}
+elsewhere()
+{
+    hidden && ! grep -q ",hidden_leaf," "$work/flat" && hidden --symbols "$work/elsewhere" && grep -q ",hidden_leaf," "$work/flat"
+}
+try "names are found where --symbols says" elsewhere
+lines()
+{
+    hidden --symbols "$work/elsewhere" --lines &&
+        "$tallytree" report lines --limit 1 --csv "$work/hidden.tt" | grep -q "hidden.c"
+}
+try "lines have costs of their own" lines
+in_report()
+{
+    (cd "$work" && "$tallytree" --lines --symbols elsewhere ./hidden 2>err) && grep -q " hidden_leaf$" "$work/err" &&
+        ! grep -q "hidden.c:" "$work/err"
+}
+try "and functions stand in the report as ever" in_report
+
 leftovers()
 {
     find "$work" -name '*.live'

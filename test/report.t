@@ -372,6 +372,30 @@ strangers()
     done
 }
 
+# f runs for 10, and comes back to itself for 5 and for 2.
+cat >"$tmp/again" <<'END'
+push main
+push f
+tick 5
+push f
+tick 3
+push f
+tick 2
+END
+returns()
+{
+    tallytree replay -o "$tmp/again.tt" "$tmp/again" &&
+        tallytree report tree --csv "$tmp/again.tt" >"$tmp/tree" || return
+    diff <(cut -d, -f 2,8-10 "$tmp/tree") - <<'END2'
+depth,calls,average,min
+0,0,,
+1,1,10,10
+2,1,10,10
+3,2,3.5,2
+END2
+}
+try "activations that came back by an arc are in the averages of a tree, as in its calls" returns
+
 try "each layout has a page that fits a screen" pages_fit
 none "the man page has every view and layout" not_in_the_page
 none "each word of a view is known to the query" strangers

@@ -17,8 +17,8 @@
 enum { BLOCKS = 40, DEPTH = 12, STACK = 1 << 20 };
 
 static tt_block main_block[BLOCKS], handler_block;
-static uint64_t scopes, pushes[BLOCKS];             /* counted by main */
-static volatile uint64_t handled, handler_attempts; /* counted by the handler */
+static uint64_t scopes, pushes[BLOCKS];    /* counted by main */
+static uint64_t handled, handler_attempts; /* by handlers, which interrupt each other */
 static uint32_t dice_state = 1;
 
 static uint32_t dice(uint32_t sides)
@@ -47,8 +47,8 @@ static __attribute__((noinline)) void handler_inner(void)
 static void on_signal(int signal)
 {
     (void)signal;
-    handled = handled + 1;
-    handler_attempts = handler_attempts + 3;
+    __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&handler_attempts, 3, __ATOMIC_RELAXED);
     TT_SCOPE("handler");
     handler_inner();
 }
@@ -159,6 +159,55 @@ TEST(a_storm_loses_nothing_where_arcs_hide_blocks)
     weather("exact,recursion=block,budget=1M", 0);
 }
 
+/* ── Times ────────────────────────────────────────────────────────────────────────── */
+
+/* Of a few blocks, so that most activations go a way that is known. */
+static void wander(int depth)
+{
+    tt_mark mark = tt_push(main_block[dice(6)]);
+
+    if (depth)
+        wander(depth - 1);
+    tt_pop(mark);
+    if (depth > 2 && dice(2))
+        wander(depth - 2);
+}
+
+/* A block's activations say how long it was on the true stack; and so does what was charged to
+ * the contexts below it, with what arcs hid from them. */
+static void check_inclusive(const struct recorded *r)
+{
+    for (uint32_t b = 0; b < r->picture.blocks; b++) {
+        uint64_t time = 0;
+        for (uint32_t i = 0; i < r->picture.contexts; i++)
+            if (r->picture.context[i].block == b)
+                time += r->picture.context[i].times.sum -
+                        r->picture.context[i].times.recursive;
+        CHECK_INT(r->picture.block[b].inclusive, time);
+    }
+}
+
+TEST(inclusive_times_are_those_of_activations_where_arcs_hide_blocks)
+{
+    static const char *const options[] = {"exact,recursion=block", "exact",
+                                          "exact,recursion=cycle",
+                                          "exact,recursion=none"};
+    struct recorded r;
+
+    make_blocks();
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        CHECK_INT(tt_start(options[i]), 0);
+        for (int n = 0; n < 3000; n++)
+            wander(n % 8);
+        CHECK_INT(tt_stop(), 0);
+        r = recorded_here();
+        if (CHECK_INT(r.error, 0))
+            check_inclusive(&r);
+        CHECK_INT(recorded_evictions(&r), 0);
+        recorded_free(&r);
+    }
+}
+
 /* ── On a stack of their own ──────────────────────────────────────────────────────── */
 
 struct stacks {
@@ -171,7 +220,11 @@ static void *weather_aside(void *arg)
     const struct stacks *s = arg;
     stack_t alternate = {.ss_sp = s->alternate, .ss_size = STACK};
     stack_t none = {.ss_flags = SS_DISABLE};
+    sigset_t set;
 
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     CHECK_INT(sigaltstack(&alternate, NULL), 0);
     weather(s->options, SA_ONSTACK);
     CHECK_INT(sigaltstack(&none, NULL), 0);
@@ -190,10 +243,10 @@ static void weather_on_stacks(const char *options, int above)
 
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, memory + (above ? 0 : STACK), STACK);
-    CHECK_INT(pthread_create(&thread, &attributes, weather_aside, &s), 0);
     sigemptyset(&set);
     sigaddset(&set, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &set, &old); /* the timer's signals are the thread's */
+    CHECK_INT(pthread_create(&thread, &attributes, weather_aside, &s), 0);
     pthread_join(thread, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
@@ -237,7 +290,7 @@ static void on_signal_call_all(int signal)
     int error = tt_write("/nonexistent/folder/file");
     if (error != -TT_ERR_BUSY && error != -TT_ERR_FILE)
         wrong_answers = wrong_answers + 1;
-    handled = handled + 1;
+    __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
     errno = saved;
 }
 
@@ -276,13 +329,59 @@ TEST(a_handler_may_sample_tick_and_capture)
     CHECK_INT(tt_stop(), 0);
 }
 
+/* Each time another one: it has to be put into the recording. */
+static void on_signal_declare(int signal)
+{
+    char name[32];
+
+    (void)signal;
+    snprintf(name, sizeof name, "handler %d", (int)handled % 1000);
+    tt_pop(tt_push(tt_block_get(name, "", 0, 0)));
+    __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
+}
+
+TEST(a_handler_may_declare_and_push_while_its_thread_declares_and_copies)
+{
+    struct sigaction action = {.sa_handler = on_signal_declare, .sa_flags = SA_RESTART};
+    char name[32];
+    struct recorded r;
+    uint64_t pushed = 0, by_handler = 0;
+    double end;
+
+    handled = 0;
+    CHECK_INT(tt_start("calls"), 0);
+    sigaction(SIGALRM, &action, NULL);
+    storm(50);
+    for (end = now() + 0.5; now() < end; pushed++) {
+        snprintf(name, sizeof name, "declared %d", (int)pushed % 5000);
+        tt_pop(tt_push(tt_block_get(name, "", 0, 0)));
+        if (pushed % 1000 == 0)
+            CHECK_INT(tt_write("/nonexistent/folder/file"), -TT_ERR_FILE);
+    }
+    storm(0);
+    r = recorded_here();
+    if (CHECK_INT(r.error, 0)) {
+        for (uint32_t i = 0; i < r.picture.blocks; i++)
+            if (strncmp(r.picture.block[i].info.name, "handler", 7) == 0 ||
+                strcmp(r.picture.block[i].info.name, "[other blocks]") == 0)
+                by_handler += r.picture.block[i].calls;
+            else if (strncmp(r.picture.block[i].info.name, "declared", 8) == 0)
+                pushed -= r.picture.block[i].calls;
+        CHECK_INT(pushed, 0);
+        CHECK_INT(by_handler + recorded_lost_pushes(&r) + r.picture.header->lost_calls,
+                  handled);
+    }
+    recorded_free(&r);
+    CHECK_INT(tt_stop(), 0);
+}
+
 static void on_signal_charge(int signal)
 {
     (void)signal;
     tt_sample(1);
     tt_tick(1);
     (void)tt_context_capture();
-    handled = handled + 1;
+    __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
 }
 
 static __attribute__((noinline)) void stop_and_start_below(const char *options, int depth)

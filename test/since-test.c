@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "failing.h"
+#include "growth.h"
 #include "random-profile.h"
 #include "tap.h"
 #include "view.h"
@@ -360,6 +361,59 @@ TEST(every_allocation_may_fail)
             CHECK_INT(failing_pieces, 0);
         }
         CHECK(n > 5 && error == 0);
+        unmake(&x);
+    }
+}
+
+/* ── As a profile ─────────────────────────────────────────────────────────────────── */
+
+static const char *own_name(const struct tt_profile *p, const struct tt_metric_columns *m)
+{
+    (void)p;
+    return m->name;
+}
+
+static int grow(const struct tt_profile *now, const struct tt_profile *then,
+                struct tt_profile *growth)
+{
+    struct tt_builder *b = tt_builder_new(NULL);
+    void *image = NULL;
+    size_t size;
+    int error = tt_growth(b, now, then, own_name);
+
+    if (!error)
+        error = tt_builder_finish(b, &image, &size);
+    tt_builder_free(b);
+    return !error && tt_profile_open(growth, image, size, NULL) == 0;
+}
+
+/* Nothing is in p that is not in q. */
+static void check_within(const struct tt_profile *p, const struct tt_profile *q)
+{
+    struct tt_profile more;
+
+    if (!CHECK(grow(p, q, &more)))
+        return;
+    for (uint32_t m = 0; m < more.metrics; m++)
+        CHECK_INT(tt_sum_of(more.metric[m].self, 0, more.contexts), 0);
+    model_close(&more);
+}
+
+TEST(what_a_and_b_have_more_than_a_is_b_as_a_profile)
+{
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct three x;
+        struct tt_profile growth, b;
+        if (!make(&x, seed))
+            return;
+        if (CHECK(grow(&x.now, &x.then, &growth)) && CHECK(grow(&x.more, NULL, &b))) {
+            check_within(&growth, &b);
+            check_within(&b, &growth);
+            CHECK_INT(b.contexts, x.more.contexts);
+            check_within(&b, &x.more);
+            model_close(&growth);
+            model_close(&b);
+        }
         unmake(&x);
     }
 }

@@ -28,17 +28,29 @@ function fails(...args) {
   return { status: 0, text: "" };
 }
 
-// The profile that a page carries.
-function carried(page) {
-  const text = /id="profile">([^<]*)</.exec(page)[1].replace("PROFILE", "");
-  const file = join(folder, "carried.tt");
-  writeFileSync(file, gunzipSync(Buffer.from(text, "base64")));
-  return file;
+// What a page answers: its engine, over the profile that it carries.
+async function carried(page) {
+  const part = (id) => gunzipSync(Buffer.from(new RegExp(`id="${id}">([^<]*)<`).exec(page)[1], "base64"));
+  const refuse = () => 52;
+  const { instance } = await WebAssembly.instantiate(part("engine"), { wasi_snapshot_preview1: { fd_close: refuse, fd_seek: refuse, fd_write: refuse } });
+  const e = instance.exports;
+  const put = (bytes) => {
+    const at = e.room(bytes.length);
+    new Uint8Array(e.memory.buffer).set(bytes, at);
+    return at;
+  };
+  const text = (at) => {
+    const bytes = Buffer.from(e.memory.buffer, at);
+    return bytes.subarray(0, bytes.indexOf(0)).toString();
+  };
+  e._initialize();
+  const parcel = part("profile");
+  const wrong = e.open(put(parcel), parcel.length);
+  if (wrong) throw new Error(text(wrong));
+  return (query) => text(e.ask(put(Buffer.from(query + "\0"))));
 }
-const total = (file) => {
-  const t = JSON.parse(run("report", "header", "--json", file));
-  return t.rows.filter((r) => r.values[0] === "metric").map((r) => r.values.slice(1).join(" "));
-};
+const metrics = (header) => JSON.parse(header).rows.filter((r) => r.values[0] === "metric").map((r) => r.values.slice(1).join(" "));
+const total = (file) => metrics(run("report", "header", "--json", file));
 
 try {
   const events = [];
@@ -56,7 +68,10 @@ try {
   const whole = run("export", "--to", "html", profile).toString();
   ok(!/(src|href)="?(https?:)?\/\//.test(whole.replace(/<script type="application[^]*?<\/script>/g, "")), "it loads nothing from elsewhere");
   ok(run("export", "--to", "html", profile).toString() === whole, "it is the same each time");
-  ok(JSON.stringify(total(carried(whole))) === JSON.stringify(total(profile)), "all of the profile is in it");
+  const answer = await carried(whole);
+  ok(JSON.stringify(metrics(answer("view=header"))) === JSON.stringify(total(profile)), "all of the profile is in it");
+  for (const view of ["flat", "tree", "graph", "callers"])
+    ok(answer(`view=${view}&limit=all`) === run("report", view, "--limit", "all", "--json", profile).toString(), `its ${view} view is the command's, byte by byte`);
 
   const engine = /id="engine">([^<]*)</.exec(whole)[1];
   const page = whole.replace(/id="profile">[^<]*</, "").replace(engine, "");
@@ -67,18 +82,18 @@ try {
   const most = bare + Math.floor((whole.length - bare) / 2);
   const small = run("export", "--to", "html", "--max-size", String(most), profile).toString();
   ok(small.length <= most && small.length > bare, "small parts are left out, down to --max-size", `${small.length} of ${most}`);
-  const left = carried(small);
-  ok(JSON.stringify(total(left)) === JSON.stringify(total(profile)), "whose cost is still there");
-  ok(/\[pruned\]/.test(run("report", "tree", "--limit", "all", "--threshold", "0", left).toString()), "in rows of their own");
+  const left = await carried(small);
+  ok(JSON.stringify(metrics(left("view=header"))) === JSON.stringify(total(profile)), "whose cost is still there");
+  ok(/\[pruned\]/.test(left("view=tree&limit=all&threshold=0")), "in rows of their own");
   const none = fails("export", "--to", "html", "--max-size", "1K", profile);
   ok(none.status === 2 && /page alone/.test(none.text), "what cannot be that small is refused", none.text);
-  for (const size of ["0", "x", "10Q", "-1", "99999999999"]) {
+  for (const size of ["0", "x", "10Q", "-1", "99999999999G"]) {
     const wrong = fails("export", "--to", "html", "--max-size", size, profile);
     ok(wrong.status === 2 && /--max-size/.test(wrong.text), `refused: --max-size ${size}`, wrong.text);
   }
   ok(fails("export", "--to", "folded", "--max-size", "1M", profile).status === 2, "it is for html alone");
   const selected = run("export", "--to", "html", "--select", "function_1_0", profile).toString();
-  ok(total(carried(selected)).join() !== total(profile).join(), "filters are applied before");
+  ok(metrics((await carried(selected))("view=header")).join() !== total(profile).join(), "filters are applied before");
 } catch (e) {
   ok(false, "no surprise", e.stack);
 } finally {

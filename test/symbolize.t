@@ -419,6 +419,29 @@ def mini_debug():
     return expect(names(stripped, inside(program, "work")[0])[0], ["work"])
 
 
+def stripped_functions():
+    """Code without symbols is still divided into functions, by its rules for unwinding; who
+    has the symbols later names them, without what is inlined where they start."""
+    program = build("bare", "gcc", "-O2", "-g")
+    run("objcopy", "--only-keep-debug", program, "bare.symbols")
+    stacks = [(copy(program, "bare.stripped"), *stack) for _, *stack in stacks_of(program)]
+    run("strip", "-s", stacks[0][0])
+    path, of = profile("bare.tt", *stacks), functions(program, "main", "work")
+    run(TALLYTREE, "symbolize", "-o", "starts.tt", path)
+    starts = {f"bare.stripped+0x{of[name][0]:x}": name for name in of}
+    total = sum(weight for _, weight, *_ in stacks)
+    rows = {row["name"]: (int(row["self"]), int(row["inclusive"]))
+            for row in report("starts.tt", "flat") if row["role"] == "entry"}
+    wrong = expect({starts.get(name, name): figures for name, figures in rows.items()},
+                   {"main": (0, total), "work": (total, total)})
+    if wrong or "unresolved: 100.00 %" not in run(TALLYTREE, "report", "flat", "starts.tt"):
+        return wrong or "they have no name, and the report does not say so"
+    os.makedirs(os.path.join(TMP, "later"), exist_ok=True)
+    shutil.move(os.path.join(TMP, "bare.symbols"), os.path.join(TMP, "later/bare.stripped.debug"))
+    run(TALLYTREE, "symbolize", "--symbols", "later", "-o", "later.tt", "starts.tt")
+    return expect(flat("later.tt"), {"main": 0, "work": total, "total": total})
+
+
 def symbols_only():
     """Aliases, sizes of 0, functions that share a name."""
     source = os.path.join(TMP, "s.S")
@@ -505,6 +528,7 @@ def split_dwarf():
     return expect(ours(program, [f"{a:x}" for a in at]), ours(whole, [f"{a:x}" for a in at]))
 
 
+check("functions without a name", stripped_functions)
 check("debug information in .debug, by .gnu_debuglink", debuglink)
 check("compressed debug information", lambda: debuglink(True))
 check("a .gnu_debuglink to a file that is not the right one gives no names", wrong_debuglink)
@@ -745,6 +769,8 @@ check("damaged debug information",
                        ".debug_line", ".debug_rnglists", ".debug_str", ".debug_line_str"))
 check("damaged symbols", lambda: survives(build("torn", "gcc", "-O2"), ".symtab", ".strtab",
                                           ".dynsym", ".rela.plt", ".note.gnu.build-id"))
+check("damaged rules for unwinding",
+      lambda: survives(build("unruly", "gcc", "-O2", "-s"), ".eh_frame", ".eh_frame_hdr"))
 check("damaged files, and what is left of them", lambda: survives(build("cut", "gcc", "-g")))
 
 shutil.rmtree(TMP)

@@ -32,6 +32,28 @@ silent()
     [ ! -s "$tmp/said" ]
 }
 
+# skip WHAT WHY - cannot be tried here.
+skip() { echo "ok $((++count)) - $1 # SKIP $2"; }
+
+# patiently COMMAND... - again and again, until it succeeds: 1 after a minute.
+patiently()
+{
+    local end=$((SECONDS + 60))
+    until "$@" 2>/dev/null; do
+        [ $SECONDS -lt $end ] || { echo "a minute was not enough for: $*"; return 1; }
+        sleep 0.02
+    done
+}
+
+is_gone() { ! kill -0 "$1"; }
+
+# reap PID - its status; one that is still there after a minute is killed.
+reap()
+{
+    patiently is_gone "$1" || kill -KILL "$1"
+    wait "$1"
+}
+
 finish()
 {
     echo "1..$count"

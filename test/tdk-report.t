@@ -69,8 +69,30 @@ equal "the deviation is that of 23 and 35" "$(tdk --csv --deviation | sed -n '2s
 {
     echo "block often kind=statement file=f line=1"
     echo "block seldom kind=statement file=f line=2"
-    for i in $(seq 400); do echo "push often"; echo pop; done
-    for i in $(seq 42); do echo "push seldom"; echo pop; done
+    for _ in $(seq 400); do echo "push often"; echo pop; done
+    for _ in $(seq 42); do echo "push seldom"; echo pop; done
 } | "$tallytree" replay -o "$tmp/heat"
 equal "shades of twenty steps" "$("$tallytree" report tdk "$tmp/heat" | awk 'NR > 1 && NF >= 6 { print $1, $6 }' | tr '\n' ' ')" "400 19 42 2 "
+
+# The files themselves.
+printf 'one\ntwo\n  three; four\n' >"$tmp/s.tcl"
+{
+    echo "block one kind=statement file=$tmp/s.tcl line=1 offset=0 length=4"
+    echo "block two kind=statement file=$tmp/s.tcl line=2 offset=4 length=4"
+    echo "block three kind=statement file=$tmp/s.tcl line=3 offset=10 length=6"
+    echo "block four kind=statement file=$tmp/s.tcl line=3 offset=17 length=5"
+    echo "block gone kind=statement file=/nowhere/x.tcl line=3 offset=17 length=5"
+    printf 'push one\ntick 7\npop\npush three\ntick 5\npop\npush three\npop\npush four\npop\n'
+} | "$tallytree" replay -o "$tmp/source"
+cat >"$tmp/want" <<END
+    calls      total   line
+/nowhere/x.tcl: it is not here
+$tmp/s.tcl
+        1          7      1  one
+        0                 2  two
+        2          5      3    three; four
+END
+"$tallytree" report tdk --source "$tmp/source" >"$tmp/got"
+try "lines with their hits" diff "$tmp/want" "$tmp/got"
+equal "what never ran is green" "$("$tallytree" report tdk --source --color "$tmp/source" | grep -c $'^\033\[38;2;89;198;17m .*two')" 1
 finish

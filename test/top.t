@@ -97,7 +97,7 @@ fails()
 # What ends in the middle of many looks is no failure, and ends them.
 is_left_alone()
 {
-    timeout 60 tallytree top -n 1000000 -i 0.05 --json "$1" | head -c 1 >/dev/null
+    timeout -k 5 60 tallytree top -n 1000000 -i 0.05 --json "$1" | head -c 1 >/dev/null
     [ "${PIPESTATUS[*]}" = "0 0" ]
 }
 
@@ -135,7 +135,8 @@ try "so is a metric that is not there" fails "there is no metric 'parsecs'" -m p
 try "so is a view" fails "there is no view 'fla'; did you mean 'flat'" --view fla "$tmp/rec"
 try "so is a column" fails "there is no column 'slef'; did you mean 'self'" --sort slef "$tmp/rec"
 try "so is a pattern" fails '' --select '/(/' "$tmp/rec"
-try "so is an interval that is none" fails "'--interval' wants a number" -i nan "$tmp/rec"
+try "so is an interval that is none" fails "'--interval' wants seconds" -i nan "$tmp/rec"
+try "so is part of a process" fails "'--pid' wants the number of a process" -p 1.5
 try "so are no looks" fails "'--looks' wants a number" -n 0 "$tmp/rec"
 try "so is a full disk" sh -c "tallytree top '$tmp/rec' >/dev/full; [ \$? = 2 ]"
 
@@ -253,13 +254,14 @@ add_up()
         say 200
         calls $((167 + i * 200)) || return
         # so that it has seen this before there is more
-        local looks=$(grep -c '^{' "$tmp/looks") patience=600
+        local looks patience=600
+        looks=$(grep -c '^{' "$tmp/looks")
         while [ "$(grep -c '^{' "$tmp/looks")" -lt $((looks + 2)) ] && [ $((patience--)) -gt 0 ]; do
             sleep 0.05
         done
     done
     exec 9>&-
-    wait "$top" || return
+    reap "$top" || return
     python3 "$tmp/sums.py" <"$tmp/looks"
 }
 
@@ -293,7 +295,7 @@ try "another run takes its place" calls 20
 try "a program that is killed is gone, and its figures stay" in_terminal \
     'see running.* 20 +([0-9.]+ +)?insert$' "run kill -9 $writer" 'see gone.* 20 +([0-9.]+ +)?insert$' \
     'send q' 'exit 0' same -- -i 0.1 "$tmp/live"
-wait "$writer" 2>/dev/null
+reap "$writer" 2>/dev/null
 writer=
 exec 9>&-
 cat >"$tmp/busy.c" <<'END'
@@ -330,7 +332,7 @@ names_native()
 }
 try "native code has names, and what record runs is found by record's number" names_native
 exec 9>&-
-wait "$recorder"
+reap "$recorder"
 try "what takes its place begins anew, what is no recording is said" in_terminal \
     'see gone.* insert$' "run echo nothing >$tmp/other && mv $tmp/other $tmp/live" \
     'see gone[^\n]*\n[^\n]*live.* insert$' "run cp $tmp/rec $tmp/other && mv $tmp/other $tmp/live" \

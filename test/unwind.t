@@ -9,7 +9,7 @@ beside()
 {
     local name=$1
     shift
-    timeout 300 env FRAMES="$tmp/$name" LD_PRELOAD="$built/libframes-preload.so" "$@" >/dev/null 2>&1 ||
+    timeout -k 5 300 env FRAMES="$tmp/$name" LD_PRELOAD="$built/libframes-preload.so" "$@" >/dev/null 2>&1 ||
         [ -s "$tmp/$name" ]
 }
 
@@ -32,7 +32,7 @@ program()
     local least=$1 name=$2
     shift 2
     if [ ! -x "/usr/bin/$name" ]; then
-        echo "ok $((++count)) - $name # SKIP not installed"
+        skip "$name" "not installed"
         return
     fi
     beside "$name" "/usr/bin/$name" "$@"

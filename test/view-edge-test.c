@@ -227,6 +227,35 @@ TEST(the_error_of_a_share_is_half_of_wilsons_interval)
     CHECK(tt_share_error(0.5, 0) >= 1);
 }
 
+/* Scopes count; what samples found below them was called, however often. */
+TEST(calls_that_nobody_counted_are_missing)
+{
+    for (uint64_t counted = 0; counted < 2; counted++) {
+        struct made m;
+        struct answer a;
+        uint32_t samples, calls;
+
+        begin(&m);
+        samples = tt_builder_metric(m.b, "samples", "", 0);
+        add(&m, "scope", counted, 0);
+        add(&m, "scope;found", 0, 70);
+        (void)context(&m, "scope;never");
+        tt_builder_add(m.b, TT_ROLE_SELF, context(&m, "scope;found"), samples, 7);
+        if (!finish(&m))
+            return;
+        CHECK(ask(&a, &m.p, "view=tree&threshold=0&limit=0"));
+        calls = tt_table_find(&a.t, "calls");
+        CHECK_INT(calls == TT_NONE, !counted);
+        for (size_t row = 0; counted && row < tt_table_rows(&a.t); row++) {
+            const char *name = text_at(&a, row, "name");
+            CHECK_INT(!tt_table_value(&a.t, row, calls),
+                      strcmp(name, "found") == 0 || strcmp(name, "[root]") == 0);
+        }
+        answered(&a);
+        end(&m);
+    }
+}
+
 TEST(what_a_view_cannot_see_is_said_in_notes)
 {
     struct made m;
@@ -243,7 +272,12 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     tt_builder_add(m.b, TT_ROLE_HIDDEN,
                    tt_builder_block(m.b, &(struct tt_block_info){.name = "b"}),
                    m.metric[1], 20);
-    (void)tt_builder_block(m.b, &(struct tt_block_info){.kind = TT_KIND_NATIVE});
+    (void)tt_builder_block(m.b, &(struct tt_block_info){.kind = TT_KIND_FUNCTION,
+                                                        .name = "libm.so+0x1f",
+                                                        .module = "/lib/libm.so",
+                                                        .offset = 0x1f});
+    (void)tt_builder_block(
+        m.b, &(struct tt_block_info){.kind = TT_KIND_NATIVE, .module = "/lib/libm.so"});
     (void)tt_builder_block(m.b, &(struct tt_block_info){.name = "[other blocks]"});
     tt_builder_fact(m.b, "lost.strands", TT_FACT_SUM, 3, "");
     tt_builder_fact(m.b, "hidden.unseen", TT_FACT_EACH, 7, "time");
@@ -256,14 +290,14 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     CHECK(has_note(&a, "filters do not see 7 ns of time"));
     CHECK(has_note(&a, "measuring itself may have added up to 10.00 % of time"));
     CHECK(has_note(&a, "1 stand for 12 threads"));
-    CHECK(has_note(&a, "unresolved: 0.00 % of time, in 1 native blocks"));
+    CHECK(has_note(&a, "unresolved: 0.00 % of time, in 2 native blocks"));
     CHECK(has_note(&a, "lost: 3 threads found no room"));
-    CHECK(has_note(&a, "blocks executed: 66.67 % of 3"));
+    CHECK(has_note(&a, "blocks executed: 50.00 % of 4"));
     CHECK_INT(figure(&a, "[elsewhere below]", TT_ROW_REMAINDER, "self"), 25);
     CHECK_INT(figure(&a, "b", TT_ROW_ENTRY, "self_low"), 15);
     answered(&a);
     CHECK(ask(&a, &m.p, "view=lines&uncovered=1"));
-    CHECK(has_note(&a, "covered: 66.67 % of 3 places"));
+    CHECK(has_note(&a, "covered: 50.00 % of 4 places"));
     CHECK_INT(row_of(&a, "[other blocks]", TT_ROW_ENTRY), SIZE_MAX);
     answered(&a);
     CHECK(ask(&a, &m.p, "view=header"));
@@ -271,7 +305,9 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     CHECK_INT(figure(&a, "contexts", TT_ROW_ENTRY, "number"), 3);
     CHECK_INT(figure(&a, "depth", TT_ROW_ENTRY, "number"), 2);
     CHECK_INT(figure(&a, "lost.strands", TT_ROW_ENTRY, "number"), 3);
-    CHECK_INT(figure(&a, "metric", TT_ROW_ENTRY, "number"), 2);
+    CHECK_STR(text_at(&a, row_of(&a, "metric", TT_ROW_ENTRY), "text"), "time, in ns");
+    CHECK_INT(figure(&a, "metric", TT_ROW_ENTRY, "number"),
+              100); /* not calls, the first of them */
     CHECK(has_note(&a, "budget: 25.00 %"));
     answered(&a);
     end(&m);
@@ -475,7 +511,8 @@ TEST(a_million_children_are_passed_over_in_no_room)
 {
     static const char *const queries[] = {"view=flame", "view=tree", "view=flat&limit=9"};
     struct counting counting = {.left = -1};
-    const struct tt_memory memory = {get_counted, put_counted, &counting};
+    const struct tt_memory memory = {
+        .get = get_counted, .put = put_counted, .arg = &counting};
     struct made m;
     uint32_t block[1000];
     uint32_t child = 0;
@@ -567,7 +604,8 @@ TEST(of_many_contexts_the_largest_are_shown)
 static int fail_each(struct tt_profile *p, const char *query)
 {
     struct counting counting = {.left = -1};
-    const struct tt_memory memory = {get_counted, put_counted, &counting};
+    const struct tt_memory memory = {
+        .get = get_counted, .put = put_counted, .arg = &counting};
     int n, error = -TT_ERR_MEMORY;
 
     p->memory = &memory;

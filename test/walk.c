@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.c - random events for `tallytree replay`: walk SEED LENGTH [DEPTH]
+/* walk.c - random events for `tallytree replay`: walk SEED LENGTH [DEPTH [still]]
  *
  * Few names, so that blocks recur at once; what else a walk does (skewed or not, one strand
- * or several, fibers that stay or move, how deep it goes) is drawn from the seed too. */
+ * or several, fibers that stay or move (but for `still`), how deep it goes) is drawn from the seed too. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static void random_push(struct walk_stack *s, char kind)
     if (kind == 'c' && !walk.captured)
         return;
     if (kind == 'c')
-        puts("enter-context k0");
+        puts(dice(8) ? "enter-context k0" : "enter-context -");
     else
         printf("push %s\n", random_name());
     s->kind[s->depth++] = kind;
@@ -89,9 +89,32 @@ static void random_pop(struct walk_stack *s)
     puts(s->kind[--s->depth] == 'p' ? "pop" : "leave-context");
 }
 
+static void random_call(struct walk_stack *s)
+{
+    static const char *const kinds[] = {"strict", "lazy", "curried"};
+
+    if (dice(3)) {
+        printf("call-kind %s\n", kinds[dice(3)]);
+        random_push(s, 'p');
+        return;
+    }
+    if (!s->depth || s->kind[s->depth - 1] != 'p')
+        return;
+    puts("call-kind tail");
+    s->depth--;
+    while (s->depth && s->kind[s->depth - 1] == 'c')
+        s->depth--;
+    if (!dice(4))
+        printf("call-kind %s\n", kinds[dice(3)]);
+    if (dice(8))
+        random_push(s, 'p');
+}
+
 static void random_rare_event(struct walk_stack *s)
 {
-    switch (dice(8)) {
+    static const char *const rules[] = {"creation", "application", "ghc"};
+
+    switch (dice(9)) {
     case 0:
         random_strand();
         break;
@@ -117,6 +140,9 @@ static void random_rare_event(struct walk_stack *s)
     case 7:
         printf("count m%d %d\n", dice(3), dice(100));
         break;
+    case 8:
+        printf("stacks %s\n", rules[dice(3)]);
+        break;
     }
 }
 
@@ -125,8 +151,10 @@ static void random_event(void)
     struct walk_stack *s = &walk.stack[walk.running[walk.strand]];
     int n = dice(100);
 
-    if (n < walk.downwards)
+    if (n < walk.downwards - 8)
         random_push(s, 'p');
+    else if (n < walk.downwards)
+        random_call(s);
     else if (n < 65)
         random_pop(s);
     else if (n < 70 && s->depth && s->kind[s->depth - 1] == 'p')
@@ -150,7 +178,7 @@ int main(int argc, char **argv)
     walk.skewed = dice(2);
     walk.strands = 1 + dice(WALK_STRANDS);
     walk.fibers = dice(WALK_FIBERS + 1);
-    walk.moving = dice(3) == 0;
+    walk.moving = dice(3) == 0 && argc <= 4;
     walk.deepest = deepest < DEEPEST ? deepest : DEEPEST;
     walk.downwards = 30 + dice(12);
     for (int i = 0; i < WALK_STRANDS; i++)

@@ -7,7 +7,7 @@
 # Recordings are read where they are written, on machines with addresses of 64 bits, and
 # traces by the runtime; a browser packs and unpacks by itself.
 sources=(profile/*.c report/*.c formats/*.c)
-for not in profile/recording.c formats/chrome.c formats/events.c formats/formats.c formats/pack.c formats/unpack.c; do
+for not in profile/recording*.c formats/chrome.c formats/events.c formats/formats.c formats/pack.c formats/unpack.c; do
     sources=("${sources[@]/$not/}")
 done
 

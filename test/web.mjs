@@ -2,81 +2,9 @@
 // The viewer in a browser: every page, every list, undo, a shared link, the single file, the
 // dark, the keyboard.  What stands on a page is what `report --json` says.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const here = dirname(fileURLToPath(import.meta.url));
-const { chromium } = createRequire(join(here, "../web/package.json"))("playwright-core");
-const build = resolve(process.env.TT_BUILD ?? "build");
-const tallytree = join(build, "tallytree");
-const folder = mkdtempSync(join(tmpdir(), "tallytree-web-"));
-const shots = process.env.TT_SHOTS; // where screenshots go, when they are wanted
-let number = 0, failed = 0;
-
-function ok(good, name, why = "") {
-  number++;
-  if (!good) failed++;
-  console.log(`${good ? "ok" : "not ok"} ${number} - ${name}`);
-  if (!good) for (const line of String(why).slice(0, 600).split("\n")) console.log(`# ${line}`);
-}
-const is = (got, want, name) => ok(JSON.stringify(got) === JSON.stringify(want), name, `got ${JSON.stringify(got)}\nwant ${JSON.stringify(want)}`);
-
-function report(file, ...words) {
-  const table = JSON.parse(execFileSync(tallytree, ["report", "--json", ...words, file], { maxBuffer: 1 << 28 }).toString());
-  const index = Object.fromEntries(table.columns.map((c, i) => [c.key, i]));
-  return table.rows.map((r) => ({ role: r.role, depth: r.depth, ...Object.fromEntries(Object.entries(index).map(([k, i]) => [k, r.values[i]])) }));
-}
-
-// The figures of a table of the page: exact ones stand in the titles.
-const cells = (page, label) =>
-  page.$$eval(`table[aria-label="${label}"] tbody tr`, (rows) =>
-    rows.map((r) => ({
-      role: r.className.split(" ")[0],
-      figures: [...r.querySelectorAll("td.figure")].map((td) => td.title),
-      name: r.querySelector("td.name [data-block], td.name .plain")?.textContent ?? "",
-    })),
-  );
-const digits = (text) => text.replace(/[^0-9]/g, "");
-
-async function open(address, options = {}) {
-  const user = mkdtempSync(join(folder, "chromium-"));
-  const context = await chromium.launchPersistentContext(user, {
-    executablePath: "/usr/bin/chromium",
-    headless: true,
-    viewport: { width: 1237, height: 860 },
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-    ...options,
-  });
-  const page = context.pages()[0] ?? (await context.newPage());
-  page.complaints = [];
-  page.asked = [];
-  page.on("pageerror", (e) => page.complaints.push(e.message));
-  page.on("console", (m) => m.type() === "error" && page.complaints.push(m.text()));
-  page.on("request", (r) => page.asked.push(r.url()));
-  await page.goto(address);
-  await page.waitForSelector("nav a.on");
-  return { context, page };
-}
-
-async function shoot(page, name) {
-  if (!shots) return;
-  mkdirSync(shots, { recursive: true });
-  await page.waitForTimeout(250);
-  await page.screenshot({ path: join(shots, name + ".png") });
-}
-
-// What was asked for is there: two frames after the address has changed, nothing is busy.
-async function settled(page) {
-  await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
-  await page.waitForFunction(() => document.querySelector("main *") && !document.querySelector("main [aria-busy=true]"));
-}
-async function to(page, hash) {
-  await page.evaluate((h) => (location.hash = h), hash);
-  await settled(page);
-}
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build, cells, digits, finish, folder, is, ok, open, report, serve, settled, shoot, tallytree, to } from "./browser.mjs";
 
 /* ── A profile with all that there is: recursion, lines, threads, types, time ─────── */
 
@@ -107,14 +35,7 @@ writeFileSync(events, makeEvents());
 const profile = join(folder, "p.tallytree");
 execFileSync(tallytree, ["replay", "-o", profile, events]);
 
-const server = spawn(tallytree, ["view", profile], { stdio: ["ignore", "pipe", "inherit"] });
-const address = await new Promise((done) => {
-  let text = "";
-  server.stdout.on("data", (d) => {
-    text += d;
-    if (text.includes("\n")) done(text.trim());
-  });
-});
+const { server, address } = await serve(profile);
 
 const browsers = [];
 try {
@@ -213,6 +134,35 @@ try {
   await settled(page);
   is(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("context"), null, "Backspace leaves it");
   const box = await page.$eval(".sheet canvas", (c) => { const r = c.getBoundingClientRect(); return { x: r.x, y: r.y, w: r.width }; });
+
+  /* What is there of a frame that is opened is seen before the engine has answered. */
+  {
+    const pointed = async () => {
+      const names = [];
+      for (const line of [0, 1, 2])
+        for (const x of [0.05, 0.3, 0.6, 0.97]) {
+          await page.mouse.move(box.x + x * box.w, box.y + 20 * line + 10);
+          names.push((await page.$$eval(".tip strong", (e) => e.map((t) => t.textContent))).join() || "none");
+        }
+      return names;
+    };
+    const second = report(profile, "flame").filter((r) => r.depth === 2 && r.role === "entry").sort((a, b) => b.inclusive - a.inclusive)[0];
+    let answer;
+    const held = new Promise((done) => (answer = done));
+    await page.route(/query\?view=(flame|tree).*(context|to)=/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.evaluate((c) => (location.hash = "#view=flame&context=" + c), second.context);
+    await page.waitForSelector("main [aria-busy=true]");
+    const before = await pointed();
+    ok(before.slice(8).every((name) => name === second.name), "a frame that is opened is as wide as all before it is answered", before.join(" "));
+    answer();
+    await settled(page);
+    await page.unroute(/query\?view=(flame|tree).*(context|to)=/);
+    is(await pointed(), before, "and stands where it will");
+    await to(page, "#view=flame");
+  }
   await page.mouse.move(box.x + 20, box.y + 30);
   ok((await page.textContent(".tip")).includes(first.name), "a frame tells its figures", await page.textContent(".tip"));
   await page.keyboard.press("/");
@@ -247,6 +197,9 @@ try {
   got = await cells(page, "How figures spread over strands");
   is(got.map((r) => r.name), report(profile, "strands", "--by=block", "--limit=100").map((r) => r.name), "and how blocks spread over them");
   await shoot(page, "strands");
+  await to(page, "#view=strands&by=rank");
+  got = await cells(page, "Threads, processes, ranks");
+  is(got.map((r) => digits(r.figures[1])), report(profile, "strands", "--by=rank").map((r) => String(r.self)), "processes and ranks");
   await to(page, "#view=lines");
   const lines = report(profile, "lines", "--limit=all").filter((r) => r.role === "entry" && r.line);
   const hot = await page.$$eval("table.source tr.covered", (rows) => rows.map((r) => [r.querySelector(".line").textContent, r.querySelector("td").title.replace(/[^0-9]/g, "")]));
@@ -337,5 +290,4 @@ try {
   server.kill("SIGKILL");
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
-console.log(`1..${number}`);
-process.exit(failed ? 1 : 0);
+finish();

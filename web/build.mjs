@@ -42,7 +42,7 @@ async function bundle() {
   return { js: file("app.js"), css: file("style.css") };
 }
 
-// One file that needs no other; where PROFILE stands, the profile's image goes.
+// One file that needs no other; where PROFILE stands, the profile goes.
 function single(html, js, css, wasm) {
   const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
   const script = js.toString().replaceAll("</script", "<\\/script");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* engine.c - the engine inside a page: the same answers, compiled to WebAssembly.
  *
- * The page puts an image into room() bytes and opens it; then it asks. */
+ * The page puts a parcel into room() bytes and opens it; then it asks. */
 #include <stdlib.h>
 
 #include "answer.h"
+#include "parcel.h"
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
@@ -18,10 +19,15 @@ EXPORT("room") void *tt_engine_room(size_t size) { return malloc(size); }
 EXPORT("free") void tt_engine_free(void *room) { free(room); }
 
 /* NULL when it is open now, or what is wrong with it. */
-EXPORT("open") const char *tt_engine_open(const void *image, size_t size)
+EXPORT("open") const char *tt_engine_open(const void *parcel, size_t bytes)
 {
-    int error = tt_profile_open(&profile, image, size, NULL);
+    size_t size;
+    void *image;
+    int error = tt_parcel_unpack(parcel, bytes, NULL, &image, &size);
 
+    if (error)
+        return error == -TT_ERR_FORMAT ? "the page's profile is damaged" : "no memory";
+    error = tt_profile_open(&profile, image, size, NULL);
     if (error)
         return error == -TT_ERR_FORMAT ? profile.error : "no memory";
     tt_answers_init(&answers, &profile, NULL, NULL);

@@ -9,10 +9,11 @@ import { Menu } from "./menu";
 import { GraphPage } from "./graph";
 import { forgetAnswers, readState, start, type Table } from "./model";
 import { DiffPage, SeriesPage, SlowestPage, SpacePage, StrandsPage } from "./others";
-import { BlockPage, CallersPage, FlamePage, FlatPage, GroupsPage, OverviewPage, TreePage } from "./pages";
+import { OverviewPage } from "./overview";
+import { BlockPage, CallersPage, FlamePage, FlatPage, GroupsPage, TreePage } from "./pages";
 import { SourcePage } from "./source";
 import { ShellContext, useShell, useTable, type MenuAt, type Shell } from "./shell";
-import { go, query, replace, useAddress, withView, withWords, type State } from "./state";
+import { format, go, query, replace, useAddress, withView, withWords, type State } from "./state";
 
 interface Page {
   view: string;
@@ -57,13 +58,12 @@ function Found({ state, hits, hit }: { state: State; hits: number; hit: number }
   const pattern = /^\/.*\/i?$/.test(find) ? find : "/" + find.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&") + "/i";
   const with_ = useTable(find ? query({ ...state, filters: [...state.filters, { kind: "select", pattern }] }, "flat", { limit: 1 }) : null);
   const all = useTable(find ? query(state, "flat", { limit: 1 }) : null);
-  if (!find) return null;
   const part = with_.table?.total() ? with_.table.number(with_.table.total()!, "self") : null;
   const whole = all.table?.total() ? all.table.number(all.table.total()!, "self") : null;
   return (
     <span class="found" aria-live="polite">
-      {hits ? `${(hit % hits) + 1} of ${hits}` : "none in view"}
-      {part !== null && whole ? `, on paths of ${share(part / whole)} (${amount(part, with_.table!.unit)})` : ""}
+      {!find ? "" : hits ? `${(hit % hits) + 1} of ${hits}` : "none in view"}
+      {find && part !== null && whole ? `, on paths of ${share(part / whole)} (${amount(part, with_.table!.unit)})` : ""}
     </span>
   );
 }
@@ -179,19 +179,17 @@ function App() {
 function Views({ page, before }: { page: Page; before: boolean }) {
   const { state } = useShell();
   const { table } = useTable("view=header");
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => nav.current?.querySelector(".on")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [page, table]);
   return (
-    <nav aria-label="views">
+    <nav ref={nav} aria-label="views">
       {pages
         .filter((p) => p === page || !p.has || (table && p.has(table, before)))
         .map((p) => (
           <a
-            href="#"
+            href={format(withView(state, p.view, p.view === "block" ? { block: state.words.block ?? "" } : {}))}
             class={p === page ? "on" : ""}
             aria-current={p === page ? "page" : undefined}
-            onClick={(e) => {
-              e.preventDefault();
-              go(withView(state, p.view, p.view === "block" ? { block: state.words.block ?? "" } : {}));
-            }}
           >
             {p.title}
           </a>
@@ -202,36 +200,40 @@ function Views({ page, before }: { page: Page; before: boolean }) {
 
 function Title() {
   const { table } = useTable("view=header");
-  const name = table?.fact("program")?.text ?? "";
+  const programs = table?.facts.filter((f) => f.name === "program") ?? [];
+  const others = programs.length - 1;
+  const name = (programs[0]?.text ?? "") + (others > 0 ? ` and ${others} more` : "");
   useEffect(() => {
     document.title = name ? `${name} - Tallytree` : "Tallytree";
   }, [name]);
   return <h1>{name || "Tallytree"}</h1>;
 }
 
-// The metrics of the profile, the one that is looked at chosen.
+// The metrics of the profile, the one that is looked at chosen; the first is it unless the
+// address says another.
 function Metrics() {
   const shell = useShell();
   const { state } = shell;
   const { table } = useTable("view=header");
   const names = table ? table.rows.filter((r) => table.text(r, "name") === "metric").map((r) => table.text(r, "text").split(",")[0]!) : [];
   if (names.length < 2) return null;
-  const choose = (word: "metric" | "beside", label: string, none: string) => (
-    <select
-      aria-label={label}
-      value={state.words[word] ?? ""}
-      onChange={(e) => shell.go(withWords(state, { [word]: e.currentTarget.value, ...(word === "metric" ? { sort: "" } : {}) }))}
-    >
-      <option value="">{none}</option>
-      {names.map((n) => (
-        <option value={n}>{word === "beside" ? `and ${n}` : n}</option>
-      ))}
-    </select>
-  );
+  const chosen = state.words.metric || names[0]!;
+  const others = names.filter((n) => n !== chosen || n === state.words.beside);
   return (
     <>
-      {choose("metric", "metric", "metric")}
-      {state.view === "flat" ? choose("beside", "a metric beside it", "beside") : null}
+      <select aria-label="metric" value={chosen} onChange={(e) => shell.go(withWords(state, { metric: e.currentTarget.value === names[0] ? "" : e.currentTarget.value, sort: "" }))}>
+        {names.map((n) => (
+          <option value={n}>{n}</option>
+        ))}
+      </select>
+      {state.view === "flat" ? (
+        <select aria-label="a metric beside it" value={state.words.beside ?? ""} onChange={(e) => shell.go(withWords(state, { beside: e.currentTarget.value }))}>
+          <option value="">alone</option>
+          {others.map((n) => (
+            <option value={n}>{`beside ${n}`}</option>
+          ))}
+        </select>
+      ) : null}
     </>
   );
 }

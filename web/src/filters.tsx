@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // filters.tsx - the lists that are always in view: what is selected, excluded, folded …
 import { useState } from "preact/hooks";
+import { Slider } from "./parts";
 import { useShell } from "./shell";
 import { addFilter, filterKinds, withFilters, type FilterKind } from "./state";
 
@@ -8,10 +9,32 @@ const meaning: Record<FilterKind, string> = {
   select: "keep only paths that contain it",
   exclude: "drop paths that contain it",
   fold: "splice it out: its cost goes to its callers",
+  centre: "make it a cost centre: all others are folded; several in a row are meant together",
   prune: "drop parts: by name, or below 0.5 %, 10ms, 1000, calls<9; the cost stays with the parent",
   root: "paths begin there; others are dropped",
   strand: "only these threads, processes, ranks",
 };
+
+// What is below so many % of all is pruned; 0 is nowhere.
+const shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
+
+function Pruning() {
+  const { state } = useShell();
+  const at = state.filters.findIndex((f) => f.kind === "prune" && /^[\d.]+%$/.test(f.pattern));
+  const now = at < 0 ? 0 : parseFloat(state.filters[at]!.pattern);
+  const place = shares.reduce((best, s, i) => (Math.abs(s - now) < Math.abs(shares[best]! - now) ? i : best), 0);
+  const moved = (i: number) => {
+    const filters = state.filters.filter((_, k) => k !== at);
+    if (i) filters.splice(at < 0 ? filters.length : at, 0, { kind: "prune", pattern: `${shares[i]}%` });
+    return withFilters(state, filters);
+  };
+  return (
+    <label class="pruning" title={meaning.prune}>
+      <span>{now ? `prune below ${now} %` : "prune nothing"}</span>
+      <Slider label="prune what is below a share of all" most={shares.length - 1} value={place} text={now ? `below ${now} %` : "nothing"} onMove={moved} />
+    </label>
+  );
+}
 
 export function Filters() {
   const shell = useShell();
@@ -62,6 +85,7 @@ export function Filters() {
           </button>
         ) : null}
       </form>
+      <Pruning />
     </div>
   );
 }

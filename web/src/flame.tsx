@@ -3,18 +3,25 @@
 //
 // The engine sends what is at least a pixel wide; a frame that is opened is asked for
 // anew, so that it shows all it has at any depth of a profile of any size.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, group, share, shorten } from "./format";
 import type { Row, Table } from "./model";
 import { save, useDark, useShell, useSize } from "./shell";
+import { place } from "./table";
 
 export interface Frame {
+  table: Table; // that the row is of
   row: Row;
   name: string;
   depth: number;
   left: number; // from 0 to 1
   right: number;
   colour: string; // what its colour is chosen by
+}
+
+export function frameOf(table: Table, row: Row, depth: number, left: number, right: number): Frame {
+  const colour = row.role === "remainder" ? "" : table.text(row, "module") || table.text(row, "file") || table.text(row, "name");
+  return { table, row, name: table.text(row, "name"), depth, left, right, colour };
 }
 
 // A row's width is its figure `key`; siblings stand side by side, in their order.
@@ -32,16 +39,31 @@ export function layOut(table: Table, rows: Row[], key: string, depth0 = 0): Fram
     next[row.depth] = right;
     next[row.depth + 1] = left;
     if (row.role === "remainder" && right - left <= 0) continue;
-    frames.push({
-      row,
-      name: table.text(row, "name"),
-      depth: row.depth + depth0,
-      left,
-      right,
-      colour: row.role === "remainder" ? "" : table.text(row, "module") || table.text(row, "file") || table.text(row, "name"),
-    });
+    frames.push(frameOf(table, row, row.depth + depth0, left, right));
   }
   return frames;
+}
+
+export const contextOf = (f: Frame) => f.table.text(f.row, "context");
+
+// Does one lie within the other's ends?  Sums of many widths are not exact.
+function isIn(one: Frame, other: Frame): boolean {
+  return one.left >= other.left - 1e-9 && one.right <= other.right + 1e-9;
+}
+
+// The same frames when one of them is opened: it is as wide as all, and so are those it is in.
+// What was too small to be sent is not among them.
+export function opened(frames: Frame[], context: string): Frame[] {
+  const whole = frames.find((f) => f.colour && contextOf(f) === context);
+  if (!whole) return frames;
+  const width = whole.right - whole.left;
+  const out: Frame[] = [];
+  for (const f of frames) {
+    if (f.depth < whole.depth && isIn(whole, f)) out.push({ ...f, left: 0, right: 1 });
+    else if (f.depth >= whole.depth && isIn(f, whole))
+      out.push({ ...f, left: (f.left - whole.left) / width, right: (f.right - whole.left) / width });
+  }
+  return out;
 }
 
 function hue(text: string): number {
@@ -50,18 +72,26 @@ function hue(text: string): number {
   return (h >>> 0) % 360;
 }
 
-function fill(frame: Frame, dark: boolean): string {
-  if (!frame.colour) return dark ? "#4a4a4a" : "#d4d4d4";
+interface Paint {
+  fill: string;
+  ink: string; // stands out from it by 4.5 to 1 at least
+}
+
+function paintOf(frame: Frame, dark: boolean): Paint {
+  if (!frame.colour) return dark ? { fill: "#4a4a4a", ink: "#e6e8e9" } : { fill: "#d4d4d4", ink: "#111" };
   const own = hue(frame.name);
   const h = (hue(frame.colour) + (own % 70) - 35 + 360) % 360;
-  return dark ? `hsl(${h} 42% ${62 + (own % 8)}%)` : `hsl(${h} 62% ${76 + (own % 8)}%)`;
+  return { fill: dark ? `hsl(${h} 42% ${62 + (own % 8)}%)` : `hsl(${h} 62% ${76 + (own % 8)}%)`, ink: "#111" };
 }
+
+// Of what is not looked for, while something is.
+const faintPaint = (dark: boolean): Paint => (dark ? { fill: "#33383b", ink: "#a4adb3" } : { fill: "#e6e6e6", ink: "#555" });
 
 export const ROW = 20;
 
 interface Brush {
   rect(x: number, y: number, w: number, h: number, fill: string, stroke: string | null): void;
-  text(x: number, y: number, text: string, faint: boolean): void;
+  text(x: number, y: number, text: string, ink: string): void;
 }
 
 function canvasBrush(c: CanvasRenderingContext2D): Brush {
@@ -76,8 +106,8 @@ function canvasBrush(c: CanvasRenderingContext2D): Brush {
       c.lineWidth = 2;
       c.strokeRect(x + 1, y + 1, Math.max(w - 2, 1), h - 2);
     },
-    text(x, y, text, faint) {
-      c.fillStyle = faint ? "#555" : "#111";
+    text(x, y, text, ink) {
+      c.fillStyle = ink;
       c.fillText(text, x, y);
     },
   };
@@ -92,10 +122,16 @@ function svgBrush(parts: string[]): Brush {
         `<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${h}" fill="${colour}"${stroke ? ` stroke="${stroke}"` : ""}/>`,
       );
     },
-    text(x, y, text) {
-      parts.push(`<text x="${x.toFixed(2)}" y="${y + 4}" fill="#111">${escaped(text)}</text>`);
+    text(x, y, text, ink) {
+      parts.push(`<text x="${x.toFixed(2)}" y="${y + 4}" fill="${ink}">${escaped(text)}</text>`);
     },
   };
+}
+
+// A canvas that is told its size is made anew, even where it has it.
+function fit(canvas: HTMLCanvasElement, width: number, height: number) {
+  if (canvas.width !== Math.floor(width)) canvas.width = width;
+  if (canvas.height !== Math.floor(height)) canvas.height = height;
 }
 
 interface Look {
@@ -121,18 +157,12 @@ function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string)
     const y = yOf(f, look);
     if (y + ROW < 0 || y > look.height || w < 0.4) continue;
     const hit = look.find !== null && f.colour !== "" && look.find.test(f.name);
-    const faint = look.find !== null && !hit;
-    brush.rect(
-      x,
-      y,
-      Math.max(w - 1, 0.5),
-      ROW - 1,
-      faint ? (look.dark ? "#777" : "#e6e6e6") : fill(f, look.dark),
-      f === look.chosen ? (look.dark ? "#fff" : "#000") : hit ? "#c2185b" : null,
-    );
+    const paint = look.find !== null && !hit ? faintPaint(look.dark) : paintOf(f, look.dark);
+    const edge = f === look.chosen ? (look.dark ? "#fff" : "#000") : hit ? "#c2185b" : null;
+    brush.rect(x, y, Math.max(w - 1, 0.5), ROW - 1, paint.fill, edge);
     if (w > 24) {
       const text = shorten(f.name, Math.max(1, Math.floor((w - 8) / letter)));
-      if (text.length > 1) brush.text(x + 4, y + ROW / 2, text, faint);
+      if (text.length > 1) brush.text(x + 4, y + ROW / 2, text, paint.ink);
     }
   }
 }
@@ -148,16 +178,18 @@ export function svgOf(frames: Frame[], look: Look, measure: (text: string) => nu
 }
 
 interface Props {
-  table: Table;
   frames: Frame[];
   up: boolean;
   label: string;
+  context?: string; // the one that is opened; without: the first one
   busy?: boolean;
   onOpen(frame: Frame): void;
   onLeave?: () => void; // one level out
 }
 
-export function Flame({ table, frames, up, label, busy, onOpen, onLeave }: Props) {
+const ABOVE = 3; // frames that stay in sight above the one that is opened
+
+export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }: Props) {
   const shell = useShell();
   const dark = useDark();
   const [box, setBox] = useState<HTMLDivElement | null>(null);
@@ -175,19 +207,23 @@ export function Flame({ table, frames, up, label, busy, onOpen, onLeave }: Props
   }, [frames]);
   const look: Look = { width, height, top, levels, up, dark, find: shell.find, chosen };
 
-  useEffect(() => {
-    choose(null);
+  // What is chosen stays so while more is learned about it.
+  useLayoutEffect(() => {
+    choose((before) => (before && contextOf(before) && frames.find((f) => f.colour && contextOf(f) === contextOf(before))) || null);
     setTip(null);
-    if (box) box.scrollTop = up ? box.scrollHeight : 0;
-  }, [frames, up, box]);
+  }, [frames]);
+  useLayoutEffect(() => {
+    const whole = context && frames.find((f) => contextOf(f) === context);
+    const above = whole ? Math.max(0, whole.depth - ABOVE) * ROW : 0;
+    if (box) box.scrollTop = up ? box.scrollHeight - box.clientHeight - above : above;
+  }, [context, up, box, !frames.length]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = canvas.current;
     const context = element?.getContext("2d");
     if (!element || !context || !width || !height) return;
     const ratio = window.devicePixelRatio || 1;
-    element.width = width * ratio;
-    element.height = height * ratio;
+    fit(element, width * ratio, height * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     draw(frames, look, canvasBrush(context), (t) => context.measureText(t).width);
@@ -224,11 +260,35 @@ export function Flame({ table, frames, up, label, busy, onOpen, onLeave }: Props
     if (key === "ArrowLeft") return same[index - 1];
     if (key === "ArrowRight") return same[index + 1];
     if (key === deeper) {
-      const below = (rowsOf[from.depth + 1] ?? []).filter((f) => f.left >= from.left - 1e-12 && f.right <= from.right + 1e-12);
+      const below = (rowsOf[from.depth + 1] ?? []).filter((f) => isIn(f, from));
       return below.reduce<Frame | undefined>((a, b) => (a && a.right - a.left >= b.right - b.left ? a : b), undefined);
     }
-    return (rowsOf[from.depth - 1] ?? []).find((f) => f.left <= from.left + 1e-12 && f.right >= from.right - 1e-12);
+    return (rowsOf[from.depth - 1] ?? []).find((f) => isIn(from, f));
   }
+
+  // With Ctrl, or by two fingers, the wheel goes into what is below the pointer, and out: one
+  // frame at a time, past those that are as wide as what is shown.
+  const wheel = useRef<(e: WheelEvent) => void>(() => undefined);
+  const turned = useRef(0);
+  wheel.current = (e) => {
+    if (!e.ctrlKey) return;
+    e.preventDefault();
+    if (e.timeStamp - turned.current < 180 || !e.deltaY) return;
+    turned.current = e.timeStamp;
+    if (e.deltaY > 0) {
+      onLeave?.();
+      return;
+    }
+    const x = (e.clientX - canvas.current!.getBoundingClientRect().left) / width;
+    const inner = frames.find((f) => f.colour && x >= f.left && x < f.right && f.right - f.left < 0.995);
+    if (inner) onOpen(inner);
+  };
+  useEffect(() => {
+    if (!box) return undefined;
+    const listen = (e: WheelEvent) => wheel.current(e);
+    box.addEventListener("wheel", listen, { passive: false });
+    return () => box.removeEventListener("wheel", listen);
+  }, [box]);
 
   const letters: Record<string, string> = { w: "ArrowUp", a: "ArrowLeft", s: "ArrowDown", d: "ArrowRight" };
   function onKey(e: KeyboardEvent) {
@@ -254,10 +314,10 @@ export function Flame({ table, frames, up, label, busy, onOpen, onLeave }: Props
   }
 
   function describe(f: Frame): string {
-    const unit = table.unit;
+    const { table, row } = f;
     const figures = ["inclusive", "self", "calls"]
-      .filter((k) => table.at(f.row, k) !== null)
-      .map((k) => `${k} ${k === "calls" ? group(table.text(f.row, k)) : amount(table.number(f.row, k), unit)}`);
+      .filter((k) => table.at(row, k) !== null)
+      .map((k) => `${k} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), table.unit)}`);
     return `${f.name}: ${figures.join(", ")}`;
   }
 
@@ -279,35 +339,36 @@ export function Flame({ table, frames, up, label, busy, onOpen, onLeave }: Props
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onKeyDown={onKey}
       >
-        <canvas
-          ref={canvas}
-          style={{ width: `${width}px`, height: `${height}px` }}
-          onMouseMove={(e) => {
-            const frame = at(e);
-            setTip(frame ? { frame, x: e.clientX, y: e.clientY } : null);
-          }}
-          onMouseLeave={() => setTip(null)}
-          onClick={(e) => {
-            const frame = at(e);
-            if (frame) onOpen(frame);
-          }}
-          onContextMenu={(e) => {
-            const frame = at(e);
-            if (!frame?.colour) return;
-            e.preventDefault();
-            shell.openMenu({ name: frame.name, x: e.clientX, y: e.clientY });
-          }}
-        />
-        <div class="spacer" style={{ height: `${levels * ROW}px` }} aria-hidden="true" />
+        <div class="whole" style={{ height: `${levels * ROW}px` }}>
+          <canvas
+            ref={canvas}
+            style={{ width: `${width}px`, height: `${height}px` }}
+            onMouseMove={(e) => {
+              const frame = at(e);
+              setTip(frame ? { frame, x: e.clientX, y: e.clientY } : null);
+            }}
+            onMouseLeave={() => setTip(null)}
+            onClick={(e) => {
+              const frame = at(e);
+              if (frame) onOpen(frame);
+            }}
+            onContextMenu={(e) => {
+              const frame = at(e);
+              if (!frame?.colour) return;
+              e.preventDefault();
+              shell.openMenu({ name: frame.name, x: e.clientX, y: e.clientY });
+            }}
+          />
+        </div>
       </div>
       <figcaption aria-live="polite">{chosen ? describe(chosen) : "\u00a0"}</figcaption>
-      {tip ? <Tip table={table} {...tip} /> : null}
+      {tip ? <Tip {...tip} /> : null}
     </figure>
   );
 }
 
-function Tip({ table, frame, x, y }: { table: Table; frame: Frame; x: number; y: number }) {
-  const { row } = frame;
+function Tip({ frame, x, y }: { frame: Frame; x: number; y: number }) {
+  const { table, row } = frame;
   const lines: [string, string][] = [];
   for (const key of ["inclusive", "self", "calls"]) {
     const value = table.at(row, key);
@@ -318,8 +379,7 @@ function Tip({ table, frame, x, y }: { table: Table; frame: Frame; x: number; y:
     lines.push([key, key === "calls" ? exact(value, "") : `${amount(Number(value), table.unit)} = ${text}`]);
     if (low !== null && low < Number(value)) lines.push(["", `at least ${amount(low, table.unit)}`]);
   }
-  const file = table.text(row, "file");
-  const where = file ? `${file}${table.text(row, "line") ? ":" + table.text(row, "line") : ""}` : table.text(row, "module");
+  const where = place(table, row);
   return (
     <div class="tip" style={{ left: `${Math.min(x + 14, window.innerWidth - 380)}px`, top: `${Math.min(y + 16, window.innerHeight - 130)}px` }}>
       <strong>{shorten(frame.name, 200)}</strong>

@@ -53,7 +53,7 @@ export function amount(n: number | null, unit: string): string {
   const size = Math.abs(n);
   const step = steps.find((s) => size >= s.from) ?? { by: 1, unit: "" };
   const text = digits(n / step.by, step.by === 1 && Number.isInteger(n));
-  const name = step.unit || (scales[unit] ? "" : unit);
+  const name = scales[unit] ? step.unit : [step.unit, unit].filter((u) => u).join(thin);
   return name ? text + thin + name : text;
 }
 
@@ -86,6 +86,9 @@ export function cell(value: Value, column: Column): string {
 
 // Numbers that count nothing.
 const plainKeys = new Set(["line", "column", "block", "context", "pid", "thread", "rank", "least_thread", "most_thread"]);
+
+// What stands for the file of code that has no name.
+export const isBuildId = (file: string) => /^[0-9a-f]{16,}$/.test(file);
 
 export function shorten(text: string, most: number): string {
   if (text.length <= most) return text;

@@ -9,6 +9,7 @@ const keys: [string, string][] = [
   ["arrows or w a s d", "from frame to frame, in a flame graph"],
   ["Enter", "opens a frame or a name"],
   ["Backspace", "one level out of a frame"],
+  ["Ctrl + wheel", "into the frame below the pointer, and out"],
   ["m", "the menu of a frame or a name: select, exclude, fold, prune, root"],
   ["u", "undo: back to what was shown before"],
   ["?", "this page"],

@@ -112,7 +112,7 @@ interface Exports {
   memory: WebAssembly.Memory;
   _initialize(): void;
   room(size: number): number;
-  open(image: number, size: number): number;
+  open(parcel: number, length: number): number;
   ask(query: number): number;
   free(at: number): void;
 }
@@ -125,14 +125,19 @@ class Module implements Engine {
     const bytes = new Uint8Array(this.e.memory.buffer, at);
     return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
   }
-  private put(bytes: Uint8Array): number {
-    const at = this.e.room(bytes.length);
+  room(size: number): number {
+    const at = this.e.room(size);
     if (!at) throw new Error("no memory");
+    return at;
+  }
+  private put(bytes: Uint8Array): number {
+    const at = this.room(bytes.length);
     new Uint8Array(this.e.memory.buffer).set(bytes, at);
     return at;
   }
-  open(image: Uint8Array) {
-    const error = this.e.open(this.put(image), image.length);
+  open(parcel: number, length: number) {
+    const error = this.e.open(parcel, length);
+    this.e.free(parcel);
     if (error) throw new Error(this.text(error));
   }
   async query(query: string) {
@@ -150,28 +155,56 @@ class Module implements Engine {
   }
 }
 
-async function unpack(id: string): Promise<ArrayBuffer> {
+// Newer browsers know how to do it by themselves, many times faster.
+function bytesOf(text: string): Uint8Array {
+  const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array }).fromBase64;
+  if (native) return native.call(Uint8Array, text);
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
+
+// Unpacks what an element of the page carries, into the room that is made for it.
+async function unpack(id: string, room: (size: number) => (part: Uint8Array, at: number) => void) {
   const element = document.getElementById(id)!;
-  const text = atob(element.textContent!.trim());
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const packed = bytesOf(element.textContent!);
   element.remove();
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
+  const put = room(new DataView(packed.buffer).getUint32(packed.length - 4, true)); // gzip says it last
+  const unpacking = new DecompressionStream("gzip");
+  const writer = unpacking.writable.getWriter();
+  void writer.write(packed as BufferSource).then(() => writer.close()).catch(() => undefined); // reading fails then, too
+  const reader = unpacking.readable.getReader();
+  let at = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    put(part.value, at);
+    at += part.value.length;
+  }
 }
 
 // In a single file the profile is in the page, and so is the engine.
 export async function start() {
   if (!document.getElementById("profile")) return;
   const refuse = () => 52; // the module's libc could write to files; here are none
-  const [wasm, image] = await Promise.all([unpack("engine"), unpack("profile")]);
-  const { instance } = await WebAssembly.instantiate(wasm, {
+  let code = new Uint8Array();
+  await unpack("engine", (size) => {
+    code = new Uint8Array(size);
+    return (part, at) => code.set(part, at);
+  });
+  const { instance } = await WebAssembly.instantiate(code, {
     wasi_snapshot_preview1: { fd_close: refuse, fd_seek: refuse, fd_write: refuse },
   });
   const exports = instance.exports as unknown as Exports;
   exports._initialize();
   const module = new Module(exports);
-  module.open(new Uint8Array(image));
+  let parcel = 0;
+  let length = 0;
+  await unpack("profile", (size) => {
+    parcel = module.room(size);
+    length = size;
+    return (part, at) => new Uint8Array(exports.memory.buffer).set(part, parcel + at);
+  });
+  module.open(parcel, length);
   engine = module;
 }
 

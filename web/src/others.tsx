@@ -2,17 +2,23 @@
 // others.tsx - over time, by type, by strand, and compared with another profile.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { amount, exact, share } from "./format";
 import type { Row, Table } from "./model";
-import { Answer, Choice, More } from "./parts";
+import { Answer, Choice, More, Slider } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
-import { query, withWords } from "./state";
-import { Figures } from "./table";
+import { format, query, withView, withWords } from "./state";
+import { BlockName, Figures } from "./table";
 
 /* ── Over time ────────────────────────────────────────────────────────────────────── */
 
 const bands = ["#2f7f73", "#c9772b", "#5b6fb5", "#b5486b", "#6f9a2f", "#8a5bb0", "#b59a2f", "#3f93b8", "#a05a3f", "#5f6b73"];
+
+// Paler, but not to be seen through: bands are drawn over each other.
+function pale(colour: string, dark: boolean): string {
+  const back = dark ? 0x20 : 0xff;
+  const part = (at: number) => Math.round(parseInt(colour.slice(at, at + 2), 16) * 0.62 + back * 0.38);
+  return `rgb(${part(1)} ${part(3)} ${part(5)})`;
+}
 
 interface Stack {
   times: number[];
@@ -43,24 +49,82 @@ export function SeriesPage() {
   const { state } = shell;
   const asked = useTable(query(state, "series", { series: state.words.series ?? "", limit: 9 }));
   const others = asked.table?.notes.flatMap((n) => /^series: also '(.*)'$/.exec(n)?.[1] ?? []) ?? [];
+  const shown = state.words.series || asked.table?.column("amount")?.title || "";
+  const marked = useTable(others.includes("maxima") ? query({ ...state, filters: [] }, "series", { series: "maxima" }) : null);
+  const marks = useMemo(() => (marked.table ? marksOf(marked.table) : []), [marked.table]);
   return (
     <section>
       {others.length || state.words.series ? (
         <div class="bar">
-          <select aria-label="series" value={state.words.series ?? ""} onChange={(e) => shell.go(withWords(state, { series: e.currentTarget.value }))}>
-            <option value={state.words.series ?? ""}>{state.words.series || "series"}</option>
-            {others.map((s) => (
-              <option value={s}>{s}</option>
+          <select aria-label="series" value={shown} onChange={(e) => shell.go(withWords(state, { series: e.currentTarget.value }))}>
+            {[...new Set([shown, ...others.filter((s) => s !== "maxima")])].sort().map((s) => (
+              <option value={s} selected={s === shown}>
+                {s}
+              </option>
             ))}
           </select>
         </div>
       ) : null}
-      <Answer asked={asked}>{(table) => <Bands table={table} />}</Answer>
+      <Answer asked={asked}>{(table) => <Bands table={table} marks={marks} />}</Answer>
     </section>
   );
 }
 
-function Bands({ table }: { table: Table }) {
+// A maximum that was marked while it was recorded: a metric has all that was alive then.
+interface Mark {
+  time: number;
+  amount: number;
+  metric: string;
+}
+
+function marksOf(table: Table): Mark[] {
+  return table.rows
+    .filter((r) => r.role === "entry")
+    .map((r) => ({ time: table.number(r, "time") ?? 0, amount: table.number(r, "amount") ?? 0, metric: table.text(r, "name") }));
+}
+
+function drawMarks(u: uPlot, marks: Mark[], ink: string) {
+  const ratio = window.devicePixelRatio || 1;
+  u.ctx.save();
+  u.ctx.strokeStyle = u.ctx.fillStyle = ink;
+  u.ctx.lineWidth = ratio;
+  u.ctx.setLineDash([3 * ratio, 3 * ratio]);
+  for (const m of marks) {
+    const x = u.valToPos(m.time, "x", true);
+    const y = u.valToPos(m.amount, "y", true);
+    u.ctx.beginPath();
+    u.ctx.moveTo(x, y);
+    u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+    u.ctx.stroke();
+    u.ctx.beginPath();
+    u.ctx.arc(x, y, 4 * ratio, 0, 2 * Math.PI);
+    u.ctx.fill();
+  }
+  u.ctx.restore();
+}
+
+function Maxima({ marks, unit, timeUnit }: { marks: Mark[]; unit: string; timeUnit: string }) {
+  const { state } = useShell();
+  if (!marks.length) return null;
+  return (
+    <p class="maxima">
+      All that was alive at{" "}
+      {marks.map((m, i) => (
+        <>
+          {i ? ", " : ""}
+          <a href={format(withView(state, "flame", { metric: m.metric }))} title={exact(m.amount, unit)}>
+            {`${m.metric === "peak" ? "the peak" : "a maximum"} of ${amount(m.amount, unit)}, ${amount(m.time, timeUnit)}`}
+          </a>
+        </>
+      ))}
+    </p>
+  );
+}
+
+const doubles = Array.from({ length: 60 }, (_, i) => 2 ** i); // steps of an axis of bytes
+
+function Bands({ table, marks }: { table: Table; marks: Mark[] }) {
+  const shell = useShell();
   const dark = useDark();
   const [box, setBox] = useState<HTMLDivElement | null>(null);
   const { width } = useSize(box);
@@ -86,38 +150,50 @@ function Bands({ table }: { table: Table }) {
       {
         width,
         height: 380,
-        scales: { x: { time: false } },
+        scales: {
+          x: { time: false },
+          y: { range: (_, low, high) => [Math.min(0, low), Math.max(high, ...marks.map((m) => m.amount)) * 1.04 || 1] },
+        },
         axes: [
-          { ...axis, values: (_, v) => v.map((n) => amount(n, timeUnit)) },
-          { ...axis, size: 90, values: (_, v) => v.map((n) => amount(n, unit)) },
+          { ...axis, space: 90, values: (_, v) => v.map((n) => amount(n, timeUnit)) },
+          { ...axis, size: 90, values: (_, v) => v.map((n) => amount(n, unit)), ...(unit === "bytes" ? { incrs: doubles } : {}) },
         ],
         series: [
           { label: "time" },
           ...[...stack.labels].reverse().map((label, r) => {
             const colour = bands[(stack.labels.length - 1 - r) % bands.length]!;
-            return { label, stroke: colour, fill: colour + (dark ? "99" : "77"), width: 1, points: { show: stack.times.length < 2 } };
+            return { label, stroke: colour, fill: pale(colour, dark), width: 1, points: { show: stack.times.length < 2 } };
           }),
         ],
         legend: { show: false },
         cursor: { y: false },
-        hooks: { setCursor: [(u) => setAt(u.cursor.idx ?? null)] },
+        hooks: {
+          setCursor: [(u) => setAt(u.cursor.idx ?? null)],
+          draw: [(u) => drawMarks(u, marks, dark ? "#fff" : "#000")],
+        },
       },
       [stack.times, ...[...sums].reverse()],
       box,
     );
+    // A click near a mark opens what was alive then.
+    plot.over.addEventListener("click", (e) => {
+      const near = marks.find((m) => Math.abs(plot.valToPos(m.time, "x") - e.offsetX) < 12 && Math.abs(plot.valToPos(m.amount, "y") - e.offsetY) < 24);
+      if (near) shell.go(withView(shell.state, "flame", { metric: near.metric }));
+    });
     return () => plot.destroy();
-  }, [box, width, sums, dark]);
+  }, [box, width, sums, dark, marks]);
 
   const shown = at ?? peak;
   return (
     <figure class="series">
       <div ref={setBox} class="plot" role="img" aria-label={`${stack.labels.length} bands over time; the greatest sum is ${amount(top[peak] ?? 0, unit)}`} />
+      <Maxima marks={marks} unit={unit} timeUnit={timeUnit} />
       <div class="scroll">
         <table aria-label={`at ${exact(stack.times[shown] ?? 0, timeUnit)}`}>
           <thead>
             <tr>
-              <th class="figure"><span>{`${at === null ? "at the maximum, " : "at "}${amount(stack.times[shown] ?? 0, timeUnit)}`}</span></th>
-              <th class="name"><span>name</span></th>
+              <th scope="col" class="figure"><span>{`${at === null ? "at the maximum, " : "at "}${amount(stack.times[shown] ?? 0, timeUnit)}`}</span></th>
+              <th scope="col" class="name"><span>name</span></th>
             </tr>
           </thead>
           <tbody>
@@ -125,7 +201,7 @@ function Bands({ table }: { table: Table }) {
               <tr>
                 <td class="figure" title={exact(stack.amounts[i]![shown] ?? 0, unit)}>{amount(stack.amounts[i]![shown] ?? 0, unit)}</td>
                 <td class="name">
-                  <span class="patch" style={{ background: bands[i % bands.length] }} /> {label}
+                  <span class="patch" style={{ background: pale(bands[i % bands.length]!, dark), borderColor: bands[i % bands.length] }} /> {label}
                 </td>
               </tr>
             ))}
@@ -144,8 +220,8 @@ function Bands({ table }: { table: Table }) {
 
 // Bars of time and space, weighted by hand: all space at one end, all time at the other.
 function Weighted() {
-  const { state, go } = useShell();
-  const weight = Number(state.words.weight ?? 50) / 100;
+  const { state } = useShell();
+  const weight = Math.min(100, Math.max(0, Number(state.words.weight ?? 50) || 0)) / 100;
   const space = useTable(query(state, "space", { by: "block", limit: 200 }));
   const time = useTable(query(state, "flat", { limit: 400, metric: "time" }));
   const bars = useMemo(() => {
@@ -163,6 +239,7 @@ function Weighted() {
     add(time.table, "time", "self_share");
     return [...by]
       .map(([name, b]) => ({ name, ...b, sum: b.time * weight + b.space * (1 - weight) }))
+      .filter((b) => b.time + b.space > 0)
       .sort((a, b) => b.sum - a.sum)
       .slice(0, 40);
   }, [space.table, time.table, weight]);
@@ -172,14 +249,12 @@ function Weighted() {
     <div class="weighted">
       <label>
         space
-        <input
-          type="range"
-          min={0}
-          max={100}
-          value={weight * 100}
-          aria-label="weight of time against space"
-          aria-valuetext={`${Math.round(weight * 100)} % time`}
-          onInput={(e) => go(withWords(state, { weight: e.currentTarget.value }))}
+        <Slider
+          label="weight of time against space"
+          most={100}
+          value={Math.round(weight * 100)}
+          text={`${Math.round(weight * 100)} % time`}
+          onMove={(v) => withWords(state, { weight: String(v) })}
         />
         time
       </label>
@@ -187,7 +262,9 @@ function Weighted() {
         <tbody>
           {bars.map((b) => (
             <tr>
-              <td class="name">{b.name}</td>
+              <td class="name">
+                <BlockName name={b.name} />
+              </td>
               <td class="twin" title={`time ${share(b.time)}, space ${share(b.space)}`}>
                 <span class="time" style={{ width: `${((b.time * weight) / most) * 100}%` }} />
                 <span class="space" style={{ width: `${((b.space * (1 - weight)) / most) * 100}%` }} />
@@ -260,8 +337,11 @@ export function StrandsPage() {
   const shell = useShell();
   const { state } = shell;
   const by = state.words.by ?? "";
+  const spreads = by === "block" || by === "context" || by === "rank-context";
+  const whose = by === "rank-context" ? "process" : "strand";
   const limit = Number(state.words.limit ?? 100);
-  const asked = useTable(query(state, "strands", { by, limit, sort: state.words.sort ?? "" }));
+  const metric = by === "wait" ? "waited" : "";
+  const asked = useTable(query(state, "strands", { by, limit, sort: state.words.sort ?? "", metric }));
   return (
     <section>
       <div class="bar">
@@ -270,8 +350,11 @@ export function StrandsPage() {
           value={by}
           options={[
             ["", "threads and ranks"],
-            ["block", "blocks over them"],
-            ["context", "contexts over them"],
+            ["rank", "processes and ranks"],
+            ["block", "blocks over threads"],
+            ["context", "contexts over threads"],
+            ["rank-context", "contexts over processes and ranks"],
+            ["wait", "who waits for whom"],
           ]}
           onChange={(v) => shell.go(withWords(state, { by: v, sort: "" }))}
         />
@@ -279,10 +362,17 @@ export function StrandsPage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            {by ? (
+            {spreads ? (
               <div class="spreads">
-                <h2>From the least to the greatest strand</h2>
-                <table aria-label="spread">
+                <h2>From the least to the greatest {whose}</h2>
+                <table aria-label={`From the least to the greatest ${whose}`}>
+                  <thead class="unseen">
+                    <tr>
+                      <th scope="col">name</th>
+                      <th scope="col">from the least to the greatest</th>
+                      <th scope="col">the greatest</th>
+                    </tr>
+                  </thead>
                   <tbody>
                     {table.rows
                       .filter((r) => r.role === "entry")
@@ -300,7 +390,7 @@ export function StrandsPage() {
                 </table>
               </div>
             ) : null}
-            <Figures table={table} caption={by ? "How figures spread over strands" : "Threads, processes, ranks"} blocks={by !== ""} />
+            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over strands") : by === "wait" ? "Who waits for whom" : "Threads, processes, ranks"} blocks={spreads} />
             <More table={table} limit={limit} />
           </>
         )}
@@ -372,7 +462,7 @@ export function DiffPage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="a: before, b: now" texts={(key, text) => (key === "verdict" ? (verdicts[text] ?? text) : text)} />
+            <Figures table={table} caption="a: before, b: now" texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
             <More table={table} limit={limit} />
           </>
         )}

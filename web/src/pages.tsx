@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // pages.tsx - one page for each way of looking.
-import { useMemo } from "preact/hooks";
-import { Flame, layOut, type Frame } from "./flame";
-import { amount, group, share } from "./format";
+import { useMemo, useRef } from "preact/hooks";
+import { contextOf, Flame, frameOf, layOut, opened, type Frame } from "./flame";
 import type { Table } from "./model";
 import { Answer, Choice, More } from "./parts";
 import { useShell, useTable } from "./shell";
@@ -18,6 +17,17 @@ const FRAMES = 8000;
 
 /* ── Flame graphs ─────────────────────────────────────────────────────────────────── */
 
+// What is to be seen of a context, by what there is of it: until the engine has answered all
+// that is asked, the frames before it as they will stand then.
+function framesOf(table: Table, path: Table | null, context: string, before: Frame[]): Frame[] {
+  const begin = table.rows[0] ? table.text(table.rows[0], "context") : context;
+  const rows = path?.rows.filter((r) => r.role === "entry") ?? [];
+  const end = rows.length ? path!.text(rows[rows.length - 1]!, "context") : "0";
+  if (begin !== context || end !== context) return opened(before, context);
+  const above = rows.slice(0, -1).map((row, depth) => frameOf(path!, row, depth, 0, 1));
+  return [...above, ...layOut(table, table.rows, "inclusive", above.length)];
+}
+
 export function FlamePage() {
   const shell = useShell();
   const { state } = shell;
@@ -27,22 +37,14 @@ export function FlamePage() {
   const path = useTable(context ? query(state, "tree", { to: context }) : null);
   const up = style === "flame";
 
+  const last = useRef<Frame[]>([]);
   const frames = useMemo(() => {
-    if (!asked.table) return [];
-    const above = path.table ? path.table.rows.filter((r) => r.role === "entry").slice(0, -1) : [];
-    const bars: Frame[] = above.map((row, depth) => ({
-      row,
-      name: path.table!.text(row, "name"),
-      depth,
-      left: 0,
-      right: 1,
-      colour: path.table!.text(row, "module") || path.table!.text(row, "name"),
-    }));
-    return [...bars, ...layOut(asked.table, asked.table.rows, "inclusive", bars.length)];
-  }, [asked.table, path.table]);
+    if (asked.table) last.current = framesOf(asked.table, path.table, context || "0", last.current);
+    return last.current;
+  }, [asked.table, path.table, context]);
 
-  const open = (table: Table) => (f: Frame) => {
-    const number = table.text(f.row, "context") || path.table?.text(f.row, "context") || "";
+  const open = (f: Frame) => {
+    const number = contextOf(f);
     if (f.row.role !== "remainder" && number !== "") shell.go(withWords(state, { context: number === "0" ? "" : number }));
   };
   const leave = () => {
@@ -67,9 +69,7 @@ export function FlamePage() {
         {context ? <button onClick={() => shell.go(withWords(state, { context: "" }))}>all</button> : null}
       </div>
       <Answer asked={asked}>
-        {(table) => (
-          <Flame table={table} frames={frames} up={up} busy={asked.busy} label="Flame graph" onOpen={open(table)} onLeave={leave} />
-        )}
+        {() => <Flame frames={frames} up={up} context={context} busy={asked.busy} label="Flame graph" onOpen={open} onLeave={leave} />}
       </Answer>
     </section>
   );
@@ -161,7 +161,6 @@ export function CallersPage() {
             </>
           ) : (
             <Flame
-              table={table}
               frames={frames}
               up={false}
               busy={asked.busy}
@@ -192,8 +191,8 @@ function Sandwich({ block }: { block: string }) {
   };
   return (
     <div class="sandwich">
-      <Answer asked={above}>{(table) => <Flame table={table} frames={callers} up={true} label="Who called it" onOpen={open} />}</Answer>
-      <Answer asked={below}>{(table) => <Flame table={table} frames={callees} up={false} label="What it called" onOpen={open} />}</Answer>
+      <Answer asked={above} silent>{() => <Flame frames={callers} up={true} label="Who called it" onOpen={open} />}</Answer>
+      <Answer asked={below}>{() => <Flame frames={callees} up={false} label="What it called" onOpen={open} />}</Answer>
     </div>
   );
 }
@@ -227,114 +226,6 @@ export function BlockPage() {
         }}
       </Answer>
       {block ? <Sandwich block={block} /> : null}
-    </section>
-  );
-}
-
-/* ── Overview ─────────────────────────────────────────────────────────────────────── */
-
-const factNames: [string, string][] = [
-  ["program", "program"],
-  ["command", "command"],
-  ["host", "host"],
-  ["lasted", "lasted"],
-  ["modes", "modes"],
-  ["clock", "clock"],
-  ["recursion", "recursion"],
-  ["budget", "budget"],
-  ["overhead", "overhead"],
-  ["source", "source"],
-];
-
-function Facts({ table }: { table: Table }) {
-  const shown = factNames
-    .map(([name, title]) => {
-      const facts = table.facts.filter((f) => f.name === name);
-      const f = facts[0];
-      if (!f) return null;
-      const number = Number(f.number);
-      const text = f.text ? facts.map((x) => x.text).slice(0, 6).join(", ") : name === "lasted" ? amount(number, "ns") : group(String(f.number));
-      return [title, facts.length > 6 ? `${text} and ${facts.length - 6} others` : text] as const;
-    })
-    .filter((x) => x !== null);
-  return (
-    <dl class="facts">
-      {shown.map(([k, v]) => (
-        <div>
-          <dt>{k}</dt>
-          <dd>{v}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-function Top({ table, sort, title }: { table: Table; sort: "self" | "inclusive"; title: string }) {
-  const shell = useShell();
-  const rows = table.rows.filter((r) => r.role === "entry");
-  const largest = Math.max(...rows.map((r) => table.number(r, sort + "_share") ?? 0), 1e-12);
-  return (
-    <div class="top">
-      <h2>{title}</h2>
-      <ol>
-        {rows.map((r) => {
-          const name = table.text(r, "name");
-          const of = table.number(r, sort + "_share") ?? 0;
-          return (
-            <li>
-              <button
-                onClick={() => shell.go(withView(shell.state, "block", { block: exactly(name) }))}
-                onContextMenu={(e) => {
-                  e.preventDefault();
-                  shell.openMenu({ name, x: e.clientX, y: e.clientY });
-                }}
-              >
-                <span class="fill" style={{ width: `${(of / largest) * 100}%` }} />
-                <span class="name">{name}</span>
-                <span class="amount">{amount(table.number(r, sort), table.unit)}</span>
-                <span class="share">{share(of)}</span>
-              </button>
-            </li>
-          );
-        })}
-      </ol>
-    </div>
-  );
-}
-
-export function OverviewPage() {
-  const shell = useShell();
-  const { state } = shell;
-  const self = useTable(query(state, "flat", { sort: "self", limit: 10 }));
-  const all = useTable(query(state, "flat", { sort: "inclusive", limit: 10 }));
-  const flame = useTable(query(state, "flame", { threshold: 0.002, limit: 2000, depth: 24 }));
-  const frames = useMemo(() => (flame.table ? layOut(flame.table, flame.table.rows, "inclusive") : []), [flame.table]);
-  return (
-    <section class="overview">
-      <Answer asked={self}>
-        {(table) => (
-          <>
-            <Facts table={table} />
-            <div class="two">
-              <Top table={table} sort="self" title="Where it went" />
-              {all.table ? <Top table={all.table} sort="inclusive" title="With all that was called" /> : null}
-            </div>
-          </>
-        )}
-      </Answer>
-      <Answer asked={flame}>
-        {(table) => (
-          <Flame
-            table={table}
-            frames={frames}
-            up={false}
-            label="From the root"
-            onOpen={(f) => {
-              if (f.row.role !== "remainder") shell.go(withView(state, "flame", { context: table.text(f.row, "context") }));
-            }}
-          />
-        )}
-      </Answer>
     </section>
   );
 }

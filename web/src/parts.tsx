@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 // parts.tsx - what several pages show: waiting, errors, notes, a place for many rows.
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import type { Asked } from "./shell";
 import { useShell } from "./shell";
 import type { Table } from "./model";
 import { group } from "./format";
-import { withWords } from "./state";
+import { replace, withWords, type State } from "./state";
 
 export function Notes({ table }: { table: Table }) {
-  if (!table.notes.length) return null;
+  const notes = table.notes.filter((n) => !n.startsWith("series: also")); // its page lets one choose
+  if (!notes.length) return null;
   return (
     <ul class="notes" aria-label="what this view cannot see">
-      {table.notes.map((n) => (
+      {notes.map((n) => (
         <li>{n}</li>
       ))}
     </ul>
@@ -19,13 +21,14 @@ export function Notes({ table }: { table: Table }) {
 }
 
 // The answer, or why there is none.
-export function Answer({ asked, children }: { asked: Asked; children: (table: Table) => ComponentChildren }) {
+// `silent`: what is inside has notes of its own.
+export function Answer({ asked, silent, children }: { asked: Asked; silent?: boolean; children: (table: Table) => ComponentChildren }) {
   if (asked.error) return <p class="error" role="alert">{asked.error}</p>;
   if (!asked.table) return <p class="waiting" aria-busy="true">…</p>;
   return (
     <div class={asked.busy ? "answer busy" : "answer"} aria-busy={asked.busy}>
       {children(asked.table)}
-      <Notes table={asked.table} />
+      {silent ? null : <Notes table={asked.table} />}
     </div>
   );
 }
@@ -51,5 +54,29 @@ export function Choice({ label, value, options, onChange }: { label: string; val
         </button>
       ))}
     </div>
+  );
+}
+
+// A place between 0 and `most`; what it leads to is one step back in the history, however far
+// it is dragged.
+export function Slider({ label, most, value, text, onMove }: { label: string; most: number; value: number; text: string; onMove: (v: number) => State }) {
+  const shell = useShell();
+  const moving = useRef(false);
+  return (
+    <input
+      type="range"
+      min={0}
+      max={most}
+      value={value}
+      aria-label={label}
+      aria-valuetext={text}
+      onInput={(e) => {
+        const to = onMove(Number(e.currentTarget.value));
+        if (moving.current) replace(to);
+        else shell.go(to);
+        moving.current = true;
+      }}
+      onChange={() => (moving.current = false)}
+    />
   );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // shell.ts - what every page of the viewer stands in: the address, hits, the block's menu.
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { ask, type Table } from "./model";
 import type { State } from "./state";
 
@@ -34,7 +34,7 @@ export interface Asked {
 export function useTable(query: string | null): Asked {
   const { version } = useShell();
   const [asked, set] = useState<Asked>({ table: null, error: null, busy: query !== null });
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (query === null) {
       set({ table: null, error: null, busy: false });
       return undefined;

@@ -2,7 +2,7 @@
 // source.tsx - figures beside the lines of the sources: hot ones shaded, those that never
 // ran marked.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { amount, exact, group, share } from "./format";
+import { amount, exact, group, isBuildId, share } from "./format";
 import { readSource, type Row, type Source, type Table } from "./model";
 import { Answer, Choice } from "./parts";
 import { useShell, useTable } from "./shell";
@@ -25,9 +25,9 @@ export function SourcePage() {
   const by = state.words.by ?? "line";
   return (
     <section>
-      <Answer asked={files}>
+      <Answer asked={files} silent>
         {(table) => {
-          const named = table.rows.filter((r) => r.role === "entry" && table.text(r, "file"));
+          const named = table.rows.filter((r) => r.role === "entry" && table.text(r, "file") && !isBuildId(table.text(r, "file")));
           if (!named.length) return <p class="empty">No block of this profile says where in the sources it is.</p>;
           const shown = file || table.text(named[0]!, "file");
           return (
@@ -82,7 +82,7 @@ function File({ file, by }: { file: string; by: string }) {
         ) : (
           <>
             {error ? <p class="empty">{`The source is not shown: ${error}.`}</p> : null}
-            <Figures table={table} caption={file} sortable={false} />
+            <Figures table={table} caption={file} sortable={false} blocks={false} />
           </>
         )
       }
@@ -98,6 +98,7 @@ function Lines({ table, text }: { table: Table; text: Source }) {
       if (r.role !== "entry" || line === null) continue;
       lines.set(line, [...(lines.get(line) ?? []), r]);
     }
+    for (const rows of lines.values()) rows.sort((a, b) => (table.number(a, "column") ?? 0) - (table.number(b, "column") ?? 0));
     return lines;
   }, [table]);
   const hottest = Math.max(...table.rows.filter((r) => r.role === "entry").map((r) => table.number(r, "self") ?? 0), 0);
@@ -106,11 +107,11 @@ function Lines({ table, text }: { table: Table; text: Source }) {
       <table class="source" aria-label={text.file}>
         <thead>
           <tr>
-            <th class="figure"><span>self</span></th>
-            <th class="figure"><span>inclusive</span></th>
-            <th class="figure"><span>calls</span></th>
-            <th class="figure"><span>line</span></th>
-            <th class="name"><span>{text.file}</span></th>
+            <th scope="col" class="figure"><span>self</span></th>
+            <th scope="col" class="figure"><span>inclusive</span></th>
+            <th scope="col" class="figure"><span>calls</span></th>
+            <th scope="col" class="figure"><span>line</span></th>
+            <th scope="col" class="name"><span>{text.file}</span></th>
           </tr>
         </thead>
         <tbody>
@@ -139,7 +140,8 @@ function Lines({ table, text }: { table: Table; text: Source }) {
 function statement(table: Table, row: Row, line: string): string {
   const column = table.number(row, "column");
   const length = table.number(row, "length");
-  return column ? line.slice(column - 1, length ? column - 1 + length : undefined) : table.text(row, "name");
+  const part = column ? line.slice(column - 1, length ? column - 1 + length : undefined).trim() : "";
+  return part.length > 1 ? part : table.text(row, "name");
 }
 
 function Line({ table, row, number, text, hottest = 0, inner }: { table: Table; row?: Row; number: number; text: string; hottest?: number; inner?: boolean }) {
@@ -156,7 +158,7 @@ function Line({ table, row, number, text, hottest = 0, inner }: { table: Table; 
       <td class="figure line">{inner ? "" : number}</td>
       <td class="code">
         <code>{text || " "}</code>
-        {row && table.text(row, "name") !== `${table.text(row, "file")}:${number}` && !inner ? <BlockName name={table.text(row, "name")} /> : null}
+        {row && !table.text(row, "name").startsWith(`${table.text(row, "file")}:${number}`) && !inner ? <BlockName name={table.text(row, "name")} /> : null}
       </td>
     </tr>
   );

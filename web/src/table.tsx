@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cell, exact, share } from "./format";
+import { cell, exact, isBuildId, share } from "./format";
 import type { Column, Row, Table } from "./model";
 import { useShell } from "./shell";
-import { withView, withWords, exactly } from "./state";
+import { exactly, format, withView, withWords } from "./state";
 
 // Those that stand in other columns' cells, or are for machines.
 const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "context", "module", "file", "line", "column", "offset", "length"]);
@@ -66,11 +66,18 @@ function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown })
   );
 }
 
+// Where a block is: in its file, or, when all that is known of that is a build-id, in its module.
 export function place(table: Table, row: Row): string {
   const file = table.text(row, "file");
   const line = table.number(row, "line");
-  if (!file) return table.text(row, "module");
+  if (!file || isBuildId(file)) return table.text(row, "module");
   return line ? `${file}:${line}` : file;
+}
+
+// The end of it; all stands in the name's title.
+function placeEnd(table: Table, row: Row): string {
+  const path = place(table, row).split("/");
+  return path.slice(table.text(row, "file") ? -2 : -1).join("/");
 }
 
 // A block's name: a click opens it, its menu adds it to a list.
@@ -81,13 +88,9 @@ export function BlockName({ name, title }: { name: string; title?: string }) {
   return (
     <span class={"block" + (hit ? " hit" : "")}>
       <a
-        href="#"
+        href={format(withView(shell.state, "block", { block: exactly(name) }))}
         title={title ? `${name}\n${title}` : name}
         data-block={name}
-        onClick={(e) => {
-          e.preventDefault();
-          shell.go(withView(shell.state, "block", { block: exactly(name) }));
-        }}
         onContextMenu={(e) => {
           e.preventDefault();
           menu(e.clientX, e.clientY);
@@ -170,9 +173,9 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
   const heading = (key: string, title: string, figure: boolean) => {
     const state = sort === key ? "descending" : sort === "-" + key ? "ascending" : "none";
     return (
-      <th scope="col" class={figure ? "figure" : "name"} aria-sort={state}>
+      <th scope="col" aria-label={title ? undefined : key.replaceAll("_", " ")} class={figure ? "figure" : "name"} aria-sort={state}>
         {sortable ? (
-          <button onClick={() => sortBy(key)}>
+          <button aria-label={title ? undefined : key.replaceAll("_", " ")} onClick={() => sortBy(key)}>
             {title}
             <span aria-hidden="true">{state === "descending" ? " ▾" : state === "ascending" ? " ▴" : ""}</span>
           </button>
@@ -220,7 +223,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     ) : (
                       <BlockName name={table.text(row, "name")} title={place(table, row)} />
                     )}
-                    {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{place(table, row).split("/").slice(-2).join("/")}</small> : null}
+                    {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{placeEnd(table, row)}</small> : null}
                   </td>
                 ) : null}
                 {columns.map((c) =>

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/* tallytree_stubs.c - what tallytree.ml is told, told to the runtime.
+ *
+ * An object counts for the words that it stands for: where each word is looked at with the
+ * chance p, one of n words is with 1 - (1 - p)^n, and counts for as many as that goes into 1.
+ * What OCaml keeps of one is a number that says all we need, so that nothing is kept here:
+ *
+ *      59         58        57 55  54        24 23        0
+ *      │ a byte more: it, │ kind │   words    │  origin   │
+ *      │ its header       │
+ *
+ * Call stacks are known by their frames, as they lie in OCaml's array, and origins are the
+ * contexts that they lead to. */
+#define CAML_NAME_SPACE
+#include <caml/alloc.h>
+#include <caml/fail.h>
+#include <caml/memory.h>
+#include <caml/misc.h>
+#include <caml/mlvalues.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tallytree.h"
+
+static tt_block major_block;
+static tt_mark major_mark;
+
+/* ── Collections ──────────────────────────────────────────────────────────────────── */
+
+extern void (*caml_minor_gc_begin_hook)(void), (*caml_minor_gc_end_hook)(void);
+extern void (*caml_major_slice_begin_hook)(void), (*caml_major_slice_end_hook)(void);
+
+/* It leaves nothing behind in generation 0; what it copied Memprof tells of later. */
+static void begin_minor(void) { tt_gc_begin(0); }
+static void end_minor(void) { tt_gc_end(); }
+static void begin_major(void) { major_mark = tt_push(major_block); }
+static void end_major(void) { tt_pop(major_mark); }
+
+static void hook(int on)
+{
+    major_block = tt_block_get("[major gc]", "", 0, 0);
+    caml_minor_gc_begin_hook = on ? begin_minor : NULL;
+    caml_minor_gc_end_hook = on ? end_minor : NULL;
+    caml_major_slice_begin_hook = on ? begin_major : NULL;
+    caml_major_slice_end_hook = on ? end_major : NULL;
+}
+
+/* ── Origins ──────────────────────────────────────────────────────────────────────── */
+
+enum { ORIGIN_BITS = 24, KEPT_MOST = 1 << 22 };
+
+/* Contexts by number, and the numbers by context: each is there once. */
+static struct {
+    tt_context *at;
+    uint32_t *slot;
+    uint32_t count, size;
+} origins;
+
+static uint32_t *slot_of_origin(tt_context c)
+{
+    uint32_t i = (uint32_t)(c * 0x9e3779b97f4a7c15u >> 32);
+
+    while (origins.slot[i & (origins.size - 1)] &&
+           origins.at[origins.slot[i & (origins.size - 1)]] != c)
+        i++;
+    return &origins.slot[i & (origins.size - 1)];
+}
+
+static int grow_origins(void)
+{
+    uint32_t size = origins.size ? origins.size * 2 : 1024;
+    tt_context *at = realloc(origins.at, size / 2 * sizeof *at);
+    uint32_t *slot = at ? calloc(size, sizeof *slot) : NULL;
+
+    if (at)
+        origins.at = at;
+    if (!slot)
+        return -1;
+    free(origins.slot);
+    origins.slot = slot;
+    origins.size = size;
+    origins.at[0] = 0; /* the root */
+    origins.count += !origins.count;
+    for (uint32_t i = 1; i < origins.count; i++)
+        *slot_of_origin(origins.at[i]) = i;
+    return 0;
+}
+
+/* Without memory it is the root. */
+static uint32_t origin_of(tt_context c)
+{
+    uint32_t *slot;
+
+    if (!c || origins.count >> ORIGIN_BITS ||
+        (origins.count * 2 >= origins.size && grow_origins() != 0))
+        return 0;
+    slot = slot_of_origin(c);
+    if (!*slot) {
+        *slot = origins.count++;
+        origins.at[*slot] = c;
+    }
+    return *slot;
+}
+
+static void forget_origins(void)
+{
+    free(origins.at);
+    free(origins.slot);
+    memset(&origins, 0, sizeof origins);
+}
+
+/* ── Call stacks ──────────────────────────────────────────────────────────────────── */
+
+/* A stack of so many frames: `around`, where the program stood in ours when it was seen, and
+ * the origin that both lead to. */
+struct stack {
+    uint64_t hash;
+    tt_context around;
+    uint32_t origin, frames;
+    value frame[];
+};
+
+static struct {
+    struct stack **slot;
+    uint32_t count, size;
+    size_t words; /* of all frames */
+} stacks;
+
+static uint64_t hash_of_stack(tt_context around, value stack)
+{
+    uint64_t hash = around + Wosize_val(stack);
+
+    for (mlsize_t i = 0; i < Wosize_val(stack); i++)
+        hash = ((hash << 7 | hash >> 57) ^ (uint64_t)Field(stack, i)) *
+               0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+static int is_stack(const struct stack *s, uint64_t hash, tt_context around, value stack)
+{
+    return s->hash == hash && s->around == around && s->frames == Wosize_val(stack) &&
+           memcmp(s->frame, Op_val(stack), s->frames * sizeof(value)) == 0;
+}
+
+static struct stack **slot_of_stack(uint64_t hash, tt_context around, value stack)
+{
+    uint32_t i = (uint32_t)hash;
+    struct stack **slot;
+
+    for (;; i++) {
+        slot = &stacks.slot[i & (stacks.size - 1)];
+        if (!*slot || is_stack(*slot, hash, around, stack))
+            return slot;
+    }
+}
+
+static void forget_stacks(void)
+{
+    for (uint32_t i = 0; i < stacks.size; i++)
+        free(stacks.slot[i]);
+    free(stacks.slot);
+    memset(&stacks, 0, sizeof stacks);
+}
+
+static int grow_stacks(void)
+{
+    uint32_t size = stacks.size ? stacks.size * 2 : 1024, j;
+    struct stack **slot = calloc(size, sizeof *slot);
+
+    if (!slot)
+        return -1;
+    for (uint32_t i = 0; i < stacks.size; i++)
+        if (stacks.slot[i]) {
+            for (j = (uint32_t)stacks.slot[i]->hash; slot[j & (size - 1)]; j++)
+                ;
+            slot[j & (size - 1)] = stacks.slot[i];
+        }
+    free(stacks.slot);
+    stacks.slot = slot;
+    stacks.size = size;
+    return 0;
+}
+
+static void keep_stack(value stack, tt_context around, uint32_t origin)
+{
+    mlsize_t frames = Wosize_val(stack);
+    struct stack *s;
+
+    if (stacks.words > KEPT_MOST)
+        forget_stacks();
+    if (stacks.count * 2 >= stacks.size && grow_stacks() != 0)
+        return;
+    s = malloc(sizeof *s + frames * sizeof(value));
+    if (!s)
+        return;
+    *s = (struct stack){.hash = hash_of_stack(around, stack),
+                        .around = around,
+                        .origin = origin,
+                        .frames = (uint32_t)frames};
+    memcpy(s->frame, Op_val(stack), frames * sizeof(value));
+    *slot_of_stack(s->hash, around, stack) = s;
+    stacks.count++;
+    stacks.words += frames + sizeof *s / sizeof(value);
+}
+
+/* ── Beginning and end ────────────────────────────────────────────────────────────── */
+
+static void check(int error)
+{
+    if (error)
+        caml_failwith(tt_error_text(error));
+}
+
+value tt_ml_start(value words, value rate);
+value tt_ml_stop(value unit);
+value tt_ml_write(value path);
+value tt_ml_block(value name, value file, value line);
+value tt_ml_find(value stack);
+value tt_ml_learn(value stack, value path);
+value tt_ml_alloc(value origin, value words, value source, value is_major);
+value tt_ml_promote(value it);
+value tt_ml_free(value it);
+
+static double rate;
+
+value tt_ml_start(value words, value rate_wanted)
+{
+    check(tt_start(String_val(words)));
+    rate = Double_val(rate_wanted);
+    hook(1);
+    return Val_unit;
+}
+
+value tt_ml_stop(value unit)
+{
+    (void)unit;
+    hook(0);
+    forget_stacks();
+    forget_origins();
+    check(tt_stop());
+    return Val_unit;
+}
+
+value tt_ml_write(value path)
+{
+    check(tt_write(String_val(path)));
+    return Val_unit;
+}
+
+/* They are found on stacks, and not counted as calls. */
+value tt_ml_block(value name, value file, value line)
+{
+    struct tt_block_info info = {.name = String_val(name),
+                                 .file = String_val(file),
+                                 .line = (uint32_t)Int_val(line),
+                                 .kind = TT_KIND_NATIVE};
+
+    return Val_int(tt_block_make(&info));
+}
+
+/* ── Contexts ─────────────────────────────────────────────────────────────────────── */
+
+/* The origin that a stack is known to lead to from here, or -1. */
+value tt_ml_find(value stack)
+{
+    tt_context around = tt_context_capture();
+    const struct stack *s = NULL;
+
+    if (stacks.size)
+        s = *slot_of_stack(hash_of_stack(around, stack), around, stack);
+    return Val_long(s ? (long)s->origin : -1);
+}
+
+/* The context of blocks, innermost first, below the one that the program stands in. */
+static tt_context context_of(value path)
+{
+    tt_mark bottom = 0, mark;
+    tt_context here;
+
+    for (mlsize_t i = Wosize_val(path); i-- > 0;) {
+        mark = tt_push((tt_block)Int_val(Field(path, i)));
+        bottom = bottom ? bottom : mark;
+    }
+    here = tt_context_capture();
+    if (bottom)
+        tt_pop(bottom);
+    return here;
+}
+
+value tt_ml_learn(value stack, value path)
+{
+    tt_context around = tt_context_capture();
+    uint32_t origin = origin_of(context_of(path));
+
+    keep_stack(stack, around, origin);
+    return Val_long(origin);
+}
+
+/* ── Objects ──────────────────────────────────────────────────────────────────────── */
+
+enum {
+    WORDS_BITS = 31, /* 16 GiB */
+    KIND_SHIFT = ORIGIN_BITS + WORDS_BITS,
+    MORE_SHIFT = KIND_SHIFT + 3,
+    OVERHEAD_MORE_SHIFT
+};
+
+struct looked_at {
+    tt_context origin;
+    tt_type type;
+    size_t bytes, overhead;
+};
+
+/* What begins in the major heap has a type of its own: it is told of as if copied there. */
+static tt_type type_of(unsigned kind)
+{
+    static const char *const names[] = {
+        "block",       "marshalled",       "custom",
+        "large block", "large marshalled", "large custom"};
+    static tt_type types[sizeof names / sizeof *names];
+
+    if (!types[kind])
+        types[kind] = tt_type_get(names[kind]);
+    return types[kind];
+}
+
+/* What an object stands for, in all: its bytes, and its header. */
+struct amounts {
+    double bytes, overhead;
+};
+
+static struct amounts amounts_of(size_t words)
+{
+    double chance;
+
+    if (rate >= 1)
+        return (struct amounts){(double)(words * sizeof(value)), sizeof(header_t)};
+    chance = -expm1((double)(words + 1) * log1p(-rate));
+    return (struct amounts){(double)(words * sizeof(value)) / chance,
+                            (double)sizeof(header_t) / chance};
+}
+
+static struct looked_at object_of(value number)
+{
+    uint64_t it = (uint64_t)Long_val(number), origin = it & ((1u << ORIGIN_BITS) - 1);
+    struct amounts all = amounts_of(it >> ORIGIN_BITS & ((1ul << WORDS_BITS) - 1));
+
+    return (struct looked_at){origin ? origins.at[origin] : 0,
+                              type_of(it >> KIND_SHIFT & 7),
+                              (size_t)all.bytes + (it >> MORE_SHIFT & 1),
+                              (size_t)all.overhead + (it >> OVERHEAD_MORE_SHIFT & 1)};
+}
+
+/* What rounding leaves is carried to the next: is it a byte more for this one? */
+static uint64_t carry_over(double amount, double *carry)
+{
+    double all = amount - (double)(size_t)amount + *carry;
+    int is_more = all >= 1;
+
+    *carry = all - is_more;
+    return (uint64_t)is_more;
+}
+
+/* Memprof looks into it at once, and there is never a second one. */
+static value some(value it)
+{
+    static struct {
+        header_t header;
+        value it;
+    } block = {Caml_out_of_heap_header(1, 0), 0};
+
+    block.it = it;
+    return (value)&block.it;
+}
+
+/* None: it is not recorded. */
+value tt_ml_alloc(value origin, value words, value source, value is_major)
+{
+    static double carry, overhead_carry;
+    uint64_t kind = (uint64_t)Long_val(source) + (Bool_val(is_major) ? 3 : 0);
+    uint64_t n = (uint64_t)Long_val(words), it;
+    struct amounts all;
+    struct looked_at o;
+
+    n = n >> WORDS_BITS ? (1ul << WORDS_BITS) - 1 : n;
+    all = amounts_of(n);
+    it = (uint64_t)Long_val(origin) | n << ORIGIN_BITS | kind << KIND_SHIFT |
+         carry_over(all.bytes, &carry) << MORE_SHIFT |
+         carry_over(all.overhead, &overhead_carry) << OVERHEAD_MORE_SHIFT;
+    o = object_of(Val_long(it));
+    if (tt_alloc_at(o.origin, o.type, o.bytes, o.overhead) == TT_NOWHERE)
+        return Val_int(0);
+    return some(Val_long(it));
+}
+
+/* The same object. */
+value tt_ml_promote(value it)
+{
+    struct looked_at o = object_of(it);
+
+    tt_survive(o.origin, o.type, o.bytes, o.overhead, 0, 1);
+    return some(it);
+}
+
+/* Of generation 1: what it leaves behind in generation 0 a minor collection clears. */
+value tt_ml_free(value it)
+{
+    struct looked_at o = object_of(it);
+
+    tt_free(o.origin, o.type, o.bytes, o.overhead, 1);
+    return Val_unit;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* profiler.h - OCR's five macros, on Tallytree.
+ *
+ *      int f(int n)
+ *      {
+ *          START_PROFILE(f);              from here on
+ *          if (n == 0)
+ *              RETURN_PROFILE(0);         leaves the function
+ *          PAUSE_PROFILE;
+ *          print(n);                      nobody's time
+ *          RESUME_PROFILE;
+ *          RETURN_PROFILE(f(n - 1));      what is evaluated is still f's
+ *      }
+ *
+ * A source written for OCR compiles as it is, in C and in C++, with this file in place of
+ * OCR's; scopes are known by their names, which need not be declared.  EXIT_PROFILE ends a
+ * scope that is no function.  Where neither is written the scope ends with its C block, by
+ * whatever way it is left; a pause ends with its scope.  A jump over START_PROFILE leaves a
+ * scope that was never entered, and nothing happens; clang refuses such jumps, unless
+ * TT_OCR_PAIRED is defined: then scopes end where these macros stand and nowhere else, and
+ * before `val` is evaluated, as OCR has it.
+ *
+ * The macros are there when OCR_RUNTIME_PROFILER is defined, as in OCR; else nothing is
+ * left of them but `return val;`.  Link with -ltallytree-ocr -ltallytree.
+ *
+ * Nothing is recorded until TALLYTREE_OCR in the environment says so, or tt_ocr_start:
+ * words separated by commas or blanks.  Those of tt_start, and:
+ *
+ *   focus=NAME    only this scope, and what it calls
+ *   depth=N       of that, no more than N levels below it; without focus, below the
+ *                 outermost scope
+ *   other         what is outside of the focus is one scope, EVENT_OTHER
+ *   ignore-rt     a runtime's scope that a runtime's scope calls is a part of that one
+ *   peek=NAME     is no runtime's, so that what it calls itself is told apart; nor is the
+ *                 focus
+ *   rt=PATTERNS   which scopes are a runtime's: shell patterns with ':' between them;
+ *                 without it all are, but
+ *   user=PATTERNS those that are not
+ *
+ * Without output=PATH the recording is tallytree.PROGRAM.HOST.PID in the current folder.
+ * `tallytree report ocr` prints OCR's tables of it, and `tallytree export --to ocr` writes
+ * OCR's files. */
+#ifndef TT_OCR_PROFILER_H
+#define TT_OCR_PROFILER_H
+
+#if defined(__GNUC__) && !defined(TT_OCR_BUILD)
+#pragma GCC system_header /* scopes lie within scopes: nothing that a user can help */
+#endif
+
+#if defined(OCR_RUNTIME_PROFILER) && !defined(TT_DISABLE)
+#include "tallytree.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Starts recording, and sets what is in focus; the names of scopes may be of any that is
+ * ever entered.  Thread-safe.  0 or a negative enum tt_error. */
+TT_API int tt_ocr_start(const char *words);
+/* Only the second: for scopes that are entered from here on.  "": all are. */
+TT_API int tt_ocr_focus(const char *words);
+
+struct tt_ocr_site {
+    struct tt_site site;
+    uint32_t verdict; /* what the focus that was asked last says of it */
+};
+
+/* A scope on the stack.  `open` is its own address, scrambled: a jump may lead to its end
+ * past its beginning. */
+struct tt_ocr_scope {
+    volatile uintptr_t open;
+    struct tt_frame *frame;
+    uint32_t pauses;
+    uint32_t place; /* where there is a focus: among what is recorded, from 1 */
+};
+
+extern TT_API int tt_ocr_focused;
+TT_API void tt_ocr_enter_focused(struct tt_ocr_site *, struct tt_ocr_scope *,
+                                 uintptr_t cfa);
+TT_API void tt_ocr_leave_focused(struct tt_ocr_scope *);
+
+#define TT_OCR_OPEN(scope) ((uintptr_t)(scope) ^ (uintptr_t)0x9e3779b97f4a7c15u)
+
+TT_INLINE void tt_ocr_enter(struct tt_ocr_site *site, struct tt_ocr_scope *scope,
+                            uintptr_t cfa)
+{
+    scope->pauses = 0;
+    scope->place = 0;
+    if (TT_UNLIKELY(__atomic_load_n(&tt_ocr_focused, __ATOMIC_RELAXED)))
+        tt_ocr_enter_focused(site, scope, cfa);
+    else
+        scope->frame = tt_scope_enter(&site->site, scope, cfa);
+    scope->open = TT_OCR_OPEN(scope);
+}
+
+TT_INLINE void tt_ocr_pause(struct tt_ocr_scope *scope)
+{
+    scope->pauses += tt_pause() == 0;
+}
+
+TT_INLINE void tt_ocr_resume(struct tt_ocr_scope *scope)
+{
+    if (scope->pauses && tt_resume() == 0)
+        scope->pauses--;
+}
+
+TT_INLINE void tt_ocr_leave(struct tt_ocr_scope *scope)
+{
+    if (scope->open != TT_OCR_OPEN(scope))
+        return;
+    scope->open = 0;
+    while (TT_UNLIKELY(scope->pauses)) {
+        (void)tt_resume();
+        scope->pauses--;
+    }
+    if (TT_UNLIKELY(scope->place))
+        tt_ocr_leave_focused(scope);
+    tt_scope_leave(scope->frame);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef TT_OCR_PAIRED
+#define TT_OCR_CLEANUP
+#define TT_OCR_RETURN tt_ocr_leave(&tt_ocr_scope_);
+#else
+#define TT_OCR_CLEANUP __attribute__((cleanup(tt_ocr_leave)))
+#define TT_OCR_RETURN
+#endif
+
+/* Every scope's variable has one name, so that the other macros mean the innermost. */
+#define START_PROFILE(name)                                                              \
+    static struct tt_ocr_site tt_ocr_site_ = {{0, 0, #name, ""}, 0};                     \
+    struct tt_ocr_scope tt_ocr_scope_ TT_OCR_CLEANUP;                                    \
+    tt_ocr_enter(&tt_ocr_site_, &tt_ocr_scope_, TT_CFA);
+#define PAUSE_PROFILE tt_ocr_pause(&tt_ocr_scope_);
+#define RESUME_PROFILE tt_ocr_resume(&tt_ocr_scope_);
+#define RETURN_PROFILE(val)                                                              \
+    {                                                                                    \
+        TT_OCR_RETURN                                                                    \
+        return val;                                                                      \
+    }
+#define EXIT_PROFILE tt_ocr_leave(&tt_ocr_scope_);
+
+#else
+
+#define START_PROFILE(name)
+#define PAUSE_PROFILE
+#define RESUME_PROFILE
+#define RETURN_PROFILE(val) return val;
+#define EXIT_PROFILE
+
+#endif
+#endif

@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: MIT */
+/* compile.c - marks in the byte-code that Tcl's compiler makes.
+ *
+ * Tcl asks the compiler of a command, where it has one, to make that command's byte-code.
+ * We stand in for all of them, and for commands that have none: a mark before, what Tcl
+ * would have made, and a mark behind the last of a script.  Commands that Tcl does not ask
+ * about get theirs at the end, in late.c.  The text of no script is touched, so all that Tcl
+ * says of it stays as it was. */
+#include "compile.h"
+#include "emit.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tt_tcl_globs tt_tcl_globs;
+int tt_tcl_script_done, tt_tcl_terminator;
+static int calibrating;
+
+void tt_tcl_compile_calibration(int on) { calibrating = on; }
+
+/* What nobody shall see of a calibration is of a kind that is in a recording only when it
+ * has run there. */
+static enum tt_kind kind_of(enum tt_kind kind)
+{
+    return calibrating ? TT_KIND_SCOPE : kind;
+}
+
+enum { NAME_MOST = 60, WORDS_MOST = 255 };
+
+/* ── Pieces of byte-code ──────────────────────────────────────────────────────────── */
+
+static int is_one_of(const char *file, char *const *globs)
+{
+    for (; *globs; globs++)
+        if (fnmatch(*globs, file, 0) == 0)
+            return 1;
+    return 0;
+}
+
+int tt_tcl_is_wanted(const char *file)
+{
+    if (tt_tcl_globs.include && !is_one_of(file, tt_tcl_globs.include))
+        return 0;
+    return !tt_tcl_globs.exclude || !is_one_of(file, tt_tcl_globs.exclude);
+}
+
+static int same_unit(const struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    return u->env == env && u->map == env->extCmdMapPtr && u->source == env->source &&
+           u->size == env->numSrcBytes && env->numCommands > u->commands;
+}
+
+/* Of methods and lambdas, whose command is a sham, Tcl keeps the name behind it. */
+static void name_sham(const Command *c, Tcl_DString *name)
+{
+    const ExtraFrameInfo *info = c ? c->clientData : NULL;
+    Tcl_Obj *what = NULL;
+
+    if (info != (const void *)(c + 1)) {
+        Tcl_DStringAppend(name, "lambda", -1);
+        return;
+    }
+    if (info->length == 2) /* a method's: that stands before */
+        memcpy(&what, (const char *)c - sizeof what, sizeof what);
+    else if (info->length == 1 && !info->fields[0].proc)
+        what = info->fields[0].clientData;
+    Tcl_DStringAppend(name, info->length == 2 ? "method" : "lambda", -1);
+    if (what) {
+        Tcl_DStringAppend(name, " ", 1);
+        Tcl_DStringAppend(name, Tcl_GetString(what), -1);
+    }
+}
+
+/* One that only stands in for a moment is on the C stack, and nothing in it is to be
+ * trusted. */
+static int is_passing(const Command *c)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), there = (uintptr_t)c;
+
+    return there > here && there - here < 1u << 20;
+}
+
+static void name_proc(const Proc *proc, Tcl_DString *name)
+{
+    const Command *c = proc->cmdPtr;
+
+    Tcl_DStringInit(name);
+    if (c && is_passing(c)) {
+        Tcl_DStringAppend(name, "method", -1);
+        return;
+    }
+    if (!c || !c->hPtr) {
+        name_sham(c, name);
+        return;
+    }
+    if (c->nsPtr && c->nsPtr->parentPtr) {
+        Tcl_DStringAppend(name, c->nsPtr->fullName + 2, -1);
+        Tcl_DStringAppend(name, "::", 2);
+    }
+    Tcl_DStringAppend(name, Tcl_GetHashKey(&c->nsPtr->cmdTable, c->hPtr), -1);
+}
+
+/* The first line, and not too much of it. */
+static void cut_name(char *out, size_t size, const char *text, size_t length)
+{
+    size_t n = 0;
+
+    while (n < length && text[n] != '\n' && n < NAME_MOST)
+        n++;
+    while (n < length && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    (void)snprintf(out, size, "%.*s%s", (int)n, text, n < length ? "..." : "");
+}
+
+tt_block tt_tcl_piece(const Proc *proc, const char *file,
+                      const struct tt_tcl_place *place, const char *text, int size)
+{
+    struct tt_block_info info = {.kind = kind_of(TT_KIND_BLOCK),
+                                 .file = file,
+                                 .line = place->line,
+                                 .column = place->column,
+                                 .offset = place->index};
+    Tcl_DString name;
+    char cut[NAME_MOST + 8];
+    tt_block block;
+
+    name_proc(proc, &name);
+    cut_name(cut, sizeof cut, Tcl_DStringValue(&name), (size_t)Tcl_DStringLength(&name));
+    info.name = cut;
+    info.length = (uint32_t)tt_tcl_text_length(text, (size_t)size);
+    block = tt_block_make(&info);
+    Tcl_DStringFree(&name);
+    return block;
+}
+
+/* Code without a file is in one of its own, so that it is listed. */
+static void place_unit(struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    const ExtCmdLoc *map = env->extCmdMapPtr;
+    size_t size = (size_t)env->numSrcBytes;
+    Tcl_DString name;
+
+    free(u->file);
+    u->place = (struct tt_tcl_place){.line = (uint32_t)env->line, .column = 1};
+    if (map->type == TCL_LOCATION_SOURCE && map->path) {
+        u->file = strdup(Tcl_GetString(map->path));
+        if (u->file)
+            tt_tcl_text_find(&u->place, u->file, (uint32_t)map->start, env->source, size);
+    } else if (env->procPtr) {
+        name_proc(env->procPtr, &name);
+        if (asprintf(&u->file, "[%s]", Tcl_DStringValue(&name)) < 0)
+            u->file = NULL;
+        Tcl_DStringFree(&name);
+    } else {
+        u->file = strdup("[eval]");
+    }
+    if (map->type != TCL_LOCATION_SOURCE)
+        u->place.line = (uint32_t)map->start;
+}
+
+static void begin_unit(struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    place_unit(u, env);
+    u->env = env;
+    u->map = env->extCmdMapPtr;
+    u->source = env->source;
+    u->size = env->numSrcBytes;
+    u->wanted = u->file && tt_tcl_is_wanted(u->file) && !tt_tcl_script_done;
+    u->terminator = tt_tcl_terminator;
+    tt_tcl_terminator = 0;
+    u->depth = u->caught = 0;
+    u->opened = u->seen = 0;
+    u->inside = u->body = u->straight = u->straight_start = NULL;
+    u->at = 0;
+    u->here = u->place;
+    u->piece = u->wanted && env->procPtr ? tt_tcl_piece(env->procPtr, u->file, &u->place,
+                                                        env->source, env->numSrcBytes)
+                                         : 0;
+}
+
+/* ── Statements ───────────────────────────────────────────────────────────────────── */
+
+/* Without the semicolon or the newline that ends it, which TDK counts with its length. */
+static size_t text_size(const Tcl_Parse *p)
+{
+    size_t size = (size_t)p->commandSize;
+
+    if (p->term < p->commandStart + size)
+        size = (size_t)(p->term - p->commandStart);
+    while (size && strchr(" \t\n\r;", p->commandStart[size - 1]))
+        size--;
+    return size;
+}
+
+/* In characters: the text, and what ends it. */
+static uint32_t length_of(const Tcl_Parse *p, size_t bytes)
+{
+    size_t size = text_size(p);
+
+    return (uint32_t)(bytes > (size_t)p->commandSize + 1
+                          ? tt_tcl_text_length(p->commandStart, bytes)
+                          : tt_tcl_text_length(p->commandStart, size) + bytes - size);
+}
+
+tt_block tt_tcl_statement(const char *file, const struct tt_tcl_place *at,
+                          const Tcl_Parse *p, int length)
+{
+    char name[NAME_MOST + 8];
+    struct tt_block_info info = {.kind = kind_of(TT_KIND_STATEMENT),
+                                 .name = name,
+                                 .file = file,
+                                 .line = at->line,
+                                 .column = at->column,
+                                 .offset = at->index};
+
+    cut_name(name, sizeof name, p->commandStart, text_size(p));
+    info.length = length_of(p, (size_t)length);
+    return tt_block_make(&info);
+}
+
+static tt_block block_of(struct tt_tcl_unit *u, const CompileEnv *env, const Tcl_Parse *p,
+                         int length)
+{
+    size_t at = (size_t)(p->commandStart - env->source);
+    struct tt_tcl_place place;
+
+    if (at < u->at) {
+        u->here = u->place;
+        u->at = 0;
+    }
+    u->here = tt_tcl_text_at(&u->here, env->source + u->at, at - u->at);
+    u->at = at;
+    place = u->here;
+    if (!place.found)
+        place.line = (uint32_t)env->line;
+    return tt_tcl_statement(u->file, &place, p,
+                            length + (at || u->depth ? 0 : u->terminator));
+}
+
+static Command *command_named(struct tt_tcl_interp *t, const Tcl_Token *word)
+{
+    Tcl_DString name;
+    Tcl_Command found;
+
+    if (word->type != TCL_TOKEN_SIMPLE_WORD)
+        return NULL;
+    Tcl_DStringInit(&name);
+    Tcl_DStringAppend(&name, word[1].start, word[1].size);
+    found = Tcl_FindCommand(t->interp, Tcl_DStringValue(&name), NULL, 0);
+    Tcl_DStringFree(&name);
+    return (Command *)found;
+}
+
+static int has_token(const Tcl_Parse *p, int type)
+{
+    for (int i = 0; i < p->numTokens; i++)
+        if (p->tokenPtr[i].type == type)
+            return 1;
+    return 0;
+}
+
+/* The next command of a script that ends at `end`; 0: there is none, -1: it cannot be read. */
+static int next_command(const char *at, const char *end, Tcl_Parse *next)
+{
+    while (at < end) {
+        if (Tcl_ParseCommand(NULL, at, (int)(end - at), 0, next) != TCL_OK)
+            return -1;
+        if (next->numWords > 0)
+            return 1;
+        at = next->commandStart + next->commandSize;
+        Tcl_FreeParse(next);
+    }
+    return 0;
+}
+
+static int is_last(const Tcl_Parse *p)
+{
+    Tcl_Parse next;
+    int found = next_command(p->commandStart + p->commandSize, p->end, &next);
+
+    if (found > 0)
+        Tcl_FreeParse(&next);
+    return found == 0;
+}
+
+/* ── Straight runs ────────────────────────────────────────────────────────────────── */
+
+/* Commands that run nothing else and go on to the next: in blocks, a run of them is one. */
+int tt_tcl_is_simple(const Tcl_Parse *p)
+{
+    static const char *const names[] = {"set", "incr", "append", "lappend"};
+    const Tcl_Token *word = p->tokenPtr;
+
+    if (word->type != TCL_TOKEN_SIMPLE_WORD || has_token(p, TCL_TOKEN_COMMAND) ||
+        has_token(p, TCL_TOKEN_EXPAND_WORD))
+        return 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((size_t)word->size == strlen(names[i]) &&
+            memcmp(word->start, names[i], (size_t)word->size) == 0)
+            return 1;
+    return 0;
+}
+
+static const char *straight_end(const Tcl_Parse *p)
+{
+    const char *last = p->commandStart + p->commandSize;
+    Tcl_Parse next;
+    int simple = 1;
+
+    while (simple && next_command(last, p->end, &next) > 0) {
+        simple = tt_tcl_is_simple(&next);
+        if (simple)
+            last = next.commandStart + next.commandSize;
+        Tcl_FreeParse(&next);
+    }
+    return last;
+}
+
+/* Commands in a script whose names are there to read get marks too, and so do those in
+ * what may be scripts within it.  To take over the compiler of one that is none does no
+ * harm. */
+void tt_tcl_take_all(struct tt_tcl_interp *t, const char *script, int size, int depth)
+{
+    Tcl_Parse p;
+
+    while (size > 0 && depth < 40 &&
+           Tcl_ParseCommand(NULL, script, size, 0, &p) == TCL_OK) {
+        const char *next = p.commandStart + p.commandSize;
+        Command *c = p.numWords > 0 ? command_named(t, p.tokenPtr) : NULL;
+        if (c)
+            tt_tcl_command_take(t, c);
+        for (int i = 0; i < p.numTokens; i++) {
+            const Tcl_Token *token = &p.tokenPtr[i];
+            if (token->type == TCL_TOKEN_COMMAND && token->size > 2)
+                tt_tcl_take_all(t, token->start + 1, token->size - 2, depth + 1);
+            else if (token->type == TCL_TOKEN_SIMPLE_WORD && token->size > 2 &&
+                     *token->start == '{')
+                tt_tcl_take_all(t, token->start + 1, token->size - 2, depth + 1);
+        }
+        Tcl_FreeParse(&p);
+        size -= (int)(next - script);
+        script = next;
+    }
+}
+
+/* ── Commands ─────────────────────────────────────────────────────────────────────── */
+
+struct before { /* as far as a compiler that fails may have changed it */
+    ptrdiff_t code;
+    int depth, aux, except, locations, commands;
+};
+
+static struct before look_at(const CompileEnv *env)
+{
+    return (struct before){env->codeNext - env->codeStart, env->currStackDepth,
+                           env->auxDataArrayNext,          env->exceptArrayNext,
+                           env->extCmdMapPtr->nuloc,       env->numCommands};
+}
+
+static void go_back_to(CompileEnv *env, const struct before *b)
+{
+    ExtCmdLoc *map = env->extCmdMapPtr;
+    ExceptionAux *aux = env->exceptAuxArrayPtr;
+
+    for (int i = 0; i < b->except; i++, aux++) {
+        while (aux->numBreakTargets > 0 &&
+               aux->breakTargets[aux->numBreakTargets - 1] >= (unsigned)b->code)
+            aux->numBreakTargets--;
+        while (aux->numContinueTargets > 0 &&
+               aux->continueTargets[aux->numContinueTargets - 1] >= (unsigned)b->code)
+            aux->numContinueTargets--;
+    }
+    env->exceptArrayNext = b->except;
+    for (int i = b->aux; i < env->auxDataArrayNext; i++)
+        if (env->auxDataArrayPtr[i].type->freeProc)
+            env->auxDataArrayPtr[i].type->freeProc(env->auxDataArrayPtr[i].clientData);
+    env->auxDataArrayNext = b->aux;
+    while (map->nuloc > b->locations) {
+        map->nuloc--;
+        ckfree(map->loc[map->nuloc].line);
+        map->loc[map->nuloc].line = NULL;
+    }
+    env->numCommands = b->commands;
+    env->currStackDepth = b->depth;
+    env->codeNext = env->codeStart + b->code;
+}
+
+/* A command that has no compiler: its name, its words, a call.  Those of [next] come nearest:
+ * all of its words are pushed, and then an instruction like that for a call. */
+static int compile_call(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
+                        CompileEnv *env)
+{
+    ECL *location = &env->extCmdMapPtr->loc[env->extCmdMapPtr->nuloc - 1];
+    int index = env->extCmdMapPtr->nuloc - 1, result;
+    Tcl_Token *word = p->tokenPtr;
+    unsigned count = (unsigned)p->numWords;
+
+    if (count > WORDS_MOST || word->type != TCL_TOKEN_SIMPLE_WORD)
+        return TCL_ERROR;
+    tt_tcl_put_push(env, TclRegisterLiteral(env, (char *)(uintptr_t)word[1].start,
+                                            word[1].size, LITERAL_CMD_NAME));
+    if (count > 1) {
+        p->tokenPtr += word->numComponents + 1;
+        p->numWords--;
+        location->line++;
+        location->next++;
+        result = t->words(t->interp, p, c, env);
+        location = &env->extCmdMapPtr->loc[index]; /* it may have moved */
+        location->line--;
+        location->next--;
+        p->tokenPtr = word;
+        p->numWords++;
+        if (result != TCL_OK)
+            return result;
+        env->codeNext -= 2;
+        tt_tcl_put_call(env, count);
+    } else {
+        tt_tcl_put_call(env, 1);
+    }
+    return TCL_OK;
+}
+
+static const struct tt_tcl_mark *mark_of(const struct tt_tcl_unit *u,
+                                         const CompileEnv *env, tt_block block,
+                                         uint32_t flags)
+{
+    struct tt_tcl_mark like = {.block = block,
+                               .piece = u->piece,
+                               .depth = u->depth,
+                               .flags = flags | (env->procPtr ? 0 : TT_TCL_COMMAND_MARK)};
+
+    return tt_tcl_mark_get(&like);
+}
+
+static CompileProc *compiler_of(struct tt_tcl_interp *t, const Command *c)
+{
+    const Tcl_HashEntry *e = Tcl_FindHashEntry(&t->commands, (const char *)c);
+
+    return e ? (CompileProc *)Tcl_GetHashValue(e) : NULL;
+}
+
+/* The last statement of a loop's body ends where the next round begins, or the loop ends: its
+ * time has the loop's test.  A mark less in each round is worth more than that is. */
+static const char *end_of_body(const struct tt_tcl_interp *t, const Tcl_Parse *p,
+                               CompileProc *own)
+{
+    const Tcl_Token *word = p->tokenPtr;
+
+    if (!own || (own != t->loops[0] && own != t->loops[1] && own != t->loops[2]))
+        return NULL;
+    for (int i = 1; i < p->numWords; i++)
+        word += word->numComponents + 1;
+    return word->type == TCL_TOKEN_SIMPLE_WORD ? word[1].start + word[1].size : NULL;
+}
+
+static int compile_inside(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
+                          CompileEnv *env)
+{
+    CompileProc *own = compiler_of(t, c);
+    const char *around = t->unit.inside;
+    struct before before = look_at(env);
+    uint32_t catches = own && (own == t->catchers[0] || own == t->catchers[1]);
+    const char *body = t->unit.body;
+    int result;
+
+    t->unit.inside = p->commandStart;
+    t->unit.caught += catches;
+    t->unit.body = end_of_body(t, p, own);
+    result = own ? own(t->interp, p, c, env) : TCL_ERROR;
+    if (result != TCL_OK) {
+        go_back_to(env, &before);
+        result = compile_call(t, p, c, env);
+    }
+    t->unit.caught -= catches;
+    t->unit.body = body;
+    t->unit.inside = around;
+    return result;
+}
+
+/* A mark that is a command takes the place of what the one before it left: its options of
+ * [return], which may be looked at where a script ends.  There the next mark has to do. */
+static int is_looked_at(const struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    return !env->procPtr && (!u->depth || u->caught);
+}
+
+/* What is charged with a command; `first`: its mark is put before it, `last`: behind. */
+static tt_block charged(struct tt_tcl_unit *u, const CompileEnv *env, const Tcl_Parse *p,
+                        int *first, int *last)
+{
+    const char *next = p->commandStart + p->commandSize;
+
+    *first = *last = 1;
+    if (tt_tcl_mode != TT_TCL_BLOCKS || !tt_tcl_is_simple(p))
+        return block_of(u, env, p, p->commandSize);
+    *first = p->commandStart >= u->straight || p->commandStart < u->straight_start;
+    if (*first) {
+        u->straight_start = p->commandStart;
+        u->straight = straight_end(p);
+        u->straight_block = block_of(u, env, p, (int)(u->straight - p->commandStart));
+    }
+    *last = next >= u->straight;
+    return u->straight_block;
+}
+
+/* How many commands the one that is being compiled lies in, within its piece: those that Tcl
+ * has begun and not ended, whether it asked us about them or not. */
+static uint32_t depth_of(struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    const CmdLocation *map = env->cmdMapPtr;
+    uint32_t count = (uint32_t)env->numCommands;
+
+    while (u->opened && (u->open[u->opened - 1] >= count - 1 ||
+                         map[u->open[u->opened - 1]].numCodeBytes >= 0))
+        u->opened--;
+    if (u->seen > count - 1)
+        u->seen = count - 1; /* what was compiled there is no more */
+    for (; u->seen < count - 1; u->seen++) {
+        if (map[u->seen].numCodeBytes >= 0)
+            continue;
+        if (u->opened == u->open_room) {
+            uint32_t room = u->open_room ? u->open_room * 2 : 32;
+            uint32_t *open = realloc(u->open, room * sizeof *open);
+            if (!open)
+                break;
+            u->open = open;
+            u->open_room = room;
+        }
+        u->open[u->opened++] = u->seen;
+    }
+    return u->opened;
+}
+
+static int compile_marked(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
+                          CompileEnv *env)
+{
+    struct tt_tcl_unit *u = &t->unit;
+    uint32_t depth = u->depth = depth_of(u, env);
+    int first, last, result;
+    tt_block block = charged(u, env, p, &first, &last);
+
+    if (first)
+        tt_tcl_put_mark(env,
+                        mark_of(u, env, block, env->numCommands == 1 ? TT_TCL_FIRST : 0));
+    result = compile_inside(t, p, c, env);
+    u->depth = depth;
+    if (result == TCL_OK && last && is_last(p) && p->end != u->body &&
+        !is_looked_at(u, env))
+        tt_tcl_put_mark(
+            env, mark_of(u, env, block, TT_TCL_END | (u->depth ? 0 : TT_TCL_LAST)));
+    return result;
+}
+
+const struct tt_tcl_mark *tt_tcl_late_mark(struct tt_tcl_interp *t, CompileEnv *env,
+                                           const Tcl_Parse *p, int length, uint32_t depth,
+                                           uint32_t flags)
+{
+    t->unit.depth = depth;
+    return mark_of(&t->unit, env, block_of(&t->unit, env, p, length), flags);
+}
+
+int tt_tcl_unit_enter(struct tt_tcl_interp *t, const CompileEnv *env)
+{
+    if (!same_unit(&t->unit, env))
+        begin_unit(&t->unit, env);
+    return t->unit.wanted;
+}
+
+void tt_tcl_unit_leave(struct tt_tcl_interp *t)
+{
+    t->unit.env = NULL;
+    t->unit.commands = 0;
+}
+
+static int compile(Tcl_Interp *interp, Tcl_Parse *p, Command *c, CompileEnv *env)
+{
+    struct tt_tcl_interp *t = tt_tcl_interp_of(interp);
+    CompileProc *own = t ? compiler_of(t, c) : NULL;
+    struct tt_tcl_unit *u = t ? &t->unit : NULL;
+
+    if (!t || !t->active)
+        return own ? own(interp, p, c, env) : TCL_ERROR;
+    if (!same_unit(u, env)) {
+        begin_unit(u, env);
+        if (u->wanted)
+            tt_tcl_take_all(t, env->source, env->numSrcBytes, 0);
+    }
+    u->commands = env->numCommands - 1;
+    /* the command of an ensemble is compiled as a part of it */
+    if (!u->wanted || u->inside == p->commandStart)
+        return own ? own(interp, p, c, env) : TCL_ERROR;
+    return compile_marked(t, p, c, env);
+}
+
+/* ── The compilers of commands ────────────────────────────────────────────────────── */
+
+void tt_tcl_command_take(struct tt_tcl_interp *t, Command *c)
+{
+    Tcl_HashEntry *e;
+    int is_new;
+
+    if (c->compileProc == compile || !c->nsPtr || c->nsPtr->interp != t->interp)
+        return;
+    /* one ensemble knows another by its compiler; an assembler wants its code as it is */
+    if ((c->nsPtr->parentPtr && c->compileProc == t->ensembles) ||
+        (c->compileProc && c->compileProc == t->assembler))
+        return;
+    e = Tcl_CreateHashEntry(&t->commands, (const char *)c, &is_new);
+    Tcl_SetHashValue(e, (ClientData)c->compileProc);
+    c->compileProc = compile;
+}
+
+void tt_tcl_command_give(struct tt_tcl_interp *t, Command *c)
+{
+    Tcl_HashEntry *e = Tcl_FindHashEntry(&t->commands, (const char *)c);
+
+    if (c->compileProc == compile)
+        c->compileProc = e ? (CompileProc *)Tcl_GetHashValue(e) : NULL;
+    if (e)
+        Tcl_DeleteHashEntry(e);
+}
+
+static void take_namespace(struct tt_tcl_interp *t, Namespace *ns)
+{
+    Tcl_HashSearch search;
+
+    for (Tcl_HashEntry *e = Tcl_FirstHashEntry(&ns->cmdTable, &search); e;
+         e = Tcl_NextHashEntry(&search))
+        tt_tcl_command_take(t, Tcl_GetHashValue(e));
+    for (Tcl_HashEntry *e =
+             Tcl_FirstHashEntry(TclGetNamespaceChildTable((Tcl_Namespace *)ns), &search);
+         e; e = Tcl_NextHashEntry(&search))
+        if (strcmp(((Namespace *)Tcl_GetHashValue(e))->fullName, "::tcl") != 0)
+            take_namespace(t, Tcl_GetHashValue(e)); /* those are parts of ensembles */
+}
+
+static void give_namespace(struct tt_tcl_interp *t, Namespace *ns)
+{
+    Tcl_HashSearch search;
+
+    for (Tcl_HashEntry *e = Tcl_FirstHashEntry(&ns->cmdTable, &search); e;
+         e = Tcl_NextHashEntry(&search))
+        tt_tcl_command_give(t, Tcl_GetHashValue(e));
+    for (Tcl_HashEntry *e =
+             Tcl_FirstHashEntry(TclGetNamespaceChildTable((Tcl_Namespace *)ns), &search);
+         e; e = Tcl_NextHashEntry(&search))
+        give_namespace(t, Tcl_GetHashValue(e));
+}
+
+void tt_tcl_compile_begin(struct tt_tcl_interp *t)
+{
+    Interp *interp = (Interp *)(void *)t->interp;
+
+    take_namespace(t, interp->globalNsPtr);
+    t->optimizer = interp->extra.optimizer;
+    interp->extra.optimizer = tt_tcl_finish_code;
+    t->active = 1;
+    interp->compileEpoch++;
+}
+
+void tt_tcl_compile_end(struct tt_tcl_interp *t)
+{
+    Interp *interp = (Interp *)(void *)t->interp;
+
+    t->active = 0;
+    if (interp->extra.optimizer == tt_tcl_finish_code)
+        interp->extra.optimizer = t->optimizer;
+    give_namespace(t, interp->globalNsPtr);
+    interp->compileEpoch++;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* late.c - marks of commands whose compiler nobody asks.
+ *
+ * Tcl itself makes the calls of a command that is not known yet, whose name is in a
+ * variable, whose words are expanded, of an object's [my].  When the code is whole, it hands
+ * it to its optimizer, and to us first: such commands are in the table of commands, and
+ * have no mark.  They get one before, and one behind where they are the last of their
+ * script. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach.h"
+#include "emit.h"
+#include "insert.h"
+
+struct late {
+    struct tt_tcl_interp *t;
+    CompileEnv *env;
+    struct tt_tcl_insertion *in; /* room for two of each command */
+    int count;
+    int *around, depth; /* the commands around, by number */
+};
+
+static int code_end(const CmdLocation *c) { return c->codeOffset + c->numCodeBytes; }
+
+/* Commands are in the order in which they begin. */
+static void find_around(struct late *l, int i)
+{
+    const CmdLocation *map = l->env->cmdMapPtr;
+
+    while (l->depth && code_end(&map[i]) > code_end(&map[l->around[l->depth - 1]]))
+        l->depth--;
+}
+
+static int is_marked(const struct late *l, int i)
+{
+    const struct tt_tcl_mark *m = tt_tcl_mark_at(l->env, l->env->cmdMapPtr[i].codeOffset);
+
+    return m && m->depth == (uint32_t)l->depth && !(m->flags & TT_TCL_END);
+}
+
+/* Whether no other command of its script comes behind what ends there. */
+static int is_last(const CompileEnv *env, int at)
+{
+    const char *p = env->source + at, *end = env->source + env->numSrcBytes;
+
+    for (; p < end; p++) {
+        if (*p == '#') {
+            while (p < end && *p != '\n')
+                p += *p == '\\' ? 2 : 1;
+            continue;
+        }
+        if (*p == '\\' && p + 1 < end && p[1] == '\n')
+            p++;
+        else if (!strchr(" \t\r\n;", *p))
+            return *p == '}' || *p == ']' || *p == '"';
+    }
+    return 1;
+}
+
+/* Where marks are commands, what a script that is caught has left must stay. */
+static int is_caught(const struct late *l)
+{
+    static const char *const names[] = {"catch", "::catch", "try", "::try"};
+
+    for (int i = 0; i < l->depth; i++) {
+        const CmdLocation *c = &l->env->cmdMapPtr[l->around[i]];
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            size_t length = strlen(names[k]);
+            if ((size_t)c->numSrcBytes > length &&
+                memcmp(l->env->source + c->srcOffset, names[k], length) == 0)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* What putting it at the end of the code would have made.  One behind a command is no harm to
+ * who jumps there: whatever lies as deep is over there, too. */
+static void add(struct late *l, const struct tt_tcl_mark *m, int at, int behind)
+{
+    CompileEnv *env = l->env;
+    struct tt_tcl_insertion *in = &l->in[l->count];
+    ptrdiff_t before = env->codeNext - env->codeStart;
+    int depth = env->currStackDepth;
+
+    if (!m)
+        return;
+    tt_tcl_put_mark(env, m);
+    in->size = (int)(env->codeNext - env->codeStart - before);
+    env->codeNext = env->codeStart + before;
+    env->currStackDepth = depth;
+    if (in->size > TT_TCL_INSERTED_MOST)
+        return;
+    memcpy(in->code, env->codeNext, (size_t)in->size);
+    in->at = at;
+    in->order = behind ? -l->count : l->count; /* the innermost ends first */
+    l->count++;
+}
+
+static void mark_command(struct late *l, int i)
+{
+    CompileEnv *env = l->env;
+    const CmdLocation c = env->cmdMapPtr[i];
+    const ECL *location = i < env->extCmdMapPtr->nuloc ? &env->extCmdMapPtr->loc[i]
+                                                       : NULL;
+    const char *text = env->source + c.srcOffset;
+    int end = c.srcOffset + c.numSrcBytes, line = env->line,
+        length = c.numSrcBytes +
+                 (end < env->numSrcBytes && strchr(";\n", env->source[end]) ? 1 : 0);
+    uint32_t depth = (uint32_t)l->depth;
+    Tcl_Parse p;
+
+    if (Tcl_ParseCommand(NULL, text, c.numSrcBytes, 0, &p) != TCL_OK)
+        return;
+    if (location && location->srcOffset == c.srcOffset && location->line)
+        env->line = location->line[0];
+    if (p.numWords > 0 && !(tt_tcl_mode == TT_TCL_BLOCKS && tt_tcl_is_simple(&p))) {
+        add(l, tt_tcl_late_mark(l->t, env, &p, length, depth, i ? 0 : TT_TCL_FIRST),
+            c.codeOffset, 0);
+        if (is_last(env, end) && (env->procPtr || (depth && !is_caught(l))))
+            add(l,
+                tt_tcl_late_mark(l->t, env, &p, length, depth,
+                                 TT_TCL_END | (depth ? 0 : TT_TCL_LAST)),
+                code_end(&c), 1);
+    }
+    env->line = line;
+    Tcl_FreeParse(&p);
+}
+
+static void mark_all(struct late *l)
+{
+    size_t commands = (size_t)l->env->numCommands;
+
+    l->in = calloc(2 * commands, sizeof *l->in);
+    l->around = calloc(commands, sizeof *l->around);
+    for (int i = 0; l->in && l->around && i < l->env->numCommands; i++) {
+        find_around(l, i);
+        if (!is_marked(l, i))
+            mark_command(l, i);
+        l->around[l->depth++] = i;
+    }
+    if (l->count && tt_tcl_insert(l->env, l->in, l->count) == 0)
+        l->env->maxStackDepth += 3;
+    free(l->in);
+    free(l->around);
+}
+
+/* Where commands are traced step by step there shall be no others than the program's; and in
+ * an interpreter whose global namespace is no more there is none that is a mark. */
+static int may_have_marks(const struct late *l)
+{
+    return l->t->active && l->env->numCommands &&
+           !(l->env->iPtr->flags & DONT_COMPILE_CMDS_INLINE) &&
+           (l->env->procPtr ||
+            Tcl_FindCommand(l->t->interp, TT_TCL_COMMAND, NULL, TCL_GLOBAL_ONLY));
+}
+
+void tt_tcl_finish_code(void *arg)
+{
+    CompileEnv *env = arg;
+    struct late l = {.t = tt_tcl_interp_of((Tcl_Interp *)(void *)env->iPtr), .env = env};
+
+    if (!l.t)
+        return;
+    if (may_have_marks(&l) && tt_tcl_unit_enter(l.t, env))
+        mark_all(&l);
+    tt_tcl_unit_leave(l.t);
+    if (l.t->optimizer)
+        l.t->optimizer(env);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* churn.c PAIRS LIVE - objects of mixed sizes, from fifty stacks some twenty-five deep.
+ *
+ * W4: each stack makes thirty-two objects, which take the places of older ones in a ring of
+ * so many; then comes another stack.  It says on stderr what a pair of malloc and free
+ * took, in ns of the thread's CPU time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define APART __attribute__((noinline, noclone))
+
+enum { BATCH = 32, DEPTH = 22 };
+
+static void **ring;
+static unsigned long places, place;
+static unsigned state = 1;
+
+static unsigned next(void)
+{
+    state = state * 1664525u + 1013904223u;
+    return state >> 8;
+}
+
+/* Mostly small: up to 128 bytes, up to 1 KB, up to 8 KB. */
+static size_t size_of_next(void)
+{
+    unsigned class = next() % 16, n = next();
+
+    return class < 10 ? 16 + n % 113 : class < 15 ? 128 + n % 897 : 1024 + n % 7169;
+}
+
+static APART void fill(void)
+{
+    for (int i = 0; i < BATCH; i++) {
+        void **at = &ring[place++ % places];
+        free(*at);
+        *at = malloc(size_of_next());
+        *(volatile char *)*at = 1;
+    }
+}
+
+/* Two ways to go deeper, chosen by the bits of the path; they differ, or they would be one
+ * function. */
+static APART void even(unsigned path, int depth);
+static APART void odd(unsigned path, int depth);
+
+#define WAY(name, instruction)                                                           \
+    static APART void name(unsigned path, int depth)                                     \
+    {                                                                                    \
+        if (depth == 0)                                                                  \
+            fill();                                                                      \
+        else if (path >> depth % 16 & 1)                                                 \
+            odd(path, depth - 1);                                                        \
+        else                                                                             \
+            even(path, depth - 1);                                                       \
+        __asm__ volatile(instruction ::: "memory");                                      \
+    }
+WAY(even, "")
+WAY(odd, "nop")
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    long pairs = argc > 1 ? atol(argv[1]) : 1000000;
+    double begin;
+
+    places = argc > 2 ? strtoul(argv[2], NULL, 10) : 4096;
+    ring = calloc(places, sizeof *ring);
+    if (!ring)
+        return 2;
+    begin = now();
+    for (long i = 0; i < pairs; i += BATCH)
+        even(next() % 50 * 2654435761u >> 12, DEPTH);
+    fprintf(stderr, "pair %.2f\n", (now() - begin) / (double)pairs);
+    return 0;
+}

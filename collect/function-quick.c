@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* function-quick.c - entering and leaving functions where it is nearly simple.
+ *
+ * Compiled without vector registers, which are the program's arguments and results: to save
+ * them all takes longer than what is done here, and what is rarely done may wait for that. */
+#include "exact.h"
+#include "function.h"
+#include "hiding.h"
+
+/* Has it no more to do on leaving than that it may end what it hides? */
+static int is_plain(const struct tt_frame *f)
+{
+    return !(tt_frame_flags(f) & ~(uint32_t)TT_FRAME_HIDER);
+}
+
+/* Steps down from a plain frame.  No handler has the chain of hiders: it is changed while
+ * busy. */
+static void step_down_from(struct tt_thread *t, struct tt_frame *f)
+{
+    if (tt_frame_flags(f))
+        tt_hiding_end(t, f);
+    TT_BARRIER();
+    TT_SHOW(tt_self.top, f - 1);
+}
+
+/* ── Frames that were skipped ─────────────────────────────────────────────────────── */
+
+struct tt_kept *tt_function_kept_at(struct tt_kept *slot, size_t size, uintptr_t cfa)
+{
+    size_t i = (size_t)(cfa * 0x9e3779b97f4a7c15u >> 20) & (size - 1);
+
+    while (slot[i].cfa && slot[i].cfa != cfa)
+        i = (i + 1) & (size - 1);
+    return &slot[i];
+}
+
+int tt_function_has_room(size_t count)
+{
+    return (tt_function_kept.count + count) * 2 <= tt_function_kept.size;
+}
+
+void tt_function_keep(uintptr_t cfa, uintptr_t back)
+{
+    struct tt_kept *k = tt_function_kept_at(tt_function_kept.slot, tt_function_kept.size,
+                                            cfa);
+
+    tt_function_kept.count += !k->cfa;
+    *k = (struct tt_kept){cfa, back};
+}
+
+/* The nearest frame whose caller's stack does not end below `cfa`, when those above it have
+ * nothing to do but to go; else NULL. */
+static struct tt_frame *find_plainly(struct tt_frame *f, uintptr_t cfa, size_t *functions)
+{
+    *functions = 0;
+    for (; TT_CFA_OF(f) < cfa; f--) {
+        if (!is_plain(f))
+            return NULL;
+        *functions += (size_t)tt_frame_is_function(f);
+    }
+    return f;
+}
+
+/* Drops those above `last`, as longjmp did.  0: it takes more than that. */
+static int drop_plainly(struct tt_thread *t, struct tt_frame *last, size_t functions)
+{
+    int room;
+
+    t->busy = 1;
+    TT_BARRIER();
+    tt_function_lock();
+    room = tt_function_has_room(functions);
+    for (struct tt_frame *f = tt_self.top; room && f != last; f--) {
+        if (tt_frame_is_function(f))
+            tt_function_keep(TT_CFA_OF(f), (uintptr_t)f->slot);
+        step_down_from(t, f);
+    }
+    tt_function_unlock();
+    TT_BARRIER();
+    t->busy = 0;
+    return room;
+}
+
+static int drop_dead_quickly(struct tt_thread *t, uintptr_t cfa)
+{
+    size_t functions;
+    struct tt_frame *last = find_plainly(tt_self.top, cfa + 1, &functions);
+
+    return last && !tt_on_signal_stack(cfa) && drop_plainly(t, last, functions);
+}
+
+/* ── Entering ─────────────────────────────────────────────────────────────────────── */
+
+/* A tail call: the frame goes on as that of what is called. */
+static int replace_quickly(struct tt_frame *f, tt_block block)
+{
+    struct tt_node *edge;
+
+    if (tt_frame_flags(f) || f + 1 >= __atomic_load_n(&tt_self.hooks, __ATOMIC_RELAXED))
+        return TT_FUNCTION_SLOWLY;
+    __atomic_store_n(&f[1].slot, f, __ATOMIC_RELAXED);
+    TT_BARRIER();
+    edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, &f[1], f);
+    if (!edge)
+        return TT_FUNCTION_SLOWLY;
+    TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
+    f->cfa |= 1;
+    TT_BARRIER();
+    if (__atomic_load_n(&f[1].slot, __ATOMIC_RELAXED) != f)
+        return TT_FUNCTION_SLOWLY; /* a signal handler's frame was there */
+    if (!tt_self.uncounted)
+        tt_count(&edge->calls);
+    return 0;
+}
+
+/* As tt_stack_enter does it.  While the frame is not the top a handler's may be there, even
+ * though its thread is busy: then the slot is not as it was stored. */
+static int enter_hiding(struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
+                        tt_block block)
+{
+    tt_block key = block | TT_KEY_ARC | TT_KEY_HIDES;
+    struct tt_node *arc;
+    uintptr_t cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
+
+    t->busy = 1;
+    TT_BARRIER();
+    arc = tt_edge_from(f[-1].node, key, 0, f, (void *)slot);
+    if (!arc || f[-1].cfa <= (cfa | 1)) {
+        t->busy = 0;
+        return TT_FUNCTION_SLOWLY;
+    }
+    do {
+        __atomic_store_n(&f->slot, (void *)slot, __ATOMIC_RELAXED);
+        TT_BARRIER();
+        TT_SHOW(f->node, tt_cell(tt_self.base, arc->target));
+        TT_SHOW(f->edge, tt_cell_of(&t->tree, arc));
+        f->cfa = cfa;
+        TT_BARRIER();
+        TT_SHOW(tt_self.top, f);
+        TT_BARRIER();
+    } while (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != (void *)slot);
+    if (!tt_self.uncounted)
+        tt_count(&arc->calls);
+    tt_hiding_begin(t, f);
+    f->slot = *(void **)slot;
+    TT_BARRIER();
+    t->busy = 0;
+    return 1;
+}
+
+/* As the thunk does it, for an edge that is not the first in its bucket. */
+static int enter_counted(struct tt_frame *f, uintptr_t slot, tt_block block)
+{
+    uintptr_t cfa = (slot + sizeof slot) | TT_CFA_FUNCTION | 1;
+    struct tt_strand *s = &tt_self;
+    struct tt_node *edge;
+
+    if (f >= __atomic_load_n(&s->hooks, __ATOMIC_RELAXED))
+        return TT_FUNCTION_SLOWLY;
+    __atomic_store_n(&f->slot, (void *)slot, __ATOMIC_RELAXED);
+    TT_BARRIER();
+    edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
+    if (!edge)
+        return enter_hiding(tt_self.thread, f, slot, block);
+    if (f[-1].cfa <= cfa)
+        return TT_FUNCTION_SLOWLY;
+    TT_SHOW(f->node, tt_cell(s->base, edge->target));
+    f->cfa = cfa;
+    TT_BARRIER();
+    TT_SHOW(s->top, f);
+    TT_BARRIER();
+    if (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != (void *)slot) {
+        TT_SHOW(s->top, f - 1); /* a signal handler's frame was there */
+        return TT_FUNCTION_SLOWLY;
+    }
+    if (!s->uncounted)
+        tt_count(&edge->calls);
+    f->slot = *(void **)slot;
+    return 1;
+}
+
+static int enter_exactly(struct tt_thread *t, uintptr_t slot, tt_block block)
+{
+    uintptr_t cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
+    uintptr_t back = *(const uintptr_t *)slot;
+    struct tt_frame *f;
+
+    if (tt_self.top->cfa <= (cfa | 1))
+        return TT_FUNCTION_SLOWLY;
+    f = tt_exact_enter(t, block, (void *)slot, cfa, TT_PLAIN_CYCLES);
+    if (!f)
+        return TT_FUNCTION_SLOWLY;
+    TT_FRAME_OF(f)->slot = (void *)back;
+    return 1;
+}
+
+int tt_function_enter_quickly(uintptr_t slot, tt_block block)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *top = tt_self.top;
+    uintptr_t cfa = slot + sizeof slot;
+
+    if (!t || t->busy)
+        return TT_FUNCTION_SLOWLY;
+    if (t->hooked == TT_HOOKED_EXACT)
+        return enter_exactly(t, slot, block);
+    if (!__atomic_load_n(&tt_self.hooks, __ATOMIC_RELAXED) || t->tail_from)
+        return TT_FUNCTION_SLOWLY;
+    if (TT_CFA_OF(top) > cfa)
+        return enter_counted(top + 1, slot, block);
+    if (!tt_function_is_ours(*(const uintptr_t *)slot))
+        return drop_dead_quickly(t, cfa) ? enter_counted(tt_self.top + 1, slot, block)
+                                         : TT_FUNCTION_SLOWLY;
+    if (TT_CFA_OF(top) == cfa && tt_frame_is_function(top) && is_plain(top))
+        return replace_quickly(top, block);
+    return TT_FUNCTION_SLOWLY;
+}
+
+/* ── Leaving ──────────────────────────────────────────────────────────────────────── */
+
+uintptr_t tt_function_leave_quickly(uintptr_t cfa)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_frame *f;
+    size_t functions;
+    uintptr_t back;
+
+    if (!t || t->busy)
+        return 0;
+    f = find_plainly(tt_self.top, cfa, &functions);
+    if (!f || TT_CFA_OF(f) != cfa || !tt_frame_is_function(f) ||
+        (f != tt_self.top && !drop_plainly(t, f, functions)))
+        return 0;
+    back = (uintptr_t)f->slot;
+    if (is_plain(f)) {
+        t->busy = 1;
+        TT_BARRIER();
+        step_down_from(t, f);
+        TT_BARRIER();
+        t->busy = 0;
+        return back;
+    }
+    /* Details are added in vector registers. */
+    if (t->hooked != TT_HOOKED_EXACT || t->detailed ||
+        !tt_exact_leave(t, f, TT_PLAIN_CYCLES))
+        return 0;
+    return back;
+}

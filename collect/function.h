@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* function.h - functions that are switched on: what their thunks do, and how they are made.
+ *
+ *      f:  jmp thunk ──> thunk:  enter; its stack slot ← behind the call
+ *          body  <────────────── call body
+ *                                leave; return to where the frame says
+ *
+ * A thunk calls, so that every return goes to where the processor expects it.  Where the
+ * function really returns to stands in the slot of its tt_frame, until it does. */
+#ifndef TT_FUNCTION_H
+#define TT_FUNCTION_H
+
+#include "stack.h"
+
+/* ── What thunks come to when it is not that simple ─────────────────────────────────
+ * On the program's stack, with all of its registers saved.  Async-signal-safe. */
+
+/* The return address is at `slot`.  1: call the function; 0: go on into it, it returns by
+ * itself. */
+int tt_function_enter(uintptr_t slot, tt_block block);
+
+/* The function has returned, and its caller's stack ends at `cfa`: where to go on. */
+uintptr_t tt_function_leave(uintptr_t cfa);
+
+/* The same where it is nearly simple, with but the general registers saved; or it is not:
+ * TT_FUNCTION_SLOWLY, 0. */
+enum { TT_FUNCTION_SLOWLY = -1 };
+int tt_function_enter_quickly(uintptr_t slot, tt_block block);
+uintptr_t tt_function_leave_quickly(uintptr_t cfa);
+
+/* ── Making them ──────────────────────────────────────────────────────────────────── */
+
+struct tt_site_code { /* a function to be, and then its thunk */
+    char *at;         /* its no-op */
+    tt_block block;
+    void *thunk; /* where the no-op is to jump to */
+};
+
+/* Makes the thunks of functions that are in one module.  They stay for ever.  NULL, or the
+ * reason why it cannot be. */
+const char *tt_function_make(struct tt_site_code *, size_t count);
+
+/* Is what begins with this no-op on? */
+int tt_function_jumps(const char *at);
+
+/* Code of ours, [start, end): what returns there is in a function that is switched on. */
+struct tt_function_area {
+    uintptr_t start, end;
+    struct tt_function_area *next;
+};
+void tt_function_add(struct tt_function_area *); /* borrowed for ever */
+int tt_function_is_ours(uintptr_t address);
+
+/* Ways back of those whose frame is gone, by where their caller's stack ends; for
+ * unwinders. */
+extern struct tt_kept_all {
+    struct tt_kept {
+        uintptr_t cfa, back; /* cfa 0: unused; back 0: it has returned */
+    } * slot;
+    size_t size, count; /* of slots, a power of two; of used ones */
+} tt_function_kept;
+
+struct tt_kept *tt_function_kept_at(struct tt_kept *slot, size_t size, uintptr_t cfa);
+
+/* With the lock held: is there room for so many more?  Then each can be kept. */
+int tt_function_has_room(size_t count);
+void tt_function_keep(uintptr_t cfa, uintptr_t back);
+
+/* Before the first is entered; around fork. */
+void tt_function_init(void);
+void tt_function_lock(void);
+void tt_function_unlock(void);
+
+#endif

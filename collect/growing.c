@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* growing.c - a table that only grows. */
+#include "growing.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { FIRST_BITS = 11 };
+
+int tt_growing_reserve(struct tt_growing **table, size_t record)
+{
+    struct tt_growing *old = *table, *t;
+    size_t size = old ? old->size * 2 : (size_t)1 << FIRST_BITS;
+
+    if (old && old->count * 2 < old->size)
+        return 0;
+    t = mmap(NULL, sizeof *t + size * record, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (t == MAP_FAILED)
+        return -1;
+    t->size = size;
+    t->shift = old ? old->shift - 1 : 64 - FIRST_BITS;
+    for (size_t i = 0; old && i < old->size; i++) {
+        const uint64_t *from = old->at + i * (record / sizeof *from);
+        if (*from)
+            memcpy(tt_growing_slot(t, *from, record), from, record);
+        t->count += *from != 0;
+    }
+    __atomic_store_n(table, t, __ATOMIC_RELEASE);
+    return 0;
+}
+
+void tt_growing_show(struct tt_growing *t, void *slot, uint64_t key)
+{
+    uint64_t *shown = slot;
+
+    t->count += !*shown;
+    __atomic_store_n(shown, key, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* hang.h - where in its thread's tree a native stack hangs.
+ *
+ *      root ── scope ── scope            the activations that the thread keeps
+ *                        └── f ── g ── h     and what is younger than the last of them
+ *
+ *      tt_registers_of_context(&h->registers, ucontext);    or the caller's
+ *      if (tt_hang_unwind(h) && (tt_hang_find(h, &n) || tt_hang_try(h))) ...
+ *      tt_hang_release(h);
+ *
+ * Mostly the whole path is in the tree already, and no lock is looked at. */
+#ifndef TT_HANG_H
+#define TT_HANG_H
+
+#include "path.h"
+#include "stack.h"
+#include "unwind.h"
+
+struct tt_hanging { /* a thread's own, mapped; its pages are there once they are used */
+    struct tt_thread *thread;
+    const char *stack_low, *stack_end; /* of the thread; NULL: not known */
+    struct tt_frame *at;               /* the activation below which the stack hangs */
+    struct tt_unwound stack;
+    struct tt_hold hold;
+    struct tt_peek peek;
+    struct tt_registers registers;
+    struct tt_native frame[TT_STEPS_MAX];
+    struct tt_path path;
+    const char *wait; /* what the thread waits for, the innermost step; NULL: nothing */
+};
+
+/* Before any other; not in a handler. */
+void tt_hang_init(void);
+
+/* Where the calling thread's stack is; may call malloc. */
+void tt_hang_find_stack(struct tt_hanging *);
+
+/* The innermost activation that is still there for a stack pointer; mostly it is the top. */
+struct tt_frame *tt_hang_search(const struct tt_hanging *, uint64_t sp);
+static inline struct tt_frame *tt_hang_activation(const struct tt_hanging *h, uint64_t sp)
+{
+    struct tt_frame *top = h->thread->self->top;
+
+    return top->node != h->thread->tree.limbo && TT_CFA_OF(top) > sp
+               ? top
+               : tt_hang_search(h, sp);
+}
+
+/* Has a stack led to code that no module known so far has?  Once. */
+int tt_hang_is_lost(void);
+
+/* Unwinds from the registers to the activation.  1 when there is a stack.  In any case what
+ * it holds is to be released.  Async-signal-safe. */
+int tt_hang_unwind(struct tt_hanging *);
+void tt_hang_release(struct tt_hanging *);
+
+/* The context, where all of it is there; 0 where it is not, or something is hidden.  Takes
+ * no lock.  Async-signal-safe. */
+int tt_hang_find(struct tt_hanging *, struct tt_node **);
+
+/* The same, made, with room for it where that is worth it: how many steps of the path were
+ * made, to *out.  0: somebody has one of the locks; 1: they are the caller's until
+ * tt_hang_done.  Async-signal-safe. */
+int tt_hang_make(struct tt_hanging *, struct tt_node **out, uint32_t *made);
+void tt_hang_done(struct tt_hanging *);
+
+/* The context that was found last, once more, of a thread that has not run since. */
+int tt_hang_again(struct tt_hanging *, struct tt_node **out, uint32_t *made);
+
+/* Charges a sample to what was found or made: ticks, or a metric where it is not 0.
+ * Async-signal-safe, while busy. */
+void tt_hang_charge(struct tt_hanging *, struct tt_node *, uint32_t made, uint64_t amount,
+                    uint32_t metric);
+
+/* Calls f(arg) on another stack; the program's may be small.  Async-signal-safe. */
+void tt_call_on_stack(char *end, void (*f)(void *), void *arg);
+
+#endif

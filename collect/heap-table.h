@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* heap-table.h - what is known of each live object, by its address.
+ *
+ *      address  ->  site and time, bytes, number, overhead
+ *
+ * As large as the program has objects; its memory comes from the system.  Removing never
+ * fails.  All functions may be called by any number of threads at once, but not by a handler
+ * that has interrupted one of them. */
+#ifndef TT_HEAP_TABLE_H
+#define TT_HEAP_TABLE_H
+
+#include <stdint.h>
+
+struct tt_object {
+    uint64_t address;  /* 0: none */
+    uint64_t bytes;    /* of all that it stands for */
+    uint64_t made;     /* tt_made: by whom, and when */
+    uint32_t number;   /* how many it stands for: 1, but for samples */
+    uint32_t overhead; /* of each of them */
+};
+
+/* A site's index and a time, of which the low forty bits are kept. */
+enum { TT_SITE_BITS = 24 };
+
+static inline uint64_t tt_made(uint32_t site, uint64_t born)
+{
+    return born << TT_SITE_BITS | site;
+}
+
+static inline uint32_t tt_made_by(const struct tt_object *o)
+{
+    return (uint32_t)o->made & ((1u << TT_SITE_BITS) - 1);
+}
+
+/* How long before `now` it was made. */
+static inline uint64_t tt_made_ago(const struct tt_object *o, uint64_t now)
+{
+    return ((now << TT_SITE_BITS) - o->made) >> TT_SITE_BITS;
+}
+
+/* So many tables, each with a lock of its own. */
+enum { TT_HEAP_SHARDS_BITS = 4 };
+extern struct tt_heap_shard {
+    _Alignas(64) uint32_t lock;
+    uint32_t count;
+    uint64_t mask; /* places - 1 */
+    struct tt_object *object;
+} tt_heap_shard[1 << TT_HEAP_SHARDS_BITS];
+
+static inline uint64_t tt_heap_hash(uint64_t address)
+{
+    return (address >> 4) * 0x9e3779b97f4a7c15u;
+}
+
+static inline struct tt_heap_shard *tt_heap_shard_of(uint64_t hash)
+{
+    return &tt_heap_shard[hash >> (64 - TT_HEAP_SHARDS_BITS)];
+}
+
+static inline uint64_t tt_heap_place(uint64_t hash, uint64_t mask)
+{
+    return hash >> 20 & mask;
+}
+
+/* To be called some time before the next one, which is faster then. */
+static inline void tt_heap_table_prefetch(uint64_t address)
+{
+    const uint64_t hash = tt_heap_hash(address);
+    const struct tt_heap_shard *s = tt_heap_shard_of(hash);
+
+    __builtin_prefetch(&s->object[tt_heap_place(hash, s->mask)], 1);
+}
+
+/* 1 when one of that address was there already, whose end nobody saw: it is in *before now.
+ * -1: there is no memory. */
+int tt_heap_table_add(const struct tt_object *, struct tt_object *before);
+
+/* 1 when it was there, and is in *out. */
+int tt_heap_table_remove(uint64_t address, struct tt_object *out);
+
+/* 1 when it is there. */
+int tt_heap_table_has(uint64_t address);
+
+/* Whether an address may be there: so many of each class of them are.  Whoever frees an
+ * object has seen it put there.  Where most are there nobody counts. */
+enum { TT_HEAP_CLASSES = 8192 };
+extern uint32_t tt_heap_classes[TT_HEAP_CLASSES];
+extern int tt_heap_classed; /* set before the first one is added */
+
+static inline uint32_t tt_heap_class(uint64_t address)
+{
+    return (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 51);
+}
+
+static inline int tt_heap_table_maybe(uint64_t address)
+{
+    return !tt_heap_classed ||
+           __atomic_load_n(&tt_heap_classes[tt_heap_class(address)], __ATOMIC_RELAXED);
+}
+
+/* In the child of a fork: it is empty, and nobody holds a lock. */
+void tt_heap_table_forked(void);
+
+#endif

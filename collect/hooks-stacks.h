@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* hooks-stacks.h - which stack of the program a hook was called on.
+ *
+ *      thread's own   ████████████░░░░          each has activations of its own, which stay
+ *      coroutine           ░░░███               while it does not run
+ *      coroutine      ░░░░░░░█████
+ *                         low    high           of what was seen of it: grows downwards
+ */
+#ifndef TT_HOOKS_STACKS_H
+#define TT_HOOKS_STACKS_H
+
+#include "hooks-machine.h"
+#include "strand.h"
+#include "unwind.h"
+
+/* The stack of a hook's caller, from there up. */
+void tt_hook_walk(struct tt_unwound *, const struct tt_modules *,
+                  const struct tt_hook_call *);
+
+struct tt_hook_here { /* of the stack that runs; nothing is known at first */
+    uintptr_t low, size;
+};
+extern __thread struct tt_hook_here tt_hook_here __attribute__((visibility("hidden")));
+
+TT_INLINE int tt_hook_is_here(uintptr_t cfa)
+{
+    return cfa - tt_hook_here.low <= tt_hook_here.size;
+}
+
+/* Makes the running stack's activations the thread's, where another one runs by now.  With
+ * a CFA that is not here.  Nothing when the program itself says what its fibers are. */
+void tt_hook_follow(const struct tt_hook_call *, uintptr_t cfa);
+
+/* In the child of a fork. */
+void tt_hook_stacks_forked(void);
+
+#endif

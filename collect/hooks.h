@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* hooks.h - functions whose compiler has them call us.
+ *
+ *      -finstrument-functions      enter and exit: __cyg_profile_func_enter, _exit
+ *      -pg                         enter alone: mcount, __fentry__, which we stand before
+ *
+ * Each is an activation of a block that is named afterwards, as native code is. */
+#ifndef TT_HOOKS_H
+#define TT_HOOKS_H
+
+#include "options.h"
+
+/* Before the recording.  Where the program is built with -pg its functions are counted, and
+ * not timed: nobody says when they return. */
+void tt_hooks_start(struct tt_options *);
+
+/* What was loaded is about to change: other code may come to stand at the same places. */
+void tt_hooks_forget(void);
+
+/* In the child of a fork. */
+void tt_hooks_forked(void);
+
+/* Is the program built with -pg? */
+int tt_hooks_count_only(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* regions.h - what another process has mapped as code: files, and where.
+ *
+ * Read from /proc/PID/maps, or put together from what the system tells of each mapping, in
+ * the order in which it was made: a new one lies on top of what was there. */
+#ifndef TT_REGIONS_H
+#define TT_REGIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tt_region {
+    uint64_t start, end, offset, inode;
+    unsigned major, minor; /* of the inode's device */
+    const char *path;      /* "": none, which only takes away what lay there */
+};
+
+struct tt_regions {       /* all zero at first */
+    struct tt_region *at; /* paths are owned */
+    size_t count, room;
+};
+
+/* Adds what /proc/PID/maps has.  0, -TT_ERR_FILE: it cannot be read, -TT_ERR_MEMORY. */
+int tt_regions_read(struct tt_regions *, pid_t);
+
+/* Adds a mapping, which takes away what it overlaps.  0 or -TT_ERR_MEMORY. */
+int tt_regions_add(struct tt_regions *, const struct tt_region *);
+
+/* Adds all of another's, as a child of fork has its parent's. */
+int tt_regions_copy(struct tt_regions *, const struct tt_regions *);
+void tt_regions_fini(struct tt_regions *); /* all zero again */
+
+#endif

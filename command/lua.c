@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* lua.c - `tallytree lua`: a Lua script, run by Lua's own interpreter.
+ *
+ * The interpreter is told, by a statement before the script, to load the module, see
+ * adapters/lua, and to start it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "launch.h"
+#include "running.h"
+
+enum flag { OUTPUT = 1, WORD, HEAP, INTERPRETER };
+
+static const struct tt_flag lua_flags[] = {
+    {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    {"mode", 0, WORD, "MODE", "calls lines sampled", "what is seen; calls"},
+    {"hz", 0, WORD, "N", NULL, "looks a second of CPU time, when sampled; 250"},
+    {"heap", 0, HEAP, NULL, NULL, "what is allocated too, by function and type"},
+    {"recursion", 0, WORD, "POLICY", "edge repeat: block cycle drop recent: none",
+     "what a call does that repeats its path; edge"},
+    {"budget", 0, WORD, "BYTES", NULL, "cap on memory; 64M"},
+    {"lua", 0, INTERPRETER, "PROGRAM", "@files", "the interpreter; lua5.4"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+enum { STATEMENT_SIZE = 2 * PATH_MAX };
+
+struct lua {
+    struct tt_running run;
+    const char *interpreter;
+    char fields[1024];              /* of the table that start is given */
+    char statement[STATEMENT_SIZE]; /* before the script */
+};
+
+static int refuse(const char *what, const char *value)
+{
+    tt_complain("lua: %s '%s'", what, value);
+    return -1;
+}
+
+static int add_field(struct lua *l, const char *name, const char *value)
+{
+    size_t used = strlen(l->fields);
+    int n = snprintf(l->fields + used, sizeof l->fields - used, ", %s = \"%s\"", name,
+                     value);
+
+    if (value[strcspn(value, "\"\\\n, ")] || n >= (int)(sizeof l->fields - used))
+        return refuse("this is no value:", value);
+    return 0;
+}
+
+static int take_flag(struct lua *l, const struct tt_flag *flag, const char *value)
+{
+    switch ((enum flag)flag->id) {
+    case OUTPUT:
+        l->run.out = value;
+        return strcmp(value, "-") == 0 || !*value
+                   ? refuse("standard output is the script's; -o wants a file, not",
+                            value)
+                   : 0;
+    case WORD:
+        return add_field(l, flag->name, value);
+    case HEAP:
+        return add_field(l, "heap", "1");
+    case INTERPRETER:
+        l->interpreter = value;
+        return 0;
+    }
+    return 0;
+}
+
+static int do_nothing(void *unused)
+{
+    (void)unused;
+    return 0;
+}
+
+static int is_there(const char *name)
+{
+    static struct tt_program program;
+
+    return tt_program_find(&program, name) == 0;
+}
+
+static int make_statement(struct lua *l)
+{
+    int n = snprintf(l->statement, sizeof l->statement,
+                     "assert(package.loadlib([[%s]], 'luaopen_tallytree'))().start{"
+                     "output = os.getenv('TALLYTREE_FOLDER') .. '/main'%s}",
+                     l->run.library, l->fields);
+
+    return n < (int)sizeof l->statement && !strstr(l->run.library, "]]")
+               ? 0
+               : refuse("no Lua loads a module from", l->run.library);
+}
+
+/* INTERPRETER -e STATEMENT SCRIPT ARGS, with room for one word before. */
+static int start(struct lua *l, char **script, int count)
+{
+    static char option[] = "-e";
+    const char *slash = strrchr(script[0], '/');
+    char **argv = calloc((size_t)count + 5, sizeof *argv);
+    int status;
+
+    if (!argv) {
+        tt_complain("lua: no memory");
+        return TT_LAUNCH_FAILED;
+    }
+    if (!l->interpreter)
+        l->interpreter = is_there("lua5.4") ? "lua5.4" : "lua";
+    l->run.argv = argv + 1;
+    argv[1] = (char *)(uintptr_t)l->interpreter;
+    argv[2] = option;
+    argv[3] = l->statement;
+    memcpy(argv + 4, script, (size_t)count * sizeof *argv);
+    l->run.reports = !l->run.out;
+    l->run.is_module = 1;
+    status = tt_running_find(&l->run, "lua", "libtallytree-lua.so");
+    if (!status && make_statement(l) != 0)
+        status = TT_LAUNCH_FAILED;
+    if (!status) {
+        l->run.program.base = slash ? slash + 1 : script[0];
+        status = tt_running_go(&l->run, do_nothing, NULL);
+    }
+    free(argv);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    static struct lua l;
+    struct tt_flags f;
+    int id, status;
+
+    tt_command_flags(&tt_command_lua, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_lua, &f, &status)) > 0)
+        if (take_flag(&l, f.flag, f.value) != 0)
+            return TT_LAUNCH_FAILED;
+    if (id < 0)
+        return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;
+    if (!f.count) {
+        (void)tt_command_wants(&tt_command_lua, "a script");
+        return TT_LAUNCH_FAILED;
+    }
+    return start(&l, f.argv + 1, f.count);
+}
+
+const struct tt_command tt_command_lua = {
+    .name = "lua",
+    .synopsis = "[FLAGS] [--] SCRIPT [ARGS]",
+    .about = "run a Lua script, and time its functions or lines",
+    .details =
+        "Runs a script by Lua's own interpreter, and counts and times every call,\n"
+        "with tail calls and coroutines, or every line, or looks at the stack now\n"
+        "and then while it runs at full speed.  Without -o the profile is\n"
+        "tallytree.SCRIPT.HOST.PID, and a report is shown.  Input, output and exit\n"
+        "status are the script's; 125 to 127 are ours.\n",
+    .flags = lua_flags,
+    .operands = "@files",
+    .runs_program = 1,
+    .run = run,
+};

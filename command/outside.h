@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* outside.h - processes recorded from outside: by perf events, and with nothing loaded. */
+#ifndef TT_OUTSIDE_H
+#define TT_OUTSIDE_H
+
+#include "perf-events.h"
+#include "running.h"
+
+struct tt_outside_options {
+    const char *words;      /* of the runtime's options */
+    double delay, duration; /* seconds; duration 0: until it ends */
+    struct tt_counter counter[TT_COUNTERS_MAX];
+    uint32_t counters;
+};
+
+/* Runs the program that was found, and ends as it does; returns the status to exit with when
+ * it could not be run. */
+int tt_outside_go(struct tt_running *, const struct tt_outside_options *);
+
+/* Records a process that runs, until it ends, or a signal ends us; the status to exit with. */
+int tt_outside_attach(struct tt_running *, pid_t, const struct tt_outside_options *);
+
+#endif

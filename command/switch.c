@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* switch.c - `tallytree on` and `tallytree off`: functions of a process that runs.
+ *
+ * What is wanted is written where the process finds it, then it is woken: see wake.h.  The
+ * folder that it writes into is ours, and becomes a profile when it is switched off. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "gather.h"
+#include "options.h"
+#include "running.h"
+#include "wake.h"
+
+enum flag { PROCESS = 1, ONLY, MODE, WORD, OVERHEAD, OUTPUT, LINES, SYMBOLS, DEBUGINFOD };
+
+static const struct tt_flag on_flags[] = {
+    {"pid", 'p', PROCESS, "PID", NULL, "the process"},
+    {"only", 0, ONLY, "PATTERN", NULL, "functions whose names are like this: 'lua_*'"},
+    {"calls", 0, MODE, NULL, NULL, "count all calls; the default"},
+    {"sampled", 0, MODE, "[HZ]", NULL, "sample times alone"},
+    {"exact", 0, MODE, NULL, NULL, "count all calls, and time them"},
+    {"every", 0, MODE, "N", NULL, "count all calls, and time each N-th"},
+    {"max-overhead", 0, OVERHEAD, "SHARE", NULL,
+     "5%: functions that cost more go off by themselves"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "the profile that 'off' writes"},
+    {"recursion", 0, WORD, "POLICY", "edge repeat: block cycle drop recent: none",
+     "what a call does that repeats its path; edge"},
+    {"budget", 0, WORD, "BYTES", NULL, "cap on memory; 64M"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+static const struct tt_flag off_flags[] = {
+    {"pid", 'p', PROCESS, "PID", NULL, "the process"},
+    {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for names here too; may be repeated"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct switching {
+    const struct tt_command *command;
+    struct tt_running run;
+    pid_t pid, inside; /* inside: the number that it has for itself */
+    uid_t user;
+    gid_t group;
+    const char *only;
+    double most; /* what calls may cost; 0: whatever they do */
+    char words[512];
+    char path[PATH_MAX]; /* of the request, as we see it */
+    uint32_t number;
+    char answer[TT_WAKE_SIZE - TT_WAKE_ANSWER + 1];
+};
+
+/* ── Flags ────────────────────────────────────────────────────────────────────────── */
+
+static int add_words(struct switching *s, const char *name, const char *value,
+                     int is_mode)
+{
+    size_t length = strlen(s->words);
+    struct tt_options o;
+    int n = snprintf(s->words + length, sizeof s->words - length, "%s%s%s%s%s",
+                     length ? "," : "", is_mode ? "hooks=" : "", name, value ? "=" : "",
+                     value ? value : "");
+
+    if (n < (int)(sizeof s->words - length) && !(value && strpbrk(value, ", \t\n")) &&
+        tt_options_read(&o, s->words, NULL) == 0)
+        return 0;
+    tt_complain("%s: '--%s' cannot be '%s'", s->command->name, name, value ? value : "");
+    return -TT_ERR_OPTION;
+}
+
+static int take_share(struct switching *s, const char *value)
+{
+    char *end;
+
+    s->most = strtod(value, &end);
+    if (*end == '%' && end++)
+        s->most /= 100;
+    if (end != value && !*end && s->most > 0 && s->most < 100)
+        return 0;
+    tt_complain("on: '--max-overhead' wants a share, as 5%%, not '%s'", value);
+    return -TT_ERR_OPTION;
+}
+
+static int take_flag(struct switching *s, const struct tt_flags *f)
+{
+    const struct tt_flag *flag = f->flag;
+    const char *value = f->value;
+
+    switch ((enum flag)flag->id) {
+    case PROCESS:
+        return tt_command_process(s->command, f, &s->pid);
+    case ONLY:
+        s->only = value;
+        if (*value && !strchr(value, '\n') && strlen(value) < 1000)
+            return 0;
+        tt_complain("%s: '--only' wants the name of a function", s->command->name);
+        return -TT_ERR_OPTION;
+    case MODE:
+        return add_words(s, flag->name, value, 1);
+    case WORD:
+        return add_words(s, flag->name, value, 0);
+    case OVERHEAD:
+        return take_share(s, value);
+    case OUTPUT:
+        s->run.out = value;
+        if (*value && strcmp(value, "-") != 0)
+            return 0;
+        tt_complain("%s: -o wants a file", s->command->name);
+        return -TT_ERR_OPTION;
+    case LINES:
+        s->run.naming.lines = 1;
+        return 0;
+    case DEBUGINFOD:
+        s->run.naming.options.debuginfod = 1;
+        return 0;
+    case SYMBOLS:
+        return tt_names_folder(&s->run.naming, value);
+    }
+    return 0;
+}
+
+/* The status to exit with, or less than 0 to go on. */
+static int read_flags(struct switching *s, int argc, char **argv)
+{
+    struct tt_flags f;
+    int id, status;
+
+    tt_command_flags(s->command, &f, argc, argv);
+    while ((id = tt_command_next(s->command, &f, &status)) > 0)
+        if (take_flag(s, &f) != 0)
+            return TT_EXIT_FAILED;
+    if (id < 0)
+        return status;
+    if (f.count || !s->pid)
+        return tt_command_wants(s->command, "a process: -p PID, and nothing else");
+    return -1;
+}
+
+/* ── The process ──────────────────────────────────────────────────────────────────── */
+
+static int complain(const struct switching *s, const char *what)
+{
+    tt_complain("%s: process %d: %s", s->command->name, (int)s->pid, what);
+    return -TT_ERR_STATE;
+}
+
+static FILE *open_proc(const struct switching *s, const char *file)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)s->pid, file);
+    return fopen(path, "re");
+}
+
+static int find_name(struct switching *s)
+{
+    char *name = s->run.program.path;
+    FILE *f = open_proc(s, "comm");
+
+    if (!f)
+        return complain(s, "there is none");
+    if (!fgets(name, sizeof s->run.program.path, f))
+        *name = '\0';
+    (void)fclose(f);
+    name[strcspn(name, "\n")] = '\0';
+    for (char *p = name; *p; p++)
+        *p = *p == '/' ? '_' : *p;
+    s->run.program.base = name;
+    return 0;
+}
+
+/* Is the library in it, or at least its file? */
+static int has_library(const struct switching *s)
+{
+    FILE *f = open_proc(s, "maps");
+    char line[PATH_MAX + 200];
+    int has = 0;
+
+    if (!f)
+        return -1;
+    while (!has && fgets(line, sizeof line, f))
+        has = strstr(line, "/" TT_WAKE_LIBRARY) != NULL;
+    (void)fclose(f);
+    return has;
+}
+
+static int check_library(const struct switching *s)
+{
+    int has = has_library(s);
+
+    if (has > 0)
+        return 0;
+    if (has < 0)
+        return complain(s, errno == EACCES || errno == EPERM ? "it is another user's"
+                                                             : strerror(errno));
+    return complain(s, TT_WAKE_LIBRARY " is not in it, linked or preloaded");
+}
+
+/* A line of /proc/PID/status, behind its colon. */
+static int status_line(const char *line, const char *key, char *out, size_t size)
+{
+    size_t length = strlen(key);
+
+    if (strncmp(line, key, length) != 0 || line[length] != ':')
+        return 0;
+    (void)snprintf(out, size, "%s", line + length + 1);
+    return 1;
+}
+
+static int read_status(struct switching *s, unsigned long long *caught)
+{
+    FILE *f = open_proc(s, "status");
+    char line[512], value[512];
+    char *last;
+
+    *caught = 0;
+    s->inside = s->pid;
+    if (!f)
+        return complain(s, "there is none");
+    while (fgets(line, sizeof line, f)) {
+        if (status_line(line, "SigCgt", value, sizeof value))
+            *caught = strtoull(value, NULL, 16);
+        else if (status_line(line, "Uid", value, sizeof value))
+            (void)sscanf(value, "%*u %u", &s->user);
+        else if (status_line(line, "Gid", value, sizeof value))
+            (void)sscanf(value, "%*u %u", &s->group);
+        else if (status_line(line, "NSpid", value, sizeof value) &&
+                 (last = strrchr(value, '\t')))
+            s->inside = (pid_t)strtol(last + 1, NULL, 10);
+    }
+    (void)fclose(f);
+    return 0;
+}
+
+/* Whoever does not catch the signal would be killed by it. */
+static int check_process(struct switching *s)
+{
+    unsigned long long caught;
+
+    if (find_name(s) != 0 || read_status(s, &caught) != 0)
+        return -TT_ERR_STATE;
+    if (geteuid() != 0 && geteuid() != s->user)
+        return complain(s, "it is another user's");
+    if (check_library(s) != 0)
+        return -TT_ERR_STATE;
+    if (!(caught >> (tt_wake_signal() - 1) & 1))
+        return complain(s, "it does not catch the signal that would wake it");
+    return 0;
+}
+
+/* ── The request ──────────────────────────────────────────────────────────────────── */
+
+static int write_request(struct switching *s, const char *text)
+{
+    char inside[64];
+    size_t size = strlen(text);
+    int fd, error;
+
+    if (getrandom(&s->number, sizeof s->number, 0) != sizeof s->number)
+        s->number = (uint32_t)getpid();
+    s->number &= 0x7fffffff;
+    (void)snprintf(inside, sizeof inside, TT_WAKE_PATH, (int)s->inside, s->number);
+    (void)snprintf(s->path, sizeof s->path, "/proc/%d/root%s", (int)s->pid, inside);
+    fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        tt_complain("%s: process %d: %s: %s", s->command->name, (int)s->pid, s->path,
+                    strerror(errno));
+        return -TT_ERR_FILE;
+    }
+    error = pwrite(fd, text, size, 0) != (ssize_t)size ||
+            (geteuid() == 0 && fchown(fd, s->user, s->group) != 0);
+    close(fd);
+    if (!error)
+        return 0;
+    (void)unlink(s->path);
+    return complain(s, "no request can be left for it");
+}
+
+/* 1 when it is whole. */
+static int read_answer(struct switching *s)
+{
+    int fd = open(s->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : pread(fd, s->answer, sizeof s->answer - 1, TT_WAKE_ANSWER);
+
+    if (fd >= 0)
+        close(fd);
+    s->answer[n > 0 ? n : 0] = '\0';
+    return n >= 2 && strcmp(s->answer + n - 2, ".\n") == 0;
+}
+
+static int wait_for_answer(struct switching *s)
+{
+    enum { TRIES = 3000 };
+    const struct timespec rest = {0, 10000000};
+
+    for (int i = 0; i < TRIES; i++) {
+        if (read_answer(s))
+            return 0;
+        if (kill(s->pid, 0) != 0 && errno == ESRCH)
+            return complain(s, "it has ended");
+        (void)nanosleep(&rest, NULL);
+    }
+    return complain(s, "it does not answer");
+}
+
+static int ask(struct switching *s, const char *text)
+{
+    int error = write_request(s, text);
+    const union sigval number = {.sival_int = (int)s->number};
+
+    if (error)
+        return error;
+    error = sigqueue(s->pid, tt_wake_signal(), number) != 0 ? complain(s, strerror(errno))
+                                                            : wait_for_answer(s);
+    (void)unlink(s->path);
+    return error;
+}
+
+/* A line of the answer; NULL: it has none.  Valid until the next. */
+static const char *answered(const struct switching *s, const char *key)
+{
+    static char line[PATH_MAX];
+    size_t length = strlen(key);
+    const char *p = s->answer;
+
+    while (p && !(strncmp(p, key, length) == 0 && p[length] == '=')) {
+        p = strchr(p, '\n');
+        p = p ? p + 1 : NULL;
+    }
+    if (!p)
+        return NULL;
+    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(p + length + 1, "\n"),
+                   p + length + 1);
+    return line;
+}
+
+static unsigned long number_answered(const struct switching *s, const char *key)
+{
+    const char *value = answered(s, key);
+
+    return value ? strtoul(value, NULL, 10) : 0;
+}
+
+/* ── On ───────────────────────────────────────────────────────────────────────────── */
+
+static int make_folder(struct switching *s)
+{
+    if (tt_running_name(&s->run, s->pid) != 0 || mkdir(s->run.folder, 0700) != 0 ||
+        (geteuid() == 0 && chown(s->run.folder, s->user, s->group) != 0)) {
+        tt_complain("on: %s: %s", s->run.folder, strerror(errno));
+        return -TT_ERR_FILE;
+    }
+    return 0;
+}
+
+static int switch_on(struct switching *s)
+{
+    char text[TT_WAKE_ANSWER];
+    int n, error = make_folder(s);
+
+    if (error)
+        return error;
+    n = snprintf(text, sizeof text,
+                 "command=on\nwords=%s\noutput=%s/%s.%d\nmost=%g\n%s%s%s", s->words,
+                 s->run.folder, s->run.program.base, (int)s->pid, s->most,
+                 s->only ? "only=" : "", s->only ? s->only : "", s->only ? "\n" : "");
+    error = n < (int)sizeof text ? ask(s, text) : complain(s, "its name is too long");
+    if (!error && answered(s, "error")) {
+        tt_complain("on: process %d: %s", (int)s->pid, answered(s, "error"));
+        error = -TT_ERR_STATE;
+    }
+    (void)rmdir(s->run.folder); /* where nothing came into it */
+    if (error)
+        return error;
+    fprintf(stderr, "tallytree: %lu of %lu functions of %s are on%s\n",
+            number_answered(s, "on"), number_answered(s, "sites"), s->run.program.base,
+            answered(s, "again") ? ", in the recording that is under way" : "");
+    if (answered(s, "reason"))
+        tt_complain("on: process %d: not all: %s", (int)s->pid, answered(s, "reason"));
+    return 0;
+}
+
+static int run_on(int argc, char **argv)
+{
+    static struct switching s = {.command = &tt_command_on, .words = "hooks=calls"};
+    int status = read_flags(&s, argc, argv);
+
+    if (status >= 0)
+        return status;
+    if (strstr(s.words, "sampled") && add_words(&s, "sampler", "thread", 0) != 0)
+        return TT_EXIT_FAILED;
+    return check_process(&s) == 0 && switch_on(&s) == 0 ? TT_EXIT_DONE : TT_EXIT_FAILED;
+}
+
+/* ── Off ──────────────────────────────────────────────────────────────────────────── */
+
+/* OUT.PID.live, which holds the recordings, becomes OUT. */
+static int gather(struct switching *s, const char *recording)
+{
+    static const char suffix[] = ".live";
+    char *end;
+
+    (void)snprintf(s->run.folder, sizeof s->run.folder, "%s", recording);
+    end = strrchr(s->run.folder, '/');
+    if (!end || end - s->run.folder < (long)sizeof suffix)
+        return complain(s, "it recorded nothing here");
+    *end = '\0';
+    (void)snprintf(s->run.name, sizeof s->run.name, "%s", s->run.folder);
+    end = s->run.name + strlen(s->run.name) - strlen(suffix);
+    if (strcmp(end, suffix) != 0)
+        return complain(s, "its recording is not in a folder of ours");
+    *end = '\0';
+    end = strrchr(s->run.name, '.');
+    if (end && !strchr(end, '/'))
+        *end = '\0';
+    return tt_running_gather(&s->run);
+}
+
+static void tell_thinned(const struct switching *s)
+{
+    static const char key[] = "thinned=";
+
+    for (const char *p = s->answer; p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+        int length = (int)strcspn(p, "\n") - (int)strlen(key), blank = length;
+        if (strncmp(p, key, strlen(key)) != 0)
+            continue;
+        p += strlen(key);
+        while (blank > 0 && p[blank] != ' ')
+            blank--;
+        fprintf(stderr, "tallytree: %.*s went off by itself, after%.*s calls\n", blank, p,
+                length - blank, p + blank);
+    }
+}
+
+static int switch_off(struct switching *s)
+{
+    int error = ask(s, "command=off\n");
+
+    if (error)
+        return error;
+    if (answered(s, "error")) {
+        tt_complain("off: process %d: %s", (int)s->pid, answered(s, "error"));
+        return -TT_ERR_STATE;
+    }
+    if (answered(s, "reason"))
+        tt_complain("off: process %d: not all: %s", (int)s->pid, answered(s, "reason"));
+    tell_thinned(s);
+    if (!answered(s, "output") || !*answered(s, "output"))
+        return 0; /* the program records by itself */
+    return gather(s, answered(s, "output"));
+}
+
+static int run_off(int argc, char **argv)
+{
+    static struct switching s = {.command = &tt_command_off};
+    int status = read_flags(&s, argc, argv);
+
+    if (status < 0)
+        status = check_process(&s) == 0 && switch_off(&s) == 0 ? TT_EXIT_DONE
+                                                               : TT_EXIT_FAILED;
+    tt_names_fini(&s.run.naming);
+    return status;
+}
+
+const struct tt_command tt_command_on = {
+    .name = "on",
+    .synopsis = "[FLAGS] -p PID",
+    .about = "switch functions of a running process on",
+    .details =
+        "What was compiled with -fpatchable-function-entry=5, or -pg -mfentry\n"
+        "-mnop-mcount, and runs with libtallytree-switch in it, records the calls of "
+        "its\n"
+        "functions from now on.  'tallytree off' ends that, and writes OUT; without -o\n"
+        "it is tallytree.PROGRAM.HOST.PID.  Another 'on' switches others on instead.\n",
+    .flags = on_flags,
+    .run = run_on,
+};
+
+const struct tt_command tt_command_off = {
+    .name = "off",
+    .synopsis = "[FLAGS] -p PID",
+    .about = "switch them off, and keep what was recorded",
+    .details = "The profile is where 'tallytree on' said, with names.\n",
+    .flags = off_flags,
+    .run = run_off,
+};

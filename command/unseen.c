@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* unseen.c - programs that a recorded one started, and that were not recorded.
+ *
+ * What was started stands in links that its processes have left beside their recordings, see
+ * collect/interpose-exec.c.  Here it is looked at what could be loaded into each: of one that
+ * is gone by now nobody knows. */
+#include "unseen.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "program.h"
+
+static const char started[] = ".started.", bare[] = ".bare.";
+
+static int begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* NULL: it was seen, or nobody knows. */
+static char *describe(const char *path, int is_bare)
+{
+    struct tt_program p;
+    char *text = NULL;
+
+    if (tt_program_find(&p, path) != 0)
+        return NULL;
+    if (p.reason[0])
+        return strdup(p.reason);
+    if (is_bare && asprintf(&text, "%s was started without LD_PRELOAD", path) < 0)
+        return NULL;
+    return text;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void take_note(struct tt_vector *texts, DIR *d, const char *name)
+{
+    char path[PATH_MAX], *text, **place;
+    ssize_t length = readlinkat(dirfd(d), name, path, sizeof path - 1);
+
+    if (length < 0)
+        return;
+    path[length] = '\0';
+    (void)unlinkat(dirfd(d), name, 0);
+    text = describe(path, begins(name, bare));
+    place = text ? tt_vector_add(texts, 2) : NULL; /* one for the end */
+    if (!place) {
+        free(text);
+        return;
+    }
+    *place = text;
+    texts->count--;
+}
+
+char **tt_unseen_take(const char *folder)
+{
+    struct tt_vector texts;
+    const struct dirent *e;
+    DIR *d = opendir(folder);
+
+    tt_vector_init(&texts, NULL, sizeof(char *));
+    while (d && (e = readdir(d)))
+        if (begins(e->d_name, started) || begins(e->d_name, bare))
+            take_note(&texts, d, e->d_name);
+    if (d)
+        closedir(d);
+    if (texts.count)
+        qsort(texts.item, texts.count, sizeof(char *), compare_texts);
+    (void)tt_vector_add(&texts, 1); /* the NULL, for which there is room */
+    return texts.item;
+}
+
+void tt_unseen_free(char **texts)
+{
+    for (char **t = texts; t && *t; t++)
+        free(*t);
+    free(texts);
+}

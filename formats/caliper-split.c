@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* caliper-split.c - the json-split that Caliper writes for other tools: reading.
+ *
+ *      {"data": [[0, 0.5, 7], [1, 0.25, null]],       a row's cells, by column: a number,
+ *       "columns": ["path", "time", "rank"],          or a node
+ *       "column_metadata": [{"is_value": false}, {"is_value": true, …}, …],
+ *       "nodes": [{"label": "main", "column": "path"},
+ *                 {"label": "init", "column": "path", "parent": 0}]}
+ *
+ * Rows come first and are read last, so the text is kept.  Where there is a column `path`
+ * its nodes are the contexts; where there is none, those of all columns of nodes are, one
+ * column's below the one's before. */
+#include <string.h>
+
+#include "caliper.h"
+#include "json.h"
+
+struct column {
+    size_t name, unit; /* in `text` */
+    int is_value, is_path, is_known;
+    struct tt_caliper_column figure;
+};
+
+struct node {
+    uint32_t parent, context; /* parent: TT_NONE: none */
+    size_t label;
+};
+
+struct cell { /* of the row that was read last */
+    enum tt_json_kind kind;
+    size_t text;
+};
+
+struct split {
+    struct tt_caliper shared;
+    struct tt_source *s;
+    const char *all;
+    size_t size;
+    struct tt_vector column, node, cell, text; /* text: char */
+    uint64_t at[4];                            /* of each part; 0: it is missing */
+};
+
+enum part { DATA, COLUMNS, METADATA, NODES };
+
+static int keep(struct split *x, const struct tt_json *j, size_t *at)
+{
+    char *to = tt_vector_add(&x->text, j->length + 1);
+
+    if (!to)
+        return tt_source_no_memory(j->s);
+    memcpy(to, j->text, j->length + 1);
+    *at = x->text.count - j->length - 1;
+    return 1;
+}
+
+static const char *text_at(const struct split *x, size_t at)
+{
+    return (const char *)x->text.item + at;
+}
+
+static struct column *column_at(const struct split *x, size_t i)
+{
+    return (struct column *)x->column.item + i;
+}
+
+/* ── Columns ──────────────────────────────────────────────────────────────────────── */
+
+static int read_names(struct split *x, struct tt_json *j)
+{
+    int e = tt_json_array(j);
+
+    while (e > 0 && (e = tt_json_item(j)) > 0) {
+        struct column *c = tt_vector_add(&x->column, 1);
+        if (!c)
+            return tt_source_no_memory(j->s);
+        c->is_value = 1;
+        e = tt_json_string(j);
+        e = e > 0 ? keep(x, j, &c->name) : e;
+        c->unit = c->name + (e > 0 ? j->length : 0); /* "" */
+    }
+    return e;
+}
+
+static int read_column(struct split *x, struct tt_json *j, struct column *c)
+{
+    int e, kind;
+
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+        if (tt_json_is(j, "is_value")) {
+            kind = tt_json_value(j);
+            if (kind != TT_JSON_TRUE && kind != TT_JSON_FALSE)
+                return kind < 0 ? kind : tt_json_wrong(j, "is_value is true or false");
+            c->is_value = kind == TT_JSON_TRUE;
+        } else if (tt_json_is(j, "attribute.unit")) {
+            e = tt_json_string(j);
+            e = e > 0 ? keep(x, j, &c->unit) : e;
+        } else {
+            e = tt_json_skip(j);
+        }
+    }
+    return e < 0 ? e : 1;
+}
+
+static int read_metadata(struct split *x, struct tt_json *j)
+{
+    size_t i = 0;
+    int e = tt_json_array(j), has_path = 0;
+
+    while (e > 0 && (e = tt_json_item(j)) > 0) {
+        if (i == x->column.count)
+            return tt_json_wrong(j, "there are fewer columns than this");
+        e = read_column(x, j, column_at(x, i++));
+    }
+    if (e == 0 && i < x->column.count)
+        return tt_json_wrong(j, "a column has no metadata");
+    for (i = 0; i < x->column.count; i++)
+        has_path |= !column_at(x, i)->is_value &&
+                    strcmp(text_at(x, column_at(x, i)->name), "path") == 0;
+    for (i = 0; i < x->column.count; i++)
+        column_at(x, i)->is_path = !column_at(x, i)->is_value &&
+                                   (!has_path || strcmp(text_at(x, column_at(x, i)->name),
+                                                        "path") == 0);
+    return e;
+}
+
+/* ── Nodes ────────────────────────────────────────────────────────────────────────── */
+
+static struct node *node_at(const struct split *x, uint32_t i)
+{
+    return (struct node *)x->node.item + i;
+}
+
+static int read_node(struct split *x, struct tt_json *j)
+{
+    struct node n = {.parent = TT_NONE, .label = SIZE_MAX}, *to;
+    uint64_t parent;
+    int e, is_null = 0;
+
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+        if (tt_json_is(j, "label")) {
+            e = tt_json_string(j);
+            e = e > 0 ? keep(x, j, &n.label) : e;
+        } else if (tt_json_is(j, "parent")) {
+            e = tt_json_whole(j, &parent, &is_null);
+            if (e > 0 && !is_null && parent >= x->node.count)
+                return tt_json_wrong(j, "a node's parent is not before it");
+            n.parent = e > 0 && !is_null ? (uint32_t)parent : TT_NONE;
+        } else {
+            e = tt_json_skip(j);
+        }
+    }
+    if (e < 0)
+        return e;
+    if (n.label == SIZE_MAX)
+        return tt_json_wrong(j, "this node has no label");
+    n.context = TT_NONE;
+    to = tt_vector_add(&x->node, 1);
+    if (!to)
+        return tt_source_no_memory(j->s);
+    *to = n;
+    return 1;
+}
+
+static int read_nodes(struct split *x, struct tt_json *j)
+{
+    int e = tt_json_array(j);
+
+    while (e > 0 && (e = tt_json_item(j)) > 0)
+        e = read_node(x, j);
+    return e;
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+/* The path of a node below a context.  Below the root it is worked out once. */
+static uint32_t enter(struct split *x, uint32_t from, uint32_t index)
+{
+    uint32_t up = index, context = from, *to;
+    struct tt_vector path;
+
+    tt_vector_init(&path, x->s->memory, sizeof(uint32_t));
+    for (; up != TT_NONE; up = node_at(x, up)->parent) {
+        if (from == TT_BUILDER_ROOT && node_at(x, up)->context != TT_NONE) {
+            context = node_at(x, up)->context;
+            break;
+        }
+        to = tt_vector_add(&path, 1);
+        if (!to) {
+            context = TT_NONE;
+            break;
+        }
+        *to = up;
+    }
+    while (path.count && context != TT_NONE) {
+        struct node *n = node_at(x, ((uint32_t *)path.item)[--path.count]);
+        context = tt_caliper_context(&x->shared, context, text_at(x, n->label));
+        if (from == TT_BUILDER_ROOT)
+            n->context = context;
+    }
+    tt_vector_fini(&path);
+    return context;
+}
+
+static int read_cells(struct split *x, struct tt_json *j)
+{
+    int e = tt_json_array(j), kind;
+
+    x->cell.count = 0;
+    while (e > 0 && (e = tt_json_item(j)) > 0) {
+        struct cell *c;
+        if (x->cell.count == x->column.count)
+            return tt_json_wrong(j, "a row has more cells than there are columns");
+        kind = tt_json_value(j);
+        if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
+            return tt_json_wrong(j, "a cell is a number, a string or null");
+        c = kind < 0 ? NULL : tt_vector_add(&x->cell, 1);
+        if (!c)
+            return kind < 0 ? kind : tt_source_no_memory(j->s);
+        c->kind = (enum tt_json_kind)kind;
+        if (kind == TT_JSON_NUMBER)
+            e = keep(x, j, &c->text);
+    }
+    if (e == 0 && x->cell.count < x->column.count)
+        return tt_json_wrong(j, "a row has fewer cells than there are columns");
+    return e;
+}
+
+/* What the cell of a column of nodes refers to; TT_NONE: nothing. */
+static int node_of(struct split *x, struct tt_json *j, const struct cell *c,
+                   uint32_t *index)
+{
+    *index = TT_NONE;
+    if (c->kind != TT_JSON_NUMBER)
+        return 0;
+    *index = tt_caliper_number(text_at(x, c->text));
+    return *index < x->node.count
+               ? 0
+               : tt_json_wrong(j, "a row is of a node that is not there");
+}
+
+/* Where a row is, and whose. */
+static int take_keys(struct split *x, struct tt_json *j, uint32_t *context)
+{
+    const struct cell *cell = x->cell.item;
+    uint32_t rank = TT_NONE, thread = TT_NONE, node = TT_NONE, number;
+    enum tt_caliper_kind whose;
+    int error = 0;
+
+    for (size_t i = 0; !error && i < x->cell.count; i++) {
+        struct column *c = column_at(x, i);
+        if (!c->is_value)
+            error = node_of(x, j, &cell[i], &node);
+        if (error || cell[i].kind != TT_JSON_NUMBER)
+            continue;
+        number = tt_caliper_number(
+            text_at(x, c->is_value ? cell[i].text : node_at(x, node)->label));
+        whose = tt_caliper_whose(text_at(x, c->name));
+        if (whose == TT_CALIPER_RANK)
+            rank = number;
+        else if (whose == TT_CALIPER_THREAD)
+            thread = number;
+        else if (c->is_path && (*context = enter(x, *context, node)) == TT_NONE)
+            error = tt_source_no_memory(j->s);
+    }
+    if (!error && (rank != x->shared.rank || thread != x->shared.thread))
+        error = tt_caliper_strand(&x->shared, rank, thread);
+    return error;
+}
+
+static int read_rows(struct split *x, struct tt_json *j)
+{
+    size_t kept = x->text.count;
+    int e = tt_json_array(j);
+
+    while (e > 0 && (e = tt_json_item(j)) > 0) {
+        const struct cell *cell;
+        uint32_t context = TT_BUILDER_ROOT;
+        x->text.count = kept;
+        e = read_cells(x, j);
+        e = e < 0 ? e : take_keys(x, j, &context);
+        cell = x->cell.item;
+        for (size_t i = 0; e == 0 && i < x->cell.count; i++) {
+            struct column *c = column_at(x, i);
+            if (!c->is_value || cell[i].kind != TT_JSON_NUMBER)
+                continue;
+            if (!c->is_known) /* a column of texts has no figures */
+                c->figure = tt_caliper_column(&x->shared, text_at(x, c->name),
+                                              text_at(x, c->unit));
+            c->is_known = 1;
+            if (c->figure.kind == TT_CALIPER_METRIC)
+                e = tt_caliper_add(&x->shared, &c->figure, context,
+                                   text_at(x, cell[i].text));
+        }
+        e = e < 0 ? e : 1;
+    }
+    return e;
+}
+
+/* ── The file ─────────────────────────────────────────────────────────────────────── */
+
+static int find_parts(struct split *x)
+{
+    static const char *const names[] = {"data", "columns", "column_metadata", "nodes"};
+    struct tt_json_part p;
+    int e;
+
+    tt_json_part_open(&p, x->s, x->all, x->size, 0);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+        int i = DATA;
+        while (i <= NODES && !tt_json_is(&p.json, names[i]))
+            i++;
+        e = i <= NODES ? tt_json_place(&p.json, &x->at[i]) : tt_json_skip(&p.json);
+    }
+    if (e == 0)
+        e = tt_json_end(&p.json);
+    for (int i = DATA; e == 0 && i <= NODES; i++)
+        if (!x->at[i])
+            e = tt_json_wrong(&p.json,
+                              "the data, the columns, their metadata or the nodes "
+                              "are missing");
+    return tt_json_part_close(&p, x->s, e);
+}
+
+static int read_part(struct split *x, enum part part,
+                     int (*read)(struct split *, struct tt_json *))
+{
+    struct tt_json_part p;
+    int e;
+
+    tt_json_part_open(&p, x->s, x->all, x->size, x->at[part]);
+    x->shared.s = &p.source;
+    e = read(x, &p.json);
+    x->shared.s = x->s;
+    return tt_json_part_close(&p, x->s, e);
+}
+
+static int read_split(struct tt_source *s, struct tt_builder *b)
+{
+    struct split x = {.s = s};
+    int error = tt_source_all(s, &x.all, &x.size);
+
+    if (error)
+        return error;
+    tt_caliper_init(&x.shared, s, b);
+    tt_vector_init(&x.column, s->memory, sizeof(struct column));
+    tt_vector_init(&x.node, s->memory, sizeof(struct node));
+    tt_vector_init(&x.cell, s->memory, sizeof(struct cell));
+    tt_vector_init(&x.text, s->memory, 1);
+    error = find_parts(&x);
+    error = error ? error : read_part(&x, COLUMNS, read_names);
+    error = error ? error : read_part(&x, METADATA, read_metadata);
+    error = error ? error : read_part(&x, NODES, read_nodes);
+    error = error ? error : read_part(&x, DATA, read_rows);
+    error = error ? error : tt_caliper_finish(&x.shared);
+    tt_vector_fini(&x.text);
+    tt_vector_fini(&x.cell);
+    tt_vector_fini(&x.node);
+    tt_vector_fini(&x.column);
+    tt_caliper_fini(&x.shared);
+    return error;
+}
+
+/* Its first key is "data", of rows, or it tells of its columns early. */
+static enum tt_match detect(const char *head, size_t size)
+{
+    static const char *const first[] = {"{", "\"data\"", ":", "[", "[", NULL};
+    const char *at = head, *end = head + size;
+
+    if (!size || *head != '{')
+        return TT_MATCH_NO;
+    if (memmem(head, size, "\"column_metadata\"", 17) &&
+        memmem(head, size, "\"columns\"", 9))
+        return TT_MATCH_YES;
+    for (const char *const *word = first; *word; word++) {
+        while (at < end && memchr(" \t\r\n", *at, 4))
+            at++;
+        if ((size_t)(end - at) < strlen(*word) || memcmp(at, *word, strlen(*word)) != 0)
+            return TT_MATCH_NO;
+        at += strlen(*word);
+    }
+    return TT_MATCH_MAYBE;
+}
+
+const struct tt_format tt_format_caliper = {
+    .name = "caliper",
+    .about = "Caliper's json-split",
+    .detect = detect,
+    .read = read_split,
+};

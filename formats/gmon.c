@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* gmon.c - what a program leaves behind that was compiled with -pg: reading.
+ *
+ *      "gmon" version          a head of 20 bytes
+ *      0 low high bins rate …  a histogram: how often the clock found each piece of code
+ *      1 from self count       calls from one place to one function
+ *
+ * There are no names in it, and not even how wide an address is: both are in the program's
+ * own file.  A bin that several functions share is divided as they share its bytes.  What
+ * calls cost is not known; as gprof does, it is taken to be in proportion to their number
+ * (arcs.h). */
+#include <string.h>
+
+#include "arcs.h"
+#include "elf-symbols.h"
+#include "formats.h"
+#include "frames.h"
+
+enum { HEAD = 20, HISTOGRAM = 0, ARC = 1, BLOCKS = 2 };
+
+struct gmon {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_elf elf;
+    struct tt_arcs arcs;
+    struct tt_vector block; /* uint32_t: of each function of the program, + 1 */
+    uint64_t rate;
+};
+
+static int take(struct gmon *g, int size, uint64_t *n)
+{
+    int64_t have = tt_source_want(g->s, (size_t)size);
+    const char *at = tt_source_at(g->s);
+
+    *n = 0;
+    if (have < 0)
+        return (int)have;
+    if (have < size)
+        return tt_source_fail(g->s, "the file ends within a record");
+    for (int i = 0; i < size; i++)
+        *n |= (uint64_t)(unsigned char)at[i] << 8 * i;
+    tt_source_skip(g->s, (size_t)size);
+    return 0;
+}
+
+/* The number among those with figures of the function that an address is in. */
+static uint32_t function_at(struct gmon *g, uint64_t address)
+{
+    const struct tt_elf_function *f = tt_elf_find(&g->elf, address, 0);
+    struct tt_block_info info = {.name = "[unknown]", .kind = TT_KIND_FUNCTION};
+    uint32_t *block = NULL, made;
+
+    if (f) {
+        block = (uint32_t *)g->block.item +
+                (f - (struct tt_elf_function *)g->elf.function.item);
+        if (*block)
+            return tt_arcs_function(&g->arcs, *block - 1);
+        info.name = (const char *)g->elf.text.item + f->name;
+    }
+    made = tt_builder_block(g->b, &info);
+    if (made != TT_NONE && block)
+        *block = made + 1;
+    return made == TT_NONE ? TT_NONE : tt_arcs_function(&g->arcs, made);
+}
+
+/* ── The histogram ────────────────────────────────────────────────────────────────── */
+
+static int add_time(struct gmon *g, uint64_t address, uint64_t ns)
+{
+    uint32_t f = function_at(g, address);
+
+    if (f == TT_NONE)
+        return tt_source_no_memory(g->s);
+    return tt_arcs_add_self(&g->arcs, f, &ns, 1) ? tt_source_fail(g->s, TT_TOO_MUCH) : 0;
+}
+
+/* Divides what was found in [low, high) among the functions there. */
+static int add_bin(struct gmon *g, uint64_t low, uint64_t high, uint64_t ns)
+{
+    uint64_t given = 0, from = low;
+    int error = 0;
+
+    while (!error && from < high) {
+        const struct tt_elf_function *f = tt_elf_find(&g->elf, from, 1);
+        uint64_t end = !f ? high : from < f->start ? f->start : f->end;
+        uint64_t until;
+        if (end > high)
+            end = high;
+        until = (uint64_t)((unsigned __int128)ns * (end - low) / (high - low));
+        if (until > given)
+            error = add_time(g, from, until - given);
+        given = until;
+        from = end;
+    }
+    return error;
+}
+
+static int read_histogram(struct gmon *g)
+{
+    uint64_t low, high, bins, rate, skipped, count;
+    int error = take(g, g->elf.width, &low);
+
+    error = error ? error : take(g, g->elf.width, &high);
+    error = error ? error : take(g, 4, &bins);
+    error = error ? error : take(g, 4, &rate);
+    error = error ? error : take(g, 8, &skipped); /* "seconds", and its letter */
+    error = error ? error : take(g, 8, &skipped);
+    if (error)
+        return error;
+    if (high <= low || !bins || !rate || rate > 1000000000 ||
+        (high - low) / bins > 1 << 20)
+        return tt_source_fail(g->s,
+                              "a histogram of %llu bins, %llu to a second, over %llu "
+                              "bytes is none",
+                              (unsigned long long)bins, (unsigned long long)rate,
+                              (unsigned long long)(high - low));
+    for (uint64_t i = 0; !error && i < bins; i++) {
+        /* As gprof has it: a bin is as wide as all are on average. */
+        uint64_t from = low + (uint64_t)((unsigned __int128)(high - low) * i / bins);
+        uint64_t to = low + (uint64_t)((unsigned __int128)(high - low) * (i + 1) / bins);
+        error = take(g, 2, &count);
+        if (!error && count)
+            error = add_bin(g, from, to > from ? to : from + 1,
+                            count * 1000000000 / rate);
+    }
+    return error;
+}
+
+/* ── Calls ────────────────────────────────────────────────────────────────────────── */
+
+static int read_arc(struct gmon *g)
+{
+    uint64_t from, to, count;
+    uint32_t caller, called;
+    int error = take(g, g->elf.width, &from);
+
+    error = error ? error : take(g, g->elf.width, &to);
+    error = error ? error : take(g, 4, &count);
+    if (error || !count)
+        return error;
+    caller = function_at(g, from);
+    called = function_at(g, to);
+    if (caller == TT_NONE || called == TT_NONE ||
+        tt_arcs_arc(&g->arcs, caller, called, count) == TT_NONE)
+        return tt_source_no_memory(g->s);
+    return 0;
+}
+
+static int read_records(struct gmon *g)
+{
+    uint64_t tag, skipped, count;
+    int64_t have;
+    int error = 0;
+
+    while (!error && (have = tt_source_want(g->s, 1)) != 0) {
+        if (have < 0)
+            return (int)have;
+        error = take(g, 1, &tag);
+        if (error)
+            break;
+        if (tag == HISTOGRAM) {
+            error = read_histogram(g);
+        } else if (tag == ARC) {
+            error = read_arc(g);
+        } else if (tag == BLOCKS) { /* how often lines ran */
+            error = take(g, 4, &count);
+            for (uint64_t i = 0; !error && i < count * 2; i++)
+                error = take(g, g->elf.width, &skipped);
+        } else {
+            error = tt_source_fail(g->s, "no record has the tag %u", (unsigned)tag);
+        }
+    }
+    return error;
+}
+
+/* ── The file ─────────────────────────────────────────────────────────────────────── */
+
+/* The program's functions: the file is named, or a.out beside the profile. */
+static int read_program(struct gmon *g)
+{
+    const char *name = g->s->reading->executable;
+    struct tt_source *program = tt_source_beside(g->s, name ? name : "a.out");
+    int error;
+
+    if (!program && name)
+        return tt_source_fail_at(g->s, 0, "its program '%s' cannot be read", name);
+    if (!program)
+        return tt_source_fail_at(g->s, 0,
+                                 "what its functions are called is in the program's "
+                                 "own file: --executable PROGRAM");
+    error = tt_elf_read(&g->elf, program);
+    if (error)
+        (void)tt_source_fail_at(g->s, 0, "its program: %s", program->error);
+    tt_source_close(program);
+    if (!error && !tt_vector_add(&g->block, g->elf.function.count))
+        error = tt_source_no_memory(g->s);
+    return error;
+}
+
+static int read_all(struct gmon *g)
+{
+    uint64_t magic, version, spare;
+    uint32_t metric, calls;
+    int error = take(g, 4, &magic);
+
+    error = error ? error : take(g, 4, &version);
+    for (int i = 0; !error && i < 3; i++)
+        error = take(g, 4, &spare);
+    if (!error && (magic != 0x6e6f6d67 || version != 1))
+        error = tt_source_fail_at(g->s, 0, "this is not version 1 of gmon.out");
+    error = error ? error : read_records(g);
+    if (error)
+        return error;
+    metric = tt_builder_metric(g->b, "time", "ns", TT_METRIC_TIME | TT_METRIC_SAMPLED);
+    calls = tt_builder_metric(g->b, "calls", "", TT_METRIC_CALLS);
+    error = tt_arcs_finish(&g->arcs, &metric, calls);
+    return error ? tt_source_no_memory(g->s) : 0;
+}
+
+static int read_gmon(struct tt_source *s, struct tt_builder *b)
+{
+    struct gmon g = {.s = s, .b = b};
+    int error;
+
+    tt_vector_init(&g.block, s->memory, sizeof(uint32_t));
+    error = tt_arcs_init(&g.arcs, b, s->memory, 1);
+    g.arcs.by_calls = 1;
+    error = error ? tt_source_no_memory(s) : read_program(&g);
+    error = error ? error : read_all(&g);
+    tt_arcs_fini(&g.arcs);
+    tt_elf_fini(&g.elf);
+    tt_vector_fini(&g.block);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    return size >= HEAD && memcmp(head, "gmon\1\0\0\0", 8) == 0 ? TT_MATCH_YES
+                                                                : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_gmon = {
+    .name = "gmon",
+    .about = "gmon.out, of programs compiled with -pg",
+    .detect = detect,
+    .read = read_gmon,
+};

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* gperftools.c - CPU and heap profiles of gperftools, and of Java in that form: reading.
+ *
+ *      0 3 0 10000 0                       words: a head, with the period in us,
+ *      1 3 55d1 55e2 55f3                  samples: how many, how deep, leaf first,
+ *      0 1 0                               and an end;
+ *      5626ea885000-5626ea886000 r-xp …    then what lay where, as text
+ *
+ *      heap profile: 46: 45144 [90: 50490] @ heapprofile
+ *      45: 45000 [45: 45000] @ 0x55fe 0x55ff       alive, [allocated] @ stack
+ *      MAPPED_LIBRARIES: …
+ *
+ * Words have 4 or 8 bytes, of either order.  Addresses are resolved when the mappings have
+ * come, behind them; those of callers are where a call returns to, one byte behind it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats.h"
+#include "heap.h"
+#include "maps.h"
+#include "pairs.h"
+#include "statistics.h"
+
+enum { HEAD_WORDS = 5, MOST_DEPTH = 1 << 20 };
+
+struct sample {
+    uint64_t figure[4]; /* samples; or alive: number, bytes, allocated: number, bytes */
+    size_t first, depth;
+};
+
+struct gperftools {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_vector sample, address; /* struct sample; uint64_t, leaf first */
+    struct tt_maps maps;
+    struct tt_pairs blocks; /* of addresses: index + 1 */
+    struct tt_heap heap;
+    uint64_t period; /* us */
+    double rate;     /* bytes between samples of a heap; 0: all were taken */
+    int width, is_big, is_java, is_old;
+};
+
+static int add_sample(struct gperftools *g, const struct sample *s)
+{
+    struct sample *to = tt_vector_add(&g->sample, 1);
+
+    if (!to)
+        return tt_source_no_memory(g->s);
+    *to = *s;
+    return 0;
+}
+
+static int add_address(struct gperftools *g, uint64_t address)
+{
+    uint64_t *to = tt_vector_add(&g->address, 1);
+
+    if (!to)
+        return tt_source_no_memory(g->s);
+    *to = address;
+    return 0;
+}
+
+/* ── Words ────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t word_at(const char *at, int width, int is_big)
+{
+    uint64_t value = 0;
+
+    for (int i = 0; i < width; i++)
+        value |= (uint64_t)(unsigned char)at[i] << 8 * (is_big ? width - 1 - i : i);
+    return value;
+}
+
+/* Is this the head of a CPU profile?  Says of what words. */
+static int is_head(const char *head, size_t size, int *width, int *is_big)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        uint64_t w[HEAD_WORDS];
+        *width = kind < 2 ? 8 : 4;
+        *is_big = kind & 1;
+        if (size < (size_t)*width * HEAD_WORDS)
+            continue;
+        for (int i = 0; i < HEAD_WORDS; i++)
+            w[i] = word_at(head + (ptrdiff_t)i * *width, *width, *is_big);
+        if (w[0] == 0 && w[1] == 3 && w[2] <= 1 && w[3] > 0 && w[3] < 1u << 30 &&
+            w[4] == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int take_word(struct gperftools *g, uint64_t *word)
+{
+    int64_t have = tt_source_want(g->s, (size_t)g->width);
+
+    if (have < 0)
+        return (int)have;
+    if (have < g->width)
+        return tt_source_fail(g->s, "the file ends before its samples do");
+    *word = word_at(tt_source_at(g->s), g->width, g->is_big);
+    tt_source_skip(g->s, (size_t)g->width);
+    return 0;
+}
+
+/* 1: there it is; 0: it is the end. */
+static int read_sample(struct gperftools *g)
+{
+    struct sample s = {.first = g->address.count};
+    uint64_t depth = 0, address = 0, before = 0;
+    int error = take_word(g, &s.figure[0]);
+
+    error = error ? error : take_word(g, &depth);
+    if (error)
+        return error;
+    if (depth == 0 || depth > MOST_DEPTH)
+        return tt_source_fail(g->s, "a stack of %llu addresses is none",
+                              (unsigned long long)depth);
+    for (uint64_t i = 0; !error && i < depth; i++) {
+        error = take_word(g, &address);
+        /* The signal's address and the first of the stack may be one, written twice. */
+        if (error || (i == 1 && depth > 2 && address == before && !g->is_java))
+            continue;
+        before = address;
+        error = add_address(g, address - (i > 0 && address && !g->is_java));
+    }
+    if (error)
+        return error;
+    if (!s.figure[0] && depth == 1 && before == 0) {
+        g->address.count--;
+        return 0;
+    }
+    s.depth = g->address.count - s.first;
+    error = add_sample(g, &s);
+    return error ? error : 1;
+}
+
+static int read_samples(struct gperftools *g)
+{
+    uint64_t word = 0;
+    int error = 0;
+
+    for (int i = 0; !error && i < HEAD_WORDS; i++) {
+        error = take_word(g, &word);
+        if (i == 2)
+            g->is_java = word == 1;
+        if (i == 3)
+            g->period = word;
+    }
+    while (!error && (error = read_sample(g)) > 0)
+        error = 0;
+    return error;
+}
+
+/* ── Lines of a heap ──────────────────────────────────────────────────────────────── */
+
+static int take_number(const char **at, uint64_t *n)
+{
+    *at += strspn(*at, " \t");
+    return tt_take_digits(at, n);
+}
+
+static int take_char(const char **at, char wanted)
+{
+    const char *c = *at + strspn(*at, " \t");
+
+    if (*c != wanted)
+        return 0;
+    *at = c + 1;
+    return 1;
+}
+
+/* "46: 45144 [90: 50490] @" */
+static int take_figures(const char **at, uint64_t figure[4])
+{
+    return take_number(at, &figure[0]) && take_char(at, ':') &&
+           take_number(at, &figure[1]) && take_char(at, '[') &&
+           take_number(at, &figure[2]) && take_char(at, ':') &&
+           take_number(at, &figure[3]) && take_char(at, ']') && take_char(at, '@');
+}
+
+/* What was sampled stands for more: each allocation was taken with a likelihood that
+ * depends on its size. */
+static void weigh(const struct gperftools *g, uint64_t *number, uint64_t *bytes)
+{
+    double mean = *number ? (double)*bytes / (double)*number : 0, by;
+
+    if (g->rate <= 0 || mean <= 0)
+        return;
+    if (g->is_old)
+        by = mean < g->rate ? g->rate / mean : 1;
+    else
+        by = 1 / -expm1(-mean / g->rate);
+    *number = tt_whole((double)*number * by);
+    *bytes = tt_whole((double)*bytes * by);
+}
+
+static int take_heap_line(struct gperftools *g, const char *line)
+{
+    struct sample s = {.first = g->address.count};
+    const char *at = line;
+    uint64_t address;
+    char *end;
+    int error = 0;
+
+    if (!take_figures(&at, s.figure))
+        return tt_source_fail(g->s,
+                              "a line is 'NUMBER: BYTES [NUMBER: BYTES] @ ADDRESSES'");
+    weigh(g, &s.figure[0], &s.figure[1]);
+    weigh(g, &s.figure[2], &s.figure[3]);
+    for (at += strspn(at, " \t"); !error && *at; at = end + strspn(end, " \t")) {
+        address = strtoull(at, &end, 16);
+        if (end == at)
+            return tt_source_fail(g->s, "an address is due, and not '%.20s'", at);
+        error = add_address(g, address - (address > 0));
+    }
+    s.depth = g->address.count - s.first;
+    return error ? error : add_sample(g, &s);
+}
+
+static int take_heap_head(struct gperftools *g, const char *line)
+{
+    const char *at = line + strlen("heap profile:"), *slash;
+    uint64_t figure[4], rate;
+
+    if (!take_figures(&at, figure))
+        return tt_source_fail(g->s, "the first line is 'heap profile: NUMBER: BYTES "
+                                    "[NUMBER: BYTES] @ KIND'");
+    at += strspn(at, " \t");
+    slash = strchr(at, '/');
+    if (slash && strncmp(at, "heap", 4) == 0 && slash[1] >= '0' && slash[1] <= '9') {
+        g->is_old = strncmp(at, "heap_v2", 7) != 0 && strncmp(at, "heapz_v2", 8) != 0;
+        slash++;
+        if (!take_number(&slash, &rate))
+            return tt_source_fail(g->s, "the rate of samples is too large");
+        g->rate = (double)(g->is_old ? rate / 2 : rate);
+    }
+    return 0;
+}
+
+static int read_heap(struct gperftools *g)
+{
+    size_t length;
+    char *line;
+    int error = tt_source_line(g->s, &line, &length);
+
+    error = error < 0 ? error : take_heap_head(g, line);
+    while (!error && (error = tt_source_line(g->s, &line, &length)) > 0) {
+        error = 0;
+        if (strncmp(line, "MAPPED_LIBRARIES", 16) == 0)
+            return 0;
+        if (line[strspn(line, " \t")])
+            error = take_heap_line(g, line);
+    }
+    return error;
+}
+
+/* ── What lay where ───────────────────────────────────────────────────────────────── */
+
+/* " 0x0000006 com.example.function (source.java:6)": the block of a number. */
+static int take_name(struct gperftools *g, const char *line)
+{
+    uint64_t address;
+    uint32_t block, *at;
+    int is_new;
+    char *end;
+
+    line += strspn(line, " \t");
+    if (strncmp(line, "0x", 2) != 0)
+        return 0;
+    address = strtoull(line, &end, 16);
+    end += strspn(end, " \t");
+    if (!*end)
+        return 0;
+    block = tt_heap_frame(&g->heap, end, strlen(end));
+    at = tt_pairs_get(&g->blocks, address, 0, &is_new);
+    if (!at || block == TT_NONE)
+        return tt_source_no_memory(g->s);
+    *at = block + 1;
+    return 0;
+}
+
+static int read_rest(struct gperftools *g)
+{
+    size_t length;
+    char *line;
+    int more, error = 0;
+
+    while (!error && (more = tt_source_line(g->s, &line, &length)) != 0) {
+        if (more < 0)
+            return more;
+        more = tt_maps_line(&g->maps, line);
+        if (more < 0)
+            return tt_source_no_memory(g->s);
+        if (!more && g->is_java)
+            error = take_name(g, line);
+    }
+    tt_maps_sort(&g->maps);
+    return error;
+}
+
+static uint32_t block_of(struct gperftools *g, uint64_t address)
+{
+    int is_new;
+    uint32_t *at = tt_pairs_get(&g->blocks, address, 0, &is_new), block;
+
+    if (!at)
+        return TT_NONE;
+    if (!is_new && *at)
+        return *at - 1;
+    block = tt_maps_block(&g->maps, g->b, address);
+    *at = block + 1;
+    return block;
+}
+
+static int add_contexts(struct gperftools *g, int is_heap)
+{
+    static const enum tt_heap_figure figures[] = {TT_HEAP_LIVE_NUMBER, TT_HEAP_LIVE_BYTES,
+                                                  TT_HEAP_ALLOCATIONS, TT_HEAP_BYTES};
+    const struct sample *s = g->sample.item;
+    const uint64_t *address = g->address.item;
+    uint64_t all = 0, time;
+    uint32_t samples = 0, metric = 0;
+    int error = 0;
+
+    if (!is_heap) {
+        samples = tt_builder_metric(g->b, "samples", "", 0);
+        metric = tt_builder_metric(g->b, "time", "ns",
+                                   TT_METRIC_TIME | TT_METRIC_SAMPLED);
+    }
+    for (size_t i = 0; !error && i < g->sample.count; i++) {
+        uint32_t context = TT_BUILDER_ROOT;
+        for (size_t d = s[i].first + s[i].depth; d-- > s[i].first;)
+            context = tt_builder_context(g->b, context, block_of(g, address[d]));
+        if (context == TT_NONE)
+            return tt_source_no_memory(g->s);
+        for (int f = 0; is_heap && !error && f < 4; f++)
+            if (s[i].figure[f])
+                error = tt_heap_add(&g->heap, figures[f], context, s[i].figure[f]);
+        if (is_heap)
+            continue;
+        if (__builtin_mul_overflow(s[i].figure[0], g->period * 1000, &time) ||
+            __builtin_add_overflow(all, time, &all))
+            return tt_source_fail(g->s, TT_TOO_MUCH);
+        tt_builder_add(g->b, TT_ROLE_SELF, context, samples, s[i].figure[0]);
+        tt_builder_add(g->b, TT_ROLE_SELF, context, metric, time);
+    }
+    if (!error && is_heap)
+        tt_heap_finish(&g->heap, "heap");
+    return error;
+}
+
+/* ── The file ─────────────────────────────────────────────────────────────────────── */
+
+static int read_all(struct gperftools *g)
+{
+    int64_t have = tt_source_want(g->s, sizeof(uint64_t) * HEAD_WORDS);
+    int is_heap, error;
+
+    if (have < 0)
+        return (int)have;
+    is_heap = have > 0 && *tt_source_at(g->s) == 'h';
+    if (!is_heap && !is_head(tt_source_at(g->s), (size_t)have, &g->width, &g->is_big))
+        return tt_source_fail(g->s,
+                              "this begins like no CPU or heap profile of gperftools");
+    error = is_heap ? read_heap(g) : read_samples(g);
+    error = error ? error : read_rest(g);
+    return error ? error : add_contexts(g, is_heap);
+}
+
+static int read_gperftools(struct tt_source *s, struct tt_builder *b)
+{
+    struct gperftools g = {.s = s, .b = b};
+    int error;
+
+    tt_vector_init(&g.sample, s->memory, sizeof(struct sample));
+    tt_vector_init(&g.address, s->memory, sizeof(uint64_t));
+    tt_maps_init(&g.maps, s->memory);
+    tt_pairs_init(&g.blocks, s->memory);
+    tt_heap_init(&g.heap, s, b);
+    error = read_all(&g);
+    tt_heap_fini(&g.heap);
+    tt_pairs_fini(&g.blocks);
+    tt_maps_fini(&g.maps);
+    tt_vector_fini(&g.address);
+    tt_vector_fini(&g.sample);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    static const char heap[] = "heap profile:";
+    int width, is_big;
+
+    return (size > sizeof heap && memcmp(head, heap, sizeof heap - 1) == 0) ||
+                   is_head(head, size, &width, &is_big)
+               ? TT_MATCH_YES
+               : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_gperftools = {
+    .name = "gperftools",
+    .about = "CPU and heap profiles of gperftools",
+    .detect = detect,
+    .read = read_gperftools,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* maps.c - the mappings of a process, sorted by address. */
+#include "maps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below, files are where they were linked to: nothing is moved there. */
+#define LOW (1ull << 30)
+
+struct map {
+    uint64_t start, end, offset, base, first; /* first: where the file's lowest one is */
+    size_t name;                              /* in the text */
+};
+
+void tt_maps_init(struct tt_maps *m, const struct tt_memory *memory)
+{
+    *m = (struct tt_maps){.memory = memory};
+    tt_vector_init(&m->map, memory, sizeof(struct map));
+    tt_vector_init(&m->text, memory, 1);
+}
+
+void tt_maps_fini(struct tt_maps *m)
+{
+    tt_vector_fini(&m->map);
+    tt_vector_fini(&m->text);
+}
+
+/* A word in hexadecimal; NULL: it is none. */
+static const char *read_hex(const char *at, uint64_t *n)
+{
+    const char *c = at;
+
+    for (*n = 0;; c++) {
+        int digit = *c >= '0' && *c <= '9'                 ? *c - '0'
+                    : (*c | 32) >= 'a' && (*c | 32) <= 'f' ? (*c | 32) - 'a' + 10
+                                                           : -1;
+        if (digit < 0)
+            return c == at ? NULL : c;
+        if (*n >> 60)
+            return NULL;
+        *n = *n << 4 | (uint64_t)digit;
+    }
+}
+
+/* The file's name, behind the permissions, the offset, the device and the inode. */
+static const char *read_rest(const char *at, uint64_t *offset)
+{
+    *offset = 0;
+    if (*at == ':') /* "START-END: NAME" */
+        at++;
+    else
+        for (int field = 0; field < 4; field++) {
+            at += strspn(at, " \t");
+            if (field == 1)
+                (void)read_hex(at, offset);
+            at += strcspn(at, " \t");
+        }
+    return at + strspn(at, " \t");
+}
+
+int tt_maps_line(struct tt_maps *m, const char *line)
+{
+    struct map map = {0}, *to;
+    const char *at = line + strspn(line, " \t");
+    size_t length;
+    char *name;
+
+    at = read_hex(at, &map.start);
+    if (!at || *at != '-' || !(at = read_hex(at + 1, &map.end)) || map.end <= map.start ||
+        !strchr(" \t:", *at))
+        return 0;
+    at = read_rest(at, &map.offset);
+    length = strlen(at);
+    while (length && strchr(" \t\r", at[length - 1]))
+        length--;
+    if (!length)
+        return 1;
+    map.name = m->text.count;
+    name = tt_vector_add(&m->text, length + 1);
+    to = name ? tt_vector_add(&m->map, 1) : NULL;
+    if (!to)
+        return -TT_ERR_MEMORY;
+    memcpy(name, at, length);
+    *to = map;
+    return 1;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct map *x = a, *y = b;
+
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Parts of a file follow each other, each with the base of the first. */
+void tt_maps_sort(struct tt_maps *m)
+{
+    const char *text = m->text.item;
+    struct map *map = m->map.item;
+
+    if (m->map.count)
+        qsort(map, m->map.count, sizeof *map, compare);
+    for (size_t i = 0; i < m->map.count; i++) {
+        int goes_on = i && strcmp(text + map[i].name, text + map[i - 1].name) == 0;
+        map[i].first = goes_on ? map[i - 1].first : map[i].start;
+        map[i].base = goes_on                        ? map[i - 1].base
+                      : map[i].start < LOW           ? 0
+                      : map[i].start > map[i].offset ? map[i].start - map[i].offset
+                                                     : 0;
+    }
+}
+
+static const struct map *find(const struct tt_maps *m, uint64_t address)
+{
+    const struct map *map = m->map.item;
+    size_t low = 0, high = m->map.count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (address < map[mid].start)
+            high = mid;
+        else if (address >= map[mid].end)
+            low = mid + 1;
+        else
+            return &map[mid];
+    }
+    return NULL;
+}
+
+uint32_t tt_maps_block(struct tt_maps *m, struct tt_builder *b, uint64_t address)
+{
+    const struct map *map = find(m, address);
+    const char *path, *slash;
+    char name[300];
+
+    if (!map || ((const char *)m->text.item)[map->name] == '[') {
+        (void)snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
+        return tt_builder_block(
+            b, &(struct tt_block_info){
+                   .name = name,
+                   .module = map ? (const char *)m->text.item + map->name : "",
+                   .kind = TT_KIND_FUNCTION});
+    }
+    path = (const char *)m->text.item + map->name;
+    slash = strrchr(path, '/');
+    (void)snprintf(name, sizeof name, "%.250s+0x%llx", slash ? slash + 1 : path,
+                   (unsigned long long)(address - map->base));
+    return tt_builder_block(b, &(struct tt_block_info){.name = name,
+                                                       .module = path,
+                                                       .offset = address - map->base,
+                                                       .kind = TT_KIND_NATIVE});
+}
+
+const char *tt_maps_file(const struct tt_maps *m, uint64_t address, uint64_t *offset)
+{
+    const struct map *map = find(m, address);
+
+    *offset = map ? address - map->first : 0;
+    return map ? (const char *)m->text.item + map->name : NULL;
+}

@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: MIT */
+/* memtrace.c - allocations that OCaml's memtrace sampled: reading.
+ *
+ *      packet ─┬ head: magic, size, times, process, domain, a check, ids of allocations
+ *              └ events: location │ alloc │ promote │ collect, each behind code and time
+ *
+ * A stack is given by what it shares with the one before it, root first, and by codewords
+ * for the rest.  These refer to a table of 16384 frames that the writer has, too: each entry
+ * knows which one followed it last, so that runs of known frames are one byte.  Names of
+ * files and functions are codes in tables in which what was used last is first.  So all of
+ * this is done over as the writer did it, domain by domain. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats.h"
+#include "heap.h"
+#include "pairs.h"
+
+enum { MAGIC = (int)0xc1fc1fc1, MOST_VERSION = 3, CACHE = 1 << 14, TABLE = 31 };
+enum { MOST_DOMAINS = 1024, MOST_DEPTH = 1 << 22, MOST_PACKET = 1 << 28 };
+enum { TIME_BITS = 25, HEAD_MOST = 76 };
+enum {
+    INFO,
+    LOCATION,
+    ALLOC,
+    PROMOTE,
+    COLLECT,
+    SHORT = 100,
+    SHORTEST = 101,
+    LONGEST = 116
+};
+
+struct names { /* what was used last is first; the functions of a file, by its `table` */
+    uint32_t text[TABLE], table[TABLE], count;
+};
+
+struct domain {
+    uint64_t frame[CACHE];
+    uint16_t next[CACHE];
+    struct names files, functions[TABLE];
+    struct tt_vector stack, context; /* uint64_t frames; uint32_t: of each */
+};
+
+struct head {
+    uint64_t begin, end, first, last, pid, value;
+    uint32_t size, version, domain, ix, next; /* size: of what follows */
+};
+
+struct object {
+    uint64_t bytes, number;
+    uint32_t context;
+    int generation; /* -1: it is gone */
+};
+
+/* What happened to objects: from a generation to one. */
+enum { TO_MINOR, TO_MAJOR, PROMOTED, FROM_MINOR, FROM_MAJOR, FATES };
+static const struct {
+    uint32_t from, to;
+} fates[FATES] = {{TT_NONE, 0}, {TT_NONE, 1}, {0, 1}, {0, TT_NONE}, {1, TT_NONE}};
+
+struct memtrace {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_heap heap;
+    struct tt_frames samples, bytes[FATES], number[FATES];
+    struct tt_pairs domains, locations, objects; /* id: index + 1 */
+    struct tt_vector domain;                     /* struct domain *, owned */
+    struct tt_vector location;                   /* struct { first, count } in `block` */
+    struct tt_vector block;                      /* uint32_t, outermost first */
+    struct tt_vector object;                     /* struct object */
+    struct tt_vector text;                       /* char */
+    struct tt_heap_line line;
+    const char *at, *end; /* of the packet that is read */
+    uint64_t offset;      /* of its first byte */
+    const char *first;
+    struct head head;
+    struct domain *now;
+    uint64_t started, pid, id, live, lost;
+    double rate, carry; /* samples a word */
+    uint32_t word;      /* bytes */
+    int has_info;
+};
+
+struct range {
+    size_t first, count;
+};
+
+static int fail(struct memtrace *m, const char *what)
+{
+    return tt_source_fail_at(m->s, m->offset + (uint64_t)(m->at - m->first), "%s", what);
+}
+
+/* ── Pieces ───────────────────────────────────────────────────────────────────────── */
+
+/* A number of so many bytes; 0, or an error. */
+static int take(struct memtrace *m, int size, uint64_t *n)
+{
+    *n = 0;
+    if (m->end - m->at < size)
+        return fail(m, "the packet ends within an event");
+    for (int i = 0; i < size; i++)
+        *n |= (uint64_t)(unsigned char)*m->at++ << 8 * i;
+    return 0;
+}
+
+static int take_varied(struct memtrace *m, uint64_t *n)
+{
+    int error = take(m, 1, n);
+
+    return error || *n < 253 ? error : take(m, 1 << (*n - 252), n);
+}
+
+static int take_text(struct memtrace *m, const char **text)
+{
+    const char *stop = memchr(m->at, '\0', (size_t)(m->end - m->at));
+
+    if (!stop)
+        return fail(m, "the packet ends within a name");
+    *text = m->at;
+    m->at = stop + 1;
+    return 0;
+}
+
+static uint64_t number_at(const char *at, int size)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < size; i++)
+        n |= (uint64_t)(unsigned char)at[i] << 8 * i;
+    return n;
+}
+
+/* ── Locations ────────────────────────────────────────────────────────────────────── */
+
+static int note_text(struct memtrace *m, uint32_t *offset)
+{
+    const char *text = NULL;
+    int error = take_text(m, &text);
+    size_t length = error ? 0 : strlen(text) + 1;
+    char *to = error ? NULL : tt_vector_add(&m->text, length);
+
+    if (!to || m->text.count > UINT32_MAX)
+        return error ? error : tt_source_no_memory(m->s);
+    memcpy(to, text, length);
+    *offset = (uint32_t)(m->text.count - length);
+    return 0;
+}
+
+/* Puts an entry first, those before it one back. */
+static void use(struct names *n, uint32_t i)
+{
+    uint32_t text = n->text[i], table = n->table[i];
+
+    memmove(n->text + 1, n->text, i * sizeof *n->text);
+    memmove(n->table + 1, n->table, i * sizeof *n->table);
+    n->text[0] = text;
+    n->table[0] = table;
+}
+
+/* The text of a code, which is first then; `TABLE` is a new one's, which takes the place of
+ * the last, and of its table. */
+static int take_code(struct memtrace *m, struct names *n, uint32_t code)
+{
+    int error;
+
+    if (code < TABLE && code >= n->count)
+        return fail(m, "no name has this code");
+    if (code == TABLE) {
+        code = n->count < TABLE ? n->count++ : TABLE - 1;
+        error = note_text(m, &n->text[code]);
+        if (error)
+            return error;
+    }
+    use(n, code);
+    return 0;
+}
+
+static int take_place(struct memtrace *m)
+{
+    struct names *files = &m->now->files, *functions;
+    uint32_t *block;
+    uint64_t low, high, code;
+    const char *text;
+    int error = take(m, 4, &low);
+
+    error = error ? error : take(m, 2, &high);
+    if (error)
+        return error;
+    code = low | high << 32;
+    error = take_code(m, files, (uint32_t)(code >> 38 & 31));
+    if (error)
+        return error;
+    functions = &m->now->functions[files->table[0]];
+    error = take_code(m, functions, (uint32_t)(code >> 43 & 31));
+    if (error)
+        return error;
+    if (!(block = tt_vector_add(&m->block, 1)))
+        return tt_source_no_memory(m->s);
+    text = m->text.item;
+    *block = tt_builder_block(m->b,
+                              &(struct tt_block_info){.name = text + functions->text[0],
+                                                      .file = text + files->text[0],
+                                                      .kind = TT_KIND_FUNCTION});
+    return *block == TT_NONE ? tt_source_no_memory(m->s) : 0;
+}
+
+static int take_location(struct memtrace *m)
+{
+    uint64_t id, count;
+    struct range *r;
+    uint32_t *at;
+    int is_new, error = take(m, 8, &id);
+    size_t first = m->block.count;
+
+    error = error ? error : take(m, 1, &count);
+    for (uint64_t i = 0; !error && i < count; i++)
+        error = take_place(m);
+    if (error)
+        return error;
+    at = tt_pairs_get(&m->locations, id, 0, &is_new);
+    if (!at || (is_new && !(r = tt_vector_add(&m->location, 1))))
+        return tt_source_no_memory(m->s);
+    if (is_new) {
+        *r = (struct range){first, (size_t)count};
+        *at = (uint32_t)m->location.count;
+    }
+    return 0;
+}
+
+/* ── Stacks ───────────────────────────────────────────────────────────────────────── */
+
+/* One frame more, on top of the stack. */
+static int push_frame(struct memtrace *m, uint64_t frame)
+{
+    struct domain *d = m->now;
+    uint64_t *to;
+    uint32_t *context, above = TT_BUILDER_ROOT;
+    const uint32_t *index = tt_pairs_find(&m->locations, frame, 0);
+    size_t depth = d->stack.count;
+    char name[24];
+
+    if (depth >= MOST_DEPTH)
+        return fail(m, "this stack is deeper than four million frames");
+    if (depth)
+        above = ((uint32_t *)d->context.item)[depth - 1];
+    to = tt_vector_add(&d->stack, 1);
+    context = tt_vector_add(&d->context, 1);
+    if (!to || !context)
+        return tt_source_no_memory(m->s);
+    *to = frame;
+    if (index) {
+        const struct range *r = (const struct range *)m->location.item + *index - 1;
+        for (size_t i = 0; i < r->count; i++)
+            above = tt_builder_context(m->b, above,
+                                       ((const uint32_t *)m->block.item)[r->first + i]);
+    } else {
+        (void)snprintf(name, sizeof name, "$%llx", (unsigned long long)frame);
+        above = tt_builder_context(m->b, above,
+                                   tt_frames_block(&m->heap.names, name, strlen(name)));
+    }
+    *context = above;
+    return above == TT_NONE ? tt_source_no_memory(m->s) : 0;
+}
+
+/* A codeword: a frame, and how many of those that followed last time. */
+static int take_codeword(struct memtrace *m, uint32_t *before, int is_wanted)
+{
+    struct domain *d = m->now;
+    uint64_t word, more = 0;
+    uint32_t bucket;
+    int error = take(m, 2, &word);
+
+    if (error)
+        return error;
+    bucket = (uint32_t)(word >> 2);
+    d->next[*before] = (uint16_t)bucket;
+    if ((word & 3) == 3)
+        error = take(m, 8, &d->frame[bucket]);
+    else if ((word & 3) == 2)
+        error = take(m, 1, &more);
+    else
+        more = word & 3;
+    for (;; more--) {
+        if (!error && is_wanted)
+            error = push_frame(m, d->frame[bucket]);
+        *before = bucket;
+        if (error || !more)
+            return error;
+        bucket = d->next[bucket];
+    }
+}
+
+static int take_stack(struct memtrace *m, uint64_t common, uint64_t words)
+{
+    struct domain *d = m->now;
+    int is_wanted = common <= d->stack.count, error = 0;
+    uint32_t before = 0;
+
+    if (is_wanted)
+        d->stack.count = d->context.count = (size_t)common;
+    while (!error && words--)
+        error = take_codeword(m, &before, is_wanted);
+    return error;
+}
+
+/* ── Objects ──────────────────────────────────────────────────────────────────────── */
+
+static int add(struct memtrace *m, struct tt_frames *f, uint32_t context, uint64_t n)
+{
+    int error = n ? tt_frames_add(f, context, n) : 0;
+
+    if (error == -TT_ERR_MEMORY)
+        return tt_source_no_memory(m->s);
+    return error ? fail(m, TT_TOO_MUCH) : 0;
+}
+
+static int add_fate(struct memtrace *m, int fate, const struct object *o)
+{
+    int error = add(m, &m->bytes[fate], o->context, o->bytes);
+
+    return error ? error : add(m, &m->number[fate], o->context, o->number);
+}
+
+/* Each sample stands for 1 / rate words; how many objects these are depends on their
+ * size, and what is lacking to a whole one is carried over. */
+static int weigh(struct memtrace *m, uint64_t words, uint64_t samples, struct object *o)
+{
+    double all = (double)samples / m->rate;
+
+    if (all * m->word > 9e18)
+        return fail(m, TT_TOO_MUCH);
+    o->bytes = (uint64_t)llround(all * m->word);
+    m->carry += all / ((double)words + 1); /* the head of a block is a word */
+    if (m->carry > 9e18)
+        return fail(m, TT_TOO_MUCH);
+    o->number = (uint64_t)floor(m->carry);
+    m->carry -= (double)o->number;
+    return 0;
+}
+
+static int add_object(struct memtrace *m, uint64_t words, uint64_t samples,
+                      int generation)
+{
+    const struct tt_vector *context = &m->now->context;
+    struct object o = {.generation = generation}, *to;
+    uint32_t *at;
+    int is_new, error = weigh(m, words, samples, &o);
+
+    if (context->count)
+        o.context = ((const uint32_t *)context->item)[context->count - 1];
+    error = error ? error : add(m, &m->samples, o.context, samples);
+    error = error ? error : add_fate(m, generation ? TO_MAJOR : TO_MINOR, &o);
+    if (error)
+        return error;
+    at = tt_pairs_get(&m->objects, m->id, 0, &is_new);
+    to = at ? tt_vector_add(&m->object, 1) : NULL;
+    if (!to)
+        return tt_source_no_memory(m->s);
+    if (!is_new)
+        return fail(m, "an allocation has the number of another");
+    *to = o;
+    *at = (uint32_t)m->object.count;
+    m->id++;
+    if (__builtin_add_overflow(m->live, o.bytes, &m->live))
+        return fail(m, TT_TOO_MUCH);
+    return 0;
+}
+
+static int take_alloc(struct memtrace *m, uint32_t code)
+{
+    int is_short = code >= SHORTEST, error = 0;
+    uint64_t words = code - SHORT, samples = 1, from = 0, common, count;
+
+    if (!is_short) {
+        error = take_varied(m, &words);
+        error = error ? error : take_varied(m, &samples);
+        error = error ? error : take(m, 1, &from);
+    }
+    error = error ? error : take_varied(m, &common);
+    error = error ? error : take(m, is_short ? 1 : 2, &count);
+    if (!error && from > 2)
+        error = fail(m, "an object is minor, major or external");
+    error = error ? error : take_stack(m, common, count);
+    return error ? error : add_object(m, words, samples, from != 0);
+}
+
+static int take_fate(struct memtrace *m, int is_promoted)
+{
+    uint64_t back;
+    const uint32_t *at;
+    struct object *o;
+    int error = take_varied(m, &back);
+
+    if (error)
+        return error;
+    at = tt_pairs_find(&m->objects, m->id - 1 - back, 0);
+    o = at ? (struct object *)m->object.item + *at - 1 : NULL;
+    if (!o || o->generation < 0) {
+        m->lost++; /* of a packet that was left out */
+        return 0;
+    }
+    if (is_promoted) {
+        if (o->generation == 0)
+            error = add_fate(m, PROMOTED, o);
+        o->generation = 1;
+        return error;
+    }
+    error = add_fate(m, o->generation ? FROM_MAJOR : FROM_MINOR, o);
+    o->generation = -1;
+    m->live -= o->bytes;
+    return error;
+}
+
+/* ── Packets ──────────────────────────────────────────────────────────────────────── */
+
+static int take_info(struct memtrace *m)
+{
+    uint64_t bits, word, skipped;
+    const char *program = NULL, *host = NULL, *text;
+    int error = take(m, 8, &bits);
+
+    if (m->has_info)
+        return fail(m, "there is a second description of the trace");
+    error = error ? error : take(m, 1, &word);
+    error = error ? error : take_text(m, &program);
+    error = error ? error : take_text(m, &host);
+    error = error ? error : take_text(m, &text);
+    error = error ? error : take(m, 8, &skipped);
+    if (!error && m->head.version >= 2)
+        error = take_text(m, &text);
+    if (error)
+        return error;
+    memcpy(&m->rate, &bits, sizeof m->rate);
+    m->word = (uint32_t)word / 8;
+    if (!(m->rate > 0 && m->rate <= 1) || (m->word != 4 && m->word != 8))
+        return fail(m, "its rate of samples, or the size of its words, is none");
+    m->has_info = 1;
+    m->started = m->head.begin;
+    m->pid = m->head.pid;
+    tt_builder_fact(m->b, "program", TT_FACT_EACH, 1, program);
+    tt_builder_fact(m->b, "host", TT_FACT_EACH, 1, host);
+    if (m->started < UINT64_MAX / 1000)
+        tt_builder_fact(m->b, "started", TT_FACT_MIN, m->started * 1000, "");
+    return 0;
+}
+
+static int take_event(struct memtrace *m)
+{
+    const uint64_t mask = (1u << TIME_BITS) - 1;
+    uint64_t word, time;
+    uint32_t code;
+    int error = take(m, 4, &word);
+
+    if (error)
+        return error;
+    code = (uint32_t)(word >> TIME_BITS);
+    time = (m->head.begin & ~mask) + (word & mask);
+    if ((word & mask) < (m->head.begin & mask))
+        time += mask + 1; /* the lower bits went round */
+    if (time < m->head.begin || time > m->head.end)
+        return fail(m, "an event is not within the time of its packet");
+    if (code == INFO)
+        return take_info(m);
+    if (!m->has_info)
+        return fail(m, "the first event describes the trace");
+    if (code == LOCATION)
+        return take_location(m);
+    if (code == ALLOC || (code >= SHORTEST && code <= LONGEST))
+        error = take_alloc(m, code);
+    else if (code == PROMOTE || code == COLLECT)
+        error = take_fate(m, code == PROMOTE);
+    else
+        return fail(m, "no event has this code");
+    if (!error && time >= m->started && time - m->started < UINT64_MAX / 1000)
+        tt_heap_line_point(&m->line, (time - m->started) * 1000, m->live);
+    return error;
+}
+
+static struct domain *find_domain(struct memtrace *m, uint32_t number)
+{
+    int is_new;
+    uint32_t *at = tt_pairs_get(&m->domains, number, 0, &is_new);
+    struct domain **to, *d;
+
+    if (!at)
+        return NULL;
+    if (!is_new)
+        return ((struct domain **)m->domain.item)[*at - 1];
+    d = m->domain.count < MOST_DOMAINS ? tt_memory_get(NULL, sizeof *d) : NULL;
+    to = d ? tt_vector_add(&m->domain, 1) : NULL;
+    if (!to) {
+        tt_memory_put(NULL, d, sizeof *d);
+        return NULL;
+    }
+    *to = d;
+    *at = (uint32_t)m->domain.count;
+    tt_vector_init(&d->stack, m->s->memory, sizeof(uint64_t));
+    tt_vector_init(&d->context, m->s->memory, sizeof(uint32_t));
+    for (uint32_t i = 0; i < TABLE; i++)
+        d->files.table[i] = i;
+    return d;
+}
+
+static int take_packet(struct memtrace *m)
+{
+    const struct head *h = &m->head;
+    int error = 0;
+
+    if (m->has_info && h->pid != m->pid) {
+        m->lost++; /* a child's, after a fork */
+        return 0;
+    }
+    m->now = find_domain(m, h->domain);
+    if (!m->now)
+        return tt_source_no_memory(m->s);
+    if (h->ix != 0xffff && (h->ix >= CACHE || m->now->next[h->ix] != h->next ||
+                            m->now->frame[h->ix] != h->value))
+        return fail(
+            m, "the table of frames is not what it was when this was written: a packet "
+               "before this is lacking");
+    m->id = h->first;
+    while (!error && m->at < m->end)
+        error = take_event(m);
+    if (!error && m->id != h->last)
+        error = fail(m, "the packet has not the allocations that its head says");
+    return error;
+}
+
+/* 1: a packet follows; 0: none that is whole; less than 0: it is none. */
+static int take_head(struct memtrace *m)
+{
+    struct head *h = &m->head;
+    int64_t have = tt_source_want(m->s, HEAD_MOST);
+    const char *at = tt_source_at(m->s);
+    uint32_t size, all;
+
+    if (have <= 0)
+        return (int)have;
+    if (have >= 4 && number_at(at, 4) != (uint32_t)MAGIC)
+        return tt_source_fail(m->s,
+                              "a packet is due here, which begins with c1 1f fc c1");
+    if (have < HEAD_MOST - 2)
+        return m->lost++, 0;
+    h->version = (uint32_t)number_at(at + 28, 2);
+    if (h->version < 1 || h->version > MOST_VERSION)
+        return tt_source_fail(m->s, "version %u is not known, only 1 to %d are",
+                              h->version, MOST_VERSION);
+    all = (uint32_t)number_at(at + 4, 4) / 8;
+    h->begin = number_at(at + 8, 8);
+    h->end = number_at(at + 16, 8);
+    h->pid = number_at(at + 30, 8);
+    h->domain = h->version >= 3 ? (uint32_t)number_at(at + 38, 2) : 0;
+    size = h->version >= 3 ? 40 : 38;
+    h->ix = (uint32_t)number_at(at + size, 2);
+    h->next = (uint32_t)number_at(at + size + 2, 2);
+    h->value = number_at(at + size + 4, 8);
+    h->first = number_at(at + size + 12, 8);
+    h->last = number_at(at + size + 20, 8);
+    size += 28;
+    if (all < size || all > MOST_PACKET)
+        return tt_source_fail(m->s, "a packet of %u bytes is none", all);
+    h->size = all - size;
+    tt_source_skip(m->s, size);
+    return 1;
+}
+
+static int read_packets(struct memtrace *m)
+{
+    int error;
+
+    while ((error = take_head(m)) > 0) {
+        int64_t have = tt_source_want(m->s, m->head.size);
+        if (have < 0)
+            return (int)have;
+        if (have < m->head.size)
+            return m->lost++, 0;
+        m->offset = tt_source_offset(m->s);
+        m->first = m->at = tt_source_at(m->s);
+        m->end = m->at + m->head.size;
+        error = take_packet(m);
+        if (error)
+            return error;
+        tt_source_skip(m->s, m->head.size);
+    }
+    return error;
+}
+
+/* ── The end ──────────────────────────────────────────────────────────────────────── */
+
+static int finish(struct memtrace *m)
+{
+    int error = 0;
+
+    for (size_t i = 0; !error && i < m->object.count; i++) {
+        const struct object *o = (const struct object *)m->object.item + i;
+        if (o->generation < 0)
+            continue;
+        error = tt_heap_add(&m->heap, TT_HEAP_LIVE_BYTES, o->context, o->bytes);
+        if (!error)
+            error = tt_heap_add(&m->heap, TT_HEAP_LIVE_NUMBER, o->context, o->number);
+    }
+    for (int f = 0; !error && f < FATES; f++) {
+        const struct tt_vector *bytes = &m->bytes[f].amount,
+                               *number = &m->number[f].amount;
+        for (uint32_t c = 0; !error && c < bytes->count; c++) {
+            uint64_t b = ((const uint64_t *)bytes->item)[c];
+            uint64_t n = c < number->count ? ((const uint64_t *)number->item)[c] : 0;
+            if (!b)
+                continue;
+            tt_builder_space(m->b, c, "ocaml", fates[f].from, fates[f].to, n, b, 0);
+            if (f > TO_MAJOR)
+                continue;
+            error = tt_heap_add(&m->heap, TT_HEAP_BYTES, c, b);
+            error = error ? error : tt_heap_add(&m->heap, TT_HEAP_ALLOCATIONS, c, n);
+        }
+    }
+    if (error)
+        return error;
+    tt_heap_finish(&m->heap, NULL);
+    tt_frames_flush(&m->samples, tt_builder_metric(m->b, "samples of the heap", "", 0));
+    tt_heap_line_finish(&m->line, m->b, "heap", "bytes");
+    if (m->lost)
+        tt_builder_fact(m->b, "lost.packets", TT_FACT_SUM, m->lost, "");
+    return 0;
+}
+
+static void init(struct memtrace *m)
+{
+    const struct tt_memory *memory = m->s->memory;
+
+    tt_heap_init(&m->heap, m->s, m->b);
+    tt_frames_init(&m->samples, m->b, memory);
+    for (int f = 0; f < FATES; f++) {
+        tt_frames_init(&m->bytes[f], m->b, memory);
+        tt_frames_init(&m->number[f], m->b, memory);
+    }
+    tt_pairs_init(&m->domains, memory);
+    tt_pairs_init(&m->locations, memory);
+    tt_pairs_init(&m->objects, memory);
+    tt_vector_init(&m->domain, memory, sizeof(struct domain *));
+    tt_vector_init(&m->location, memory, sizeof(struct range));
+    tt_vector_init(&m->block, memory, sizeof(uint32_t));
+    tt_vector_init(&m->object, memory, sizeof(struct object));
+    tt_vector_init(&m->text, memory, 1);
+}
+
+static void fini(struct memtrace *m)
+{
+    struct domain **d = m->domain.item;
+
+    for (size_t i = 0; i < m->domain.count; i++) {
+        tt_vector_fini(&d[i]->stack);
+        tt_vector_fini(&d[i]->context);
+        tt_memory_put(NULL, d[i], sizeof *d[i]);
+    }
+    tt_vector_fini(&m->text);
+    tt_vector_fini(&m->object);
+    tt_vector_fini(&m->block);
+    tt_vector_fini(&m->location);
+    tt_vector_fini(&m->domain);
+    tt_pairs_fini(&m->objects);
+    tt_pairs_fini(&m->locations);
+    tt_pairs_fini(&m->domains);
+    for (int f = 0; f < FATES; f++) {
+        tt_frames_fini(&m->bytes[f]);
+        tt_frames_fini(&m->number[f]);
+    }
+    tt_frames_fini(&m->samples);
+    tt_heap_fini(&m->heap);
+}
+
+static int read_memtrace(struct tt_source *s, struct tt_builder *b)
+{
+    struct memtrace *m = tt_memory_get(NULL, sizeof *m);
+    int error;
+
+    if (!m)
+        return tt_source_no_memory(s);
+    m->s = s;
+    m->b = b;
+    init(m);
+    error = read_packets(m);
+    if (!error && !m->has_info)
+        error = tt_source_fail(s, "it ends before it says what it is of");
+    error = error ? error : finish(m);
+    fini(m);
+    tt_memory_put(NULL, m, sizeof *m);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    return size >= 32 && number_at(head, 4) == (uint32_t)MAGIC ? TT_MATCH_YES
+                                                               : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_memtrace = {
+    .name = "memtrace",
+    .about = "allocations of OCaml, by memtrace",
+    .detect = detect,
+    .read = read_memtrace,
+};

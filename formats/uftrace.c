@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/* uftrace.c - the folder that uftrace records into: reading.
+ *
+ *      info                what ran                       task.txt        sessions and tasks
+ *      sid-SESSION.map     which file lies where          FILE.sym        symbols in it
+ *      TID.dat             a task's events: 8 bytes of time, 8 of kind, depth and address
+ *
+ * The source is `info`; the others lie beside it.  A task's events go through the tree of a
+ * live run, one after the other, in 16 bytes of memory.  A session is what a process runs
+ * from its start, or from an exec, on. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "events.h"
+#include "formats.h"
+#include "frames.h"
+#include "maps.h"
+#include "pairs.h"
+
+enum { ENTRY, EXIT, LOST, EVENT, MAGIC = 5, HEAD = 40, ESTIMATE_RETURN = 1 << 11 };
+
+struct symbol {
+    uint64_t address;
+    size_t name; /* in the text */
+};
+
+struct file {   /* one with symbols */
+    char *path; /* owned */
+    struct tt_vector symbol, text;
+};
+
+struct session {
+    uint64_t time, pid;
+    struct tt_maps maps;
+    struct tt_pairs blocks; /* of addresses: + 1 */
+    char *program;          /* owned */
+};
+
+struct task {
+    uint64_t tid, pid;
+};
+
+struct uftrace {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_events *events;
+    struct tt_vector session, task, file; /* struct session *, task, file *; owned */
+    struct tt_pairs parents;              /* of processes, + 1 */
+    uint64_t features, lost, unbalanced;
+};
+
+static int fail(struct uftrace *u, const struct tt_source *in, const char *what)
+{
+    return tt_source_fail_at(
+        u->s, 0, "%s, line or byte %llu: %s", in->name,
+        (unsigned long long)(in->line ? in->line : tt_source_offset(in)), what);
+}
+
+/* An error of a file beside is one of the folder. */
+static int pass_on(struct uftrace *u, const struct tt_source *in, int error)
+{
+    if (error < 0 && !u->s->error[0])
+        (void)tt_source_fail_at(u->s, 0, "%s", in->error[0] ? in->error : "no memory");
+    return error;
+}
+
+/* ── Symbols ──────────────────────────────────────────────────────────────────────── */
+
+/* "0000000000001136 [0010] T main" */
+static int take_symbol(struct file *f, const char *line)
+{
+    struct symbol *s;
+    char *end, *copy, *size;
+    uint64_t address = strtoull(line, &end, 16);
+
+    if (end == line || *end != ' ')
+        return 0;
+    end += strspn(end, " ");
+    if (strcspn(end, " ") > 1) { /* its size */
+        (void)strtoull(end, &size, 16);
+        end = size + strspn(size, " ");
+    }
+    if (!*end || end[1] != ' ' || !end[2])
+        return 0;
+    s = tt_vector_add(&f->symbol, 1);
+    copy = s ? tt_vector_add(&f->text, strlen(end + 2) + 1) : NULL;
+    if (!copy)
+        return -TT_ERR_MEMORY;
+    memcpy(copy, end + 2, strlen(end + 2));
+    *s = (struct symbol){address, f->text.count - strlen(end + 2) - 1};
+    return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct symbol *x = a, *y = b;
+
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int read_symbols(struct uftrace *u, struct file *f)
+{
+    const char *slash = strrchr(f->path, '/');
+    struct tt_source *in;
+    char name[300];
+    size_t length;
+    char *line;
+    int error = 0;
+
+    (void)snprintf(name, sizeof name, "%.250s.sym", slash ? slash + 1 : f->path);
+    in = tt_source_beside(u->s, name);
+    if (!in)
+        return 0; /* addresses it is, then */
+    while (!error && (error = tt_source_line(in, &line, &length)) > 0)
+        error = *line == '#' ? 0 : take_symbol(f, line);
+    (void)pass_on(u, in, error);
+    tt_source_close(in);
+    if (f->symbol.count)
+        qsort(f->symbol.item, f->symbol.count, sizeof(struct symbol), by_address);
+    return error;
+}
+
+static struct file *find_file(struct uftrace *u, const char *path)
+{
+    struct file **all = u->file.item, *f;
+
+    for (size_t i = 0; i < u->file.count; i++)
+        if (strcmp(all[i]->path, path) == 0)
+            return all[i];
+    f = calloc(1, sizeof *f);
+    all = f && (f->path = strdup(path)) ? tt_vector_add(&u->file, 1) : NULL;
+    if (!all) {
+        free(f ? f->path : NULL);
+        free(f);
+        (void)tt_source_no_memory(u->s);
+        return NULL;
+    }
+    tt_vector_init(&f->symbol, u->s->memory, sizeof(struct symbol));
+    tt_vector_init(&f->text, u->s->memory, 1);
+    *all = f;
+    return read_symbols(u, f) ? NULL : f;
+}
+
+static const char *symbol_at(const struct file *f, uint64_t offset)
+{
+    const struct symbol *s = f->symbol.item;
+    size_t low = 0, high = f->symbol.count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (s[mid].address <= offset)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low ? (const char *)f->text.item + s[low - 1].name : NULL;
+}
+
+/* The runtime's block of an address; TT_NONE: an error, noted. */
+static uint32_t block_of(struct uftrace *u, struct session *s, uint64_t address)
+{
+    int is_new;
+    uint32_t *at = tt_pairs_get(&s->blocks, address, 0, &is_new), block;
+    struct tt_block_info info = {.kind = TT_KIND_FUNCTION};
+    uint64_t offset;
+    struct file *f;
+    char name[24];
+
+    if (!at) {
+        (void)tt_source_no_memory(u->s);
+        return TT_NONE;
+    }
+    if (!is_new)
+        return *at - 1;
+    info.module = tt_maps_file(&s->maps, address, &offset);
+    if (info.module) {
+        if (!(f = find_file(u, info.module)))
+            return TT_NONE;
+        info.name = symbol_at(f, offset);
+    }
+    if (!info.name) {
+        (void)snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
+        info.name = name;
+    }
+    block = tt_events_block(&info);
+    *at = block + 1;
+    return block;
+}
+
+/* ── Sessions and tasks ───────────────────────────────────────────────────────────── */
+
+/* What follows "KEY=" in a line; NULL: it is not there. */
+static const char *value_of(const char *line, const char *key)
+{
+    const char *at = strstr(line, key);
+
+    return at ? at + strlen(key) : NULL;
+}
+
+static uint64_t number_of(const char *line, const char *key)
+{
+    const char *at = value_of(line, key);
+
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* "38064.047409910" */
+static uint64_t time_of(const char *line)
+{
+    const char *at = value_of(line, "timestamp=");
+    char *end;
+    uint64_t seconds = at ? strtoull(at, &end, 10) : 0;
+
+    return at && *end == '.' && seconds < 1u << 30
+               ? seconds * 1000000000 + strtoull(end + 1, NULL, 10)
+               : 0;
+}
+
+static int read_maps(struct uftrace *u, struct session *s, const char *sid)
+{
+    char name[64], *line, *id;
+    struct tt_source *in;
+    size_t length;
+    int error = 0;
+
+    (void)snprintf(name, sizeof name, "sid-%.*s.map",
+                   (int)strspn(sid, "0123456789abcdef") & 31, sid);
+    in = tt_source_beside(u->s, name);
+    if (!in)
+        return tt_source_fail_at(u->s, 0, "'%s' cannot be read beside it", name);
+    while (!error && (error = tt_source_line(in, &line, &length)) > 0) {
+        id = strstr(line, " build-id:");
+        if (id)
+            *id = '\0';
+        error = tt_maps_line(&s->maps, line);
+        error = error < 0 ? error : 0;
+    }
+    (void)pass_on(u, in, error);
+    tt_source_close(in);
+    tt_maps_sort(&s->maps);
+    return error;
+}
+
+static int take_session(struct uftrace *u, const char *line)
+{
+    const char *sid = value_of(line, "sid="), *program = value_of(line, "exename=\"");
+    struct session *s = calloc(1, sizeof *s), **to = NULL;
+
+    if (s && (to = tt_vector_add(&u->session, 1)) != NULL)
+        *to = s;
+    if (!to) {
+        free(s);
+        return tt_source_no_memory(u->s);
+    }
+    s->time = time_of(line);
+    s->pid = number_of(line, " pid=");
+    s->program = program ? strndup(program, strcspn(program, "\"")) : strdup("");
+    tt_maps_init(&s->maps, u->s->memory);
+    tt_pairs_init(&s->blocks, u->s->memory);
+    return read_maps(u, s, sid ? sid : "");
+}
+
+static int take_task_line(struct uftrace *u, const char *line)
+{
+    int is_task = strncmp(line, "TASK ", 5) == 0, is_new;
+    uint64_t pid = number_of(line, " pid="), parent = number_of(line, "ppid=");
+    struct task *t;
+    uint32_t *at;
+
+    if (strncmp(line, "SESS ", 5) == 0)
+        return take_session(u, line);
+    if (!is_task && strncmp(line, "FORK ", 5) != 0)
+        return 0;
+    if (!is_task) {
+        at = tt_pairs_get(&u->parents, pid, 0, &is_new);
+        if (!at)
+            return tt_source_no_memory(u->s);
+        *at = (uint32_t)parent + 1;
+    }
+    if (!(t = tt_vector_add(&u->task, 1)))
+        return tt_source_no_memory(u->s);
+    *t = (struct task){is_task ? number_of(line, " tid=") : pid, pid};
+    return 0;
+}
+
+static int read_tasks(struct uftrace *u)
+{
+    struct tt_source *in = tt_source_beside(u->s, "task.txt");
+    size_t length;
+    char *line;
+    int error = 0;
+
+    if (!in)
+        return tt_source_fail_at(u->s, 0, "'task.txt' cannot be read beside it");
+    while (!error && (error = tt_source_line(in, &line, &length)) > 0)
+        error = take_task_line(u, line);
+    (void)pass_on(u, in, error);
+    tt_source_close(in);
+    return error;
+}
+
+/* What a process ran at a time: of its own, or from before it was forked. */
+static struct session *session_of(struct uftrace *u, uint64_t pid, uint64_t time)
+{
+    struct session **s = u->session.item, *found = NULL;
+    const uint32_t *parent;
+
+    for (size_t hops = 0; !found && hops <= u->task.count; hops++) {
+        for (size_t i = 0; i < u->session.count; i++)
+            if (s[i]->pid == pid && (!found || s[i]->time <= time))
+                found = s[i];
+        parent = tt_pairs_find(&u->parents, pid, 0);
+        if (!parent)
+            break;
+        pid = *parent - 1;
+    }
+    return found ? found : u->session.count ? s[0] : NULL;
+}
+
+/* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+struct playing {
+    struct uftrace *u;
+    const struct task *task;
+    struct session *session;
+    uint64_t last, depth;
+    uint64_t
+        base; /* the depth of the outermost one: a child goes on where it was forked */
+};
+
+static uint64_t word_at(const char *at)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < 8; i++)
+        n |= (uint64_t)(unsigned char)at[i] << 8 * i;
+    return n;
+}
+
+/* Leaves what is deeper than the event says. */
+static void leave(struct playing *p, uint64_t depth)
+{
+    for (; p->depth > depth; p->depth--)
+        tt_events_pop(p->u->events);
+}
+
+static int take_event(struct playing *p, const struct tt_source *in, uint64_t time,
+                      uint64_t what)
+{
+    struct uftrace *u = p->u;
+    uint64_t depth = what >> 6 & 1023, address = what >> 16;
+    uint32_t block;
+
+    if ((what >> 3 & 7) != MAGIC)
+        return fail(u, in, "this is no event");
+    if (what & 4)
+        return fail(u, in, "arguments were recorded: these cannot be read");
+    if (p->last && time < p->last)
+        return fail(u, in, "the time goes back");
+    if (p->last && p->depth)
+        tt_events_tick(time - p->last);
+    p->last = time;
+    if (!p->depth)
+        p->base = depth;
+    depth = depth > p->base ? depth - p->base : 0;
+    switch (what & 3) {
+    case ENTRY:
+        u->unbalanced += p->depth > depth ? p->depth - depth : 0;
+        leave(p, depth);
+        p->session = session_of(u, p->task->pid, time);
+        block = block_of(u, p->session, address);
+        p->depth++;
+        return block == TT_NONE ? -TT_ERR_FORMAT : tt_events_push(u->events, block);
+    case EXIT:
+        u->unbalanced += p->depth && p->depth != depth + 1;
+        leave(p, depth);
+        return 0;
+    case LOST:
+        u->lost += address;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int play(struct uftrace *u, const struct task *t)
+{
+    struct playing p = {.u = u, .task = t};
+    struct session *s = session_of(u, t->pid, UINT64_MAX);
+    struct tt_source *in;
+    uint32_t strand;
+    int64_t have;
+    char name[40];
+    int error = 0;
+
+    (void)snprintf(name, sizeof name, "%llu.dat", (unsigned long long)t->tid);
+    in = tt_source_beside(u->s, name);
+    if (!in)
+        return 0; /* a task that did nothing */
+    strand = tt_events_strand(u->events, s->program, "", t->pid, t->tid);
+    if (strand == TT_NONE)
+        error = tt_source_no_memory(u->s);
+    else
+        tt_events_switch(u->events, strand);
+    while (!error && (have = tt_source_want(in, 16)) != 0) {
+        const char *at = tt_source_at(in);
+        if (have < 0)
+            error = (int)have;
+        else if (have < 16)
+            error = fail(u, in, "the file ends within an event");
+        else
+            error = take_event(&p, in, word_at(at), word_at(at + 8));
+        if (!error)
+            tt_source_skip(in, 16);
+    }
+    u->unbalanced += p.depth;
+    leave(&p, 0);
+    (void)pass_on(u, in, error);
+    tt_source_close(in);
+    return error;
+}
+
+/* ── The folder ───────────────────────────────────────────────────────────────────── */
+
+static int read_info(struct uftrace *u)
+{
+    int64_t have = tt_source_want(u->s, HEAD);
+    const char *at = tt_source_at(u->s);
+    size_t length;
+    char *line;
+    int error;
+
+    if (have < HEAD)
+        return have < 0 ? (int)have
+                        : tt_source_fail(u->s, "the file ends within its head");
+    if (at[14] != 1)
+        return tt_source_fail(u->s,
+                              "recordings that are not little-endian are not known");
+    u->features = word_at(at + 16);
+    if (u->features & ESTIMATE_RETURN)
+        return tt_source_fail(u->s,
+                              "it was recorded without returns, which cannot be read");
+    tt_source_skip(u->s, HEAD);
+    while ((error = tt_source_line(u->s, &line, &length)) > 0)
+        if (strncmp(line, "cmdline:", 8) == 0)
+            tt_builder_fact(u->b, "program", TT_FACT_EACH, 1, line + 8);
+    u->s->line = 0;
+    return error;
+}
+
+static int has_task_before(const struct uftrace *u, size_t i)
+{
+    const struct task *t = u->task.item;
+
+    for (size_t k = 0; k < i; k++)
+        if (t[k].tid == t[i].tid)
+            return 1;
+    return 0;
+}
+
+static int read_all(struct uftrace *u)
+{
+    int error = read_info(u);
+
+    error = error ? error : read_tasks(u);
+    if (!error && !u->session.count)
+        error = tt_source_fail_at(u->s, 0, "'task.txt' has no session");
+    for (size_t i = 0; !error && i < u->task.count; i++)
+        if (!has_task_before(u, i))
+            error = play(u, (struct task *)u->task.item + i);
+    error = error ? error : tt_events_finish(u->events, u->b);
+    if (error)
+        return error;
+    if (u->unbalanced)
+        tt_builder_fact(u->b, "unbalanced", TT_FACT_SUM, u->unbalanced, "");
+    if (u->lost)
+        tt_builder_fact(u->b, "lost.events", TT_FACT_SUM, u->lost, "");
+    return 0;
+}
+
+static void fini(struct uftrace *u)
+{
+    struct session **s = u->session.item;
+    struct file **f = u->file.item;
+
+    for (size_t i = 0; i < u->session.count; i++) {
+        tt_maps_fini(&s[i]->maps);
+        tt_pairs_fini(&s[i]->blocks);
+        free(s[i]->program);
+        free(s[i]);
+    }
+    for (size_t i = 0; i < u->file.count; i++) {
+        tt_vector_fini(&f[i]->symbol);
+        tt_vector_fini(&f[i]->text);
+        free(f[i]->path);
+        free(f[i]);
+    }
+    tt_pairs_fini(&u->parents);
+    tt_vector_fini(&u->file);
+    tt_vector_fini(&u->task);
+    tt_vector_fini(&u->session);
+}
+
+static int read_uftrace(struct tt_source *s, struct tt_builder *b)
+{
+    struct uftrace u = {.s = s, .b = b, .events = tt_events_open(s)};
+    int error;
+
+    if (!u.events)
+        return -TT_ERR_FORMAT;
+    tt_vector_init(&u.session, s->memory, sizeof(struct session *));
+    tt_vector_init(&u.task, s->memory, sizeof(struct task));
+    tt_vector_init(&u.file, s->memory, sizeof(struct file *));
+    tt_pairs_init(&u.parents, s->memory);
+    error = read_all(&u);
+    fini(&u);
+    tt_events_close(u.events);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    return size >= HEAD && memcmp(head, "Ftrace!", 8) == 0 ? TT_MATCH_YES : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_uftrace = {
+    .name = "uftrace",
+    .about = "the folder that uftrace records into",
+    .detect = detect,
+    .read = read_uftrace,
+};

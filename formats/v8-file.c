@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* v8-file.c - what JavaScript's engine saves by itself: reading.
+ *
+ *      {"nodes": […], "startTime": …, "samples": […], "timeDeltas": […]}     .cpuprofile
+ *      {"head": {"callFrame": {…}, "selfSize": 0, "children": [{…}, …]}}     .heapprofile
+ *
+ * The tree of a heap is as deep as the program's stacks; what is open is on a stack of ours. */
+#include <string.h>
+
+#include "formats.h"
+#include "heap.h"
+#include "v8.h"
+
+struct level {
+    uint32_t parent, context; /* context TT_NONE: its callFrame has not come */
+    uint64_t bytes;
+    int is_open; /* its children are being read */
+};
+
+struct file {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_json json;
+    struct tt_v8 v8;
+    struct tt_heap heap;
+    struct tt_vector level;
+    int has_head;
+};
+
+static struct level *top(struct file *f)
+{
+    return (struct level *)f->level.item + f->level.count - 1;
+}
+
+static int open_level(struct file *f, uint32_t parent)
+{
+    struct level *l = tt_vector_add(&f->level, 1);
+
+    if (!l)
+        return tt_source_no_memory(f->s);
+    *l = (struct level){.parent = parent, .context = TT_NONE};
+    return tt_json_object(&f->json);
+}
+
+/* A member of the innermost node that is open. */
+static int read_member(struct file *f)
+{
+    struct tt_json *j = &f->json;
+    uint32_t block;
+    int result;
+
+    if (tt_json_is(j, "selfSize"))
+        return tt_json_whole(j, &top(f)->bytes, NULL);
+    if (tt_json_is(j, "callFrame")) {
+        result = tt_v8_frame(&f->v8, j, &block);
+        if (result < 0)
+            return result;
+        top(f)->context = block == TT_BUILDER_ROOT
+                              ? top(f)->parent
+                              : tt_builder_context(f->b, top(f)->parent, block);
+        return top(f)->context == TT_NONE ? tt_source_no_memory(f->s) : 1;
+    }
+    if (!tt_json_is(j, "children"))
+        return tt_json_skip(j);
+    if (top(f)->context == TT_NONE)
+        return tt_json_wrong(j, "the children of a node come before its callFrame");
+    result = tt_json_array(j);
+    top(f)->is_open = 1;
+    return result;
+}
+
+static int end_level(struct file *f)
+{
+    const struct level *l = top(f);
+    int error;
+
+    if (l->context == TT_NONE)
+        return tt_json_wrong(&f->json, "the node before this has no callFrame");
+    error = l->bytes ? tt_heap_add(&f->heap, TT_HEAP_LIVE_BYTES, l->context, l->bytes)
+                     : 0;
+    f->level.count--;
+    return error ? error : 1;
+}
+
+static int read_heap(struct file *f)
+{
+    int result = open_level(f, TT_BUILDER_ROOT);
+
+    f->has_head = 1;
+    while (result > 0 && f->level.count) {
+        if (top(f)->is_open) {
+            result = tt_json_item(&f->json);
+            if (result > 0) {
+                result = open_level(f, top(f)->context);
+            } else if (result == 0) {
+                top(f)->is_open = 0;
+                result = 1;
+            }
+        } else if ((result = tt_json_key(&f->json)) > 0) {
+            result = read_member(f);
+        } else if (result == 0) {
+            result = end_level(f);
+        }
+    }
+    return result;
+}
+
+static int read_all(struct file *f)
+{
+    struct tt_json *j = &f->json;
+    int result = tt_json_object(j);
+
+    while (result > 0 && (result = tt_json_key(j)) > 0)
+        if (tt_json_is(j, "head") && !f->has_head) {
+            result = read_heap(f);
+        } else {
+            result = tt_json_is(j, "head") ? 0 : tt_v8_member(&f->v8, j);
+            result = result ? result : tt_json_skip(j);
+        }
+    result = result ? result : tt_json_end(j);
+    if (!result && (result = tt_v8_piece(&f->v8, 0, 0, 0)) > 0)
+        result = 0;
+    if (!result && !f->has_head && !f->v8.samples)
+        result = tt_source_fail(f->s, "there are no samples in it");
+    if (!result && f->has_head)
+        tt_heap_finish(&f->heap, NULL);
+    if (!result && f->v8.samples)
+        result = tt_v8_finish(&f->v8, NULL, 1);
+    return result;
+}
+
+static int read_v8(struct tt_source *s, struct tt_builder *b)
+{
+    struct file f = {.s = s, .b = b};
+    int error;
+
+    tt_json_init(&f.json, s);
+    tt_v8_init(&f.v8, s, b);
+    tt_heap_init(&f.heap, s, b);
+    tt_vector_init(&f.level, s->memory, sizeof(struct level));
+    error = read_all(&f);
+    tt_vector_fini(&f.level);
+    tt_heap_fini(&f.heap);
+    tt_v8_fini(&f.v8);
+    tt_json_fini(&f.json);
+    return error;
+}
+
+static int has(const char *head, size_t size, const char *what)
+{
+    return memmem(head, size, what, strlen(what)) != NULL;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    if (!size || *head != '{' || !has(head, size, "\"callFrame\"") ||
+        has(head, size, "\"traceEvents\""))
+        return TT_MATCH_NO;
+    return has(head, size, "\"nodes\"") || has(head, size < 40 ? size : 40, "\"head\"")
+               ? TT_MATCH_YES
+               : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_v8 = {
+    .name = "v8",
+    .about = "CPU and heap profiles of JavaScript",
+    .detect = detect,
+    .read = read_v8,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.c - messages of protocol buffers, in memory and out of it. */
+#include "wire.h"
+
+void tt_message_init(struct tt_message *m, const struct tt_memory *memory, int *failed)
+{
+    tt_vector_init(&m->bytes, memory, 1);
+    m->failed = failed;
+}
+
+void tt_message_fini(struct tt_message *m) { tt_vector_fini(&m->bytes); }
+
+void tt_message_bytes(struct tt_message *m, const void *bytes, size_t size)
+{
+    char *to = size ? tt_vector_add(&m->bytes, size) : NULL;
+
+    if (to)
+        memcpy(to, bytes, size);
+    else if (size)
+        *m->failed = 1;
+}
+
+void tt_message_varint(struct tt_message *m, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t size = 0;
+
+    for (; value >= 0x80; value >>= 7)
+        bytes[size++] = (unsigned char)(value | 0x80);
+    bytes[size++] = (unsigned char)value;
+    tt_message_bytes(m, bytes, size);
+}
+
+void tt_message_number(struct tt_message *m, uint32_t field, uint64_t value)
+{
+    if (!value)
+        return;
+    tt_message_varint(m, field << 3 | TT_WIRE_VARINT);
+    tt_message_varint(m, value);
+}
+
+static void add_field(struct tt_message *m, uint32_t field, const void *bytes,
+                      size_t size)
+{
+    tt_message_varint(m, field << 3 | TT_WIRE_BYTES);
+    tt_message_varint(m, size);
+    tt_message_bytes(m, bytes, size);
+}
+
+void tt_message_text(struct tt_message *m, uint32_t field, const char *text)
+{
+    add_field(m, field, text, strlen(text));
+}
+
+void tt_message_within(struct tt_message *m, uint32_t field, struct tt_message *inner)
+{
+    add_field(m, field, inner->bytes.item, inner->bytes.count);
+    inner->bytes.count = 0;
+}
+
+/* ── To the file ──────────────────────────────────────────────────────────────────── */
+
+static void put_varint(struct tt_writer *w, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        tt_put_char(w, (char)(value | 0x80));
+    tt_put_char(w, (char)value);
+}
+
+void tt_put_number_field(struct tt_writer *w, uint32_t field, uint64_t value)
+{
+    if (!value)
+        return;
+    put_varint(w, field << 3 | TT_WIRE_VARINT);
+    put_varint(w, value);
+}
+
+void tt_put_head(struct tt_writer *w, uint32_t field, uint64_t size)
+{
+    put_varint(w, field << 3 | TT_WIRE_BYTES);
+    put_varint(w, size);
+}
+
+void tt_put_message(struct tt_writer *w, uint32_t field, struct tt_message *m)
+{
+    tt_put_head(w, field, m->bytes.count);
+    tt_put_bytes(w, m->bytes.item, m->bytes.count);
+    m->bytes.count = 0;
+}
+
+/* ── Texts ────────────────────────────────────────────────────────────────────────── */
+
+void tt_texts_init(struct tt_texts *t, const struct tt_profile *p, uint32_t field,
+                   int *failed)
+{
+    t->p = p;
+    t->field = field;
+    t->count = 0;
+    tt_pairs_init(&t->number, p->memory);
+    tt_message_init(&t->table, p->memory, failed);
+}
+
+void tt_texts_fini(struct tt_texts *t)
+{
+    tt_message_fini(&t->table);
+    tt_pairs_fini(&t->number);
+}
+
+uint32_t tt_texts_new(struct tt_texts *t, const char *text)
+{
+    tt_message_text(&t->table, t->field, text);
+    return t->count++;
+}
+
+uint32_t tt_texts_of(struct tt_texts *t, uint32_t string)
+{
+    int is_new;
+    uint32_t *number = string ? tt_pairs_get(&t->number, string, 0, &is_new) : NULL;
+
+    if (!number) {
+        *t->table.failed |= string != 0;
+        return 0;
+    }
+    if (is_new)
+        *number = tt_texts_new(t, tt_profile_string(t->p, string));
+    return *number;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.h - protocol buffers: their numbers, and messages that are put together.
+ *
+ *      field << 3 | kind │ value                     numbers, 7 bits a byte
+ *      field << 3 | 2    │ length │ bytes …          texts and messages
+ *
+ * A message goes out behind its length, so each is put together in memory first. */
+#ifndef TT_WIRE_H
+#define TT_WIRE_H
+
+#include "pairs.h"
+#include "profile.h"
+#include "writer.h"
+
+enum { TT_WIRE_VARINT = 0, TT_WIRE_64 = 1, TT_WIRE_BYTES = 2, TT_WIRE_32 = 5 };
+
+struct tt_message {
+    struct tt_vector bytes; /* char */
+    int *failed;            /* borrowed: set when there is no memory */
+};
+
+void tt_message_init(struct tt_message *, const struct tt_memory *, int *failed);
+void tt_message_fini(struct tt_message *);
+void tt_message_bytes(struct tt_message *, const void *bytes, size_t size);
+void tt_message_varint(struct tt_message *, uint64_t value);
+/* A field that is a number; 0 is left out. */
+void tt_message_number(struct tt_message *, uint32_t field, uint64_t value);
+void tt_message_text(struct tt_message *, uint32_t field, const char *text);
+/* A message within another; it is empty then. */
+void tt_message_within(struct tt_message *, uint32_t field, struct tt_message *inner);
+
+void tt_put_number_field(struct tt_writer *, uint32_t field, uint64_t value);
+/* What is before the bytes of a text or a message. */
+void tt_put_head(struct tt_writer *, uint32_t field, uint64_t size);
+/* A field of the file itself; the message is empty then. */
+void tt_put_message(struct tt_writer *, uint32_t field, struct tt_message *);
+
+/* A field that is repeated, of texts, in which strings of a profile have their numbers. */
+struct tt_texts {
+    const struct tt_profile *p; /* borrowed */
+    uint32_t field, count;
+    struct tt_pairs number; /* of strings of the profile */
+    struct tt_message table;
+};
+
+void tt_texts_init(struct tt_texts *, const struct tt_profile *, uint32_t field,
+                   int *failed);
+void tt_texts_fini(struct tt_texts *);
+uint32_t tt_texts_new(struct tt_texts *, const char *text);
+uint32_t tt_texts_of(struct tt_texts *, uint32_t string); /* 0 is 0 */
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* parcel.c - whatever bytes a page carries, they are no parcel, or an image: a profile that
+ * can be packed again, or one that is refused. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parcel.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void pack_again(const struct tt_profile *p)
+{
+    struct tt_vector parcel;
+    void *image;
+    size_t size;
+
+    tt_vector_init(&parcel, NULL, 1);
+    if (tt_parcel_pack(p, &parcel) != 0)
+        abort();
+    /* What came out of longer numbers than need be may be too large for those that do. */
+    if (tt_parcel_unpack(parcel.item, parcel.count, NULL, &image, &size) == 0) {
+        if (size != p->size)
+            abort();
+        free(image);
+    }
+    tt_vector_fini(&parcel);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tt_profile p;
+    size_t length;
+    void *image;
+
+    if (tt_parcel_unpack(data, size, NULL, &image, &length) != 0)
+        return 0;
+    if (tt_profile_open(&p, image, length, NULL) == 0) {
+        pack_again(&p);
+        tt_profile_close(&p);
+    }
+    free(image);
+    return 0;
+}

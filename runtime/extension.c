@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* extension.c - the figures that stand beside the tree.
+ *
+ * What a cell has no room for hangs on it as a chain of extensions: times first, for the
+ * sake of the exact mode, rows of space last, since there may be many.  What is a block's
+ * in all of a strand, wherever its contexts went, is its tally. */
+#include "tree.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* ── Extensions ───────────────────────────────────────────────────────────────────── */
+
+void *tt_tree_extension_find(const struct tt_tree *t, const uint32_t *chain,
+                             uint32_t kind)
+{
+    for (uint32_t cell = *chain; cell && !tt_is_space(tt_cell(t->base, cell)->kind);
+         cell = ((struct tt_loss *)(void *)tt_cell(t->base, cell))->next)
+        if (tt_cell(t->base, cell)->kind == kind)
+            return tt_cell(t->base, cell);
+    return NULL;
+}
+
+void tt_tree_link(const struct tt_tree *t, uint32_t *chain, void *extension,
+                  uint32_t kind)
+{
+    struct tt_loss *e = extension;
+    struct tt_node *first = tt_cell(t->base, *chain);
+
+    if (*chain && first->kind == TT_TIMES && kind != TT_TIMES)
+        chain = &((struct tt_loss *)(void *)first)->next;
+    while (tt_is_space(kind) && *chain && !tt_is_space(tt_cell(t->base, *chain)->kind))
+        chain = &((struct tt_loss *)(void *)tt_cell(t->base, *chain))->next;
+    e->next = *chain;
+    __atomic_store_n(&e->kind, (uint8_t)kind, __ATOMIC_RELEASE);
+    __atomic_store_n(chain, tt_cell_of(t, e), __ATOMIC_RELEASE);
+}
+
+void *tt_tree_extension(struct tt_tree *t, struct tt_node *n, uint32_t kind,
+                        uint32_t order)
+{
+    void *e = tt_tree_extension_find(t, &n->extension, kind);
+    uint32_t cell;
+
+    if (e)
+        return e;
+    cell = tt_tree_data(t, order);
+    if (!cell) {
+        tt_bump_shared(&t->recording->header->lost_figures, 1);
+        return NULL;
+    }
+    e = tt_cell(t->base, cell);
+    tt_tree_link(t, &n->extension, e, kind);
+    return e;
+}
+
+static void give_extension(struct tt_tree *t, uint32_t cell)
+{
+    struct tt_node *n = tt_cell(t->base, cell);
+    const struct tt_slowest *slowest = (const struct tt_slowest *)(const void *)n;
+
+    if (n->kind < TT_TIMES) {
+        tt_tree_give(t, n);
+    } else if (n->kind == TT_SLOWEST) {
+        for (uint32_t i = 0; i < slowest->count; i++)
+            if (slowest->slot[i].rows)
+                tt_tree_give_data(t, slowest->slot[i].rows, TT_ROWS_ORDER);
+        tt_tree_give_data(t, cell, TT_SLOWEST_ORDER);
+    } else {
+        tt_tree_give_data(t, cell,
+                          n->kind == TT_TIMES ? TT_TIMES_ORDER : TT_HISTOGRAM_ORDER);
+    }
+}
+
+void tt_tree_give_extensions(struct tt_tree *t, uint32_t *chain)
+{
+    uint32_t cell = *chain, next;
+
+    *chain = 0;
+    for (; cell; cell = next) {
+        next = ((struct tt_loss *)(void *)tt_cell(t->base, cell))->next;
+        give_extension(t, cell);
+    }
+}
+
+struct tt_times *tt_tree_times(struct tt_tree *t, struct tt_node *edge)
+{
+    const struct tt_node *first = tt_cell(t->base, edge->extension);
+    struct tt_tally *tally;
+    struct tt_times *times;
+
+    if (edge->extension && first->kind == TT_TIMES)
+        return (struct tt_times *)(void *)tt_cell(t->base, edge->extension);
+    tally = tt_tree_tally(t, edge->key & TT_KEY_BLOCK);
+    times = tally ? tt_tree_extension(t, edge, TT_TIMES, TT_TIMES_ORDER) : NULL;
+    if (times)
+        times->tally = tt_cell_of(t, tally);
+    return times;
+}
+
+struct tt_loss *tt_tree_loss_find(const struct tt_tree *t, const struct tt_node *n)
+{
+    return tt_tree_extension_find(t, &n->extension, TT_CELL_LOSS);
+}
+
+struct tt_loss *tt_tree_loss(struct tt_tree *t, struct tt_node *n)
+{
+    void *loss = tt_tree_loss_find(t, n);
+
+    if (loss)
+        return loss;
+    loss = tt_tree_take(t, 0);
+    if (loss)
+        tt_tree_link(t, &n->extension, loss, TT_CELL_LOSS);
+    return loss;
+}
+
+/* ── Metrics ──────────────────────────────────────────────────────────────────────── */
+
+uint64_t *tt_tree_metric_amount(struct tt_tree *t, uint32_t *chain, uint32_t metric)
+{
+    struct tt_metrics *m;
+    uint32_t cell, i;
+
+    for (cell = *chain; cell; cell = m->next) { /* only the last has room */
+        m = (struct tt_metrics *)(void *)tt_cell(t->base, cell);
+        if (tt_is_space(m->kind))
+            break;
+        if (m->kind != TT_CELL_METRICS)
+            continue;
+        chain = &m->next;
+        for (i = 0; i < 4 && m->metric[i] && m->metric[i] != metric; i++)
+            ;
+        if (i < 4) {
+            __atomic_store_n(&m->metric[i], metric, __ATOMIC_RELEASE);
+            return &m->amount[i];
+        }
+    }
+    m = (struct tt_metrics *)(void *)tt_tree_take(t, 0);
+    if (!m)
+        return NULL;
+    m->metric[0] = metric;
+    tt_tree_link(t, chain, m, TT_CELL_METRICS);
+    return &m->amount[0];
+}
+
+int tt_tree_metric(struct tt_tree *t, uint32_t *chain, uint32_t metric, uint64_t amount)
+{
+    uint64_t *sum = tt_tree_metric_amount(t, chain, metric);
+
+    if (!sum) {
+        tt_bump_shared(&t->recording->header->lost_figures, 1);
+        return -TT_ERR_MEMORY;
+    }
+    tt_bump(sum, amount);
+    return 0;
+}
+
+/* ── By block: marks and tallies ──────────────────────────────────────────────────── */
+
+/* Grows an array by block.  On failure it stays as it was. */
+static int grow_array(uint32_t **array, uint32_t have, uint32_t want)
+{
+    uint32_t *grown = mmap(NULL, want * sizeof *grown, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint32_t *old = *array;
+
+    if (grown == MAP_FAILED)
+        return -TT_ERR_MEMORY;
+    if (old)
+        memcpy(grown, old, have * sizeof *grown);
+    __atomic_store_n(array, grown, __ATOMIC_RELEASE);
+    if (old)
+        munmap(old, have * sizeof *grown);
+    return 0;
+}
+
+int tt_marks_grow(struct tt_marks *m, uint32_t size)
+{
+    if (size > m->size && grow_array(&m->stamp, m->size, size) != 0)
+        return -TT_ERR_MEMORY;
+    m->size = size > m->size ? size : m->size;
+    return 0;
+}
+
+void tt_marks_fini(struct tt_marks *m)
+{
+    if (m->stamp)
+        munmap(m->stamp, m->size * sizeof *m->stamp);
+    *m = (struct tt_marks){NULL, 0, 0};
+}
+
+/* Room for a block's slot. */
+static int grow_tally(struct tt_tree *t, tt_block block)
+{
+    uint32_t size = t->tally_size ? t->tally_size : 512;
+    int error;
+
+    while (size <= block)
+        size *= 2;
+    pthread_mutex_lock(&t->lock);
+    error = tt_marks_grow(&t->marks, size);
+    if (!error)
+        error = grow_array(&t->tally, t->tally_size, size);
+    if (!error)
+        __atomic_store_n(&t->tally_size, size, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&t->lock);
+    return error;
+}
+
+struct tt_tally *tt_tree_tally_find(const struct tt_tree *t, tt_block block)
+{
+    uint32_t cell = block < t->tally_size ? t->tally[block] : 0;
+
+    return cell ? (struct tt_tally *)(void *)tt_cell(t->base, cell) : NULL;
+}
+
+struct tt_tally *tt_tree_tally(struct tt_tree *t, tt_block block)
+{
+    struct tt_tally *tally = tt_tree_tally_find(t, block);
+
+    if (tally)
+        return tally;
+    if (block >= t->tally_size && grow_tally(t, block) != 0)
+        return NULL;
+    tally = (struct tt_tally *)(void *)tt_tree_take(t, 0);
+    if (!tally)
+        return NULL;
+    tally->key = block;
+    __atomic_store_n(&tally->kind, TT_CELL_TALLY, __ATOMIC_RELEASE);
+    t->tally[block] = tt_cell_of(t, tally);
+    return tally;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* maxima.h - what is alive of whom, and was when most was; see maxima.c.  Whoever calls these
+ * holds a lock, of all of it. */
+#ifndef TT_MAXIMA_H
+#define TT_MAXIMA_H
+
+#include "space.h"
+
+/* Of a context's objects of one type; node NULL: of nobody knows which.  NULL: no room. */
+struct tt_holding_room {
+    uint32_t cell, end; /* of the page that is being filled */
+};
+struct tt_holding *tt_holding_take(struct tt_recording *, struct tt_holding_room *,
+                                   tt_type, const struct tt_node *);
+
+/* There are parts of the run, the first ones of some 2^shift ticks each. */
+void tt_parts_begin(struct tt_space_record *, uint32_t shift);
+
+/* It is `now`: parts may be over. */
+void tt_parts_end(struct tt_recording *, struct tt_space_record *, uint64_t now);
+static inline void tt_parts_see(struct tt_recording *r, struct tt_space_record *s,
+                                uint64_t now)
+{
+    if (s->part_shift && now >> s->part_shift > s->part)
+        tt_parts_end(r, s, now);
+}
+
+/* So much more is alive, of one; and then in all. */
+static inline void tt_holding_change(const struct tt_space_record *s,
+                                     struct tt_holding *h, int64_t bytes, int64_t number)
+{
+    if (h->changed <= s->peak) {
+        h->peak = h->live;
+        h->peak_number = h->live_number;
+    }
+    h->live += (uint64_t)bytes;
+    h->live_number += (uint64_t)number;
+    __atomic_store_n(&h->changed, s->peak + 1, __ATOMIC_RELEASE);
+}
+
+static inline void tt_maxima_change(struct tt_space_record *s, int64_t bytes,
+                                    uint64_t now)
+{
+    s->live += (uint64_t)bytes;
+    if (s->live > s->most) {
+        s->most = s->live;
+        s->most_time = now;
+        s->peak++;
+    }
+}
+
+#endif

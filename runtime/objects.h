@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* objects.h - objects that are known by a number; see objects.c. */
+#ifndef TT_OBJECTS_H
+#define TT_OBJECTS_H
+
+#include "space.h"
+
+/* Ticks since the recording began, or of the caller's own. */
+uint64_t tt_space_now(const struct tt_recording *);
+
+/* The end of a collection: what it has left behind is dead. */
+void tt_objects_sweep(struct tt_thread *, uint32_t generation);
+
+/* The end of the recording: what is alive now is alive to its end. */
+void tt_objects_end(struct tt_thread *);
+
+/* Around fork: no other thread may hold them. */
+void tt_objects_lock(void);
+void tt_objects_unlock(void);
+void tt_objects_forget_lock(void);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* preorder.c - the contexts of a picture in preorder, and what they add up to.
+ *
+ * A recording's cells lie in the order in which they were first needed.  The contexts are
+ * sorted by parent and name, and strung together from the roots: a subtree is then a
+ * stretch, children have the order of their names, and sums go from the last to the first.
+ * What a damaged file strings together in a circle no root leads to: an error. */
+#include "picture.h"
+
+#include <stdlib.h>
+
+/* Block ids to indices: a table of its own, since ids are small and dense. */
+struct block_index {
+    uint32_t *at, size;
+};
+
+static int index_blocks(const struct tt_picture *p, struct block_index *x)
+{
+    x->size = 2;
+    for (uint32_t i = 0; i < p->blocks; i++)
+        if (p->block[i].id >= x->size)
+            x->size = p->block[i].id + 1;
+    x->at = calloc(x->size, sizeof *x->at);
+    if (!x->at)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->blocks; i++)
+        if (!p->block[i].type)
+            x->at[p->block[i].id] = i + 1;
+    return 0;
+}
+
+static uint32_t block_index(const struct block_index *x, uint32_t key)
+{
+    key &= TT_KEY_BLOCK;
+    return key < x->size ? x->at[key] : 0;
+}
+
+/* ── Contexts ─────────────────────────────────────────────────────────────────────── */
+
+struct sorted { /* a context on its way into preorder */
+    uint32_t parent, rank, cell;
+};
+
+struct sorting {
+    struct sorted *item;
+    uint32_t count;
+    struct block_index blocks;
+};
+
+static int by_parent(const void *a, const void *b)
+{
+    const struct sorted *x = a, *y = b;
+
+    if (x->parent != y->parent)
+        return x->parent < y->parent ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int collect_contexts(struct tt_picture *p, struct sorting *s)
+{
+    s->item = calloc(p->contexts + 1, sizeof *s->item);
+    if (!s->item)
+        return -TT_ERR_MEMORY;
+    for (uint32_t cell = tt_picture_first(p); cell < p->cells; cell++) {
+        const struct tt_node *n = tt_picture_cell(p, cell);
+        uint32_t block;
+        if ((tt_picture_page(p, cell) & 0xff) != TT_PAGE_CELL ||
+            n->kind != TT_CELL_CONTEXT || !n->parent)
+            continue;
+        block = block_index(&s->blocks, n->key);
+        if (!block && p->live)
+            continue;
+        if (!block)
+            return tt_picture_damaged(p, "context %u is of block %u, which there is not",
+                                      cell, n->key);
+        s->item[s->count++] = (struct sorted){n->parent, block - 1, cell};
+    }
+    qsort(s->item, s->count, sizeof *s->item, by_parent);
+    return 0;
+}
+
+/* The first of a context's children among the sorted, or `count`. */
+static uint32_t first_child(const struct sorting *s, uint32_t parent)
+{
+    uint32_t low = 0, high = s->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (s->item[middle].parent < parent)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block,
+                        uint32_t parent, uint32_t strand)
+{
+    struct tt_picture_context *c = &p->context[p->contexts++];
+    const struct tt_node *n = tt_picture_cell(p, cell);
+    const struct tt_loss *loss = tt_picture_extension(p, cell, TT_CELL_LOSS);
+    const struct tt_times *times = tt_picture_extension(p, cell, TT_TIMES);
+
+    *c = (struct tt_picture_context){.block = block,
+                                     .parent = parent,
+                                     .cell = cell,
+                                     .strand = strand,
+                                     .calls = n->calls,
+                                     .self = n->self,
+                                     .samples = n->samples,
+                                     .size = 1};
+    c->depth = parent == UINT32_MAX ? 0 : p->context[parent].depth + 1;
+    if (parent != UINT32_MAX)
+        p->context[parent].callees += n->calls;
+    c->missed = p->strand[strand]->limbo;
+    if (loss) {
+        c->elsewhere = loss->elsewhere;
+        c->missed += loss->missed;
+        c->calls += loss->arrived;
+    }
+    if (times && times->count)
+        c->times = *times;
+    p->index[cell] = p->contexts;
+}
+
+/* One strand, in preorder: `next` on the stack is the sorted child to go on with. */
+static int string_together(struct tt_picture *p, struct sorting *s, uint32_t strand,
+                           uint32_t *stack)
+{
+    struct tt_node *root = tt_picture_cell(p, p->strand[strand]->root);
+    uint32_t depth = 0, at = p->contexts;
+
+    if (root->kind != TT_CELL_CONTEXT)
+        root->extension = 0; /* of a live copy: what hangs on it was not checked */
+    p->strand_first[strand] = at;
+    add_context(p, p->strand[strand]->root, UINT32_MAX, UINT32_MAX, strand);
+    stack[0] = first_child(s, p->strand[strand]->root);
+    for (;;) {
+        uint32_t i = stack[depth];
+        if (i < s->count && s->item[i].parent == p->context[at].cell) {
+            stack[depth++]++;
+            if (p->index[s->item[i].cell])
+                return tt_picture_damaged(p, "context %u is there twice",
+                                          s->item[i].cell);
+            add_context(p, s->item[i].cell, s->item[i].rank, at, strand);
+            at = p->contexts - 1;
+            stack[depth] = first_child(s, s->item[i].cell);
+        } else {
+            p->context[at].size = p->contexts - at;
+            if (depth-- == 0)
+                return 0;
+            at = p->context[at].parent;
+        }
+    }
+}
+
+static int read_contexts(struct tt_picture *p, struct sorting *s)
+{
+    uint32_t expected = p->contexts, *stack;
+    int error = collect_contexts(p, s);
+
+    if (error)
+        return error;
+    p->context = calloc((size_t)expected + p->strands + 1, sizeof *p->context);
+    p->index = calloc(p->cells, sizeof *p->index);
+    stack = calloc((size_t)expected + 2, sizeof *stack);
+    p->contexts = 0;
+    if (!p->context || !p->index || !stack)
+        error = -TT_ERR_MEMORY;
+    for (uint32_t i = 0; !error && i < p->strands; i++)
+        error = string_together(p, s, i, stack);
+    free(stack);
+    if (!error && p->live)
+        p->dropped += s->count + p->strands - p->contexts;
+    else if (!error && p->contexts != s->count + p->strands)
+        error = tt_picture_damaged(p, "%u contexts hang below no strand",
+                                   s->count + p->strands - p->contexts);
+    return error;
+}
+
+/* ── Arcs ─────────────────────────────────────────────────────────────────────────── */
+
+static void add_square_to(struct tt_square *into, const struct tt_square *from)
+{
+    into->low += from->low;
+    into->high += from->high + (into->low < from->low);
+}
+
+static void add_times_to(struct tt_times *into, const struct tt_times *from)
+{
+    if (!from || !from->count)
+        return;
+    if (!into->count || from->min < into->min)
+        into->min = from->min;
+    if (from->max > into->max)
+        into->max = from->max;
+    into->count += from->count;
+    into->sum += from->sum;
+    into->children += from->children;
+    into->recursive += from->recursive;
+    into->weighed += from->weighed;
+    add_square_to(&into->square, &from->square);
+    add_square_to(&into->children_square, &from->children_square);
+    add_square_to(&into->recursive_square, &from->recursive_square);
+}
+
+static int by_source(const void *a, const void *b)
+{
+    const struct tt_picture_arc *x = a, *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->block > y->block) - (x->block < y->block);
+}
+
+static int read_arcs(struct tt_picture *p, const struct block_index *x)
+{
+    p->arc = calloc((size_t)p->arcs + 1, sizeof *p->arc);
+    if (!p->arc)
+        return -TT_ERR_MEMORY;
+    p->arcs = 0;
+    for (uint32_t cell = tt_picture_first(p); cell < p->cells; cell++) {
+        const struct tt_node *n = tt_picture_cell(p, cell);
+        struct tt_picture_arc *a = &p->arc[p->arcs];
+        if ((tt_picture_page(p, cell) & 0xff) != TT_PAGE_CELL || n->kind != TT_CELL_ARC)
+            continue;
+        a->from = p->index[n->parent];
+        a->to = p->index[n->target];
+        a->block = block_index(x, n->key);
+        if (p->live && (!a->from || !a->to || !a->block))
+            continue;
+        if (!a->from-- || !a->to-- || !a->block--)
+            return tt_picture_damaged(p, "arc %u leads nowhere", cell);
+        a->cell = cell;
+        a->calls = n->calls;
+        p->context[a->to].calls += n->calls;
+        p->context[a->from].callees += n->calls;
+        add_times_to(&p->context[a->to].times, tt_picture_extension(p, cell, TT_TIMES));
+        p->arcs++;
+    }
+    qsort(p->arc, p->arcs, sizeof *p->arc, by_source);
+    return 0;
+}
+
+/* ── Totals ───────────────────────────────────────────────────────────────────────── */
+
+/* Time that has gone by since a running strand was last charged. */
+static void add_running(struct tt_picture *p, uint32_t strand)
+{
+    const struct tt_strand_record *s = p->strand[strand];
+    uint64_t cell = s->current / TT_CELL_SIZE, end = p->header->end_ticks;
+    struct tt_picture_context *c;
+
+    if (s->state != TT_STRAND_OPEN || !s->depth || s->paused || end <= s->last ||
+        cell >= p->cells || !p->index[cell])
+        return;
+    c = &p->context[p->index[cell] - 1];
+    if (c->strand == strand && c->block != UINT32_MAX &&
+        p->header->mode[p->block[c->block].info.kind] == TT_MODE_EXACT)
+        c->self += end - s->last;
+}
+
+/* What the profiler itself may have added, at most: its cost inside of each activation, and
+ * around each activation that was entered from here. */
+static uint64_t own_cost(const struct tt_picture *p, const struct tt_picture_context *c)
+{
+    const struct tt_header *h = p->header;
+    double cost = (double)c->calls * (double)h->inside.high / 1024 +
+                  (double)c->callees * (double)h->outside.high / 1024;
+
+    if (c->block == UINT32_MAX || h->mode[p->block[c->block].info.kind] != TT_MODE_EXACT)
+        return 0;
+    return cost < (double)c->self ? (uint64_t)cost : c->self;
+}
+
+static void add_totals(struct tt_picture *p)
+{
+    for (uint32_t i = 0; i < p->strands; i++) {
+        add_running(p, i);
+        p->context[p->strand_first[i]].elsewhere.self += p->strand[i]->lost_ticks;
+    }
+    for (uint32_t i = p->contexts; i-- > 0;) {
+        struct tt_picture_context *c = &p->context[i];
+        c->self_low = c->self - own_cost(p, c);
+        c->total += c->self + c->elsewhere.self;
+        c->total_low += c->self_low + c->elsewhere.self;
+        if (c->parent != UINT32_MAX) {
+            p->context[c->parent].total += c->total;
+            p->context[c->parent].total_low += c->total_low;
+        }
+    }
+}
+
+/* A block's inclusive figure counts a path once: where the block stands highest. */
+static void add_to_block(struct tt_picture *p, const struct tt_picture_context *c)
+{
+    struct tt_picture_block *b;
+
+    if (c->block == UINT32_MAX)
+        return;
+    b = &p->block[c->block];
+    b->calls += c->calls;
+    b->self += c->self;
+    b->self_low += c->self_low;
+    b->samples += c->samples;
+    if (((struct tt_node *)tt_picture_cell(p, c->cell))->flags & TT_NODE_LEAVING)
+        b->hidden -= c->total; /* what is still here is not hidden yet */
+    else if (((struct tt_node *)tt_picture_cell(p, c->cell))->flags & TT_NODE_OUTERMOST)
+        b->inclusive += c->total;
+}
+
+uint32_t tt_picture_next_tally(const struct tt_picture *p, uint32_t cell)
+{
+    for (cell = cell ? cell + 1 : tt_picture_first(p); cell < p->cells; cell++)
+        if ((tt_picture_page(p, cell) & 0xff) == TT_PAGE_CELL &&
+            ((const struct tt_node *)tt_picture_cell(p, cell))->kind == TT_CELL_TALLY)
+            return cell;
+    return 0;
+}
+
+static void add_to_blocks(struct tt_picture *p, const struct block_index *x)
+{
+    for (uint32_t i = 0; i < p->contexts; i++)
+        add_to_block(p, &p->context[i]);
+    for (uint32_t at = 0; (at = tt_picture_next_tally(p, at)) != 0;) {
+        const struct tt_tally *t = tt_picture_cell(p, at);
+        uint32_t block = block_index(x, t->key);
+        if (!block--)
+            continue;
+        p->block[block].calls += t->evicted.calls;
+        p->block[block].self += t->evicted.self;
+        p->block[block].self_low += t->evicted.self;
+        p->block[block].samples += t->evicted.samples;
+        p->block[block].evicted += t->evicted.self;
+        p->block[block].inclusive += t->hidden;
+        p->block[block].hidden += t->hidden;
+    }
+}
+
+/* Under some policies an arc's calls are of another block than its target. */
+static void move_calls_of_arcs(struct tt_picture *p)
+{
+    for (uint32_t i = 0; i < p->arcs; i++) {
+        const struct tt_picture_arc *a = &p->arc[i];
+        uint32_t target = p->context[a->to].block;
+        if (target == a->block)
+            continue;
+        p->block[a->block].calls += a->calls;
+        if (target != UINT32_MAX)
+            p->block[target].calls -= a->calls;
+    }
+}
+
+int tt_picture_order(struct tt_picture *p)
+{
+    struct sorting s = {0};
+    int error = index_blocks(p, &s.blocks);
+
+    if (!error)
+        error = read_contexts(p, &s);
+    if (!error)
+        error = read_arcs(p, &s.blocks);
+    if (!error) {
+        add_totals(p);
+        add_to_blocks(p, &s.blocks);
+        move_calls_of_arcs(p);
+    }
+    free(s.item);
+    free(s.blocks.at);
+    return error;
+}

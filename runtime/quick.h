@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* quick.h - a runtime's captured contexts, tail calls and returns on the fast path.
+ *
+ *      ... │ caller │ context │ f │     a thunk is forced, or a closure called
+ *      ... │ caller │ context'│ g │     f has called g by a tail call
+ *
+ * A context's frame stands somewhere and measures nothing of its own, so where blocks are
+ * sampled it is a few stores, and to return is one.  Where they are timed, time goes from
+ * the caller to the context and back.  Whatever is not that simple, an arc that hides
+ * blocks, a handle that was evicted or is another thread's, the seam of two segments, is
+ * refused before anything was changed, and takes the general way. */
+#ifndef TT_QUICK_H
+#define TT_QUICK_H
+
+#include "exact.h"
+
+/* Where a handle of this thread's leads, when nothing was evicted there; else NULL. */
+TT_INLINE struct tt_node *tt_quick_place(const struct tt_thread *t, tt_context c)
+{
+    const struct tt_recording *r = t->recording;
+    uint32_t cell = (uint32_t)c & TT_CONTEXT_CELL,
+             first = r->header->first / TT_CELL_SIZE,
+             used = __atomic_load_n(&r->header->used, __ATOMIC_ACQUIRE);
+    struct tt_node *n = tt_cell(r->base, cell);
+
+    if (!c)
+        return t->tree.root;
+    if (TT_UNLIKELY(cell - first >= used * TT_PAGE_CELLS) ||
+        TT_UNLIKELY(
+            __atomic_load_n(&r->map[tt_cell_page(r, cell) - 1], __ATOMIC_ACQUIRE) !=
+            (TT_PAGE_CELL | t->tree.owner << 8)) ||
+        n->kind != TT_CELL_CONTEXT || tt_context_make(r, n) != c)
+        return NULL;
+    return n;
+}
+
+/* ── Frames ───────────────────────────────────────────────────────────────────────── */
+
+TT_INLINE int tt_quick_is_context(const struct tt_frame *f)
+{
+    return (tt_frame_flags(f) & ~(uint32_t)TT_FRAME_RECURSIVE) == TT_FRAME_CONTEXT;
+}
+
+/* To leave it is to step down, when it is not timed. */
+TT_INLINE int tt_quick_is_sampled(const struct tt_frame *f)
+{
+    return !f->slot && (tt_frame_is_fast(f) || tt_quick_is_context(f));
+}
+
+/* Its statistics have their place. */
+TT_INLINE int tt_quick_is_timed(const struct tt_thread *t, const struct tt_frame *f)
+{
+    const struct tt_node *edge;
+
+    if (tt_frame_is_fast(f) ||
+        ((f->edge >> 32 & 0xff) | TT_FRAME_RECURSIVE | TT_FRAME_CALL) !=
+            (TT_FRAME_TIMED | TT_FRAME_RECURSIVE | TT_FRAME_CALL))
+        return 0;
+    edge = tt_cell(t->tree.base, tt_frame_cell(f));
+    return ((struct tt_times *)(void *)tt_cell(t->tree.base, edge->extension))->kind ==
+           TT_TIMES;
+}
+
+/* May all frames from the top down to this one be left?  They are few. */
+TT_INLINE int tt_quick_may_leave(const struct tt_thread *t, const struct tt_frame *last)
+{
+    enum { FEW = 4 };
+    const struct tt_frame *f = t->self->top;
+
+    if (f < last || (uintptr_t)f - (uintptr_t)last >= FEW * sizeof *f)
+        return 0;
+    for (; f >= last; f--)
+        if (!(t->quick ? tt_quick_is_sampled(f)
+                       : tt_quick_is_context(f) || tt_quick_is_timed(t, f)))
+            return 0;
+    return 1;
+}
+
+/* ── Leaving ──────────────────────────────────────────────────────────────────────── */
+
+TT_INLINE void tt_quick_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
+{
+    struct tt_node *edge;
+    uint64_t duration;
+
+    if (tt_quick_is_context(f)) {
+        tt_exact_charge(t->record, f, now);
+        if (f->timed)
+            f->timed->children += f->children;
+    } else {
+        edge = tt_cell(t->tree.base, tt_frame_cell(f));
+        duration = tt_exact_end(
+            t->record, f,
+            (struct tt_times *)(void *)tt_cell(t->tree.base, edge->extension), now);
+        t->record->depth--;
+        if (TT_UNLIKELY(t->detailed))
+            tt_activation_details(t, edge, f, duration);
+        if (f->edge & TT_FRAME_FLAG(TT_FRAME_CALL))
+            tt_call_count(t, TT_CALL_LEFT);
+    }
+    t->timed = f->timed;
+    TT_SHOW(t->self->top, f - 1);
+}
+
+/* While busy, frames that may be left: everything from the top down to `last`. */
+TT_INLINE void tt_quick_leave_all(struct tt_thread *t, struct tt_frame *last)
+{
+    uint64_t now;
+
+    if (t->quick) {
+        TT_SHOW(t->self->top, last - 1);
+        return;
+    }
+    now = tt_exact_now(t, TT_PLAIN_CYCLES);
+    while (t->self->top >= last)
+        tt_quick_end(t, t->self->top, now);
+    TT_SHOW(t->record->current,
+            (uint64_t)((const char *)t->self->top->node - t->tree.base));
+}
+
+/* Is it on, and all blocks sampled, or timed by the processor's clock? */
+TT_INLINE int tt_quick_is_on(const struct tt_thread *t)
+{
+    return t->quick ? __atomic_load_n(&t->self->limit, __ATOMIC_RELAXED) != NULL
+                    : tt_exact_is_plain(t, TT_PLAIN_CYCLES) && !t->hider;
+}
+
+/* 0 when it is not that simple. */
+TT_INLINE int tt_quick_leave(struct tt_thread *t, struct tt_frame *last)
+{
+    int may;
+
+    if (!tt_exact_begin(t))
+        return 0;
+    may = tt_quick_is_on(t) && tt_quick_may_leave(t, last);
+    if (may)
+        tt_quick_leave_all(t, last);
+    TT_BARRIER();
+    t->busy = 0;
+    return may;
+}
+
+/* ── Entering ─────────────────────────────────────────────────────────────────────── */
+
+/* While busy and on: stands at `n` until the frame is left.  NULL when it is not that simple.
+ * Where blocks are sampled a signal handler's scope may come between, and has then written
+ * its own slot. */
+TT_INLINE struct tt_frame *tt_quick_stand(struct tt_thread *t, const struct tt_node *n,
+                                          uint32_t flags)
+{
+    struct tt_frame *f = t->self->top + 1;
+    uint64_t now;
+
+    if (TT_UNLIKELY(f >= t->end) || (flags != TT_FRAME_JOINED && t->hider))
+        return NULL;
+    __atomic_store_n(&f->slot, NULL, __ATOMIC_RELAXED);
+    TT_BARRIER();
+    TT_SHOW(f->node, (struct tt_node *)(uintptr_t)n);
+    TT_SHOW(f->edge, tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(flags));
+    f->cfa = f[-1].cfa & ~(uintptr_t)1;
+    TT_BARRIER();
+    TT_SHOW(t->self->top, f);
+    TT_BARRIER();
+    if (t->quick) {
+        if (!TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != NULL))
+            return f;
+        TT_SHOW(t->self->top, f - 1);
+        return NULL;
+    }
+    now = tt_exact_now(t, TT_PLAIN_CYCLES);
+    tt_exact_charge(t->record, t->timed, now);
+    f->children = 0;
+    f->timed = t->timed;
+    t->timed = f;
+    return f;
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* space.h - rows of objects on contexts, and what is said of objects; see rows.c, space.c. */
+#ifndef TT_SPACE_H
+#define TT_SPACE_H
+
+#include "redo.h"
+#include "strand.h"
+
+/* What is said of objects: their type, where they come from and where they go. */
+struct tt_space_way {
+    tt_type type;
+    uint32_t from, to;
+};
+
+/* The process's record, made at its first use; NULL without room. */
+struct tt_space_record *tt_space_record_make(struct tt_recording *);
+static inline struct tt_space_record *tt_space_record(struct tt_recording *r)
+{
+    uint64_t cell = __atomic_load_n(&r->header->space, __ATOMIC_ACQUIRE);
+
+    return TT_UNLIKELY(!cell) ? tt_space_record_make(r)
+                              : (struct tt_space_record *)(void *)tt_cell(r->base, cell);
+}
+
+/* Objects of fewer bytes are sampled; 0: none is.  As the recording begins. */
+extern uint64_t tt_space_rate;
+
+/* tt_alloc of one that is recorded. */
+tt_context tt_space_make(tt_type, size_t bytes, size_t overhead);
+
+/* How many objects one of this size stands for. */
+uint64_t tt_space_weight(size_t bytes);
+
+/* The object that this thread is telling of has a number: what use is made of it is known. */
+extern __thread int tt_space_numbered;
+
+/* The number of the collection that was begun last. */
+uint32_t tt_space_collection(struct tt_recording *);
+
+/* The calling thread, which is busy then.  NULL: off, or it is over. */
+struct tt_thread *tt_space_enter(void);
+
+/* The row of a context, or what was evicted below it, made at its first use; NULL without
+ * room. */
+struct tt_space *tt_space_row(struct tt_tree *, struct tt_node *, uint32_t kind,
+                              const struct tt_space_way *);
+
+/* How often the generation was collected that a row's objects went to. */
+static inline uint32_t tt_space_stamp(const struct tt_space_record *s,
+                                      const struct tt_space *row)
+{
+    uint32_t generation = tt_space_generation(row);
+
+    return s && generation < TT_GENERATIONS
+               ? __atomic_load_n(&s->collections[generation], __ATOMIC_RELAXED)
+               : 0;
+}
+
+/* Adds to a row that is still where it was. */
+static inline void tt_space_add(struct tt_space *row, const struct tt_space_record *s,
+                                const struct tt_objects *o)
+{
+    uint32_t stamp = tt_space_stamp(s, row);
+
+    if (TT_UNLIKELY(row->stamp != stamp)) {
+        row->gone = row->all;
+        TT_BARRIER();
+        row->stamp = stamp;
+    }
+    TT_SHOW(row->all.number, row->all.number + o->number);
+    TT_SHOW(row->all.bytes, row->all.bytes + o->bytes);
+    TT_SHOW(row->all.overhead, row->all.overhead + o->overhead);
+}
+
+/* What tt_age says. */
+static inline unsigned tt_space_age(uint64_t amount)
+{
+    unsigned n = amount ? 64 - (unsigned)__builtin_clzll(amount) : 0;
+
+    return TT_AGE(n < TT_AGES ? n : TT_AGES - 1);
+}
+
+/* Adds to the row of a context, whose handle may be given, making room where there is none;
+ * without any, to the type's figures, and then returns NULL, else where it stands.  The
+ * thread is busy. */
+struct tt_node *tt_space_charge(struct tt_thread *, struct tt_node *, int below,
+                                const struct tt_space_way *, const struct tt_objects *,
+                                tt_context *);
+
+/* The type of objects whose types are not told apart. */
+tt_type tt_space_any_type(void);
+
+/* The same for a thread that has no strand.  1 when it was counted. */
+int tt_space_stray(const struct tt_space_way *, const struct tt_objects *);
+
+/* Of what a context's rows say was allocated. */
+uint64_t tt_space_bytes(const struct tt_tree *, const struct tt_node *);
+
+/* Before rows are moved by the next one; afterwards the index is stale. */
+void tt_space_evict_begin(struct tt_tree *);
+
+/* Moves the rows of a context that is evicted to one that stays. */
+void tt_space_evict(struct tt_tree *, struct tt_node *from, struct tt_node *to);
+
+/* Moves one row of another tree to this context. */
+void tt_space_merge(struct tt_tree *, struct tt_node *to, struct tt_space *from);
+
+#endif

@@ -1,0 +1,396 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Processes that are recorded from outside: those that run already, and programs that nothing
+# can be loaded into.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+
+cat >"$tmp/mix.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile unsigned sink;
+static unsigned long long used[2];
+__attribute__((noinline)) void leaf(unsigned n) { while (n--) sink = sink * 1103515245u + 12345u; }
+__attribute__((noinline)) void often(unsigned n) { leaf(n); used[0] += n; }
+__attribute__((noinline)) void seldom(unsigned n) { leaf(n); used[1] += n; }
+/* Pieces of no regular length: three parts for one. */
+__attribute__((noinline)) void work(int pieces)
+{
+    unsigned seed = 1;
+    for (int i = 0; i < pieces; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        if (seed >> 30)
+            often((seed >> 8) % 40000);
+        else
+            seldom((seed >> 8) % 40000);
+    }
+}
+__attribute__((noinline)) void in_kernel(void)
+{
+    static char room[1 << 20];
+    FILE *f = fopen("/dev/zero", "r");
+    for (int i = 0; i < 4000; i++)
+        if (read(fileno(f), room, sizeof room) < 0)
+            exit(1);
+}
+static void *in_thread(void *arg) { pthread_setname_np(pthread_self(), "helper"); work(2000); return arg; }
+int main(int argc, char **argv)
+{
+    struct rusage u;
+    pthread_t t;
+    if (argc > 1 && strcmp(argv[1], "wait") == 0)
+        getchar(); /* until somebody looks */
+    if (argc > 1 && strcmp(argv[1], "kernel") == 0)
+        in_kernel();
+    work(argc > 2 ? atoi(argv[2]) : 10000);
+    if (argc > 1 && strcmp(argv[1], "wait") == 0) {
+        pthread_create(&t, NULL, in_thread, NULL);
+        pthread_join(t, NULL);
+        if (fork() == 0) {
+            work(2000);
+            execl(argv[0], "again", "child", "2000", NULL);
+        }
+        wait(NULL);
+    }
+    getrusage(RUSAGE_SELF, &u);
+    printf("%f %f\n", (double)used[0] / (double)(used[0] + used[1]),
+           (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+    return 5;
+}
+END
+cc -O2 -g -D_GNU_SOURCE -pthread -o "$tmp/mix" "$tmp/mix.c" && cc -O2 -g -D_GNU_SOURCE -static -pthread -o "$tmp/static" "$tmp/mix.c" || exit
+"$tmp/mix" wait <<<"" >/dev/null &
+if ! timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $! >"$tmp/err" 2>&1 && grep -q "forbid\|has no perf events" "$tmp/err"; then
+    echo "1..0 # SKIP $(cat "$tmp/err")"
+    exit
+fi
+reap $!
+
+# fact NAME - of the header.
+fact()
+{
+    "$tallytree" report header --csv "$tmp/tt" | awk -F, -v f="$1" '$4 == f { print $NF; exit }'
+}
+
+# truth SHARE - the share of `often` below `work` is that, within twice the interval that is
+# printed: one run in ten thousand may miss it.
+truth()
+{
+    "$tallytree" report flat --root work --limit all --sort inclusive --json "$tmp/tt" >"$tmp/json" || return
+    python3 - "$1" "$tmp/json" <<'END'
+import json, sys
+table = json.load(open(sys.argv[2]))
+keys = [c['key'] for c in table['columns']]
+rows = [dict(zip(keys, r['values'])) for r in table['rows'] if r['role'] == 'entry']
+row = [r for r in rows if r['name'] == 'often'][0]
+spread = row.get('inclusive_interval') or row.get('inclusive_error')
+n = [int(x.split()[1]) for x in table['notes'] if x.startswith('sampled:')][0]
+share, true = row['inclusive_share'], float(sys.argv[1])
+print('share', share, 'of', n, 'samples, truth', true, 'interval', spread)
+if spread is None:
+    spread = 1.96 * (true * (1 - true) / n) ** .5
+sys.exit(not (n >= 50 and abs(share - true) <= 2 * spread + 0.01))
+END
+}
+
+# stacks [PERCENT] - of 100 no more than 1 are broken, and no sample is lost.
+stacks()
+{
+    local samples bad
+    samples=$("$tallytree" report flat --limit 1 --json "$tmp/tt" | sed -n 's/.*sampled: \([0-9]*\) samples.*/\1/p')
+    bad=$(($(fact stacks.broken) + $(fact stacks.truncated) + $(fact lost.samples)))
+    [ $((bad * 100)) -le $((samples * ${1:-1})) ] || { echo "$bad stacks of $samples are broken or lost"; return 1; }
+}
+
+# has PATTERN... - in what a report said.
+has()
+{
+    local pattern
+    for pattern; do
+        grep -q "$pattern" "$tmp/flat" || { echo "no $pattern"; head "$tmp/flat"; return 1; }
+    done
+}
+
+# ── A process that runs ──────────────────────────────────────────────────────────────
+# What is forked is a shell still, for a moment.
+until_mix() { patiently grep -q mix "/proc/$1/comm"; }
+# Samples are taken, or will never be.
+under_way() { ls "$tmp"/tt.*.live/"${2:-mix}".* >/dev/null || ! kill -0 "$1"; }
+mkfifo "$tmp/go"
+
+running()
+{
+    "$tmp/mix" wait <"$tmp/go" >"$tmp/out" &
+    local recorder status
+    pid=$!
+    exec 7<>"$tmp/go"
+    until_mix $pid || return
+    "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
+    recorder=$!
+    patiently under_way $recorder || return
+    echo >&7
+    exec 7>&-
+    reap $recorder
+    status=$?
+    reap $pid
+    if [ $? != 5 ] || [ $status != 0 ]; then
+        echo "status $status"
+        cat "$tmp/err"
+        return 1
+    fi
+    grep -q "samples of 1 process in" "$tmp/err" && [ "$(fact open)" = 0 ]
+}
+try "a process that runs is recorded until it ends" running
+shares() { truth "$(tail -n 1 "$tmp/out" | cut -d' ' -f1)"; }
+try "its shares are right within the interval" shares
+try "its stacks are whole" stacks
+says() { "$tallytree" report header "$tmp/tt" | grep "source.*$1"; }
+try "the header says who took the samples, and why" says "perf events of cpu-clock.*it was running"
+strands()
+{
+    "$tallytree" report strands --csv "$tmp/tt" >"$tmp/strands"
+    awk -F, '{ for (i = 1; i <= NF; i++) if (NR == 1) at[$i] = i }
+        $at["role"] == "entry" { seen[$at["name"] == "helper" || $at["name"] == "main" ? $at["name"] : "child", $at["pid"] == pid]++ }
+        END { exit !(seen["main", 1] == 1 && seen["helper", 1] == 1 && seen["child", 0] == 1 && length(seen) == 3) }' \
+        pid="$pid" "$tmp/strands" || { cat "$tmp/strands"; return 1; }
+}
+try "threads and children that came later have strands of their own" strands
+
+whole_time()
+{
+    "$tallytree" report strands --json "$tmp/tt" | python3 -c '
+import json, sys
+t = json.load(sys.stdin)
+keys = [c["key"] for c in t["columns"]]
+rows = [dict(zip(keys, r["values"])) for r in t["rows"] if r["role"] == "entry"]
+name = [k for k in keys if k in ("self", "time")][0]
+ours = sum(r[name] for r in rows if r["pid"] == int(sys.argv[2])) / 1e9
+theirs = float(sys.argv[1])
+print(ours, "of", theirs)
+sys.exit(abs(ours - theirs) > 0.1 * theirs + 0.03)' "$(tail -n 1 "$tmp/out" | cut -d' ' -f2)" "$pid"
+}
+try "its time is what the system says it used" whole_time
+
+interrupted()
+{
+    "$tmp/mix" wait 400 <"$tmp/go" >"$tmp/out" &
+    local pid=$! recorder
+    exec 7<>"$tmp/go"
+    until_mix $pid || return
+    "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
+    recorder=$!
+    patiently under_way $recorder || return
+    kill -INT $recorder
+    reap $recorder || { cat "$tmp/err"; return 1; }
+    kill -0 $pid || return
+    echo >&7
+    exec 7>&-
+    reap $pid
+    [ $? = 5 ] && "$tallytree" report "$tmp/tt" >/dev/null
+}
+try "Ctrl-C ends the recording, keeps it, and leaves the process alone" interrupted
+for_a_while()
+{
+    sleep 100 &
+    local pid=$!
+    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" --delay 0.1 --duration 0.2 -p $pid
+    local status=$?
+    kill $pid
+    [ $status = 0 ] || return
+    "$tallytree" report header "$tmp/tt" | grep -q "program.*sleep"
+}
+try "a duration ends it too, even when nothing happened" for_a_while
+
+cpu_of() { cut -d' ' -f14 "/proc/$1/stat"; } # in 1/100 s
+has_used() { [ "$(cpu_of "$1")" -ge "$2" ]; }
+lost()
+{
+    "$tmp/static" any 1000000 >"$tmp/out" &
+    local pid=$! recorder used
+    patiently grep -q static "/proc/$pid/comm" || return
+    "$tallytree" record --sampled=5000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
+    recorder=$!
+    patiently under_way $recorder static || return
+    kill -STOP $recorder
+    used=$(cpu_of $pid)
+    patiently has_used $pid $((used + 250)) || return
+    kill -CONT $recorder
+    sleep 0.2
+    kill -INT $recorder
+    kill $pid
+    reap $recorder || { cat "$tmp/err"; return 1; }
+    reap $pid
+    [ "$(fact lost.samples)" -gt 0 ] && [ "$(fact stacks.broken)" -le 3 ] &&
+        "$tallytree" report header "$tmp/tt" | grep "lost.*samples"
+}
+try "samples that found no room are counted, and the others are whole" lost
+
+# ── Programs that nothing can be loaded into ─────────────────────────────────────────
+statically()
+{
+    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" >"$tmp/out" 2>"$tmp/err"
+    [ $? = 5 ] && shares && stacks && says "it is statically linked"
+}
+try "a static program is recorded, and its shares are right" statically
+cat >"$tmp/without.c" <<'END'
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {4, filter};
+    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program))
+        return 2;
+    return execv(argv[1], argv + 1);
+}
+END
+without_descriptors()
+{
+    cc -o "$tmp/without" "$tmp/without.c" || return
+    timeout -k 5 60 "$tmp/without" "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" any 100 >"$tmp/out" 2>"$tmp/err"
+    [ $? = 5 ] || return
+    "$tmp/static" any 50000 >"$tmp/out" &
+    timeout -k 5 60 "$tmp/without" "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $! 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
+    reap $!
+    [ $? = 5 ]
+}
+try "and where the system has no descriptors of processes its end is seen too" without_descriptors
+in_kernel()
+{
+    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" kernel 100 >"$tmp/out" 2>"$tmp/err"
+    [ $? = 5 ] || return
+    says "user and kernel" >/dev/null || { echo "# not allowed to see the kernel"; return 0; }
+    "$tallytree" report flat --root in_kernel --sort inclusive --limit all --csv "$tmp/tt" >"$tmp/flat"
+    has "read_zero\|read_iter_zero" "\[kernel\]"
+}
+try "functions of the kernel stand below those that called it" in_kernel
+golang()
+{
+    command -v go >/dev/null || return 0
+    mkdir -p "$tmp/go.d" && cat >"$tmp/go.d/main.go" <<'END'
+package main
+import "fmt"
+var sink uint32
+//go:noinline
+func leaf(n int) { for ; n > 0; n-- { sink = sink*1103515245 + 12345 } }
+//go:noinline
+func work(done chan bool) { for i := 0; i < 400; i++ { leaf(300000) }; done <- true }
+func main() { done := make(chan bool); go work(done); go work(done); <-done; <-done; fmt.Println("done") }
+END
+    (cd "$tmp/go.d" && GOCACHE=$tmp/go.cache GO111MODULE=off CGO_ENABLED=0 go build -o prog main.go) || return
+    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/go.d/prog" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
+    grep -qx "done" "$tmp/out" || return
+    stacks 10 || return # those of its scheduler are not whole
+    "$tallytree" report tree --limit all --csv "$tmp/tt" >"$tmp/flat"
+    has ",main.work," ",main.leaf,"
+}
+try "a program of Go is recorded, and the stacks of its goroutines are whole" golang
+passed_on()
+{
+    printf 'int raise(int); int main(void) { return raise(15); }\n' >"$tmp/term.c"
+    cc -static -o "$tmp/term" "$tmp/term.c" && timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/term" 2>"$tmp/err"
+    [ $? = 143 ] || return
+    printf '#!/no/such/interpreter\n' >"$tmp/script" && chmod +x "$tmp/script"
+    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/script" 2>"$tmp/err"
+    [ $? = 127 ]
+}
+try "the end of a static program is passed on" passed_on
+
+# ── Counters ─────────────────────────────────────────────────────────────────────────
+cat >"$tmp/faults.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+static volatile unsigned sink;
+__attribute__((noinline)) void touches(int n)
+{
+    for (int i = 0; i < n; i++) {
+        char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(p, 1 << 20, MADV_NOHUGEPAGE);
+        for (int j = 0; j < 1 << 20; j += 4096)
+            p[j] = 1;
+        munmap(p, 1 << 20);
+    }
+}
+__attribute__((noinline)) void burns(int n) { while (n--) sink = sink * 1103515245u + 12345u; }
+int main(void)
+{
+    struct rusage u;
+    for (int i = 0; i < 20; i++) {
+        touches(5);
+        burns(5000000);
+    }
+    getrusage(RUSAGE_SELF, &u);
+    printf("%ld\n", u.ru_minflt);
+    return 5;
+}
+END
+# figure METRIC NAME - inclusive, or of the total.
+figure()
+{
+    "$tallytree" report flat --metric "$1" --limit all --csv "$tmp/tt" |
+        awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+            $at["role"] == "total" && name == "total" || $at["name"] == name { print $at["inclusive"]; exit }'
+}
+counts()
+{
+    cc -O1 -g -o "$tmp/faults" "$tmp/faults.c" || return
+    timeout -k 5 60 "$tallytree" record --counter page-faults --counter context-switches=1 -o "$tmp/tt" "$tmp/faults" >"$tmp/out" 2>"$tmp/err"
+    [ $? = 5 ] || { cat "$tmp/err"; return 1; }
+    local true touched lost
+    true=$(cat "$tmp/out") touched=$(figure page-faults touches) lost=$(fact lost.samples)
+    echo "$touched of $true page faults, $lost samples lost"
+    [ "$touched" -le $((true + 100)) ] && [ $((touched + 100 * lost)) -ge $((true * 95 / 100)) ] &&
+        [ "$(figure time burns)" -gt "$(figure time touches)" ]
+}
+try "what the system counts is a metric, with the functions that cause it" counts
+hardware()
+{
+    timeout -k 5 60 "$tallytree" record --counter cycles=100000 -o "$tmp/tt" "$tmp/faults" >"$tmp/out" 2>"$tmp/err"
+    case $? in
+    5) [ "$(figure cycles main)" -gt 1000000 ] ;;
+    125) grep "this machine does not count cycles" "$tmp/err" ;;
+    *) cat "$tmp/err"; return 1 ;;
+    esac
+}
+try "cycles are counted, or it is said that they are not here" hardware
+
+# ── What cannot be done ──────────────────────────────────────────────────────────────
+refused()
+{
+    local reason=$1
+    shift
+    timeout -k 5 60 "$@" 2>"$tmp/err"
+    if [ $? != 125 ] || ! grep -q "$reason" "$tmp/err"; then
+        cat "$tmp/err"
+        return 1
+    fi
+}
+try "a process that is not there is refused" refused "there is no process 99999999" "$tallytree" record -p 99999999
+try "what is no number is refused" refused "number of a process" "$tallytree" record -p me
+try "a program and a process at once are refused" refused "not both" "$tallytree" record -p $$ true
+try "a counter that there is not is refused" refused "cannot be 'nonsense'" "$tallytree" record --counter nonsense true
+try "scopes cannot be asked for from outside" refused "seen from outside" "$tallytree" record --exact -p $$
+others()
+{
+    [ "$(id -u)" = 0 ] && chmod 755 "$tmp" && cp "$tallytree" "$tmp/tallytree" || return 0
+    refused "run tallytree as root" setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/tallytree" record -o "$tmp/none/tt" -p $$
+}
+try "the processes of others are refused, and what to do is said" others
+leftovers() { find "$tmp" -name '*.live'; }
+none "no folder is left" leftovers
+finish

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Profiles of gperftools: each stack, once its addresses have names, has the figures that
+# google-pprof gives it.
+. "$(dirname "$0")/formats.sh"
+
+cat >"$dir/program.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+#define ALONE __attribute__((noinline))
+static volatile unsigned long sum;
+static void *kept[1000];
+static int count;
+ALONE void spin(unsigned long n) { for (unsigned long i = 0; i < n; i++) sum += i * i; }
+ALONE void one(void) { spin(20000000); __asm__ volatile(""); }
+ALONE void two(int depth) { if (depth) two(depth - 1); else spin(30000000); __asm__ volatile(""); }
+ALONE void *make(size_t n) { void *p = malloc(n); memset(p, 1, n); __asm__ volatile(""); return p; }
+ALONE void work(int i) { free(make((size_t)i + 5000)); kept[count++] = make(1000); __asm__ volatile(""); }
+int main(void)
+{
+    for (int i = 0; i < 300; i++) work(i);
+    for (int i = 0; i < 50; i++) free(kept[i]);
+    for (int i = 0; i < 5; i++) one(), two(i);
+    return 0;
+}
+END
+cc() { gcc -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls "$@"; }
+cc "$dir/program.c" -o "$dir/pie" -Wl,--no-as-needed -lprofiler
+cc -no-pie "$dir/program.c" -o "$dir/fixed" -Wl,--no-as-needed -lprofiler
+cc "$dir/program.c" -o "$dir/heap" -Wl,--no-as-needed -ltcmalloc
+for p in pie fixed; do CPUPROFILE=$dir/$p.prof "$dir/$p" 2>/dev/null; done
+HEAPPROFILE=$dir/heap.out "$dir/heap" 2>/dev/null
+# shellcheck disable=SC2012
+cp "$(ls "$dir"/heap.out.*.heap | tail -1)" "$dir/heap.prof"
+
+cat >"$dir/compare.py" <<'END'
+import collections, re, subprocess, sys
+tallytree, program, file, metric, scale, *words = sys.argv[1:]
+def sums(text):
+    sum = collections.Counter()
+    for line in text.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        stack = [re.sub("<[0-9a-f]+>$", "", f) for f in stack.split(";")]
+        sum[";".join(stack[stack.index("main"):])] += int(count)
+    return sum
+theirs = subprocess.run(["google-pprof", "--collapsed", *words, program, file], capture_output=True, text=True, check=True).stdout
+ours = subprocess.run([tallytree, "symbolize", "-o", file + ".tt", file], check=True)
+ours = subprocess.run([tallytree, "export", "--to", "folded", "--metric", metric, file + ".tt"], capture_output=True, text=True, check=True).stdout
+want, got = sums(theirs), sums(ours)
+want = collections.Counter({s: n * int(scale) for s, n in want.items() if n})
+assert want == got and want, (want, got)
+END
+try "CPU samples are google-pprof's" python3 "$dir/compare.py" "$tallytree" "$dir/pie" "$dir/pie.prof" samples 1
+try "so is the time" python3 "$dir/compare.py" "$tallytree" "$dir/pie" "$dir/pie.prof" time 10000000
+try "so are those of a program that is not moved" python3 "$dir/compare.py" "$tallytree" "$dir/fixed" "$dir/fixed.prof" samples 1
+try "bytes that are alive are google-pprof's" python3 "$dir/compare.py" "$tallytree" "$dir/heap" "$dir/heap.prof" "live bytes" 1 --show_bytes --inuse_space
+try "so are objects" python3 "$dir/compare.py" "$tallytree" "$dir/heap" "$dir/heap.prof" "live number" 1 --inuse_objects
+try "so is what was allocated" python3 "$dir/compare.py" "$tallytree" "$dir/heap" "$dir/heap.prof" bytes 1 --show_bytes --alloc_space
+freed() { "$tallytree" report space --csv "$dir/heap.prof" | grep -q "entry,0,0,600,1844850,0,0,0,0,350,1594850,0,1,heap"; }
+try "what was freed is a row of space" freed
+
+# Words of 4 bytes and of the other order; Java's names.
+python3 - "$dir" <<'END'
+import struct, sys
+stacks = [(3, [7, 6]), (2, [8]), (1, [6, 6, 7])]
+for name, order, word, java in (("l8", "<", "Q", 0), ("b8", ">", "Q", 0), ("l4", "<", "I", 1), ("b4", ">", "I", 1)):
+    words = [0, 3, java, 10000, 0]
+    for count, stack in stacks: words += [count, len(stack)] + stack
+    words += [0, 1, 0]
+    text = b" 0x00000006 com.a.Outer (A.java:6)\n 0x0000007 com.a.Inner (A.java:7)\n 0x00000008 GC\n"
+    open(sys.argv[1] + "/" + name, "wb").write(struct.pack(order + "%d" % len(words) + word, *words) + text)
+END
+java='GC 2
+com.a.Inner;com.a.Outer;com.a.Outer 1
+com.a.Outer;com.a.Inner 3'
+for kind in l4 b4; do try "words of 4 bytes, names of Java, $kind" folds "$java" "$dir/$kind" samples; done
+words='0x5;0x7 3
+0x6;0x6 1
+0x8 2'
+for kind in l8 b8; do try "words of 8 bytes: callers are one byte before, $kind" folds "$words" "$dir/$kind" samples; done
+
+# What was sampled stands for more.
+cat >"$dir/sampled" <<'END'
+heap profile:      3:     3000 [     5:   5000] @ heap_v2/2000
+     1:     1000 [     3:    3000] @ 0x11 0x21
+     2:     2000 [     2:    2000] @ 0x31
+
+MAPPED_LIBRARIES:
+00000000-00000100 r-xp 00000000 00:00 1          /usr/bin/a program
+END
+by=$(python3 -c 'import math; f = 1 / (1 - math.exp(-.5)); print("a program+0x20;a program+0x10", round(3000 * f)); print("a program+0x30", round(2000 * f))')
+try "each sample of a heap is weighed by its size" folds "$by" "$dir/sampled" bytes
+sed 's/heap_v2/heap/' "$dir/sampled" >"$dir/old"
+cat >"$dir/none" <<<'heap profile: 0: 0 [0: 0] @ heapprofile'
+nothing() { "$tallytree" report header "$dir/none" | grep -q gperftools; }
+try "a heap without anything in it is read" nothing
+
+cut() { head -c "$1" "$dir/l8" >"$dir/bad" && refused "$dir/bad" ": byte $2: $3"; }
+try "a file that ends within a sample is refused" cut 64 64 "the file ends before its samples do"
+try "so is one that ends before its end" cut 72 72 "the file ends before its samples do"
+deep() { { head -c 48 "$dir/l8"; printf '\0\0\0\0\0\0\0\1'; } >"$dir/bad" && refused "$dir/bad" ": byte 56: a stack of"; }
+try "so is a stack that is too deep" deep
+bad_heap() { sed "$1" "$dir/sampled" >"$dir/bad" && refused "$dir/bad" ":$2"; }
+try "so is a line of a heap without a stack" bad_heap '2s/@//' "2: a line is"
+try "so is one with another word in its stack" bad_heap '2s/0x21/main/' "2: an address is due"
+finish

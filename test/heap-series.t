@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The heap over time, beside a log of every event; its maxima; when it is recorded.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+guest=$TT_BUILD/test/heap-guest
+
+# recorded NAME COMMAND... - also with a library of the tests' own behind ours: NAME.log.
+recorded()
+{
+    local name=$1
+    shift
+    HEAP_LOG=$tmp/$name.log HEAP_LOG_OF=${1##*/} LD_PRELOAD=$TT_BUILD/test/heap-log.so \
+        "$tallytree" record --heap -o "$tmp/$name.tt" -- "$@" >"$tmp/$name.out" 2>"$tmp/$name.err"
+}
+
+# series NAME SERIES FLAGS... - its rows: ns, bytes, label.
+series()
+{
+    "$tallytree" report series --csv "$tmp/$1.tt" --series "$2" "${@:3}" | awk -F, '/^entry/ { print $4, $5, $6 }'
+}
+
+# figure NAME METRIC [FUNCTION] - in all; or with all it calls.
+figure()
+{
+    "$tallytree" report flat --metric "$2" --csv "$tmp/$1.tt" |
+        awk -F, -v f="${3-}" 'f ? $(NF - 5) == f : /^total/ { print f ? $7 : $5 }'
+}
+
+# each_point NAME SERIES - each of its points was alive in the log, in the order of time.
+each_point()
+{
+    local beyond
+    beyond=$(($("$TT_BUILD/test/heap-oracle" "$tmp/$1.log" | awk '$1 == "live" { print $2 }') - $(figure "$1" live)))
+    series "$1" "$2" --by time | awk '$2 { print $2 }' >"$tmp/points"
+    "$TT_BUILD/test/heap-oracle" "$tmp/$1.log" $beyond <"$tmp/points"
+}
+
+waves()
+{
+    recorded waves "$guest" waves && each_point waves 'live by type' && each_point waves 'live by block'
+}
+try "what is alive over time was alive, by type and by block: as a log of all events says" waves
+
+# The tops of the waves, as the log has them.
+tops()
+{
+    local name metric most
+    series waves maxima | awk '{ print $2, $3 }' >"$tmp/maxima"
+    "$TT_BUILD/test/heap-oracle" "$tmp/waves.log" "$(($("$TT_BUILD/test/heap-oracle" "$tmp/waves.log" | awk '$1 == "live" { print $2 }') - $(figure waves live)))" \
+        < <(cut -d' ' -f1 "$tmp/maxima") || return
+    [ "$(sort -nr "$tmp/maxima" | sed -n '1s/.* //p')" = peak ] || return
+    while read -r most metric; do
+        [ "$(figure waves "$metric")" = "$most" ] || { echo "$metric: $(figure waves "$metric"), not $most"; return 1; }
+        for name in first second third; do
+            echo "$metric $name $(figure waves "$metric" $name)"
+        done
+    done <"$tmp/maxima" >"$tmp/where"
+    # Of each maximum all is of one wave, but for what is alive all the time.
+    awk '$3 > 100000 { n[$1]++; at = at " " $2 } END { for (i in n) if (n[i] != 1) exit 1; print at }' "$tmp/where" >"$tmp/waves" || return
+    cat "$tmp/maxima" "$tmp/waves"
+    grep -qx close "$tmp/waves.out" || [ "$(cat "$tmp/waves")" = " first second third" ]
+}
+try "the greatest maximum and the local ones are the tops, each with all that was alive then" tops
+
+blocks()
+{
+    series waves 'live by block' | awk '$2 > 100000 { print $3 }' | sort -u | tee "$tmp/labels"
+    grep -qx fill_slots "$tmp/labels"
+}
+try "a series by block goes by the names of functions, inlined ones too" blocks
+
+database()
+{
+    recorded sql sqlite3 :memory: "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+        insert into t select i, hex(i) from n; create index u on t(b); select count(*) from t; drop table t" &&
+        each_point sql 'live by type'
+}
+try "a program with many more events: each point was alive" database
+
+# As the sum of figures over all contexts says, whoever makes and frees: threads do both.
+threads()
+{
+    recorded threads "$guest" threads 8 || return
+    [ "$(series threads 'live by type' --by time | awk '{ n = $2 } END { print n + 0 }')" = "$(figure threads live)" ] &&
+        [ "$(series threads 'live by block' --by time | awk '{ n = $2 } END { print n + 0 }')" = "$(figure threads live)" ]
+}
+try "objects of eight threads: the last point is what is left" threads
+
+# The sum over time of a small budget is that of a large one.
+tight()
+{
+    "$tallytree" record --heap --budget 192K -o "$tmp/tight.tt" -- "$guest" waves >"$tmp/out" &&
+        "$tallytree" report flat --metric peak "$tmp/tight.tt"
+}
+try "with little room it is recorded as far as it goes" tight
+
+none()
+{
+    "$tallytree" record --heap --series none -o "$tmp/none.tt" -- "$guest" waves >"$tmp/out" &&
+        "$tallytree" report series "$tmp/none.tt" 2>&1 | grep 'no series' && [ "$(figure none peak)" = "$(figure waves peak)" ]
+}
+try "without a series the peak is the same" none
+
+killed()
+{
+    "$tallytree" record --heap -o "$tmp/killed.tt" -- "$guest" killed
+    [ $? = 137 ] || return
+    [ "$(figure killed live leaf)" = 200000 ] && [ "$(figure killed peak leaf)" = 300000 ] || return
+    series killed 'live by type' --by time | awk '{ n = $2 } END { print n; exit n < 200000 || n > 300000 }'
+}
+try "who is killed leaves what was alive, the peak and the series" killed
+
+# An object comes every 60 ms, and a large one after 0.9 s.
+window()
+{
+    "$tallytree" record --heap --duration 0.4 -o "$tmp/early.tt" -- "$guest" late 3 || return
+    [ "$(figure early allocated leaf)" = '' ] && [ "$(figure early objects)" -ge 1 ] || return
+    "$tallytree" record --heap --delay 0.5 -o "$tmp/late.tt" -- "$guest" late 3 || return
+    "$tallytree" record --heap -o "$tmp/whole.tt" -- "$guest" late 3 || return
+    [ "$(figure late live leaf)" = 70000 ] && [ "$(figure late objects)" -lt "$(figure whole objects)" ]
+}
+try "with a delay or a duration only what happens then counts" window
+finish

@@ -1,0 +1,477 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What programs allocate, beside what heaptrack, valgrind and a log of every event say.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+guest=$TT_BUILD/test/heap-guest
+export TZ=UTC
+
+# heap NAME COMMAND... - records every event; what the program says is in NAME.out.
+heap()
+{
+    local name=$1
+    shift
+    timeout -k 5 300 "$tallytree" record --heap -o "$tmp/$name.tt" -- "$@" >"$tmp/$name.out" 2>"$tmp/$name.err"
+}
+
+# figure NAME WHAT - number, bytes, overhead, freed (bytes) of all objects, or a metric.
+figure()
+{
+    local column
+    case $2 in
+    number) column=4 ;; bytes) column=5 ;; overhead) column=6 ;; freed) column=11 ;;
+    *)
+        "$tallytree" report flat --metric "$2" --csv "$tmp/$1.tt" 2>/dev/null |
+            awk -F, '/^total/ { n = $5 } END { print n + 0 }'
+        return ;;
+    esac
+    "$tallytree" report space --csv "$tmp/$1.tt" | awk -F, -v c="$column" '/^total/ { print $c }'
+}
+
+# is NAME WHAT FIGURE...
+is()
+{
+    local name=$1
+    shift
+    while [ $# -gt 1 ]; do
+        [ "$(figure "$name" "$1")" = "$2" ] || { echo "$1: $(figure "$name" "$1"), not $2"; return 1; }
+        shift 2
+    done
+}
+
+# ── What is known ─────────────────────────────────────────────────────────────────────
+
+# The sums are the program's own: see each() there; 1001 and 22 bytes come before main.
+known()
+{
+    heap each "$guest" each || return
+    is each number $((10 + 1000 + 100 + 50 + 8 + 2)) \
+        bytes $((1000 + 50000 + 505000 + 500000 + 947 + 1001 + 22)) \
+        temporary $((1000 + 100 + 8 + 1)) peak $((500000 + 1000 + 22)) live $((1000 + 22)) || return
+    [ $(($(figure each resized) + $(figure each moved))) = 99 ] || { echo "not 99 changed their size"; return 1; }
+}
+try "every event of a program is counted, with its peak, its leaks and what was temporary" known
+
+# at METRIC FUNCTION - its figure with all it calls.
+at()
+{
+    "$tallytree" report flat --metric "$1" --csv "$tmp/each.tt" | awk -F, -v f="$2" '$(NF - 5) == f { print $7 }'
+}
+places()
+{
+    [ "$(at allocated leak)" = 1000 ] && [ "$(at live leak)" = 1000 ] && [ "$(at peak top)" = 500000 ] &&
+        [ "$(at temporary churn)" = 1000 ] && [ "$(at allocated grow)" = 505000 ] && return
+    "$tallytree" report flat --metric allocated --csv "$tmp/each.tt"
+    return 1
+}
+try "they stand where they happened" places
+
+# paths_agree - what stands on each path, where the program's own tally has it.  Some
+# compilers leave go() apart.
+paths_agree()
+{
+    "$tallytree" export --to folded --metric allocated "$tmp/walk.tt" | sed 's/;go//g; s/^.*;main;/main;/' |
+        awk '/;(here|there) / { sum[$1] += $2 } END { for (path in sum) print path, sum[path] }' | LC_ALL=C sort >"$tmp/found" &&
+        [ "$(wc -l <"$tmp/want")" -gt 5000 ] && cmp "$tmp/want" "$tmp/found"
+}
+walk() { "$tallytree" record --heap --recursion none -o "$tmp/walk.tt" "$tmp/walk" "$1" 20000 | LC_ALL=C sort >"$tmp/want"; }
+walked() { gcc -g "$@" -o "$tmp/walk" "${0%/*}/heap-walk.c" && walk $# && paths_agree; }
+try "each of thousands of paths has what was allocated on it" walked -O1 -fno-omit-frame-pointer
+try "and so without frame pointers" walked -O2
+
+# The program as it is shipped: without names of its own functions.  Its figures are those of
+# the one that has them, and stand on the same paths once there is a file with names.
+stripped()
+{
+    local figures what
+    walk 3 && figures=$(for what in number bytes overhead freed live peak temporary; do echo $what "$(figure walk $what)"; done) || return
+    mkdir "$tmp/symbols" && mv "$tmp/walk" "$tmp/symbols" && strip -o "$tmp/walk" "$tmp/symbols/walk" && walk 3 || return
+    # shellcheck disable=SC2086 # names and figures, in turn
+    is walk $figures && "$tallytree" export --to folded --metric allocated "$tmp/walk.tt" >"$tmp/unnamed" || return
+    grep -q '__libc_start_[^;]*;.*;walk+0x[0-9a-f]* [0-9]*$' "$tmp/unnamed" && ! grep -m 1 -E ';main;|;here|;plain' "$tmp/unnamed" || return
+    "$tallytree" symbolize --symbols "$tmp/symbols" "$tmp/walk.tt" && paths_agree
+}
+try "an optimised program that is stripped has the same figures, where its calls are" stripped
+
+# Libraries that come and go, by names that mean nothing elsewhere, may lie where another one
+# was; what they export is left when they are stripped.
+late()
+{
+    cat >"$tmp/late.c" <<'END'
+#include <stdlib.h>
+void *NAME(int times)
+{
+    void *p = NULL;
+    for (int i = 0; i < times; i++) {
+        free(p);
+        p = malloc(SIZE);
+        __asm__ volatile("" : : "r"(p) : "memory");
+    }
+    return p;
+}
+END
+    cat >"$tmp/early.c" <<'END'
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int call(const char *path, const char *name, int times)
+{
+    void *library = dlopen(path, RTLD_NOW), *function = library ? dlsym(library, name) : NULL;
+    void *p = function ? ((void *(*)(int))function)(times) : NULL;
+    free(p);
+    return !p || dlclose(library) != 0;
+}
+int main(void)
+{
+    return call("./first.so", "first", 10) || call("./second.so", "second", 20) ||
+           call("./first.so", "first", 30) || !dlopen("./first.so", RTLD_NOW) ||
+           chdir("/") != 0 || call("libutil.so.1", "malloc", 40);
+}
+END
+    gcc -O2 -s -fPIC -shared -DNAME=first -DSIZE=1000 -o "$tmp/first.so" "$tmp/late.c" &&
+        gcc -O2 -s -fPIC -shared -DNAME=second -DSIZE=3000 -o "$tmp/second.so" "$tmp/late.c" &&
+        gcc -O2 -s -o "$tmp/early" "$tmp/early.c" && (cd "$tmp" && heap early ./early) || return
+    "$tallytree" report flat --metric allocated --csv "$tmp/early.tt" >"$tmp/flat" && cat "$tmp/flat"
+    [ "$(awk -F, '/(first|second)/ { print $(NF - 5), $7, $(NF - 4) }' "$tmp/flat" | sort)" = \
+        "first 40000 $tmp/first.so
+second 60000 $tmp/second.so" ]
+}
+try "what a library allocates that is loaded late, and gone, is its functions'" late
+
+# ── Others ────────────────────────────────────────────────────────────────────────────
+
+# What heaptrack's own library allocates in the program, before anything else: the C++
+# library's room for exceptions.
+ours=72704
+
+# track NAME COMMAND... - what heaptrack says, without that.
+track()
+{
+    local name=$1 way
+    shift
+    rm -f "$tmp/$name.ht".*
+    heaptrack -o "$tmp/$name.ht" "$@" >/dev/null 2>&1 </dev/null
+    heaptrack_print -f "$tmp/$name.ht.zst" -H "$tmp/sizes" >/dev/null 2>&1
+    awk -v ours=$ours '{ n += $2; b += $1 * $2 } END { print n - 1, b - ours }' "$tmp/sizes"
+    for way in leaked peak; do
+        heaptrack_print -f "$tmp/$name.ht.zst" -F "$tmp/stacks" --disable-builtin-suppressions \
+            --flamegraph-cost-type $way >/dev/null 2>&1
+        awk -v ours="$([ $way = peak ] && echo $ours || echo 0)" '{ s += $NF } END { print s - ours }' "$tmp/stacks"
+    done
+}
+
+# dhat COMMAND... - objects, bytes, 0, the peak.
+dhat()
+{
+    valgrind --tool=dhat --dhat-out-file=/dev/null "$@" 2>&1 >/dev/null </dev/null |
+        sed -n 's/,//g; s/^==[0-9]*== Total: *\([0-9]*\) bytes in \([0-9]*\) blocks/\2 \1 0/p
+            s/^==[0-9]*== At t-gmax: \([0-9]*\) bytes.*/\1/p'
+}
+
+variables() { "$@" env 2>/dev/null | grep -c =; }
+
+# agrees NAME COMMAND... - with heaptrack and with valgrind's dhat to the byte, in the number
+# of objects, their bytes, the peak and what is never freed.  Where they differ:
+#  - The environment.  A program that sets a variable copies the list of them, and each of
+#    us adds some; what one more makes is measured.
+#  - What is temporary.  To heaptrack an object is so when the next event frees any object of
+#    the same size and stack; dhat does not tell.
+#  - What is never freed.  Before valgrind looks, it has the C library free what it holds.
+agrees()
+{
+    local name=$1 figure i=0 here with slope track dhat us they it
+    shift
+    heap "$name" "$@" && TT_ONE_MORE=1 heap more "$@" || return
+    mapfile -t track < <(track "$name" "$@" | tr ' ' '\n')
+    mapfile -t dhat < <(dhat "$@" | tr ' ' '\n')
+    us=$(variables "$tallytree" record --heap -o "$tmp/env" --)
+    they=$((us - $(variables heaptrack -o "$tmp/variables")))
+    it=$((us - $(variables valgrind -q)))
+    for figure in number bytes live peak; do
+        here=$(figure "$name" $figure)
+        slope=$(($(figure more $figure) - here))
+        with=$((here - slope * they))
+        [ "$with" = "${track[$i]}" ] ||
+            { echo "$figure: $here, $with with its environment; heaptrack says ${track[$i]}"; return 1; }
+        with=$((here - slope * it))
+        [ $figure = live ] || [ "$with" = "${dhat[$i]}" ] ||
+            { echo "$figure: $here, $with with its environment; dhat says ${dhat[$i]}"; return 1; }
+        i=$((i + 1))
+    done
+}
+
+sql="create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000)
+insert into t select i, hex(i) from n; select count(*), sum(a) from t; select * from t order by b limit 3;"
+git init -q "$tmp/repository"
+for i in 1 2 3 4 5; do
+    seq $i 2000 >"$tmp/repository/file$i"
+    git -C "$tmp/repository" add .
+    git -C "$tmp/repository" -c user.name=a -c user.email=a@b commit -qm $i --date=2020-01-01T00:00:00Z
+done
+cat >"$tmp/program.c" <<'END'
+#include <stdio.h>
+int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+int main(void) { printf("%d\n", fib(20)); return 0; }
+END
+try "sqlite3: as heaptrack and valgrind say, to the byte" agrees sqlite sqlite3 :memory: "$sql"
+try "git: as heaptrack and valgrind say, to the byte" agrees git git -C "$tmp/repository" log -p --no-color
+try "gcc: as heaptrack and valgrind say, to the byte" agrees gcc gcc '-###' -O2 "$tmp/program.c"
+# ── A log of every event ──────────────────────────────────────────────────────────────
+
+# logged NAME COMMAND... - also with a library of the tests' own behind ours: NAME.log.
+logged()
+{
+    local name=$1
+    shift
+    HEAP_LOG=$tmp/events HEAP_LOG_OF=${1##*/} LD_PRELOAD=$TT_BUILD/test/heap-log.so heap "$name" "$@" || return
+    "$TT_BUILD/test/heap-oracle" "$tmp/events" >"$tmp/$name.log"
+}
+log() { awk -v w="$2" '$1 == w { print $2 }' "$tmp/$1.log"; }
+
+# beyond NAME WHAT - how much more the log has: what we have asked for ourselves.
+beyond() { echo $(($(log "$1" "$2") - $(figure "$1" "$2"))); }
+
+# like NAME BASE MORE TIMES WHAT... - what we ask for is the same for every program, BASE, and
+# for each of its threads, of which MORE has one and NAME so many.
+like()
+{
+    local name=$1 base=$2 more=$3 times=$4 what
+    shift 4
+    for what; do
+        [ "$(beyond "$name" "$what")" = $(($(beyond "$base" "$what") + times * ($(beyond "$more" "$what") - $(beyond "$base" "$what")))) ] ||
+            { echo "$what: $(log "$name" "$what") in the log, $(figure "$name" "$what") here, $(beyond "$base" "$what") at the start"; return 1; }
+    done
+}
+cc1=$(gcc -print-prog-name=cc1)
+gcc -E -o "$tmp/program.i" "$tmp/program.c"
+
+compiled()
+{
+    logged nothing "$guest" nothing && logged compiled "$cc1" -quiet -O2 -fpreprocessed "$tmp/program.i" -o "$tmp/program.s" &&
+        like compiled nothing nothing 0 number bytes freed live resized moved || return
+    # Where ours and the program's meet, one may be temporary to the log alone.
+    [ $(($(beyond compiled temporary) - $(beyond nothing temporary))) -le 1 ]
+}
+try "a compiler, with all of its events in a log: to the byte" compiled
+threaded()
+{
+    logged none "$guest" threads 0 && logged one "$guest" threads 1 && logged many "$guest" threads 8 &&
+        like many none one 8 number bytes freed live resized moved
+}
+try "threads that free each other's objects, and allocate when they end: to the byte" threaded
+packed()
+{
+    seq 1 300000 >"$tmp/data"
+    logged xz xz -T2 --block-size=200000 -k -f "$tmp/data" && logged xz1 xz -T1 -k -f "$tmp/data" || return
+    is xz live $(($(log xz live) - $(beyond nothing live))) bytes $(($(log xz bytes) - $(beyond xz bytes)))
+    [ "$(($(beyond xz bytes) - $(beyond nothing bytes)))" -lt 2000 ]
+}
+try "xz in threads: what is left, to the byte" packed
+crowd()
+{
+    heap crowd "$guest" threads 200 || return
+    grep -qx done "$tmp/crowd.out" && [ "$(figure crowd number)" -gt $((200 * 4000)) ] &&
+        [ $(($(figure crowd bytes) - $(figure crowd freed))) = "$(figure crowd live)" ] &&
+        [ "$(figure crowd live)" -gt 0 ]
+}
+try "two hundred threads: what was made, less what was freed, is what is left" crowd
+
+# ── At odd times ──────────────────────────────────────────────────────────────────────
+
+odd()
+{
+    "$guest" odd >"$tmp/out"
+    [ $? = 5 ] || return
+    logged odd "$guest" odd
+    [ $? = 5 ] || { echo "another status"; return 1; }
+    cmp "$tmp/out" "$tmp/odd.out" || return
+    "$TT_BUILD/test/heap-oracle" "$tmp/events" >"$tmp/odd.log"
+    [ "$(beyond odd number)" -ge "$(beyond nothing number)" ] &&
+        [ "$(beyond odd number)" -le $(($(beyond nothing number) + 1)) ]
+}
+try "before main, in handlers, in atexit, in destructors: the same output, and every event" odd
+any()
+{
+    heap any "$guest" any || return
+    [ $(($(figure any number) + $("$tallytree" report header --csv "$tmp/any.tt" | awk -F, '$4 == "lost.objects" { print $NF }'))) -ge 2000 ]
+}
+try "a handler that allocates at any moment" any
+forked()
+{
+    heap forks "$guest" forks 100 || { cat "$tmp/forks.out"; return 1; }
+    grep -qx '0 of 100 children went wrong' "$tmp/forks.out" &&
+        "$tallytree" report space --csv "$tmp/forks.tt" --by block >/dev/null && tail -n 1 "$tmp/forks.err" | grep 'of 101 processes'
+}
+try "children of fork, while another thread is in the middle of it" forked
+
+# ── Other allocators ──────────────────────────────────────────────────────────────────
+
+other()
+{
+    local library=$1
+    [ -e "$library" ] || { echo "$library is not there"; return 1; }
+    LD_PRELOAD=$library heap other "$guest" each || return
+    # What main has made: the library itself has made something too.
+    for pair in objects=1168 allocated=$((1000 + 50000 + 505000 + 500000 + 947)) live=1000 temporary=1108 peak=501000; do
+        "$tallytree" report flat --metric ${pair%=*} --select main --csv "$tmp/other.tt" |
+            awk -F, -v n=${pair#*=} '/^total/ { found = $5 } END { if (found != n) print found, n; exit found != n }' || return
+    done
+}
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4; do
+    try "behind us $library" other "/usr/lib/$(gcc -print-multiarch)/$library"
+done
+own()
+{
+    cat >"$tmp/own.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+static char room[1 << 20];
+static size_t used;
+void *malloc(size_t n) { void *p = room + used; used += (n + 15) & ~(size_t)15; return p; }
+void *calloc(size_t n, size_t s) { return malloc(n * s); }
+void *realloc(void *p, size_t n) { void *q = malloc(n); return p ? memcpy(q, p, n) : q; }
+void free(void *p) { (void)p; }
+int main(void) { printf("%d\n", (char *)malloc(5) >= room); return 4; }
+END
+    gcc -O2 -fno-builtin -o "$tmp/own" "$tmp/own.c" || return
+    heap own "$tmp/own"
+    [ $? = 4 ] && grep -qx 1 "$tmp/own.out"
+}
+try "a program with an allocator of its own runs as ever" own
+
+# ── C++ ───────────────────────────────────────────────────────────────────────────────
+
+made()
+{
+    cat >"$tmp/made.cpp" <<'END'
+#include <cstdio>
+#include <new>
+struct alignas(64) Aligned { char bytes[64]; };
+#define SEEN(p) asm volatile("" : : "r"(p) : "memory")
+int main()
+{
+    for (int i = 0; i < 100; i++) {
+        int *array = new int[25];
+        SEEN(array);
+        delete[] array;
+        Aligned *aligned = new Aligned;
+        SEEN(aligned);
+        delete aligned;
+        void *quiet = operator new(10, std::nothrow);
+        SEEN(quiet);
+        operator delete(quiet, std::nothrow);
+    }
+    try {
+        SEEN(operator new(1ul << 60));
+    } catch (std::bad_alloc &) {
+        puts("there is not so much");
+    }
+    SEEN(new int(5));
+    return 3;
+}
+END
+    g++ -std=c++17 -O2 -o "$tmp/made" "$tmp/made.cpp" || return
+    LD_PRELOAD=$1 heap made "$tmp/made"
+    [ $? = 3 ] && grep -qx 'there is not so much' "$tmp/made.out" || return
+    # All that came, but for what the libraries and the output take.
+    "$tallytree" report flat --metric objects --select main --csv "$tmp/made.tt" |
+        awk -F, '/^total/ { n = $5 } END { print n; exit !(n >= 301 && n <= 304) }' || return
+    "$tallytree" report space --by type --csv "$tmp/made.tt" | grep -qE ",$2\$"
+}
+try "new and delete of the C++ library are counted once" made '' malloc
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4; do
+    try "new and delete of $library are seen" made "/usr/lib/$(gcc -print-multiarch)/$library" new
+done
+
+# ── Maps ──────────────────────────────────────────────────────────────────────────────
+
+maps()
+{
+    cat >"$tmp/maps.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#define MAP(n) mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+int main(void)
+{
+    char *a = MAP(1 << 20), *b = MAP(40960), *c = MAP(8192);
+    if (mmap(NULL, 0, PROT_READ, MAP_PRIVATE, -1, 0) != MAP_FAILED)
+        return 1;
+    munmap(b, 4096); /* its beginning: 36864 are left */
+    munmap(c, 8192);
+    a = mremap(a, 1 << 20, 2 << 20, MREMAP_MAYMOVE);
+    a[5] = 1;
+    free(malloc(300000)); /* which the allocator maps by itself */
+    munmap(a, 2 << 20);
+    return 6;
+}
+END
+    gcc -D_GNU_SOURCE -O2 -fno-builtin -o "$tmp/maps" "$tmp/maps.c" || return
+    "$tallytree" record --heap --maps -o "$tmp/maps.tt" "$tmp/maps"
+    [ $? = 6 ] || return
+    "$tallytree" report space --by type --csv "$tmp/maps.tt" | cut -d, -f4,5,10,11,14 | tee "$tmp/maps.csv"
+    grep -qx "5,$(((1 << 20) + 40960 + 8192 + 36864 + (2 << 20))),4,$(((1 << 20) + 40960 + 8192 + (2 << 20))),mmap" "$tmp/maps.csv" &&
+        is maps live 36864 && "$tallytree" record --heap -o "$tmp/maps.tt" "$tmp/maps"
+    "$tallytree" report space --by type --csv "$tmp/maps.tt" | grep mmap && return 1
+    "$tallytree" record --maps true 2>&1 | grep -e 'heap with --maps'
+}
+try "what the program maps is counted on request" maps
+
+# ── Samples ───────────────────────────────────────────────────────────────────────────
+
+# What is sampled with the chance p and stands for 1/p has the variance (1 - p)/p.
+near()
+{
+    "$tallytree" report flat --metric "$1" --csv "$tmp/sampled.tt" |
+        awk -F, -v f="$2" -v n="$3" -v size="$4" -v each="$5" '$(NF - 5) == f {
+            p = 1 - exp(-size / 4096); sd = each * sqrt(n * (1 - p) / p); d = ($7 - n * each) / sd
+            printf "%s: %d, truly %d: off by %.2f standard errors\n", f, $7, n * each, d
+            found = d < 3 && d > -3 }
+            END { exit !found }'
+}
+samples()
+{
+    export TALLYTREE_SEED=$1
+    "$tallytree" record --heap=4K -o "$tmp/sampled.tt" "$guest" sampled || return
+    near allocated small 400000 64 64 && near objects small 400000 64 1 && near allocated large 2000 8192 8192 &&
+        near objects large 2000 8192 1 && near live large 2000 8192 8192 && near peak large 2000 8192 8192 &&
+        near temporary small 400000 64 1
+}
+for seed in 1 2 3; do
+    try "samples are within three standard errors of the truth ($seed)" samples $seed
+done
+
+# ── Little room ───────────────────────────────────────────────────────────────────────
+
+tight()
+{
+    local budget what
+    heap whole setarch -R "$guest" threads 1 || return
+    for budget in 128K 512K; do
+        "$tallytree" record --heap --budget $budget -o "$tmp/tight.tt" setarch -R "$guest" threads 1 >/dev/null || return
+        for what in number bytes freed live; do
+            is tight "$what" "$(figure whole "$what")" || return
+        done
+    done
+    "$tallytree" record --heap --budget 128K --recursion none -o "$tmp/tight.tt" sqlite3 :memory: "$sql" >/dev/null || return
+    is tight number "$(figure sqlite number)" bytes "$(figure sqlite bytes)" live "$(figure sqlite live)" peak "$(figure sqlite peak)"
+}
+try "a small budget loses places, and no sum" tight
+screen()
+{
+    "$tallytree" report space "$tmp/each.tt" >"$tmp/screen" && grep -E 'peak KiB +live B +temporary +name' "$tmp/screen" &&
+        grep -E '^ +1060 .* 489.258 +1000 +1000 +leaf$' "$tmp/screen" || { cat "$tmp/screen"; return 1; }
+}
+try "the first screen of report space says peak, leaks and what is temporary, by function" screen
+
+# ── Probes ────────────────────────────────────────────────────────────────────────────
+
+probes()
+{
+    readelf -n "$TT_BUILD/libtallytree-heap.so" >"$tmp/notes"
+    [ "$(grep -c 'Provider: otel_memory' "$tmp/notes")" = 2 ] && grep -q 'Name: alloc' "$tmp/notes" &&
+        grep -q 'Name: free' "$tmp/notes" && ! grep -q 'Semaphore: 0x0*$' "$tmp/notes" &&
+        grep -qE 'Arguments: 8@[^ ]+ 8@[^ ]+ 8@[^ ]+$' "$tmp/notes"
+}
+try "OpenTelemetry's probes are there, with semaphores" probes
+finish

@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs that were compiled with hooks: each call of each function is counted, in its
+# context, however it is left.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+cd "$tmp" || exit
+source=$OLDPWD/test/hooks.cpp
+
+# record FLAGS... - of ./program; its output is that which it has alone.
+record()
+{
+    timeout -k 5 100 "$tallytree" record -o tt "$@" -- ./program "${arguments[@]}" >out 2>err
+    [ $? = 3 ] && cmp alone out || { echo "not what it does alone"; cat err; diff alone out; return 1; }
+}
+
+# figures VIEW COLUMN FLAGS... - NAME FIGURE of each entry
+figures()
+{
+    "$tallytree" report "$1" --metric calls --limit all --csv "${@:3}" tt | awk -F, -v column="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "entry" { print $at["name"], $at[column] }'
+}
+
+# The functions that it counts itself, and main.
+counts()
+{
+    grep ' ' out | sort >want
+    figures flat self | sed 's/(.*) / /' | grep -vE '^(main|_|fini|init|std)' | grep -E "$(cut -d' ' -f1 want | paste -sd '|' | sed 's/.*/^(&) /')" |
+        awk '{ n[$1] += $2 } END { for (f in n) print f, n[f] }' | sort | diff want -
+}
+
+# Longjmp, exceptions and tail calls leave no one behind: all that main calls is below it.
+contexts()
+{
+    "$tallytree" export --to folded --metric calls tt | sed 's/([^;]*)//g; s/^[^;]*;*main/main/' >folded
+    for path in "main;jump;jump" "main;catches;throws;throws" "main;catches;leaf" "main;leaf" "main;mixed" "main;work;spin" "main;fib;fib"; do
+        grep -q "^$path [0-9]*\$" folded || { echo "no $path"; cat folded; return 1; }
+    done
+    for path in "main;swings;tick 5" "main;swings;tock 5" "main;swings;mixed 10"; do
+        grep -qx "$path" folded || { echo "no $path"; cat folded; return 1; }
+    done
+    ! grep -qx 'around 1' out || grep -qx "main;around;within 2" folded || { echo "no within"; cat folded; return 1; }
+    ! grep -E 'jump;(leaf|mixed|catches|work)|throws;(leaf|mixed|work)|(leaf|mixed|spin|tick|tock|within);' folded
+}
+
+# The time is where it goes.
+times()
+{
+    "$tallytree" report flat --metric time --limit all --csv tt | awk -F, '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "entry" && $at["name"] ~ /^spin/ { n = $at["self_share"] }
+        END { print "spin", n; exit !(n > 0.5) }'
+}
+
+compiled()
+{
+    "${compiler:-g++}" -w -pthread "$@" -o program "$source" && ./program "${arguments[@]}" >alone
+    [ $? = 3 ] || return
+    rm -f gmon.out
+}
+
+arguments=()
+for flags in "-O0 -DINLINED -finstrument-functions" "-O2 -DINLINED -finstrument-functions" "-O0 -pg" "-O2 -pg" "-O2 -pg -mfentry" "-O2 -fno-pie -no-pie -pg"; do
+    [[ $flags != *-mfentry* || $(uname -m) = x86_64 ]] || continue
+    # shellcheck disable=SC2086
+    try "$flags: a program compiles" compiled -g $flags
+    try "$flags: it does what it does alone" record --calls
+    try "$flags: each call is counted" counts
+    try "$flags: in its context" contexts
+    try "$flags: time is sampled below" times
+    try "$flags: under another policy of recursion too" record --calls --recursion block
+    try "$flags: each call is counted there" counts
+    try "$flags: it is counted without being asked for" record
+    try "$flags: as exactly" counts
+    try "$flags: with exact times of what has an end" record --exact
+    try "$flags: as exactly" counts
+done
+
+for flags in "-O0 -DINLINED -finstrument-functions" "-O2 -DINLINED -finstrument-functions" "-O1 -pg"; do
+    command -v clang++ >/dev/null || continue
+    # shellcheck disable=SC2086
+    compiler=clang++ try "clang, $flags: a program compiles" compiled -g $flags
+    try "clang, $flags: it does what it does alone" record --calls
+    try "clang, $flags: each call is counted" counts
+    try "clang, $flags: in its context" contexts
+done
+
+# gmon.out has what it would have without us: the calls that gprof says.
+gmon()
+{
+    compiled -g -O1 -pg || return
+    ./program >alone
+    gprof -b -p --no-demangle ./program gmon.out | awk 'NR > 5 && NF >= 7 { print $NF, $4 }' | sort >without
+    rm gmon.out
+    record --calls || return
+    [ -s without ] && gprof -b -p --no-demangle ./program gmon.out | awk 'NR > 5 && NF >= 7 { print $NF, $4 }' | sort | diff without -
+}
+# Of two threads that call at once the C library leaves one out.
+try "-pg: gmon.out has the calls that it has without us" eval "gmon || gmon || gmon"
+
+plugins()
+{
+    for n in 1 2; do
+        printf 'static int helper%d(int n) { return n + %d; }\nint plugged(int n) { return helper%d(n) + %d; }\n' $n $n $n $n >plugin$n.c
+        gcc -O0 -g -finstrument-functions -shared -fPIC -o plugin$n.so plugin$n.c || return
+    done
+    arguments=("$tmp/plugin1.so" "$tmp/plugin2.so" "$tmp/plugin1.so")
+    compiled -g -O1 -finstrument-functions -ldl && record --calls && counts || return
+    figures flat self | grep helper | sort >got
+    printf 'helper1 6\nhelper2 3\n' | diff - got
+}
+try "libraries that come and go have their functions counted, each its own" plugins
+
+# coroutines WAY WHERE FLAGS... - each has its own paths, however stacks are switched.
+coroutines()
+{
+    timeout -k 5 100 "$tallytree" record -o tt --recursion none "${@:3}" -- ./program "$1" "$2" 1 >out 2>err
+    [ $? = 3 ] || { cat err; return 1; }
+    "$tallytree" export --to folded --metric calls tt | LC_ALL=C sort >got
+    [ "$(wc -l <out)" -gt 500 ] && LC_ALL=C sort out | diff - got >differs || { head differs; return 1; }
+}
+for flags in "-O0 -finstrument-functions" "-O2 -finstrument-functions" "-O2 -pg"; do
+    # shellcheck disable=SC2086
+    try "$flags: a program of coroutines compiles" "${CC:-gcc}" -g -pthread $flags -o program "${source%/*}/coroutines.c"
+    try "$flags: in one thread" coroutines hand first --calls
+    try "$flags: in two, with exact times" coroutines hand threads --exact
+    try "$flags: going from one to the other" coroutines hand moving --calls
+    try "$flags: with exact times" coroutines hand moving --exact
+    try "$flags: the C library's" coroutines ucontext moving --calls
+done
+rm -f gmon.out
+
+# interrupted FLAGS... - each call is there, whatever handlers evict, and theirs but for those that
+# interrupt the profiler.
+interrupted()
+{
+    timeout -k 5 100 "$tallytree" record -o tt "$@" -- ./program >out 2>err
+    [ $? = 3 ] || { cat err; return 1; }
+    "$tallytree" report header tt | grep -Eq '^evictions +[1-9]' || { echo "nothing was evicted"; return 1; }
+    figures flat self | sed 's/(.*) / /' | grep -E '^(f[0-9]+|handle) ' | sort >got
+    sort out | awk 'NR == FNR { got[$1] = $2; next } $1 == "handle" { bad += !(got[$1] > 0 && got[$1] <= $2); next }
+        got[$1] != $2 { print $1, got[$1], "not", $2; bad++ } END { exit bad || FNR != 193 }' got -
+}
+# For hours, not for each change: windows of a few instructions are known to be left.
+[ -n "${TT_TOGGLES:-}" ] && for flags in -finstrument-functions -pg; do
+    try "$flags: a program with handlers that call new functions compiles" \
+        gcc -g -O2 -pthread $flags -o program "${source%/*}/hooks-signal.c"
+    for mode in "--calls" "--calls --recursion none" "--calls --recursion block" "--exact"; do
+        # shellcheck disable=SC2086
+        try "$flags: a handler may evict what is being entered, $mode" interrupted --budget 512nodes $mode
+    done
+done
+rm -f gmon.out
+
+exactly()
+{
+    arguments=()
+    compiled -g -O2 -DINLINED -finstrument-functions && record --exact --histogram || return
+    "$tallytree" report block spin --metric time --csv tt >flat 2>&1 || true
+    "$tallytree" report flat --metric time --limit all --csv tt | awk -F, '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "entry" { self[$at["name"]] = $at["self"]; all[$at["name"]] = $at["inclusive"] }
+        END { for (f in all) { if (f ~ /^main/) main = all[f]; if (f ~ /^work/) work = all[f]; if (f ~ /^spin/) spin = self[f] }
+              print main, work, spin; exit !(spin > 0.9 * work && work < main && spin > 0) }'
+}
+try "-finstrument-functions: exact times add up" exactly
+finish

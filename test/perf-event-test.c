@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* perf-event-test.c - records of perf events, taken apart: whole, cut at every byte, and with
+ * every byte changed.  Each lies at the end of its memory, so that reading on is noticed. */
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "perf-events.h"
+#include "tap.h"
+
+enum { ROOM = 8192 };
+
+/* A record as it is written, and its copy at the end of a page with nothing behind it. */
+static struct {
+    char bytes[ROOM];
+    size_t size;
+} record;
+static char *room;
+
+static void put(const void *from, size_t size)
+{
+    memcpy(record.bytes + record.size, from, size);
+    record.size += size;
+}
+
+static void word(uint64_t n) { put(&n, sizeof n); }
+static void pair(uint32_t a, uint32_t b) { word((uint64_t)b << 32 | a); }
+
+static void begin(uint32_t type, uint16_t misc)
+{
+    struct perf_event_header h = {.type = type, .misc = misc};
+
+    record.size = 0;
+    put(&h, sizeof h);
+}
+
+/* What all but samples end in. */
+static void trailer(uint32_t pid, uint32_t tid, uint64_t time, uint64_t id)
+{
+    pair(pid, tid);
+    word(time);
+    word(id);
+}
+
+static void end(void)
+{
+    struct perf_event_header h;
+
+    memcpy(&h, record.bytes, sizeof h);
+    h.size = (uint16_t)record.size;
+    memcpy(record.bytes, &h, sizeof h);
+}
+
+static void decode(struct tt_perf_event *e, size_t size)
+{
+    if (!room) {
+        room = mmap(NULL, 2 * ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0);
+        mprotect(room + ROOM, ROOM, PROT_NONE);
+    }
+    memcpy(room + ROOM - size, record.bytes, size);
+    tt_perf_decode(e, room + ROOM - size, size, 1);
+}
+
+/* What it points to is read. */
+static volatile uint64_t touched;
+
+static void touch(const struct tt_perf_event *e)
+{
+    uint64_t sum = 0;
+
+    if (e->kind == TT_PERF_SAMPLE) {
+        for (uint32_t i = 0; i < e->of.sample.kernels; i++) {
+            uint64_t address;
+            memcpy(&address, (const char *)e->of.sample.kernel + i * sizeof address,
+                   sizeof address);
+            sum += address;
+        }
+        for (size_t i = 0; i < e->of.sample.stack_size; i++)
+            sum += (unsigned char)e->of.sample.stack[i];
+    } else if (e->kind == TT_PERF_NAMED) {
+        sum += strlen(e->of.named.name);
+    } else if (e->kind == TT_PERF_MAPPED) {
+        sum += strlen(e->of.mapped.path);
+    }
+    touched += sum;
+}
+
+/* None of it is there when it is cut off; whatever is changed, nothing else is read. */
+static void damage(void)
+{
+    char whole[ROOM];
+    struct tt_perf_event e;
+
+    memcpy(whole, record.bytes, record.size);
+    for (size_t size = 0; size < record.size; size++) {
+        decode(&e, size);
+        touch(&e);
+    }
+    for (size_t i = sizeof(struct perf_event_header); i < record.size; i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            record.bytes[i] = (char)(whole[i] ^ (1 << bit));
+            decode(&e, record.size);
+            touch(&e);
+        }
+        record.bytes[i] = whole[i];
+    }
+}
+
+static void put_sample(int chain, uint64_t abi, uint64_t stack, uint64_t copied)
+{
+    static const uint64_t chains[] = {PERF_CONTEXT_KERNEL, 0xffffffff81000010u,
+                                      0xffffffff81000020u, PERF_CONTEXT_USER, 0x401000};
+
+    begin(PERF_RECORD_SAMPLE, 0);
+    word(77);
+    word(0x401234);
+    pair(10, 11);
+    word(123456789);
+    word(4000000);
+    word(chain ? 5 : 0);
+    if (chain)
+        put(chains, sizeof chains);
+    word(abi);
+    for (uint64_t i = 0; abi && i < TT_REGISTERS; i++)
+        word(1000 + i);
+    word(stack);
+    for (uint64_t i = 0; i < stack; i += 8)
+        word(i);
+    if (stack)
+        word(copied);
+    end();
+}
+
+TEST(a_sample_has_all_that_was_asked_for)
+{
+    struct tt_perf_event e;
+
+    put_sample(1, PERF_SAMPLE_REGS_ABI_64, 256, 200);
+    decode(&e, record.size);
+    CHECK_INT(e.kind, TT_PERF_SAMPLE);
+    CHECK_INT(e.pid, 10);
+    CHECK_INT(e.tid, 11);
+    CHECK_INT(e.time, 123456789);
+    CHECK_INT(e.source, 77);
+    CHECK_INT(e.of.sample.place, 0x401234);
+    CHECK_INT(e.of.sample.weight, 4000000);
+    CHECK_INT(e.of.sample.kernels, 2);
+    CHECK(e.of.sample.kernel && e.of.sample.kernel[1] == 0xffffffff81000020u);
+    CHECK(e.of.sample.has_registers);
+    CHECK_INT(e.of.sample.stack_size, 200);
+    CHECK(e.of.sample.stack && memcmp(e.of.sample.stack + 8, "\10\0", 2) == 0);
+    damage();
+}
+
+TEST(registers_stand_in_the_order_of_their_bits)
+{
+    struct tt_perf_event e;
+    uint64_t mask = tt_machine_perf_mask(), sum = 0;
+
+    CHECK_INT(__builtin_popcountll(mask), TT_REGISTERS);
+    put_sample(0, PERF_SAMPLE_REGS_ABI_64, 8, 8);
+    decode(&e, record.size);
+    for (int i = 0; i < TT_REGISTERS; i++)
+        sum += e.of.sample.registers.value[i] - 1000;
+    CHECK_INT(sum, TT_REGISTERS * (TT_REGISTERS - 1) / 2);
+#ifdef __x86_64__
+    CHECK_INT(e.of.sample.registers.value[TT_REGISTER_SP], 1007);
+    CHECK_INT(e.of.sample.registers.value[TT_REGISTER_PC], 1008);
+#endif
+}
+
+TEST(a_thread_of_the_kernel_has_no_registers_and_no_stack)
+{
+    struct tt_perf_event e;
+
+    put_sample(1, PERF_SAMPLE_REGS_ABI_NONE, 0, 0);
+    decode(&e, record.size);
+    CHECK_INT(e.kind, TT_PERF_SAMPLE);
+    CHECK(!e.of.sample.has_registers);
+    CHECK_INT(e.of.sample.stack_size, 0);
+    damage();
+    put_sample(0, PERF_SAMPLE_REGS_ABI_32, 64, 64);
+    decode(&e, record.size);
+    CHECK(e.kind == TT_PERF_SAMPLE && !e.of.sample.has_registers);
+}
+
+TEST(more_stack_than_there_is_room_for_is_no_sample)
+{
+    struct tt_perf_event e;
+
+    put_sample(0, PERF_SAMPLE_REGS_ABI_64, 64, 65);
+    decode(&e, record.size);
+    CHECK_INT(e.kind, TT_PERF_NONE);
+}
+
+static void put_mapping(const char *path)
+{
+    char padded[64] = "";
+
+    begin(PERF_RECORD_MMAP2, 0);
+    pair(10, 11);
+    word(0x400000);
+    word(0x2000);
+    word(0x1000);
+    pair(8, 1);
+    word(4711);
+    word(0);
+    pair(5, 2);
+    memcpy(padded, path, strlen(path));
+    put(padded, sizeof padded);
+    trailer(10, 11, 5, 77);
+    end();
+}
+
+TEST(a_mapping_has_its_file)
+{
+    struct tt_perf_event e;
+
+    put_mapping("/usr/lib/libx.so");
+    decode(&e, record.size);
+    CHECK_INT(e.kind, TT_PERF_MAPPED);
+    CHECK(e.of.mapped.start == 0x400000 && e.of.mapped.end == 0x402000);
+    CHECK(e.of.mapped.offset == 0x1000 && e.of.mapped.inode == 4711);
+    CHECK_STR(e.of.mapped.path, "/usr/lib/libx.so");
+    CHECK_INT(e.time, 5);
+    damage();
+    put_mapping("//anon");
+    decode(&e, record.size);
+    CHECK_INT(e.kind, TT_PERF_MAPPED);
+    put_mapping("[heap]");
+    decode(&e, record.size);
+    CHECK_STR(e.of.mapped.path, "");
+}
+
+TEST(threads_come_are_named_and_go)
+{
+    struct tt_perf_event e;
+
+    for (int forked = 0; forked < 2; forked++) {
+        begin(forked ? PERF_RECORD_FORK : PERF_RECORD_EXIT, 0);
+        pair(20, 10);
+        pair(21, 11);
+        word(9);
+        trailer(10, 11, 9, 77);
+        end();
+        decode(&e, record.size);
+        CHECK_INT(e.kind, forked ? TT_PERF_FORKED : TT_PERF_EXITED);
+        CHECK(e.pid == 20 && e.tid == 21 && e.of.forked.pid == 10);
+        damage();
+    }
+    begin(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+    pair(20, 21);
+    put("program", 8);
+    trailer(20, 21, 10, 77);
+    end();
+    decode(&e, record.size);
+    CHECK(e.kind == TT_PERF_NAMED && e.of.named.exec);
+    CHECK_STR(e.of.named.name, "program");
+    damage();
+}
+
+TEST(what_was_lost_is_told_in_two_ways)
+{
+    struct tt_perf_event e;
+
+    begin(PERF_RECORD_LOST, 0);
+    word(77);
+    word(12);
+    trailer(1, 1, 3, 77);
+    end();
+    decode(&e, record.size);
+    CHECK(e.kind == TT_PERF_LOST && e.of.lost.samples == 12);
+    damage();
+    begin(PERF_RECORD_LOST_SAMPLES, 0);
+    word(13);
+    trailer(1, 1, 3, 77);
+    end();
+    decode(&e, record.size);
+    CHECK(e.kind == TT_PERF_LOST && e.of.lost.samples == 13);
+}
+
+TEST(other_records_are_nothing)
+{
+    struct tt_perf_event e;
+
+    begin(PERF_RECORD_THROTTLE, 0);
+    word(1);
+    word(2);
+    word(3);
+    trailer(1, 1, 3, 77);
+    end();
+    decode(&e, record.size);
+    CHECK_INT(e.kind, TT_PERF_NONE);
+    decode(&e, 0);
+    CHECK_INT(e.kind, TT_PERF_NONE);
+}

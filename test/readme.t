@@ -1,0 +1,170 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+# The documents: every line that README shows at a prompt is run as it stands there, in a
+# folder of its own, with what `make install` installs; what it prints has the lines that
+# README shows, whatever the figures in them.  And what documents name is there.
+use strict;
+use warnings;
+use Cwd            qw(abs_path);
+use File::Basename qw(dirname);
+use File::Temp     qw(tempdir);
+
+my $top   = abs_path(dirname(__FILE__) . '/..');
+my $build = abs_path($ENV{TT_BUILD} // "$top/build");
+my $tmp   = tempdir(CLEANUP => 1);
+my $count = 0;
+
+sub ok
+{
+    my ($good, $name, @why) = @_;
+    $count++;
+    print $good ? 'ok' : 'not ok', " $count - $name\n";
+    print STDERR map { "# $_\n" } map { split /\n/ } @why unless $good;
+    return $good;
+}
+
+sub contents
+{
+    my ($path) = @_;
+    open my $file, '<', $path or die "$path: $!\n";
+    local $/;
+    return scalar <$file>;
+}
+
+sub tracked { return split /\n/, `git -C '$top' ls-files '*.md' 2>/dev/null` || join "\n", glob "$top/*.md $top/doc/*.md" }
+
+# ── README's lines ───────────────────────────────────────────────────────────────────
+
+my $installed = "$tmp/installed/usr/local";
+chdir $tmp or die;
+ok(system("DESTDIR='$tmp/installed' meson install -C '$build' --no-rebuild --quiet >/dev/null") == 0, 'it is installed');
+if (!-d $installed) { # configured for another place
+    my ($bin) = split /\n/, `find '$tmp/installed' -name bin`;
+    $installed = dirname($bin);
+}
+my ($library) = map { dirname($_) } split /\n/, `find '$installed' -name libtallytree.a`;
+$ENV{PATH} = "$installed/bin:$ENV{PATH}";
+$ENV{C_INCLUDE_PATH} = $ENV{CPLUS_INCLUDE_PATH} = "$installed/include";
+$ENV{LIBRARY_PATH} = $ENV{LD_LIBRARY_PATH} = $library;
+
+# What differs from run to run: figures and their units, and how wide columns are for them.
+sub shape
+{
+    my ($line) = @_;
+    my $number = qr/(?<![\w.+])[-+]?[0-9][0-9.]*(?:–[0-9.]+)?!?(?![\w])/;
+    $line =~ s{http://\S+}{URL};
+    $line =~ s/libsqlite3\S*\+0x[0-9a-f]+/FUNCTION/g;
+    $line =~ s/$number/N/g;
+    $line =~ s/\b(?:s|ms|µs|ns|B|KiB|MiB)\b/UNIT/g;
+    $line =~ s/[─ ?]+/ /g;
+    $line =~ s/^ | $//g;
+    return $line;
+}
+
+# What is not here may be skipped: the lines of one part that need it.
+sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH} }
+my %needs = (
+    'sqlite3|run.tt|heap.tt'     => sub { has('sqlite3') },
+    'tallytree tcl|tcl.tt'       => sub { -e "$library/tcltk/tallytree/libtallytree-tcl.so" },
+    'tallytree lua|lua.tt'       => sub { -e "$library/tallytree/libtallytree-lua.so" && has('lua5.4') },
+    'ocaml|words LICENSE'        => sub { -e "$library/ocaml/tallytree/tallytree.cmxa" },
+);
+
+sub is_possible
+{
+    my ($command) = @_;
+    for my $need (keys %needs) {
+        return 0 if $command =~ /$need/ && !$needs{$need}->();
+    }
+    return 1;
+}
+
+sub run
+{
+    my ($command, @lines) = @_;
+    my $what = length $command > 70 ? substr($command, 0, 67) . '...' : $command;
+    my $wanted = $command =~ /^tallytree view/ ? 124 : 0;
+    $command =~ s{/usr/local/lib}{$library}g;
+    $command =~ s{/tmp/tour}{$tmp/tour}g;
+    $command =~ s/seq 0 999/seq 0 50 999/; # that many are enough here
+    $command = "timeout 3 $command" if $wanted;
+    my $folder = $command =~ /^mkdir .*tour/ ? $top : "$tmp/tour";
+    open my $pipe, '-|', 'bash', '-c', "cd '$folder' && { $command\n} 2>&1 </dev/null" or die;
+    my @said = <$pipe>;
+    close $pipe;
+    my $status = $? >> 8;
+    my %said = map { chomp; (shape($_) => 1) } @said;
+    my @lacking = grep { $_ ne '...' && !$said{shape($_)} } @lines;
+    ok($status == $wanted && !@lacking, $what, "status $status", (map { "there is no: $_" } @lacking), @said);
+}
+
+my $readme = contents("$top/README.md");
+my $lines = 0;
+while ($readme =~ /^```console\n(.*?)^```/gms) {
+    my ($command, @shown);
+    for my $line (split(/\n/, $1), '$ ') {
+        if ($line !~ /^\$ (.*)/) {
+            push @shown, $line;
+            next;
+        }
+        my $next = $1;
+        if (defined $command && !is_possible($command)) {
+            ok(1, "$command # SKIP what it needs is not here");
+        } elsif (defined $command) {
+            run($command, @shown);
+            $lines++;
+            if (my ($name, $value) = $command =~ /^export (\w+)=(\S+)$/) {
+                $ENV{$name} = $value =~ s{/usr/local/lib}{$library}r;
+            }
+        }
+        ($command, @shown) = ($next);
+    }
+}
+ok($lines >= 15, 'README has lines to be run');
+my ($program) = $readme =~ /^```cpp\n(.*?)^```/ms;
+ok(contents("$top/examples/scopes.cpp") =~ /\Q$program\E\z/, 'the program that it shows is the example');
+
+# example PAGE - that of a man page, as people copy it.
+sub example
+{
+    my ($page) = @_;
+    my ($text) = contents("$top/doc/man/$page") =~ /^\.SH EXAMPLE\n\.nf\n\.RS\n(.*?)^\.RE/ms;
+    return $text =~ s/\\-/-/gr =~ s/\\[e\\]/\\/gr;
+}
+
+sub shell
+{
+    my ($command) = @_;
+    my $said = `cd '$tmp' && { $command\n} 2>&1 </dev/null`;
+    return ($? == 0, "status " . ($? >> 8), $said);
+}
+
+open my $source, '>', "$tmp/example.c" or die;
+print $source example('tallytree.3');
+close $source;
+my ($good, @said) = shell('cc -Wall -Wextra -Werror -o example example.c -ltallytree && ./example');
+ok($good && $said[1] =~ /\b1\s+parse$/m, 'the example of tallytree(3) counts', @said);
+($good, @said) = shell(example('tallytree-replay.1'));
+ok($good && $said[1] =~ /^context\tmain;parse\tcalls=1\tself=3\t/m, 'the example of tallytree-replay(1) ticks', @said);
+
+# ── What documents name ──────────────────────────────────────────────────────────────
+
+for my $document (map { "$top/$_" =~ s{^\Q$top/$top\E}{$top}r } tracked()) {
+    my $text = contents($document);
+    my $name = $document =~ s{^\Q$top\E/}{}r;
+    my @dead = grep { !/^https?:|^#/ && !-e dirname($document) . '/' . s/#.*//r } $text =~ /\]\(([^)\s]+)\)/g;
+    ok(!@dead, "$name links to what is there", @dead);
+    # Paths of the tree, in code or in words, and what stands for several of them.
+    my $rooms = 'adapters|bench|collect|command|doc|examples|formats|fuzz|include|profile|report|runtime|serve|test|tools|web';
+    my @lost = grep { my ($there) = glob "$top/$_"; !defined $there || !-e $there }
+        map { s/[.,]$//r } $text =~ m{(?<![\w/.-])((?:$rooms)/[\w/.*-]*[\w*])}g;
+    ok(!@lost, "$name names files that are there", @lost);
+}
+
+my $index = contents("$top/doc/README.md");
+for my $document (glob "$top/doc/*.md") {
+    my ($name) = $document =~ m{([^/]+)$};
+    ok($name eq 'README.md' || $index =~ /\]\(\Q$name\E\)/, "the index of documents has $name");
+}
+chdir '/';
+print "1..$count\n";

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `tallytree serve --pprof`: what a program records, asked for as Go programs are.
+. "$(dirname "$0")/tap.sh"
+
+tallytree=$TT_BUILD/tallytree
+export HOME=$tmp PPROF_TMPDIR=$tmp
+equal() { try "$1" test "$2" = "$3"; }
+
+# serve ARGS... - starts a server; its address is $address.
+serve()
+{
+    rm -f "$tmp/address"
+    "$tallytree" serve --pprof --listen "${listen:-127.0.0.1:0}" "$@" >"$tmp/address" 2>"$tmp/complaints" &
+    server=$!
+    for _ in {1..500}; do
+        [ ! -s "$tmp/address" ] || break
+        sleep 0.02
+    done
+    address=$(cat "$tmp/address")
+}
+finish_server() { kill $server && reap $server; }
+
+# get PATH FILE - its status
+get() { curl -s -m 60 -o "$2" -w '%{http_code}' "${@:3}" "$address$1"; }
+
+# figures PROFILE METRIC - name and self of each function, as go tool pprof has them
+figures()
+{
+    go tool pprof -sample_index="$2" -top -nodefraction=0 "$1" 2>"$tmp/err" |
+        awk '/flat%/ { on = 1; next } on { print $NF, $1 }' | LC_ALL=C sort | tr '\n' ' '
+}
+
+gcc -O2 -Iinclude test/serve-program.c -o "$tmp/program" -L"$TT_BUILD" -ltallytree "-Wl,-rpath,$TT_BUILD"
+mkfifo "$tmp/in" "$tmp/out"
+"$tmp/program" "output=$tmp/rec clock=caller" <"$tmp/in" >"$tmp/out" &
+program=$!
+exec 7<>"$tmp/in" 8<>"$tmp/out"
+round() { echo >&7 && read -r -t 60 -u 8 _; }
+round
+round
+
+serve "$tmp/rec"
+try "it says where it listens" grep -qx 'http://127.0.0.1:[1-9][0-9]*/debug/pprof/' "$tmp/address"
+equal "what was recorded so far" "$(get 'profile?seconds=0' "$tmp/p")" 200
+equal "calls, as pprof reads them" "$(figures "$tmp/p" calls)" "f 6 g 2 "
+equal "and ticks" "$(figures "$tmp/p" ticks)" "f 600ticks g 100ticks "
+equal "from pprof itself" "$(figures "$address"'profile?seconds=0' calls)" "$(figures "$tmp/p" calls)"
+get 'profile?seconds=1' "$tmp/still" >/dev/null
+equal "in a second in which nothing happens there is nothing" "$(figures "$tmp/still" calls)" ""
+get 'profile?seconds=2' "$tmp/moving" >"$tmp/status" &
+asking=$!
+rounds=0
+while kill -0 $asking 2>/dev/null; do
+    round || break
+    rounds=$((rounds + 1))
+    sleep 0.01
+done
+wait $asking
+"$tallytree" report flat --metric calls --csv "$tmp/moving" >"$tmp/csv"
+calls=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $at["name"] == "f" { print $at["self"] }' "$tmp/csv")
+try "of a program that goes on what it did in that time" test "${calls:-0}" -gt 0 -a "${calls:-0}" -le $((3 * rounds))
+get 'profile?seconds=1' "$tmp/a" >"$tmp/status1" &
+one=$!
+get 'profile?seconds=1' "$tmp/b" >"$tmp/status2" &
+wait $one $!
+equal "two questions wait side by side" "$(cat "$tmp/status1" "$tmp/status2")" 200200
+equal "an index" "$(get '' "$tmp/index") $(grep -c 'seconds=N' "$tmp/index")" "200 1"
+equal "seconds that are none" "$(get 'profile?seconds=x' "$tmp/x")" 400
+equal "too many" "$(get 'profile?seconds=99999' "$tmp/x")" 400
+equal "what there is not" "$(get goroutine "$tmp/x")" 404
+equal "nor is anything elsewhere" "$(curl -s -m 60 -o "$tmp/x" -w '%{http_code}' "${address%debug/pprof/}etc/passwd")" 404
+equal "it only shows" "$(get profile "$tmp/x" -X POST -d x)" 405
+equal "pages of other sites may not ask" "$(get '' "$tmp/x" -H 'Origin: http://elsewhere') $(get '' "$tmp/x" -H 'Sec-Fetch-Site: cross-site')" "403 403"
+mv "$tmp/rec" "$tmp/gone"
+equal "a recording that is gone is an error" "$(get 'profile?seconds=0' "$tmp/x")" 500
+mv "$tmp/gone" "$tmp/rec"
+equal "until it is there again" "$(get 'profile?seconds=0' "$tmp/x")" 200
+finish_server
+equal "it ends when it is asked to" $? 0
+serve -p $program
+equal "a process is found by its number" "$(get 'profile?seconds=0' "$tmp/x")" 200
+finish_server
+exec 7>&- 8<&-
+reap $program
+
+# The heap.
+printf 'push f\nalloc node 100 0 a\nalloc node 60 0 b\nfree b\npop\n' | "$tallytree" replay -o "$tmp/heap.rec"
+serve "$tmp/heap.rec"
+get heap "$tmp/heap" >/dev/null
+equal "what was allocated" "$(figures "$tmp/heap" alloc_space) $(figures "$tmp/heap" alloc_objects)" "f 160B  f 2 "
+equal "and what is alive" "$(figures "$tmp/heap" inuse_space) $(figures "$tmp/heap" inuse_objects)" "f 100B  f 1 "
+finish_server
+if grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
+    listen='[::1]:0' serve "$tmp/rec"
+    try "an address of IPv6 is said in brackets" grep -qx 'http://\[::1\]:[1-9][0-9]*/debug/pprof/' "$tmp/address"
+    equal "and answers" "$(get 'profile?seconds=0' "$tmp/p" -g)" 200
+    finish_server
+fi
+listen=:0 serve "$tmp/rec"
+address=$(sed 's|//.*:\([0-9]*\)/d|//127.0.0.1:\1/d|' "$tmp/address")
+equal "all addresses are those of IPv4 too" "$(get 'profile?seconds=0' "$tmp/p")" 200
+address=${address/127.0.0.1/[::1]}
+! grep -qF '[::]' "$tmp/address" || equal "and of IPv6" "$(get 'profile?seconds=0' "$tmp/p" -g)" 200
+finish_server
+try "an address that is none" sh -c "! '$tallytree' serve --pprof --listen nowhere '$tmp/rec' 2>'$tmp/err' && grep -q HOST:PORT '$tmp/err'"
+try "or not ours" sh -c "! '$tallytree' serve --pprof --listen 192.0.2.1:0 '$tmp/rec'"
+try "no recording" sh -c "! '$tallytree' serve --pprof --listen :0 '$tmp/none'"
+finish

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# All time of all threads, with what they wait for; and the program does not notice.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+guest=$TT_BUILD/test/guest
+
+# Of the first thread each function has the time that it measured itself.
+cat >"$tmp/compare.py" <<'END'
+import csv, sys
+true = {k: float(v) for k, v in (line.split() for line in open(sys.argv[2]))}
+whole = true.pop('all')
+rows = {}
+for row in csv.DictReader(line for line in open(sys.argv[1]) if not line.startswith('#')):
+    if row['role'] == 'entry':
+        rows.setdefault(row['name'], row)
+bad = 0
+for name, seconds in true.items():
+    row = rows.get(name)
+    ours = float(row['inclusive']) / 1e9 if row else 0
+    spread = float(row['inclusive_error']) * whole * 2 if row else 0
+    wrong = abs(ours - seconds) > 2 * spread + 0.02 * whole
+    bad += wrong
+    print('%-10s %.3f s, truth %.3f +- %.3f%s' % (name, ours, seconds, spread, ' WRONG' if wrong else ''))
+ours = float(rows['main']['inclusive']) / 1e9
+print('main', ours, 'of', whole)
+sys.exit(bad != 0 or abs(ours - whole) > 0.1 * whole)
+END
+
+if ! cat /proc/self/syscall >/dev/null 2>&1; then
+    echo "1..0 # SKIP /proc does not say here where threads wait"
+    exit
+fi
+
+compared()
+{
+    timeout -k 5 100 "$tallytree" record --wall -o "$tmp/tt" "$tmp/wall" >"$tmp/out" 2>"$tmp/err"
+    [ $? = 7 ] || { cat "$tmp/err" "$tmp/out"; return 1; }
+    "$tallytree" report flat --limit all --sort inclusive --csv "$tmp/tt" >"$tmp/flat" || return
+    python3 "$tmp/compare.py" "$tmp/flat" "$tmp/out"
+}
+
+# truth FLAGS... - of the program when it is compiled so.  A round that a busy machine kept
+# waiting counts for all of that time, and the share's error does not know: not thrice.
+truth()
+{
+    cc "$@" -D_GNU_SOURCE -pthread -o "$tmp/wall" test/wall.c || return
+    compared || compared || compared
+}
+try "functions have the time that they waited, and no call is cut short" truth -O2 -g
+try "so have those that keep frame pointers" truth -O0 -g -fno-omit-frame-pointer
+says()
+{
+    local wait
+    for wait in futex sleep read poll epoll; do
+        grep -qF ",[waits: $wait]," "$tmp/flat" || { echo "no $wait"; cat "$tmp/flat"; return 1; }
+    done
+}
+try "what they waited for is said" says
+header() { "$tallytree" report header "$tmp/tt" | grep "wall *all time counts" && "$tallytree" report flat "$tmp/tt" | grep "samples by the wall clock"; }
+try "and that it is all time" header
+whole() { [ "$("$tallytree" report header --csv "$tmp/tt" | awk -F, '$4 == "stacks.broken" { print $NF; exit }')" = 0 ]; }
+try "all stacks are whole" whole
+interrupted()
+{
+    timeout -k 5 100 "$tallytree" record --wall -o "$tmp/tt" "$tmp/wall" alarm >"$tmp/out" 2>"$tmp/err"
+    [ $? = 7 ] || { cat "$tmp/err" "$tmp/out"; return 1; }
+}
+try "a signal of the program's own still ends a call" interrupted
+
+# same ARGS... - the guest does what it does alone.
+same()
+{
+    local bare recorded
+    timeout -k 5 100 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
+    bare=$?
+    timeout -k 5 100 "$tallytree" record --wall -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    recorded=$?
+    [ "$bare" = "$recorded" ] && cmp "$tmp/bare.out" "$tmp/out" || { echo "status $recorded, not $bare"; cat "$tmp/err" "$tmp/bare.err"; return 1; }
+}
+for what in "sleep" "masks" "timers" "storm" "children" "threads 1000" "malloc 1" "stacks" "files"; do
+    # shellcheck disable=SC2086
+    try "a program that is hard on guests does what it does alone: $what" same $what
+done
+
+cat >"$tmp/leaves.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *last(void *arg) { usleep(200000); puts("last"); return arg; }
+int main(void) { pthread_t t; pthread_create(&t, NULL, last, NULL); pthread_exit(NULL); }
+END
+leaves()
+{
+    cc -pthread -o "$tmp/leaves" "$tmp/leaves.c" &&
+        timeout -k 5 60 "$tallytree" record --wall -o "$tmp/tt" "$tmp/leaves" >"$tmp/out" 2>"$tmp/err" && grep -qx last "$tmp/out"
+}
+try "a program whose first thread goes first ends with its last" leaves
+
+refused()
+{
+    "$tallytree" record --wall -p $$ 2>"$tmp/err"
+    [ $? = 125 ] && grep "'--wall' is done by the threads themselves.*--counter context-switches" "$tmp/err"
+}
+try "it is refused of a process that runs already" refused
+finish

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// Pages of the viewer that want recordings of their own: the heap over time with its maxima, a
+// Tcl script's source, what has changed, who waits for whom; the slider that prunes, and the
+// wheel.  What stands on a page is what the command says.
+import { execFileSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build, cells, digits, folder, is, ok, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
+
+const flat = "Each block: itself, and with all that it called";
+const quiet = { stdio: ["ignore", "ignore", "pipe"] };
+
+const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
+
+// Replays events into a profile.
+function replayed(name, events, ...words) {
+  const file = join(folder, name);
+  writeFileSync(file + ".events", events);
+  execFileSync(tallytree, ["replay", ...words, "-o", file, file + ".events"]);
+  return file;
+}
+const calls = (figures) =>
+  "push main\ntick 10\n" + Object.entries(figures).map(([name, [times, ticks]]) => `push ${name}\ntick ${ticks}\npop\n`.repeat(times)).join("") + "pop\n";
+
+await run(async () => {
+  /* The heap over time: marks, and what was alive then. */
+  {
+    const file = join(folder, "waves.tt");
+    execFileSync(tallytree, ["record", "--heap", "-o", file, "--", join(build, "test/heap-guest"), "waves"], quiet);
+    const page = await view(file, "#view=series");
+    const maxima = report(file, "series", "--series=maxima").filter((r) => r.role === "entry");
+    is(await page.$$eval(".maxima a", (e) => e.map((a) => a.title.replace(/[^0-9]/g, ""))), maxima.map((m) => String(m.amount)), "the time line has a mark for each maximum");
+    const peak = maxima.findIndex((m) => m.name === "peak");
+    ok(peak >= 0, "one of which is the peak", JSON.stringify(maxima));
+    await page.selectOption('select[aria-label="series"]', "live by type");
+    await page.waitForFunction(() => location.hash.includes("live+by+type"));
+    await page.selectOption('select[aria-label="series"]', "live by block");
+    await page.waitForFunction(() => location.hash.includes("live+by+block"));
+    await settled(page);
+    is(await page.$$eval("figure.series tbody tr:not(.total) td.name", (e) => e.map((x) => x.textContent.trim()).sort()),
+      [...new Set(report(file, "series", "--series=live by block", "--limit=9").map((r) => r.name))].sort(), "by block, with their names");
+    await shoot(page, "heap-series");
+    await page.click(`.maxima a >> nth=${peak}`);
+    await settled(page);
+    is([word(page, "view"), word(page, "metric")], ["flame", "peak"], "a mark opens what was alive then");
+    await to(page, "#view=flat&metric=peak");
+    const got = await cells(page, flat);
+    is(got.map((r) => [r.name, digits(r.figures[1])]), report(file, "flat", "--metric=peak").map((r) => [r.name, String(r.self)]), "all of it");
+    is(digits(got.find((r) => r.role === "total").figures[1]), String(maxima[peak].amount), "which is as much as the mark says");
+
+    /* Time and space in one table, weighted by a slider. */
+    await to(page, "#view=space&by=weighted");
+    const slider = 'input[aria-label="weight of time against space"]';
+    const widths = () => page.$$eval(".twin span", (e) => e.map((x) => parseFloat(x.style.width)));
+    const space = report(file, "space", "--by=block", "--limit=200").filter((r) => r.role === "entry" && r.share > 0).sort((a, b) => b.share - a.share);
+    await page.fill(slider, "0");
+    await settled(page);
+    is(word(page, "weight"), "0", "the slider is in the address");
+    is((await page.$$eval(".weighted td.name [data-block]", (e) => e.map((x) => x.textContent)))[0], space[0].name, "all space: the bars are those of space");
+    for (const at of ["0", "37", "100"]) {
+      await page.fill(slider, at);
+      await settled(page);
+      ok((await widths()).every((w) => w >= 0 && w <= 100.001), `at ${at} % no bar is longer than all, or less than nothing`, await widths());
+    }
+    await to(page, "#view=space&by=weighted&weight=900");
+    ok((await widths()).every((w) => w >= 0 && w <= 100.001), "nor at a weight that is none");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* A Tcl script: each statement in its place, hot ones shaded, those that never ran marked. */
+  {
+    const script = join(folder, "f.tcl");
+    writeFileSync(script, 'proc fact {n} {\n    if {$n < 2} { return 1 } elseif {$n > 99} { puts never }\n    return [expr {$n * [fact [expr {$n - 1}]]}]\n}\nset sum 0; set other 1\nfor {set i 0} {$i < 50} {incr i} {\n    incr sum [fact 10]; incr other\n}\nputs $sum\n');
+    const file = join(folder, "tcl.tt");
+    execFileSync(tallytree, ["tcl", "-o", file, script], quiet);
+    const page = await view(file, "#view=lines&by=statement");
+    const rows = report(file, "lines", "--by=statement", "--limit=all", "--uncovered=1", `--file=${script}`).filter((r) => r.role === "entry");
+    const source = report(file, "lines", "--by=statement", "--limit=all", "--uncovered=1").filter((r) => r.role === "entry" && r.line);
+    const inPlace = source.sort((a, b) => a.line - b.line || a.column - b.column);
+    is(await page.$$eval("table.source tr.covered, table.source tr.uncovered", (e) => e.map((r) => [r.querySelector("td").title.replace(/[^0-9]/g, ""), r.querySelector("td:nth-child(3)").textContent.replace(/[^0-9a-z]/g, "")])),
+      inPlace.map((r) => [String(r.self), r.calls ? String(r.calls) : "never"]), "statements of a Tcl script, in their places", JSON.stringify(rows.length));
+    is(await page.$$eval("table.source tr.uncovered code", (e) => e.map((c) => c.textContent.trim())), ["puts never"], "what never ran");
+    const hot = await page.$$eval("table.source tr.covered", (e) => e.map((r) => [Number(r.querySelector("td").title.replace(/[^0-9]/g, "")), Number(r.style.getPropertyValue("--heat"))]));
+    const hottest = hot.reduce((a, b) => (a[0] >= b[0] ? a : b));
+    ok(hottest[1] === 1 && hot.every(([n, heat]) => heat * 20 === Math.round(heat * 20) && (n > 0) === heat > 0), "the hottest has the last of twenty shades", JSON.stringify(hot));
+    const sorted = hot.sort((a, b) => a[0] - b[0]).map((h) => h[1]);
+    ok(sorted.every((h, i) => !i || h >= sorted[i - 1]), "and none that is hotter is paler");
+    await shoot(page, "tcl-source");
+    await to(page, "#view=lines");
+    const lines = report(file, "lines", "--limit=all", "--uncovered=1").filter((r) => r.role === "entry" && r.line).sort((a, b) => a.line - b.line);
+    is(await page.$$eval("table.source tr.covered", (e) => e.map((r) => [r.querySelector(".line").textContent, r.querySelector("td").title.replace(/[^0-9]/g, "")])),
+      lines.filter((r) => r.self || r.calls || r.inclusive).map((r) => [String(r.line), String(r.self)]), "and line by line");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* What is dominated: not by what only leads to it.  start, main and twice have all from one
+     call, and turn has it from wheel's; where wheel's call of turn has its cost, too, they are
+     a ring, whose largest stays. */
+  {
+    const events = "push start\npush main\npush twice\npush parse\ntick 300\npop\npush turn\ntick 2\npush wheel\ntick 3\npush turn\n" +
+      "push wheel\ntick 400\npop\npop\npop\npop\npop\ntick 5\npop\npop\n";
+    for (const [recursion, list, left] of [["edge", ["twice", "wheel", "parse"], ["main", "start", "turn"]], ["none", ["twice", "turn", "parse"], ["main", "start", "wheel"]]]) {
+      const page = await view(replayed("ways.tt", events, "--recursion", recursion), "");
+      const names = (part) => page.$$eval(part, (e) => e.map((x) => x.textContent));
+      is(await names(".top:nth-child(2) li .name"), list, `${recursion}: what all goes through is not in the list of what is dominated`);
+      is(await names(".left-out [data-block]"), left, "which names it");
+      is(await names(".top:nth-child(1) li .name"), ["wheel", "parse", "main", "turn"], "and in that of what took it itself is all");
+      const chosen = () => page.$eval('select[aria-label="metric"]', (e) => e.selectedOptions[0].textContent);
+      is(await chosen(), "ticks", "the metric that is looked at has its name");
+      for (const [name, told] of [["calls", "calls"], ["ticks", null]]) {
+        await page.selectOption('select[aria-label="metric"]', name);
+        await settled(page);
+        is([await chosen(), word(page, "metric")], [name, told], `${name} is chosen`);
+      }
+      is(page.complaints, [], "no complaint from the browser");
+    }
+  }
+
+  /* Deeper than a window is high: it scrolls, and what is chosen is in sight. */
+  {
+    const depth = 90;
+    const name = (i) => `level${i}`;
+    const page = await view(replayed("deep.tt", Array.from({ length: depth }, (_, i) => `push ${name(i)}\ntick 1\n`).join("") + "pop\n".repeat(depth)), "#view=flame");
+    const sheets = () => page.$$eval(".sheet", (e) => e.map((s) => ({ top: s.scrollTop, all: s.scrollHeight, seen: s.clientHeight })));
+    const [sheet] = await sheets();
+    ok(sheet.all >= (depth + 1) * 20 && sheet.seen < sheet.all, "a picture that is higher than its place scrolls", JSON.stringify(sheet));
+    await page.focus(".sheet");
+    for (let i = 0; i < depth; i++) await page.keyboard.press("ArrowDown");
+    await settled(page);
+    const [below] = await sheets();
+    ok(below.top + below.seen >= depth * 20 && below.top > 0, "and what the keys choose is in sight", JSON.stringify(below));
+    await to(page, `#view=block&block=${name(depth - 1)}`);
+    await page.waitForFunction(() => document.querySelectorAll(".sandwich .sheet").length === 2 && document.querySelector(".sandwich .sheet").scrollTop > 0);
+    const [callers] = await sheets();
+    ok(callers.all - callers.top - callers.seen < 2, "of who called a block, those that stand nearest are seen first", JSON.stringify(callers));
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* Changes, since a profile before. */
+  {
+    const before = replayed("before.tt", calls({ parse: [10, 30], eval: [5, 100], print: [3, 7] }));
+    const now = replayed("now.tt", calls({ parse: [10, 10], eval: [9, 100], log: [4, 25] }));
+    const page = await view(now, "#view=diff", ["--before", before]);
+    for (const [hash, label, words] of [["#view=diff", "a: before, b: now", []], ["#view=diff&normalise=1", "a: before, b: now", ["--normalise"]]]) {
+      await to(page, hash);
+      const table = JSON.parse(execFileSync(tallytree, ["diff", "--json", ...words, before, now]).toString());
+      const name = table.columns.findIndex((c) => c.key === "name");
+      const got = await cells(page, label);
+      is(got.map((r) => r.name), table.rows.map((r) => String(r.values[name])), `${hash}: what has changed, in the engine's order`);
+      const figures = table.columns.map((c, i) => [c, i]).filter(([c]) => c.type === "amount" || c.type === "change").map(([, i]) => i);
+      const flatten = (x) => x.flat().filter((d) => d !== "" && d !== "0").sort();
+      const shown = flatten(got.filter((r) => r.role === "entry").map((r) => r.figures.map(digits)));
+      const missing = flatten(table.rows.filter((r) => r.role === "entry").map((r) => figures.map((i) => digits(String(r.values[i] ?? ""))))).filter((d) => !shown.includes(d));
+      is(missing, [], `${hash}: with its figures`);
+    }
+    await to(page, "#view=diff");
+    await shoot(page, "changes");
+    is(page.complaints, [], "no complaint from the browser");
+
+    /* The slider that prunes: in the address, one step back, as the command prunes. */
+    await to(page, "#view=flat");
+    const slider = 'input[aria-label="prune what is below a share of all"]';
+    await page.focus(slider);
+    for (let i = 0; i < 10; i++) await page.keyboard.press("ArrowRight");
+    await settled(page);
+    const share = word(page, "prune");
+    ok(/^[\d.]+%$/.test(share ?? ""), "the slider adds to a list", page.url());
+    let got = await cells(page, flat);
+    is(got.map((r) => [r.name, digits(r.figures[1])]), report(now, "flat", `--prune=${share}`).map((r) => [r.name, String(r.self)]), `pruned below ${share}, as by the command`);
+    is(await page.$$eval(".chip.prune .pattern", (e) => e.map((c) => c.textContent)), [share], "a chip has it");
+    await page.keyboard.press("Home");
+    await settled(page);
+    is(word(page, "prune"), null, "at its beginning nothing is pruned");
+
+    /* The wheel. */
+    await to(page, "#view=flame");
+    const box = await page.$eval(".sheet canvas", (c) => { const r = c.getBoundingClientRect(); return { x: r.x, y: r.y }; });
+    await page.mouse.move(box.x + 60, box.y + 30);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -100);
+    await page.waitForFunction(() => /context=\d/.test(location.hash));
+    await settled(page);
+    const opened = report(now, "flame").filter((r) => r.role === "entry" && r.depth > 0 && r.inclusive < 0.995 * report(now, "flame")[0].inclusive);
+    ok(opened.some((r) => String(r.context) === word(page, "context")), "the wheel with Ctrl opens a frame that is narrower", page.url());
+    await page.waitForTimeout(250);
+    for (let i = 0; i < 5 && word(page, "context"); i++) {
+      await page.mouse.wheel(0, 100);
+      await page.waitForTimeout(300);
+      await settled(page);
+    }
+    await page.keyboard.up("Control");
+    is(word(page, "context"), null, "and leaves it");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* Changes between runs, of which there are several, and what of them is noise. */
+  {
+    const [before, now] = [1, 2].map((n) => {
+      const runs = [1, 2, 3].map((k) => replayed(`run${n}${k}`, calls({ parse: [1, 300 * n + k], eval: [1, 900 / n + k], print: [1, 40 + k] })));
+      const file = join(folder, `runs${n}.tt`);
+      execFileSync(tallytree, ["merge", "-o", file, ...runs]);
+      return file;
+    });
+    const page = await view(now, "#view=diff", ["--before", before]);
+    const signs = { more: "▲ more", less: "▼ less", noise: "≈ noise" };
+    const verdicts = JSON.parse(execFileSync(tallytree, ["diff", "--json", before, now]).toString()).rows.flatMap((r) => r.values).filter((v) => v in signs);
+    ok(Object.keys(signs).every((v) => verdicts.includes(v)), "something is more, less, or noise", JSON.stringify(verdicts));
+    is(await page.$$eval("main td.text", (e) => e.map((x) => x.textContent).filter((t) => t)), verdicts.map((v) => signs[v]), "which is told by signs, and not by colours alone");
+  }
+
+  /* The slowest activations of a marked block, each with what it called. */
+  {
+    const file = join(folder, "slow.tt");
+    writeFileSync(file + ".events", "push main\n" + Array.from({ length: 40 }, (_, i) => `push frame\ntick ${10 + ((i * 7) % 40)}\npush draw\ntick ${(i * 13) % 29}\npop\npop\n`).join("") + "pop\n");
+    execFileSync(tallytree, ["replay", "--slowest", "frame:5", "-o", file, file + ".events"]);
+    const page = await view(file, "#view=overview");
+    await page.keyboard.press("l");
+    await settled(page);
+    const want = report(file, "slowest");
+    ok(want.filter((r) => r.name === "draw").length >= 5, "each of the slowest has its subtree", JSON.stringify(want));
+    const got = await cells(page, "Single activations, each with what it called");
+    is(got.map((r) => r.name), want.map((r) => String(r.name ?? "")), "the slowest activations have a page");
+    const missing = want.flatMap((r, i) => ["duration", "self", "calls"].filter((k) => r[k] > 0 && !got[i].figures.map(digits).includes(String(r[k]))));
+    is(missing, [], "with their figures");
+    await shoot(page, "slowest");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* A Lua script. */
+  if (existsSync(join(build, "adapters/lua/libtallytree-lua.so"))) {
+    const script = join(folder, "f.lua"), file = join(folder, "lua.tt");
+    writeFileSync(script, "local function leaf(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end\nlocal function walk(n) if n == 0 then return leaf(50) end return walk(n - 1) + leaf(n) end\nlocal sum = 0\nfor i = 1, 200 do sum = sum + walk(6) end\nprint(sum)\n");
+    execFileSync(tallytree, ["lua", "-o", file, script], quiet);
+    const page = await view(file, "#view=flat");
+    for (const [hash, words] of [["#view=flat", []], ["#view=flat&metric=calls", ["--metric=calls"]], ["#view=flat&select=*walk*&fold=*leaf*", ["--select=*walk*", "--fold=*leaf*"]]]) {
+      await to(page, hash);
+      const got = await cells(page, flat), want = report(file, "flat", ...words);
+      const most = (title) => digits(title.replace(/^between .* and (.*):.*$/, "$1")); // of a bracket
+      is(got.map((r) => [r.name, most(r.figures[1])]), want.map((r) => [r.name, String(r.self)]), `a Lua run: ${hash}`);
+    }
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* Who waits for whom. */
+  {
+    const wait = (rank, n) => `push MPI_Recv\npush rank_${rank}\ncount waited ${n}\npop\npop\n`;
+    const file = replayed("waits.tt", ["block rank_1 kind=function module=mpi.peer", "block rank_2 kind=function module=mpi.peer", "strand a", "push main", "tick 100"].join("\n") + "\n" + wait(1, 70) + wait(2, 30) + wait(1, 5) + "pop\n");
+    const page = await view(file, "#view=strands&by=wait");
+    const want = report(file, "strands", "--by=wait");
+    const got = await cells(page, "Who waits for whom");
+    is(got.map((r) => digits(r.figures[1])), want.map((r) => String(r.self)), "who waits for whom");
+    ok(want.some((r) => r.self === 75) && want.some((r) => r.self === 30), "summed over calls", JSON.stringify(want));
+    await shoot(page, "waits");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+});
