@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "hang.h"
@@ -49,7 +50,7 @@ struct tt_attach {
     struct process *process[BUCKETS];
     struct task *task[BUCKETS];
     struct tt_mapping kernel;
-    pid_t unwound; /* the process of the stack at hand */
+    const struct process *unwound; /* that of the stack at hand */
     struct tt_hanging hanging;
 };
 
@@ -250,18 +251,46 @@ static void end_task(struct tt_attach *a, const struct tt_perf_event *e)
 
 /* ── Stacks ───────────────────────────────────────────────────────────────────────── */
 
-/* Code, to see what stands there; of the stack the copy alone is of that moment. */
+static int read_memory(const struct process *p, uint64_t address, void *block)
+{
+    struct iovec to = {block, TT_PEEK_BLOCK},
+                 from = {(void *)(uintptr_t)address, TT_PEEK_BLOCK};
+
+    return process_vm_readv((pid_t)p->pid, &to, 1, &from, 1, 0) == TT_PEEK_BLOCK ? 0 : -1;
+}
+
+/* The process may have ended since. */
+static int read_file(const struct process *p, const struct tt_region *r, uint64_t address,
+                     void *block)
+{
+    int fd = tt_region_open(r, (pid_t)p->pid);
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    n = pread(fd, block, TT_PEEK_BLOCK, (off_t)(address - r->start + r->offset));
+    close(fd);
+    return n == TT_PEEK_BLOCK ? 0 : -1;
+}
+
+/* Code, to see what stands there: in a file, or made by the program; but not what is near
+ * the stack, of which the copy alone is of that moment. */
 static int fetch(void *arg, uint64_t address, void *block)
 {
     enum { NEAR = 64 << 20 };
     const struct tt_attach *a = arg;
     const struct tt_peek *peek = &a->hanging.peek;
-    struct iovec to = {block, TT_PEEK_BLOCK},
-                 from = {(void *)(uintptr_t)address, TT_PEEK_BLOCK};
+    const struct process *p = a->unwound;
 
+    for (size_t i = 0; i < p->regions.count; i++) {
+        const struct tt_region *r = &p->regions.at[i];
+        if (address >= r->start && address < r->end)
+            return read_memory(p, address, block) == 0 ? 0
+                                                       : read_file(p, r, address, block);
+    }
     if (peek->low && address - (peek->low - NEAR) < 2 * (uint64_t)NEAR)
         return -1;
-    return process_vm_readv(a->unwound, &to, 1, &from, 1, 0) == TT_PEEK_BLOCK ? 0 : -1;
+    return read_memory(p, address, block);
 }
 
 static void add_kernel_frames(struct tt_attach *a, const struct tt_perf_event *e)
@@ -287,7 +316,7 @@ static void unwind_stack(struct tt_attach *a, const struct process *p,
                  e->of.sample.stack_size);
     h->peek.fetch = fetch;
     h->peek.arg = a;
-    a->unwound = (pid_t)p->pid;
+    a->unwound = p;
     tt_native_unwind(&user, p->modules, &h->registers, &h->peek);
     h->stack.count += user.count;
     h->stack.end = user.end;
@@ -465,7 +494,13 @@ int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o, char
     return 0;
 }
 
-void tt_attach_start(struct tt_attach *a) { tt_perf_start(a->events); }
+/* Of one that runs already, the system tells only what comes from now on; when its first
+ * sample is read it may have ended. */
+void tt_attach_start(struct tt_attach *a)
+{
+    tt_perf_start(a->events);
+    (void)get_process(a, a->pid);
+}
 
 void tt_attach_stop(struct tt_attach *a)
 {

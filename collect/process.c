@@ -1,43 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* process.c - what code another process has where, by its maps and the files they name.
  *
- * /proc/PID/root is how its files look from here, if it lives in a container or its folder
- * was renamed; the vDSO is the one we have ourselves. */
+ * The vDSO is the one we have ourselves. */
 #include <elf.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "regions.h"
 #include "registry.h"
 #include "snapshot.h"
 #include "tallytree.h"
-
-/* The file that was mapped, and not another that has its name by now; -1 without one. */
-static int open_file(pid_t pid, const struct tt_region *l)
-{
-    char name[4096 + 64];
-    struct stat st;
-    int fd;
-
-    (void)snprintf(name, sizeof name, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-                   l->start, l->end);
-    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) >= 0)
-        return fd;
-    (void)snprintf(name, sizeof name, "/proc/%d/root%s", (int)pid, l->path);
-    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) < 0 &&
-        (fd = open(l->path, O_RDONLY | O_CLOEXEC)) < 0) /* it has ended */
-        return -1;
-    if (fstat(fd, &st) == 0 && st.st_ino == l->inode && S_ISREG(st.st_mode))
-        return fd;
-    close(fd);
-    return -1;
-}
 
 /* From what is mapped at `start` from `offset` on, to where the object was loaded. */
 static int find_bias(struct tt_image *i, const struct tt_region *l)
@@ -61,7 +34,7 @@ static int add_file(struct tt_snapshot *s, pid_t pid, const struct tt_region *l)
 {
     const struct tt_mapping only = {.start = l->start, .end = l->end};
     struct tt_image image;
-    int fd = open_file(pid, l), error;
+    int fd = tt_region_open(l, pid), error;
 
     if (fd < 0)
         return 0;

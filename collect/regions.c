@@ -2,10 +2,13 @@
 /* regions.c - what another process has mapped as code. */
 #include "regions.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tallytree.h"
 
@@ -115,4 +118,24 @@ int tt_regions_read(struct tt_regions *r, pid_t pid)
     }
     (void)fclose(maps);
     return error || lines ? error : -TT_ERR_FILE;
+}
+
+int tt_region_open(const struct tt_region *l, pid_t pid)
+{
+    char name[4096 + 64];
+    struct stat st;
+    int fd;
+
+    (void)snprintf(name, sizeof name, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+                   l->start, l->end);
+    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) >= 0)
+        return fd;
+    (void)snprintf(name, sizeof name, "/proc/%d/root%s", (int)pid, l->path);
+    if ((fd = open(name, O_RDONLY | O_CLOEXEC)) < 0 &&
+        (fd = open(l->path, O_RDONLY | O_CLOEXEC)) < 0) /* it has ended */
+        return -1;
+    if (fstat(fd, &st) == 0 && st.st_ino == l->inode && S_ISREG(st.st_mode))
+        return fd;
+    close(fd);
+    return -1;
 }

@@ -31,4 +31,9 @@ int tt_regions_add(struct tt_regions *, const struct tt_region *);
 int tt_regions_copy(struct tt_regions *, const struct tt_regions *);
 void tt_regions_fini(struct tt_regions *); /* all zero again */
 
+/* The file that is mapped there, and not another that has its name by now; -1 without one.
+ * /proc/PID/root is how files look from here, if the process lives in a container or their
+ * folder was renamed; where it has ended, its name here must do. */
+int tt_region_open(const struct tt_region *, pid_t);
+
 #endif

@@ -120,6 +120,7 @@ has()
 # What is forked is a shell still, for a moment.
 until_mix() { patiently grep -q mix "/proc/$1/comm"; }
 # Samples are taken, or will never be.
+sampled() { "$tallytree" report flat --csv "$tmp"/tt.*.live/"$2".* 2>/dev/null | grep -q ^entry || ! kill -0 "$1"; }
 under_way() { ls "$tmp"/tt.*.live/"${2:-mix}".* >/dev/null || ! kill -0 "$1"; }
 mkfifo "$tmp/go"
 
@@ -215,7 +216,7 @@ lost()
     patiently grep -q static "/proc/$pid/comm" || return
     "$tallytree" record --sampled=5000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
     recorder=$!
-    patiently under_way $recorder static || return
+    patiently sampled $recorder static || return
     kill -STOP $recorder
     used=$(cpu_of $pid)
     patiently has_used $pid $((used + 250)) || return
@@ -229,6 +230,45 @@ lost()
         "$tallytree" report header "$tmp/tt" | grep "lost.*samples"
 }
 try "samples that found no room are counted, and the others are whole" lost
+
+# Without tables how code looks decides, and it is not to be had from the process any more.
+left_over()
+{
+    cc -O1 -g -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -D_GNU_SOURCE -pthread -o "$tmp/bare" "$tmp/mix.c" || return
+    "$tmp/bare" any 1000000 >"$tmp/out" &
+    local pid=$! recorder used bad samples
+    patiently grep -q bare "/proc/$pid/comm" || return
+    "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
+    recorder=$!
+    patiently sampled $recorder bare || return
+    kill -STOP $recorder
+    used=$(cpu_of $pid)
+    patiently has_used $pid $((used + 5)) || return
+    kill $pid
+    reap $pid
+    kill -CONT $recorder
+    reap $recorder || { cat "$tmp/err"; return 1; }
+    stacks 3
+}
+try "stacks that are read when the process has ended are whole" left_over
+of_threads()
+{
+    "$tmp/bare" wait 1000 <"$tmp/go" >"$tmp/out" &
+    local pid=$! recorder
+    exec 7<>"$tmp/go"
+    patiently grep -q bare "/proc/$pid/comm" || return
+    "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
+    recorder=$!
+    patiently under_way $recorder bare || return
+    echo >&7
+    exec 7>&-
+    reap $recorder || { cat "$tmp/err"; return 1; }
+    reap $pid
+    stacks || return
+    "$tallytree" report tree --limit all --csv "$tmp/tt" >"$tmp/flat"
+    has ",start_thread," ",in_thread,"
+}
+try "and those of its threads, whose stacks lie near a library" of_threads
 
 # ── Programs that nothing can be loaded into ─────────────────────────────────────────
 statically()
