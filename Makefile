@@ -13,7 +13,8 @@ export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
 
 all:  ; $(call build,build)
 demo: all; tools/demo
-test: ; $(call build,build,,test) && $(PROVE) $(TESTS:%=build/%) test/*.t
+test: ; rm -f .prove && $(call build,build,,test) && $(PROVE) --state=save $(TESTS:%=build/%) test/*.t
+again: ; test -f .prove && prove --state=failed --verbose --exec test/limit
 asan: ; $(call build,build-asan,$(ASAN),test,$(TESTS)) && $(PROVE) $(TESTS:%=build-asan/%)
 tsan: ; $(call build,build-tsan,$(TSAN),test,$(THREADED)) && $(PROVE) $(THREADED:%=build-tsan/%)
 bench: all; tools/setup bench && bench/run
@@ -29,4 +30,4 @@ package: all; tools/setup package && tools/package
 install: all
 	meson configure build -Dprefix=$(abspath $(PREFIX)) && meson install -C build
 clean: ; rm -rf build build-asan build-tsan build-fuzz
-.PHONY: all demo test asan tsan bench fuzz gate soak tidy amalgamation dist package install clean
+.PHONY: all demo test again asan tsan bench fuzz gate soak tidy amalgamation dist package install clean
