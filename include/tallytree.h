@@ -322,7 +322,8 @@ TT_API unsigned tt_age(uint64_t amount);
 
 /* The generations 0 to `generation` are collected from here to tt_gc_end: time goes to
  * [gc].  Of all objects in them only those are left of which tt_survive is said in
- * between.  An object that stays where it is survives too, with `from` = `to`. */
+ * between, or, by who learns of them late, before the next collection.  An object that
+ * stays where it is survives too, with `from` = `to`. */
 TT_API void tt_gc_begin(unsigned generation);
 TT_API void tt_survive(tt_context origin, tt_type type, size_t bytes, size_t overhead,
                        unsigned from, unsigned to);

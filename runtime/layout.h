@@ -288,8 +288,8 @@ struct tt_maximum {
 struct tt_space_record {
     uint32_t collections[TT_GENERATIONS]; /* of each generation, so far */
     uint64_t collected;                   /* collections in all */
-    uint32_t collecting, reserved32;      /* collecting: the generation + 1; 0: not now */
-    uint64_t collecting_since;            /* ticks since the recording began */
+    uint32_t collecting, last_collected; /* the generation + 1; 0: not now, none so far */
+    uint64_t collecting_since;           /* ticks since the recording began */
     /* In bytes: allocated by an allocator; of its objects or of runtimes', alive, now and at
      * most in this part of the run; and how often that grew so far. */
     uint64_t clock, live, most, peak;

@@ -150,14 +150,30 @@ static struct tt_space *row_with_room(struct tt_thread *t, struct tt_node **n, i
 
 __thread int tt_space_numbered;
 
+/* An age is of what no collector moves. */
+static uint32_t generation_left(const struct tt_space_way *w)
+{
+    return w->from & 0x80 && w->from != TT_NO_GENERATION ? 0 : w->from;
+}
+
+/* What survives was taken out, with all the others, when the collection began; that may be
+ * over by now.  Of an object with a number that is known in time. */
+static int was_taken_out(const struct tt_space_record *s, const struct tt_space_way *w)
+{
+    uint32_t from = generation_left(w);
+
+    return s && from != TT_NO_GENERATION && w->to != TT_NO_GENERATION &&
+           from < (tt_space_numbered ? s->collecting : s->last_collected);
+}
+
 /* During a collection everything happens at its beginning.  To ask for the time costs more
  * than all the rest, so small objects may come a few others too early. */
 static uint64_t time_of_event(struct tt_thread *t, const struct tt_space_record *s,
-                              uint64_t bytes)
+                              const struct tt_space_way *w, uint64_t bytes)
 {
     enum { SMALL = 512, FEW = 15 };
 
-    if (s && __atomic_load_n(&s->collecting, __ATOMIC_RELAXED))
+    if (s && (__atomic_load_n(&s->collecting, __ATOMIC_RELAXED) || was_taken_out(s, w)))
         return s->collecting_since;
     if (bytes <= SMALL && t->told_so) {
         t->told_so--;
@@ -171,20 +187,10 @@ static uint64_t time_of_event(struct tt_thread *t, const struct tt_space_record 
     return t->told_at;
 }
 
-/* An age is of what no collector moves. */
-static uint32_t generation_left(const struct tt_space_way *w)
-{
-    return w->from & 0x80 && w->from != TT_NO_GENERATION ? 0 : w->from;
-}
-
-/* What comes to a generation is alive there, what leaves it is not; but what a collection has
- * been begun on was all taken out before. */
+/* What comes to a generation is alive there, what leaves it is not. */
 static int is_there_still(const struct tt_space_record *s, const struct tt_space_way *w)
 {
-    uint32_t from = generation_left(w);
-
-    return from != TT_NO_GENERATION &&
-           (w->to == TT_NO_GENERATION || !s || s->collecting <= from);
+    return generation_left(w) != TT_NO_GENERATION && !was_taken_out(s, w);
 }
 
 static void change_series(struct tt_thread *t, const struct tt_node *n,
@@ -270,7 +276,7 @@ static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
     n = tt_space_charge(t, n, below, w, o, c);
     if (!options->series && !(options->space & TT_SPACE_PEAK))
         return;
-    e.now = time_of_event(t, tt_space_record(t->recording), o->bytes);
+    e.now = time_of_event(t, tt_space_record(t->recording), w, o->bytes);
     if (n && options->series)
         change_series(t, n, w, o, e.now);
     e.type = w->type;
@@ -310,7 +316,7 @@ static void tell_again(struct tt_thread *t, const struct tt_told *k,
     tt_space_add(k->row, s, o);
     if (!options->series && !(options->space & TT_SPACE_PEAK))
         return;
-    e.now = time_of_event(t, s, o->bytes);
+    e.now = time_of_event(t, s, w, o->bytes);
     if (k->left && is_there_still(s, w))
         tt_band_change(&t->tree, k->left, e.now, -(int64_t)o->bytes);
     if (k->there)
@@ -549,6 +555,7 @@ void tt_gc_begin(unsigned generation)
         s->collecting_since = t->told_at = tt_space_now(t->recording);
         tt_bands_collect(t, generation, s->collecting_since);
         tt_held_collect(t->recording, generation, s->collecting_since);
+        s->last_collected = generation + 1;
         __atomic_store_n(&s->collecting, generation + 1, __ATOMIC_RELAXED);
     }
     tt_thread_leave(t);

@@ -158,6 +158,30 @@ has_objects()
 }
 try "every table is charged to the function that made it, and freed threads are not alive" has_objects
 
+# What is alive is known at each step: tables have 56 bytes, and an array's room is a power of two.
+cat >"$tmp/peak.lua" <<'E'
+local tallytree, keep, file = require "tallytree", nil, ...
+local function grow(n) keep = {} for i = 1, n do keep[i] = {} end end
+local function drop() keep = nil collectgarbage() collectgarbage() end
+collectgarbage("stop")
+tallytree.start {heap = true, output = file, options = "space=alloc+copies+types+peak,series=block"}
+grow(1000) drop() grow(32768) drop() grow(4096)
+tallytree.stop()
+E
+at_peak()
+{
+    LD_LIBRARY_PATH=${TT_BUILD:-build} LUA_CPATH="$tmp/?.so" timeout -k 5 60 lua5.4 "$tmp/peak.lua" "$tmp/peak.tt" || return
+    local peak last greatest
+    peak=$("$tallytree" export --to folded --metric peak --select grow "$tmp/peak.tt" | awk '{ n += $NF } END { print n }')
+    last=$("$tallytree" export --to folded --metric live --select grow "$tmp/peak.tt" | awk '{ n += $NF } END { print n }')
+    greatest=$("$tallytree" report series --csv "$tmp/peak.tt" | awk -F, '$NF == "grow" && $5 > most { most = $5 } END { print most }')
+    echo "$peak bytes at most, $last at last, $greatest in the series"
+    [ "$peak" = $((32768 * 56 + 56 + 32768 * 16)) ] && [ "$last" = $((4096 * 56 + 56 + 4096 * 16)) ] &&
+        [ "$greatest" -le "$peak" ] && [ "$greatest" -gt "$last" ]
+}
+ln -s "$module" "$tmp/tallytree.so"
+try "what was alive when most was is known by function, and over time" at_peak
+
 cat >"$tmp/picked.lua" <<'E'
 local keep = {}
 local function tables() local t for i = 1, 300000 do t = {} end end

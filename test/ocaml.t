@@ -82,6 +82,31 @@ is_unbiased()
 }
 try "a sample of a hundredth stands for the whole" is_unbiased
 
+# Five thousand cells are alive at once, then a thousand.
+cat >"$tmp/peak.ml" <<'E'
+let rec make n acc = if n = 0 then acc else make (n - 1) (n :: acc)
+let keep = ref []
+let build n = keep := make n []
+let drop () = keep := []; Gc.full_major ()
+let () =
+  Gc.full_major ();
+  Tallytree.start ~rate:1. ("calls,space=alloc+copies+types+peak,series=block,output=" ^ Sys.argv.(1));
+  build 500; drop (); build 5000; drop (); build 1000; Gc.full_major ();
+  Tallytree.stop ();
+  print_int (List.length !keep)
+E
+at_peak()
+{
+    (cd "$tmp" && OCAMLPATH=$tmp/lib ocamlfind ocamlopt -g -package tallytree -linkpkg peak.ml -o peak) &&
+        "$tmp/peak" "$tmp/profile" >"$tmp/out" || return
+    local peak last
+    peak=$("$tallytree" export --to folded --metric peak --select Peak.build "$tmp/profile" | awk '{ n += $NF } END { print n }')
+    last=$("$tallytree" report series --csv "$tmp/profile" | awk -F, '$NF == "Peak.make" { last = $5 } END { print last }')
+    echo "$peak bytes at most, $(alive Peak.build) at last, $last in the series"
+    [ "$peak" = 80000 ] && [ "$(alive Peak.build)" = 16000 ] && [ "$last" = 16000 ]
+}
+try "what was alive when most was is known by function, and over time" at_peak
+
 refuses()
 {
     "$tmp/prog" "$@" 10 2>"$tmp/err"

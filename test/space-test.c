@@ -609,6 +609,31 @@ TEST(threads_free_what_others_made)
     }
 }
 
+TEST(who_learns_late_of_a_survivor_tells_it_after_the_collection)
+{
+    tt_type pair = tt_type_get("pair");
+    tt_context a;
+
+    CHECK_INT(tt_start("calls,space=alloc+copies+types+peak,series=type"), 0);
+    a = tt_alloc(pair, 1, 0);
+    (void)tt_alloc(pair, 10, 0);
+    tt_gc_begin(0);
+    tt_gc_end();
+    tt_survive(a, pair, 1, 0, 0, 1);
+    (void)tt_alloc(pair, 100, 0);
+    CHECK_INT(sums_here(NULL).alive, 101);
+    CHECK_INT(sums_here(NULL).series, 101);
+    check_held(101);
+    tt_gc_begin(0);
+    tt_gc_end();
+    CHECK_INT(sums_here(NULL).alive, 1);
+    CHECK_INT(sums_here(NULL).series, 1);
+    check_held(1);
+    tt_survive(a, pair, 1, 0, 1, 2); /* by itself: that generation was not collected */
+    CHECK_INT(sums_here(NULL).series, 1);
+    CHECK_INT(tt_stop(), 0);
+}
+
 static sem_t handled;
 static tt_type handler_type;
 static tt_context handler_origin[1000];
