@@ -3,6 +3,7 @@
  *
  *      (nothing)             bare, and builds that the compiler instruments
  *      -DMARK_TALLYTREE      TT_SCOPE
+ *      -DMARK_PUSH           tt_push and tt_pop, as a runtime's interpreter has them
  *      -DMARK_CLOCKS         two clock reads, their values thrown away
  *      -DMARK_STATISTICS=N   two clock reads and their books: see statistics.h
  *
@@ -21,6 +22,16 @@
 
 #include "tallytree.h"
 #define MARK(name) TT_SCOPE(name)
+
+#elif defined(MARK_PUSH)
+
+#include "tallytree.h"
+static inline void mark_leave(const tt_mark *mark) { tt_pop(*mark); }
+#define MARK(name)                                                                       \
+    static tt_block mark_block_;                                                         \
+    if (!mark_block_)                                                                    \
+        mark_block_ = tt_block_get(name, "", 0, 0);                                      \
+    tt_mark mark_ __attribute__((cleanup(mark_leave))) = tt_push(mark_block_)
 
 #elif defined(MARK_CLOCKS)
 

@@ -203,6 +203,8 @@ static ASIDE tt_mark push(tt_block block)
     struct tt_thread *t;
 
     TT_HAND_ON(tt_push, block);
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        return (uintptr_t)tt_self.top | 1;
     t = tt_thread_enter();
     if (!t) {
         tt_push_stray(block);
@@ -219,8 +221,11 @@ tt_mark tt_push(tt_block block)
     struct tt_frame *f = NULL;
 
     if (t && tt_block_kind(block) <= TT_KIND_SCOPE) {
-        f = tt_sampled_enter(t, block);
-        if (!f)
+        if (t->counted)
+            f = tt_untimed_enter(t, block, 1);
+        else if (t->quick)
+            f = tt_untimed_enter(t, block, 0);
+        else
             f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CYCLES);
     }
 
@@ -232,17 +237,18 @@ void tt_pop(tt_mark mark)
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = (struct tt_frame *)(uintptr_t)mark;
 
-    if (t)
-        t->tail_from = NULL; /* a return */
-    else
+    if (!t) {
         TT_HAND_OVER(tt_pop, mark);
-    if (t && tt_self.top == f && tt_frame_is_fast(f)) {
+        return;
+    }
+    t->tail_from = NULL; /* a return */
+    if (tt_self.top == f && tt_frame_is_fast(f)) {
         TT_SHOW(tt_self.top, f - 1);
         return;
     }
-    if (t && (mark & 1) && tt_self.top == TT_FRAME_OF(f))
+    if ((mark & 1) && tt_self.top == TT_FRAME_OF(f))
         return; /* nothing was entered, and nothing is left open */
-    if (!t || !tt_quick_leave(t, TT_FRAME_OF(f) + (mark & 1)))
+    if (!tt_quick_leave(t, TT_FRAME_OF(f) + (mark & 1)))
         leave_stack(f, (int)(mark & 1));
 }
 

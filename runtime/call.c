@@ -198,8 +198,8 @@ static struct tt_frame *enter_quickly(struct tt_thread *t, tt_block block,
 
     if (tt_block_kind(block) > TT_KIND_SCOPE)
         return NULL;
-    if ((f = tt_sampled_enter(t, block)))
-        return f;
+    if (t->quick)
+        return tt_untimed_enter(t, block, 0);
     if (!(f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CYCLES)))
         return NULL;
     f = TT_FRAME_OF(f);
@@ -226,6 +226,8 @@ tt_mark tt_push_as(tt_block block, enum tt_call call)
     if (f)
         return (uintptr_t)(tail ? tail : f);
     TT_HAND_ON(tt_push_as, block, call);
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        return (uintptr_t)tt_self.top | 1;
     t = tt_thread_enter();
     if (!t) {
         tt_push_stray(block);

@@ -144,15 +144,16 @@ TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, v
                                  : tt_exact_enter_as(t, block, slot, cfa, plain, 0);
 }
 
-/* The same where blocks are sampled, and entering one only moves the top: as a scope's fast
- * path in tallytree/scope.h. */
-TT_INLINE struct tt_frame *tt_sampled_enter(const struct tt_thread *t, tt_block block)
+/* The same where blocks are not timed, and entering one moves the top: as a scope's fast path
+ * in tallytree/scope.h. */
+TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block block,
+                                            int counts)
 {
     struct tt_strand *s = &tt_self;
     struct tt_frame *f = s->top + 1;
     struct tt_node *edge, *to;
 
-    if (!t->quick || TT_UNLIKELY(t->busy) ||
+    if (TT_UNLIKELY(t->busy) ||
         TT_UNLIKELY(f >= __atomic_load_n(&s->limit, __ATOMIC_RELAXED)))
         return NULL;
     __atomic_store_n(&f->slot, f, __ATOMIC_RELAXED); /* as no handler does */
@@ -171,6 +172,8 @@ TT_INLINE struct tt_frame *tt_sampled_enter(const struct tt_thread *t, tt_block 
         return NULL;
     }
     f->slot = NULL;
+    if (counts)
+        tt_count(&edge->calls);
     return f;
 }
 

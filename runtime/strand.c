@@ -324,8 +324,11 @@ static void show_fast_path(struct tt_thread *t)
     t->timing = 0;
     for (int i = 0; i < TT_KINDS; i++)
         t->timing |= o->mode[i] == TT_MODE_EXACT;
-    t->quick = o->mode[TT_KIND_SCOPE] == TT_MODE_SAMPLED &&
-               o->mode[TT_KIND_BLOCK] == TT_MODE_SAMPLED && !t->timing;
+    mode = o->mode[TT_KIND_SCOPE] == o->mode[TT_KIND_BLOCK] && !t->timing
+               ? o->mode[TT_KIND_BLOCK]
+               : TT_MODES;
+    t->quick = mode == TT_MODE_SAMPLED;
+    t->counted = mode == TT_MODE_CALLS;
     t->detailed = o->histogram || o->marked_count;
     plain = plain_of(o);
     __atomic_store_n(&t->plain, plain, __ATOMIC_SEQ_CST);

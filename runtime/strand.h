@@ -82,8 +82,8 @@ struct tt_thread {
     uint32_t pauses;                /* read by the sampler thread */
     uint32_t named; /* by tt_thread_name: the system's name for it says nothing */
     uint32_t exact; /* no fast path: scopes are timed */
-    uint32_t
-        quick; /* runtimes' blocks are sampled, and so are scopes; nothing is timed */
+    /* Runtimes' blocks and scopes are sampled, or both are counted; nothing is timed. */
+    uint32_t quick, counted;
     uint32_t hooked; /* enum tt_hooked: the fast path that functions have */
     /* All kinds are timed, by which clock, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
