@@ -15,6 +15,7 @@ static const struct tt_flag diff_flags[] = {
     {"metric", 'm', KEY, "NAME", "time ticks calls samples", "what to compare"},
     {"tree", 0, TREE, NULL, NULL, "contexts, and not blocks"},
     {"limit", 0, KEY, "N", "all", "rows, or all"},
+    {"sort", 0, KEY, "COLUMN", NULL, "by this column; -COLUMN: the least first"},
     {"normalise", 0, NORMALISE, NULL, NULL, "scale B to the total of A"},
     {"scaling", 0, SCALING, "[HOW]", "strong weak",
      "A and B ran on different numbers of strands"},

@@ -13,6 +13,7 @@
 
 #include "side.h"
 #include "statistics.h"
+#include "viewing.h"
 
 /* ── Noise ────────────────────────────────────────────────────────────────────────── */
 
@@ -301,7 +302,16 @@ static int is_empty(const struct diff *d, const struct pair *p)
 }
 
 /* What the rows that were cut off hold, so that columns still add up. */
-static void put_remainder(struct diff *d, struct tt_table *t, size_t first)
+static void put_remainder(struct tt_table *t, uint64_t a, uint64_t b, size_t more)
+{
+    tt_table_row(t, TT_ROW_REMAINDER, 0, 0);
+    tt_table_amount(t, SELF_A, a);
+    tt_table_amount(t, SELF_B, b);
+    tt_table_change(t, SELF_CHANGE, change_of((double)a, (double)b));
+    tt_table_string(t, NAME, tt_table_text(t, "%zu more", more));
+}
+
+static void add_rest(struct diff *d, struct tt_table *t, size_t first)
 {
     const struct pair *p = d->pair.item;
     double a = 0, b = 0;
@@ -312,29 +322,22 @@ static void put_remainder(struct diff *d, struct tt_table *t, size_t first)
         b += shown(&d->b, d->b.self, p[i].b);
         more += !is_empty(d, &p[i]);
     }
-    if (!more)
-        return;
-    tt_table_row(t, TT_ROW_REMAINDER, 0, 0);
-    tt_table_amount(t, SELF_A, tt_whole(a));
-    tt_table_amount(t, SELF_B, tt_whole(b));
-    tt_table_change(t, SELF_CHANGE, change_of(a, b));
-    tt_table_string(t, NAME, tt_table_text(t, "[%zu more]", more));
+    if (more)
+        put_remainder(t, tt_whole(a), tt_whole(b), more);
 }
 
-static void put_rows(struct diff *d, struct tt_query *q, struct tt_table *t)
+static void put_rows(struct diff *d, uint32_t limit, struct tt_table *t)
 {
     struct pair *p = d->pair.item;
     size_t shown_rows = 0, i = 0;
 
-    for (; i < d->pair.count; i++) {
-        if (q->limit && q->limit != TT_NONE && shown_rows == q->limit)
-            break;
+    for (; i < d->pair.count && shown_rows < limit; i++) {
         if (is_empty(d, &p[i]))
             continue;
         put_row(d, t, &p[i]);
         shown_rows++;
     }
-    put_remainder(d, t, i);
+    add_rest(d, t, i);
 }
 
 /* ── Scaling ──────────────────────────────────────────────────────────────────────── */
@@ -392,14 +395,12 @@ static void put_scaling_row(struct diff *d, struct tt_table *t, const struct pai
     put_name(d, t, p, WHO);
 }
 
-static void put_scaling(struct diff *d, struct tt_query *q, struct tt_table *t)
+static void put_scaling(struct diff *d, uint32_t limit, struct tt_table *t)
 {
     const struct pair *p = d->pair.item;
     size_t rows = 0;
 
-    for (size_t i = 0; i < d->pair.count; i++) {
-        if (q->limit && q->limit != TT_NONE && rows == q->limit)
-            break;
+    for (size_t i = 0; i < d->pair.count && rows < limit; i++) {
         if (is_empty(d, &p[i]))
             continue;
         put_scaling_row(d, t, &p[i]);
@@ -493,6 +494,45 @@ static void add_notes(const struct diff *d, struct tt_table *t)
                          "elsewhere");
 }
 
+/* Rows that have been sorted are cut off then. */
+static void cut_rows(const struct diff *d, uint32_t limit, struct tt_table *t)
+{
+    const size_t rows = tt_table_rows(t);
+    uint64_t a = 0, b = 0;
+
+    if (rows <= limit)
+        return;
+    for (size_t i = limit; i < rows && !d->options->scaling; i++) {
+        const union tt_value *in_a = tt_table_value(t, i, SELF_A),
+                             *in_b = tt_table_value(t, i, SELF_B);
+        a += in_a ? in_a->n : 0;
+        b += in_b ? in_b->n : 0;
+    }
+    t->row.count = limit;
+    if (!d->options->scaling)
+        put_remainder(t, a, b, rows - limit);
+}
+
+/* In the order of their changes, or of a column: then of all of them. */
+static int fill(struct diff *d, struct tt_query *q, struct tt_table *t)
+{
+    const uint32_t limit = tt_limit(q, 0), first = q->sort ? TT_NONE : limit;
+    const char *unit = tt_table_text(t, "%s", d->a.m->unit);
+    int error;
+
+    if (d->options->scaling) {
+        add_scaling_columns(t, unit);
+        put_scaling(d, first, t);
+    } else {
+        add_columns(t, unit);
+        put_rows(d, first, t);
+    }
+    error = q->sort ? tt_view_sort_tree(q, t, "name") : 0;
+    if (!error && q->sort)
+        cut_rows(d, limit, t);
+    return error;
+}
+
 int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_query *q,
             const struct tt_diff_options *options, struct tt_table *t)
 {
@@ -508,13 +548,8 @@ int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_qu
         error = tt_side_open(&d.b, b);
     if (!error)
         error = match(&d, q);
-    if (!error && options->scaling) {
-        add_scaling_columns(t, tt_table_text(t, "%s", d.a.m->unit));
-        put_scaling(&d, q, t);
-    } else if (!error) {
-        add_columns(t, tt_table_text(t, "%s", d.a.m->unit));
-        put_rows(&d, q, t);
-    }
+    if (!error)
+        error = fill(&d, q, t);
     if (!error)
         add_notes(&d, t);
     tt_vector_fini(&d.pair);

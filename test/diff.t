@@ -71,6 +71,23 @@ equal "what is only in the second is new" "$(field h self.verdict "$tmp/new.csv"
 equal "and has no figure in the first" "$(field h self.a "$tmp/new.csv")" ""
 equal "what is only in the first is gone" "$(field g self.verdict "$tmp/new.csv")" gone
 
+# names FLAGS... - of rows, in their order; then what is left of self
+printf 'block g file=/build/two/g.c\npush f\ntick 1\npush g\ntick 50\npop\npush h\ntick 70\npop\npop\n' | "$tallytree" replay -o "$tmp/many.rec"
+names()
+{
+    "$tallytree" diff --csv "$@" "$tmp/a1.rec" "$tmp/many.rec" |
+        awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+            { printf "%s ", $at["name"] } END { print $at["self.a"], $at["self.b"] }' | sed 's/ 0 0$//'
+}
+equal "the largest change stands first" "$(names)" "f h [root] g 50 50"
+equal "or a column's greatest" "$(names --sort self.b)" "h g f [root]"
+equal "or its least" "$(names --sort -total.b)" "g h f [root]"
+equal "what is cut off then adds up, too" "$(names --sort self.b --limit 1)" "h 3 more 150 51"
+equal "in a tree among siblings" "$(names --tree --sort self.b)" "[root] f h g 50 50"
+equal "and of scaling" "$(names --scaling --sort b --limit 2 | cut -d' ' -f1,2)" "[root] f"
+equal "no other column" "$("$tallytree" diff --sort nope "$tmp/a1.rec" "$tmp/many.rec" 2>&1)" \
+    "tallytree: diff: there is no column 'nope'; did you mean 'name'?"
+
 # Strong scaling: 100 ticks of f on one strand, then 60 + 40 + 20 on three; 20 of them lost.
 printf 'strand s1\npush f\ntick 100\npop\n' | "$tallytree" replay -o "$tmp/s1.rec"
 printf 'strand s1\npush f\ntick 60\npop\nstrand s2\npush f\ntick 40\npop\nstrand s3\npush f\ntick 20\n' |
