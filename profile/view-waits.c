@@ -114,6 +114,7 @@ int tt_view_waits(const struct tt_lens *l, struct tt_query *q, struct tt_table *
     struct tt_columns c;
     struct tt_vector waits;
     size_t count = 0;
+    uint64_t calls = 0;
     uint32_t column;
     int error;
 
@@ -129,8 +130,11 @@ int tt_view_waits(const struct tt_lens *l, struct tt_query *q, struct tt_table *
     column = c.name + 1;
     tt_table_column(t, "waiter", "rank", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     tt_table_column(t, "waited_for", "for", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
-    for (size_t i = 0; i < count; i++)
-        put_wait(l, t, &c, column, (struct wait *)waits.item + i);
+    for (size_t i = 0; i < count; i++) {
+        const struct wait *w = (struct wait *)waits.item + i;
+        put_wait(l, t, &c, column, w);
+        calls += w->calls;
+    }
     tt_vector_fini(&waits);
     if (!error)
         error = tt_view_sort(q, t, "self");
@@ -138,5 +142,7 @@ int tt_view_waits(const struct tt_lens *l, struct tt_query *q, struct tt_table *
         return error;
     tt_view_cut(l, t, &c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
     tt_lens_sum_row(l, t, &c);
+    if (l->calls)
+        tt_table_amount(t, c.calls, calls); /* and not all that the program called */
     return 0;
 }

@@ -133,6 +133,15 @@ await run(async () => {
     await page.waitForFunction(() => document.querySelectorAll(".sandwich .sheet").length === 2 && document.querySelector(".sandwich .sheet").scrollTop > 0);
     const [callers] = await sheets();
     ok(callers.all - callers.top - callers.seen < 2, "of who called a block, those that stand nearest are seen first", JSON.stringify(callers));
+    await to(page, "#view=block&block=level5");
+    await (await page.$$(".sandwich canvas"))[1].hover({ position: { x: 40, y: 10 } });
+    is(await page.textContent(".tip strong"), "level5", "what a block called begins with it, and not with a root");
+
+    /* In a narrow window a name has room for itself, however deep it stands. */
+    await page.setViewportSize({ width: 400, height: 800 });
+    await to(page, "#view=tree");
+    is(await page.$$eval("td.name [data-block]", (e) => e.filter((x) => x.getClientRects().length !== 1).map((x) => x.textContent)), [], "no name of the tree is broken into letters");
+    is(await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)), 0, "and the page does not scroll sideways");
     is(page.complaints, [], "no complaint from the browser");
   }
 
@@ -141,7 +150,7 @@ await run(async () => {
     const before = replayed("before.tt", calls({ parse: [10, 30], eval: [5, 100], print: [3, 7] }));
     const now = replayed("now.tt", calls({ parse: [10, 10], eval: [9, 100], log: [4, 25] }));
     const page = await view(now, "#view=diff", ["--before", before]);
-    for (const [hash, label, words] of [["#view=diff", "a: before, b: now", []], ["#view=diff&normalise=1", "a: before, b: now", ["--normalise"]]]) {
+    for (const [hash, label, words] of [["#view=diff", "Each block, before and now", []], ["#view=diff&normalise=1", "Each block, before and now", ["--normalise"]]]) {
       await to(page, hash);
       const table = JSON.parse(execFileSync(tallytree, ["diff", "--json", ...words, before, now]).toString());
       const name = table.columns.findIndex((c) => c.key === "name");
@@ -155,6 +164,20 @@ await run(async () => {
     }
     await to(page, "#view=diff");
     await shoot(page, "changes");
+    const sorted = (...words) => {
+      const table = JSON.parse(execFileSync(tallytree, ["diff", "--json", ...words, before, now]).toString());
+      return table.rows.map((r) => r.values[table.columns.findIndex((c) => c.key === "name")]);
+    };
+    for (const [turn, column] of [["first", "self.b"], ["then", "-self.b"]]) {
+      await page.click("th button:has-text('self now')");
+      await settled(page);
+      is((await cells(page, "Each block, before and now")).map((r) => r.name), sorted("--sort", column), `sorted by a column, ${turn}`);
+    }
+    await to(page, "#view=diff&limit=1");
+    is((await cells(page, "Each block, before and now")).map((r) => r.name), sorted("--limit", "1"), "what is cut off is said");
+    await page.click(".more-rows");
+    await settled(page);
+    is((await cells(page, "Each block, before and now")).map((r) => r.name), sorted("--limit", "4"), "and can be had");
     is(page.complaints, [], "no complaint from the browser");
 
     /* The slider that prunes: in the address, one step back, as the command prunes. */
@@ -246,11 +269,17 @@ await run(async () => {
     const wait = (rank, n) => `push MPI_Recv\npush rank_${rank}\ncount waited ${n}\npop\npop\n`;
     const file = replayed("waits.tt", ["block rank_1 kind=function module=mpi.peer", "block rank_2 kind=function module=mpi.peer", "strand a", "push main", "tick 100"].join("\n") + "\n" + wait(1, 70) + wait(2, 30) + wait(1, 5) + "pop\n");
     const page = await view(file, "#view=strands&by=wait");
+    const ways = (page) => page.$$eval('[aria-label="by"] button', (e) => e.map((x) => x.textContent));
+    ok((await ways(page)).includes("who waits for whom"), "who waits for whom is asked where something waits");
     const want = report(file, "strands", "--by=wait");
-    const got = await cells(page, "Who waits for whom");
+    const got = await cells(page, "Who waits for whom: the time until calls came back");
     is(got.map((r) => digits(r.figures[1])), want.map((r) => String(r.self)), "who waits for whom");
     ok(want.some((r) => r.self === 75) && want.some((r) => r.self === 30), "summed over calls", JSON.stringify(want));
+    const [total] = want.filter((r) => r.role === "total");
+    is([total.self, total.calls], ["self", "calls"].map((k) => want.filter((r) => r.role === "entry").reduce((n, r) => n + r[k], 0)), "and these to the total");
     await shoot(page, "waits");
     is(page.complaints, [], "no complaint from the browser");
+    const other = await view(replayed("nowaits.tt", calls({ parse: [10, 30] })), "#view=strands");
+    ok(!(await ways(other)).includes("who waits for whom"), "and not where nothing does");
   }
 });

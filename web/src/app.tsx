@@ -215,7 +215,7 @@ function Metrics() {
   const shell = useShell();
   const { state } = shell;
   const { table } = useTable("view=header");
-  const names = table ? table.rows.filter((r) => table.text(r, "name") === "metric").map((r) => table.text(r, "text").split(",")[0]!) : [];
+  const names = table?.metrics() ?? [];
   if (names.length < 2) return null;
   const chosen = state.words.metric || names[0]!;
   const others = names.filter((n) => n !== chosen || n === state.words.beside);

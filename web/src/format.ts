@@ -60,7 +60,7 @@ export function amount(n: number | null, unit: string): string {
 export function share(n: number | null): string {
   if (n === null) return "";
   const percent = n * 100;
-  return (percent !== 0 && Math.abs(percent) < 0.01 ? "<0.01" : percent.toFixed(2)) + thin + "%";
+  return (percent !== 0 && Math.abs(percent) < 0.01 ? "<0.01" : group(percent.toFixed(2))) + thin + "%";
 }
 
 // The exact figure, with its unit.
@@ -76,7 +76,7 @@ export function cell(value: Value, column: Column): string {
     case "text":
       return String(value);
     case "share":
-      return share(Number(value));
+      return (column.key === "change" && Number(value) > 0 ? "+" : "") + share(Number(value));
     case "change":
       return (Number(value) > 0 ? "+" : "") + amount(Number(value), column.unit);
     default:

@@ -62,6 +62,10 @@ export class Table {
   fact(name: string): Fact | undefined {
     return this.facts.find((f) => f.name === name);
   }
+  // Of a header: the names of all metrics, first that which is looked at when none is named.
+  metrics(): string[] {
+    return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "text").split(",")[0]!);
+  }
   // The metric that the figures are of, by the unit of what adds up.
   get unit(): string {
     return this.column("self")?.unit ?? this.column("amount")?.unit ?? "";

@@ -41,8 +41,14 @@ function stackOf(table: Table): Stack {
     }
     amounts[i]![index.get(table.number(r, "time") ?? 0)!]! += table.number(r, "amount") ?? 0;
   }
-  return { times, labels, amounts };
+  // The largest lie at the bottom, and what stands for many on top of all.
+  const area = amounts.map((a, i) => (labels[i] === "others" ? -1 : a.reduce((x, y) => x + y, 0)));
+  const order = labels.map((_, i) => i).sort((i, j) => area[j]! - area[i]!);
+  return { times, labels: order.map((i) => labels[i]!), amounts: order.map((i) => amounts[i]!) };
 }
+
+// Of an axis: 5 ms, and not 5.000 ms.
+const tick = (n: number, unit: string) => amount(n, unit).replace(/\.(\d*?)0+(?!\d)/, (_, left: string) => (left ? "." + left : ""));
 
 export function SeriesPage() {
   const shell = useShell();
@@ -149,14 +155,14 @@ function Bands({ table, marks }: { table: Table; marks: Mark[] }) {
     const plot = new uPlot(
       {
         width,
-        height: 380,
+        height: 364,
         scales: {
           x: { time: false },
           y: { range: (_, low, high) => [Math.min(0, low), Math.max(high, ...marks.map((m) => m.amount)) * 1.04 || 1] },
         },
         axes: [
-          { ...axis, space: 90, values: (_, v) => v.map((n) => amount(n, timeUnit)) },
-          { ...axis, size: 90, values: (_, v) => v.map((n) => amount(n, unit)), ...(unit === "bytes" ? { incrs: doubles } : {}) },
+          { ...axis, space: 90, size: 34, values: (_, v) => v.map((n) => tick(n, timeUnit)) },
+          { ...axis, size: 74, values: (_, v) => v.map((n) => tick(n, unit)), ...(unit === "bytes" ? { incrs: doubles } : {}) },
         ],
         series: [
           { label: "time" },
@@ -184,9 +190,11 @@ function Bands({ table, marks }: { table: Table; marks: Mark[] }) {
   }, [box, width, sums, dark, marks]);
 
   const shown = at ?? peak;
+  const every = Number(table.notes.flatMap((n) => /, a point every (\d+) /.exec(n)?.[1] ?? [])[0] ?? 0);
   return (
     <figure class="series">
       <div ref={setBox} class="plot" role="img" aria-label={`${stack.labels.length} bands over time; the greatest sum is ${amount(top[peak] ?? 0, unit)}`} />
+      {every ? <figcaption>{`A point every ${amount(every, timeUnit)}.`}</figcaption> : null}
       <Maxima marks={marks} unit={unit} timeUnit={timeUnit} />
       <div class="scroll">
         <table aria-label={`at ${exact(stack.times[shown] ?? 0, timeUnit)}`}>
@@ -201,7 +209,8 @@ function Bands({ table, marks }: { table: Table; marks: Mark[] }) {
               <tr>
                 <td class="figure" title={exact(stack.amounts[i]![shown] ?? 0, unit)}>{amount(stack.amounts[i]![shown] ?? 0, unit)}</td>
                 <td class="name">
-                  <span class="patch" style={{ background: pale(bands[i % bands.length]!, dark), borderColor: bands[i % bands.length] }} /> {label}
+                  <span class="patch" style={{ background: pale(bands[i % bands.length]!, dark), borderColor: bands[i % bands.length] }} />
+                  {"\u00a0" + label}
                 </td>
               </tr>
             ))}
@@ -333,6 +342,8 @@ function Spread({ table, row }: { table: Table; row: Row }) {
   );
 }
 
+const waitsCaption = "Who waits for whom: the time until calls came back";
+
 export function StrandsPage() {
   const shell = useShell();
   const { state } = shell;
@@ -342,6 +353,8 @@ export function StrandsPage() {
   const limit = Number(state.words.limit ?? 100);
   const metric = by === "wait" ? "waited" : "";
   const asked = useTable(query(state, "strands", { by, limit, sort: state.words.sort ?? "", metric }));
+  const { table: header } = useTable("view=header");
+  const waits = by === "wait" || header?.metrics().includes("waited");
   return (
     <section>
       <div class="bar">
@@ -354,7 +367,7 @@ export function StrandsPage() {
             ["block", "blocks over threads"],
             ["context", "contexts over threads"],
             ["rank-context", "contexts over processes and ranks"],
-            ["wait", "who waits for whom"],
+            ...(waits ? [["wait", "who waits for whom"] as [string, string]] : []),
           ]}
           onChange={(v) => shell.go(withWords(state, { by: v, sort: "" }))}
         />
@@ -390,7 +403,7 @@ export function StrandsPage() {
                 </table>
               </div>
             ) : null}
-            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over strands") : by === "wait" ? "Who waits for whom" : "Threads, processes, ranks"} blocks={spreads} />
+            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over strands") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
             <More table={table} limit={limit} />
           </>
         )}
@@ -422,10 +435,14 @@ export function SlowestPage() {
       </div>
       <Answer asked={asked}>
         {(table) => (
-          <>
-            <Figures table={table} caption="Single activations, each with what it called" sortable={false} />
+          <div class={by ? "" : "single"}>
+            {table.rows.length ? (
+              <Figures table={table} caption={by ? "Single activations, in the order of time" : "Single activations, each with what it called"} sortable={false} />
+            ) : (
+              <p class="empty">{by ? "No block was marked with history=BLOCK:K." : "No block was marked with slowest=BLOCK:K."}</p>
+            )}
             <More table={table} limit={limit} />
-          </>
+          </div>
         )}
       </Answer>
     </section>
@@ -462,7 +479,7 @@ export function DiffPage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="a: before, b: now" texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
+            <Figures table={table} caption={`Each ${tree ? "context" : "block"}, before and now`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
             <More table={table} limit={limit} />
           </>
         )}

@@ -2,7 +2,7 @@
 // pages.tsx - one page for each way of looking.
 import { useMemo, useRef } from "preact/hooks";
 import { contextOf, Flame, frameOf, layOut, opened, type Frame } from "./flame";
-import type { Table } from "./model";
+import type { Row, Table } from "./model";
 import { Answer, Choice, More } from "./parts";
 import { useShell, useTable } from "./shell";
 import { exactly, query, withView, withWords } from "./state";
@@ -179,20 +179,23 @@ export function CallersPage() {
 
 /* ── A block ──────────────────────────────────────────────────────────────────────── */
 
+// What the root leads to, without it.
+const belowRoot = (rows: Row[]) => rows.filter((r) => r.depth > 0).map((r) => ({ ...r, depth: r.depth - 1 }));
+
 function Sandwich({ block }: { block: string }) {
   const shell = useShell();
   const { state } = shell;
   const above = useTable(query(state, "callers", { block, limit: FRAMES, threshold: finest(), sort: "inclusive" }));
   const below = useTable(query({ ...state, filters: [...state.filters, { kind: "root", pattern: block }] }, "flame", { limit: FRAMES, threshold: finest() }));
   const callers = useMemo(() => (above.table ? layOut(above.table, above.table.rows.filter((r) => r.depth > 0 || r.role === "entry"), "inclusive") : []), [above.table]);
-  const callees = useMemo(() => (below.table ? layOut(below.table, below.table.rows, "inclusive") : []), [below.table]);
+  const callees = useMemo(() => (below.table ? layOut(below.table, belowRoot(below.table.rows), "inclusive") : []), [below.table]);
   const open = (f: Frame) => {
     if (f.colour) shell.go(withView(state, "block", { block: exactly(f.name) }));
   };
   return (
     <div class="sandwich">
       <Answer asked={above} silent>{() => <Flame frames={callers} up={true} label="Who called it" onOpen={open} />}</Answer>
-      <Answer asked={below}>{() => <Flame frames={callees} up={false} label="What it called" onOpen={open} />}</Answer>
+      <Answer asked={below} silent>{() => <Flame frames={callees} up={false} label="What it called" onOpen={open} />}</Answer>
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { group } from "./format";
 import { replace, withWords, type State } from "./state";
 
 export function Notes({ table }: { table: Table }) {
-  const notes = table.notes.filter((n) => !n.startsWith("series: also")); // its page lets one choose
+  const notes = table.notes.filter((n) => !n.startsWith("series: ")); // their page says so itself
   if (!notes.length) return null;
   return (
     <ul class="notes" aria-label="what this view cannot see">
@@ -37,10 +37,11 @@ export function Answer({ asked, silent, children }: { asked: Asked; silent?: boo
 export function More({ table, limit }: { table: Table; limit: number }) {
   const shell = useShell();
   const left = table.rows.find((r) => r.role === "remainder" && /^\d+ more$/.test(table.text(r, "name")));
-  if (!left) return null;
+  const shown = table.rows.filter((r) => r.role !== "remainder" && r.role !== "total").length;
+  if (!left || shown < limit) return null; // what is left is too small to be shown
   return (
     <button class="more-rows" onClick={() => shell.go(withWords(shell.state, { limit: String(limit * 4) }))}>
-      show more of {group(table.text(left, "name").replace(" more", ""))} others
+      show more ({group(table.text(left, "name").replace(" more", ""))} left)
     </button>
   );
 }

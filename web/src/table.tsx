@@ -9,7 +9,15 @@ import { exactly, format, withView, withWords } from "./state";
 // Those that stand in other columns' cells, or are for machines.
 const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "context", "module", "file", "line", "column", "offset", "length"]);
 
-const headings: Record<string, string> = { self_share: "self", inclusive_share: "inclusive", edge_share: "of entry" };
+const headings: Record<string, string> = {
+  self_share: "self",
+  inclusive_share: "inclusive",
+  edge_share: "of entry",
+  "self.a": "self before",
+  "self.b": "self now",
+  "total.a": "total before",
+  "total.b": "total now",
+};
 
 // A cell on the page: one or two columns of the answer.
 interface Shown {
@@ -46,7 +54,7 @@ function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown })
     low !== null && low < high
       ? `between ${exact(table.at(row, shown.low ?? ""), column.unit)} and ${exact(value, column.unit)}: measuring itself may have added the difference`
       : exact(value, column.unit);
-  if (column.type === "share") {
+  if (column.type === "share" && column.key !== "change") {
     const width = Math.max(0, Math.min(1, high)) * 100;
     return (
       <td class="figure share" title={String(value)}>
@@ -201,7 +209,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
         </button>
       </div>
       <div class="scroll">
-        <table aria-label={caption}>
+        <table aria-label={caption} class={rows.some((r) => r.depth) ? "" : "level"}>
           <thead>
             <tr>
               {table.has("name") ? heading("name", nameTitle ?? table.column("name")?.title ?? "name", false) : null}
@@ -217,7 +225,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
             {rows.map((row, i) => (
               <tr key={i} class={row.role + (row === current ? " current" : "")}>
                 {table.has("name") ? (
-                  <td class="name" style={{ paddingLeft: `${0.6 + Math.min(row.depth, 60) * 0.9}em` }}>
+                  <td class="name" style={{ "--depth": Math.min(row.depth, 60) }}>
                     {row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
                       <span class="plain">{table.text(row, "name")}</span>
                     ) : (
