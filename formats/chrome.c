@@ -144,16 +144,11 @@ static int read_arguments(struct chrome *c, struct event *e)
     if (kind != TT_JSON_OBJECT)
         return kind;
     while ((result = tt_json_key(j)) > 0) {
-        if (tt_json_is(j, "data")) {
+        if (tt_json_is(j, "data"))
             result = read_data(c);
-        } else if (!tt_json_is(j, "name")) {
-            result = tt_json_skip(j);
-        } else if ((result = tt_json_value(j)) == TT_JSON_STRING) {
-            free(e->text);
-            e->text = strdup(j->text);
-        } else if (result == TT_JSON_OBJECT || result == TT_JSON_ARRAY) {
-            result = tt_json_close(j);
-        }
+        else
+            result = tt_json_is(j, "name") ? tt_json_copy_if(j, &e->text)
+                                           : tt_json_skip(j);
         if (result < 0)
             return result;
     }

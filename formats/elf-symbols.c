@@ -20,13 +20,9 @@ struct section {
 
 static uint64_t number(const struct file *f, uint64_t at, int size)
 {
-    uint64_t n = 0;
-
     if (at > f->size || (uint64_t)size > f->size - at)
         return 0;
-    for (int i = 0; i < size; i++)
-        n |= (uint64_t)(unsigned char)f->bytes[at + (uint64_t)i] << 8 * i;
-    return n;
+    return tt_number_at(f->bytes + at, size);
 }
 
 static struct section section_at(const struct file *f, uint64_t i)

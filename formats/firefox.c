@@ -264,19 +264,6 @@ struct thread {
     uint64_t pid, id;
 };
 
-static int keep_text(struct tt_json *j, char **to)
-{
-    int kind = tt_json_value(j);
-
-    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
-    if (kind == TT_JSON_STRING) {
-        free(*to);
-        *to = strdup(j->text);
-    }
-    return kind;
-}
-
 /* A number, in quotes or not; what else it may be says nothing. */
 static int read_id(struct tt_json *j, uint64_t *id)
 {
@@ -305,9 +292,9 @@ static int scan_thread(struct tt_json *j, struct thread *t)
 
     for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
         if (tt_json_is(j, "name"))
-            e = keep_text(j, &t->name);
+            e = tt_json_copy_if(j, &t->name);
         else if (tt_json_is(j, "processName"))
-            e = keep_text(j, &t->process);
+            e = tt_json_copy_if(j, &t->process);
         else if (tt_json_is(j, "pid"))
             e = read_id(j, &t->pid);
         else if (tt_json_is(j, "tid"))
@@ -447,7 +434,7 @@ static int read_meta(struct firefox *x, struct tt_json *j)
         if (tt_json_is(j, "preprocessedProfileVersion"))
             e = read_id(j, &x->version);
         else if (tt_json_is(j, "product"))
-            e = keep_text(j, &product);
+            e = tt_json_copy_if(j, &product);
         else if (tt_json_is(j, "startTime")) {
             int64_t ns;
             e = tt_json_scaled(j, 6, &ns);

@@ -106,17 +106,6 @@ void tt_ghc_finish(struct tt_ghc *g)
 
 /* ── Cost centres ─────────────────────────────────────────────────────────────────── */
 
-static int read_text(struct tt_json *j, char **text)
-{
-    int result = tt_json_string(j);
-
-    if (result < 0)
-        return result;
-    free(*text);
-    *text = strdup(j->text);
-    return *text ? 1 : tt_source_no_memory(j->s);
-}
-
 static int read_centre(struct tt_json *j, struct centre *c)
 {
     int result = tt_json_object(j);
@@ -125,11 +114,11 @@ static int read_centre(struct tt_json *j, struct centre *c)
         if (tt_json_is(j, "id"))
             result = tt_json_whole(j, &c->id, NULL);
         else if (tt_json_is(j, "label"))
-            result = read_text(j, &c->label);
+            result = tt_json_copy(j, &c->label);
         else if (tt_json_is(j, "module"))
-            result = read_text(j, &c->module);
+            result = tt_json_copy(j, &c->module);
         else if (tt_json_is(j, "src_loc"))
-            result = read_text(j, &c->place);
+            result = tt_json_copy(j, &c->place);
         else
             result = tt_json_skip(j);
     return result;

@@ -30,15 +30,13 @@ struct gmon {
 static int take(struct gmon *g, int size, uint64_t *n)
 {
     int64_t have = tt_source_want(g->s, (size_t)size);
-    const char *at = tt_source_at(g->s);
 
     *n = 0;
     if (have < 0)
         return (int)have;
     if (have < size)
         return tt_source_fail(g->s, "the file ends within a record");
-    for (int i = 0; i < size; i++)
-        *n |= (uint64_t)(unsigned char)at[i] << 8 * i;
+    *n = tt_number_at(tt_source_at(g->s), size);
     tt_source_skip(g->s, (size_t)size);
     return 0;
 }

@@ -349,7 +349,7 @@ int tt_json_end(struct tt_json *j)
     return j->s->at == j->s->end ? 0 : tt_json_wrong(j, "something follows the end");
 }
 
-/* ── Numbers ──────────────────────────────────────────────────────────────────────── */
+/* ── Numbers and texts ────────────────────────────────────────────────────────────── */
 
 /* Digits and where the point stands among them. */
 int tt_decimal(const char *text, int shift, int64_t *out)
@@ -408,6 +408,33 @@ int tt_json_string(struct tt_json *j)
     if (kind < 0 || kind == TT_JSON_STRING)
         return kind < 0 ? kind : 1;
     return tt_json_wrong(j, "a string was wanted before this");
+}
+
+static int copy_text(struct tt_json *j, char **text)
+{
+    char *copy = strdup(j->text);
+
+    if (!copy)
+        return tt_source_no_memory(j->s);
+    free(*text);
+    *text = copy;
+    return 1;
+}
+
+int tt_json_copy(struct tt_json *j, char **text)
+{
+    int result = tt_json_string(j);
+
+    return result < 0 ? result : copy_text(j, text);
+}
+
+int tt_json_copy_if(struct tt_json *j, char **text)
+{
+    int kind = tt_json_value(j);
+
+    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    return kind == TT_JSON_STRING ? copy_text(j, text) : kind;
 }
 
 int tt_json_scaled(struct tt_json *j, int shift, int64_t *out)

@@ -59,6 +59,11 @@ int tt_json_scaled(struct tt_json *, int shift, int64_t *);
 /* The same of a text: 1, or 0 when it is no such number, or too large. */
 int tt_decimal(const char *text, int shift, int64_t *);
 
+/* The next value, which is a string, or anything, which is left out if it is none: copied, to
+ * be freed, in place of what was there before (1). */
+int tt_json_copy(struct tt_json *, char **text);
+int tt_json_copy_if(struct tt_json *, char **text);
+
 int tt_json_wrong(struct tt_json *, const char *what); /* -TT_ERR_FORMAT */
 
 static inline int tt_json_is(const struct tt_json *j, const char *text)

@@ -100,8 +100,8 @@ static int take(struct memtrace *m, int size, uint64_t *n)
     *n = 0;
     if (m->end - m->at < size)
         return fail(m, "the packet ends within an event");
-    for (int i = 0; i < size; i++)
-        *n |= (uint64_t)(unsigned char)*m->at++ << 8 * i;
+    *n = tt_number_at(m->at, size);
+    m->at += size;
     return 0;
 }
 
@@ -121,15 +121,6 @@ static int take_text(struct memtrace *m, const char **text)
     *text = m->at;
     m->at = stop + 1;
     return 0;
-}
-
-static uint64_t number_at(const char *at, int size)
-{
-    uint64_t n = 0;
-
-    for (int i = 0; i < size; i++)
-        n |= (uint64_t)(unsigned char)at[i] << 8 * i;
-    return n;
 }
 
 /* ── Locations ────────────────────────────────────────────────────────────────────── */
@@ -538,26 +529,26 @@ static int take_head(struct memtrace *m)
 
     if (have <= 0)
         return (int)have;
-    if (have >= 4 && number_at(at, 4) != (uint32_t)MAGIC)
+    if (have >= 4 && tt_number_at(at, 4) != (uint32_t)MAGIC)
         return tt_source_fail(m->s,
                               "a packet is due here, which begins with c1 1f fc c1");
     if (have < HEAD_MOST - 2)
         return m->lost++, 0;
-    h->version = (uint32_t)number_at(at + 28, 2);
+    h->version = (uint32_t)tt_number_at(at + 28, 2);
     if (h->version < 1 || h->version > MOST_VERSION)
         return tt_source_fail(m->s, "version %u is not known, only 1 to %d are",
                               h->version, MOST_VERSION);
-    all = (uint32_t)number_at(at + 4, 4) / 8;
-    h->begin = number_at(at + 8, 8);
-    h->end = number_at(at + 16, 8);
-    h->pid = number_at(at + 30, 8);
-    h->domain = h->version >= 3 ? (uint32_t)number_at(at + 38, 2) : 0;
+    all = (uint32_t)tt_number_at(at + 4, 4) / 8;
+    h->begin = tt_number_at(at + 8, 8);
+    h->end = tt_number_at(at + 16, 8);
+    h->pid = tt_number_at(at + 30, 8);
+    h->domain = h->version >= 3 ? (uint32_t)tt_number_at(at + 38, 2) : 0;
     size = h->version >= 3 ? 40 : 38;
-    h->ix = (uint32_t)number_at(at + size, 2);
-    h->next = (uint32_t)number_at(at + size + 2, 2);
-    h->value = number_at(at + size + 4, 8);
-    h->first = number_at(at + size + 12, 8);
-    h->last = number_at(at + size + 20, 8);
+    h->ix = (uint32_t)tt_number_at(at + size, 2);
+    h->next = (uint32_t)tt_number_at(at + size + 2, 2);
+    h->value = tt_number_at(at + size + 4, 8);
+    h->first = tt_number_at(at + size + 12, 8);
+    h->last = tt_number_at(at + size + 20, 8);
     size += 28;
     if (all < size || all > MOST_PACKET)
         return tt_source_fail(m->s, "a packet of %u bytes is none", all);
@@ -692,8 +683,8 @@ static int read_memtrace(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= 32 && number_at(head, 4) == (uint32_t)MAGIC ? TT_MATCH_YES
-                                                               : TT_MATCH_NO;
+    return size >= 32 && tt_number_at(head, 4) == (uint32_t)MAGIC ? TT_MATCH_YES
+                                                                  : TT_MATCH_NO;
 }
 
 const struct tt_format tt_format_memtrace = {

@@ -57,11 +57,7 @@ static int fail(struct pgcl *x, size_t at, const char *what)
 
 static uint32_t word_at(const struct pgcl *x, size_t at)
 {
-    uint32_t value = 0;
-
-    for (int i = 0; i < 4; i++)
-        value |= (uint32_t)(unsigned char)x->bytes[at + (size_t)i] << 8 * i;
-    return value;
+    return (uint32_t)tt_number_at(x->bytes + at, 4);
 }
 
 /* NULL, or what is wrong. */

@@ -81,6 +81,16 @@ int tt_source_fail_at(struct tt_source *, uint64_t byte, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 int tt_source_no_memory(struct tt_source *); /* -TT_ERR_MEMORY */
 
+/* A number of so many bytes, the least first. */
+static inline uint64_t tt_number_at(const char *at, int size)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < size; i++)
+        n |= (uint64_t)(unsigned char)at[i] << 8 * i;
+    return n;
+}
+
 /* Takes decimal digits: 1; 0: there are none, or they are more than 64 bits hold. */
 int tt_take_digits(const char **at, uint64_t *number);
 

@@ -4,6 +4,7 @@
  * What a profile refers to may stand behind it, and what its numbers mean behind them: the
  * text is kept, and each part is read when it is known what for. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "formats.h"
@@ -34,33 +35,6 @@ struct speedscope {
 
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */
 
-static int keep_text(struct tt_json *j, char **to)
-{
-    tt_memory_put(NULL, *to, 0);
-    *to = tt_memory_get(NULL, j->length + 1);
-    if (!*to)
-        return tt_source_no_memory(j->s);
-    memcpy(*to, j->text, j->length);
-    return 1;
-}
-
-static int copy_text(struct tt_json *j, char **to)
-{
-    int result = tt_json_string(j);
-
-    return result < 0 ? result : keep_text(j, to);
-}
-
-/* The same of what may also be null, or something else that says nothing. */
-static int copy_perhaps(struct tt_json *j, char **to)
-{
-    int kind = tt_json_value(j);
-
-    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
-    return kind == TT_JSON_STRING ? keep_text(j, to) : kind;
-}
-
 /* A place in a file. */
 static int read_place(struct tt_json *j, uint32_t *to)
 {
@@ -83,9 +57,9 @@ static int read_frame(struct speedscope *x, struct tt_json *j)
 
     for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
         if (tt_json_is(j, "name"))
-            e = copy_text(j, &name);
+            e = tt_json_copy(j, &name);
         else if (tt_json_is(j, "file"))
-            e = copy_perhaps(j, &file);
+            e = tt_json_copy_if(j, &file);
         else if (tt_json_is(j, "line"))
             e = read_place(j, &info.line);
         else if (tt_json_is(j, "col"))
@@ -102,8 +76,8 @@ static int read_frame(struct speedscope *x, struct tt_json *j)
         *block = tt_builder_block(x->b, &info);
     else if (e == 0)
         e = tt_source_no_memory(j->s);
-    tt_memory_put(NULL, name, 0);
-    tt_memory_put(NULL, file, 0);
+    free(name);
+    free(file);
     return e;
 }
 
@@ -363,7 +337,7 @@ static int scan_profile(struct tt_json *j, struct profile *p)
         else if (tt_json_is(j, "unit"))
             e = copy_short(j, p->unit);
         else if (tt_json_is(j, "name"))
-            e = copy_text(j, &p->name);
+            e = tt_json_copy(j, &p->name);
         else if (tt_json_is(j, "samples"))
             e = tt_json_place(j, &p->samples);
         else if (tt_json_is(j, "weights"))
@@ -398,7 +372,7 @@ static int read_profile(struct speedscope *x, struct tt_json_part *at)
             tt_frames_flush(&x->calls,
                             tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
     }
-    tt_memory_put(NULL, p.name, 0);
+    free(p.name);
     return e;
 }
 

@@ -329,15 +329,6 @@ struct playing {
         base; /* the depth of the outermost one: a child goes on where it was forked */
 };
 
-static uint64_t word_at(const char *at)
-{
-    uint64_t n = 0;
-
-    for (int i = 0; i < 8; i++)
-        n |= (uint64_t)(unsigned char)at[i] << 8 * i;
-    return n;
-}
-
 /* Leaves what is deeper than the event says. */
 static void leave(struct playing *p, uint64_t depth)
 {
@@ -410,7 +401,7 @@ static int play(struct uftrace *u, const struct task *t)
         else if (have < 16)
             error = fail(u, in, "the file ends within an event");
         else
-            error = take_event(&p, in, word_at(at), word_at(at + 8));
+            error = take_event(&p, in, tt_number_at(at, 8), tt_number_at(at + 8, 8));
         if (!error)
             tt_source_skip(in, 16);
     }
@@ -437,7 +428,7 @@ static int read_info(struct uftrace *u)
     if (at[14] != 1)
         return tt_source_fail(u->s,
                               "recordings that are not little-endian are not known");
-    u->features = word_at(at + 16);
+    u->features = tt_number_at(at + 16, 8);
     if (u->features & ESTIMATE_RETURN)
         return tt_source_fail(u->s,
                               "it was recorded without returns, which cannot be read");
