@@ -114,8 +114,7 @@ static int order_arcs(struct tt_arcs *a)
         f[from[i].from + 1].first++;
     for (size_t i = 0; i < functions; i++)
         f[i + 1].first += f[i].first;
-    for (size_t i = arcs;
-         i--;) { /* from the end, so that those of one keep their order */
+    for (size_t i = arcs; i-- > 0;) { /* from the end: those of one keep their order */
         size_t at = --f[from[i].from + 1].first;
         ((struct tt_arc *)arc.item)[at] = from[i];
         memcpy((uint64_t *)costs.item + at * a->events, cost + i * a->events,

@@ -314,15 +314,22 @@ static int take_calls(struct reading *r, const char *text)
     return r->arc == TT_NONE ? no_memory(r) : 0;
 }
 
+static int take_function_name(struct reading *r, const char *text, uint32_t *name)
+{
+    int error = read_name(r, text, FUNCTIONS, name);
+
+    if (!error && !r->events)
+        error = tt_source_fail(r->s, "a function before the events");
+    return error;
+}
+
 static int take_function(struct reading *r, const char *text)
 {
     uint32_t name = 0;
-    int error = read_name(r, text, FUNCTIONS, &name);
+    int error = take_function_name(r, text, &name);
 
     if (error)
         return error;
-    if (!r->events)
-        return tt_source_fail(r->s, "a function before the events");
     r->file = r->function_file;
     return find_function(r, r->object, r->function_file, name, &r->function);
 }
@@ -330,12 +337,10 @@ static int take_function(struct reading *r, const char *text)
 static int take_callee(struct reading *r, const char *text)
 {
     uint32_t name = 0;
-    int error = read_name(r, text, FUNCTIONS, &name);
+    int error = take_function_name(r, text, &name);
 
     if (error)
         return error;
-    if (!r->events)
-        return tt_source_fail(r->s, "a function before the events");
     return find_function(r, r->callee_object ? r->callee_object : r->object,
                          r->callee_file ? r->callee_file : r->file, name, &r->callee);
 }

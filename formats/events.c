@@ -16,13 +16,9 @@
 #include "picture.h"
 #include "strand.h"
 
-struct open {
-    tt_mark mark;
-};
-
 struct strand {
     struct tt_strand saved; /* while it is not the current one */
-    struct tt_vector open;  /* struct open */
+    struct tt_vector open;  /* tt_mark */
     char *process, *name;   /* owned */
     uint64_t pid, thread;
 };
@@ -86,7 +82,7 @@ uint32_t tt_events_strand(struct tt_events *e, const char *process, const char *
     }
     *at = s;
     *number = (uint32_t)e->strand.count - 1;
-    tt_vector_init(&s->open, NULL, sizeof(struct open));
+    tt_vector_init(&s->open, NULL, sizeof(tt_mark));
     s->process = strdup(process ? process : "");
     s->name = strdup(name ? name : "");
     s->pid = pid;
@@ -122,11 +118,11 @@ uint32_t tt_events_block(const struct tt_block_info *info)
 
 int tt_events_push(struct tt_events *e, uint32_t block)
 {
-    struct open *o = tt_vector_add(&e->current->open, 1);
+    tt_mark *mark = tt_vector_add(&e->current->open, 1);
 
-    if (!o)
+    if (!mark)
         return tt_source_no_memory(e->s);
-    o->mark = tt_push((tt_block)block);
+    *mark = tt_push((tt_block)block);
     return 0;
 }
 
@@ -135,7 +131,7 @@ void tt_events_pop(struct tt_events *e)
     struct tt_vector *open = &e->current->open;
 
     if (open->count)
-        tt_pop(((struct open *)open->item)[--open->count].mark);
+        tt_pop(((tt_mark *)open->item)[--open->count]);
 }
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */

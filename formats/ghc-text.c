@@ -185,23 +185,28 @@ static int take_row(struct text *t, char *line)
     return tt_ghc_add(&t->g, context, whole[ENTRIES], bytes, ticks);
 }
 
+/* 1: an empty line behind the rows, which ends them. */
+static int take_line(struct text *t, char *line, int *rows)
+{
+    if (!t->has_heading) {
+        if (!take_heading(t, line))
+            take_head(t, line);
+        return 0;
+    }
+    if (!line[strspn(line, " \t")])
+        return *rows > 0;
+    ++*rows;
+    return take_row(t, line);
+}
+
 static int read_rows(struct text *t)
 {
     size_t length;
     char *line;
-    int rows = 0, error;
+    int rows = 0, error = 0;
 
-    while ((error = tt_source_line(t->g.s, &line, &length)) > 0) {
-        error = 0;
-        if (!t->has_heading)
-            take_heading(t, line) ? (void)0 : take_head(t, line);
-        else if (line[strspn(line, " \t")])
-            error = take_row(t, line), rows++;
-        else if (rows)
-            break;
-        if (error)
-            return error;
-    }
+    while (!error && (error = tt_source_line(t->g.s, &line, &length)) > 0)
+        error = take_line(t, line, &rows);
     if (error < 0)
         return error;
     if (!rows)

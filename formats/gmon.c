@@ -24,7 +24,6 @@ struct gmon {
     struct tt_elf elf;
     struct tt_arcs arcs;
     struct tt_vector block; /* uint32_t: of each function of the program, + 1 */
-    uint64_t rate;
 };
 
 static int take(struct gmon *g, int size, uint64_t *n)

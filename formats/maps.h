@@ -13,7 +13,6 @@ struct tt_maps {
     const struct tt_memory *memory;
     struct tt_vector map,
         text; /* in the order of addresses, once they are sorted; char */
-    int sorted;
 };
 
 void tt_maps_init(struct tt_maps *, const struct tt_memory *);

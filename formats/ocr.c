@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats.h"
+#include "frames.h"
+#include "ocr-files.h"
 #include "statistics.h"
 
 struct def {
@@ -425,8 +426,6 @@ static int read_ocr(struct tt_source *s, struct tt_builder *b)
     tt_vector_fini(&x.def);
     return error;
 }
-
-#include "ocr-files.h"
 
 const struct tt_format tt_format_ocr = {
     .name = "ocr",
