@@ -51,6 +51,8 @@ struct chrome {
     struct tt_vector begin, end; /* struct mark */
     struct tt_v8 v8;             /* samples */
     uint64_t order, unbalanced;
+    uint64_t time;   /* of all threads */
+    int is_too_much; /* it is more than 64 bits hold */
 };
 
 /* ── Events as they are read ──────────────────────────────────────────────────────── */
@@ -311,11 +313,11 @@ static int read_file(struct chrome *c)
 {
     int kind = tt_json_value(&c->json), result = 1;
 
-    if (kind == TT_JSON_ARRAY)
-        return read_events(c, 1);
-    if (kind != TT_JSON_OBJECT)
+    if (kind != TT_JSON_ARRAY && kind != TT_JSON_OBJECT)
         return kind < 0 ? kind : tt_json_wrong(&c->json, "this is no list of events");
-    while (result > 0 && (result = tt_json_key(&c->json)) > 0) {
+    if (kind == TT_JSON_ARRAY)
+        result = read_events(c, 1);
+    while (kind == TT_JSON_OBJECT && result > 0 && (result = tt_json_key(&c->json)) > 0) {
         if (tt_json_is(&c->json, "samples"))
             result = tt_chrome_samples(&c->v8, &c->json);
         else if (tt_json_is(&c->json, "stackFrames"))
@@ -325,7 +327,7 @@ static int read_file(struct chrome *c)
         else if ((result = tt_json_array(&c->json)) > 0)
             result = read_events(c, 0);
     }
-    return result < 0 ? result : 1;
+    return result < 0 ? result : tt_json_end(&c->json);
 }
 
 /* ── In order, through the tree ───────────────────────────────────────────────────── */
@@ -391,8 +393,11 @@ static struct open *top(const struct play *p)
 /* Time goes on; where nothing is open it is nobody's. */
 static void advance(struct play *p, int64_t to)
 {
-    if (p->open.count && to > p->last)
-        tt_events_tick((uint64_t)(to - p->last));
+    uint64_t passed = p->open.count && to > p->last ? (uint64_t)(to - p->last) : 0;
+
+    p->c->is_too_much |= __builtin_add_overflow(p->c->time, passed, &p->c->time);
+    if (passed)
+        tt_events_tick(passed);
     p->last = to;
 }
 
@@ -641,6 +646,8 @@ static int read_all(struct chrome *c)
     if (!c->begin.count && !c->v8.samples)
         return tt_json_wrong(&c->json, "there are no events that begin, and no samples");
     error = play_all(c);
+    if (!error && c->is_too_much)
+        error = tt_json_wrong(&c->json, TT_TOO_MUCH);
     if (!error)
         error = tt_events_finish(c->events, c->b);
     if (!error && c->v8.samples)

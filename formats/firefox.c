@@ -35,7 +35,7 @@ struct firefox {
     struct tt_builder *b;
     const char *text;
     size_t size;
-    uint64_t version;
+    uint64_t version, total;  /* total: of all threads' weights */
     struct tt_vector string;  /* size_t: where each begins in `bytes` */
     struct tt_vector bytes;   /* char */
     struct tt_vector context; /* uint32_t: of each stack */
@@ -364,6 +364,8 @@ static int take_samples(struct firefox *x, uint64_t at, const struct column *c)
         else if (error == -TT_ERR_MEMORY)
             error = tt_source_no_memory(x->s);
     }
+    if (!error && __builtin_add_overflow(x->total, amount.total, &x->total))
+        error = wrong(x, at, TT_TOO_MUCH);
     if (!error)
         tt_frames_flush(&amount, metric);
     tt_frames_fini(&amount);

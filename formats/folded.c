@@ -306,14 +306,15 @@ static int find_context(struct folded *f, const char *stack, size_t length,
 
 static int add(struct folded *f, uint32_t context, const struct count *c)
 {
-    uint64_t amount;
+    uint64_t amount, more;
     int error;
 
-    if (__builtin_mul_overflow(c->whole, f->scale, &amount))
-        return tt_source_fail(f->s, TT_TOO_MUCH);
     f->rest += f->scale == 1 ? c->fraction : 0;
-    amount += f->scale == 1 ? f->rest / MILLION : c->fraction;
+    more = f->scale == 1 ? f->rest / MILLION : c->fraction;
     f->rest %= MILLION;
+    if (__builtin_mul_overflow(c->whole, f->scale, &amount) ||
+        __builtin_add_overflow(amount, more, &amount))
+        return tt_source_fail(f->s, TT_TOO_MUCH);
     error = tt_frames_add(&f->frames, context, amount);
     if (error == -TT_ERR_MEMORY)
         return tt_source_no_memory(f->s);

@@ -36,6 +36,7 @@ struct ocr {
     struct tt_vector def;   /* struct def, by id */
     struct tt_vector entry; /* struct entry */
     uint32_t time, calls;
+    uint64_t all_time, all_calls; /* of all entries */
     uint64_t odd; /* figures of pairs that are more than their function's */
 };
 
@@ -214,6 +215,9 @@ static int take_entry(struct ocr *x, const char *line)
         error = take_figures(at, parent != child, &e.times);
     if (error)
         return tt_source_fail(x->s, "this is no entry of OCR's profiler");
+    if (__builtin_add_overflow(x->all_time, e.times.sum, &x->all_time) ||
+        __builtin_add_overflow(x->all_calls, e.times.count, &x->all_calls))
+        return tt_source_fail(x->s, TT_TOO_MUCH);
     error = find_function(x, parent, &e.parent);
     if (!error)
         error = find_function(x, child, &e.child);

@@ -31,6 +31,7 @@ struct speedscope {
     int shift;     /* digits behind the point that are read, */
     int64_t worth; /* and how many of that are one */
     int64_t last, rest;
+    uint64_t total; /* of all profiles */
 };
 
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */
@@ -367,6 +368,8 @@ static int read_profile(struct speedscope *x, struct tt_json_part *at)
             e = read_events(x, &p, at);
         else
             e = tt_json_wrong(&at->json, "this profile is neither sampled nor evented");
+        if (e == 0 && __builtin_add_overflow(x->total, x->amount.total, &x->total))
+            e = tt_json_wrong(&at->json, TT_TOO_MUCH);
         tt_frames_flush(&x->amount, x->metric);
         if (x->calls.amount.count)
             tt_frames_flush(&x->calls,

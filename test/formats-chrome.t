@@ -139,6 +139,12 @@ trace <<<'[ {"ph": "B", "name": "a", "ts": "soon"} ]'
 try "a time that is none" refused "$dir/trace" ": byte [0-9]*: .*no number"
 trace <<<'[ {"ph": "B", "name": "a"} ]'
 try "an event without a time" refused "$dir/trace" ": byte [0-9]*: .*no time"
+trace <<<'[ {"ph": "X", "name": "a", "ts": 1, "dur": 1} ] [ {"ph": "X", "name": "b", "ts": 1, "dur": 1} ]'
+try "a trace behind another" refused "$dir/trace" ": byte [0-9]*: something follows the end"
+trace <<<'{"traceEvents": [ {"ph": "X", "name": "a", "ts": 1, "dur": 1} ]} {}'
+try "or whatever else follows" refused "$dir/trace" ": byte [0-9]*: something follows the end"
+trace <<<"[ $(for i in $(seq 9); do printf '{"ph": "X", "name": "a", "tid": %d, "ts": 0, "dur": 2200000000000000}, ' "$i"; done) ]"
+try "times that are too much together" refused "$dir/trace" ": byte [0-9]*: .*64 bits"
 trace <<<'[ {"ph": "C", "name": "a", "ts": 1} ]'
 try "a trace in which nothing begins" refused "$dir/trace" ": byte [0-9]*: .*no events that begin"
 # ── Samples ──

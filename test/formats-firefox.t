@@ -103,6 +103,7 @@ try "a frame that is not there" bad "not there" 't["stackTable"]["frame"][1] = 9
 try "a function that is not there" bad "not there" 't["frameTable"]["func"][1] = 9'
 try "a stack that is not there" bad "not there" 't["samples"]["stack"][1] = 9'
 try "weights below 0" bad "below 0" 't["samples"]["weight"] = [1, -1, 1, 1]'
+try "weights that are too much together" bad "64 bits" 't["samples"]["weight"] = [9 * 10**18, 0, 0, 0]; p["threads"] *= 3'
 try "tables that are missing" bad "lacks" 'del t["frameTable"]'
 try "a file that was cut off anywhere" truncated 60 41 2 "$dir/small"
 finish

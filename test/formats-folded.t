@@ -149,6 +149,10 @@ printf 'a;b 1\na 18446744073709551616\n' >"$dir/bad"
 try "so is a count that is too large" refuses 2 "$dir/bad"
 printf 'a 18446744073709551615\nb 1\n' >"$dir/bad"
 try "and counts that are together" refuses 2 "$dir/bad"
+printf 'a 18446744073709.551615\n' >"$dir/most"
+try "the largest count with a fraction is one" gives 'a 18446744073709.551615' "$dir/most"
+printf 'b 0.5\na 18446744073709.551616\n' >"$dir/bad"
+try "one that its fraction makes too large is named" refuses 2 "$dir/bad"
 cut_off()
 {
     head -c -3 "$dir/small.$1" >"$dir/bad"

@@ -106,6 +106,8 @@ wrong "a function that there is not" "2: there is no function 7" 'DEF a 0' 'ENTR
 wrong "an entry that is none" "2: this is no entry" 'DEF a 0' 'ENTRY 0:0 = count(x)'
 wrong "two entries of a function" "3: a function has two" 'DEF a 0' 'ENTRY 0:0 = count(1), sum(1.0), sumSq(1.0)' 'ENTRY 0:0 = count(1), sum(1.0), sumSq(1.0)'
 wrong "a sum that no 64 bits hold" "2: this is no entry" 'DEF a 0' 'ENTRY 0:0 = count(1), sum(99999999999999999.0), sumSq(1.0)'
+wrong "sums that are too much together" "4: the figures add up to more" 'DEF a 0' 'DEF b 1' \
+    'ENTRY 0:0 = count(1), sum(9999999999999.0), sumSq(1.0)' 'ENTRY 1:1 = count(1), sum(9999999999999.0), sumSq(1.0)'
 printf 'strand a\npush f\ntick 1\nstrand b\npush f\ntick 1\n' | "$tallytree" replay -o "$tmp/rec"
 try "many threads want a folder" sh -c "! '$tallytree' export --to ocr '$tmp/rec'"
 mkdir "$tmp/full"

@@ -116,6 +116,13 @@ try "a weight below 0" refuses_byte "less than 0" 's/3e-3/-3/' "$dir/sampled"
 try "a unit that is none" refuses_byte "unit" 's/milliseconds/fortnights/' "$dir/sampled"
 try "events that go back" refuses_byte "earlier" 's/"at": 9}/"at": 3}/' "$dir/evented"
 try "events too far apart" refuses_byte "64 bits" 's/"at": 1.5/"at": -9e12/; s/"at": 2}/"at": 9e12}/' "$dir/evented"
+python3 - "$dir" <<'END'
+import json, sys
+file = json.load(open(sys.argv[1] + "/sampled"))
+file["profiles"] = [dict(file["profiles"][0], unit="nanoseconds", weights=[9 * 10**18, 0, 0, 0])] * 3
+json.dump(file, open(sys.argv[1] + "/much", "w"))
+END
+try "weights that are too much together" refused "$dir/much" ": byte [0-9]*: .*64 bits"
 try "one that closes what is not open" refuses_byte "not open innermost" 's/"C", "frame": 0/"C", "frame": 1/' "$dir/evented"
 try "frames that stay open" refuses_byte "still open" 's/, {"type": "C", "frame": 1, "at": 25}//' "$dir/evented"
 try "what is no JSON" refuses_byte "comma" 's/\[0, 1, 1\]/[0, 1 1]/' "$dir/sampled"
