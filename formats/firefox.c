@@ -22,6 +22,7 @@ static const char *const table_names[TABLES] = {
 struct column {
     const char *name, *other; /* other: what it is called too, or NULL */
     struct tt_vector value;   /* int64_t; NONE: null */
+    int shift;                /* digits behind the point that count */
     int is_there, is_other;
 };
 #define NONE INT64_MIN
@@ -61,7 +62,7 @@ static int read_column(struct tt_json *j, struct column *c)
     while (result > 0 && (result = tt_json_item(j)) > 0) {
         int64_t n = NONE, *at;
         result = tt_json_value(j);
-        if (result == TT_JSON_NUMBER && !tt_decimal(j->text, 0, &n))
+        if (result == TT_JSON_NUMBER && !tt_decimal(j->text, c->shift, &n))
             return tt_json_wrong(j, "the number before this is too large");
         if (result == TT_JSON_OBJECT || result == TT_JSON_ARRAY)
             result = tt_json_close(j);
@@ -325,31 +326,30 @@ static int weight_type(struct firefox *x, uint64_t at, char type[16])
     return tt_json_part_close(&p, x->s, e);
 }
 
-static uint32_t metric_of(struct firefox *x, const char *type, uint64_t *times)
+enum { MS = 1000000, MS_DIGITS = 6 }; /* ns */
+
+static uint32_t metric_of(struct firefox *x, const char *type, int *shift)
 {
-    *times = 1;
+    *shift = 0;
     if (strcmp(type, "bytes") == 0)
         return tt_builder_metric(x->b, "bytes", "bytes", TT_METRIC_SPACE);
     if (strcmp(type, "tracing-ms") == 0) {
-        *times = 1000000;
+        *shift = MS_DIGITS;
         return tt_builder_metric(x->b, "time", "ns", TT_METRIC_TIME);
     }
     return tt_builder_metric(x->b, "samples", "", 0);
 }
 
-static int take_samples(struct firefox *x, uint64_t at, const struct column *c)
+static int take_samples(struct firefox *x, uint64_t at, const struct column *c,
+                        uint32_t metric)
 {
     struct tt_frames amount;
-    uint64_t times;
-    char type[16];
-    int error = weight_type(x, at, type);
-    uint32_t metric = metric_of(x, type, &times);
+    int error = 0;
 
     tt_frames_init(&amount, x->b, x->s->memory);
     for (size_t i = 0; !error && i < c[0].value.count; i++) {
-        int64_t stack = value_of(&c[0], (int64_t)i), weight = 1;
+        int64_t stack = value_of(&c[0], (int64_t)i), weight = c[1].shift ? MS : 1;
         uint32_t context = TT_BUILDER_ROOT;
-        uint64_t n;
         if (c[1].is_there && value_of(&c[1], (int64_t)i) != NONE)
             weight = value_of(&c[1], (int64_t)i);
         if (stack >= 0 && (uint64_t)stack >= x->context.count)
@@ -358,8 +358,8 @@ static int take_samples(struct firefox *x, uint64_t at, const struct column *c)
             error = wrong(x, at, "a sample has a weight below 0, as differences have");
         else if (stack >= 0)
             context = ((const uint32_t *)x->context.item)[stack];
-        if (!error && (__builtin_mul_overflow((uint64_t)weight, times, &n) ||
-                       (error = tt_frames_add(&amount, context, n)) == -TT_ERR_FORMAT))
+        if (!error &&
+            (error = tt_frames_add(&amount, context, (uint64_t)weight)) == -TT_ERR_FORMAT)
             error = wrong(x, at, TT_TOO_MUCH);
         else if (error == -TT_ERR_MEMORY)
             error = tt_source_no_memory(x->s);
@@ -375,10 +375,14 @@ static int take_samples(struct firefox *x, uint64_t at, const struct column *c)
 static int read_samples(struct firefox *x, const struct thread *t)
 {
     struct column c[] = {{.name = "stack"}, {.name = "weight"}, {.name = NULL}};
-    int error = read_columns(x, t->place.table[SAMPLES], c);
+    const uint64_t at = t->place.table[SAMPLES];
+    char type[16];
+    int error = weight_type(x, at, type);
+    uint32_t metric = metric_of(x, type, &c[1].shift);
 
+    error = error ? error : read_columns(x, at, c);
     if (!error && !c[0].is_there)
-        error = wrong(x, t->place.table[SAMPLES], "samples without stacks");
+        error = wrong(x, at, "samples without stacks");
     if (!error && c[0].value.count)
         (void)tt_builder_strand(x->b, &(struct tt_strand_info){.process = t->process,
                                                                .name = t->name,
@@ -387,7 +391,7 @@ static int read_samples(struct firefox *x, const struct thread *t)
                                                                .rank = TT_NONE,
                                                                .members = 1});
     if (!error)
-        error = take_samples(x, t->place.table[SAMPLES], c);
+        error = take_samples(x, at, c, metric);
     free_columns(c);
     return error;
 }

@@ -44,6 +44,10 @@ make "$dir/bytes" 't["samples"]["weight"] = [5, 6, 1, 2]; t["samples"]["weightTy
 try "of bytes, too" folds '[root] 1
 main;fä("x") 6
 main;fä("x");fä("x") 7' "$dir/bytes"
+make "$dir/ms" 't["samples"]["weight"] = [0.5, 0.0004, 2, None]; t["samples"]["weightType"] = "tracing-ms"'
+try "of milliseconds, with a fraction" folds '[root] 2000000
+main;fä("x") 400
+main;fä("x");fä("x") 1500000' "$dir/ms"
 places() { "$tallytree" report flat --csv "$dir/small" | grep -q 'main.*libx.*a.c.*7'; }
 try "functions have files, lines and modules" places
 facts() { "$tallytree" report "$dir/small" | grep -q '^program *made$' && "$tallytree" report "$dir/small" | grep -q '2023-11-14 22:13:20'; }
