@@ -48,21 +48,16 @@ struct uftrace {
     struct tt_vector session, task, file; /* struct session *, task, file *; owned */
     struct tt_pairs parents;              /* of processes, + 1 */
     uint64_t features, lost, unbalanced;
+    uint64_t time; /* of all tasks */
 };
 
-static int fail(struct uftrace *u, const struct tt_source *in, const char *what)
-{
-    return tt_source_fail_at(
-        u->s, 0, "%s, line or byte %llu: %s", in->name,
-        (unsigned long long)(in->line ? in->line : tt_source_offset(in)), what);
-}
-
 /* An error of a file beside is one of the folder. */
-static int pass_on(struct uftrace *u, const struct tt_source *in, int error)
+static void pass_on(struct uftrace *u, const struct tt_source *in, int error)
 {
-    if (error < 0 && !u->s->error[0])
-        (void)tt_source_fail_at(u->s, 0, "%s", in->error[0] ? in->error : "no memory");
-    return error;
+    if (error < 0 && !u->s->error[0] && in->error[0])
+        memcpy(u->s->error, in->error, sizeof in->error);
+    else if (error < 0 && !u->s->error[0])
+        (void)tt_source_no_memory(u->s);
 }
 
 /* ── Symbols ──────────────────────────────────────────────────────────────────────── */
@@ -114,7 +109,7 @@ static int read_symbols(struct uftrace *u, struct file *f)
         return 0; /* addresses it is, then */
     while (!error && (error = tt_source_line(in, &line, &length)) > 0)
         error = *line == '#' ? 0 : take_symbol(f, line);
-    (void)pass_on(u, in, error);
+    pass_on(u, in, error);
     tt_source_close(in);
     if (f->symbol.count)
         qsort(f->symbol.item, f->symbol.count, sizeof(struct symbol), by_address);
@@ -236,7 +231,7 @@ static int read_maps(struct uftrace *u, struct session *s, const char *sid)
         error = tt_maps_line(&s->maps, line);
         error = error < 0 ? error : 0;
     }
-    (void)pass_on(u, in, error);
+    pass_on(u, in, error);
     tt_source_close(in);
     tt_maps_sort(&s->maps);
     return error;
@@ -295,7 +290,7 @@ static int read_tasks(struct uftrace *u)
         return tt_source_fail_at(u->s, 0, "'task.txt' cannot be read beside it");
     while (!error && (error = tt_source_line(in, &line, &length)) > 0)
         error = take_task_line(u, line);
-    (void)pass_on(u, in, error);
+    pass_on(u, in, error);
     tt_source_close(in);
     return error;
 }
@@ -336,7 +331,7 @@ static void leave(struct playing *p, uint64_t depth)
         tt_events_pop(p->u->events);
 }
 
-static int take_event(struct playing *p, const struct tt_source *in, uint64_t time,
+static int take_event(struct playing *p, struct tt_source *in, uint64_t time,
                       uint64_t what)
 {
     struct uftrace *u = p->u;
@@ -344,13 +339,16 @@ static int take_event(struct playing *p, const struct tt_source *in, uint64_t ti
     uint32_t block;
 
     if ((what >> 3 & 7) != MAGIC)
-        return fail(u, in, "this is no event");
+        return tt_source_fail(in, "this is no event");
     if (what & 4)
-        return fail(u, in, "arguments were recorded: these cannot be read");
+        return tt_source_fail(in, "arguments were recorded: these cannot be read");
     if (p->last && time < p->last)
-        return fail(u, in, "the time goes back");
-    if (p->last && p->depth)
+        return tt_source_fail(in, "the time goes back");
+    if (p->last && p->depth) {
+        if (__builtin_add_overflow(u->time, time - p->last, &u->time))
+            return tt_source_fail(in, TT_TOO_MUCH);
         tt_events_tick(time - p->last);
+    }
     p->last = time;
     if (!p->depth)
         p->base = depth;
@@ -399,7 +397,7 @@ static int play(struct uftrace *u, const struct task *t)
         if (have < 0)
             error = (int)have;
         else if (have < 16)
-            error = fail(u, in, "the file ends within an event");
+            error = tt_source_fail(in, "the file ends within an event");
         else
             error = take_event(&p, in, tt_number_at(at, 8), tt_number_at(at + 8, 8));
         if (!error)
@@ -407,7 +405,7 @@ static int play(struct uftrace *u, const struct task *t)
     }
     u->unbalanced += p.depth;
     leave(&p, 0);
-    (void)pass_on(u, in, error);
+    pass_on(u, in, error);
     tt_source_close(in);
     return error;
 }

@@ -68,19 +68,29 @@ try "the recursion policy is that of live runs" bounded
 
 copy() { rm -rf "$dir/bad" && cp -r "$dir/pie.folder" "$dir/bad"; }
 data() { for f in "$dir"/bad/*.dat; do [ "$(stat -c %s "$f")" -gt 500 ] && echo "$f" && return; done; }
-cut() { copy && truncate -s -5 "$(data)" && refused "$dir/bad/info" ".*: .*the file ends within an event"; }
+cut() { copy && truncate -s -5 "$(data)" && refused "$dir/bad" "/[0-9]*[.]dat: byte [0-9]*: the file ends within an event"; }
 try "an event that was cut off is refused" cut
-noise() { copy && printf 'garbage.garbage.' | dd of="$(data)" conv=notrunc status=none && refused "$dir/bad/info" ".*: .*this is no event"; }
+noise() { copy && printf 'garbage.garbage.' | dd of="$(data)" conv=notrunc status=none && refused "$dir/bad" "/[0-9]*[.]dat: byte [0-9]*: this is no event"; }
 try "so is one that is none" noise
-back() { copy && tail -c 16 "$(data)" >"$dir/last" && dd if="$dir/last" of="$(data)" conv=notrunc status=none && refused "$dir/bad/info" ".*: .*the time goes back"; }
+back() { copy && tail -c 16 "$(data)" >"$dir/last" && dd if="$dir/last" of="$(data)" conv=notrunc status=none && refused "$dir/bad" "/[0-9]*[.]dat: byte [0-9]*: the time goes back"; }
 try "so is a clock that goes back" back
+long() { copy && python3 - "$dir"/bad/*.dat <<'END' && refused "$dir/bad" "/[0-9]*[.]dat: byte [0-9]*: .*64 bits"
+import os, sys
+for name in sys.argv[1:]:
+    if os.path.getsize(name) > 32:
+        with open(name, "r+b") as f:
+            f.seek(-16, 2)
+            f.write(b"\0" * 7 + b"\xf0")
+END
+}
+try "and times that are too much together" long
 tasks() { copy && rm "$dir/bad/task.txt" && refused "$dir/bad/info" ".*: .*'task.txt' cannot be read"; }
 try "so is a folder without its tasks" tasks
 maps() { copy && rm "$dir"/bad/sid-*.map && refused "$dir/bad/info" ".*: .*'sid-.*' cannot be read"; }
 try "and one without its maps" maps
 symbols() { copy && rm "$dir"/bad/*.sym && "$tallytree" export --to folded "$dir/bad" | grep -q 0x; }
 try "without symbols, addresses stand for functions" symbols
-arguments() { uftrace record --no-event --no-libcall -A 'spin@arg1' -d "$dir/bad" "$dir/pie" >"$dir/said" 2>&1; refused "$dir/bad/info" ".*: .*arguments were recorded"; }
+arguments() { uftrace record --no-event --no-libcall -A 'spin@arg1' -d "$dir/bad" "$dir/pie" >"$dir/said" 2>&1; refused "$dir/bad" "/[0-9]*[.]dat: byte [0-9]*: arguments were recorded"; }
 rm -rf "$dir/bad"
 try "recorded arguments are refused, not misread" arguments
 finish
