@@ -424,7 +424,9 @@ static int read_location(struct pprof *p, struct message m, struct location *l)
 
     l->first = (uint32_t)p->frame.count;
     while (!error && read_field(&m, &f) > 0)
-        if (f.number == 4 && f.wire == TT_WIRE_BYTES)
+        if (f.number == 4 && f.wire == TT_WIRE_BYTES && !is_sound(f.inside))
+            error = damaged(p, &f.inside, "a line of a location is damaged");
+        else if (f.number == 4 && f.wire == TT_WIRE_BYTES)
             error = add_frame(p, &all, number_in(f.inside, 1), mapping, address);
     if (!error && p->frame.count == l->first)
         error = add_frame(p, &all, 0, mapping, address);
