@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats.h"
+#include "utf8.h"
 #include "view.h"
 
 enum { DOT_BOXES = 80, MERMAID_BOXES = 40 };
@@ -24,18 +25,25 @@ struct drawing {
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
 
-/* In quotes: what either language would take for its own is written another way. */
+/* In quotes: what either language would take for its own is written another way, and what is
+ * not UTF-8 as U+FFFD. */
 static void put_quoted(const struct drawing *d, const char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ')
+    uint32_t code;
+
+    for (size_t size; *text; text += size ? size : 1) {
+        size = tt_utf8(text, &code);
+        if (!size)
+            tt_put(d->w, "\xef\xbf\xbd");
+        else if (code < ' ')
             tt_put_char(d->w, ' ');
         else if (d->is_dot && (*text == '"' || *text == '\\'))
             tt_putf(d->w, "\\%c", *text);
         else if (!d->is_dot && strchr("\"#<>&;`", *text))
             tt_putf(d->w, "#%d;", *text);
         else
-            tt_put_char(d->w, *text);
+            tt_put_bytes(d->w, text, size);
+    }
 }
 
 static void put_amount(const struct drawing *d, uint64_t n)

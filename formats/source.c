@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "utf8.h"
+
 enum { FIRST_ROOM = 1 << 16, LONGEST_LINE = 1 << 30 };
 
 static const struct tt_reading plain_reading;
@@ -36,6 +38,20 @@ void tt_source_close(struct tt_source *s)
 
 /* ── Errors ───────────────────────────────────────────────────────────────────────── */
 
+/* What is quoted of a file may be anything; on a terminal it shall do nothing. */
+static void make_plain(char *text)
+{
+    uint32_t code;
+
+    for (size_t size; *text; text += size) {
+        size = tt_utf8(text, &code);
+        if (size && code >= ' ' && (code < 0x7f || code > 0x9f))
+            continue;
+        *text = '?';
+        size = 1;
+    }
+}
+
 static __attribute__((format(printf, 4, 0))) int fail(struct tt_source *s,
                                                       const char *where, uint64_t number,
                                                       const char *format, va_list list)
@@ -43,6 +59,7 @@ static __attribute__((format(printf, 4, 0))) int fail(struct tt_source *s,
     char what[200];
 
     (void)vsnprintf(what, sizeof what, format, list);
+    make_plain(what);
     (void)snprintf(s->error, sizeof s->error, "%.4000s:%s%llu: %s", s->name, where,
                    (unsigned long long)number, what);
     return -TT_ERR_FORMAT;

@@ -246,6 +246,8 @@ try "a million frames are eight functions" all_deep
 
 try "an id that stands for nothing" refuses 19 "(99) stands for no name" 's/^cfn=(3) leaf/cfn=(99)/'
 try "a cost that is none" refuses 9 "'x' is not a cost" 's/^1 10 1/1 10 x/'
+plain() { printf 'events: Ir\n\033[31mred\377 \302\233 \303\244\n' >"$dir/bad" && refused "$dir/bad" ":2: '?\[31mred? ?? ä' is no line"; }
+try "what is quoted of a file does nothing on a terminal" plain
 try "too many costs" refuses 9 "there are more costs than the 2 events" 's/^1 10 1/1 10 1 1/'
 try "a line that is none" refuses 9 "'nonsense' is no line" 's/^1 10 1/nonsense/'
 try "a call that costs nothing at all" refuses 18 "behind 'calls='" '/^3 60/d'

@@ -56,6 +56,11 @@ for to in dot:80 mermaid:40; do
         try "${to%:*} shows what the view graph says: $f" python3 "$dir/compare.py" "$tallytree" "$dir/$f" "${to%:*}" "${to#*:}"
     done
 done
+printf 'a\377b;c\303 4\n' >"$dir/bytes"
+for to in dot mermaid; do
+    text() { "$tallytree" export --to "$to" "$dir/bytes" | iconv -f UTF-8 -t UTF-8 >"$dir/got" && grep -q 'a�b' "$dir/got" && grep -q 'c�' "$dir/got"; }
+    try "names that are no UTF-8 are text all the same: $to" text
+done
 rest() { "$tallytree" export --to dot "$dir/large" | grep -q 'rest .*[0-9] more: self [1-9]'; }
 try "what is left out is said" rest
 filtered() { "$tallytree" export --to dot --exclude parse "$dir/small" | dot -Tplain | grep -c ^node | grep -qx 6; }
