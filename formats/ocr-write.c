@@ -27,12 +27,14 @@ static int is_same_node(const struct tt_strand_row *x, const struct tt_strand_ro
            x->rank == y->rank && x->node == y->node;
 }
 
-/* Did it come from a file of OCR's? */
+/* Did it come from a file of OCR's, whose name is in no other folder? */
 static int has_number(const struct tt_profile *p, uint32_t strand)
 {
     const struct tt_strand_row *s = &p->strand[strand];
+    const char *process = string_of(p, s->process), *node = string_of(p, s->node);
 
-    return *string_of(p, s->process) && *string_of(p, s->node) && s->pid == 0;
+    return *process && *node && s->pid == 0 && !strchr(process, '/') &&
+           !strchr(node, '/') && !strchr(string_of(p, s->name), '/');
 }
 
 /* Entries are in the order of strands. */

@@ -110,6 +110,12 @@ wrong "sums that are too much together" "4: the figures add up to more" 'DEF a 0
     'ENTRY 0:0 = count(1), sum(9999999999999.0), sumSq(1.0)' 'ENTRY 1:1 = count(1), sum(9999999999999.0), sumSq(1.0)'
 printf 'strand a\npush f\ntick 1\nstrand b\npush f\ntick 1\n' | "$tallytree" replay -o "$tmp/rec"
 try "many threads want a folder" sh -c "! '$tallytree' export --to ocr '$tmp/rec'"
+mkdir "$tmp/one" "$tmp/to"
+cp "$files"/profiler_0-[01] "$tmp/one"
+"$tallytree" merge -o "$tmp/one.tt" "$tmp/one"
+sed -i 's/profiler_/..\/above_/g' "$tmp/one.tt"
+"$tallytree" export --to ocr -o "$tmp/to/files" "$tmp/one.tt"
+equal "names of files lead out of no folder" "$(cd "$tmp/to" && echo * */*)" "files files/profiler_0-0 files/profiler_0-1"
 mkdir "$tmp/full"
 touch "$tmp/full/mine"
 try "and one that is not somebody's" sh -c "! '$tallytree' export --to ocr -o '$tmp/full' '$tmp/rec'"
