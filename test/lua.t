@@ -244,6 +244,20 @@ hot_share()
 }
 try "samples find what runs, in coroutines too" hot_share
 
+once_a_second()
+{
+    echo 'for i = 1, 1e6 do end' >"$tmp/once.lua"
+    record once --mode sampled --hz 1 && cat "$tmp/once.err" && [ -s "$tmp/once.tt" ] && ! grep SIGPROF "$tmp/once.err"
+}
+try "once a second is a rate, too" once_a_second
+too_long()
+{
+    lua5.4 -e "local tt = package.loadlib('$module', 'luaopen_tallytree')()
+        print(pcall(tt.start, {output = '$tmp/long.tt', options = 'budget=' .. ('1'):rep(2000)}))" | tee "$tmp/said"
+    grep -q 'false.*is too long' "$tmp/said"
+}
+try "options that are too long are refused, and not left out" too_long
+
 echo 'local function f() error("broken") end f()' >"$tmp/error.lua"
 dies_alike()
 {

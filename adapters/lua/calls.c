@@ -266,7 +266,6 @@ void tt_lua_calls_begin(struct watch *w)
 void tt_lua_calls_end(struct watch *w)
 {
     lua_State *L = w->main;
-
     struct routine *r = tt_lua_routine(w, L);
 
     tt_fiber_switch(NULL);

@@ -93,6 +93,7 @@ static int close_universe(lua_State *L)
     return 0;
 }
 
+/* It stays on the stack: of a number, nobody else has the text. */
 static const char *field(lua_State *L, const char *name, const char *otherwise)
 {
     const char *value;
@@ -100,8 +101,7 @@ static const char *field(lua_State *L, const char *name, const char *otherwise)
     if (lua_type(L, 1) != LUA_TTABLE)
         return otherwise;
     lua_getfield(L, 1, name);
-    value = lua_tostring(L, -1); /* the table keeps it */
-    lua_pop(L, 1);
+    value = lua_tostring(L, -1);
     return value ? value : otherwise;
 }
 
@@ -217,7 +217,9 @@ static int start(lua_State *L)
     add_words(L, words, "output", field(L, "output", NULL));
     add_words(L, words, "recursion", field(L, "recursion", NULL));
     add_words(L, words, "budget", field(L, "budget", NULL));
-    if (more && strlen(words) + strlen(more) + 1 < WORDS)
+    if (more && strlen(words) + strlen(more) + 1 > WORDS)
+        return luaL_error(L, "tallytree: '%s' is too long", more);
+    if (more)
         (void)strcat(strcat(words, ","), more);
     error = tt_start(words);
     if (error)

@@ -195,7 +195,7 @@ int tt_lua_sample_begin(struct watch *w, int hz)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
-    struct itimerspec every = {.it_value.tv_nsec = 1000000000 / hz};
+    struct itimerspec every = {.it_value = {hz == 1, 1000000000 / hz % 1000000000}};
     timer_t timer;
 
     if (sampled || sigaction(SIGPROF, NULL, &before) != 0 ||
