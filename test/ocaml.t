@@ -115,6 +115,23 @@ refuses()
 try "a rate above 1 is none" refuses "$tmp/profile" 2
 try "a file that cannot be made is an error" refuses "$tmp/no/such/folder" 1
 
+cat >"$tmp/busy.ml" <<'E'
+let start () = Tallytree.start ("calls,output=" ^ Sys.argv.(1))
+let () =
+  Gc.Memprof.start ~sampling_rate:1e-6 Gc.Memprof.null_tracker;
+  (try start () with Failure _ -> print_string "refused ");
+  Gc.Memprof.stop ();
+  start ();
+  Tallytree.stop ();
+  print_string "recorded"
+E
+busy()
+{
+    (cd "$tmp" && OCAMLPATH=$tmp/lib ocamlfind ocamlopt -g -package tallytree -linkpkg busy.ml -o busy) &&
+        [ "$("$tmp/busy" "$tmp/profile")" = "refused recorded" ]
+}
+try "where another profiler of its kind runs there is an error, and later a recording" busy
+
 # The compiler, on a large file: through its native frames.
 compiler()
 {

@@ -83,6 +83,7 @@ let start ?(rate = 1e-3) ?(depth = 100) words =
   if !is_started then failwith "Tallytree.start: begun before";
   if not (rate > 0. && rate <= 1.) then failwith "Tallytree.start: no rate";
   start_recording words rate;
-  Gc.Memprof.start ~sampling_rate:rate ~callstack_size:depth tracker;
+  (try Gc.Memprof.start ~sampling_rate:rate ~callstack_size:depth tracker
+   with e -> stop_recording (); raise e);
   is_started := true;
   at_exit stop
