@@ -6,7 +6,7 @@
  * would have made, and a mark behind the last of a script.  Commands that Tcl does not ask
  * about get theirs at the end, in late.c.  The text of no script is touched, so all that Tcl
  * says of it stays as it was. */
-#include "compile.h"
+#include "attach.h"
 #include "emit.h"
 
 #include <fnmatch.h>
@@ -635,19 +635,6 @@ static void take_namespace(struct tt_tcl_interp *t, Namespace *ns)
             take_namespace(t, Tcl_GetHashValue(e)); /* those are parts of ensembles */
 }
 
-static void give_namespace(struct tt_tcl_interp *t, Namespace *ns)
-{
-    Tcl_HashSearch search;
-
-    for (Tcl_HashEntry *e = Tcl_FirstHashEntry(&ns->cmdTable, &search); e;
-         e = Tcl_NextHashEntry(&search))
-        tt_tcl_command_give(t, Tcl_GetHashValue(e));
-    for (Tcl_HashEntry *e =
-             Tcl_FirstHashEntry(TclGetNamespaceChildTable((Tcl_Namespace *)ns), &search);
-         e; e = Tcl_NextHashEntry(&search))
-        give_namespace(t, Tcl_GetHashValue(e));
-}
-
 void tt_tcl_compile_begin(struct tt_tcl_interp *t)
 {
     Interp *interp = (Interp *)(void *)t->interp;
@@ -666,6 +653,6 @@ void tt_tcl_compile_end(struct tt_tcl_interp *t)
     t->active = 0;
     if (interp->extra.optimizer == tt_tcl_finish_code)
         interp->extra.optimizer = t->optimizer;
-    give_namespace(t, interp->globalNsPtr);
+    tt_tcl_each_command(t, interp->globalNsPtr, tt_tcl_command_give);
     interp->compileEpoch++;
 }

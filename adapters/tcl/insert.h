@@ -15,8 +15,8 @@ struct tt_tcl_insertion {
 };
 
 /* Puts all of them in, each before the instruction at its place: who jumps there comes by it,
- * and whatever else points into the code points to the same instructions as before.  0; else nothing has changed: there was no memory, or the code was not
- * understood. */
+ * and whatever else points into the code points to the same instructions as before.  0; else
+ * nothing has changed: there was no memory, or the code was not understood. */
 int tt_tcl_insert(CompileEnv *, struct tt_tcl_insertion *, int count);
 
 #endif

@@ -17,7 +17,7 @@ static struct {
 
 static __thread int started;
 
-static int fail(Tcl_Interp *interp, const char *text)
+int tt_tcl_fail(Tcl_Interp *interp, const char *text)
 {
     Tcl_SetObjResult(interp, Tcl_ObjPrintf("tallytree: %s", text));
     Tcl_SetErrorCode(interp, "TALLYTREE", NULL);
@@ -31,7 +31,7 @@ enum { SAMPLES_HZ = 1000, HISTORY_MOST = 100000 };
 struct start {
     enum tt_tcl_mode mode;
     struct tt_tcl_clock clock;
-    Tcl_Obj *include, *exclude, *output;
+    Tcl_Obj *include, *exclude;
     int history;
     char words[1024]; /* for the runtime */
 };
@@ -45,7 +45,7 @@ static int add_word(Tcl_Interp *interp, struct start *s, const char *name,
     if (n < (int)(sizeof s->words - length) && !strpbrk(value, ", \t\n"))
         return TCL_OK;
     s->words[length] = '\0';
-    return fail(interp, "a value is too long, or has a comma or a blank");
+    return tt_tcl_fail(interp, "a value is too long, or has a comma or a blank");
 }
 
 static int take_correction(Tcl_Interp *interp, struct start *s, Tcl_Obj *value)
@@ -58,13 +58,13 @@ static int take_correction(Tcl_Interp *interp, struct start *s, Tcl_Obj *value)
         return TCL_ERROR;
     if (count < 1 || Tcl_GetIndexFromObj(interp, word[0], names, "correction", TCL_EXACT,
                                          &method) != TCL_OK)
-        return count < 1 ? fail(interp, "which correction?") : TCL_ERROR;
+        return count < 1 ? tt_tcl_fail(interp, "which correction?") : TCL_ERROR;
     s->clock.method = (enum tt_tcl_method)method;
     if (s->clock.method != TT_TCL_FACTOR)
-        return count == 1 ? TCL_OK : fail(interp, "only a factor has a value");
+        return count == 1 ? TCL_OK : tt_tcl_fail(interp, "only a factor has a value");
     if (count != 2 || Tcl_GetDoubleFromObj(interp, word[1], &s->clock.factor) != TCL_OK ||
         !(s->clock.factor > 0) || !isfinite(s->clock.factor))
-        return fail(interp, "a factor is a number above 0: {factor 1.5}");
+        return tt_tcl_fail(interp, "a factor is a number above 0: {factor 1.5}");
     return TCL_OK;
 }
 
@@ -80,7 +80,7 @@ static int take_option(Tcl_Interp *interp, struct start *s, Tcl_Obj *name, Tcl_O
     if (Tcl_GetIndexFromObj(interp, name, names, "option", TCL_EXACT, &i) != TCL_OK)
         return TCL_ERROR;
     if (!value)
-        return fail(interp, "an option without its value");
+        return tt_tcl_fail(interp, "an option without its value");
     switch (i) {
     case 0:
         if (Tcl_GetIndexFromObj(interp, value, modes, "mode", TCL_EXACT, &i) != TCL_OK)
@@ -94,7 +94,6 @@ static int take_option(Tcl_Interp *interp, struct start *s, Tcl_Obj *name, Tcl_O
         s->exclude = value;
         return TCL_OK;
     case 3:
-        s->output = value;
         return add_word(interp, s, "output", Tcl_GetString(value));
     case 4:
         return take_correction(interp, s, value);
@@ -102,7 +101,7 @@ static int take_option(Tcl_Interp *interp, struct start *s, Tcl_Obj *name, Tcl_O
         if (Tcl_GetIntFromObj(interp, value, &s->history) != TCL_OK)
             return TCL_ERROR;
         return s->history < 1 || s->history > HISTORY_MOST
-                   ? fail(interp, "a history is of 1 to 100000 times")
+                   ? tt_tcl_fail(interp, "a history is of 1 to 100000 times")
                    : TCL_OK;
     default:
         return add_word(interp, s, Tcl_GetString(name) + 1, Tcl_GetString(value));
@@ -194,7 +193,7 @@ static int begin(Tcl_Interp *interp, struct start *s)
     tt_tcl_history_begin((uint32_t)s->history);
     error = tt_start(options);
     if (error)
-        return fail(interp, tt_error_text(error));
+        return tt_tcl_fail(interp, tt_error_text(error));
     (void)snprintf(state.options, sizeof state.options, "%s", options);
     return TCL_OK;
 }
@@ -226,7 +225,7 @@ int tt_tcl_start(Tcl_Interp *interp, int objc, Tcl_Obj *const objv[])
     int result = TCL_OK;
 
     if (started)
-        return tt_tcl_interp_of(interp) ? fail(interp, "it is started already")
+        return tt_tcl_interp_of(interp) ? tt_tcl_fail(interp, "it is started already")
                                         : tt_tcl_attach(interp);
     for (int i = 0; i < objc; i += 2)
         if (take_option(interp, &s, objv[i], i + 1 < objc ? objv[i + 1] : NULL) != TCL_OK)
@@ -332,7 +331,7 @@ static int clear_command(ClientData data, Tcl_Interp *interp, int objc,
 
     (void)data;
     if (!started)
-        return fail(interp, "it is not started");
+        return tt_tcl_fail(interp, "it is not started");
     if (files.count) {
         tt_tcl_books_settle((Interp *)(void *)interp);
         tt_tcl_books_pause();
@@ -345,7 +344,7 @@ static int clear_command(ClientData data, Tcl_Interp *interp, int objc,
     (void)tt_stop();
     error = tt_start(state.options);
     tt_tcl_books_open();
-    return error ? fail(interp, tt_error_text(error)) : TCL_OK;
+    return error ? tt_tcl_fail(interp, tt_error_text(error)) : TCL_OK;
 }
 
 /* ── Cost centres ─────────────────────────────────────────────────────────────────── */

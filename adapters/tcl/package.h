@@ -5,6 +5,9 @@
 
 #include "attach.h"
 
+/* This is the result; TCL_ERROR. */
+int tt_tcl_fail(Tcl_Interp *, const char *text);
+
 /* results.c: tallytree::results and tallytree::report. */
 Tcl_ObjCmdProc tt_tcl_results, tt_tcl_report;
 

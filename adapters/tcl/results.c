@@ -22,13 +22,6 @@ struct results {
     double us;          /* of a tick */
 };
 
-static int fail(Tcl_Interp *interp, const char *text)
-{
-    Tcl_SetObjResult(interp, Tcl_ObjPrintf("tallytree: %s", text));
-    Tcl_SetErrorCode(interp, "TALLYTREE", NULL);
-    return TCL_ERROR;
-}
-
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
 static struct row *make_row(struct results *r, const struct tt_block_info *b)
@@ -121,9 +114,9 @@ static int collect(Tcl_Interp *interp, struct results *r)
 
     *r = (struct results){.us = 1e6 / (double)tt_tcl_clock.hz};
     if (!tt_tcl_clock.hz)
-        return fail(interp, "it was never started");
+        return tt_tcl_fail(interp, "it was never started");
     if (tt_tcl_mode == TT_TCL_SAMPLED)
-        return fail(interp, "samples are in what is written");
+        return tt_tcl_fail(interp, "samples are in what is written");
     Tcl_InitHashTable(&r->rows, TCL_STRING_KEYS);
     tt_tcl_books_settle((Interp *)(void *)interp);
     tt_tcl_books_pause();
@@ -131,7 +124,7 @@ static int collect(Tcl_Interp *interp, struct results *r)
     tt_tcl_books_resume();
     Tcl_DeleteHashTable(&r->rows);
     free(r->row);
-    return error < 0 ? fail(interp, tt_error_text(error)) : TCL_OK;
+    return error < 0 ? tt_tcl_fail(interp, tt_error_text(error)) : TCL_OK;
 }
 
 static void drop(struct results *r)
