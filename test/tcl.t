@@ -248,6 +248,32 @@ tclsh8.6 inside.tcl | sort -k1,1 >got
 sort -k1,1 want -o want
 try "a program profiles itself, with pauses and centres" diff want got
 
+cat >ended.tcl <<'END'
+package require Thread
+package require tallytree
+tallytree::start -output first.tt
+set t [thread::create -joinable { package require tallytree; tallytree::start; thread::wait }]
+thread::send $t { set x 1 }
+thread::release $t
+thread::join $t
+tallytree::stop
+tallytree::start -output second.tt
+set y 2
+tallytree::stop
+puts [file exists second.tt]
+END
+equal "a thread that ends without stopping holds no recording up" "$(tclsh8.6 ended.tcl)" 1
+cat >code.tcl <<'END'
+set f [open code.tcl]
+catch { error x y MINE }
+gets $f line
+puts $errorCode
+after 0 { puts [catch { gets $f rest }] }
+update
+puts $errorCode
+END
+equal "what reads changes no error code" "$(profile code.tcl)" "$(tclsh8.6 code.tcl)"
+
 cat >history.tcl <<'END'
 package require tallytree
 proc f {n} { set s 0; for {set i 0} {$i < $n} {incr i} { incr s }; return $s }

@@ -108,6 +108,13 @@ static int take_option(Tcl_Interp *interp, struct start *s, Tcl_Obj *name, Tcl_O
     }
 }
 
+static void free_list(char **list)
+{
+    for (size_t i = 0; list && list[i]; i++)
+        free(list[i]);
+    free(list);
+}
+
 static char **copy_list(Tcl_Interp *interp, Tcl_Obj *list)
 {
     Tcl_Obj **word;
@@ -180,6 +187,8 @@ static int begin(Tcl_Interp *interp, struct start *s)
         tt_tcl_clock.method = TT_TCL_COUNT;
     else if (s->clock.method == TT_TCL_OURS && measure_marks(interp) != TCL_OK)
         return TCL_ERROR;
+    free_list(tt_tcl_globs.include);
+    free_list(tt_tcl_globs.exclude);
     tt_tcl_globs.include = s->include ? copy_list(interp, s->include) : NULL;
     tt_tcl_globs.exclude = s->exclude ? copy_list(interp, s->exclude) : NULL;
     if (!s->include)
@@ -198,6 +207,17 @@ static int begin(Tcl_Interp *interp, struct start *s)
     return TCL_OK;
 }
 
+/* The last thread ends the recording. */
+static void leave(void)
+{
+    pthread_mutex_lock(&state.lock);
+    if (--state.users == 0) {
+        tt_tcl_clock_end();
+        (void)tt_stop();
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
 static void thread_ends(ClientData data)
 {
     (void)data;
@@ -205,6 +225,7 @@ static void thread_ends(ClientData data)
         return;
     started = 0;
     tt_tcl_books_close();
+    leave();
 }
 
 static int start_thread(Tcl_Interp *interp)
@@ -253,12 +274,7 @@ void tt_tcl_stop(Tcl_Interp *interp)
     while (tt_tcl_interps())
         tt_tcl_detach(tt_tcl_interps()->interp);
     (void)interp;
-    pthread_mutex_lock(&state.lock);
-    if (--state.users == 0) {
-        tt_tcl_clock_end();
-        (void)tt_stop();
-    }
-    pthread_mutex_unlock(&state.lock);
+    leave();
 }
 
 static int start_command(ClientData data, Tcl_Interp *interp, int objc,
