@@ -13,8 +13,6 @@
 
 #include "pairs.h"
 
-enum { MOST_METRICS = 32 };
-
 struct call {
     uint32_t from, to; /* functions */
     uint64_t calls;
@@ -24,14 +22,14 @@ struct writing {
     const struct tt_profile *p;
     const struct tt_memory *memory;
     struct tt_writer *w;
-    uint32_t metric[MOST_METRICS], metrics, calls;
-    uint32_t functions;             /* and behind them one that stands for no block */
-    uint32_t *function_of, *blocks; /* owned; of each block; blocks in their order */
-    uint32_t *first;                /* owned; of each function: its blocks */
-    uint32_t *open, *outer;         /* owned; see walk */
-    struct tt_pairs by_ends, files; /* numbers of calls; of files and objects, from 1 */
-    struct tt_vector call, cost;    /* struct call; uint64_t, `metrics` of each */
-    uint64_t *self;                 /* owned; `metrics` of each block and that one */
+    uint32_t *metric, metrics, calls; /* metric: owned */
+    uint32_t functions;               /* and behind them one that stands for no block */
+    uint32_t *function_of, *blocks;   /* owned; of each block; blocks in their order */
+    uint32_t *first;                  /* owned; of each function: its blocks */
+    uint32_t *open, *outer;           /* owned; see walk */
+    struct tt_pairs by_ends, files;   /* numbers of calls; of files and objects, from 1 */
+    struct tt_vector call, cost;      /* struct call; uint64_t, `metrics` of each */
+    uint64_t *self;                   /* owned; `metrics` of each block and that one */
     uint32_t file, object, many_files;
     int failed;
 };
@@ -456,7 +454,7 @@ static int choose_metrics(struct writing *x, struct tt_export *e)
     x->calls = calls;
     x->metric[x->metrics++] = main;
     for (uint32_t m = 0; e->metric == TT_NONE && m < x->p->metrics; m++)
-        if (m != main && m != calls && x->metrics < MOST_METRICS)
+        if (m != main && m != calls)
             x->metric[x->metrics++] = m;
     return 0;
 }
@@ -472,13 +470,18 @@ static void *get(struct writing *x, size_t count, size_t size)
 int tt_callgrind_write(struct tt_export *e, struct tt_writer *w)
 {
     const struct tt_profile *p = e->profile;
-    const size_t blocks = (size_t)p->blocks + 4, contexts = p->contexts;
+    const size_t blocks = (size_t)p->blocks + 4, contexts = p->contexts,
+                 metrics = (size_t)p->metrics + 1;
     struct writing x = {
         .p = p, .memory = p->memory, .w = w, .file = TT_NONE, .object = TT_NONE};
-    int error = choose_metrics(&x, e);
+    int error;
 
+    x.metric = tt_memory_get(p->memory, metrics * sizeof *x.metric);
+    if (!x.metric)
+        return -TT_ERR_MEMORY;
+    error = choose_metrics(&x, e);
     if (error)
-        return error;
+        goto fail_metrics;
     tt_pairs_init(&x.by_ends, p->memory);
     tt_pairs_init(&x.files, p->memory);
     tt_vector_init(&x.call, p->memory, sizeof(struct call));
@@ -509,5 +512,8 @@ int tt_callgrind_write(struct tt_export *e, struct tt_writer *w)
     tt_vector_fini(&x.call);
     tt_pairs_fini(&x.files);
     tt_pairs_fini(&x.by_ends);
-    return x.failed ? -TT_ERR_MEMORY : 0;
+    error = x.failed ? -TT_ERR_MEMORY : 0;
+fail_metrics:
+    tt_memory_put(p->memory, x.metric, metrics * sizeof *x.metric);
+    return error;
 }

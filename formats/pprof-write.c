@@ -7,13 +7,11 @@
 
 #include "wire.h"
 
-enum { MOST_METRICS = 64 };
-
 struct writing {
     const struct tt_profile *p;
     struct tt_writer *w;
-    uint32_t metric[MOST_METRICS], metrics;
-    struct tt_pairs modules; /* strings of the profile: their numbers */
+    uint32_t *metric, metrics; /* metric: owned */
+    struct tt_pairs modules;   /* strings of the profile: their numbers */
     struct tt_texts texts;
     struct tt_message message, inner;
     uint32_t many_modules;
@@ -35,7 +33,7 @@ static int choose_metrics(struct writing *x, struct tt_export *e)
     if (main == TT_NONE)
         return -TT_ERR_OPTION;
     for (uint32_t m = 0; e->metric == TT_NONE && m < x->p->metrics; m++)
-        if (m != main && x->metrics < MOST_METRICS - 1)
+        if (m != main)
             x->metric[x->metrics++] = m;
     x->metric[x->metrics++] = main;
     return 0;
@@ -181,10 +179,15 @@ int tt_pprof_write(struct tt_export *e, struct tt_writer *w)
 {
     const struct tt_memory *m = e->profile->memory;
     struct writing x = {.p = e->profile, .w = w};
-    int error = choose_metrics(&x, e);
+    const size_t size = ((size_t)x.p->metrics + 1) * sizeof *x.metric;
+    int error;
 
+    x.metric = tt_memory_get(m, size);
+    if (!x.metric)
+        return -TT_ERR_MEMORY;
+    error = choose_metrics(&x, e);
     if (error)
-        return error;
+        goto fail_metrics;
     tt_pairs_init(&x.modules, m);
     tt_texts_init(&x.texts, x.p, TT_PROFILE_STRING, &x.failed);
     tt_message_init(&x.message, m, &x.failed);
@@ -194,5 +197,8 @@ int tt_pprof_write(struct tt_export *e, struct tt_writer *w)
     tt_message_fini(&x.message);
     tt_texts_fini(&x.texts);
     tt_pairs_fini(&x.modules);
-    return x.failed ? -TT_ERR_MEMORY : 0;
+    error = x.failed ? -TT_ERR_MEMORY : 0;
+fail_metrics:
+    tt_memory_put(m, x.metric, size);
+    return error;
 }

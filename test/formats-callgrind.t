@@ -239,6 +239,12 @@ calls_written()
     [ "$(cat "$dir/got")" = "1 3 x1 3 4 x2 5 x1 4 4 x1 5 4 x1" ]
 }
 try "calls are written, by arcs too" calls_written
+many_metrics()
+{
+    for n in $(seq 40); do printf 'a 1 1.0: %d ev%d:\n\t1 f (x)\n\n' "$n" "$n"; done >"$dir/script"
+    "$tallytree" export --to callgrind "$dir/script" | sed -n 's/^events: //p' | wc -w | grep -qx 80
+}
+try "however many metrics there are, each is an event" many_metrics
 all_deep() { deep && "$tallytree" export --to callgrind -o "$dir/written" "$dir/deep" && [ "$(annotate --inclusive=yes "$dir/written" | grep -c ' 5$')" = 8 ]; }
 try "a million frames are eight functions" all_deep
 

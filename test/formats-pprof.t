@@ -176,6 +176,12 @@ protoc_reads()
         [ "$(sed -n '/^function {/,/^}/s/^  id: //p' "$dir/decoded" | sort -u | wc -l)" = "$(grep -c '^function {' "$dir/decoded")" ]
 }
 try "protoc reads what is written: each field, each stack, each function once" protoc_reads
+many_metrics()
+{
+    for n in $(seq 40); do printf 'a 1 1.0: %d ev%d:\n\t1 f (x)\n\n' "$n" "$n"; done >"$dir/script"
+    "$tallytree" export --to pprof "$dir/script" | gzip -dc | protoc --decode_raw | grep -c '^1 {' | grep -qx 80
+}
+try "however many metrics there are, each is a type of samples" many_metrics
 try "a stack of a million frames goes there and back" deep_there_and_back pprof
 
 # ── What is wrong ────────────────────────────────────────────────────────────────────
