@@ -71,13 +71,6 @@ static uint32_t number_of(struct reading *r, const char *text)
     return *number;
 }
 
-static const char *skip_blanks(const char *c)
-{
-    while (*c == ' ' || *c == '\t')
-        c++;
-    return c;
-}
-
 static int read_number(const char **at, uint64_t *n)
 {
     const char *c = *at;
@@ -107,13 +100,13 @@ static int read_number(const char **at, uint64_t *n)
 static int read_name(struct reading *r, const char *text, enum space space,
                      uint32_t *number)
 {
-    const char *c = skip_blanks(text), *name = c;
+    const char *c = tt_skip_blanks(text), *name = c;
     uint32_t *noted;
     uint64_t id;
     int is_new;
 
     if (*c == '(' && (c++, read_number(&c, &id)) && *c == ')') {
-        name = skip_blanks(c + 1);
+        name = tt_skip_blanks(c + 1);
         noted = tt_pairs_get(&r->ids, id, (uint64_t)space, &is_new);
         if (!noted)
             return no_memory(r);
@@ -188,7 +181,7 @@ static int read_events(struct reading *r, const char *list)
     int error = 0;
 
     r->events = 0;
-    for (const char *c = skip_blanks(list); *c && !error; c = skip_blanks(c)) {
+    for (const char *c = tt_skip_blanks(list); *c && !error; c = tt_skip_blanks(c)) {
         size_t length = strcspn(c, " \t");
         if (r->events == MOST_EVENTS)
             return tt_source_fail(r->s, "there are more than %d events", MOST_EVENTS);
@@ -236,7 +229,7 @@ static uint64_t split_unit(char *event, const char **unit)
 /* One of the numbers of a line: "12", "0x1f", "+3", "-3", "*".  1: it was there. */
 static int read_column(const char **at, uint64_t last, uint64_t *n)
 {
-    const char *c = skip_blanks(*at), sign = *c;
+    const char *c = tt_skip_blanks(*at), sign = *c;
 
     *at = c;
     if (sign == '*') {
@@ -265,7 +258,7 @@ static int read_costs(struct reading *r, const char *line)
                                   "a line of costs begins with its position, not "
                                   "'%.40s'",
                                   c);
-    for (uint32_t i = 0; *(c = skip_blanks(c)); i++) {
+    for (uint32_t i = 0; *(c = tt_skip_blanks(c)); i++) {
         uint64_t n;
         if (i == r->events)
             return tt_source_fail(r->s, "there are more costs than the %u events",
@@ -301,7 +294,7 @@ static int take_calls(struct reading *r, const char *text)
 {
     uint64_t calls;
 
-    text = skip_blanks(text);
+    text = tt_skip_blanks(text);
     if (!read_number(&text, &calls))
         return tt_source_fail(r->s, "'calls=' wants a number");
     if (r->function == TT_NONE || r->callee == TT_NONE)
@@ -402,7 +395,7 @@ static int take_assignment(struct reading *r, const char *line)
 static int take_positions(struct reading *r, const char *list)
 {
     r->positions = 0;
-    for (const char *c = skip_blanks(list); *c; c = skip_blanks(c)) {
+    for (const char *c = tt_skip_blanks(list); *c; c = tt_skip_blanks(c)) {
         size_t length = strcspn(c, " \t");
         if (length != 4 && length != 5)
             return tt_source_fail(r->s, "'%.*s' is not a kind of position",
@@ -442,9 +435,9 @@ static int take_header(struct reading *r, char *line)
     if (begins_with(line, "part:") || begins_with(line, "version:"))
         return begin_part(r);
     if (begins_with(line, "creator:"))
-        r->is_callgrind = begins_with(skip_blanks(value), "callgrind-");
-    if (begins_with(line, "cmd:") && *skip_blanks(value))
-        tt_builder_fact(r->b, "program", TT_FACT_EACH, 1, skip_blanks(value));
+        r->is_callgrind = begins_with(tt_skip_blanks(value), "callgrind-");
+    if (begins_with(line, "cmd:") && *tt_skip_blanks(value))
+        tt_builder_fact(r->b, "program", TT_FACT_EACH, 1, tt_skip_blanks(value));
     r->has_totals |= begins_with(line, "totals:");
     return 0;
 }

@@ -17,7 +17,6 @@ static const char millionths[] = "millionths";
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
-static int is_blank(char c) { return c == ' ' || c == '\t'; }
 
 struct count {
     uint64_t whole, fraction; /* fraction: millionths */
@@ -46,12 +45,12 @@ static int split(const char *line, size_t length, size_t *stack, struct count *c
 {
     const char *end = line + length, *count;
 
-    while (end > line && is_blank(end[-1]))
+    while (end > line && tt_is_blank(end[-1]))
         end--;
-    for (count = end; count > line && !is_blank(count[-1]); count--)
+    for (count = end; count > line && !tt_is_blank(count[-1]); count--)
         ;
     *stack = (size_t)(count - line);
-    while (*stack && is_blank(line[*stack - 1]))
+    while (*stack && tt_is_blank(line[*stack - 1]))
         --*stack;
     return count == line ? 0 : read_count(count, end, c);
 }
@@ -61,7 +60,7 @@ static int is_remark(const char *line, size_t length)
 {
     size_t blanks = 0;
 
-    while (blanks < length && is_blank(line[blanks]))
+    while (blanks < length && tt_is_blank(line[blanks]))
         blanks++;
     return blanks == length || line[0] == '#' || (line[0] == '/' && line[1] == '/');
 }
@@ -330,7 +329,7 @@ static int take_line(struct folded *f, const char *line, size_t length)
     size_t stack;
     int has_count = split(line, length, &stack, &c), error;
 
-    if (is_remark(line, length) && (has_count <= 0 || is_blank(line[1])))
+    if (is_remark(line, length) && (has_count <= 0 || tt_is_blank(line[1])))
         return 0;
     if (has_count < 0)
         return tt_source_fail(f->s, "the count at the end of this line is too large");

@@ -155,15 +155,9 @@ static int read_samples(struct gperftools *g)
 
 /* ── Lines of a heap ──────────────────────────────────────────────────────────────── */
 
-static int take_number(const char **at, uint64_t *n)
-{
-    *at += strspn(*at, " \t");
-    return tt_take_digits(at, n);
-}
-
 static int take_char(const char **at, char wanted)
 {
-    const char *c = *at + strspn(*at, " \t");
+    const char *c = tt_skip_blanks(*at);
 
     if (*c != wanted)
         return 0;
@@ -174,10 +168,10 @@ static int take_char(const char **at, char wanted)
 /* "46: 45144 [90: 50490] @" */
 static int take_figures(const char **at, uint64_t figure[4])
 {
-    return take_number(at, &figure[0]) && take_char(at, ':') &&
-           take_number(at, &figure[1]) && take_char(at, '[') &&
-           take_number(at, &figure[2]) && take_char(at, ':') &&
-           take_number(at, &figure[3]) && take_char(at, ']') && take_char(at, '@');
+    return tt_take_number(at, &figure[0]) && take_char(at, ':') &&
+           tt_take_number(at, &figure[1]) && take_char(at, '[') &&
+           tt_take_number(at, &figure[2]) && take_char(at, ':') &&
+           tt_take_number(at, &figure[3]) && take_char(at, ']') && take_char(at, '@');
 }
 
 /* What was sampled stands for more: each allocation was taken with a likelihood that
@@ -209,7 +203,7 @@ static int take_heap_line(struct gperftools *g, const char *line)
                               "a line is 'NUMBER: BYTES [NUMBER: BYTES] @ ADDRESSES'");
     weigh(g, &s.figure[0], &s.figure[1]);
     weigh(g, &s.figure[2], &s.figure[3]);
-    for (at += strspn(at, " \t"); !error && *at; at = end + strspn(end, " \t")) {
+    for (at = tt_skip_blanks(at); !error && *at; at = tt_skip_blanks(end)) {
         address = strtoull(at, &end, 16);
         if (end == at)
             return tt_source_fail(g->s, "an address is due, and not '%.20s'", at);
@@ -227,12 +221,12 @@ static int take_heap_head(struct gperftools *g, const char *line)
     if (!take_figures(&at, figure))
         return tt_source_fail(g->s, "the first line is 'heap profile: NUMBER: BYTES "
                                     "[NUMBER: BYTES] @ KIND'");
-    at += strspn(at, " \t");
+    at = tt_skip_blanks(at);
     slash = strchr(at, '/');
     if (slash && strncmp(at, "heap", 4) == 0 && slash[1] >= '0' && slash[1] <= '9') {
         g->is_old = strncmp(at, "heap_v2", 7) != 0 && strncmp(at, "heapz_v2", 8) != 0;
         slash++;
-        if (!take_number(&slash, &rate))
+        if (!tt_take_number(&slash, &rate))
             return tt_source_fail(g->s, "the rate of samples is too large");
         g->rate = (double)(g->is_old ? rate / 2 : rate);
     }
@@ -250,7 +244,7 @@ static int read_heap(struct gperftools *g)
         error = 0;
         if (strncmp(line, "MAPPED_LIBRARIES", 16) == 0)
             return 0;
-        if (line[strspn(line, " \t")])
+        if (*tt_skip_blanks(line))
             error = take_heap_line(g, line);
     }
     return error;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 enum { LONGEST = 1 << 28 };
 
 void tt_json_init(struct tt_json *j, struct tt_source *s)
@@ -89,14 +91,9 @@ static int read_hex(struct tt_json *j, uint32_t *code)
 
 static int append_character(struct tt_json *j, uint32_t c)
 {
-    size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    char bytes[4] = {(char)c};
+    char bytes[4];
 
-    for (size_t i = size; size > 1 && --i; c >>= 6)
-        bytes[i] = (char)(0x80 | (c & 0x3f));
-    if (size > 1)
-        bytes[0] = (char)((0xf0 << (4 - size) & 0xff) | c);
-    return append(j, bytes, size);
+    return append(j, bytes, tt_utf8_put(bytes, c));
 }
 
 /* Behind "\u". */

@@ -40,8 +40,6 @@ struct perf {
 
 /* ── The first line of a sample ───────────────────────────────────────────────────── */
 
-static int is_blank(char c) { return c == ' ' || c == '\t'; }
-
 /* "12.345:" */
 static int is_time(const char *word, const char *end)
 {
@@ -69,10 +67,10 @@ static int is_pid(const char *word, const char *end, struct header *h)
 /* The word that ends before `end`. */
 static const char *word_before(const char *line, const char *end, const char **stop)
 {
-    while (end > line && is_blank(end[-1]))
+    while (end > line && tt_is_blank(end[-1]))
         end--;
     *stop = end;
-    while (end > line && !is_blank(end[-1]))
+    while (end > line && !tt_is_blank(end[-1]))
         end--;
     return end;
 }
@@ -86,7 +84,7 @@ static int read_who(const char *line, const char *time, struct header *h)
         word = word_before(line, word, &stop);
     if (stop == word || !is_pid(word, stop, h))
         return 0;
-    while (word > line && is_blank(word[-1]))
+    while (word > line && tt_is_blank(word[-1]))
         word--;
     h->comm = line;
     h->comm_length = (size_t)(word - line);
@@ -98,16 +96,16 @@ static int read_what(char *at, const char *end, struct header *h)
 {
     const char *c = at, *word;
 
-    while (c < end && is_blank(*c))
+    while (c < end && tt_is_blank(*c))
         c++;
     word = c;
-    h->has_period = tt_take_digits(&c, &h->period) && c < end && is_blank(*c);
+    h->has_period = tt_take_digits(&c, &h->period) && c < end && tt_is_blank(*c);
     if (!h->has_period)
         c = word;
-    while (c < end && is_blank(*c))
+    while (c < end && tt_is_blank(*c))
         c++;
     h->event = c;
-    while (c < end && !is_blank(*c))
+    while (c < end && !tt_is_blank(*c))
         c++;
     h->event_length = (size_t)(c - h->event);
     h->rest = at + (c - at);
@@ -122,9 +120,9 @@ static int read_header(char *line, size_t length, struct header *h)
     const char *end = line + length, *stop;
 
     for (char *c = line; c < end; c += stop - c) {
-        while (c < end && is_blank(*c))
+        while (c < end && tt_is_blank(*c))
             c++;
-        for (stop = c; stop < end && !is_blank(*stop); stop++)
+        for (stop = c; stop < end && !tt_is_blank(*stop); stop++)
             ;
         if (is_time(c, stop) && read_who(line, c, h))
             return read_what(c + (stop - c), end, h);
@@ -196,15 +194,15 @@ static int take_frame(struct perf *p, char *line, size_t length)
 {
     size_t at = 0, name, end, module, module_length = 0;
 
-    while (at < length && is_blank(line[at]))
+    while (at < length && tt_is_blank(line[at]))
         at++;
     for (name = at; name < length && is_hex(line[name]); name++)
         ;
-    if (name == at || (name < length && !is_blank(line[name])))
+    if (name == at || (name < length && !tt_is_blank(line[name])))
         return 0;
-    while (name < length && is_blank(line[name]))
+    while (name < length && tt_is_blank(line[name]))
         name++;
-    while (length > name && is_blank(line[length - 1]))
+    while (length > name && tt_is_blank(line[length - 1]))
         length--;
     module = find_module(line, length);
     if (module < name)
@@ -212,7 +210,7 @@ static int take_frame(struct perf *p, char *line, size_t length)
     if (module < length)
         module_length = length - module - 2;
     end = module;
-    while (end > name && is_blank(line[end - 1]))
+    while (end > name && tt_is_blank(line[end - 1]))
         end--;
     end = name + without_offset(line + name, end - name);
     if (module_length == 7 && memcmp(line + module + 1, "inlined", 7) == 0)
@@ -305,7 +303,7 @@ static int take_line(struct perf *p, char *line, size_t length)
 
     if (!length || line[0] == '#')
         return end_sample(p);
-    if (is_blank(line[0]) && p->current)
+    if (tt_is_blank(line[0]) && p->current)
         return take_frame(p, line, length);
     if (strstr(line, " PERF_RECORD_"))
         return 0;

@@ -261,8 +261,10 @@ static uint32_t module_of(struct writing *x, struct tt_pairs *known, uint32_t bl
     int is_new;
     uint32_t *number = tt_pairs_get(known, string, 0, &is_new);
 
-    if (!number)
-        return x->failed = 1, 0;
+    if (!number) {
+        x->failed = 1;
+        return 0;
+    }
     if (is_new)
         *number = add_module(x, tt_profile_string(x->p, string));
     return *number;

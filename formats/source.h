@@ -91,8 +91,22 @@ static inline uint64_t tt_number_at(const char *at, int size)
     return n;
 }
 
+static inline int tt_is_blank(char c) { return c == ' ' || c == '\t'; }
+static inline const char *tt_skip_blanks(const char *at)
+{
+    while (tt_is_blank(*at))
+        at++;
+    return at;
+}
+
 /* Takes decimal digits: 1; 0: there are none, or they are more than 64 bits hold. */
 int tt_take_digits(const char **at, uint64_t *number);
+/* The same behind blanks. */
+static inline int tt_take_number(const char **at, uint64_t *number)
+{
+    *at = tt_skip_blanks(*at);
+    return tt_take_digits(at, number);
+}
 
 /* ── A stream of memory ───────────────────────────────────────────────────────────── */
 

@@ -42,22 +42,13 @@ struct stacks {
 
 /* ── Addresses ────────────────────────────────────────────────────────────────────── */
 
-static int is_blank(char c) { return c == ' ' || c == '\t'; }
-
-static const char *skip_blanks(const char *at)
-{
-    while (is_blank(*at))
-        at++;
-    return at;
-}
-
 static int is_word(const char **at, const char *word)
 {
     size_t length = strlen(word);
 
     if (strncmp(*at, word, length) != 0)
         return 0;
-    *at = skip_blanks(*at + length);
+    *at = tt_skip_blanks(*at + length);
     return 1;
 }
 
@@ -80,12 +71,12 @@ static int take_addresses(struct stacks *x, const char *at, int leaf)
 {
     int error = 0;
 
-    for (at = skip_blanks(at); !error && *at; at = skip_blanks(at)) {
+    for (at = tt_skip_blanks(at); !error && *at; at = tt_skip_blanks(at)) {
         char *end;
         uint64_t address = strtoull(at, &end, 16), *to;
-        int is_named = *end == ':' && is_blank(end[1]);
+        int is_named = *end == ':' && tt_is_blank(end[1]);
         if (end == at || *at == '-' || *at == '+' ||
-            (*end && !is_blank(*end) && !is_named))
+            (*end && !tt_is_blank(*end) && !is_named))
             return tt_source_fail(x->s, "an address is due, and not '%.20s'", at);
         if (!leaf && address)
             address--;
@@ -95,7 +86,7 @@ static int take_addresses(struct stacks *x, const char *at, int leaf)
             return tt_source_no_memory(x->s);
         *to = address;
         if (is_named)
-            return take_name(x, address, skip_blanks(end + 1));
+            return take_name(x, address, tt_skip_blanks(end + 1));
         at = end;
     }
     return error;
@@ -116,13 +107,13 @@ static int add_stack(struct stacks *x, const struct stack *s)
 /* "sampling period = 100"; what else is told this way does not matter. */
 static int take_setting(struct stacks *x, const char *line)
 {
-    const char *value = skip_blanks(strchr(line, '=') + 1), *end = value;
+    const char *value = tt_skip_blanks(strchr(line, '=') + 1), *end = value;
     uint64_t n;
 
     if (strncmp(line, "cycles/second", 13) != 0 &&
         strncmp(line, "sampling period", 15) != 0)
         return 0;
-    if (!tt_take_digits(&end, &n) || *skip_blanks(end) || !n)
+    if (!tt_take_digits(&end, &n) || *tt_skip_blanks(end) || !n)
         return tt_source_fail(x->s, "'%.20s' is no such number", value);
     *(*line == 'c' ? &x->cycles : &x->period) = n;
     return 0;
@@ -136,10 +127,10 @@ static int take_contention(struct stacks *x, const char *line)
     double ns;
     int error;
 
-    if (!tt_take_digits(&at, &cycles) || (at = skip_blanks(at), 0) ||
-        !tt_take_digits(&at, &s.number) || (at = skip_blanks(at), *at++ != '@'))
+    if (!tt_take_number(&at, &cycles) || !tt_take_number(&at, &s.number) ||
+        *tt_skip_blanks(at) != '@')
         return tt_source_fail(x->s, "a line is 'CYCLES NUMBER @ ADDRESSES'");
-    error = take_addresses(x, at, 0);
+    error = take_addresses(x, tt_skip_blanks(at) + 1, 0);
     if (error)
         return error;
     s.depth = x->address.count - s.first;
@@ -158,7 +149,7 @@ static int read_contention(struct stacks *x)
     int error = 0;
 
     while (!error && (error = tt_source_line(x->s, &line, &length)) > 0) {
-        const char *at = skip_blanks(line);
+        const char *at = tt_skip_blanks(line);
         error = 0;
         if (strncmp(at, "---", 3) == 0)
             return 0;
@@ -210,7 +201,7 @@ static int read_threads(struct stacks *x, int in_thread)
     int error = 0, is_same = 0, more;
 
     while (!error && (more = tt_source_line(x->s, &line, &length)) > 0) {
-        const char *at = skip_blanks(line);
+        const char *at = tt_skip_blanks(line);
         if (strncmp(at, "---", 3) == 0) {
             if (in_thread)
                 error = end_thread(x, &s, is_same);

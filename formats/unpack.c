@@ -11,6 +11,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "utf8.h"
+
 enum kind { UNKNOWN, PLAIN, GZIP, ZSTD, UTF16_LITTLE, UTF16_BIG };
 
 struct unpack {
@@ -168,21 +170,7 @@ static uint32_t take_character(struct unpack *u)
     return 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
 }
 
-static size_t put_utf8(unsigned char *to, uint32_t c)
-{
-    size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    if (size == 1) {
-        to[0] = (unsigned char)c;
-        return 1;
-    }
-    for (size_t i = size; --i; c >>= 6)
-        to[i] = (unsigned char)(0x80 | (c & 0x3f));
-    to[0] = (unsigned char)((0xf0 << (4 - size) & 0xff) | c);
-    return size;
-}
-
-static int64_t read_utf16(struct unpack *u, unsigned char *to, size_t size)
+static int64_t read_utf16(struct unpack *u, char *to, size_t size)
 {
     size_t n = 0;
 
@@ -194,7 +182,7 @@ static int64_t read_utf16(struct unpack *u, unsigned char *to, size_t size)
             break;
         if (u->have - u->at == 1)
             return say(u, "the UTF-16 text ends within a character");
-        n += put_utf8(to + n, take_character(u));
+        n += tt_utf8_put(to + n, take_character(u));
     }
     return (int64_t)n;
 }

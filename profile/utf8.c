@@ -26,3 +26,17 @@ size_t tt_utf8(const char *text, uint32_t *code)
     *code = c;
     return length;
 }
+
+size_t tt_utf8_put(char *to, uint32_t code)
+{
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    if (size == 1) {
+        to[0] = (char)code;
+        return 1;
+    }
+    for (size_t i = size; --i; code >>= 6)
+        to[i] = (char)(0x80 | (code & 0x3f));
+    to[0] = (char)((0xf0 << (4 - size) & 0xff) | code);
+    return size;
+}

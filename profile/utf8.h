@@ -10,4 +10,7 @@
  * there, and *code is the byte.  Reads no further than a NUL. */
 size_t tt_utf8(const char *text, uint32_t *code);
 
+/* Puts a character as UTF-8: up to four bytes; returns how many. */
+size_t tt_utf8_put(char *to, uint32_t code);
+
 #endif
