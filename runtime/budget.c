@@ -311,8 +311,10 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
 {
     struct tt_tree *t = p->tree;
 
-    if (thread)
+    if (thread) {
+        tt_stack_disturb(thread);
         thread->charging++;
+    }
     t->reserve = 0;
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     tt_space_evict_begin(t);
@@ -352,7 +354,6 @@ uint32_t tt_evict(struct tt_thread *t)
 {
     uint32_t pages = tt_strands_merge(t->recording);
 
-    tt_stack_disturb(t);
     return pages ? pages : tt_evict_tree(&t->tree, t);
 }
 

@@ -1,27 +1,124 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
 /* window-test.c - a signal comes between any two instructions of entering and leaving a
- * scope, and its handler leaves nothing as it was: another recording has begun.
+ * scope, or a function whose compiler has it say so, and its handler leaves nothing as it
+ * was: another recording has begun, or what was about to be entered has been evicted.
  *
  * A child is let run one instruction at a time, up to the next place for the signal. */
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "block.h"
+#include "hooks-quick.h"
+#include "preload.h"
 #include "recorded.h"
+#include "stack.h"
 #include "tap.h"
 
-enum handling { RESTARTS = 1, PUSHES = 2 };
+enum handling { RESTARTS = 1, PUSHES = 2, EVICTS = 4 };
 
 static struct window { /* shared with the child */
     int over, wrong;
-    unsigned handled, entered;
+    unsigned handled, entered, evictions;
 } * window;
 
 static const char *mode, *next_mode;
 static int handling;
 
-static __attribute__((noinline)) void inner(void) { TT_SCOPE("inner"); }
+/* As a sample's does where there is no room, in the midst of anything but the slow path. */
+static void evict(void)
+{
+    struct tt_thread *t = tt_self.thread;
+
+    if (!(handling & EVICTS) || !t || t->busy)
+        return;
+    t->busy++;
+    window->evictions += tt_evict_tree(&t->tree, t) != 0;
+    t->busy--;
+}
+
+/* ── What is entered, and how ─────────────────────────────────────────────────────── */
+
+#define CALLED static __attribute__((noinline)) void
+
+CALLED scope_inner(void)
+{
+    TT_SCOPE("inner");
+    evict();
+}
+
+CALLED scope_watched(void)
+{
+    TT_SCOPE("watched");
+    window->entered++;
+}
+
+/* What a compiler has functions do, by hand: here no other function is to do it. */
+void __cyg_profile_func_enter(void *function, void *caller);
+void __cyg_profile_func_exit(void *function, void *caller);
+
+CALLED hook_inner(void)
+{
+    __cyg_profile_func_enter((void *)(uintptr_t)hook_inner, NULL);
+    evict();
+    __cyg_profile_func_exit((void *)(uintptr_t)hook_inner, NULL);
+}
+
+CALLED hook_watched(void)
+{
+    __cyg_profile_func_enter((void *)(uintptr_t)hook_watched, NULL);
+    window->entered++;
+    __cyg_profile_func_exit((void *)(uintptr_t)hook_watched, NULL);
+}
+
+/* It has a frame pointer, which is all that is asked of whom it is called by. */
+#ifdef __x86_64__
+#define MCOUNT()                                                                         \
+    __asm__ volatile(                                                                    \
+        "leaq -128(%%rsp), %%rsp\n\tcall mcount\n\tleaq 128(%%rsp), %%rsp" ::            \
+            : "memory", "cc")
+#else
+#define MCOUNT() ((void)0)
+#endif
+
+CALLED mcount_inner(void)
+{
+    MCOUNT();
+    evict();
+}
+
+CALLED mcount_watched(void)
+{
+    MCOUNT();
+    window->entered++;
+}
+
+/* Until the next is called it is not known that one has returned. */
+CALLED mcount_next(void) { MCOUNT(); }
+
+static const struct way {
+    void (*watched)(void), (*inner)(void), (*next)(void);
+    int is_hook;
+} by_scope = {scope_watched, scope_inner, NULL, 0},
+  by_hook = {hook_watched, hook_inner, NULL, 1},
+  by_mcount = {mcount_watched, mcount_inner, mcount_next, 1}, *way;
+
+/* hooks.c looks for the C library's own, which are not to be called here. */
+void *tt_preload_next(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static const char *name_of_watched(void)
+{
+    return way->is_hook
+               ? tt_block_entry(tt_hook_find((uintptr_t)way->watched)->block)->info.name
+               : "watched";
+}
+
+/* ── The child ────────────────────────────────────────────────────────────────────── */
 
 static void on_signal(int number)
 {
@@ -31,22 +128,18 @@ static void on_signal(int number)
         (void)tt_start(next_mode);
     }
     if (handling & PUSHES)
-        inner();
+        way->inner();
+    else if (handling & EVICTS)
+        evict();
     else
         tt_add(tt_metric_get("handled", ""), 1);
     window->handled++;
 }
 
-static __attribute__((noinline)) void watched(void)
-{
-    TT_SCOPE("watched");
-    window->entered++;
-}
-
 static void check(unsigned entered)
 {
     struct recorded r = recorded_here();
-    uint64_t calls = recorded_calls(&r, "watched");
+    uint64_t calls = recorded_calls(&r, name_of_watched());
 
     window->wrong |= r.error ||
                      (handling & RESTARTS ? calls > entered : calls != entered);
@@ -63,18 +156,26 @@ static int be_watched(void)
     sigaction(SIGUSR1, &action, NULL);
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || tt_start(mode) != 0)
         return 2;
-    watched();
+    way->watched();
+    if (way->next)
+        way->next();
     while (!window->over) {
         tt_mark mark = tt_mark_get();
         stop();
-        watched();
+        way->watched();
         stop();
+        if (way->next)
+            way->next();
         window->wrong |= tt_mark_get() != mark;
-        watched();
+        way->watched();
+        if (way->next)
+            way->next();
         check(window->entered);
     }
     return window->wrong;
 }
+
+/* ── Who watches it ───────────────────────────────────────────────────────────────── */
 
 /* So many steps and then the signal; 0 when the round was over before. */
 static int interrupt(pid_t child, unsigned steps)
@@ -99,7 +200,8 @@ static int interrupt(pid_t child, unsigned steps)
     return 1;
 }
 
-static void interrupt_everywhere(const char *words, const char *next, int what)
+static void interrupt_everywhere(const struct way *how, const char *words,
+                                 const char *next, int what)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     SKIP("most of the instructions that are stopped at would be the sanitizer's");
@@ -110,6 +212,7 @@ static void interrupt_everywhere(const char *words, const char *next, int what)
     unsigned steps = 0;
     int status, more = 1;
 
+    way = how;
     mode = words;
     next_mode = next;
     handling = what;
@@ -131,31 +234,61 @@ static void interrupt_everywhere(const char *words, const char *next, int what)
     else
         kill(child, SIGKILL), waitpid(child, &status, 0);
     CHECK(window->handled > 40);
+    CHECK(!(what & EVICTS) || window->evictions > 40);
     fprintf(stderr, "# %u steps, %u signals\n", steps, window->handled);
     munmap(window, sizeof *window);
 }
 
 TEST(a_handler_that_pushes_may_come_at_any_instruction)
 {
-    interrupt_everywhere("calls", NULL, PUSHES);
+    interrupt_everywhere(&by_scope, "calls", NULL, PUSHES);
 }
 TEST(a_handler_that_adds_may_come_at_any_instruction)
 {
-    interrupt_everywhere("calls", NULL, 0);
+    interrupt_everywhere(&by_scope, "calls", NULL, 0);
 }
 TEST(a_new_recording_may_begin_at_any_instruction)
 {
-    interrupt_everywhere("calls", "calls,budget=1M", RESTARTS);
+    interrupt_everywhere(&by_scope, "calls", "calls,budget=1M", RESTARTS);
 }
 TEST(a_new_recording_may_begin_at_any_instruction_and_a_handler_push)
 {
-    interrupt_everywhere("calls", "calls,budget=1M", RESTARTS | PUSHES);
+    interrupt_everywhere(&by_scope, "calls", "calls,budget=1M", RESTARTS | PUSHES);
 }
 TEST(a_new_recording_may_begin_at_any_instruction_in_mode_every)
 {
-    interrupt_everywhere("calls", "every=2,budget=1M", RESTARTS);
+    interrupt_everywhere(&by_scope, "calls", "every=2,budget=1M", RESTARTS);
 }
 TEST(a_new_recording_may_begin_at_any_instruction_in_mode_exact)
 {
-    interrupt_everywhere("calls", "exact,budget=1M", RESTARTS);
+    interrupt_everywhere(&by_scope, "calls", "exact,budget=1M", RESTARTS);
+}
+TEST(a_sample_that_evicts_may_come_at_any_instruction)
+{
+    interrupt_everywhere(&by_scope, "calls", NULL, EVICTS);
+}
+TEST(a_handler_may_evict_what_is_being_entered)
+{
+    interrupt_everywhere(&by_scope, "calls", NULL, PUSHES | EVICTS);
+}
+TEST(so_it_may_in_a_function_that_tells_of_both_its_ends)
+{
+    interrupt_everywhere(&by_hook, "calls", NULL, PUSHES);
+    interrupt_everywhere(&by_hook, "calls", NULL, PUSHES | EVICTS);
+}
+TEST(and_a_sample_that_evicts) { interrupt_everywhere(&by_hook, "calls", NULL, EVICTS); }
+TEST(and_a_new_recording)
+{
+    interrupt_everywhere(&by_hook, "calls", "calls,budget=1M", RESTARTS);
+    interrupt_everywhere(&by_hook, "calls", "calls,budget=1M", RESTARTS | PUSHES);
+}
+TEST(so_they_may_in_a_function_that_tells_of_its_beginning)
+{
+#ifndef __x86_64__
+    SKIP("it is called in another way there");
+#endif
+    interrupt_everywhere(&by_mcount, "calls", NULL, PUSHES);
+    interrupt_everywhere(&by_mcount, "calls", NULL, PUSHES | EVICTS);
+    interrupt_everywhere(&by_mcount, "calls", NULL, EVICTS);
+    interrupt_everywhere(&by_mcount, "calls", "calls,budget=1M", RESTARTS | PUSHES);
 }
