@@ -311,12 +311,27 @@ static void take_up(struct stack *s, int is_new)
         tt_unwind(0);
 }
 
+/* Meanwhile it is at work: its handlers wait for nothing. */
+static void lock_stacks(struct tt_thread *t)
+{
+    t->busy++;
+    TT_BARRIER();
+    tt_brief_lock(&stacks.lock);
+}
+
+static void unlock_stacks(struct tt_thread *t)
+{
+    tt_brief_unlock(&stacks.lock);
+    TT_BARRIER();
+    t->busy--;
+}
+
 static void go(const struct tt_hook_call *c, uintptr_t cfa, struct tt_thread *t)
 {
     struct stack *to, *from = mine.runs;
     int found, is_new;
 
-    tt_brief_lock(&stacks.lock);
+    lock_stacks(t);
     found = find(c, cfa, t, &to);
     if (found && to && to != from && !(to = take_over(to)))
         found = 0;
@@ -327,16 +342,16 @@ static void go(const struct tt_hook_call *c, uintptr_t cfa, struct tt_thread *t)
     }
     if (found)
         show_here(to);
-    tt_brief_unlock(&stacks.lock);
+    unlock_stacks(t);
     if (!found || to == from)
         return;
     mine.runs = to;
     take_up(to, is_new);
     if (!from)
         return;
-    tt_brief_lock(&stacks.lock);
+    lock_stacks(t);
     from->owner = NULL;
-    tt_brief_unlock(&stacks.lock);
+    unlock_stacks(t);
 }
 
 void tt_hook_follow(const struct tt_hook_call *c, uintptr_t cfa)

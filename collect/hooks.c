@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "alone.h"
+#include "control.h"
 #include "hooks-quick.h"
 #include "hooks-stacks.h"
 #include "preload.h"
@@ -251,11 +252,18 @@ static void enter(const struct tt_hook_site *s, const struct tt_hook_call *c,
     tt_thread_leave(t);
 }
 
+/* Who has interrupted the profiler goes without, and waits for nobody: others may wait for
+ * what its thread holds, and have new code looked at, one at a time. */
 void tt_hook_slowly(const struct tt_hook_call *c)
 {
-    const struct tt_hook_site *s = get_site(c), *caller;
+    const struct tt_hook_site *s, *caller;
     uintptr_t cfa, back;
 
+    if (tt_is_at_work()) {
+        tt_push_stray(TT_BLOCK_OTHER);
+        return;
+    }
+    s = get_site(c);
     if (!s)
         return;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
@@ -292,7 +300,7 @@ void tt_hook_leave_slowly(const struct tt_hook_call *c)
     struct tt_frame *f;
     uintptr_t cfa;
 
-    if (!strand->thread || strand->thread->busy || !(s = get_site(c)))
+    if (!strand->thread || tt_is_at_work() || !(s = get_site(c)))
         return;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
     if (!tt_hook_is_here(cfa))
