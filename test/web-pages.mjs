@@ -62,6 +62,9 @@ await run(async () => {
       await settled(page);
       ok((await widths()).every((w) => w >= 0 && w <= 100.001), `at ${at} % no bar is longer than all, or less than nothing`, await widths());
     }
+    await to(page, "#view=space&by=block");
+    const heads = await page.$$eval("main th", (e) => e.map((x) => x.textContent.trim()));
+    ok(heads.includes("freed") && !heads.includes("copied"), "what an allocator never does has no columns", heads);
     await to(page, "#view=space&by=weighted&weight=900");
     ok((await widths()).every((w) => w >= 0 && w <= 100.001), "nor at a weight that is none");
     is(page.complaints, [], "no complaint from the browser");
@@ -279,7 +282,11 @@ await run(async () => {
     is([total.self, total.calls], ["self", "calls"].map((k) => want.filter((r) => r.role === "entry").reduce((n, r) => n + r[k], 0)), "and these to the total");
     await shoot(page, "waits");
     is(page.complaints, [], "no complaint from the browser");
-    const other = await view(replayed("nowaits.tt", calls({ parse: [10, 30] })), "#view=strands");
+    const other = await view(replayed("nowaits.tt", "push main\npush parse\ntick 30\npop\npop\n"), "#view=strands");
     ok(!(await ways(other)).includes("who waits for whom"), "and not where nothing does");
+    await to(other, "#view=strands&by=block");
+    const spread = report(join(folder, "nowaits.tt"), "strands", "--by=block").filter((r) => r.role === "entry");
+    ok(spread.some((r) => r.imbalance === null) && spread.some((r) => r.imbalance !== null), "a block without a self of its own has no mean to be above of", JSON.stringify(spread));
+    is(await other.$$eval(".spreads tbody .figure", (e) => e.map((x) => x.textContent.includes("above the mean"))), spread.map((r) => r.imbalance !== null), "how far above the mean is said of what has one");
   }
 });

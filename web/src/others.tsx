@@ -288,6 +288,10 @@ function Weighted() {
   );
 }
 
+// Columns of what no collector did.
+const neverHappened = (table: Table) =>
+  table.columns.map((c) => c.key).filter((k) => /^(copied|freed)_/.test(k) && table.rows.every((r) => !table.number(r, k)));
+
 export function SpacePage() {
   const shell = useShell();
   const { state } = shell;
@@ -316,7 +320,7 @@ export function SpacePage() {
         <Answer asked={asked}>
           {(table) => (
             <>
-              <Figures table={table} caption="What was allocated, copied and freed" blocks={by === "block"} />
+              <Figures table={table} caption="What was allocated, copied and freed" blocks={by === "block"} leave={neverHappened(table)} />
               <More table={table} limit={limit} />
             </>
           )}
@@ -396,7 +400,7 @@ export function StrandsPage() {
                           <td class="wide">
                             <Spread table={table} row={r} />
                           </td>
-                          <td class="figure">{share(table.number(r, "imbalance"))} above the mean</td>
+                          <td class="figure">{table.at(r, "imbalance") === null ? "" : `${share(table.number(r, "imbalance"))} above the mean`}</td>
                         </tr>
                       ))}
                   </tbody>
