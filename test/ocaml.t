@@ -120,7 +120,9 @@ let start () = Tallytree.start ("calls,output=" ^ Sys.argv.(1))
 let () =
   Gc.Memprof.start ~sampling_rate:1e-6 Gc.Memprof.null_tracker;
   (try start () with Failure _ -> print_string "refused ");
+  Gc.full_major ();
   Gc.Memprof.stop ();
+  if Array.length Sys.argv > 2 then exit 0;
   start ();
   Tallytree.stop ();
   print_string "recorded"
@@ -131,6 +133,12 @@ busy()
         [ "$("$tmp/busy" "$tmp/profile")" = "refused recorded" ]
 }
 try "where another profiler of its kind runs there is an error, and later a recording" busy
+ended()
+{
+    [ "$("$tmp/busy" "$tmp/ended" alone)" = "refused " ] && "$tallytree" report header "$tmp/ended" >"$tmp/header" &&
+        grep -q '^lasted' "$tmp/header" && ! grep '^open' "$tmp/header"
+}
+try "what was begun before the error has ended" ended
 
 # The compiler, on a large file: through its native frames.
 compiler()
