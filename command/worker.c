@@ -94,6 +94,17 @@ static void limit(void)
     }
 }
 
+/* What the parent does when it is told to end or to stop, as to give the terminal back, is not
+ * the worker's to do: least of all when it crashes. */
+static void forget_handlers(void)
+{
+    struct sigaction action;
+
+    for (int i = 1; i < NSIG; i++)
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            (void)signal(i, SIG_DFL);
+}
+
 static int is_same_file(const struct tt_question *a, const struct tt_question *b)
 {
     return b->module && strcmp(a->module, b->module) == 0 && strcmp(a->id, b->id) == 0;
@@ -106,6 +117,7 @@ static void work(struct tt_worker *w, uint32_t from, int fd)
     struct tt_question q, before = {0};
 
     (void)silence;
+    forget_handlers();
     limit();
     for (uint32_t i = from; out && w->next(w->arg, i, &q); i++) {
         struct tt_spots s;

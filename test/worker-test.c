@@ -194,6 +194,33 @@ TEST(a_module_whose_reading_eats_memory_has_no_names_and_the_others_have)
     (void)setrlimit(RLIMIT_DATA, &before);
 }
 
+/* What it says is seen by both. */
+static int *said;
+
+static void on_crash(int number)
+{
+    (void)number;
+    ++*said;
+    _exit(1);
+}
+
+/* As top gives the terminal back, which is the parent's. */
+TEST(a_crash_is_none_of_the_parents_handlers_business)
+{
+    static const int signals[] = {SIGSEGV, SIGABRT};
+    struct sigaction action = {.sa_handler = on_crash}, before[2];
+
+    said = mmap(NULL, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                -1, 0);
+    for (int i = 0; i < 2; i++)
+        sigaction(signals[i], &action, &before[i]);
+    bad_module_is_given_up("crash");
+    bad_module_is_given_up("abort");
+    for (int i = 0; i < 2; i++)
+        sigaction(signals[i], &before[i], NULL);
+    CHECK_INT(*said, 0);
+}
+
 TEST(many_questions_are_answered_by_one_process)
 {
     static const char *const modules[] = {"libm", NULL};
