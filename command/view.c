@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* view.c - `tallytree view`: recordings and profiles in a browser, also while they grow. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,15 +55,22 @@ static int reload(void *arg, struct tt_profile **profile, int *live)
 
 /* ── Serving ──────────────────────────────────────────────────────────────────────── */
 
-static void open_browser(const char *address)
+/* It goes on without us, with signals as they were before, and says nothing where ours is read. */
+static void open_browser(const char *address, const sigset_t *ends)
 {
-    pid_t child = fork();
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    if (child)
-        return;
-    (void)!freopen("/dev/null", "w", stderr);
-    execlp("xdg-open", "xdg-open", address, (char *)NULL);
-    _exit(127);
+    if (fork() == 0) {
+        (void)dup2(nowhere, STDOUT_FILENO);
+        (void)dup2(nowhere, STDERR_FILENO);
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)signal(SIGCHLD, SIG_DFL);
+        (void)sigprocmask(SIG_UNBLOCK, ends, NULL);
+        execlp("xdg-open", "xdg-open", address, (char *)NULL);
+        _exit(127);
+    }
+    if (nowhere >= 0)
+        close(nowhere);
 }
 
 /* Until Ctrl-C, or whoever started it goes away. */
@@ -104,7 +112,7 @@ static int serve(struct viewing *v, const sigset_t *ends)
         fputs("Open this address in a browser on this machine; Ctrl-C ends it.\n",
               stderr);
     if (v->open)
-        open_browser(address);
+        open_browser(address, ends);
     wait_for_end(ends);
     tt_http_stop(&http);
     tt_page_fini(&page);

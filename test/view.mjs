@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The viewer's server: what it answers is what `report` prints, and nobody else is answered.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -19,17 +19,17 @@ function ok(good, name, why = "") {
   if (!good && why) console.log(`# ${String(why).slice(0, 400)}`);
 }
 
-function start(...args) {
-  const child = spawn(tallytree, ["view", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+function start(env, ...args) {
+  const child = spawn(tallytree, ["view", ...args], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } });
+  let text = "";
   const address = new Promise((resolve, reject) => {
-    let text = "";
     child.stdout.on("data", (d) => {
       text += d;
-      if (text.includes("\n")) resolve(new URL(text.trim()));
+      if (text.includes("\n")) resolve(new URL(text.slice(0, text.indexOf("\n"))));
     });
     child.on("exit", () => reject(new Error("it ended: " + text)));
   });
-  return { child, address };
+  return { child, address, said: () => text };
 }
 
 function get(url, { method = "GET", headers = {}, path } = {}) {
@@ -56,7 +56,7 @@ writeFileSync(join(folder, "a.c"), 'one\n"two"\nthree\n');
 const profile = join(folder, "p.tallytree");
 execFileSync(tallytree, ["replay", "-o", profile, join(folder, "events")]);
 
-const { child, address } = start(profile);
+const { child, address } = start({}, profile);
 try {
   const url = await address;
   const at = (rest) => new URL(rest, url);
@@ -139,6 +139,20 @@ try {
   for (const s of slow) s.write("x");
   ok((await get(at("query?view=flat&limit=1"))).status === 200, "a thousand slow connections keep nobody out");
   for (const s of slow) s.destroy();
+
+  // A browser that is started has the signals of any program, and is not heard.
+  {
+    const opener = join(folder, "xdg-open"), said = join(folder, "opened");
+    writeFileSync(opener, `#!/bin/sh\necho noise\ngrep -E 'Sig(Blk|Ign)' /proc/self/status >${said}.new\necho "$1" >>${said}.new\nmv ${said}.new ${said}\n`, { mode: 0o755 });
+    const other = start({ PATH: folder + ":" + process.env.PATH }, "--open", profile);
+    const shown = await other.address;
+    for (let i = 0; i < 600 && !existsSync(said); i++) await new Promise((r) => setTimeout(r, 100));
+    const lines = existsSync(said) ? readFileSync(said).toString().trim().split("\n") : [];
+    ok(lines.length === 3 && lines[2] === String(shown) && lines.slice(0, 2).every((l) => /\t0+$/.test(l)), "--open starts a browser as anybody would", lines.join("\n"));
+    other.child.kill("SIGTERM");
+    await new Promise((r) => other.child.on("exit", r));
+    ok(other.said() === String(shown) + "\n", "which says nothing on our standard output", other.said());
+  }
 
   child.kill("SIGTERM");
   const status = await new Promise((r) => child.on("exit", (code) => r(code)));
