@@ -37,7 +37,9 @@ struct serving {
     char found[4200], *found_file[1];
     char host[256];
     uint16_t port;
-    pthread_mutex_t lock; /* of reading: there is one scratch file */
+    pthread_mutex_t lock;  /* of reading: there is one scratch file */
+    pthread_cond_t ending; /* by the lock */
+    int ends;              /* by the lock: nobody waits any more */
 };
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
@@ -178,12 +180,16 @@ static long seconds_of(const char *query, long otherwise)
     return end == at + 8 || (*end && *end != '&') || n < 0 || n > MOST_SECONDS ? -1 : n;
 }
 
-static void nap(long seconds)
+/* Under the lock, which others have meanwhile; 0 when the server ends before that. */
+static int nap(struct serving *s, long seconds)
 {
-    struct timespec left = {.tv_sec = seconds};
+    struct timespec until;
 
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += seconds;
+    while (!s->ends && pthread_cond_timedwait(&s->ending, &s->lock, &until) == 0)
         ;
+    return !s->ends;
 }
 
 static void answer_growth(struct serving *s, long seconds, tt_growth_name *name,
@@ -191,15 +197,11 @@ static void answer_growth(struct serving *s, long seconds, tt_growth_name *name,
 {
     struct tt_moment *then = NULL, *now;
     struct packed out = {NULL, 0, 0};
-    int failed = 1;
+    int failed = 1, goes_on;
 
     pthread_mutex_lock(&s->lock);
-    if (seconds && (then = look(s))) {
-        pthread_mutex_unlock(&s->lock);
-        nap(seconds);
-        pthread_mutex_lock(&s->lock);
-    }
-    now = !seconds || then ? look(s) : NULL;
+    goes_on = !seconds || ((then = look(s)) && nap(s, seconds));
+    now = goes_on ? look(s) : NULL;
     if (now && then && !tt_moment_is_of(now, then)) {
         tt_moment_free(then);
         then = NULL; /* another run: all of it has come since */
@@ -300,6 +302,10 @@ static int serve(struct serving *s, const sigset_t *ends)
     (void)fflush(stdout);
     while (sigwait(ends, &number) != 0)
         ;
+    pthread_mutex_lock(&s->lock);
+    s->ends = 1;
+    pthread_cond_broadcast(&s->ending);
+    pthread_mutex_unlock(&s->lock);
     tt_http_stop(&http);
     return TT_EXIT_DONE;
 }
@@ -326,7 +332,20 @@ static int read_flags(struct serving *s, int argc, char **argv)
         return tt_command_wants(&tt_command_serve, "--pprof");
     if (!s->host[0])
         return tt_command_wants(&tt_command_serve, "--listen ADDR");
-    return s->files ? -1 : tt_command_wants(&tt_command_serve, "a recording, or -p PID");
+    if (s->found[0] ? f.count != 0 : f.count == 0)
+        return tt_command_wants(&tt_command_serve, "a recording, or -p PID");
+    return -1;
+}
+
+static void init_lock(struct serving *s)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->ending, &monotonic);
+    pthread_condattr_destroy(&monotonic);
 }
 
 static int run(int argc, char **argv)
@@ -341,7 +360,7 @@ static int run(int argc, char **argv)
     if (!(first = tt_moment_read(s.file, s.files)))
         return TT_EXIT_FAILED;
     tt_moment_free(first);
-    pthread_mutex_init(&s.lock, NULL);
+    init_lock(&s);
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

@@ -13,12 +13,10 @@ serve()
     rm -f "$tmp/address"
     "$tallytree" serve --pprof --listen "${listen:-127.0.0.1:0}" "$@" >"$tmp/address" 2>"$tmp/complaints" &
     server=$!
-    for _ in {1..500}; do
-        [ ! -s "$tmp/address" ] || break
-        sleep 0.02
-    done
+    patiently said_or_gone
     address=$(cat "$tmp/address")
 }
+said_or_gone() { [ -s "$tmp/address" ] || is_gone $server; }
 finish_server() { kill $server && reap $server; }
 
 # get PATH FILE - its status
@@ -80,7 +78,14 @@ finish_server
 equal "it ends when it is asked to" $? 0
 serve -p $program
 equal "a process is found by its number" "$(get 'profile?seconds=0' "$tmp/x")" 200
+is_asked() { [ "$(find "/proc/$server/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 2 ]; }
+get 'profile?seconds=3600' "$tmp/x" >"$tmp/status" &
+patiently is_asked
 finish_server
+equal "it ends while somebody waits for an answer, too" $? 0
+wait $! # whose connection is closed
+try "a file beside a process is one too many" sh -c "timeout -k 5 20 '$tallytree' serve --pprof --listen 127.0.0.1:0 -p $program '$tmp/rec' 2>'$tmp/err'
+    [ \$? = 2 ] && grep -q 'wants a recording, or -p PID' '$tmp/err'"
 exec 7>&- 8<&-
 reap $program
 
