@@ -26,8 +26,11 @@ static int make_file(struct tt_output *o)
     mode_t mask = umask(0);
 
     umask(mask);
-    if (asprintf(&o->name, "%s.XXXXXX", o->path) < 0) {
-        o->name = NULL;
+    o->target = realpath(o->path, NULL);
+    if (!o->target) /* it is not there yet */
+        o->target = strdup(o->path);
+    if (!o->target || asprintf(&o->name, "%s.XXXXXX", o->target) < 0) {
+        free(o->target);
         errno = ENOMEM;
         return -1;
     }
@@ -39,7 +42,13 @@ static int make_file(struct tt_output *o)
         close(o->fd);
     }
     free(o->name);
+    free(o->target);
     return -1;
+}
+
+static int is_standard(const char *path)
+{
+    return !path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
 
 int tt_output_open(struct tt_output *o, const char *path)
@@ -49,7 +58,7 @@ int tt_output_open(struct tt_output *o, const char *path)
     int failed = 0;
 
     *o = (struct tt_output){.path = path, .fd = STDOUT_FILENO};
-    o->is_standard = !path || strcmp(path, "-") == 0;
+    o->is_standard = is_standard(path);
     if (o->is_standard) {
         o->path = "standard output";
         sigaction(SIGPIPE, &ignore, &o->before);
@@ -85,12 +94,13 @@ int tt_output_close(struct tt_output *o, int keep)
     }
     failed = close(o->fd) != 0 && keep;
     if (o->name && keep && !failed)
-        failed = rename(o->name, o->path) != 0;
+        failed = rename(o->name, o->target) != 0;
     if (failed)
         (void)cannot_write(o->path);
     if (o->name && (failed || !keep))
         (void)unlink(o->name);
     free(o->name);
+    free(o->target);
     return failed ? -TT_ERR_FILE : 0;
 }
 

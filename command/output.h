@@ -6,10 +6,12 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* An output that grows: a temporary file beside `path`, which is renamed in the end.  A
- * device or a pipe is written to as it is; "-" and NULL are standard output. */
+/* An output that grows: a temporary file beside `path`, or what that is a link to, which is
+ * renamed in the end.  A device or a pipe is written to as it is; "-", "/dev/stdout" and NULL
+ * are standard output. */
 struct tt_output {
     const char *path; /* borrowed; for complaints */
+    char *target;     /* owned: the same without links */
     char *name;       /* owned: the temporary file's; NULL: it is written in place */
     int fd;
     int is_standard; /* whatever its number: that of a file is 1 where nothing else is */

@@ -318,6 +318,14 @@ keeps_what_was_there()
         [ "$(ls "$tmp/folder")" = out ]
 }
 
+# What a link leads to is written, in the same way, and the link stays.
+follows_links()
+{
+    ln -s out "$tmp/folder/link" && tallytree report --csv -o "$tmp/folder/link" "$tmp/rec" &&
+        [ -L "$tmp/folder/link" ] && [ ! -L "$tmp/folder/out" ] && cmp "$tmp/one" "$tmp/folder/out" &&
+        [ "$(ls "$tmp/folder" | paste -sd ' ')" = "link out" ]
+}
+
 cannot_be_written()
 {
     ! tallytree report -o "$tmp/no/such/folder" "$tmp/rec" && ! tallytree report -o "$tmp" "$tmp/rec" &&
@@ -335,6 +343,7 @@ closed_pipe()
 
 try "output goes to a file, or to standard output" goes_to_a_file
 try "a file is whole or as it was" keeps_what_was_there
+try "a link stays one" follows_links
 try "what cannot be written is complained of" cannot_be_written
 try "a reader that has seen enough is no error" closed_pipe
 
