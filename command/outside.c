@@ -242,19 +242,20 @@ static int find_name(struct tt_running *r, pid_t pid)
     return 0;
 }
 
-/* Ctrl-C is for us, and ends the recording alone. */
+/* Ctrl-C is for us, and ends the recording alone; from before there is a folder, which
+ * nobody would take away. */
 int tt_outside_attach(struct tt_running *r, pid_t pid,
                       const struct tt_outside_options *options)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = interrupt};
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
     struct outside o = {
         .run = r, .options = options, .pid = pid, .why = "it was running"};
 
-    if (find_name(r, pid) != 0 || begin(&o) != 0)
-        return TT_LAUNCH_FAILED;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         (void)sigaction(ends[i], &action, NULL);
+    if (find_name(r, pid) != 0 || begin(&o) != 0)
+        return TT_LAUNCH_FAILED;
     sample(&o);
     return tt_running_gather(r) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;
 }
