@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -280,26 +279,22 @@ static int read_flags(struct record *r, int argc, char **argv)
 
 /* ── The program ──────────────────────────────────────────────────────────────────── */
 
-static uint64_t now(void)
+/* What is not asked for is not there: we may be recorded ourselves. */
+static int set(const char *name, const char *value)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return value ? setenv(name, value, 1) : unsetenv(name);
 }
 
 static int set_times(const struct record *r)
 {
-    uint64_t begin = now() + (uint64_t)(r->delay * 1e9),
+    uint64_t begin = tt_clock_monotonic() + (uint64_t)(r->delay * 1e9),
              end = begin + (uint64_t)(r->duration * 1e9);
     char when[64];
 
-    if (r->delay == 0 && r->duration == 0)
-        return unsetenv("TALLYTREE_WHEN");
     (void)snprintf(when, sizeof when, "%llu %llu",
                    (unsigned long long)(r->delay > 0 ? begin : 0),
                    (unsigned long long)(r->duration > 0 ? end : 0));
-    return setenv("TALLYTREE_WHEN", when, 1);
+    return set("TALLYTREE_WHEN", r->delay > 0 || r->duration > 0 ? when : NULL);
 }
 
 static int set_clock(void)
@@ -308,10 +303,8 @@ static int set_clock(void)
     char hz[24];
 
     tt_clock_choose(&h);
-    if (h.clock != TT_CLOCK_CYCLES)
-        return unsetenv("TALLYTREE_CLOCK");
     (void)snprintf(hz, sizeof hz, "%llu", (unsigned long long)h.ticks_per_second);
-    return setenv("TALLYTREE_CLOCK", hz, 1);
+    return set("TALLYTREE_CLOCK", h.clock == TT_CLOCK_CYCLES ? hz : NULL);
 }
 
 /* The address sanitizer wants to be loaded first, and ends a program where it is not: we
@@ -336,12 +329,11 @@ static int prepare(void *arg)
     const struct record *r = arg;
 
     if (set_times(r) == 0 && set_clock() == 0 && set_sanitizer() == 0 &&
-        setenv("TALLYTREE", r->words, 1) == 0 &&
-        (r->switches ? setenv("TALLYTREE_FUNCTIONS", "1", 1)
-                     : unsetenv("TALLYTREE_FUNCTIONS")) == 0 &&
-        !(r->heap && setenv("TALLYTREE_HEAP", r->heap, 1) != 0) &&
-        !(r->wall && setenv("TALLYTREE_WALL", "1", 1) != 0) &&
-        !(r->maps && setenv("TALLYTREE_MAPS", "1", 1) != 0))
+        set("TALLYTREE", r->words) == 0 &&
+        set("TALLYTREE_FUNCTIONS", r->switches ? "1" : NULL) == 0 &&
+        set("TALLYTREE_HEAP", r->heap) == 0 &&
+        set("TALLYTREE_WALL", r->wall ? "1" : NULL) == 0 &&
+        set("TALLYTREE_MAPS", r->maps ? "1" : NULL) == 0)
         return 0;
     tt_complain("record: no memory");
     return -1;

@@ -181,6 +181,14 @@ at_once()
 }
 try "what ends at once has ended its recording" at_once
 
+# A recorder that is recorded hands on what it was asked for, and not what its own recorder was.
+recorded_itself()
+{
+    "$tallytree" record --wall --heap --maps --delay 0.001 -o "$work/outer.tt" "$tallytree" record -o "$work/inner.tt" sh -c 'env >"$0"; exit 3' "$work/env"
+    [ $? = 3 ] && grep ^TALLYTREE "$work/env" && ! grep -E '^TALLYTREE_(WALL|HEAP|MAPS|WHEN)=' "$work/env"
+}
+try "a program that is recorded may record" recorded_itself
+
 sanitized()
 {
     printf 'int main(void) { volatile int *p = __builtin_malloc(4); *p = 1; return *p + 6; }\n' >"$work/seven.c"
