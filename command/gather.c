@@ -7,10 +7,8 @@
 #include "gather.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +19,7 @@
 #include "command.h"
 #include "input.h"
 #include "layout.h"
+#include "moment.h"
 #include "naming.h"
 #include "output.h"
 #include "print.h"
@@ -118,7 +117,7 @@ static void look_around(struct found *f, const char *folder)
             continue;
         }
         f->processes++;
-        f->running += image[i].open && (kill(image[i].pid, 0) == 0 || errno == EPERM);
+        f->running += image[i].open && tt_moment_is_alive((uint64_t)image[i].pid);
     }
     tt_vector_fini(&f->images);
 }
@@ -221,10 +220,12 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
             "tallytree: %d program%s that it started %s not in it: see the header\n",
             unseen, unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
     if (found->running)
-        (void)fprintf(stderr,
-                      "tallytree: %d of them still run%s, and write to %s: this is what "
-                      "they had so far\n",
-                      found->running, found->running == 1 ? "s" : "", g->folder);
+        (void)fprintf(
+            stderr,
+            "tallytree: %d of them still run%s, and write%s to %s: this is what "
+            "they had so far\n",
+            found->running, found->running == 1 ? "s" : "",
+            found->running == 1 ? "s" : "", g->folder);
 }
 
 /* From the profile without names to the one with. */

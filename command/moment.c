@@ -111,8 +111,7 @@ int tt_moment_find(long pid, char *path, size_t size)
     return -TT_ERR_FILE;
 }
 
-/* A process that nobody has waited for yet is no more, though it has its number still. */
-static int is_alive(uint64_t pid)
+int tt_moment_is_alive(uint64_t pid)
 {
     char name[40], text[300] = "", *state;
     FILE *f;
@@ -140,7 +139,7 @@ int tt_moment_is_gone(const struct tt_profile *p)
         return 0;
     for (uint32_t i = 0; i < p->strands; i++)
         if (strcmp(tt_profile_string(p, p->strand[i].host), host) != 0 ||
-            is_alive(p->strand[i].pid))
+            tt_moment_is_alive(p->strand[i].pid))
             return 0;
     return 1;
 }

@@ -33,6 +33,10 @@ int tt_moment_is_of(const struct tt_moment *, const struct tt_moment *other);
  * can that be said; on others they run. */
 int tt_moment_is_gone(const struct tt_profile *);
 
+/* Is it there?  A process that nobody has waited for yet is no more, though it has its number
+ * still. */
+int tt_moment_is_alive(uint64_t pid);
+
 /* Puts the path of the recording that a process is writing into `path`.  Complains and
  * returns -TT_ERR_FILE when it writes none, or may not be looked at. */
 int tt_moment_find(long pid, char *path, size_t size);

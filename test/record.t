@@ -181,6 +181,47 @@ at_once()
 }
 try "what ends at once has ended its recording" at_once
 
+# A child that goes on has not waited for one of its own, which was killed.
+cat >"$work/goes_on.c" <<'END'
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    int ends[2];
+    pid_t child, killed;
+    siginfo_t info;
+    char byte;
+    if (pipe(ends) != 0)
+        return 1;
+    child = fork();
+    if (child == 0) {
+        killed = fork();
+        if (killed == 0)
+            raise(SIGKILL);
+        waitid(P_PID, (id_t)killed, &info, WEXITED | WNOWAIT);
+        if (write(ends[1], "x", 1) != 1)
+            return 1;
+        for (;;)
+            pause();
+    }
+    if (read(ends[0], &byte, 1) != 1)
+        return 1;
+    printf("%d\n", (int)child);
+    return 6;
+}
+END
+goes_on()
+{
+    cc -o "$work/goes_on" "$work/goes_on.c" && "${record[@]}" "$work/goes_on" >"$work/out" 2>"$work/err"
+    local status=$?
+    kill "$(cat "$work/out")"
+    rm -rf "$work"/any.tt.*.live
+    [ $status = 6 ] && grep "tallytree: 1 of them still runs" "$work/err" || { cat "$work/err"; return 1; }
+}
+try "who goes on is said, and who was killed does not" goes_on
+
 # A recorder that is recorded hands on what it was asked for, and not what its own recorder was.
 recorded_itself()
 {
