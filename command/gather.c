@@ -25,6 +25,7 @@
 #include "print.h"
 #include "query.h"
 #include "scratch.h"
+#include "show.h"
 #include "unseen.h"
 #include "view.h"
 
@@ -176,7 +177,7 @@ static void report(const struct tt_profile *p)
     static const char *const flat[] = {"view", "flat", "limit", "12", NULL};
     static const char *const tree[] = {"view",      "tree", "limit", "30",
                                        "threshold", "5%",   NULL};
-    int color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    int color = tt_show_is_colored(STDERR_FILENO);
     struct winsize w = {0};
     struct tt_text text;
 

@@ -45,12 +45,11 @@ int tt_show_take(struct tt_show *s, int id, const char *value)
     }
 }
 
-static int is_colored_terminal(const struct tt_show *s)
+int tt_show_is_colored(int fd)
 {
     const char *plain = getenv("NO_COLOR"), *terminal = getenv("TERM");
 
-    return !s->out && isatty(STDOUT_FILENO) && !(plain && *plain) && terminal &&
-           strcmp(terminal, "dumb") != 0;
+    return isatty(fd) && !(plain && *plain) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 static int find_color(const struct tt_show *s, int *color)
@@ -59,11 +58,13 @@ static int find_color(const struct tt_show *s, int *color)
     const char *when = s->color ? s->color : s->color_given ? "always" : "auto";
 
     if (strcmp(when, "auto") == 0)
-        *color = is_colored_terminal(s);
+        *color = !s->out && tt_show_is_colored(STDOUT_FILENO);
     else if (strcmp(when, "always") == 0 || strcmp(when, "never") == 0)
         *color = *when == 'a';
-    else
-        return tt_complain_of("colour", when, words, 3) ? -TT_ERR_OPTION : 0;
+    else {
+        (void)tt_complain_of("colour", when, words, 3);
+        return -TT_ERR_OPTION;
+    }
     return 0;
 }
 

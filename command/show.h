@@ -26,6 +26,8 @@ int tt_show_take(struct tt_show *, int id, const char *value);
 /* What the flags and the terminal say: columns (0: no end), and whether to colour.
  * Complains, and returns -TT_ERR_OPTION, when a flag's value is wrong. */
 int tt_show_terminal(const struct tt_show *, uint32_t *width, int *color);
+/* Does a terminal that wants colours stand there? */
+int tt_show_is_colored(int fd);
 /* Writes a table, with the header of `profile` before it as text; or a text that is ready.
  * Complains and returns an error when that cannot be done. */
 int tt_show_table(const struct tt_show *, const struct tt_table *,

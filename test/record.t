@@ -291,6 +291,14 @@ in_report()
 }
 try "and functions stand in the report as ever" in_report
 
+terminal_colours()
+{
+    (cd "$work" && NO_COLOR='' TERM=xterm script -qec "'$tallytree' ./hidden" /dev/null </dev/null >colored &&
+        TERM=dumb script -qec "'$tallytree' ./hidden" /dev/null </dev/null >plain) && grep -q inclusive "$work/plain" &&
+        grep -q $'\033\\[[0-9;]*m' "$work/colored" && ! grep $'\033\\[[0-9;]*m' "$work/plain"
+}
+try "which has colours where other reports have them" terminal_colours
+
 leftovers()
 {
     find "$work" -name '*.live'
