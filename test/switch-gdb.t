@@ -50,20 +50,17 @@ int main(int argc, char **argv)
 END
 gcc -g -O1 -foptimize-sibling-calls -fpatchable-function-entry=5 -I"$include" -o deep deep.c -L"$build" -Wl,-rpath,"$build" -ltallytree-switch
 
+said_or_gone() { [ -s out ] || is_gone "$pid"; }
 # stack MODE - function names, from the innermost; empty when gdb may not look.
 stack()
 {
-    local pid i
+    local pid
     rm -f fifo out
     mkfifo fifo
     ./deep "hooks=$1,output=deep.tt" <fifo >out &
     pid=$!
     exec 7>fifo
-    for ((i = 0; i < 500; i++)); do
-        [ -s out ] && break
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.02
-    done
+    patiently said_or_gone
     DEBUGINFOD_URLS='' timeout -k 5 60 gdb -nx -batch -p "$pid" -ex bt >bt 2>errors
     exec 7>&-
     wait "$pid"
