@@ -40,16 +40,20 @@ export const cells = (page, label) =>
   );
 export const digits = (text) => text.replace(/[^0-9]/g, "");
 
-// A browser of its own, at a page of the viewer, or at another one that has `ready` on it.
+// A browser of its own, at a page of the viewer, or at another one that has `ready` on it.  It
+// is waited for as long as a busy machine may need.
+const PATIENCE = 120000;
 export async function open(address, options = {}, ready = "nav a.on") {
   const user = mkdtempSync(join(folder, "chromium-"));
   const context = await chromium.launchPersistentContext(user, {
     executablePath: "/usr/bin/chromium",
     headless: true,
+    timeout: PATIENCE,
     viewport: { width: 1237, height: 860 },
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
     ...options,
   });
+  context.setDefaultTimeout(PATIENCE);
   const page = context.pages()[0] ?? (await context.newPage());
   page.complaints = [];
   page.asked = [];

@@ -37,7 +37,7 @@ async function theirs(page, name) {
   writeFileSync(script, `speedscope.loadFileFromBase64(${JSON.stringify(name)}, "${bytes}")`);
   await page.goto("about:blank");
   await page.goto(`file://${app}#localProfilePath=${script.slice(1)}&view=sandwich`);
-  await page.waitForSelector("table tbody tr, table tr td", { timeout: 30000 });
+  await page.waitForSelector("table tbody tr, table tr td", { timeout: 120000 });
   const rows = await page.$$eval("table tr", (all) => all.map((r) => [...r.querySelectorAll("td")].map((d) => d.textContent)).filter((r) => r.length === 3));
   return rows.map(([total, self, who]) => [who, amount(self), amount(total)]).sort();
 }

@@ -209,7 +209,7 @@ await run(async () => {
     const opened = report(now, "flame").filter((r) => r.role === "entry" && r.depth > 0 && r.inclusive < 0.995 * report(now, "flame")[0].inclusive);
     ok(opened.some((r) => String(r.context) === word(page, "context")), "the wheel with Ctrl opens a frame that is narrower", page.url());
     await page.waitForTimeout(250);
-    for (let i = 0; i < 5 && word(page, "context"); i++) {
+    for (let i = 0; i < 20 && word(page, "context"); i++) {
       await page.mouse.wheel(0, 100);
       await page.waitForTimeout(300);
       await settled(page);
