@@ -87,7 +87,7 @@ sub run
     $command =~ s{/usr/local/lib}{$library}g;
     $command =~ s{/tmp/tour}{$tmp/tour}g;
     $command =~ s/seq 0 999/seq 0 50 999/; # that many are enough here
-    $command = "timeout 3 $command" if $wanted;
+    $command = "timeout 10 $command" if $wanted;
     my $folder = $command =~ /^mkdir .*tour/ ? $top : "$tmp/tour";
     open my $pipe, '-|', 'bash', '-c', "cd '$folder' && { $command\n} 2>&1 </dev/null" or die;
     my @said = <$pipe>;

@@ -176,7 +176,7 @@ try "programs that it starts, and that cannot be recorded, are named in the head
 
 at_once()
 {
-    printf '#include <stdlib.h>\n#include <unistd.h>\nint main(void) { if (fork() == 0) _Exit(3); if (vfork() == 0) _exit(5); sleep(1); _exit(4); }\n' >"$work/once.c"
+    printf '#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint main(void) { if (fork() == 0) _Exit(3); if (vfork() == 0) _exit(5); while (wait(NULL) > 0); _exit(4); }\n' >"$work/once.c"
     cc -o "$work/once" "$work/once.c" && status 4 "${record[@]}" "$work/once" && [ "$(number open "$work/any.tt")" = 0 ]
 }
 try "what ends at once has ended its recording" at_once

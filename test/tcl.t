@@ -218,7 +218,7 @@ work 10
 tallytree::start -correction b
 work 10
 tallytree::pause
-after 300
+after 3000
 tallytree::resume
 tallytree::scope centre { work 5 }
 set r [tallytree::results]
@@ -230,7 +230,7 @@ foreach {key value} $r {
     if {$text eq "work"} { puts "work [dict get $value calls]" }
     if {$text eq "centre"} { puts "centre [dict get $value calls]" }
     if {abs([dict get $value avg] * [dict get $value calls] - [dict get $value total]) > 1e-3} { puts "avg $value" }
-    if {[dict get $value max] > 250000} { puts "pause $value" }
+    if {[dict get $value max] > 2500000} { puts "pause $value" }
 }
 puts [catch {tallytree::start -mode none} m]:$m
 puts [catch {tallytree::start -correction {factor 0}} m]:$m

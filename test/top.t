@@ -319,18 +319,8 @@ gcc -g -O1 -o "$tmp/busy" "$tmp/busy.c" || exit
 tallytree record -o "$tmp/busy.tt" -- "$tmp/busy" <"$tmp/words" >/dev/null 2>&1 &
 recorder=$!
 exec 9>"$tmp/words"
-names_native()
-{
-    local patience=100
-    while [ $((patience--)) -gt 0 ]; do
-        tallytree top -n 1 --csv -p "$recorder" >"$tmp/native" 2>&1 && grep -q ',burn,' "$tmp/native" &&
-            return
-        sleep 0.1
-    done
-    cat "$tmp/native"
-    return 1
-}
-try "native code has names, and what record runs is found by record's number" names_native
+names_native() { tallytree top -n 1 --csv -p "$recorder" >"$tmp/native" && grep -q ',burn,' "$tmp/native"; }
+try "native code has names, and what record runs is found by record's number" patiently names_native
 exec 9>&-
 reap "$recorder"
 try "what takes its place begins anew, what is no recording is said" in_terminal \
