@@ -3,6 +3,8 @@
 # The folder that uftrace records into: times and calls are those of uftrace report.
 . "$(dirname "$0")/formats.sh"
 
+export GMON_OUT_PREFIX=$dir/gmon # what programs compiled with -pg leave
+
 cat >"$dir/program.c" <<'END'
 #include <pthread.h>
 #include <sys/wait.h>
