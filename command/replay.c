@@ -736,7 +736,7 @@ static int read_flags(int argc, char **argv, struct tt_options *o, struct replay
         return tt_command_wants(&tt_command_replay, "-o OUT");
     if (f.count > 1)
         return tt_command_wants(&tt_command_replay, "one file of events");
-    r->file = f.count ? argv[1] : NULL;
+    r->file = f.count && strcmp(argv[1], "-") != 0 ? argv[1] : NULL;
     return -1;
 }
 

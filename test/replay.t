@@ -9,7 +9,7 @@
 . "$(dirname "$0")/tap.sh"
 tallytree()
 {
-    timeout -k 5 20 "${TT_BUILD:-build}/tallytree" "$@"
+    timeout -k 5 60 "${TT_BUILD:-build}/tallytree" "$@"
 }
 
 # ── By hand ──────────────────────────────────────────────────────────────────────────
@@ -113,7 +113,7 @@ has()
 
 reads_standard_input()
 {
-    printf 'push a\ntick 3\n' | tallytree replay -o "$tmp/recording" &&
+    printf 'push a\ntick 3\n' | tallytree replay -o "$tmp/recording" "$@" &&
         tallytree dump "$tmp/recording" | figures >"$tmp/dump" && has 'context\ta\tcalls=1\tself=3\t'
 }
 
@@ -145,6 +145,7 @@ spells_block_as_repeat_1()
 }
 
 try "events come from the standard input where no file is given" reads_standard_input
+try "or where - is, as everywhere" reads_standard_input -
 try "no events make an empty recording" reads_nothing
 try "the last line needs no newline" lasts_without_a_newline
 
