@@ -131,7 +131,7 @@ static int add_file(struct tt_builder *b, const char *path, int summary)
 
 /* ── A folder: the recordings of several processes ────────────────────────────────── */
 
-static int is_folder(const char *path)
+int tt_input_is_folder(const char *path)
 {
     struct stat s;
 
@@ -198,8 +198,8 @@ static int merge(struct tt_input *in, char *const *paths, int count, int summary
     int error = b ? 0 : -TT_ERR_MEMORY;
 
     for (int i = 0; !error && i < count; i++) {
-        error = is_folder(paths[i]) ? add_folder(b, paths[i], summary)
-                                    : add_file(b, paths[i], summary);
+        error = tt_input_is_folder(paths[i]) ? add_folder(b, paths[i], summary)
+                                             : add_file(b, paths[i], summary);
         if (error)
             goto fail_add;
         tt_progress((uint64_t)i, (uint64_t)count);
@@ -229,7 +229,7 @@ int tt_input_open(struct tt_input *in, char *const *paths, int count)
     int fd, error;
 
     memset(in, 0, sizeof *in);
-    if (count != 1 || is_folder(paths[0]))
+    if (count != 1 || tt_input_is_folder(paths[0]))
         return merge(in, paths, count, 0);
     fd = open_file(paths[0], &content, &size);
     if (fd < 0)

@@ -21,5 +21,7 @@ int tt_input_open(struct tt_input *, char *const *paths, int count);
  * spread, as they never are of more than 4096 strands. */
 int tt_input_merge(struct tt_input *, char *const *paths, int count, int summary);
 void tt_input_close(struct tt_input *);
+/* Is it a folder, of whatever there is in it? */
+int tt_input_is_folder(const char *path);
 
 #endif

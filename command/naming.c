@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scratch.h"
 #include "worker.h"
 
 enum { MOST_BLOCKS = 2 * 256, LONGEST_LINE = 256 };
@@ -143,8 +144,9 @@ static int list_waiting(struct naming *n)
     return n->waiting ? 0 : -TT_ERR_MEMORY;
 }
 
-int tt_symbolize(struct tt_builder *b, const struct tt_profile *p,
-                 struct tt_symbols *symbols, int lines)
+/* Adds all of a profile, with names. */
+static int add_named(struct tt_builder *b, const struct tt_profile *p,
+                     struct tt_symbols *symbols, int lines)
 {
     struct naming *n = calloc(1, sizeof *n);
     const struct tt_naming naming = {chain_of, n};
@@ -166,3 +168,60 @@ int tt_symbolize(struct tt_builder *b, const struct tt_profile *p,
     free(n);
     return error;
 }
+
+/* ── An image of its own ──────────────────────────────────────────────────────────── */
+
+/* What only the profile can tell: of files without a build-id those that were written later
+ * are not what ran; a perf map is of a process. */
+static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p)
+{
+    uint64_t started = tt_fact_number(p, "started");
+
+    if (started)
+        o->recorded = started + tt_fact_number(p, "lasted");
+    for (uint32_t i = 0; i < p->strands; i++) {
+        if (i && p->strand[i].pid != o->pid) {
+            o->pid = 0; /* of several nobody knows whose */
+            return;
+        }
+        o->pid = p->strand[i].pid;
+    }
+}
+
+int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
+                       int lines, char *const unseen[], void **image, size_t *size)
+{
+    struct tt_builder *b = tt_builder_new(&tt_scratch);
+    struct tt_symbols *symbols;
+    int error = -TT_ERR_MEMORY;
+
+    *image = NULL;
+    *size = 0;
+    ask_profile(o, p);
+    symbols = tt_symbols_new(o);
+    if (b && symbols)
+        error = add_named(b, p, symbols, lines);
+    for (; !error && unseen && *unseen; unseen++)
+        tt_builder_fact(b, "unseen", TT_FACT_EACH, 1, *unseen);
+    if (!error)
+        error = tt_builder_finish(b, image, size);
+    tt_symbols_free(symbols);
+    tt_builder_free(b);
+    return error;
+}
+
+/* ── What is wanted ───────────────────────────────────────────────────────────────── */
+
+int tt_names_folder(struct tt_names_wanted *n, const char *folder)
+{
+    const char **more = reallocarray(n->folder, n->options.folders + 1, sizeof *more);
+
+    if (!more)
+        return -TT_ERR_MEMORY;
+    more[n->options.folders++] = folder;
+    n->folder = more;
+    n->options.folder = more;
+    return 0;
+}
+
+void tt_names_fini(struct tt_names_wanted *n) { free(n->folder); }

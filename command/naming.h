@@ -16,16 +16,11 @@
 #include "builder.h"
 #include "symbols.h"
 
-/* Adds all of a profile, which has been checked, with names; facts called "unresolved" say
- * of how many blocks of which module there are none, and why.  With `lines` there is a
- * block of kind statement for each line below its function: "file.c:12".  0, or
- * -TT_ERR_MEMORY. */
-int tt_symbolize(struct tt_builder *, const struct tt_profile *, struct tt_symbols *,
-                 int lines);
-
-/* The same to an image of its own, in memory of tt_scratch; what the profile tells of when
- * and where it was recorded is filled in.  `unseen`: what the profile lacks, for its header,
- * NULL at the end; or NULL. */
+/* Makes an image of a profile, which has been checked, with names, in memory of tt_scratch;
+ * facts called "unresolved" say of how many blocks of which module there are none, and why.
+ * With `lines` there is a block of kind statement for each line below its function:
+ * "file.c:12".  What the profile tells of when and where it was recorded is filled in.
+ * `unseen`: what it lacks, for its header, NULL at the end; or NULL.  0 or a negative error. */
 int tt_symbolize_image(struct tt_symbols_options *, const struct tt_profile *, int lines,
                        char *const unseen[], void **image, size_t *size);
 

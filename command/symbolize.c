@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* symbolize.c - `tallytree symbolize`: names for what was recorded without them. */
-#include <stdlib.h>
-#include <sys/stat.h>
-
 #include "command.h"
 #include "input.h"
 #include "naming.h"
@@ -26,20 +23,6 @@ struct symbolizing {
     const char *out;
 };
 
-int tt_names_folder(struct tt_names_wanted *n, const char *folder)
-{
-    const char **more = reallocarray(n->folder, n->options.folders + 1, sizeof *more);
-
-    if (!more)
-        return -TT_ERR_MEMORY;
-    more[n->options.folders++] = folder;
-    n->folder = more;
-    n->options.folder = more;
-    return 0;
-}
-
-void tt_names_fini(struct tt_names_wanted *n) { free(n->folder); }
-
 static int take(struct symbolizing *s, int id, const char *value)
 {
     if (id == OUTPUT)
@@ -49,45 +32,6 @@ static int take(struct symbolizing *s, int id, const char *value)
     else if (id == DEBUGINFOD)
         s->naming.options.debuginfod = 1;
     return id == SYMBOLS ? tt_names_folder(&s->naming, value) : 0;
-}
-
-/* What only the profile can tell: of files without a build-id those that were written later
- * are not what ran; a perf map is of a process. */
-static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p)
-{
-    uint64_t started = tt_fact_number(p, "started");
-
-    if (started)
-        o->recorded = started + tt_fact_number(p, "lasted");
-    for (uint32_t i = 0; i < p->strands; i++) {
-        if (i && p->strand[i].pid != o->pid) {
-            o->pid = 0; /* of several nobody knows whose */
-            return;
-        }
-        o->pid = p->strand[i].pid;
-    }
-}
-
-int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
-                       int lines, char *const unseen[], void **image, size_t *size)
-{
-    struct tt_builder *b = tt_builder_new(&tt_scratch);
-    struct tt_symbols *symbols;
-    int error = -TT_ERR_MEMORY;
-
-    *image = NULL;
-    *size = 0;
-    ask_profile(o, p);
-    symbols = tt_symbols_new(o);
-    if (b && symbols)
-        error = tt_symbolize(b, p, symbols, lines);
-    for (; !error && unseen && *unseen; unseen++)
-        tt_builder_fact(b, "unseen", TT_FACT_EACH, 1, *unseen);
-    if (!error)
-        error = tt_builder_finish(b, image, size);
-    tt_symbols_free(symbols);
-    tt_builder_free(b);
-    return error;
 }
 
 static int symbolize(struct symbolizing *s, char *const *paths, int count)
@@ -112,13 +56,6 @@ static int symbolize(struct symbolizing *s, char *const *paths, int count)
     return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
 }
 
-static int is_folder(const char *path)
-{
-    struct stat status;
-
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static int run(int argc, char **argv)
 {
     struct symbolizing s = {0};
@@ -135,7 +72,7 @@ static int run(int argc, char **argv)
         }
     if (id == 0 && !f.count)
         status = tt_command_wants(&tt_command_symbolize, "a recording or a profile");
-    else if (id == 0 && !s.out && (f.count > 1 || is_folder(argv[1])))
+    else if (id == 0 && !s.out && (f.count > 1 || tt_input_is_folder(argv[1])))
         status = tt_command_wants(&tt_command_symbolize, "-o OUT for several files");
     else if (id == 0)
         status = symbolize(&s, argv + 1, f.count);
