@@ -172,7 +172,7 @@ static void add_names(struct tt_input *in)
     *in = named;
 }
 
-struct tt_moment *tt_moment_read(char *const *paths, int count)
+static struct tt_moment *read_once(char *const *paths, int count)
 {
     struct tt_moment *m = calloc(1, sizeof *m);
     const struct tt_profile *p;
@@ -197,6 +197,17 @@ struct tt_moment *tt_moment_read(char *const *paths, int count)
                : tt_moment_is_gone(p)     ? TT_MOMENT_GONE
                                           : TT_MOMENT_RUNNING;
     return m;
+}
+
+/* Who is gone may have ended it after it was read: what is there now stays. */
+struct tt_moment *tt_moment_read(char *const *paths, int count)
+{
+    struct tt_moment *m = read_once(paths, count);
+
+    if (!m || m->state != TT_MOMENT_GONE)
+        return m;
+    tt_moment_free(m);
+    return read_once(paths, count);
 }
 
 void tt_moment_free(struct tt_moment *m)

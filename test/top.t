@@ -287,6 +287,40 @@ try "a block that is busy for long is busy at each look" sh -c "
 try "who reads it may go away" is_left_alone "$tmp/live"
 try "what all looks saw adds up, and the end is said" add_up
 writer=
+
+# The program ends when it has been read, and before it is asked whether it is still there.
+cat >"$tmp/late.c" <<'END'
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+int gethostname(char *name, size_t size)
+{
+    int (*next)(char *, size_t) = (int (*)(char *, size_t))dlsym(RTLD_NEXT, "gethostname");
+    close(open(getenv("ASKED"), O_CREAT | O_WRONLY, 0600));
+    while (access(getenv("RUNS"), F_OK) == 0)
+        usleep(10000);
+    return next(name, size);
+}
+END
+ends_late()
+{
+    cc -D_GNU_SOURCE -shared -fPIC -o "$tmp/late.so" "$tmp/late.c" -ldl || return
+    local late=$tmp/words.late writer top
+    mkfifo "$late"
+    "$build/examples/wordtree" "output=$tmp/ending" <"$late" >/dev/null 2>&1 &
+    writer=$!
+    exec 8>"$late"
+    yes word | head -n 20 >&8
+    patiently sh -c "tallytree report flat --csv '$tmp/ending' | grep -q ,insert," || return
+    LD_PRELOAD=$tmp/late.so ASKED=$tmp/asked RUNS=/proc/$writer timeout -k 5 60 tallytree top -n 9 -i 0.1 "$tmp/ending" >"$tmp/ended" 8>&- &
+    top=$!
+    patiently test -e "$tmp/asked" || return
+    exec 8>&-
+    reap "$writer"
+    reap "$top" && head -n 1 "$tmp/ended" && grep -q '^tallytree top  .*wordtree  ended ' "$tmp/ended"
+}
+try "a program that ends meanwhile has ended" ends_late
 "$build/examples/wordtree" "output=$tmp/live" <"$tmp/words" >/dev/null 2>&1 &
 writer=$!
 exec 9>"$tmp/words"
