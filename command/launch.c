@@ -45,6 +45,17 @@ static void take_signals(void)
     }
 }
 
+/* What is sent before it is known to whom waits. */
+static void hold_signals(sigset_t *mask)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (int i = 0; i < SENT; i++)
+        sigaddset(&set, sent_on[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, mask);
+}
+
 static void give_signals_back(void)
 {
     for (int i = 0; i < TERMINAL; i++)
@@ -94,7 +105,7 @@ static int execute(const char *path, char **argv)
 }
 
 static void become(const char *path, char **argv, const struct tt_launching *l,
-                   const struct handshake *h)
+                   const struct handshake *h, const sigset_t *mask)
 {
     int status = TT_LAUNCH_FAILED;
     char word;
@@ -102,6 +113,7 @@ static void become(const char *path, char **argv, const struct tt_launching *l,
     close(h->end[0]);
     close(h->gate[1]);
     give_signals_back();
+    (void)sigprocmask(SIG_SETMASK, mask, NULL);
     if (l->prepare(l->arg) == 0 && read_again(h->gate[0], &word, 1) == 1)
         status = execute(path, argv);
     if (write(h->end[1], &status, sizeof status) < 0)
@@ -124,19 +136,21 @@ pid_t tt_launch(const char *path, char **argv, const struct tt_launching *l)
 {
     struct handshake h;
     int status = TT_LAUNCH_FAILED;
+    sigset_t mask;
     pid_t child;
 
     if (open_handshake(&h) != 0) {
         tt_complain("%s", strerror(errno));
         return -TT_LAUNCH_FAILED;
     }
+    hold_signals(&mask);
     take_signals();
     child = fork();
     if (child == 0)
-        become(path, argv, l, &h);
+        become(path, argv, l, &h, &mask);
     running = child > 0 ? child : 0;
+    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
     close(h.end[1]);
-    close(h.gate[0]);
     if (child < 0) {
         tt_complain("%s", strerror(errno));
         close(h.gate[1]);
@@ -144,6 +158,7 @@ pid_t tt_launch(const char *path, char **argv, const struct tt_launching *l)
         status = let_go(child, l, &h);
     }
     close(h.end[0]);
+    close(h.gate[0]); /* not before: no word to a child that is gone may end us */
     if (!status)
         return child;
     if (child > 0)

@@ -139,6 +139,33 @@ terminate()
 }
 try "a signal that is sent to us reaches the program" terminate
 
+# What happens when there is a child, and nobody knows its number yet: a signal comes, or it fails.
+cat >"$work/early.c" <<'END'
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+pid_t fork(void)
+{
+    static int forks;
+    pid_t (*next)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork"), child = next();
+    siginfo_t info;
+    if (child <= 0 || forks++)
+        return child;
+    if (getenv("FAILS"))
+        waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
+    else
+        raise(SIGTERM);
+    return child;
+}
+END
+cc -D_GNU_SOURCE -shared -fPIC -o "$work/early.so" "$work/early.c" -ldl
+early() { timeout -k 5 60 env LD_PRELOAD="$work/early.so" "$@"; }
+try "be it as early as can be" status 143 early "${record[@]}" sleep 100
+try "what cannot begin is our own failure, however soon" \
+    status 125 early FAILS=1 "$tallytree" record -o "$work/no/such/folder" true
+
 input()
 {
     [ "$(seq 5 | "${record[@]}" cat 2>"$work/err")" = "$(seq 5)" ]
