@@ -209,6 +209,7 @@ static int complain_of_view(const struct report *r)
         return -TT_ERR_OPTION;
     }
     if (r->files < 1 || access(r->file[0], F_OK) == 0 || strchr(r->file[0], '/') ||
+        strcmp(r->file[0], "-") == 0 ||
         (r->files == 1 && !tt_query_suggest(r->file[0], names, count)))
         return 0;
     (void)tt_complain_of("view or file", r->file[0], names, count);

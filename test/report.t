@@ -143,6 +143,12 @@ twice()
         [ "$(column self <"$tmp/csv" | paste -sd +)" = 20+20+16+4+0+0 ]
 }
 
+from_standard_input()
+{
+    printf 'main;parse 3\n' | tallytree report --csv --metric samples - "$tmp/rec" >"$tmp/csv" &&
+        printf 'main;parse 3\n' >"$tmp/folded" && tallytree report --csv --metric samples "$tmp/folded" "$tmp/rec" | cmp - "$tmp/csv"
+}
+
 behind_dashes()
 {
     cp "$tmp/rec" "$tmp/--json"
@@ -160,6 +166,7 @@ try "the view may be a flag" shows tree --view tree "$tmp/rec"
 try "the view stands before its flags or behind" shows tree --limit 3 tree "$tmp/rec"
 try "the form that was asked for last counts" last_form_counts
 try "several files are merged" twice
+try "one of them may be standard input" from_standard_input
 try "behind -- everything is a file" behind_dashes
 try "a file may be called like a view" named_like_a_view
 
