@@ -330,10 +330,15 @@ without_descriptors()
     cc -o "$tmp/without" "$tmp/without.c" || return
     timeout -k 5 60 "$tmp/without" "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" any 100 >"$tmp/out" 2>"$tmp/err"
     [ $? = 5 ] || return
-    "$tmp/static" any 50000 >"$tmp/out" &
-    timeout -k 5 60 "$tmp/without" "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $! 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
-    reap $!
-    [ $? = 5 ]
+    "$tmp/static" any 1000000 >"$tmp/out" &
+    local pid=$! recorder
+    patiently grep -q static "/proc/$pid/comm" || return
+    "$tmp/without" "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
+    recorder=$!
+    patiently sampled $recorder static || return
+    kill $pid
+    reap $pid
+    reap $recorder || { cat "$tmp/err"; return 1; }
 }
 try "and where the system has no descriptors of processes its end is seen too" without_descriptors
 in_kernel()
