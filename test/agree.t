@@ -108,7 +108,7 @@ for row in table['rows']:
 def close(a, b, n): # four deviations of the difference of both, and two points
     p = min(max((a + b) / 2, 2 / n), 1 - 2 / n) # nothing is known to be all
     return abs(a - b) <= 4 * math.sqrt(1.4 * p * (1 - p) / n) + 0.02
-wrong = n < 50
+wrong = n < 10
 for m in sorted(modules_a, key=modules_a.get, reverse=True)[:4]:
     b = modules_b.get(m, 0)
     ok = close(modules_a[m], b, n)
