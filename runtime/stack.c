@@ -71,10 +71,14 @@ struct tt_frame *tt_stack_bottom(const struct tt_fiber *f)
     return s->frame;
 }
 
+/* The last frame of a segment is entered and left slowly.  Were it left fast, a handler could
+ * come in the midst of that and make the next segment, where the top then stays, for it. */
 void tt_stack_open(struct tt_thread *t)
 {
-    __atomic_store_n(&t->self->limit, t->exact ? NULL : t->end, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&t->self->hooks, t->hooked == TT_HOOKED_CALLS ? t->end : NULL,
+    struct tt_frame *last = t->end - 1;
+
+    __atomic_store_n(&t->self->limit, t->exact ? NULL : last, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->self->hooks, t->hooked == TT_HOOKED_CALLS ? last : NULL,
                      __ATOMIC_SEQ_CST);
     if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST) ||
         !__atomic_load_n(&tt_on, __ATOMIC_SEQ_CST)) /* stopped meanwhile */
@@ -350,7 +354,8 @@ static struct tt_frame *enter_from(struct tt_thread *t, struct tt_frame *f,
     if (mode == TT_MODE_EXACT)
         tt_activation_begin(t, f, tt_time_now(t));
     tt_stack_show(t, f);
-    return tt_frame_flags(f) ? (struct tt_frame *)((uintptr_t)f | 1) : f;
+    return tt_frame_flags(f) || f + 1 == t->end ? (struct tt_frame *)((uintptr_t)f | 1)
+                                                : f;
 }
 
 struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kind kind,

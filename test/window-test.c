@@ -16,7 +16,7 @@
 #include "stack.h"
 #include "tap.h"
 
-enum handling { RESTARTS = 1, PUSHES = 2, EVICTS = 4 };
+enum handling { RESTARTS = 1, PUSHES = 2, EVICTS = 4, DEEP = 8 };
 
 static struct window { /* shared with the child */
     int over, wrong;
@@ -97,12 +97,34 @@ CALLED mcount_watched(void)
 /* Until the next is called it is not known that one has returned. */
 CALLED mcount_next(void) { MCOUNT(); }
 
+/* So deep that what is called then has the last frame of the stack's first segment. */
+static int is_deep(void) { return tt_self.thread->end - tt_self.top <= 2; }
+
+CALLED scope_descend(void (*run)(void))
+{
+    TT_SCOPE("deep");
+    if (is_deep())
+        run();
+    else
+        scope_descend(run);
+}
+
+CALLED hook_descend(void (*run)(void))
+{
+    __cyg_profile_func_enter((void *)(uintptr_t)hook_descend, NULL);
+    if (is_deep())
+        run();
+    else
+        hook_descend(run);
+    __cyg_profile_func_exit((void *)(uintptr_t)hook_descend, NULL);
+}
+
 static const struct way {
-    void (*watched)(void), (*inner)(void), (*next)(void);
+    void (*watched)(void), (*inner)(void), (*next)(void), (*descend)(void (*run)(void));
     int is_hook;
-} by_scope = {scope_watched, scope_inner, NULL, 0},
-  by_hook = {hook_watched, hook_inner, NULL, 1},
-  by_mcount = {mcount_watched, mcount_inner, mcount_next, 1}, *way;
+} by_scope = {scope_watched, scope_inner, NULL, scope_descend, 0},
+  by_hook = {hook_watched, hook_inner, NULL, hook_descend, 1},
+  by_mcount = {mcount_watched, mcount_inner, mcount_next, NULL, 1}, *way;
 
 /* hooks.c looks for the C library's own, which are not to be called here. */
 void *tt_preload_next(const char *name)
@@ -149,13 +171,8 @@ static void check(unsigned entered)
 /* Not raise: while it is in there, musl's lets no signal in. */
 static void stop(void) { (void)kill(getpid(), SIGSTOP); }
 
-static int be_watched(void)
+static void run(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-
-    sigaction(SIGUSR1, &action, NULL);
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || tt_start(mode) != 0)
-        return 2;
     way->watched();
     if (way->next)
         way->next();
@@ -170,8 +187,23 @@ static int be_watched(void)
         way->watched();
         if (way->next)
             way->next();
+        if (handling & DEEP)
+            evict(); /* looks at the whole stack */
         check(window->entered);
     }
+}
+
+static int be_watched(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+    sigaction(SIGUSR1, &action, NULL);
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || tt_start(mode) != 0)
+        return 2;
+    if (handling & DEEP)
+        way->descend(run);
+    else
+        run();
     return window->wrong;
 }
 
@@ -281,6 +313,11 @@ TEST(and_a_new_recording)
 {
     interrupt_everywhere(&by_hook, "calls", "calls,budget=1M", RESTARTS);
     interrupt_everywhere(&by_hook, "calls", "calls,budget=1M", RESTARTS | PUSHES);
+}
+TEST(where_a_segment_of_the_stack_ends_too)
+{
+    interrupt_everywhere(&by_scope, "calls", NULL, PUSHES | EVICTS | DEEP);
+    interrupt_everywhere(&by_hook, "calls", NULL, PUSHES | EVICTS | DEEP);
 }
 TEST(so_they_may_in_a_function_that_tells_of_its_beginning)
 {
