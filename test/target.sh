@@ -8,6 +8,7 @@
 on_target()
 {
     runner=$1 compiler=("${@:2}")
+    [ "$runner" = env ] || export TT_EMULATED=1
     try "the runtime compiles" compile_runtime
     for test in $(runtime_tests); do
         case "$runner $test" in

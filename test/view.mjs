@@ -140,15 +140,17 @@ try {
   ok((await get(at("query?view=flat&limit=1"))).status === 200, "a thousand slow connections keep nobody out");
   for (const s of slow) s.destroy();
 
-  // A browser that is started has the signals of any program, and is not heard.
+  // A browser that is started has the signals of any program, and is not heard.  Those from
+  // 32 on are as they were for us.
   {
+    const none = (line) => (BigInt("0x" + line.split("\t")[1]) & 0x7fffffffn) === 0n;
     const opener = join(folder, "xdg-open"), said = join(folder, "opened");
     writeFileSync(opener, `#!/bin/sh\necho noise\ngrep -E 'Sig(Blk|Ign)' /proc/self/status >${said}.new\necho "$1" >>${said}.new\nmv ${said}.new ${said}\n`, { mode: 0o755 });
     const other = start({ PATH: folder + ":" + process.env.PATH }, "--open", profile);
     const shown = await other.address;
     for (let i = 0; i < 600 && !existsSync(said); i++) await new Promise((r) => setTimeout(r, 100));
     const lines = existsSync(said) ? readFileSync(said).toString().trim().split("\n") : [];
-    ok(lines.length === 3 && lines[2] === String(shown) && lines.slice(0, 2).every((l) => /\t0+$/.test(l)), "--open starts a browser as anybody would", lines.join("\n"));
+    ok(lines.length === 3 && lines[2] === String(shown) && lines.slice(0, 2).every(none), "--open starts a browser as anybody would", lines.join("\n"));
     other.child.kill("SIGTERM");
     await new Promise((r) => other.child.on("exit", r));
     ok(other.said() === String(shown) + "\n", "which says nothing on our standard output", other.said());
