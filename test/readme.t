@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The documents: every line that README shows at a prompt is run as it stands there, in a
 # folder of its own, with what `make install` installs; what it prints has the lines that
-# README shows, whatever the figures in them.  And what documents name is there.
+# README shows, whatever the figures in them.  And what documents name is there.  With
+# TT_SHOTS=doc/images the pictures that README shows are taken, of what its lines recorded.
 use strict;
 use warnings;
 use Cwd            qw(abs_path);
@@ -12,6 +13,8 @@ use File::Temp     qw(tempdir);
 my $top   = abs_path(dirname(__FILE__) . '/..');
 my $build = abs_path($ENV{TT_BUILD} // "$top/build");
 my $tmp   = tempdir(CLEANUP => 1);
+my $shots = $ENV{TT_SHOTS} && abs_path($ENV{TT_SHOTS});
+my $tour  = $shots ? '/tmp/tour' : "$tmp/tour"; # as in README, for who sees it
 my $count = 0;
 
 sub ok
@@ -85,10 +88,10 @@ sub run
     my $what = length $command > 70 ? substr($command, 0, 67) . '...' : $command;
     my $wanted = $command =~ /^tallytree view/ ? 124 : 0;
     $command =~ s{/usr/local/lib}{$library}g;
-    $command =~ s{/tmp/tour}{$tmp/tour}g;
-    $command =~ s/seq 0 999/seq 0 50 999/; # that many are enough here
+    $command =~ s{/tmp/tour}{$tour}g;
+    $command =~ s/seq 0 999/seq 0 50 999/ unless $shots; # that many are enough here
     $command = "timeout 10 $command" if $wanted;
-    my $folder = $command =~ /^mkdir .*tour/ ? $top : "$tmp/tour";
+    my $folder = $command =~ /^mkdir .*tour/ ? $top : $tour;
     open my $pipe, '-|', 'bash', '-c', "cd '$folder' && { $command\n} 2>&1 </dev/null" or die;
     my @said = <$pipe>;
     close $pipe;
@@ -121,6 +124,10 @@ while ($readme =~ /^```console\n(.*?)^```/gms) {
     }
 }
 ok($lines >= 15, 'README has lines to be run');
+if ($shots) {
+    local @ENV{qw(TT_SHOTS TT_BUILD)} = ($shots, $build);
+    ok(system("node '$top/test/pictures.mjs' $tour && rm -r $tour") == 0, 'its pictures are taken');
+}
 my ($program) = $readme =~ /^```cpp\n(.*?)^```/ms;
 ok(contents("$top/examples/scopes.cpp") =~ /\Q$program\E\z/, 'the program that it shows is the example');
 
