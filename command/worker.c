@@ -77,21 +77,31 @@ static void write_answer(FILE *f, const struct tt_spots *s)
     }
 }
 
-/* Its own death is nobody's business, and it does not outlive its parent. */
-static void limit(void)
+/* The address sanitizer's own memory is far above any limit. */
+static void limit_memory(void)
 {
-    struct rlimit none = {0}, cpu = {CPU_SECONDS, CPU_SECONDS}, data;
+#ifndef __SANITIZE_ADDRESS__
+    struct rlimit data;
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)setrlimit(RLIMIT_CORE, &none);
-    (void)setrlimit(RLIMIT_CPU, &cpu);
     if (getrlimit(RLIMIT_DATA, &data) == 0 && pages > 0 && size > 0) {
         rlim_t half = (rlim_t)pages / 2 * (rlim_t)size;
         if (half < data.rlim_cur)
             data.rlim_cur = half;
         (void)setrlimit(RLIMIT_DATA, &data);
     }
+#endif
+}
+
+/* Its own death is nobody's business, and it does not outlive its parent. */
+static void limit(void)
+{
+    struct rlimit none = {0}, cpu = {CPU_SECONDS, CPU_SECONDS};
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)setrlimit(RLIMIT_CPU, &cpu);
+    limit_memory();
 }
 
 /* What the parent does when it is told to end or to stop, as to give the terminal back, is not
