@@ -20,29 +20,38 @@ static int cannot_write(const char *path)
     return -TT_ERR_FILE;
 }
 
+/* Owned; what is not there yet is as it was said.  NULL without memory. */
+static char *without_links(const char *path)
+{
+    char *real = realpath(path, NULL);
+
+    return real ? real : strdup(path);
+}
+
 /* The temporary file, with the permissions that a new file has. */
 static int make_file(struct tt_output *o)
 {
     mode_t mask = umask(0);
+    char *target;
 
     umask(mask);
-    o->target = realpath(o->path, NULL);
-    if (!o->target) /* it is not there yet */
-        o->target = strdup(o->path);
-    if (!o->target || asprintf(&o->name, "%s.XXXXXX", o->target) < 0) {
-        free(o->target);
+    target = without_links(o->path);
+    if (!target || asprintf(&o->name, "%s.XXXXXX", target) < 0) {
+        free(target);
         errno = ENOMEM;
         return -1;
     }
     o->fd = mkostemp(o->name, O_CLOEXEC);
-    if (o->fd >= 0 && fchmod(o->fd, 0666 & ~mask) == 0)
+    if (o->fd >= 0 && fchmod(o->fd, 0666 & ~mask) == 0) {
+        o->target = target;
         return 0;
+    }
     if (o->fd >= 0) {
         (void)unlink(o->name);
         close(o->fd);
     }
     free(o->name);
-    free(o->target);
+    free(target);
     return -1;
 }
 
