@@ -264,7 +264,7 @@ left_over()
 {
     cc -O1 -g -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -D_GNU_SOURCE -pthread -o "$tmp/bare" "$tmp/mix.c" || return
     "$tmp/bare" any 1000000 >"$tmp/out" &
-    local pid=$! recorder used bad samples
+    local pid=$! recorder used
     patiently grep -q bare "/proc/$pid/comm" || return
     "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $pid 2>"$tmp/err" &
     recorder=$!
