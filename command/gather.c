@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,16 +203,29 @@ static uint64_t total_of(const struct tt_profile *p, const char *metric)
     return i == TT_NONE ? 0 : tt_grand_total(p, &p->metric[i]);
 }
 
+/* "1 sample", "2 samples". */
+static void say_count(const struct tt_profile *p, const char *metric)
+{
+    uint64_t count = total_of(p, metric);
+
+    (void)fprintf(stderr, "%llu %.*s", (unsigned long long)count,
+                  (int)strlen(metric) - (count == 1), metric);
+}
+
 static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                       const struct found *found)
 {
-    const char *what = tt_metric_find(p, "samples") == TT_NONE && total_of(p, "calls")
-                           ? "calls"
-                           : "samples";
     int unseen = 0;
 
-    (void)fprintf(stderr, "tallytree: %s: %llu %s of %d process%s in %s\n", g->program,
-                  (unsigned long long)total_of(p, what), what, found->processes,
+    (void)fprintf(stderr, "tallytree: %s: ", g->program);
+    say_count(p, tt_metric_find(p, "samples") == TT_NONE && total_of(p, "calls")
+                     ? "calls"
+                     : "samples");
+    if (total_of(p, "objects")) {
+        (void)fprintf(stderr, " and ");
+        say_count(p, "objects");
+    }
+    (void)fprintf(stderr, " of %d process%s in %s\n", found->processes,
                   found->processes == 1 ? "" : "es", g->out);
     for (char *const *u = found->unseen; u && *u; u++)
         unseen++;
@@ -264,6 +278,7 @@ int tt_gather(const struct tt_gathering *g)
     struct tt_input in;
     int error;
 
+    (void)signal(SIGPIPE, SIG_IGN); /* whoever read what we say may be gone */
     look_around(&found, g->folder);
     if (!found.processes) {
         tt_complain("%s: nothing was recorded: it did not load what was to record it, or "

@@ -4,13 +4,14 @@
 
 enum { OWN_LIMIT = 60 }; /* rows; a screen or two */
 
+/* Native blocks are known from having been met. */
 static void note_coverage(const struct tt_profile *p, const struct tt_block_sum *sum,
                           struct tt_table *t)
 {
     uint32_t executed = 0, all = 0;
 
     for (uint32_t b = 1; b < p->blocks; b++) {
-        if (!tt_is_of_program(p, b))
+        if (!tt_is_of_program(p, b) || p->block[b].kind == TT_KIND_NATIVE)
             continue;
         executed += sum[b].calls || sum[b].self || sum[b].inclusive;
         all++;

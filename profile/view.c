@@ -364,8 +364,8 @@ static void note_brackets(const struct tt_profile *p,
         uint64_t samples = choice->samples == TT_NONE
                                ? 0
                                : tt_grand_total(p, &p->metric[choice->samples]);
-        tt_table_note(t, "sampled: %llu samples%s; ± is the 95 %% interval of a share",
-                      (unsigned long long)samples,
+        tt_table_note(t, "sampled: %llu sample%s%s; ± is the 95 %% interval of a share",
+                      (unsigned long long)samples, samples == 1 ? "" : "s",
                       tt_fact_text(p, "wall") ? " by the wall clock, of threads that "
                                                 "wait too"
                                               : "");

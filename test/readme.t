@@ -58,6 +58,7 @@ sub shape
     $line =~ s{http://\S+}{URL};
     $line =~ s/libsqlite3\S*\+0x[0-9a-f]+/FUNCTION/g;
     $line =~ s/$number/N/g;
+    $line =~ s/\bN (sample|object)\b/N ${1}s/g;
     $line =~ s/\b(?:s|ms|µs|ns|B|KiB|MiB)\b/UNIT/g;
     $line =~ s/[─ ?]+/ /g;
     $line =~ s/^ | $//g;

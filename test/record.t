@@ -209,6 +209,17 @@ at_once()
 }
 try "what ends at once has ended its recording" at_once
 
+# Who reads what it says leaves after a line.
+unread()
+{
+    mkfifo "$work/fifo"
+    read -r line <"$work/fifo" &
+    "$tallytree" record -o "$work/unread.tt" seq 3 >"$work/fifo" 2>&1
+    wait $!
+    [ -s "$work/unread.tt" ] && ! compgen -G "$work/unread.tt.*.live"
+}
+try "what is left is the profile, even where nobody reads to the end" unread
+
 # A child that goes on has not waited for one of its own, which was killed.
 cat >"$work/goes_on.c" <<'END'
 #include <signal.h>
