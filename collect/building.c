@@ -65,6 +65,14 @@ static unsigned words_of(const uint32_t *word)
     return RULE_WORDS + (unsigned)__builtin_popcount(rule->set);
 }
 
+/* How long a rule is stands in its first words: those of another length differ there. */
+static int is_same(const uint32_t *a, const uint32_t *b, unsigned n)
+{
+    while (n && *a == *b)
+        a++, b++, n--;
+    return !n;
+}
+
 /* Where the rule stands in the index, or could. */
 static struct tt_indexed *slot(const struct tt_building *b, const uint32_t *word,
                                unsigned n, uint64_t h)
@@ -76,8 +84,7 @@ static struct tt_indexed *slot(const struct tt_building *b, const uint32_t *word
     for (uint64_t at = h;; at++) {
         struct tt_indexed *s = &index[at & mask];
         if (!s->place ||
-            (s->hash == (uint32_t)(h >> 32) && words_of(all + s->place - 1) == n &&
-             memcmp(all + s->place - 1, word, n * sizeof *word) == 0))
+            (s->hash == (uint32_t)(h >> 32) && is_same(all + s->place - 1, word, n)))
             return s;
     }
 }

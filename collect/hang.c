@@ -63,7 +63,8 @@ static void unwind(struct tt_hanging *h)
         tt_peek_own(&h->peek, sp, h->stack_end);
     else
         tt_peek_own(&h->peek, NULL, NULL);
-    h->stack = (struct tt_unwound){.frame = h->frame, .room = TT_STEPS_MAX - 2};
+    h->stack = (struct tt_unwound){
+        .frame = h->frame, .room = TT_STEPS_MAX - 2, .cache = &h->cache};
     tt_native_unwind(&h->stack, h->hold.modules, &h->registers, &h->peek);
 }
 
@@ -111,7 +112,7 @@ static int find_path(struct tt_hanging *h, int locked)
     const struct tt_options *o = &r->options;
     tt_block block;
 
-    tt_path_begin(&h->path);
+    tt_path_begin(&h->path, h->stack.count + 2); /* a marker, and what it waits for */
     if (h->stack.end != TT_UNWIND_ROOT) {
         if (!locked)
             return 0;

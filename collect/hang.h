@@ -26,6 +26,7 @@ struct tt_hanging { /* a thread's own, mapped; its pages are there once they are
     struct tt_registers registers;
     struct tt_native frame[TT_STEPS_MAX];
     struct tt_path path;
+    struct tt_unwind_cache cache;
     const char *wait; /* what the thread waits for, the innermost step; NULL: nothing */
 };
 

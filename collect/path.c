@@ -6,25 +6,30 @@
  * and the tree sees a path without recursion.  async-signal-safe */
 #include "path.h"
 
+enum { FEWEST_SEEN = 64 };
+
 /* 1 when the function was not in the set; it is now. */
 static int see(struct tt_seen *s, uint64_t function)
 {
-    uint32_t i = (uint32_t)(function * 0x9e3779b97f4a7c15u >> 40) % TT_SEEN_SIZE;
+    uint32_t i = (uint32_t)(function * 0x9e3779b97f4a7c15u >> 40) & s->mask;
 
-    while (s->stamp[i] == s->serial) {
-        if (s->function[i] == function)
+    while (s->at[i].stamp == s->serial) {
+        if (s->at[i].function == function)
             return 0;
-        i = (i + 1) % TT_SEEN_SIZE;
+        i = (i + 1) & s->mask;
     }
-    s->stamp[i] = s->serial;
-    s->function[i] = function;
+    s->at[i].stamp = s->serial;
+    s->at[i].function = function;
     return 1;
 }
 
-void tt_path_begin(struct tt_path *p)
+void tt_path_begin(struct tt_path *p, uint32_t steps)
 {
     p->count = p->cuts = 0;
     p->seen.serial++;
+    p->seen.mask = FEWEST_SEEN - 1;
+    while (p->seen.mask < 2 * steps && p->seen.mask < TT_SEEN_SIZE - 1)
+        p->seen.mask = 2 * p->seen.mask + 1;
 }
 
 /* ── Where on the path a step leads; UINT32_MAX for on ────────────────────────────── */

@@ -21,8 +21,12 @@ struct tt_step {
 };
 
 struct tt_seen { /* a set of functions, emptied by counting `serial` up */
-    uint64_t function[TT_SEEN_SIZE];
-    uint32_t stamp[TT_SEEN_SIZE], serial;
+    struct {
+        uint64_t function;
+        uint32_t stamp;
+    } at[TT_SEEN_SIZE];
+    uint32_t serial;
+    uint32_t mask; /* as much of it as the stack needs, so that it stays warm */
 };
 
 struct tt_path {
@@ -33,10 +37,10 @@ struct tt_path {
     struct tt_seen seen;
 };
 
-/* Begins anew, without touching what is not used. */
-void tt_path_begin(struct tt_path *);
+/* Begins anew, for so many steps, without touching what is not used. */
+void tt_path_begin(struct tt_path *, uint32_t steps);
 
-/* Goes one step inwards; at most TT_STEPS_MAX of them. */
+/* Goes one step inwards; at most as many as were said, and TT_STEPS_MAX. */
 void tt_path_step(struct tt_path *, uint32_t recursion, uint32_t length,
                   uint64_t function, tt_block block);
 

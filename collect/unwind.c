@@ -281,7 +281,7 @@ static void open_cache(struct walk *w, const struct tt_modules *modules,
         return;
     cache->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (cache->generation != modules->generation)
+    if (cache->generation && cache->generation != modules->generation)
         memset(cache->place, 0, sizeof cache->place);
     cache->generation = modules->generation;
     w->cache = cache;

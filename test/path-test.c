@@ -94,7 +94,7 @@ static int is_right(const uint64_t *stack, int depth, uint32_t recursion, int le
     uint64_t hidden[DEEP];
     int hides = 0, found = 0;
 
-    tt_path_begin(&path);
+    tt_path_begin(&path, (uint32_t)depth);
     for (int i = 0; i < depth; i++) {
         tt_path_step(&path, recursion, (uint32_t)length, stack[i], (tt_block)i + 1);
         oracle_step(&o, recursion, length, stack[i], (tt_block)i + 1);
@@ -146,7 +146,7 @@ TEST(none_keeps_everything) { check_policy(TT_RECURSION_NONE, 0); }
 
 TEST(the_innermost_step_is_where_the_stack_stands)
 {
-    tt_path_begin(&path);
+    tt_path_begin(&path, 4);
     tt_path_step(&path, TT_RECURSION_EDGE, 0, 1, 10);
     tt_path_step(&path, TT_RECURSION_EDGE, 0, 2, 20);
     tt_path_step(&path, TT_RECURSION_EDGE, 0, 2, 21);
@@ -159,7 +159,7 @@ TEST(the_innermost_step_is_where_the_stack_stands)
 
 TEST(the_deepest_stack_has_room)
 {
-    tt_path_begin(&path);
+    tt_path_begin(&path, TT_STEPS_MAX);
     for (uint32_t i = 0; i < TT_STEPS_MAX; i++)
         tt_path_step(&path, TT_RECURSION_EDGE, 0, i + 1, i + 1);
     tt_path_end(&path);
