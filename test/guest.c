@@ -5,6 +5,8 @@
  *      guest storm          signals of its own, all the time, at its threads and itself
  *      guest plugins LIB N  loads, calls and unloads a library N times
  *      guest malloc N       threads that do nothing but malloc, with fork in between
+ *      guest mixed LIB N    threads that malloc, load LIB, jump, end by unwinding and are
+ *                           signalled, with fork and exec in between
  *      guest timers         SIGPROF, ITIMER_PROF and our signal are its own
  *      guest masks          all signals blocked; waits for them one by one
  *      guest files          file descriptors are numbered as ever, and all closed
@@ -479,6 +481,87 @@ static void run_children(const char *self)
     execv(self, argv);
 }
 
+/* ── All at once ──────────────────────────────────────────────────────────────────── */
+
+static void *load(void *path)
+{
+    for (int i = 0; i < 40; i++) {
+        void *library = dlopen(path, RTLD_NOW);
+        void (*work)(int) = library ? (void (*)(int))dlsym(library, "plugin_work") : NULL;
+        if (work)
+            work(20000);
+        EXPECT(work && dlclose(library) == 0);
+    }
+    return NULL;
+}
+
+/* As an exception does, pthread_exit takes the frames off one by one. */
+static __attribute__((noinline)) void go_deeper(jmp_buf *env, int depth)
+{
+    free(malloc((size_t)depth * 100 + 1));
+    if (depth > 0)
+        go_deeper(env, depth - 1);
+    else if (env)
+        longjmp(*env, 1);
+    else
+        pthread_exit(NULL);
+    sink++;
+}
+
+static void *jump_and_end(void *arg)
+{
+    jmp_buf env;
+
+    for (volatile int i = 0; i < 200; i++)
+        if (setjmp(env) == 0)
+            go_deeper(&env, 20);
+    go_deeper(NULL, 20);
+    return arg;
+}
+
+static void *end_threads(void *arg)
+{
+    pthread_t thread;
+
+    for (int i = 0; i < 20; i++) {
+        EXPECT(pthread_create(&thread, NULL, jump_and_end, NULL) == 0);
+        pthread_join(thread, NULL);
+    }
+    return arg;
+}
+
+static void run_mixed(const char *self, const char *path, int n)
+{
+    enum { THREADS = 4 };
+    void *(*const body[THREADS])(void *) = {churn, churn, load, end_threads};
+    char *const argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t) "exit",
+                          (char *)(uintptr_t) "5", NULL};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    pthread_t thread[THREADS];
+
+    sigaction(SIGUSR1, &action, NULL);
+    for (int round = 0; round < n; round++) {
+        for (int i = 0; i < THREADS; i++)
+            EXPECT(pthread_create(&thread[i], NULL, body[i], (void *)(uintptr_t)path) ==
+                   0);
+        for (int i = 0; i < 6; i++) {
+            pid_t child = fork();
+            if (child == 0 && i % 2)
+                execv(self, argv);
+            if (child == 0) {
+                (void)churn((void *)(uintptr_t)7);
+                _exit(5); /* exit waits for a dlclose that no thread of it will end */
+            }
+            for (int j = 0; j < 100; j++)
+                pthread_kill(thread[j % THREADS], SIGUSR1);
+            EXPECT(status_of(child) == 5);
+        }
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(thread[i], NULL);
+    }
+    puts("mixed");
+}
+
 /* ── Truth ────────────────────────────────────────────────────────────────────────── */
 
 void part_a(uint64_t ns);
@@ -522,6 +605,8 @@ int main(int argc, char **argv)
         run_plugins(argv[2], n);
     else if (strcmp(what, "malloc") == 0)
         run_malloc(n);
+    else if (strcmp(what, "mixed") == 0 && argc > 3)
+        run_mixed(argv[0], argv[2], n);
     else if (strcmp(what, "timers") == 0)
         run_timers();
     else if (strcmp(what, "masks") == 0)

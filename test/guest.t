@@ -68,13 +68,21 @@ unseen() { [ "$(fact threads.unseen)" -gt 20000000 ]; }
 try "is not sampled, and the header says so" unseen
 try "children of all kinds" same children
 
+# often FLAGS... - each of so many runs ends, and has done what it does.
 often()
 {
     local i
-    for i in $(seq "${RUNS:-50}"); do
-        timeout -k 5 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" malloc 1 >"$tmp/out" 2>"$tmp/err" &&
-            grep -qx churned "$tmp/out" || { echo "run $i: status $?"; cat "$tmp/err"; return 1; }
+    for i in $(seq "${RUNS:-20}"); do
+        timeout -k 5 100 "$TT_BUILD/tallytree" record --sampled=2000 "$@" -o "$tmp/tt" \
+            "$guest" mixed "$plugin" 1 >"$tmp/out" 2>"$tmp/err" &&
+            grep -qx mixed "$tmp/out" || { echo "run $i: status $?"; cat "$tmp/err"; return 1; }
     done
 }
-try "threads in malloc, and forks between: no deadlock" often
+try "malloc, plug-ins, jumps, forks, signals and ends of threads: no deadlock" often
+try "nor where those that wait are looked at" often --wall
+if "$TT_BUILD/tallytree" record -o "$tmp/tt" --counter page-faults true 2>/dev/null; then
+    try "nor from outside" often --counter page-faults
+else
+    skip "nor from outside" "not permitted"
+fi
 finish
