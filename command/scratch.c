@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -65,14 +66,42 @@ static void put(void *arg, void *p, size_t size)
         munmap(p, size);
 }
 
+/* Into a file, bit by bit, so that it is not there twice. */
+static void *move(char *p, size_t size, size_t larger)
+{
+    char *to = map_file(larger);
+
+    for (size_t at = 0; to && at < size; at += MAPPED) {
+        size_t n = size - at < MAPPED ? size - at : MAPPED;
+        memcpy(to + at, p + at, n);
+        munmap(p + at, n);
+    }
+    return to;
+}
+
 /* Its pages are given to the larger one: they are not there twice, and not copied. */
 static void *grow(void *arg, void *p, size_t size, size_t larger)
 {
     (void)arg;
-    if (size < MAPPED || larger >= OF_A_FILE)
+    if (size < MAPPED)
         return NULL;
+    if (larger >= OF_A_FILE)
+        return move(p, size, larger);
     p = mremap(p, size, larger, MREMAP_MAYMOVE);
     return p == MAP_FAILED ? NULL : p;
 }
 
-const struct tt_memory tt_scratch = {.get = get, .put = put, .grow = grow};
+/* Whole pages go, of a file too. */
+static void forget(void *arg, void *p, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p;
+    const uintptr_t from = (at + page - 1) / page * page, to = (at + size) / page * page;
+    char *first = (char *)p + (from - at);
+
+    (void)arg;
+    if (from < to && madvise(first, to - from, MADV_REMOVE) != 0)
+        (void)madvise(first, to - from, MADV_DONTNEED);
+}
+
+const struct tt_memory tt_scratch = {
+    .get = get, .put = put, .grow = grow, .forget = forget};

@@ -2,7 +2,8 @@
 /* pprof.c - profile.proto, which Go, gperftools and many others write: reading.
  *
  * What samples refer to, and the texts that that refers to, stands behind the samples in
- * most files: one pass over the whole notes where everything is, another takes the samples.
+ * most files: one pass over the whole notes where everything is, the last takes the samples,
+ * and gives up what is behind it.
  * A stack is leaf first; a location may be several frames, the innermost of them first. */
 #include "pprof.h"
 
@@ -570,9 +571,11 @@ static int take_samples(struct pprof *p)
     int error = 0;
 
     tt_vector_init(&values, NULL, sizeof(uint64_t));
-    while (!error && read_field(&m, &f) > 0)
+    while (!error && read_field(&m, &f) > 0) {
         if (f.number == TT_PROFILE_SAMPLE)
             error = take_sample(p, f.inside, &values);
+        tt_source_forget(p->s, (const char *)m.at);
+    }
     tt_vector_fini(&values);
     return error;
 }
@@ -630,9 +633,9 @@ static int read_profile(struct pprof *p)
     if (!error)
         error = read_locations(p);
     if (!error)
-        error = take_samples(p);
-    if (!error)
         add_facts(p);
+    if (!error)
+        error = take_samples(p);
     tt_source_fini(p->s); /* nobody looks at the file any more */
     for (uint32_t i = 0; !error && i < p->metrics; i++)
         tt_frames_flush(&p->metric[i].amount, p->metric[i].metric);

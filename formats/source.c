@@ -102,21 +102,18 @@ static int make_room(struct tt_source *s)
     size_t room = s->room ? s->room * 2 : FIRST_ROOM, have = s->end - s->at;
     char *bigger;
 
-    if (s->room && have < s->room / 2) {
+    if (have && s->at)
         memmove(s->buffer, s->buffer + s->at, have);
-    } else {
-        bigger = room > s->room ? tt_memory_get(s->memory, room) : NULL;
-        if (!bigger)
-            return tt_source_no_memory(s);
-        if (have)
-            memcpy(bigger, s->buffer + s->at, have);
-        tt_memory_put(s->memory, s->buffer, s->room);
-        s->buffer = bigger;
-        s->room = room;
-    }
     s->taken += s->at;
     s->end = have;
     s->at = 0;
+    if (s->room && have < s->room / 2)
+        return 0;
+    bigger = room > s->room ? tt_memory_grow(s->memory, s->buffer, s->room, room) : NULL;
+    if (!bigger)
+        return tt_source_no_memory(s);
+    s->buffer = bigger;
+    s->room = room;
     return 0;
 }
 
@@ -168,6 +165,17 @@ int tt_source_all(struct tt_source *s, const char **bytes, size_t *size)
     *bytes = tt_source_at(s);
     tt_source_skip(s, *size);
     return 0;
+}
+
+void tt_source_forget(struct tt_source *s, const char *before)
+{
+    enum { AT_ONCE = 1 << 20 };
+    size_t at = (size_t)(before - s->buffer);
+
+    if (at - s->forgotten < AT_ONCE)
+        return;
+    tt_memory_forget(s->memory, s->buffer + s->forgotten, at - s->forgotten);
+    s->forgotten = at;
 }
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */

@@ -42,8 +42,9 @@ struct tt_source {
     struct tt_stream *stream;          /* borrowed */
     char *buffer;                      /* owned */
     size_t at, end, room;
-    uint64_t taken; /* bytes before buffer[0] */
-    uint64_t line;  /* of the line that was taken last, from 1; 0: bytes are */
+    size_t forgotten; /* bytes of the buffer */
+    uint64_t taken;   /* bytes before buffer[0] */
+    uint64_t line;    /* of the line that was taken last, from 1; 0: bytes are */
     int ended;
     char error[4300]; /* "file:line: what", after a failure */
 };
@@ -72,6 +73,8 @@ static inline void tt_source_skip(struct tt_source *s, size_t size) { s->at += s
 int tt_source_line(struct tt_source *, char **line, size_t *length);
 /* Takes all the rest, as one piece that stays until the source is closed. */
 int tt_source_all(struct tt_source *, const char **bytes, size_t *size);
+/* Nobody will look at what is before this place of it. */
+void tt_source_forget(struct tt_source *, const char *before);
 
 /* Notes what is wrong, and where: in the line that was taken last, or where no line was,
  * at the byte that is next.  -TT_ERR_FORMAT. */

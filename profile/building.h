@@ -59,8 +59,8 @@ int tt_order_make(struct tt_builder *, struct tt_order *);
 /* Gives up what is in the image by now: `block_of`, `size_of`. */
 void tt_order_drop_copied(struct tt_builder *, struct tt_order *);
 void tt_order_free(struct tt_builder *, struct tt_order *);
-/* The log: its rows become those of struct tt_entry. */
-int tt_order_entries(struct tt_builder *, const struct tt_order *);
+/* The log: its rows become those of struct tt_entry, and it stays in its own order. */
+void tt_order_entries(struct tt_builder *, const struct tt_order *);
 
 /* Of each block of a profile the builder's that stand for it, outermost first:
  * link[first[b] … first[b + 1] - 1], at least one. */

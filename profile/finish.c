@@ -339,7 +339,19 @@ static void write_spreads(const struct tt_builder *b, const struct tt_order *o,
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* The log is put in order last: until then its rows say what is what. */
+/* The log, renumbered last: until then its rows say what is what.  Columns add it up
+ * whatever its order; it is sorted when it is kept by strand. */
+static int add_entries(struct tt_builder *b, const struct tt_order *o, struct image *m)
+{
+    tt_order_entries(b, o);
+    if (b->strand.count <= 1 || !b->metric.count || b->summary)
+        return 0;
+    if (tt_entries_sum(&b->entry) != 0)
+        return -TT_ERR_MEMORY;
+    add_vector(b, m, TT_SECTION_ENTRIES, &b->entry);
+    return 0;
+}
+
 static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
 {
     const uint64_t contexts = b->context.count, narrow = sizeof(uint32_t);
@@ -368,10 +380,8 @@ static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
     add_vector(b, m, TT_SECTION_SERIES, &b->series);
     add_vector(b, m, TT_SECTION_POINTS, &b->point);
     add_spreads(b, o, m);
-    if (tt_order_entries(b, o) != 0)
+    if (add_entries(b, o, m) != 0)
         return -TT_ERR_MEMORY;
-    if (b->strand.count > 1 && b->metric.count && !b->summary)
-        add_vector(b, m, TT_SECTION_ENTRIES, &b->entry);
     add_digest(b, o, m);
     if (allocate_image(b, o, m) != 0)
         return -TT_ERR_MEMORY;

@@ -22,6 +22,27 @@ void tt_memory_put(const struct tt_memory *m, void *p, size_t size)
         free(p);
 }
 
+void *tt_memory_grow(const struct tt_memory *m, void *p, size_t size, size_t larger)
+{
+    void *grown = p && m && m->grow ? m->grow(m->arg, p, size, larger) : NULL;
+
+    if (grown)
+        return grown;
+    grown = tt_memory_get(m, larger);
+    if (!grown)
+        return NULL;
+    if (p)
+        memcpy(grown, p, size);
+    tt_memory_put(m, p, size);
+    return grown;
+}
+
+void tt_memory_forget(const struct tt_memory *m, void *p, size_t size)
+{
+    if (m && m->forget)
+        m->forget(m->arg, p, size);
+}
+
 void tt_vector_init(struct tt_vector *v, const struct tt_memory *m, size_t item_size)
 {
     *v = (struct tt_vector){.memory = m, .size = item_size};
@@ -34,11 +55,6 @@ void tt_vector_fini(struct tt_vector *v)
     v->count = v->room = 0;
 }
 
-static void *grow_piece(const struct tt_memory *m, void *p, size_t size, size_t larger)
-{
-    return p && m && m->grow ? m->grow(m->arg, p, size, larger) : NULL;
-}
-
 static int grow_vector(struct tt_vector *v, size_t count)
 {
     size_t room = v->room ? v->room : 64 / v->size + 1;
@@ -48,15 +64,9 @@ static int grow_vector(struct tt_vector *v, size_t count)
         room *= 2;
     if (room < count || room > SIZE_MAX / v->size)
         return -1;
-    item = grow_piece(v->memory, v->item, v->room * v->size, room * v->size);
-    if (!item) {
-        item = tt_memory_get(v->memory, room * v->size);
-        if (!item)
-            return -1;
-        if (v->count)
-            memcpy(item, v->item, v->count * v->size);
-        tt_memory_put(v->memory, v->item, v->room * v->size);
-    }
+    item = tt_memory_grow(v->memory, v->item, v->room * v->size, room * v->size);
+    if (!item)
+        return -1;
     v->item = item;
     v->room = room;
     return 0;

@@ -13,13 +13,20 @@ struct tt_memory {
     void *(*get)(void *arg, size_t size); /* zeroed; NULL when there is none */
     void (*put)(void *arg, void *p, size_t size);
     void *arg;
-    /* Makes a piece larger where it can do so without a copy, what is new being zeroed; NULL:
-     * it cannot, and nothing has changed.  May be NULL itself. */
+    /* Makes a piece larger where it can do so without having it twice, what is new being
+     * zeroed; NULL: it cannot, and nothing has changed.  May be NULL itself. */
     void *(*grow)(void *arg, void *p, size_t size, size_t larger);
+    /* What is in this part of a piece will not be read any more.  May be NULL itself. */
+    void (*forget)(void *arg, void *p, size_t size);
 };
 
 void *tt_memory_get(const struct tt_memory *, size_t size);
 void tt_memory_put(const struct tt_memory *, void *p, size_t size); /* NULL: nothing */
+/* A larger piece with what is in this one, the rest zeroed; NULL: no memory, and nothing has
+ * changed. */
+void *tt_memory_grow(const struct tt_memory *, void *p, size_t size, size_t larger);
+/* Of a piece that is gone through once, what lies behind: it may be anything from here on. */
+void tt_memory_forget(const struct tt_memory *, void *p, size_t size);
 
 /* An array that grows: `count` items of `size` bytes are in use. */
 struct tt_vector {

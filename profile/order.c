@@ -194,10 +194,18 @@ static void renumber_strings(struct tt_builder *b, const struct tt_order *o)
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
 
-/* Contexts sorted by parent, and those of one parent by block, with the start of each
- * parent's; two passes of counting. */
-struct children {
-    uint32_t *sorted, *start;
+/* The context at place 0 is the root.  A context comes after its parent, and siblings are
+ * in the order of their blocks:
+ *
+ *      place of c = place of its parent + 1 + sizes of the siblings with lesser blocks
+ *
+ * Ids of parents are less than those of their children, so that a pass down the ids adds
+ * up sizes, and one up places.  What is done with goes at once: this is where a builder
+ * needs most memory. */
+struct contexts {
+    uint32_t count, blocks;
+    uint32_t *parent, *size; /* by id */
+    uint32_t *sorted, *end;  /* ids by block; where each block's end */
 };
 
 static void count_up(uint32_t *count, size_t n)
@@ -211,83 +219,103 @@ static void count_up(uint32_t *count, size_t n)
     }
 }
 
-static int sort_children(struct tt_builder *b, const struct tt_order *o,
-                         struct children *c)
+static uint32_t *numbers_new(struct tt_builder *b, size_t count)
 {
-    const struct tt_grown *g = b->context.item;
-    size_t n = b->context.count, blocks = b->block.count;
-    uint32_t *by = tt_memory_get(&b->memory, n * sizeof *by);
-    uint32_t *start = tt_memory_get(&b->memory, (blocks + 1) * sizeof *start);
-
-    c->sorted = tt_memory_get(&b->memory, n * sizeof *c->sorted);
-    c->start = tt_memory_get(&b->memory, (n + 1) * sizeof *c->start);
-    if (by && start && c->sorted && c->start) {
-        for (size_t i = 1; i < n; i++)
-            start[o->block[g[i].block]]++;
-        count_up(start, blocks + 1);
-        for (size_t i = 1; i < n; i++)
-            by[start[o->block[g[i].block]]++] = (uint32_t)i;
-        for (size_t i = 1; i < n; i++)
-            c->start[g[i].parent]++;
-        count_up(c->start, n + 1);
-        for (size_t i = 0; i + 1 < n; i++)
-            c->sorted[c->start[g[by[i]].parent]++] = by[i];
-        /* each start has moved to its end, which is where the next one started */
-        memmove(c->start + 1, c->start, n * sizeof *c->start);
-        c->start[0] = 0;
-    }
-    tt_memory_put(&b->memory, start, (blocks + 1) * sizeof *start);
-    tt_memory_put(&b->memory, by, n * sizeof *by);
-    return by && start && c->sorted && c->start ? 0 : -TT_ERR_MEMORY;
+    return tt_memory_get(&b->memory, count * sizeof(uint32_t));
 }
 
-/* Until its size is known, that of a context is its child that has not been placed yet. */
-static void place_contexts(struct tt_builder *b, struct tt_order *o,
-                           const struct children *c)
+static void numbers_free(struct tt_builder *b, uint32_t **number, size_t count)
+{
+    tt_memory_put(&b->memory, *number, count * sizeof **number);
+    *number = NULL;
+}
+
+/* All but the root; the builder's own list of contexts goes. */
+static int sort_contexts(struct tt_builder *b, const struct tt_order *o,
+                         struct contexts *c)
 {
     const struct tt_grown *g = b->context.item;
-    uint32_t at = 0, placed = 1, depth = 0;
 
-    o->size_of[0] = c->start[0];
-    for (;;) {
-        uint32_t *next = &o->size_of[o->context[at]];
-        if (*next < c->start[at + 1]) {
-            at = c->sorted[(*next)++];
-            o->context[at] = placed;
-            o->size_of[placed] = c->start[at];
-            o->block_of[placed++] = o->block[g[at].block];
-            if (++depth > o->depth)
-                o->depth = depth;
-        } else {
-            *next = placed - o->context[at];
-            if (at == 0)
-                return;
-            at = g[at].parent;
-            depth--;
-        }
+    c->sorted = numbers_new(b, c->count);
+    c->end = numbers_new(b, c->blocks);
+    c->parent = numbers_new(b, c->count);
+    if (!c->sorted || !c->end || !c->parent)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 1; i < c->count; i++)
+        c->end[o->block[g[i].block]]++;
+    count_up(c->end, c->blocks);
+    for (uint32_t i = 1; i < c->count; i++) {
+        c->sorted[c->end[o->block[g[i].block]]++] = i;
+        c->parent[i] = g[i].parent;
     }
+    tt_memory_put(&b->memory, b->context.item, b->context.room * b->context.size);
+    b->context.item = NULL;
+    b->context.room = 0;
+    return 0;
+}
+
+/* Places, and how deep the deepest is. */
+static int place_contexts(struct tt_builder *b, struct tt_order *o, struct contexts *c)
+{
+    uint32_t *place = o->context = numbers_new(b, c->count);
+    uint32_t *size = c->size = numbers_new(b, c->count);
+    uint32_t *below = numbers_new(b, c->count); /* sizes of the children that were met */
+
+    if (!place || !size || !below) {
+        numbers_free(b, &below, c->count);
+        return -TT_ERR_MEMORY;
+    }
+    for (uint32_t i = c->count; i-- > 1;)
+        size[c->parent[i]] += ++size[i];
+    size[0]++;
+    for (uint32_t i = 0; i + 1 < c->count; i++) {
+        uint32_t id = c->sorted[i], parent = c->parent[id];
+        place[id] = below[parent];
+        below[parent] += size[id];
+    }
+    below[0] = 0; /* depths, from here on */
+    for (uint32_t i = 1; i < c->count; i++) {
+        place[i] += place[c->parent[i]] + 1;
+        below[i] = below[c->parent[i]] + 1;
+        o->depth = below[i] > o->depth ? below[i] : o->depth;
+    }
+    numbers_free(b, &below, c->count);
+    numbers_free(b, &c->parent, c->count);
+    return 0;
+}
+
+/* The columns of the file. */
+static int fill_contexts(struct tt_builder *b, struct tt_order *o, struct contexts *c)
+{
+    o->block_of = numbers_new(b, c->count);
+    if (!o->block_of)
+        return -TT_ERR_MEMORY;
+    for (uint32_t block = 0, i = 0; block < c->blocks; block++)
+        for (; i < c->end[block]; i++)
+            o->block_of[o->context[c->sorted[i]]] = block;
+    numbers_free(b, &c->sorted, c->count);
+    o->size_of = numbers_new(b, c->count);
+    if (!o->size_of)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < c->count; i++)
+        o->size_of[o->context[i]] = c->size[i];
+    return 0;
 }
 
 static int order_contexts(struct tt_builder *b, struct tt_order *o)
 {
-    size_t bytes = b->context.count * sizeof(uint32_t);
-    struct children c = {0};
-    int error = sort_children(b, o, &c);
+    struct contexts c = {.count = (uint32_t)b->context.count,
+                         .blocks = (uint32_t)b->block.count};
+    int error = sort_contexts(b, o, &c);
 
-    if (!error) {
-        o->context = tt_memory_get(&b->memory, bytes);
-        o->block_of = tt_memory_get(&b->memory, bytes);
-        o->size_of = tt_memory_get(&b->memory, bytes);
-        if (o->context && o->block_of && o->size_of)
-            place_contexts(b, o, &c);
-        else
-            error = -TT_ERR_MEMORY;
-    }
-    tt_memory_put(&b->memory, c.start, bytes + sizeof(uint32_t));
-    tt_memory_put(&b->memory, c.sorted, bytes);
-    tt_memory_put(&b->memory, b->context.item, b->context.room * b->context.size);
-    b->context.item = NULL;
-    b->context.room = 0;
+    if (!error)
+        error = place_contexts(b, o, &c);
+    if (!error)
+        error = fill_contexts(b, o, &c);
+    numbers_free(b, &c.parent, c.count);
+    numbers_free(b, &c.size, c.count);
+    numbers_free(b, &c.sorted, c.count);
+    numbers_free(b, &c.end, c.blocks);
     return error;
 }
 
@@ -339,7 +367,7 @@ static uint32_t strand_place(const struct tt_order *o, uint32_t strand)
     return strand == TT_NONE ? TT_NONE : o->strand[strand];
 }
 
-int tt_order_entries(struct tt_builder *b, const struct tt_order *o)
+void tt_order_entries(struct tt_builder *b, const struct tt_order *o)
 {
     struct tt_entry *e = b->entry.item;
 
@@ -349,7 +377,6 @@ int tt_order_entries(struct tt_builder *b, const struct tt_order *o)
         e[i].metric = is_arc ? 0 : o->metric[e[i].metric];
         e[i].strand = strand_place(o, e[i].strand);
     }
-    return tt_entries_sum(&b->entry);
 }
 
 static uint32_t edge_place(const struct tt_builder *b, const struct tt_order *o,

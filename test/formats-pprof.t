@@ -182,6 +182,38 @@ many_metrics()
     "$tallytree" export --to pprof "$dir/script" | gzip -dc | protoc --decode_raw | grep -c '^1 {' | grep -qx 80
 }
 try "however many metrics there are, each is a type of samples" many_metrics
+# What has been read of a file is given up, a MiB at a time: in whatever order its fields are.
+python3 - >"$dir/many" <<'END'
+import random
+random.seed(4)
+stacks = {";".join("f%d" % random.randrange(300) for _ in range(random.randrange(2, 40))) for _ in range(60000)}
+print("\n".join(sorted("%s %d" % (s, random.randrange(1, 1000)) for s in stacks)))
+END
+cat >"$dir/reorder.py" <<'END'
+import gzip, sys
+bytes = gzip.open(sys.argv[1]).read()
+def varint(i):
+    n = shift = 0
+    while True:
+        n |= (bytes[i] & 127) << shift; shift += 7; i += 1
+        if bytes[i - 1] < 128: return n, i
+fields, i = [], 0
+while i < len(bytes):
+    start = i
+    tag, i = varint(i)
+    n, i = varint(i)
+    if tag & 7 == 2: i += n
+    fields.append((tag >> 3, bytes[start:i]))
+fields.sort(key=lambda f: sys.argv[2].find(chr(64 + f[0])))
+sys.stdout.buffer.write(b"".join(f[1] for f in fields))
+END
+whole_in_order()
+{
+    "$tallytree" export --to pprof -o "$dir/many.gz" "$dir/many" && python3 "$dir/reorder.py" "$dir/many.gz" "$1" >"$dir/ordered" &&
+        [ "$(wc -c <"$dir/ordered")" -gt 2200000 ] && "$tallytree" export --to folded "$dir/ordered" | LC_ALL=C sort | cmp - <(LC_ALL=C sort "$dir/many")
+}
+try "samples before all that they refer to" whole_in_order ABDEF
+try "samples behind all that they refer to" whole_in_order AFEDB
 try "a stack of a million frames goes there and back" deep_there_and_back pprof
 
 # ── What is wrong ────────────────────────────────────────────────────────────────────

@@ -389,6 +389,51 @@ TEST(every_allocation_may_fail)
     model_free(m);
 }
 
+struct held {
+    size_t now, most;
+};
+
+static void *get_held(void *arg, size_t size)
+{
+    struct held *h = arg;
+
+    h->now += size;
+    h->most = h->now > h->most ? h->now : h->most;
+    return calloc(1, size);
+}
+
+static void put_held(void *arg, void *p, size_t size)
+{
+    ((struct held *)arg)->now -= size;
+    free(p);
+}
+
+/* A context is 8 bytes of the builder and 8 of the file, beside its figures. */
+TEST(a_builder_needs_twenty_bytes_a_context_to_finish)
+{
+    enum { CONTEXTS = 9 << 13, BLOCKS = 100 }; /* what the builder has room for */
+    struct held held = {0};
+    struct tt_memory memory = {.get = get_held, .put = put_held, .arg = &held};
+    struct tt_builder *b = tt_builder_new(&memory);
+    uint32_t block[BLOCKS];
+    void *image;
+    size_t size;
+
+    for (int i = 0; i < BLOCKS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "f%d", i);
+        block[i] = tt_builder_block(b, &(struct tt_block_info){.name = name});
+    }
+    for (uint32_t i = 1; i < CONTEXTS; i++)
+        (void)tt_builder_context(b, (i - 1) / BLOCKS, block[(i - 1) % BLOCKS]);
+    held.most = 0;
+    CHECK_INT(tt_builder_finish(b, &image, &size), 0);
+    tt_builder_free(b);
+    CHECK(held.most > CONTEXTS * (size_t)16 && held.most < CONTEXTS * (size_t)21);
+    tt_memory_put(&memory, image, size);
+    CHECK_INT(held.now, 0);
+}
+
 /* ── Statistics ───────────────────────────────────────────────────────────────────── */
 
 TEST(a_deviation_is_exact_where_floating_figures_cancel)

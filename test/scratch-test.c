@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* scratch-test.c - memory for the engine that lies in files keeps what is in it. */
+#include "scratch.h"
+
+#include <string.h>
+
+#include "tap.h"
+
+enum { MIB = 1 << 20 };
+
+static unsigned char mark(size_t at) { return (unsigned char)(at * 2654435761u >> 24); }
+
+static void fill(unsigned char *p, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        p[i] = mark(i);
+}
+
+static size_t differ(const unsigned char *p, size_t from, size_t to)
+{
+    size_t n = 0;
+
+    for (size_t i = from; i < to; i++)
+        n += p[i] != mark(i);
+    return n;
+}
+
+static size_t nonzero(const unsigned char *p, size_t from, size_t to)
+{
+    size_t n = 0;
+
+    for (size_t i = from; i < to; i++)
+        n += p[i] != 0;
+    return n;
+}
+
+/* Small ones, mapped ones, into a file, and from one file to another. */
+TEST(a_piece_that_grows_keeps_what_is_in_it_and_is_zeroed_behind)
+{
+    static const size_t sizes[] = {1000,           MIB / 2,      2 * MIB, 5 * MIB + 123,
+                                   40 * MIB + 777, 70 * MIB + 1, 90 * MIB};
+    unsigned char *p = tt_memory_get(&tt_scratch, sizes[0]), *larger;
+
+    for (size_t i = 1; CHECK(p != NULL) && i < sizeof sizes / sizeof *sizes; i++) {
+        CHECK_INT(nonzero(p, i > 1 ? sizes[i - 2] : 0, sizes[i - 1]), 0);
+        fill(p, sizes[i - 1]);
+        larger = tt_memory_grow(&tt_scratch, p, sizes[i - 1], sizes[i]);
+        if (!CHECK(larger != NULL))
+            break;
+        p = larger;
+        CHECK_INT(differ(p, 0, sizes[i - 1]), 0);
+        CHECK_INT(nonzero(p, sizes[i - 1], sizes[i]), 0);
+    }
+    tt_memory_put(&tt_scratch, p, 90 * MIB);
+}
+
+TEST(what_lies_around_a_part_that_is_forgotten_stays)
+{
+    static const size_t sizes[] = {MIB / 4, 4 * MIB, 66 * MIB};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const size_t size = sizes[i], from = 100, to = size / 4 * 3 + 5;
+        unsigned char *p = tt_memory_get(&tt_scratch, size);
+        if (!CHECK(p != NULL))
+            return;
+        fill(p, size);
+        tt_memory_forget(&tt_scratch, p + from, to - from);
+        tt_memory_forget(&tt_scratch, p + 7, 9); /* not a page */
+        CHECK_INT(differ(p, 0, from), 0);
+        CHECK_INT(differ(p, to, size), 0);
+        fill(p, size); /* and it can be used again */
+        CHECK_INT(differ(p, 0, size), 0);
+        tt_memory_put(&tt_scratch, p, size);
+    }
+}
