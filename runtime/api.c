@@ -53,9 +53,8 @@ static tt_block site_block(struct tt_site *site)
     return block;
 }
 
-#define ASIDE __attribute__((noinline)) /* so that its caller saves no registers for it */
-
-static ASIDE struct tt_frame *enter_scope(struct tt_site *site, void *slot, uintptr_t cfa)
+static TT_ASIDE struct tt_frame *enter_scope(struct tt_site *site, void *slot,
+                                             uintptr_t cfa)
 {
     struct tt_frame *f;
     struct tt_thread *t;
@@ -114,7 +113,7 @@ struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32
 }
 
 /* Leaves a stack whose thread may be off, or interrupted by this very signal handler. */
-static ASIDE void leave_stack(const void *frame, int keep)
+static TT_ASIDE void leave_stack(const void *frame, int keep)
 {
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = TT_FRAME_OF(frame);
@@ -155,7 +154,7 @@ TT_INLINE void leave_scope_quickly(struct tt_frame *f)
 
 void tt_scope_leave_slowly(struct tt_frame *f) { leave_scope_quickly(f); }
 
-ASIDE struct tt_frame *tt_scope_time(struct tt_frame *f)
+TT_ASIDE struct tt_frame *tt_scope_time(struct tt_frame *f)
 {
     struct tt_thread *t = tt_thread_enter();
 
@@ -197,7 +196,7 @@ JUMPED struct tt_frame *tt_jumped_time(uint64_t rdi, uint64_t rsi, struct tt_fra
 
 /* ── Runtimes: push and pop ───────────────────────────────────────────────────────── */
 
-static ASIDE tt_mark push(tt_block block)
+static TT_ASIDE tt_mark push(tt_block block)
 {
     struct tt_frame *f;
     struct tt_thread *t;
@@ -221,15 +220,27 @@ tt_mark tt_push(tt_block block)
     struct tt_frame *f = NULL;
 
     if (t && tt_block_kind(block) <= TT_KIND_SCOPE) {
-        if (t->counted)
-            f = tt_untimed_enter(t, block, 1);
+        if (t->quick == TT_QUICK_SAMPLED)
+            f = tt_untimed_enter(t, block, TT_QUICK_SAMPLED);
         else if (t->quick)
-            f = tt_untimed_enter(t, block, 0);
+            f = tt_untimed_enter(t, block, TT_QUICK_COUNTED);
         else
             f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CYCLES);
     }
 
     return f ? (uintptr_t)TT_FRAME_OF(f) : push(block);
+}
+
+static TT_ASIDE void pop_slowly(struct tt_thread *t, struct tt_frame *f, int keep)
+{
+    int done = 0;
+
+    if (t->quick == TT_QUICK_COUNTED)
+        done = tt_quick_leave(t, f + keep, TT_QUICK_COUNTED);
+    else if (!t->quick)
+        done = tt_quick_leave(t, f + keep, TT_QUICK_NOT);
+    if (!done)
+        leave_stack(f, keep);
 }
 
 void tt_pop(tt_mark mark)
@@ -248,8 +259,10 @@ void tt_pop(tt_mark mark)
     }
     if ((mark & 1) && tt_self.top == TT_FRAME_OF(f))
         return; /* nothing was entered, and nothing is left open */
-    if (!tt_quick_leave(t, TT_FRAME_OF(f) + (mark & 1)))
-        leave_stack(f, (int)(mark & 1));
+    f = TT_FRAME_OF(f);
+    if (t->quick != TT_QUICK_SAMPLED ||
+        !tt_quick_leave(t, f + (mark & 1), TT_QUICK_SAMPLED))
+        pop_slowly(t, f, (int)(mark & 1));
 }
 
 /* Only counted, or not even that, as scopes are. */
@@ -266,8 +279,8 @@ static tt_mark step_counted(tt_mark left, tt_block block)
     return (uintptr_t)TT_FRAME_OF(tt_scope_enter(&site, top + 1, TT_CFA_OF(top)));
 }
 
-static ASIDE tt_mark step(struct tt_thread *t, uint64_t ticks, tt_mark left,
-                          tt_block block)
+static TT_ASIDE tt_mark step(struct tt_thread *t, uint64_t ticks, tt_mark left,
+                             tt_block block)
 {
     struct tt_frame *f = NULL;
     tt_mark slowly = 0;

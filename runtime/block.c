@@ -16,8 +16,6 @@
 #include "share.h"
 
 enum {
-    CHUNK = 4096, /* entries in a chunk */
-    CHUNKS = TT_BLOCKS_MAX / CHUNK,
     ARENA_STEP = 256 * 1024, /* memory is taken from the system in steps of this size */
     REGISTRY_CAP = 16 << 20, /* bytes, when no recording says otherwise */
     STRING_CAP = 4000,       /* longer names are cut */
@@ -28,15 +26,15 @@ enum {
 
 static struct registry {
     pthread_mutex_t lock;
-    const void *holder; /* a thread that has it by tt_block_try: its tt_self */
-    struct tt_block_entry *chunk[CHUNKS]; /* written under the lock, read without */
-    uint32_t *bucket;                     /* a hash table of chains */
-    uint32_t buckets, count;              /* count: of entries, from 1 on */
+    const void *holder;      /* a thread that has it by tt_block_try: its tt_self */
+    uint32_t *bucket;        /* a hash table of chains */
+    uint32_t buckets, count; /* count: of entries, from 1 on */
     char *arena, *arena_end;
     size_t taken;
     struct tt_metric_record metric[TT_METRICS_MAX + 1];
     uint32_t metrics;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct tt_block_entry *tt_block_chunk[TT_BLOCK_CHUNKS];
 
 int tt_block_held(void)
 {
@@ -135,10 +133,8 @@ static int same_info(const struct tt_block_info *a, const struct tt_block_info *
 
 static struct tt_block_entry *entry_of(tt_block block)
 {
-    struct tt_block_entry *chunk = __atomic_load_n(&registry.chunk[block / CHUNK],
-                                                   __ATOMIC_ACQUIRE);
-
-    return chunk + block % CHUNK;
+    return __atomic_load_n(&tt_block_chunk[block / TT_BLOCK_CHUNK], __ATOMIC_ACQUIRE) +
+           block % TT_BLOCK_CHUNK;
 }
 
 const struct tt_block_entry *tt_block_entry(tt_block block) { return entry_of(block); }
@@ -146,14 +142,6 @@ const struct tt_block_entry *tt_block_entry(tt_block block) { return entry_of(bl
 uint32_t tt_block_count(void)
 {
     return __atomic_load_n(&registry.count, __ATOMIC_ACQUIRE);
-}
-
-enum tt_kind tt_block_kind(tt_block block)
-{
-    int known = block < TT_BLOCKS_MAX &&
-                __atomic_load_n(&registry.chunk[block / CHUNK], __ATOMIC_ACQUIRE);
-
-    return known ? entry_of(block)->info.kind : TT_KIND_BLOCK;
 }
 
 static tt_block find_block(const struct tt_block_info *info, uint32_t hash)
@@ -193,12 +181,12 @@ static struct tt_block_entry *next_entry(void)
 
     if (id >= TT_BLOCKS_MAX || (g->count >= g->buckets && grow_buckets() != 0))
         return NULL;
-    if (!g->chunk[id / CHUNK]) {
-        chunk = registry_alloc(CHUNK * sizeof *chunk);
+    if (!tt_block_chunk[id / TT_BLOCK_CHUNK]) {
+        chunk = registry_alloc(TT_BLOCK_CHUNK * sizeof *chunk);
         if (!chunk)
             return NULL;
-        memset(chunk, 0, CHUNK * sizeof *chunk);
-        __atomic_store_n(&g->chunk[id / CHUNK], chunk, __ATOMIC_RELEASE);
+        memset(chunk, 0, TT_BLOCK_CHUNK * sizeof *chunk);
+        __atomic_store_n(&tt_block_chunk[id / TT_BLOCK_CHUNK], chunk, __ATOMIC_RELEASE);
     }
     return entry_of(id);
 }

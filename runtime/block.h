@@ -15,10 +15,22 @@ struct tt_block_entry {
     uint32_t marks;      /* 1 + index in options.marked, in that recording; 0: none */
 };
 
+enum { TT_BLOCK_CHUNK = 4096, TT_BLOCK_CHUNKS = TT_BLOCKS_MAX / TT_BLOCK_CHUNK };
+extern struct tt_block_entry *tt_block_chunk[]; /* written under a lock, read without */
+
 const struct tt_block_entry *tt_block_entry(tt_block);
 uint32_t tt_block_count(void); /* the last one made */
-enum tt_kind tt_block_kind(
-    tt_block); /* of any number: TT_KIND_BLOCK when there is none */
+
+/* Of any number: TT_KIND_BLOCK when there is none. */
+TT_INLINE enum tt_kind tt_block_kind(tt_block block)
+{
+    const struct tt_block_entry *chunk = NULL;
+
+    if (block < TT_BLOCKS_MAX)
+        chunk = __atomic_load_n(&tt_block_chunk[block / TT_BLOCK_CHUNK],
+                                __ATOMIC_ACQUIRE);
+    return chunk ? chunk[block % TT_BLOCK_CHUNK].info.kind : TT_KIND_BLOCK;
+}
 
 /* Puts a block's record into the recording, if it is not there: returns the block, or
  * TT_BLOCK_OTHER when there is no room for it.  Takes the registry's lock at its first

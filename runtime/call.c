@@ -24,11 +24,31 @@ static tt_metric metric_of(int call)
     return m;
 }
 
+/* A sum that is where it is nearly always; else NULL. */
+static uint64_t *known_sum(const struct tt_thread *t, tt_metric metric)
+{
+    const struct tt_node *n = t->self->top->node;
+    struct tt_metrics *m = (struct tt_metrics *)(void *)tt_cell(t->tree.base,
+                                                                n->extension);
+
+    if (t->hider || n == t->tree.limbo)
+        return NULL;
+    if (m->kind == TT_TIMES)
+        m = (struct tt_metrics *)(void *)tt_cell(t->tree.base, m->next);
+    for (int i = 0; i < 4 && m->kind == TT_CELL_METRICS; i++)
+        if (m->metric[i] == metric)
+            return &m->amount[i];
+    return NULL;
+}
+
 void tt_call_count(struct tt_thread *t, int call)
 {
     tt_metric m = metric_of(call);
+    uint64_t *sum = m ? known_sum(t, m) : NULL;
 
-    if (m && !tt_charge_metric(t, m, 1))
+    if (sum)
+        tt_bump(sum, 1);
+    else if (m && !tt_charge_metric(t, m, 1))
         tt_bump_shared(&t->recording->header->lost_figures, 1);
 }
 
@@ -40,17 +60,19 @@ static int is_counted(const struct tt_thread *t, enum tt_kind kind)
 /* ── Tail calls ───────────────────────────────────────────────────────────────────── */
 
 /* What is left first: the activation that calls. */
-static void note_caller(struct tt_thread *t, struct tt_frame *f)
+TT_INLINE void note_caller(struct tt_thread *t, struct tt_frame *f)
 {
     const struct tt_node *below = tt_frame_below(f)->node;
 
-    t->tail = tt_context_of(t, f);
+    t->tail = tt_context_make(t->recording, f->node);
+    t->tail_node = f->node;
+    t->tail_generation = f->node->generation;
     t->tail_begins = 0;
     t->tail_descends = f->node == below || f->node->parent == tt_cell_of(&t->tree, below);
 }
 
 /* And then each context that it was entered in. */
-static void note_context(struct tt_thread *t, const struct tt_frame *f)
+TT_INLINE void note_context(struct tt_thread *t, const struct tt_frame *f)
 {
     t->tail_begins |= (uint32_t)tt_frame_begins(f);
     t->tail_descends &= !(tt_frame_flags(f) & (TT_FRAME_HIDER | TT_FRAME_LIMBO));
@@ -86,30 +108,32 @@ struct tt_frame *tt_tail_take(struct tt_thread *t)
     return tt_stack_join_place(t, n, !tt_tree_is_above(&t->tree, t->self->top->node, n));
 }
 
-static struct tt_frame *stand_quickly(struct tt_thread *t)
+TT_INLINE struct tt_frame *stand_quickly(struct tt_thread *t, enum tt_quick quick)
 {
     const struct tt_node *n;
 
-    if (!tt_quick_is_on(t))
+    if (!tt_quick_is_on(t, quick))
         return NULL;
     if (!is_tail(t)) {
         t->tail_from = NULL;
         return NULL;
     }
-    if (!(t->tail_begins || t->tail_descends) || !t->tail ||
-        !(n = tt_quick_place(t, t->tail)))
+    n = t->tail_node;
+    if (!(t->tail_begins || t->tail_descends) || !t->tail || n->kind != TT_CELL_CONTEXT ||
+        n->generation != t->tail_generation)
         return NULL;
-    return tt_quick_stand(t, n, t->tail_begins ? TT_FRAME_CONTEXT : TT_FRAME_JOINED);
+    return tt_quick_stand(t, n, t->tail_begins ? TT_FRAME_CONTEXT : TT_FRAME_JOINED,
+                          quick);
 }
 
 /* NULL, and there still is what a tail call left, when it is not that simple. */
-static struct tt_frame *take_quickly(struct tt_thread *t)
+TT_INLINE struct tt_frame *take_quickly(struct tt_thread *t, enum tt_quick quick)
 {
     struct tt_frame *f;
 
     if (!tt_exact_begin(t))
         return NULL;
-    f = stand_quickly(t);
+    f = stand_quickly(t, quick);
     if (f)
         t->tail_from = NULL;
     TT_BARRIER();
@@ -137,36 +161,43 @@ static void leave_for_tail(struct tt_thread *t)
     note_place(t);
 }
 
-/* While busy and on; 0 when it is not that simple. */
-static int leave_quickly(struct tt_thread *t)
+/* While busy; 0 when it is not that simple. */
+TT_INLINE int leave_quickly(struct tt_thread *t, enum tt_quick quick)
 {
     struct tt_frame *top = t->self->top, *last = top;
 
-    if (tt_quick_is_context(top) || !tt_quick_may_leave(t, top))
+    if (!tt_quick_is_on(t, quick) || tt_quick_is_context(top) ||
+        !tt_quick_is_simple(t, top, quick))
         return 0;
     note_caller(t, top);
     for (; tt_frame_flags(last - 1) & TT_FRAME_CONTEXT; last--)
-        note_context(t, last - 1);
-    if (!tt_quick_may_leave(t, last))
-        return 0;
-    if (!t->quick && !(tt_frame_flags(top) & TT_FRAME_CALL))
+        if (tt_quick_is_simple(t, last - 1, quick))
+            note_context(t, last - 1);
+        else
+            return 0;
+    if (quick != TT_QUICK_SAMPLED && !(tt_frame_flags(top) & TT_FRAME_CALL))
         tt_call_count(t, TT_CALL_LEFT);
-    tt_quick_leave_all(t, last);
+    tt_quick_leave_all(t, last, quick);
     note_place(t);
     return 1;
 }
 
-void tt_tail(void)
+TT_INLINE int leave_as(struct tt_thread *t, enum tt_quick quick)
 {
-    struct tt_thread *t = tt_self.thread;
-    int done = 0;
+    int done;
 
-    if (t && tt_exact_begin(t)) {
-        done = tt_quick_is_on(t) && leave_quickly(t);
-        TT_BARRIER();
-        t->busy = 0;
-    }
-    if (done)
+    if (!tt_exact_begin(t))
+        return 0;
+    done = leave_quickly(t, quick);
+    TT_BARRIER();
+    t->busy = 0;
+    return done;
+}
+
+static TT_ASIDE void tail_slowly(struct tt_thread *t)
+{
+    if (t && (t->quick == TT_QUICK_COUNTED ? leave_as(t, TT_QUICK_COUNTED)
+                                           : !t->quick && leave_as(t, TT_QUICK_NOT)))
         return;
     TT_HAND_OVER(tt_tail);
     t = tt_thread_enter();
@@ -174,6 +205,14 @@ void tt_tail(void)
         return;
     leave_for_tail(t);
     tt_thread_leave(t);
+}
+
+void tt_tail(void)
+{
+    struct tt_thread *t = tt_self.thread;
+
+    if (!t || t->quick != TT_QUICK_SAMPLED || !leave_as(t, TT_QUICK_SAMPLED))
+        tail_slowly(t);
 }
 
 /* ── Pushes ───────────────────────────────────────────────────────────────────────── */
@@ -190,41 +229,38 @@ static struct tt_frame *enter_as(struct tt_thread *t, tt_block block, enum tt_ca
     return f;
 }
 
+static void count_call(struct tt_thread *t, struct tt_frame *f, enum tt_call call)
+{
+    t->busy = 1;
+    TT_BARRIER();
+    tt_frame_settle(&t->tree, f);
+    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_CALL));
+    tt_call_count(t, (int)call);
+    TT_BARRIER();
+    t->busy = 0;
+}
+
 /* NULL when it is not that simple. */
-static struct tt_frame *enter_quickly(struct tt_thread *t, tt_block block,
-                                      enum tt_call call)
+TT_INLINE struct tt_frame *enter_quickly(struct tt_thread *t, tt_block block,
+                                         enum tt_call call, enum tt_quick quick)
 {
     struct tt_frame *f;
 
     if (tt_block_kind(block) > TT_KIND_SCOPE)
         return NULL;
-    if (t->quick)
-        return tt_untimed_enter(t, block, 0);
-    if (!(f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CYCLES)))
-        return NULL;
-    f = TT_FRAME_OF(f);
-    t->busy = 1;
-    TT_BARRIER();
-    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_CALL));
-    tt_call_count(t, (int)call);
-    TT_BARRIER();
-    t->busy = 0;
+    f = quick ? tt_untimed_enter(t, block, quick)
+              : TT_FRAME_OF(tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CYCLES));
+    if (f && quick != TT_QUICK_SAMPLED)
+        count_call(t, f, call);
     return f;
 }
 
-tt_mark tt_push_as(tt_block block, enum tt_call call)
+static TT_ASIDE tt_mark push_slowly(tt_block block, enum tt_call call,
+                                    struct tt_frame *tail)
 {
-    struct tt_thread *t = tt_self.thread;
-    struct tt_frame *f = NULL, *tail = NULL;
+    struct tt_thread *t;
+    struct tt_frame *f;
 
-    if (t && call == TT_CALL_LAZY)
-        t->tail_from = NULL;
-    if (t && t->tail_from)
-        tail = take_quickly(t);
-    if (t && !t->tail_from)
-        f = enter_quickly(t, block, call);
-    if (f)
-        return (uintptr_t)(tail ? tail : f);
     TT_HAND_ON(tt_push_as, block, call);
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return (uintptr_t)tt_self.top | 1;
@@ -240,4 +276,42 @@ tt_mark tt_push_as(tt_block block, enum tt_call call)
     tt_thread_leave(t);
     f = tail ? tail : f; /* what was entered first */
     return f ? (uintptr_t)f : (uintptr_t)t->self->top | 1;
+}
+
+TT_INLINE tt_mark push_quickly(struct tt_thread *t, tt_block block, enum tt_call call,
+                               enum tt_quick quick)
+{
+    struct tt_frame *f = NULL, *tail = NULL;
+
+    if (call == TT_CALL_LAZY)
+        t->tail_from = NULL;
+    if (t->tail_from)
+        tail = take_quickly(t, quick);
+    if (!t->tail_from)
+        f = enter_quickly(t, block, call, quick);
+    if (!f)
+        return push_slowly(block, call, tail);
+    return (uintptr_t)(tail ? tail : f);
+}
+
+static TT_ASIDE tt_mark push_counted(struct tt_thread *t, tt_block block,
+                                     enum tt_call call)
+{
+    return push_quickly(t, block, call, TT_QUICK_COUNTED);
+}
+
+static TT_ASIDE tt_mark push_timed(struct tt_thread *t, tt_block block, enum tt_call call)
+{
+    return push_quickly(t, block, call, TT_QUICK_NOT);
+}
+
+tt_mark tt_push_as(tt_block block, enum tt_call call)
+{
+    struct tt_thread *t = tt_self.thread;
+
+    if (!t)
+        return push_slowly(block, call, NULL);
+    if (t->quick == TT_QUICK_SAMPLED)
+        return push_quickly(t, block, call, TT_QUICK_SAMPLED);
+    return t->quick ? push_counted(t, block, call) : push_timed(t, block, call);
 }

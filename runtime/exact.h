@@ -145,9 +145,9 @@ TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, v
 }
 
 /* The same where blocks are not timed, and entering one moves the top: as a scope's fast path
- * in tallytree/scope.h. */
+ * in tallytree/scope.h.  `quick`, a constant, is t->quick. */
 TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block block,
-                                            int counts)
+                                            enum tt_quick quick)
 {
     struct tt_strand *s = &tt_self;
     struct tt_frame *f = s->top + 1;
@@ -172,7 +172,7 @@ TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block 
         return NULL;
     }
     f->slot = NULL;
-    if (counts)
+    if (quick == TT_QUICK_COUNTED)
         tt_count(&edge->calls);
     return f;
 }

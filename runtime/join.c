@@ -134,27 +134,27 @@ static const struct tt_node *joined_quickly(struct tt_thread *t, tt_context c)
     return j && !j->hides ? tt_cell(t->tree.base, j->to) : NULL;
 }
 
-static struct tt_frame *stand_quickly_by(struct tt_thread *t, tt_context c,
-                                         enum tt_stacks rule)
+TT_INLINE struct tt_frame *stand_quickly_by(struct tt_thread *t, tt_context c,
+                                            enum tt_stacks rule, enum tt_quick quick)
 {
     uint32_t flags = rule == TT_STACKS_GHC ? TT_FRAME_JOINED : TT_FRAME_CONTEXT;
     const struct tt_node *n;
 
-    if (!tt_quick_is_on(t))
+    if (!tt_quick_is_on(t, quick))
         return NULL;
     n = rule == TT_STACKS_GHC ? joined_quickly(t, c) : tt_quick_place(t, c);
-    return n ? tt_quick_stand(t, n, flags) : NULL;
+    return n ? tt_quick_stand(t, n, flags, quick) : NULL;
 }
 
 /* NULL when it is not that simple. */
-static struct tt_frame *enter_quickly_by(struct tt_thread *t, tt_context c,
-                                         enum tt_stacks rule)
+TT_INLINE struct tt_frame *enter_quickly_as(struct tt_thread *t, tt_context c,
+                                            enum tt_stacks rule, enum tt_quick quick)
 {
     struct tt_frame *f;
 
-    if (!t || !tt_exact_begin(t))
+    if (!tt_exact_begin(t))
         return NULL;
-    f = stand_quickly_by(t, c, rule);
+    f = stand_quickly_by(t, c, rule, quick);
     if (f)
         t->tail_from = NULL;
     TT_BARRIER();
@@ -162,14 +162,32 @@ static struct tt_frame *enter_quickly_by(struct tt_thread *t, tt_context c,
     return f;
 }
 
+static TT_ASIDE struct tt_frame *enter_timed_by(struct tt_thread *t, tt_context c,
+                                                enum tt_stacks rule)
+{
+    return enter_quickly_as(t, c, rule, TT_QUICK_NOT);
+}
+
+TT_INLINE struct tt_frame *enter_quickly_by(struct tt_thread *t, tt_context c,
+                                            enum tt_stacks rule)
+{
+    if (!t)
+        return NULL;
+    return t->quick ? enter_quickly_as(t, c, rule, TT_QUICK_SAMPLED) /* or counted */
+                    : enter_timed_by(t, c, rule);
+}
+
+static TT_ASIDE tt_mark enter_slowly(tt_context c)
+{
+    TT_HAND_ON(tt_context_enter, c);
+    return tt_context_enter_by(c, TT_STACKS_CREATION);
+}
+
 tt_mark tt_context_enter(tt_context c)
 {
     struct tt_frame *f = enter_quickly_by(tt_self.thread, c, TT_STACKS_CREATION);
 
-    if (f)
-        return (uintptr_t)f;
-    TT_HAND_ON(tt_context_enter, c);
-    return tt_context_enter_by(c, TT_STACKS_CREATION);
+    return f ? (uintptr_t)f : enter_slowly(c);
 }
 
 tt_mark tt_context_call(tt_context c)

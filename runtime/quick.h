@@ -5,10 +5,12 @@
  *      ... │ caller │ context'│ g │     f has called g by a tail call
  *
  * A context's frame stands somewhere and measures nothing of its own, so where blocks are
- * sampled it is a few stores, and to return is one.  Where they are timed, time goes from
+ * not timed it is a few stores, and to return is one.  Where they are, time goes from
  * the caller to the context and back.  Whatever is not that simple, an arc that hides
  * blocks, a handle that was evicted or is another thread's, the seam of two segments, is
- * refused before anything was changed, and takes the general way. */
+ * refused before anything was changed, and takes the general way.
+ *
+ * `quick` is t->quick, as a constant: the way of what is timed stands aside. */
 #ifndef TT_QUICK_H
 #define TT_QUICK_H
 
@@ -18,18 +20,15 @@
 TT_INLINE struct tt_node *tt_quick_place(const struct tt_thread *t, tt_context c)
 {
     const struct tt_recording *r = t->recording;
-    uint32_t cell = (uint32_t)c & TT_CONTEXT_CELL,
-             first = r->header->first / TT_CELL_SIZE,
-             used = __atomic_load_n(&r->header->used, __ATOMIC_ACQUIRE);
-    struct tt_node *n = tt_cell(r->base, cell);
+    uint32_t cell = (uint32_t)c & TT_CONTEXT_CELL, page = tt_cell_page(r, cell) - 1;
+    struct tt_node *n = tt_cell(t->tree.base, cell);
 
     if (!c)
         return t->tree.root;
-    if (TT_UNLIKELY(cell - first >= used * TT_PAGE_CELLS) ||
-        TT_UNLIKELY(
-            __atomic_load_n(&r->map[tt_cell_page(r, cell) - 1], __ATOMIC_ACQUIRE) !=
-            (TT_PAGE_CELL | t->tree.owner << 8)) ||
-        n->kind != TT_CELL_CONTEXT || tt_context_make(r, n) != c)
+    if (TT_UNLIKELY(page >= __atomic_load_n(&r->header->used, __ATOMIC_ACQUIRE)) ||
+        TT_UNLIKELY(__atomic_load_n(&r->map[page], __ATOMIC_ACQUIRE) !=
+                    (TT_PAGE_CELL | t->tree.owner << 8)) ||
+        TT_UNLIKELY(n->kind != TT_CELL_CONTEXT || !tt_context_is_of(r, n, c)))
         return NULL;
     return n;
 }
@@ -41,10 +40,13 @@ TT_INLINE int tt_quick_is_context(const struct tt_frame *f)
     return (tt_frame_flags(f) & ~(uint32_t)TT_FRAME_RECURSIVE) == TT_FRAME_CONTEXT;
 }
 
-/* To leave it is to step down, when it is not timed. */
-TT_INLINE int tt_quick_is_sampled(const struct tt_frame *f)
+/* To leave it is to step down, and where calls are counted, to count that. */
+TT_INLINE int tt_quick_is_untimed(const struct tt_frame *f)
 {
-    return !f->slot && (tt_frame_is_fast(f) || tt_quick_is_context(f));
+    uint32_t flags = (uint32_t)(f->edge >> 32) & 0xff & ~(uint32_t)TT_FRAME_RECURSIVE;
+
+    return !f->slot &&
+           (tt_frame_is_fast(f) || flags == TT_FRAME_CONTEXT || flags == TT_FRAME_CALL);
 }
 
 /* Its statistics have their place. */
@@ -61,8 +63,16 @@ TT_INLINE int tt_quick_is_timed(const struct tt_thread *t, const struct tt_frame
            TT_TIMES;
 }
 
+TT_INLINE int tt_quick_is_simple(const struct tt_thread *t, const struct tt_frame *f,
+                                 enum tt_quick quick)
+{
+    return quick ? tt_quick_is_untimed(f)
+                 : tt_quick_is_context(f) || tt_quick_is_timed(t, f);
+}
+
 /* May all frames from the top down to this one be left?  They are few. */
-TT_INLINE int tt_quick_may_leave(const struct tt_thread *t, const struct tt_frame *last)
+TT_INLINE int tt_quick_may_leave(const struct tt_thread *t, const struct tt_frame *last,
+                                 enum tt_quick quick)
 {
     enum { FEW = 4 };
     const struct tt_frame *f = t->self->top;
@@ -70,8 +80,7 @@ TT_INLINE int tt_quick_may_leave(const struct tt_thread *t, const struct tt_fram
     if (f < last || (uintptr_t)f - (uintptr_t)last >= FEW * sizeof *f)
         return 0;
     for (; f >= last; f--)
-        if (!(t->quick ? tt_quick_is_sampled(f)
-                       : tt_quick_is_context(f) || tt_quick_is_timed(t, f)))
+        if (!tt_quick_is_simple(t, f, quick))
             return 0;
     return 1;
 }
@@ -102,12 +111,25 @@ TT_INLINE void tt_quick_end(struct tt_thread *t, struct tt_frame *f, uint64_t no
     TT_SHOW(t->self->top, f - 1);
 }
 
+/* Each where it stands. */
+TT_INLINE void tt_quick_count_returns(struct tt_thread *t, const struct tt_frame *last)
+{
+    for (; t->self->top > last; TT_SHOW(t->self->top, t->self->top - 1))
+        if (tt_frame_flags(t->self->top) & TT_FRAME_CALL)
+            tt_call_count(t, TT_CALL_LEFT);
+    if (tt_frame_flags(last) & TT_FRAME_CALL)
+        tt_call_count(t, TT_CALL_LEFT);
+}
+
 /* While busy, frames that may be left: everything from the top down to `last`. */
-TT_INLINE void tt_quick_leave_all(struct tt_thread *t, struct tt_frame *last)
+TT_INLINE void tt_quick_leave_all(struct tt_thread *t, struct tt_frame *last,
+                                  enum tt_quick quick)
 {
     uint64_t now;
 
-    if (t->quick) {
+    if (quick) {
+        if (quick == TT_QUICK_COUNTED)
+            tt_quick_count_returns(t, last);
         TT_SHOW(t->self->top, last - 1);
         return;
     }
@@ -118,23 +140,24 @@ TT_INLINE void tt_quick_leave_all(struct tt_thread *t, struct tt_frame *last)
             (uint64_t)((const char *)t->self->top->node - t->tree.base));
 }
 
-/* Is it on, and all blocks sampled, or timed by the processor's clock? */
-TT_INLINE int tt_quick_is_on(const struct tt_thread *t)
+/* Is it on, and no block timed, or all of them by the processor's clock? */
+TT_INLINE int tt_quick_is_on(const struct tt_thread *t, enum tt_quick quick)
 {
-    return t->quick ? __atomic_load_n(&t->self->limit, __ATOMIC_RELAXED) != NULL
-                    : tt_exact_is_plain(t, TT_PLAIN_CYCLES) && !t->hider;
+    return quick ? __atomic_load_n(&t->self->limit, __ATOMIC_RELAXED) != NULL
+                 : tt_exact_is_plain(t, TT_PLAIN_CYCLES) && !t->hider;
 }
 
 /* 0 when it is not that simple. */
-TT_INLINE int tt_quick_leave(struct tt_thread *t, struct tt_frame *last)
+TT_INLINE int tt_quick_leave(struct tt_thread *t, struct tt_frame *last,
+                             enum tt_quick quick)
 {
     int may;
 
     if (!tt_exact_begin(t))
         return 0;
-    may = tt_quick_is_on(t) && tt_quick_may_leave(t, last);
+    may = tt_quick_is_on(t, quick) && tt_quick_may_leave(t, last, quick);
     if (may)
-        tt_quick_leave_all(t, last);
+        tt_quick_leave_all(t, last, quick);
     TT_BARRIER();
     t->busy = 0;
     return may;
@@ -143,10 +166,10 @@ TT_INLINE int tt_quick_leave(struct tt_thread *t, struct tt_frame *last)
 /* ── Entering ─────────────────────────────────────────────────────────────────────── */
 
 /* While busy and on: stands at `n` until the frame is left.  NULL when it is not that simple.
- * Where blocks are sampled a signal handler's scope may come between, and has then written
+ * Where blocks are not timed a signal handler's scope may come between, and has then written
  * its own slot. */
 TT_INLINE struct tt_frame *tt_quick_stand(struct tt_thread *t, const struct tt_node *n,
-                                          uint32_t flags)
+                                          uint32_t flags, enum tt_quick quick)
 {
     struct tt_frame *f = t->self->top + 1;
     uint64_t now;
@@ -161,7 +184,7 @@ TT_INLINE struct tt_frame *tt_quick_stand(struct tt_thread *t, const struct tt_n
     TT_BARRIER();
     TT_SHOW(t->self->top, f);
     TT_BARRIER();
-    if (t->quick) {
+    if (quick) {
         if (!TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != NULL))
             return f;
         TT_SHOW(t->self->top, f - 1);

@@ -7,6 +7,8 @@
 
 #include "strand.h"
 
+#define TT_ASIDE __attribute__((noinline)) /* its caller saves no registers for it */
+
 /* The frame below all activations. */
 struct tt_frame *tt_stack_bottom(const struct tt_fiber *);
 
@@ -98,6 +100,16 @@ static inline tt_context tt_context_make(const struct tt_recording *r,
     return cell |
            (uint64_t)tt_context_generation(r, n->generation) << TT_CONTEXT_CELL_BITS |
            (uint64_t)n->key << TT_CONTEXT_BLOCK_SHIFT;
+}
+
+/* Is it the handle of that cell's node?  Not of a root: that has none. */
+static inline int tt_context_is_of(const struct tt_recording *r, const struct tt_node *n,
+                                   tt_context c)
+{
+    uint64_t high = (uint64_t)n->key << (TT_CONTEXT_BLOCK_SHIFT - TT_CONTEXT_CELL_BITS) |
+                    tt_context_generation(r, n->generation);
+
+    return high == c >> TT_CONTEXT_CELL_BITS && n->parent;
 }
 
 /* context.c: the handle of where a frame stands; where a handle leads in this tree. */

@@ -327,8 +327,9 @@ static void show_fast_path(struct tt_thread *t)
     mode = o->mode[TT_KIND_SCOPE] == o->mode[TT_KIND_BLOCK] && !t->timing
                ? o->mode[TT_KIND_BLOCK]
                : TT_MODES;
-    t->quick = mode == TT_MODE_SAMPLED;
-    t->counted = mode == TT_MODE_CALLS;
+    t->quick = mode == TT_MODE_SAMPLED ? TT_QUICK_SAMPLED
+               : mode == TT_MODE_CALLS ? TT_QUICK_COUNTED
+                                       : TT_QUICK_NOT;
     t->detailed = o->histogram || o->marked_count;
     plain = plain_of(o);
     __atomic_store_n(&t->plain, plain, __ATOMIC_SEQ_CST);

@@ -80,10 +80,9 @@ struct tt_thread {
     uint32_t busy;                  /* in the slow path: signal handlers stay out */
     int program_errno;              /* as it was at the beginning of the slow path */
     uint32_t pauses;                /* read by the sampler thread */
-    uint32_t named; /* by tt_thread_name: the system's name for it says nothing */
-    uint32_t exact; /* no fast path: scopes are timed */
-    /* Runtimes' blocks and scopes are sampled, or both are counted; nothing is timed. */
-    uint32_t quick, counted;
+    uint32_t named;  /* by tt_thread_name: the system's name for it says nothing */
+    uint32_t exact;  /* no fast path: scopes are timed */
+    uint32_t quick;  /* enum tt_quick: how runtimes' blocks and scopes are recorded */
     uint32_t hooked; /* enum tt_hooked: the fast path that functions have */
     /* All kinds are timed, by which clock, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
@@ -118,6 +117,8 @@ struct tt_thread {
     struct tt_frame *tail_from;
     const struct tt_node *tail_at; /* where that frame stood */
     tt_context tail;
+    const struct tt_node *tail_node; /* where that leads, while it has this generation */
+    uint16_t tail_generation;
     uint32_t tail_begins; /* a context that was left began a path: see tt_frame_begins */
     uint32_t tail_descends;        /* it is known to be below where `tail_from` stands */
     struct tt_join join[TT_JOINS]; /* by captured context and place */
@@ -125,6 +126,9 @@ struct tt_thread {
     uint64_t told_at;                    /* time of what was told last, and of how many */
     uint32_t told_so;                    /* more it may be that, too */
 };
+
+/* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */
+enum tt_quick { TT_QUICK_NOT, TT_QUICK_SAMPLED, TT_QUICK_COUNTED };
 
 enum tt_hooked { TT_HOOKED_NONE, TT_HOOKED_CALLS, TT_HOOKED_EXACT };
 
