@@ -237,9 +237,9 @@ graph()
     "${TT_BUILD:-build}/examples/lazy" --young 8192 --space --figures "$tmp/some.lazy" \
         --profile "output=$tmp/profile,series=type+block" >"$tmp/out" 2>"$tmp/err" &&
         "$tallytree" report series --by time --csv "$tmp/profile" |
-        awk -F, '/^entry/ { n++; last = $4 } END { printf "%d %d ", n, last }' &&
+        awk -F, '/^entry/ { n++; last = $4 } END { printf "%d %.0f ", n, last }' &&
         "$tallytree" report series --by time "$tmp/profile" |
-        awk '/a point every/ { printf "%d ", $(NF - 1) }' && stat -c %s "$tmp/profile"
+        awk '/a point every/ { printf "%.0f ", $(NF - 1) }' && stat -c %s "$tmp/profile"
 }
 
 # However long the run: when the points are used up, each two become one.
