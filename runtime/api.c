@@ -238,7 +238,8 @@ static TT_ASIDE void pop_slowly(struct tt_thread *t, struct tt_frame *f, int kee
     if (t->quick == TT_QUICK_COUNTED)
         done = tt_quick_leave(t, f + keep, TT_QUICK_COUNTED);
     else if (!t->quick)
-        done = tt_quick_leave(t, f + keep, TT_QUICK_NOT);
+        done = (!keep && tt_exact_leave(t, f, TT_PLAIN_CYCLES)) ||
+               tt_quick_leave(t, f + keep, TT_QUICK_NOT);
     if (!done)
         leave_stack(f, keep);
 }

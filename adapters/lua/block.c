@@ -73,35 +73,6 @@ void tt_lua_block_forget(struct watch *w, const void *prototype)
 
 /* ── What Lua keeps private ───────────────────────────────────────────────────────── */
 
-enum { LUA_CLOSURE = 0x06, LIGHT_C = 0x16, C_CLOSURE = 0x26, TAG_BITS = 0x3f };
-enum { IN_CLOSURE = 24 }; /* a closure's prototype, or its C function */
-
-struct value {
-    void *it;
-    unsigned char tag;
-};
-
-static const void *key_in(const void *closure)
-{
-    return *(const void *const *)(const void *)((const char *)closure + IN_CLOSURE);
-}
-
-/* NULL: it is none of the three. */
-static const void *private_key(const void *ci)
-{
-    const struct value *v = *(const struct value *const *)ci;
-
-    switch (v->tag & TAG_BITS) {
-    case LUA_CLOSURE:
-    case C_CLOSURE:
-        return key_in(v->it);
-    case LIGHT_C:
-        return v->it;
-    default:
-        return NULL;
-    }
-}
-
 static int probe_level(lua_State *L, lua_Debug *ar)
 {
     const struct value *v = *(const struct value *const *)(const void *)ar->i_ci;
@@ -115,7 +86,7 @@ static int probe_level(lua_State *L, lua_Debug *ar)
     if (f)
         ok = (tag == LIGHT_C && (uintptr_t)v->it == address) ||
              (tag == C_CLOSURE && v->it == lua_topointer(L, -1) &&
-              (uintptr_t)key_in(v->it) == address);
+              (uintptr_t)tt_lua_key_in(v->it) == address);
     else
         ok = tag == LUA_CLOSURE && v->it == lua_topointer(L, -1);
     lua_pop(L, 1);
@@ -137,17 +108,8 @@ static int probe_prototype(lua_State *L)
     b = lua_topointer(L, -2);
     c = lua_topointer(L, -1);
     lua_pop(L, 3);
-    return a != b && key_in(a) == key_in(b) && key_in(a) != key_in(c);
-}
-
-/* A call knows the one before it; the first one of a thread is nobody's. */
-static void *before(const void *ci) { return ((void *const *)ci)[2]; }
-
-void *tt_lua_call_below(void *ci)
-{
-    void *below = before(ci);
-
-    return below && before(below) ? below : NULL;
+    return a != b && tt_lua_key_in(a) == tt_lua_key_in(b) &&
+           tt_lua_key_in(a) != tt_lua_key_in(c);
 }
 
 int tt_lua_layout_is_known(lua_State *L)
@@ -259,14 +221,11 @@ static tt_block make_line(lua_Debug *ar, int line)
 
 /* ── The block of what runs ───────────────────────────────────────────────────────── */
 
-static tt_block known(struct watch *w, lua_State *L, lua_Debug *ar, int line)
+static tt_block known(struct watch *w, lua_State *L, lua_Debug *ar, const void *key,
+                      int line)
 {
-    const void *key = w->private_layout ? private_key(ar->i_ci) : NULL;
-    tt_block block;
+    tt_block block = key ? find(&w->blocks, key, line) : 0;
 
-    if (key && w->last.key == key && w->last.line == line)
-        return w->last.block;
-    block = key ? find(&w->blocks, key, line) : 0;
     if (!block) {
         lua_getinfo(L, "S", ar);
         block = line ? make_line(ar, line) : make_block(w, L, ar);
@@ -278,14 +237,20 @@ static tt_block known(struct watch *w, lua_State *L, lua_Debug *ar, int line)
     return block;
 }
 
-tt_block tt_lua_block(struct watch *w, lua_State *L, lua_Debug *ar)
+tt_block tt_lua_find_block(struct watch *w, lua_State *L, lua_Debug *ar, const void *key)
 {
-    return known(w, L, ar, 0);
+    return known(w, L, ar, key, 0);
 }
 
 tt_block tt_lua_line_block(struct watch *w, lua_State *L, lua_Debug *ar)
 {
-    return ar->currentline > 0 ? known(w, L, ar, ar->currentline) : 0;
+    const void *key = tt_lua_key(w, ar);
+    int line = ar->currentline;
+
+    if (line <= 0)
+        return 0;
+    return key && w->last.key == key && w->last.line == line ? w->last.block
+                                                             : known(w, L, ar, key, line);
 }
 
 /* ── Who resumes ──────────────────────────────────────────────────────────────────── */
@@ -308,11 +273,4 @@ void tt_lua_find_resume(struct watch *w, lua_State *L)
         w->resume = function_at_top(L);
     }
     lua_pop(L, 1);
-}
-
-int tt_lua_may_resume(const struct watch *w, const lua_Debug *ar)
-{
-    const void *key = w->private_layout ? private_key(ar->i_ci) : NULL;
-
-    return !key || key == w->resume || key == w->wrapped;
 }

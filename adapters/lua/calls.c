@@ -16,28 +16,32 @@ static __thread struct routine *current;
 
 /* ── Our stack ────────────────────────────────────────────────────────────────────── */
 
-static struct call *add_call(struct routine *r, void *ci)
-{
-    struct call *grown;
+/* What an event nearly always needs is inline, and this is not. */
+#define ASIDE __attribute__((noinline))
 
-    if (r->count == r->room) {
-        grown = realloc(r->call, (size_t)(r->room * 2 + 16) * sizeof *grown);
-        if (!grown)
-            return NULL;
-        r->call = grown;
-        r->room = r->room * 2 + 16;
-    }
+static ASIDE int grow_calls(struct routine *r)
+{
+    struct call *grown = realloc(r->call, (size_t)(r->room * 2 + 16) * sizeof *grown);
+
+    if (!grown)
+        return -1;
+    r->call = grown;
+    r->room = r->room * 2 + 16;
+    return 0;
+}
+
+static inline struct call *add_call(struct routine *r, void *ci)
+{
+    if (r->count == r->room && grow_calls(r) != 0)
+        return NULL;
     r->call[r->count] = (struct call){.ci = ci};
     return &r->call[r->count++];
 }
 
-/* Leaves what is above this call; all of it when it is not there. */
-static void leave_above(struct routine *r, const void *ci)
+static ASIDE void leave_others(struct routine *r, const void *ci)
 {
     int count = r->count;
 
-    if (count && r->call[count - 1].ci == ci)
-        return;
     while (count && r->call[count - 1].ci != ci)
         count--;
     if (count < r->count)
@@ -45,9 +49,16 @@ static void leave_above(struct routine *r, const void *ci)
     r->count = count;
 }
 
-static void enter(struct routine *r, lua_State *L, lua_Debug *ar)
+/* Leaves what is above this call; all of it when it is not there. */
+static inline void leave_above(struct routine *r, const void *ci)
 {
-    tt_block block = tt_lua_block(r->watch, L, ar);
+    if (!r->count || r->call[r->count - 1].ci != ci)
+        leave_others(r, ci);
+}
+
+static inline void enter(struct routine *r, lua_State *L, lua_Debug *ar, const void *key)
+{
+    tt_block block = tt_lua_block(r->watch, L, ar, key);
     struct call *c = block ? add_call(r, ar->i_ci) : NULL;
 
     if (c)
@@ -64,7 +75,7 @@ static void enter_all(struct routine *r, lua_State *L)
         level++;
     while (level-- > 0)
         if (lua_getstack(L, level, &ar))
-            enter(r, L, &ar);
+            enter(r, L, &ar, tt_lua_key(r->watch, &ar));
 }
 
 /* ── Coroutines ───────────────────────────────────────────────────────────────────── */
@@ -152,7 +163,7 @@ static void watch_thread(const struct watch *w, lua_State *L)
 }
 
 /* What a C function was called with, or has as its own, may be a coroutine to resume. */
-static void look_for_thread(const struct watch *w, lua_State *L, lua_Debug *ar)
+static ASIDE void look_for_thread(const struct watch *w, lua_State *L, lua_Debug *ar)
 {
     if (lua_getlocal(L, ar, 1)) {
         watch_thread(w, lua_tothread(L, -1));
@@ -168,28 +179,38 @@ static void look_for_thread(const struct watch *w, lua_State *L, lua_Debug *ar)
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-static void *caller_of(const struct watch *w, lua_State *L, const lua_Debug *ar)
+static ASIDE void *ask_for_caller(lua_State *L)
 {
     lua_Debug caller;
 
-    if (w->private_layout)
-        return tt_lua_call_below(ar->i_ci);
     return lua_getstack(L, 1, &caller) ? (void *)caller.i_ci : NULL;
 }
 
-static void on_call(struct routine *r, lua_State *L, lua_Debug *ar)
+static inline void *caller_of(const struct watch *w, lua_State *L, const lua_Debug *ar)
 {
-    leave_above(r, caller_of(r->watch, L, ar));
-    enter(r, L, ar);
+    return w->private_layout ? tt_lua_call_below(ar->i_ci) : ask_for_caller(L);
 }
 
-static void on_tail_call(struct routine *r, lua_State *L, lua_Debug *ar)
+static ASIDE void on_call(struct routine *r, lua_State *L, lua_Debug *ar, int is_entered)
 {
-    tt_block block = tt_lua_block(r->watch, L, ar);
+    const void *key = tt_lua_key(r->watch, ar);
+
+    if (!is_entered) {
+        leave_above(r, caller_of(r->watch, L, ar));
+        enter(r, L, ar, key);
+    }
+    if (tt_lua_may_resume(r->watch, key))
+        look_for_thread(r->watch, L, ar);
+}
+
+static ASIDE void on_tail_call(struct routine *r, lua_State *L, lua_Debug *ar)
+{
+    const void *key = tt_lua_key(r->watch, ar);
+    tt_block block = tt_lua_block(r->watch, L, ar, key);
 
     leave_above(r, ar->i_ci);
     if (!r->count) {
-        enter(r, L, ar);
+        enter(r, L, ar, key);
         return;
     }
     if (r->call[r->count - 1].line)
@@ -199,14 +220,14 @@ static void on_tail_call(struct routine *r, lua_State *L, lua_Debug *ar)
         tt_replace(block);
 }
 
-static void on_return(struct routine *r, const lua_Debug *ar)
+static inline void on_return(struct routine *r, const lua_Debug *ar)
 {
     leave_above(r, ar->i_ci);
     if (r->count)
         tt_pop(r->call[--r->count].mark);
 }
 
-static void on_line(struct routine *r, lua_State *L, lua_Debug *ar)
+static ASIDE void on_line(struct routine *r, lua_State *L, lua_Debug *ar)
 {
     tt_block block = tt_lua_line_block(r->watch, L, ar);
     struct call *c;
@@ -220,20 +241,13 @@ static void on_line(struct routine *r, lua_State *L, lua_Debug *ar)
     c->line = block ? tt_push(block) : 0;
 }
 
-static void on_event(lua_State *L, lua_Debug *ar)
+static inline __attribute__((always_inline)) void on_event_of(struct routine *r,
+                                                              lua_State *L, lua_Debug *ar,
+                                                              int is_entered)
 {
-    int is_entered = 0;
-    struct routine *r = current && current->L == L ? current
-                                                   : switch_to(L, ar, &is_entered);
-
-    if (!r)
-        return;
     switch (ar->event) {
     case LUA_HOOKCALL:
-        if (!is_entered)
-            on_call(r, L, ar);
-        if (tt_lua_may_resume(r->watch, ar))
-            look_for_thread(r->watch, L, ar);
+        on_call(r, L, ar, is_entered);
         break;
     case LUA_HOOKTAILCALL:
         if (!is_entered)
@@ -246,6 +260,25 @@ static void on_event(lua_State *L, lua_Debug *ar)
         on_line(r, L, ar);
         break;
     }
+}
+
+static ASIDE void on_other_routine(lua_State *L, lua_Debug *ar)
+{
+    int is_entered = 0;
+    struct routine *r = switch_to(L, ar, &is_entered);
+
+    if (r)
+        on_event_of(r, L, ar, is_entered);
+}
+
+static void on_event(lua_State *L, lua_Debug *ar)
+{
+    struct routine *r = current;
+
+    if (r && r->L == L)
+        on_event_of(r, L, ar, 0);
+    else
+        on_other_routine(L, ar);
 }
 
 /* ── Beginning and end ────────────────────────────────────────────────────────────── */

@@ -73,7 +73,7 @@ static int stack_of(struct watch *w, lua_State *L, tt_block *block)
     void *ci;
 
     while (more && depth < DEEPEST) {
-        block[depth++] = tt_lua_block(w, L, &ar);
+        block[depth++] = tt_lua_block(w, L, &ar, tt_lua_key(w, &ar));
         if (w->private_layout) {
             ci = tt_lua_call_below(ar.i_ci);
             more = ci != NULL;

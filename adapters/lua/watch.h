@@ -27,6 +27,13 @@ struct routine {
     int count, room;
 };
 
+struct value { /* as Lua has it */
+    void *it;
+    unsigned char tag;
+};
+enum { LUA_CLOSURE = 0x06, LIGHT_C = 0x16, C_CLOSURE = 0x26, TAG_BITS = 0x3f };
+enum { IN_CLOSURE = 24 }; /* a closure's prototype, or its C function */
+
 struct block_table { /* from the address of a prototype or C function, and a line */
     struct block_entry {
         const void *key;
@@ -74,18 +81,58 @@ struct watch {
     struct picked picked;
 };
 
-/* block.c: the block of the function that runs, or of its current line. */
-tt_block tt_lua_block(struct watch *, lua_State *, lua_Debug *);
-tt_block tt_lua_line_block(struct watch *, lua_State *, lua_Debug *);
+/* Where Lua's layout is known: what the function of a call is known by, NULL when it is none
+ * of the three; and the call below one, NULL: it is the last, for the first one of a thread is
+ * nobody's. */
+static inline const void *tt_lua_key_in(const void *closure)
+{
+    return *(const void *const *)(const void *)((const char *)closure + IN_CLOSURE);
+}
 
-/* The call below one, NULL: it is the last.  Where Lua's layout is known. */
-void *tt_lua_call_below(void *ci);
+static inline const void *tt_lua_private_key(const void *ci)
+{
+    const struct value *v = *(const struct value *const *)ci;
+    int tag = v->tag & TAG_BITS;
+
+    if (tag == LUA_CLOSURE || tag == C_CLOSURE)
+        return tt_lua_key_in(v->it);
+    return tag == LIGHT_C ? v->it : NULL;
+}
+
+static inline void *tt_lua_call_before(const void *ci) { return ((void *const *)ci)[2]; }
+
+static inline void *tt_lua_call_below(const void *ci)
+{
+    void *below = tt_lua_call_before(ci);
+
+    return below && tt_lua_call_before(below) ? below : NULL;
+}
+
+/* The key of what runs, NULL: it is asked for each time. */
+static inline const void *tt_lua_key(const struct watch *w, const lua_Debug *ar)
+{
+    return w->private_layout ? tt_lua_private_key(ar->i_ci) : NULL;
+}
+
+/* block.c: the block of the function of this key, which runs, or of its current line. */
+tt_block tt_lua_find_block(struct watch *, lua_State *, lua_Debug *, const void *key);
+tt_block tt_lua_line_block(struct watch *, lua_State *, lua_Debug *);
 void tt_lua_block_forget(struct watch *, const void *prototype);
 int tt_lua_layout_is_known(lua_State *);
 
+static inline tt_block tt_lua_block(struct watch *w, lua_State *L, lua_Debug *ar,
+                                    const void *key)
+{
+    return key && w->last.key == key && !w->last.line ? w->last.block
+                                                      : tt_lua_find_block(w, L, ar, key);
+}
+
 /* May what is called resume a coroutine? */
 void tt_lua_find_resume(struct watch *, lua_State *);
-int tt_lua_may_resume(const struct watch *, const lua_Debug *);
+static inline int tt_lua_may_resume(const struct watch *w, const void *key)
+{
+    return !key || key == w->resume || key == w->wrapped;
+}
 
 /* calls.c: every call and return, or line, as an event. */
 void tt_lua_calls_begin(struct watch *);
