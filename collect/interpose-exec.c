@@ -141,12 +141,14 @@ static void note(const char *file, int in_path, char *const environment[])
 static int start(const char *path, char *const argv[], char *const environment[])
 {
     note(path, 0, environment);
+    tt_preload_spend();
     return next_execve()(path, argv, environment);
 }
 
 static int start_in_path(const char *file, char *const argv[], char *const environment[])
 {
     note(file, 1, environment);
+    tt_preload_spend();
     return next_execvpe()(file, argv, environment);
 }
 

@@ -105,15 +105,20 @@ static uint64_t process_cpu(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+void tt_preload_spend(void)
+{
+    if (preload.pid == getpid())
+        tt_recording->header->cpu = process_cpu() - preload.cpu;
+}
+
 /* Threads that were made by none of the calls that we stand before have no timers; what the
  * process has spent says that there are some.  Threads that go on have an interval each that
  * no look has seen so far. */
 static void say_unseen(void)
 {
     enum { INTERVALS = 8 };
-    uint64_t spent = process_cpu() - preload.cpu,
-             seen = tt_sampler_seen() + tt_wall_cpu(), slack = 0,
-             interval = 1000000000u / tt_recording->options.hz;
+    uint64_t spent = tt_recording->header->cpu, seen = tt_sampler_seen() + tt_wall_cpu(),
+             slack = 0, interval = 1000000000u / tt_recording->options.hz;
 
     tt_threads_lock();
     for (const struct tt_thread *t = tt_threads_first(); t; t = t->next)
@@ -237,6 +242,7 @@ static _Noreturn void exit_at_once(int status)
 {
     const long arguments[6] = {status};
 
+    tt_preload_spend();
     if (preload.pid == getpid()) {
         struct tt_header *h = tt_recording->header;
         h->end_ticks = tt_clock_now();
@@ -262,6 +268,7 @@ static __attribute__((destructor)) void destruct(void)
     if (preload.pid != getpid())
         return;
     tt_wall_stop();
+    tt_preload_spend();
     say_unseen();
     if (&tt_preload_heap)
         tt_preload_heap.stop();

@@ -13,6 +13,9 @@ int tt_preload_signal(void);
  * does so at the latest. */
 void tt_preload_start(void);
 
+/* Notes what the process has spent so far: it may end, or become another program. */
+void tt_preload_spend(void);
+
 /* Ends it for good: the system is about to be told which calls the program may make. */
 void tt_preload_cease(void);
 

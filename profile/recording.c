@@ -517,6 +517,7 @@ static void add_source(struct transfer *t)
     add_text(t, "source", h->source);
     if (h->wall)
         add_text(t, "wall", "all time counts, also that in which threads wait");
+    tt_builder_fact(t->b, "cpu", TT_FACT_SUM, h->cpu, "");
     tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");

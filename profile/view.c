@@ -350,6 +350,21 @@ static void note_evicted(const struct tt_profile *p,
                       percent(evicted, choice->total), m->name);
 }
 
+/* Looks cost some of it, too. */
+static void note_unsampled(const struct tt_profile *p, const struct tt_metric_columns *m,
+                           struct tt_table *t)
+{
+    enum { SHOWN = 2 };
+    uint64_t cpu = tt_fact_number(p, "cpu"), sampled = tt_grand_total(p, m);
+    double share = cpu > sampled ? percent(cpu - sampled, cpu) : 0;
+
+    if (share >= SHOWN && (m->flags & TT_METRIC_TIME) && !tt_fact_text(p, "wall"))
+        tt_table_note(t,
+                      "unsampled: %.2f %% of CPU time fell to no sample: threads or "
+                      "processes were short, or it was paused",
+                      share);
+}
+
 static void note_brackets(const struct tt_profile *p,
                           const struct tt_metric_choice *choice, struct tt_table *t)
 {
@@ -369,6 +384,7 @@ static void note_brackets(const struct tt_profile *p,
                       tt_fact_text(p, "wall") ? " by the wall clock, of threads that "
                                                 "wait too"
                                               : "");
+        note_unsampled(p, m, t);
     }
 }
 

@@ -14,9 +14,9 @@
 
 /* Facts in the order of the header; all others come after them. */
 static const char *const order[] = {
-    "program",  "host",          "format",     "source",    "paths",  "started",
-    "lasted",   "clock",         "modes",      "recursion", "stacks", "budget",
-    "overhead", "overhead.most", "recordings", "unresolved"};
+    "program", "host",     "format",        "source",     "paths",     "started",
+    "lasted",  "cpu",      "clock",         "modes",      "recursion", "stacks",
+    "budget",  "overhead", "overhead.most", "recordings", "unresolved"};
 
 enum { KNOWN = sizeof order / sizeof *order };
 
@@ -118,7 +118,7 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
     put_label(out, label);
     if (strcmp(name, "started") == 0)
         put_date(out, f->number);
-    else if (strcmp(name, "lasted") == 0)
+    else if (strcmp(name, "lasted") == 0 || strcmp(name, "cpu") == 0)
         tt_text_amount(out, f->number, "ns");
     else
         tt_text_amount(out, f->number, unit);

@@ -409,7 +409,8 @@ struct tt_header {
     uint64_t lost_samples; /* that the system had no room for: their time is nobody's */
     uint64_t wall;         /* samples of native stacks are of all time: of waiting too */
     uint64_t space_rate;   /* runtimes' objects of fewer bytes are sampled; 0: none is */
-    uint64_t reserved[35];
+    uint64_t cpu; /* that the process spent while its native stacks were sampled, ns */
+    uint64_t reserved[34];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

@@ -75,14 +75,14 @@ static void take_sample(struct tt_thread *t)
     t->busy--;
 }
 
-/* Looks are paid for: one that took long is followed by a rest a hundred times as long.
- * async-signal-safe */
+/* Looks are paid for: by a hundredth of the thread's time, and something in advance for the
+ * first ones, which find everything cold.  async-signal-safe */
 static void take_look(struct tt_thread *t, void *context)
 {
-    enum { SHARE = 100 };
-    uint64_t cpu = tt_clock_cpu(), ns = cpu - t->sampler.cpu, after;
+    enum { SHARE = 100, ADVANCE = 1000000 };
+    uint64_t cpu = tt_clock_cpu(), ns = cpu - t->sampler.cpu;
 
-    if (ns < t->sampler.rest)
+    if (t->sampler.spent > ADVANCE + (cpu - t->sampler.start) / SHARE)
         return;
     if (t->busy || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED)) {
         tt_bump_shared(&t->recording->header->late, t->busy != 0);
@@ -92,9 +92,8 @@ static void take_look(struct tt_thread *t, void *context)
         tt_bump_shared(&t->recording->header->late, 1);
         return;
     }
-    after = tt_clock_cpu();
-    t->sampler.rest = (after - cpu) * SHARE;
-    t->sampler.cpu = after;
+    t->sampler.cpu = tt_clock_cpu();
+    t->sampler.spent += t->sampler.cpu - cpu;
 }
 
 static int set_action(const struct sigaction *wanted, struct sigaction *before)
@@ -191,8 +190,10 @@ static void arm_timer(struct tt_thread *t)
         count_lost(t->recording);
         return;
     }
-    every.it_interval.tv_sec = every.it_value.tv_sec = (time_t)(ns / 1000000000u);
-    every.it_interval.tv_nsec = every.it_value.tv_nsec = (long)(ns % 1000000000u);
+    every.it_interval.tv_sec = (time_t)(ns / 1000000000u);
+    every.it_interval.tv_nsec = (long)(ns % 1000000000u);
+    every.it_value.tv_sec = 0;
+    every.it_value.tv_nsec = 1; /* the system's next tick: some threads are short */
     t->sampler.armed = 1;
     if (timer_settime(t->sampler.timer, 0, &every, NULL) != 0)
         count_lost(t->recording);
@@ -374,7 +375,7 @@ void tt_sampler_arm(struct tt_thread *t)
         return;
     t->sampler.start = tt_clock_cpu();
     __atomic_store_n(&t->sampler.cpu, t->sampler.start, __ATOMIC_RELAXED);
-    t->sampler.rest = 0;
+    t->sampler.spent = 0;
     if (running == 1) {
         if (!tt_looker || tt_looker->begin(t) == 0)
             arm_timer(t);

@@ -101,10 +101,10 @@ struct tt_thread {
     struct tt_sampler_state {
         void *timer;
         int armed;
-        uint64_t cpu;  /* already accounted for, ns; also written by the sampler thread */
-        int clock;     /* the thread's CPU clock */
-        uint64_t rest; /* ns after the last look in which there is none, to pay for it */
-        void *looker;  /* what tt_looker needs */
+        uint64_t cpu; /* already accounted for, ns; also written by the sampler thread */
+        int clock;    /* the thread's CPU clock */
+        uint64_t spent; /* on looks, ns */
+        void *looker;   /* what tt_looker needs */
         uint64_t start; /* its CPU time when it was armed, ns */
     } sampler;
     void *heap; /* what the collector of the allocator's events has of it */

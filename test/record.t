@@ -209,6 +209,66 @@ at_once()
 }
 try "what ends at once has ended its recording" at_once
 
+# What a process says that it spent, in main and from its beginning, be it over as it may.
+cat >"$work/spends.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static unsigned long long spent(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+int main(int argc, char **argv)
+{
+    unsigned long long begun = spent();
+    if (argc < 3)
+        return 0;
+    while (spent() - begun < strtoull(argv[2], NULL, 10) * 1000000)
+        ;
+    if (strcmp(argv[1], "exec") == 0)
+        fprintf(stderr, "%llu\n", spent() - begun), execl("/bin/true", "true", NULL);
+    fprintf(stderr, "%llu %llu\n", spent() - begun, spent());
+    if (strcmp(argv[1], "_exit") == 0)
+        _exit(0);
+    return 0;
+}
+END
+cc -o "$work/spends" "$work/spends.c"
+spends() # HOW
+{
+    local main all cpu
+    "$tallytree" record -o "$work/any.tt" "$work/spends" "$1" 30 2>"$work/err"
+    read -r main all <"$work/err"
+    cpu=$(number cpu "$work/any.tt")
+    [ "$cpu" -ge "$main" ] && [ "$cpu" -le "${all:-$((main + 500000000))}" ] && return
+    echo "$cpu, not $main to $all"
+    return 1
+}
+for how in return _exit exec; do
+    try "the header says what CPU time there was, by $how" spends $how
+done
+
+# Each is over before its first period; what no sample met is said, to the last digit.
+short()
+{
+    local total cpu
+    "$tallytree" record -o "$work/any.tt" sh -c 'for i in $(seq 60); do "$0" return 3; done' "$work/spends" 2>"$work/err"
+    cpu=$(number cpu "$work/any.tt")
+    total=$("$tallytree" report --csv "$work/any.tt" | awk -F, '$1 == "total" { print $6 }')
+    "$tallytree" report "$work/any.tt" >"$work/out"
+    [ "$(sed -n '$s/.*: \([0-9]*\) samples.*/\1/p' "$work/err")" -ge 5 ] &&
+        grep "^unsampled: $(echo "$cpu $total" | awk '{ printf "%.2f", 100 * ($1 - $2) / $1 }') % of CPU time" "$work/out" && return
+    echo "$total of $cpu"
+    tail -n 1 "$work/err"
+    cat "$work/out"
+    return 1
+}
+try "processes that are short have their samples, and what they lack is said" short
+
 # Who reads what it says leaves after a line.
 unread()
 {

@@ -292,7 +292,7 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     CHECK(has_note(&a, "1 stand for 12 threads"));
     CHECK(has_note(&a, "unresolved: 0.00 % of time, in 2 native blocks"));
     CHECK(has_note(&a, "lost: 3 threads found no room"));
-    CHECK(has_note(&a, "blocks executed: 66.67 % of 3"));
+    CHECK(has_note(&a, "blocks executed: 50.00 % of 4"));
     CHECK_INT(figure(&a, "[elsewhere below]", TT_ROW_REMAINDER, "self"), 25);
     CHECK_INT(figure(&a, "b", TT_ROW_ENTRY, "self_low"), 15);
     answered(&a);

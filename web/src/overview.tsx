@@ -15,6 +15,7 @@ const factNames: [string, string][] = [
   ["command", "command"],
   ["host", "host"],
   ["lasted", "lasted"],
+  ["cpu", "CPU time"],
   ["modes", "modes"],
   ["clock", "clock"],
   ["recursion", "recursion"],
@@ -35,7 +36,7 @@ function Facts({ table }: { table: Table }) {
       const number = Number(f.number);
       if (title === "overhead")
         return [title, `up to ${(number / 1000).toFixed(1)} ns an activation`] as const;
-      const text = f.text ? facts.map((x) => x.text).slice(0, 6).join(", ") : name === "lasted" ? amount(number, "ns") : group(String(f.number));
+      const text = f.text ? facts.map((x) => x.text).slice(0, 6).join(", ") : name === "lasted" || name === "cpu" ? amount(number, "ns") : group(String(f.number));
       return [title, facts.length > 6 ? `${text} and ${facts.length - 6} others` : text] as const;
     })
     .filter((x) => x !== null);
