@@ -503,7 +503,7 @@ static __attribute__((noinline)) void go_deeper(jmp_buf *env, int depth)
         go_deeper(env, depth - 1);
     else if (env)
         longjmp(*env, 1);
-    else
+    else if (sink != 1) /* for all that a compiler knows, it may come back */
         pthread_exit(NULL);
     sink++;
 }
