@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* frame-info.c - reading .eh_frame: what each entry says is run once, into rows.
+/* frame-info.c - reading .eh_frame and .debug_frame: what each entry says is run once, into
+ * rows.
  *
  *      CIE   what entries have in common: encodings, first instructions
  *      FDE   a function, and instructions: "from here on the CFA is ..."
@@ -23,7 +24,7 @@ enum {
 };
 
 struct cie {
-    uint64_t at; /* its offset + 1; 0: none */
+    uint64_t at; /* its offset + 1, and of which section; 0: none */
     uint8_t encoding, augmented, valid;
     uint64_t code_factor;
     int64_t data_factor;
@@ -32,12 +33,16 @@ struct cie {
 
 struct entry {
     uint32_t start, end; /* from `base` */
-    uint64_t cie;        /* offsets in the section */
+    uint64_t debug : 1;  /* in .debug_frame */
+    uint64_t cie : 63;   /* offsets in the section */
     uint64_t at, after;  /* instructions, and their end */
 };
 
 struct reading {
     const struct tt_frame_info *info;
+    const uint8_t *bytes; /* the section that is read now */
+    size_t size;
+    unsigned debug; /* it is .debug_frame */
     struct tt_building building;
     struct tt_pile entries;
     struct cie cie[CIES];
@@ -56,11 +61,20 @@ struct run {
     int rows;                /* 0 for first instructions, which have no place */
 };
 
+/* ── Sections ─────────────────────────────────────────────────────────────────────── */
+
+static void set_section(struct reading *r, unsigned debug)
+{
+    r->bytes = debug ? r->info->debug : r->info->bytes;
+    r->size = debug ? r->info->debug_size : r->info->size;
+    r->debug = debug;
+}
+
 /* ── Numbers ──────────────────────────────────────────────────────────────────────── */
 
 static uint64_t address_of(const struct reading *r, const uint8_t *at)
 {
-    return r->info->address + (uint64_t)(at - r->info->bytes);
+    return r->info->address + (uint64_t)(at - r->bytes);
 }
 
 static uint64_t take_value(struct tt_span *s, unsigned format)
@@ -87,7 +101,8 @@ static uint64_t take_value(struct tt_span *s, unsigned format)
     }
 }
 
-/* A pointer as its encoding says; what is stored elsewhere is not looked up. */
+/* A pointer as its encoding says, in .debug_frame a plain one; what is stored elsewhere is
+ * not looked up. */
 static uint64_t take_pointer(const struct reading *r, struct tt_span *s,
                              unsigned encoding)
 {
@@ -95,7 +110,8 @@ static uint64_t take_pointer(const struct reading *r, struct tt_span *s,
 
     if (encoding == ENCODING_NONE)
         return 0;
-    if (encoding == 0x50) /* aligned: of no use to a section that moves */
+    if (encoding == 0x50 || /* aligned: of no use to a section that moves */
+        (encoding && r->debug))
         return tt_span_fail(s);
     value = take_value(s, encoding & 0x0f);
     switch (encoding & 0x70) {
@@ -360,19 +376,27 @@ static int run_all(struct run *run)
 
 /* ── Entries ──────────────────────────────────────────────────────────────────────── */
 
-/* Takes the length off and leaves a span of what the entry consists of; 0: the end. */
-static int take_entry(struct tt_span *all, struct tt_span *entry)
+/* Takes the length off and leaves a span of what the entry consists of.  How many bytes say
+ * first which CIE it has, or that it is one; 0: the end. */
+static unsigned take_entry(const struct reading *r, struct tt_span *all,
+                           struct tt_span *entry)
 {
     uint64_t size = tt_span_number(all, 4);
+    unsigned width = r->debug && size == UINT32_MAX ? 8 : 4;
 
     if (size == UINT32_MAX)
         size = tt_span_number(all, 8);
     entry->bad = 0;
     entry->at = all->at;
-    if (all->bad || size < 4 || !tt_span_bytes(all, size))
+    if (all->bad || size < width || !tt_span_bytes(all, size))
         return 0;
     entry->end = all->at;
-    return 1;
+    return width;
+}
+
+static uint64_t cie_id(const struct reading *r, unsigned width)
+{
+    return !r->debug ? 0 : width == 8 ? UINT64_MAX : UINT32_MAX;
 }
 
 /* The letters of an augmentation that begins with z, and their data.  An unknown letter
@@ -401,13 +425,13 @@ static void read_augmentation(struct reading *r, struct cie *c, struct tt_span *
         s->bad = 1;
 }
 
-static int read_cie(struct reading *r, struct cie *c, struct tt_span s)
+static int read_cie(struct reading *r, struct cie *c, struct tt_span s, unsigned width)
 {
     uint8_t version;
     const char *letters;
     uint64_t ra;
 
-    if (tt_span_number(&s, 4) != 0)
+    if (tt_span_number(&s, width) != cie_id(r, width))
         return -TT_ERR_FORMAT;
     version = (uint8_t)tt_span_number(&s, 1);
     letters = (const char *)s.at;
@@ -436,13 +460,16 @@ static int read_cie(struct reading *r, struct cie *c, struct tt_span s)
 static const struct cie *find_cie(struct reading *r, uint64_t at)
 {
     struct cie *c = &r->cie[(at >> 3) % CIES];
-    struct tt_span all = {r->info->bytes + at, r->info->bytes + r->info->size, 0}, s;
+    struct tt_span all = {r->bytes + at, r->bytes + r->size, 0}, s;
+    uint64_t key = (uint64_t)r->debug << 63 | (at + 1);
+    unsigned width;
 
-    if (c->at != at + 1) {
+    if (c->at != key) {
         memset(c, 0, sizeof *c);
-        c->at = at + 1;
+        c->at = key;
         c->first.base = 255;
-        c->valid = take_entry(&all, &s) && read_cie(r, c, s) == 0;
+        width = take_entry(r, &all, &s);
+        c->valid = width && read_cie(r, c, s, width) == 0;
     }
     return c->valid ? c : NULL;
 }
@@ -467,26 +494,49 @@ static int read_fde(struct reading *r, struct tt_span s, uint64_t cie_at)
         return -TT_ERR_MEMORY;
     e->start = (uint32_t)(start - r->base);
     e->end = (uint32_t)(start + size - r->base);
-    e->cie = cie_at;
-    e->at = (uint64_t)(s.at - r->info->bytes);
-    e->after = (uint64_t)(s.end - r->info->bytes);
+    e->debug = r->debug & 1;
+    e->cie = cie_at & INT64_MAX;
+    e->at = (uint64_t)(s.at - r->bytes);
+    e->after = (uint64_t)(s.end - r->bytes);
     return 0;
 }
 
+/* In .eh_frame an entry says how far back its CIE is, in .debug_frame where. */
 static int read_entries(struct reading *r)
 {
-    struct tt_span all = {r->info->bytes, r->info->bytes + r->info->size, 0}, s;
+    struct tt_span all = {r->bytes, r->bytes + r->size, 0}, s;
+    unsigned width;
     int error = 0;
 
-    while (!error && take_entry(&all, &s)) {
-        uint64_t here = (uint64_t)(s.at - r->info->bytes), back = tt_span_number(&s, 4);
-        if (back && back <= here)
-            error = read_fde(r, s, here - back);
+    while (!error && (width = take_entry(r, &all, &s))) {
+        uint64_t here = (uint64_t)(s.at - r->bytes), id = tt_span_number(&s, width);
+        if (r->debug && id < r->size)
+            error = read_fde(r, s, id);
+        else if (!r->debug && id && id <= here)
+            error = read_fde(r, s, here - id);
     }
     return error;
 }
 
+static int read_sections(struct reading *r)
+{
+    int error;
+
+    set_section(r, 0);
+    error = read_entries(r);
+    if (error || !r->info->debug)
+        return error;
+    set_section(r, 1);
+    return read_entries(r);
+}
+
 /* ── Sorting ──────────────────────────────────────────────────────────────────────── */
+
+/* Where both sections have a place, .eh_frame is the first. */
+static int is_before(const struct entry *a, const struct entry *b)
+{
+    return a->start != b->start ? a->start < b->start : a->debug < b->debug;
+}
 
 static void sift(struct entry *e, size_t at, size_t n)
 {
@@ -494,9 +544,9 @@ static void sift(struct entry *e, size_t at, size_t n)
     size_t child;
 
     for (; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && e[child].start < e[child + 1].start)
+        if (child + 1 < n && is_before(&e[child], &e[child + 1]))
             child++;
-        if (moved.start >= e[child].start)
+        if (!is_before(&moved, &e[child]))
             break;
         e[at] = e[child];
     }
@@ -508,7 +558,7 @@ static void sort(struct entry *e, size_t n)
 {
     size_t i = 1;
 
-    while (i < n && e[i - 1].start <= e[i].start)
+    while (i < n && !is_before(&e[i], &e[i - 1]))
         i++;
     if (i >= n)
         return;
@@ -526,16 +576,13 @@ static void sort(struct entry *e, size_t n)
 
 static int run_entry(struct reading *r, const struct entry *e)
 {
-    const struct cie *c = find_cie(r, e->cie);
-    const uint8_t *bytes = r->info->bytes;
-    struct run run = {.r = r,
-                      .cie = c,
-                      .s = {bytes + e->at, bytes + e->after, 0},
-                      .start = e->start,
-                      .end = e->end,
-                      .rows = 1};
+    struct run run = {.r = r, .start = e->start, .end = e->end, .rows = 1};
+    const struct cie *c;
     int error = tt_building_function(&r->building, e->start, e->end);
 
+    set_section(r, e->debug);
+    run.cie = c = find_cie(r, e->cie);
+    run.s = (struct tt_span){r->bytes + e->at, r->bytes + e->after, 0};
     if (error || !c)
         return -TT_ERR_MEMORY;
     run.now = c->first;
@@ -576,7 +623,7 @@ int tt_rules_new(struct tt_rules **rules, const struct tt_frame_info *info)
     memset(&r, 0, sizeof r);
     r.info = info;
     r.base = info->low;
-    error = read_entries(&r);
+    error = read_sections(&r);
     if (!error)
         error = run_entries(&r);
     if (!error)

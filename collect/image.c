@@ -33,6 +33,7 @@ void tt_image_fini(struct tt_image *i)
 {
     tt_pile_fini(&i->headers);
     tt_pile_fini(&i->contents);
+    tt_pile_fini(&i->debug);
 }
 
 /* ── Files ────────────────────────────────────────────────────────────────────────── */
@@ -175,30 +176,42 @@ static int from_header(struct tt_image *i, uint64_t header, struct tt_frame_info
     return 0;
 }
 
-/* Objects without .eh_frame_hdr may have sections, in the file. */
-static int from_sections(struct tt_image *i, struct tt_frame_info *info)
+/* Files have sections.  `flags` is what it has of SHF_ALLOC and SHF_COMPRESSED. */
+static int find_section(const struct tt_image *i, const char *wanted, uint64_t flags,
+                        Elf64_Shdr *s)
 {
     const Elf64_Ehdr *h = &i->header;
-    Elf64_Shdr s, names;
-    char name[sizeof ".eh_frame"];
+    Elf64_Shdr names;
+    char name[16];
+    size_t size = strlen(wanted) + 1;
 
-    if (i->fd < 0 || h->e_shentsize != sizeof s ||
+    if (i->fd < 0 || h->e_shentsize != sizeof *s ||
         read_fully(i->fd, &names, sizeof names,
-                   h->e_shoff + (uint64_t)h->e_shstrndx * sizeof s) != 0)
+                   h->e_shoff + (uint64_t)h->e_shstrndx * sizeof *s) != 0)
         return -TT_ERR_FORMAT;
     for (unsigned n = 0; n < h->e_shnum; n++) {
-        if (read_fully(i->fd, &s, sizeof s, h->e_shoff + (uint64_t)n * sizeof s) != 0)
+        if (read_fully(i->fd, s, sizeof *s, h->e_shoff + (uint64_t)n * sizeof *s) != 0)
             return -TT_ERR_FORMAT;
-        if (s.sh_type == SHT_NOBITS || !(s.sh_flags & SHF_ALLOC) ||
-            read_fully(i->fd, name, sizeof name, names.sh_offset + s.sh_name) != 0 ||
-            memcmp(name, ".eh_frame", sizeof name) != 0)
-            continue;
-        info->address = s.sh_addr;
-        info->size = s.sh_size;
-        info->header = 0;
-        return 0;
+        if (s->sh_type != SHT_NOBITS &&
+            (s->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == flags &&
+            read_fully(i->fd, name, size, names.sh_offset + s->sh_name) == 0 &&
+            memcmp(name, wanted, size) == 0)
+            return 0;
     }
     return -TT_ERR_FORMAT;
+}
+
+/* Of objects without .eh_frame_hdr. */
+static int from_sections(struct tt_image *i, struct tt_frame_info *info)
+{
+    Elf64_Shdr s;
+
+    if (find_section(i, ".eh_frame", SHF_ALLOC, &s) != 0)
+        return -TT_ERR_FORMAT;
+    info->address = s.sh_addr;
+    info->size = s.sh_size;
+    info->header = 0;
+    return 0;
 }
 
 int tt_image_frame_info(struct tt_image *i, struct tt_frame_info *info)
@@ -213,6 +226,24 @@ int tt_image_frame_info(struct tt_image *i, struct tt_frame_info *info)
         return -TT_ERR_FORMAT;
     info->bytes = part(i, info->address, &info->size);
     return info->bytes ? 0 : -TT_ERR_FORMAT;
+}
+
+int tt_image_debug_frame(struct tt_image *i, struct tt_frame_info *info)
+{
+    Elf64_Shdr s;
+    void *to;
+
+    if (!info->bytes)
+        info->size = 0;
+    if (info->high <= info->low || find_section(i, ".debug_frame", 0, &s) != 0)
+        return -TT_ERR_FORMAT;
+    i->debug.used = 0;
+    if (!(to = tt_pile_add(&i->debug, s.sh_size)) ||
+        read_fully(i->fd, to, s.sh_size, s.sh_offset) != 0)
+        return -TT_ERR_FORMAT;
+    info->debug = to;
+    info->debug_size = s.sh_size;
+    return 0;
 }
 
 /* ── Notes ────────────────────────────────────────────────────────────────────────── */

@@ -17,8 +17,8 @@ struct tt_image {
     unsigned phdrs;
     int fd;        /* borrowed; -1: in memory */
     uint64_t bias; /* in memory: address there = link-time address + bias */
-    struct tt_pile headers, contents; /* of files: what was read so far */
-    Elf64_Ehdr header;                /* of files */
+    struct tt_pile headers, contents, debug; /* of files: what was read so far */
+    Elf64_Ehdr header;                       /* of files */
 };
 
 /* Loaded at `bias`, and staying there while the image is used. */
@@ -30,6 +30,10 @@ void tt_image_fini(struct tt_image *);
 
 /* Where its .eh_frame is; `info` points into the image.  0; -TT_ERR_FORMAT: it has none. */
 int tt_image_frame_info(struct tt_image *, struct tt_frame_info *info);
+
+/* Adds its .debug_frame, which is in files alone, to what is known of its .eh_frame, if that
+ * is anything.  0; -TT_ERR_FORMAT: it has none, or it is compressed. */
+int tt_image_debug_frame(struct tt_image *, struct tt_frame_info *info);
 
 /* The bytes of its build-id; 0 without one. */
 unsigned tt_image_build_id(struct tt_image *, uint8_t id[TT_BUILD_ID_MAX]);

@@ -98,21 +98,46 @@ static struct tt_known *add(const struct tt_module *m, uint64_t mark)
     return k;
 }
 
-/* In memory, an object without .eh_frame_hdr does not say where its .eh_frame is; its file's
- * sections do, if it is still the same. */
+/* Where half of the code has no rules it was compiled so, and may have some in .debug_frame. */
+static int is_covered(const struct tt_rules *r, const struct tt_frame_info *info)
+{
+    uint64_t covered = 0;
+
+    for (uint32_t i = 0; r && i < r->functions; i++)
+        covered += r->function[i].end - r->function[i].start;
+    return r && covered >= (info->high - info->low) / 2;
+}
+
+/* With what only the sections of a file have. */
+static int compile_sections(struct tt_known *k, struct tt_image *file)
+{
+    struct tt_frame_info info;
+    struct tt_rules *rules;
+    int is_new = tt_image_frame_info(file, &info) == 0 && !k->rules, error;
+
+    if (tt_image_debug_frame(file, &info) != 0 && !is_new)
+        return 0;
+    error = tt_rules_new(&rules, &info);
+    if (error)
+        return error;
+    tt_rules_free(k->rules);
+    k->rules = rules;
+    return 0;
+}
+
+/* In memory, an object without .eh_frame_hdr does not say where its .eh_frame is, and none
+ * has .debug_frame; its file does, if it is still the same. */
 static int compile_file(struct tt_known *k, const struct tt_image *loaded)
 {
-    int fd = open(k->module.path, O_RDONLY | O_CLOEXEC), error = 0;
     struct tt_image file;
-    struct tt_frame_info info;
+    int fd, error = 0;
 
-    if (fd < 0)
+    if (k->module.path[0] != '/' || (fd = open(k->module.path, O_RDONLY | O_CLOEXEC)) < 0)
         return 0;
     if (tt_image_of_file(&file, fd) == 0) {
         if (file.phdrs == loaded->phdrs &&
-            memcmp(file.phdr, loaded->phdr, file.phdrs * sizeof *file.phdr) == 0 &&
-            tt_image_frame_info(&file, &info) == 0)
-            error = tt_rules_new(&k->rules, &info);
+            memcmp(file.phdr, loaded->phdr, file.phdrs * sizeof *file.phdr) == 0)
+            error = compile_sections(k, &file);
         tt_image_fini(&file);
     }
     close(fd);
@@ -126,8 +151,8 @@ static int compile(struct tt_known *k, struct tt_image *i)
 
     if (tt_image_frame_info(i, &info) == 0)
         error = tt_rules_new(&k->rules, &info);
-    else if (i->fd < 0)
-        error = compile_file(k, i);
+    if (!error && !is_covered(k->rules, &info))
+        error = i->fd < 0 ? compile_file(k, i) : compile_sections(k, i);
     k->module.low = info.low;
     k->compiled = !error;
     return error;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.h - how to leave each function of a module: its .eh_frame, made ready to look up.
+/* rules.h - how to leave each function of a module: its .eh_frame, or .debug_frame, made
+ * ready to look up.
  *
  *      function   [start end row]  [start end row]  ...    sorted; addresses from `base`
  *                             │               │
@@ -73,6 +74,8 @@ struct tt_frame_info {
     uint64_t header;  /* that of .eh_frame_hdr, to which some encodings count; or 0 */
     uint64_t low;     /* code of the module: [low, high); the rest is not believed */
     uint64_t high;
+    const uint8_t *debug; /* .debug_frame, readable and borrowed too; NULL: none */
+    size_t debug_size;
 };
 
 /* Compiles.  A damaged entry is skipped, and what follows a damaged length is not read, so

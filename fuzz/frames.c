@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* frames.c - whatever .eh_frame consists of, its table is in order; whatever a table, a
- * stack, and code consist of, unwinding ends, and reads nothing but what it was given. */
+/* frames.c - whatever .eh_frame and .debug_frame consist of, their table is in order; whatever
+ * a table, a stack, and code consist of, unwinding ends, and reads nothing but what it was
+ * given. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,19 +48,29 @@ static void unwind(const struct tt_rules *rules, const uint8_t *data, size_t siz
     assert(out.count <= ROOM && out.end < TT_UNWIND_ENDS);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check(const struct tt_frame_info *info, const uint8_t *data, size_t size)
 {
-    const struct tt_frame_info info = {data, size, HERE, HERE - 64, 0, CODE};
     struct tt_rules *rules;
 
-    if (tt_rules_new(&rules, &info) != 0)
-        return 0;
+    if (tt_rules_new(&rules, info) != 0)
+        return;
     check_order(rules);
     for (uint32_t i = 0; i < rules->functions && i < 64; i++)
         for (uint32_t n = rules->function[i].row; n < rules->function[i + 1].row; n++)
             unwind(rules, data, size, rules->function[i].start + rules->row[n].at);
+    tt_rules_free(rules);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tt_frame_info info = {
+        .bytes = data, .size = size, .address = HERE, .header = HERE - 64, .high = CODE};
+
+    check(&info, data, size);
+    info.debug = data;
+    info.debug_size = size;
+    check(&info, data, size);
     for (uint32_t at = 0; at < 64; at++)
         unwind(NULL, data, size, HERE + at);
-    tt_rules_free(rules);
     return 0;
 }

@@ -14,10 +14,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tt_frame_info info;
     struct tt_rules *rules;
     uint8_t id[TT_BUILD_ID_MAX];
+    int found;
 
     if (write(fd, data, size) == (ssize_t)size && tt_image_of_file(&image, fd) == 0) {
         tt_image_build_id(&image, id);
-        if (tt_image_frame_info(&image, &info) == 0 && tt_rules_new(&rules, &info) == 0)
+        found = tt_image_frame_info(&image, &info) == 0;
+        found |= tt_image_debug_frame(&image, &info) == 0;
+        if (found && tt_rules_new(&rules, &info) == 0)
             tt_rules_free(rules);
         tt_image_fini(&image);
     }

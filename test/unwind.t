@@ -73,17 +73,28 @@ for (sort keys %h) { $n += length $h{$_}; $h{$_} =~ s/1(\d)/$1x/g; }
 EOF
 }
 
-# steps FILE - every frame is elfutils' at every instruction, and reading the code misleads
-# nowhere.
+# steps FILE LEAST PROGRAM ARGS... - every frame is elfutils' at every instruction, and reading
+# the code misleads nowhere.
 steps()
 {
-    "$built/frames-step" 300000 "$built/frames-workload" 0 "$built/frames-plugin.so" >"$1"
-    awk '
+    local file=$1 least=$2
+    shift 2
+    "$built/frames-step" 300000 "$@" >"$file"
+    awk -v least="$least" '
         { print }
         !/^#/ { n[$1] = $2 }
-        END { exit !(n["samples"] >= 5000 && n["differ"] == 0 && n["misread"] == 0 &&
+        END { exit !(n["samples"] >= least && n["differ"] == 0 && n["misread"] == 0 &&
                      n["end0"] >= 0.97 * n["samples"] && n["read"] > n["unread"]) }
-    ' "$1"
+    ' "$file"
+}
+
+# whole PROGRAM ARGS... - from within, each of its samples reaches the root.
+whole()
+{
+    "$built/../tallytree" record -o "$tmp/tt" "$@" &&
+        "$built/../tallytree" report header --csv "$tmp/tt" | awk -F, '
+            $4 ~ /^stacks[.](broken|truncated)$/ { print; bad += $NF; n++ }
+            END { exit bad || n != 2 }'
 }
 
 # strangers - what the objects that run in handlers need and may not; all that they may is
@@ -119,5 +130,7 @@ program 20 perl "$tmp/in.pl"
 program 20 sort -R "$tmp/numbers"
 program 50 sed -E 's/([0-3])([4-9])/\2\1/g' "$tmp/numbers"
 try "stepping through prologues, epilogues, PLTs and signals: the frames are elfutils'" \
-    steps "$tmp/steps"
+    steps "$tmp/steps" 5000 "$built/frames-workload" 0 "$built/frames-plugin.so"
+try "and so they are where .debug_frame alone says it" steps "$tmp/quiet" 3000 "$built/frames-quiet" 0
+try "which a program reads of its own file" whole "$built/frames-quiet" 300000
 finish
