@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,27 @@ static int try_server(const struct tt_symbols *s, const char *id)
     return fd < 0 ? -1 : fd;
 }
 
+/* What still runs has its files: in the folders of a container, and its own when that was
+ * deleted. */
+static int try_process(const struct tt_symbols *s, const char *module, const char *id)
+{
+    const char *ignored;
+    char *path;
+    int fd = -1;
+
+    if (!s->options.pid || !*id)
+        return -1;
+    if (asprintf(&path, "/proc/%" PRIu64 "/root%s", s->options.pid, module) >= 0) {
+        fd = try_file(s, path, id, 0, &ignored);
+        free(path);
+    }
+    if (fd < 0 && asprintf(&path, "/proc/%" PRIu64 "/exe", s->options.pid) >= 0) {
+        fd = try_file(s, path, id, 0, &ignored);
+        free(path);
+    }
+    return fd;
+}
+
 /* The file of a module, given its path without " (deleted)"; -1, and a reason. */
 static int find_file(const struct tt_symbols *s, const char *module, const char *id,
                      const char **reason)
@@ -179,6 +201,8 @@ static int find_file(const struct tt_symbols *s, const char *module, const char 
         not_found = *reason;
     if (fd < 0 && *id)
         fd = try_folders(s, module, id, reason);
+    if (fd < 0)
+        fd = try_process(s, module, id);
     if (fd < 0)
         fd = try_build_id(s, "/usr/lib/debug", id, reason);
     if (fd < 0)

@@ -24,7 +24,8 @@ struct tt_symbols_options {
     int debuginfod;    /* may the servers of $DEBUGINFOD_URLS be asked? */
     uint64_t recorded; /* ns since 1970: what has no build-id and was written later is not
                           what ran; 0: not known */
-    uint64_t pid;      /* whose JIT code it is, where no id says; 0: not known */
+    uint64_t pid;      /* whose JIT code it is, where no id says, and whose files they are
+                          while it runs; 0: not known */
 };
 
 /* A function, and where in it the address lies or the next one was inlined. */

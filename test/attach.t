@@ -234,6 +234,30 @@ for_a_while()
     "$tallytree" report header "$tmp/tt" | grep -q "program.*sleep"
 }
 try "a duration ends it too, even when nothing happened" for_a_while
+# named COMMAND... - while it runs, the functions of what it has become, "gone", have names.
+named()
+{
+    "$@" &
+    local pid=$! status
+    patiently grep -qx gone "/proc/$pid/comm" && rm -f "$tmp/gone" && patiently names_of $pid
+    status=$?
+    kill $pid
+    return $status
+}
+names_of()
+{
+    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" --duration 0.3 -p "$1" &&
+        "$tallytree" report flat --limit all --csv "$tmp/tt" >"$tmp/flat" && has ",leaf,"
+}
+cp "$tmp/mix" "$tmp/gone"
+try "a program whose file was deleted has names while it runs" named "$tmp/gone" spin 1000000000
+if unshare -m true 2>/dev/null; then
+    mkdir "$tmp/inside"
+    try "and so has one whose files are in folders of its own" named unshare -m sh -c \
+        "mount -t tmpfs none $tmp/inside && cp $tmp/mix $tmp/inside/gone && exec $tmp/inside/gone spin 1000000000"
+else
+    skip "and so has one whose files are in folders of its own" "not permitted"
+fi
 
 cpu_of() { cut -d' ' -f14 "/proc/$1/stat"; } # in 1/100 s
 has_used() { [ "$(cpu_of "$1")" -ge "$2" ]; }
