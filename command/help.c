@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "filters.h"
+#include "options.h"
 #include "show.h"
 
 const struct tt_command *const tt_commands[] = {
@@ -189,4 +190,32 @@ int tt_command_process(const struct tt_command *c, const struct tt_flags *f, pid
 
     *out = (pid_t)n;
     return error;
+}
+
+int tt_command_word(const struct tt_command *c, const struct tt_flags *f)
+{
+    size_t length = strlen(f->value);
+
+    for (const char *word = f->flag->words; *word; word += *word == ' ') {
+        size_t its = strcspn(word, " ");
+        if (its == length && memcmp(word, f->value, length) == 0)
+            return 0;
+        word += its;
+    }
+    tt_complain("%s: '--%s' cannot be '%s'; it is one of: %s", c->name, f->flag->name,
+                f->value, f->flag->words);
+    return -TT_ERR_OPTION;
+}
+
+int tt_command_option(const struct tt_command *c, const struct tt_flags *f)
+{
+    struct tt_options o;
+    char words[256];
+    int n = snprintf(words, sizeof words, "%s=%s", f->flag->name, f->value);
+
+    if (n < (int)sizeof words && !strpbrk(f->value, ", \t\n") &&
+        tt_options_read(&o, words, NULL) == 0)
+        return 0;
+    tt_complain("%s: '--%s' cannot be '%s'", c->name, f->flag->name, f->value);
+    return -TT_ERR_OPTION;
 }

@@ -11,16 +11,16 @@
 #include "launch.h"
 #include "running.h"
 
-enum flag { OUTPUT = 1, WORD, HEAP, INTERPRETER };
+enum flag { OUTPUT = 1, MODE, HZ, OPTION, HEAP, INTERPRETER };
 
 static const struct tt_flag lua_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
-    {"mode", 0, WORD, "MODE", "calls lines sampled", "what is seen; calls"},
-    {"hz", 0, WORD, "N", NULL, "looks a second of CPU time, when sampled; 250"},
+    {"mode", 0, MODE, "MODE", "calls lines sampled", "what is seen; calls"},
+    {"hz", 0, HZ, "N", NULL, "looks a second of CPU time, when sampled; 250"},
     {"heap", 0, HEAP, NULL, NULL, "what is allocated too, by function and type"},
-    {"recursion", 0, WORD, "POLICY", "edge repeat: block cycle drop recent: none",
+    {"recursion", 0, OPTION, "POLICY", "edge repeat: block cycle drop recent: none",
      "what a call does that repeats its path; edge"},
-    {"budget", 0, WORD, "BYTES", NULL, "cap on memory; 64M"},
+    {"budget", 0, OPTION, "BYTES", NULL, "cap on memory; 64M"},
     {"lua", 0, INTERPRETER, "PROGRAM", "@files", "the interpreter; lua5.4"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -46,29 +46,41 @@ static int add_field(struct lua *l, const char *name, const char *value)
     int n = snprintf(l->fields + used, sizeof l->fields - used, ", %s = \"%s\"", name,
                      value);
 
-    if (value[strcspn(value, "\"\\\n, ")] || n >= (int)(sizeof l->fields - used))
-        return refuse("this is no value:", value);
-    return 0;
+    return n < (int)(sizeof l->fields - used) ? 0 : refuse("this is too long:", value);
 }
 
-static int take_flag(struct lua *l, const struct tt_flag *flag, const char *value)
+/* One that was looked at: no letter of it means anything to Lua. */
+static int take_flag(struct lua *l, const struct tt_flags *f)
 {
-    switch ((enum flag)flag->id) {
+    const struct tt_command *self = &tt_command_lua;
+    const char *value = f->value;
+    uint64_t hz;
+    int error = 0;
+
+    switch ((enum flag)f->flag->id) {
     case OUTPUT:
         l->run.out = value;
         return strcmp(value, "-") == 0 || !*value
                    ? refuse("standard output is the script's; -o wants a file, not",
                             value)
                    : 0;
-    case WORD:
-        return add_field(l, flag->name, value);
+    case MODE:
+        error = tt_command_word(self, f);
+        break;
+    case HZ:
+        error = tt_command_number(self, f, "looks a second, 1 to 10000", 1, 10000, &hz);
+        break;
+    case OPTION:
+        error = tt_command_option(self, f);
+        break;
     case HEAP:
-        return add_field(l, "heap", "1");
+        value = "1";
+        break;
     case INTERPRETER:
         l->interpreter = value;
         return 0;
     }
-    return 0;
+    return error ? error : add_field(l, f->flag->name, value);
 }
 
 static int do_nothing(void *unused)
@@ -136,7 +148,7 @@ static int run(int argc, char **argv)
 
     tt_command_flags(&tt_command_lua, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_lua, &f, &status)) > 0)
-        if (take_flag(&l, f.flag, f.value) != 0)
+        if (take_flag(&l, &f) != 0)
             return TT_LAUNCH_FAILED;
     if (id < 0)
         return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;

@@ -11,18 +11,19 @@
 #include "launch.h"
 #include "running.h"
 
-enum flag { OUTPUT = 1, PASSED, ENCODING, SHELL, GLOB_IN, GLOB_OUT };
+enum flag { OUTPUT = 1, MODE, CORRECTION, OPTION, ENCODING, SHELL, GLOB_IN, GLOB_OUT };
 
 static const struct tt_flag tcl_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
-    {"mode", 0, PASSED, "MODE", "statements blocks coverage procs sampled",
+    {"mode", 0, MODE, "MODE", "statements blocks coverage procs sampled",
      "what is seen; statements"},
     {"include", 0, GLOB_IN, "GLOB", NULL, "only code of files like this; also again"},
     {"exclude", 0, GLOB_OUT, "GLOB", NULL, "no code of files like this; also again"},
-    {"correction", 0, PASSED, "METHOD", "ours a b c", "for what measuring costs; ours"},
-    {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
+    {"correction", 0, CORRECTION, "METHOD", "ours a b c",
+     "for what measuring costs; ours"},
+    {"recursion", 0, OPTION, "POLICY", "edge repeat: block cycle drop recent: none",
      "what a call does that repeats its path; edge"},
-    {"budget", 0, PASSED, "BYTES", NULL, "cap on memory of each process; 64M"},
+    {"budget", 0, OPTION, "BYTES", NULL, "cap on memory of each process; 64M"},
     {"encoding", 0, ENCODING, "NAME", NULL, "of the script, as tclsh has it"},
     {"tclsh", 0, SHELL, "PROGRAM", "@files", "the shell; tclsh8.6"},
     {NULL, 0, 0, NULL, NULL, NULL},
@@ -81,16 +82,40 @@ static int take_glob(const char **globs, int *count, const char *value)
     return 0;
 }
 
-static int take_flag(struct tcl *t, const struct tt_flag *flag, const char *value)
+/* A word, or "factor F". */
+static int check_correction(const struct tt_flags *f)
 {
-    switch ((enum flag)flag->id) {
+    double factor;
+    char more;
+
+    if (sscanf(f->value, "factor %lf%c", &factor, &more) == 1 && factor > 0)
+        return 0;
+    return tt_command_word(&tt_command_tcl, f);
+}
+
+static int pass(struct tcl *t, const struct tt_flags *f, int error)
+{
+    if (error)
+        return error;
+    add(t, "-", f->flag->name);
+    add(t, "", f->value);
+    return 0;
+}
+
+static int take_flag(struct tcl *t, const struct tt_flags *f)
+{
+    const char *value = f->value;
+
+    switch ((enum flag)f->flag->id) {
     case OUTPUT:
         t->run.out = value;
         break;
-    case PASSED:
-        add(t, "-", flag->name);
-        add(t, "", value);
-        break;
+    case MODE:
+        return pass(t, f, tt_command_word(&tt_command_tcl, f));
+    case CORRECTION:
+        return pass(t, f, check_correction(f));
+    case OPTION:
+        return pass(t, f, tt_command_option(&tt_command_tcl, f));
     case GLOB_IN:
         return take_glob(t->include, &t->includes, value);
     case GLOB_OUT:
@@ -174,7 +199,7 @@ static int run(int argc, char **argv)
 
     tt_command_flags(&tt_command_tcl, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_tcl, &f, &status)) > 0)
-        if (take_flag(&t, f.flag, f.value) != 0)
+        if (take_flag(&t, &f) != 0)
             return TT_LAUNCH_FAILED;
     if (id < 0)
         return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;

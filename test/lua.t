@@ -276,6 +276,10 @@ is_refused()
 try "a script is wanted" is_refused
 try "standard output is the script's" is_refused -o - "$tmp/calls.lua"
 try "a value is no piece of Lua" is_refused --budget '"} os.exit(0) --' "$tmp/calls.lua"
+for flag in '--mode foo' '--mode lines,calls' '--hz 0' '--hz 9e9' '--budget some' '--recursion much'; do
+    # shellcheck disable=SC2086
+    try "what no run can be is refused before there is one: $flag" is_refused $flag "$tmp/calls.lua"
+done
 
 is_hosted()
 {

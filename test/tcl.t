@@ -206,6 +206,20 @@ profile broken.tcl >/dev/null
 "$tallytree" tcl -o p.tt broken.tcl 2>&1 | grep -v ^tallytree: >got
 try "a script that cannot be read" diff want got
 try "no script" sh -c "'$tallytree' tcl; test \$? -eq 125"
+
+# is_refused FLAG... - and the script does not run.
+is_refused()
+{
+    echo 'puts ran' >refused.tcl
+    "$tallytree" tcl "$@" refused.tcl >got 2>err
+    [ $? = 125 ] && [ ! -s got ] && [ "$(grep -c '^tallytree: tcl: ' err)" = 1 ]
+}
+for flag in '--mode foo' '--budget some' '--recursion much' '--correction d'; do
+    # shellcheck disable=SC2086
+    try "what no run can be is refused before there is one: $flag" is_refused $flag
+done
+try "nor is a factor less than nothing one" is_refused --correction 'factor -1'
+try "one above it is" sh -c "'$tallytree' tcl -o p.tt --correction 'factor 1.5' refused.tcl | grep -qx ran"
 "$tallytree" tcl -o p.tt nothing.tcl 2>got >/dev/null
 try "one that is not there" grep -q "couldn't read file" got
 
