@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "command.h"
 #include "control.h"
+#include "output.h"
 #include "profile.h"
 #include "stack.h"
 
@@ -632,6 +634,22 @@ static void close_all(struct replay *r)
     free_names(&r->objects);
 }
 
+static int write_recording(const char *out)
+{
+    size_t size;
+    int error = tt_stop();
+    void *copy = error ? NULL : tt_snapshot(&size);
+
+    if (!copy) {
+        error = error ? error : -TT_ERR_MEMORY;
+        tt_complain("%s: %s", out, tt_error_text(error));
+        return error;
+    }
+    error = tt_output_write(out, copy, size);
+    munmap(copy, size);
+    return error;
+}
+
 static int replay(struct replay *r, const char *out)
 {
     FILE *in = r->file ? fopen(r->file, "r") : stdin;
@@ -650,12 +668,7 @@ static int replay(struct replay *r, const char *out)
                     r->error);
         return TT_EXIT_FAILED;
     }
-    error = tt_stop();
-    if (!error)
-        error = tt_write(out);
-    if (error)
-        tt_complain("%s: %s", out, tt_error_text(error));
-    return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
+    return write_recording(out) == 0 ? TT_EXIT_DONE : TT_EXIT_FAILED;
 }
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
@@ -673,7 +686,8 @@ enum {
 };
 
 static const struct tt_flag replay_flags[] = {
-    {"output", 'o', OUTPUT, "OUT", "@files", "the recording to write"},
+    {"output", 'o', OUTPUT, "OUT", "@files",
+     "the recording to write; - is standard output"},
     {"recursion", 0, RECURSION, "POLICY", "edge repeat: block cycle drop recent: none",
      "edge, repeat:K, block, cycle, drop, recent:K or none"},
     {"budget", 0, BUDGET, "SIZE", NULL, "the cap on memory, as 64M or 65536nodes"},

@@ -146,6 +146,13 @@ spells_block_as_repeat_1()
 
 try "events come from the standard input where no file is given" reads_standard_input
 try "or where - is, as everywhere" reads_standard_input -
+writes_standard_output()
+{
+    printf 'push a\ntick 3\n' | (cd "$tmp" && tallytree replay -o -) >"$tmp/recording" &&
+        [ ! -e "$tmp/-" ] && tallytree dump "$tmp/recording" | figures >"$tmp/dump" &&
+        has 'context\ta\tcalls=1\tself=3\t'
+}
+try "-o - is standard output, as everywhere" writes_standard_output
 try "no events make an empty recording" reads_nothing
 try "the last line needs no newline" lasts_without_a_newline
 
