@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "progress.h"
 #include "query.h"
 
 static char *kept; /* NULL: standard error */
@@ -23,6 +24,7 @@ void tt_complain(const char *format, ...)
     if (kept) {
         (void)vsnprintf(kept, kept_size, format, list);
     } else {
+        tt_progress_clear();
         fputs("tallytree: ", stderr);
         vfprintf(stderr, format, list);
         fputc('\n', stderr);

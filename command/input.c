@@ -184,7 +184,8 @@ static int add_folder(struct tt_builder *b, const char *path, int summary)
             error = add_file(b, name, summary);
         free(name);
         free(entry[i]);
-        tt_progress((uint64_t)i, (uint64_t)count);
+        if (!error)
+            tt_progress((uint64_t)i, (uint64_t)count);
     }
     free(entry);
     return error;

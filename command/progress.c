@@ -15,13 +15,20 @@ static uint64_t now_ms(void)
 }
 
 static int is_stopped;
+static uint64_t began, drawn; /* 0: not yet */
 
 void tt_progress_stop(void) { is_stopped = 1; }
+
+void tt_progress_clear(void)
+{
+    if (drawn)
+        fputs("\r\033[K", stderr);
+    began = drawn = 0;
+}
 
 void tt_progress(uint64_t done, uint64_t total)
 {
     enum { WIDTH = 40, PATIENCE_MS = 500, PAUSE_MS = 100 };
-    static uint64_t began, drawn;
     uint64_t now;
 
     if (is_stopped || !isatty(STDERR_FILENO))
@@ -30,9 +37,7 @@ void tt_progress(uint64_t done, uint64_t total)
     if (!began)
         began = now;
     if (done >= total) {
-        if (drawn)
-            fputs("\r\033[K", stderr);
-        began = drawn = 0;
+        tt_progress_clear();
         return;
     }
     if (now - began < PATIENCE_MS || now - drawn < PAUSE_MS)

@@ -9,6 +9,9 @@
  * at most ten times a second.  done = total takes it away. */
 void tt_progress(uint64_t done, uint64_t total);
 
+/* Takes it away: something else is to be said, or the work has failed. */
+void tt_progress_clear(void);
+
 /* Shows nothing from now on: the terminal shows something else. */
 void tt_progress_stop(void);
 

@@ -60,6 +60,20 @@ cp "$dir/all.tt" "$dir/kept.tt"
 try "a failure leaves an old output as it was" cmp "$dir/all.tt" "$dir/kept.tt"
 head -c 1000 "$dir/all.tt" >"$dir/cut.tt"
 equal "a cut profile is refused" "$("$tallytree" merge -o "$dir/no.tt" "$dir/cut.tt" 2>/dev/null; echo $?)" 2
+
+# complains_below - of three files the second is slow, and the third is not there: the bar is
+# drawn in between, on a terminal.
+complains_below()
+{
+    mkfifo "$dir/slow" && { sleep 0.7; echo "a 1"; } >"$dir/slow" &
+    patiently test -p "$dir/slow" &&
+        script -qec "'$tallytree' merge -o '$dir/no.tt' '$dir/all.tt' '$dir/slow' '$dir/missing'" /dev/null >"$dir/shown"
+    wait
+    cat -v "$dir/shown"
+    grep -q '###.* %' "$dir/shown" && grep -q "$(printf '\r\033\\[K')tallytree: .*missing" "$dir/shown" &&
+        [ "$(grep -c '' "$dir/shown")" = 1 ]
+}
+try "what is wrong stands where the bar stood, and no bar behind it" complains_below
 "$tallytree" merge -o - "$dir/all.tt" >"$dir/other.tt"
 try "- is standard output" cmp "$dir/all.tt" "$dir/other.tt"
 "$tallytree" merge -o "$dir/closed.tt" "$dir/all.tt" >&-
