@@ -268,21 +268,27 @@ static void put_sides(struct diff *d, struct tt_table *t, const struct pair *p,
     tt_table_change(t, first + 2, change_of(a, b));
 }
 
-static void put_row(struct diff *d, struct tt_table *t, const struct pair *p)
+static void put_totals(struct diff *d, struct tt_table *t, const struct pair *p)
 {
-    const char *self = verdict_text(p, compare(d, d->a.self, d->b.self, p));
-    const char *total = verdict_text(p, compare(d, d->a.total, d->b.total, p));
+    const char *verdict = verdict_text(p, compare(d, d->a.total, d->b.total, p));
     double a = shown(&d->a, d->a.total, p->a);
 
-    tt_table_row(t, TT_ROW_ENTRY, p->depth, 0);
-    put_sides(d, t, p, d->a.self, d->b.self, SELF_A);
     put_sides(d, t, p, d->a.total, d->b.total, TOTAL_A);
     if (a > 0)
         tt_table_real(t, TOTAL_SHARE, shown(&d->b, d->b.total, p->b) / a - 1);
+    if (verdict)
+        tt_table_string(t, TOTAL_VERDICT, verdict);
+}
+
+static void put_row(struct diff *d, struct tt_table *t, const struct pair *p)
+{
+    const char *self = verdict_text(p, compare(d, d->a.self, d->b.self, p));
+
+    tt_table_row(t, TT_ROW_ENTRY, p->depth, 0);
+    put_sides(d, t, p, d->a.self, d->b.self, SELF_A);
+    put_totals(d, t, p);
     if (self)
         tt_table_string(t, SELF_VERDICT, self);
-    if (total)
-        tt_table_string(t, TOTAL_VERDICT, total);
     put_name(d, t, p, NAME);
 }
 
@@ -301,14 +307,34 @@ static int is_empty(const struct diff *d, const struct pair *p)
            shown(&d->a, d->a.self, p->a) <= 0 && shown(&d->b, d->b.self, p->b) <= 0;
 }
 
-/* What the rows that were cut off hold, so that columns still add up. */
-static void put_remainder(struct tt_table *t, uint64_t a, uint64_t b, size_t more)
+static void put_sum(struct tt_table *t, enum tt_row_role role, uint64_t a, uint64_t b)
 {
-    tt_table_row(t, TT_ROW_REMAINDER, 0, 0);
+    tt_table_row(t, role, 0, 0);
     tt_table_amount(t, SELF_A, a);
     tt_table_amount(t, SELF_B, b);
     tt_table_change(t, SELF_CHANGE, change_of((double)a, (double)b));
+}
+
+/* What the rows that were cut off hold, so that columns still add up. */
+static void put_remainder(struct tt_table *t, uint64_t a, uint64_t b, size_t more)
+{
+    put_sum(t, TT_ROW_REMAINDER, a, b);
     tt_table_string(t, NAME, tt_table_text(t, "%zu more", more));
+}
+
+/* What all rows add up to; with all that is below it, that is the root. */
+static void put_all(struct diff *d, struct tt_table *t)
+{
+    const struct pair *p = d->pair.item, root = {0, 0, 0, 0};
+    double a = 0, b = 0;
+
+    for (size_t i = 0; i < d->pair.count; i++) {
+        a += shown(&d->a, d->a.self, p[i].a);
+        b += shown(&d->b, d->b.self, p[i].b);
+    }
+    put_sum(t, TT_ROW_TOTAL, tt_whole(a), tt_whole(b));
+    put_totals(d, t, &root);
+    tt_table_string(t, NAME, "total");
 }
 
 static void add_rest(struct diff *d, struct tt_table *t, size_t first)
@@ -417,16 +443,26 @@ static void put_scaling(struct diff *d, uint32_t limit, struct tt_table *t)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-static int choose_metric(struct diff *d, struct tt_query *q)
+/* What is looked at in the first; or, where that is empty, in the second. */
+static const char *usual_metric(const struct tt_profile *a, const struct tt_profile *b)
+{
+    uint32_t in_a = tt_metric_find(a, NULL), in_b = tt_metric_find(b, NULL);
+
+    if (in_a == TT_NONE || (in_b != TT_NONE && !tt_grand_total(a, &a->metric[in_a])))
+        return in_b == TT_NONE ? NULL : b->metric[in_b].name;
+    return a->metric[in_a].name;
+}
+
+static int choose_metric(struct diff *d, struct tt_query *q, const char *name)
 {
     struct tt_side *sides[] = {&d->a, &d->b};
 
     for (int i = 0; i < 2; i++) {
         struct tt_side *s = sides[i];
-        s->metric = tt_metric_find(&s->p, q->metric);
+        s->metric = tt_metric_find(&s->p, name);
         if (s->metric == TT_NONE) {
             (void)snprintf(q->error, sizeof q->error, "there is no metric '%s' in the %s",
-                           q->metric ? q->metric : "", i ? "second" : "first");
+                           name ? name : "", i ? "second" : "first");
             return -TT_ERR_OPTION;
         }
         s->m = &s->p.metric[s->metric];
@@ -465,9 +501,9 @@ static void sort_pairs(struct diff *d)
         qsort(p, d->pair.count, sizeof *p, by_change);
 }
 
-static int match(struct diff *d, struct tt_query *q)
+static int match(struct diff *d, struct tt_query *q, const char *metric)
 {
-    int error = choose_metric(d, q);
+    int error = choose_metric(d, q, metric);
 
     if (error)
         return error;
@@ -530,6 +566,8 @@ static int fill(struct diff *d, struct tt_query *q, struct tt_table *t)
     error = q->sort ? tt_view_sort_tree(q, t, "name") : 0;
     if (!error && q->sort)
         cut_rows(d, limit, t);
+    if (!error && !d->options->scaling)
+        put_all(d, t);
     return error;
 }
 
@@ -547,7 +585,7 @@ int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_qu
     if (!error)
         error = tt_side_open(&d.b, b);
     if (!error)
-        error = match(&d, q);
+        error = match(&d, q, q->metric ? q->metric : usual_metric(a, b));
     if (!error)
         error = fill(&d, q, t);
     if (!error)

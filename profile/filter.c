@@ -467,6 +467,16 @@ void tt_filter_close(struct tt_filtered *o, const struct tt_memory *memory)
     *o = (struct tt_filtered){0};
 }
 
+/* What is looked at when nothing is said stays that, whatever is left of it. */
+static void keep_usual(struct tt_profile *own, const struct tt_profile *p)
+{
+    uint32_t metric = tt_metric_find(p, NULL);
+
+    if (metric != TT_NONE)
+        metric = tt_metric_find(own, p->metric[metric].name);
+    own->usual = metric != TT_NONE ? metric + 1 : 0;
+}
+
 int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_filtered *o)
 {
     size_t done = 0;
@@ -485,6 +495,7 @@ int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_fi
         tt_filter_close(o, q->memory);
         *o = next;
         o->profile = &o->own;
+        keep_usual(&o->own, p);
     }
     if (error)
         tt_filter_close(o, q->memory);

@@ -612,26 +612,40 @@ static uint32_t metric_named(const struct tt_profile *p, const char *name)
     return TT_NONE;
 }
 
+/* What people look at first, of what there are figures of; and where there are none, of
+ * what there might have been. */
+static uint32_t first_metric(const struct tt_profile *p)
+{
+    const uint32_t wanted[] = {
+        metric_with_flag(p, TT_METRIC_TIME), metric_named(p, "samples"),
+        metric_with_flag(p, TT_METRIC_SPACE), metric_named(p, "calls")};
+    enum { WANTED = sizeof wanted / sizeof *wanted };
+    uint32_t otherwise = p->metrics ? 0 : TT_NONE;
+
+    for (int i = WANTED; i-- > 0;)
+        if (wanted[i] != TT_NONE)
+            otherwise = wanted[i];
+    for (int i = 0; i < WANTED; i++)
+        if (wanted[i] != TT_NONE && tt_grand_total(p, &p->metric[wanted[i]]))
+            return wanted[i];
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (tt_grand_total(p, &p->metric[i]))
+            return i;
+    return otherwise;
+}
+
 uint32_t tt_metric_find(const struct tt_profile *p, const char *name)
 {
     uint32_t m;
 
-    if (name) {
-        m = metric_named(p, name);
-        if (m == TT_NONE && strcmp(name, "ticks") == 0)
-            m = metric_named(p, "time");
-        else if (m == TT_NONE && strcmp(name, "time") == 0)
-            m = metric_named(p, "ticks");
-        return m;
-    }
-    m = metric_with_flag(p, TT_METRIC_TIME);
-    if (m == TT_NONE)
-        m = metric_named(p, "samples");
-    if (m == TT_NONE)
-        m = metric_with_flag(p, TT_METRIC_SPACE);
-    if (m == TT_NONE)
-        m = metric_named(p, "calls");
-    return m == TT_NONE && p->metrics ? 0 : m;
+    if (!name)
+        return p->usual ? p->usual - 1 : first_metric(p);
+    m = metric_named(p, name);
+    if (m == TT_NONE && strcmp(name, "ticks") == 0)
+        m = metric_named(p, "time");
+    else if (m == TT_NONE && strcmp(name, "time") == 0)
+        m = metric_named(p, "ticks");
+    return m;
 }
 
 static const struct tt_fact *find_fact(const struct tt_profile *p, const char *name)

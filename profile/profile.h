@@ -63,6 +63,7 @@ struct tt_profile {
     uint32_t digests, edges; /* digests: rows that are in use */
     size_t many_times, bins, activations, slows, entries, spaces, points;
     uint32_t depth;  /* of the deepest context; the root's is 0 */
+    uint32_t usual;  /* + 1: of the metrics, as it was before filters; 0: not said */
     int checked;     /* all of it, by tt_profile_check */
     char error[160]; /* what is wrong, and where, after a failure */
 };
@@ -175,7 +176,8 @@ int tt_profile_is_summary(const struct tt_profile *);
 uint64_t tt_grand_total(const struct tt_profile *, const struct tt_metric_columns *);
 
 /* By name ("time", "calls"); "ticks" and "time" stand for each other where only one is
- * there.  NULL: the metric that people look at first.  TT_NONE when there is none. */
+ * there.  NULL: what people look at first of what there are figures of, or were before
+ * filters.  TT_NONE when there is none. */
 uint32_t tt_metric_find(const struct tt_profile *, const char *name);
 
 /* A fact's number, 0 when it is not there; its first text, or NULL. */

@@ -45,6 +45,10 @@ side same 99:50 101:50 100:50
 "$tallytree" diff --csv "$tmp/a.tt" "$tmp/b.tt" >"$tmp/ab.csv"
 equal "figures are means over runs" "$(field f self.a "$tmp/ab.csv") $(field f self.b "$tmp/ab.csv")" "100 130"
 equal "changes are differences" "$(field f self.change "$tmp/ab.csv")" 30
+equal "the whole has changed as its root has" \
+    "$(for c in total.a total.b total.change change total.verdict; do field total $c "$tmp/ab.csv"; done)" \
+    "$(for c in total.a total.b total.change change total.verdict; do field "[root]" $c "$tmp/ab.csv"; done)"
+equal "which is" "$(field total total.a "$tmp/ab.csv") $(field total total.b "$tmp/ab.csv") $(field total total.verdict "$tmp/ab.csv")" "150 180 more"
 equal "totals have what is below" "$(field f total.a "$tmp/ab.csv") $(field f total.b "$tmp/ab.csv")" "150 180"
 equal "what is beyond the spread of the runs is more" "$(field f self.verdict "$tmp/ab.csv")" more
 equal "blocks match although their lines have moved" "$(field g self.a "$tmp/ab.csv") $(field g self.b "$tmp/ab.csv")" "50 50"
@@ -58,11 +62,15 @@ equal "but has its change" "$(field f self.change "$tmp/one.csv")" 30
 "$tallytree" diff --csv --normalise "$tmp/a1.rec" "$tmp/b1.rec" >"$tmp/norm.csv"
 equal "scaled to the first's total" "$(field "[root]" total.b "$tmp/norm.csv")" 150
 "$tallytree" diff --csv --tree "$tmp/a1.rec" "$tmp/b1.rec" >"$tmp/tree.csv"
-equal "a tree has each context with its depth" "$(sed 1d "$tmp/tree.csv" | cut -d, -f2 | tr '\n' ' ')" "0 1 2 "
+equal "a tree has each context with its depth" "$(grep ^entry "$tmp/tree.csv" | cut -d, -f2 | tr '\n' ' ')" "0 1 2 "
 for sum in self.a self.b; do
     equal "the columns of a tree add up: $sum" \
-        "$(awk -F, -v c=$sum 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == c) at = i; next } { n += $at } END { print n }' "$tmp/tree.csv")" \
+        "$(awk -F, -v c=$sum 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == c) at = i; next } $1 == "entry" { n += $at } END { print n }' "$tmp/tree.csv")" \
         "$(case $sum in self.a) echo 150 ;; *) echo 181 ;; esac)"
+    for of in tree one norm; do
+        equal "to the row of the total, and so do those of blocks: $of" "$(field total $sum "$tmp/$of.csv")" \
+            "$(case $sum,$of in self.a,* | *,norm) echo 150 ;; *) echo 181 ;; esac)"
+    done
 done
 
 printf 'push f\ntick 1\npush h\ntick 5\npop\npop\n' | "$tallytree" replay -o "$tmp/h.rec"
@@ -77,7 +85,8 @@ names()
 {
     "$tallytree" diff --csv "$@" "$tmp/a1.rec" "$tmp/many.rec" |
         awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-            { printf "%s ", $at["name"] } END { print $at["self.a"], $at["self.b"] }' | sed 's/ 0 0$//'
+            $at["name"] == "total" { exit }
+            { printf "%s ", $at["name"]; a = $at["self.a"]; b = $at["self.b"] } END { print a, b }' | sed 's/ 0 0$//'
 }
 equal "the largest change stands first" "$(names)" "f h [root] g 50 50"
 equal "or a column's greatest" "$(names --sort self.b)" "h g f [root]"
@@ -111,5 +120,18 @@ equal "2 when a file is missing" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/
 equal "2 when a share is none" "$(status "$tallytree" check --max-regress much "$tmp/a.tt" "$tmp/b.tt")" 2
 equal "2 with one file" "$(status "$tallytree" check "$tmp/a.tt")" 2
 try "check answers as JSON" sh -c "'$tallytree' check --json '$tmp/a.tt' '$tmp/same.tt' | python3 -m json.tool"
+
+# Figures of calls alone: ticks were never given.
+printf 'push f\npush g\npop\npop\n' | "$tallytree" replay -o "$tmp/few.rec"
+printf 'push f\npush g\npop\npush g\npop\npop\n' | "$tallytree" replay -o "$tmp/more.rec"
+"$tallytree" diff --csv "$tmp/few.rec" "$tmp/more.rec" >"$tmp/counts.csv"
+equal "where there are only calls they are compared" "$(field g self.a "$tmp/counts.csv") $(field g self.b "$tmp/counts.csv")" "1 2"
+equal "and checked" "$(status "$tallytree" check "$tmp/few.rec" "$tmp/more.rec")" 1
+"$tallytree" diff --csv "$tmp/few.rec" "$tmp/a1.rec" >"$tmp/counts.csv"
+equal "with what has ticks, too" "$(field f self.a "$tmp/counts.csv") $(field f self.b "$tmp/counts.csv")" "1 1"
+"$tallytree" replay -o "$tmp/none.rec" </dev/null
+"$tallytree" diff --csv "$tmp/none.rec" "$tmp/a1.rec" >"$tmp/counts.csv"
+equal "and with nothing, what the other has" "$(field f self.b "$tmp/counts.csv")" 100
+equal "exports have them" "$("$tallytree" export --to folded "$tmp/more.rec" | tr '\n' ' ')" "f 1 f;g 2 "
 equal "a metric that is not there is refused" "$(status "$tallytree" diff --metric words "$tmp/a.tt" "$tmp/b.tt")" 2
 finish

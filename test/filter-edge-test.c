@@ -156,6 +156,28 @@ TEST(each_filter_does_to_a_small_tree_what_it_says)
     model_close(&m.p);
 }
 
+/* Of what is left only calls have figures. */
+TEST(what_is_looked_at_stays_that_behind_filters)
+{
+    struct tt_filtered f;
+    struct tt_query q;
+    struct made m;
+
+    begin(&m);
+    add(&m, "main", 1, 10);
+    add(&m, "main;idle", 3, 0);
+    if (!finish(&m))
+        return;
+    tt_query_init(&q, NULL);
+    CHECK_INT(tt_query_parse(&q, "root=idle&select=idle&strand=*"), 0);
+    if (CHECK_INT(tt_filter_apply(&m.p, &q, &f), 0)) {
+        CHECK_STR(f.profile->metric[tt_metric_find(f.profile, NULL)].name, "time");
+        tt_filter_close(&f, NULL);
+    }
+    tt_query_fini(&q);
+    model_close(&m.p);
+}
+
 /* The calls of a push that was dropped are those of a leaf below where it came from. */
 TEST(a_dropped_push_is_filtered_like_a_leaf)
 {

@@ -256,6 +256,37 @@ TEST(calls_that_nobody_counted_are_missing)
     }
 }
 
+/* What nothing was charged to is not looked at first, whatever it is. */
+TEST(what_is_looked_at_first_has_figures)
+{
+    static const struct {
+        uint64_t calls, time, samples, words;
+        const char *first;
+    } cases[] = {{1, 1, 1, 1, "time"},
+                 {1, 0, 1, 1, "samples"},
+                 {1, 0, 0, 1, "calls"},
+                 {0, 0, 0, 1, "words"},
+                 {0, 0, 0, 0, "time"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made m;
+        uint32_t samples, words, first;
+
+        begin(&m);
+        samples = tt_builder_metric(m.b, "samples", "", 0);
+        words = tt_builder_metric(m.b, "words", "", 0);
+        add(&m, "a", cases[i].calls, cases[i].time);
+        tt_builder_add(m.b, TT_ROLE_SELF, context(&m, "a"), samples, cases[i].samples);
+        tt_builder_add(m.b, TT_ROLE_SELF, context(&m, "a"), words, cases[i].words);
+        if (!finish(&m))
+            return;
+        first = tt_metric_find(&m.p, NULL);
+        if (CHECK(first != TT_NONE))
+            CHECK_STR(m.p.metric[first].name, cases[i].first);
+        end(&m);
+    }
+}
+
 TEST(what_a_view_cannot_see_is_said_in_notes)
 {
     struct made m;
