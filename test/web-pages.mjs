@@ -62,6 +62,13 @@ await run(async () => {
       await settled(page);
       ok((await widths()).every((w) => w >= 0 && w <= 100.001), `at ${at} % no bar is longer than all, or less than nothing`, await widths());
     }
+    await to(page, "#view=space");
+    const by = () => page.$eval('[aria-label="by"] [aria-checked=true]', (e) => e.textContent);
+    const spaces = async () => (await cells(page, "What was allocated, copied and freed")).map((r) => r.name);
+    is([await by(), await spaces()], ["blocks", report(file, "space").map((r) => r.name)], "an allocator's events are shown by block when nothing is said");
+    await page.click('[aria-label="by"] button >> text=/^types$/');
+    await settled(page);
+    is([await by(), await spaces()], ["types", report(file, "space", "--by=type").map((r) => r.name)], "and by type when that is");
     await to(page, "#view=space&by=block");
     const heads = await page.$$eval("main th", (e) => e.map((x) => x.textContent.trim()));
     ok(heads.includes("freed") && !heads.includes("copied"), "what an allocator never does has no columns", heads);
@@ -123,7 +130,8 @@ await run(async () => {
   {
     const depth = 90;
     const name = (i) => `level${i}`;
-    const page = await view(replayed("deep.tt", Array.from({ length: depth }, (_, i) => `push ${name(i)}\ntick 1\n`).join("") + "pop\n".repeat(depth)), "#view=flame");
+    const page = await view(replayed("deep.tt", Array.from({ length: depth }, (_, i) => `push ${name(i)}\ntick 1\n`).join("") + "count cpu/a,b/ 7\n" + "pop\n".repeat(depth)), "#view=flame");
+    is(await page.$$eval('select[aria-label="metric"] option', (e) => e.map((o) => o.value).sort()), ["calls", "cpu/a,b/", "ticks"], "a metric has its whole name");
     const sheets = () => page.$$eval(".sheet", (e) => e.map((s) => ({ top: s.scrollTop, all: s.scrollHeight, seen: s.clientHeight })));
     const [sheet] = await sheets();
     ok(sheet.all >= (depth + 1) * 20 && sheet.seen < sheet.all, "a picture that is higher than its place scrolls", JSON.stringify(sheet));
@@ -166,6 +174,8 @@ await run(async () => {
       is(missing, [], `${hash}: with its figures`);
     }
     await to(page, "#view=diff");
+    const whole = (await cells(page, "Each block, before and now")).at(-1);
+    is([whole.role, ...["self", "total"].map((_, i) => whole.figures.slice(3 * i, 3 * i + 2).map(digits))], ["total", ["831", "1110"], ["831", "1110"]], "and the whole, last");
     await shoot(page, "changes");
     const sorted = (...words) => {
       const table = JSON.parse(execFileSync(tallytree, ["diff", "--json", ...words, before, now]).toString());

@@ -172,6 +172,17 @@ try {
   ok((await page.textContent(".found")).includes((through * 100).toFixed(2)), "the share of what is found", await page.textContent(".found"));
   await page.keyboard.press("Enter");
   ok((await page.$eval("figcaption", (e) => e.textContent)).startsWith("gc:"), "Enter goes to a hit");
+  const place = async () => (await page.textContent(".found")).match(/(\d+) of (\d+)/).slice(1);
+  const [second, hits] = await place();
+  is(second, "2", "which has its number");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.press("Shift+Enter");
+  await settled(page);
+  is(await place(), [hits, hits], "before the first comes the last");
+  await page.focus(".sheet");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  ok(/context=\d/.test(page.url()), "and Enter in the picture opens it", page.url());
 
   /* The other pages, against the engine. */
   await to(page, "#view=tree");
@@ -186,6 +197,18 @@ try {
   await to(page, "#view=graph");
   is((await page.$$eval(".graph .box", (b) => b.length)), report(profile, "graph", "--limit=30").filter((r) => r.role === "entry").length, "the graph has a box for each block");
   await shoot(page, "graph");
+  {
+    const at = () => page.$eval(".graph .box rect", (e) => { const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; });
+    const [x, y] = await at();
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 90, y + 40, { steps: 5 });
+    await page.mouse.up();
+    await settled(page);
+    const [dx, dy] = (await at()).map((n, i) => n - [x, y][i]);
+    ok(Math.abs(dx - 90) < 2 && Math.abs(dy - 40) < 2, "the graph goes with the pointer that drags it", `${dx} ${dy}`);
+    ok(page.url().includes("view=graph"), "and a box that it is dragged by is not opened");
+  }
   await page.focus(".graph .box");
   await page.keyboard.press("Enter");
   await settled(page);
@@ -232,6 +255,12 @@ try {
     is(await dark.page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(22, 25, 27)", "the dark is dark");
     ok(await dark.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), "a narrow window does not scroll sideways", await dark.page.evaluate(() => document.documentElement.scrollWidth));
     await shoot(dark.page, "dark-narrow");
+    await dark.page.setViewportSize({ width: 330, height: 700 });
+    await to(dark.page, "#view=flame");
+    await dark.page.hover(".sheet canvas", { position: { x: 200, y: 30 } });
+    const tip = await dark.page.$eval(".tip", (e) => { const r = e.getBoundingClientRect(); return [r.left, r.right]; });
+    ok(tip[0] >= 0 && tip[1] <= 330, "what a frame tells is within it", tip);
+    await shoot(dark.page, "narrow-tip");
   }
 
   /* One file. */

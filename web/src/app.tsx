@@ -62,7 +62,7 @@ function Found({ state, hits, hit }: { state: State; hits: number; hit: number }
   const whole = all.table?.total() ? all.table.number(all.table.total()!, "self") : null;
   return (
     <span class="found" aria-live="polite">
-      {!find ? "" : hits ? `${(hit % hits) + 1} of ${hits}` : "none in view"}
+      {!find ? "" : hits ? `${hit + 1} of ${hits}` : "none in view"}
       {find && part !== null && whole ? `, on paths of ${share(part / whole)} (${amount(part, with_.table!.unit)})` : ""}
     </span>
   );
@@ -113,7 +113,8 @@ function App() {
   const { version, live, before, paused, pause } = useLive();
   const input = useRef<HTMLInputElement>(null);
   const find = useMemo(() => expression(state.words.find), [state.words.find]);
-  const shell: Shell = { state, version, go, openMenu, find, hit, setHits };
+  const at = hits ? ((hit % hits) + hits) % hits : 0; // beyond the last hit is the first
+  const shell: Shell = { state, version, go, openMenu, find, hit: at, setHits };
   const page = pages.find((p) => p.view === state.view) ?? pages[0]!;
 
   useEffect(() => setHit(0), [state.words.find, state.view]);
@@ -150,11 +151,11 @@ function App() {
             value={state.words.find ?? ""}
             onInput={(e) => replace(withWords(state, { find: e.currentTarget.value }))}
             onKeyDown={(e) => {
-              if (e.key === "Enter") setHit((h) => Math.max(0, h + (e.shiftKey ? -1 : 1)));
+              if (e.key === "Enter") setHit((h) => h + (e.shiftKey ? -1 : 1));
               else if (e.key === "Escape") e.currentTarget.blur();
             }}
           />
-          <Found state={state} hits={hits} hit={hit} />
+          <Found state={state} hits={hits} hit={at} />
         </form>
         {live || paused ? (
           <button class={"live" + (paused ? " paused" : "")} aria-pressed={paused} onClick={() => pause(!paused)}>

@@ -87,7 +87,7 @@ function paintOf(frame: Frame, dark: boolean): Paint {
 // Of what is not looked for, while something is.
 const faintPaint = (dark: boolean): Paint => (dark ? { fill: "#33383b", ink: "#a4adb3" } : { fill: "#e6e6e6", ink: "#555" });
 
-export const ROW = 20;
+const ROW = 20;
 
 interface Brush {
   rect(x: number, y: number, w: number, h: number, fill: string, stroke: string | null): void;
@@ -167,7 +167,7 @@ function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string)
   }
 }
 
-export function svgOf(frames: Frame[], look: Look, measure: (text: string) => number): string {
+function svgOf(frames: Frame[], look: Look, measure: (text: string) => number): string {
   const parts: string[] = [];
   const height = look.levels * ROW;
   draw(frames, { ...look, top: 0, height }, svgBrush(parts), measure);
@@ -234,7 +234,7 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
     if (!shell.find) return;
     const hits = frames.filter((f) => f.colour && shell.find?.test(f.name));
     shell.setHits(hits.length);
-    if (hits.length && shell.hit >= 0) show(hits[shell.hit % hits.length]!);
+    if (hits.length) show(hits[shell.hit % hits.length]!);
   }, [shell.find, shell.hit, frames]);
 
   function show(f: Frame) {
@@ -299,7 +299,7 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
     if (key.startsWith("Arrow")) {
       const to = chosen ? near(from, key) : from;
       if (to) show(to);
-    } else if (key === "Enter" && chosen && !shell.find) {
+    } else if (key === "Enter" && chosen) {
       onOpen(chosen);
     } else if ((key === "Backspace" || key === "Escape") && onLeave) {
       onLeave();
@@ -375,13 +375,16 @@ function Tip({ frame, x, y }: { frame: Frame; x: number; y: number }) {
     if (value === null) continue;
     const of = table.number(row, key + "_share");
     const low = table.number(row, key + "_low");
-    const text = exact(value, key === "calls" ? "" : table.unit) + (of === null ? "" : `  (${share(of)})`);
-    lines.push([key, key === "calls" ? exact(value, "") : `${amount(Number(value), table.unit)} = ${text}`]);
+    const unit = key === "calls" ? "" : table.unit;
+    const short = amount(Number(value), unit);
+    const whole = exact(value, unit);
+    const told = short.replace(/\s/g, "") === whole.replace(/\s/g, "") ? whole : `${short} = ${whole}`;
+    lines.push([key, told + (of === null ? "" : `  (${share(of)})`)]);
     if (low !== null && low < Number(value)) lines.push(["", `at least ${amount(low, table.unit)}`]);
   }
   const where = place(table, row);
   return (
-    <div class="tip" style={{ left: `${Math.min(x + 14, window.innerWidth - 380)}px`, top: `${Math.min(y + 16, window.innerHeight - 130)}px` }}>
+    <div class="tip" style={{ left: `${Math.max(4, Math.min(x + 14, window.innerWidth - 380))}px`, top: `${Math.min(y + 16, window.innerHeight - 130)}px` }}>
       <strong>{shorten(frame.name, 200)}</strong>
       {where ? <div class="place">{where}</div> : null}
       {lines.map(([k, v]) => (

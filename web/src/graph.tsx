@@ -42,15 +42,11 @@ function layOut(table: Table): Drawing {
     const name = shorten(table.text(row, "name"), 40);
     g.setNode(block, { row, width: Math.max(120, name.length * 7.4 + 24), height: 44 });
   }
-  let from = "";
+  const ofGroup = new Map([...entries].map(([block, row]) => [row.group, block]));
   for (const r of table.rows) {
-    if (r.role === "entry") from = "";
-    if (r.role === "caller" || r.role === "callee") {
-      const entry = table.rows.find((e) => e.role === "entry" && e.group === r.group);
-      from = entry ? table.text(entry, "block") : "";
-      const other = table.text(r, "block");
-      if (r.role === "callee" && from && entries.has(other)) g.setEdge(from, other, { row: r });
-    }
+    const from = ofGroup.get(r.group);
+    const to = table.text(r, "block");
+    if (r.role === "callee" && from && entries.has(to)) g.setEdge(from, to, { row: r });
   }
   dagre.layout(g);
   const size = g.graph();
@@ -112,9 +108,11 @@ function Picture({ table }: { table: Table }) {
   const svg = useRef<SVGSVGElement>(null);
   const [view, setView] = useState<{ x: number; y: number; zoom: number }>({ x: 0, y: 0, zoom: 1 });
   const drag = useRef<{ x: number; y: number } | null>(null);
+  const dragged = useRef(false); // then its end opens nothing
   const width = drawing.width / view.zoom;
   const height = drawing.height / view.zoom;
-  const scaleOf = () => width / (svg.current?.clientWidth ?? width);
+  // The picture is as large as fits both ways, and stands in the middle.
+  const scaleOf = (box: DOMRect) => Math.max(width / box.width, height / box.height);
 
   const zoom = (by: number, cx = 0.5, cy = 0.5) =>
     setView((v) => {
@@ -192,14 +190,23 @@ function Picture({ table }: { table: Table }) {
         onKeyDown={onKey}
         onWheel={(e) => {
           const r = e.currentTarget.getBoundingClientRect();
+          const at = (pixels: number, size: number) => 0.5 + (pixels * scaleOf(r)) / size; // from the middle
           e.preventDefault();
-          zoom(e.deltaY < 0 ? 1.15 : 1 / 1.15, (e.clientX - r.left) / r.width, (e.clientY - r.top) / r.height);
+          zoom(e.deltaY < 0 ? 1.15 : 1 / 1.15, at(e.clientX - r.left - r.width / 2, width), at(e.clientY - r.top - r.height / 2, height));
         }}
-        onPointerDown={(e) => (drag.current = { x: e.clientX, y: e.clientY })}
+        onPointerDown={(e) => {
+          drag.current = { x: e.clientX, y: e.clientY };
+          dragged.current = false;
+        }}
         onPointerMove={(e) => {
           if (!drag.current || !e.buttons) return;
-          move((drag.current.x - e.clientX) * scaleOf(), (drag.current.y - e.clientY) * scaleOf());
+          const dx = drag.current.x - e.clientX;
+          const dy = drag.current.y - e.clientY;
+          if (!dragged.current && Math.hypot(dx, dy) < 4) return;
+          const scale = scaleOf(e.currentTarget.getBoundingClientRect());
+          move(dx * scale, dy * scale);
           drag.current = { x: e.clientX, y: e.clientY };
+          dragged.current = true;
         }}
         onPointerUp={() => (drag.current = null)}
       >
@@ -228,7 +235,7 @@ function Picture({ table }: { table: Table }) {
               tabindex={0}
               role="link"
               aria-label={`${b.name}, self ${share(self)}`}
-              onClick={open}
+              onClick={() => dragged.current || open()}
               onKeyDown={(e) => {
                 if (e.key === "Enter") open();
                 else if (e.key === "m") shell.openMenu({ name: b.name, x: e.currentTarget.getBoundingClientRect().left, y: e.currentTarget.getBoundingClientRect().bottom });

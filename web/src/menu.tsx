@@ -34,6 +34,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   }, []);
 
   function onKey(e: KeyboardEvent) {
+    e.stopPropagation(); // the page's keys are not meant
     const all = buttons();
     const index = all.indexOf(document.activeElement as HTMLButtonElement);
     const action = actions.find(([key]) => key === e.key);
@@ -45,7 +46,6 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
       action[2]();
     } else return;
     e.preventDefault();
-    e.stopPropagation();
   }
 
   return (

@@ -59,12 +59,9 @@ export class Table {
   total(): Row | undefined {
     return this.rows.find((r) => r.role === "total");
   }
-  fact(name: string): Fact | undefined {
-    return this.facts.find((f) => f.name === name);
-  }
   // Of a header: the names of all metrics, first that which is looked at when none is named.
   metrics(): string[] {
-    return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "text").split(",")[0]!);
+    return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "text").replace(/(, in [^,]*)?(, sampled)?$/, ""));
   }
   // The metric that the figures are of, by the unit of what adds up.
   get unit(): string {

@@ -252,7 +252,8 @@ function Weighted() {
       .sort((a, b) => b.sum - a.sum)
       .slice(0, 40);
   }, [space.table, time.table, weight]);
-  if (!space.table || !time.table) return null;
+  const failed = [space, time].find((asked) => !asked.table);
+  if (failed) return <Answer asked={failed}>{() => null}</Answer>;
   const most = Math.max(...bars.map((b) => b.sum), 1e-12);
   return (
     <div class="weighted">
@@ -295,9 +296,11 @@ const neverHappened = (table: Table) =>
 export function SpacePage() {
   const shell = useShell();
   const { state } = shell;
-  const by = state.words.by ?? "type";
+  const wanted = state.words.by ?? "";
   const limit = Number(state.words.limit ?? 60);
-  const asked = useTable(by === "weighted" ? null : query(state, "space", { by, limit, sort: state.words.sort ?? "" }));
+  const asked = useTable(wanted === "weighted" ? null : query(state, "space", { by: wanted, limit, sort: state.words.sort ?? "" }));
+  // When nothing is said, an allocator's events are shown by block, which alone has a peak.
+  const by = wanted || (asked.table?.has("peak") ? "block" : "type");
   return (
     <section>
       <div class="bar">
@@ -311,7 +314,7 @@ export function SpacePage() {
             ["both", "types and generations"],
             ["weighted", "time and space"],
           ]}
-          onChange={(v) => shell.go(withWords(state, { by: v === "type" ? "" : v, sort: "" }))}
+          onChange={(v) => shell.go(withWords(state, { by: v, sort: "" }))}
         />
       </div>
       {by === "weighted" ? (

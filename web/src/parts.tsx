@@ -8,7 +8,7 @@ import type { Table } from "./model";
 import { group } from "./format";
 import { replace, withWords, type State } from "./state";
 
-export function Notes({ table }: { table: Table }) {
+function Notes({ table }: { table: Table }) {
   const notes = table.notes.filter((n) => !n.startsWith("series: ")); // their page says so itself
   if (!notes.length) return null;
   return (

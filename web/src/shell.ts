@@ -17,7 +17,7 @@ export interface Shell {
   go(state: State): void;
   openMenu(at: MenuAt): void;
   find: RegExp | null; // names that are looked for
-  hit: number; // which of them, by its number on the page
+  hit: number; // which of them, from 0, in the order of the page
   setHits(count: number): void;
 }
 

@@ -101,7 +101,7 @@ function Lines({ table, text }: { table: Table; text: Source }) {
     for (const rows of lines.values()) rows.sort((a, b) => (table.number(a, "column") ?? 0) - (table.number(b, "column") ?? 0));
     return lines;
   }, [table]);
-  const hottest = Math.max(...table.rows.filter((r) => r.role === "entry").map((r) => table.number(r, "self") ?? 0), 0);
+  const hottest = table.rows.reduce((most, r) => (r.role === "entry" ? Math.max(most, table.number(r, "self") ?? 0) : most), 0);
   return (
     <div class="scroll">
       <table class="source" aria-label={text.file}>

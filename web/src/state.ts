@@ -87,9 +87,7 @@ export function query(state: State, view: string, words: Record<string, string |
   out.append("view", view);
   for (const f of state.filters) out.append(f.kind, f.pattern);
   if (state.words.metric) out.append("metric", state.words.metric);
-  for (const [key, value] of Object.entries(words))
-    if (value !== "" && key !== "metric") out.append(key, String(value));
-    else if (key === "metric" && value !== "") out.set("metric", String(value));
+  for (const [key, value] of Object.entries(words)) if (value !== "") out.set(key, String(value));
   return out.toString();
 }
 

@@ -127,13 +127,13 @@ export function BlockName({ name, title }: { name: string; title?: string }) {
   );
 }
 
-export function csv(table: Table): string {
+function csv(table: Table, rows: Row[]): string {
   const quote = (v: unknown) => {
     const s = v === null ? "" : String(v);
     return /[",\n\r]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
   };
   const lines = [["role", "depth", "group", ...table.columns.map((c) => c.key)].map(quote).join(",")];
-  for (const r of table.rows) lines.push([r.role, r.depth, r.group, ...r.values].map(quote).join(","));
+  for (const r of rows) lines.push([r.role, r.depth, r.group, ...r.values].map(quote).join(","));
   return lines.join("\r\n") + "\r\n";
 }
 
@@ -199,7 +199,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
         <span class="caption">{caption}</span>
         <button
           onClick={() =>
-            navigator.clipboard.writeText(csv(table)).then(() => {
+            navigator.clipboard.writeText(csv(table, rows)).then(() => {
               setCopied(true);
               setTimeout(() => setCopied(false), 1500);
             })
