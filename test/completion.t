@@ -120,13 +120,16 @@ flags_are_described()
 {
     local flag
     sed 's/\\-/-/g' "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 >"$tmp/man"
-    tallytree --complete "$1" -- | sed 's/\t.*//; s/^--//' | grep -vx help | while read -r flag; do
+    tallytree --complete "$@" -- | sed 's/\t.*//; s/^--//' | grep -vx help | while read -r flag; do
         grep -qE -- "(^|[^a-z-])--?$flag([^a-z-]|\$)" "$tmp/man" || echo "--$flag"
     done
 }
 
 for command in $(commands); do
     [ "$command" = help ] || none "the man page of $command has all its flags" flags_are_described "$command"
+done
+for layout in fble ghc mlworks ocr tdk; do
+    none "and those of the layout $layout" flags_are_described report $layout
 done
 
 # Each flag that a man page names, and a document behind the command's name, is some command's
