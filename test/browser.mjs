@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 // What tests of the viewer share: a browser, what stands on a page, what the engine says.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { finish, ok, tallytree } from "./tap.mjs";
+
+export { build, finish, is, ok, tallytree } from "./tap.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const { chromium } = createRequire(join(here, "../web/package.json"))("playwright-core");
-export const build = resolve(process.env.TT_BUILD ?? "build");
-export const tallytree = join(build, "tallytree");
 export const folder = mkdtempSync(join(tmpdir(), "tallytree-web-"));
 const shots = process.env.TT_SHOTS; // where screenshots go, when they are wanted
-let number = 0, failed = 0;
 
-export function ok(good, name, why = "") {
-  number++;
-  if (!good) failed++;
-  console.log(`${good ? "ok" : "not ok"} ${number} - ${name}`);
-  if (!good) for (const line of String(why).slice(0, 600).split("\n")) console.log(`# ${line}`);
+// Replays events into a recording.
+export function replayed(name, events, ...words) {
+  const file = join(folder, name);
+  writeFileSync(file + ".events", events);
+  execFileSync(tallytree, ["replay", ...words, "-o", file, file + ".events"]);
+  return file;
 }
-export const is = (got, want, name) => ok(JSON.stringify(got) === JSON.stringify(want), name, `got ${JSON.stringify(got)}\nwant ${JSON.stringify(want)}`);
 
 export function report(file, ...words) {
   const table = JSON.parse(execFileSync(tallytree, ["report", "--json", ...words, file], { maxBuffer: 1 << 28 }).toString());
@@ -166,9 +166,4 @@ export async function run(tests) {
   for (const s of servers) s.kill("SIGKILL");
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   finish();
-}
-
-export function finish() {
-  console.log(`1..${number}`);
-  process.exit(failed ? 1 : 0);
 }

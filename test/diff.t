@@ -5,9 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3"; }
-
 # run NAME F G - a recording in which f took F ticks and g, below it, G.
 run()
 {

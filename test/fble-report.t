@@ -5,9 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3"; }
-
 # 1 -> 2 -> {3, 4}, 1 -> 3 with 10, 20, 30, 40, 31; block 5 never runs.
 cat >"$tmp/events" <<'END'
 block 1 file=f.fble line=10 column=4

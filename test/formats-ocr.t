@@ -6,7 +6,6 @@
 
 tallytree=$TT_BUILD/tallytree
 oracle=test/ocr-oracle.py
-equal() { try "$1" test "$2" = "$3"; }
 
 # right WHAT SECTIONS FOLDER FLAGS... - `report ocr` prints so many sections, and all as the
 # analyser would.

@@ -5,9 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3"; }
-
 cat >"$tmp/events" <<'END'
 block fib module=Main file=P.hs line=1 column=1
 block unused module=Main file=P.hs line=9 column=1

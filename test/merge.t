@@ -6,9 +6,6 @@
 tallytree=$TT_BUILD/tallytree
 dir=$tmp
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3"; }
-
 # record NUMBER - a recording of a strand of its own, NUMBER ticks in a;b.
 record()
 {

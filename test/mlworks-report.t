@@ -5,9 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3"; }
-
 # The two stacks of the manual: f seven times, with gaps, and ten times.
 {
     for block in f f f f g f f g f; do echo "push $block"; done

@@ -9,7 +9,6 @@ libraries=(-L"$TT_BUILD/adapters/mpi" -L"$TT_BUILD" -ltallytree-reduce -ltallytr
     "-Wl,-rpath,$TT_BUILD/adapters/mpi:$TT_BUILD")
 export OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none
 export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1
-equal() { try "$1" test "$2" = "$3"; }
 
 try "the user's mpicc builds it, from one file" \
     mpicc "${flags[@]}" -shared -fPIC adapters/mpi/tallytree-mpi.c -o "$tmp/libtallytree-mpi.so" "${libraries[@]}"

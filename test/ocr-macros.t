@@ -68,8 +68,6 @@ are()
     try "$what" diff "$tmp/want" "$tmp/got"
 }
 
-equal() { try "$1" test "$2" = "$3"; }
-
 chain()
 {
     run $1 chain

@@ -5,9 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3"; }
-
 # A 1 -> B 2 -> A 4 -> C 8 -> A 16, as at the end of the document.
 cat >"$tmp/chain" <<'END'
 push A

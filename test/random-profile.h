@@ -373,15 +373,6 @@ static inline int model_has(const struct model_path *p, int block)
     return 0;
 }
 
-/* Does `callee` directly follow `caller` somewhere on the path?  -1: the root. */
-static inline int model_has_edge(const struct model_path *p, int caller, int callee)
-{
-    for (int i = 0; i < p->depth; i++)
-        if ((i ? p->block[i - 1] : -1) == caller && p->block[i] == callee)
-            return 1;
-    return 0;
-}
-
 static inline int model_block_at(const struct model_path *p)
 {
     return p->depth ? p->block[p->depth - 1] : -1;
@@ -423,15 +414,6 @@ static inline uint64_t model_grand_total(const struct model *m, int metric)
         if (model_is_dropped(m, &m->arc[i]))
             sum += model_arc_calls(&m->arc[i]);
     return sum;
-}
-
-/* The metric of these words, -1 when there is none. */
-static inline int model_metric_named(const struct model *m, const char *name)
-{
-    for (int i = 0; i < m->metrics; i++)
-        if (strcmp(m->metric[i].name, name) == 0)
-            return i;
-    return -1;
 }
 
 /* ── The profile made of it ───────────────────────────────────────────────────────── */

@@ -5,7 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 export HOME=$tmp PPROF_TMPDIR=$tmp
-equal() { try "$1" test "$2" = "$3"; }
 
 # serve ARGS... - starts a server; its address is $address.
 serve()

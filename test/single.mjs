@@ -5,18 +5,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { finish, ok, tallytree } from "./tap.mjs";
 
-const build = process.env.TT_BUILD ?? "build";
-const tallytree = join(build, "tallytree");
 const folder = mkdtempSync(join(tmpdir(), "tallytree-single-"));
-let number = 0, failed = 0;
-
-function ok(good, name, why = "") {
-  number++;
-  if (!good) failed++;
-  console.log(`${good ? "ok" : "not ok"} ${number} - ${name}`);
-  if (!good && why !== "") console.log(`# ${String(why).slice(0, 400)}`);
-}
 
 const run = (...args) => execFileSync(tallytree, args, { maxBuffer: 1 << 30 });
 function fails(...args) {
@@ -99,5 +90,4 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
-console.log(`1..${number}`);
-process.exit(failed ? 1 : 0);
+finish();

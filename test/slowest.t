@@ -5,9 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 
-# is WHAT GOT WANT
-is() { try "$1" test "$2" = "$3"; }
-
 # fails WHAT REASON COMMAND... - ends with 2, and gives the reason.
 fails()
 {
@@ -52,7 +49,7 @@ columns()
     "$tallytree" report slowest "$@" --csv "$tmp/r.tallytree" | tr -d '\r' | cut -d, -f1,2,4-7,9
 }
 
-is "the slowest first, the most expensive callee first" "$(columns)" \
+equal "the slowest first, the most expensive callee first" "$(columns)" \
 "role,depth,duration,self,calls,start,name
 entry,0,17,2,1,107,frame
 callee,1,10,6,1,,draw
@@ -60,14 +57,14 @@ callee,2,4,4,1,,blit
 callee,1,5,5,1,,sort
 entry,0,7,3,1,0,frame
 callee,1,4,4,1,,draw"
-is "only so many" "$(columns --limit 1 | sed -n '$p')" "remainder,0,,,,,1 more"
-is "the last ones in the order of time" "$(columns --by last)" \
+equal "only so many" "$(columns --limit 1 | sed -n '$p')" "remainder,0,,,,,1 more"
+equal "the last ones in the order of time" "$(columns --by last)" \
 "role,depth,duration,self,calls,start,name
 entry,0,7,,1,0,frame
 entry,0,17,,1,107,frame
 entry,0,1,,1,124,frame"
-is "no other block's" "$(columns --block main)" "role,depth,duration,self,calls,start,name"
-is "their block is looked for" "$(columns --block 'fr*' | grep -c ^entry)" 2
+equal "no other block's" "$(columns --block main)" "role,depth,duration,self,calls,start,name"
+equal "their block is looked for" "$(columns --block 'fr*' | grep -c ^entry)" 2
 "$tallytree" replay -o "$tmp/plain.tallytree" "$tmp/events"
 fails "none were kept" "mark blocks with slowest=BLOCK:K" "$tallytree" report slowest "$tmp/plain.tallytree"
 fails "a wrong mark" "slowest" "$tallytree" replay --slowest frame:0 -o "$tmp/x" "$tmp/events"

@@ -4,7 +4,6 @@
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$TT_BUILD/tallytree
-equal() { try "$1" test "$2" = "$3"; }
 
 # fields FILE FLAGS... KEY,KEY - of the entries, a line each
 fields()

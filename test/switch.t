@@ -10,9 +10,6 @@ chmod 755 "$tmp"
 top=$PWD
 cd "$tmp" || exit 1
 
-# equal WHAT GOT WANTED
-equal() { try "$1" test "$2" = "$3"; }
-
 # not WHAT COMMAND... - it says that it could not be done.
 not()
 {

@@ -32,6 +32,14 @@ silent()
     [ ! -s "$tmp/said" ]
 }
 
+# equal WHAT GOT WANT - holds when both are the same text.
+equal() { try "$1" are_equal "$2" "$3"; }
+
+are_equal()
+{
+    [ "$1" = "$2" ] || { printf 'got  %s\nwant %s\n' "$1" "$2"; return 1; }
+}
+
 # skip WHAT WHY - cannot be tried here.
 skip() { echo "ok $((++count)) - $1 # SKIP $2"; }
 

@@ -12,8 +12,6 @@ fi
 cd "$tmp" || exit
 export TCLLIBPATH=$package
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3" || echo "# $2, and not $3" >&2; }
 # profile SCRIPT ARGS... - what it prints; the profile is in p.tt.
 profile() { "$tallytree" tcl -o p.tt "$@" 2>/dev/null; }
 # statements FLAGS... - a line for each

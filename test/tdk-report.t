@@ -5,9 +5,6 @@
 
 tallytree=$TT_BUILD/tallytree
 
-# equal WHAT GOT WANT
-equal() { try "$1" test "$2" = "$3"; }
-
 cat >"$tmp/events" <<'END'
 block puts kind=statement file=/t/mult.tcl line=5 offset=59 length=10
 block set kind=statement file=/t/mult.tcl line=5 offset=70 length=4

@@ -5,20 +5,13 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { build, cells, digits, folder, is, ok, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
+import { build, cells, digits, folder, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
 
 const flat = "Each block: itself, and with all that it called";
 const quiet = { stdio: ["ignore", "ignore", "pipe"] };
 
 const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
 
-// Replays events into a profile.
-function replayed(name, events, ...words) {
-  const file = join(folder, name);
-  writeFileSync(file + ".events", events);
-  execFileSync(tallytree, ["replay", ...words, "-o", file, file + ".events"]);
-  return file;
-}
 const calls = (figures) =>
   "push main\ntick 10\n" + Object.entries(figures).map(([name, [times, ticks]]) => `push ${name}\ntick ${ticks}\npop\n`.repeat(times)).join("") + "pop\n";
 
@@ -246,9 +239,7 @@ await run(async () => {
 
   /* The slowest activations of a marked block, each with what it called. */
   {
-    const file = join(folder, "slow.tt");
-    writeFileSync(file + ".events", "push main\n" + Array.from({ length: 40 }, (_, i) => `push frame\ntick ${10 + ((i * 7) % 40)}\npush draw\ntick ${(i * 13) % 29}\npop\npop\n`).join("") + "pop\n");
-    execFileSync(tallytree, ["replay", "--slowest", "frame:5", "-o", file, file + ".events"]);
+    const file = replayed("slow.tt", "push main\n" + Array.from({ length: 40 }, (_, i) => `push frame\ntick ${10 + ((i * 7) % 40)}\npush draw\ntick ${(i * 13) % 29}\npop\npop\n`).join("") + "pop\n", "--slowest", "frame:5");
     const page = await view(file, "#view=overview");
     await page.keyboard.press("l");
     await settled(page);

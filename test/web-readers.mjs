@@ -2,10 +2,9 @@
 // The viewer without a mouse, without eyes, and with weak ones: on every page each control is
 // reached by the Tab key and has a name, each table has one and headers that say of what, and
 // all text stands out from what is behind it by 4.5 to 1, in the light and in the dark.
-import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { folder, inks, is, ok, run, settled, tallytree, to, view, watchInks } from "./browser.mjs";
+import { folder, inks, is, ok, replayed, run, settled, to, view, watchInks } from "./browser.mjs";
 
 // Recursion, lines, two threads, types, a marked block: something on every page.
 function events(times) {
@@ -19,12 +18,6 @@ function events(times) {
     lines.push("pop");
   }
   return lines.join("\n") + "\n";
-}
-function replayed(name, events) {
-  const file = join(folder, name);
-  writeFileSync(file + ".events", events);
-  execFileSync(tallytree, ["replay", "-o", file, file + ".events"], { stdio: ["ignore", "ignore", "inherit"] });
-  return file;
 }
 
 /* ── What is asked of a page, in the page ─────────────────────────────────────────── */
