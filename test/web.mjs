@@ -47,6 +47,8 @@ try {
 
   /* Overview: the hottest block stands first. */
   is(await page.$eval(".top li .name", (e) => e.textContent), entries[0].name, "the overview begins with the hottest block");
+  const notes = await page.$$eval("main .notes li", (e) => e.map((n) => n.textContent));
+  ok(notes.length && new Set(notes).size === notes.length, "which says once what it cannot see", notes.join("\n"));
   await shoot(page, "overview");
 
   /* Blocks. */

@@ -164,7 +164,7 @@ export function OverviewPage() {
           </>
         )}
       </Answer>
-      <Answer asked={flame}>
+      <Answer asked={flame} silent>
         {() => (
           <Flame
             frames={frames}

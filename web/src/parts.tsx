@@ -21,7 +21,7 @@ function Notes({ table }: { table: Table }) {
 }
 
 // The answer, or why there is none.
-// `silent`: what is inside has notes of its own.
+// `silent`: notes of the same stand elsewhere on the page.
 export function Answer({ asked, silent, children }: { asked: Asked; silent?: boolean; children: (table: Table) => ComponentChildren }) {
   if (asked.error) return <p class="error" role="alert">{asked.error}</p>;
   if (!asked.table) return <p class="waiting" aria-busy="true">…</p>;
