@@ -521,7 +521,8 @@ static int match(struct diff *d, struct tt_query *q, const char *metric)
 static void add_notes(const struct diff *d, struct tt_table *t)
 {
     if (d->a.by_run)
-        tt_table_note(t, "means of %u runs, then of %u", d->a.runs, d->b.runs);
+        tt_table_note(t, "means of %u run%s, then of %u", d->a.runs,
+                      d->a.runs == 1 ? "" : "s", d->b.runs);
     if (d->options->normalise)
         tt_table_note(t, "the second is scaled by %.4g to the first's total",
                       d->b.scale * (d->b.by_run ? (double)d->b.runs : 1));

@@ -165,11 +165,15 @@ static int is_word(const char **query, const char *word)
 static int answer(struct tt_answers *a, struct question *k, const char *query,
                   size_t most, struct tt_text *out)
 {
-    int diff = a->before && is_word(&query, "diff"), error;
+    int diff = is_word(&query, "diff"), error;
 
     while (diff && is_word(&query, "normalise"))
         k->options.normalise = 1;
-    error = tt_query_parse(&k->q, query);
+    error = diff && !a->before
+                ? tt_query_wrong(&k->q,
+                                 "there is nothing before it: '--before FILE' says "
+                                 "what it is compared with")
+                : tt_query_parse(&k->q, query);
     if (!error && (diff || !tt_query_is_bounded(&k->q, a->profile)))
         error = tt_profile_check(a->profile);
     if (!error)

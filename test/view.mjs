@@ -6,18 +6,9 @@ import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { finish, ok, tallytree } from "./tap.mjs";
 
-const build = process.env.TT_BUILD ?? "build";
-const tallytree = join(build, "tallytree");
 const folder = mkdtempSync(join(tmpdir(), "tallytree-view-"));
-let number = 0, failed = 0;
-
-function ok(good, name, why = "") {
-  number++;
-  if (!good) failed++;
-  console.log(`${good ? "ok" : "not ok"} ${number} - ${name}`);
-  if (!good && why) console.log(`# ${String(why).slice(0, 400)}`);
-}
 
 function start(env, ...args) {
   const child = spawn(tallytree, ["view", ...args], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } });
@@ -82,6 +73,8 @@ try {
   const all = JSON.parse((await get(at("query?view=flat&limit=1"))).body).rows.find((r) => r.role === "total").values;
   ok(sum === all[JSON.parse((await get(at("query?view=flat&limit=1"))).body).columns.findIndex((c) => c.key === "self")], "and it still adds up", sum);
   const wrong = await get(at("query?view=flta"));
+  const alone = await get(at("query?diff&view=flat"));
+  ok(alone.status === 400 && /'--before FILE'/.test(JSON.parse(alone.body).error), "so is a comparison with nothing", alone.body);
   ok(wrong.status === 400 && /did you mean 'flat'/.test(JSON.parse(wrong.body).error), "a wrong query is explained", wrong.body);
 
   const way = JSON.parse((await get(at("query?view=flame&context=2&threshold=0"))).body);
@@ -174,5 +167,4 @@ try {
   child.kill("SIGKILL");
   rmSync(folder, { recursive: true, force: true });
 }
-console.log(`1..${number}`);
-process.exit(failed ? 1 : 0);
+finish();
