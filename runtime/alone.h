@@ -27,6 +27,17 @@ static inline void tt_brief_lock(uint32_t *word)
                 sched_yield(); /* the holder was put to sleep */
 }
 
+/* 0: it is held, maybe by whom the caller has interrupted. */
+static inline int tt_brief_try(uint32_t *word)
+{
+    if (!tt_alone())
+        return !__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(word, __ATOMIC_RELAXED))
+        return 0;
+    __atomic_store_n(word, 1, __ATOMIC_RELAXED);
+    return 1;
+}
+
 static inline void tt_brief_unlock(uint32_t *word)
 {
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);

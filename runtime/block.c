@@ -421,6 +421,7 @@ static struct { /* guarded by the registry's lock */
     int (*wants)(const struct tt_block_info *, void *arg);
     void *arg;
 } selector;
+int tt_block_selecting;
 
 static void select_block(const struct tt_options *o, struct tt_block_entry *e)
 {
@@ -438,8 +439,9 @@ int tt_select(int (*wants)(const struct tt_block_info *, void *arg), void *arg)
     TT_HAND_ON(tt_select, wants, arg);
     if (!lock_for_program(tt_is_at_work()))
         return -TT_ERR_BUSY;
-    __atomic_store_n(&selector.wants, wants, __ATOMIC_RELAXED);
+    selector.wants = wants;
     selector.arg = arg;
+    __atomic_store_n(&tt_block_selecting, wants != NULL, __ATOMIC_RELAXED);
     r = __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) ? tt_recording_now() : NULL;
     for (uint32_t i = 1; r && i <= registry.count; i++)
         select_block(&r->options, entry_of(i));
@@ -449,7 +451,7 @@ int tt_select(int (*wants)(const struct tt_block_info *, void *arg), void *arg)
 
 int tt_block_is_selected(const struct tt_recording *r, tt_block block)
 {
-    if (!r->options.select[0] && !__atomic_load_n(&selector.wants, __ATOMIC_RELAXED))
+    if (!r->options.select[0] && !__atomic_load_n(&tt_block_selecting, __ATOMIC_RELAXED))
         return 1;
     return block != TT_BLOCK_ROOT &&
            !__atomic_load_n(&entry_of(block)->unselected, __ATOMIC_RELAXED);

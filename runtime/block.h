@@ -43,6 +43,7 @@ struct tt_block_record *tt_block_record(struct tt_recording *, tt_block);
 
 /* Are objects of this block recorded?  Where none was chosen, all are. */
 int tt_block_is_selected(const struct tt_recording *, tt_block);
+extern int tt_block_selecting; /* the program says which are */
 
 /* 1 + index in options.marked of a published block, or 0. */
 uint32_t tt_block_marked(tt_block);

@@ -132,7 +132,7 @@ static void forget_others(struct tt_thread *own)
     if (own) {
         own->link = NULL;
         tt_strand_close(own->self);
-        own->plain = 0;
+        own->plain = own->tells = 0;
         own->sampler.armed = 0; /* timers are not inherited */
     }
     tt_threads_forked();

@@ -9,10 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "clock.h"
+#include "alone.h"
 #include "control.h"
 #include "series.h"
 #include "share.h"
+#include "told.h"
 
 enum { SHARDS = 32, FIRST_SIZE = 256 };
 
@@ -26,11 +27,11 @@ struct object {
 };
 
 static struct shard {
-    pthread_mutex_t lock;
+    _Alignas(64) uint32_t lock;
     uint32_t epoch; /* of the recording that its objects belong to */
     uint32_t size, count;
     struct object *at;
-} shard[SHARDS] = {[0 ... SHARDS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+} shard[SHARDS];
 
 /* ── Shards ───────────────────────────────────────────────────────────────────────── */
 
@@ -124,14 +125,44 @@ static struct object *add_object(struct shard *s, const struct object *o)
 
 /* ── Whose turn it is ─────────────────────────────────────────────────────────────── */
 
+/* Some time before it is looked at, so that its memory is on the way meanwhile. */
+static inline void prefetch_object(uint64_t id)
+{
+    const struct shard *s = shard_of(id);
+
+    __builtin_prefetch(&s->at[first_slot(s, id)], 1);
+}
+
+/* While it holds a lock a thread is in the profiler; without a strand it is not, and no
+ * handler of its own makes one.  1: it was in there before. */
+static inline int hold_off_handlers(struct tt_thread *t)
+{
+    int before = 0;
+
+    if (t)
+        before = t->busy++ != 0;
+    TT_BARRIER();
+    return before;
+}
+
+static inline void let_handlers_in(struct tt_thread *t)
+{
+    TT_BARRIER();
+    if (t)
+        t->busy--;
+}
+
 /* Locks the shard of an object, unless that might mean to wait for oneself. */
-static struct shard *lock_shard(uint64_t id, int at_work)
+static inline struct shard *lock_shard(uint64_t id, int busy)
 {
     struct shard *s = shard_of(id);
     const struct tt_recording *r;
 
-    if (at_work ? pthread_mutex_trylock(&s->lock) : pthread_mutex_lock(&s->lock))
-        return NULL;
+    if (TT_UNLIKELY(!tt_brief_try(&s->lock))) {
+        if (busy || tt_holds_locks() || tt_block_held())
+            return NULL;
+        tt_brief_lock(&s->lock);
+    }
     r = tt_recording_now();
     if (r)
         turn_shard(s, r);
@@ -139,53 +170,37 @@ static struct shard *lock_shard(uint64_t id, int at_work)
 }
 
 /* Locks the shard, finds the object and takes it out; 0 when there is none. */
-static int take_object(uint64_t id, int at_work, struct object *out)
+static inline int take_object(uint64_t id, struct object *out)
 {
-    struct shard *s = lock_shard(id, at_work);
+    struct tt_thread *t = tt_self.thread;
+    struct shard *s = lock_shard(id, hold_off_handlers(t));
     struct object *o;
-    int found;
+    int found = 0;
 
-    if (!s)
-        return 0;
-    o = s->size ? find_object(s, id) : NULL;
-    found = o && o->id;
-    if (found) {
-        *out = *o;
-        remove_object(s, o);
+    if (s) {
+        o = s->size ? find_object(s, id) : NULL;
+        found = o && o->id;
+        if (found) {
+            *out = *o;
+            remove_object(s, o);
+        }
+        tt_brief_unlock(&s->lock);
     }
-    pthread_mutex_unlock(&s->lock);
+    let_handlers_in(t);
     return found;
 }
 
-static int put_object(const struct object *o, int at_work)
+/* One that finds no room is counted. */
+static inline void put_object(struct tt_recording *r, const struct object *o)
 {
-    struct shard *s = lock_shard(o->id, at_work);
-    int done;
+    struct tt_thread *t = tt_self.thread;
+    struct shard *s = lock_shard(o->id, hold_off_handlers(t));
 
-    if (!s)
-        return 0;
-    done = add_object(s, o) != NULL;
-    pthread_mutex_unlock(&s->lock);
-    return done;
-}
-
-/* While it holds a lock a thread is in the profiler; without a strand it is not, and no
- * handler of its own makes one. */
-static struct tt_thread *hold_off_handlers(int at_work)
-{
-    struct tt_thread *t = at_work ? NULL : tt_self.thread;
-
-    if (t)
-        t->busy++;
-    TT_BARRIER();
-    return t;
-}
-
-static void let_handlers_in(struct tt_thread *t)
-{
-    TT_BARRIER();
-    if (t)
-        t->busy--;
+    if (!s || !add_object(s, o))
+        tt_bump_shared(&r->header->lost_objects, 1);
+    if (s)
+        tt_brief_unlock(&s->lock);
+    let_handlers_in(t);
 }
 
 /* ── Time ─────────────────────────────────────────────────────────────────────────── */
@@ -199,15 +214,30 @@ uint64_t tt_space_now(const struct tt_recording *r)
     return tt_clock_now() - r->header->start_ticks;
 }
 
-/* In µs, or in ticks of the caller's own. */
-static uint64_t age_of(const struct tt_recording *r, const struct object *o)
+/* Where the fast path may be gone it takes this time, and does not ask again. */
+static inline uint64_t time_to_tell(const struct tt_recording *r)
 {
-    uint64_t ticks = tt_space_now(r) - o->born, rate = r->header->ticks_per_second;
+    struct tt_thread *t = tt_self.thread;
+    uint64_t now;
+
+    if (!t || t->busy || t->recording != r || !tt_told_may(t))
+        return tt_space_now(r);
+    now = tt_clock_cycles() - r->header->start_ticks;
+    tt_told_now(t, now);
+    return now;
+}
+
+/* In µs, or in ticks of the caller's own. */
+static uint64_t age_of(const struct tt_recording *r, const struct object *o, uint64_t now)
+{
+    uint64_t ticks = now - o->born, rate = r->header->ticks_per_second;
 
     if ((int64_t)ticks < 0)
         return 0;
     if (tt_clock_in_use() == TT_CLOCK_CALLER || !rate)
         return ticks;
+    if (ticks < UINT64_MAX / 1000000)
+        return ticks * 1000000 / rate;
     return (uint64_t)((unsigned __int128)ticks * 1000000 / rate);
 }
 
@@ -224,11 +254,9 @@ static void end_life(struct tt_thread *t, const struct object *o, uint64_t died)
 static tt_context new_object(uint64_t id, tt_type type, size_t bytes, size_t overhead,
                              tt_context (*make)(tt_type, size_t, size_t))
 {
-    int at_work = tt_is_at_work();
     struct tt_recording *r = tt_recording_now();
     struct object o = {
         .id = id, .bytes = bytes, .overhead = (uint32_t)overhead, .type = type};
-    struct tt_thread *t;
 
     tt_space_numbered++;
     o.origin = make(type, bytes, overhead);
@@ -236,17 +264,26 @@ static tt_context new_object(uint64_t id, tt_type type, size_t bytes, size_t ove
     if (o.origin == TT_NOWHERE || !r || !id)
         return o.origin;
     o.born = tt_space_now(r);
-    t = hold_off_handlers(at_work);
-    if (!put_object(&o, at_work))
-        tt_bump_shared(&r->header->lost_objects, 1);
-    let_handlers_in(t);
+    put_object(r, &o);
     return o.origin;
 }
 
 tt_context tt_object_new(uint64_t id, tt_type type, size_t bytes, size_t overhead)
 {
+    struct tt_recording *r = tt_recording_now();
+    struct object o = {
+        .id = id, .bytes = bytes, .overhead = (uint32_t)overhead, .type = type};
+
     TT_HAND_ON(tt_object_new, id, type, bytes, overhead);
-    return new_object(id, type, bytes, overhead, tt_alloc);
+    if (TT_UNLIKELY(!r || !id))
+        return new_object(id, type, bytes, overhead, tt_alloc);
+    prefetch_object(id);
+    o.born = time_to_tell(r);
+    o.origin = tt_told_made(type, bytes, overhead);
+    if (TT_UNLIKELY(o.origin == TT_NOWHERE))
+        return new_object(id, type, bytes, overhead, tt_alloc);
+    put_object(r, &o);
+    return o.origin;
 }
 
 uint64_t tt_object_weight(size_t bytes)
@@ -263,16 +300,14 @@ tt_context tt_object_picked(uint64_t id, tt_type type, size_t bytes, size_t over
 
 void tt_object_use(uint64_t id)
 {
-    int at_work = tt_is_at_work();
-    struct tt_thread *t;
+    struct tt_thread *t = tt_self.thread;
     struct shard *s;
     struct object *o;
 
     TT_HAND_OVER(tt_object_use, id);
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !id)
         return;
-    t = hold_off_handlers(at_work);
-    s = lock_shard(id, at_work);
+    s = lock_shard(id, hold_off_handlers(t));
     o = s && s->size ? find_object(s, id) : NULL;
     if (o && o->id) {
         o->last = tt_space_now(tt_recording_now()) + 1; /* 0 stands for never */
@@ -280,62 +315,58 @@ void tt_object_use(uint64_t id)
             o->first = o->last;
     }
     if (s)
-        pthread_mutex_unlock(&s->lock);
+        tt_brief_unlock(&s->lock);
     let_handlers_in(t);
+}
+
+static void tell_freed(const struct object *o, uint32_t from)
+{
+    tt_space_numbered++;
+    tt_free(o->origin, o->type, o->bytes, o->overhead, from);
+    tt_space_numbered--;
 }
 
 void tt_object_free(uint64_t id)
 {
-    int at_work = tt_is_at_work(), found;
     struct tt_recording *r = tt_recording_now();
     struct tt_thread *t;
     struct object o;
+    uint64_t now;
+    uint32_t from;
 
     TT_HAND_OVER(tt_object_free, id);
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !id || !r)
         return;
-    t = hold_off_handlers(at_work);
-    found = take_object(id, at_work, &o);
-    let_handlers_in(t);
-    if (!found)
+    prefetch_object(id);
+    now = time_to_tell(r);
+    if (!take_object(id, &o))
         return;
-    tt_space_numbered++;
-    tt_free(o.origin, o.type, o.bytes, o.overhead,
-            o.generation ? o.generation : tt_age(age_of(r, &o)));
-    tt_space_numbered--;
+    from = o.generation ? o.generation : tt_age(age_of(r, &o, now));
+    if (!tt_told_freed(o.origin, o.type, o.bytes, o.overhead, from))
+        tell_freed(&o, from);
     t = r->options.series & 1u << TT_BAND_USE ? tt_thread_enter() : NULL;
     if (t) {
-        end_life(t, &o, tt_space_now(r));
+        end_life(t, &o, now);
         tt_thread_leave(t);
     }
 }
 
 void tt_object_survive(uint64_t id, uint64_t moved, unsigned to)
 {
-    int at_work = tt_is_at_work(), found;
     struct tt_recording *r = tt_recording_now();
-    struct tt_thread *t;
     struct object o;
-    uint32_t from = 0;
+    uint32_t from;
 
     TT_HAND_OVER(tt_object_survive, id, moved, to);
-    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !id || !r)
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !id || !r || !take_object(id, &o))
         return;
-    t = hold_off_handlers(at_work);
-    found = take_object(id, at_work, &o);
-    if (found) {
-        from = o.generation;
-        o.id = moved ? moved : id;
-        o.generation = to < TT_GENERATIONS ? to : from + 1;
-        if (o.generation >= TT_GENERATIONS)
-            o.generation = TT_GENERATIONS - 1;
-        o.collection = tt_space_collection(r);
-        if (!put_object(&o, at_work))
-            tt_bump_shared(&r->header->lost_objects, 1);
-    }
-    let_handlers_in(t);
-    if (!found)
-        return;
+    from = o.generation;
+    o.id = moved ? moved : id;
+    o.generation = to < TT_GENERATIONS ? to : from + 1;
+    if (o.generation >= TT_GENERATIONS)
+        o.generation = TT_GENERATIONS - 1;
+    o.collection = tt_space_collection(r);
+    put_object(r, &o);
     tt_space_numbered++;
     tt_survive(o.origin, o.type, o.bytes, o.overhead, from, o.generation);
     tt_space_numbered--;
@@ -364,23 +395,23 @@ static void sweep_shard(struct tt_thread *t, struct shard *s, uint32_t generatio
 void tt_objects_sweep(struct tt_thread *t, uint32_t generation)
 {
     for (int i = 0; i < SHARDS; i++) {
-        pthread_mutex_lock(&shard[i].lock);
+        tt_brief_lock(&shard[i].lock);
         turn_shard(&shard[i], t->recording);
         if (shard[i].count)
             sweep_shard(t, &shard[i], generation);
-        pthread_mutex_unlock(&shard[i].lock);
+        tt_brief_unlock(&shard[i].lock);
     }
 }
 
 void tt_objects_end(struct tt_thread *t)
 {
     for (int i = 0; i < SHARDS; i++) {
-        pthread_mutex_lock(&shard[i].lock);
+        tt_brief_lock(&shard[i].lock);
         turn_shard(&shard[i], t->recording);
         for (uint32_t k = 0; k < shard[i].size; k++)
             if (shard[i].at[k].id)
                 end_life(t, &shard[i].at[k], TT_STILL);
-        pthread_mutex_unlock(&shard[i].lock);
+        tt_brief_unlock(&shard[i].lock);
     }
 }
 
@@ -389,17 +420,17 @@ void tt_objects_end(struct tt_thread *t)
 void tt_objects_lock(void)
 {
     for (int i = 0; i < SHARDS; i++)
-        pthread_mutex_lock(&shard[i].lock);
+        tt_brief_lock(&shard[i].lock);
 }
 
 void tt_objects_unlock(void)
 {
     for (int i = 0; i < SHARDS; i++)
-        pthread_mutex_unlock(&shard[i].lock);
+        tt_brief_unlock(&shard[i].lock);
 }
 
 void tt_objects_forget_lock(void)
 {
     for (int i = 0; i < SHARDS; i++)
-        pthread_mutex_init(&shard[i].lock, NULL);
+        shard[i].lock = 0;
 }

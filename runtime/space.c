@@ -20,6 +20,7 @@
 #include "series.h"
 #include "share.h"
 #include "stack.h"
+#include "told.h"
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
@@ -166,24 +167,18 @@ static int was_taken_out(const struct tt_space_record *s, const struct tt_space_
            from < (tt_space_numbered ? s->collecting : s->last_collected);
 }
 
-/* During a collection everything happens at its beginning.  To ask for the time costs more
- * than all the rest, so small objects may come a few others too early. */
+/* During a collection everything happens at its beginning. */
 static uint64_t time_of_event(struct tt_thread *t, const struct tt_space_record *s,
                               const struct tt_space_way *w, uint64_t bytes)
 {
-    enum { SMALL = 512, FEW = 15 };
-
     if (s && (__atomic_load_n(&s->collecting, __ATOMIC_RELAXED) || was_taken_out(s, w)))
         return s->collecting_since;
-    if (bytes <= SMALL && t->told_so) {
-        t->told_so--;
+    if (tt_told_so(t, bytes))
         return t->told_at;
-    }
-    t->told_at = tt_space_now(t->recording);
-    t->told_so = !(t->recording->options.series & 1u << TT_BAND_USE) &&
-                         tt_clock_in_use() != TT_CLOCK_CALLER
-                     ? FEW
-                     : 0;
+    tt_told_now(t, tt_space_now(t->recording));
+    if (t->recording->options.series & 1u << TT_BAND_USE ||
+        tt_clock_in_use() == TT_CLOCK_CALLER)
+        t->told_so = 0;
     return t->told_at;
 }
 
@@ -287,37 +282,17 @@ static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
 
 /* ── Once more ────────────────────────────────────────────────────────────────────── */
 
-/* Programs tell of the same again and again: objects of this type, made there, were freed.
- * Then where that goes to is known, until something is evicted. */
-static struct tt_told *told_before(const struct tt_thread *t, tt_context origin,
-                                   const struct tt_space_way *w)
-{
-    uint64_t hash = (origin ^ (uint64_t)w->type << 32 ^ w->from << 8 ^ w->to) *
-                    0x9e3779b97f4a7c15u;
-
-    return t->tree.space.told ? &t->tree.space.told[hash >> 55] : NULL;
-}
-_Static_assert(TT_TOLD == 1 << (64 - 55), "as many as the hash has values");
-
-static int is_told(const struct tt_told *k, tt_context origin,
-                   const struct tt_space_way *w)
-{
-    return k && k->row && k->origin == origin && k->type == w->type &&
-           k->from == w->from && k->to == w->to;
-}
-
-static void tell_again(struct tt_thread *t, const struct tt_told *k,
+static void tell_again(struct tt_thread *t, const struct tt_told *k, tt_context origin,
                        const struct tt_space_way *w, const struct tt_objects *o)
 {
-    const struct tt_space_record *s = tt_space_record(t->recording);
     const struct tt_options *options = &t->recording->options;
-    struct tt_held_event e = {.node = k->node, .origin = k->origin, .type = w->type};
+    struct tt_held_event e = {.node = k->node, .origin = origin, .type = w->type};
 
-    tt_space_add(k->row, s, o);
+    tt_space_add(k->row, k->space, o);
     if (!options->series && !(options->space & TT_SPACE_PEAK))
         return;
-    e.now = time_of_event(t, s, w, o->bytes);
-    if (k->left && is_there_still(s, w))
+    e.now = time_of_event(t, k->space, w, o->bytes);
+    if (k->left && is_there_still(k->space, w))
         tt_band_change(&t->tree, k->left, e.now, -(int64_t)o->bytes);
     if (k->there)
         tt_band_change(&t->tree, k->there, e.now, (int64_t)o->bytes);
@@ -336,32 +311,43 @@ static int make_told(struct tt_space_index *x)
     return 0;
 }
 
-/* Where there may be more than a row and the bands of its type, nothing is kept. */
-static void know_told(struct tt_thread *t, tt_context origin,
-                      const struct tt_space_way *w)
+/* The older one of the two that were there goes. */
+static const struct tt_told *keep_told(struct tt_thread *t, const struct tt_told *told)
+{
+    struct tt_told *k = tt_told_set(t, told->origin, told->way);
+
+    k[1] = k[0];
+    k[0] = *told;
+    return k;
+}
+
+/* Where objects that `n` made go to, from now on.  NULL where there may be more than a row and
+ * the bands of their type, or no room. */
+static const struct tt_told *know_told(struct tt_thread *t, struct tt_node *n, int below,
+                                       tt_context origin, const struct tt_space_way *w)
 {
     const struct tt_options *options = &t->recording->options;
-    uint32_t left = generation_left(w), kind;
-    struct tt_node *n;
-    struct tt_told *k;
-    int below;
+    const uint32_t kind = below ? TT_CELL_SPACE_BELOW : TT_CELL_SPACE,
+                   left = generation_left(w);
+    struct tt_told k = {.origin = origin,
+                        .way = tt_told_way(w->type, w->from, w->to),
+                        .node = n,
+                        .space = tt_space_record(t->recording)};
 
-    if (!(options->space & TT_SPACE_TYPES) || options->series & ~(1u << TT_BAND_TYPE) ||
-        (!t->tree.space.told && make_told(&t->tree.space) != 0))
-        return;
-    k = told_before(t, origin, w);
-    *k = (struct tt_told){.origin = origin,
-                          .type = w->type,
-                          .from = (uint16_t)w->from,
-                          .to = (uint16_t)w->to};
-    n = tt_context_find(t, origin, &below);
-    kind = below ? TT_CELL_SPACE_BELOW : TT_CELL_SPACE;
+    if (!n || !k.space || !(options->space & TT_SPACE_TYPES) ||
+        options->series & ~(1u << TT_BAND_TYPE) ||
+        (!t->tree.space.told && make_told(&t->tree.space) != 0) ||
+        tt_block_kind(w->type) != TT_KIND_TYPE ||
+        tt_block_publish(t->recording, w->type) != w->type)
+        return NULL;
+    k.row = tt_space_row(&t->tree, n, kind, w);
+    if (!k.row)
+        return NULL;
     if (options->series && left != TT_NO_GENERATION)
-        k->left = tt_band_of_type(&t->tree, w->type, left);
+        k.left = tt_band_of_type(&t->tree, w->type, left);
     if (options->series && w->to != TT_NO_GENERATION)
-        k->there = tt_band_of_type(&t->tree, w->type, w->to);
-    k->node = n;
-    k->row = n ? tt_space_row(&t->tree, n, kind, w) : NULL;
+        k.there = tt_band_of_type(&t->tree, w->type, w->to);
+    return keep_told(t, &k);
 }
 
 /* Charges the objects that a context made; `n` is where that is, NULL when it has yet to be
@@ -369,16 +355,18 @@ static void know_told(struct tt_thread *t, tt_context origin,
 static void tell(struct tt_thread *t, struct tt_node *n, int below, tt_context origin,
                  const struct tt_space_way *w, const struct tt_objects *o)
 {
-    const struct tt_told *k = told_before(t, origin, w);
+    const struct tt_told *k = tt_told_find(t, origin,
+                                           tt_told_way(w->type, w->from, w->to));
 
-    if (is_told(k, origin, w)) {
-        tell_again(t, k, w, o);
-        return;
+    if (!k) {
+        if (!n)
+            n = tt_context_find(t, origin, &below);
+        k = know_told(t, n, below, origin, w);
     }
-    if (!n)
-        n = tt_context_find(t, origin, &below);
-    charge_objects(t, n ? n : t->tree.root, below, w, o, &origin);
-    know_told(t, origin, w);
+    if (k)
+        tell_again(t, k, origin, w, o);
+    else
+        charge_objects(t, n ? n : t->tree.root, below, w, o, &origin);
 }
 
 /* ── What runtimes tell ───────────────────────────────────────────────────────────── */
@@ -425,11 +413,19 @@ tt_context tt_space_make(tt_type type, size_t bytes, size_t overhead)
     return c;
 }
 
-tt_context tt_alloc(tt_type type, size_t bytes, size_t overhead)
+static __attribute__((noinline)) tt_context allocate_slowly(tt_type type, size_t bytes,
+                                                            size_t overhead)
 {
     TT_HAND_ON(tt_alloc, type, bytes, overhead);
     return is_space_chosen(tt_space_weight(bytes)) ? tt_space_make(type, bytes, overhead)
                                                    : TT_NOWHERE;
+}
+
+tt_context tt_alloc(tt_type type, size_t bytes, size_t overhead)
+{
+    tt_context c = tt_told_made(type, bytes, overhead);
+
+    return c != TT_NOWHERE ? c : allocate_slowly(type, bytes, overhead);
 }
 
 /* Says of an object what became of it, at the place where it was made. */
@@ -472,14 +468,22 @@ static uint32_t generation_or_age(unsigned n)
     return n < TT_GENERATIONS ? n : TT_GENERATIONS - 1;
 }
 
-void tt_free(tt_context origin, tt_type type, size_t bytes, size_t overhead,
-             unsigned from)
+static __attribute__((noinline)) void free_slowly(tt_context origin, tt_type type,
+                                                  size_t bytes, size_t overhead,
+                                                  unsigned from)
 {
     struct tt_space_way w = {type, generation_or_age(from), TT_NO_GENERATION};
     struct tt_objects o = objects_for(bytes, overhead);
 
     TT_HAND_OVER(tt_free, origin, type, bytes, overhead, from);
     tell_of(origin, &w, &o);
+}
+
+void tt_free(tt_context origin, tt_type type, size_t bytes, size_t overhead,
+             unsigned from)
+{
+    if (!tt_told_freed(origin, type, bytes, overhead, generation_or_age(from)))
+        free_slowly(origin, type, bytes, overhead, from);
 }
 
 void tt_survive(tt_context origin, tt_type type, size_t bytes, size_t overhead,

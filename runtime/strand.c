@@ -71,6 +71,7 @@ void tt_threads_stop(void)
     for (struct tt_thread *t = all.first; t; t = t->next) {
         tt_strand_close(t->self);
         __atomic_store_n(&t->plain, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&t->tells, 0, __ATOMIC_SEQ_CST);
     }
     tt_threads_unlock();
 }
@@ -79,6 +80,7 @@ static void close_fast_path(struct tt_thread *t)
 {
     tt_strand_close(t->self);
     __atomic_store_n(&t->plain, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->tells, 0, __ATOMIC_RELAXED);
 }
 
 static void link_thread(struct tt_thread *t)
@@ -307,6 +309,14 @@ static uint32_t plain_of(const struct tt_options *o)
                : 0;
 }
 
+/* Objects are all recorded, and nothing is kept of them but rows and the bands of types. */
+static uint32_t tells_of(const struct tt_options *o)
+{
+    return (o->space & ~(uint32_t)TT_SPACE_COPIES) == (TT_SPACE_ALLOC | TT_SPACE_TYPES) &&
+           !o->space_rate && !o->select[0] && !(o->series & ~(1u << TT_BAND_TYPE)) &&
+           tt_clock_in_use() == TT_CLOCK_CYCLES;
+}
+
 static void show_fast_path(struct tt_thread *t)
 {
     struct tt_strand *s = t->self;
@@ -333,6 +343,7 @@ static void show_fast_path(struct tt_thread *t)
     t->detailed = o->histogram || o->marked_count;
     plain = plain_of(o);
     __atomic_store_n(&t->plain, plain, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->tells, tells_of(o), __ATOMIC_SEQ_CST);
     tt_stack_open(t);
     if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST) ||
         !__atomic_load_n(&tt_on, __ATOMIC_SEQ_CST)) /* stopped since it was attached */

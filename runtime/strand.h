@@ -87,6 +87,7 @@ struct tt_thread {
     /* All kinds are timed, by which clock, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
     uint32_t plain;                   /* enum tt_plain */
+    uint32_t tells;                   /* of objects: nothing but rows, and types' bands */
     uint32_t detailed;                /* more than sums is kept of activations */
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
@@ -123,8 +124,8 @@ struct tt_thread {
     uint32_t tail_descends;        /* it is known to be below where `tail_from` stands */
     struct tt_join join[TT_JOINS]; /* by captured context and place */
     struct tt_hidden hidden[TT_HIDDENS]; /* read and written while `charging` */
-    uint64_t told_at;                    /* time of what was told last, and of how many */
-    uint32_t told_so;                    /* more it may be that, too */
+    uint64_t told_at;                    /* time of what was told last, and of how much */
+    int64_t told_so;                     /* more it may be that, too: see told.h */
 };
 
 /* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */

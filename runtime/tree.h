@@ -11,14 +11,16 @@ struct tt_marks { /* which blocks have been seen in a walk: those stamped with `
     uint32_t *stamp, size, serial;
 };
 
-enum { TT_TOLD = 512 };
-struct tt_told { /* where the last that was told of such objects went */
+enum { TT_TOLD = 1024 };
+struct tt_told { /* where the last that was told of such objects went: see told.h */
     tt_context origin;
-    tt_type type;
-    uint16_t from, to;
-    struct tt_space *row;         /* NULL: nothing is known */
-    const struct tt_node *node;   /* which it is of */
-    struct tt_band *left, *there; /* of the type, where they were and where they are */
+    uint64_t way; /* type, from and to; 0: nothing is known */
+    struct tt_space *row;
+    const struct tt_node *node; /* which it is of */
+    struct tt_band *left,
+        *there; /* of the type, where they were and where they are; or NULL */
+    const struct tt_space_record *space;
+    uint64_t unused; /* so that each has a line */
 };
 
 /* Rows of space by context, type and generations; see space.c. */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* told.h - the fast path of objects: what was told of before is told again.
+ *
+ *      (origin, type, from, to) ── row ── band          a thread's, until something is evicted
+ *
+ * Programs tell of the same again and again: objects of this type, made there, were freed.
+ * Where that goes to is kept with the tree, so nearly all events are two look-ups and two
+ * changes.  Whatever is not that simple is refused, before anything was changed, and takes
+ * the general way (space.c). */
+#ifndef TT_TOLD_H
+#define TT_TOLD_H
+
+#include "block.h"
+#include "clock.h"
+#include "space.h"
+#include "stack.h"
+
+/* To ask for the time costs more than all the rest, so some events that follow each other may
+ * come at the time of the first: fifteen of them, or a few, if they are of large objects. */
+enum { TT_TOLD_EVENT = 512, TT_TOLD_AT_ONCE = 16 * TT_TOLD_EVENT };
+
+TT_INLINE int tt_told_so(struct tt_thread *t, uint64_t bytes)
+{
+    int64_t left = t->told_so - (int64_t)bytes - TT_TOLD_EVENT;
+
+    if (TT_UNLIKELY(left < 0))
+        return 0;
+    t->told_so = left;
+    return 1;
+}
+
+TT_INLINE void tt_told_now(struct tt_thread *t, uint64_t now)
+{
+    t->told_at = now;
+    t->told_so = TT_TOLD_AT_ONCE;
+}
+
+/* Not 0, as those places have that are not in use. */
+TT_INLINE uint64_t tt_told_way(tt_type type, uint32_t from, uint32_t to)
+{
+    return (uint64_t)type | (uint64_t)from << 32 | (uint64_t)to << 48 | 1ull << 63;
+}
+
+/* The two places that it may have, once there are any. */
+TT_INLINE struct tt_told *tt_told_set(const struct tt_thread *t, tt_context origin,
+                                      uint64_t way)
+{
+    uint64_t hash = (origin ^ way * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
+
+    return t->tree.space.told + (hash >> 55 << 1);
+}
+_Static_assert(TT_TOLD == 2 << (64 - 55), "twice as many as the hash has values");
+
+/* NULL: it is not known. */
+TT_INLINE struct tt_told *tt_told_find(const struct tt_thread *t, tt_context origin,
+                                       uint64_t way)
+{
+    struct tt_told *k;
+
+    if (TT_UNLIKELY(!t->tree.space.told))
+        return NULL;
+    k = tt_told_set(t, origin, way);
+    if (TT_UNLIKELY(k->origin != origin || k->way != way)) {
+        k++;
+        if (k->origin != origin || k->way != way)
+            return NULL;
+    }
+    return k;
+}
+
+/* ── While busy ───────────────────────────────────────────────────────────────────── */
+
+/* One object; `generation`, where its row counts, was not collected since it last changed. */
+TT_INLINE int tt_told_again(struct tt_thread *t, const struct tt_told *k,
+                            uint32_t generation, struct tt_band *band, size_t bytes,
+                            size_t overhead, int64_t change)
+{
+    const struct tt_space_record *s = k->space;
+    struct tt_space *row = k->row;
+    int64_t *point;
+    uint64_t i;
+
+    if (TT_UNLIKELY(row->stamp !=
+                    __atomic_load_n(&s->collections[generation], __ATOMIC_RELAXED)))
+        return 0;
+    if (band) {
+        if (TT_UNLIKELY(__atomic_load_n(&s->collecting, __ATOMIC_RELAXED)))
+            return 0;
+        if (!tt_told_so(t, bytes))
+            tt_told_now(t, tt_clock_cycles() - t->recording->header->start_ticks);
+        i = t->told_at >> band->pace.shift;
+        if (TT_UNLIKELY(i >= TT_BAND_POINTS))
+            return 0;
+        point = &band->delta[i];
+        TT_SHOW(*point, *point + change);
+    }
+    TT_SHOW(row->all.number, row->all.number + 1);
+    TT_SHOW(row->all.bytes, row->all.bytes + bytes);
+    TT_SHOW(row->all.overhead, row->all.overhead + overhead);
+    return 1;
+}
+
+/* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+/* Is all of this the case that is simple?  To be asked while busy: a handler that came before
+ * may have changed it. */
+TT_INLINE int tt_told_may(const struct tt_thread *t)
+{
+    return __atomic_load_n(&t->tells, __ATOMIC_RELAXED);
+}
+
+/* Made where the thread stands.  TT_NOWHERE: it is not that simple. */
+TT_INLINE tt_context tt_told_made(tt_type type, size_t bytes, size_t overhead)
+{
+    const uint64_t way = tt_told_way(type, TT_NO_GENERATION, 0);
+    struct tt_thread *t = tt_self.thread;
+    tt_context c = TT_NOWHERE;
+    const struct tt_node *n;
+    struct tt_told *k;
+
+    if (TT_UNLIKELY(!t || t->busy))
+        return TT_NOWHERE;
+    t->busy = 1;
+    TT_BARRIER();
+    n = tt_self.top->node;
+    if (tt_told_may(t) && !t->pauses && n != t->tree.limbo &&
+        !__atomic_load_n(&tt_block_selecting, __ATOMIC_RELAXED)) {
+        c = tt_context_make(t->recording, n);
+        k = tt_told_find(t, c, way);
+        if (!k || !tt_told_again(t, k, 0, k->there, bytes, overhead, (int64_t)bytes))
+            c = TT_NOWHERE;
+    }
+    TT_BARRIER();
+    t->busy = 0;
+    return c;
+}
+
+/* Freed, from a generation or of an age.  0: it is not that simple. */
+TT_INLINE int tt_told_freed(tt_context origin, tt_type type, size_t bytes,
+                            size_t overhead, uint32_t from)
+{
+    const uint64_t way = tt_told_way(type, from, TT_NO_GENERATION);
+    struct tt_thread *t = tt_self.thread;
+    struct tt_told *k;
+    int done = 0;
+
+    if (TT_UNLIKELY(!t || t->busy))
+        return 0;
+    t->busy = 1;
+    TT_BARRIER();
+    if (tt_told_may(t)) {
+        k = tt_told_find(t, origin, way);
+        done = k && tt_told_again(t, k, from & 0x80 ? 0 : from, k->left, bytes, overhead,
+                                  -(int64_t)bytes);
+    }
+    TT_BARRIER();
+    t->busy = 0;
+    return done;
+}
+
+#endif
