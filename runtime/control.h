@@ -12,13 +12,13 @@ void tt_stay_loaded(void);
 
 /* What the calling thread has locked, or is about to: each is set by who has the lock. */
 struct tt_work {
-    int control, threads, blocks;
+    int control, threads, blocks, objects;
 };
 extern __thread struct tt_work tt_work;
 
 static inline int tt_holds_locks(void)
 {
-    return (tt_work.control | tt_work.threads | tt_work.blocks) != 0;
+    return (tt_work.control | tt_work.threads | tt_work.blocks | tt_work.objects) != 0;
 }
 
 /* The calling thread is in the profiler: a signal handler must wait for nothing of it. */

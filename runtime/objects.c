@@ -18,7 +18,7 @@
 enum { SHARDS = 32, FIRST_SIZE = 256 };
 
 struct object {
-    uint64_t id; /* 0: none */
+    uint64_t id;
     tt_context origin;
     uint64_t bytes;
     uint32_t overhead, type;
@@ -30,6 +30,7 @@ static struct shard {
     _Alignas(64) uint32_t lock;
     uint32_t epoch; /* of the recording that its objects belong to */
     uint32_t size, count;
+    uint64_t *id; /* 0: free */
     struct object *at;
 } shard[SHARDS];
 
@@ -38,64 +39,80 @@ static struct shard {
 /* What lies on one page of memory, as what is made one after the other mostly does, is side
  * by side here too: a miss of the cache brings the next ones.  Numbers that count from 1 are
  * spread by their last bits, in which addresses are all the same. */
-static uint64_t hash_page(uint64_t id) { return (id >> 12) * 0x9e3779b97f4a7c15u; }
+static inline uint64_t hash_page(uint64_t id) { return (id >> 12) * 0x9e3779b97f4a7c15u; }
 
-static struct shard *shard_of(uint64_t id) { return &shard[hash_page(id) >> 59]; }
+static inline struct shard *shard_of(uint64_t hash) { return &shard[hash >> 59]; }
 _Static_assert(SHARDS == 1 << (64 - 59), "as many as the hash has values");
 
-static uint32_t first_slot(const struct shard *s, uint64_t id)
+static inline uint32_t first_slot(const struct shard *s, uint64_t hash, uint64_t id)
 {
-    return ((uint32_t)(hash_page(id) >> 27) + (uint32_t)(id >> 4 & 0xff) +
+    return ((uint32_t)(hash >> 27) + (uint32_t)(id >> 4 & 0xff) +
             (uint32_t)(id & 0xf) * 0x9e3779b1u) &
            (s->size - 1);
 }
 
-/* The object, or the free slot where it would be. */
-static struct object *find_object(const struct shard *s, uint64_t id)
+/* The object's slot, or the free one where it would be. */
+static inline uint32_t find_slot(const struct shard *s, uint64_t hash, uint64_t id)
 {
-    uint32_t i = first_slot(s, id);
+    uint32_t i = first_slot(s, hash, id);
 
-    while (s->at[i].id && s->at[i].id != id)
+    while (s->id[i] && s->id[i] != id)
         i = (i + 1) & (s->size - 1);
-    return &s->at[i];
+    return i;
 }
 
-static int grow_shard(struct shard *s)
+static void set_slot(struct shard *s, uint32_t i, const struct object *o)
+{
+    s->id[i] = o->id;
+    s->at[i] = *o;
+}
+
+static size_t size_of_slots(uint32_t slots)
+{
+    return slots * (sizeof(struct object) + sizeof(uint64_t));
+}
+
+static void give_slots(struct shard *s)
+{
+    if (s->at)
+        munmap(s->at, size_of_slots(s->size));
+}
+
+static __attribute__((noinline)) int grow_shard(struct shard *s)
 {
     struct shard grown = {.size = s->size ? s->size * 2 : FIRST_SIZE};
-    void *p = mmap(NULL, grown.size * sizeof *grown.at, PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, size_of_slots(grown.size), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (p == MAP_FAILED)
         return -TT_ERR_MEMORY;
     grown.at = p;
+    grown.id = (uint64_t *)(void *)(grown.at + grown.size);
     for (uint32_t i = 0; i < s->size; i++)
-        if (s->at[i].id)
-            *find_object(&grown, s->at[i].id) = s->at[i];
-    if (s->at)
-        munmap(s->at, s->size * sizeof *s->at);
+        if (s->id[i])
+            set_slot(&grown, find_slot(&grown, hash_page(s->id[i]), s->id[i]), &s->at[i]);
+    give_slots(s);
     s->at = grown.at;
+    s->id = grown.id;
     s->size = grown.size;
     return 0;
 }
 
 /* What comes after it and would not be found any more moves up. */
-static void remove_object(struct shard *s, struct object *o)
+static inline void empty_slot(struct shard *s, uint32_t hole)
 {
-    uint32_t hole = (uint32_t)(o - s->at), i = hole;
+    const uint32_t mask = s->size - 1;
+    uint32_t i = hole, first;
 
     s->count--;
-    for (;;) {
-        i = (i + 1) & (s->size - 1);
-        if (!s->at[i].id)
-            break;
-        if (((i - first_slot(s, s->at[i].id)) & (s->size - 1)) >=
-            ((i - hole) & (s->size - 1))) {
-            s->at[hole] = s->at[i];
+    while (s->id[i = (i + 1) & mask]) {
+        first = first_slot(s, hash_page(s->id[i]), s->id[i]);
+        if (((i - first) & mask) >= ((i - hole) & mask)) {
+            set_slot(s, hole, &s->at[i]);
             hole = i;
         }
     }
-    s->at[hole].id = 0;
+    s->id[hole] = 0;
 }
 
 /* Objects of another recording are nobody's any more. */
@@ -105,61 +122,71 @@ static void turn_shard(struct shard *s, const struct tt_recording *r)
         return;
     s->epoch = r->epoch;
     s->count = 0;
-    if (s->at)
-        munmap(s->at, s->size * sizeof *s->at);
+    give_slots(s);
     s->at = NULL;
+    s->id = NULL;
     s->size = 0;
 }
 
-static struct object *add_object(struct shard *s, const struct object *o)
+/* 0: there is no memory. */
+static inline int add_object(struct shard *s, uint64_t hash, const struct object *o)
 {
-    struct object *slot;
+    uint32_t i;
 
-    if (s->count * 2 >= s->size && grow_shard(s) != 0)
-        return NULL;
-    slot = find_object(s, o->id);
-    s->count += !slot->id;
-    *slot = *o;
-    return slot;
+    if (TT_UNLIKELY(s->count * 2 >= s->size) && grow_shard(s) != 0)
+        return 0;
+    i = find_slot(s, hash, o->id);
+    s->count += !s->id[i];
+    set_slot(s, i, o);
+    return 1;
+}
+
+/* Takes it out; 0: it is not there. */
+static inline int remove_object(struct shard *s, uint64_t hash, uint64_t id,
+                                struct object *out)
+{
+    uint32_t i = find_slot(s, hash, id);
+
+    if (!s->id[i])
+        return 0;
+    *out = s->at[i];
+    empty_slot(s, i);
+    return 1;
 }
 
 /* ── Whose turn it is ─────────────────────────────────────────────────────────────── */
 
-/* Some time before it is looked at, so that its memory is on the way meanwhile. */
-static inline void prefetch_object(uint64_t id)
+/* While it holds a lock a thread is in the profiler, be it without a strand.  1: it was there
+ * before, and must not wait for a lock that may be its own. */
+static int hold_off_handlers(struct tt_thread *t)
 {
-    const struct shard *s = shard_of(id);
-
-    __builtin_prefetch(&s->at[first_slot(s, id)], 1);
-}
-
-/* While it holds a lock a thread is in the profiler; without a strand it is not, and no
- * handler of its own makes one.  1: it was in there before. */
-static inline int hold_off_handlers(struct tt_thread *t)
-{
-    int before = 0;
+    const int before = tt_is_at_work();
 
     if (t)
-        before = t->busy++ != 0;
+        t->busy++;
+    else if (!before)
+        tt_work.objects = 1;
     TT_BARRIER();
     return before;
 }
 
-static inline void let_handlers_in(struct tt_thread *t)
+static void let_handlers_in(struct tt_thread *t, int before)
 {
     TT_BARRIER();
     if (t)
         t->busy--;
+    else if (!before)
+        tt_work.objects = 0;
 }
 
-/* Locks the shard of an object, unless that might mean to wait for oneself. */
-static inline struct shard *lock_shard(uint64_t id, int busy)
+/* The shard of an object, locked; NULL: that cannot be waited for. */
+static struct shard *lock_shard(uint64_t hash, int before)
 {
-    struct shard *s = shard_of(id);
+    struct shard *s = shard_of(hash);
     const struct tt_recording *r;
 
-    if (TT_UNLIKELY(!tt_brief_try(&s->lock))) {
-        if (busy || tt_holds_locks() || tt_block_held())
+    if (!tt_brief_try(&s->lock)) {
+        if (before)
             return NULL;
         tt_brief_lock(&s->lock);
     }
@@ -169,38 +196,34 @@ static inline struct shard *lock_shard(uint64_t id, int busy)
     return s;
 }
 
-/* Locks the shard, finds the object and takes it out; 0 when there is none. */
-static inline int take_object(uint64_t id, struct object *out)
+/* Takes out the object; 0 when there is none. */
+static int take_object(uint64_t id, struct object *out)
 {
+    const uint64_t hash = hash_page(id);
     struct tt_thread *t = tt_self.thread;
-    struct shard *s = lock_shard(id, hold_off_handlers(t));
-    struct object *o;
-    int found = 0;
+    const int before = hold_off_handlers(t);
+    struct shard *s = lock_shard(hash, before);
+    int found = s && s->size && remove_object(s, hash, id, out);
 
-    if (s) {
-        o = s->size ? find_object(s, id) : NULL;
-        found = o && o->id;
-        if (found) {
-            *out = *o;
-            remove_object(s, o);
-        }
+    if (s)
         tt_brief_unlock(&s->lock);
-    }
-    let_handlers_in(t);
+    let_handlers_in(t, before);
     return found;
 }
 
 /* One that finds no room is counted. */
-static inline void put_object(struct tt_recording *r, const struct object *o)
+static void put_object(struct tt_recording *r, const struct object *o)
 {
+    const uint64_t hash = hash_page(o->id);
     struct tt_thread *t = tt_self.thread;
-    struct shard *s = lock_shard(o->id, hold_off_handlers(t));
+    const int before = hold_off_handlers(t);
+    struct shard *s = lock_shard(hash, before);
 
-    if (!s || !add_object(s, o))
+    if (!s || !add_object(s, hash, o))
         tt_bump_shared(&r->header->lost_objects, 1);
     if (s)
         tt_brief_unlock(&s->lock);
-    let_handlers_in(t);
+    let_handlers_in(t, before);
 }
 
 /* ── Time ─────────────────────────────────────────────────────────────────────────── */
@@ -214,21 +237,9 @@ uint64_t tt_space_now(const struct tt_recording *r)
     return tt_clock_now() - r->header->start_ticks;
 }
 
-/* Where the fast path may be gone it takes this time, and does not ask again. */
-static inline uint64_t time_to_tell(const struct tt_recording *r)
-{
-    struct tt_thread *t = tt_self.thread;
-    uint64_t now;
-
-    if (!t || t->busy || t->recording != r || !tt_told_may(t))
-        return tt_space_now(r);
-    now = tt_clock_cycles() - r->header->start_ticks;
-    tt_told_now(t, now);
-    return now;
-}
-
 /* In µs, or in ticks of the caller's own. */
-static uint64_t age_of(const struct tt_recording *r, const struct object *o, uint64_t now)
+static inline uint64_t age_of(const struct tt_recording *r, const struct object *o,
+                              uint64_t now)
 {
     uint64_t ticks = now - o->born, rate = r->header->ticks_per_second;
 
@@ -248,11 +259,95 @@ static void end_life(struct tt_thread *t, const struct object *o, uint64_t died)
     tt_bands_life(t, &l, (int64_t)(o->bytes * tt_space_weight(o->bytes)));
 }
 
+/* ── The fast path ────────────────────────────────────────────────────────────────── */
+
+/* Its shard, locked, when nobody has it and it is of this recording; or NULL. */
+static inline struct shard *lock_quickly(const struct tt_thread *t, uint64_t hash)
+{
+    struct shard *s = shard_of(hash);
+
+    if (TT_UNLIKELY(!tt_brief_try(&s->lock)))
+        return NULL;
+    if (s->epoch == t->recording->epoch && s->size)
+        return s;
+    tt_brief_unlock(&s->lock);
+    return NULL;
+}
+
+/* Its memory is on the way while other things are done. */
+static inline void prefetch_object(uint64_t hash, uint64_t id)
+{
+    const struct shard *s = shard_of(hash);
+
+    const uint32_t i = first_slot(s, hash, id);
+
+    __builtin_prefetch(&s->id[i], 1);
+    __builtin_prefetch(&s->at[i], 1);
+}
+
+/* What is told of at that time need not ask for it. */
+static inline uint64_t time_to_tell(struct tt_thread *t)
+{
+    uint64_t now = tt_clock_cycles() - t->recording->header->start_ticks;
+
+    tt_told_now(t, now);
+    return now;
+}
+
+enum told { NOT_TOLD, IN_TABLE, TOLD }; /* what is done */
+
+/* IN_TABLE is what it has yet to get to. */
+static inline enum told make_quickly(struct tt_thread *t, struct object *o)
+{
+    const uint64_t hash = hash_page(o->id);
+    struct shard *s;
+    int kept;
+
+    if (!tt_told_may(t))
+        return NOT_TOLD;
+    prefetch_object(hash, o->id);
+    o->born = time_to_tell(t);
+    o->origin = tt_told_make(t, o->type, o->bytes, o->overhead);
+    if (o->origin == TT_NOWHERE)
+        return NOT_TOLD;
+    s = lock_quickly(t, hash);
+    if (!s)
+        return IN_TABLE;
+    kept = add_object(s, hash, o);
+    tt_brief_unlock(&s->lock);
+    return kept ? TOLD : IN_TABLE;
+}
+
+/* IN_TABLE is what it was taken out of: *o. */
+static inline enum told free_quickly(struct tt_thread *t, uint64_t id, struct object *o,
+                                     uint32_t *from)
+{
+    const uint64_t hash = hash_page(id);
+    struct shard *s;
+    uint64_t now;
+    int found;
+
+    if (!tt_told_may(t))
+        return NOT_TOLD;
+    prefetch_object(hash, id);
+    now = time_to_tell(t);
+    s = lock_quickly(t, hash);
+    if (!s)
+        return NOT_TOLD;
+    found = remove_object(s, hash, id, o);
+    tt_brief_unlock(&s->lock);
+    if (!found)
+        return TOLD;
+    *from = o->generation ? o->generation : tt_age(age_of(t->recording, o, now));
+    return tt_told_free(t, o->origin, o->type, o->bytes, o->overhead, *from) ? TOLD
+                                                                             : IN_TABLE;
+}
+
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
 /* `make` tells of it, unless it is one that is not recorded. */
-static tt_context new_object(uint64_t id, tt_type type, size_t bytes, size_t overhead,
-                             tt_context (*make)(tt_type, size_t, size_t))
+static tt_context make_numbered(uint64_t id, tt_type type, size_t bytes, size_t overhead,
+                                tt_context (*make)(tt_type, size_t, size_t))
 {
     struct tt_recording *r = tt_recording_now();
     struct object o = {
@@ -270,19 +365,21 @@ static tt_context new_object(uint64_t id, tt_type type, size_t bytes, size_t ove
 
 tt_context tt_object_new(uint64_t id, tt_type type, size_t bytes, size_t overhead)
 {
-    struct tt_recording *r = tt_recording_now();
     struct object o = {
         .id = id, .bytes = bytes, .overhead = (uint32_t)overhead, .type = type};
+    struct tt_thread *t = tt_self.thread;
+    enum told done = NOT_TOLD;
 
+    if (t && id && tt_told_begin(t)) {
+        done = make_quickly(t, &o);
+        tt_told_end(t);
+    }
+    if (done == TOLD)
+        return o.origin;
     TT_HAND_ON(tt_object_new, id, type, bytes, overhead);
-    if (TT_UNLIKELY(!r || !id))
-        return new_object(id, type, bytes, overhead, tt_alloc);
-    prefetch_object(id);
-    o.born = time_to_tell(r);
-    o.origin = tt_told_made(type, bytes, overhead);
-    if (TT_UNLIKELY(o.origin == TT_NOWHERE))
-        return new_object(id, type, bytes, overhead, tt_alloc);
-    put_object(r, &o);
+    if (done == NOT_TOLD)
+        return make_numbered(id, type, bytes, overhead, tt_alloc);
+    put_object(t->recording, &o);
     return o.origin;
 }
 
@@ -295,28 +392,37 @@ uint64_t tt_object_weight(size_t bytes)
 tt_context tt_object_picked(uint64_t id, tt_type type, size_t bytes, size_t overhead)
 {
     TT_HAND_ON(tt_object_picked, id, type, bytes, overhead);
-    return new_object(id, type, bytes, overhead, tt_space_make);
+    return make_numbered(id, type, bytes, overhead, tt_space_make);
+}
+
+static void use_object(const struct shard *s, uint32_t i)
+{
+    struct object *o = &s->at[i];
+
+    if (!s->id[i])
+        return;
+    o->last = tt_space_now(tt_recording_now()) + 1; /* 0 stands for never */
+    if (!o->first)
+        o->first = o->last;
 }
 
 void tt_object_use(uint64_t id)
 {
+    const uint64_t hash = hash_page(id);
     struct tt_thread *t = tt_self.thread;
     struct shard *s;
-    struct object *o;
+    int before;
 
     TT_HAND_OVER(tt_object_use, id);
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !id)
         return;
-    s = lock_shard(id, hold_off_handlers(t));
-    o = s && s->size ? find_object(s, id) : NULL;
-    if (o && o->id) {
-        o->last = tt_space_now(tt_recording_now()) + 1; /* 0 stands for never */
-        if (!o->first)
-            o->first = o->last;
-    }
+    before = hold_off_handlers(t);
+    s = lock_shard(hash, before);
+    if (s && s->size)
+        use_object(s, find_slot(s, hash, id));
     if (s)
         tt_brief_unlock(&s->lock);
-    let_handlers_in(t);
+    let_handlers_in(t, before);
 }
 
 static void tell_freed(const struct object *o, uint32_t from)
@@ -326,29 +432,40 @@ static void tell_freed(const struct object *o, uint32_t from)
     tt_space_numbered--;
 }
 
-void tt_object_free(uint64_t id)
+static void free_numbered(uint64_t id)
 {
     struct tt_recording *r = tt_recording_now();
     struct tt_thread *t;
     struct object o;
     uint64_t now;
-    uint32_t from;
 
     TT_HAND_OVER(tt_object_free, id);
-    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !id || !r)
+    if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !id || !r || !take_object(id, &o))
         return;
-    prefetch_object(id);
-    now = time_to_tell(r);
-    if (!take_object(id, &o))
-        return;
-    from = o.generation ? o.generation : tt_age(age_of(r, &o, now));
-    if (!tt_told_freed(o.origin, o.type, o.bytes, o.overhead, from))
-        tell_freed(&o, from);
+    now = tt_space_now(r);
+    tell_freed(&o, o.generation ? o.generation : tt_age(age_of(r, &o, now)));
     t = r->options.series & 1u << TT_BAND_USE ? tt_thread_enter() : NULL;
     if (t) {
         end_life(t, &o, now);
         tt_thread_leave(t);
     }
+}
+
+void tt_object_free(uint64_t id)
+{
+    struct tt_thread *t = tt_self.thread;
+    enum told done = NOT_TOLD;
+    struct object o;
+    uint32_t from;
+
+    if (t && id && tt_told_begin(t)) {
+        done = free_quickly(t, id, &o, &from);
+        tt_told_end(t);
+    }
+    if (done == NOT_TOLD)
+        free_numbered(id);
+    else if (done == IN_TABLE)
+        tell_freed(&o, from);
 }
 
 void tt_object_survive(uint64_t id, uint64_t moved, unsigned to)
@@ -381,13 +498,14 @@ static void sweep_shard(struct tt_thread *t, struct shard *s, uint32_t generatio
     uint64_t died = tt_space_record(t->recording)->collecting_since;
     uint32_t free = 0;
 
-    while (free < s->size && s->at[free].id)
+    while (free < s->size && s->id[free])
         free++;
     for (uint32_t k = 1; k <= s->size; k++) {
-        struct object *o = &s->at[(free + k) & (s->size - 1)];
-        while (o->id && o->generation <= generation && o->collection != collection) {
+        const uint32_t i = (free + k) & (s->size - 1);
+        const struct object *o = &s->at[i];
+        while (s->id[i] && o->generation <= generation && o->collection != collection) {
             end_life(t, o, died);
-            remove_object(s, o);
+            empty_slot(s, i);
         }
     }
 }
@@ -409,7 +527,7 @@ void tt_objects_end(struct tt_thread *t)
         tt_brief_lock(&shard[i].lock);
         turn_shard(&shard[i], t->recording);
         for (uint32_t k = 0; k < shard[i].size; k++)
-            if (shard[i].at[k].id)
+            if (shard[i].id[k])
                 end_life(t, &shard[i].at[k], TT_STILL);
         tt_brief_unlock(&shard[i].lock);
     }
@@ -433,4 +551,5 @@ void tt_objects_forget_lock(void)
 {
     for (int i = 0; i < SHARDS; i++)
         shard[i].lock = 0;
+    tt_work.objects = 0;
 }

@@ -423,8 +423,13 @@ static __attribute__((noinline)) tt_context allocate_slowly(tt_type type, size_t
 
 tt_context tt_alloc(tt_type type, size_t bytes, size_t overhead)
 {
-    tt_context c = tt_told_made(type, bytes, overhead);
+    struct tt_thread *t = tt_self.thread;
+    tt_context c = TT_NOWHERE;
 
+    if (t && tt_told_begin(t)) {
+        c = tt_told_make(t, type, bytes, overhead);
+        tt_told_end(t);
+    }
     return c != TT_NOWHERE ? c : allocate_slowly(type, bytes, overhead);
 }
 
@@ -482,7 +487,14 @@ static __attribute__((noinline)) void free_slowly(tt_context origin, tt_type typ
 void tt_free(tt_context origin, tt_type type, size_t bytes, size_t overhead,
              unsigned from)
 {
-    if (!tt_told_freed(origin, type, bytes, overhead, generation_or_age(from)))
+    struct tt_thread *t = tt_self.thread;
+    int done = 0;
+
+    if (t && tt_told_begin(t)) {
+        done = tt_told_free(t, origin, type, bytes, overhead, generation_or_age(from));
+        tt_told_end(t);
+    }
+    if (!done)
         free_slowly(origin, type, bytes, overhead, from);
 }
 

@@ -68,6 +68,22 @@ TT_INLINE struct tt_told *tt_told_find(const struct tt_thread *t, tt_context ori
     return k;
 }
 
+/* From here on signal handlers stay out.  0: this is one that interrupted the profiler. */
+TT_INLINE int tt_told_begin(struct tt_thread *t)
+{
+    if (TT_UNLIKELY(t->busy))
+        return 0;
+    t->busy = 1;
+    TT_BARRIER();
+    return 1;
+}
+
+TT_INLINE void tt_told_end(struct tt_thread *t)
+{
+    TT_BARRIER();
+    t->busy = 0;
+}
+
 /* ── While busy ───────────────────────────────────────────────────────────────────── */
 
 /* One object; `generation`, where its row counts, was not collected since it last changed. */
@@ -100,62 +116,42 @@ TT_INLINE int tt_told_again(struct tt_thread *t, const struct tt_told *k,
     return 1;
 }
 
-/* ── Events ───────────────────────────────────────────────────────────────────────── */
-
 /* Is all of this the case that is simple?  To be asked while busy: a handler that came before
  * may have changed it. */
 TT_INLINE int tt_told_may(const struct tt_thread *t)
 {
-    return __atomic_load_n(&t->tells, __ATOMIC_RELAXED);
+    return __atomic_load_n(&t->tells, __ATOMIC_RELAXED) != 0;
 }
 
 /* Made where the thread stands.  TT_NOWHERE: it is not that simple. */
-TT_INLINE tt_context tt_told_made(tt_type type, size_t bytes, size_t overhead)
+TT_INLINE tt_context tt_told_make(struct tt_thread *t, tt_type type, size_t bytes,
+                                  size_t overhead)
 {
-    const uint64_t way = tt_told_way(type, TT_NO_GENERATION, 0);
-    struct tt_thread *t = tt_self.thread;
-    tt_context c = TT_NOWHERE;
-    const struct tt_node *n;
+    const struct tt_node *n = tt_self.top->node;
     struct tt_told *k;
+    tt_context c;
 
-    if (TT_UNLIKELY(!t || t->busy))
+    if (!tt_told_may(t) || t->pauses || n == t->tree.limbo ||
+        __atomic_load_n(&tt_block_selecting, __ATOMIC_RELAXED))
         return TT_NOWHERE;
-    t->busy = 1;
-    TT_BARRIER();
-    n = tt_self.top->node;
-    if (tt_told_may(t) && !t->pauses && n != t->tree.limbo &&
-        !__atomic_load_n(&tt_block_selecting, __ATOMIC_RELAXED)) {
-        c = tt_context_make(t->recording, n);
-        k = tt_told_find(t, c, way);
-        if (!k || !tt_told_again(t, k, 0, k->there, bytes, overhead, (int64_t)bytes))
-            c = TT_NOWHERE;
-    }
-    TT_BARRIER();
-    t->busy = 0;
-    return c;
+    c = tt_context_make(t->recording, n);
+    k = tt_told_find(t, c, tt_told_way(type, TT_NO_GENERATION, 0));
+    return k && tt_told_again(t, k, 0, k->there, bytes, overhead, (int64_t)bytes)
+               ? c
+               : TT_NOWHERE;
 }
 
 /* Freed, from a generation or of an age.  0: it is not that simple. */
-TT_INLINE int tt_told_freed(tt_context origin, tt_type type, size_t bytes,
-                            size_t overhead, uint32_t from)
+TT_INLINE int tt_told_free(struct tt_thread *t, tt_context origin, tt_type type,
+                           size_t bytes, size_t overhead, uint32_t from)
 {
-    const uint64_t way = tt_told_way(type, from, TT_NO_GENERATION);
-    struct tt_thread *t = tt_self.thread;
     struct tt_told *k;
-    int done = 0;
 
-    if (TT_UNLIKELY(!t || t->busy))
+    if (!tt_told_may(t))
         return 0;
-    t->busy = 1;
-    TT_BARRIER();
-    if (tt_told_may(t)) {
-        k = tt_told_find(t, origin, way);
-        done = k && tt_told_again(t, k, from & 0x80 ? 0 : from, k->left, bytes, overhead,
-                                  -(int64_t)bytes);
-    }
-    TT_BARRIER();
-    t->busy = 0;
-    return done;
+    k = tt_told_find(t, origin, tt_told_way(type, from, TT_NO_GENERATION));
+    return k && tt_told_again(t, k, from & 0x80 ? 0 : from, k->left, bytes, overhead,
+                              -(int64_t)bytes);
 }
 
 #endif
