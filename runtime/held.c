@@ -8,7 +8,8 @@
  * collection empties those of its generations.  Where malloc's events are recorded too, what
  * is alive is the allocator's, and of runtimes' objects none of this is kept.
  *
- * Events of which no context is known (strays) are not seen here, as they are not in series. */
+ * Events of which no context is known (strays) are not seen here, as they are not in series;
+ * but what a thread without a strand frees is. */
 #include "held.h"
 
 #include "alone.h"

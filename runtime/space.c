@@ -90,9 +90,33 @@ static void count_by_type(struct tt_recording *r, const struct tt_space_way *w,
     }
 }
 
-/* Of a thread that has no strand, or that a signal handler interrupted in the profiler.
- * 1 when it was counted. */
-int tt_space_stray(const struct tt_space_way *w, const struct tt_objects *o)
+/* An age is of what no collector moves. */
+static uint32_t generation_left(const struct tt_space_way *w)
+{
+    return w->from & 0x80 && w->from != TT_NO_GENERATION ? 0 : w->from;
+}
+
+/* What was freed: where it was made is known, so what is alive there is less now.  Not what
+ * is of the root, as objects are that such threads made, and that were not alive there. */
+static void take_from_held(struct tt_recording *r, tt_context origin,
+                           const struct tt_space_way *w, const struct tt_objects *o)
+{
+    struct tt_held_event e = {.origin = origin, .type = w->type};
+
+    if (!origin || w->from == TT_NO_GENERATION || w->to != TT_NO_GENERATION ||
+        !(r->options.space & TT_SPACE_PEAK))
+        return;
+    if (!(r->options.space & TT_SPACE_TYPES))
+        e.type = tt_space_any_type();
+    e.generation = generation_left(w);
+    e.now = tt_space_now(r);
+    tt_held_gone(r, &e, o);
+}
+
+/* Of a thread that has no strand, or that a signal handler interrupted in the profiler, which
+ * may have locked anything.  1 when it was counted. */
+static int tell_stray(tt_context origin, const struct tt_space_way *w,
+                      const struct tt_objects *o)
 {
     const struct tt_thread *t = tt_self.thread;
     int counted = 0;
@@ -108,10 +132,16 @@ int tt_space_stray(const struct tt_space_way *w, const struct tt_objects *o)
     tt_threads_lock();
     if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE)) {
         count_by_type(tt_recording, w, o);
+        take_from_held(tt_recording, origin, w, o);
         counted = 1;
     }
     tt_threads_unlock();
     return counted;
+}
+
+int tt_space_stray(const struct tt_space_way *w, const struct tt_objects *o)
+{
+    return tell_stray(0, w, o);
 }
 
 /* A thread whose destructors have run gets no strand any more: nobody would end it. */
@@ -150,12 +180,6 @@ static struct tt_space *row_with_room(struct tt_thread *t, struct tt_node **n, i
 }
 
 __thread int tt_space_numbered;
-
-/* An age is of what no collector moves. */
-static uint32_t generation_left(const struct tt_space_way *w)
-{
-    return w->from & 0x80 && w->from != TT_NO_GENERATION ? 0 : w->from;
-}
 
 /* What survives was taken out, with all the others, when the collection began; that may be
  * over by now.  Of an object with a number that is known in time. */
@@ -443,7 +467,7 @@ static void tell_of(tt_context origin, const struct tt_space_way *w,
         return;
     t = tt_space_enter();
     if (!t) {
-        (void)tt_space_stray(w, o);
+        (void)tell_stray(origin, w, o);
         return;
     }
     tell(t, NULL, 0, origin, w, o);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* told-test.c - what is told of objects on the fast path comes to the same as in general. */
+/* told-test.c - what is told of objects on the fast path comes to the same as in general; and
+ * what threads without a strand tell. */
+#include <pthread.h>
+
 #include "recorded.h"
 #include "tallytree.h"
 #include "tap.h"
@@ -179,4 +182,61 @@ TEST(what_is_told_fast_comes_to_the_same_as_what_is_told_in_general)
         CHECK_INT(fast.rows, general.rows);
         CHECK_INT(fast.bands, general.bands);
     }
+}
+
+/* ── Without a strand ─────────────────────────────────────────────────────────────── */
+
+static pthread_key_t over_key;
+static tt_context over_origin[2];
+static tt_type over_type;
+
+/* The runtime's own destructor has run: its key is older. */
+static void free_late(void *arg)
+{
+    (void)arg;
+    tt_free(over_origin[0], over_type, 100, 0, 0);
+    tt_free(over_origin[1], over_type, 30, 0, 0);
+}
+
+static void *end_late(void *arg)
+{
+    CHECK_INT(pthread_setspecific(over_key, arg), 0);
+    tt_pop(tt_push(block("late")));
+    return NULL;
+}
+
+static uint64_t alive_here(void)
+{
+    struct recorded r = recorded_here();
+    uint64_t live = r.picture.space ? r.picture.space->live : UINT64_MAX;
+
+    recorded_free(&r);
+    return live;
+}
+
+TEST(what_a_thread_frees_that_is_over_is_not_alive_any_more)
+{
+    pthread_t thread;
+    tt_mark m;
+
+#ifdef __SANITIZE_THREAD__
+    SKIP("the sanitizer is gone before the last destructors");
+#endif
+    over_type = tt_type_get("over");
+    CHECK_INT(tt_start("calls,space=alloc+types+peak"), 0);
+    m = tt_push(block("makes"));
+    over_origin[0] = tt_alloc(over_type, 100, 0);
+    (void)tt_alloc(over_type, 1000, 0);
+    tt_pop(m);
+    over_origin[1] = 0; /* of the root, where nothing was made */
+    CHECK_INT(pthread_key_create(&over_key, free_late), 0);
+    CHECK_INT(pthread_create(&thread, NULL, end_late, &over_type), 0);
+    pthread_join(thread, NULL);
+    CHECK_INT(alive_here(), 1000);
+    m = tt_push(block("makes"));
+    (void)tt_alloc(over_type, 90, 0); /* less than was most */
+    tt_pop(m);
+    CHECK_INT(alive_here(), 1090);
+    tt_stop();
+    pthread_key_delete(over_key);
 }
