@@ -40,7 +40,6 @@ struct mine {           /* the thread's: what runs, and what is known of its own
     uintptr_t low, high;
 };
 static __thread struct mine mine;
-static __thread int following; /* a handler that comes meanwhile goes without */
 
 __thread struct tt_hook_here tt_hook_here;
 
@@ -357,16 +356,14 @@ static void go(const struct tt_hook_call *c, uintptr_t cfa, struct tt_thread *t)
 void tt_hook_follow(const struct tt_hook_call *c, uintptr_t cfa)
 {
     struct tt_thread *t = tt_self.thread;
+    sigset_t before;
     int saved = errno;
 
-    if (!t || following || tt_is_at_work() ||
-        t->fiber != (mine.runs ? &mine.runs->fiber : &t->own))
+    if (!t || tt_is_at_work() || t->fiber != (mine.runs ? &mine.runs->fiber : &t->own))
         return;
-    following = 1;
-    TT_BARRIER();
+    tt_hook_hold_signals(&before);
     go(c, cfa, t);
-    TT_BARRIER();
-    following = 0;
+    tt_hook_let_signals(&before);
     errno = saved;
 }
 

@@ -9,6 +9,8 @@
 #ifndef TT_HOOKS_STACKS_H
 #define TT_HOOKS_STACKS_H
 
+#include <signal.h>
+
 #include "hooks-machine.h"
 #include "strand.h"
 #include "unwind.h"
@@ -30,6 +32,24 @@ TT_INLINE int tt_hook_is_here(uintptr_t cfa)
 /* Makes the running stack's activations the thread's, where another one runs by now.  With
  * a CFA that is not here.  Nothing when the program itself says what its fibers are. */
 void tt_hook_follow(const struct tt_hook_call *, uintptr_t cfa);
+
+/* Meanwhile no handler of the program's comes: it would want what its thread holds, or leave it
+ * held by longjmp.  What the thread itself does wrong goes on being told. */
+static inline void tt_hook_hold_signals(sigset_t *before)
+{
+    sigset_t held;
+
+    sigfillset(&held);
+    sigdelset(&held, SIGSEGV); /* a stack's end, too */
+    sigdelset(&held, SIGBUS);
+    sigdelset(&held, SIGTRAP);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+static inline void tt_hook_let_signals(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
 
 /* In the child of a fork. */
 void tt_hook_stacks_forked(void);

@@ -31,8 +31,6 @@ static struct {
     int count_only;
 } hooks;
 
-static __thread int making; /* a handler that comes meanwhile goes without */
-
 /* ── What stands at a site ────────────────────────────────────────────────────────── */
 
 static char *put_hex(char *out, uint64_t n)
@@ -114,7 +112,6 @@ static int fill_site(struct tt_hook_site *s, const struct tt_hook_call *c)
     struct tt_hook_site start = {.epoch = s->epoch};
     int found = 0;
 
-    (void)tt_modules_refresh();
     tt_modules_hold(&hold);
     look_at(s, c, hold.modules, &function);
     s->inlined = c->function && function && c->function != function;
@@ -156,34 +153,47 @@ static const struct tt_hook_site *add_site(const struct tt_hook_call *c)
     return fill_site(&made, c) ? keep(&made) : NULL;
 }
 
-/* 0: a handler has interrupted this very function, and goes without. */
-static int begin_making(void)
+/* Whoever holds the loader's lock may wait for ours, or for what we are called before: only
+ * where something new is loaded is the loader asked, and not under our lock. */
+static void refresh_for(uintptr_t pc)
 {
-    if (making)
-        return 0;
-    making = 1;
-    tt_brief_lock(&hooks.lock);
-    return 1;
+    struct tt_hold hold;
+    int is_known;
+
+    tt_modules_hold(&hold);
+    is_known = hold.modules && tt_modules_find(hold.modules, pc);
+    tt_modules_release(&hold);
+    if (!is_known)
+        (void)tt_modules_refresh();
 }
 
-static void end_making(void)
+static void begin_making(sigset_t *before, uintptr_t pc)
+{
+    tt_hook_hold_signals(before);
+    refresh_for(pc);
+    tt_brief_lock(&hooks.lock);
+}
+
+static void end_making(const sigset_t *before)
 {
     tt_brief_unlock(&hooks.lock);
-    making = 0;
+    tt_hook_let_signals(before);
 }
 
 /* NULL where nothing is known of the place. */
 static const struct tt_hook_site *get_site(const struct tt_hook_call *c)
 {
     const struct tt_hook_site *s = tt_hook_find(c->pc);
+    sigset_t before;
     int saved = errno;
 
-    if (s || !begin_making())
+    if (s)
         return s;
+    begin_making(&before, c->pc);
     s = tt_hook_find(c->pc);
     if (!s)
         s = add_site(c);
-    end_making();
+    end_making(&before);
     errno = saved;
     return s;
 }
@@ -191,14 +201,16 @@ static const struct tt_hook_site *get_site(const struct tt_hook_call *c)
 static const struct tt_hook_site *get_caller(uintptr_t back, uintptr_t cfa)
 {
     const struct tt_hook_site *s = tt_hook_find(back);
+    sigset_t before;
     int saved = errno;
 
-    if (s || !begin_making())
+    if (s)
         return s;
+    begin_making(&before, back);
     s = tt_hook_find(back);
     if (!s)
         s = add_caller(back, cfa);
-    end_making();
+    end_making(&before);
     errno = saved;
     return s;
 }
@@ -259,7 +271,7 @@ void tt_hook_slowly(const struct tt_hook_call *c)
     const struct tt_hook_site *s, *caller;
     uintptr_t cfa, back;
 
-    if (tt_is_at_work()) {
+    if (tt_is_at_work() && !tt_hook_is_left(c->sp)) {
         tt_push_stray(TT_BLOCK_OTHER);
         return;
     }

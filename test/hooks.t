@@ -151,6 +151,48 @@ interrupted()
 done
 rm -f gmon.out
 
+# The loader calls back with its lock held: what is called from there is not known yet, while
+# another thread, that has come upon new code too, waits for that lock.
+loader()
+{
+    cat >program.c <<'END'
+#define _GNU_SOURCE
+#include <link.h>
+#include <pthread.h>
+#include <unistd.h>
+static volatile int called_back, begun;
+static __attribute__((noinline)) int new(int n) { return n + 1; }
+static __attribute__((noinline)) int newer(int n) { return n + 2; }
+static void *work(void *arg)
+{
+    while (!called_back)
+        usleep(1000);
+    begun = 1;
+    return new(1) == 2 ? arg : NULL;
+}
+static int each(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    called_back = 1;
+    while (!begun)
+        usleep(1000);
+    usleep(100000);
+    return newer((int)size) + (info == arg);
+}
+int main(void)
+{
+    pthread_t thread;
+    return pthread_create(&thread, NULL, work, NULL) != 0 || !dl_iterate_phdr(each, NULL) ||
+                   pthread_join(thread, NULL) != 0 ? 1 : 3;
+}
+END
+    arguments=()
+    gcc -g -O1 -pthread -finstrument-functions -o program program.c && ./program >alone
+    [ $? = 3 ] && record --calls || return
+    figures flat self | grep new | sort >got
+    printf 'new 1\nnewer 1\n' | diff - got
+}
+try "who has the loader's lock and who waits for it come upon new functions at once" loader
+
 exactly()
 {
     arguments=()
