@@ -102,6 +102,7 @@ static void work(int seed, char *said)
 
 static char alone[THREADS][SAID];
 static int stop;
+static unsigned done; /* how often all of it was done */
 
 static void work_and_check(int seed)
 {
@@ -119,8 +120,10 @@ static void *work_once(void *seed)
 
 static void *work_on(void *seed)
 {
-    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         work_and_check((int)(intptr_t)seed);
+        __atomic_fetch_add(&done, 1, __ATOMIC_RELAXED);
+    }
     return NULL;
 }
 
@@ -407,6 +410,15 @@ static void rest(unsigned *state)
     usleep((*state >> 16) % 1000);
 }
 
+/* Until some thread has done all of it, however busy the machine is. */
+static void wait_for_work(void)
+{
+    unsigned before = __atomic_load_n(&done, __ATOMIC_RELAXED);
+
+    while (__atomic_load_n(&done, __ATOMIC_RELAXED) - before <= THREADS)
+        usleep(1000);
+}
+
 /* Certain: calls made while all was on.  Possible: while any may have been. */
 struct bounds {
     uint64_t certain[FUNCTIONS], possible[FUNCTIONS], times;
@@ -422,6 +434,8 @@ static void toggle(struct bounds *b, unsigned *state)
     CHECK_INT(tt_functions_on(name, NULL), 0);
     if (!name)
         add_calls(b->certain, -UINT64_C(1));
+    if (b->times == 1)
+        wait_for_work();
     rest(state);
     if (!name)
         add_calls(b->certain, 1);
