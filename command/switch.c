@@ -52,6 +52,7 @@ struct switching {
     pid_t pid, inside; /* inside: the number that it has for itself */
     uid_t user;
     gid_t group;
+    int filtered; /* some of its system calls may be denied */
     const char *only;
     double most; /* what calls may cost; 0: whatever they do */
     char words[512];
@@ -234,6 +235,8 @@ static int read_status(struct switching *s, unsigned long long *caught)
             (void)sscanf(value, "%*u %u", &s->user);
         else if (status_line(line, "Gid", value, sizeof value))
             (void)sscanf(value, "%*u %u", &s->group);
+        else if (status_line(line, "Seccomp", value, sizeof value))
+            s->filtered = atoi(value) != 0;
         else if (status_line(line, "NSpid", value, sizeof value) &&
                  (last = strrchr(value, '\t')))
             s->inside = (pid_t)strtol(last + 1, NULL, 10);
@@ -310,7 +313,8 @@ static int wait_for_answer(struct switching *s)
             return complain(s, "it has ended");
         (void)nanosleep(&rest, NULL);
     }
-    return complain(s, "it does not answer");
+    return complain(s, s->filtered ? "it does not answer: system calls are denied to it"
+                                   : "it does not answer");
 }
 
 static int ask(struct switching *s, const char *text)

@@ -77,6 +77,8 @@ int main(int argc, char **argv)
         deny(SYS_membarrier);
     if (argc > 1 && strcmp(argv[1], "mprotect") == 0)
         deny(SYS_mprotect);
+    if (argc > 1 && strcmp(argv[1], "openat") == 0)
+        deny(SYS_openat);
     for (int i = 0; argc > 1 && strcmp(argv[1], "malloc") == 0 && i < 4; i++)
         pthread_create(&t, NULL, allocate, (void *)(size_t)i);
     puts("begun");
@@ -257,6 +259,10 @@ for call in membarrier mprotect; do
     try "with the reason, without $call" sh -c "'$tallytree' on -p $pid -o none 2>&1 | grep -Eq 'membarrier|executable|no thread'"
     try "and goes on" over
 done
+
+begin ./steady openat
+try "who may not open files is told of, with the reason" sh -c "! '$tallytree' on -p $pid -o none 2>said && grep -q 'calls are denied' said"
+try "and goes on" over
 
 ./plain <fifo >out &
 pid=$!
