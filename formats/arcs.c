@@ -11,7 +11,6 @@ int tt_arcs_init(struct tt_arcs *a, struct tt_builder *b, const struct tt_memory
 {
     *a = (struct tt_arcs){.b = b, .memory = memory, .events = events};
     tt_pairs_init(&a->by_block, memory);
-    tt_pairs_init(&a->by_ends, memory);
     tt_vector_init(&a->function, memory, sizeof(struct tt_arc_function));
     tt_vector_init(&a->arc, memory, sizeof(struct tt_arc));
     tt_vector_init(&a->self, memory, sizeof(uint64_t));
@@ -20,10 +19,17 @@ int tt_arcs_init(struct tt_arcs *a, struct tt_builder *b, const struct tt_memory
     return a->sum ? 0 : -TT_ERR_MEMORY;
 }
 
+static void drop_ends(struct tt_arcs *a)
+{
+    tt_memory_put(a->memory, a->by_ends, a->slots * sizeof *a->by_ends);
+    a->by_ends = NULL;
+    a->slots = 0;
+}
+
 void tt_arcs_fini(struct tt_arcs *a)
 {
     tt_pairs_fini(&a->by_block);
-    tt_pairs_fini(&a->by_ends);
+    drop_ends(a);
     tt_vector_fini(&a->function);
     tt_vector_fini(&a->arc);
     tt_vector_fini(&a->self);
@@ -49,25 +55,55 @@ uint32_t tt_arcs_function(struct tt_arcs *a, uint32_t block)
     return *number = (uint32_t)a->function.count - 1;
 }
 
+/* Where the arc is noted, or the free place where it would be. */
+static uint32_t *place_of(const struct tt_arcs *a, uint32_t from, uint32_t to)
+{
+    const struct tt_arc *arc = a->arc.item;
+    uint64_t h = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15u; /* 2^64 / golden */
+    size_t at = (size_t)((h ^ h >> 32) * 0x9e3779b97f4a7c15u >> 32) & (a->slots - 1);
+    uint32_t *slot;
+
+    while (*(slot = &a->by_ends[at]) &&
+           (arc[*slot - 1].from != from || arc[*slot - 1].to != to))
+        at = (at + 1) & (a->slots - 1);
+    return slot;
+}
+
+static int grow_ends(struct tt_arcs *a)
+{
+    const struct tt_arc *arc = a->arc.item;
+    size_t slots = a->slots ? a->slots * 2 : 64;
+    uint32_t *bigger = tt_memory_get(a->memory, slots * sizeof *bigger);
+
+    if (!bigger)
+        return -TT_ERR_MEMORY;
+    drop_ends(a);
+    a->by_ends = bigger;
+    a->slots = slots;
+    for (uint32_t i = 0; i < a->arc.count; i++)
+        *place_of(a, arc[i].from, arc[i].to) = i + 1;
+    return 0;
+}
+
 uint32_t tt_arcs_arc(struct tt_arcs *a, uint32_t from, uint32_t to, uint64_t calls)
 {
     struct tt_arc *arc;
-    int is_new;
-    uint32_t *number = tt_pairs_get(&a->by_ends, from, to, &is_new);
+    uint32_t *slot;
 
-    if (!number)
+    if (a->arc.count >= a->slots / 4 * 3 && grow_ends(a) != 0)
         return TT_NONE;
-    if (is_new) {
-        arc = tt_vector_add(&a->arc, 1);
+    slot = place_of(a, from, to);
+    if (!*slot) {
+        arc = a->arc.count < TT_NONE - 1 ? tt_vector_add(&a->arc, 1) : NULL;
         if (!arc || !tt_vector_add(&a->cost, a->events))
             return TT_NONE;
         *arc = (struct tt_arc){from, to, 0};
-        *number = (uint32_t)a->arc.count - 1;
+        *slot = (uint32_t)a->arc.count;
     }
-    arc = (struct tt_arc *)a->arc.item + *number;
+    arc = (struct tt_arc *)a->arc.item + *slot - 1;
     if (!__builtin_add_overflow(a->calls, calls, &a->calls))
         arc->calls += calls; /* nobody has called as often as does not fit */
-    return *number;
+    return *slot - 1;
 }
 
 static int add(struct tt_arcs *a, uint64_t *to, const uint64_t *figure, uint32_t count)
@@ -136,6 +172,6 @@ int tt_arcs_finish(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
     int error = order_arcs(a);
 
     tt_pairs_fini(&a->by_block); /* nothing is looked up any more */
-    tt_pairs_fini(&a->by_ends);
+    drop_ends(a);
     return error ? error : tt_unfold(a, metric, calls);
 }

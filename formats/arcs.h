@@ -34,7 +34,9 @@ struct tt_arcs {
     struct tt_builder *b; /* borrowed */
     const struct tt_memory *memory;
     uint32_t events;
-    struct tt_pairs by_block, by_ends;
+    struct tt_pairs by_block;
+    uint32_t *by_ends; /* owned: a hash table of arcs + 1; 0: free */
+    size_t slots;
     struct tt_vector function;   /* struct tt_arc_function */
     struct tt_vector arc;        /* struct tt_arc */
     struct tt_vector self, cost; /* uint64_t: `events` of each function, of each arc */

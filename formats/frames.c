@@ -154,14 +154,11 @@ int tt_frames_add(struct tt_frames *f, uint32_t context, uint64_t amount)
 
 void tt_frames_flush(struct tt_frames *f, uint32_t metric)
 {
-    enum { AT_ONCE = 1 << 17 };
-    uint64_t *amount = f->amount.item;
+    const uint64_t *amount = f->amount.item;
 
     for (size_t i = 0; i < f->amount.count; i++) {
         tt_builder_add(f->b, TT_ROLE_SELF, (uint32_t)i, metric, amount[i]);
-        if (i % AT_ONCE == AT_ONCE - 1)
-            tt_memory_forget(f->memory, amount + i + 1 - AT_ONCE,
-                             AT_ONCE * sizeof *amount);
+        tt_vector_forget(&f->amount, i + 1);
     }
     f->amount.count = 0;
     f->total = 0;

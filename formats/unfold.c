@@ -525,6 +525,7 @@ static void add_elsewhere(struct unfolding *u, uint64_t *lacking)
         tt_builder_add(u->a->b, TT_ROLE_ELSEWHERE, l[i].context, u->metric[l[i].event],
                        amount);
         lacking[l[i].event] -= amount;
+        tt_vector_forget(&u->lost, i + 1);
     }
     for (uint32_t e = 0; e < u->a->events; e++)
         tt_builder_add(u->a->b, TT_ROLE_ELSEWHERE, TT_BUILDER_ROOT, u->metric[e],
@@ -597,10 +598,21 @@ static int init(struct unfolding *u)
     return u->failed ? -TT_ERR_MEMORY : 0;
 }
 
+/* What calls were given matters while there are arrivals. */
+static void drop_costs(struct unfolding *u)
+{
+    const size_t figures = u->a->arc.count * u->a->events;
+
+    put(u, u->cost_given, figures, sizeof(uint64_t));
+    put(u, u->cost_at, figures, sizeof(uint64_t));
+    u->cost_given = u->cost_at = NULL;
+    tt_vector_fini(&u->a->cost);
+}
+
 static void fini(struct unfolding *u)
 {
     const size_t events = u->a->events, rows = u->sets * events;
-    const size_t functions = u->functions, arcs = u->a->arc.count;
+    const size_t functions = u->functions;
 
     put(u, u->shown, rows, sizeof(uint64_t));
     put(u, u->given, rows, sizeof(uint64_t));
@@ -609,8 +621,7 @@ static void fini(struct unfolding *u)
     put(u, u->total, rows, sizeof(uint64_t));
     put(u, u->set, u->sets, sizeof *u->set);
     put(u, u->all, events * 4, sizeof(uint64_t));
-    put(u, u->cost_given, arcs * events, sizeof(uint64_t));
-    put(u, u->cost_at, arcs * events, sizeof(uint64_t));
+    drop_costs(u);
     put(u, u->self_given, functions * events, sizeof(uint64_t));
     put(u, u->self_at, functions * events, sizeof(uint64_t));
     put(u, u->stamp, functions, sizeof(uint32_t));
@@ -645,6 +656,7 @@ int tt_unfold(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
             arrive_at_root(&u, s);
             take_arrivals(&u, amount);
         }
+        drop_costs(&u);
         lacking = amount;
         memset(lacking, 0, a->events * sizeof *lacking);
         add_beside(&u, lacking);

@@ -41,7 +41,7 @@ static void add_vector(struct tt_builder *b, struct image *m, enum tt_section_ki
 
 /* Which columns a metric needs, by what was added to it. */
 static void add_columns(struct tt_builder *b, struct image *m, uint32_t metric,
-                        uint32_t roles, int missed)
+                        uint32_t roles)
 {
     const uint64_t sums = b->context.count + 1, width = sizeof(uint64_t);
 
@@ -50,29 +50,32 @@ static void add_columns(struct tt_builder *b, struct image *m, uint32_t metric,
         add_part(b, m, TT_SECTION_ELSEWHERE, metric, NULL, sums, width);
     if (roles & 1u << TT_ROLE_OWN)
         add_part(b, m, TT_SECTION_LOW, metric, NULL, sums, width);
-    if (missed)
+    if (roles & 1u << TT_ROLES)
         add_part(b, m, TT_SECTION_MISSED, metric, NULL, sums - 1, width);
     if (roles & (1u << TT_ROLE_BESIDE | 1u << TT_ROLE_HIDDEN))
         add_part(b, m, TT_SECTION_BLOCK_FIGURES, metric, NULL, b->block.count,
                  sizeof(struct tt_block_figures));
 }
 
-static void add_all_columns(struct tt_builder *b, const struct tt_order *o,
-                            struct image *m)
+static int add_all_columns(struct tt_builder *b, const struct tt_order *o,
+                           struct image *m)
 {
     const struct tt_missing *missing = b->missing.item;
     const struct tt_entry *e = b->entry.item;
+    const size_t bytes = b->metric.count * sizeof(uint32_t);
+    uint32_t *roles = tt_memory_get(&b->memory,
+                                    bytes); /* bits; one for what was missed */
 
-    for (uint32_t metric = 0; metric < b->metric.count; metric++) {
-        uint32_t roles = 0;
-        int missed = 0;
-        for (size_t i = 0; i < b->entry.count; i++)
-            if (o->metric[e[i].metric] == metric)
-                roles |= 1u << (e[i].row >> 32);
-        for (size_t i = 0; i < b->missing.count; i++)
-            missed |= o->metric[missing[i].metric] == metric;
-        add_columns(b, m, metric, roles, missed);
-    }
+    if (!roles)
+        return -TT_ERR_MEMORY;
+    for (size_t i = 0; b->metric.count && i < b->entry.count; i++)
+        roles[o->metric[e[i].metric]] |= 1u << (e[i].row >> 32);
+    for (size_t i = 0; i < b->missing.count; i++)
+        roles[o->metric[missing[i].metric]] |= 1u << TT_ROLES;
+    for (uint32_t metric = 0; metric < b->metric.count; metric++)
+        add_columns(b, m, metric, roles[metric]);
+    tt_memory_put(&b->memory, roles, bytes);
+    return 0;
 }
 
 static void add_spreads(struct tt_builder *b, const struct tt_order *o, struct image *m)
@@ -247,16 +250,25 @@ static void point_to_strings(const struct tt_builder *b, const struct tt_order *
 /* ── Columns ──────────────────────────────────────────────────────────────────────── */
 
 struct column_set {
-    uint64_t *self, *elsewhere, *low;
+    uint64_t *self, *elsewhere, *low, *missed;
     struct tt_block_figures *block;
 };
 
+static struct column_set columns_of(const struct image *m, uint32_t metric)
+{
+    return (struct column_set){
+        .self = (void *)part_at(m, TT_SECTION_SELF, metric),
+        .elsewhere = (void *)part_at(m, TT_SECTION_ELSEWHERE, metric),
+        .low = (void *)part_at(m, TT_SECTION_LOW, metric),
+        .missed = (void *)part_at(m, TT_SECTION_MISSED, metric),
+        .block = (void *)part_at(m, TT_SECTION_BLOCK_FIGURES, metric)};
+}
+
 /* At first the figure of context c stands at c + 1; low holds what is to be taken off. */
-static void add_entry(const struct tt_builder *b, const struct image *m,
+static void add_entry(const struct tt_builder *b, struct tt_arc_row *arc,
                       struct column_set *set, const struct tt_entry *e)
 {
     uint64_t contexts = b->context.count, blocks = b->block.count, row = e->row;
-    struct tt_arc_row *arc = (void *)part_at(m, TT_SECTION_ARCS, 0);
 
     if (row < contexts) {
         set->self[row + 1] += e->amount;
@@ -284,32 +296,38 @@ static void run_sums(uint64_t *sums, uint64_t contexts)
         sums[c + 1] += sums[c];
 }
 
-static void write_columns(const struct tt_builder *b, const struct tt_order *o,
-                          const struct image *m)
+/* Goes through the log once, which is nobody's after that. */
+static int write_columns(struct tt_builder *b, const struct tt_order *o,
+                         const struct image *m)
 {
     const struct tt_entry *e = b->entry.item;
     const struct tt_missing *missing = b->missing.item;
-    uint64_t contexts = b->context.count;
+    struct tt_arc_row *arc = (void *)part_at(m, TT_SECTION_ARCS, 0);
+    const size_t contexts = b->context.count,
+                 bytes = b->metric.count * sizeof(struct column_set);
+    struct column_set *set = tt_memory_get(&b->memory, bytes);
 
-    for (uint32_t metric = 0; metric < b->metric.count; metric++) {
-        struct column_set set = {
-            .self = (void *)part_at(m, TT_SECTION_SELF, metric),
-            .elsewhere = (void *)part_at(m, TT_SECTION_ELSEWHERE, metric),
-            .low = (void *)part_at(m, TT_SECTION_LOW, metric),
-            .block = (void *)part_at(m, TT_SECTION_BLOCK_FIGURES, metric)};
-        uint64_t *missed = (void *)part_at(m, TT_SECTION_MISSED, metric);
-        for (size_t i = 0; i < b->entry.count; i++)
-            if (e[i].metric == metric)
-                add_entry(b, m, &set, &e[i]);
-        for (uint64_t c = 1; set.low && c <= contexts; c++)
-            set.low[c] = set.low[c] < set.self[c] ? set.self[c] - set.low[c] : 0;
-        run_sums(set.self, contexts);
-        run_sums(set.elsewhere, contexts);
-        run_sums(set.low, contexts);
-        for (size_t i = 0; i < b->missing.count; i++)
-            if (o->metric[missing[i].metric] == metric)
-                missed[o->context[missing[i].context]] += missing[i].amount;
+    if (!set)
+        return -TT_ERR_MEMORY;
+    for (uint32_t metric = 0; metric < b->metric.count; metric++)
+        set[metric] = columns_of(m, metric);
+    for (size_t i = 0; b->metric.count && i < b->entry.count; i++) {
+        add_entry(b, arc, &set[e[i].metric], &e[i]);
+        tt_vector_forget(&b->entry, i + 1);
     }
+    for (size_t i = 0; i < b->missing.count; i++)
+        set[o->metric[missing[i].metric]]
+            .missed[o->context[missing[i].context]] += missing[i].amount;
+    for (uint32_t metric = 0; metric < b->metric.count; metric++) {
+        struct column_set *s = &set[metric];
+        for (size_t c = 1; s->low && c <= contexts; c++)
+            s->low[c] = s->low[c] < s->self[c] ? s->self[c] - s->low[c] : 0;
+        run_sums(s->self, contexts);
+        run_sums(s->elsewhere, contexts);
+        run_sums(s->low, contexts);
+    }
+    tt_memory_put(&b->memory, set, bytes);
+    return 0;
 }
 
 static void write_spread(const struct tt_builder *b, const struct tt_order *o,
@@ -369,7 +387,8 @@ static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
     add_vector(b, m, TT_SECTION_METRICS, &b->metric);
     add_part(b, m, TT_SECTION_CONTEXT_BLOCK, 0, o->block_of, contexts, narrow);
     add_part(b, m, TT_SECTION_CONTEXT_SIZE, 0, o->size_of, contexts, narrow);
-    add_all_columns(b, o, m);
+    if (add_all_columns(b, o, m) != 0)
+        return -TT_ERR_MEMORY;
     add_part(b, m, TT_SECTION_ARCS, 0, o->arc_row, b->arc.count, sizeof *o->arc_row);
     add_vector(b, m, TT_SECTION_TIMES, &b->times);
     add_vector(b, m, TT_SECTION_BINS, &b->bin);
@@ -388,7 +407,8 @@ static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
     tt_order_drop_copied(b, o);
     write_strings(b, o, m);
     point_to_strings(b, o, m);
-    write_columns(b, o, m);
+    if (write_columns(b, o, m) != 0)
+        return -TT_ERR_MEMORY;
     write_spreads(b, o, m);
     return b->digest ? tt_digest_fill(m->at, m->size, b->digest, &b->memory) : 0;
 }

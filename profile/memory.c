@@ -72,6 +72,16 @@ static int grow_vector(struct tt_vector *v, size_t count)
     return 0;
 }
 
+/* A MiB at a time, once its end is behind. */
+void tt_vector_forget(struct tt_vector *v, size_t before)
+{
+    enum { AT_ONCE = 1 << 20 };
+    size_t behind = before * v->size / AT_ONCE;
+
+    if (behind && before && (before - 1) * v->size / AT_ONCE < behind)
+        tt_memory_forget(v->memory, (char *)v->item + (behind - 1) * AT_ONCE, AT_ONCE);
+}
+
 void *tt_vector_add(struct tt_vector *v, size_t more)
 {
     char *first;

@@ -40,5 +40,7 @@ void tt_vector_fini(struct tt_vector *);
 /* Makes room for `more` items behind the last and counts them; they are zeroed.  Returns
  * the first, or NULL, and then nothing has changed. */
 void *tt_vector_add(struct tt_vector *, size_t more);
+/* Of one that is gone through once: items before this one will not be read any more. */
+void tt_vector_forget(struct tt_vector *, size_t before);
 
 #endif

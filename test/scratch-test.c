@@ -73,3 +73,26 @@ TEST(what_lies_around_a_part_that_is_forgotten_stays)
         tt_memory_put(&tt_scratch, p, size);
     }
 }
+
+TEST(a_vector_that_is_given_up_behind_is_whole_ahead)
+{
+    enum { ITEMS = 400000 };
+    struct item {
+        uint32_t n[3];
+    } * item;
+    struct tt_vector v;
+    size_t wrong = 0;
+
+    tt_vector_init(&v, &tt_scratch, sizeof *item);
+    item = tt_vector_add(&v, ITEMS);
+    if (!CHECK(item != NULL))
+        return;
+    for (uint32_t i = 0; i < ITEMS; i++)
+        item[i] = (struct item){{i, i * 7, ~i}};
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        wrong += item[i].n[0] != i || item[i].n[1] != i * 7 || item[i].n[2] != ~i;
+        tt_vector_forget(&v, i + 1);
+    }
+    CHECK_INT(wrong, 0);
+    tt_vector_fini(&v);
+}
