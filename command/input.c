@@ -123,6 +123,11 @@ static int add_file(struct tt_builder *b, const char *path, int summary)
             : content == RECORDING ? add_recording(b, path)
                                    : tt_foreign_add(b, path, fd);
     close(fd);
+    if (!error && tt_builder_has_overflown(b)) {
+        error = -TT_ERR_FORMAT;
+        tt_complain("%s: with this file the figures add up to more than 64 bits hold",
+                    path);
+    }
     if (!error && (summary || tt_builder_strands(b) > MANY_STRANDS) &&
         (error = tt_builder_summarise(b)) != 0)
         (void)fail(path, tt_error_text(error));

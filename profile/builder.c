@@ -253,7 +253,7 @@ uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *u
         if (row[i].name == n && row[i].unit == u && row[i].flags == flags)
             return i;
     row = add_item(b, &b->metric);
-    if (!row)
+    if (!row || !add_item(b, &b->total))
         return TT_NONE;
     *row = (struct tt_metric_row){.name = n, .unit = u, .flags = flags};
     return (uint32_t)b->metric.count - 1;
@@ -355,6 +355,16 @@ static uint32_t current_strand(struct tt_builder *b)
     return b->current;
 }
 
+static void add_to_total(struct tt_builder *b, uint32_t metric, uint64_t amount)
+{
+    uint64_t *total = b->total.item;
+
+    if (metric < b->total.count)
+        b->overflown |= __builtin_add_overflow(total[metric], amount, &total[metric]);
+}
+
+int tt_builder_has_overflown(const struct tt_builder *b) { return b->overflown; }
+
 void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32_t metric,
                     uint64_t amount)
 {
@@ -369,6 +379,8 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
             b->failed = 1;
         b->summed = b->entry.count;
     }
+    if (role == TT_ROLE_SELF || role == TT_ROLE_ELSEWHERE)
+        add_to_total(b, metric, amount);
     e = add_item(b, &b->entry);
     if (e)
         *e = (struct tt_entry){strand, metric, (uint64_t)role << 32 | id, amount};
@@ -522,6 +534,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     tt_vector_init(&b->series, m, sizeof(struct tt_series_row));
     tt_vector_init(&b->point, m, sizeof(struct tt_point));
     tt_vector_init(&b->spread, m, sizeof(struct tt_vector));
+    tt_vector_init(&b->total, m, sizeof(uint64_t));
     (void)tt_builder_string(b, "");
     (void)tt_builder_block(b, &root);
     (void)tt_builder_context(b, NO_PARENT, TT_BUILDER_ROOT);
@@ -545,10 +558,11 @@ void tt_builder_free(struct tt_builder *b)
 
     if (!b)
         return;
-    struct tt_vector *vectors[] = {
-        &b->bytes,      &b->string, &b->block, &b->metric,  &b->context, &b->arc,
-        &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,   &b->bin,
-        &b->activation, &b->slow,   &b->space, &b->series,  &b->point,   &b->spread};
+    struct tt_vector *vectors[] = {&b->bytes,      &b->string,  &b->block,  &b->metric,
+                                   &b->context,    &b->arc,     &b->strand, &b->fact,
+                                   &b->entry,      &b->missing, &b->times,  &b->bin,
+                                   &b->activation, &b->slow,    &b->space,  &b->series,
+                                   &b->point,      &b->spread,  &b->total};
     for (size_t i = 0; i < b->spread.count; i++)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)

@@ -59,6 +59,8 @@ enum tt_role {
 };
 void tt_builder_add(struct tt_builder *, enum tt_role, uint32_t id, uint32_t metric,
                     uint64_t amount);
+/* Do all figures of a metric add up to more than 64 bits hold?  What is made then is wrong. */
+int tt_builder_has_overflown(const struct tt_builder *);
 void tt_builder_missed(struct tt_builder *, uint32_t context, uint32_t metric,
                        uint64_t amount);
 

@@ -36,11 +36,13 @@ struct tt_builder {
     size_t summed;          /* of them, when they were last summed up */
     struct tt_vector missing, times, bin, activation, slow, space, series, point;
     struct tt_vector spread; /* struct tt_vector of spreads: two for each metric */
-    uint32_t current;        /* strand */
-    uint32_t digest;         /* its rows; 0: as many as the profile deserves */
-    int of_many;             /* figures that come now are of many strands together */
-    int summary;             /* no figures by strand in the end, only how they spread */
+    struct tt_vector total; /* uint64_t: of each metric, in all contexts and below them */
+    uint32_t current;       /* strand */
+    uint32_t digest;        /* its rows; 0: as many as the profile deserves */
+    int of_many;            /* figures that come now are of many strands together */
+    int summary;            /* no figures by strand in the end, only how they spread */
     int failed;
+    int overflown; /* some total is more than 64 bits hold */
 };
 
 /* When nothing is looked up any more. */

@@ -71,6 +71,28 @@ complains_below()
         [ "$(grep -c '' "$dir/shown")" = 1 ]
 }
 try "what is wrong stands where the bar stood, and no bar behind it" complains_below
+
+# Each file is whole, and together they are more than 64 bits hold.
+echo 'a;b 9223372036854775808' >"$dir/half"
+echo 'a;c 9223372036854775807' >"$dir/less"
+"$tallytree" merge -o "$dir/half.tt" "$dir/half" && "$tallytree" merge -o "$dir/less.tt" "$dir/less"
+too_much() # FILE COMMAND...
+{
+    "$tallytree" "${@:2}" >"$dir/said" 2>&1
+    [ $? = 2 ] && [ "$(cat "$dir/said")" = "tallytree: $dir/$1: with this file the figures add up to more than 64 bits hold" ]
+}
+sum() { "$tallytree" report flat --csv --limit all "$@" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "inclusive") c = i; next } $1 == "total" { print $c }'; }
+equal "figures of two files may fill 64 bits" "$(sum "$dir/half" "$dir/less") $(sum "$dir/less.tt" "$dir/half.tt")" "18446744073709551615 18446744073709551615"
+try "more is refused, and the file is named" too_much less report "$dir/half" "$dir/less" "$dir/less"
+try "so it is of profiles" too_much half.tt merge -o "$dir/no.tt" "$dir/less.tt" "$dir/half.tt" "$dir/half.tt"
+try "with the strands added up" too_much half.tt merge --summary -o "$dir/no.tt" "$dir/half.tt" "$dir/half.tt"
+try "and there is no output" test ! -e "$dir/no.tt"
+printf '%s\n' 'desc: x' 'cmd: x' 'time_unit: ms' snapshot=0 time=1 mem_heap_B=18446744073709551615 \
+    mem_heap_extra_B=7 mem_stacks_B=1 heap_tree=empty >"$dir/massif"
+equal "a point of a series is what 64 bits hold at the most" \
+    "$("$tallytree" report series --series memory --csv --limit all "$dir/massif" "$dir/massif" | awk -F, '$1 == "entry" { print $5 }' | tr '\n' ' ')" \
+    "18446744073709551615 14 2 "
+
 "$tallytree" merge -o - "$dir/all.tt" >"$dir/other.tt"
 try "- is standard output" cmp "$dir/all.tt" "$dir/other.tt"
 "$tallytree" merge -o "$dir/closed.tt" "$dir/all.tt" >&-
