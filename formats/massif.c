@@ -16,6 +16,7 @@
 
 #include "formats.h"
 #include "heap.h"
+#include "pairs.h"
 
 struct node {
     uint64_t rest; /* bytes that its children do not account for */
@@ -137,27 +138,113 @@ static int take_tree(struct massif *m, int is_peak)
     return 0;
 }
 
-/* What is not accounted for by callers, at each node's path; the outermost node is no
- * function. */
+/* ── Contexts ─────────────────────────────────────────────────────────────────────── */
+
+/* A tree goes from the leaf to its callers, contexts from the root: a node's path is read
+ * backwards.  Its beginning has mostly been the path of another node, however deep; the
+ * longest that was is looked for by a hash of its blocks,
+ *
+ *      hash[d] = hash[d - 1] · BASE + block[d]
+ *      of the blocks behind c up to d: hash[d] - hash[c] · BASE^(d - c)
+ *
+ * and only what is new costs something. */
+struct paths {
+    struct tt_vector block;       /* uint32_t, by depth: of the node that is looked at */
+    struct tt_vector hash, power; /* uint64_t, by depth */
+    struct tt_pairs known;        /* (hash, how many blocks) to a context: each STEP */
+};
+
+enum { BASE = 0x3c6ef372, STEP = 16, MOST_CONTEXTS = 1 << 20 };
+static const uint64_t prime = ((uint64_t)1 << 61) - 1;
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    return (uint64_t)((unsigned __int128)a * b % prime);
+}
+
+/* The node's block is at its depth, and those above it are there. */
+static int set_block(struct paths *p, const struct node *n)
+{
+    uint32_t *block;
+    uint64_t *hash, *power;
+
+    if (n->depth >= p->block.count &&
+        (!tt_vector_add(&p->block, 1) || !tt_vector_add(&p->hash, 1) ||
+         !tt_vector_add(&p->power, 1)))
+        return -1;
+    block = p->block.item;
+    hash = p->hash.item;
+    power = p->power.item;
+    block[n->depth] = n->block;
+    power[n->depth] = n->depth ? times(power[n->depth - 1], BASE) : 1;
+    hash[n->depth] = n->depth ? (times(hash[n->depth - 1], BASE) + n->block + 1) % prime
+                              : 0;
+    return 0;
+}
+
+/* Of the innermost `count` blocks up to a depth, which are the first of a path. */
+static uint64_t hash_of(const struct paths *p, uint32_t depth, uint32_t count)
+{
+    const uint64_t *hash = p->hash.item, *power = p->power.item;
+
+    return (hash[depth] + prime - times(hash[depth - count], power[count])) % prime;
+}
+
+/* The outermost node is no function. */
+static uint32_t find_context(struct massif *m, struct paths *p, uint32_t depth)
+{
+    const uint32_t *block = p->block.item, *known;
+    uint32_t context = TT_BUILDER_ROOT, least = 0, most = depth / STEP, *noted;
+    int is_new;
+
+    while (least < most) {
+        uint32_t middle = most - (most - least) / 2, count = middle * STEP;
+        known = tt_pairs_find(&p->known, hash_of(p, depth, count), count);
+        if (known) {
+            least = middle;
+            context = *known;
+        } else {
+            most = middle - 1;
+        }
+    }
+    for (uint32_t count = least * STEP; count++ < depth && context != TT_NONE;) {
+        context = tt_builder_context(m->b, context, block[depth - count + 1]);
+        if (count % STEP)
+            continue;
+        noted = tt_pairs_get(&p->known, hash_of(p, depth, count), count, &is_new);
+        if (!noted)
+            return TT_NONE;
+        *noted = context;
+    }
+    return context;
+}
+
+/* What is not accounted for by callers, at each node's path.  massif indents by depth, so
+ * that all paths together are shorter than its file. */
 static int add_tree(struct massif *m)
 {
     const struct node *n = m->best.item;
-    struct tt_vector path;
+    struct paths p = {0};
     int error = 0;
 
-    tt_vector_init(&path, m->s->memory, sizeof(uint32_t));
+    tt_vector_init(&p.block, m->s->memory, sizeof(uint32_t));
+    tt_vector_init(&p.hash, m->s->memory, sizeof(uint64_t));
+    tt_vector_init(&p.power, m->s->memory, sizeof(uint64_t));
+    tt_pairs_init(&p.known, m->s->memory);
     for (size_t i = 0; !error && i < m->best.count; i++) {
-        uint32_t context = TT_BUILDER_ROOT, *block;
-        if (n[i].depth >= path.count && !tt_vector_add(&path, 1))
+        if (set_block(&p, &n[i]) != 0)
             error = tt_source_no_memory(m->s);
-        block = path.item;
-        if (error || (block[n[i].depth] = n[i].block, !n[i].rest))
-            continue;
-        for (uint32_t d = n[i].depth; d; d--)
-            context = tt_builder_context(m->b, context, block[d]);
-        error = tt_heap_add(&m->heap, TT_HEAP_PEAK_BYTES, context, n[i].rest);
+        else if (n[i].rest)
+            error = tt_heap_add(&m->heap, TT_HEAP_PEAK_BYTES,
+                                find_context(m, &p, n[i].depth), n[i].rest);
+        if (!error && p.known.count * STEP > MOST_CONTEXTS + tt_source_offset(m->s))
+            error = tt_source_fail(m->s, "the paths of the largest tree are longer than "
+                                         "the file");
     }
-    tt_vector_fini(&path);
+    tt_pairs_fini(&p.known);
+    tt_vector_fini(&p.power);
+    tt_vector_fini(&p.hash);
+    tt_vector_fini(&p.block);
     return error;
 }
 

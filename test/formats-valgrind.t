@@ -87,6 +87,35 @@ try "and a unit" bad 3 "the unit of time is" "3s/i$/years/"
 try "a file that ends within a tree is refused" bad "$line" "the file ends within a heap tree" "${line}q"
 try "so is one that ends within a snapshot" bad 9 "the file ends within a snapshot" 9q
 
+# Chains in which every node has a byte of its own, so that there is a path for each; a context
+# of the profile is what its callers come to, backwards.
+cat >"$dir/chain.py" <<'END'
+import sys
+deep, names, own = map(int, sys.argv[1:])
+print("desc: x\ncmd: x\ntime_unit: i\nsnapshot=0\ntime=1\nmem_heap_B=%d\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=peak" % (deep * own))
+print("n1: %d (heap allocation functions) malloc/new/new[], --alloc-fns, etc." % (deep * own))
+for i in range(deep):
+    print("n%d: %d 0x%X: f%d (x.c:1)" % (i < deep - 1, (deep - i) * own, 4096 + i % names, i % names))
+END
+chain() { python3 "$dir/chain.py" "$@" >"$dir/chain"; }
+same_paths()
+{
+    chain "$1" "$2" 3 && "$tallytree" export --to folded "$dir/chain" | LC_ALL=C sort >"$dir/got" &&
+        python3 -c '
+import collections, sys
+deep, names = map(int, sys.argv[1:])
+paths = collections.Counter()
+for d in range(1, deep + 1): paths[";".join("f%d" % (i % names) for i in reversed(range(d)))] += 3
+for p, n in paths.items(): print(p, n)' "$1" "$2" | LC_ALL=C sort | cmp - "$dir/got"
+}
+for names in 1 2 7 64 400; do
+    try "massif: three hundred callers of $names functions each have their paths" same_paths 300 $names
+done
+deep_chain() { chain 1000000 1 1 && "$tallytree" report header --csv "$dir/chain" | tee "$dir/got" | grep -q 'depth.*1000000'; }
+try "massif: a million callers, each with bytes of its own" deep_chain
+longer() { chain 4000 4000 1 && refused "$dir/chain" ":[0-9]*: the paths of the largest tree are longer than the file"; }
+try "massif: a tree whose paths are longer than its file is refused" longer
+
 # ── DHAT ──
 valgrind --tool=dhat --dhat-out-file="$dir/dhat" "$dir/heap" 2>"$dir/valgrind"
 cat >"$dir/dhat.py" <<'END'
