@@ -11,6 +11,8 @@
 #include "frames.h"
 #include "json.h"
 
+enum { MOST_METRICS = 256 };
+
 /* ── Parts of the text ────────────────────────────────────────────────────────────── */
 
 struct profile { /* where its parts are, 0: they are not there */
@@ -32,6 +34,7 @@ struct speedscope {
     int64_t worth; /* and how many of that are one */
     int64_t last, rest;
     uint64_t total; /* of all profiles */
+    char *exporter; /* owned, or NULL */
 };
 
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */
@@ -351,16 +354,44 @@ static int scan_profile(struct tt_json *j, struct profile *p)
     return e;
 }
 
-static int read_profile(struct speedscope *x, struct tt_json_part *at)
+/* In files of our own each profile is a metric, the first the main one, and events are no
+ * calls; in others it is a strand. */
+static int is_ours(const struct speedscope *x)
+{
+    return x->exporter && strncmp(x->exporter, "tallytree ", 10) == 0;
+}
+
+static int choose_metric(struct speedscope *x, struct tt_json *j, const struct profile *p,
+                         int number)
+{
+    const char *unit = strcmp(p->unit, "bytes") == 0         ? "bytes"
+                       : strcmp(p->unit, "nanoseconds") == 0 ? "ns"
+                                                             : "";
+    uint32_t flags = strcmp(p->name, "calls") == 0 ? TT_METRIC_CALLS : 0;
+
+    if (number == MOST_METRICS)
+        return tt_json_wrong(j, "there are too many metrics");
+    if (!number && !flags)
+        flags = *unit == 'b' ? TT_METRIC_SPACE : TT_METRIC_TIME;
+    x->metric = tt_builder_metric(x->b, p->name, unit, flags);
+    x->shift = 0;
+    x->worth = 1;
+    return 1;
+}
+
+static int read_profile(struct speedscope *x, struct tt_json_part *at, int number)
 {
     struct profile p = {.unit = "none"};
-    int e = scan_profile(&at->json, &p);
+    int e = scan_profile(&at->json, &p), ours = is_ours(x) && p.name;
 
     if (e == 0)
-        e = choose_unit(x, &at->json, p.unit);
+        e = ours ? choose_metric(x, &at->json, &p, number)
+                 : choose_unit(x, &at->json, p.unit);
     if (e > 0) {
-        (void)tt_builder_strand(x->b, &(struct tt_strand_info){
-                                          .name = p.name, .rank = TT_NONE, .members = 1});
+        if (!ours)
+            (void)tt_builder_strand(
+                x->b,
+                &(struct tt_strand_info){.name = p.name, .rank = TT_NONE, .members = 1});
         x->rest = 0;
         if (strcmp(p.type, "sampled") == 0)
             e = read_sampled(x, &p, at);
@@ -368,10 +399,11 @@ static int read_profile(struct speedscope *x, struct tt_json_part *at)
             e = read_events(x, &p, at);
         else
             e = tt_json_wrong(&at->json, "this profile is neither sampled nor evented");
-        if (e == 0 && __builtin_add_overflow(x->total, x->amount.total, &x->total))
+        if (e == 0 && !ours &&
+            __builtin_add_overflow(x->total, x->amount.total, &x->total))
             e = tt_json_wrong(&at->json, TT_TOO_MUCH);
         tt_frames_flush(&x->amount, x->metric);
-        if (x->calls.amount.count)
+        if (x->calls.amount.count && !ours)
             tt_frames_flush(&x->calls,
                             tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
     }
@@ -382,12 +414,12 @@ static int read_profile(struct speedscope *x, struct tt_json_part *at)
 static int read_profiles(struct speedscope *x, uint64_t at)
 {
     struct tt_json_part p;
-    int e;
+    int e, number = 0;
 
     tt_json_part_open(&p, x->s, x->text, x->size, at);
     e = tt_json_array(&p.json);
     while (e > 0 && (e = tt_json_item(&p.json)) > 0)
-        if ((e = read_profile(x, &p)) == 0)
+        if ((e = read_profile(x, &p, number++)) == 0)
             e = 1;
     return tt_json_part_close(&p, x->s, e);
 }
@@ -404,6 +436,8 @@ static int read_all(struct speedscope *x)
             e = tt_json_place(&p.json, &shared);
         else if (tt_json_is(&p.json, "profiles"))
             e = tt_json_place(&p.json, &profiles);
+        else if (tt_json_is(&p.json, "exporter"))
+            e = tt_json_copy_if(&p.json, &x->exporter);
         else
             e = tt_json_skip(&p.json);
     }
@@ -429,6 +463,7 @@ static int read_speedscope(struct tt_source *s, struct tt_builder *b)
     tt_frames_init(&x.amount, b, s->memory);
     tt_frames_init(&x.calls, b, s->memory);
     error = read_all(&x);
+    free(x.exporter);
     tt_frames_fini(&x.calls);
     tt_frames_fini(&x.amount);
     tt_vector_fini(&x.open);

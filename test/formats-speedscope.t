@@ -105,7 +105,19 @@ try "each metric is a profile" test "$(meaning "$dir/written" 1)" = 'ma"in 1
 ma"in;f 1
 ma"in;f;f 1
 ma"in;never 1'
-try "a stack of a million frames goes there and back" deep_there_and_back speedscope ticks
+try "a stack of a million frames goes there and back" deep_there_and_back speedscope
+metrics_there_and_back()
+{
+    local m
+    printf 'events: Ir Dr\nfn=main\n1 10 2\ncfn=leaf\ncalls=3 1\n1 40 6\nfn=leaf\n2 40 6\n' >"$dir/graph"
+    "$tallytree" export --to speedscope -o "$dir/metrics" "$dir/graph" || return
+    for m in Ir Dr calls; do
+        "$tallytree" export --to folded --metric $m "$dir/graph" >"$dir/want"
+        "$tallytree" export --to folded --metric $m "$dir/metrics" | cmp - "$dir/want" || return
+    done
+    "$tallytree" export --to folded "$dir/metrics" | cmp - <("$tallytree" export --to folded "$dir/graph")
+}
+try "so does each metric, and the main one is the main one" metrics_there_and_back
 
 # ── What is wrong ────────────────────────────────────────────────────────────────────
 
