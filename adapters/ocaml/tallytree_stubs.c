@@ -121,10 +121,13 @@ struct stack {
     value frame[];
 };
 
+enum { RECENT = 64 };
 static struct {
     struct stack **slot;
     uint32_t count, size;
     size_t words; /* of all frames */
+    const struct stack
+        *recent[RECENT]; /* by the innermost frame, and how many there are */
 } stacks;
 
 static uint64_t hash_of_stack(tt_context around, value stack)
@@ -137,9 +140,9 @@ static uint64_t hash_of_stack(tt_context around, value stack)
     return hash ^ hash >> 32;
 }
 
-static int is_stack(const struct stack *s, uint64_t hash, tt_context around, value stack)
+static int is_stack(const struct stack *s, tt_context around, value stack)
 {
-    return s->hash == hash && s->around == around && s->frames == Wosize_val(stack) &&
+    return s->around == around && s->frames == Wosize_val(stack) &&
            memcmp(s->frame, Op_val(stack), s->frames * sizeof(value)) == 0;
 }
 
@@ -150,10 +153,18 @@ static struct stack **slot_of_stack(uint64_t hash, tt_context around, value stac
 
     for (;; i++) {
         slot = &stacks.slot[i & (stacks.size - 1)];
-        if (!*slot || is_stack(*slot, hash, around, stack))
+        if (!*slot || ((*slot)->hash == hash && is_stack(*slot, around, stack)))
             return slot;
     }
 }
+
+static const struct stack **slot_of_recent(value stack)
+{
+    uint64_t key = Wosize_val(stack) ? (uint64_t)Field(stack, 0) + Wosize_val(stack) : 0;
+
+    return &stacks.recent[key * 0x9e3779b97f4a7c15u >> 58];
+}
+_Static_assert(RECENT == 1 << (64 - 58), "as many as the key has values");
 
 static void forget_stacks(void)
 {
@@ -224,10 +235,19 @@ value tt_ml_free(value it);
 
 static double rate;
 
+/* What an object stands for, in all: its bytes, and its header; `rest`: what the whole
+ * numbers lack. */
+enum { KNOWN = 64 };
+static struct amounts {
+    size_t words, bytes, overhead;
+    double rest, overhead_rest;
+} known[KNOWN]; /* by words */
+
 value tt_ml_start(value words, value rate_wanted)
 {
     check(tt_start(String_val(words)));
     rate = Double_val(rate_wanted);
+    memset(known, 0, sizeof known);
     hook(1);
     return Val_unit;
 }
@@ -265,10 +285,12 @@ value tt_ml_block(value name, value file, value line)
 value tt_ml_find(value stack)
 {
     tt_context around = tt_context_capture();
-    const struct stack *s = NULL;
+    const struct stack **recent = slot_of_recent(stack), *s = *recent;
 
+    if (s && is_stack(s, around, stack))
+        return Val_long(s->origin);
     if (stacks.size)
-        s = *slot_of_stack(hash_of_stack(around, stack), around, stack);
+        *recent = s = *slot_of_stack(hash_of_stack(around, stack), around, stack);
     return Val_long(s ? (long)s->origin : -1);
 }
 
@@ -325,37 +347,44 @@ static tt_type type_of(unsigned kind)
     return types[kind];
 }
 
-/* What an object stands for, in all: its bytes, and its header. */
-struct amounts {
-    double bytes, overhead;
-};
-
-static struct amounts amounts_of(size_t words)
+static __attribute__((noinline)) void find_amounts(struct amounts *a)
 {
-    double chance;
+    double chance = -expm1((double)(a->words + 1) * log1p(-rate)),
+           bytes = (double)(a->words * sizeof(value)) / chance,
+           overhead = (double)sizeof(header_t) / chance;
 
-    if (rate >= 1)
-        return (struct amounts){(double)(words * sizeof(value)), sizeof(header_t)};
-    chance = -expm1((double)(words + 1) * log1p(-rate));
-    return (struct amounts){(double)(words * sizeof(value)) / chance,
-                            (double)sizeof(header_t) / chance};
+    a->bytes = (size_t)bytes;
+    a->rest = bytes - (double)a->bytes;
+    a->overhead = (size_t)overhead;
+    a->overhead_rest = overhead - (double)a->overhead;
 }
 
-static struct looked_at object_of(value number)
+static inline const struct amounts *amounts_of(size_t words)
 {
-    uint64_t it = (uint64_t)Long_val(number), origin = it & ((1u << ORIGIN_BITS) - 1);
-    struct amounts all = amounts_of(it >> ORIGIN_BITS & ((1ul << WORDS_BITS) - 1));
+    struct amounts *a = &known[words % KNOWN];
+
+    if (a->words != words || !a->overhead) {
+        a->words = words;
+        find_amounts(a);
+    }
+    return a;
+}
+
+static inline struct looked_at object_of(uint64_t it)
+{
+    uint64_t origin = it & ((1u << ORIGIN_BITS) - 1);
+    const struct amounts *all = amounts_of(it >> ORIGIN_BITS & ((1ul << WORDS_BITS) - 1));
 
     return (struct looked_at){origin ? origins.at[origin] : 0,
                               type_of(it >> KIND_SHIFT & 7),
-                              (size_t)all.bytes + (it >> MORE_SHIFT & 1),
-                              (size_t)all.overhead + (it >> OVERHEAD_MORE_SHIFT & 1)};
+                              all->bytes + (it >> MORE_SHIFT & 1),
+                              all->overhead + (it >> OVERHEAD_MORE_SHIFT & 1)};
 }
 
 /* What rounding leaves is carried to the next: is it a byte more for this one? */
-static uint64_t carry_over(double amount, double *carry)
+static uint64_t carry_over(double rest, double *carry)
 {
-    double all = amount - (double)(size_t)amount + *carry;
+    double all = rest + *carry;
     int is_more = all >= 1;
 
     *carry = all - is_more;
@@ -380,15 +409,15 @@ value tt_ml_alloc(value origin, value words, value source, value is_major)
     static double carry, overhead_carry;
     uint64_t kind = (uint64_t)Long_val(source) + (Bool_val(is_major) ? 3 : 0);
     uint64_t n = (uint64_t)Long_val(words), it;
-    struct amounts all;
+    const struct amounts *all;
     struct looked_at o;
 
     n = n >> WORDS_BITS ? (1ul << WORDS_BITS) - 1 : n;
     all = amounts_of(n);
     it = (uint64_t)Long_val(origin) | n << ORIGIN_BITS | kind << KIND_SHIFT |
-         carry_over(all.bytes, &carry) << MORE_SHIFT |
-         carry_over(all.overhead, &overhead_carry) << OVERHEAD_MORE_SHIFT;
-    o = object_of(Val_long(it));
+         carry_over(all->rest, &carry) << MORE_SHIFT |
+         carry_over(all->overhead_rest, &overhead_carry) << OVERHEAD_MORE_SHIFT;
+    o = object_of(it);
     if (tt_alloc_at(o.origin, o.type, o.bytes, o.overhead) == TT_NOWHERE)
         return Val_int(0);
     return some(Val_long(it));
@@ -397,7 +426,7 @@ value tt_ml_alloc(value origin, value words, value source, value is_major)
 /* The same object. */
 value tt_ml_promote(value it)
 {
-    struct looked_at o = object_of(it);
+    struct looked_at o = object_of((uint64_t)Long_val(it));
 
     tt_survive(o.origin, o.type, o.bytes, o.overhead, 0, 1);
     return some(it);
@@ -406,7 +435,7 @@ value tt_ml_promote(value it)
 /* Of generation 1: what it leaves behind in generation 0 a minor collection clears. */
 value tt_ml_free(value it)
 {
-    struct looked_at o = object_of(it);
+    struct looked_at o = object_of((uint64_t)Long_val(it));
 
     tt_free(o.origin, o.type, o.bytes, o.overhead, 1);
     return Val_unit;
