@@ -342,7 +342,9 @@ static int find_metric(struct exporting *x, struct tt_export *e)
     if (!x->query.metric)
         return 0;
     e->metric = tt_metric_find(e->profile, x->query.metric);
-    if (e->metric != TT_NONE)
+    if (x->format->flags & TT_FORMAT_SERIES)
+        e->series = tt_series_find(e->profile, x->query.metric) + 1;
+    if (e->metric != TT_NONE || e->series)
         return 0;
     (void)tt_query_unknown_metric(&x->query, e->profile, x->query.metric);
     tt_complain("export: %s", x->query.error);

@@ -32,6 +32,7 @@ struct tt_export {
     const struct tt_profile
         *before;           /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
     uint32_t metric;       /* the one that was asked for, or TT_NONE */
+    uint32_t series;       /* TT_FORMAT_SERIES: 1 + the one that was asked for, or 0 */
     uint32_t part;         /* of a format that has several files: which one is written */
     uint32_t node, thread; /* its numbers, for the next one's */
     int as_ocr;            /* with the flaws of what OCR's profiler writes */
@@ -45,6 +46,7 @@ enum tt_match { TT_MATCH_NO, TT_MATCH_MAYBE, TT_MATCH_YES };
 enum tt_format_flags {
     TT_FORMAT_PACKED = 1,  /* its files are compressed by gzip */
     TT_FORMAT_DIFFERS = 2, /* it can show two profiles beside each other */
+    TT_FORMAT_SERIES = 4,  /* it shows a series, which may be called for as a metric is */
 };
 
 struct tt_format {

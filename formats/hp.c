@@ -262,16 +262,15 @@ static int read_hp(struct tt_source *s, struct tt_builder *b)
 
 /* ── Writing ──────────────────────────────────────────────────────────────────────── */
 
-/* The one that is called as the metric is, or "heap", or else the first; TT_NONE: none. */
+/* The one that was asked for, or that is called as the metric is, or "heap", or else the first;
+ * TT_NONE: none. */
 static uint32_t choose_series(const struct tt_export *e)
 {
     const struct tt_profile *p = e->profile;
     const char *name = e->metric == TT_NONE ? "heap" : p->metric[e->metric].name;
+    uint32_t series = e->series ? e->series - 1 : tt_series_find(p, name);
 
-    for (uint32_t i = 0; i < p->many_series; i++)
-        if (strcmp(tt_profile_string(p, p->series[i].name), name) == 0)
-            return i;
-    return p->many_series ? 0 : TT_NONE;
+    return series == TT_NONE && p->many_series ? 0 : series;
 }
 
 /* A text within quotes, or a label before a tab. */
@@ -363,6 +362,7 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_hp = {
     .name = "hp",
     .about = "the heap over time, of GHC",
+    .flags = TT_FORMAT_SERIES,
     .detect = detect,
     .read = read_hp,
     .write = write_hp,

@@ -634,6 +634,14 @@ static uint32_t first_metric(const struct tt_profile *p)
     return otherwise;
 }
 
+uint32_t tt_series_find(const struct tt_profile *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->many_series; i++)
+        if (strcmp(tt_profile_string(p, p->series[i].name), name) == 0)
+            return i;
+    return TT_NONE;
+}
+
 uint32_t tt_metric_find(const struct tt_profile *p, const char *name)
 {
     uint32_t m;

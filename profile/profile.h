@@ -179,6 +179,7 @@ uint64_t tt_grand_total(const struct tt_profile *, const struct tt_metric_column
  * there.  NULL: what people look at first of what there are figures of, or were before
  * filters.  TT_NONE when there is none. */
 uint32_t tt_metric_find(const struct tt_profile *, const char *name);
+uint32_t tt_series_find(const struct tt_profile *, const char *name); /* or TT_NONE */
 
 /* A fact's number, 0 when it is not there; its first text, or NULL. */
 uint64_t tt_fact_number(const struct tt_profile *, const char *name);

@@ -29,15 +29,12 @@ static int choose_series(struct series *v, struct tt_query *q)
 {
     const char *name = tt_query_other(q, "series");
     const struct tt_profile *p = v->p;
-    uint32_t i = 0;
+    uint32_t i = name ? tt_series_find(p, name) : 0;
     size_t first = 0;
 
     if (!p->many_series)
         return tt_query_wrong(q, "this profile has no series");
-    while (name && i < p->many_series &&
-           strcmp(p->strings + p->series[i].name, name) != 0)
-        i++;
-    if (i == p->many_series)
+    if (i == TT_NONE)
         return tt_query_wrong(q, "there is no series '%.40s'; there is '%.40s'", name,
                               p->strings + p->series[0].name);
     v->row = &p->series[i];
