@@ -273,7 +273,7 @@ try "processes that are short have their samples, and what they lack is said" sh
 unread()
 {
     mkfifo "$work/fifo"
-    read -r line <"$work/fifo" &
+    read -r _ <"$work/fifo" &
     "$tallytree" record -o "$work/unread.tt" seq 3 >"$work/fifo" 2>&1
     wait $!
     [ -s "$work/unread.tt" ] && ! compgen -G "$work/unread.tt.*.live"
