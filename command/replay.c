@@ -636,7 +636,7 @@ static void close_all(struct replay *r)
 
 static int write_recording(const char *out)
 {
-    size_t size;
+    size_t size = 0;
     int error = tt_stop();
     void *copy = error ? NULL : tt_snapshot(&size);
 
