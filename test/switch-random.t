@@ -94,9 +94,9 @@ gcc -O2 -fpatchable-function-entry=5 -I"$include" -o walk walk.c -L"$build" -Wl,
 # counts FILE - calls by function.
 counts()
 {
-    "$tallytree" symbolize -o named "$1" && "$tallytree" report flat --csv --limit all named |
+    "$tallytree" symbolize -o named "$1" && "$tallytree" report flat -m calls --csv --limit all named |
         awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-                 $at["name"] ~ /^f[0-9]+$/ { print $at["name"], $at["calls"] }' | sort -V
+                 $at["name"] ~ /^f[0-9]+$/ { print $at["name"], $at["self"] }' | sort -V
 }
 
 counted() { [ "$(wc -l <calls)" = 16 ] && counts walk.tt | cmp - calls; }
