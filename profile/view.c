@@ -453,9 +453,21 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
     }
 }
 
+/* Columns do not say of what they are, where it has no unit. */
+static void note_figures(const struct tt_profile *p,
+                         const struct tt_metric_choice *choice, struct tt_table *t)
+{
+    uint32_t time = tt_metric_find(p, "time");
+
+    if (time != TT_NONE && !tt_grand_total(p, &p->metric[time]) &&
+        !(choice->column->flags & TT_METRIC_TIME))
+        tt_table_note(t, "figures: of %s, as no time was measured", choice->column->name);
+}
+
 void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *choice,
                    struct tt_table *t)
 {
+    note_figures(p, choice, t);
     note_hidden(p, choice, t);
     note_evicted(p, choice, t);
     note_brackets(p, choice, t);

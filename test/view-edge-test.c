@@ -270,6 +270,8 @@ TEST(what_is_looked_at_first_has_figures)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made m;
+        struct answer a;
+        char note[64];
         uint32_t samples, words, first;
 
         begin(&m);
@@ -283,6 +285,11 @@ TEST(what_is_looked_at_first_has_figures)
         first = tt_metric_find(&m.p, NULL);
         if (CHECK(first != TT_NONE))
             CHECK_STR(m.p.metric[first].name, cases[i].first);
+        CHECK(ask(&a, &m.p, "view=flat"));
+        (void)snprintf(note, sizeof note, "figures: of %s, as no time was measured",
+                       cases[i].first);
+        CHECK_INT(has_note(&a, note), strcmp(cases[i].first, "time") != 0);
+        answered(&a);
         end(&m);
     }
 }
