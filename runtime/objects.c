@@ -370,7 +370,7 @@ tt_context tt_object_new(uint64_t id, tt_type type, size_t bytes, size_t overhea
     struct tt_thread *t = tt_self.thread;
     enum told done = NOT_TOLD;
 
-    if (t && id && tt_told_begin(t)) {
+    if (t && id && tt_exact_begin(t)) {
         done = make_quickly(t, &o);
         tt_told_end(t);
     }
@@ -458,7 +458,7 @@ void tt_object_free(uint64_t id)
     struct object o;
     uint32_t from;
 
-    if (t && id && tt_told_begin(t)) {
+    if (t && id && tt_exact_begin(t)) {
         done = free_quickly(t, id, &o, &from);
         tt_told_end(t);
     }

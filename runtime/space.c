@@ -450,7 +450,7 @@ tt_context tt_alloc(tt_type type, size_t bytes, size_t overhead)
     struct tt_thread *t = tt_self.thread;
     tt_context c = TT_NOWHERE;
 
-    if (t && tt_told_begin(t)) {
+    if (t && tt_exact_begin(t)) {
         c = tt_told_make(t, type, bytes, overhead);
         tt_told_end(t);
     }
@@ -514,7 +514,7 @@ void tt_free(tt_context origin, tt_type type, size_t bytes, size_t overhead,
     struct tt_thread *t = tt_self.thread;
     int done = 0;
 
-    if (t && tt_told_begin(t)) {
+    if (t && tt_exact_begin(t)) {
         done = tt_told_free(t, origin, type, bytes, overhead, generation_or_age(from));
         tt_told_end(t);
     }

@@ -11,7 +11,7 @@
 #define TT_TOLD_H
 
 #include "block.h"
-#include "clock.h"
+#include "exact.h"
 #include "space.h"
 #include "stack.h"
 
@@ -68,16 +68,7 @@ TT_INLINE struct tt_told *tt_told_find(const struct tt_thread *t, tt_context ori
     return k;
 }
 
-/* From here on signal handlers stay out.  0: this is one that interrupted the profiler. */
-TT_INLINE int tt_told_begin(struct tt_thread *t)
-{
-    if (TT_UNLIKELY(t->busy))
-        return 0;
-    t->busy = 1;
-    TT_BARRIER();
-    return 1;
-}
-
+/* tt_exact_begin keeps signal handlers out; this lets them in. */
 TT_INLINE void tt_told_end(struct tt_thread *t)
 {
     TT_BARRIER();
