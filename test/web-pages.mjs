@@ -96,6 +96,28 @@ await run(async () => {
     is(page.complaints, [], "no complaint from the browser");
   }
 
+  /* A source of more than a reply holds: from above its hottest line on, and on from there. */
+  {
+    const source = join(folder, "long.c");
+    const last = 60000;
+    writeFileSync(source, Array.from({ length: last }, (_, i) => `int line_${i + 1}; /* .............. */\n`).join(""));
+    const block = (name, line) => `block ${name} file=${source} line=${line}\n`;
+    const file = replayed("long.tt", block("cold", 10) + block("hot", 50000) + "push cold\ntick 5\npop\npush hot\ntick 500\npop\n");
+    const page = await view(file, "#view=lines");
+    const shown = () => page.$$eval("table.source tbody tr", (e) => [e[0], e[e.length - 1]].map((r) => Number(r.querySelector(".line").textContent)));
+    const figures = () => page.$$eval("table.source tr.covered", (e) => e.map((r) => [r.querySelector(".line").textContent, r.querySelector("td").title.replace(/[^0-9]/g, ""), r.querySelector("code").textContent]));
+    is([(await shown())[0], await figures()], [46000, [["50000", "500", "int line_50000; /* .............. */"]]], "a long source is shown where it is hottest");
+    const [, end] = await shown();
+    await page.click("text=/lines below/");
+    await settled(page);
+    is(await shown(), [end + 1, last], "the rest of it is one step away");
+    await to(page, "#view=lines&first=3000");
+    await page.click("text=/lines above/");
+    await settled(page);
+    is([(await shown())[0], await figures()], [1, [["10", "5", "int line_10; /* .............. */"]]], "and what is above");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
   /* What is dominated: not by what only leads to it.  start, main and twice have all from one
      call, and turn has it from wheel's; where wheel's call of turn has its cost, too, they are
      a ring, whose largest stays. */

@@ -186,6 +186,26 @@ try {
   await settled(page);
   ok(/context=\d/.test(page.url()), "and Enter in the picture opens it", page.url());
 
+  /* On a page of tables and pictures each place counts, in the order of the page. */
+  await to(page, "#view=block&block=eval&find=e");
+  await page.waitForFunction(() => /of \d/.test(document.querySelector(".found").textContent));
+  const counted = await page.$$eval("main .hit, main [data-hits]", (all) => all.map((e) => Number(e.dataset.hits ?? 1)));
+  const tables = await page.$$eval("main [data-block]", (all) => all.filter((e) => /e/i.test(e.dataset.block)).length);
+  ok(counted.length === tables + 2 && counted.slice(-2).every((n) => n > 0) && tables > 1, "names in tables and frames are found", JSON.stringify(counted));
+  is((await place())[1], String(counted.reduce((a, b) => a + b)), "and all of them are counted");
+  const currents = () => page.$$eval("main [aria-current]", (all) => all.map((e) => e.dataset.hits ?? e.textContent.trim()));
+  const went = [await currents()];
+  for (let i = 0; i < tables; i++) {
+    await page.keyboard.press("n");
+    await settled(page);
+    went.push(await currents());
+  }
+  ok(went.every((c) => c.length === 1) && went[tables][0] === String(counted[tables]), "n goes from one to the next, and on to the picture", JSON.stringify(went));
+  await to(page, "#view=graph&find=e");
+  const boxes = await page.$$eval(".graph .box", (all) => all.filter((e) => /e/i.test(e.querySelector("title").textContent)).length);
+  await page.waitForFunction((n) => document.querySelector(".found").textContent.startsWith(`1 of ${n},`), boxes);
+  ok(boxes > 1, "and so are boxes of the graph");
+
   /* The other pages, against the engine. */
   await to(page, "#view=tree");
   got = await cells(page, "Contexts from the root, the largest first");

@@ -12,7 +12,7 @@ import { DiffPage, SeriesPage, SlowestPage, SpacePage, StrandsPage } from "./oth
 import { OverviewPage } from "./overview";
 import { BlockPage, CallersPage, FlamePage, FlatPage, GroupsPage, TreePage } from "./pages";
 import { SourcePage } from "./source";
-import { ShellContext, useShell, useTable, type MenuAt, type Shell } from "./shell";
+import { ShellContext, useHits, useShell, useTable, type MenuAt, type Shell } from "./shell";
 import { format, go, query, replace, useAddress, withView, withWords, type State } from "./state";
 
 interface Page {
@@ -109,15 +109,22 @@ function App() {
   const [menu, openMenu] = useState<MenuAt | null>(null);
   const [help, showHelp] = useState(false);
   const [hit, setHit] = useState(0);
-  const [hits, setHits] = useState(0);
+  const [main, setMain] = useState<HTMLElement | null>(null);
   const { version, live, before, paused, pause } = useLive();
   const input = useRef<HTMLInputElement>(null);
   const find = useMemo(() => expression(state.words.find), [state.words.find]);
-  const at = hits ? ((hit % hits) + hits) % hits : 0; // beyond the last hit is the first
-  const shell: Shell = { state, version, go, openMenu, find, hit: at, setHits };
+  const hits = useHits(main, find);
+  const at = hits.length ? ((hit % hits.length) + hits.length) % hits.length : 0; // beyond the last is the first
+  const current = hits[at];
+  const shell: Shell = { state, version, go, openMenu, find, hit: current };
   const page = pages.find((p) => p.view === state.view) ?? pages[0]!;
 
   useEffect(() => setHit(0), [state.words.find, state.view]);
+  useEffect(() => {
+    current?.element.scrollIntoView({ block: "nearest" });
+    current?.element.setAttribute("aria-current", "true");
+    return () => current?.element.removeAttribute("aria-current");
+  }, [current]);
   useEffect(() => {
     function onKey(e: KeyboardEvent) {
       const target = e.target as HTMLElement;
@@ -155,7 +162,7 @@ function App() {
               else if (e.key === "Escape") e.currentTarget.blur();
             }}
           />
-          <Found state={state} hits={hits} hit={at} />
+          <Found state={state} hits={hits.length} hit={at} />
         </form>
         {live || paused ? (
           <button class={"live" + (paused ? " paused" : "")} aria-pressed={paused} onClick={() => pause(!paused)}>
@@ -168,7 +175,7 @@ function App() {
       </header>
       <Views page={page} before={before} />
       <Filters />
-      <main>
+      <main ref={setMain}>
         <page.show />
       </main>
       {menu ? <Menu at={menu} close={() => openMenu(null)} /> : null}

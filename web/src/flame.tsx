@@ -193,6 +193,7 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
   const shell = useShell();
   const dark = useDark();
   const [box, setBox] = useState<HTMLDivElement | null>(null);
+  const figure = useRef<HTMLElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(box);
   const [top, setTop] = useState(0);
@@ -230,12 +231,11 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
   }, [frames, width, height, top, levels, up, dark, shell.find, chosen]);
 
   // Enter and Shift-Enter go through the hits.
+  const hits = useMemo(() => frames.filter((f) => f.colour && shell.find?.test(f.name)), [shell.find, frames]);
+  const hit = shell.hit && shell.hit.element === figure.current ? hits[shell.hit.index] : undefined;
   useEffect(() => {
-    if (!shell.find) return;
-    const hits = frames.filter((f) => f.colour && shell.find?.test(f.name));
-    shell.setHits(hits.length);
-    if (hits.length) show(hits[shell.hit % hits.length]!);
-  }, [shell.find, shell.hit, frames]);
+    if (hit) show(hit);
+  }, [hit]);
 
   function show(f: Frame) {
     choose(f);
@@ -323,7 +323,7 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
 
   const measure = (t: string) => canvas.current!.getContext("2d")!.measureText(t).width;
   return (
-    <figure class={"flame" + (busy ? " busy" : "")}>
+    <figure ref={figure} class={"flame" + (busy ? " busy" : "")} data-hits={hits.length}>
       <div class="tools">
         <span class="caption">{label}</span>
         <button onClick={() => save("flame.svg", new Blob([svgOf(frames, look, measure)], { type: "image/svg+xml" }))}>save SVG</button>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // graph.tsx - the call graph, drawn: blocks as boxes, calls as arrows as wide as their cost.
 import dagre from "@dagrejs/dagre";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, share, shorten } from "./format";
 import type { Row, Table } from "./model";
 import { Answer, Choice } from "./parts";
@@ -122,6 +122,13 @@ function Picture({ table }: { table: Table }) {
       return { zoom: next, x: v.x + (w - drawing.width / next) * cx, y: v.y + (h - drawing.height / next) * cy };
     });
   const move = (dx: number, dy: number) => setView((v) => ({ ...v, x: v.x + dx, y: v.y + dy }));
+
+  // Where the picture is enlarged, it moves to the hit.
+  useEffect(() => {
+    const hit = shell.hit?.element;
+    const box = drawing.boxes[[...(svg.current?.querySelectorAll(".box") ?? [])].indexOf(hit as SVGElement)];
+    if (box) setView((v) => (v.zoom > 1 ? { ...v, x: box.x - drawing.width / v.zoom / 2, y: box.y - drawing.height / v.zoom / 2 } : v));
+  }, [shell.hit, drawing]);
 
   function onKey(e: KeyboardEvent) {
     const step = width / 10;

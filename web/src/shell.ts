@@ -17,8 +17,13 @@ export interface Shell {
   go(state: State): void;
   openMenu(at: MenuAt): void;
   find: RegExp | null; // names that are looked for
-  hit: number; // which of them, from 0, in the order of the page
-  setHits(count: number): void;
+  hit: Hit | undefined; // which of them
+}
+
+// One place of the page where something stands that is looked for.
+export interface Hit {
+  element: HTMLElement | SVGElement;
+  index: number; // in the element: a canvas says by data-hits how many it has
 }
 
 export const ShellContext = createContext<Shell>(null as unknown as Shell);
@@ -50,6 +55,26 @@ export function useTable(query: string | null): Asked {
     };
   }, [query, version]);
   return asked;
+}
+
+const same = (a: Hit[], b: Hit[]) => a.length === b.length && a.every((hit, i) => hit.element === b[i]!.element && hit.index === b[i]!.index);
+
+// All of them, in the order of the page, whatever it shows, and as it changes.
+export function useHits(page: Element | null, find: RegExp | null): Hit[] {
+  const [hits, set] = useState<Hit[]>([]);
+  useEffect(() => {
+    const look = () => {
+      const found = find && page ? [...page.querySelectorAll<HTMLElement | SVGElement>(".hit, [data-hits]")] : [];
+      const next = found.flatMap((element) => Array.from({ length: Number(element.dataset.hits ?? 1) }, (_, index) => ({ element, index })));
+      set((before) => (same(before, next) ? before : next));
+    };
+    look();
+    if (!page || !find) return undefined;
+    const observer = new MutationObserver(look);
+    observer.observe(page, { subtree: true, childList: true, attributes: true, attributeFilter: ["class", "data-hits"] });
+    return () => observer.disconnect();
+  }, [page, find]);
+  return hits;
 }
 
 export function useSize(element: HTMLElement | null): { width: number; height: number } {

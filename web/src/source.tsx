@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // source.tsx - figures beside the lines of the sources: hot ones shaded, those that never
 // ran marked.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, group, isBuildId, share } from "./format";
 import { readSource, type Row, type Source, type Table } from "./model";
 import { Answer, Choice } from "./parts";
@@ -33,7 +33,7 @@ export function SourcePage() {
           return (
             <>
               <div class="bar">
-                <select aria-label="file" value={shown} onChange={(e) => shell.go(withWords(state, { file: e.currentTarget.value }))}>
+                <select aria-label="file" value={shown} onChange={(e) => shell.go(withWords(state, { file: e.currentTarget.value, first: "" }))}>
                   {named.map((r) => (
                     <option value={table.text(r, "file")}>{`${share(table.number(r, "self_share"))}  ${table.text(r, "file")}`}</option>
                   ))}
@@ -57,33 +57,53 @@ export function SourcePage() {
   );
 }
 
+const PART = 4000; // lines that are shown above the hottest one, and gone up by
+
+// The row with the largest figure of its own.
+const hottestOf = (table: Table) => table.rows.reduce<Row | undefined>((a, b) => (b.role !== "entry" || (a && (table.number(a, "self") ?? 0) >= (table.number(b, "self") ?? 0)) ? a : b), undefined);
+
+// Where a file begins that the address says nothing of: so that its hottest line is shown, and
+// there as long as figures grow.
+function useBegin(table: Table | null, file: string): number {
+  const begin = useRef({ file: "", line: 0 });
+  const hottest = table ? hottestOf(table) : undefined;
+  if (table && begin.current.file !== file && (!hottest || table.text(hottest, "file") === file))
+    begin.current = { file, line: Math.max(1, (hottest ? (table.number(hottest, "line") ?? 1) : 1) - PART) };
+  return begin.current.file === file ? begin.current.line : 0;
+}
+
 function File({ file, by }: { file: string; by: string }) {
   const { state } = useShell();
   const asked = useTable(query(state, "lines", { by, file, limit: "all", uncovered: 1 }));
   const [text, setText] = useState<Source | null>(null);
   const [error, setError] = useState("");
+  const begin = useBegin(asked.table, file);
+  const first = Number(state.words.first) || begin;
   useEffect(() => {
+    if (!first) return undefined;
     let wanted = true;
     setText(null);
     setError("");
-    readSource(file, 1).then(
+    readSource(file, first).then(
       (s) => wanted && setText(s),
       (e: Error) => wanted && setError(e.message),
     );
     return () => {
       wanted = false;
     };
-  }, [file]);
+  }, [file, first]);
   return (
     <Answer asked={asked}>
       {(table) =>
         text ? (
           <Lines table={table} text={text} />
-        ) : (
+        ) : error ? (
           <>
-            {error ? <p class="empty">{`The source is not shown: ${error}.`}</p> : null}
+            <p class="empty">{`The source is not shown: ${error}.`}</p>
             <Figures table={table} caption={file} sortable={false} blocks={false} />
           </>
+        ) : (
+          <p class="waiting" aria-busy="true">…</p>
         )
       }
     </Answer>
@@ -91,6 +111,8 @@ function File({ file, by }: { file: string; by: string }) {
 }
 
 function Lines({ table, text }: { table: Table; text: Source }) {
+  const shell = useShell();
+  const from = (first: number) => shell.go(withWords(shell.state, { first: String(Math.max(1, first)) }));
   const at = useMemo(() => {
     const lines = new Map<number, Row[]>();
     for (const r of table.rows) {
@@ -101,9 +123,11 @@ function Lines({ table, text }: { table: Table; text: Source }) {
     for (const rows of lines.values()) rows.sort((a, b) => (table.number(a, "column") ?? 0) - (table.number(b, "column") ?? 0));
     return lines;
   }, [table]);
-  const hottest = table.rows.reduce((most, r) => (r.role === "entry" ? Math.max(most, table.number(r, "self") ?? 0) : most), 0);
+  const hot = hottestOf(table);
+  const hottest = hot ? (table.number(hot, "self") ?? 0) : 0;
   return (
     <div class="scroll">
+      {text.first > 1 ? <button class="more-rows" onClick={() => from(text.first - PART)}>show lines above {group(String(text.first))}</button> : null}
       <table class="source" aria-label={text.file}>
         <thead>
           <tr>
@@ -131,7 +155,7 @@ function Lines({ table, text }: { table: Table; text: Source }) {
           })}
         </tbody>
       </table>
-      {text.more ? <p class="empty">The rest of this file is not shown.</p> : null}
+      {text.more ? <button class="more-rows" onClick={() => from(text.first + text.lines.length)}>show lines below {group(String(text.first + text.lines.length - 1))}</button> : null}
     </div>
   );
 }

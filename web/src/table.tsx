@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { cell, exact, isBuildId, share } from "./format";
 import type { Column, Row, Table } from "./model";
 import { useShell } from "./shell";
@@ -161,21 +161,9 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
   const shell = useShell();
   const columns = shownColumns(table, rows, new Set(leave));
   const sort = shell.state.words.sort ?? "";
-  const body = useRef<HTMLTableSectionElement>(null);
   const [copied, setCopied] = useState(false);
   const other = useMemo(() => besideOf(beside), [beside]);
   const besideKeys = beside ? ["self", "inclusive"].filter((k) => beside.has(k)) : [];
-  const hits = shell.find ? rows.filter((r) => shell.find?.test(table.text(r, "name"))) : [];
-
-  useEffect(() => {
-    if (!shell.find) return;
-    shell.setHits(hits.length);
-    const index = hits.length ? rows.indexOf(hits[shell.hit % hits.length]!) : -1;
-    const element = body.current?.children[index];
-    element?.scrollIntoView({ block: "nearest" });
-  }, [shell.find, shell.hit, table]);
-
-  const current = shell.find && hits.length ? hits[shell.hit % hits.length] : undefined;
   const sortBy = (key: string) =>
     shell.go(withWords(shell.state, { sort: sort === key ? "-" + key : key }));
   const heading = (key: string, title: string, figure: boolean) => {
@@ -221,13 +209,13 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
               ))}
             </tr>
           </thead>
-          <tbody ref={body}>
+          <tbody>
             {rows.map((row, i) => (
-              <tr key={i} class={row.role + (row === current ? " current" : "")}>
+              <tr key={i} class={row.role}>
                 {table.has("name") ? (
                   <td class="name" style={{ "--depth": Math.min(row.depth, 60) }}>
                     {row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
-                      <span class="plain">{table.text(row, "name")}</span>
+                      <span class={row.role === "entry" && shell.find?.test(table.text(row, "name")) ? "plain hit" : "plain"}>{table.text(row, "name")}</span>
                     ) : (
                       <BlockName name={table.text(row, "name")} title={place(table, row)} />
                     )}
