@@ -327,7 +327,7 @@ void tt_builder_fact(struct tt_builder *b, const char *name, enum tt_fact_rule r
             (rule == TT_FACT_EACH && f->text != t))
             continue;
         if (rule == TT_FACT_SUM || rule == TT_FACT_EACH)
-            f->number += number;
+            tt_add_capped(&f->number, number);
         else if (rule == TT_FACT_MIN ? number < f->number : number > f->number)
             f->number = number;
         return;

@@ -45,6 +45,13 @@ struct tt_builder {
     int overflown; /* some total is more than 64 bits hold */
 };
 
+/* What several files say together may be more than 64 bits hold. */
+static inline void tt_add_capped(uint64_t *to, uint64_t more)
+{
+    if (__builtin_add_overflow(*to, more, to))
+        *to = UINT64_MAX;
+}
+
 /* When nothing is looked up any more. */
 void tt_builder_drop_indexes(struct tt_builder *);
 

@@ -523,13 +523,6 @@ static int order_activations(struct tt_builder *b, const struct tt_order *o)
 
 /* ── Space and series ─────────────────────────────────────────────────────────────── */
 
-/* What several files say together may be more than 64 bits hold. */
-static void add_capped(uint64_t *to, uint64_t more)
-{
-    if (__builtin_add_overflow(*to, more, to))
-        *to = UINT64_MAX;
-}
-
 static int by_space(const void *a, const void *b)
 {
     const struct tt_space_row *x = a, *y = b;
@@ -551,9 +544,9 @@ static void order_space(struct tt_builder *b, const struct tt_order *o)
     sort_rows(&b->space, by_space);
     for (size_t i = 0; i < b->space.count; i++) {
         if (kept && by_space(&r[kept - 1], &r[i]) == 0) {
-            add_capped(&r[kept - 1].number, r[i].number);
-            add_capped(&r[kept - 1].bytes, r[i].bytes);
-            add_capped(&r[kept - 1].overhead, r[i].overhead);
+            tt_add_capped(&r[kept - 1].number, r[i].number);
+            tt_add_capped(&r[kept - 1].bytes, r[i].bytes);
+            tt_add_capped(&r[kept - 1].overhead, r[i].overhead);
         } else {
             r[kept++] = r[i];
         }
@@ -595,7 +588,7 @@ static int order_series(struct tt_builder *b)
     sort_rows(&b->point, by_point);
     for (size_t i = 0; i < b->point.count; i++) {
         if (kept && by_point(&p[kept - 1], &p[i]) == 0)
-            add_capped(&p[kept - 1].amount, p[i].amount);
+            tt_add_capped(&p[kept - 1].amount, p[i].amount);
         else
             p[kept++] = p[i];
     }

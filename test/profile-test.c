@@ -480,6 +480,26 @@ TEST(a_chain_of_a_million_contexts_is_like_any_other)
     model_close(&p);
 }
 
+TEST(facts_of_many_files_end_at_the_largest_number)
+{
+    struct tt_builder *b = tt_builder_new(NULL);
+    struct tt_profile p;
+    void *image;
+    size_t size;
+
+    for (int i = 0; i < 3; i++) {
+        tt_builder_fact(b, "torn", TT_FACT_SUM, UINT64_MAX / 2, "");
+        tt_builder_fact(b, "evictions", TT_FACT_SUM, 7, "");
+    }
+    CHECK_INT(tt_builder_finish(b, &image, &size), 0);
+    tt_builder_free(b);
+    if (!CHECK_INT(tt_profile_open(&p, image, size, NULL), 0))
+        return;
+    CHECK(tt_fact_number(&p, "torn") == UINT64_MAX);
+    CHECK_INT(tt_fact_number(&p, "evictions"), 21);
+    model_close(&p);
+}
+
 static void check_refused(uint32_t parent, uint32_t block)
 {
     struct tt_builder *b = tt_builder_new(NULL);
