@@ -98,16 +98,31 @@ fail_path:
     return NULL;
 }
 
+/* A content in no format that is read.  People try perf's own file first. */
+static const char *describe_unknown(struct tt_source *s)
+{
+    static const char perf[] = "PERFILE2";
+    int64_t have = tt_source_want(s, sizeof perf - 1);
+
+    if (have == 0)
+        return "this file is empty";
+    if (have >= (int64_t)sizeof perf - 1 &&
+        memcmp(tt_source_at(s), perf, sizeof perf - 1) == 0)
+        return "this is perf's own file; what it prints is read: "
+               "perf script -i FILE | tallytree report -";
+    return "this is not a recording, nor a profile, nor in any format that is known";
+}
+
 static int read_foreign(struct tt_source *s, struct tt_builder *b)
 {
     const struct tt_format *format = tt_format_detect(s);
     int error;
 
     if (!format) {
-        tt_complain("%s%s", s->error[0] ? s->error : s->name,
-                    s->error[0] ? ""
-                                : ": this is not a recording, nor a profile, nor in any "
-                                  "format that is known");
+        if (s->error[0])
+            tt_complain("%s", s->error);
+        else
+            tt_complain("%s: %s", s->name, describe_unknown(s));
         return -TT_ERR_FORMAT;
     }
     tt_builder_no_strand(b);

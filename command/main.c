@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "program.h"
@@ -27,14 +28,15 @@ static void show_overview(FILE *out)
           out);
 }
 
-static void complain_of_command(const char *name)
+/* `what` was looked for. */
+static void complain_of_word(const char *what, const char *name)
 {
     const char *names[64] = {"help"};
     size_t count = 1;
 
     for (size_t i = 0; tt_commands[i] && count < sizeof names / sizeof *names; i++)
         names[count++] = tt_commands[i]->name;
-    (void)tt_complain_of("command", name, names, count);
+    (void)tt_complain_of(what, name, names, count);
 }
 
 static int help(int argc, char **argv)
@@ -49,7 +51,7 @@ static int help(int argc, char **argv)
     if (c)
         tt_command_help(c);
     else
-        complain_of_command(argv[2]);
+        complain_of_word("command", argv[2]);
     return c ? TT_EXIT_DONE : TT_EXIT_FAILED;
 }
 
@@ -84,7 +86,12 @@ static int run(int argc, char **argv)
         return c->run(argc - 1, argv + 1);
     if (is_program(argv[1]))
         return tt_record_and_report(argc, argv);
-    complain_of_command(argv[1]);
+    if (access(argv[1], F_OK) == 0)
+        tt_complain("there is no command or program '%s'; 'tallytree report %s' shows "
+                    "what was recorded",
+                    argv[1], argv[1]);
+    else
+        complain_of_word("command or program", argv[1]);
     return TT_EXIT_FAILED;
 }
 

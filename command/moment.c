@@ -107,7 +107,9 @@ int tt_moment_find(long pid, char *path, size_t size)
                     error == ENOENT || error == ESRCH ? "there is none"
                                                       : strerror(error));
     else
-        tt_complain("process %ld writes no recording", pid);
+        tt_complain("process %ld writes no recording; where 'tallytree record -p %ld' "
+                    "does, give the number of that",
+                    pid, pid);
     return -TT_ERR_FILE;
 }
 

@@ -162,11 +162,11 @@ try "gzip that was cut off is refused" cut_off gz
 try "so is zstd" cut_off zst
 damaged() { head -c 20 "$1" | cat - <(head -c 99 /dev/zero) >"$dir/bad"; ! fold "$dir/bad" 2>"$dir/said" && grep -q "byte [0-9]*: the $2 data is damaged" "$dir/said"; }
 try "damaged gzip is named" damaged "$dir/small.gz" gzip
-unknown() { ! fold "$1" >"$dir/got" 2>"$dir/said" && grep -q "$1: this is not a recording, nor a profile" "$dir/said"; }
+unknown() { ! fold "$dir/bad" >"$dir/got" 2>"$dir/said" && grep -q "$dir/bad: $1" "$dir/said"; }
 echo "some text" >"$dir/bad"
-try "what is in no format is refused" unknown "$dir/bad"
+try "what is in no format is refused" unknown "this is not a recording, nor a profile"
 : >"$dir/bad"
-try "so is an empty file" unknown "$dir/bad"
+try "so is an empty file" unknown "this file is empty"
 wrong_format() { fold --to foldad "$dir/small" 2>"$dir/said"; [ $? = 2 ] && grep -q "did you mean 'folded'" "$dir/said"; }
 try "a format that there is not is an error, with the one that was meant" wrong_format
 full() { ! fold "$dir/small" >/dev/full 2>"$dir/said" && grep -q "cannot be written" "$dir/said"; }

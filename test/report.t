@@ -192,8 +192,11 @@ no_command()
 head -c 3000 "$tmp/rec" >"$tmp/torn"
 tallytree merge -o "$tmp/whole.tt" "$tmp/rec" && head -c 500 "$tmp/whole.tt" >"$tmp/torn.tt"
 
-try "a wrong command" no_command reprot "there is no command 'reprot'; did you mean 'report'?"
-try "a command like no other" no_command zzzzz "there is no command 'zzzzz'"
+try "a wrong command" no_command reprot \
+    "there is no command or program 'reprot'; did you mean 'report'?"
+try "a command like no other" no_command zzzzz "there is no command or program 'zzzzz'"
+try "a file, which is no command" no_command Makefile \
+    "there is no command or program 'Makefile'; 'tallytree report Makefile' shows what was recorded"
 try "a wrong flag" says "report: there is no option '--slect'; did you mean '--select'?" \
     --slect x "$tmp/rec"
 try "a wrong flag with one dash" says "report: there is no option '-focsu'; did you mean '-focus'?" \
@@ -244,6 +247,9 @@ try "a torn recording is refused" refuses "$tmp/torn"
 try "a torn profile is refused" refuses "$tmp/torn.tt"
 try "what is neither is refused" refuses test/report.t
 try "a torn one among others is refused" says_of_torn
+printf 'PERFILE2more' >"$tmp/perf.data"
+try "of perf's own file it is said how it is read" says "$tmp/perf.data: this is perf's own file; \
+what it prints is read: perf script -i FILE | tallytree report -" "$tmp/perf.data"
 
 # ── Terminals ────────────────────────────────────────────────────────────────────────
 

@@ -130,7 +130,7 @@ try "so is a file of another kind" fails '' "$0"
 try "so is no file" fails 'wants a recording'
 try "so is a file beside -p" fails 'wants a recording' -p $$ "$tmp/rec"
 try "so is a process that is not there" fails 'process 2147483647: there is none' -p 2147483647
-try "so is one that writes none" fails "process $$ writes no recording" -p $$
+try "so is one that writes none" fails "process $$ writes no recording; where 'tallytree record -p $$' does, give the number of that" -p $$
 try "so is a metric that is not there" fails "there is no metric 'parsecs'" -m parsecs "$tmp/rec"
 try "so is a view" fails "there is no view 'fla'; did you mean 'flat'" --view fla "$tmp/rec"
 try "so is a column" fails "there is no column 'slef'; did you mean 'self'" --sort slef "$tmp/rec"
