@@ -150,7 +150,7 @@ named_flags()
             grep -oE -- '--.*' | sed "s#^#$page #"
     done
     for page in README.md doc/*.md; do
-        grep -oE -- '[`$] ?tallytree [^`]*' "$page" | grep -oE -- ' --[a-z][a-z-]+' |
+        grep -oE -- '(^ *|[`$] ?)tallytree [^`]*' "$page" | grep -oE -- ' --[a-z][a-z-]+' |
             sed "s#^#$page#"
     done
 }
@@ -167,7 +167,7 @@ unknown_flags()
 unknown_commands()
 {
     { commands; echo help; } | sort -u >"$tmp/known"
-    grep -oE '[`$] ?tallytree [a-z]+[ `]' README.md doc/*.md | grep -oE '[a-z]+.$' | tr -d ' `' |
+    grep -ohE '(^ *|[`$] ?)tallytree [a-z]+[ `]' README.md doc/*.md | grep -oE '[a-z]+.$' | tr -d ' `' |
         sort -u | grep -vxFf "$tmp/known"
 }
 

@@ -125,6 +125,18 @@ while ($readme =~ /^```console\n(.*?)^```/gms) {
     }
 }
 ok($lines >= 15, 'README has lines to be run');
+# The lines of "What else" and of tallytree-report(1), with files that are called as there.
+# What watches a process, and who waits in MPI, are asked for in attach.t, top.t, serve.t, mpi.t.
+my ($others) = $readme =~ /^## What else\n(.*?)^##/ms;
+my @others = map { s/ +#.*//r =~ s/^ +//r } grep { /^ *tallytree/ && !/PID|\.live|--by wait/ }
+    split /\n/, $others . example('tallytree-report.1');
+my ($done, @told) = shell('for f in F a.tt b.tt recording node1/0 node2/0; do mkdir -p DIR $(dirname $f) && ' .
+    './wordtree output=$f <LICENSE >log 2>&1 || exit; done', $tour);
+ok($done && @others >= 10, 'what else there is has lines, too', @told);
+for my $command (@others) {
+    ($done, @told) = shell($command, $tour);
+    ok($done, $command, @told);
+}
 if ($shots) {
     local @ENV{qw(TT_SHOTS TT_BUILD)} = ($shots, $build);
     ok(system("node '$top/test/pictures.mjs' $tour && rm -r $tour") == 0, 'its pictures are taken');
@@ -136,14 +148,14 @@ ok(contents("$top/examples/scopes.cpp") =~ /\Q$program\E\z/, 'the program that i
 sub example
 {
     my ($page) = @_;
-    my ($text) = contents("$top/doc/man/$page") =~ /^\.SH EXAMPLE\n\.nf\n\.RS\n(.*?)^\.RE/ms;
+    my ($text) = contents("$top/doc/man/$page") =~ /^\.SH EXAMPLES?\n\.nf\n\.RS\n(.*?)^\.RE/ms;
     return $text =~ s/\\-/-/gr =~ s/\\[e\\]/\\/gr;
 }
 
 sub shell
 {
-    my ($command) = @_;
-    my $said = `cd '$tmp' && { $command\n} 2>&1 </dev/null`;
+    my ($command, $folder) = @_;
+    my $said = `cd '${\($folder // $tmp)}' && { $command\n} 2>&1 </dev/null`;
     return ($? == 0, "status " . ($? >> 8), $said);
 }
 
