@@ -3,6 +3,7 @@
  * in it is what the columns say; and where it will do, nothing else is looked at. */
 #include "digest.h"
 
+#include "failing.h"
 #include "print.h"
 #include "random-profile.h"
 #include "tap.h"
@@ -213,48 +214,26 @@ TEST(views_of_what_is_large_look_at_nothing_else)
 
 /* ── No memory ────────────────────────────────────────────────────────────────────── */
 
-static size_t left, held;
-
-static void *get(void *arg, size_t size)
-{
-    (void)arg;
-    if (!left)
-        return NULL;
-    left--;
-    held++;
-    return calloc(1, size);
-}
-
-static void put(void *arg, void *p, size_t size)
-{
-    (void)arg;
-    (void)size;
-    held--;
-    free(p);
-}
-
 TEST(a_digest_that_finds_no_memory_leaves_nothing_behind)
 {
-    static const struct tt_memory scarce = {.get = get, .put = put};
     struct model *m = model_random(3);
     int error = -TT_ERR_MEMORY;
 
-    for (size_t n = 1; error && n < 5000; n++) {
+    for (long n = 1; error && n < 5000; n++) {
         struct tt_builder *b;
         void *image = NULL;
         size_t size = 0;
-        left = n;
-        held = 0;
-        b = tt_builder_new(&scarce);
+        failing_after = n;
+        b = tt_builder_new(&failing);
         if (!b)
             continue;
         model_build(m, 0, b);
         tt_builder_digest(b, 8);
         error = tt_builder_finish(b, &image, &size);
         tt_builder_free(b);
-        CHECK_INT(held, image != NULL);
+        CHECK_INT(failing_pieces, image != NULL);
         CHECK_INT(error, image ? 0 : -TT_ERR_MEMORY);
-        tt_memory_put(&scarce, image, size);
+        tt_memory_put(&failing, image, size);
     }
     CHECK_INT(error, 0);
     model_free(m);

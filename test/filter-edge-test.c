@@ -1,55 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* filter-edge-test.c - filters by hand, and at their edges: dropped pushes, reasons, a
  * million contexts in one path, no memory. */
+#include "by-hand.h"
+#include "failing.h"
 #include "view-oracle.h"
 
 /* ── By hand ──────────────────────────────────────────────────────────────────────── */
-
-struct made {
-    struct tt_builder *b;
-    uint32_t metric[2];
-    struct tt_profile p;
-};
-
-static uint32_t context_of(struct tt_builder *b, const char *path)
-{
-    uint32_t at = TT_BUILDER_ROOT;
-    char name[64];
-
-    while (*path) {
-        size_t length = strcspn(path, ";");
-        struct tt_block_info info = {.name = name};
-        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
-        at = tt_builder_context(b, at, tt_builder_block(b, &info));
-        path += length + (path[length] == ';');
-    }
-    return at;
-}
-
-static void begin(struct made *m)
-{
-    m->b = tt_builder_new(NULL);
-    m->metric[0] = tt_builder_metric(m->b, "calls", "", TT_METRIC_CALLS);
-    m->metric[1] = tt_builder_metric(m->b, "time", "ns", TT_METRIC_TIME);
-}
-
-static void add(struct made *m, const char *path, uint64_t calls, uint64_t time)
-{
-    tt_builder_add(m->b, TT_ROLE_SELF, context_of(m->b, path), m->metric[0], calls);
-    tt_builder_add(m->b, TT_ROLE_SELF, context_of(m->b, path), m->metric[1], time);
-}
-
-static int finish(struct made *m)
-{
-    void *image = NULL;
-    size_t size = 0;
-    int error = tt_builder_finish(m->b, &image, &size);
-
-    tt_builder_free(m->b);
-    if (!error)
-        error = tt_profile_open(&m->p, image, size, NULL);
-    return CHECK_INT(error, 0);
-}
 
 /* "path=calls/time …" of every context with a figure, in preorder. */
 static void print_tree(const struct tt_profile *p, char *text, size_t size)
@@ -153,7 +109,7 @@ TEST(each_filter_does_to_a_small_tree_what_it_says)
         return;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_query(&m.p, cases[i].query, cases[i].tree);
-    model_close(&m.p);
+    end(&m);
 }
 
 /* Of what is left only calls have figures. */
@@ -175,7 +131,7 @@ TEST(what_is_looked_at_stays_that_behind_filters)
         tt_filter_close(&f, NULL);
     }
     tt_query_fini(&q);
-    model_close(&m.p);
+    end(&m);
 }
 
 /* The calls of a push that was dropped are those of a leaf below where it came from. */
@@ -198,16 +154,12 @@ TEST(a_dropped_push_is_filtered_like_a_leaf)
     };
     static const char *const names[] = {"a", "b", "c", "[pruned]"};
     struct made m;
-    uint32_t arc, c;
 
     begin(&m);
     add(&m, "a", 1, 1);
     add(&m, "a;b", 2, 1);
     add(&m, "a;b;c", 4, 1);
-    c = context_of(m.b, "a;b;c");
-    arc = tt_builder_arc(m.b, c, c,
-                         tt_builder_block(m.b, &(struct tt_block_info){.name = "b"}));
-    tt_builder_add(m.b, TT_ROLE_ARC, arc, 0, 5);
+    add_arc(&m, "a;b;c", "a;b;c", "b", 5);
     if (!finish(&m))
         return;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -233,7 +185,7 @@ TEST(a_dropped_push_is_filtered_like_a_leaf)
         tt_filter_close(&f, NULL);
         answered(&a);
     }
-    model_close(&m.p);
+    end(&m);
 }
 
 /* ── Edges ────────────────────────────────────────────────────────────────────────── */
@@ -263,7 +215,7 @@ TEST(a_filter_that_cannot_be_has_a_reason)
     check_error(&m.p, "prune=heap<5",
                 "there is no metric 'heap'; there are: calls, time");
     check_error(&m.p, "prune=1MB", "'1MB': the metric is of another unit");
-    model_close(&m.p);
+    end(&m);
 }
 
 /* Of many strands only how they spread is kept; filters leave that out as well. */
@@ -294,7 +246,7 @@ TEST(a_summary_has_no_strands_to_choose_from_before_or_after_filters)
         tt_filter_close(&f, NULL);
     }
     tt_query_fini(&q);
-    model_close(&m.p);
+    end(&m);
 }
 
 TEST(a_chain_of_a_million_is_filtered_like_any_other)
@@ -311,7 +263,6 @@ TEST(a_chain_of_a_million_is_filtered_like_any_other)
         {"prune=50%25", DEEP, DEEP / 2 + 3},
         {"select=g&fold=f&prune=10&root=g", DEEP - 1, DEEP / 2 - 3},
     };
-    struct tt_profile p;
     struct made m;
     uint32_t block[2], at = 0;
 
@@ -324,13 +275,12 @@ TEST(a_chain_of_a_million_is_filtered_like_any_other)
     }
     if (!finish(&m))
         return;
-    p = m.p;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tt_filtered f;
         struct tt_query q;
         tt_query_init(&q, NULL);
         CHECK_INT(tt_query_parse(&q, cases[i].query), 0);
-        if (CHECK_INT(tt_filter_apply(&p, &q, &f), 0)) {
+        if (CHECK_INT(tt_filter_apply(&m.p, &q, &f), 0)) {
             const struct tt_profile *after = f.profile;
             uint32_t time = tt_metric_find(after, "time");
             CHECK_INT(tt_grand_total(after, &after->metric[time]), cases[i].total);
@@ -339,28 +289,7 @@ TEST(a_chain_of_a_million_is_filtered_like_any_other)
         }
         tt_query_fini(&q);
     }
-    model_close(&p);
-}
-
-struct rationed {
-    long left, pieces; /* pieces: not given back */
-};
-
-static void *get(void *arg, size_t size)
-{
-    struct rationed *r = arg;
-
-    if (r->left-- <= 0)
-        return NULL;
-    r->pieces++;
-    return calloc(1, size);
-}
-
-static void put(void *arg, void *piece, size_t size)
-{
-    (void)size;
-    ((struct rationed *)arg)->pieces--;
-    free(piece);
+    end(&m);
 }
 
 /* A profile that has everything: strands, arcs, times. */
@@ -380,8 +309,6 @@ static uint64_t rich_seed(void)
 
 TEST(every_allocation_of_a_filter_may_fail)
 {
-    struct rationed ration = {0};
-    const struct tt_memory memory = {.get = get, .put = put, .arg = &ration};
     struct model *m = model_random(rich_seed());
     struct tt_profile p;
     long n = 0, before;
@@ -391,16 +318,16 @@ TEST(every_allocation_of_a_filter_may_fail)
     for (int error = 1; error; n++) {
         struct tt_filtered f = {0};
         struct tt_query q;
-        ration.left = 1000000;
-        tt_query_init(&q, &memory);
+        failing_after = 1000000;
+        tt_query_init(&q, &failing);
         CHECK_INT(tt_query_parse(&q, "strand=main&fold=p*&prune=calls<9&prune=/a/"), 0);
-        before = ration.pieces;
-        ration.left = n;
+        before = failing_pieces;
+        failing_after = n;
         error = tt_filter_apply(&p, &q, &f);
         CHECK(!error || error == -TT_ERR_MEMORY);
-        CHECK(!error || ration.pieces == before);
-        tt_filter_close(&f, &memory);
-        CHECK_INT(ration.pieces, before);
+        CHECK(!error || failing_pieces == before);
+        tt_filter_close(&f, &failing);
+        CHECK_INT(failing_pieces, before);
         tt_query_fini(&q);
     }
     CHECK(n > 100);

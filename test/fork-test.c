@@ -4,64 +4,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
-#include "recorded.h"
-#include "tallytree.h"
-#include "tap.h"
-
-static char folder[64], path[128], options[256];
+#include "folder.h"
 
 static void start_in_folder(const char *words)
 {
-    snprintf(folder, sizeof folder, "/tmp/tallytree-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/recording", folder);
-    snprintf(options, sizeof options, "output=%s,%s", path, words);
-    CHECK_INT(tt_start(options), 0);
-}
-
-static const char *path_of(pid_t child)
-{
-    static char child_path[160];
-
-    snprintf(child_path, sizeof child_path, "%s.%d", path, (int)child);
-    return child_path;
-}
-
-static void leave_folder(void)
-{
-    char command[160];
-
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_INT(system(command), 0);
-}
-
-static void work(const char *name, int count)
-{
-    tt_block block = tt_block_get(name, "", 0, 0);
-
-    for (int i = 0; i < count; i++)
-        tt_pop(tt_push(block));
-}
-
-static int exit_status(pid_t child)
-{
-    int status = -1;
-
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + status;
-}
-
-static void check_file(const char *file, const char *name, uint64_t calls)
-{
-    struct recorded r = recorded_file(file, 0);
-
-    if (CHECK_INT(r.error, 0))
-        CHECK_INT(recorded_calls(&r, name), calls);
-    else
-        fprintf(stderr, "# %s\n", file);
-    recorded_free(&r);
+    make_folder();
+    CHECK_INT(tt_start(output(words)), 0);
 }
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
@@ -222,6 +171,7 @@ TEST(a_child_may_stop_and_start_anew)
 
 /* ── From a thread, while others push ─────────────────────────────────────────────── */
 
+enum { LEAST = 2000 }; /* rounds, in which all that is pushed has been */
 static int over;
 static pid_t children[10];
 
@@ -234,7 +184,9 @@ static void *push_along(void *count)
         snprintf(name, sizeof name, "p%d", i);
         block[i] = tt_block_get(name, "", 0, 0);
     }
-    for (uint32_t i = 1; !__atomic_load_n(&over, __ATOMIC_RELAXED); i = i * 5 + 3) {
+    for (uint32_t i = 1;
+         *(uint64_t *)count < LEAST || !__atomic_load_n(&over, __ATOMIC_RELAXED);
+         i = i * 5 + 3) {
         TT_SCOPE("along");
         tt_mark mark = tt_push(block[i >> 13 & 7]);
         tt_pop(tt_push(block[i >> 17 & 7]));
@@ -287,7 +239,12 @@ TEST(a_thread_forks_while_others_push) { fork_from_a_thread("calls"); }
 TEST(a_thread_forks_while_others_are_timed) { fork_from_a_thread("exact"); }
 TEST(a_thread_forks_while_others_evict)
 {
-    fork_from_a_thread("exact,budget=1024nodes,recursion=none");
+    struct recorded r;
+
+    fork_from_a_thread("exact,budget=128nodes,recursion=none");
+    r = recorded_here();
+    CHECK(recorded_evictions(&r) > 0);
+    recorded_free(&r);
 }
 
 /* ── Where nothing can be written ─────────────────────────────────────────────────── */
@@ -310,9 +267,8 @@ TEST(an_output_that_is_no_file_is_left_alone)
     start_in_folder("calls");
     CHECK_INT(tt_stop(), 0);
     snprintf(path, sizeof path, "%s/fifo", folder);
-    snprintf(options, sizeof options, "output=%s", path);
     CHECK_INT(mkfifo(path, 0600), 0);
-    CHECK_INT(tt_start(options), -TT_ERR_FILE);
+    CHECK_INT(tt_start(output("calls")), -TT_ERR_FILE);
     CHECK(stat(path, &s) == 0 && S_ISFIFO(s.st_mode));
     leave_folder();
 }
@@ -351,8 +307,7 @@ static int run_out_of_disk(const char *words, rlim_t bytes)
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &limit);
     snprintf(path, sizeof path, "%s/limited", folder);
-    snprintf(options, sizeof options, "output=%s,%s", path, words);
-    if (tt_start(options) != 0)
+    if (tt_start(output(words)) != 0)
         return 1;
     for (int i = 0; i < 20000; i++) {
         snprintf(name, sizeof name, "block %d", i % 3000);

@@ -6,30 +6,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <time.h>
 
-#include "recorded.h"
-#include "tallytree.h"
-#include "tap.h"
-
-static char folder[64], path[128], options[256];
-
-static void make_folder(void)
-{
-    snprintf(folder, sizeof folder, "/tmp/tallytree-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/recording", folder);
-    snprintf(options, sizeof options, "calls,output=%s", path);
-}
-
-static void leave_folder(void)
-{
-    char command[160];
-
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_INT(system(command), 0);
-}
+#include "folder.h"
 
 static int files_in_folder(void)
 {
@@ -46,22 +25,6 @@ static int files_in_folder(void)
     return n;
 }
 
-static const char *path_of(pid_t process)
-{
-    static char other[160];
-
-    snprintf(other, sizeof other, "%s.%d", path, (int)process);
-    return other;
-}
-
-static void work(const char *name, int count)
-{
-    tt_block block = tt_block_get(name, "", 0, 0);
-
-    for (int i = 0; i < count; i++)
-        tt_pop(tt_push(block));
-}
-
 /* So many contexts that the recording has to grow. */
 static void work_widely(int first, int count)
 {
@@ -75,23 +38,6 @@ static void work_widely(int first, int count)
     }
 }
 
-static int exit_status(pid_t child)
-{
-    int status = -1;
-
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + status;
-}
-
-static void check_file(const char *file, const char *name, uint64_t calls)
-{
-    struct recorded r = recorded_file(file, 0);
-
-    if (CHECK_INT(r.error, 0) && !CHECK_INT(recorded_calls(&r, name), calls))
-        fprintf(stderr, "# of %s in %s\n", name, file);
-    recorded_free(&r);
-}
-
 /* ── One path, two recordings ─────────────────────────────────────────────────────── */
 
 TEST(a_second_process_leaves_the_first_ones_recording_alone)
@@ -103,7 +49,7 @@ TEST(a_second_process_leaves_the_first_ones_recording_alone)
     CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
     pid_t child = fork();
     if (child == 0) {
-        int wrong = tt_start(options);
+        int wrong = tt_start(output("calls"));
         work("first", 5);
         wrong |= write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1;
         work_widely(0, 3000);
@@ -111,7 +57,7 @@ TEST(a_second_process_leaves_the_first_ones_recording_alone)
         _exit(wrong || tt_stop());
     }
     CHECK_INT(read(to_parent[0], &byte, 1), 1);
-    CHECK_INT(tt_start(options), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
     work("second", 7);
     CHECK_INT(write(to_child[1], &byte, 1), 1);
     CHECK_INT(exit_status(child), 0);
@@ -129,13 +75,13 @@ TEST(a_second_process_leaves_the_first_ones_recording_alone)
 TEST(a_recording_that_is_over_is_replaced_not_written_over)
 {
     make_folder();
-    CHECK_INT(tt_start(options), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
     work("old", 1);
     CHECK_INT(tt_stop(), 0);
     int old = open(path, O_RDONLY | O_CLOEXEC);
     struct stat before, after;
     CHECK_INT(fstat(old, &before), 0);
-    CHECK_INT(tt_start(options), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
     work("new", 1);
     CHECK_INT(tt_stop(), 0);
     CHECK_INT(fstat(old, &after), 0);
@@ -156,7 +102,7 @@ TEST(a_link_is_not_followed_and_what_it_leads_to_is_left_alone)
     FILE *f = fopen(target, "w");
     CHECK(f && fputs("precious", f) >= 0 && fclose(f) == 0);
     CHECK_INT(symlink(target, path), 0);
-    CHECK_INT(tt_start(options), -TT_ERR_FILE);
+    CHECK_INT(tt_start(output("calls")), -TT_ERR_FILE);
     struct stat s;
     CHECK(lstat(path, &s) == 0 && S_ISLNK(s.st_mode));
     CHECK(stat(target, &s) == 0 && s.st_size == 8);
@@ -171,7 +117,7 @@ static int become_a_daemon(int with_files)
     char log[160], line[] = "the program's own";
     int wrong, first = 3;
 
-    wrong = tt_start(options);
+    wrong = tt_start(output("calls"));
     work_widely(0, 500);
     for (int fd = first; fd < 1024; fd++)
         close(fd);
@@ -235,7 +181,7 @@ TEST(descriptors_of_the_program_keep_their_numbers)
 {
     make_folder();
     int before = sum_of_new_descriptors();
-    CHECK_INT(tt_start(options), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
     CHECK_INT(sum_of_new_descriptors(), before);
     CHECK_INT(tt_stop(), 0);
     leave_folder();
@@ -272,7 +218,7 @@ TEST(a_program_may_change_its_folder_and_its_children_record_beside_it)
 TEST(a_fork_after_the_stop_makes_no_file)
 {
     make_folder();
-    CHECK_INT(tt_start(options), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
     work("parent", 1);
     CHECK_INT(tt_stop(), 0);
     pid_t child = fork();
@@ -294,7 +240,7 @@ TEST(a_fork_after_the_stop_makes_no_file)
 TEST(a_child_that_starts_anew_knows_its_blocks_again)
 {
     make_folder();
-    CHECK_INT(tt_start(options), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
     work_widely(0, 100);
     pid_t child = fork();
     if (child == 0) {
@@ -346,9 +292,8 @@ static void push_and_fork(const char *words)
     char again[300];
 
     make_folder();
-    snprintf(options, sizeof options, "output=%s,%s", path, words);
     in_child = forks = 0;
-    CHECK_INT(tt_start(options), 0);
+    CHECK_INT(tt_start(output(words)), 0);
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &every, NULL);
     while (in_child ? count < goal : forks < 64) {
@@ -362,9 +307,9 @@ static void push_and_fork(const char *words)
     }
     if (in_child) {
         snprintf(again, sizeof again, "%s/none", folder);
-        int error = tt_write(again);
+        (void)tt_write(again);
         work("leaf", 1);
-        error = tt_stop();
+        int error = tt_stop();
         _exit(error != 0 && error != -TT_ERR_BUSY && error != -TT_ERR_STATE);
     }
     setitimer(ITIMER_REAL, &never, NULL);
@@ -376,7 +321,7 @@ static void push_and_fork(const char *words)
         CHECK_INT(recorded_calls(&r, "leaf") + r.picture.header->lost_calls +
                       recorded_lost_pushes(&r),
                   count);
-        CHECK(r.picture.header->lost_children <= 64);
+        CHECK(r.picture.header->lost_children <= (unsigned)forks);
     }
     recorded_free(&r);
     leave_folder();

@@ -120,8 +120,8 @@ static void forget(uint64_t key)
 struct sums {
     uint64_t number, made, freed, overhead;
     uint64_t live; /* as the recording's own sum has it */
-    uint64_t held; /* of all holdings */
-    uint64_t held_then[TT_PARTS + 1], most[TT_PARTS + 1];
+    struct recorded_held held;
+    uint64_t most[TT_PARTS + 1];
     uint32_t maxima;
     int64_t series; /* what the bands of types end with */
 };
@@ -137,22 +137,6 @@ static void sum_row(void *arg, const struct tt_space *row, const struct tt_objec
         s->overhead += row->all.overhead;
     } else {
         s->freed += row->all.bytes;
-    }
-}
-
-/* All holdings, those of no context too. */
-static void sum_holdings(struct sums *s, const struct tt_picture *p)
-{
-    const uint32_t first = tt_picture_first(p),
-                   cells = (uint32_t)(p->size / TT_CELL_SIZE);
-
-    for (uint32_t cell = first; cell < cells; cell++) {
-        const struct tt_holding *h = tt_picture_cell(p, cell);
-        if (tt_picture_page(p, cell) != TT_PAGE_HOLDING || !h->context)
-            continue;
-        s->held += h->live;
-        for (uint32_t i = 0; i < s->maxima; i++)
-            s->held_then[i] += tt_picture_held(p, h, i);
     }
 }
 
@@ -191,7 +175,7 @@ static struct sums sums_here(void)
         s.maxima = tt_picture_maxima(p);
         for (uint32_t i = 0; i < s.maxima; i++)
             s.most[i] = tt_picture_maximum(p, i).most;
-        sum_holdings(&s, p);
+        s.held = recorded_held(&r);
         sum_series(&s, p);
     }
     recorded_free(&r);
@@ -202,11 +186,11 @@ static void check_sums(const struct sums *s, uint64_t live)
 {
     CHECK_INT(s->made - s->freed, live);
     CHECK_INT(s->live, live);
-    CHECK_INT(s->held, live);
+    CHECK_INT(s->held.now, live);
     CHECK_INT(s->series, live);
     CHECK(s->maxima > 0);
     for (uint32_t i = 0; i < s->maxima; i++)
-        CHECK_INT(s->held_then[i], s->most[i]);
+        CHECK_INT(s->held.then[i], s->most[i]);
 }
 
 TEST(what_is_alive_adds_up_at_every_moment)

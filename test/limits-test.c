@@ -9,53 +9,27 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
-#include "recorded.h"
-#include "tallytree.h"
-#include "tap.h"
+#include "folder.h"
 
 enum { LEAVES = 20000, NAMES = 3000, HOST_STATUS = 7 };
-
-static char folder[64], path[128], options[256];
-
-static void make_folder(void)
-{
-    snprintf(folder, sizeof folder, "/tmp/tallytree-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/recording", folder);
-}
-
-static void leave_folder(void)
-{
-    char command[160];
-
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_INT(system(command), 0);
-}
 
 /* Calls `host` in a process of its own; what it returns is its status. */
 static int in_a_child(int (*host)(long), long argument)
 {
-    int status = -1;
     pid_t child = fork();
+    int status;
 
     if (child == 0)
         _exit(host(argument));
-    waitpid(child, &status, 0);
-    if (WIFSIGNALED(status))
-        fprintf(stderr, "# %ld: killed by signal %d\n", argument, WTERMSIG(status));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + status;
-}
-
-static int start(const char *words)
-{
-    snprintf(options, sizeof options, "output=%s,%s", path, words);
-    return tt_start(options);
+    status = exit_status(child);
+    if (status >= 256)
+        fprintf(stderr, "# %ld: killed by signal %d\n", argument, status & 127);
+    return status;
 }
 
 /* Many blocks, many contexts; errno is left alone. */
-static int work(void)
+static int push_leaves(void)
 {
     char name[24];
     int right = 1;
@@ -107,11 +81,11 @@ static int check_recording(const char *file)
 /* The host's status when all is well. */
 static int record(const char *words, int may_fail)
 {
-    int error = start(words);
+    int error = tt_start(output(words));
 
     if (error != 0)
-        return may_fail && work() ? HOST_STATUS : 1;
-    if (!work())
+        return may_fail && push_leaves() ? HOST_STATUS : 1;
+    if (!push_leaves())
         return 2;
     if (tt_stop() != 0)
         return 3;
@@ -221,7 +195,7 @@ static int record_while_it_fills(long unused)
     (void)unused;
     if (!mount_disk())
         return record("exact,budget=3M", 0);
-    if (start("exact,budget=3M") != 0)
+    if (tt_start(output("exact,budget=3M")) != 0)
         return 1;
     for (int i = 0; i < LEAVES / 2; i++) {
         TT_SCOPE("leaf");
@@ -276,7 +250,7 @@ static int record_small_files(long bytes)
         return status;
     snprintf(copy, sizeof copy, "%s/copy", folder);
     unlink(copy);
-    if (tt_start("calls,budget=2M") != 0 || !work())
+    if (tt_start("calls,budget=2M") != 0 || !push_leaves())
         return 5;
     int error = tt_write(copy);
     if (error != (access(copy, F_OK) == 0 ? 0 : -TT_ERR_FILE))
@@ -317,18 +291,16 @@ static int record_with_little_memory(long room)
 
 static int run_out_of_memory(long room)
 {
-    if (start("exact,budget=1M") != 0)
+    if (tt_start(output("exact,budget=1M")) != 0)
         return 1;
     LIMIT(RLIMIT_AS, memory_in_use() + (size_t)room);
-    if (!work())
+    if (!push_leaves())
         return 2;
     LIMIT(RLIMIT_AS, memory_in_use() + (size_t)room);
     pid_t child = fork();
     if (child == 0)
-        _exit(work() ? HOST_STATUS : 1);
-    int status;
-    waitpid(child, &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != HOST_STATUS)
+        _exit(push_leaves() ? HOST_STATUS : 1);
+    if (exit_status(child) != HOST_STATUS)
         return 3;
     if (tt_stop() != 0)
         return 4;
@@ -357,8 +329,8 @@ TEST(a_limit_on_memory_is_survived)
 static int record_without_descriptors(long descriptors)
 {
     LIMIT(RLIMIT_NOFILE, (rlim_t)descriptors);
-    int error = start("calls,budget=1M");
-    if (!work())
+    int error = tt_start(output("calls,budget=1M"));
+    if (!push_leaves())
         return 1;
     if (error == 0 && tt_stop() != 0)
         return 2;
@@ -381,7 +353,7 @@ static int start_in_foreign_folder(long unused)
     (void)unused;
     if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
         return 1;
-    if (start("calls") != -TT_ERR_FILE || !work())
+    if (tt_start(output("calls")) != -TT_ERR_FILE || !push_leaves())
         return 2;
     return tt_stop() == -TT_ERR_STATE ? HOST_STATUS : 3;
 }
@@ -405,7 +377,7 @@ static int start_at(long length)
         words[have++] = i % 200 ? 'a' : '/';
     words[have] = '\0';
     int error = tt_start(words);
-    if ((error != -TT_ERR_FILE && error != -TT_ERR_OPTION) || !work())
+    if ((error != -TT_ERR_FILE && error != -TT_ERR_OPTION) || !push_leaves())
         return 1;
     return tt_stop() == -TT_ERR_STATE ? HOST_STATUS : 2;
 }
@@ -417,7 +389,7 @@ static int start_below_a_deep_folder(long unused)
         if (mkdir("abcdefghijabcdefghijabcdefghij", 0700) != 0 ||
             chdir("abcdefghijabcdefghijabcdefghij") != 0)
             return 1;
-    if (tt_start("calls,output=recording") != -TT_ERR_FILE || !work())
+    if (tt_start("calls,output=recording") != -TT_ERR_FILE || !push_leaves())
         return 2;
     return tt_stop() == -TT_ERR_STATE ? HOST_STATUS : 3;
 }

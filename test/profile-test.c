@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* profile-test.c - the profile: what a builder makes is what was added, in whatever order;
  * merging is exact; no damage does more than give an error. */
+#include "failing.h"
 #include "random-profile.h"
 #include "statistics.h"
 #include "tap.h"
@@ -333,32 +334,9 @@ TEST(a_profile_that_was_cut_off_says_so)
 
 /* ── Memory ───────────────────────────────────────────────────────────────────────── */
 
-struct rationed {
-    long left, pieces; /* pieces: not given back */
-};
-
-static void *get(void *arg, size_t size)
-{
-    struct rationed *r = arg;
-
-    if (r->left-- <= 0)
-        return NULL;
-    r->pieces++;
-    return calloc(1, size);
-}
-
-static void put(void *arg, void *p, size_t size)
-{
-    (void)size;
-    ((struct rationed *)arg)->pieces--;
-    free(p);
-}
-
 TEST(every_allocation_may_fail)
 {
     struct model *m = model_random(11);
-    struct rationed ration = {0};
-    struct tt_memory memory = {.get = get, .put = put, .arg = &ration};
     struct tt_profile whole, p;
     long enough = 0;
 
@@ -369,20 +347,20 @@ TEST(every_allocation_may_fail)
         void *image = NULL;
         size_t size = 0;
         int error = 1;
-        ration.left = n;
-        b = tt_builder_new(&memory);
+        failing_after = n;
+        b = tt_builder_new(&failing);
         if (b) {
             model_build(m, 0, b);
             (void)tt_builder_profile(b, &whole);
             error = tt_builder_finish(b, &image, &size);
             tt_builder_free(b);
         }
-        if (!error && tt_profile_open(&p, image, size, &memory) == 0) {
+        if (!error && tt_profile_open(&p, image, size, &failing) == 0) {
             enough = n;
             tt_profile_close(&p);
         }
-        tt_memory_put(&memory, image, size);
-        CHECK_INT(ration.pieces, 0);
+        tt_memory_put(&failing, image, size);
+        CHECK_INT(failing_pieces, 0);
     }
     CHECK(enough > 50);
     model_close(&whole);

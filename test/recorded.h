@@ -96,6 +96,28 @@ static inline uint64_t recorded_lost_pushes(const struct recorded *r)
     return lost;
 }
 
+/* What all holdings have, now and at each maximum; those of no context too. */
+struct recorded_held {
+    uint64_t now, then[TT_PARTS + 1];
+};
+
+static inline struct recorded_held recorded_held(const struct recorded *r)
+{
+    const struct tt_picture *p = &r->picture;
+    const uint32_t cells = r->error ? 0 : (uint32_t)(p->size / TT_CELL_SIZE);
+    struct recorded_held held = {0};
+
+    for (uint32_t cell = r->error ? 0 : tt_picture_first(p); cell < cells; cell++) {
+        const struct tt_holding *h = tt_picture_cell(p, cell);
+        if (tt_picture_page(p, cell) != TT_PAGE_HOLDING || !h->context)
+            continue;
+        held.now += h->live;
+        for (uint32_t i = 0; i < tt_picture_maxima(p); i++)
+            held.then[i] += tt_picture_held(p, h, i);
+    }
+    return held;
+}
+
 static inline uint64_t recorded_evictions(const struct recorded *r)
 {
     uint64_t evictions = 0;

@@ -556,27 +556,17 @@ static void *trade(void *arg)
 static void check_held(uint64_t alive)
 {
     struct recorded r = recorded_here();
-    const struct tt_picture *p = &r.picture;
-    const uint32_t cells = (uint32_t)(p->size / TT_CELL_SIZE),
-                   maxima = r.error ? 0 : tt_picture_maxima(p);
-    uint64_t now = 0, most = 0, then[TT_PARTS + 1] = {0};
+    struct recorded_held held = recorded_held(&r);
+    uint64_t most = 0;
 
-    CHECK_INT(r.error, 0);
-    for (uint32_t cell = r.error ? cells : tt_picture_first(p); cell < cells; cell++) {
-        const struct tt_holding *h = tt_picture_cell(p, cell);
-        if (tt_picture_page(p, cell) != TT_PAGE_HOLDING || !h->context)
-            continue;
-        now += h->live;
-        for (uint32_t i = 0; i < maxima; i++)
-            then[i] += tt_picture_held(p, h, i);
+    if (CHECK_INT(r.error, 0))
+        CHECK_INT(r.picture.space->live, alive);
+    CHECK_INT(held.now, alive);
+    for (uint32_t i = 0; !r.error && i < tt_picture_maxima(&r.picture); i++) {
+        CHECK_INT(held.then[i], tt_picture_maximum(&r.picture, i).most);
+        most = held.then[i] > most ? held.then[i] : most;
     }
-    CHECK_INT(now, alive);
-    CHECK_INT(p->space->live, alive);
-    for (uint32_t i = 0; i < maxima; i++) {
-        CHECK_INT(then[i], tt_picture_maximum(p, i).most);
-        most = then[i] > most ? then[i] : most;
-    }
-    CHECK(most >= now);
+    CHECK(most >= held.now);
     recorded_free(&r);
 }
 

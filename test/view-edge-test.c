@@ -4,73 +4,10 @@
 #include <math.h>
 #include <pthread.h>
 
+#include "by-hand.h"
 #include "view-oracle.h"
 
 /* ── By hand ──────────────────────────────────────────────────────────────────────── */
-
-struct made {
-    struct tt_builder *b;
-    uint32_t metric[2];
-    void *image;
-    size_t size;
-    struct tt_profile p;
-};
-
-static void begin(struct made *m)
-{
-    memset(m, 0, sizeof *m);
-    m->b = tt_builder_new(NULL);
-    m->metric[0] = tt_builder_metric(m->b, "calls", "", TT_METRIC_CALLS);
-    m->metric[1] = tt_builder_metric(m->b, "time", "ns", TT_METRIC_TIME);
-}
-
-/* A context by its path, "a;b;c"; "" is the root. */
-static uint32_t context(struct made *m, const char *path)
-{
-    uint32_t at = TT_BUILDER_ROOT;
-    char name[64];
-
-    while (*path) {
-        size_t length = strcspn(path, ";");
-        snprintf(name, sizeof name, "%.*s", (int)length, path);
-        at = tt_builder_context(
-            m->b, at, tt_builder_block(m->b, &(struct tt_block_info){.name = name}));
-        path += length + (path[length] == ';');
-    }
-    return at;
-}
-
-static void add(struct made *m, const char *path, uint64_t calls, uint64_t time)
-{
-    tt_builder_add(m->b, TT_ROLE_SELF, context(m, path), m->metric[0], calls);
-    tt_builder_add(m->b, TT_ROLE_SELF, context(m, path), m->metric[1], time);
-}
-
-static void add_arc(struct made *m, const char *from, const char *to, const char *block,
-                    uint64_t calls)
-{
-    struct tt_block_info info = {.name = block};
-    uint32_t arc = tt_builder_arc(m->b, context(m, from), context(m, to),
-                                  tt_builder_block(m->b, &info));
-
-    tt_builder_add(m->b, TT_ROLE_ARC, arc, 0, calls);
-}
-
-static int finish(struct made *m)
-{
-    int error = tt_builder_finish(m->b, &m->image, &m->size);
-
-    tt_builder_free(m->b);
-    if (!error)
-        error = tt_profile_open(&m->p, m->image, m->size, NULL);
-    return CHECK_INT(error, 0);
-}
-
-static void end(struct made *m)
-{
-    tt_profile_close(&m->p);
-    tt_memory_put(NULL, m->image, m->size);
-}
 
 /* The row of a name and role; SIZE_MAX: there is none. */
 static size_t row_of(const struct answer *a, const char *name, enum tt_row_role role)
