@@ -192,6 +192,19 @@ int tt_command_process(const struct tt_command *c, const struct tt_flags *f, pid
     return error;
 }
 
+int tt_command_cannot(const struct tt_command *c, const char *name, const char *value)
+{
+    const struct tt_flag *flag = tt_flag_named(c->flags, name);
+
+    if (flag && flag->words && flag->words[0] != '@')
+        tt_complain("%s: '--%s' cannot be '%s'; there are: %s", c->name, name, value,
+                    flag->words);
+    else
+        tt_complain("%s: '--%s' cannot be '%s'; see 'tallytree %s --help'", c->name, name,
+                    value, c->name);
+    return -TT_ERR_OPTION;
+}
+
 int tt_command_word(const struct tt_command *c, const struct tt_flags *f)
 {
     size_t length = strlen(f->value);
@@ -202,9 +215,7 @@ int tt_command_word(const struct tt_command *c, const struct tt_flags *f)
             return 0;
         word += its;
     }
-    tt_complain("%s: '--%s' cannot be '%s'; it is one of: %s", c->name, f->flag->name,
-                f->value, f->flag->words);
-    return -TT_ERR_OPTION;
+    return tt_command_cannot(c, f->flag->name, f->value);
 }
 
 int tt_command_option(const struct tt_command *c, const struct tt_flags *f)
@@ -216,6 +227,5 @@ int tt_command_option(const struct tt_command *c, const struct tt_flags *f)
     if (n < (int)sizeof words && !strpbrk(f->value, ", \t\n") &&
         tt_options_read(&o, words, NULL) == 0)
         return 0;
-    tt_complain("%s: '--%s' cannot be '%s'", c->name, f->flag->name, f->value);
-    return -TT_ERR_OPTION;
+    return tt_command_cannot(c, f->flag->name, f->value);
 }

@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "command.h"
+#include "format.h"
 
 static char *read_all(int fd, size_t size)
 {
@@ -158,6 +159,11 @@ static int read_whole(struct tt_picture *p, int fd)
     return read_live(p, fd);
 }
 
+static int is_profile(const struct tt_picture *p)
+{
+    return p->size >= 8 && memcmp(p->image, TT_PROFILE_MAGIC, 8) == 0;
+}
+
 int tt_load(struct tt_picture *p, const char *path)
 {
     struct stat s;
@@ -176,7 +182,13 @@ int tt_load(struct tt_picture *p, const char *path)
     error = read_whole(p, fd);
     close(fd);
     if (error) {
-        tt_complain("%s: %s", path, p->error[0] ? p->error : tt_error_text(error));
+        if (is_profile(p))
+            tt_complain(
+                "%s: this is a profile, and no recording; 'tallytree report' shows "
+                "it",
+                path);
+        else
+            tt_complain("%s: %s", path, p->error[0] ? p->error : tt_error_text(error));
         tt_unload(p);
     }
     return error;

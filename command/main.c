@@ -15,6 +15,8 @@ static int is_one_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
+static const char *const help_words[] = {"help", "--help", "-help", "-h", NULL};
+
 static void show_overview(FILE *out)
 {
     fputs("usage: tallytree PROGRAM [ARGS]    records it, and shows where its time goes\n"
@@ -43,7 +45,7 @@ static int help(int argc, char **argv)
 {
     const struct tt_command *c;
 
-    if (argc <= 2) {
+    if (argc <= 2 || is_one_of(argv[2], help_words)) {
         show_overview(stdout);
         return TT_EXIT_DONE;
     }
@@ -65,7 +67,6 @@ static int is_program(const char *word)
 
 static int run(int argc, char **argv)
 {
-    static const char *const help_words[] = {"help", "--help", "-help", "-h", NULL};
     static const char *const version_words[] = {"version", "--version", "-version", NULL};
     const struct tt_command *c;
 

@@ -106,8 +106,7 @@ static int add_words(struct record *r, const char *name, const char *value)
     if (n < (int)(sizeof r->words - length) && !(value && strpbrk(value, ", \t\n")) &&
         tt_options_read(&o, r->words, NULL) == 0)
         return 0;
-    tt_complain("record: '--%s' cannot be '%s'", name, value ? value : "");
-    return -TT_ERR_OPTION;
+    return tt_command_cannot(&tt_command_record, name, value ? value : "");
 }
 
 static int take_seconds(const char *name, const char *value, double *out)
@@ -168,9 +167,10 @@ static int take_counter(struct record *r, const char *value)
 
     (void)snprintf(name, sizeof name, "%.*s", (int)(length < 39 ? length : 39), value);
     c = tt_counter_find(name);
-    if (!c || r->counters == TT_COUNTERS_MAX) {
-        tt_complain("record: '--counter' cannot be '%s'%s", name,
-                    c ? ": there are so many" : "; see tallytree-record(1)");
+    if (!c)
+        return tt_command_cannot(&tt_command_record, "counter", name);
+    if (r->counters == TT_COUNTERS_MAX) {
+        tt_complain("record: there are %d counters at most", TT_COUNTERS_MAX);
         return -TT_ERR_OPTION;
     }
     r->counter[r->counters] = *c;

@@ -75,8 +75,7 @@ static int add_words(struct switching *s, const char *name, const char *value,
     if (n < (int)(sizeof s->words - length) && !(value && strpbrk(value, ", \t\n")) &&
         tt_options_read(&o, s->words, NULL) == 0)
         return 0;
-    tt_complain("%s: '--%s' cannot be '%s'", s->command->name, name, value ? value : "");
-    return -TT_ERR_OPTION;
+    return tt_command_cannot(s->command, name, value ? value : "");
 }
 
 static int take_share(struct switching *s, const char *value)

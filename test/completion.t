@@ -28,6 +28,13 @@ list_fits()
     [ $? -eq 2 ] && [ ! -s "$tmp/out" ] && fits "$tmp/page"
 }
 
+# Not "there is no command 'help'; did you mean 'help'?"
+helps_itself()
+{
+    tallytree help >"$tmp/one" && tallytree help help >"$tmp/two" &&
+        tallytree help --help >"$tmp/three" && cmp "$tmp/one" "$tmp/two" && cmp "$tmp/one" "$tmp/three"
+}
+
 same_page()
 {
     tallytree help "$1" >"$tmp/one" && tallytree "$1" --help >"$tmp/two" &&
@@ -62,6 +69,7 @@ prints_nowhere()
 
 try "a page that cannot be printed is an error" prints_nowhere
 try "the list of commands fits a screen" page_fits help
+try "help has no page but the list" helps_itself
 try "so it does where no command is given" list_fits
 for command in $(commands); do
     [ "$command" != help ] || continue

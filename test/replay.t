@@ -260,6 +260,8 @@ dump_refuses()
 try "events that are not there are an error" no_such_file
 try "a folder that is not there is an error" no_such_folder
 try "dump refuses what is no recording" dump_refuses test/replay.t
+says_it_is_a_profile() { dump_refuses test/golden/profile-1.tt && grep -q "this is a profile" "$tmp/err"; }
+try "of a profile it says what it is" says_it_is_a_profile
 try "dump refuses a file that is not there" dump_refuses "$tmp/no such file"
 
 # ── Period ───────────────────────────────────────────────────────────────────────────

@@ -197,6 +197,12 @@ try "a wrong command" no_command reprot \
 try "a command like no other" no_command zzzzz "there is no command or program 'zzzzz'"
 try "a file, which is no command" no_command Makefile \
     "there is no command or program 'Makefile'; 'tallytree report Makefile' shows what was recorded"
+wrong_word()
+{
+    tallytree record --recursion egde true 2>"$tmp/err"
+    [ $? -eq 125 ] && grep -q "record: '--recursion' cannot be 'egde'; there are: edge repeat:" "$tmp/err"
+}
+try "a wrong word: those that there are, are said" wrong_word
 try "a wrong flag" says "report: there is no option '--slect'; did you mean '--select'?" \
     --slect x "$tmp/rec"
 try "a wrong flag with one dash" says "report: there is no option '-focsu'; did you mean '-focus'?" \
