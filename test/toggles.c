@@ -127,20 +127,6 @@ static void *work_on(void *seed)
     return NULL;
 }
 
-static void begin_threads(pthread_t *thread, void *(*run)(void *))
-{
-    __atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
-    for (intptr_t i = 0; i < THREADS; i++)
-        CHECK_INT(pthread_create(&thread[i], NULL, run, (void *)i), 0);
-}
-
-static void end_threads(const pthread_t *thread)
-{
-    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-    for (int i = 0; i < THREADS; i++)
-        CHECK_INT(pthread_join(thread[i], NULL), 0);
-}
-
 TEST(it_says_something_alone)
 {
     for (int i = 0; i < THREADS; i++)
@@ -167,7 +153,8 @@ struct account {
 static uint16_t number_of[TEXT]; /* of the function there; 0: none yet */
 static uint64_t offset_of[FUNCTIONS];
 static unsigned functions = 1;
-static struct account *accounts; /* only ever grows, at its head */
+static struct account *accounts;   /* of who runs; grows at its head */
+static uint64_t closed[FUNCTIONS]; /* calls of threads that have ended */
 static __thread struct account *mine;
 static struct path paths[PATHS];
 static int with_paths; /* while nothing is switched */
@@ -216,6 +203,24 @@ static struct account *get_mine(void)
                                             __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     }
     return mine;
+}
+
+/* Of the threads that have ended: all but this one. */
+static void close_accounts(void)
+{
+    struct account *next;
+
+    for (struct account *a = accounts; a; a = next) {
+        next = a->next;
+        if (a == mine)
+            continue;
+        for (unsigned i = 0; i < FUNCTIONS; i++)
+            closed[i] += a->calls[i];
+        free(a);
+    }
+    accounts = mine;
+    if (mine)
+        mine->next = NULL;
 }
 
 static uint64_t path_to(uint64_t from, uint64_t offset)
@@ -283,7 +288,7 @@ void __cyg_profile_func_exit(void *function, void *site)
 
 static uint64_t calls_of(unsigned function)
 {
-    uint64_t sum = 0;
+    uint64_t sum = closed[function];
 
     for (struct account *a = __atomic_load_n(&accounts, __ATOMIC_ACQUIRE); a; a = a->next)
         sum += __atomic_load_n(&a->calls[function], __ATOMIC_RELAXED);
@@ -299,6 +304,21 @@ static void add_calls(uint64_t *to, uint64_t sign)
 {
     for (unsigned i = 1; i < count_functions(); i++)
         to[i] += sign * calls_of(i);
+}
+
+static void begin_threads(pthread_t *thread, void *(*run)(void *))
+{
+    __atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
+    for (intptr_t i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&thread[i], NULL, run, (void *)i), 0);
+}
+
+static void end_threads(const pthread_t *thread)
+{
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_join(thread[i], NULL), 0);
+    close_accounts();
 }
 
 /* ── What is recorded ─────────────────────────────────────────────────────────────── */
