@@ -6,6 +6,7 @@
  * them to where the functions are. */
 #include "entries.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
@@ -25,17 +26,22 @@ struct visit {
     int count;
 };
 
-static void name_file(struct tt_loaded *l, const char *name)
+/* 0 when it has none: it is the system's own, or not there any more. */
+static int name_file(struct tt_loaded *l, const char *name)
 {
     ssize_t n;
 
+    if (*name && !strchr(name, '/'))
+        return 0;
     if (*name) {
-        if (!strchr(name, '/') || !realpath(name, l->path))
-            l->path[0] = '\0'; /* the system's own */
-        return;
+        if (realpath(name, l->path))
+            return 1;
+        l->path[0] = '\0';
+        return errno != ENOENT;
     }
     n = readlink("/proc/self/exe", l->path, sizeof l->path - 1);
     l->path[n > 0 ? n : 0] = '\0';
+    return 1;
 }
 
 static void find_range(struct tt_loaded *l, const struct dl_phdr_info *info)
@@ -76,8 +82,8 @@ static int visit_one(struct dl_phdr_info *info, size_t size, void *arg)
     l->phdr = info->dlpi_phdr;
     l->phdrs = info->dlpi_phnum;
     find_range(l, info);
-    name_file(l, v->count++ ? info->dlpi_name : ""); /* the program comes first */
-    if (l->path[0] &&
+    /* The program comes first. */
+    if (name_file(l, v->count++ ? info->dlpi_name : "") &&
         ((uintptr_t)visit_one < l->start || (uintptr_t)visit_one >= l->end)) {
         find_build_id(l, info);
         v->each(v->arg, l);

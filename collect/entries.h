@@ -15,7 +15,7 @@
 
 /* A module that is loaded, as the loader tells of it. */
 struct tt_loaded {
-    char path[PATH_MAX]; /* of its file */
+    char path[PATH_MAX]; /* of its file; empty: that may not be read */
     char build_id[2 * TT_BUILD_ID_MAX + 1];
     uint64_t bias;
     uintptr_t start, end; /* of all its segments */

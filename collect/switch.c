@@ -273,6 +273,8 @@ static void switch_module(void *arg, const struct tt_loaded *l)
     const char *reason;
 
     (void)arg;
+    if (!l->path[0])
+        all.counts.reason = "the paths of loaded files cannot be read (readlink)";
     if (!m)
         return;
     if (all.on && (all.only || all.thin))

@@ -79,6 +79,8 @@ int main(int argc, char **argv)
         deny(SYS_mprotect);
     if (argc > 1 && strcmp(argv[1], "openat") == 0)
         deny(SYS_openat);
+    if (argc > 1 && strcmp(argv[1], "readlink") == 0)
+        deny(SYS_readlink);
     for (int i = 0; argc > 1 && strcmp(argv[1], "malloc") == 0 && i < 4; i++)
         pthread_create(&t, NULL, allocate, (void *)(size_t)i);
     puts("begun");
@@ -262,6 +264,10 @@ done
 
 begin ./steady openat
 try "who may not open files is told of, with the reason" sh -c "! '$tallytree' on -p $pid -o none 2>said && grep -q 'calls are denied' said"
+try "and goes on" over
+
+begin ./steady readlink
+try "nor where its own code is" sh -c "! '$tallytree' on -p $pid -o none 2>said && grep -q 'readlink' said"
 try "and goes on" over
 
 ./plain <fifo >out &
