@@ -118,19 +118,6 @@ int tt_hook_enter(const struct tt_hook_site *s, const struct tt_hook_call *c,
     return enter_alive(s, c, cfa, caller);
 }
 
-enum { ENTERING = 1 << 16 }; /* how busy a thread is then, and nobody else makes it */
-static __thread uintptr_t entering; /* the CFA of what it is that is entered */
-
-int tt_hook_is_left(uintptr_t cfa)
-{
-    struct tt_thread *t = tt_self.thread;
-
-    if (!t || t->busy != ENTERING || cfa < entering || tt_on_signal_stack(cfa))
-        return 0;
-    t->busy = 0;
-    return 1;
-}
-
 /* Nobody says when a handler's functions return: what they left is not for us to drop, so
  * they stay out. */
 int tt_hook_quickly(const struct tt_hook_call *c)
@@ -143,17 +130,13 @@ int tt_hook_quickly(const struct tt_hook_call *c)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return 1;
     s = tt_hook_find(c->pc);
-    if (!s || !t)
+    if (!s || !t || t->busy)
         return 0;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
-    if (TT_UNLIKELY(t->busy) && !tt_hook_is_left(cfa))
-        return 0;
     back = tt_hook_back(c, cfa);
     if (back && !(caller = tt_hook_find(back)))
         return 0;
-    entering = cfa;
-    TT_BARRIER();
-    t->busy = ENTERING;
+    TT_STACK_STORE(t->busy);
     TT_BARRIER();
     done = enter_alive(s, c, cfa, caller ? caller->block : 0);
     TT_BARRIER();

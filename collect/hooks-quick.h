@@ -65,10 +65,6 @@ TT_INLINE uintptr_t tt_hook_back(const struct tt_hook_call *c, uintptr_t cfa)
 int tt_hook_enter(const struct tt_hook_site *, const struct tt_hook_call *, uintptr_t cfa,
                   tt_block caller);
 
-/* Is the thread busy with entering a function that is not there any more, as a handler has left
- * it by longjmp for who calls now?  Then it is not busy from here on. */
-int tt_hook_is_left(uintptr_t cfa);
-
 /* hooks.c: leaves a function that is not simply the top. */
 void tt_hook_leave_slowly(const struct tt_hook_call *);
 

@@ -271,7 +271,7 @@ void tt_hook_slowly(const struct tt_hook_call *c)
     const struct tt_hook_site *s, *caller;
     uintptr_t cfa, back;
 
-    if (tt_is_at_work() && !tt_hook_is_left(c->sp)) {
+    if (tt_is_at_work()) {
         tt_push_stray(TT_BLOCK_OTHER);
         return;
     }

@@ -439,7 +439,7 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
         {"lost.blocks", "lost", "blocks found no room and stand in [other blocks]"},
         {"lost.strands", "lost", "threads found no room"},
         {"lost.children", "lost", "child processes found no room"},
-        {"lost.pushes", "lost", "pushes found no room"},
+        {"lost.pushes", "lost", "pushes found no room, or came in a bad moment"},
         {"lost.calls", "lost", "calls were evicted and found no room"},
         {"lost.figures", "lost", "figures found no room"},
         {"lost.objects", "lost", "events of objects came in a bad moment"},

@@ -118,7 +118,7 @@ static TT_ASIDE void leave_stack(const void *frame, int keep)
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = TT_FRAME_OF(frame);
 
-    if (!t || t->busy)
+    if (!t || (t->busy && tt_is_at_work()))
         return;
     tt_thread_begin(t);
     t->tail_from = NULL;

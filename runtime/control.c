@@ -54,10 +54,35 @@ static struct tt_thread *thread_with_tree(void)
     return t && t->recording ? t : NULL;
 }
 
+/* Has a handler left by longjmp what keeps the thread busy?  It has if who asks stands above
+ * that, for a handler stands below it; or hardly below, for a signal's frame is larger.  Far
+ * above all that was seen of this stack is another one. */
+static TT_ASIDE int is_left(const struct tt_thread *t)
+{
+    enum { HARDLY = 512, FAR = 8 << 10, ADDRESS = 1 << 16 };
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+    return t->busy >= ADDRESS && t->busy % sizeof(void *) == 0 &&
+           here + HARDLY >= t->busy && here <= t->fiber->high + FAR &&
+           !tt_on_signal_stack(here);
+}
+
+/* A thread that is busy no more is seen to be that by the first one who asks. */
+static int is_busy(struct tt_thread *t)
+{
+    if (!t || !TT_UNLIKELY(t->busy))
+        return 0;
+    if (!is_left(t))
+        return 1;
+    tt_stack_mend(t);
+    TT_BARRIER();
+    t->busy = 0;
+    return 0;
+}
+
 int tt_is_at_work(void)
 {
-    return (tt_self.thread && tt_self.thread->busy) || tt_holds_locks() ||
-           tt_block_held();
+    return is_busy(tt_self.thread) || tt_holds_locks() || tt_block_held();
 }
 
 static void before_fork(void)

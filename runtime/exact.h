@@ -31,6 +31,18 @@ TT_INLINE int tt_exact_begin(struct tt_thread *t)
     return 1;
 }
 
+/* The same for who changes the stack and what its frames say, and takes no cells.  A handler may
+ * leave that by longjmp: whoever asks next whether the thread is at work sees by the address that
+ * it is not, and has the stack mended. */
+TT_INLINE int tt_exact_begin_here(struct tt_thread *t)
+{
+    if (TT_UNLIKELY(t->busy))
+        return 0;
+    TT_STACK_STORE(t->busy);
+    TT_BARRIER();
+    return 1;
+}
+
 TT_INLINE uint64_t tt_exact_now(const struct tt_thread *t, uint32_t plain)
 {
     return (plain == TT_PLAIN_CALLER ? t->ticks : tt_clock_cycles()) - t->paused_ticks -
@@ -82,7 +94,7 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
     uint64_t depth, before;
     uint32_t cell, flags;
 
-    if (!tt_exact_begin(t))
+    if (!tt_exact_begin_here(t))
         return NULL;
     caller = s->top;
     f = caller + 1;
@@ -109,7 +121,6 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
     f->timed = timed;
     edge->calls++;
     TT_SHOW(s->top, f);
-    t->timed = f;
     TT_SHOW(record->current, (uint64_t)edge->target * TT_CELL_SIZE);
     depth = record->depth++;
     top = &record->top[depth % TT_TOP_FRAMES];
@@ -121,6 +132,8 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
     tt_exact_charge(record, timed, f->entered);
     if (hides)
         tt_hidden_charge(t, &hidden, record->charged - before);
+    TT_BARRIER();
+    t->timed = f; /* from here on it is whole */
     TT_BARRIER();
     t->busy = 0;
     return (struct tt_frame *)((uintptr_t)f | 1);
@@ -202,7 +215,7 @@ TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_
     struct tt_hidden hidden;
     uint64_t duration, before;
 
-    if (!tt_exact_begin(t))
+    if (!tt_exact_begin_here(t))
         return 0;
     if (TT_UNLIKELY(s->top != f) || !tt_exact_is_plain(t, plain) ||
         TT_UNLIKELY(t->timed != f ||
@@ -215,16 +228,21 @@ TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_
     if (TT_UNLIKELY(times->kind != TT_TIMES) ||
         (hides && !tt_hidden_find(t, f->node, &hidden)))
         goto refuse;
+    t->timed = f->timed; /* from here on it is not */
+    TT_BARRIER();
     before = record->charged;
     duration = tt_exact_end(record, f, times, tt_exact_now(t, plain));
     if (hides)
         tt_hidden_charge(t, &hidden, record->charged - before);
     record->depth--;
-    t->timed = f->timed;
-    if (TT_UNLIKELY(t->detailed))
+    if (TT_UNLIKELY(t->detailed)) {
+        t->busy = 1;
         tt_activation_details(t, edge, f, duration);
-    if (TT_UNLIKELY(f->edge & TT_FRAME_FLAG(TT_FRAME_CALL)))
+    }
+    if (TT_UNLIKELY(f->edge & TT_FRAME_FLAG(TT_FRAME_CALL))) {
+        t->busy = 1;
         tt_call_count(t, TT_CALL_LEFT);
+    }
     TT_SHOW(s->top, f - 1);
     TT_SHOW(record->current, (uint64_t)((const char *)f[-1].node - s->base));
     TT_BARRIER();

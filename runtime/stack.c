@@ -523,6 +523,26 @@ void tt_stack_reset(struct tt_thread *t)
     TT_SHOW(t->self->top->node, t->tree.root);
 }
 
+/* The top that is timed is `timed` while it is whole. */
+static int is_half(const struct tt_thread *t, const struct tt_frame *top)
+{
+    return (tt_frame_flags(top) & (TT_FRAME_TIMED | TT_FRAME_SEAM)) == TT_FRAME_TIMED &&
+           t->timed != top;
+}
+
+void tt_stack_mend(struct tt_thread *t)
+{
+    struct tt_frame *top = t->self->top;
+    uint64_t depth = 0;
+
+    if (!t->record)
+        return;
+    for (const struct tt_frame *f = t->timed; f; f = f->timed)
+        depth += (tt_frame_flags(f) & TT_FRAME_TIMED) != 0;
+    t->record->depth = depth;
+    tt_stack_show(t, is_half(t, top) ? top - 1 : top);
+}
+
 void tt_stack_disturb(struct tt_thread *t)
 {
     struct tt_frame *next = t->self->top + 1;

@@ -58,6 +58,10 @@ int tt_stack_has(const struct tt_thread *, const struct tt_frame *f);
 /* Ends the running stack's activations in the books; frames stay, to be left quietly. */
 void tt_stack_close(struct tt_thread *);
 
+/* What a handler has left by longjmp in the midst of entering or leaving the exact mode's fast
+ * way is made as if that had not begun, or had ended. */
+void tt_stack_mend(struct tt_thread *);
+
 /* Until they are, a signal handler finds the root to charge to, and nothing of a tree that
  * is no more. */
 void tt_stack_reset(struct tt_thread *);

@@ -599,6 +599,8 @@ struct tt_thread *tt_thread_enter_anyway(void)
     if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) || (!t && !(t = make_thread())))
         return NULL;
     tt_thread_begin(t);
+    if (t->fiber->high < (uintptr_t)__builtin_frame_address(0))
+        t->fiber->high = (uintptr_t)__builtin_frame_address(0);
     if (TT_UNLIKELY(t->recording != tt_recording_now()) && attach_again(t) != 0) {
         tt_thread_leave(t);
         return NULL;

@@ -44,6 +44,7 @@ struct tt_fiber {
     uint32_t switches; /* tt_sites_switches when its frames were looked at */
     struct tt_segment *segment;
     struct tt_frame *top, *hider, *timed; /* while it does not run */
+    uintptr_t high; /* the farthest up that the slow path was called on its stack */
     uint64_t away;  /* ticks it did not run for: its clock stood still */
     uint64_t local; /* its time when it was left */
     struct tt_fiber *next,
@@ -77,13 +78,13 @@ struct tt_thread {
     struct tt_fiber own, *fiber, *suspended;
     struct tt_frame *end;           /* of the running segment */
     struct tt_frame *hider, *timed; /* the nearest below the top */
-    uint32_t busy;                  /* in the slow path: signal handlers stay out */
-    int program_errno;              /* as it was at the beginning of the slow path */
-    uint32_t pauses;                /* read by the sampler thread */
-    uint32_t named;  /* by tt_thread_name: the system's name for it says nothing */
-    uint32_t exact;  /* no fast path: scopes are timed */
-    uint32_t quick;  /* enum tt_quick: how runtimes' blocks and scopes are recorded */
-    uint32_t hooked; /* enum tt_hooked: the fast path that functions have */
+    uintptr_t busy;    /* signal handlers stay out; an address: see exact.h */
+    int program_errno; /* as it was at the beginning of the slow path */
+    uint32_t pauses;   /* read by the sampler thread */
+    uint32_t named;    /* by tt_thread_name: the system's name for it says nothing */
+    uint32_t exact;    /* no fast path: scopes are timed */
+    uint32_t quick;    /* enum tt_quick: how runtimes' blocks and scopes are recorded */
+    uint32_t hooked;   /* enum tt_hooked: the fast path that functions have */
     /* All kinds are timed, by which clock, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
     uint32_t plain;                   /* enum tt_plain */
@@ -135,6 +136,13 @@ enum tt_hooked { TT_HOOKED_NONE, TT_HOOKED_CALLS, TT_HOOKED_EXACT };
 
 /* Whose clock the fast path of the exact mode reads; 0: none does. */
 enum tt_plain { TT_PLAIN_CYCLES = 1, TT_PLAIN_CALLER };
+
+/* Keeps the stack pointer, in one instruction where that is possible. */
+#if defined(__x86_64__) && defined(__LP64__)
+#define TT_STACK_STORE(to) __asm__ volatile("movq %%rsp, %0" : "=m"(to))
+#else
+#define TT_STACK_STORE(to) ((to) = (uintptr_t)__builtin_frame_address(0))
+#endif
 
 /* A field of this thread's own that the sampler thread looks at: it finds whole values, and
  * what was stored before them. */

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "recorded.h"
+#include "strand.h"
 #include "tallytree.h"
 #include "tap.h"
 
@@ -411,5 +412,22 @@ TEST(a_handler_may_charge_while_its_thread_gets_a_strand)
         stop_and_start_below(options[rounds & 1], DEPTH);
     storm(0);
     CHECK(handled > 0);
+    CHECK_INT(tt_stop(), 0);
+}
+TEST(what_is_pushed_after_a_handler_left_the_slow_path_for_good_is_counted_as_lost)
+{
+    struct recorded r;
+    tt_block block = tt_block_get("pushed", "", 0, 0);
+
+    CHECK_INT(tt_start("exact"), 0);
+    tt_pop(tt_push(block));
+    tt_self.thread->busy = 1; /* as longjmp leaves it */
+    for (int i = 0; i < 5; i++)
+        tt_pop(tt_push(block));
+    tt_self.thread->busy = 0;
+    r = recorded_here();
+    CHECK_INT(recorded_calls(&r, "pushed"), 1);
+    CHECK_INT(recorded_lost_pushes(&r), 5);
+    recorded_free(&r);
     CHECK_INT(tt_stop(), 0);
 }

@@ -58,6 +58,22 @@ CALLED scope_watched(void)
     window->entered++;
 }
 
+static tt_block inner_block, watched_block;
+
+CALLED push_inner(void)
+{
+    tt_mark mark = tt_push(inner_block);
+    evict();
+    tt_pop(mark);
+}
+
+CALLED push_watched(void)
+{
+    tt_mark mark = tt_push(watched_block);
+    window->entered++;
+    tt_pop(mark);
+}
+
 /* What a compiler has functions do, by hand: here no other function is to do it. */
 void __cyg_profile_func_enter(void *function, void *caller);
 void __cyg_profile_func_exit(void *function, void *caller);
@@ -127,6 +143,7 @@ static const struct way {
     void (*watched)(void), (*inner)(void), (*next)(void), (*descend)(void (*run)(void));
     int is_hook;
 } by_scope = {scope_watched, scope_inner, NULL, scope_descend, 0},
+  by_push = {push_watched, push_inner, NULL, NULL, 0},
   by_hook = {hook_watched, hook_inner, NULL, hook_descend, 1},
   by_mcount = {mcount_watched, mcount_inner, mcount_next, NULL, 1}, *way;
 
@@ -169,7 +186,7 @@ static unsigned count_calls(void)
     struct recorded r = recorded_here();
     unsigned calls = (unsigned)recorded_calls(&r, name_of_watched());
 
-    window->wrong |= r.error;
+    window->wrong |= r.error || (!(handling & DEEP) && r.picture.strand[0]->depth != 0);
     recorded_free(&r);
     return calls;
 }
@@ -200,33 +217,48 @@ static void call_next(void)
 /* Up to the first stop behind it. */
 static void be_interrupted(void)
 {
+    tt_mark mark = tt_mark_get();
+
     may_jump = handling & JUMPS;
     if (sigsetjmp(back, 1) == 0) {
         stop();
         call();
+    } else if (way == &by_push) {
+        tt_unwind(mark);
     }
     may_jump = 0;
     stop();
 }
 
+/* It may have been left when it was counted, and not run: how often that was. */
+static unsigned count_left(unsigned before)
+{
+    unsigned left = count_calls() - window->entered;
+
+    window->wrong |= left - before > 1;
+    return left;
+}
+
 static void run(void)
 {
+    unsigned left = 0;
+
     call();
     call_next();
     while (!window->over) {
         tt_mark mark = tt_mark_get();
-        unsigned more = 0;
         be_interrupted();
         call_next();
-        if (handling & JUMPS) /* it may have been left when it was counted, and not run */
-            more = count_calls() - window->entered;
-        else
+        if (!(handling & JUMPS))
             window->wrong |= tt_mark_get() != mark;
         call();
         call_next();
+        window->wrong |= tt_mark_get() != mark;
         if (handling & DEEP)
             evict(); /* looks at the whole stack */
-        check(window->entered + more);
+        if (handling & JUMPS)
+            left = count_left(left);
+        check(window->entered + left);
     }
 }
 
@@ -235,6 +267,8 @@ static int be_watched(void)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     sigaction(SIGUSR1, &action, NULL);
+    inner_block = tt_block_get("inner", NULL, 0, 0);
+    watched_block = tt_block_get("watched", NULL, 0, 0);
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || tt_start(mode) != 0)
         return 2;
     if (handling & DEEP)
@@ -383,4 +417,10 @@ TEST(a_handler_may_leave_by_longjmp_what_is_being_entered)
 #ifdef __x86_64__
     interrupt_everywhere(&by_mcount, "calls", NULL, PUSHES | JUMPS);
 #endif
+}
+TEST(so_it_may_what_is_entered_or_left_where_that_is_timed)
+{
+    interrupt_everywhere(&by_scope, "exact", NULL, PUSHES | JUMPS);
+    interrupt_everywhere(&by_push, "exact", NULL, PUSHES | JUMPS);
+    interrupt_everywhere(&by_hook, "exact,hooks=exact", NULL, PUSHES | JUMPS);
 }
