@@ -193,6 +193,22 @@ static void *allocate(void *arg, void *old, size_t old_size, size_t size)
     return made;
 }
 
+/* Where objects are not counted: only threads and prototypes are anything to us, and what
+ * comes after a new thread; all else goes straight on. */
+static void *pass(void *arg, void *old, size_t old_size, size_t size)
+{
+    const struct watch *w = arg;
+    int is_ours = old ? !size &&
+                            (old_size == w->thread_size || old_size == w->prototype_size)
+                      : old_size == LUA_TTHREAD || old_size == PROTOTYPE;
+
+    if (is_ours || w->is_fresh)
+        return allocate(arg, old, old_size, size);
+    return w->allocate(w->ud, old, old_size, size);
+}
+
+static lua_Alloc allocator_of(const struct watch *w) { return w->heap ? allocate : pass; }
+
 void tt_lua_heap_begin(struct watch *w)
 {
     int heap = w->heap;
@@ -205,7 +221,7 @@ void tt_lua_heap_begin(struct watch *w)
     w->picked.is_all = tt_object_weight(0) == 1;
     w->picked.dice = (uintptr_t)w ^ 0x9e3779b97f4a7c15u;
     w->allocate = lua_getallocf(w->main, &w->ud);
-    lua_setallocf(w->main, allocate, w);
+    lua_setallocf(w->main, allocator_of(w), w);
     w->heap = 0;
     (void)luaL_loadstring(w->main, ""); /* tells the size of a prototype */
     lua_pop(w->main, 1);
@@ -216,7 +232,7 @@ void tt_lua_heap_end(struct watch *w)
 {
     void *ud;
 
-    if (lua_getallocf(w->main, &ud) == allocate && ud == w)
+    if (lua_getallocf(w->main, &ud) == allocator_of(w) && ud == w)
         lua_setallocf(w->main, w->allocate, w->ud);
     tt_lua_heap_tell(w);
     free(w->picked.slot);
