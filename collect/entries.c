@@ -311,16 +311,18 @@ static void add_site(struct finding *f, uintptr_t at, int only_one)
 static int add_listed(struct finding *f, const struct file *file, const char *section)
 {
     const Elf64_Shdr *h = find_section(file, section);
-    const uintptr_t *list;
+    uintptr_t site;
 
-    if (!h || !(h->sh_flags & SHF_ALLOC) || h->sh_addr % 8)
+    if (!h || !(h->sh_flags & SHF_ALLOC))
         return 0;
     if (!is_in(f->l, f->l->bias + h->sh_addr, 0, PF_R) ||
         !is_in(f->l, f->l->bias + h->sh_addr + h->sh_size, 0, PF_R))
         return 0;
-    list = (const uintptr_t *)(f->l->bias + h->sh_addr);
-    for (size_t i = 0; i < h->sh_size / sizeof *list; i++)
-        add_site(f, list[i], 0);
+    for (size_t i = 0; i < h->sh_size / sizeof site; i++) { /* gcc aligns none of them */
+        memcpy(&site, (const char *)(f->l->bias + h->sh_addr) + i * sizeof site,
+               sizeof site);
+        add_site(f, site, 0);
+    }
     return 1;
 }
 

@@ -203,7 +203,8 @@ static int check_library(const struct switching *s)
     if (has < 0)
         return complain(s, errno == EACCES || errno == EPERM ? "it is another user's"
                                                              : strerror(errno));
-    return complain(s, TT_WAKE_LIBRARY " is not in it, linked or preloaded");
+    return complain(s, TT_WAKE_LIBRARY " is not in it, preloaded, or linked with "
+                                       "-Wl,--no-as-needed");
 }
 
 /* A line of /proc/PID/status, behind its colon. */

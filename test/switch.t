@@ -180,6 +180,41 @@ for program in steady entry; do
     done
 done
 
+# Few functions, which are found by their list alone, wherever it begins: each text moves it.
+cat >small.c <<'END'
+#include <stdio.h>
+#include <unistd.h>
+const char text[] = TEXT;
+__attribute__((noinline)) void leaf(void) { __asm__ volatile(""); }
+int main(void)
+{
+    char c;
+    puts("begun");
+    fflush(stdout);
+    while (read(0, &c, 1) != 0)
+        leaf();
+    puts("well");
+    return 7;
+}
+END
+all_are_on() { switch on -p "$pid" -o small 2>&1 | grep "2 of 2 functions" && switch off -p "$pid"; }
+sed -n 's/^    cc \(.*\) prog\.c.*/\1/p' "$top/doc/switching.md" >ways
+equal "the page has two ways to compile" "$(wc -l <ways)" 2
+while read -r way; do
+    for text in '"a"' '"ab"'; do
+        # shellcheck disable=SC2086
+        gcc $way -DTEXT="$text" -o small-program small.c
+        begin ./small-program
+        try "all functions are on, compiled with $way" all_are_on
+        try "and it goes on" over
+    done
+done <ways
+switches=$(sed -n 's/.*`\(-Wl,.* -ltallytree-switch\)`.*/\1/p' "$top/doc/switching.md")
+# shellcheck disable=SC2086
+gcc -DTEXT='"a"' -o linked small.c -L"$(dirname "$library")" $switches
+try "linked as the page says, the library is in a program that does not call it" \
+    sh -c 'readelf -d linked | grep "NEEDED.*libtallytree-switch"'
+
 begin ./steady
 threads() { find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l; }
 equal "until it is switched on there is no thread" "$(threads)" 1
