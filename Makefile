@@ -21,7 +21,7 @@ bench: all; tools/setup bench && bench/run
 fuzz: ; tools/setup fuzz && tools/fuzz
 gate: asan tsan ; tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=30000 tools/fuzz 20
 soak: all; build/test/soak && RUNS=1000 test/guest.t && \
-	for t in sites switch switch-exception; do TT_TOGGLES=10000 build/test/$$t-test || exit; done; \
+	for t in patch sites switch switch-exception; do TT_TOGGLES=10000 build/test/$$t-test || exit; done; \
 	TT_TOGGLES=10000 test/toggles.t && TT_TOGGLES=1 test/hooks.t
 tidy: ; tools/setup tidy && tools/tidy
 amalgamation: ; tools/amalgamate build/amalgamation

@@ -148,7 +148,7 @@ TEST(threads_run_in_scopes_that_are_switched)
     over = 0;
     for (int i = 0; i < THREADS; i++)
         CHECK_INT(pthread_create(&thread[i], NULL, run_scopes, NULL), 0);
-    for (int i = 0, n = toggles(); i < n; i++)
+    for (int i = 0, n = toggles(); (i < n || !seen) && !tap.failed; i++)
         seen += record_threads(i & 1 ? "calls" : "exact");
     __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < THREADS; i++)
@@ -176,7 +176,7 @@ TEST(what_is_loaded_is_switched_and_what_is_unloaded_is_not_missed)
     void (*run)(void);
     void *module;
 
-    if (!getenv("TT_BUILD") || access("/proc/self/maps", R_OK) != 0)
+    if (!getenv("TT_BUILD"))
         SKIP("TT_BUILD is not set");
     for (int i = 0; i < 3; i++) { /* loaded before, while, and after it is on */
         module = i == 0 ? open_module(&run) : NULL;
@@ -188,9 +188,13 @@ TEST(what_is_loaded_is_switched_and_what_is_unloaded_is_not_missed)
         if (i == 1)
             dlclose(module);
         CHECK_INT(tt_stop(), 0);
-        CHECK_INT(visit_path("run_module").calls, i < 2);
-        if (i == 0)
+        if (i == 2)
+            module = open_module(&run);
+        if (i != 1 && CHECK(module && run)) {
+            run();
             dlclose(module);
+        }
+        CHECK_INT(visit_path("run_module").calls, i < 2);
     }
 }
 

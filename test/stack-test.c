@@ -321,7 +321,7 @@ static void *reader(void *arg)
     struct tt_hold hold;
     uint64_t *sum = arg;
 
-    while (!done) {
+    do {
         tt_modules_hold(&hold);
         for (uint32_t i = 0; i < hold.modules->count; i++) {
             const struct tt_mapping *m = &hold.modules->mapping[i];
@@ -331,7 +331,7 @@ static void *reader(void *arg)
             *sum += (uint64_t)m->module->path[0];
         }
         tt_modules_release(&hold);
-    }
+    } while (!done);
     return NULL;
 }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "tallytree-switch.h"
 #include "tap.h"
@@ -106,20 +107,24 @@ static int stop;
 
 static void *work(void *arg)
 {
-    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+    do
         CHECK_INT(catcher(4), 4);
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED));
     return arg;
 }
 
+/* $TT_TOGGLES: how often, for who has the time. */
 TEST(threads_throw_while_functions_are_switched)
 {
+    const char *wanted = getenv("TT_TOGGLES");
+    int toggles = wanted ? atoi(wanted) / 2 : 60;
     pthread_t thread[8];
 
     stop = 0;
     CHECK_INT(tt_start("hooks=calls"), 0);
     for (int i = 0; i < 8; i++)
         CHECK_INT(pthread_create(&thread[i], NULL, work, NULL), 0);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < toggles; i++) {
         CHECK_INT(tt_functions_on(NULL, NULL), 0);
         CHECK_INT(tt_functions_off(NULL), 0);
     }

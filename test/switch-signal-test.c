@@ -6,17 +6,17 @@
  *            └─ 133 ─ …      walking along its edges
  *
  * All of it is cold, so a handler's new contexts take the place of what is walked along.  Each
- * call and each push of the program itself is there in the end, and no other. */
+ * call and each push of the program itself is there in the end, and no other.  It ends when
+ * the handlers were called so often that most of it has been evicted. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tallytree-switch.h"
 #include "tap.h"
 
-enum { THREADS = 3, APART = 64, WAYS = 3, DEPTH = 6, NEW = 40 };
+enum { THREADS = 3, APART = 64, WAYS = 3, DEPTH = 6, NEW = 40, SIGNALS = 6000 };
 
 struct counts {
     uint64_t functions, pushes, handlers;
@@ -25,7 +25,7 @@ static struct counts all; /* of threads that have ended */
 static __thread struct counts counts;
 static __thread uint32_t state;
 static tt_block pushed[WAYS * APART], handled[NEW];
-static int stop;
+static int stop, came; /* came: signals, to all threads */
 
 static uint32_t draw(uint32_t below)
 {
@@ -98,21 +98,16 @@ static void on_signal(int number)
     for (int i = 0; i < 8; i++)
         tt_pop(tt_push(handled[1 + next++ % (NEW - 1)]));
     tt_pop(mark);
+    __atomic_fetch_add(&came, 1, __ATOMIC_RELAXED);
 }
 
-static void send_signals(const pthread_t *thread, double seconds)
+static void send_signals(const pthread_t *thread)
 {
-    struct timespec start, now;
-
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    do {
+    while (__atomic_load_n(&came, __ATOMIC_RELAXED) < SIGNALS) {
         for (int i = 0; i < THREADS; i++)
             pthread_kill(thread[i], SIGUSR1);
         usleep(50);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((double)(now.tv_sec - start.tv_sec) +
-                 (double)(now.tv_nsec - start.tv_nsec) / 1e9 <
-             seconds);
+    }
 }
 
 /* ── What is there in the end ─────────────────────────────────────────────────────── */
@@ -161,7 +156,7 @@ static void weather(const char *options)
     uint64_t kept = 0;
 
     all = (struct counts){0, 0, 0};
-    stop = 0;
+    stop = came = 0;
     make_blocks(pushed, WAYS * APART, "pushed");
     make_blocks(handled, NEW, "handled");
     CHECK_INT(sigaction(SIGUSR1, &action, &old), 0);
@@ -170,7 +165,7 @@ static void weather(const char *options)
         return;
     for (int i = 0; i < THREADS; i++)
         CHECK_INT(pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)(i + 1)), 0);
-    send_signals(thread, 0.7);
+    send_signals(thread);
     __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
