@@ -86,7 +86,7 @@ static void touch(const struct tt_perf_event *e)
     touched += sum;
 }
 
-/* None of it is there when it is cut off; whatever is changed, nothing else is read. */
+/* A sample is none when it is cut off; whatever is changed, nothing else is read. */
 static void damage(void)
 {
     char whole[ROOM];
@@ -95,6 +95,7 @@ static void damage(void)
     memcpy(whole, record.bytes, record.size);
     for (size_t size = 0; size < record.size; size++) {
         decode(&e, size);
+        CHECK(e.kind != TT_PERF_SAMPLE);
         touch(&e);
     }
     for (size_t i = sizeof(struct perf_event_header); i < record.size; i++) {

@@ -315,6 +315,7 @@ TEST(a_handler_may_sample_tick_and_capture)
             recurse(DEPTH);
         storm(0);
     }
+    CHECK(handled > 0);
     r = recorded_here();
     if (CHECK_INT(r.error, 0)) {
         for (uint32_t i = 0; i < r.picture.contexts; i++)
@@ -360,6 +361,7 @@ TEST(a_handler_may_declare_and_push_while_its_thread_declares_and_copies)
             CHECK_INT(tt_write("/nonexistent/folder/file"), -TT_ERR_FILE);
     }
     storm(0);
+    CHECK(handled > 0);
     r = recorded_here();
     if (CHECK_INT(r.error, 0)) {
         for (uint32_t i = 0; i < r.picture.blocks; i++)

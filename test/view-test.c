@@ -151,6 +151,7 @@ TEST(a_view_is_sorted_by_the_column_that_was_asked_for)
     if (!model_open(m, 0, &p))
         return (void)CHECK(0);
     CHECK(ask(&a, &p, "view=flat&sort=-inclusive"));
+    CHECK(tt_table_rows(&a.t) > 4);
     for (size_t i = 1; i < tt_table_rows(&a.t); i++)
         if (role_of(&a, i) == TT_ROW_ENTRY)
             CHECK(amount(&a, i - 1, "inclusive") <= amount(&a, i, "inclusive"));

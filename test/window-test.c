@@ -18,6 +18,7 @@
 #include "stack.h"
 #include "tap.h"
 
+enum { UNTRACED = 77 }; /* what a child ends with that may not be traced */
 enum handling { RESTARTS = 1, PUSHES = 2, EVICTS = 4, DEEP = 8, JUMPS = 16 };
 
 static struct window { /* shared with the child */
@@ -269,7 +270,9 @@ static int be_watched(void)
     sigaction(SIGUSR1, &action, NULL);
     inner_block = tt_block_get("inner", NULL, 0, 0);
     watched_block = tt_block_get("watched", NULL, 0, 0);
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || tt_start(mode) != 0)
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+        return UNTRACED;
+    if (tt_start(mode) != 0)
         return 2;
     if (handling & DEEP)
         way->descend(run);
@@ -336,7 +339,7 @@ static void interrupt_everywhere(const struct way *how, const char *words,
         _exit(be_watched());
     if (!CHECK(waitpid(child, &status, 0) == child))
         return;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == UNTRACED)
         SKIP("nothing can be traced here");
     while (more > 0)
         more = interrupt(child, steps++);
