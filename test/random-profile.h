@@ -182,7 +182,16 @@ static inline void model_random_words(struct model *m)
          .name = "main",
          .members = 1},
         {.host = "h", .process = "p", .pid = 7, .thread = 2, .rank = 1, .members = 1},
-        {.host = "i", .process = "p", .pid = 9, .name = "pool", .rank = 2, .members = 5},
+        {.host = "i",
+         .process = "p",
+         .pid = 9,
+         .name = "pool",
+         .rank = 2,
+         .members = 5,
+         .least = 3,
+         .most = 90,
+         .least_thread = 11,
+         .most_thread = 14},
     };
     int first = model_chance(m, 85) ? 0 : 1; /* now and then there are no calls */
 

@@ -243,6 +243,20 @@ TEST(nothing_has_come_since_the_same_reading)
 
 /* ── Rows that are cut off, rates, order ──────────────────────────────────────────── */
 
+/* In what there is a word for: seconds by second are a share. */
+static void check_rate(const struct tt_table *t, size_t row, const char *key,
+                       const char *since)
+{
+    uint32_t column = tt_table_find(t, key);
+    const union tt_value *v = tt_table_value(t, row, column);
+    double unit = tt_table_column_at(t, column)->type == TT_COLUMN_SHARE ? 1e9 : 1;
+    double n = (double)amount(t, row, since, 0);
+
+    CHECK_INT(v != NULL, tt_table_value(t, row, tt_table_find(t, since)) != NULL);
+    if (v)
+        CHECK(fabs(v->real * unit * 2 - n) <= 1e-9 * n);
+}
+
 TEST(what_is_cut_off_and_the_total_have_it_too_and_rates_are_by_second)
 {
     int cut = 0;
@@ -266,18 +280,15 @@ TEST(what_is_cut_off_and_the_total_have_it_too_and_rates_are_by_second)
             if (tt_table_row_at(&all, i)->role == TT_ROW_ENTRY)
                 sum += amount(&all, i, "self_since", 0);
         for (size_t i = 0; i < tt_table_rows(&t); i++) {
-            uint32_t rate = tt_table_find(&t, "self_rate");
             uint64_t n = amount(&t, i, "self_since", 0);
-            const union tt_value *v = tt_table_value(&t, i, rate);
-            double unit = tt_table_column_at(&t, rate)->type == TT_COLUMN_SHARE ? 1e9 : 1;
-            if (v)
-                CHECK(fabs(v->real * unit * 2 - (double)n) <= 1e-9 * (double)n);
+            check_rate(&t, i, "self_rate", "self_since");
+            check_rate(&t, i, "inclusive_rate", "inclusive_since");
             if (tt_table_row_at(&t, i)->role == TT_ROW_TOTAL)
                 continue;
             rows += n;
             cut += tt_table_row_at(&t, i)->role == TT_ROW_REMAINDER && n;
             if (tt_table_row_at(&t, i)->role == TT_ROW_ENTRY) {
-                CHECK(v && n <= last);
+                CHECK(amount(&t, i, "self_since", UINT64_MAX) == n && n <= last);
                 last = n;
             }
         }

@@ -440,6 +440,25 @@ static int strand_at(const struct answer *a, size_t i, const struct model *m)
     return -1;
 }
 
+static const char *const strand_names[MODEL_STRANDS] = {"rank 0 main", "rank 1 thread 2",
+                                                        "rank 2 pool"};
+
+static void check_identity(const struct answer *a, size_t i, const struct model *m, int s)
+{
+    const struct tt_strand_info *info = &m->strand[s];
+
+    CHECK_STR(text_at(a, i, "name"), strand_names[s]);
+    CHECK_STR(text_at(a, i, "host"), info->host);
+    CHECK_STR(text_at(a, i, "process"), info->process);
+    CHECK_INT(amount(a, i, "rank"), info->rank);
+    CHECK_INT(amount(a, i, "members"), info->members);
+    CHECK_INT(has(a, i, "least"), info->members > 1);
+    CHECK_INT(amount(a, i, "least"), info->least);
+    CHECK_INT(amount(a, i, "most"), info->most);
+    CHECK_INT(amount(a, i, "least_thread"), info->least_thread);
+    CHECK_INT(amount(a, i, "most_thread"), info->most_thread);
+}
+
 TEST(strands_have_what_was_added_to_them)
 {
     struct random_case r = {0};
@@ -455,7 +474,7 @@ TEST(strands_have_what_was_added_to_them)
                 continue;
             rows++;
             CHECK_INT(amount(&a, i, "self"), strand_total(&r, s, r.metric));
-            CHECK_INT(amount(&a, i, "members"), r.m->strand[s].members);
+            check_identity(&a, i, r.m, s);
             if (tt_table_find(&a.t, "self_low") != TT_NONE)
                 CHECK_INT(amount(&a, i, "self_low"),
                           strand_total(&r, s, r.metric) - strand_own(&r, s));
@@ -466,6 +485,17 @@ TEST(strands_have_what_was_added_to_them)
         answered(&a);
         say_case(&r);
     }
+}
+
+/* Some strand that has so much; `is_known` 0: none is told. */
+static void check_whose(const struct answer *a, size_t i, const char *key,
+                        const uint64_t *of, int strands, uint64_t n, int is_known)
+{
+    int is_right = !is_known && !has(a, i, key);
+
+    for (int s = 0; is_known && s < strands; s++)
+        is_right |= of[s] == n && strcmp(text_at(a, i, key), strand_names[s]) == 0;
+    CHECK(is_right);
 }
 
 /* Figures of every strand: their least, greatest, mean and deviation, in two passes. */
@@ -488,6 +518,8 @@ static void check_spread(const struct answer *a, size_t i, const uint64_t *of,
     CHECK_INT(amount(a, i, "spread_min"), least);
     CHECK_INT(amount(a, i, "spread_max"), most);
     CHECK_INT(amount(a, i, "strands"), have);
+    check_whose(a, i, "min_strand", of, strands, least, have == strands);
+    check_whose(a, i, "max_strand", of, strands, most, have > 0);
     CHECK(is_near(real_at(a, i, "spread_mean"), mean));
     CHECK(is_near(real_at(a, i, "spread_deviation"), sqrt(square / strands)));
     if (mean > 0)
@@ -541,6 +573,71 @@ static const char *block_name_of(const struct model *m, int path)
     return b < 0 ? "[root]" : m->block[b].info.name;
 }
 
+static const char *const space_keys[] = {
+    "number",          "bytes",        "overhead",    "copied_number", "copied_bytes",
+    "copied_overhead", "freed_number", "freed_bytes", "freed_overhead"};
+enum { SPACE_KEYS = sizeof space_keys / sizeof *space_keys };
+
+/* Is it what the row is about? */
+static int is_of_row(const struct answer *a, size_t i, const struct model *m,
+                     const struct model_space *s, const char *by)
+{
+    const char *name = text_at(a, i, "name");
+    uint64_t from = has(a, i, "from") ? amount(a, i, "from") : TT_NONE;
+    uint64_t to = has(a, i, "to") ? amount(a, i, "to") : TT_NONE;
+    int is_type = strncmp(name, s->type, strlen(s->type)) == 0;
+    int is_generation = from == s->from && to == s->to;
+
+    if (strcmp(by, "block") == 0)
+        return strcmp(name, block_name_of(m, s->path)) == 0;
+    return (*by == 'g' || is_type) && (*by == 't' || is_generation);
+}
+
+/* By generation each event has rows of its own. */
+static int event_of(const struct model_space *s, const char *by)
+{
+    if (*by == 'g' || strcmp(by, "both") == 0 || s->from == TT_NONE)
+        return 0;
+    return s->to == TT_NONE ? 2 : 1;
+}
+
+/* Blocks of one name have rows of their own; here they are one. */
+static uint64_t space_at(const struct answer *a, size_t i, const char *by,
+                         const char *key)
+{
+    uint64_t sum = 0;
+
+    if (strcmp(by, "block") != 0)
+        return amount(a, i, key);
+    for (size_t j = 0; j < tt_table_rows(&a->t); j++)
+        if (role_of(a, j) == TT_ROW_ENTRY &&
+            strcmp(text_at(a, i, "name"), text_at(a, j, "name")) == 0)
+            sum += amount(a, j, key);
+    return sum;
+}
+
+static void check_space(const struct answer *a, size_t i, const struct model *m,
+                        const char *by)
+{
+    uint64_t want[SPACE_KEYS] = {0}, allocated = 0;
+
+    for (int j = 0; j < m->spaces; j++) {
+        const struct model_space *s = &m->space[j];
+        uint64_t *to = want + 3 * (size_t)event_of(s, by);
+        allocated += s->from == TT_NONE ? s->bytes : 0;
+        if (!is_of_row(a, i, m, s, by))
+            continue;
+        to[0] += s->number;
+        to[1] += s->bytes;
+        to[2] += s->overhead;
+    }
+    for (int k = 0; k < SPACE_KEYS; k++)
+        CHECK_INT(space_at(a, i, by, space_keys[k]), want[k]);
+    if (allocated)
+        CHECK(is_near(real_at(a, i, "share"),
+                      (double)amount(a, i, "bytes") / (double)allocated));
+}
+
 TEST(space_adds_up_by_type_by_generation_and_by_block)
 {
     static const char *const by[] = {"type", "block", "generation", "both"};
@@ -548,42 +645,16 @@ TEST(space_adds_up_by_type_by_generation_and_by_block)
 
     while (next_case(&r, 120000, CASES)) {
         const char *word = by[r.seed % 4];
-        uint64_t bytes = 0, seen = 0;
+        uint64_t bytes = 0;
         struct answer a;
         if (!r.m->spaces || !ask(&a, &r.p, "view=space&by=%s", word))
             continue;
-        for (size_t i = 0; i < tt_table_rows(&a.t); i++) {
-            uint64_t number = 0, copied = 0;
-            if (role_of(&a, i) != TT_ROW_ENTRY)
-                continue;
-            for (int j = 0; j < r.m->spaces; j++) {
-                const struct model_space *s = &r.m->space[j];
-                const char *name = text_at(&a, i, "name");
-                uint64_t from = has(&a, i, "from") ? amount(&a, i, "from") : TT_NONE;
-                uint64_t to = has(&a, i, "to") ? amount(&a, i, "to") : TT_NONE;
-                int is_type = strncmp(name, s->type, strlen(s->type)) == 0;
-                int is_generation = from == s->from && to == s->to;
-                int is_it = *word == 't'   ? is_type
-                            : *word == 'g' ? is_generation
-                            : word[1] == 'o'
-                                ? is_type && is_generation
-                                : strcmp(name, block_name_of(r.m, s->path)) == 0;
-                int is_event = *word == 'g' || word[1] == 'o' || s->from == TT_NONE;
-                number += is_it && is_event ? s->number : 0;
-                copied += is_it && s->from != TT_NONE && s->to != TT_NONE ? s->bytes : 0;
-            }
-            if (strcmp(word, "block") == 0)
-                continue; /* several have one name */
-            CHECK_INT(amount(&a, i, "number"), number);
-            if (has(&a, i, "copied_bytes"))
-                CHECK_INT(amount(&a, i, "copied_bytes"), copied);
-        }
+        for (size_t i = 0; i < tt_table_rows(&a.t); i++)
+            if (role_of(&a, i) == TT_ROW_ENTRY)
+                check_space(&a, i, r.m, word);
         for (int j = 0; j < r.m->spaces; j++)
-            if (*word == 'g' || strcmp(word, "both") == 0 ||
-                r.m->space[j].from == TT_NONE)
-                bytes += r.m->space[j].bytes;
-        seen = sum_of(&a, "bytes");
-        CHECK_INT(seen, bytes);
+            bytes += event_of(&r.m->space[j], word) ? 0 : r.m->space[j].bytes;
+        CHECK_INT(sum_of(&a, "bytes"), bytes);
         answered(&a);
         say_case(&r);
     }
