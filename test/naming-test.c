@@ -177,7 +177,6 @@ static void want_contexts(struct rows *want, const struct names *n, int metric)
     for (int i = 0; i < m->paths; i++) {
         const struct model_path *p = &m->path[i];
         for (int links = 0; links <= LINKS && p->depth; links++) { /* all are there */
-            path_text(text, n, i, 0);
             *text = 0;
             for (int j = 0; j + 1 < p->depth; j++)
                 put_links(text, n, p->block[j], 0, LINKS);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* path-test.c - the recursion policy on whole stacks, against the words that define it.
  *
- * The oracle reads the definitions literally and knows no shortcut.  Where every place is
- * its function's only one, a path must also be what the tree's own pushes lead to. */
+ * The oracle reads the definitions literally and knows no shortcut. */
 #include "path.h"
 
 #include <stdlib.h>

@@ -2,7 +2,8 @@
 /* walk.c - random events for `tallytree replay`: walk SEED LENGTH [DEPTH [still]]
  *
  * Few names, so that blocks recur at once; what else a walk does (skewed or not, one strand
- * or several, fibers that stay or move (but for `still`), how deep it goes) is drawn from the seed too. */
+ * or several, fibers that stay or move (but for `still`), how deep it goes) is drawn from the
+ * seed too. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
