@@ -97,7 +97,7 @@ TT_API const char *tt_error_text(int error);
  *   output=PATH        keep the recording in this file, from the first event on; without
  *                      it the recording is kept in memory, for tt_write and tt_print;
  *                      PATH.PID where another recording is under way
- *   calls | sampled[=HZ] | exact | every=N      the mode; default exact; N: up to a power of 2
+ *   calls | sampled[=HZ] | exact | every=N      the mode; default exact; N: a power of 2
  *   scopes=M blocks=M centres=M hooks=M statements=M   a mode for one kind alone
  *   sampler=timer|thread                        timer: each thread's CPU time, by SIGPROF;
  *                      the thread serves where the program handles that itself
