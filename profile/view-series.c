@@ -33,7 +33,8 @@ static int choose_series(struct series *v, struct tt_query *q)
     size_t first = 0;
 
     if (!p->many_series)
-        return tt_query_wrong(q, "this profile has no series");
+        return tt_query_wrong(q,
+                              "no series was kept: `tallytree record --heap` keeps one");
     if (i == TT_NONE)
         return tt_query_wrong(q, "there is no series '%.40s'; there is '%.40s'", name,
                               p->strings + p->series[0].name);
