@@ -66,10 +66,10 @@ int tt_command_bytes(const struct tt_command *, const struct tt_flags *, uint64_
                      uint64_t most, uint64_t *out);
 /* The same of the number of a process. */
 int tt_command_process(const struct tt_command *, const struct tt_flags *, pid_t *out);
+/* Complains of a value, with those that there are: -TT_ERR_OPTION. */
+int tt_command_cannot(const struct tt_command *, const char *flag, const char *value);
 /* Is the value a word that the flag's table names; or what the runtime takes for its option
  * of this name?  0, or complains and returns -TT_ERR_OPTION. */
-/* Complains of a value, with those that there are. */
-int tt_command_cannot(const struct tt_command *, const char *flag, const char *value);
 int tt_command_word(const struct tt_command *, const struct tt_flags *);
 int tt_command_option(const struct tt_command *, const struct tt_flags *);
 void tt_command_help(const struct tt_command *); /* shows its page */
