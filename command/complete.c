@@ -143,6 +143,8 @@ int tt_command_complete(int argc, char **argv)
     if (argc == 2) {
         offer_commands(argv[1]);
         offer("", "help", "a command's page", argv[1]);
+        if (strchr(argv[1], '/'))
+            puts("@files"); /* a program */
     } else if (argc == 3 && strcmp(argv[1], "help") == 0) {
         offer_commands(argv[2]);
     } else if (argc > 2 && (c = tt_command_find(argv[1]))) {

@@ -112,7 +112,8 @@ static int prepare_all(void *arg)
     struct tt_running *r = p->running;
 
     if (tt_running_name(r, getpid()) != 0 || mkdir(r->folder, 0700) != 0) {
-        tt_complain("%s: %s", r->folder, strerror(errno));
+        tt_complain("%s: %s%s", r->folder, strerror(errno),
+                    r->out ? "" : "; -o OUT writes it elsewhere");
         return -1;
     }
     if ((r->is_module || set_preload(r) == 0) &&

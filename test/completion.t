@@ -109,6 +109,7 @@ flags_are_offered()
 
 try "a command is completed" offers replay repl
 try "nothing is completed where there is nothing" offers '' zzz
+try "a path may be a program's" offers @files ./
 try "help is followed by a command" offers replay help repl
 try "a flag is completed" offers --recursion replay --rec
 try "with one dash too" offers -recursion replay -rec

@@ -128,6 +128,12 @@ try "an exit status is passed on" status 3 "${record[@]}" sh -c 'exit 3'
 try "a signal is passed on" status 143 "${record[@]}" sh -c 'kill -TERM $$'
 try "a program that is not there is status 127" status 127 "${record[@]}" no-such-program
 try "what cannot be executed is status 126" status 126 "${record[@]}" /etc/passwd
+nowhere_to_write()
+{
+    status 125 env -C /proc "$(realpath "$tallytree")" record true 2>"$work/err" &&
+        grep -q "; -o OUT writes it elsewhere" "$work/err"
+}
+try "where nothing can be written it is said what helps" nowhere_to_write
 try "our own failure is status 125" status 125 "$tallytree" record --recursion no -- true
 
 terminate()
