@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tallytree-switch.h - functions of this very process, switched on and off while it runs.
  *
- * For what was compiled with -fpatchable-function-entry=5, or -pg -mfentry -mnop-mcount, and
- * is linked with libtallytree-switch.  Each function is a block of kind TT_KIND_FUNCTION,
- * in the mode that tt_start has for hooks.  Functions are switched by themselves: whether
- * anything is recorded is up to tt_start and tt_stop. */
+ * For what was compiled with -fpatchable-function-entry=5, or -pg -mfentry -mnop-mcount
+ * -mrecord-mcount, and is linked with libtallytree-switch.  Each function is a block of kind
+ * TT_KIND_FUNCTION, in the mode that tt_start has for hooks.  Functions are switched by
+ * themselves: whether anything is recorded is up to tt_start and tt_stop. */
 #ifndef TALLYTREE_SWITCH_H
 #define TALLYTREE_SWITCH_H
 
