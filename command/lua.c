@@ -59,11 +59,7 @@ static int take_flag(struct lua *l, const struct tt_flags *f)
 
     switch ((enum flag)f->flag->id) {
     case OUTPUT:
-        l->run.out = value;
-        return strcmp(value, "-") == 0 || !*value
-                   ? refuse("standard output is the script's; -o wants a file, not",
-                            value)
-                   : 0;
+        return tt_running_writes(&l->run, "lua", value);
     case MODE:
         error = tt_command_word(self, f);
         break;

@@ -193,8 +193,7 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         r->linked = flag->name;
     switch ((enum flag)flag->id) {
     case OUTPUT:
-        r->run.out = value;
-        break;
+        return tt_running_writes(&r->run, "record", value);
     case PROCESS:
         return tt_command_process(&tt_command_record, f, &r->pid);
     case SAMPLED:
@@ -211,7 +210,8 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         return add_words(r, flag->name, value);
     case PROFILE:
         r->profile = 1;
-        r->run.out = value;
+        if (tt_running_writes(&r->run, "record", value) != 0)
+            return -TT_ERR_OPTION;
         if (!r->manner && add_words(r, "profile-manner", "7") != 0)
             return -TT_ERR_OPTION;
         break;
@@ -237,10 +237,6 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         break;
     case SYMBOLS:
         return tt_names_folder(&r->run.naming, value);
-    }
-    if (r->run.out && (strcmp(r->run.out, "-") == 0 || !*r->run.out)) {
-        tt_complain("record: standard output is the program's; -o wants a file");
-        return -TT_ERR_OPTION;
     }
     return 0;
 }

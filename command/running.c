@@ -54,6 +54,20 @@ static int find_library(const char *who, const char *library, char *out, size_t 
     return -TT_ERR_FILE;
 }
 
+int tt_running_writes(struct tt_running *r, const char *who, const char *out)
+{
+    struct stat s;
+
+    r->out = out;
+    if (!*out || strcmp(out, "-") == 0)
+        tt_complain("%s: standard output is the program's; -o wants a file", who);
+    else if (stat(out, &s) == 0 && S_ISDIR(s.st_mode))
+        tt_complain("%s: -o wants a file, and '%s' is a folder", who, out);
+    else
+        return 0;
+    return -TT_ERR_OPTION;
+}
+
 /* tallytree.PROGRAM.HOST.PID, unless another name is wanted. */
 static void name_output(struct tt_running *r, pid_t pid)
 {

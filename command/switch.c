@@ -112,11 +112,7 @@ static int take_flag(struct switching *s, const struct tt_flags *f)
     case OVERHEAD:
         return take_share(s, value);
     case OUTPUT:
-        s->run.out = value;
-        if (*value && strcmp(value, "-") != 0)
-            return 0;
-        tt_complain("%s: -o wants a file", s->command->name);
-        return -TT_ERR_OPTION;
+        return tt_running_writes(&s->run, s->command->name, value);
     case LINES:
         s->run.naming.lines = 1;
         return 0;

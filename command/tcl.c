@@ -108,8 +108,7 @@ static int take_flag(struct tcl *t, const struct tt_flags *f)
 
     switch ((enum flag)f->flag->id) {
     case OUTPUT:
-        t->run.out = value;
-        break;
+        return tt_running_writes(&t->run, "tcl", value);
     case MODE:
         return pass(t, f, tt_command_word(&tt_command_tcl, f));
     case CORRECTION:
@@ -126,10 +125,6 @@ static int take_flag(struct tcl *t, const struct tt_flags *f)
     case SHELL:
         t->shell = value;
         break;
-    }
-    if (t->run.out && (strcmp(t->run.out, "-") == 0 || !*t->run.out)) {
-        tt_complain("tcl: standard output is the script's; -o wants a file");
-        return -1;
     }
     return 0;
 }

@@ -24,6 +24,7 @@ enum { STAGES = 32 }; /* filters of one walk: bits of a level */
 struct stage {
     enum tt_filter_kind kind;
     unsigned char *match; /* owned; of each block, and of "[pruned]"; NULL: by size */
+    const char *missing;  /* of select and root, the pattern that no block is like */
 };
 
 struct level {       /* a context that is open, or a push that was dropped */
@@ -287,11 +288,21 @@ static int walk(struct pass *f)
     return error;
 }
 
+/* What comes out has nothing in it then, which looks like a profile of nothing. */
+static void add_missing(struct pass *f)
+{
+    for (uint32_t i = 0; i < f->stages; i++)
+        if (f->stage[i].missing)
+            tt_builder_fact(f->b, "missing", TT_FACT_EACH, 1, f->stage[i].missing);
+}
+
 /* Makes what comes out, from what has been collected in `f`. */
 static int run(struct pass *f, struct tt_filtered *next)
 {
     int error = allocate(f);
 
+    if (!error)
+        add_missing(f);
     if (!error)
         error = walk(f);
     if (!error)
@@ -351,16 +362,19 @@ static int add_blocks(struct pass *f, const struct tt_filter *filter,
                       const struct tt_pattern *pattern)
 {
     unsigned char *match = tt_pattern_blocks(pattern, f->p);
+    int is_missing;
 
     if (!match)
         return -TT_ERR_MEMORY;
     match[f->p->blocks] = (unsigned char)tt_pattern_matches(pattern, "[pruned]");
-    if (filter->kind != TT_FILTER_SELECT && filter->kind != TT_FILTER_ROOT &&
-        !memchr(match + 1, 1, f->p->blocks)) {
+    is_missing = !memchr(match + 1, 1, f->p->blocks);
+    if (is_missing && filter->kind != TT_FILTER_SELECT &&
+        filter->kind != TT_FILTER_ROOT) {
         free(match); /* nothing is taken away */
         return 0;
     }
-    f->stage[f->stages++] = (struct stage){filter->kind, match};
+    f->stage[f->stages++] = (struct stage){filter->kind, match,
+                                           is_missing ? filter->pattern : NULL};
     return 0;
 }
 
@@ -376,7 +390,7 @@ static int add_centres(struct pass *f, const struct tt_pattern *pattern, int mor
         for (uint32_t i = 0; i < f->p->blocks; i++)
             match[i] = !match[i];
         match[f->p->blocks] = !tt_pattern_matches(pattern, "[pruned]");
-        f->stage[f->stages++] = (struct stage){TT_FILTER_FOLD, match};
+        f->stage[f->stages++] = (struct stage){TT_FILTER_FOLD, match, NULL};
         return 0;
     }
     others = f->stage[f->stages - 1].match;
@@ -419,7 +433,7 @@ static int add_size(struct pass *f, const struct tt_filter *filter)
     choice.total = tt_grand_total(f->p, choice.column);
     f->least = filter->share > 0 ? tt_least_amount(filter->share, choice.total)
                                  : filter->amount;
-    f->stage[f->stages++] = (struct stage){TT_FILTER_PRUNE, NULL};
+    f->stage[f->stages++] = (struct stage){TT_FILTER_PRUNE, NULL, NULL};
     return tt_lens_of_choice(&f->lens, f->p, &choice, f->q->memory);
 }
 

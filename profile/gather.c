@@ -551,12 +551,19 @@ static void gather_space(struct gathering *g)
     gather_points(g);
 }
 
+/* Names that are given say anew what has none, and a part does not have all of the CPU time. */
+static int is_outdated(const struct gathering *g, const char *fact)
+{
+    return (g->naming && strcmp(fact, "unresolved") == 0) ||
+           (g->parts && strcmp(fact, "cpu") == 0);
+}
+
 static void gather_facts(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
 
     for (uint32_t i = 0; i < p->facts; i++) {
-        if (g->naming && strcmp(p->strings + p->fact[i].name, "unresolved") == 0)
+        if (is_outdated(g, p->strings + p->fact[i].name))
             continue;
         tt_builder_fact(g->b, p->strings + p->fact[i].name,
                         (enum tt_fact_rule)p->fact[i].rule, p->fact[i].number,

@@ -464,9 +464,18 @@ static void note_figures(const struct tt_profile *p,
         tt_table_note(t, "figures: of %s, as no time was measured", choice->column->name);
 }
 
+static void note_missing(const struct tt_profile *p, struct tt_table *t)
+{
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), "missing") == 0)
+            tt_table_note(t, "filter: no block is like '%s'",
+                          tt_profile_string(p, p->fact[i].text));
+}
+
 void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *choice,
                    struct tt_table *t)
 {
+    note_missing(p, t);
     note_figures(p, choice, t);
     note_hidden(p, choice, t);
     note_evicted(p, choice, t);

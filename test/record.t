@@ -134,6 +134,13 @@ nowhere_to_write()
         grep -q "; -o OUT writes it elsewhere" "$work/err"
 }
 try "where nothing can be written it is said what helps" nowhere_to_write
+into_folder()
+{
+    mkdir -p "$work/a-folder"
+    status 125 "$tallytree" record -o "$work/a-folder" -- touch "$work/has-run" 2>"$work/err" &&
+        [ ! -e "$work/has-run" ] && grep -q "record: -o wants a file, and '$work/a-folder' is a folder" "$work/err"
+}
+try "a folder is no output, which is said before anything runs" into_folder
 try "our own failure is status 125" status 125 "$tallytree" record --recursion no -- true
 
 terminate()
@@ -267,7 +274,8 @@ short()
     total=$("$tallytree" report --csv "$work/any.tt" | awk -F, '$1 == "total" { print $6 }')
     "$tallytree" report "$work/any.tt" >"$work/out"
     [ "$(sed -n '$s/.*: \([0-9]*\) samples.*/\1/p' "$work/err")" -ge 5 ] &&
-        grep "^unsampled: $(echo "$cpu $total" | awk '{ printf "%.2f", 100 * ($1 - $2) / $1 }') % of CPU time" "$work/out" && return
+        grep "^unsampled: $(echo "$cpu $total" | awk '{ printf "%.2f", 100 * ($1 - $2) / $1 }') % of CPU time" "$work/out" &&
+        "$tallytree" report --exclude main "$work/any.tt" >"$work/out" && ! grep unsampled "$work/out" && return
     echo "$total of $cpu"
     tail -n 1 "$work/err"
     cat "$work/out"

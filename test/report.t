@@ -85,6 +85,14 @@ try "prune by name" gives '[pruned]=11 alloc=9 print=8 run=2 main=0 parse=0' --p
 
 try "what is selected can be folded" gives 'gc=1 main=0 run=0' --select gc --select alloc --fold alloc
 try "what is folded cannot be selected" gives '' --fold alloc --select alloc
+missing_noted()
+{
+    tallytree report flat --select print --select no-such --fold nor-this "$tmp/rec" >"$tmp/out" &&
+        [ "$(grep -c ^filter "$tmp/out")" = 1 ] && grep -q "^filter: no block is like 'no-such'$" "$tmp/out" &&
+        tallytree report flat --root 'x*' "$tmp/rec" | grep -q "^filter: no block is like 'x\*'$" &&
+        ! tallytree report flat --select print --root main "$tmp/rec" | grep ^filter
+}
+try "what no block is called is said, where nothing is left for it" missing_noted
 try "a root that was excluded is none" gives '' --exclude run --root run
 try "an exclude below a root" gives 'alloc=4 run=2' --root run --exclude gc
 
