@@ -7,10 +7,13 @@
  * in another process, in the order of places. */
 #include "naming.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "command.h"
 #include "scratch.h"
 #include "worker.h"
 
@@ -214,10 +217,19 @@ int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
 
 int tt_names_folder(struct tt_names_wanted *n, const char *folder)
 {
-    const char **more = reallocarray(n->folder, n->options.folders + 1, sizeof *more);
+    const char **more;
+    struct stat s;
+    int there = stat(folder, &s) == 0;
 
-    if (!more)
+    if (!there || !S_ISDIR(s.st_mode)) {
+        tt_complain("%s: %s", folder, strerror(there ? ENOTDIR : errno));
+        return -TT_ERR_FILE;
+    }
+    more = reallocarray(n->folder, n->options.folders + 1, sizeof *more);
+    if (!more) {
+        tt_complain("%s", tt_error_text(-TT_ERR_MEMORY));
         return -TT_ERR_MEMORY;
+    }
     more[n->options.folders++] = folder;
     n->folder = more;
     n->options.folder = more;

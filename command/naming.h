@@ -31,7 +31,7 @@ struct tt_names_wanted {
     int lines;
 };
 
-/* Looks in this folder too.  0 or -TT_ERR_MEMORY. */
+/* Looks in this folder too.  0, or complains and returns a negative error. */
 int tt_names_folder(struct tt_names_wanted *, const char *folder);
 void tt_names_fini(struct tt_names_wanted *);
 

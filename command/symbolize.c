@@ -65,7 +65,6 @@ static int run(int argc, char **argv)
     tt_command_flags(&tt_command_symbolize, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_symbolize, &f, &status)) > 0)
         if (take(&s, id, f.value) != 0) {
-            tt_complain("%s", tt_error_text(-TT_ERR_MEMORY));
             id = -1;
             status = TT_EXIT_FAILED;
             break;

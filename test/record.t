@@ -391,6 +391,12 @@ elsewhere()
     hidden && ! grep -q ",hidden_leaf," "$work/flat" && hidden --symbols "$work/elsewhere" && grep -q ",hidden_leaf," "$work/flat"
 }
 try "names are found where --symbols says" elsewhere
+nowhere()
+{
+    status 125 "$tallytree" record --symbols "$work/nowhere" -- true 2>"$work/err" && grep -q "$work/nowhere: No such file or directory" "$work/err" &&
+        status 2 "$tallytree" symbolize --symbols "$work/err" "$work/any.tt" 2>"$work/says" && grep -q "$work/err: Not a directory" "$work/says"
+}
+try "and a folder that is not there is told of" nowhere
 lines()
 {
     hidden --symbols "$work/elsewhere" --lines &&
