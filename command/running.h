@@ -25,6 +25,7 @@ struct tt_running {
 
 /* What -o has named.  0, or complains and returns -TT_ERR_OPTION. */
 int tt_running_writes(struct tt_running *, const char *who, const char *out);
+
 /* Finds the program, and this library of ours; `who` complains.  0, or the status to exit
  * with. */
 int tt_running_find(struct tt_running *, const char *who, const char *library);

@@ -102,6 +102,7 @@ struct tt_parts {
     const unsigned char *strand; /* of each: is it wanted?  NULL: all are */
     int same_paths; /* or else figures of blocks that are at no context are left out, and
                        the facts say how much was hidden */
+    int less; /* what comes out does not add up to as much: "cpu" is left out of the facts */
 };
 int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,
                         const struct tt_parts *);

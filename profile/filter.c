@@ -215,6 +215,13 @@ static int has_stage(const struct pass *f, enum tt_filter_kind kind)
     return 0;
 }
 
+/* Is what comes out less, and not only looked at in another way? */
+static int takes_away(const struct pass *f)
+{
+    return f->strand || has_stage(f, TT_FILTER_SELECT) ||
+           has_stage(f, TT_FILTER_EXCLUDE) || has_stage(f, TT_FILTER_ROOT);
+}
+
 static size_t levels_size(const struct pass *f)
 {
     return ((size_t)f->p->depth + 1) * sizeof *f->level;
@@ -293,7 +300,7 @@ static void add_missing(struct pass *f)
 {
     for (uint32_t i = 0; i < f->stages; i++)
         if (f->stage[i].missing)
-            tt_builder_fact(f->b, "missing", TT_FACT_EACH, 1, f->stage[i].missing);
+            tt_builder_fact(f->b, TT_NOTHING_LIKE, TT_FACT_EACH, 1, f->stage[i].missing);
 }
 
 /* Makes what comes out, from what has been collected in `f`. */
@@ -311,7 +318,8 @@ static int run(struct pass *f, struct tt_filtered *next)
                                                        .drop = f->drop,
                                                        .muted = f->muted,
                                                        .strand = f->strand,
-                                                       .same_paths = !f->stages});
+                                                       .same_paths = !f->stages,
+                                                       .less = takes_away(f)});
     if (!error)
         error = tt_builder_finish(f->b, &next->image, &next->size);
     if (!error)

@@ -551,11 +551,11 @@ static void gather_space(struct gathering *g)
     gather_points(g);
 }
 
-/* Names that are given say anew what has none, and a part does not have all of the CPU time. */
+/* Names that are given say anew what has none, and what is less has not all of the CPU time. */
 static int is_outdated(const struct gathering *g, const char *fact)
 {
     return (g->naming && strcmp(fact, "unresolved") == 0) ||
-           (g->parts && strcmp(fact, "cpu") == 0);
+           (g->parts && g->parts->less && strcmp(fact, "cpu") == 0);
 }
 
 static void gather_facts(struct gathering *g)

@@ -467,7 +467,7 @@ static void note_figures(const struct tt_profile *p,
 static void note_missing(const struct tt_profile *p, struct tt_table *t)
 {
     for (uint32_t i = 0; i < p->facts; i++)
-        if (strcmp(tt_profile_string(p, p->fact[i].name), "missing") == 0)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), TT_NOTHING_LIKE) == 0)
             tt_table_note(t, "filter: no block is like '%s'",
                           tt_profile_string(p, p->fact[i].text));
 }

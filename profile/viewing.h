@@ -12,6 +12,9 @@
 
 #include "view.h"
 
+/* The fact of a profile in which filters looked for a block: the pattern that none is like. */
+#define TT_NOTHING_LIKE "nothing like"
+
 /* Calls by arcs, in the order of a context; the last one is a sentinel: context TT_NONE,
  * before: all calls. */
 struct tt_arc_calls {

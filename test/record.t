@@ -275,7 +275,8 @@ short()
     "$tallytree" report "$work/any.tt" >"$work/out"
     [ "$(sed -n '$s/.*: \([0-9]*\) samples.*/\1/p' "$work/err")" -ge 5 ] &&
         grep "^unsampled: $(echo "$cpu $total" | awk '{ printf "%.2f", 100 * ($1 - $2) / $1 }') % of CPU time" "$work/out" &&
-        "$tallytree" report --exclude main "$work/any.tt" >"$work/out" && ! grep unsampled "$work/out" && return
+        "$tallytree" report --exclude main "$work/any.tt" >"$work/out" && ! grep unsampled "$work/out" &&
+        "$tallytree" report --prune main "$work/any.tt" | grep -q "^unsampled: " && return
     echo "$total of $cpu"
     tail -n 1 "$work/err"
     cat "$work/out"

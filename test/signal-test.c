@@ -416,6 +416,7 @@ TEST(a_handler_may_charge_while_its_thread_gets_a_strand)
     CHECK(handled > 0);
     CHECK_INT(tt_stop(), 0);
 }
+
 TEST(what_is_pushed_after_a_handler_left_the_slow_path_for_good_is_counted_as_lost)
 {
     struct recorded r;

@@ -421,6 +421,7 @@ TEST(a_handler_may_leave_by_longjmp_what_is_being_entered)
     interrupt_everywhere(&by_mcount, "calls", NULL, PUSHES | JUMPS);
 #endif
 }
+
 TEST(so_it_may_what_is_entered_or_left_where_that_is_timed)
 {
     interrupt_everywhere(&by_scope, "exact", NULL, PUSHES | JUMPS);
