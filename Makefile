@@ -4,23 +4,37 @@ PREFIX = /usr/local
 TESTS  = $(basename $(wildcard test/*-test.c test/*-test.cpp))
 # Not what switches functions: the sanitizer counts their calls itself.
 THREADED = $(filter-out test/switch-test,$(basename $(shell grep -l pthread_create test/*-test.c)))
-PROVE  = prove --exec test/limit -j$(shell nproc)
-ASAN   = -Db_sanitize=address,undefined
-TSAN   = -Db_sanitize=thread
+PROVE  = rm -f .prove && prove --state=save --timer --exec test/limit -j$(shell nproc)
+ASAN   = -Db_sanitize=address,undefined -Dchecked=true
+TSAN   = -Db_sanitize=thread -Dchecked=true
 build  = tools/setup $3 && { test -f $1/build.ninja || meson setup $1 $2; } && ninja -C $1 $4
-export TT_BUILD = $(CURDIR)/build
+export TT_BUILD = $(CURDIR)/build$(CHECKED)
 export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
 
 all:  ; $(call build,build)
 demo: all; tools/demo
-test: ; rm -f .prove && $(call build,build,,test) && $(PROVE) --state=save $(TESTS:%=build/%) test/*.t
+# With assertions; `make long` is of what people use.
+test asan tsan: CHECKED = -checked
+again: CHECKED = $(if $(TT_LONG),,-checked)
+checked: ; $(call build,build-checked,-Dchecked=true,test)
+test: checked; $(PROVE) $(TESTS:%=build-checked/%) test/*.t
 again: ; test -f .prove && prove --state=failed --verbose --exec test/limit
-asan: ; $(call build,build-asan,$(ASAN),test,$(TESTS)) && $(PROVE) $(TESTS:%=build-asan/%)
-tsan: ; $(call build,build-tsan,$(TSAN),test,$(THREADED)) && $(PROVE) $(THREADED:%=build-tsan/%)
+asan: checked; $(call build,build-asan,$(ASAN),test,$(TESTS)) && $(PROVE) $(TESTS:%=build-asan/%)
+tsan: checked; $(call build,build-tsan,$(TSAN),test,$(THREADED)) && $(PROVE) $(THREADED:%=build-tsan/%)
 bench: all; tools/setup bench && bench/run
-fuzz: ; tools/setup fuzz && tools/fuzz
-gate: asan tsan ; tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=30000 tools/fuzz 20
-soak: all; build/test/soak && RUNS=1000 test/guest.t && \
+fuzz: mutants; tools/setup fuzz && tools/fuzz
+mutants: ; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 300
+# What takes too long for `make test`.
+LONG = $(patsubst %,build/test/%-test,crash limits restart signal sites window)
+long: export TT_LONG = 1
+long: ; $(call build,build,,test) && $(PROVE) test/long/*.t test/musl.t test/aarch64.t $(LONG)
+# What fails beside others runs once more alone.
+gate: ; $(foreach part,asan tsan long,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
+	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=30000 tools/fuzz 20
+soak: all; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 20000 && \
+	READER=build-asan/tallytree ROUNDS=100 test/growing.t && build/test/soak && RUNS=1000 test/guest.t && \
+	ROUNDS=52 test/same.t && \
+	test/tcl-counts.py build/tallytree 1 1000 && \
 	for t in patch sites switch switch-exception; do TT_TOGGLES=10000 build/test/$$t-test || exit; done; \
 	TT_TOGGLES=10000 test/toggles.t && TT_TOGGLES=1 test/hooks.t
 tidy: ; tools/setup tidy && tools/tidy
@@ -29,5 +43,6 @@ dist: all; tools/dist
 package: all; tools/setup package && tools/package
 install: all
 	meson configure build -Dprefix=$(abspath $(PREFIX)) && meson install -C build
-clean: ; rm -rf build build-asan build-tsan build-fuzz
-.PHONY: all demo test again asan tsan bench fuzz gate soak tidy amalgamation dist package install clean
+uninstall: ; ninja -C build uninstall
+clean: ; rm -rf build build-asan build-checked build-tsan build-fuzz build-mutants
+.PHONY: all demo checked test again asan tsan long bench fuzz mutants gate soak tidy amalgamation dist package install uninstall clean

@@ -9,6 +9,7 @@
  * what was there before is read from /proc when it is first spoken of. */
 #include "attach.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,13 @@
 #include "hang.h"
 #include "strand.h"
 
-enum { BUCKETS = 1 << 10, KERNEL_MAX = 128, REGIONS_MAX = 4096 };
+enum {
+    BUCKETS = 1 << 10,
+    KERNEL_MAX = 128,
+    REGIONS_MAX = 4096,
+    UNSEEN_MAX = 256,
+    COMM_SIZE = 16
+};
 
 struct process {
     uint32_t pid;
@@ -29,6 +36,7 @@ struct process {
         *modules;          /* owned; NULL: to be made when a stack is to be unwound */
     struct tt_mapping jit; /* all that is in no file; its module comes when needed */
     char name[TT_NAME_SIZE];
+    char *begun; /* owned: a program that it became, and that has mapped nothing so far */
     struct process *next;
 };
 
@@ -52,6 +60,9 @@ struct tt_attach {
     struct tt_mapping kernel;
     const struct process *unwound; /* that of the stack at hand */
     struct tt_hanging hanging;
+    char *unseen[UNSEEN_MAX]; /* owned; programs, each once */
+    uint32_t unseens;
+    int lost; /* events were: what has not come may have been among them */
 };
 
 /* ── Processes ────────────────────────────────────────────────────────────────────── */
@@ -108,6 +119,35 @@ static struct process *get_process(struct tt_attach *a, uint32_t pid)
     return p;
 }
 
+/* Of a program that ended at once only the first 15 bytes of its file's name are known. */
+static int is_same_program(const char *a, const char *b)
+{
+    const char *path = strchr(a, '/') ? a : b, *other = path == a ? b : a;
+
+    if (strchr(other, '/') || !strchr(path, '/'))
+        return strcmp(a, b) == 0;
+    return strncmp(strrchr(path, '/') + 1, other, COMM_SIZE - 1) == 0;
+}
+
+/* A program whose events end as it begins has mapped nothing by then; every other one maps
+ * itself at once. */
+static void note_unseen(struct tt_attach *a, struct process *p)
+{
+    uint32_t i = 0;
+    char *before;
+
+    while (i < a->unseens && !is_same_program(a->unseen[i], p->begun))
+        i++;
+    if (a->lost || i == UNSEEN_MAX)
+        return;
+    before = i < a->unseens ? a->unseen[i] : NULL;
+    if (before && (strchr(before, '/') || !strchr(p->begun, '/')))
+        return;
+    a->unseen[i] = p->begun; /* the path is more than the name */
+    a->unseens += !before;
+    p->begun = before;
+}
+
 static void drop_process(struct tt_attach *a, uint32_t pid)
 {
     struct process **at = process_slot(a, pid), *p = *at;
@@ -115,6 +155,9 @@ static void drop_process(struct tt_attach *a, uint32_t pid)
     if (!p)
         return;
     *at = p->next;
+    if (p->begun)
+        note_unseen(a, p);
+    free(p->begun);
     forget_modules(p);
     tt_regions_fini(&p->regions);
     free(p);
@@ -144,6 +187,8 @@ static void map_region(struct tt_attach *a, const struct tt_perf_event *e)
 
     if (!p)
         return;
+    free(p->begun);
+    p->begun = NULL;
     if (p->regions.count > REGIONS_MAX) {
         tt_regions_fini(&p->regions);
         (void)tt_regions_read(&p->regions, (pid_t)p->pid);
@@ -225,6 +270,18 @@ static struct tt_thread *get_strand(struct tt_attach *a, struct task *t)
     return t->thread;
 }
 
+/* By its path, where it still runs; to be freed. */
+static char *find_program(const struct process *p)
+{
+    char path[64], program[PATH_MAX];
+    ssize_t length;
+
+    (void)snprintf(path, sizeof path, "/proc/%u/exe", p->pid);
+    length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    return strdup(length > 0 ? program : p->name);
+}
+
 static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct task *t = *task_slot(a, e->tid);
@@ -238,8 +295,10 @@ static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
         return;
     drop_process(a, e->pid);
     p = add_process(a, e->pid);
-    if (p)
-        (void)snprintf(p->name, sizeof p->name, "%s", e->of.named.name);
+    if (!p)
+        return;
+    (void)snprintf(p->name, sizeof p->name, "%s", e->of.named.name);
+    p->begun = find_program(p);
 }
 
 static void end_task(struct tt_attach *a, const struct tt_perf_event *e)
@@ -436,6 +495,7 @@ static void take_event(void *arg, const struct tt_perf_event *e)
         end_task(a, e);
         break;
     case TT_PERF_LOST:
+        a->lost = 1;
         tt_bump_shared(&tt_recording->header->lost_samples, e->of.lost.samples);
         break;
     case TT_PERF_NONE:
@@ -519,7 +579,16 @@ void tt_attach_close(struct tt_attach *a)
     if (!a)
         return;
     tt_perf_close(a->events);
+    for (uint32_t i = 0; i < a->unseens; i++)
+        free(a->unseen[i]);
     munmap(a, sizeof *a);
+}
+
+void tt_attach_unseen(const struct tt_attach *a,
+                      void (*each)(void *arg, const char *program), void *arg)
+{
+    for (uint32_t i = 0; i < a->unseens; i++)
+        each(arg, a->unseen[i]);
 }
 
 void tt_attach_describe(const struct tt_attach *a, const char *program, const char *why)

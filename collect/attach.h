@@ -19,6 +19,11 @@ unsigned tt_attach_step(struct tt_attach *);
 
 /* Ends the samples and takes the last of them. */
 void tt_attach_stop(struct tt_attach *);
+
+/* Calls back for the programs that became unseen when they began, as the system ends the events
+ * of those with more rights than their user; for all of them after tt_attach_stop. */
+void tt_attach_unseen(const struct tt_attach *,
+                      void (*each)(void *arg, const char *program), void *arg);
 void tt_attach_close(struct tt_attach *);
 
 /* Says in the recording's header what it is of, and `why` from outside. */

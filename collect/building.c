@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "assertion.h"
 #include "tallytree.h"
 
 enum {
@@ -117,6 +118,7 @@ static int intern(struct tt_building *b, const uint32_t *word, unsigned n, uint3
     if (b->rules >= b->index.used / sizeof *s / 2 && grow_index(b) != 0)
         return -TT_ERR_MEMORY;
     s = slot(b, word, n, h);
+    TT_ASSERT(b->rules < b->index.used / sizeof *s);
     if (!s->place) {
         uint32_t at = (uint32_t)(b->word.used / sizeof *word);
         if (!(place = tt_pile_add(&b->word, n * sizeof *word)))
@@ -133,6 +135,7 @@ static int intern(struct tt_building *b, const uint32_t *word, unsigned n, uint3
 
 static struct tt_function *last_function(const struct tt_building *b)
 {
+    TT_ASSERT(b->function.used);
     return (struct tt_function *)b->function.bytes +
            b->function.used / sizeof(struct tt_function) - 1;
 }
@@ -143,6 +146,7 @@ int tt_building_function(struct tt_building *b, uint32_t start, uint32_t end)
 
     if (!f)
         return -TT_ERR_MEMORY;
+    TT_ASSERT(start <= end);
     f->start = start;
     f->end = end;
     f->row = (uint32_t)(b->row.used / sizeof(struct tt_row));

@@ -450,8 +450,10 @@ static int take_return(struct reading *r, struct tt_registers *to)
         return 0;
     p->reg[RSP] += 8;
     for (unsigned i = 0; i < 16; i++)
-        if (knows(p, i))
+        if (knows(p, i)) {
             to->value[dwarf[i]] = p->reg[i];
+            to->lost &= ~((uint64_t)1 << dwarf[i]);
+        }
     to->value[TT_REGISTER_PC] = pc;
     return 1;
 }
@@ -465,8 +467,11 @@ int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exac
     r.now.pc = registers->value[TT_REGISTER_PC];
     r.now.lost = 0;
     r.now.stored = 0;
-    for (unsigned i = 0; i < 16; i++)
+    for (unsigned i = 0; i < 16; i++) {
         r.now.reg[i] = registers->value[dwarf[i]];
+        if (registers->lost >> dwarf[i] & 1)
+            lose(&r.now, i);
+    }
     if (!exact)
         do_call(&r.now);
     for (;;) {
@@ -476,4 +481,155 @@ int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exac
             return 0;
         r.now = r.later[--r.branches];
     }
+}
+
+/* ── A frame pointer that is lost ─────────────────────────────────────────────────── */
+
+static int is_jump(const struct instruction *i)
+{
+    unsigned op = i->opcode;
+
+    return (op >= 0x70 && op <= 0x7f) || (op >= 0x0f80 && op <= 0x0f8f) ||
+           (op >= 0xe0 && op <= 0xe3) || op == 0xe8 || op == 0xe9 || op == 0xeb ||
+           op == 0xc3 || op == 0xc2 ||
+           (op == 0xff && (i->reg & 7) >= 2 && (i->reg & 7) <= 5);
+}
+
+/* How far above the stack pointer the frame pointer is, once the function's first
+ * instructions have made its frame, or those before `pc`. */
+static int frame_size(struct tt_peek *peek, uint64_t function, uint64_t pc,
+                      uint64_t *size)
+{
+    enum { FIRST = 64 };
+    static const uint64_t top = (uint64_t)1 << 62; /* where nothing is */
+    struct reading r = {.peek = peek};
+    struct path *p = &r.now;
+
+    p->pc = function;
+    p->reg[RSP] = top;
+    p->lost = (uint16_t) ~(1u << RSP);
+    for (int n = 0; n < FIRST && p->pc < pc; n++) {
+        uint8_t code[32] = {0};
+        struct instruction i;
+        if (!tt_peek_bytes(peek, p->pc, code, 16))
+            break;
+        i = decode(code);
+        if (!i.opcode || is_jump(&i))
+            break;
+        p->pc += i.size;
+        do_plain(&r, p, &i);
+    }
+    *size = p->reg[RBP] - p->reg[RSP];
+    return knows(p, RBP) && knows(p, RSP) && p->reg[RBP] >= p->reg[RSP];
+}
+
+/* Of the call before a return address: what it may have called, the likeliest last. */
+enum called { CALLED_NOTHING, CALLED_OTHER, CALLED_SOMETHING, CALLED_IT };
+
+/* Does what begins there go on in the function by a jump near its beginning? */
+static int jumps_to(struct tt_peek *p, uint64_t at, uint64_t function)
+{
+    enum { NEAR = 32, JUMP = 5 };
+    uint8_t code[NEAR + JUMP];
+
+    if (!tt_peek_bytes(p, at, code, sizeof code))
+        return 0;
+    for (unsigned i = 0; i < NEAR; i++)
+        if (code[i] == 0xe9 &&
+            at + i + JUMP + (uint64_t)number(code + i + 1, 4) == function)
+            return 1;
+    return 0;
+}
+
+/* What was called may be the function, what jumps to it, or a jump of the linker's to one of
+ * them in another library. */
+static int leads_to(struct tt_peek *p, uint64_t at, uint64_t function)
+{
+    static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+    uint8_t code[16];
+    const uint8_t *c = code;
+
+    if (at == function || jumps_to(p, at, function))
+        return 1;
+    if (!tt_peek_bytes(p, at, code, sizeof code))
+        return 0;
+    if (memcmp(c, mark, sizeof mark) == 0)
+        c += sizeof mark;
+    if (*c == 0xf2)
+        c++;
+    if (c[0] != 0xff || c[1] != 0x25)
+        return 0;
+    at += (uint64_t)(c - code) + 6 + (uint64_t)number(c + 2, 4);
+    return tt_peek_word(p, at, &at) && (at == function || jumps_to(p, at, function));
+}
+
+static enum called find_called(struct tt_peek *p, uint64_t pc, uint64_t function)
+{
+    uint8_t code[6];
+    uint64_t target;
+
+    if (!tt_machine_follows_call(p, pc) || !tt_peek_bytes(p, pc - 6, code, sizeof code))
+        return CALLED_NOTHING;
+    if (!function)
+        return CALLED_SOMETHING;
+    target = pc + (uint64_t)number(code + 2, 4);
+    if (code[0] == 0xff && code[1] == 0x15)
+        return tt_peek_word(p, target, &target) && leads_to(p, target, function)
+                   ? CALLED_IT
+                   : CALLED_OTHER;
+    if (code[1] != 0xe8)
+        return CALLED_SOMETHING;
+    return leads_to(p, target, function) ? CALLED_IT : CALLED_OTHER;
+}
+
+/* Can the caller's frame pointer be kept at that place, with a return address above it?  How
+ * likely that is. */
+static unsigned weigh(struct tt_peek *p, uint64_t at, uint64_t function)
+{
+    uint64_t kept, pc;
+    enum called called;
+
+    if (!tt_peek_word(p, at, &kept) || !tt_peek_word(p, at + 8, &pc) || pc < 4096 ||
+        (pc >= p->low && pc < p->high))
+        return 0;
+    called = find_called(p, pc, function);
+    return called ? 2 * called + (kept < 2 || (kept > at && kept % 8 == 0)) : 0;
+}
+
+/* What lies there of frames that are left can look like a frame, too: one whose call was of
+ * this function is believed first. */
+static uint64_t search_frame(struct tt_peek *p, uint64_t sp, uint64_t function)
+{
+    enum { SPAN = 64 << 10 };
+    uint64_t found = 0;
+    unsigned best = 0, now;
+
+    for (uint64_t at = sp; at < sp + SPAN && best < 2 * CALLED_IT; at += 8) {
+        now = weigh(p, at, function);
+        if (now > best) {
+            best = now;
+            found = at;
+        }
+    }
+    return found;
+}
+
+int tt_code_find_frame(struct tt_registers *r, struct tt_peek *peek, uint64_t function,
+                       int32_t offset)
+{
+    enum { FRAME = 16 }; /* the caller's frame pointer, and the return address */
+    uint64_t sp = r->value[TT_REGISTER_SP], size, at;
+
+    if (sp % 8)
+        return 0;
+    if (function && frame_size(peek, function, r->value[TT_REGISTER_PC], &size) &&
+        size % 8 == 0 && weigh(peek, sp + size + (uint64_t)offset - FRAME, function))
+        at = sp + size + (uint64_t)offset - FRAME;
+    else
+        at = search_frame(peek, sp, function);
+    if (!at)
+        return 0;
+    r->value[TT_REGISTER_FP] = at + FRAME - (uint64_t)offset;
+    r->lost &= ~((uint64_t)1 << TT_REGISTER_FP);
+    return 1;
 }

@@ -9,4 +9,8 @@
  * registers are untouched.  Async-signal-safe; needs 3 KB of stack. */
 int tt_code_leave(struct tt_registers *, struct tt_peek *, int exact);
 
+/* tt_machine_find_frame, of x86-64. */
+int tt_code_find_frame(struct tt_registers *, struct tt_peek *, uint64_t function,
+                       int32_t offset);
+
 #endif

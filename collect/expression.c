@@ -46,7 +46,9 @@ static uint64_t pick(struct machine *m, uint64_t n)
 
 static uint64_t register_of(struct machine *m, uint64_t reg)
 {
-    return reg < TT_REGISTERS ? m->registers->value[reg] : fail(m);
+    return reg < TT_REGISTERS && !(m->registers->lost >> reg & 1)
+               ? m->registers->value[reg]
+               : fail(m);
 }
 
 static void dereference(struct machine *m, uint64_t size)

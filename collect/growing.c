@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "assertion.h"
+
 enum { FIRST_BITS = 11 };
 
 int tt_growing_reserve(struct tt_growing **table, size_t record)
@@ -12,6 +14,7 @@ int tt_growing_reserve(struct tt_growing **table, size_t record)
     struct tt_growing *old = *table, *t;
     size_t size = old ? old->size * 2 : (size_t)1 << FIRST_BITS;
 
+    TT_ASSERT(record % sizeof(uint64_t) == 0);
     if (old && old->count * 2 < old->size)
         return 0;
     t = mmap(NULL, sizeof *t + size * record, PROT_READ | PROT_WRITE,
@@ -34,6 +37,8 @@ void tt_growing_show(struct tt_growing *t, void *slot, uint64_t key)
 {
     uint64_t *shown = slot;
 
+    TT_ASSERT(key && (!*shown || *shown == key));
+    TT_ASSERT(t->count < t->size);
     t->count += !*shown;
     __atomic_store_n(shown, key, __ATOMIC_RELEASE);
 }

@@ -54,7 +54,7 @@ struct tt_frame *tt_hang_search(const struct tt_hanging *h, uint64_t sp)
     return f;
 }
 
-static void unwind(struct tt_hanging *h)
+static void look_at_own_stack(struct tt_hanging *h)
 {
     const char *sp;
 
@@ -63,6 +63,10 @@ static void unwind(struct tt_hanging *h)
         tt_peek_own(&h->peek, sp, h->stack_end);
     else
         tt_peek_own(&h->peek, NULL, NULL);
+}
+
+static void unwind(struct tt_hanging *h)
+{
     h->stack = (struct tt_unwound){
         .frame = h->frame, .room = TT_STEPS_MAX - 2, .cache = &h->cache};
     tt_native_unwind(&h->stack, h->hold.modules, &h->registers, &h->peek);
@@ -172,7 +176,7 @@ static uint32_t make_path(struct tt_hanging *h, struct tt_node **out)
 
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 
-int tt_hang_unwind(struct tt_hanging *h)
+int tt_hang_unwind_asleep(struct tt_hanging *h)
 {
     tt_modules_hold(&h->hold);
     unwind(h);
@@ -183,6 +187,12 @@ int tt_hang_unwind(struct tt_hanging *h)
     h->at = tt_hang_activation(h, h->frame[0].sp);
     cut_at_activation(h);
     return 1;
+}
+
+int tt_hang_unwind(struct tt_hanging *h)
+{
+    look_at_own_stack(h);
+    return tt_hang_unwind_asleep(h);
 }
 
 void tt_hang_release(struct tt_hanging *h) { tt_modules_release(&h->hold); }
@@ -200,6 +210,21 @@ int tt_hang_make(struct tt_hanging *h, struct tt_node **out, uint32_t *made)
     *out = NULL;
     if (find_path(h, 1))
         *made = make_path(h, out);
+    return 1;
+}
+
+/* Where there is no room for a context, what the thread does next makes it: only the thread
+ * itself knows that it does not walk through the cells that are taken away. */
+int tt_hang_make_asleep(struct tt_hanging *h, struct tt_node **out, uint32_t *made)
+{
+    if (!try_locks(h->thread))
+        return 0;
+    *made = 0;
+    *out = NULL;
+    if (find_path(h, 1)) {
+        *made = walk_down(h, 1, out);
+        h->thread->tree.refused += *made < h->path.count;
+    }
     return 1;
 }
 
@@ -299,20 +324,32 @@ void tt_call_on_stack(char *end, void (*f)(void *), void *arg)
 
 /* ── The thread ───────────────────────────────────────────────────────────────────── */
 
-void tt_hang_find_stack(struct tt_hanging *h)
+/* A thread keeps its stack, in the child of a fork too. */
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+    const char *low, *end;
+} stack;
+
+/* pthread_getattr_np has a lock of the thread's, and calls malloc with it. */
+void tt_hang_know_stack(void)
 {
     pthread_attr_t a;
     void *low;
     size_t size;
 
-    h->stack_low = h->stack_end = NULL;
-    if (pthread_getattr_np(pthread_self(), &a) != 0)
+    if (stack.low || pthread_getattr_np(pthread_self(), &a) != 0)
         return;
     if (pthread_attr_getstack(&a, &low, &size) == 0) {
-        h->stack_low = low;
-        h->stack_end = h->stack_low + size;
+        stack.low = low;
+        stack.end = stack.low + size;
     }
     pthread_attr_destroy(&a);
+}
+
+void tt_hang_find_stack(struct tt_hanging *h)
+{
+    tt_hang_know_stack();
+    h->stack_low = stack.low;
+    h->stack_end = stack.end;
 }
 
 int tt_hang_is_lost(void) { return __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED); }

@@ -33,8 +33,11 @@ struct tt_hanging { /* a thread's own, mapped; its pages are there once they are
 /* Before any other; not in a handler. */
 void tt_hang_init(void);
 
-/* Where the calling thread's stack is; may call malloc. */
+/* Where the calling thread's stack is.  The first call takes the lock that
+ * pthread_getattr_np takes, and calls malloc.  The program's malloc may be called with that
+ * lock: a thread that records allocations has to know its stack before it runs. */
 void tt_hang_find_stack(struct tt_hanging *);
+void tt_hang_know_stack(void);
 
 /* The innermost activation that is still there for a stack pointer; mostly it is the top. */
 struct tt_frame *tt_hang_search(const struct tt_hanging *, uint64_t sp);
@@ -55,6 +58,10 @@ int tt_hang_is_lost(void);
 int tt_hang_unwind(struct tt_hanging *);
 void tt_hang_release(struct tt_hanging *);
 
+/* The same of a thread that sleeps, by another one, with h->peek to read its stack.  It may
+ * wake up meanwhile: then the result is anything, and is not to be used. */
+int tt_hang_unwind_asleep(struct tt_hanging *);
+
 /* The context, where all of it is there; 0 where it is not, or something is hidden.  Takes
  * no lock.  Async-signal-safe. */
 int tt_hang_find(struct tt_hanging *, struct tt_node **);
@@ -65,7 +72,9 @@ int tt_hang_find(struct tt_hanging *, struct tt_node **);
 int tt_hang_make(struct tt_hanging *, struct tt_node **out, uint32_t *made);
 void tt_hang_done(struct tt_hanging *);
 
-/* The context that was found last, once more, of a thread that has not run since. */
+/* The context of a thread that sleeps, made by another one without taking anything away for
+ * it; and that once more, while the thread has not run. */
+int tt_hang_make_asleep(struct tt_hanging *, struct tt_node **out, uint32_t *made);
 int tt_hang_again(struct tt_hanging *, struct tt_node **out, uint32_t *made);
 
 /* Charges a sample to what was found or made: ticks, or a metric where it is not 0.

@@ -44,6 +44,7 @@ static void begin_recording(struct tt_recording *r, struct tt_space_record *s)
 static struct tt_band *band_of(struct tt_recording *r, struct tt_space_record *s,
                                enum tt_band_of of, uint32_t key)
 {
+    TT_ASSERT(of < TT_BANDS);
     uint64_t k = ((uint64_t)of << 32 | key) * 0x9e3779b97f4a7c15u | 1;
     uint32_t cell = tt_keys_find(&alive.bands, k);
     struct tt_band *b;
@@ -110,6 +111,7 @@ static inline void see_time(struct tt_space_record *s, const struct tt_object *o
 
 static inline void change_band(struct tt_band *b, int64_t bytes)
 {
+    TT_ASSERT(alive.interval < TT_BAND_POINTS);
     if (b)
         TT_SHOW(b->delta[alive.interval], b->delta[alive.interval] + bytes);
 }
@@ -150,6 +152,7 @@ void tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
     tt_brief_lock(&alive.lock);
     change(r, s, o, -1);
     tt_maxima_change(r, -(int64_t)o->bytes, alive.now);
+    TT_ASSERT(s->objects > 0);
     is_free = s->objects == 1 && !s->owner;
     TT_SHOW(s->objects, s->objects - 1); /* last: its owner may give it back then */
     tt_brief_unlock(&alive.lock);
@@ -162,11 +165,14 @@ int tt_alive_leave(struct tt_heap_site *s)
     int is_free;
 
     tt_brief_lock(&alive.lock);
+    TT_ASSERT(s->owner);
     TT_SHOW(s->owner, NULL);
     is_free = !s->objects;
     tt_brief_unlock(&alive.lock);
     return is_free;
 }
+
+void tt_alive_free(void) { alive.lock = TT_BRIEF_FREE; }
 
 /* Another thread may have been about to change the keys: they are left to themselves. */
 void tt_alive_forked(void)

@@ -24,7 +24,8 @@ void tt_alive_gone(struct tt_space_record *, struct tt_heap_site *,
 /* The owner of a site is over.  1 when nothing is alive of it. */
 int tt_alive_leave(struct tt_heap_site *);
 
-/* In the child of a fork: nothing is. */
+/* In the child of a fork: no other thread has its lock; and nothing is. */
+void tt_alive_free(void);
 void tt_alive_forked(void);
 
 #endif

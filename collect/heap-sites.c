@@ -109,6 +109,8 @@ void tt_site_hold(struct tt_heap_site *s, struct tt_recording *r, const tt_type 
     tt_brief_unlock(&all.lock);
 }
 
+void tt_sites_free(void) { all.lock = TT_BRIEF_FREE; }
+
 void tt_sites_forked(void)
 {
     all.lock = 0;

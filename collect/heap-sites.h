@@ -57,7 +57,8 @@ static inline struct tt_heap_site *tt_site_at(uint32_t index)
 void tt_site_hold(struct tt_heap_site *, struct tt_recording *, const tt_type *types,
                   uint32_t count);
 
-/* In the child of a fork: there are none. */
+/* In the child of a fork: no other thread has their lock; and there are none. */
+void tt_sites_free(void);
 void tt_sites_forked(void);
 
 #endif

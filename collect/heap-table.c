@@ -60,6 +60,7 @@ static void remove_place(struct tt_heap_shard *s, struct tt_object *o)
 {
     uint64_t free = (uint64_t)(o - s->object), i = free;
 
+    TT_ASSERT(o->address && s->count > 0 && free <= s->mask);
     for (;;) {
         i = (i + 1) & s->mask;
         o = &s->object[i];
@@ -83,12 +84,14 @@ int tt_heap_table_add(const struct tt_object *object, struct tt_object *before)
     struct tt_object *o;
     int there = 0;
 
+    TT_ASSERT(object->address); /* 0 is a free place */
     tt_brief_lock(&s->lock);
     if ((!s->object || s->count * 2ull > s->mask) && grow(s) != 0 &&
         (!s->object || s->count >= s->mask)) {
         tt_brief_unlock(&s->lock);
         return -1;
     }
+    TT_ASSERT(s->count <= s->mask);
     o = find(s->object, s->mask, object->address);
     there = o->address != 0;
     if (there)
@@ -130,6 +133,12 @@ int tt_heap_table_has(uint64_t address)
     there = s->object && find(s->object, s->mask, address)->address;
     tt_brief_unlock(&s->lock);
     return there;
+}
+
+void tt_heap_table_free(void)
+{
+    for (unsigned i = 0; i < 1u << TT_HEAP_SHARDS_BITS; i++)
+        tt_heap_shard[i].lock = TT_BRIEF_FREE;
 }
 
 void tt_heap_table_forked(void)

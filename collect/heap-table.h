@@ -98,7 +98,10 @@ static inline int tt_heap_table_maybe(uint64_t address)
            __atomic_load_n(&tt_heap_classes[tt_heap_class(address)], __ATOMIC_RELAXED);
 }
 
-/* In the child of a fork: it is empty, and nobody holds a lock. */
+/* In the child of a fork: no other thread holds a lock. */
+void tt_heap_table_free(void);
+
+/* And it is empty. */
 void tt_heap_table_forked(void);
 
 #endif

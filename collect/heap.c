@@ -85,14 +85,15 @@ static void charge_freed(struct tt_heap *h, struct tt_heap_site *s,
 static void count_metric(struct tt_heap *h, struct tt_heap_site *s, uint32_t metric,
                          uint64_t number, uint64_t **kept)
 {
+    struct tt_tree *tree = &h->thread->tree;
     uint64_t *amount = kept ? *kept : NULL;
 
-    if (!amount)
-        amount = tt_tree_metric_amount(&h->thread->tree, &s->node->extension,
-                                       s->below ? metric | TT_METRIC_ELSEWHERE : metric);
+    if (!amount && !s->below)
+        amount = tt_tree_metric_of(tree, s->node, metric);
     if (amount)
         tt_bump(amount, number);
-    else
+    else if (!tt_tree_metric_evicted(tree, s->node, tt_context_block(s->context), metric,
+                                     number))
         tt_bump_shared(&h->recording->header->lost_figures, 1);
     if (kept)
         *kept = amount;
@@ -413,6 +414,8 @@ static void take_nobodies(void)
     }
 }
 
+static int is_inside(void) { return inside; }
+
 void tt_heap_start(uint64_t rate, uint64_t seed, size_t (*usable)(void *))
 {
     static const char *const names[TT_HEAP_TYPES] = {"malloc",  "calloc", "realloc",
@@ -429,6 +432,7 @@ void tt_heap_start(uint64_t rate, uint64_t seed, size_t (*usable)(void *))
     heap.moved = tt_metric_get("moved", "");
     take_nobodies();
     tt_thread_ended = tt_heap_end_thread;
+    tt_is_collecting = is_inside;
 }
 
 void tt_heap_window(uint64_t begin, uint64_t end)
@@ -447,9 +451,17 @@ void tt_heap_stop(void)
                        __atomic_load_n(&heap.missed, __ATOMIC_RELAXED));
 }
 
-/* The new recording knows of none of the parent's objects. */
+/* The new recording knows of none of the parent's objects.  What a handler has interrupted to
+ * fork, it goes on with, and nothing comes after it. */
 void tt_heap_forked(void)
 {
+    if (inside) {
+        tt_heap_on = 0;
+        tt_heap_table_free();
+        tt_sites_free();
+        tt_alive_free();
+        return;
+    }
     tt_heap_table_forked();
     tt_sites_forked();
     take_nobodies();

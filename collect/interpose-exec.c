@@ -3,17 +3,24 @@
  *
  *      FOLDER/.started.HASH  ->  /path/of/program         with what loads us
  *      FOLDER/.bare.HASH     ->  /path/of/program         without: it is not seen
+ *      FOLDER/.apart.HASH    ->  /path/of/program         where we, or the folder, are not
  *
  * What can be loaded into them is looked at when all is over.  A link says its path without
  * a file being open here for a moment, which a program with several threads might notice;
- * and it may be made by a child of vfork, which has its parent's memory. */
+ * and it may be made by a child of vfork, which has its parent's memory.
+ *
+ * After chroot the loader would not find us, and would say so on the program's own standard
+ * error: such a program is started without us.  The folder is reached by a descriptor then,
+ * which a process has from its first chroot on. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,7 +30,15 @@ enum { ROOM = 1000 }; /* of a path; stacks may be small */
 
 static char folder[ROOM]; /* "": nobody wants to know */
 
+/* The folder after chroot, 0: there was none; and what it is, as the program may close it. */
+static struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+} beyond;
+
 TT_AFTER_US(int, execve, const char *, char *const[], char *const[]);
+TT_AFTER_US(int, chroot, const char *);
 TT_AFTER_US(int, execvpe, const char *, char *const[], char *const[]);
 TT_AFTER_US(int, posix_spawn, pid_t *, const char *, const posix_spawn_file_actions_t *,
             const posix_spawnattr_t *, char *const[], char *const[]);
@@ -36,7 +51,7 @@ void tt_preload_note_programs(const char *in)
     folder[0] = '\0';
     if (!in || strlen(in) >= sizeof folder - 40)
         return;
-    (void)next_execve(), (void)next_execvpe();
+    (void)next_execve(), (void)next_execvpe(), (void)next_chroot();
     (void)next_posix_spawn(), (void)next_posix_spawnp();
     memcpy(folder, in, strlen(in) + 1);
 }
@@ -94,61 +109,196 @@ static int make_absolute(char *path)
     return 1;
 }
 
-static int has_us(char *const environment[])
-{
-    static const char name[] = "LD_PRELOAD=";
+static const char preload[] = "LD_PRELOAD=", ours[] = "/libtallytree-";
 
+/* What the loader is asked to load, with that name before it; NULL: without us. */
+static const char *find_us(char *const environment[])
+{
     for (; environment && *environment; environment++)
-        if (strncmp(*environment, name, sizeof name - 1) == 0)
-            return strstr(*environment, "libtallytree-") != NULL;
+        if (strncmp(*environment, preload, sizeof preload - 1) == 0)
+            return strstr(*environment, ours) ? *environment : NULL;
+    return NULL;
+}
+
+/* The length of the first of "A:B C" that is one of ours, and where it begins. */
+static size_t find_library(const char *list, const char **library)
+{
+    size_t length;
+
+    for (list += sizeof preload - 1; *list; list += length) {
+        list += strspn(list, ": ");
+        length = strcspn(list, ": ");
+        *library = list;
+        if (memmem(list, length, ours, sizeof ours - 1))
+            return length;
+    }
     return 0;
 }
 
-static void make_note(const char *path, int is_bare)
+static int is_readable(const char *path)
 {
+    return tt_call_system(SYS_faccessat,
+                          (long[6]){AT_FDCWD, (long)(uintptr_t)path, R_OK}) == 0;
+}
+
+/* Can it load us, and write where we are? */
+static int has_us_there(const char *list)
+{
+    char path[ROOM];
+    const char *library;
+    size_t length = find_library(list, &library);
+
+    if (!length || length >= sizeof path)
+        return 1; /* nothing that could be helped */
+    memcpy(path, library, length);
+    path[length] = '\0';
+    return is_readable(path);
+}
+
+enum note { STARTED, BARE, APART };
+
+static int is_ours(int fd)
+{
+    struct stat s;
+
+    return fstat(fd, &s) == 0 && s.st_dev == beyond.device && s.st_ino == beyond.inode;
+}
+
+static void make_note(const char *path, enum note kind)
+{
+    static const char *const prefix[] = {".started.", ".bare.", ".apart."};
     static const char digit[] = "0123456789abcdef";
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     char name[sizeof folder];
-    size_t length = strlen(folder);
+    size_t length = 0;
+    int at = AT_FDCWD;
 
+    if (beyond.fd && !is_ours(beyond.fd))
+        return;
+    if (beyond.fd)
+        at = beyond.fd;
+    else
+        length = strlen(folder);
     for (const char *p = path; *p; p++)
         hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
-    (void)join(name, folder, length, is_bare ? ".bare." : ".started.");
+    (void)join(name, folder, length, prefix[kind]);
     length = strlen(name);
     for (int i = 60; i >= 0; i -= 4)
         name[length++] = digit[hash >> i & 15];
     name[length] = '\0';
-    (void)tt_call_system(
-        SYS_symlinkat, (long[6]){(long)(uintptr_t)path, AT_FDCWD, (long)(uintptr_t)name});
+    (void)tt_call_system(SYS_symlinkat,
+                         (long[6]){(long)(uintptr_t)path, at, (long)(uintptr_t)name});
 }
 
-static void note(const char *file, int in_path, char *const environment[])
+/* Is it apart from us, so that we must not be asked for? */
+static int note(const char *file, int in_path, char *const environment[])
 {
+    const char *list = find_us(environment);
+    enum note kind = list ? STARTED : BARE;
+    int saved = errno, is_apart;
     char path[ROOM];
-    int saved = errno;
 
-    if (folder[0] && file &&
-        (in_path && !strchr(file, '/')
+    if (!folder[0] || !file)
+        return 0;
+    is_apart = list && !has_us_there(list);
+    if (is_apart || (list && beyond.fd && !is_executable(folder)))
+        kind = APART;
+    if ((in_path && !strchr(file, '/')
              ? find_in_path(path, file)
              : join(path, "", 0, file) && is_executable(path)) &&
         make_absolute(path))
-        make_note(path, !has_us(environment));
+        make_note(path, kind);
     errno = saved;
+    return is_apart;
 }
+
+/* ── Without us ───────────────────────────────────────────────────────────────────── */
+
+enum { MANY = 4096 }; /* so many variables are copied onto the stack */
+
+static size_t count_variables(char *const environment[])
+{
+    size_t n = 0;
+
+    while (environment[n])
+        n++;
+    return n;
+}
+
+/* The same variables, but for ours in the list, whose rest goes into `rest`. */
+static void leave_us_out(char *const environment[], size_t count, char **copy, char *rest)
+{
+    const char *list = find_us(environment), *library;
+    size_t length = find_library(list, &library), before = (size_t)(library - list);
+
+    memcpy(rest, list, before);
+    memcpy(rest + before, library + length, strlen(library + length) + 1);
+    for (size_t i = 0; i <= count; i++)
+        copy[i] = environment[i] == list ? rest : environment[i];
+}
+
+/* Calls `call` with an environment in which we are not asked for, which is on the stack. */
+#define WITHOUT_US(environment, call)                                                    \
+    do {                                                                                 \
+        size_t count_ = count_variables(environment);                                    \
+        if (count_ < MANY && strlen(find_us(environment)) < PATH_MAX) {                  \
+            char **copy_ = __builtin_alloca((count_ + 1) * sizeof *copy_);               \
+            char *rest_ = __builtin_alloca(strlen(find_us(environment)) + 1);            \
+            leave_us_out(environment, count_, copy_, rest_);                             \
+            (environment) = copy_;                                                       \
+            return call;                                                                 \
+        }                                                                                \
+    } while (0)
 
 /* ── The calls ────────────────────────────────────────────────────────────────────── */
 
+/* The program may open as many files as before: this one's number is high. */
+static void keep_folder(void)
+{
+    static const int high[] = {1000, 500, 200};
+    int fd, moved = -1;
+    struct stat s;
+
+    if (!folder[0] || beyond.fd)
+        return;
+    fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; fd >= 0 && moved < 0 && i < sizeof high / sizeof *high; i++)
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, high[i]);
+    if (fd >= 0)
+        close(fd);
+    if (moved < 0 || fstat(moved, &s) != 0)
+        return;
+    beyond.device = s.st_dev;
+    beyond.inode = s.st_ino;
+    beyond.fd = moved;
+}
+
+TT_INTERPOSE int chroot(const char *path)
+{
+    int saved = errno;
+
+    keep_folder();
+    errno = saved;
+    return next_chroot()(path);
+}
+
 static int start(const char *path, char *const argv[], char *const environment[])
 {
-    note(path, 0, environment);
+    int is_apart = note(path, 0, environment);
+
     tt_preload_spend();
+    if (is_apart)
+        WITHOUT_US(environment, next_execve()(path, argv, environment));
     return next_execve()(path, argv, environment);
 }
 
 static int start_in_path(const char *file, char *const argv[], char *const environment[])
 {
-    note(file, 1, environment);
+    int is_apart = note(file, 1, environment);
+
     tt_preload_spend();
+    if (is_apart)
+        WITHOUT_US(environment, next_execvpe()(file, argv, environment));
     return next_execvpe()(file, argv, environment);
 }
 
@@ -235,7 +385,9 @@ TT_INTERPOSE int posix_spawn(pid_t *pid, const char *path,
                              const posix_spawnattr_t *attributes, char *const argv[],
                              char *const environment[])
 {
-    note(path, 0, environment);
+    if (note(path, 0, environment))
+        WITHOUT_US(environment,
+                   next_posix_spawn()(pid, path, actions, attributes, argv, environment));
     return next_posix_spawn()(pid, path, actions, attributes, argv, environment);
 }
 
@@ -244,6 +396,8 @@ TT_INTERPOSE int posix_spawnp(pid_t *pid, const char *file,
                               const posix_spawnattr_t *attributes, char *const argv[],
                               char *const environment[])
 {
-    note(file, 1, environment);
+    if (note(file, 1, environment))
+        WITHOUT_US(environment, next_posix_spawnp()(pid, file, actions, attributes, argv,
+                                                    environment));
     return next_posix_spawnp()(pid, file, actions, attributes, argv, environment);
 }

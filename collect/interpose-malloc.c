@@ -130,6 +130,13 @@ static size_t usable(void *p)
     return next.malloc_usable_size ? next.malloc_usable_size(p) : 0;
 }
 
+/* The loader frees its last message in the middle of its own work: it cannot be asked for
+ * anything then, and what was made before there is a next one is not worth it. */
+static inline int can_free(const void *p)
+{
+    return !is_arena(p) && __atomic_load_n(&next.found, __ATOMIC_ACQUIRE);
+}
+
 static int tried;
 
 /* Recording begins before the first event, as soon as the environment is there. */
@@ -296,9 +303,9 @@ TT_INTERPOSE void *pvalloc(size_t size)
 
 TT_INTERPOSE void free(void *p)
 {
-    if (is_arena(p) || !has_next())
+    if (!can_free(p))
         return;
-    if (is_on() && TT_UNLIKELY(tt_heap_maybe(p)))
+    if (__atomic_load_n(&tt_heap_on, __ATOMIC_RELAXED) && TT_UNLIKELY(tt_heap_maybe(p)))
         tt_heap_gone(p);
     next.free(p);
 }
@@ -306,9 +313,9 @@ TT_INTERPOSE void free(void *p)
 TT_INTERPOSE void free_sized(void *p, size_t size);
 TT_INTERPOSE void free_sized(void *p, size_t size)
 {
-    if (is_arena(p) || !has_next())
+    if (!can_free(p))
         return;
-    if (is_on() && TT_UNLIKELY(tt_heap_maybe(p)))
+    if (__atomic_load_n(&tt_heap_on, __ATOMIC_RELAXED) && TT_UNLIKELY(tt_heap_maybe(p)))
         tt_heap_gone(p);
     if (next.free_sized)
         next.free_sized(p, size);
@@ -319,9 +326,9 @@ TT_INTERPOSE void free_sized(void *p, size_t size)
 TT_INTERPOSE void free_aligned_sized(void *p, size_t alignment, size_t size);
 TT_INTERPOSE void free_aligned_sized(void *p, size_t alignment, size_t size)
 {
-    if (is_arena(p) || !has_next())
+    if (!can_free(p))
         return;
-    if (is_on() && TT_UNLIKELY(tt_heap_maybe(p)))
+    if (__atomic_load_n(&tt_heap_on, __ATOMIC_RELAXED) && TT_UNLIKELY(tt_heap_maybe(p)))
         tt_heap_gone(p);
     if (next.free_aligned_sized)
         next.free_aligned_sized(p, alignment, size);
@@ -342,13 +349,14 @@ TT_INTERPOSE size_t malloc_usable_size(void *p)
 
 static void start(void)
 {
-    const char *rate = getenv("TALLYTREE_HEAP"), *seed = getenv("TALLYTREE_SEED");
-    const char *when = getenv("TALLYTREE_WHEN");
+    const char *rate = secure_getenv("TALLYTREE_HEAP"),
+               *seed = secure_getenv("TALLYTREE_SEED");
+    const char *when = secure_getenv("TALLYTREE_WHEN");
     struct timespec now;
     uint64_t begin;
     char *end;
 
-    tt_heap_maps = getenv("TALLYTREE_MAPS") != NULL;
+    tt_heap_maps = secure_getenv("TALLYTREE_MAPS") != NULL;
     clock_gettime(CLOCK_REALTIME, &now);
     tt_heap_start(rate ? strtoull(rate, NULL, 10) : 0,
                   seed ? strtoull(seed, NULL, 10)

@@ -1,139 +1,148 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-signal.c - the program's signals stay its own, and ours stays deliverable.
+/* interpose-signal.c - the signal of our timers, which no program can use.
  *
- * Our timers use a signal that programs hardly ever do.  What the program asks of it is
- * kept and done when the signal is not from our timers; from the sets that it blocks or
- * waits for it is taken out, so that a sample never comes late, and is never mistaken for
- * what the program waits for.  All other signals pass through. */
+ * The C library keeps the first real-time signals for itself: programs cannot handle, block
+ * or wait for them, sigfillset() leaves them out, and SIGRTMIN comes after them.  Our timers
+ * send the one by which pthread_cancel() interrupts a thread.  So nothing has to be hidden
+ * from the program, whatever it does with signals.  The library looks at who sent that
+ * signal and ignores ours, so it does no harm if its handler is there for a moment instead
+ * of ours; and ours calls the library's for all signals that are not ours. */
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload.h"
 #include "sampler.h"
 
-TT_AFTER_US(int, sigaction, int, const struct sigaction *, struct sigaction *);
-TT_AFTER_US(sighandler_t, signal, int, sighandler_t);
-TT_AFTER_US(int, sigprocmask, int, const sigset_t *, sigset_t *);
-TT_AFTER_US(int, pthread_sigmask, int, const sigset_t *, sigset_t *);
-TT_AFTER_US(int, sigwait, const sigset_t *, int *);
-TT_AFTER_US(int, sigwaitinfo, const sigset_t *, siginfo_t *);
-TT_AFTER_US(int, sigtimedwait, const sigset_t *, siginfo_t *, const struct timespec *);
-TT_AFTER_US(int, signalfd, int, const sigset_t *, int);
+enum { CANCEL_SIGNAL = 32 }; /* of glibc; musl has its timers' there */
 
-/* A handler must not ask the loader. */
-void tt_preload_find(void)
-{
-    (void)next_sigaction(), (void)next_signal(), (void)next_sigprocmask();
-    (void)next_pthread_sigmask(), (void)next_sigwait(), (void)next_sigwaitinfo();
-    (void)next_sigtimedwait(), (void)next_signalfd();
-}
+TT_AFTER_US(int, pthread_cancel, pthread_t);
 
-static int is_ours(int number) { return tt_looker && number == tt_preload_signal(); }
+int tt_preload_signal(void) { return CANCEL_SIGNAL; }
 
-/* The set without our signal. */
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
-{
-    if (!set || !tt_looker || sigismember(set, tt_preload_signal()) != 1)
-        return set;
-    *room = *set;
-    sigdelset(room, tt_preload_signal());
-    return room;
-}
+/* ── The handler ──────────────────────────────────────────────────────────────────── */
 
-/* ── Handlers ─────────────────────────────────────────────────────────────────────── */
+struct system_action { /* as the system has it */
+    void *handler;
+    unsigned long flags;
+    void *restorer;
+    uint64_t mask;
+};
+
+/* The C library's sigaction refuses this signal.  What a handler returns to is known to
+ * debuggers and unwinders by these very bytes; they look at the byte before it, too. */
+#if defined __x86_64__
+enum { HAS_RESTORER = 0x04000000 };
+extern const char tt_signal_return[] __attribute__((visibility("hidden")));
+__asm__(".text\n\tnop\n\t.globl tt_signal_return\n\t.type tt_signal_return, @function\n"
+        "tt_signal_return:\n\t.byte 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05\n\t"
+        ".size tt_signal_return, .-tt_signal_return\n");
+#else
+enum { HAS_RESTORER = 0 };
+static const char *const tt_signal_return = NULL;
+#endif
 
 int tt_preload_sigaction(int number, const struct sigaction *wanted,
                          struct sigaction *before)
 {
-    return next_sigaction()(number, wanted, before);
-}
+    struct system_action new = {0}, old = {0};
+    long error;
 
-TT_INTERPOSE int sigaction(int number, const struct sigaction *wanted,
-                           struct sigaction *before)
-{
-    struct sigaction changed;
-
-    if (is_ours(number)) {
-        struct sigaction copy;
-        if (wanted)
-            copy = *wanted;
-        tt_sampler_instead(wanted ? &copy : NULL, before);
-        return 0;
+    if (wanted) {
+        new.handler = *(void *const *)&wanted->sa_handler;
+        new.flags = (unsigned long)(unsigned)wanted->sa_flags | HAS_RESTORER;
+        new.restorer = (void *)(uintptr_t)tt_signal_return;
+        memcpy(&new.mask, &wanted->sa_mask, sizeof new.mask);
     }
-    if (wanted && tt_looker) {
-        changed = *wanted;
-        sigdelset(&changed.sa_mask, tt_preload_signal());
-        wanted = &changed;
+    error = tt_call_system(SYS_rt_sigaction,
+                           (long[6]){number, wanted ? (long)(uintptr_t) & new : 0,
+                                     (long)(uintptr_t)&old, sizeof new.mask});
+    if (error || !before)
+        return (int)error;
+    memset(before, 0, sizeof *before);
+    *(void **)&before->sa_handler = old.handler;
+    before->sa_flags = (int)(old.flags & ~(unsigned long)HAS_RESTORER);
+    memcpy(&before->sa_mask, &old.mask, sizeof old.mask);
+    return 0;
+}
+
+/* A parent that does without the C library may have left it blocked. */
+void tt_preload_unblock(void)
+{
+    const uint64_t set = (uint64_t)1 << (CANCEL_SIGNAL - 1);
+
+    (void)tt_call_system(SYS_rt_sigprocmask,
+                         (long[6]){SIG_UNBLOCK, (long)(uintptr_t)&set, 0, sizeof set});
+}
+
+/* The first one in a process puts the C library's handler in the place of ours. */
+TT_INTERPOSE int pthread_cancel(pthread_t thread)
+{
+    int error = next_pthread_cancel()(thread);
+
+    if (tt_looker && __atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+        (void)tt_sampler_signal();
+    return error;
+}
+
+/* ── Stacks for signals ───────────────────────────────────────────────────────────── */
+
+static __thread stack_t lent; /* ss_sp NULL: none is */
+
+static int set_stack(const stack_t *wanted, stack_t *before)
+{
+    return (int)tt_call_system(
+        SYS_sigaltstack, (long[6]){(long)(uintptr_t)wanted, (long)(uintptr_t)before});
+}
+
+int tt_preload_lend(char *stack, size_t size)
+{
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    stack_t now = none;
+    int saved = errno, done = 0;
+
+    if (set_stack(NULL, &now) == 0) {
+        if (stack && (now.ss_flags & SS_DISABLE)) {
+            lent = (stack_t){.ss_sp = stack, .ss_size = size};
+            done = set_stack(&lent, NULL) == 0;
+        } else if (!stack && lent.ss_sp && now.ss_sp == lent.ss_sp) {
+            (void)set_stack(&none, NULL);
+        }
     }
-    return next_sigaction()(number, wanted, before);
+    if (!done)
+        lent.ss_sp = NULL;
+    errno = saved;
+    return done;
 }
 
-TT_INTERPOSE sighandler_t signal(int number, sighandler_t handler)
+/* Where the program has no stack for signals it has none, and when it takes its own away it
+ * has none again. */
+TT_INTERPOSE int sigaltstack(const stack_t *wanted, stack_t *before)
 {
-    struct sigaction wanted, before;
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    stack_t now = none, copy;
+    int error;
 
-    if (!is_ours(number))
-        return next_signal()(number, handler);
-    memset(&wanted, 0, sizeof wanted);
-    wanted.sa_handler = handler;
-    wanted.sa_flags = SA_RESTART;
-    tt_sampler_instead(&wanted, &before);
-    return before.sa_handler;
-}
-
-/* ── Sets ─────────────────────────────────────────────────────────────────────────── */
-
-TT_INTERPOSE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
-{
-    sigset_t room;
-
-    return next_sigprocmask()(how, how == SIG_UNBLOCK ? set : without_ours(set, &room),
-                              before);
-}
-
-TT_INTERPOSE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
-{
-    sigset_t room;
-
-    return next_pthread_sigmask()(
-        how, how == SIG_UNBLOCK ? set : without_ours(set, &room), before);
-}
-
-TT_INTERPOSE int sigwait(const sigset_t *set, int *number)
-{
-    sigset_t room;
-
-    return next_sigwait()(without_ours(set, &room), number);
-}
-
-TT_INTERPOSE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
-{
-    sigset_t room;
-
-    return next_sigwaitinfo()(without_ours(set, &room), info);
-}
-
-TT_INTERPOSE int sigtimedwait(const sigset_t *set, siginfo_t *info,
-                              const struct timespec *limit)
-{
-    sigset_t room;
-
-    return next_sigtimedwait()(without_ours(set, &room), info, limit);
-}
-
-TT_INTERPOSE int signalfd(int fd, const sigset_t *set, int flags)
-{
-    sigset_t room;
-
-    return next_signalfd()(fd, without_ours(set, &room), flags);
+    if (!lent.ss_sp)
+        return set_stack(wanted, before);
+    if (wanted)
+        copy = *wanted;
+    error = set_stack(wanted ? &copy : NULL, &now);
+    if (error)
+        return error;
+    if (before)
+        *before = now.ss_sp == lent.ss_sp ? none : now;
+    if (wanted && (copy.ss_flags & SS_DISABLE))
+        (void)set_stack(&lent, NULL);
+    return 0;
 }
 
 /* ── Sandboxes ────────────────────────────────────────────────────────────────────── */
@@ -145,6 +154,9 @@ static void before_filter(void)
         tt_preload_cease();
 }
 
+/* Without one it is a question: can there be filters? */
+static int is_filter(const long a[6]) { return a[1] != SECCOMP_MODE_FILTER || a[2]; }
+
 TT_INTERPOSE int prctl(int option, ...)
 {
     long a[6] = {option};
@@ -154,7 +166,7 @@ TT_INTERPOSE int prctl(int option, ...)
     for (int i = 1; i < 5; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    if (option == PR_SET_SECCOMP)
+    if (option == PR_SET_SECCOMP && is_filter(a))
         before_filter();
     return (int)tt_call_system(SYS_prctl, a);
 }
@@ -169,9 +181,9 @@ TT_INTERPOSE long syscall(long number, ...)
         a[i] = va_arg(list, long);
     va_end(list);
     if (number == SYS_seccomp && a[0] != SECCOMP_GET_ACTION_AVAIL &&
-        a[0] != SECCOMP_GET_NOTIF_SIZES)
+        a[0] != SECCOMP_GET_NOTIF_SIZES && (a[0] != SECCOMP_SET_MODE_FILTER || a[2]))
         before_filter();
-    if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)
+    if (number == SYS_prctl && a[0] == PR_SET_SECCOMP && is_filter(a))
         before_filter();
     return tt_call_system(number, a);
 }

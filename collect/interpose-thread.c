@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <threads.h>
 
+#include "hang.h"
 #include "preload.h"
 #include "strand.h"
 
@@ -17,6 +18,7 @@ static void enter(void)
 {
     struct tt_thread *t = tt_thread_enter();
 
+    tt_hang_know_stack();
     if (t)
         tt_thread_leave(t);
 }

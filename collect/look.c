@@ -19,21 +19,26 @@
 #include "hang.h"
 #include "wall.h"
 
-enum { HANDLER_STACK = 64 << 10 };
+enum { HANDLER_STACK = 64 << 10, SIGNAL_STACK = 64 << 10, LARGE_STACK = 256 << 10 };
+
+static const uint64_t NONE = UINT64_MAX;
 
 struct look { /* a thread's own, mapped; its pages are there once they are used */
+    char handler_stack[HANDLER_STACK] __attribute__((aligned(64)));
     void *context;
     uint64_t ns;
     uint64_t count;
-    int done;
-    uint64_t waiting;     /* `count` of the look at where it waits */
-    int inside, charging; /* of its handler, and of another thread: never both */
+    uint64_t waiting; /* `count` when it was seen asleep, until its own next look; NONE */
     struct tt_wall wall;
     struct tt_hanging hanging;
-    char handler_stack[HANDLER_STACK] __attribute__((aligned(64)));
+    int done;
+    int inside, charging; /* of its handler, and of another thread: never both */
+    int lends;            /* that is the thread's stack for signals */
+    char signal_stack[SIGNAL_STACK]; /* for the system's frame, in a thread of little */
 };
 
 static struct tt_look_options looking;
+int (*tt_look_lend)(char *, size_t);
 
 /* ── Charging ─────────────────────────────────────────────────────────────────────── */
 
@@ -115,7 +120,7 @@ static int go_inside(struct look *l)
 }
 
 /* async-signal-safe */
-static int look_for(struct tt_thread *t, void *context, uint64_t ns, const char *wait)
+static int look_for(struct tt_thread *t, void *context, uint64_t ns)
 {
     struct look *l = t->sampler.looker;
 
@@ -124,12 +129,12 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns, const char 
     if (!go_inside(l))
         return 0;
     l->hanging.thread = t;
-    l->hanging.wait = wait;
+    l->hanging.wait = NULL;
     l->context = context;
     l->ns = ns;
     l->done = 0;
     t->busy++;
-    l->count++;
+    TT_SHOW(l->count, l->count + 1);
     if (!(l->count & (l->count - 1)))
         tt_thread_rename(t); /* in time for a thread that never ends */
     tt_call_on_stack(l->handler_stack + sizeof l->handler_stack, look_here, l);
@@ -145,7 +150,7 @@ static int look(struct tt_thread *t, void *context, uint64_t ns)
 
     if (looking.wall)
         ns = tt_wall_stretch(&l->wall, ns);
-    return look_for(t, context, ns, NULL);
+    return look_for(t, context, ns);
 }
 
 /* ── Waiting ──────────────────────────────────────────────────────────────────────── */
@@ -157,20 +162,90 @@ struct tt_wall *tt_look_wall(struct tt_thread *t)
     return l && looking.wall ? &l->wall : NULL;
 }
 
-/* What the look itself takes is none of the thread's CPU time. */
-int tt_look_waiting(struct tt_thread *t, void *context, uint64_t ns, const char *wait)
+/* t->sampler.looker may be gone: the thread is about to end, and waits for us. */
+static struct look *look_of(struct tt_wall *w)
 {
-    struct look *l = t->sampler.looker;
-    uint64_t before = tt_clock_cpu(), cost;
-    int done;
+    return (struct look *)(void *)((char *)w - offsetof(struct look, wall));
+}
 
-    if (t->busy || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+/* The stack is copied at one go, mostly all of it.  Where the system forbids that, it is
+ * read where it lies: the thread cannot end meanwhile (wall.h). */
+static void read_stack(struct look *l, uint64_t sp, struct tt_stack_copy *copy)
+{
+    const char *low = (const char *)(uintptr_t)sp, *end = l->hanging.stack_end;
+    int is_inside = low >= l->hanging.stack_low && low < end;
+    size_t size = sizeof copy->bytes;
+    long n;
+
+    if (is_inside && (size_t)(end - low) < size)
+        size = (size_t)(end - low);
+    n = tt_peek_take(sp, copy->bytes, size);
+    if (n > 0)
+        tt_peek_own_copy(&l->hanging.peek, sp, copy->bytes, (size_t)n);
+    else if (is_inside)
+        tt_peek_own(&l->hanging.peek, low, end);
+    else
+        tt_peek_own(&l->hanging.peek, NULL, NULL);
+}
+
+static int unwind_asleep(struct look *l, struct tt_sleeper *s)
+{
+    tt_registers_of_place(&l->hanging.registers, s->pc, s->sp);
+    read_stack(l, s->sp, s->copy);
+    return tt_hang_unwind_asleep(&l->hanging) && s->still_sleeps(s->arg);
+}
+
+static int charge_asleep(struct look *l, uint64_t ns)
+{
+    struct tt_node *n;
+    uint32_t made;
+
+    if (!tt_hang_make_asleep(&l->hanging, &n, &made))
         return 0;
-    done = look_for(t, context, ns, wait);
-    l->waiting = l->count;
-    cost = tt_clock_cpu() - before;
-    t->sampler.cpu += cost;
-    (void)__atomic_fetch_add(&l->wall.queued, (int64_t)cost, __ATOMIC_RELAXED);
+    l->ns = ns;
+    if (n) {
+        charge(l, n, made);
+        l->waiting = __atomic_load_n(&l->count, __ATOMIC_RELAXED);
+    }
+    tt_hang_done(&l->hanging);
+    return n != NULL;
+}
+
+/* 1: the thread's own handler keeps out until `charging` is cleared. */
+static int keep_out(struct look *l, const struct tt_thread *t)
+{
+    __atomic_store_n(&l->charging, 1, __ATOMIC_SEQ_CST);
+    return !__atomic_load_n(&l->inside, __ATOMIC_SEQ_CST) &&
+           __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&t->busy, __ATOMIC_RELAXED);
+}
+
+static void let_in(struct look *l)
+{
+    __atomic_store_n(&l->charging, 0, __ATOMIC_SEQ_CST);
+}
+
+static int is_nobodys(const struct tt_thread *t)
+{
+    return __atomic_load_n(&t->pauses, __ATOMIC_RELAXED) || is_out_of_time();
+}
+
+int tt_look_asleep(struct tt_thread *t, struct tt_wall *w, struct tt_sleeper *s,
+                   uint64_t ns)
+{
+    struct look *l = look_of(w);
+    int done = 0;
+
+    l->waiting = NONE;
+    if (is_nobodys(t))
+        return 1;
+    if (keep_out(l, t)) {
+        l->hanging.thread = t;
+        l->hanging.wait = s->wait;
+        done = unwind_asleep(l, s) && charge_asleep(l, ns);
+        tt_hang_release(&l->hanging);
+    }
+    let_in(l);
     return done;
 }
 
@@ -187,22 +262,31 @@ static int charge_once_more(struct look *l, uint64_t ns)
     return 1;
 }
 
-int tt_look_again(struct tt_thread *t, uint64_t ns)
+int tt_look_again(struct tt_thread *t, struct tt_wall *w, uint64_t ns)
 {
-    struct look *l = t->sampler.looker;
-    int done = 0;
+    struct look *l = look_of(w);
+    int done;
 
-    if (t->pauses || is_out_of_time())
+    if (is_nobodys(t))
         return 1;
-    __atomic_store_n(&l->charging, 1, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&l->inside, __ATOMIC_SEQ_CST) && l->waiting == l->count &&
-        __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE))
-        done = charge_once_more(l, ns);
-    __atomic_store_n(&l->charging, 0, __ATOMIC_SEQ_CST);
+    done = keep_out(l, t) && l->waiting == __atomic_load_n(&l->count, __ATOMIC_RELAXED) &&
+           charge_once_more(l, ns);
+    let_in(l);
     return done;
 }
 
 /* ── Threads ──────────────────────────────────────────────────────────────────────── */
+
+/* What a signal leaves on a stack may be more than all that a small one has left.  The
+ * program does not see that there is another one: tt_look_lend. */
+static void lend_stack(struct look *l)
+{
+    const struct tt_hanging *h = &l->hanging;
+
+    if (!h->stack_low || h->stack_end - h->stack_low >= LARGE_STACK || !tt_look_lend)
+        return;
+    l->lends = tt_look_lend(l->signal_stack, sizeof l->signal_stack);
+}
 
 static int begin(struct tt_thread *t)
 {
@@ -215,7 +299,10 @@ static int begin(struct tt_thread *t)
             return -TT_ERR_MEMORY;
     }
     l->hanging.thread = t;
+    l->waiting = NONE;
+    l->charging = 0; /* a fork may have found it set */
     tt_hang_find_stack(&l->hanging);
+    lend_stack(l);
     if (looking.wall)
         tt_wall_begin(&l->wall);
     __atomic_store_n(&t->sampler.looker, l, __ATOMIC_RELEASE);
@@ -227,10 +314,14 @@ static void end(struct tt_thread *t)
     struct look *l = t->sampler.looker;
 
     if (looking.wall)
-        tt_threads_lock(); /* nobody looks at it now */
-    t->sampler.looker = NULL;
+        tt_threads_lock(); /* the rounds do not come to it any more */
+    __atomic_store_n(&t->sampler.looker, NULL, __ATOMIC_RELEASE);
     if (looking.wall)
         tt_threads_unlock();
+    if (l && looking.wall)
+        tt_wall_end(&l->wall);
+    if (l && l->lends)
+        (void)tt_look_lend(NULL, 0);
     if (l)
         munmap(l, sizeof *l);
 }
@@ -241,8 +332,6 @@ struct tt_looker tt_native_looker = {
 void tt_look_init(const struct tt_look_options *o)
 {
     looking = *o;
-    if (o->wall)
-        tt_native_looker.other = tt_wall_signal;
     tt_hang_init();
     tt_looker = &tt_native_looker;
 }

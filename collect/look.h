@@ -21,11 +21,30 @@ struct tt_thread;
  * not looked at. */
 struct tt_wall *tt_look_wall(struct tt_thread *);
 
-/* A look of the thread's own at where it waits.  1: charged.  Async-signal-safe. */
-int tt_look_waiting(struct tt_thread *, void *context, uint64_t ns, const char *wait);
+struct tt_stack_copy { /* of the thread that looks at others */
+    char bytes[16 << 10];
+};
 
-/* By another thread: that look once more, of one that has not run since.  1: charged. */
-int tt_look_again(struct tt_thread *, uint64_t ns);
+struct tt_sleeper { /* where a thread sleeps, as the system says */
+    uint64_t pc, sp;
+    const char *wait; /* for what */
+    struct tt_stack_copy *copy;
+    int (*still_sleeps)(void *arg); /* 1 when it has not run since that was read */
+    void *arg;
+};
+
+/* By another thread, while it cannot end: where it sleeps gets so much time.  1: charged; 0:
+ * it woke up, or somebody has a lock. */
+int tt_look_asleep(struct tt_thread *, struct tt_wall *, struct tt_sleeper *,
+                   uint64_t ns);
+
+/* The same place once more, of one that has not run since. */
+int tt_look_again(struct tt_thread *, struct tt_wall *, uint64_t ns);
+
+/* Makes this the calling thread's stack for signals, if it has none: 1; NULL takes it away
+ * again.  Set by the library that is loaded into a program; NULL: threads keep what they
+ * have. */
+extern int (*tt_look_lend)(char *, size_t);
 
 /* Before tt_start. */
 void tt_look_init(const struct tt_look_options *);

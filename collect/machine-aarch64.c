@@ -2,7 +2,6 @@
 /* machine-aarch64.c - registers, signal frames, and code without rules, on aarch64. */
 #include "machine.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <ucontext.h>
 
@@ -18,6 +17,15 @@ void tt_registers_of_context(struct tt_registers *r, const void *ucontext)
         r->value[i] = c->uc_mcontext.regs[i];
     r->value[SP] = c->uc_mcontext.sp;
     r->value[PC] = c->uc_mcontext.pc;
+    r->lost = 0;
+}
+
+void tt_registers_of_place(struct tt_registers *r, uint64_t pc, uint64_t sp)
+{
+    memset(r, 0, sizeof *r);
+    r->value[PC] = pc;
+    r->value[SP] = sp;
+    r->lost = ~((uint64_t)1 << PC | (uint64_t)1 << SP);
 }
 
 /* The bits have DWARF's order, sp and pc after the others (asm/perf_regs.h). */
@@ -30,58 +38,11 @@ void tt_registers_of_perf(struct tt_registers *r, uint64_t mask, const uint64_t 
         unsigned place = (unsigned)__builtin_popcountll(mask & (bit - 1));
         r->value[i] = mask & bit ? value[place] : 0;
     }
+    r->lost = 0;
 }
 
 /* Addresses of programs have 48 bits unless they ask for more; the signature is above. */
 uint64_t tt_machine_strip(uint64_t pc) { return pc & (((uint64_t)1 << 48) - 1); }
-
-/* ── System calls ─────────────────────────────────────────────────────────────────── */
-
-void tt_machine_place(const void *ucontext, uint64_t *pc, uint64_t *sp)
-{
-    const ucontext_t *c = ucontext;
-
-    *pc = c->uc_mcontext.pc;
-    *sp = c->uc_mcontext.sp;
-}
-
-/* The first is where the result is. */
-int tt_machine_keeps_arguments(void) { return 0; }
-
-int tt_machine_was_interrupted(const void *ucontext, uint64_t *pc, uint64_t *sp,
-                               uint64_t argument[6])
-{
-    const ucontext_t *c = ucontext;
-
-    tt_machine_place(ucontext, pc, sp);
-    for (int i = 0; i < 6; i++)
-        argument[i] = c->uc_mcontext.regs[i];
-    return (int64_t)c->uc_mcontext.regs[0] == -EINTR;
-}
-
-int tt_machine_calls(const void *code, size_t size, long number, uint64_t *pc, int room)
-{
-    (void)code, (void)size, (void)number, (void)pc, (void)room;
-    return 0;
-}
-
-void tt_machine_answer(void *ucontext, long result)
-{
-    ucontext_t *c = ucontext;
-
-    c->uc_mcontext.regs[0] = (uint64_t)result;
-}
-
-/* Its number is in x8 still. */
-void tt_machine_repeat(void *ucontext, long number, uint64_t first)
-{
-    enum { SVC = 4 }; /* bytes */
-    ucontext_t *c = ucontext;
-
-    (void)number;
-    c->uc_mcontext.regs[0] = first;
-    c->uc_mcontext.pc -= SVC;
-}
 
 /* ── Signal frames ────────────────────────────────────────────────────────────────── */
 
@@ -104,6 +65,7 @@ int tt_machine_leave_signal(struct tt_registers *r, struct tt_peek *p)
     if (!tt_peek_bytes(p, at, saved, sizeof saved))
         return 0;
     memcpy(r->value, saved, sizeof saved);
+    r->lost = 0;
     return 1;
 }
 
@@ -152,4 +114,26 @@ enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int ex
     r->value[X30] = r->value[PC] = back;
     r->value[SP] = frame + 16;
     return TT_GUESS_CALLER;
+}
+
+/* A frame record lies where the frame is lowest, or a little above: it holds that of the
+ * caller, which is above it, and where the function returns to. */
+int tt_machine_find_frame(struct tt_registers *r, struct tt_peek *p, uint64_t function,
+                          int32_t offset)
+{
+    enum { SPAN = 64 << 10 };
+    uint64_t sp = r->value[SP], record[2];
+
+    (void)function, (void)offset;
+    for (uint64_t at = (sp + 15) & ~(uint64_t)15; at < sp + SPAN; at += 16) {
+        if (!tt_peek_bytes(p, at, record, sizeof record))
+            return 0;
+        if (record[0] % 16 || (record[0] && record[0] <= at) ||
+            !tt_machine_follows_call(p, tt_machine_strip(record[1])))
+            continue;
+        r->value[X29] = at;
+        r->lost &= ~((uint64_t)1 << X29);
+        return 1;
+    }
+    return 0;
 }

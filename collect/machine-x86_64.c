@@ -2,7 +2,6 @@
 /* machine-x86_64.c - registers, signal frames, and code without rules, on x86-64. */
 #include "machine.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <ucontext.h>
@@ -33,6 +32,15 @@ void tt_registers_of_context(struct tt_registers *r, const void *ucontext)
 
     for (unsigned i = 0; i < TT_REGISTERS; i++)
         r->value[i] = (uint64_t)c->uc_mcontext.gregs[context_place[i]];
+    r->lost = 0;
+}
+
+void tt_registers_of_place(struct tt_registers *r, uint64_t pc, uint64_t sp)
+{
+    memset(r, 0, sizeof *r);
+    r->value[RIP] = pc;
+    r->value[RSP] = sp;
+    r->lost = ~((uint64_t)1 << RIP | (uint64_t)1 << RSP);
 }
 
 uint64_t tt_machine_perf_mask(void)
@@ -51,72 +59,10 @@ void tt_registers_of_perf(struct tt_registers *r, uint64_t mask, const uint64_t 
         unsigned place = (unsigned)__builtin_popcountll(mask & (bit - 1));
         r->value[i] = mask & bit ? value[place] : 0;
     }
+    r->lost = 0;
 }
 
 uint64_t tt_machine_strip(uint64_t pc) { return pc; }
-
-/* ── System calls ─────────────────────────────────────────────────────────────────── */
-
-void tt_machine_place(const void *ucontext, uint64_t *pc, uint64_t *sp)
-{
-    const ucontext_t *c = ucontext;
-
-    *pc = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
-    *sp = (uint64_t)c->uc_mcontext.gregs[REG_RSP];
-}
-
-int tt_machine_keeps_arguments(void) { return 1; }
-
-int tt_machine_was_interrupted(const void *ucontext, uint64_t *pc, uint64_t *sp,
-                               uint64_t argument[6])
-{
-    static const unsigned char place[6] = {REG_RDI, REG_RSI, REG_RDX,
-                                           REG_R10, REG_R8,  REG_R9};
-    const ucontext_t *c = ucontext;
-
-    tt_machine_place(ucontext, pc, sp);
-    for (int i = 0; i < 6; i++)
-        argument[i] = (uint64_t)c->uc_mcontext.gregs[place[i]];
-    return c->uc_mcontext.gregs[REG_RAX] == -EINTR;
-}
-
-/* mov $number, %eax, and soon after it: syscall. */
-int tt_machine_calls(const void *code, size_t size, long number, uint64_t *pc, int room)
-{
-    enum { NEAR = 32, MOV = 5, SYSCALL = 2 };
-    const uint8_t *p = code;
-    uint8_t mov[MOV] = {0xb8, (uint8_t)number, (uint8_t)(number >> 8), 0, 0};
-    int n = 0;
-
-    for (size_t i = 1; i + MOV + NEAR + SYSCALL <= size && n < room; i++) {
-        if (memcmp(p + i, mov, MOV) != 0 || (p[i - 1] & 0xf0) == 0x40)
-            continue;
-        for (size_t j = i + MOV; j <= i + MOV + NEAR; j++) {
-            if (p[j] != 0x0f || p[j + 1] != 0x05)
-                continue;
-            pc[n++] = (uint64_t)(uintptr_t)(p + j + SYSCALL);
-            break;
-        }
-    }
-    return n;
-}
-
-void tt_machine_answer(void *ucontext, long result)
-{
-    ucontext_t *c = ucontext;
-
-    c->uc_mcontext.gregs[REG_RAX] = result;
-}
-
-void tt_machine_repeat(void *ucontext, long number, uint64_t first)
-{
-    enum { SYSCALL = 2 }; /* bytes */
-    ucontext_t *c = ucontext;
-
-    (void)first;
-    c->uc_mcontext.gregs[REG_RAX] = number;
-    c->uc_mcontext.gregs[REG_RIP] -= SYSCALL;
-}
 
 /* ── Signal frames ────────────────────────────────────────────────────────────────── */
 
@@ -143,6 +89,7 @@ int tt_machine_leave_signal(struct tt_registers *r, struct tt_peek *p)
         return 0;
     for (unsigned i = 0; i < TT_REGISTERS; i++)
         r->value[i] = (uint64_t)saved[context_place[i]];
+    r->lost = 0;
     return 1;
 }
 
@@ -244,4 +191,10 @@ enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int ex
         return TT_GUESS_FAILED;
     r->value[RBP] = saved;
     return TT_GUESS_CALLER;
+}
+
+int tt_machine_find_frame(struct tt_registers *r, struct tt_peek *p, uint64_t function,
+                          int32_t offset)
+{
+    return tt_code_find_frame(r, p, function, offset);
 }

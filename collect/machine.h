@@ -31,30 +31,16 @@ enum {
 #error "stacks are unwound on x86-64 and aarch64"
 #endif
 
-enum { TT_MACHINE_CALL_SIZE = 4 }; /* bytes of the instruction, at most */
-
 struct tt_registers {
     uint64_t value[TT_REGISTERS];
+    uint64_t lost; /* a bit for each that is not known; its value is 0 */
 };
 
 /* What a handler that was installed with SA_SIGINFO gets as its third argument. */
 void tt_registers_of_context(struct tt_registers *, const void *ucontext);
 
-/* Where the context stands. */
-void tt_machine_place(const void *ucontext, uint64_t *pc, uint64_t *sp);
-
-/* Whether it stands behind a system call that says EINTR, with the call's arguments as far
- * as they are still there: tt_machine_keeps_arguments. */
-int tt_machine_was_interrupted(const void *ucontext, uint64_t *pc, uint64_t *sp,
-                               uint64_t argument[6]);
-int tt_machine_keeps_arguments(void);
-
-/* Where calls of this number return to, of those that are in so much code: how many. */
-int tt_machine_calls(const void *code, size_t size, long number, uint64_t *pc, int room);
-
-/* The call says something else; or is made again, with its number and first argument. */
-void tt_machine_answer(void *ucontext, long result);
-void tt_machine_repeat(void *ucontext, long number, uint64_t first);
+/* Of a thread of which only these two are known. */
+void tt_registers_of_place(struct tt_registers *, uint64_t pc, uint64_t sp);
 
 /* The user registers of a perf event: those of `mask`, in the order of its bits. */
 void tt_registers_of_perf(struct tt_registers *, uint64_t mask, const uint64_t *value);
@@ -76,6 +62,12 @@ enum tt_guess {
     TT_GUESS_FAILED, /* the registers are untouched */
 };
 enum tt_guess tt_machine_guess(struct tt_registers *, struct tt_peek *, int exact);
+
+/* Finds the frame pointer of a frame that keeps one, where it is lost: from the stack, and
+ * from how the function begins.  The frame's CFA is `offset` above it; `function` is 0 where
+ * its beginning is not known.  0 when there is nothing that can be it. */
+int tt_machine_find_frame(struct tt_registers *, struct tt_peek *, uint64_t function,
+                          int32_t offset);
 
 /* Whether a call stands before the address, so that it can be one to return to. */
 int tt_machine_follows_call(struct tt_peek *, uint64_t pc);

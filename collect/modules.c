@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "registry.h"
 #include "snapshot.h"
 #include "tallytree.h"
@@ -212,6 +213,7 @@ static int look(void)
 
 int tt_modules_refresh(void)
 {
+    TT_NOT_CANCELLED();
     int error = 0;
 
     atomic_store(&own.again, 1);

@@ -21,12 +21,17 @@ static int readable(uint64_t address)
 
 static const char *pointer(uint64_t address) { return (const char *)(uintptr_t)address; }
 
+long tt_peek_take(uint64_t address, void *to, size_t size)
+{
+    struct iovec ours = {to, size}, theirs = {(void *)(uintptr_t)address, size};
+
+    return syscall(SYS_process_vm_readv, (long)getpid(), &ours, 1L, &theirs, 1L, 0L);
+}
+
 /* async-signal-safe */
 static int fetch_own(void *arg, uint64_t address, void *block)
 {
-    struct iovec to = {block, TT_PEEK_BLOCK},
-                 from = {(void *)(uintptr_t)address, TT_PEEK_BLOCK};
-    long n = syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L);
+    long n = tt_peek_take(address, block, TT_PEEK_BLOCK);
 
     (void)arg;
     if (n == TT_PEEK_BLOCK)
@@ -51,6 +56,12 @@ static void init(struct tt_peek *p, uint64_t low, uint64_t high, const char *win
 void tt_peek_own(struct tt_peek *p, const void *low, const void *high)
 {
     init(p, (uintptr_t)low, (uintptr_t)high, low);
+    p->fetch = fetch_own;
+}
+
+void tt_peek_own_copy(struct tt_peek *p, uint64_t low, const void *copy, size_t size)
+{
+    init(p, low, low + size, copy);
     p->fetch = fetch_own;
 }
 

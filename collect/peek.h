@@ -32,6 +32,13 @@ struct tt_peek {
  * pointer to its end; empty where that is unknown.  Async-signal-safe. */
 void tt_peek_own(struct tt_peek *, const void *low, const void *high);
 
+/* Of this process, with a copy of what lay at `low`.  Async-signal-safe. */
+void tt_peek_own_copy(struct tt_peek *, uint64_t low, const void *copy, size_t size);
+
+/* Copies what is there from that address on, without ever faulting: how many bytes; less
+ * than 0: the system does not do that.  Async-signal-safe. */
+long tt_peek_take(uint64_t address, void *to, size_t size);
+
 /* Of a copy of a stack that lay at `low`.  Async-signal-safe. */
 void tt_peek_copy(struct tt_peek *, uint64_t low, const void *copy, size_t size);
 

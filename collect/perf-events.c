@@ -22,8 +22,7 @@
 #include "tallytree.h"
 
 enum {
-    STACK = 32 << 10,      /* of each sample; the kernel's limit is 64 K less the rest */
-    RECORD = STACK + 2048, /* of a sample, about */
+    RECORD = 2048, /* of a sample without the copy of its stack, about */
     LARGEST_RING = 4 << 20,
     SMALLEST_RING = 128 << 10,
     RECORD_MAX = 1 << 16,
@@ -72,7 +71,7 @@ static void describe(struct perf_event_attr *a, const struct tt_perf_options *o)
                      PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
                      PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     a->sample_regs_user = tt_machine_perf_mask();
-    a->sample_stack_user = STACK;
+    a->sample_stack_user = o->stack / 8 * 8;
     a->disabled = a->inherit = a->exclude_hv = a->exclude_callchain_user = 1;
     a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = a->sample_id_all = 1;
     a->enable_on_exec = o->at_exec != 0;
@@ -259,7 +258,7 @@ unsigned tt_perf_rest(const struct tt_perf *e)
     for (long i = 0; i < e->rings; i++)
         if (e->ring[i].page && e->ring[i].size < smallest)
             smallest = e->ring[i].size;
-    ms = smallest / RECORD * 1000 / e->hz / 3 / e->kinds;
+    ms = smallest / (RECORD + e->attr[0].sample_stack_user) * 1000 / e->hz / 3 / e->kinds;
     return (unsigned)(ms < SHORTEST ? SHORTEST : ms > LONGEST ? LONGEST : ms);
 }
 

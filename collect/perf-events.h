@@ -76,9 +76,13 @@ struct tt_counter {
 const struct tt_counter *tt_counter_find(const char *name);
 const struct tt_counter *tt_counter_at(size_t); /* NULL: there are no more */
 
+/* Of a stack, at most so much is copied: what the system takes. */
+enum { TT_PERF_STACK = 32 << 10, TT_PERF_STACK_MAX = 65528 };
+
 struct tt_perf_options {
     pid_t pid;
     uint32_t hz;
+    uint32_t stack; /* bytes of each sample's stack that are copied */
     int at_exec; /* it begins when the process becomes another program, and not at start */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;

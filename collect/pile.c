@@ -4,6 +4,8 @@
 
 #include <sys/mman.h>
 
+#include "assertion.h"
+
 enum { FIRST = 1 << 16 };
 
 static int grow(struct tt_pile *p, size_t size)
@@ -33,6 +35,7 @@ void *tt_pile_add(struct tt_pile *p, size_t size)
     if ((!p->room || p->room - p->used < size) && grow(p, size) != 0)
         return NULL;
     at = (char *)p->bytes + p->used;
+    TT_ASSERT(p->used + size <= p->room);
     p->used += size;
     return at;
 }

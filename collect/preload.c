@@ -28,6 +28,7 @@
 #include "clock.h"
 #include "control.h"
 #include "folder.h"
+#include "hang.h"
 #include "hooks.h"
 #include "look.h"
 #include "modules.h"
@@ -40,17 +41,16 @@ static struct {
     int tried;
     const char *wall; /* NULL: not wanted; "", or why there is none */
     uint64_t cpu;     /* the process had spent when it began, ns */
+    int sanitizer;    /* it is there, and its allocator is left alone */
     void (*exit)(int);
 } preload;
 
 /* ── The next ones ────────────────────────────────────────────────────────────────── */
 
-/* Not by dlsym, which is one of those that we stand before. */
-void *tt_preload_next(const char *name)
+/* The C library's own, whatever stands before it: a version says whose it is. */
+static void *find_in_library(const char *name)
 {
-    static const char *const versions[] = {
-        "GLIBC_2.34", "GLIBC_2.32", "GLIBC_2.28", "GLIBC_2.17",  "GLIBC_2.15",
-        "GLIBC_2.13", "GLIBC_2.11", "GLIBC_2.7",  "GLIBC_2.3.2", "GLIBC_2.2.5"};
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     void *found = NULL;
 
     for (size_t i = 0; !found && i < sizeof versions / sizeof *versions; i++)
@@ -58,18 +58,52 @@ void *tt_preload_next(const char *name)
     return found;
 }
 
-int tt_preload_signal(void) { return SIGRTMAX - 7; }
+/* It finds what has no version too: the functions that a sanitizer, or another library that
+ * is loaded first, has in the C library's place.  The program must not see the loader's
+ * message about one that is not there. */
+void *tt_preload_next(const char *name)
+{
+    static __typeof__(dlsym) *find;
+    static __typeof__(dlerror) *forget;
+    void *found;
+
+    if (!find) {
+        forget = (__typeof__(dlerror) *)find_in_library("dlerror");
+        find = (__typeof__(dlsym) *)find_in_library("dlsym");
+    }
+    found = find ? find(RTLD_NEXT, name) : NULL;
+    if (!found && forget)
+        (void)forget();
+    return found;
+}
 
 /* Where the program has a copy of the runtime in it, that one hands on to this. */
 TT_API const struct tt_runtime *tt_host_runtime_1(void);
 const struct tt_runtime *tt_host_runtime_1(void) { return tt_runtime_1(); }
+
+/* A sanitizer's allocator calls the C library, and the library the allocator, while the one
+ * or the other waits for itself: nobody can be in between. */
+static int has_heap(void) { return &tt_preload_heap && !preload.sanitizer; }
+
+/* Where there are none these are NULL.  A failed dlsym would leave a message: its making and
+ * dlerror take the lock of setlocale, which may be the caller of the malloc that we are in. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __lsan_init(void) __attribute__((weak));
+extern void __hwasan_init(void) __attribute__((weak));
+
+static int has_sanitizer(void)
+{
+    return __asan_init || __tsan_init || __msan_init || __lsan_init || __hwasan_init;
+}
 
 /* ── Start ────────────────────────────────────────────────────────────────────────── */
 
 /* 2 ms are much where a build runs a thousand processes. */
 static void read_clock(void)
 {
-    const char *clock = getenv("TALLYTREE_CLOCK");
+    const char *clock = secure_getenv("TALLYTREE_CLOCK");
     uint64_t hz = clock ? strtoull(clock, NULL, 10) : 0;
 
     if (hz > 1000000 && hz < 100000000000)
@@ -78,7 +112,7 @@ static void read_clock(void)
 
 static void read_times(struct tt_look_options *look)
 {
-    const char *when = getenv("TALLYTREE_WHEN");
+    const char *when = secure_getenv("TALLYTREE_WHEN");
     char *end;
 
     if (!when)
@@ -92,6 +126,7 @@ static void enter_thread(void)
 {
     struct tt_thread *t = tt_thread_enter();
 
+    tt_hang_know_stack();
     if (t)
         tt_thread_leave(t);
 }
@@ -107,7 +142,7 @@ static uint64_t process_cpu(void)
 
 void tt_preload_spend(void)
 {
-    if (preload.pid == getpid())
+    if (preload.pid && preload.pid == getpid())
         tt_recording->header->cpu = process_cpu() - preload.cpu;
 }
 
@@ -130,12 +165,14 @@ static void say_unseen(void)
 
 static void after_fork_in_child(void)
 {
+    if (tt_ceased)
+        return;
     preload.cpu = process_cpu();
     preload.pid = preload.pid ? getpid() : 0;
     tt_modules_forked();
     tt_wall_forked();
     tt_hooks_forked();
-    if (&tt_preload_heap)
+    if (has_heap())
         tt_preload_heap.forked();
     enter_thread();
 }
@@ -159,14 +196,16 @@ static int start(const char *words, const char *folder)
     if (error)
         return error;
     read_times(&looks);
-    looks.wall = getenv("TALLYTREE_WALL") != NULL;
+    looks.wall = secure_getenv("TALLYTREE_WALL") != NULL;
     read_clock();
     if (times_exactly(&o))
         looks.metric = tt_metric_get(looks.wall ? "wall" : "cpu", "ns");
     tt_native_looker.signal = tt_preload_signal();
     tt_native_looker.action = tt_preload_sigaction;
+    tt_look_lend = tt_preload_lend;
     tt_look_init(&looks);
-    if (&tt_preload_heap)
+    tt_preload_unblock();
+    if (has_heap())
         tt_preload_heap.start();
     tt_hooks_start(&o);
     error = tt_start_with(&o);
@@ -184,7 +223,7 @@ static int start(const char *words, const char *folder)
 
 static void say_source(void)
 {
-    const char *source = getenv("TALLYTREE_SOURCE"), *wall = preload.wall;
+    const char *source = secure_getenv("TALLYTREE_SOURCE"), *wall = preload.wall;
     struct tt_header *h = tt_recording->header;
 
     if (!source)
@@ -193,19 +232,31 @@ static void say_source(void)
                    wall && !*wall ? ", and a look at all that wait"
                    : wall         ? wall
                                   : "",
-                   tt_hooks_count_only() ? "; -pg tells of no returns" : "");
+                   tt_hooks_count_only() ? "; -pg tells of no returns"
+                   : preload.sanitizer ? "; no allocations: a sanitizer has the allocator"
+                                       : "");
+}
+
+/* Valgrind simulates the program, and with our timers that did not come to its end: it is
+ * left alone. */
+static int is_simulated(void)
+{
+    const char *loaded = getenv("LD_PRELOAD");
+
+    return loaded && strstr(loaded, "/vgpreload_") != NULL;
 }
 
 void tt_preload_start(void)
 {
-    const char *words = getenv("TALLYTREE"), *folder = getenv("TALLYTREE_FOLDER");
+    const char *words = secure_getenv("TALLYTREE"),
+               *folder = secure_getenv("TALLYTREE_FOLDER");
 
     if (preload.tried)
         return;
     preload.tried = 1;
-    tt_preload_find();
     *(void **)&preload.exit = tt_preload_next("_exit");
-    if (!words || !folder || start(words, folder) != 0)
+    preload.sanitizer = &tt_preload_heap && has_sanitizer();
+    if (!words || !folder || is_simulated() || start(words, folder) != 0)
         return;
     preload.pid = getpid();
     preload.cpu = process_cpu();
@@ -214,7 +265,7 @@ void tt_preload_start(void)
     tt_preload_watch();
     tt_preload_note_programs(folder);
     enter_thread();
-    if (&tt_preload_heap)
+    if (has_heap())
         __atomic_store_n(tt_preload_heap.on, 1, __ATOMIC_RELEASE);
 }
 
@@ -227,11 +278,12 @@ void tt_preload_cease(void)
     tt_preload_note_programs(NULL);
     tt_wall_stop();
     tt_sampler_cease();
-    if (&tt_preload_heap)
+    if (has_heap())
         tt_preload_heap.stop();
     (void)snprintf(h->source + length, sizeof h->source - length,
                    "; until it filtered its system calls");
     preload.pid = 0;
+    tt_cease();
 }
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
@@ -243,7 +295,7 @@ static _Noreturn void exit_at_once(int status)
     const long arguments[6] = {status};
 
     tt_preload_spend();
-    if (preload.pid == getpid()) {
+    if (preload.pid && preload.pid == getpid()) {
         struct tt_header *h = tt_recording->header;
         h->end_ticks = tt_clock_now();
         __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
@@ -265,12 +317,12 @@ static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
 /* A child that no handler of fork knows of leaves the recording to its parent. */
 static __attribute__((destructor)) void destruct(void)
 {
-    if (preload.pid != getpid())
+    if (!preload.pid || preload.pid != getpid())
         return;
     tt_wall_stop();
     tt_preload_spend();
     say_unseen();
-    if (&tt_preload_heap)
+    if (has_heap())
         tt_preload_heap.stop();
     (void)tt_stop();
 }

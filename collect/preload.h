@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <signal.h>
 
-/* The signal of our timers, kept from the program's masks and handlers. */
+/* The signal of our timers, and that it reaches the calling thread. */
 int tt_preload_signal(void);
+void tt_preload_unblock(void);
 
 /* Starts recording, if the environment asks for it and it has not begun; a constructor
  * does so at the latest. */
@@ -37,8 +38,8 @@ void *tt_preload_next(const char *name);
 /* interpose-signal.c: the system's sigaction. */
 int tt_preload_sigaction(int, const struct sigaction *, struct sigaction *);
 
-/* Finds the system's functions of that file now: our own handler calls some of them. */
-void tt_preload_find(void);
+/* And its sigaltstack: see tt_look_lend. */
+int tt_preload_lend(char *stack, size_t size);
 
 /* interpose-loader.c: the calls that change what is loaded are watched from now on. */
 void tt_preload_watch(void);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "assertion.h"
 #include "tallytree.h"
 
 static int append(struct tt_regions *r, const struct tt_region *region)
@@ -34,6 +35,7 @@ static int append(struct tt_regions *r, const struct tt_region *region)
 
 static void drop(struct tt_regions *r, size_t i)
 {
+    TT_ASSERT(i < r->count);
     free((char *)(uintptr_t)r->at[i].path);
     r->at[i] = r->at[--r->count];
 }
@@ -54,6 +56,7 @@ int tt_regions_add(struct tt_regions *r, const struct tt_region *region)
 {
     int error = 0;
 
+    TT_ASSERT(region->start <= region->end);
     for (size_t i = r->count; i-- > 0 && !error;) {
         struct tt_region *old = &r->at[i];
         if (old->end <= region->start || old->start >= region->end)

@@ -28,6 +28,7 @@ struct walk {
     struct tt_peek *peek;
     const struct tt_mapping *mapping; /* of the frame */
     const struct tt_rule *rule;       /* NULL: none */
+    uint64_t function;                /* where it starts; 0: not known */
     int exact;                        /* pc is where it stands, not a return address */
     int made;                         /* the first frame of a coroutine */
     unsigned switches;
@@ -37,13 +38,30 @@ struct walk {
 
 /* ── By a rule ────────────────────────────────────────────────────────────────────── */
 
+static int is_lost(const struct walk *w, unsigned reg) { return w->r->lost >> reg & 1; }
+
+static int find_frame(struct walk *w, int32_t offset)
+{
+    return is_lost(w, TT_REGISTER_FP) &&
+           tt_machine_find_frame(w->r, w->peek, w->function, offset);
+}
+
+static int evaluate_cfa(struct walk *w, uint64_t *cfa)
+{
+    return tt_expression_evaluate(w->mapping->rules, (uint32_t)w->rule->offset, w->r,
+                                  w->peek, NULL, cfa);
+}
+
 static int find_cfa(struct walk *w, uint64_t *cfa)
 {
+    enum { FRAME = 16 }; /* what functions keep that align their stack by themselves */
     const struct tt_rule *rule = w->rule;
 
     if (rule->flags & TT_RULE_EXPRESSION)
-        return tt_expression_evaluate(w->mapping->rules, (uint32_t)rule->offset, w->r,
-                                      w->peek, NULL, cfa);
+        return evaluate_cfa(w, cfa) || (find_frame(w, FRAME) && evaluate_cfa(w, cfa));
+    if (is_lost(w, rule->base) &&
+        !(rule->base == TT_REGISTER_FP && find_frame(w, rule->offset)))
+        return 0;
     *cfa = w->r->value[rule->base] + (uint64_t)(int64_t)rule->offset;
     return 1;
 }
@@ -62,7 +80,7 @@ static int find_register(struct walk *w, uint32_t how, uint64_t cfa, uint64_t *v
         return 1;
     case TT_HOW_REGISTER:
         *value = n >= 0 && n < TT_REGISTERS ? w->r->value[n] : 0;
-        return 1;
+        return n < 0 || n >= TT_REGISTERS || !is_lost(w, (unsigned)n);
     case TT_HOW_AT:
         return tt_expression_evaluate(w->mapping->rules, (uint32_t)n, w->r, w->peek, &cfa,
                                       &at) &&
@@ -122,7 +140,10 @@ static enum step step_by_rule(struct walk *w)
         return STEP_MEMORY;
     if (!(rule->set >> TT_REGISTER_SP & 1))
         w->r->value[TT_REGISTER_SP] = cfa;
+    if (!(rule->set >> rule->ra & 1) && is_lost(w, rule->ra))
+        return STEP_MEMORY;
     w->r->value[TT_REGISTER_PC] = tt_machine_strip(w->r->value[rule->ra]);
+    w->r->lost &= ~((uint64_t)rule->set | (uint64_t)1 << TT_REGISTER_SP);
     /* Where the return address was not saved, only the innermost frame can have one. */
     if (!(rule->set >> rule->ra & 1) && !w->exact)
         return STEP_STRAY;
@@ -226,10 +247,11 @@ static void find_place(struct walk *w, const struct tt_modules *modules,
     w->mapping = frame->mapping = m;
     w->rule = find_rule(m, at, &function);
     w->made = is_made(w, function);
+    w->function = w->rule ? m->bias + m->rules->base + function->start : 0;
     if (w->made)
         frame->function = pc;
     else
-        frame->function = w->rule ? m->bias + m->rules->base + function->start : 0;
+        frame->function = w->function;
 }
 
 /* The same from the cache, if it is there. */
@@ -244,7 +266,7 @@ static int recall(struct walk *w, struct tt_native *frame)
     w->mapping = frame->mapping = w->cache->place[i].mapping;
     w->rule = w->cache->place[i].rule;
     w->made = 0;
-    frame->function = w->cache->place[i].function;
+    w->function = frame->function = w->cache->place[i].function;
     return 1;
 }
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* wake.c - a process that pays nothing is asked to switch functions on.
  *
- *      signal ─ handler ─ a task that the system alone knows ─ pthread_create ─ worker
+ *      signal ─ handler ─ is this a safe point? ─ yes: pthread_create ─ worker
+ *                                               └ no: "busy"; the command asks again
  *
- * The handler may have interrupted malloc or the loader, whose locks a new thread needs: so
- * it cannot make one.  But the thread that it interrupted goes on.  So it makes a task with
- * a thread's memory of its own, which waits for those locks as any thread would, and which
- * ends when the worker is there.  Until then there is no thread, no file and no memory. */
+ * The handler may have interrupted malloc or the loader, which a new thread needs.  So it
+ * makes one only where the thread that it interrupted is in neither: see safe-point.h.
+ * Until then there is no thread, no file and no memory. */
 #include "wake.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +26,7 @@
 
 #include "control.h"
 #include "folder.h"
+#include "safe-point.h"
 #include "switch.h"
 #include "thin.h"
 
@@ -44,7 +44,7 @@ static struct {
 /* ── The worker's requests ────────────────────────────────────────────────────────── */
 
 struct request {
-    char text[TT_WAKE_ANSWER];
+    char text[TT_WAKE_MARK + 1];
     const char *command, *words, *only, *output, *most;
 };
 
@@ -194,8 +194,9 @@ static void serve(uint32_t number)
 {
     static struct request r;
     static struct reply a;
-    char path[64];
-    ssize_t n;
+    static const char taken = TT_WAKE_TAKEN;
+    char path[64], before = '\0';
+    ssize_t n = -1;
     int fd;
 
     (void)snprintf(path, sizeof path, TT_WAKE_PATH, (int)getpid(), number);
@@ -204,7 +205,9 @@ static void serve(uint32_t number)
         return;
     memset(&r, 0, sizeof r);
     memset(&a, 0, sizeof a);
-    n = is_trusted(fd) ? pread(fd, r.text, sizeof r.text - 1, 0) : -1;
+    if (is_trusted(fd) && (pread(fd, &before, 1, TT_WAKE_MARK) < 1 || before != taken) &&
+        pwrite(fd, &taken, 1, TT_WAKE_MARK) == 1)
+        n = pread(fd, r.text, sizeof r.text - 1, 0);
     if (n > 0) {
         read_lines(&r);
         if (r.command && strcmp(r.command, "on") == 0)
@@ -226,13 +229,16 @@ static void wait_for(uint32_t seen, const struct timespec *most)
     (void)syscall(SYS_futex, &wake.requests, FUTEX_WAIT_PRIVATE, seen, most, NULL, 0);
 }
 
-/* While something is on it looks at what has been loaded, too. */
+/* While something is on it looks at what has been loaded, too.  Signals 32 to 34 are those by
+ * which a C library has each thread change its user, and waits for it. */
 static void *work(void *arg)
 {
     const struct timespec tick = {0, 50000000};
     enum { LOOK = 6 };
     uint32_t seen = 0, now, looks = 0;
+    uint64_t internal = (uint64_t)7 << 31;
 
+    (void)syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &internal, NULL, sizeof internal);
     (void)prctl(PR_SET_NAME, "tallytree");
     for (;;) {
         now = __atomic_load_n(&wake.requests, __ATOMIC_ACQUIRE);
@@ -262,29 +268,13 @@ static int make_worker(void)
     return error ? -1 : 0;
 }
 
-/* ── The task ─────────────────────────────────────────────────────────────────────── */
+/* ── Starting it ──────────────────────────────────────────────────────────────────── */
 
-#if defined __GLIBC__ && defined __x86_64__
-/* A thread's memory as the C library lays it out: what it has of its own lies below `self`,
- * and above it is what the system must be told.  All of it is zero at first, but what is
- * the same in each thread, and its number, by which it holds locks. */
-enum {
-    TASK_SIZE = 256 << 10,
-    TASK_SELF = 192 << 10, /* below: thread-local variables; the stack is below 64 KiB */
-    TASK_STACK = 64 << 10,
-    WORD = sizeof(void *),
-    SELF_DTV = 8,
-    SELF_SELF = 16,
-    SELF_GUARDS = 40, /* two words */
-    SELF_NUMBER = 0x2d0
-};
-
-/* Without stdio, which wants more of a thread than this one is. */
-static void refuse(void)
+/* The handler's answer, without stdio: `text` at `at` in the file of the last request. */
+static void mark(const char *text, size_t size, off_t at)
 {
-    static const char text[] = "error=no thread can be made in it\n.\n";
     char path[64] = "/tmp/tallytree.", digits[12], *p = path + strlen(path), *d = digits;
-    uint32_t number = wake.number;
+    uint32_t number = __atomic_load_n(&wake.number, __ATOMIC_ACQUIRE);
     int fd;
 
     for (pid_t n = getpid(); n; n /= 10)
@@ -294,70 +284,63 @@ static void refuse(void)
     *p++ = '.';
     for (int i = 28; i >= 0; i -= 4)
         *p++ = "0123456789abcdef"[number >> i & 15];
+    *p = '\0';
     fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && is_trusted(fd))
-        (void)!pwrite(fd, text, sizeof text - 1, TT_WAKE_ANSWER);
+        (void)!pwrite(fd, text, size, at);
     if (fd >= 0)
         close(fd);
 }
 
-static __attribute__((noreturn, used)) void run_task(void)
+static void refuse(void)
 {
-    if (make_worker() != 0) {
+    static const char text[] = "error=no thread can be made in it\n.\n";
+
+    mark(text, sizeof text - 1, TT_WAKE_ANSWER);
+}
+
+static void set_mask(const void *set, void *before)
+{
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, set, before, sizeof(uint64_t));
+}
+
+static void call_on(char *end, void (*function)(void))
+{
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "movq %0, %%rsp\n\t"
+                     "call *%1\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "+D"(end), "+S"(function)
+                     :
+                     : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "cc",
+                       "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+                       "xmm14", "xmm15");
+}
+
+static void try_worker(void)
+{
+    if (make_worker() == 0)
+        return;
+    refuse();
+    __atomic_store_n(&wake.worker, 0, __ATOMIC_RELEASE);
+}
+
+/* On a separate stack: the program's may be full or small. */
+static void start_worker(void)
+{
+    enum { SIZE = 256 << 10 };
+    char *stack = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (stack == MAP_FAILED) {
         refuse();
         __atomic_store_n(&wake.worker, 0, __ATOMIC_RELEASE);
+        return;
     }
-    for (;;)
-        (void)syscall(SYS_exit, 0);
+    call_on(stack + SIZE, try_worker);
+    munmap(stack, SIZE);
 }
-
-static long clone_task(char *memory)
-{
-    const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                       CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID;
-    register char *number __asm__("rdx") = memory + TASK_SELF + SELF_NUMBER;
-    register char *cleared __asm__("r10") = number;
-    register char *self __asm__("r8") = memory + TASK_SELF;
-    register void (*run)(void) __asm__("r9") = run_task;
-    long result;
-
-    __asm__ volatile("syscall\n\t"
-                     "testq %%rax, %%rax\n\t"
-                     "jne 1f\n\t"
-                     "xorl %%ebp, %%ebp\n\t"
-                     "call *%7\n\t"
-                     "hlt\n"
-                     "1:"
-                     : "=a"(result)
-                     : "0"((long)SYS_clone), "D"(flags), "S"(memory + TASK_STACK),
-                       "r"(number), "r"(cleared), "r"(self), "r"(run)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
-static int make_task(void)
-{
-    char *memory, *self, *own = __builtin_thread_pointer();
-
-    if (*(const int *)(const void *)(own + SELF_NUMBER) != (int)syscall(SYS_gettid))
-        return -1; /* this C library lays it out in another way */
-    memory = mmap(NULL, TASK_SIZE, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return -1;
-    self = memory + TASK_SELF;
-    memcpy(self, &self, WORD);
-    memcpy(self + SELF_SELF, &self, WORD);
-    memcpy(self + SELF_DTV, own + SELF_DTV, WORD);
-    memcpy(self + SELF_GUARDS, own + SELF_GUARDS, (size_t)2 * WORD);
-    if (clone_task(memory) > 0)
-        return 0;
-    munmap(memory, TASK_SIZE);
-    return -1;
-}
-#else
-static int make_task(void) { return make_worker(); }
-#endif
 
 /* ── The signal ───────────────────────────────────────────────────────────────────── */
 
@@ -371,24 +354,36 @@ static int claim(void)
                                        __ATOMIC_RELAXED);
 }
 
-/* With all signals blocked, so that neither the task nor the worker takes any. */
+static void take_request(const void *context)
+{
+    static const char busy = TT_WAKE_BUSY;
+
+    __atomic_fetch_add(&wake.requests, 1, __ATOMIC_ACQ_REL);
+    if (!claim()) {
+        (void)syscall(SYS_futex, &wake.requests, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    } else if (tt_safe_point(context)) {
+        start_worker();
+    } else {
+        mark(&busy, 1, TT_WAKE_MARK); /* before a worker can mark it */
+        __atomic_store_n(&wake.worker, 0, __ATOMIC_RELEASE);
+    }
+}
+
+/* With all signals blocked, so that the worker takes none; sigfillset() leaves out the one
+ * that cancels a thread, which must not end in the midst of pthread_create. */
 static void handle(int number, siginfo_t *info, void *context)
 {
+    uint64_t all = ~(uint64_t)0, before;
     int saved = errno;
 
-    (void)number, (void)context;
+    (void)number;
     if (info->si_code == SI_QUEUE &&
         (info->si_uid == getuid() || info->si_uid == geteuid() || info->si_uid == 0)) {
+        set_mask(&all, &before);
         __atomic_store_n(&wake.number, (uint32_t)info->si_value.sival_int,
                          __ATOMIC_RELEASE);
-        __atomic_fetch_add(&wake.requests, 1, __ATOMIC_ACQ_REL);
-        if (claim()) {
-            if (make_task() != 0)
-                __atomic_store_n(&wake.worker, 0, __ATOMIC_RELEASE);
-        } else {
-            (void)syscall(SYS_futex, &wake.requests, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
-                          0);
-        }
+        take_request(context);
+        set_mask(&before, NULL);
     }
     errno = saved;
 }
@@ -403,6 +398,8 @@ static __attribute__((constructor)) void take_signal(void)
     if (sigaction(tt_wake_signal(), NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
         old.sa_handler == SIG_DFL)
         wake.taken = sigaction(tt_wake_signal(), &action, NULL) == 0;
+    if (wake.taken)
+        tt_safe_point_init();
 }
 
 /* ── From the beginning ───────────────────────────────────────────────────────────── */
@@ -426,9 +423,10 @@ static void begin(const char *words, const char *folder)
 
 static __attribute__((constructor)) void begin_at_once(void)
 {
-    const char *words = getenv("TALLYTREE"), *folder = getenv("TALLYTREE_FOLDER");
+    const char *words = secure_getenv("TALLYTREE"),
+               *folder = secure_getenv("TALLYTREE_FOLDER");
 
-    if (getenv("TALLYTREE_FUNCTIONS") && words && folder)
+    if (secure_getenv("TALLYTREE_FUNCTIONS") && words && folder)
         begin(words, folder);
 }
 

@@ -3,12 +3,12 @@
  *
  *      command                          process
  *      writes WAKE_PATH, 0600
- *      sigqueue(signal, number) ──────> handler: a thread is started
- *                                       reads the request, does it
+ *      signal with the number ────────> handler: starts a thread, or marks it busy
+ *      sends it again while busy        the thread marks it taken, reads it, does it
  *      reads the answer, unlinks <───── writes it behind the request
  *
  * A request is lines of KEY=VALUE, an answer the same, from WAKE_ANSWER on; its last line is
- * a full stop. */
+ * a full stop.  The byte before the answer is the mark. */
 #ifndef TT_WAKE_H
 #define TT_WAKE_H
 
@@ -18,7 +18,11 @@
 #define TT_WAKE_PATH "/tmp/tallytree.%d.%08x"
 #define TT_WAKE_LIBRARY "libtallytree-switch.so"
 
-enum { TT_WAKE_ANSWER = 8192, TT_WAKE_SIZE = 16384 };
+enum { TT_WAKE_ANSWER = 8192, TT_WAKE_SIZE = 16384, TT_WAKE_MARK = TT_WAKE_ANSWER - 1 };
+
+/* Busy: no thread can be started where the thread is that took the signal.  Taken: no other
+ * signal is needed. */
+enum { TT_WAKE_BUSY = 'b', TT_WAKE_TAKEN = 't' };
 
 static inline int tt_wake_signal(void) { return SIGRTMAX - 6; }
 

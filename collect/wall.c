@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* wall.c - threads that wait, looked at as those are that run.
+/* wall.c - threads that sleep, seen from another thread of the process.
  *
- * A stack does not change while its thread waits: one look is enough for all of the time
- * until it runs again, which its CPU clock shows.  That look is made by the thread itself, in
- * a handler, since no one else can see its registers.
+ *      /proc: the call, the stack pointer, the place ─┐
+ *      a copy of the stack                            ├─ unwind ─ charge
+ *      CPU clock before = CPU clock after: it slept ──┘
+ *
+ * A thread that sleeps in a system call is never sent a signal: that would end the call, or
+ * shorten it, and begin its time limit anew.  Its stack does not change while it sleeps, so
+ * that another thread can read it.  Its registers are not known, but for the stack pointer
+ * and the place; those that functions have saved are on the stack, and code-x86_64.c finds a
+ * frame pointer that was not.  When the thread's CPU clock has moved meanwhile it woke up,
+ * and what was read is thrown away.
  *
  * Each round is a sample of all threads at one moment, and counts for the time since the
  * round before.  Rounds come at random distances, so that nothing is in step with them, and
  * take two parts in a hundred of a processor at most. */
 #include "wall.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,18 +27,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "look.h"
-#include "machine.h"
 #include "preload.h"
 #include "strand.h"
 
-enum { SHARE = 50, WAKING = 20000 /* ns: from the handler back into the call */ };
+enum { SHARE = 50 };
 
 enum end { GOES_ON, STOPPED, ALONE };
+
+enum { FREE, HELD, AWAITED }; /* of tt_wall.held */
 
 static struct {
     pthread_t thread, guard;
@@ -40,161 +46,97 @@ static struct {
     uint32_t end; /* enum end, a futex */
     uint32_t hz;
     uint64_t cpu, chance;
+    pid_t pid;                 /* the process that the thread is in */
+    struct tt_stack_copy copy; /* the rounds' own */
 } rounds;
 
-/* What gives a thread a table of files of its own, with nothing in it; from 1 on it says
- * EINVAL where that can be done, and else something else. */
-#define OWN_FILES(first)                                                                 \
-    (long[6]) { first, first ? 0 : UINT_MAX, CLOSE_RANGE_UNSHARE }
+/* What gives a thread a table of files of its own, without those from `first` to `last`;
+ * where first is behind last it says EINVAL if that can be done, and else something else. */
+#define OWN_FILES(first, last)                                                           \
+    (long[6]) { first, last, CLOSE_RANGE_UNSHARE }
 
 /* ── Calls that wait ──────────────────────────────────────────────────────────────── */
 
-enum after {            /* what is done with a call that says EINTR for our signal */
-             AGAIN = 1, /* made again: with the same arguments it goes on */
-             RESUME,    /* the system has kept how long it was to last */
-             LIMITED,   /* made again: its time limit begins anew */
-};
+#ifdef SYS_poll
+#define OLD(call, name) {SYS_##call, name},
+#else
+#define OLD(call, name) /* not of this machine */
+#endif
 
-/* Those of which it is known what to do; others are left alone. */
-static const struct call {
+static const struct {
     long number;
     const char *name;
-    enum after after;
-} calls[] = {
-    {SYS_read, "[waits: read]", AGAIN},
-    {SYS_write, "[waits: write]", AGAIN},
-    {SYS_readv, "[waits: read]", AGAIN},
-    {SYS_writev, "[waits: write]", AGAIN},
-    {SYS_pread64, "[waits: read]", AGAIN},
-    {SYS_pwrite64, "[waits: write]", AGAIN},
-    {SYS_recvfrom, "[waits: receive]", AGAIN},
-    {SYS_recvmsg, "[waits: receive]", AGAIN},
-    {SYS_sendto, "[waits: send]", AGAIN},
-    {SYS_sendmsg, "[waits: send]", AGAIN},
-    {SYS_sendfile, "[waits: send]", AGAIN},
-    {SYS_splice, "[waits: splice]", AGAIN},
-    {SYS_accept, "[waits: accept]", AGAIN},
-    {SYS_accept4, "[waits: accept]", AGAIN},
-    {SYS_connect, "[waits: connect]", AGAIN},
-    {SYS_openat, "[waits: open]", AGAIN},
-    {SYS_flock, "[waits: flock]", AGAIN},
-    {SYS_fcntl, "[waits: fcntl]", AGAIN},
-    {SYS_fsync, "[waits: fsync]", AGAIN},
-    {SYS_fdatasync, "[waits: fsync]", AGAIN},
-    {SYS_wait4, "[waits: child]", AGAIN},
-    {SYS_waitid, "[waits: child]", AGAIN},
-    {SYS_futex, "[waits: futex]", RESUME},
-    {SYS_nanosleep, "[waits: sleep]", RESUME},
-    {SYS_clock_nanosleep, "[waits: sleep]", RESUME},
-    {SYS_restart_syscall, "[waits: sleep]", RESUME},
-    {SYS_ppoll, "[waits: poll]", AGAIN},
-    {SYS_pselect6, "[waits: poll]", AGAIN},
-    {SYS_epoll_pwait, "[waits: epoll]", LIMITED},
-    {SYS_rt_sigsuspend, "[waits: signal]", AGAIN},
-    {SYS_rt_sigtimedwait, "[waits: signal]", LIMITED},
-    {SYS_msgrcv, "[waits: message]", AGAIN},
-    {SYS_msgsnd, "[waits: message]", AGAIN},
-    {SYS_mq_timedreceive, "[waits: message]", AGAIN},
-    {SYS_mq_timedsend, "[waits: message]", AGAIN},
-    {SYS_semop, "[waits: semaphore]", AGAIN},
-#ifdef SYS_poll
-    {SYS_open, "[waits: open]", AGAIN},
-    {SYS_poll, "[waits: poll]", RESUME},
-    {SYS_select, "[waits: poll]", AGAIN},
-    {SYS_epoll_wait, "[waits: epoll]", LIMITED},
-    {SYS_pause, "[waits: signal]", AGAIN},
+} calls[] = {{-1, "[waits: memory]"},
+             {SYS_read, "[waits: read]"},
+             {SYS_readv, "[waits: read]"},
+             {SYS_pread64, "[waits: read]"},
+             {SYS_preadv, "[waits: read]"},
+             {SYS_preadv2, "[waits: read]"},
+             {SYS_write, "[waits: write]"},
+             {SYS_writev, "[waits: write]"},
+             {SYS_pwrite64, "[waits: write]"},
+             {SYS_pwritev, "[waits: write]"},
+             {SYS_pwritev2, "[waits: write]"},
+             {SYS_recvfrom, "[waits: receive]"},
+             {SYS_recvmsg, "[waits: receive]"},
+             {SYS_recvmmsg, "[waits: receive]"},
+             {SYS_sendto, "[waits: send]"},
+             {SYS_sendmsg, "[waits: send]"},
+             {SYS_sendmmsg, "[waits: send]"},
+             {SYS_sendfile, "[waits: send]"},
+             {SYS_splice, "[waits: splice]"},
+             {SYS_vmsplice, "[waits: splice]"},
+             {SYS_tee, "[waits: splice]"},
+             {SYS_copy_file_range, "[waits: copy]"},
+             {SYS_accept, "[waits: accept]"},
+             {SYS_accept4, "[waits: accept]"},
+             {SYS_connect, "[waits: connect]"},
+             {SYS_openat, "[waits: open]"},
+             {SYS_close, "[waits: close]"},
+             {SYS_flock, "[waits: flock]"},
+             {SYS_fcntl, "[waits: fcntl]"},
+             {SYS_ioctl, "[waits: ioctl]"},
+             {SYS_fsync, "[waits: fsync]"},
+             {SYS_fdatasync, "[waits: fsync]"},
+             {SYS_sync_file_range, "[waits: fsync]"},
+             {SYS_msync, "[waits: fsync]"},
+             {SYS_wait4, "[waits: child]"},
+             {SYS_waitid, "[waits: child]"},
+             {SYS_clone, "[waits: child]"},
+             {SYS_futex, "[waits: futex]"},
+#ifdef SYS_futex_waitv
+             {SYS_futex_waitv, "[waits: futex]"},
 #endif
-    {-1, "[waits: memory]", AGAIN},
-};
+             {SYS_nanosleep, "[waits: sleep]"},
+             {SYS_clock_nanosleep, "[waits: sleep]"},
+             {SYS_restart_syscall, "[waits: sleep]"},
+             {SYS_ppoll, "[waits: poll]"},
+             {SYS_pselect6, "[waits: poll]"},
+             {SYS_epoll_pwait, "[waits: epoll]"},
+#ifdef SYS_epoll_pwait2
+             {SYS_epoll_pwait2, "[waits: epoll]"},
+#endif
+             {SYS_io_getevents, "[waits: events]"},
+             {SYS_io_pgetevents, "[waits: events]"},
+             {SYS_io_uring_enter, "[waits: events]"},
+             {SYS_rt_sigsuspend, "[waits: signal]"},
+             {SYS_rt_sigtimedwait, "[waits: signal]"},
+             {SYS_msgrcv, "[waits: message]"},
+             {SYS_msgsnd, "[waits: message]"},
+             {SYS_mq_timedreceive, "[waits: message]"},
+             {SYS_mq_timedsend, "[waits: message]"},
+             {SYS_semop, "[waits: semaphore]"},
+             {SYS_semtimedop, "[waits: semaphore]"},
+             OLD(open, "[waits: open]") OLD(poll, "[waits: poll]")
+                 OLD(select, "[waits: poll]") OLD(epoll_wait, "[waits: epoll]")
+                     OLD(pause, "[waits: signal]") OLD(vfork, "[waits: child]")};
 
-static const struct call *find_call(long number)
+static const char *name_of(long number)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i].number == number)
-            return &calls[i];
-    return NULL;
-}
-
-/* Which call is made where, of those that were seen: a number is lost when a call returns.
- * Written at the beginning and by the rounds; it only grows. */
-enum { SITES = 1024 };
-static struct {
-    uint64_t pc;
-    long number;
-} sites[SITES];
-
-static size_t slot_of(uint64_t pc)
-{
-    size_t i = (size_t)(pc * 0x9e3779b97f4a7c15u >> 32) % SITES;
-    uint64_t found;
-
-    while ((found = __atomic_load_n(&sites[i].pc, __ATOMIC_ACQUIRE)) && found != pc)
-        i = (i + 1) % SITES;
-    return i;
-}
-
-static void keep_site(uint64_t pc, long number)
-{
-    static size_t count;
-    size_t i = slot_of(pc);
-
-    if (number < 0 || sites[i].pc || count == SITES / 2)
-        return;
-    count++;
-    sites[i].number = number;
-    __atomic_store_n(&sites[i].pc, pc, __ATOMIC_RELEASE);
-}
-
-static long find_site(uint64_t pc)
-{
-    size_t i = slot_of(pc);
-
-    return __atomic_load_n(&sites[i].pc, __ATOMIC_ACQUIRE) ? sites[i].number : -1;
-}
-
-/* Those of the C library that the system does not resume by itself are known from the
- * beginning: a signal may come to a thread that is in another call by then. */
-static void find_sites(void)
-{
-    static const struct {
-        const char *function;
-        long number;
-    } known[] = {
-        {"select", SYS_pselect6},
-        {"pselect", SYS_pselect6},
-        {"ppoll", SYS_ppoll},
-        {"epoll_pwait", SYS_epoll_pwait},
-        {"sigsuspend", SYS_rt_sigsuspend},
-        {"sigtimedwait", SYS_rt_sigtimedwait},
-        {"msgrcv", SYS_msgrcv},
-        {"msgsnd", SYS_msgsnd},
-        {"semop", SYS_semop},
-#ifdef SYS_poll
-        {"select", SYS_select},
-        {"epoll_wait", SYS_epoll_wait},
-        {"pause", SYS_pause},
-#endif
-    };
-    enum { SPAN = 400 };
-    void *(*find)(void *, const char *);
-    uint64_t pc[4];
-
-    *(void **)&find = tt_preload_next("dlsym");
-    for (size_t i = 0; find && i < sizeof known / sizeof *known; i++) {
-        const void *f = find(RTLD_NEXT, known[i].function);
-        int n = f ? tt_machine_calls(f, SPAN, known[i].number, pc, 4) : 0;
-        while (n-- > 0)
-            keep_site(pc[n], known[i].number);
-    }
-}
-
-/* When the time limit of a call that would begin anew is over; 0: it has none.  UINT64_MAX:
- * that is not to be seen from here. */
-static uint64_t deadline_of(const struct tt_where *w, uint64_t now)
-{
-    if (w->number == SYS_rt_sigtimedwait)
-        return w->argument[2] ? UINT64_MAX : 0;
-    return (int)w->argument[3] > 0 ? now + (uint64_t)w->argument[3] * 1000000 : 0;
+            return calls[i].name;
+    return "[waits: in the system]";
 }
 
 /* ── Where a thread is ────────────────────────────────────────────────────────────── */
@@ -228,33 +170,41 @@ static long read_about(int tid, const char *name, char *text, size_t size)
 }
 
 /* "202 0x55.. 0x0 ... SP PC", "-1 SP PC", or "running": 0. */
-static int parse_where(const char *text, struct tt_where *w)
+static int parse_where(const char *text, struct tt_sleeper *s)
 {
-    uint64_t value[8];
+    enum { ARGUMENTS = 6 };
+    uint64_t value[ARGUMENTS + 2];
     int n = 0;
     char *end;
+    long number = strtol(text, &end, 10);
 
-    memset(w, 0, sizeof *w);
-    w->number = strtol(text, &end, 10);
     if (end == text)
         return 0;
-    for (; n < 8 && *end == ' '; n++)
+    for (; n < ARGUMENTS + 2 && *end == ' '; n++)
         value[n] = strtoull(end, &end, 16);
-    if (n == 8)
-        memcpy(w->argument, value, sizeof w->argument);
-    if (n != 8 && !(n == 2 && w->number == -1))
+    if (n != ARGUMENTS + 2 && !(n == 2 && number == -1))
         return 0;
-    w->sp = value[n - 2];
-    w->pc = value[n - 1];
+    s->sp = value[n - 2];
+    s->pc = value[n - 1];
+    s->wait = name_of(number);
     return 1;
 }
 
-/* 1: it waits there; 0: it runs, or wants to; -1: nobody knows. */
-static int find_where(int tid, struct tt_where *w)
+/* 1: it sleeps there; 0: it runs, or wants to, or that is not known.  Of a program that has
+ * given up its rights /proc says nothing, to itself as well, unless it makes itself
+ * dumpable again: threads count as lost as long as that is so. */
+static int find_where(struct tt_wall *w, struct tt_sleeper *s)
 {
     char text[256];
+    long n = read_about(w->tid, "/syscall", text, sizeof text);
+    const int denied = n < 0 && (errno == EACCES || errno == EPERM);
+    struct tt_recording *r = tt_recording_now();
 
-    return read_about(tid, "/syscall", text, sizeof text) > 0 ? parse_where(text, w) : -1;
+    if (denied != w->denied && r) {
+        w->denied = denied;
+        tt_bump_shared(&r->header->lost_samplers, denied ? 1 : UINT64_MAX);
+    }
+    return n > 0 && parse_where(text, s);
 }
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
@@ -282,84 +232,44 @@ static uint64_t ns_of(struct timespec t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void set_state(struct tt_wall *w, enum tt_wall_state state)
+/* To the nanosecond, of a thread that sleeps as of one that runs. */
+static int still_sleeps(void *arg)
 {
-    __atomic_store_n(&w->state, (int)state, __ATOMIC_RELEASE);
+    const struct tt_wall *w = arg;
+    struct timespec cpu;
+
+    return clock_gettime(w->clock, &cpu) == 0 && ns_of(cpu) == w->cpu;
 }
 
-/* Its handler does not come between: it would have run, and the clock with it. */
-static void charge_again(struct tt_thread *t, struct tt_wall *w)
+static void charge(struct tt_wall *w, int done)
 {
-    uint64_t owed = __atomic_load_n(&w->owed, __ATOMIC_RELAXED);
-
-    if (tt_look_again(t, owed))
-        (void)__atomic_fetch_sub(&w->owed, owed, __ATOMIC_RELAXED);
+    w->known = done;
+    if (done)
+        w->owed = 0;
 }
 
-static void ask(struct tt_wall *w, const struct tt_where *where)
+/* A thread that never ends has its name in time, too. */
+static void rename_thread(struct tt_thread *t, struct tt_wall *w)
 {
-    siginfo_t info;
+    char name[64];
+    long n;
 
-    memset(&info, 0, sizeof info);
-    info.si_signo = tt_preload_signal();
-    info.si_code = SI_QUEUE;
-    info.si_pid = getpid();
-    info.si_uid = getuid();
-    info.si_value.sival_ptr = &rounds;
-    w->at = *where;
-    set_state(w, TT_WALL_ASKED);
-    if (tt_call_system(
-            SYS_rt_tgsigqueueinfo,
-            (long[6]){info.si_pid, w->tid, info.si_signo, (long)(uintptr_t)&info}) != 0)
-        set_state(w, TT_WALL_UNKNOWN);
-}
-
-/* The call that it was interrupted in goes on in our handler, or is made again. */
-static int is_same_place(const struct tt_wall *w, const struct tt_where *where)
-{
-    return where->number == SYS_restart_syscall ||
-           (where->number == w->at.number && where->sp == w->at.sp &&
-            where->pc == w->at.pc);
-}
-
-static int may_be_asked(const struct tt_wall *w, const struct tt_where *where,
-                        uint64_t now)
-{
-    const struct call *c = find_call(where->number);
-
-    if (!c || c->after != LIMITED)
-        return c != NULL;
-    return deadline_of(where, now) != UINT64_MAX &&
-           !(now < w->deadline && is_same_place(w, where));
-}
-
-static void look_at_waiting(struct tt_thread *t, struct tt_wall *w,
-                            const struct tt_where *where, uint64_t now)
-{
-    int state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
-    uint64_t owed;
-
-    keep_site(where->pc, where->number);
-    if (state == TT_WALL_ASKED)
-        return; /* the handler comes, and has all that is owed by then */
-    if (state == TT_WALL_LOOKED && is_same_place(w, where) &&
-        (w->cpu - w->left < WAKING || now < w->deadline)) {
-        set_state(w, TT_WALL_KNOWN);
-        charge_again(t, w);
-    } else if (may_be_asked(w, where, now)) {
-        ask(w, where);
-    } else { /* where it waits is not to be seen */
-        owed = __atomic_exchange_n(&w->owed, 0, __ATOMIC_RELAXED);
-        (void)__atomic_fetch_add(&w->queued, (int64_t)owed, __ATOMIC_RELAXED);
+    w->looks++;
+    if (w->looks & (w->looks - 1))
+        return;
+    n = read_about(w->tid, "/comm", name, sizeof name);
+    if (n > 1) {
+        name[n - 1] = '\0'; /* the end of the line */
+        tt_thread_rename_to(t, name);
     }
 }
 
-static void look_at(struct tt_thread *t, struct tt_wall *w, uint64_t now)
+/* Where it cannot be looked at now, what it slept is charged to where it sleeps next. */
+static void look_at(struct tt_thread *t, struct tt_wall *w)
 {
-    uint64_t passed = now - w->last, used;
-    struct tt_where where;
+    struct tt_sleeper s = {.copy = &rounds.copy, .still_sleeps = still_sleeps, .arg = w};
+    uint64_t now = tt_clock_monotonic(), passed = now - w->last, used;
     struct timespec cpu;
-    int waits;
 
     if (clock_gettime(w->clock, &cpu) != 0)
         return;
@@ -367,21 +277,16 @@ static void look_at(struct tt_thread *t, struct tt_wall *w, uint64_t now)
     w->cpu += used;
     w->last = now;
     (void)__atomic_fetch_sub(&w->queued, (int64_t)used, __ATOMIC_RELAXED);
-    if (used == 0 && w->state == TT_WALL_KNOWN) {
-        (void)__atomic_fetch_add(&w->owed, passed, __ATOMIC_RELAXED);
-        charge_again(t, w);
-        return;
-    }
-    waits = find_where(w->tid, &where);
-    if (waits > 0) {
-        if (w->state == TT_WALL_KNOWN)
-            set_state(w, TT_WALL_UNKNOWN);
-        (void)__atomic_fetch_add(&w->owed, passed, __ATOMIC_RELAXED);
-        look_at_waiting(t, w, &where, now);
+    if (used == 0 && w->known) {
+        w->owed += passed;
+        charge(w, tt_look_again(t, w, w->owed));
+    } else if (find_where(w, &s)) {
+        w->owed += passed;
+        charge(w, tt_look_asleep(t, w, &s, w->owed));
+        rename_thread(t, w);
     } else {
+        w->known = 0;
         (void)__atomic_fetch_add(&w->queued, (int64_t)passed, __ATOMIC_RELAXED);
-        if (w->state != TT_WALL_ASKED)
-            set_state(w, TT_WALL_UNKNOWN);
     }
 }
 
@@ -398,17 +303,52 @@ static int is_alone(void)
     return state && state[1] == ' ' && state[2] == 'Z';
 }
 
+/* While it is held a thread does not end (tt_wall_end), and the others may come and go. */
+static struct tt_wall *hold(struct tt_thread *t)
+{
+    struct tt_wall *w = tt_look_wall(t);
+
+    if (!w || !__atomic_load_n(&w->ready, __ATOMIC_ACQUIRE))
+        return NULL;
+    __atomic_store_n(&w->held, HELD, __ATOMIC_RELAXED);
+    return w;
+}
+
+static void release(struct tt_wall *w)
+{
+    if (__atomic_exchange_n(&w->held, FREE, __ATOMIC_RELEASE) == AWAITED)
+        (void)tt_call_system(SYS_futex,
+                             (long[6]){(long)(uintptr_t)&w->held, FUTEX_WAKE_PRIVATE, 1});
+}
+
+void tt_wall_end(struct tt_wall *w)
+{
+    uint32_t held = HELD;
+
+    if (rounds.pid != getpid() ||
+        !__atomic_compare_exchange_n(&w->held, &held, AWAITED, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return;
+    while (__atomic_load_n(&w->held, __ATOMIC_ACQUIRE) == AWAITED)
+        (void)tt_call_system(SYS_futex, (long[6]){(long)(uintptr_t)&w->held,
+                                                  FUTEX_WAIT_PRIVATE, AWAITED, 0});
+}
+
+/* The files in /proc are read without the lock that threads begin and end with.  What is
+ * held stays in the list, and with it the way on. */
 static void go_round(void)
 {
-    uint64_t now = tt_clock_monotonic();
     int count = 0;
 
     tt_threads_lock();
-    for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
-        struct tt_wall *w = tt_look_wall(t);
-        count++;
-        if (w && __atomic_load_n(&w->ready, __ATOMIC_ACQUIRE))
-            look_at(t, w, now);
+    for (struct tt_thread *t = tt_threads_first(); t; t = t->next, count++) {
+        struct tt_wall *w = hold(t);
+        if (!w)
+            continue;
+        tt_threads_unlock();
+        look_at(t, w);
+        tt_threads_lock();
+        release(w);
     }
     tt_threads_unlock();
     if (!count && is_alone())
@@ -437,13 +377,26 @@ static uint64_t choose_rest(uint64_t cost)
 
 /* With files of its own: a file that is open for a moment must not take the number that the
  * program's next one would have. */
+/* Closes all files for this thread alone, but the recording's: that has to grow, also when
+ * the program may not open it again, having given up its rights. */
+static int leave_files(void)
+{
+    const struct tt_recording *r = tt_recording_now();
+    const long fd = r ? r->file.fd : -1;
+
+    if (fd <= 0 || fd == INT_MAX)
+        return tt_call_system(SYS_close_range, OWN_FILES(0, UINT_MAX)) != 0;
+    return tt_call_system(SYS_close_range, OWN_FILES(0, fd - 1)) != 0 ||
+           tt_call_system(SYS_close_range, OWN_FILES(fd + 1, UINT_MAX)) != 0;
+}
+
 static void *go_rounds(void *arg)
 {
     uint64_t before = own_cpu(), cost = 0, ns;
     struct timespec rest;
 
     (void)pthread_setname_np(pthread_self(), "tallytree");
-    if (tt_call_system(SYS_close_range, OWN_FILES(0)) != 0)
+    if (leave_files() != 0)
         return arg;
     while (find_end() == GOES_ON) {
         ns = choose_rest(cost);
@@ -487,7 +440,7 @@ static int is_possible(void)
     char text[16];
 
     return read_about(getpid(), "/syscall", text, sizeof text) > 0 &&
-           tt_call_system(SYS_close_range, OWN_FILES(1)) != 0 && errno == EINVAL;
+           tt_call_system(SYS_close_range, OWN_FILES(1, 0)) != 0 && errno == EINVAL;
 }
 
 int tt_wall_start(uint32_t hz)
@@ -496,8 +449,8 @@ int tt_wall_start(uint32_t hz)
 
     if (!is_possible())
         return -TT_ERR_STATE;
-    find_sites();
     rounds.hz = hz;
+    rounds.pid = getpid();
     rounds.end = GOES_ON;
     rounds.chance = tt_clock_monotonic();
     sigfillset(&all);
@@ -529,8 +482,12 @@ void tt_wall_stop(void)
 
 void tt_wall_forked(void)
 {
+    struct tt_wall *w = tt_self.thread ? tt_look_wall(tt_self.thread) : NULL;
+
     if (!rounds.running)
         return;
+    if (w)
+        w->held = FREE; /* by the parent's rounds */
     rounds.cpu = 0;
     (void)tt_wall_start(rounds.hz);
 }
@@ -560,109 +517,4 @@ uint64_t tt_wall_stretch(struct tt_wall *w, uint64_t ns)
         queued = least;
     (void)__atomic_fetch_sub(&w->queued, queued, __ATOMIC_RELAXED);
     return (uint64_t)((int64_t)ns + queued);
-}
-
-/* ── The handler ──────────────────────────────────────────────────────────────────── */
-
-/* Is there one that would interrupt the call for the program itself? */
-static int has_pending(const ucontext_t *context)
-{
-    uint64_t pending = 0, blocked;
-
-    memcpy(&blocked, &context->uc_sigmask, sizeof blocked);
-    if (tt_call_system(SYS_rt_sigpending,
-                       (long[6]){(long)(uintptr_t)&pending, sizeof pending}) != 0)
-        return 1;
-    pending &= ~((uint64_t)1 << (tt_preload_signal() - 1));
-    return (pending & ~blocked) != 0;
-}
-
-/* The system knows until when, as long as this handler is not left.  Meanwhile the program's
- * signals come as they would without us. */
-static long resume(const ucontext_t *context)
-{
-    uint64_t all = UINT64_MAX, mask;
-    long result;
-
-    memcpy(&mask, &context->uc_sigmask, sizeof mask);
-    mask |= (uint64_t)1 << (tt_preload_signal() - 1); /* its handler would end that */
-    (void)tt_call_system(SYS_rt_sigprocmask,
-                         (long[6]){SIG_SETMASK, (long)(uintptr_t)&mask, 0, sizeof mask});
-    result = tt_call_system(SYS_restart_syscall, (long[6]){0});
-    if (result < 0)
-        result = -errno;
-    (void)tt_call_system(SYS_rt_sigprocmask,
-                         (long[6]){SIG_SETMASK, (long)(uintptr_t)&all, 0, sizeof all});
-    return result;
-}
-
-/* Where it is: where it was asked, or in another call by now, which may not be known. */
-static int find_interrupted(const struct tt_wall *w, const void *context,
-                            struct tt_where *out)
-{
-    if (!tt_machine_was_interrupted(context, &out->pc, &out->sp, out->argument))
-        return 0;
-    if (out->pc == w->at.pc && out->sp == w->at.sp)
-        *out = w->at;
-    else
-        out->number = tt_machine_keeps_arguments() ? find_site(out->pc) : -1;
-    return 1;
-}
-
-static int is_resumed(const struct tt_where *at, const struct call *c)
-{
-    return c->after == RESUME &&
-           !(at->number == SYS_clock_nanosleep && (at->argument[1] & TIMER_ABSTIME));
-}
-
-/* The call goes on as if nothing had happened.  Of one that is not known the system knows
- * whether it can; where it cannot, that says EINTR once more. */
-static void mend(struct tt_wall *w, void *context)
-{
-    struct tt_where at;
-    const struct call *c;
-
-    if (!find_interrupted(w, context, &at))
-        return;
-    c = at.number < 0 ? NULL : find_call(at.number);
-    if (!c || is_resumed(&at, c)) {
-        tt_machine_answer(context, resume(context));
-        return;
-    }
-    if (has_pending(context))
-        return;
-    if (c->after == LIMITED)
-        w->deadline = deadline_of(&at, tt_clock_monotonic());
-    tt_machine_repeat(context, at.number, at.argument[0]);
-}
-
-static const char *name_of_wait(const struct tt_wall *w, const void *context)
-{
-    uint64_t pc, sp;
-    const struct call *c = find_call(w->at.number);
-
-    tt_machine_place(context, &pc, &sp);
-    return c && sp == w->at.sp && w->at.pc - pc <= TT_MACHINE_CALL_SIZE ? c->name : NULL;
-}
-
-int tt_wall_signal(struct tt_thread *t, const siginfo_t *info, void *context)
-{
-    struct tt_wall *w;
-    uint64_t owed;
-
-    if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &rounds)
-        return 0;
-    w = t ? tt_look_wall(t) : NULL;
-    if (!w || __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != TT_WALL_ASKED)
-        return 1;
-    owed = __atomic_load_n(&w->owed, __ATOMIC_RELAXED);
-    if (tt_look_waiting(t, context, owed, name_of_wait(w, context))) {
-        (void)__atomic_fetch_sub(&w->owed, owed, __ATOMIC_RELAXED);
-        w->left = own_cpu();
-        set_state(w, TT_WALL_LOOKED);
-    } else {
-        set_state(w, TT_WALL_UNKNOWN);
-    }
-    mend(w, context);
-    return 1;
 }

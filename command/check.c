@@ -31,19 +31,23 @@ struct checking {
     struct tt_pattern *pattern;
     struct tt_table answer;
     int regressions;
+    int matched; /* blocks like `only` */
 };
 
-/* "5%" or "0.05"; less than 0 when it is neither. */
-static double share(const char *text)
+/* "5%" or "0.05"; less than 0 when it is neither.  A number from 1 on without a sign is
+ * refused: 5 would be 500 %, and let everything pass. */
+static double share(const char *text, double most)
 {
     char *end;
     double x = strtod(text, &end);
 
-    if (end == text || !(x >= 0) || x > 1e6)
+    if (end == text || !(x >= 0))
         return -1;
     if (strcmp(end, "%") == 0)
-        return x / 100;
-    return *end ? -1 : x;
+        x /= 100;
+    else if (*end || x >= 1)
+        return -1;
+    return x <= most ? x : -1;
 }
 
 static int take(struct checking *c, const struct tt_flags *f, int id)
@@ -59,9 +63,9 @@ static int take(struct checking *c, const struct tt_flags *f, int id)
             tt_complain("check: %s", c->query.error);
             return -TT_ERR_OPTION;
         }
-    } else if ((*to = share(f->value)) < 0) {
-        tt_complain("check: '--%s' wants a share such as 5%%, not '%s'", f->flag->name,
-                    f->value);
+    } else if ((*to = share(f->value, id == MOST ? 1e4 : 1)) < 0) {
+        tt_complain("check: '--%s' wants a share such as 5%% or 0.05%s, not '%s'",
+                    f->flag->name, id == MOST ? "" : ", and 100% at most", f->value);
         return -TT_ERR_OPTION;
     }
     return 0;
@@ -128,6 +132,7 @@ static void check_row(struct checking *c, const struct tt_table *t, size_t row,
 
     if (c->pattern && !tt_pattern_matches(c->pattern, name))
         return;
+    c->matched++;
     if (!is_regression(c, before, then) || strcmp(verdict, "noise") == 0 ||
         (double)(before > then ? before : then) < c->least * (double)total)
         return;
@@ -135,8 +140,21 @@ static void check_row(struct checking *c, const struct tt_table *t, size_t row,
     c->regressions++;
 }
 
+/* Nothing to compare is no success. */
+static int check_amounts(const struct checking *c, uint64_t before, uint64_t then)
+{
+    if (c->pattern && !c->matched)
+        tt_complain("check: no block is like '%s': nothing was compared", c->only);
+    else if (!before || !then)
+        tt_complain("check: %s profile has nothing to compare: its total is 0",
+                    before ? "the new" : "the base");
+    else
+        return 0;
+    return -TT_ERR_STATE;
+}
+
 /* The whole is what the root has: its row says whether that is noise. */
-static void check_rows(struct checking *c, const struct tt_table *t)
+static int check_rows(struct checking *c, const struct tt_table *t)
 {
     uint64_t before = 0, then = 0;
     const char *verdict = "";
@@ -158,6 +176,7 @@ static void check_rows(struct checking *c, const struct tt_table *t)
     tt_table_note(&c->answer, "%s: %d by more than %.4g %%",
                   c->regressions ? "regressions" : "no regression", c->regressions,
                   c->most * 100);
+    return check_amounts(c, before, then);
 }
 
 static int check_profiles(struct checking *c, const struct tt_profile *a,
@@ -173,8 +192,9 @@ static int check_profiles(struct checking *c, const struct tt_profile *a,
     } else {
         begin_answer(c,
                      tt_table_column_at(&table, tt_table_find(&table, "total.a"))->unit);
-        check_rows(c, &table);
-        error = tt_show_table(&c->show, &c->answer, b);
+        error = check_rows(c, &table);
+        if (!error)
+            error = tt_show_table(&c->show, &c->answer, b);
         tt_table_fini(&c->answer);
     }
     tt_table_fini(&table);
@@ -185,7 +205,7 @@ static int check_profiles(struct checking *c, const struct tt_profile *a,
 
 static int open_checked(char **path, struct tt_input *in)
 {
-    int error = tt_input_open(in, path, 1);
+    int error = tt_input_open(in, path, 1, 0);
 
     if (!error && (error = tt_profile_check(&in->profile)) != 0) {
         tt_complain("%s: %s", *path, in->profile.error);
@@ -249,7 +269,8 @@ const struct tt_command tt_command_check = {
     .details =
         "Compares the whole, and every block that had a share of it, inclusive.  Exit\n"
         "status 0: nothing grew by more than --max-regress; 1: something did, and it is\n"
-        "no noise; 2: it could not be found out.\n",
+        "no noise; 2: it could not be found out, as when no block is like PATTERN, or a\n"
+        "profile has nothing to compare.\n",
     .flags = check_flags,
     .shows_tables = 1,
     .operands = "@files",

@@ -43,8 +43,12 @@ const struct tt_command *tt_command_find(const char *name);
 /* Says what is wrong on standard error, after "tallytree: ". */
 void tt_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* From now on it is written into `text`, which is borrowed, as the terminal shows something
- * else; NULL: to standard error again. */
-void tt_complain_into(char *text, size_t size);
+ * else; NULL: to standard error.  Returns where it was written before. */
+struct tt_complaints {
+    char *text;
+    size_t size;
+};
+struct tt_complaints tt_complain_into(struct tt_complaints);
 /* "there is no WHAT 'WORD'; did you mean …?"; returns TT_EXIT_FAILED. */
 int tt_complain_of(const char *what, const char *word, const char *const *known,
                    size_t count);

@@ -1,32 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /* complain.c - the one place from which the command speaks of errors. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "command.h"
+#include "hints.h"
 #include "progress.h"
 #include "query.h"
+#include "text.h"
 
-static char *kept; /* NULL: standard error */
-static size_t kept_size;
+static struct tt_complaints kept;
 
-void tt_complain_into(char *text, size_t size)
+struct tt_complaints tt_complain_into(struct tt_complaints into)
 {
-    kept = text;
-    kept_size = size;
+    struct tt_complaints before = kept;
+
+    kept = into;
+    return before;
+}
+
+/* Names of files, and what is in them, may have codes that a terminal obeys. */
+static void put_plainly(const char *text, FILE *out)
+{
+    char plain[TT_TEXT_PLAIN + 1];
+
+    while (*text) {
+        text += tt_text_plain(text, plain);
+        (void)fputs(plain, out);
+    }
 }
 
 void tt_complain(const char *format, ...)
 {
+    char text[2 * PATH_MAX + 1000];
     va_list list;
 
     va_start(list, format);
-    if (kept) {
-        (void)vsnprintf(kept, kept_size, format, list);
+    if (kept.text) {
+        (void)vsnprintf(kept.text, kept.size, format, list);
     } else {
+        (void)vsnprintf(text, sizeof text, format, list);
         tt_progress_clear();
         fputs("tallytree: ", stderr);
-        vfprintf(stderr, format, list);
+        put_plainly(text, stderr);
         fputc('\n', stderr);
     }
     va_end(list);
@@ -35,9 +52,12 @@ void tt_complain(const char *format, ...)
 int tt_complain_of(const char *what, const char *word, const char *const *known,
                    size_t count)
 {
-    const char *near = tt_query_suggest(word, known, count);
+    const char *near = tt_query_suggest(word, known, count),
+               *hint = tt_hint_find(what, word);
 
-    if (near)
+    if (hint)
+        tt_complain("there is no %s '%s': %s", what, word, hint);
+    else if (near)
         tt_complain("there is no %s '%s'; did you mean '%s'?", what, word, near);
     else
         tt_complain("there is no %s '%s'", what, word);

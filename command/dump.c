@@ -6,18 +6,19 @@
 
 #include "command.h"
 #include "profile.h"
+#include "text.h"
 
 /* ── Fields ───────────────────────────────────────────────────────────────────────── */
 
 static void put_escaped(const char *text)
 {
-    for (; *text; text++) {
-        if (*text == '\t' || *text == '\n')
-            fputs(*text == '\t' ? "\\t" : "\\n", stdout);
-        else if (*text == ';' || *text == '\\')
-            printf("\\%c", *text);
-        else
-            putchar(*text);
+    char plain[TT_TEXT_PLAIN + 1];
+
+    while (*text) {
+        if (*text == ';' || *text == '\\')
+            putchar('\\');
+        text += tt_text_plain(text, plain);
+        fputs(plain, stdout);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "layouts.h"
 #include "output.h"
 #include "pack.h"
+#include "replacing.h"
 #include "scratch.h"
 
 enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR };
@@ -20,6 +21,7 @@ enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR };
 static const struct tt_flag export_flags[] = {
     {"to", 0, TO, "FORMAT", "@formats", "the format to write"},
     {"output", 'o', OUTPUT, "OUT", "@files", "the file to write, or standard output"},
+    TT_REPLACING_FLAG,
     {"max-size", 0, MOST, "SIZE", "1M 10M", "html: leave small parts out, down to it"},
     {"before", 0, BEFORE, "FILE", "@files", "write two figures: of this, and of FILE..."},
     {"as-ocr", 0, AS_OCR, NULL, NULL, "ocr: squares with the flaws of OCR's profiler"},
@@ -123,9 +125,38 @@ static int set_filters(struct exporting *x)
     return error;
 }
 
+/* The format that the output's name says, where it says one: "run.html", "callgrind.out.7". */
+static void find_by_output(struct exporting *x)
+{
+    static const struct {
+        const char *begin, *end, *format;
+    } names[] = {
+        {"callgrind.out", "", "callgrind"},
+        {"", ".callgrind", "callgrind"},
+        {"", ".html", "html"},
+        {"", ".folded", "folded"},
+        {"", ".speedscope.json", "speedscope"},
+        {"", ".pb.gz", "pprof"},
+        {"", ".pprof", "pprof"},
+        {"", ".pgcl", "pgcl"},
+        {"", ".csv", "csv"},
+    };
+    const char *slash = strrchr(x->out, '/'), *name = slash ? slash + 1 : x->out;
+    const size_t length = strlen(name);
+
+    for (size_t i = 0; !x->format && i < sizeof names / sizeof *names; i++) {
+        const size_t begin = strlen(names[i].begin), end = strlen(names[i].end);
+        if (length > begin + end && strncmp(name, names[i].begin, begin) == 0 &&
+            strcmp(name + length - end, names[i].end) == 0)
+            (void)find_format(x, names[i].format);
+    }
+}
+
 /* What is asked, once all flags are known; a status, or less than 0: it goes on. */
 static int prepare(struct exporting *x)
 {
+    if (!x->format && x->out)
+        find_by_output(x);
     if (!x->format)
         return tt_command_wants(&tt_command_export, "--to FORMAT");
     if (!x->files)
@@ -307,12 +338,12 @@ static int shrink(struct exporting *x, struct tt_export *e, struct tt_filtered *
 /* A profile that was read, and what the filters leave of it. */
 struct side {
     struct tt_input in;
-    struct tt_filtered filtered;
+    struct tt_filtered filtered, shown; /* shown: with the pushes that were dropped */
 };
 
 static int open_side(struct exporting *x, struct side *s, char **files, int count)
 {
-    int error = tt_input_open(&s->in, files, count);
+    int error = tt_input_open(&s->in, files, count, 0);
 
     if (error)
         return error;
@@ -322,6 +353,10 @@ static int open_side(struct exporting *x, struct side *s, char **files, int coun
         goto fail_check;
     }
     error = tt_filter_apply(&s->in.profile, &x->query, &s->filtered);
+    s->shown = (struct tt_filtered){.profile = s->filtered.profile};
+    if (!error && (x->format->flags & TT_FORMAT_PATHS) &&
+        (error = tt_drops_apply(s->filtered.profile, &tt_scratch, &s->shown)) != 0)
+        tt_filter_close(&s->filtered, &tt_scratch);
     if (!error)
         return 0;
     tt_complain("export: %s", x->query.error[0] ? x->query.error : tt_error_text(error));
@@ -332,6 +367,7 @@ fail_check:
 
 static void close_side(struct side *s)
 {
+    tt_filter_close(&s->shown, &tt_scratch);
     tt_filter_close(&s->filtered, &tt_scratch);
     tt_input_close(&s->in);
 }
@@ -362,11 +398,11 @@ static int export_files(struct exporting *x)
 
     if (error)
         return error;
-    e.profile = then.filtered.profile;
+    e.profile = then.shown.profile;
     error = find_metric(x, &e);
     if (!error && x->before) {
         error = open_side(x, &before, path, 1);
-        e.before = error ? NULL : before.filtered.profile;
+        e.before = error ? NULL : before.shown.profile;
     }
     if (!error && x->most)
         error = shrink(x, &e, &left, &pruned);

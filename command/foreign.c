@@ -8,14 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "demangle.h"
+#include "known.h"
 #include "options.h"
 #include "scratch.h"
 #include "unpack.h"
+#include "walking.h"
 
-static struct tt_reading foreign_reading;
+static struct tt_reading foreign_reading = {.demangle = tt_demangle,
+                                            .walker = &tt_stack_walker};
 
 struct foreign {
     struct tt_source source;
@@ -69,6 +74,18 @@ static void close_beside(struct tt_source *s)
     free(f);
 }
 
+/* A file names it: nothing is waited for that is none. */
+static int open_regular(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat s;
+
+    if (fd < 0 || (fstat(fd, &s) == 0 && S_ISREG(s.st_mode)))
+        return fd;
+    close(fd);
+    return -1;
+}
+
 static struct tt_source *open_beside(const struct tt_source *s, const char *name)
 {
     const char *slash = strrchr(s->name, '/');
@@ -80,7 +97,7 @@ static struct tt_source *open_beside(const struct tt_source *s, const char *name
     if (!f || asprintf(&f->path, "%.*s%s", slash ? (int)(slash - s->name + 1) : 0,
                        s->name, name) < 0)
         goto fail_path;
-    fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    fd = open_regular(f->path);
     if (fd < 0)
         goto fail_open;
     f->source.close = close_beside;
@@ -98,22 +115,24 @@ fail_path:
     return NULL;
 }
 
-/* A content in no format that is read.  People try perf's own file first. */
-static const char *describe_unknown(struct tt_source *s)
+/* A content in no format that is read. */
+static void complain_of_unknown(struct tt_source *s)
 {
-    static const char perf[] = "PERFILE2";
-    int64_t have = tt_source_want(s, sizeof perf - 1);
+    enum { HEAD = 1 << 16 };
+    int64_t have = tt_source_want(s, HEAD);
+    const char *kind = have > 0 ? tt_known_kind(tt_source_at(s), (size_t)have) : NULL;
 
     if (have == 0)
-        return "this file is empty";
-    if (have >= (int64_t)sizeof perf - 1 &&
-        memcmp(tt_source_at(s), perf, sizeof perf - 1) == 0)
-        return "this is perf's own file; what it prints is read: "
-               "perf script -i FILE | tallytree report -";
-    return "this is not a recording, nor a profile, nor in any format that is known";
+        tt_complain("%s: this file is empty", s->name);
+    else if (kind)
+        tt_complain("%s: this is %s", s->name, kind);
+    else
+        tt_complain("%s: this is not a recording, nor a profile, nor in any format that "
+                    "is known",
+                    s->name);
 }
 
-static int read_foreign(struct tt_source *s, struct tt_builder *b)
+static int read_foreign(struct tt_source *s, struct tt_builder *b, unsigned *flags)
 {
     const struct tt_format *format = tt_format_detect(s);
     int error;
@@ -122,18 +141,32 @@ static int read_foreign(struct tt_source *s, struct tt_builder *b)
         if (s->error[0])
             tt_complain("%s", s->error);
         else
-            tt_complain("%s: %s", s->name, describe_unknown(s));
+            complain_of_unknown(s);
         return -TT_ERR_FORMAT;
     }
     tt_builder_no_strand(b);
     tt_builder_fact(b, "format", TT_FACT_EACH, 1, format->name);
+    *flags |= format->flags;
     error = format->read(s, b);
     if (error)
         tt_complain("%s", s->error[0] ? s->error : tt_error_text(error));
     return error;
 }
 
-int tt_foreign_add(struct tt_builder *b, const char *path, int fd)
+const struct tt_format *tt_foreign_format(int fd)
+{
+    const struct tt_format *format = NULL;
+    struct foreign f = {0};
+
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return NULL;
+    if (open_foreign(&f, "", fd) == 0)
+        format = tt_format_detect(&f.source);
+    close_foreign(&f);
+    return format;
+}
+
+int tt_foreign_add(struct tt_builder *b, const char *path, int fd, unsigned *flags)
 {
     struct foreign f = {.fd = -1};
     int error = open_foreign(&f, path, fd);
@@ -141,7 +174,7 @@ int tt_foreign_add(struct tt_builder *b, const char *path, int fd)
     if (error)
         tt_complain("%s: %s", path, tt_error_text(error));
     else
-        error = read_foreign(&f.source, b);
+        error = read_foreign(&f.source, b, flags);
     close_foreign(&f);
     return error;
 }

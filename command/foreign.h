@@ -6,9 +6,13 @@
 #include "flags.h"
 #include "formats.h"
 
-/* Adds what a file holds, in whatever format it is.  `fd` is at its beginning, and may be a
- * pipe.  Complains and returns a negative error when that cannot be done. */
-int tt_foreign_add(struct tt_builder *, const char *path, int fd);
+/* Adds what a file holds, in whatever format it is, and the format's flags to *flags.  `fd` is
+ * at its beginning, and may be a pipe.  Complains and returns a negative error when that
+ * cannot be done. */
+int tt_foreign_add(struct tt_builder *, const char *path, int fd, unsigned *flags);
+
+/* The format of an open file, read from its beginning; NULL: none that is known. */
+const struct tt_format *tt_foreign_format(int fd);
 
 /* The flags that say how traces of events become contexts, and which program a profile is
  * of, in rows of a table of flags. */

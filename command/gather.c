@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -43,6 +44,7 @@ struct image {
 struct found {
     struct tt_vector images;
     int processes, running;
+    int begun;     /* recordings with nothing in them */
     char **unseen; /* of programs that are not in it, a sentence each; NULL at the end */
 };
 
@@ -59,24 +61,40 @@ static void each_file(const char *path, void (*each)(int folder, const char *, v
         closedir(d);
 }
 
+/* Others may write into the folder where the program gave up its rights: links, and what is
+ * no file, are not theirs to choose. */
+static int open_regular(int folder, const char *name, int flags)
+{
+    int fd = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat s;
+
+    if (fd >= 0 && (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 1)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 static void find_image(int folder, const char *name, void *arg)
 {
-    struct tt_header h;
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    struct tt_header h = {.pid = 0};
+    int fd = open_regular(folder, name, O_RDONLY), is;
+    struct found *f = arg;
     struct image *image;
 
     if (fd < 0)
         return;
-    image = pread(fd, &h, sizeof h, 0) == sizeof h
-                ? tt_vector_add(&((struct found *)arg)->images, 1)
-                : NULL;
+    is = pread(fd, &h, sizeof h, 0) == sizeof h &&
+         memcmp(h.magic, TT_MAGIC, sizeof h.magic) == 0;
+    close(fd);
+    f->begun += !is;
+    image = is ? tt_vector_add(&f->images, 1) : NULL;
     if (image) {
         image->pid = (pid_t)h.pid;
         image->start = h.start_time;
         image->open = h.state == TT_RECORDING_OPEN;
         (void)snprintf(image->name, sizeof image->name, "%s", name);
     }
-    close(fd);
 }
 
 static int compare_images(const void *a, const void *b)
@@ -89,14 +107,14 @@ static int compare_images(const void *a, const void *b)
 }
 
 /* The process has gone on as another program: that is an end like any other. */
-static void end_image(const char *folder, const struct image *image)
+static void end_image(const char *path, const struct image *image)
 {
     const uint32_t ended = TT_RECORDING_ENDED;
-    char path[PATH_MAX];
-    int fd = -1;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        fd = folder < 0 ? -1 : open_regular(folder, image->name, O_WRONLY);
 
-    if (snprintf(path, sizeof path, "%s/%s", folder, image->name) < (int)sizeof path)
-        fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (folder >= 0)
+        close(folder);
     if (fd < 0)
         return;
     (void)!pwrite(fd, &ended, sizeof ended, offsetof(struct tt_header, state));
@@ -130,11 +148,8 @@ static void remove_file(int folder, const char *name, void *arg)
     (void)unlinkat(folder, name, 0);
 }
 
-static void remove_folder(const char *path)
-{
-    each_file(path, remove_file, NULL);
-    (void)rmdir(path);
-}
+/* Folders go when nothing is left in them. */
+static void remove_files(const char *path) { each_file(path, remove_file, NULL); }
 
 /* ── The report ───────────────────────────────────────────────────────────────────── */
 
@@ -203,44 +218,53 @@ static uint64_t total_of(const struct tt_profile *p, const char *metric)
     return i == TT_NONE ? 0 : tt_grand_total(p, &p->metric[i]);
 }
 
+enum { COUNT_SIZE = 60 };
+
 /* "1 sample", "2 samples". */
-static void say_count(const struct tt_profile *p, const char *metric)
+static void put_count(char out[COUNT_SIZE], const struct tt_profile *p,
+                      const char *metric)
 {
     uint64_t count = total_of(p, metric);
 
-    (void)fprintf(stderr, "%llu %.*s", (unsigned long long)count,
-                  (int)strlen(metric) - (count == 1), metric);
+    (void)snprintf(out, COUNT_SIZE, "%llu %.*s", (unsigned long long)count,
+                   (int)strlen(metric) - (count == 1), metric);
+}
+
+/* Texts that the header has too: of recordings that could not be read, and the like. */
+static void tell(const struct tt_profile *p, const char *fact)
+{
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), fact) == 0)
+            tt_complain("%s", tt_profile_string(p, p->fact[i].text));
 }
 
 static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                       const struct found *found)
 {
+    char count[COUNT_SIZE], objects[COUNT_SIZE] = "";
     int unseen = 0;
 
-    (void)fprintf(stderr, "tallytree: %s: ", g->program);
-    say_count(p, tt_metric_find(p, "samples") == TT_NONE && total_of(p, "calls")
-                     ? "calls"
-                     : "samples");
-    if (total_of(p, "objects")) {
-        (void)fprintf(stderr, " and ");
-        say_count(p, "objects");
-    }
-    (void)fprintf(stderr, " of %d process%s in %s\n", found->processes,
-                  found->processes == 1 ? "" : "es", g->out);
+    tell(p, "missing");
+    put_count(count, p,
+              tt_metric_find(p, "samples") == TT_NONE && total_of(p, "calls")
+                  ? "calls"
+                  : "samples");
+    if (total_of(p, "objects"))
+        put_count(objects, p, "objects");
+    tt_complain("%s: %s%s%s of %d process%s in %s", g->program, count,
+                *objects ? " and " : "", objects, found->processes,
+                found->processes == 1 ? "" : "es", g->out);
+    tell(p, "rate");
     for (char *const *u = found->unseen; u && *u; u++)
         unseen++;
     if (unseen)
-        (void)fprintf(
-            stderr,
-            "tallytree: %d program%s that it started %s not in it: see the header\n",
-            unseen, unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
+        tt_complain("%d program%s that it started %s not in it: see the header", unseen,
+                    unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
     if (found->running)
-        (void)fprintf(
-            stderr,
-            "tallytree: %d of them still run%s, and write%s to %s: this is what "
-            "they had so far\n",
-            found->running, found->running == 1 ? "s" : "",
-            found->running == 1 ? "s" : "", g->folder);
+        tt_complain("%d of them still run%s, and write%s to %s: this is what they had so "
+                    "far",
+                    found->running, found->running == 1 ? "s" : "",
+                    found->running == 1 ? "s" : "", g->folder);
 }
 
 /* From the profile without names to the one with. */
@@ -271,33 +295,43 @@ fail_open:
     return error;
 }
 
+static void complain_of_nothing(const struct tt_gathering *g, const struct found *found)
+{
+    if (found->begun) {
+        tt_complain("%s: nothing was recorded: its process was ended at birth",
+                    g->program);
+        remove_files(g->inner);
+        return;
+    }
+    tt_complain("%s: nothing was recorded: it did not load what was to record it, or "
+                "found no room in %s",
+                g->program, g->folder);
+}
+
 int tt_gather(const struct tt_gathering *g)
 {
-    char *folder = (char *)(uintptr_t)g->folder;
+    char *folder = (char *)(uintptr_t)g->inner;
     struct found found = {.processes = 0};
     struct tt_input in;
     int error;
 
     (void)signal(SIGPIPE, SIG_IGN); /* whoever read what we say may be gone */
-    look_around(&found, g->folder);
+    look_around(&found, g->inner);
     if (!found.processes) {
-        tt_complain("%s: nothing was recorded: it did not load what was to record it, or "
-                    "found no room in %s",
-                    g->program, g->folder);
-        (void)rmdir(g->folder);
+        complain_of_nothing(g, &found);
         return -TT_ERR_FILE;
     }
-    error = tt_input_open(&in, &folder, 1);
+    error = tt_input_open(&in, &folder, 1, TT_INPUT_UNNAMED | TT_INPUT_QUIET);
     if (error)
         goto fail;
-    found.unseen = tt_unseen_take(g->folder);
+    found.unseen = tt_unseen_take(g->inner);
     error = finish(g, &in.profile, &found);
     tt_unseen_free(found.unseen);
     tt_input_close(&in);
     if (error)
         goto fail;
     if (!found.running)
-        remove_folder(g->folder);
+        remove_files(g->inner);
     return 0;
 
 fail:

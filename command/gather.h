@@ -6,10 +6,11 @@
 #include "naming.h"
 
 struct tt_gathering {
-    const char *folder;            /* where its processes put their recordings */
-    const char *out;               /* the profile to write */
-    const char *program;           /* what people call it */
-    int reports;                   /* shows it too: the most important of it */
+    const char *folder;  /* hidden, beside the output */
+    const char *inner;   /* where its processes put their recordings: it, or in it */
+    const char *out;     /* the profile to write */
+    const char *program; /* what people call it */
+    int reports;         /* shows it too: the most important of it */
     struct tt_names_wanted naming; /* borrowed */
 };
 

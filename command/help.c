@@ -14,7 +14,9 @@
 
 #include "command.h"
 #include "filters.h"
+#include "hints.h"
 #include "options.h"
+#include "replacing.h"
 #include "show.h"
 
 const struct tt_command *const tt_commands[] = {
@@ -141,17 +143,33 @@ void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
     f->table[4] = c->takes_filters ? tt_filter_flags : NULL;
 }
 
+/* What other tools call by this word, or else what is nearest to it. */
+static void complain_of_flag(const struct tt_command *c, const struct tt_flags *f)
+{
+    const char *word = f->argv[f->next - 1], *hint = tt_hint_find(c->name, word);
+
+    if (hint && !f->flag)
+        tt_complain("%s: there is no option '%.*s': %s", c->name, (int)strcspn(word, "="),
+                    word, hint);
+    else
+        tt_complain("%s: %s", c->name, f->error);
+}
+
 int tt_command_next(const struct tt_command *c, struct tt_flags *f, int *status)
 {
     int id = tt_flags_next(f);
 
+    while (id == TT_REPLACING_FORCE) {
+        tt_replacing_force();
+        id = tt_flags_next(f);
+    }
     *status = id < 0 ? TT_EXIT_FAILED : TT_EXIT_DONE;
     if (id > 0 && f->flag == help_flag) {
         show_more(c, f);
         return -1;
     }
     if (id < 0)
-        tt_complain("%s: %s", c->name, f->error);
+        complain_of_flag(c, f);
     return id;
 }
 

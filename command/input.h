@@ -7,19 +7,27 @@
 
 struct tt_input {
     struct tt_profile profile;
-    void *image; /* owned: mapped from a file, or made by a builder */
+    void *image; /* owned: of a file, or made by a builder */
     size_t size;
-    int is_mapped;
+    int is_profile; /* it is one profile, as the file has it */
+};
+
+enum tt_input_how {
+    TT_INPUT_UNNAMED = 1, /* blocks of recordings keep their addresses */
+    TT_INPUT_QUIET =
+        2,             /* files of a folder that are left out stand in the header alone */
+    TT_INPUT_ANEW = 4, /* a single profile is made anew too */
+    TT_INPUT_SUMMARY = 8 /* figures are not kept by strand, only how they spread, as they
+                             never are of more than 4096 strands */
 };
 
 /* Opens files, each a profile, a recording, in a foreign format, or a folder of them; a
  * file's kind is found from its content.  "-" is standard input, for foreign formats.
- * Several are merged.  Complains and returns a negative error when one cannot be read;
- * nothing is open then. */
-int tt_input_open(struct tt_input *, char *const *paths, int count);
-/* The same, made anew; with `summary` figures are not kept by strand, only how they
- * spread, as they never are of more than 4096 strands. */
-int tt_input_merge(struct tt_input *, char *const *paths, int count, int summary);
+ * Several are merged.  Functions of recordings get names.  A file in a folder that cannot be
+ * read, as a recording that was only begun, is left out: a complaint and a fact "missing"
+ * say which and why.  Complains and returns a negative error when another one cannot be read,
+ * or none can; nothing is open then. */
+int tt_input_open(struct tt_input *, char *const *paths, int count, unsigned how);
 void tt_input_close(struct tt_input *);
 /* Is it a folder, of whatever there is in it? */
 int tt_input_is_folder(const char *path);

@@ -3,11 +3,11 @@
 #include "launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,22 +64,10 @@ static void give_signals_back(void)
         (void)sigaction(sent_on[i], &before[TERMINAL + i], NULL);
 }
 
-/* Between parent and child until the program begins. */
-struct handshake {
-    int end[2];  /* closes when it begins; before, it says what went wrong */
-    int gate[2]; /* closes without a word when it shall not begin */
-};
-
-static int open_handshake(struct handshake *h)
-{
-    if (pipe2(h->end, O_CLOEXEC) != 0)
-        return -1;
-    if (pipe2(h->gate, O_CLOEXEC) == 0)
-        return 0;
-    close(h->end[0]);
-    close(h->end[1]);
-    return -1;
-}
+/* Between parent and child until the program begins, in two descriptors, as there may not be
+ * room for more.  The child's end closes when the program begins; before, it says what went
+ * wrong.  The parent's closes without a word when the program shall not begin. */
+enum { PARENT, CHILD };
 
 static ssize_t read_again(int fd, void *to, size_t size)
 {
@@ -105,60 +93,57 @@ static int execute(const char *path, char **argv)
 }
 
 static void become(const char *path, char **argv, const struct tt_launching *l,
-                   const struct handshake *h, const sigset_t *mask)
+                   const int pair[2], const sigset_t *mask)
 {
     int status = TT_LAUNCH_FAILED;
     char word;
 
-    close(h->end[0]);
-    close(h->gate[1]);
+    close(pair[PARENT]);
     give_signals_back();
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
-    if (l->prepare(l->arg) == 0 && read_again(h->gate[0], &word, 1) == 1)
+    if (l->prepare(l->arg) == 0 && read_again(pair[CHILD], &word, 1) == 1)
         status = execute(path, argv);
-    if (write(h->end[1], &status, sizeof status) < 0)
+    if (send(pair[CHILD], &status, sizeof status, MSG_NOSIGNAL) < 0)
         status = TT_LAUNCH_FAILED;
     _exit(status);
 }
 
-/* 0 when the program has begun; or the status to exit with. */
-static int let_go(pid_t child, const struct tt_launching *l, const struct handshake *h)
+/* 0 when the program has begun, or has been killed before; or the status to exit with. */
+static int let_go(pid_t child, const struct tt_launching *l, int end)
 {
     int status = TT_LAUNCH_FAILED;
 
     if (!l->started || l->started(l->arg, child) == 0)
-        (void)!write(h->gate[1], "", 1);
-    close(h->gate[1]);
-    return read_again(h->end[0], &status, sizeof status) == 0 ? 0 : status;
+        (void)send(end, "", 1, MSG_NOSIGNAL);
+    (void)shutdown(end, SHUT_WR);
+    return read_again(end, &status, sizeof status) > 0 ? status : 0;
 }
 
 pid_t tt_launch(const char *path, char **argv, const struct tt_launching *l)
 {
-    struct handshake h;
-    int status = TT_LAUNCH_FAILED;
+    int pair[2], status = TT_LAUNCH_FAILED;
     sigset_t mask;
     pid_t child;
 
-    if (open_handshake(&h) != 0) {
-        tt_complain("%s", strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        tt_complain("%s: cannot be started: %s%s", path, strerror(errno),
+                    errno == EMFILE ? "; raise the limit of open files, 'ulimit -n'"
+                                    : "");
         return -TT_LAUNCH_FAILED;
     }
     hold_signals(&mask);
     take_signals();
     child = fork();
     if (child == 0)
-        become(path, argv, l, &h, &mask);
+        become(path, argv, l, pair, &mask);
     running = child > 0 ? child : 0;
     (void)sigprocmask(SIG_SETMASK, &mask, NULL);
-    close(h.end[1]);
-    if (child < 0) {
-        tt_complain("%s", strerror(errno));
-        close(h.gate[1]);
-    } else {
-        status = let_go(child, l, &h);
-    }
-    close(h.end[0]);
-    close(h.gate[0]); /* not before: no word to a child that is gone may end us */
+    close(pair[CHILD]);
+    if (child < 0)
+        tt_complain("%s: cannot be started: %s", path, strerror(errno));
+    else
+        status = let_go(child, l, pair[PARENT]);
+    close(pair[PARENT]);
     if (!status)
         return child;
     if (child > 0)

@@ -57,8 +57,11 @@ static int write_tree(struct tt_export *e, struct tt_writer *w, int as_json)
     tt_text_init(&text, &tt_scratch);
     error = tt_query_set(&q, "view", "tree");
     error = error ? error : tt_query_set(&q, "limit", "all");
-    if (!error && e->metric != TT_NONE)
-        error = tt_query_set(&q, "metric", e->profile->metric[e->metric].name);
+    error = error ? error : tt_query_set(&q, "threshold", "0");
+    if (!error && (e->metric != TT_NONE || e->profile->metrics > 1))
+        error = tt_query_set(&q, "metric",
+                             e->metric == TT_NONE ? "*"
+                                                  : e->profile->metric[e->metric].name);
     if (!error && (error = tt_view(e->profile, &q, &t)) == 0) {
         as_json ? tt_text_json(&text, &t, e->profile) : tt_text_csv(&text, &t);
         tt_table_fini(&t);
@@ -91,11 +94,11 @@ const struct tt_format tt_format_tdk_csv = {
 };
 const struct tt_format tt_format_json_tree = {
     .name = "json",
-    .about = "the tree, as `report tree --json` prints it",
+    .about = "the tree with all metrics, as `report tree --json` prints it",
     .write = write_json,
 };
 const struct tt_format tt_format_csv_tree = {
     .name = "csv",
-    .about = "the tree, as `report tree --csv` prints it",
+    .about = "the tree with all metrics, as `report tree --csv` prints it",
     .write = write_csv,
 };

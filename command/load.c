@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* load.c - a recording from a file into memory.
  *
- * The process may still be writing it.  Figures that move between contexts while we read
- * show in the strands' counts of moves; then we read again.  What its strands have been
- * doing since they were last charged counts up to when reading began. */
+ * The process may still be writing it.  Figures that move between contexts while we copy
+ * show in the strands' counts of moves; then we copy again, a few times, as one that evicts
+ * all the time never rests.  What its strands have been doing since they were last charged
+ * counts up to when reading began. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,17 +33,6 @@ static char *read_all(int fd, size_t size)
     if (p)
         memset(p + have, 0, size - have);
     return p;
-}
-
-static uint64_t moves_of(const struct tt_picture *p, int *odd)
-{
-    uint64_t moves = 0;
-
-    for (uint32_t i = 0; i < p->strands; i++) {
-        moves += p->strand[i]->moves;
-        *odd |= (int)(p->strand[i]->moves & 1);
-    }
-    return moves;
 }
 
 /* Is a mapped file another one that has the same number on another device?  By its name: the
@@ -90,73 +80,128 @@ static void set_end(struct tt_header *h, size_t size, int fd, uint64_t cycles,
     h->end_ticks = h->clock == TT_CLOCK_CYCLES ? cycles : ns;
 }
 
-/* One reading; the error is in p->error. */
-static int read_once(struct tt_picture *p, int fd, int live)
-{
-    const uint64_t cycles = tt_clock_cycles(), ns = tt_clock_monotonic();
-    struct stat s;
-    char *image;
+/* ── Moves ────────────────────────────────────────────────────────────────────────── */
 
-    memset(p, 0, sizeof *p);
-    if (fstat(fd, &s) != 0 || !(image = read_all(fd, (size_t)s.st_size)))
-        return -TT_ERR_MEMORY;
-    set_end((struct tt_header *)image, (size_t)s.st_size, fd, cycles, ns);
-    return tt_picture_read(p, image, (size_t)s.st_size, live);
+/* Adds up those of the strands in one page. */
+static int add_moves(int fd, off_t page, uint64_t *moves)
+{
+    struct tt_strand_record s[TT_PAGE_SIZE / sizeof(struct tt_strand_record)];
+    uint64_t odd = 0;
+
+    if (pread(fd, s, sizeof s, page) != sizeof s)
+        return -1;
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+        *moves += s[i].moves;
+        odd |= s[i].moves & 1;
+    }
+    return odd ? -1 : 0;
 }
 
-/* Has anybody written to the file since it was read into `image`?  Only then may what is
- * wrong with it come from reading it piece by piece. */
-static int has_changed(int fd, const char *image, size_t size)
+/* How often figures have moved so far; -1: they do now, or it cannot be said. */
+static int read_moves(int fd, uint64_t *moves)
 {
-    struct stat s;
-    char *now;
-    int changed;
+    enum { PART = 1024 };
+    uint32_t map[PART];
+    struct tt_header h;
+    int error = 0;
 
-    if (fstat(fd, &s) != 0 || (size_t)s.st_size != size)
-        return 1;
-    now = read_all(fd, size);
-    changed = now && memcmp(now, image, size) != 0;
-    free(now);
-    return changed;
-}
-
-/* A file that changes is read as a live one, until it was read with no moves in between. */
-static int read_live(struct tt_picture *p, int fd)
-{
-    enum { TRIES = 20 };
-    uint64_t before = UINT64_MAX;
-    int error = -TT_ERR_FORMAT;
-
-    for (int i = 0; i < TRIES; i++) {
-        uint64_t moves;
-        int odd = 0;
-        error = read_once(p, fd, 1);
-        moves = error ? UINT64_MAX : moves_of(p, &odd);
-        if (!error && !odd && moves == before)
-            break;
-        before = moves;
-        if (i < TRIES - 1)
-            tt_unload(p);
+    *moves = 0;
+    if (pread(fd, &h, sizeof h, 0) != sizeof h)
+        return -1;
+    for (uint32_t i = 0; !error && i < h.used && i < h.pages; i++) {
+        off_t at = (off_t)h.map + (off_t)(i * sizeof *map);
+        if (i % PART == 0 && pread(fd, map, sizeof map, at) < (ssize_t)sizeof *map)
+            return -1;
+        if ((map[i % PART] & 0xff) == TT_PAGE_STRAND)
+            error = add_moves(fd, (off_t)h.first + (off_t)i * TT_PAGE_SIZE, moves);
     }
     return error;
 }
 
+/* ── Reading ──────────────────────────────────────────────────────────────────────── */
+
+struct copy {
+    char *image; /* NULL: no memory */
+    size_t size;
+};
+
+static struct copy make_copy(int fd)
+{
+    const uint64_t cycles = tt_clock_cycles(), ns = tt_clock_monotonic();
+    struct copy c = {NULL, 0};
+    struct stat s;
+
+    if (fstat(fd, &s) != 0 || !(c.image = read_all(fd, (size_t)s.st_size)))
+        return c;
+    c.size = (size_t)s.st_size;
+    set_end((struct tt_header *)c.image, c.size, fd, cycles, ns);
+    return c;
+}
+
+/* One with no moves while it was made, or the last of some. */
+static struct copy make_still_copy(int fd)
+{
+    enum { TRIES = 5 };
+    struct copy c = {NULL, 0};
+    uint64_t before, after;
+
+    for (int i = 0; i < TRIES; i++) {
+        int moves = read_moves(fd, &before);
+        free(c.image);
+        c = make_copy(fd);
+        if (!c.image || (moves == 0 && read_moves(fd, &after) == 0 && after == before))
+            break;
+    }
+    return c;
+}
+
+/* The picture has the copy; the error is in p->error. */
+static int read_copy(struct tt_picture *p, struct copy c, int live)
+{
+    memset(p, 0, sizeof *p);
+    return c.image ? tt_picture_read(p, c.image, c.size, live) : -TT_ERR_MEMORY;
+}
+
+/* Is it not over, and has anybody written to the file since it was copied?  Only then may what
+ * is wrong with it come from copying it piece by piece. */
+static int has_changed(int fd, struct copy c)
+{
+    const struct tt_header *h = (const void *)c.image;
+    size_t end = sizeof h->end_ticks + offsetof(struct tt_header, end_ticks);
+    struct stat s;
+    char *now;
+    int changed;
+
+    if (c.size >= sizeof *h && memcmp(h->magic, TT_MAGIC, sizeof h->magic) == 0 &&
+        h->state != TT_RECORDING_OPEN)
+        return 0;
+    usleep(1000);
+    if (fstat(fd, &s) != 0 || (size_t)s.st_size != c.size)
+        return 1;
+    now = read_all(fd, c.size);
+    /* The end is what we have filled in. */
+    changed = now && (c.size < end ||
+                      memcmp(now, c.image, offsetof(struct tt_header, end_ticks)) != 0 ||
+                      memcmp(now + end, c.image + end, c.size - end) != 0);
+    free(now);
+    return changed;
+}
+
 static int read_whole(struct tt_picture *p, int fd)
 {
-    char *image;
-    int error = read_once(p, fd, 0), changed;
+    enum { TRIES = 10 };
+    struct copy c = make_copy(fd);
+    int error;
 
-    if (error == -TT_ERR_MEMORY || (p->header && p->header->state != TT_RECORDING_OPEN))
-        return error;
-    /* Reading has set right what an eviction left half done: compare with another copy. */
-    image = read_all(fd, p->size);
-    usleep(1000);
-    changed = image && has_changed(fd, image, p->size);
-    free(image);
-    if (!changed)
-        return error;
-    tt_unload(p);
-    return read_live(p, fd);
+    if (!c.image || !has_changed(fd, c))
+        return read_copy(p, c, 0);
+    free(c.image);
+    error = read_copy(p, make_still_copy(fd), 1);
+    for (int i = 1; error == -TT_ERR_FORMAT && i < TRIES; i++) {
+        tt_unload(p);
+        error = read_copy(p, make_still_copy(fd), 1);
+    }
+    return error;
 }
 
 static int is_profile(const struct tt_picture *p)

@@ -9,12 +9,14 @@
 
 #include "command.h"
 #include "launch.h"
+#include "replacing.h"
 #include "running.h"
 
 enum flag { OUTPUT = 1, MODE, HZ, OPTION, HEAP, INTERPRETER };
 
 static const struct tt_flag lua_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    TT_REPLACING_FLAG,
     {"mode", 0, MODE, "MODE", "calls lines sampled", "what is seen; calls"},
     {"hz", 0, HZ, "N", NULL, "looks a second of CPU time, when sampled; 250"},
     {"heap", 0, HEAP, NULL, NULL, "what is allocated too, by function and type"},

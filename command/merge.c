@@ -4,12 +4,14 @@
 #include "foreign.h"
 #include "input.h"
 #include "output.h"
+#include "replacing.h"
 
 enum flag { OUTPUT = 1, SUMMARY };
 
 static const struct tt_flag merge_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
      "the profile to write; - is standard output"},
+    TT_REPLACING_FLAG,
     {"summary", 0, SUMMARY, NULL, NULL,
      "of each context only how it spreads over strands"},
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
@@ -24,14 +26,15 @@ static int run(int argc, char **argv)
     const char *out = NULL;
     struct tt_input in;
     struct tt_flags f;
-    int status, error, id, summary = 0;
+    unsigned how = TT_INPUT_ANEW | TT_INPUT_UNNAMED;
+    int status, error, id;
 
     tt_command_flags(&tt_command_merge, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_merge, &f, &status)) > 0) {
         if (id == OUTPUT)
             out = f.value;
         else if (id == SUMMARY)
-            summary = 1;
+            how |= TT_INPUT_SUMMARY;
         else if (tt_foreign_take("merge", f.flag, f.value) < 0)
             return TT_EXIT_FAILED;
     }
@@ -41,7 +44,7 @@ static int run(int argc, char **argv)
         return tt_command_wants(&tt_command_merge, "-o OUT");
     if (!f.count)
         return tt_command_wants(&tt_command_merge, "a recording or a profile");
-    if (tt_input_merge(&in, argv + 1, f.count, summary) != 0)
+    if (tt_input_open(&in, argv + 1, f.count, how) != 0)
         return TT_EXIT_FAILED;
     error = tt_output_write(out, in.image, in.size);
     tt_input_close(&in);

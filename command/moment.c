@@ -16,7 +16,6 @@
 
 #include "command.h"
 #include "layout.h"
-#include "naming.h"
 #include "scratch.h"
 
 /* ── The recording of a process ───────────────────────────────────────────────────── */
@@ -156,24 +155,6 @@ double tt_moment_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Native code has only addresses before it is named; without names it is shown as it is. */
-static void add_names(struct tt_input *in)
-{
-    struct tt_symbols_options options = {0};
-    struct tt_input named = {0};
-
-    if (!tt_is_unnamed(&in->profile) ||
-        tt_symbolize_image(&options, &in->profile, 0, NULL, &named.image, &named.size) !=
-            0)
-        return;
-    if (tt_profile_open(&named.profile, named.image, named.size, &tt_scratch) != 0) {
-        tt_memory_put(&tt_scratch, named.image, named.size);
-        return;
-    }
-    tt_input_close(in);
-    *in = named;
-}
-
 static struct tt_moment *read_once(char *const *paths, int count)
 {
     struct tt_moment *m = calloc(1, sizeof *m);
@@ -185,7 +166,7 @@ static struct tt_moment *read_once(char *const *paths, int count)
     }
     p = &m->in.profile;
     m->time = tt_moment_clock();
-    if (tt_input_open(&m->in, paths, count) != 0) {
+    if (tt_input_open(&m->in, paths, count, TT_INPUT_QUIET) != 0) {
         free(m);
         return NULL;
     }
@@ -194,7 +175,6 @@ static struct tt_moment *read_once(char *const *paths, int count)
         tt_moment_free(m);
         return NULL;
     }
-    add_names(&m->in);
     m->state = !tt_fact_number(p, "open") ? TT_MOMENT_ENDED
                : tt_moment_is_gone(p)     ? TT_MOMENT_GONE
                                           : TT_MOMENT_RUNNING;

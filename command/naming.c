@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "progress.h"
 #include "scratch.h"
 #include "worker.h"
 
@@ -120,6 +121,7 @@ static size_t chain_of(void *arg, const struct tt_block_info *block,
     if (!tt_is_nameless(block))
         return 0;
     tt_worker_ask(n->worker, n->next++, &spots);
+    tt_progress(n->next, n->count);
     if (!spots.count)
         note(n, block->module, spots.reason);
     if (!spots.count && spots.start && block->kind == TT_KIND_NATIVE)
@@ -162,10 +164,12 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
     n->lines = lines;
     n->worker = tt_worker_new(symbols, question, n);
     error = n->worker ? list_waiting(n) : -TT_ERR_MEMORY;
+    tt_progress(0, n->count);
     if (!error)
         error = tt_builder_named(b, p, &naming);
     if (n->failed)
         error = -TT_ERR_MEMORY;
+    tt_progress(1, 1);
     tt_worker_free(n->worker);
     tt_memory_put(NULL, n->waiting, 0);
     free(n);

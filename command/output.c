@@ -5,14 +5,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "file.h"
+#include "replacing.h"
+#include "scratch.h"
+#include "text.h"
 
 static int cannot_write(const char *path)
 {
@@ -20,38 +26,137 @@ static int cannot_write(const char *path)
     return -TT_ERR_FILE;
 }
 
-/* Owned; what is not there yet is as it was said.  NULL without memory. */
+/* Anybody may put a link into a folder such as /tmp: one that is neither ours nor the folder's
+ * owner's is not followed, as the system does it where it is asked to. */
+static int is_trusted_link(const char *path, const struct stat *link)
+{
+    char *copy = strdup(path);
+    struct stat folder;
+    int known = copy && stat(dirname(copy), &folder) == 0;
+
+    free(copy);
+    return known && (!(folder.st_mode & S_ISVTX) || !(folder.st_mode & S_IWOTH) ||
+                     link->st_uid == geteuid() || link->st_uid == folder.st_uid);
+}
+
+/* The path that a link leads to; owned.  NULL with errno. */
+static char *follow(const char *path)
+{
+    char to[PATH_MAX], *copy, *next = NULL;
+    ssize_t length = readlink(path, to, sizeof to - 1);
+
+    if (length < 0)
+        return NULL;
+    to[length] = '\0';
+    if (to[0] == '/')
+        return strdup(to);
+    copy = strdup(path);
+    if (copy && asprintf(&next, "%s/%s", dirname(copy), to) < 0)
+        next = NULL;
+    free(copy);
+    return next;
+}
+
+/* Owned; what is not there yet is as it was said.  NULL with errno. */
 static char *without_links(const char *path)
 {
-    char *real = realpath(path, NULL);
+    enum { MOST = 40 };
+    char *at = strdup(path), *next;
+    struct stat s;
 
-    return real ? real : strdup(path);
+    for (int i = 0; at && lstat(at, &s) == 0 && S_ISLNK(s.st_mode); i++) {
+        errno = i == MOST ? ELOOP : EACCES;
+        next = i < MOST && is_trusted_link(at, &s) ? follow(at) : NULL;
+        free(at);
+        at = next;
+    }
+    return at;
+}
+
+static int is_reachable_by_number(int fd, char *path, size_t size)
+{
+    (void)snprintf(path, size, "/proc/self/fd/%d", fd);
+    return access(path, F_OK) == 0;
+}
+
+/* A file without a name: nothing is left of it however we end.  -1: there are none here. */
+static int make_nameless(const char *target)
+{
+    char *copy = strdup(target), path[64];
+    int fd = copy ? open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
+
+    free(copy);
+    if (fd < 0 || is_reachable_by_number(fd, path, sizeof path))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 /* The temporary file, with the permissions that a new file has. */
-static int make_file(struct tt_output *o)
+static int make_named(struct tt_output *o, const char *target)
 {
     mode_t mask = umask(0);
-    char *target;
+    int fd;
 
     umask(mask);
-    target = without_links(o->path);
-    if (!target || asprintf(&o->name, "%s.XXXXXX", target) < 0) {
-        free(target);
+    if (asprintf(&o->name, "%s.XXXXXX", target) < 0) {
+        o->name = NULL;
         errno = ENOMEM;
         return -1;
     }
-    o->fd = mkostemp(o->name, O_CLOEXEC);
-    if (o->fd >= 0 && fchmod(o->fd, 0666 & ~mask) == 0) {
-        o->target = target;
-        return 0;
-    }
-    if (o->fd >= 0) {
+    fd = mkostemp(o->name, O_CLOEXEC);
+    if (fd >= 0 && fchmod(fd, 0666 & ~mask) == 0)
+        return fd;
+    if (fd >= 0) {
         (void)unlink(o->name);
-        close(o->fd);
+        close(fd);
     }
     free(o->name);
-    free(target);
+    o->name = NULL;
+    return -1;
+}
+
+static int make_file(struct tt_output *o)
+{
+    char *target = without_links(o->path);
+
+    if (!target)
+        return -1;
+    o->fd = make_nameless(target);
+    if (o->fd < 0)
+        o->fd = make_named(o, target);
+    if (o->fd >= 0)
+        o->target = target;
+    else
+        free(target);
+    return o->fd < 0 ? -1 : 0;
+}
+
+/* A file without a name takes the target's, or one from which it is renamed to that. */
+static int give_name(struct tt_output *o)
+{
+    enum { TRIES = 100 };
+    char path[64];
+    uint32_t number;
+
+    if (o->name)
+        return 0;
+    if (!is_reachable_by_number(o->fd, path, sizeof path))
+        return -1;
+    if (linkat(AT_FDCWD, path, AT_FDCWD, o->target, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    for (int i = 0; errno == EEXIST && i < TRIES; i++) {
+        free(o->name);
+        if (getrandom(&number, sizeof number, 0) != sizeof number ||
+            asprintf(&o->name, "%s.%08x", o->target, number) < 0) {
+            o->name = NULL;
+            return -1;
+        }
+        if (linkat(AT_FDCWD, path, AT_FDCWD, o->name, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+    }
+    free(o->name);
+    o->name = NULL;
     return -1;
 }
 
@@ -70,6 +175,7 @@ int tt_output_open(struct tt_output *o, const char *path)
     o->is_standard = is_standard(path);
     if (o->is_standard) {
         o->path = "standard output";
+        o->is_terminal = isatty(STDOUT_FILENO);
         sigaction(SIGPIPE, &ignore, &o->before);
         return 0;
     }
@@ -80,9 +186,73 @@ int tt_output_open(struct tt_output *o, const char *path)
     return failed ? cannot_write(path) : 0;
 }
 
+/* Of a sequence that sets colours: "\033[1;31m"; 0: it is another. */
+static size_t color_length(const char *s)
+{
+    size_t length = s[0] == '\033' && s[1] == '[' ? 2 + strspn(s + 2, "0123456789;") : 0;
+
+    return length && s[length] == 'm' ? length + 1 : 0;
+}
+
+/* A piece that ends with a NUL, up to where what follows may not be whole. */
+static size_t put_plainly(struct tt_text *t, const char *s, size_t size)
+{
+    char plain[TT_TEXT_PLAIN + 1];
+    size_t at = 0;
+
+    while (at < size) {
+        size_t length = color_length(s + at);
+        if (!length &&
+            (s[at] == '\n' || s[at] == '\t' || (s[at] == '\r' && s[at + 1] == '\n')))
+            length = 1;
+        if (length) {
+            tt_text_bytes(t, s + at, length);
+        } else if (s[at]) {
+            length = tt_text_plain(s + at, plain);
+            tt_text_put(t, plain);
+        } else {
+            length = 1;
+            tt_text_put(t, "\\x00");
+        }
+        at += length;
+    }
+    return at;
+}
+
+/* A character or a colour may be in two pieces: the last bytes wait for more. */
+static int put_to_terminal(struct tt_output *o, const char *bytes, size_t size,
+                           int is_last)
+{
+    struct tt_text whole, plain;
+    size_t count, done;
+    int error = -TT_ERR_MEMORY;
+
+    tt_text_init(&whole, &tt_scratch);
+    tt_text_init(&plain, &tt_scratch);
+    tt_text_bytes(&whole, o->hold, o->held);
+    tt_text_bytes(&whole, bytes, size);
+    count = whole.bytes.count;
+    if (!is_last)
+        count = count > TT_OUTPUT_HOLD / 2 ? count - TT_OUTPUT_HOLD / 2 : 0;
+    done = whole.failed ? 0 : put_plainly(&plain, tt_text_string(&whole), count);
+    if (!whole.failed && !plain.failed) {
+        o->held = whole.bytes.count - done;
+        memcpy(o->hold, (char *)whole.bytes.item + done, o->held);
+        error = tt_file_put(o->fd, plain.bytes.item, plain.bytes.count);
+    }
+    tt_text_fini(&whole);
+    tt_text_fini(&plain);
+    return error;
+}
+
 int tt_output_put(void *output, const void *bytes, size_t size)
 {
     struct tt_output *o = output;
+
+    if (o->is_terminal && !o->is_gone && put_to_terminal(o, bytes, size, 0) == 0)
+        return 0;
+    if (o->is_terminal)
+        return cannot_write(o->path);
 
     if (o->is_gone || tt_file_put(o->fd, bytes, size) == 0)
         return 0;
@@ -95,22 +265,25 @@ int tt_output_put(void *output, const void *bytes, size_t size)
 
 int tt_output_close(struct tt_output *o, int keep)
 {
-    int failed;
+    int failed, refused;
 
     if (o->is_standard) {
+        failed = o->is_terminal && put_to_terminal(o, "", 0, 1) != 0;
         sigaction(SIGPIPE, &o->before, NULL);
-        return 0;
+        return failed ? cannot_write(o->path) : 0;
     }
-    failed = close(o->fd) != 0 && keep;
-    if (o->name && keep && !failed)
+    refused = o->target && keep && tt_replacing_check_with(o->target, o->fd) != 0;
+    failed = o->target && keep && !refused && give_name(o) != 0;
+    failed |= close(o->fd) != 0 && keep;
+    if (o->name && keep && !failed && !refused)
         failed = rename(o->name, o->target) != 0;
     if (failed)
         (void)cannot_write(o->path);
-    if (o->name && (failed || !keep))
+    if (o->name && (failed || refused || !keep))
         (void)unlink(o->name);
     free(o->name);
     free(o->target);
-    return failed ? -TT_ERR_FILE : 0;
+    return failed || refused ? -TT_ERR_FILE : 0;
 }
 
 int tt_folder_open(struct tt_folder *f, const char *path)

@@ -6,24 +6,28 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* An output that grows: a temporary file beside `path`, or what that is a link to, which is
- * renamed in the end.  A device or a pipe is written to as it is; "-", "/dev/stdout" and NULL
+/* An output that grows: a file without a name in the folder of `path`, or of what that is a
+ * link to, which takes that name in the end; where there are none, a temporary file.  A device or a pipe is written to as it is; "-", "/dev/stdout" and NULL
  * are standard output. */
+enum { TT_OUTPUT_HOLD = 32 };
 struct tt_output {
     const char *path; /* borrowed; for complaints */
-    char *target;     /* owned: the same without links */
-    char *name;       /* owned: the temporary file's; NULL: it is written in place */
+    char *target;     /* owned: the same without links; NULL: it is written in place */
+    char *name;       /* owned: the temporary file's; NULL: it has none yet */
     int fd;
     int is_standard; /* whatever its number: that of a file is 1 where nothing else is */
     int is_gone;     /* whoever read it has gone away, which is no error */
+    int is_terminal; /* what it would obey is shown instead, but for colours */
+    size_t held;     /* bytes that are not whole yet */
+    char hold[TT_OUTPUT_HOLD];
     struct sigaction before; /* of SIGPIPE */
 };
 
 /* Each complains and returns -TT_ERR_FILE when it cannot be done. */
 int tt_output_open(struct tt_output *, const char *path);
 int tt_output_put(void *output, const void *bytes, size_t size);
-/* Ends it: with `keep` it takes the place of what was at `path`, or else that stays as it
- * was. */
+/* Ends it: with `keep` it takes the place of what was at `path` (see replacing.h), or else that
+ * stays as it was. */
 int tt_output_close(struct tt_output *, int keep);
 
 /* A folder in the same way; nothing may be at `path` but an empty one. */

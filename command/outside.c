@@ -21,6 +21,7 @@
 #include "command.h"
 #include "control.h"
 #include "launch.h"
+#include "unseen.h"
 
 struct outside {
     struct tt_running *run;
@@ -55,6 +56,7 @@ static int open_events(struct outside *o)
 {
     struct tt_perf_options p = {.pid = o->pid,
                                 .hz = o->runtime.hz,
+                                .stack = o->options->stack,
                                 .at_exec = o->at_exec && o->options->delay == 0,
                                 .counters = o->options->counters};
     char reason[512];
@@ -70,29 +72,20 @@ static int open_events(struct outside *o)
 
 static int start_recording(struct outside *o)
 {
-    int error;
+    int error = tt_start_with(&o->runtime);
 
-    if (mkdir(o->run->folder, 0700) != 0) {
-        tt_complain("record: %s: %s", o->run->folder, strerror(errno));
-        return -TT_ERR_FILE;
-    }
-    error = tt_start_with(&o->runtime);
     if (error) {
         tt_complain("record: %s: %s", o->runtime.output, tt_error_text(error));
-        (void)rmdir(o->run->folder);
         return error;
     }
     tt_attach_describe(o->attach, o->run->program.base, o->why);
     return 0;
 }
 
-/* Nothing is missed from here on; on failure nothing is left behind. */
-static int begin(struct outside *o)
+static int begin_in_folder(struct outside *o)
 {
-    int error = tt_running_name(o->run, o->pid);
+    int error = read_options(o);
 
-    if (!error)
-        error = read_options(o);
     if (error) {
         tt_complain("record: %s: %s", o->run->name, tt_error_text(error));
         return error;
@@ -102,6 +95,21 @@ static int begin(struct outside *o)
         tt_attach_close(o->attach);
         o->attach = NULL;
     }
+    return error;
+}
+
+/* Nothing is missed from here on; on failure nothing is left behind. */
+static int begin(struct outside *o)
+{
+    int error;
+
+    if (tt_running_make(o->run, o->pid) != 0) {
+        tt_complain("record: %s: %s", o->run->folder, strerror(errno));
+        return -TT_ERR_FILE;
+    }
+    error = begin_in_folder(o);
+    if (error)
+        (void)rmdir(o->run->folder);
     return error;
 }
 
@@ -155,6 +163,19 @@ static void take_samples(struct outside *o, int fd, uint64_t end)
         ms = tt_attach_step(o->attach);
 }
 
+/* A link in the folder, as those of processes that are recorded from within. */
+static void note_unseen(void *arg, const char *program)
+{
+    const struct outside *o = arg;
+    char path[PATH_MAX + 64];
+
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(path, sizeof path, "%s/" TT_UNSEEN_EVENTS "%d", o->run->folder, i);
+        if (symlink(program, path) == 0 || errno != EEXIST)
+            return;
+    }
+}
+
 /* Until the process has ended, or the duration is over, or we are interrupted. */
 static void sample(struct outside *o)
 {
@@ -169,6 +190,7 @@ static void sample(struct outside *o)
         take_samples(o, fd, end);
     }
     tt_attach_stop(o->attach);
+    tt_attach_unseen(o->attach, note_unseen, o);
     tt_attach_close(o->attach);
     if (fd >= 0)
         close(fd);
@@ -190,7 +212,7 @@ static int started(void *arg, pid_t child)
 
     o->pid = child;
     error = begin(o);
-    if (error)
+    if (error && !o->options->is_asked_for)
         tt_complain("record: %s", o->run->program.reason);
     return error;
 }
@@ -235,9 +257,7 @@ static int find_name(struct tt_running *r, pid_t pid)
     if (!fgets(path, sizeof r->program.path, f))
         *path = '\0';
     (void)fclose(f);
-    path[strcspn(path, "\n")] = '\0';
-    for (char *p = path; *p; p++)
-        *p = *p == '/' ? '_' : *p;
+    tt_running_clean(path);
     r->program.base = path;
     return 0;
 }

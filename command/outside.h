@@ -11,6 +11,8 @@ struct tt_outside_options {
     double delay, duration; /* seconds; duration 0: until it ends */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
+    int is_asked_for; /* to record from outside: no reason needs to be given */
+    uint32_t stack;   /* bytes of each sample's that are copied */
 };
 
 /* Runs the program that was found, and ends as it does; returns the status to exit with when

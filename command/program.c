@@ -103,16 +103,18 @@ static int read_elf(int fd, Elf64_Ehdr *e)
            memcmp(e->e_ident, ELFMAG, SELFMAG) == 0;
 }
 
-static void our_loader(Elf64_Ehdr *e, char *out, size_t size)
+/* 1 when our file can be opened. */
+static int our_loader(Elf64_Ehdr *e, char *out, size_t size)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
     out[0] = '\0';
     if (fd < 0)
-        return;
+        return 0;
     if (read_elf(fd, e) && read_loader(fd, e, out, size) != 1)
         out[0] = '\0';
     close(fd);
+    return 1;
 }
 
 static void check_loader(struct tt_program *p, const char *path, int fd,
@@ -122,7 +124,8 @@ static void check_loader(struct tt_program *p, const char *path, int fd,
     Elf64_Ehdr us = *e; /* if it cannot be read */
     int found;
 
-    our_loader(&us, ours, sizeof ours);
+    if (!our_loader(&us, ours, sizeof ours))
+        return;
     if (e->e_ident[EI_CLASS] != us.e_ident[EI_CLASS] || e->e_machine != us.e_machine) {
         say(p, "%s is of another kind of machine than tallytree", path);
         return;
@@ -211,20 +214,56 @@ static int name_section(int fd, const Elf64_Ehdr *e, const Elf64_Shdr *h, char *
     return n > 0 ? 0 : -1;
 }
 
-static int has_section(int fd, const Elf64_Ehdr *e, const char *wanted)
+static int find_section(int fd, const Elf64_Ehdr *e, const char *wanted, Elf64_Shdr *h)
 {
     char name[64];
-    Elf64_Shdr h;
 
     for (unsigned i = 0; i < e->e_shnum; i++) {
-        off_t at = (off_t)(e->e_shoff + (uint64_t)i * sizeof h);
-        if (pread(fd, &h, sizeof h, at) != sizeof h ||
-            name_section(fd, e, &h, name, sizeof name) != 0)
+        off_t at = (off_t)(e->e_shoff + (uint64_t)i * sizeof *h);
+        if (pread(fd, h, sizeof *h, at) != sizeof *h ||
+            name_section(fd, e, h, name, sizeof name) != 0)
             return 0;
         if (strcmp(name, wanted) == 0)
             return 1;
     }
     return 0;
+}
+
+static int has_section(int fd, const Elf64_Ehdr *e, const char *wanted)
+{
+    Elf64_Shdr h;
+
+    return find_section(fd, e, wanted, &h);
+}
+
+/* Among the names that the loader is asked for, each between two NULs. */
+static int has_name(int fd, const Elf64_Ehdr *e, const char *name)
+{
+    enum { MOST = 256 << 20 };
+    Elf64_Shdr h;
+    char *names;
+    int found = 0;
+
+    if (!find_section(fd, e, ".dynstr", &h) || !h.sh_size || h.sh_size > MOST ||
+        !(names = malloc(h.sh_size)))
+        return 0;
+    if (pread(fd, names, h.sh_size, (off_t)h.sh_offset) == (ssize_t)h.sh_size)
+        found = memmem(names, h.sh_size, name, strlen(name) + 1) != NULL;
+    free(names);
+    return found;
+}
+
+int tt_program_names(const struct tt_program *p, const char *function)
+{
+    int fd = open(p->path, O_RDONLY | O_CLOEXEC), is;
+    Elf64_Ehdr e;
+
+    if (fd < 0)
+        return 0;
+    is = read_elf(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 &&
+         has_name(fd, &e, function);
+    close(fd);
+    return is;
 }
 
 int tt_program_is_patchable(const struct tt_program *p)

@@ -20,4 +20,8 @@ int tt_program_find(struct tt_program *, const char *name);
 /* Was it compiled so that each function begins with a no-op? */
 int tt_program_is_patchable(const struct tt_program *);
 
+/* Does it call a function of that name when it is started with its libraries?  A sanitizer's
+ * has such a one. */
+int tt_program_names(const struct tt_program *, const char *function);
+
 #endif

@@ -17,6 +17,7 @@
 #include "launch.h"
 #include "options.h"
 #include "outside.h"
+#include "replacing.h"
 
 enum flag {
     OUTPUT = 1,
@@ -31,6 +32,9 @@ enum flag {
     MAPS,
     WALL,
     COUNTER,
+    WHOLE,
+    KERNEL,
+    STACK,
     DELAY,
     DURATION,
     LINES,
@@ -40,14 +44,21 @@ enum flag {
 
 static const struct tt_flag record_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    TT_REPLACING_FLAG,
     {"pid", 'p', PROCESS, "PID", NULL, "a process that runs already, until it ends"},
     {"sampled", 0, SAMPLED, "[HZ]", NULL,
      "native stacks so often; scopes are sampled too"},
+    {NULL, 'F', SAMPLED, "HZ", NULL, NULL},   /* as perf has it */
+    {NULL, 'e', COUNTER, "NAME", NULL, NULL}, /* as perf has it */
+    {NULL, 'g', WHOLE, NULL, NULL, NULL},     /* perf's stacks: ours are always there */
     {"wall", 0, WALL, NULL, NULL, "all time, and what threads wait for"},
     {"counter", 0, COUNTER, "NAME",
      "cycles instructions cache-misses branch-misses page-faults major-faults "
      "context-switches cpu-migrations",
      "what the system counts too; may be repeated"},
+    {"kernel", 0, KERNEL, NULL, NULL, "from outside, with the kernel's functions"},
+    {"stack-size", 0, STACK, "BYTES", NULL,
+     "with -p, --kernel, --counter: of each stack; 32K"},
     {"exact", 0, LINKED, NULL, NULL, "linked scopes: all calls and their times"},
     {"calls", 0, LINKED, NULL, NULL, "linked scopes: all calls"},
     {"every", 0, LINKED, "N", NULL, "linked scopes: all calls, each N-th timed"},
@@ -87,10 +98,13 @@ struct record {
     int maps, wall, series; /* series: which of them was said */
     int counts;             /* a mode of calls is asked for */
     int switches;           /* the program's functions can be switched on */
-    const char *linked;     /* a flag of what is not seen from outside; NULL: none */
+    const char *bare;   /* the last flag, whose value was left out; NULL: it was not */
+    const char *linked; /* a flag of what is not seen from outside; NULL: none */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
-    pid_t pid; /* of a process that runs; 0: a program is to be started */
+    int kernel;     /* from outside, where the kernel is seen too */
+    uint64_t stack; /* bytes of each stack that are copied from outside; 0: as ever */
+    pid_t pid;      /* of a process that runs; 0: a program is to be started */
     struct tt_running run;
 };
 
@@ -183,6 +197,35 @@ static int take_counter(struct record *r, const char *value)
     return 0;
 }
 
+/* The system's limit, which is that of a record's 16 bits. */
+static int take_stack(struct record *r, const struct tt_flags *f)
+{
+    enum { LEAST = 256 };
+    int error = tt_flag_bytes(f->value, LEAST, TT_PERF_STACK_MAX, &r->stack);
+
+    if (error)
+        tt_complain("record: '--stack-size' wants %d to %d bytes, as 64000 or 48K, not "
+                    "'%s'",
+                    LEAST, TT_PERF_STACK_MAX, f->value);
+    return error;
+}
+
+static int take_process(struct record *r, const struct tt_flags *f)
+{
+    if (!r->pid)
+        return tt_command_process(&tt_command_record, f, &r->pid);
+    tt_complain("record: -p takes one process; record each of several on its own");
+    return -TT_ERR_OPTION;
+}
+
+static int take_profile(struct record *r, const char *value)
+{
+    r->profile = 1;
+    if (tt_running_writes(&r->run, "record", value) != 0)
+        return -TT_ERR_OPTION;
+    return r->manner ? 0 : add_words(r, "profile-manner", "7");
+}
+
 static int take_flag(struct record *r, const struct tt_flags *f)
 {
     const struct tt_flag *flag = f->flag;
@@ -195,7 +238,7 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     case OUTPUT:
         return tt_running_writes(&r->run, "record", value);
     case PROCESS:
-        return tt_command_process(&tt_command_record, f, &r->pid);
+        return take_process(r, f);
     case SAMPLED:
         return take_sampled(r, value);
     case SERIES:
@@ -209,12 +252,7 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         r->manner = 1;
         return add_words(r, flag->name, value);
     case PROFILE:
-        r->profile = 1;
-        if (tt_running_writes(&r->run, "record", value) != 0)
-            return -TT_ERR_OPTION;
-        if (!r->manner && add_words(r, "profile-manner", "7") != 0)
-            return -TT_ERR_OPTION;
-        break;
+        return take_profile(r, value);
     case HEAP:
         return take_heap(r, f);
     case MAPS:
@@ -222,6 +260,13 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         break;
     case COUNTER:
         return take_counter(r, value);
+    case WHOLE:
+        break;
+    case KERNEL:
+        r->kernel = 1;
+        break;
+    case STACK:
+        return take_stack(r, f);
     case WALL:
         r->wall = 1;
         break;
@@ -248,9 +293,11 @@ static int read_flags(struct record *r, int argc, char **argv)
     int id, status;
 
     tt_command_flags(&tt_command_record, &f, argc, argv);
-    while ((id = tt_command_next(&tt_command_record, &f, &status)) > 0)
+    while ((id = tt_command_next(&tt_command_record, &f, &status)) > 0) {
+        r->bare = f.flag->value && !f.value ? f.flag->name : NULL;
         if (take_flag(r, &f) != 0)
             return TT_LAUNCH_FAILED;
+    }
     if (id < 0)
         return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;
     if (r->maps && !r->heap) {
@@ -340,9 +387,8 @@ static int prepare(void *arg)
 static int refuse_linked(const struct record *r, const char *reason)
 {
     if (r->wall)
-        tt_complain("record: '--wall' is done by the threads themselves, which nothing "
-                    "can be loaded into: %s; with '--counter context-switches' the "
-                    "system tells where they stop running",
+        tt_complain("record: --wall needs the preload library, which cannot be loaded: "
+                    "%s; --counter context-switches shows where threads stop running",
                     reason);
     else
         tt_complain("record: '--%s' is of what is not seen from outside: %s", r->linked,
@@ -355,7 +401,10 @@ static int record_outside(struct record *r)
     struct tt_outside_options o = {.words = r->words,
                                    .delay = r->delay,
                                    .duration = r->duration,
-                                   .counters = r->counters};
+                                   .counters = r->counters,
+                                   .is_asked_for = r->counters || r->kernel,
+                                   .stack = r->stack ? (uint32_t)r->stack
+                                                     : TT_PERF_STACK};
 
     memcpy(o.counter, r->counter, sizeof o.counter);
     if (r->linked)
@@ -376,22 +425,63 @@ static int can_switch(const struct record *r)
 #endif
 }
 
+/* The sanitizers have an allocator, which tells its callers apart and wants to be the first;
+ * that of threads also wants to have made each thread. */
+static int refuse_sanitizer(const struct record *r)
+{
+    int of_threads = tt_program_names(&r->run.program, "__tsan_init"),
+        of_memory = tt_program_names(&r->run.program, "__asan_init") ||
+                    tt_program_names(&r->run.program, "__msan_init") ||
+                    tt_program_names(&r->run.program, "__hwasan_init");
+
+    if (!(r->heap && (of_memory || of_threads)) && !(r->wall && of_threads))
+        return 0;
+    tt_complain(
+        "record: '--%s' does not work in a program with the %s sanitizer: %s; build "
+        "it without '-fsanitize', or leave out '--%s'",
+        r->heap ? "heap" : "wall", of_threads ? "thread" : "address", r->run.program.path,
+        r->heap ? "heap" : "wall");
+    return TT_LAUNCH_FAILED;
+}
+
+/* `--sampled 999 true`: a number for a program. */
+static void hint_at_value(const struct record *r)
+{
+    uint64_t n;
+
+    if (r->bare && tt_flag_bytes(r->run.argv[0], 0, UINT64_MAX, &n) == 0)
+        tt_complain("record: an optional value comes after '=': --%s=%s", r->bare,
+                    r->run.argv[0]);
+}
+
 static int record(struct record *r)
 {
     int status;
 
+    if (r->run.out && tt_replacing_check(r->run.out) != 0)
+        return TT_LAUNCH_FAILED;
     if (r->pid)
         return record_outside(r);
     r->run.is_outside = 1;
     status = tt_running_find(&r->run, "record",
                              r->heap ? "libtallytree-heap.so" : "libtallytree-record.so");
-    if (!status && r->counters && !r->run.program.outside) {
-        r->run.program.outside = "the system counts";
+    if (status)
+        hint_at_value(r);
+    if (!status && (r->counters || r->kernel) && !r->run.program.outside) {
+        r->run.program.outside = r->counters ? "the system counts" : "with the kernel";
         (void)snprintf(r->run.program.reason, sizeof r->run.program.reason,
-                       "--counter is the system's");
+                       "%s records from outside", r->counters ? "--counter" : "--kernel");
     }
     if (!status && r->run.program.outside)
         return record_outside(r);
+    if (!status && r->stack) {
+        tt_complain("record: '--stack-size' is of stacks that are copied from outside; "
+                    "from within they are read where they are, whole: leave it out, or "
+                    "add --kernel");
+        return TT_LAUNCH_FAILED;
+    }
+    if (!status && (r->heap || r->wall))
+        status = refuse_sanitizer(r);
     r->switches = !status && can_switch(r);
     if (r->switches)
         status = tt_running_find(&r->run, "record", "libtallytree-switch.so.0");

@@ -15,6 +15,7 @@
 #include "control.h"
 #include "output.h"
 #include "profile.h"
+#include "replacing.h"
 #include "stack.h"
 
 enum { WORDS_MAX = 10 };
@@ -315,9 +316,8 @@ static int event_sample(struct replay *r, char **word)
 
 static int event_pause(struct replay *r, char **word)
 {
-    (void)r;
     (void)word;
-    return tt_pause();
+    return tt_pause() == 0 ? 0 : wrong(r, "the budget has no room for this strand");
 }
 
 static int event_resume(struct replay *r, char **word)
@@ -688,6 +688,7 @@ enum {
 static const struct tt_flag replay_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
      "the recording to write; - is standard output"},
+    TT_REPLACING_FLAG,
     {"recursion", 0, RECURSION, "POLICY", "edge repeat: block cycle drop recent: none",
      "edge, repeat:K, block, cycle, drop, recent:K or none"},
     {"budget", 0, BUDGET, "SIZE", NULL, "the cap on memory, as 64M or 65536nodes"},

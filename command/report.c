@@ -34,19 +34,49 @@ static const struct tt_flag report_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
-/* Keys that only one view knows are flags too; the view is asked when all is read. */
-static const struct tt_flag *view_flags(void)
+/* Keys that only some views know are flags too; the view is asked when all is read. */
+static const struct own_flag {
+    const char *view;
+    struct tt_flag flag;
+} own_flags[] = {
+    {"tree",
+     {"context", 0, KEY, "PATH", NULL, "begin at this context, #ID or its number"}},
+    {"tree", {"to", 0, KEY, "PATH", NULL, "only the way to this context"}},
+    {"block",
+     {"sequence", 0, KEY, "A;B;C", NULL, "a stretch of the path, not one block"}},
+    {"flame",
+     {"context", 0, KEY, "PATH", NULL, "begin at this context, #ID or its number"}},
+    {"flame", {"to", 0, KEY, "PATH", NULL, "only the way to this context"}},
+    {"lines", {"by", 0, KEY, "WHAT", "line statement file", "line, statement or file"}},
+    {"lines", {"file", 0, KEY, "NAME", "@files", "only places in this file"}},
+    {"lines", {"uncovered", 0, KEY, "YES", "yes no", "yes: those that never ran, too"}},
+    {"strands",
+     {"by", 0, KEY, "WHAT", "strand rank context block rank-context wait",
+      "strand, rank, context, block, rank-context; wait: of MPI"}},
+    {"strands",
+     {"context", 0, KEY, "PATH", NULL, "of this context alone, #ID or its number"}},
+    {"series", {"by", 0, KEY, "WHAT", "label time", "label; time: all of them added up"}},
+    {"series", {"series", 0, KEY, "NAME", NULL, "which one"}},
+    {"space",
+     {"by", 0, KEY, "WHAT", "type generation both block",
+      "type, generation, both or block"}},
+    {"slowest", {"by", 0, KEY, "WHAT", "slowest last", "slowest; last: the last ones"}},
+    {NULL, {NULL, 0, 0, NULL, NULL, NULL}},
+};
+
+/* The flags of all views are read; help and completion show those of one view. */
+static const struct tt_flag *view_flags(const char *view)
 {
     static struct tt_flag flags[32];
-    static size_t count;
+    size_t count = 0;
 
-    if (count)
-        return flags;
-    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
-        for (size_t i = 0; v->keys[i] && count < sizeof flags / sizeof *flags - 1; i++)
-            if (!tt_flag_named(flags, v->keys[i]))
-                flags[count++] = (struct tt_flag){v->keys[i], 0,    KEY,
-                                                  "VALUE",    NULL, NULL};
+    memset(flags, 0, sizeof flags);
+    for (const struct own_flag *o = own_flags; o->view; o++)
+        if (strcmp(o->view, view) == 0)
+            flags[count++] = o->flag;
+    for (const struct own_flag *o = own_flags; o->view; o++)
+        if (!tt_flag_named(flags, o->flag.name))
+            flags[count++] = (struct tt_flag){o->flag.name, 0, KEY, "VALUE", NULL, NULL};
     return flags;
 }
 
@@ -62,7 +92,7 @@ static const struct tt_flag *more_flags(const char *first)
 {
     const struct tt_layout *layout = find_layout(first);
 
-    return layout ? layout->flags : view_flags();
+    return layout ? layout->flags : view_flags(first);
 }
 
 /* ── What is asked ────────────────────────────────────────────────────────────────── */
@@ -78,6 +108,7 @@ struct report {
     struct tt_vector given;         /* struct given: all flags, in order */
     struct tt_vector own;           /* char *, owned: the layout's arguments */
     struct tt_show show;
+    const char *view; /* the one that stood before the files; NULL: none */
     int clean;
     char **file;
     int files;
@@ -182,16 +213,46 @@ static int set_all(struct report *r)
 /* Is the first operand a view (or the layout that was found before)?  Then it is no file. */
 static void take_view(struct report *r)
 {
-    int is_view = 0;
+    int is_first = 0;
 
     for (const struct tt_view_word *v = tt_view_words; r->files && v->name; v++)
-        is_view |= strcmp(v->name, r->file[0]) == 0;
-    if (is_view)
-        (void)tt_query_set(&r->query, "view", r->file[0]);
-    if (is_view || r->layout) {
+        is_first |= strcmp(v->name, r->file[0]) == 0;
+    if (is_first) {
+        r->view = r->file[0];
+        (void)tt_query_set(&r->query, "view", r->view);
+    }
+    if (is_first || r->layout) {
         r->file++;
         r->files--;
     }
+}
+
+static int is_view(const char *word)
+{
+    const struct tt_view_word *v = tt_view_words;
+
+    while (v->name && strcmp(v->name, word) != 0)
+        v++;
+    return v->name != NULL || find_layout(word) != NULL;
+}
+
+/* A view behind the files, or a second one, where no file is so called. */
+static int complain_of_place(const struct report *r)
+{
+    for (int i = 0; i < r->files; i++) {
+        const char *word = r->file[i];
+        if (!is_view(word) || access(word, F_OK) == 0)
+            continue;
+        if (r->view || r->layout)
+            tt_complain("report: one view at a time: '%s' is there already, so '%s' "
+                        "would be a file",
+                        r->layout ? r->layout->name : r->view, word);
+        else
+            tt_complain("report: the view comes before the files: tallytree report %s %s",
+                        word, r->file[i ? 0 : 1]);
+        return -TT_ERR_OPTION;
+    }
+    return 0;
 }
 
 /* A first operand that is no file may be meant for a view. */
@@ -208,6 +269,8 @@ static int complain_of_view(const struct report *r)
         tt_complain("report: '%s' stands before all flags", r->file[0]);
         return -TT_ERR_OPTION;
     }
+    if (complain_of_place(r) != 0)
+        return -TT_ERR_OPTION;
     if (r->files < 1 || access(r->file[0], F_OK) == 0 || strchr(r->file[0], '/') ||
         strcmp(r->file[0], "-") == 0 ||
         (r->files == 1 && !tt_query_suggest(r->file[0], names, count)))
@@ -234,8 +297,8 @@ static int write_layout(struct report *r, const struct tt_profile *p)
     int error;
 
     tt_text_init(&text, &tt_scratch);
-    error = r->layout->run(p, (int)r->own.count, r->own.item, &text, reason,
-                           sizeof reason);
+    error = tt_layout_run(r->layout, p, (int)r->own.count, r->own.item, &text, reason,
+                          sizeof reason);
     if (error)
         tt_complain("report %s: %s", r->layout->name,
                     reason[0] ? reason : tt_error_text(error));
@@ -263,7 +326,7 @@ static int report(struct report *r)
 {
     struct tt_filtered filtered;
     struct tt_input in;
-    int error = tt_input_open(&in, r->file, r->files);
+    int error = tt_input_open(&in, r->file, r->files, 0);
 
     if (error)
         return error;
@@ -351,11 +414,11 @@ static int run(int argc, char **argv)
 
 static void show_views(void)
 {
-    puts("Views:");
+    puts("Views; 'tallytree report VIEW --help' has the flags of each, and of layouts:");
     for (const struct tt_view_word *v = tt_view_words; v->name; v++)
         printf("  %-12s %s\n", v->name, v->about);
     if (tt_layouts[0].name)
-        puts("Layouts, each with flags of its own:");
+        puts("Layouts:");
     for (const struct tt_layout *l = tt_layouts; l->name; l++)
         printf("  %-12s %s\n", l->name, l->about);
 }

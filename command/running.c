@@ -5,16 +5,22 @@
  * They write into a folder beside the output, which is gone when the profile is there. */
 #include "running.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "gather.h"
 #include "launch.h"
+#include "replacing.h"
 
 /* ── Where things are ─────────────────────────────────────────────────────────────── */
 
@@ -68,6 +74,15 @@ int tt_running_writes(struct tt_running *r, const char *who, const char *out)
     return -TT_ERR_OPTION;
 }
 
+void tt_running_clean(char *name)
+{
+    name[strcspn(name, "\n")] = '\0';
+    for (; *name; name++)
+        if (!isascii((unsigned char)*name) ||
+            (!isalnum((unsigned char)*name) && !strchr("+-._", *name)))
+            *name = '_';
+}
+
 /* tallytree.PROGRAM.HOST.PID, unless another name is wanted. */
 static void name_output(struct tt_running *r, pid_t pid)
 {
@@ -83,18 +98,110 @@ static void name_output(struct tt_running *r, pid_t pid)
                        host, (int)pid);
 }
 
-/* Absolute, as the program may go elsewhere. */
-int tt_running_name(struct tt_running *r, pid_t pid)
+/* "DIR/.OUT.PID.live", or, where an earlier run left that, "DIR/.OUT.PID-2.live": what was
+ * recorded then stays.  Absolute, as the program may go elsewhere.  0, or a negative error. */
+static int name_folder(struct tt_running *r, pid_t pid, int number)
 {
-    char here[PATH_MAX] = "";
+    const char *slash = strrchr(r->name, '/'), *base = slash ? slash + 1 : r->name;
+    char here[PATH_MAX] = "", again[16] = "";
     int n;
 
-    name_output(r, pid);
     if (r->name[0] != '/' && !getcwd(here, sizeof here))
         return -TT_ERR_FILE;
-    n = snprintf(r->folder, sizeof r->folder, "%s%s%s.%d.live", here, *here ? "/" : "",
-                 r->name, (int)pid);
+    if (number > 1)
+        (void)snprintf(again, sizeof again, "-%d", number);
+    n = snprintf(r->folder, sizeof r->folder, "%s%s%.*s.%s.%d%s.live", here,
+                 *here ? "/" : "", (int)(base - r->name), r->name, base, (int)pid, again);
     return n < (int)sizeof r->folder ? 0 : -TT_ERR_FILE;
+}
+
+int tt_running_make(struct tt_running *r, pid_t pid)
+{
+    enum { MOST = 10000 };
+    int made = -1;
+
+    name_output(r, pid);
+    for (int i = 1; made != 0 && i < MOST; i++) {
+        if (name_folder(r, pid, i) != 0)
+            errno = ENAMETOOLONG;
+        else
+            made = mkdir(r->folder, 0700);
+        if (made != 0 && errno != EEXIST)
+            break;
+    }
+    return made;
+}
+
+/* ── Programs that give up their rights ───────────────────────────────────────────── */
+
+/* Can anybody get there? */
+static int is_reachable(const char *path)
+{
+    char part[PATH_MAX];
+    struct stat s;
+
+    for (const char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {
+        (void)snprintf(part, sizeof part, "%.*s", (int)(end - path) + (end == path),
+                       path);
+        if (stat(part, &s) != 0 || !(s.st_mode & S_IXOTH))
+            return 0;
+    }
+    return 1;
+}
+
+/* A folder in `parent` that anybody may write into, and nobody finds: the program hands on
+ * its name, which is a number of 128 bits. */
+static int make_open(const char *parent, char *out, size_t size)
+{
+    uint64_t number[2];
+    int n;
+
+    if (getrandom(number, sizeof number, 0) != sizeof number)
+        return -1;
+    n = snprintf(out, size, "%s/%016llx%016llx", parent, (unsigned long long)number[0],
+                 (unsigned long long)number[1]);
+    errno = ENAMETOOLONG;
+    return n < (int)size && mkdir(out, 0700) == 0 && chmod(out, 01733) == 0 ? 0 : -1;
+}
+
+/* What root starts may go on as another user, for whom root's folder is closed. */
+static int make_inner(struct tt_running *r)
+{
+    char elsewhere[] = "/var/tmp/.tallytree.XXXXXX", link[PATH_MAX + 16];
+
+    (void)snprintf(r->inner, sizeof r->inner, "%s", r->folder);
+    if (geteuid() != 0)
+        return 0;
+    if (chmod(r->folder, 0711) != 0)
+        return -1;
+    if (is_reachable(r->folder))
+        return make_open(r->folder, r->inner, sizeof r->inner);
+    (void)snprintf(link, sizeof link, "%s/recordings", r->folder);
+    if (!mkdtemp(elsewhere))
+        return make_open(r->folder, r->inner, sizeof r->inner);
+    return chmod(elsewhere, 0711) == 0 &&
+                   make_open(elsewhere, r->inner, sizeof r->inner) == 0 &&
+                   symlink(r->inner, link) == 0
+               ? 0
+               : -1;
+}
+
+static void remove_folders(const struct tt_running *r)
+{
+    char path[PATH_MAX + 16];
+
+    if (strcmp(r->inner, r->folder) != 0) {
+        if (rmdir(r->inner) != 0 && errno != ENOENT)
+            return; /* recordings are in it */
+        (void)snprintf(path, sizeof path, "%s/recordings", r->folder);
+        (void)unlink(path);
+        (void)snprintf(path, sizeof path, "%s", r->inner);
+        if (strrchr(path, '/') && strncmp(path, r->folder, strlen(r->folder)) != 0) {
+            *strrchr(path, '/') = '\0';
+            (void)rmdir(path);
+        }
+    }
+    (void)rmdir(r->folder);
 }
 
 static int set_preload(const struct tt_running *r)
@@ -115,6 +222,7 @@ static int set_preload(const struct tt_running *r)
 
 struct preparation {
     struct tt_running *running;
+    struct tt_running *made; /* shared: as the child has made it */
     int (*prepare)(void *arg);
     void *arg;
 };
@@ -125,15 +233,16 @@ static int prepare_all(void *arg)
     struct preparation *p = arg;
     struct tt_running *r = p->running;
 
-    if (tt_running_name(r, getpid()) != 0 || mkdir(r->folder, 0700) != 0) {
+    if (tt_running_make(r, getpid()) != 0 || make_inner(r) != 0) {
         tt_complain("%s: %s%s", r->folder, strerror(errno),
                     r->out ? "" : "; -o OUT writes it elsewhere");
         return -1;
     }
+    memcpy(p->made, r, sizeof *r);
     if ((r->is_module || set_preload(r) == 0) &&
-        setenv("TALLYTREE_FOLDER", r->folder, 1) == 0 && p->prepare(p->arg) == 0)
+        setenv("TALLYTREE_FOLDER", r->inner, 1) == 0 && p->prepare(p->arg) == 0)
         return 0;
-    (void)rmdir(r->folder);
+    remove_folders(r);
     return -1;
 }
 
@@ -141,6 +250,8 @@ int tt_running_find(struct tt_running *r, const char *who, const char *library)
 {
     int status = tt_program_find(&r->program, r->argv[0]);
 
+    if (!status && r->out && tt_replacing_check(r->out) != 0)
+        return TT_LAUNCH_FAILED;
     if (!status && r->is_outside && r->program.outside)
         return 0;
     if (status || r->program.reason[0]) {
@@ -155,33 +266,44 @@ int tt_running_find(struct tt_running *r, const char *who, const char *library)
 int tt_running_gather(const struct tt_running *r)
 {
     const struct tt_gathering g = {.folder = r->folder,
+                                   .inner = r->inner[0] ? r->inner : r->folder,
                                    .out = r->name,
                                    .program = r->program.base,
                                    .reports = r->reports,
                                    .naming = r->naming};
+    int error = tt_gather(&g);
 
-    return tt_gather(&g);
-}
-
-static int know_folder(void *arg, pid_t child)
-{
-    const struct preparation *p = arg;
-
-    return tt_running_name(p->running, child);
+    remove_folders(r); /* unless there is something in them */
+    return error;
 }
 
 int tt_running_go(struct tt_running *r, int (*prepare)(void *arg), void *arg)
 {
-    struct preparation p = {r, prepare, arg};
-    const struct tt_launching l = {prepare_all, know_folder, &p};
-    pid_t child = tt_launch(r->program.path, r->argv, &l);
+    struct tt_running *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct preparation p = {r, made, prepare, arg};
+    const struct tt_launching l = {prepare_all, NULL, &p};
+    pid_t child;
     int status;
 
+    if (made == MAP_FAILED) {
+        tt_complain("%s", strerror(errno));
+        return TT_LAUNCH_FAILED;
+    }
+    child = tt_launch(r->program.path, r->argv, &l);
+    memcpy(r->name, made->name, sizeof r->name);
+    memcpy(r->folder, made->folder, sizeof r->folder);
+    memcpy(r->inner, made->inner, sizeof r->inner);
     if (child < 0) {
-        (void)rmdir(r->folder);
+        if (r->folder[0])
+            remove_folders(r);
         return -child;
     }
     status = tt_launch_wait(child);
     (void)tt_running_gather(r);
+    if (!r->is_module && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+        tt_complain("%s was ended by its filter of system calls, maybe for one of ours; "
+                    "'--counter page-faults' records it from outside",
+                    r->program.base);
     tt_launch_end(status);
 }

@@ -19,8 +19,9 @@ struct tt_running {
     /* What follows is filled in. */
     struct tt_program program;
     char library[PATH_MAX];
-    char name[PATH_MAX]; /* of the output */
-    char folder[PATH_MAX];
+    char name[PATH_MAX];   /* of the output */
+    char folder[PATH_MAX]; /* where the recordings are until then; hidden, beside it */
+    char inner[PATH_MAX];  /* the same, or in it, for programs that become other users' */
 };
 
 /* What -o has named.  0, or complains and returns -TT_ERR_OPTION. */
@@ -30,10 +31,15 @@ int tt_running_writes(struct tt_running *, const char *who, const char *out);
  * with. */
 int tt_running_find(struct tt_running *, const char *who, const char *library);
 
-/* Names the output and its folder, when it is known whose they are; 0, or a negative error.
+/* Names the output and makes its folder, when it is known whose they are; what an earlier run
+ * left stays, and the folder has another name.  0, or -1 with errno.
  * Makes the profile of what is in the folder; 0, or a negative error after a complaint. */
-int tt_running_name(struct tt_running *, pid_t);
+int tt_running_make(struct tt_running *, pid_t);
 int tt_running_gather(const struct tt_running *);
+
+/* Makes a process's name, which it chooses by itself, one for a file: letters, digits and
+ * "+-._", up to the end of the line. */
+void tt_running_clean(char *name);
 
 /* Runs it and ends as it does; returns the status to exit with when it could not be run.
  * `prepare` is called in the child, and complains itself. */

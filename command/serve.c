@@ -21,13 +21,24 @@
 #include "pack.h"
 #include "scratch.h"
 
-enum { PPROF = 1, LISTEN, PROCESS, SECONDS = 30, MOST_SECONDS = 3600 };
+enum { PPROF = 1, LISTEN, PROCESS, HOST, TOKEN, INSECURE };
+enum {
+    SECONDS = 30,
+    MOST_SECONDS = 600,
+    MOST_WAITING = 32, /* questions: others are refused, so that there are threads left */
+    TOKEN_LEAST = 16,
+    TOKEN_MOST = 512
+};
 
 static const struct tt_flag serve_flags[] = {
     {"pprof", 0, PPROF, NULL, NULL,
      "/debug/pprof/profile?seconds=N and /debug/pprof/heap"},
     {"listen", 0, LISTEN, "ADDR", NULL, "HOST:PORT, or :PORT on all addresses"},
     {"pid", 'p', PROCESS, "PID", NULL, "what this process is recording"},
+    {"token-file", 0, TOKEN, "FILE", "@files",
+     "requests need the bearer token in this file"},
+    {"host", 0, HOST, "NAME", NULL, "also answer requests for this host name"},
+    {"insecure", 0, INSECURE, NULL, NULL, "listen beyond this machine without a token"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -37,9 +48,14 @@ struct serving {
     char found[4200], *found_file[1];
     char host[256];
     uint16_t port;
+    struct tt_hosts hosts;
+    char name[256];             /* this machine's, one of the hosts */
+    char token[TOKEN_MOST + 1]; /* "": none */
+    int is_insecure;
     pthread_mutex_t lock;  /* of reading: there is one scratch file */
     pthread_cond_t ending; /* by the lock */
-    int ends;              /* by the lock: nobody waits any more */
+    int ends;              /* by the lock: no answer waits any more */
+    int waiting;           /* by the lock: answers that wait */
 };
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
@@ -93,10 +109,10 @@ static const char *heap_name(const struct tt_profile *p,
     return m->flags & (TT_METRIC_SPACE | TT_METRIC_PEAK) ? m->name : NULL;
 }
 
-static int write_pprof(const struct tt_profile *p, struct packed *out)
+static int write_pprof(const struct tt_profile *p, const char *first, struct packed *out)
 {
     static struct tt_writer writer; /* under the lock */
-    struct tt_export e = {.profile = p, .metric = TT_NONE};
+    struct tt_export e = {.profile = p, .metric = TT_NONE, .first = first};
     struct tt_pack *pack = tt_pack_new(put_packed, out);
     int error = pack ? 0 : -TT_ERR_MEMORY;
 
@@ -111,9 +127,29 @@ static int write_pprof(const struct tt_profile *p, struct packed *out)
     return error;
 }
 
+/* tt_growth of profiles that have contexts for the pushes that their policy dropped, as
+ * `export` writes them. */
+static int grow_shown(struct tt_builder *b, const struct tt_profile *now,
+                      const struct tt_profile *then, tt_growth_name *name)
+{
+    struct tt_filtered after, before = {.profile = NULL};
+    int error = tt_drops_apply(now, &tt_scratch, &after);
+
+    if (error)
+        return error;
+    error = then ? tt_drops_apply(then, &tt_scratch, &before) : 0;
+    if (!error) {
+        error = tt_growth(b, after.profile, before.profile, name);
+        if (then)
+            tt_filter_close(&before, &tt_scratch);
+    }
+    tt_filter_close(&after, &tt_scratch);
+    return error;
+}
+
 /* What came between two moments, or up to one, in pprof's format. */
 static int pack_growth(const struct tt_moment *now, const struct tt_moment *then,
-                       tt_growth_name *name, struct packed *out)
+                       tt_growth_name *name, const char *first, struct packed *out)
 {
     struct tt_builder *b = tt_builder_new(&tt_scratch);
     struct tt_profile p;
@@ -122,7 +158,7 @@ static int pack_growth(const struct tt_moment *now, const struct tt_moment *then
     int error = b ? 0 : -TT_ERR_MEMORY;
 
     if (!error)
-        error = tt_growth(b, &now->in.profile, then ? &then->in.profile : NULL, name);
+        error = grow_shown(b, &now->in.profile, then ? &then->in.profile : NULL, name);
     if (!error && then)
         tt_builder_fact(b, "lasted", TT_FACT_MAX,
                         (uint64_t)((now->time - then->time) * 1e9), "");
@@ -135,7 +171,7 @@ static int pack_growth(const struct tt_moment *now, const struct tt_moment *then
     if (!error) {
         error = tt_profile_check(&p);
         if (!error)
-            error = write_pprof(&p, out);
+            error = write_pprof(&p, first, out);
         tt_profile_close(&p);
     }
     tt_memory_put(&tt_scratch, image, size);
@@ -180,34 +216,59 @@ static long seconds_of(const char *query, long otherwise)
     return end == at + 8 || (*end && *end != '&') || n < 0 || n > MOST_SECONDS ? -1 : n;
 }
 
-/* Under the lock, which others have meanwhile; 0 when the server ends before that. */
-static int nap(struct serving *s, long seconds)
+/* Under the lock, which others have meanwhile.  0 when the server ends before that, or the
+ * client has gone: nobody reads the answer then. */
+static int nap(struct serving *s, long seconds, int connection)
 {
-    struct timespec until;
+    struct timespec now, until;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += seconds;
-    while (!s->ends && pthread_cond_timedwait(&s->ending, &s->lock, &until) == 0)
-        ;
-    return !s->ends;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    seconds += now.tv_sec;
+    for (until = now; !s->ends && !tt_connection_is_gone(connection);) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec > seconds ||
+            (now.tv_sec == seconds && now.tv_nsec >= until.tv_nsec))
+            return 1;
+        now.tv_sec = now.tv_sec < seconds ? now.tv_sec + 1 : now.tv_sec;
+        now.tv_nsec = now.tv_sec == seconds ? until.tv_nsec : now.tv_nsec;
+        (void)pthread_cond_timedwait(&s->ending, &s->lock, &now);
+    }
+    return 0;
 }
 
+/* As nap, for only so many at a time. */
+static int wait_for(struct serving *s, long seconds, int connection)
+{
+    int is_over;
+
+    s->waiting++;
+    is_over = nap(s, seconds, connection);
+    s->waiting--;
+    return is_over;
+}
+
+/* `first` is what is looked at when nothing is said; NULL: the main metric. */
 static void answer_growth(struct serving *s, long seconds, tt_growth_name *name,
-                          struct tt_reply *r)
+                          const char *first, struct tt_reply *r)
 {
     struct tt_moment *then = NULL, *now;
     struct packed out = {NULL, 0, 0};
     int failed = 1, goes_on;
 
     pthread_mutex_lock(&s->lock);
-    goes_on = !seconds || ((then = look(s)) && nap(s, seconds));
+    if (seconds && s->waiting >= MOST_WAITING) {
+        pthread_mutex_unlock(&s->lock);
+        say(r, 503, "Too many questions are waiting; ask again later.\n");
+        return;
+    }
+    goes_on = !seconds || ((then = look(s)) && wait_for(s, seconds, r->connection));
     now = goes_on ? look(s) : NULL;
     if (now && then && !tt_moment_is_of(now, then)) {
         tt_moment_free(then);
         then = NULL; /* another run: all of it has come since */
     }
     if (now)
-        failed = pack_growth(now, then, name, &out);
+        failed = pack_growth(now, then, name, first, &out);
     tt_moment_free(then);
     tt_moment_free(now);
     pthread_mutex_unlock(&s->lock);
@@ -236,11 +297,13 @@ static void answer(void *arg, const char *path, const char *query, struct tt_rep
     name += *name == '/';
     seconds = seconds_of(query, strcmp(name, "profile") == 0 ? SECONDS : 0);
     if (seconds < 0)
-        say(r, 400, "seconds: a number up to 3600.\n");
+        say(r, 400, "seconds: a number up to 600.\n");
     else if (strcmp(name, "profile") == 0)
-        answer_growth(s, seconds, time_name, r);
-    else if (strcmp(name, "heap") == 0 || strcmp(name, "allocs") == 0)
-        answer_growth(s, seconds, heap_name, r);
+        answer_growth(s, seconds, time_name, NULL, r);
+    else if (strcmp(name, "heap") == 0) /* as of Go programs */
+        answer_growth(s, seconds, heap_name, "inuse_space", r);
+    else if (strcmp(name, "allocs") == 0)
+        answer_growth(s, seconds, heap_name, "alloc_space", r);
     else if (strcmp(name, "cmdline") == 0)
         say(r, 200, s->file[0]);
     else if (!*name)
@@ -282,8 +345,12 @@ static int find_process(struct serving *s, const struct tt_flags *f)
 
 static int serve(struct serving *s, const sigset_t *ends)
 {
-    struct tt_http http = {
-        .address = s->host, .port = s->port, .answer = answer, .arg = s};
+    struct tt_http http = {.address = s->host,
+                           .port = s->port,
+                           .bearer = s->token[0] ? s->token : NULL,
+                           .hosts = s->hosts,
+                           .answer = answer,
+                           .arg = s};
     int number, error = tt_http_start(&http);
     const char *open, *close;
 
@@ -295,7 +362,7 @@ static int serve(struct serving *s, const sigset_t *ends)
     close = *open ? "]" : "";
     if (error) {
         tt_complain("serve: cannot listen on %s%s%s:%u: %s", open, http.address, close,
-                    s->port, strerror(errno));
+                    s->port, tt_http_reason());
         return TT_EXIT_FAILED;
     }
     printf("http://%s%s%s:%u/debug/pprof/\n", open, http.address, close, http.port);
@@ -310,6 +377,71 @@ static int serve(struct serving *s, const sigset_t *ends)
     return TT_EXIT_DONE;
 }
 
+/* The first line of a file, so that no list of processes shows it. */
+static int read_token(struct serving *s, const char *path)
+{
+    FILE *f = fopen(path, "re");
+    size_t length;
+
+    if (!f) {
+        tt_complain("serve: %s: %s", path, strerror(errno));
+        return -TT_ERR_FILE;
+    }
+    length = fread(s->token, 1, TOKEN_MOST, f);
+    (void)fclose(f);
+    s->token[length] = '\0';
+    s->token[strcspn(s->token, "\r\n")] = '\0';
+    if (length < TOKEN_MOST && strlen(s->token) >= TOKEN_LEAST)
+        return 0;
+    tt_complain("serve: %s: the first line has to be a token of %d to %d characters",
+                path, TOKEN_LEAST, TOKEN_MOST - 1);
+    return -TT_ERR_OPTION;
+}
+
+static int add_host(struct serving *s, const char *name)
+{
+    if (s->hosts.count == TT_HOSTS) {
+        tt_complain("serve: more than %d times '--host'", TT_HOSTS - 2);
+        return -TT_ERR_OPTION;
+    }
+    s->hosts.name[s->hosts.count++] = name;
+    return 0;
+}
+
+/* What others can reach has a token, or somebody has said that it need not. */
+static int check_reach(struct serving *s)
+{
+    int is_local = tt_http_is_local(s->host);
+
+    if (is_local < 0) {
+        tt_complain("serve: no address is called '%s'", s->host);
+        return -TT_ERR_OPTION;
+    }
+    if (is_local || s->token[0] || s->is_insecure)
+        return 0;
+    tt_complain("serve: other machines can reach '%s': give '--token-file FILE', or "
+                "'--insecure' where the network is trusted",
+                s->host);
+    return -TT_ERR_OPTION;
+}
+
+static int take_flag(struct serving *s, const struct tt_flags *f, int id)
+{
+    switch (id) {
+    case LISTEN:
+        return read_address(s, f->value);
+    case TOKEN:
+        return read_token(s, f->value);
+    case HOST:
+        return add_host(s, f->value);
+    case INSECURE:
+        s->is_insecure = 1;
+        return 0;
+    default:
+        return find_process(s, f);
+    }
+}
+
 /* The status when that was all, less than 0 when it goes on. */
 static int read_flags(struct serving *s, int argc, char **argv)
 {
@@ -321,7 +453,7 @@ static int read_flags(struct serving *s, int argc, char **argv)
         if (id == PPROF)
             pprof = 1;
         else
-            error = id == LISTEN ? read_address(s, f.value) : find_process(s, &f);
+            error = take_flag(s, &f, id);
     }
     if (error || id < 0)
         return error ? TT_EXIT_FAILED : status;
@@ -334,6 +466,11 @@ static int read_flags(struct serving *s, int argc, char **argv)
         return tt_command_wants(&tt_command_serve, "--listen ADDR");
     if (s->found[0] ? f.count != 0 : f.count == 0)
         return tt_command_wants(&tt_command_serve, "a recording, or -p PID");
+    if (check_reach(s) != 0)
+        return TT_EXIT_FAILED;
+    (void)add_host(s, s->host);
+    if (gethostname(s->name, sizeof s->name - 1) == 0)
+        (void)add_host(s, s->name);
     return -1;
 }
 
@@ -372,13 +509,13 @@ static int run(int argc, char **argv)
 
 const struct tt_command tt_command_serve = {
     .name = "serve",
-    .synopsis = "--pprof --listen ADDR (-p PID | FILE...)",
+    .synopsis = "--pprof --listen ADDR [FLAGS] (-p PID | FILE...)",
     .about = "a live recording for scrapers of pprof's",
     .details =
         "Answers /debug/pprof/profile?seconds=N with what was recorded in these "
         "seconds,\n"
-        "and /debug/pprof/heap with what was allocated, as Go programs do.  Whoever\n"
-        "reaches ADDR may ask.\n",
+        "and /debug/pprof/heap with what was allocated, as Go programs do.  An address\n"
+        "that other machines can reach needs a token, or --insecure.\n",
     .flags = serve_flags,
     .operands = "@files",
     .run = run,

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "output.h"
+#include "replacing.h"
 #include "scratch.h"
 
 const struct tt_flag tt_show_flags[] = {
@@ -18,6 +19,8 @@ const struct tt_flag tt_show_flags[] = {
     {"color", 0, TT_SHOW_COLOR, "[WHEN]", "auto always never", "auto: on a terminal"},
     {"output", 'o', TT_SHOW_OUTPUT, "OUT", "@files",
      "write it there; - is standard output"},
+    {"force", 0, TT_REPLACING_FORCE, NULL, NULL, NULL},
+    {"no-header", 0, TT_SHOW_BARE, NULL, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -39,6 +42,9 @@ int tt_show_take(struct tt_show *s, int id, const char *value)
         return 1;
     case TT_SHOW_OUTPUT:
         s->out = strcmp(value, "-") == 0 ? NULL : value;
+        return 1;
+    case TT_SHOW_BARE:
+        s->without_header = 1;
         return 1;
     default:
         return 0;
@@ -123,7 +129,8 @@ int tt_show_table(const struct tt_show *s, const struct tt_table *t,
         tt_text_csv(&text, t);
         break;
     case TT_FORM_TEXT:
-        tt_text_header(&text, profile, color);
+        if (!s->without_header)
+            tt_text_header(&text, profile, color);
         tt_text_table(&text, t, width, color);
         break;
     }

@@ -13,12 +13,19 @@ struct tt_show {
     const char *out;     /* NULL: standard output */
     const char *width,
         *color; /* as they were given; NULL: not at all, or without a value */
-    int color_given;
+    int color_given, without_header;
     enum tt_form form;
 };
 
 /* The flags that this takes, in a row of every table of flags that wants them. */
-enum { TT_SHOW_JSON = 1000, TT_SHOW_CSV, TT_SHOW_WIDTH, TT_SHOW_COLOR, TT_SHOW_OUTPUT };
+enum {
+    TT_SHOW_JSON = 1000,
+    TT_SHOW_CSV,
+    TT_SHOW_WIDTH,
+    TT_SHOW_COLOR,
+    TT_SHOW_OUTPUT,
+    TT_SHOW_BARE
+};
 extern const struct tt_flag tt_show_flags[];
 
 /* Takes one of them; 0: it is another. */

@@ -2,21 +2,30 @@
 /* switch.c - `tallytree on` and `tallytree off`: functions of a process that runs.
  *
  * What is wanted is written where the process finds it, then it is woken: see wake.h.  The
- * folder that it writes into is ours, and becomes a profile when it is switched off. */
+ * folder that it writes into is ours, and becomes a profile when it is switched off.
+ *
+ * Root may switch functions of anybody's process.  Such a process must not choose what root
+ * does: the folder and the profile are made with the rights of its user, by a child. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "gather.h"
 #include "options.h"
+#include "replacing.h"
 #include "running.h"
 #include "wake.h"
 
@@ -32,6 +41,7 @@ static const struct tt_flag on_flags[] = {
     {"max-overhead", 0, OVERHEAD, "SHARE", NULL,
      "5%: functions that cost more go off by themselves"},
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile that 'off' writes"},
+    TT_REPLACING_FLAG,
     {"recursion", 0, WORD, "POLICY", "edge repeat: block cycle drop recent: none",
      "what a call does that repeats its path; edge"},
     {"budget", 0, WORD, "BYTES", NULL, "cap on memory; 64M"},
@@ -40,6 +50,7 @@ static const struct tt_flag on_flags[] = {
 
 static const struct tt_flag off_flags[] = {
     {"pid", 'p', PROCESS, "PID", NULL, "the process"},
+    TT_REPLACING_FLAG,
     {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
     {"symbols", 0, SYMBOLS, "DIR", "@files", "look for names here too; may be repeated"},
     {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
@@ -52,12 +63,16 @@ struct switching {
     pid_t pid, inside; /* inside: the number that it has for itself */
     uid_t user;
     gid_t group;
+    int mixed;    /* it runs with the rights of several users */
     int filtered; /* some of its system calls may be denied */
     const char *only;
     double most; /* what calls may cost; 0: whatever they do */
     char words[512];
-    char path[PATH_MAX]; /* of the request, as we see it */
+    int temporary;    /* a descriptor of the folder of the request */
+    char path[64];    /* of the request, as the process sees it */
+    const char *base; /* its last part */
     uint32_t number;
+    pid_t woken; /* the thread that was last sent the signal */
     char answer[TT_WAKE_SIZE - TT_WAKE_ANSWER + 1];
 };
 
@@ -152,7 +167,7 @@ static int complain(const struct switching *s, const char *what)
 
 static FILE *open_proc(const struct switching *s, const char *file)
 {
-    char path[64];
+    char path[128];
 
     (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)s->pid, file);
     return fopen(path, "re");
@@ -168,9 +183,7 @@ static int find_name(struct switching *s)
     if (!fgets(name, sizeof s->run.program.path, f))
         *name = '\0';
     (void)fclose(f);
-    name[strcspn(name, "\n")] = '\0';
-    for (char *p = name; *p; p++)
-        *p = *p == '/' ? '_' : *p;
+    tt_running_clean(name);
     s->run.program.base = name;
     return 0;
 }
@@ -196,9 +209,12 @@ static int check_library(const struct switching *s)
 
     if (has > 0)
         return 0;
+    if (has < 0 && (errno == EACCES || errno == EPERM))
+        return complain(s, s->user != geteuid() && geteuid() != 0
+                               ? "it is another user's"
+                               : "the system does not let us look into it");
     if (has < 0)
-        return complain(s, errno == EACCES || errno == EPERM ? "it is another user's"
-                                                             : strerror(errno));
+        return complain(s, strerror(errno));
     return complain(s, TT_WAKE_LIBRARY " is not in it, preloaded, or linked with "
                                        "-Wl,--no-as-needed");
 }
@@ -212,6 +228,14 @@ static int status_line(const char *line, const char *key, char *out, size_t size
         return 0;
     (void)snprintf(out, size, "%s", line + length + 1);
     return 1;
+}
+
+static void read_user(struct switching *s, const char *line)
+{
+    uid_t real = 0, saved = 0;
+
+    s->mixed = sscanf(line, "%u %u %u", &real, &s->user, &saved) != 3 ||
+               real != s->user || saved != s->user;
 }
 
 static int read_status(struct switching *s, unsigned long long *caught)
@@ -228,7 +252,7 @@ static int read_status(struct switching *s, unsigned long long *caught)
         if (status_line(line, "SigCgt", value, sizeof value))
             *caught = strtoull(value, NULL, 16);
         else if (status_line(line, "Uid", value, sizeof value))
-            (void)sscanf(value, "%*u %u", &s->user);
+            read_user(s, value);
         else if (status_line(line, "Gid", value, sizeof value))
             (void)sscanf(value, "%*u %u", &s->group);
         else if (status_line(line, "Seccomp", value, sizeof value))
@@ -250,6 +274,8 @@ static int check_process(struct switching *s)
         return -TT_ERR_STATE;
     if (geteuid() != 0 && geteuid() != s->user)
         return complain(s, "it is another user's");
+    if (s->mixed)
+        return complain(s, "it runs with the rights of more than one user");
     if (check_library(s) != 0)
         return -TT_ERR_STATE;
     if (!(caught >> (tt_wake_signal() - 1) & 1))
@@ -257,23 +283,84 @@ static int check_process(struct switching *s)
     return 0;
 }
 
+/* ── With its rights ──────────────────────────────────────────────────────────────── */
+
+static int take_rights(const struct switching *s)
+{
+    return setgroups(1, &s->group) != 0 || setresgid(s->group, s->group, s->group) != 0 ||
+                   setresuid(s->user, s->user, s->user) != 0
+               ? complain(s, "its user's rights cannot be taken")
+               : 0;
+}
+
+/* Does this in a child when root does it for another user; *s is shared with it.  0, or a
+ * negative error after a complaint. */
+static int as_its_user(struct switching *s, int (*act)(struct switching *))
+{
+    pid_t child;
+    int status;
+
+    if (geteuid() == s->user)
+        return act(s);
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0)
+        _exit(take_rights(s) != 0 || act(s) != 0);
+    if (child < 0)
+        return complain(s, strerror(errno));
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return complain(s, strerror(errno));
+    return status ? -TT_ERR_FILE : 0;
+}
+
 /* ── The request ──────────────────────────────────────────────────────────────────── */
 
-static int write_request(struct switching *s, const char *text)
+/* The process's own /tmp, where its user may make files too: it could have put another
+ * folder there.  A descriptor, or -1 with errno. */
+static int open_temporary(const struct switching *s)
 {
-    char inside[64];
-    size_t size = strlen(text);
-    int fd, error;
+    char path[64];
+    int root, folder = -1;
+    struct stat st;
 
+    (void)snprintf(path, sizeof path, "/proc/%d/root", (int)s->pid);
+    root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root >= 0) {
+        folder = openat(root, "tmp", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        close(root);
+    }
+    if (folder >= 0 &&
+        (fstat(folder, &st) != 0 || (st.st_uid != s->user && !(st.st_mode & S_IWOTH)))) {
+        close(folder);
+        folder = -1;
+        errno = EACCES;
+    }
+    return folder;
+}
+
+static void name_request(struct switching *s)
+{
     if (getrandom(&s->number, sizeof s->number, 0) != sizeof s->number)
         s->number = (uint32_t)getpid();
     s->number &= 0x7fffffff;
-    (void)snprintf(inside, sizeof inside, TT_WAKE_PATH, (int)s->inside, s->number);
-    (void)snprintf(s->path, sizeof s->path, "/proc/%d/root%s", (int)s->pid, inside);
-    fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    (void)snprintf(s->path, sizeof s->path, TT_WAKE_PATH, (int)s->inside, s->number);
+    s->base = strrchr(s->path, '/') + 1;
+}
+
+static int write_request(struct switching *s, const char *text)
+{
+    size_t size = strlen(text);
+    int fd = -1, error;
+
+    name_request(s);
+    s->temporary = open_temporary(s);
+    if (s->temporary >= 0)
+        fd = openat(s->temporary, s->base,
+                    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        tt_complain("%s: process %d: %s: %s", s->command->name, (int)s->pid, s->path,
-                    strerror(errno));
+        tt_complain("%s: process %d: no request can be left in its %s: %s",
+                    s->command->name, (int)s->pid, s->path, strerror(errno));
         return -TT_ERR_FILE;
     }
     error = pwrite(fd, text, size, 0) != (ssize_t)size ||
@@ -281,34 +368,105 @@ static int write_request(struct switching *s, const char *text)
     close(fd);
     if (!error)
         return 0;
-    (void)unlink(s->path);
+    (void)unlinkat(s->temporary, s->base, 0);
     return complain(s, "no request can be left for it");
 }
 
-/* 1 when it is whole. */
-static int read_answer(struct switching *s)
+/* 1 when it is whole.  *mark is what the process has done with the request. */
+static int read_answer(struct switching *s, char *mark)
 {
-    int fd = open(s->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(s->temporary, s->base,
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : pread(fd, s->answer, sizeof s->answer - 1, TT_WAKE_ANSWER);
 
+    if (fd < 0 || pread(fd, mark, 1, TT_WAKE_MARK) != 1)
+        *mark = '\0';
     if (fd >= 0)
         close(fd);
     s->answer[n > 0 ? n : 0] = '\0';
     return n >= 2 && strcmp(s->answer + n - 2, ".\n") == 0;
 }
 
+static int is_blocked(const struct switching *s, const char *thread)
+{
+    char name[64], line[512], value[512];
+    int blocked = 1;
+    FILE *f;
+
+    (void)snprintf(name, sizeof name, "task/%.20s/status", thread);
+    f = open_proc(s, name);
+    while (f && fgets(line, sizeof line, f))
+        if (status_line(line, "SigBlk", value, sizeof value))
+            blocked = strtoull(value, NULL, 16) >> (tt_wake_signal() - 1) & 1;
+    if (f)
+        (void)fclose(f);
+    return blocked;
+}
+
+/* The thread after the last one that was woken, in their order, of those that take the
+ * signal; 0: none does. */
+static pid_t next_thread(const struct switching *s, pid_t last)
+{
+    char path[64];
+    pid_t first = 0, next = 0, thread;
+    struct dirent *e;
+    DIR *d;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)s->pid);
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        thread = (pid_t)strtol(e->d_name, NULL, 10);
+        if (thread <= 0 || is_blocked(s, e->d_name))
+            continue;
+        if (!first || thread < first)
+            first = thread;
+        if (thread > last && (!next || thread < next))
+            next = thread;
+    }
+    if (d)
+        (void)closedir(d);
+    return next ? next : first;
+}
+
+/* Wakes it again, by another thread than the last. */
+static void wake_thread(struct switching *s)
+{
+    siginfo_t info;
+
+    s->woken = next_thread(s, s->woken);
+    if (!s->woken)
+        return;
+    memset(&info, 0, sizeof info);
+    info.si_signo = tt_wake_signal();
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_int = (int)s->number;
+    (void)syscall(SYS_rt_tgsigqueueinfo, s->pid, s->woken, info.si_signo, &info);
+}
+
+/* A signal may have come where no thread could be started, or while another request was
+ * under way.  One that was marked as taken needs no other. */
 static int wait_for_answer(struct switching *s)
 {
-    enum { TRIES = 3000 };
-    const struct timespec rest = {0, 10000000};
+    enum { TRIES = 6000, AGAIN = 200, BUSY = 2000 };
+    const struct timespec rest = {0, 5000000};
+    char mark = '\0';
+    int busy = 0;
 
-    for (int i = 0; i < TRIES; i++) {
-        if (read_answer(s))
+    for (int i = 1; i <= TRIES && busy < BUSY; i++) {
+        if (read_answer(s, &mark))
             return 0;
         if (kill(s->pid, 0) != 0 && errno == ESRCH)
             return complain(s, "it has ended");
+        busy += mark == TT_WAKE_BUSY;
+        if (mark == TT_WAKE_BUSY || (!mark && i % AGAIN == 0))
+            wake_thread(s);
         (void)nanosleep(&rest, NULL);
     }
+    if (mark == TT_WAKE_BUSY)
+        return complain(s, "it is in its allocator or the C library whenever it is "
+                           "interrupted, where no thread can be started; try again");
     return complain(s, s->filtered ? "it does not answer: system calls are denied to it"
                                    : "it does not answer");
 }
@@ -320,9 +478,11 @@ static int ask(struct switching *s, const char *text)
 
     if (error)
         return error;
+    s->woken = s->pid; /* the first thread, if it takes the signal */
     error = sigqueue(s->pid, tt_wake_signal(), number) != 0 ? complain(s, strerror(errno))
                                                             : wait_for_answer(s);
-    (void)unlink(s->path);
+    (void)unlinkat(s->temporary, s->base, 0);
+    close(s->temporary);
     return error;
 }
 
@@ -355,18 +515,26 @@ static unsigned long number_answered(const struct switching *s, const char *key)
 
 static int make_folder(struct switching *s)
 {
-    if (tt_running_name(&s->run, s->pid) != 0 || mkdir(s->run.folder, 0700) != 0 ||
-        (geteuid() == 0 && chown(s->run.folder, s->user, s->group) != 0)) {
-        tt_complain("on: %s: %s", s->run.folder, strerror(errno));
+    if (s->run.out && tt_replacing_check(s->run.out) != 0)
         return -TT_ERR_FILE;
-    }
+    if (tt_running_make(&s->run, s->pid) == 0)
+        return 0;
+    tt_complain("on: %s: %s%s", s->run.folder, strerror(errno),
+                geteuid() == getuid() ? "; -o OUT writes it elsewhere" : "");
+    return -TT_ERR_FILE;
+}
+
+/* Where nothing came into it. */
+static int remove_empty(struct switching *s)
+{
+    (void)rmdir(s->run.folder);
     return 0;
 }
 
 static int switch_on(struct switching *s)
 {
-    char text[TT_WAKE_ANSWER];
-    int n, error = make_folder(s);
+    char text[TT_WAKE_MARK];
+    int n, error = as_its_user(s, make_folder);
 
     if (error)
         return error;
@@ -379,52 +547,71 @@ static int switch_on(struct switching *s)
         tt_complain("on: process %d: %s", (int)s->pid, answered(s, "error"));
         error = -TT_ERR_STATE;
     }
-    (void)rmdir(s->run.folder); /* where nothing came into it */
+    (void)as_its_user(s, remove_empty);
     if (error)
         return error;
-    fprintf(stderr, "tallytree: %lu of %lu functions of %s are on%s\n",
-            number_answered(s, "on"), number_answered(s, "sites"), s->run.program.base,
-            answered(s, "again") ? ", in the recording that is under way" : "");
+    tt_complain("%lu of %lu functions of %s are on%s", number_answered(s, "on"),
+                number_answered(s, "sites"), s->run.program.base,
+                answered(s, "again") ? ", in the recording that is under way" : "");
     if (answered(s, "reason"))
         tt_complain("on: process %d: not all: %s", (int)s->pid, answered(s, "reason"));
     return 0;
 }
 
+/* What a child fills in is there for us too. */
+static struct switching *new_switching(const struct tt_command *command,
+                                       const char *words)
+{
+    struct switching *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (s == MAP_FAILED) {
+        tt_complain("%s: no memory", command->name);
+        return NULL;
+    }
+    s->command = command;
+    (void)snprintf(s->words, sizeof s->words, "%s", words);
+    return s;
+}
+
 static int run_on(int argc, char **argv)
 {
-    static struct switching s = {.command = &tt_command_on, .words = "hooks=calls"};
-    int status = read_flags(&s, argc, argv);
+    struct switching *s = new_switching(&tt_command_on, "hooks=calls");
+    int status = s ? read_flags(s, argc, argv) : TT_EXIT_FAILED;
 
     if (status >= 0)
         return status;
-    if (strstr(s.words, "sampled") && add_words(&s, "sampler", "thread", 0) != 0)
+    if (strstr(s->words, "sampled") && add_words(s, "sampler", "thread", 0) != 0)
         return TT_EXIT_FAILED;
-    return check_process(&s) == 0 && switch_on(&s) == 0 ? TT_EXIT_DONE : TT_EXIT_FAILED;
+    return check_process(s) == 0 && switch_on(s) == 0 ? TT_EXIT_DONE : TT_EXIT_FAILED;
 }
 
 /* ── Off ──────────────────────────────────────────────────────────────────────────── */
 
-/* OUT.PID.live, which holds the recordings, becomes OUT. */
-static int gather(struct switching *s, const char *recording)
+/* DIR/.OUT.PID.live, or DIR/.OUT.PID-N.live, which holds the recordings, becomes DIR/OUT. */
+static int find_output(struct switching *s)
 {
     static const char suffix[] = ".live";
-    char *end;
+    const char *base;
+    char *end, *name = s->run.name;
 
-    (void)snprintf(s->run.folder, sizeof s->run.folder, "%s", recording);
     end = strrchr(s->run.folder, '/');
     if (!end || end - s->run.folder < (long)sizeof suffix)
         return complain(s, "it recorded nothing here");
     *end = '\0';
-    (void)snprintf(s->run.name, sizeof s->run.name, "%s", s->run.folder);
-    end = s->run.name + strlen(s->run.name) - strlen(suffix);
-    if (strcmp(end, suffix) != 0)
+    base = strrchr(s->run.folder, '/');
+    end = s->run.folder + strlen(s->run.folder) - strlen(suffix);
+    if (!base || base[1] != '.' || end <= base + 2 || strcmp(end, suffix) != 0)
         return complain(s, "its recording is not in a folder of ours");
-    *end = '\0';
-    end = strrchr(s->run.name, '.');
+    (void)snprintf(name, sizeof s->run.name, "%.*s%.*s", (int)(base + 1 - s->run.folder),
+                   s->run.folder, (int)(end - base - 2), base + 2);
+    end = strrchr(name, '.');
     if (end && !strchr(end, '/'))
         *end = '\0';
-    return tt_running_gather(&s->run);
+    return 0;
 }
+
+static int gather(struct switching *s) { return tt_running_gather(&s->run); }
 
 static void tell_thinned(const struct switching *s)
 {
@@ -437,8 +624,8 @@ static void tell_thinned(const struct switching *s)
         p += strlen(key);
         while (blank > 0 && p[blank] != ' ')
             blank--;
-        fprintf(stderr, "tallytree: %.*s went off by itself, after%.*s calls\n", blank, p,
-                length - blank, p + blank);
+        tt_complain("%.*s went off by itself, after%.*s calls", blank, p, length - blank,
+                    p + blank);
     }
 }
 
@@ -457,18 +644,21 @@ static int switch_off(struct switching *s)
     tell_thinned(s);
     if (!answered(s, "output") || !*answered(s, "output"))
         return 0; /* the program records by itself */
-    return gather(s, answered(s, "output"));
+    (void)snprintf(s->run.folder, sizeof s->run.folder, "%s", answered(s, "output"));
+    error = find_output(s);
+    return error ? error : as_its_user(s, gather);
 }
 
 static int run_off(int argc, char **argv)
 {
-    static struct switching s = {.command = &tt_command_off};
-    int status = read_flags(&s, argc, argv);
+    struct switching *s = new_switching(&tt_command_off, "");
+    int status = s ? read_flags(s, argc, argv) : TT_EXIT_FAILED;
 
     if (status < 0)
-        status = check_process(&s) == 0 && switch_off(&s) == 0 ? TT_EXIT_DONE
-                                                               : TT_EXIT_FAILED;
-    tt_names_fini(&s.run.naming);
+        status = check_process(s) == 0 && switch_off(s) == 0 ? TT_EXIT_DONE
+                                                             : TT_EXIT_FAILED;
+    if (s)
+        tt_names_fini(&s->run.naming);
     return status;
 }
 

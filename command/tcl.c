@@ -9,12 +9,14 @@
 
 #include "command.h"
 #include "launch.h"
+#include "replacing.h"
 #include "running.h"
 
 enum flag { OUTPUT = 1, MODE, CORRECTION, OPTION, ENCODING, SHELL, GLOB_IN, GLOB_OUT };
 
 static const struct tt_flag tcl_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    TT_REPLACING_FLAG,
     {"mode", 0, MODE, "MODE", "statements blocks coverage procs sampled",
      "what is seen; statements"},
     {"include", 0, GLOB_IN, "GLOB", NULL, "only code of files like this; also again"},

@@ -383,11 +383,11 @@ int tt_watch_screen(struct tt_watch *t)
         tt_complain("top: there is no terminal to read keys from");
         return error;
     }
-    tt_complain_into(t->reason, sizeof t->reason);
+    (void)tt_complain_into((struct tt_complaints){t->reason, sizeof t->reason});
     tt_progress_stop();
     error = watch(t);
     tt_screen_close();
-    tt_complain_into(NULL, 0);
+    (void)tt_complain_into((struct tt_complaints){NULL, 0});
     if (error)
         tt_complain("top: %s", t->reason[0] ? t->reason : tt_error_text(error));
     return error;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* unseen.c - programs that a recorded one started, and that were not recorded.
  *
- * What was started stands in links that its processes have left beside their recordings, see
- * collect/interpose-exec.c.  Here it is looked at what could be loaded into each: of one that
- * is gone by now nobody knows. */
+ * Links name what was started: processes leave them beside their recordings, see
+ * collect/interpose-exec.c, and the command makes them for programs recorded from outside.
+ * Each program is checked for why it was not recorded, if its file is still there. */
 #include "unseen.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "memory.h"
 #include "program.h"
 
-static const char started[] = ".started.", bare[] = ".bare.";
+static const char started[] = ".started.", bare[] = ".bare.", apart[] = ".apart.";
 
 static int begins(const char *name, const char *with)
 {
@@ -23,11 +23,23 @@ static int begins(const char *name, const char *with)
 }
 
 /* NULL: it was seen, or nobody knows. */
-static char *describe(const char *path, int is_bare)
+static char *describe(const char *path, const char *note)
 {
+    int is_bare = begins(note, bare);
+    const char *why = "";
     struct tt_program p;
     char *text = NULL;
 
+    if (begins(note, apart))
+        why = " was started where the library that records is not, as after chroot: "
+              "--counter "
+              "page-faults records it from outside";
+    else if (begins(note, TT_UNSEEN_EVENTS))
+        why = " has more rights than the user that started it, or cannot be read: the "
+              "system "
+              "ends the events of such programs";
+    if (*why)
+        return asprintf(&text, "%s%s", path, why) < 0 ? NULL : text;
     if (tt_program_find(&p, path) != 0)
         return NULL;
     if (p.reason[0])
@@ -51,7 +63,7 @@ static void take_note(struct tt_vector *texts, DIR *d, const char *name)
         return;
     path[length] = '\0';
     (void)unlinkat(dirfd(d), name, 0);
-    text = describe(path, begins(name, bare));
+    text = describe(path, name);
     place = text ? tt_vector_add(texts, 2) : NULL; /* one for the end */
     if (!place) {
         free(text);
@@ -69,7 +81,8 @@ char **tt_unseen_take(const char *folder)
 
     tt_vector_init(&texts, NULL, sizeof(char *));
     while (d && (e = readdir(d)))
-        if (begins(e->d_name, started) || begins(e->d_name, bare))
+        if (begins(e->d_name, started) || begins(e->d_name, bare) ||
+            begins(e->d_name, apart) || begins(e->d_name, TT_UNSEEN_EVENTS))
             take_note(&texts, d, e->d_name);
     if (d)
         closedir(d);

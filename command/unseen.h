@@ -3,6 +3,9 @@
 #ifndef TT_UNSEEN_H
 #define TT_UNSEEN_H
 
+/* How the links begin that processes recorded from outside leave. */
+#define TT_UNSEEN_EVENTS ".events."
+
 /* Of what was noted in the folder, which is taken out of it: a sentence for each, NULL at the
  * end, to be freed; NULL without memory. */
 char **tt_unseen_take(const char *folder);

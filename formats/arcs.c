@@ -38,9 +38,18 @@ void tt_arcs_fini(struct tt_arcs *a)
     a->sum = NULL;
 }
 
+uint32_t tt_arcs_namesake(struct tt_arcs *a, uint32_t block)
+{
+    struct tt_arc_function *f = block == TT_NONE ? NULL : tt_vector_add(&a->function, 1);
+
+    if (!f || !tt_vector_add(&a->self, a->events))
+        return TT_NONE;
+    f->block = block;
+    return (uint32_t)a->function.count - 1;
+}
+
 uint32_t tt_arcs_function(struct tt_arcs *a, uint32_t block)
 {
-    struct tt_arc_function *f;
     int is_new;
     uint32_t *number = tt_pairs_get(&a->by_block, block, 0, &is_new);
 
@@ -48,11 +57,7 @@ uint32_t tt_arcs_function(struct tt_arcs *a, uint32_t block)
         return TT_NONE;
     if (!is_new)
         return *number;
-    f = tt_vector_add(&a->function, 1);
-    if (!f || !tt_vector_add(&a->self, a->events))
-        return TT_NONE;
-    f->block = block;
-    return *number = (uint32_t)a->function.count - 1;
+    return *number = tt_arcs_namesake(a, block);
 }
 
 /* Where the arc is noted, or the free place where it would be. */

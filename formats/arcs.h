@@ -5,8 +5,8 @@
  * paths.  A function that one other calls stands below it, and that is exact.  One that
  * several call stands below each, with the share of its cost that those calls had; what it
  * called in turn is shared in the same proportion, which is an estimate.  Exact in any case:
- * what each function cost itself, its calls, and, where it is not part of a cycle, what it
- * cost with all that it called, also on behalf of each caller.
+ * what each function cost itself, its calls, and what it cost with all that it called, as the
+ * calls of it say (stated.h).
  *
  *      main ─▶ a ─▶ c ─▶ d       main ── a ── c ── d         each c: what the calls
  *         └──▶ b ──▲                 └── b ── c ── d         from there cost
@@ -42,6 +42,9 @@ struct tt_arcs {
     struct tt_vector self, cost; /* uint64_t: `events` of each function, of each arc */
     uint64_t *sum;               /* owned; of all figures of an event */
     uint64_t calls;              /* all together */
+    const uint64_t
+        *inclusive; /* borrowed: `events` of each function, as the file has them;
+                                  NULL: they are what its calls say */
     int by_calls; /* what calls cost is not known: it is in proportion to their number; of
                      one event */
 };
@@ -52,6 +55,8 @@ void tt_arcs_fini(struct tt_arcs *);
 
 /* The number of a function or a call; TT_NONE: no memory. */
 uint32_t tt_arcs_function(struct tt_arcs *, uint32_t block);
+/* One more of that block: its namesakes are other functions. */
+uint32_t tt_arcs_namesake(struct tt_arcs *, uint32_t block);
 uint32_t tt_arcs_arc(struct tt_arcs *, uint32_t from, uint32_t to, uint64_t calls);
 /* Adds `count` figures, of the first events.  -TT_ERR_FORMAT: all together are more than 64
  * bits hold. */

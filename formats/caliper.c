@@ -43,10 +43,11 @@ static int is_among(const char *name, const char *const *words)
 /* "min#time", "Min time/rank": of others; what is a share of them adds up no more. */
 static int adds_up(const char *name)
 {
-    static const char *const of[] = {"min",     "max",      "avg",  "ratio",
-                                     "percent", "variance", "scale"};
-    static const char *const order[] = {"aggregate.slot", "Node order", "path.level", "%",
-                                        "percent"};
+    static const char *const of[] = {"min", "max", "avg", "ratio", "percent", "variance"};
+    static const char *const order[] = {
+        "aggregate.slot", "Node order",    "path.level",  "%",
+        "percent",        "highwatermark", "iteration#",  "_iteration",
+        "starttime",      "timestamp",     "time.offset", "timeoffset"};
 
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         size_t length = strlen(of[i]);
@@ -69,8 +70,11 @@ static int take_out(char *name, const char *word)
     return at != NULL;
 }
 
-/* How many digits of a unit's time are below it; -1: it is none. */
-static int time_shift(const char *name, const char *unit)
+enum { SECONDS = 9, MICROSECONDS = 3 };
+
+/* How many digits of a unit's time are below it; -1: it is none.  Without a unit, figures
+ * that were scaled are seconds, and of others *is_guess says that their values tell. */
+static int time_shift(const char *name, const char *unit, int *is_guess)
 {
     static const struct {
         const char *unit;
@@ -84,7 +88,24 @@ static int time_shift(const char *name, const char *unit)
             return units[i].shift;
     if (*unit || !strstr(name, "duration"))
         return -1;
-    return end - name > 3 && strcmp(end - 3, ".ns") == 0 ? 0 : 3;
+    if (end - name > 3 && strcmp(end - 3, ".ns") == 0)
+        return 0;
+    if (strstr(name, "scale#"))
+        return SECONDS;
+    *is_guess = 1;
+    return MICROSECONDS;
+}
+
+/* Old versions counted whole microseconds; later ones have seconds, which are not whole. */
+static void decide_unit(struct tt_caliper_column *c, const char *value)
+{
+    const char *point = strpbrk(value, ".eE");
+
+    if (!value[strspn(value, "-+0.")])
+        return; /* 0 is either */
+    c->is_guess = 0;
+    if (point && (*point != '.' || point[1 + strspn(point + 1, "0")]))
+        c->shift = SECONDS;
 }
 
 enum tt_caliper_kind tt_caliper_whose(const char *name)
@@ -110,7 +131,7 @@ struct tt_caliper_column tt_caliper_column(struct tt_caliper *x, const char *nam
     (void)snprintf(own, sizeof own, "%s", name);
     for (size_t i = 0; i < sizeof below / sizeof *below; i++)
         c.is_inclusive |= take_out(own, below[i]);
-    c.shift = time_shift(name, unit);
+    c.shift = time_shift(name, unit, &c.is_guess);
     c.metric = tt_builder_metric(x->b, own, c.shift < 0 ? unit : "ns",
                                  c.shift < 0 ? 0 : TT_METRIC_TIME);
     c.shift = c.shift < 0 ? 0 : c.shift;
@@ -184,6 +205,8 @@ int tt_caliper_add(struct tt_caliper *x, struct tt_caliper_column *c, uint32_t c
     int64_t n;
     int error;
 
+    if (c->is_guess)
+        decide_unit(c, value);
     if (!tt_decimal(value, c->shift, &n))
         return tt_source_fail(x->s, "'%.40s' is no number, or too large", value);
     if (n < 0)

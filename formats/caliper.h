@@ -21,6 +21,7 @@ enum tt_caliper_kind {
 struct tt_caliper_column {
     enum tt_caliper_kind kind;
     int is_inclusive;
+    int is_guess;    /* the first value that is not 0 says what unit they have */
     int shift;       /* digits behind the point that count: "sec" becomes ns */
     uint32_t metric; /* of self */
     uint64_t total;

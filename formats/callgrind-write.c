@@ -196,7 +196,20 @@ static void add_beside(struct writing *x)
         }
 }
 
-/* What contexts do not show of a function goes to the calls of it, by what they cost. */
+/* A share of what is hidden, which may be below 0. */
+static uint64_t part_of(uint64_t hidden, uint64_t cost, uint64_t all)
+{
+    const int is_less = (int64_t)hidden < 0;
+    const uint64_t size = is_less ? 0 - hidden : hidden;
+    uint64_t part = all ? (uint64_t)((unsigned __int128)size * cost / all) : size;
+
+    if (is_less && part > cost)
+        part = cost; /* no call costs less than nothing */
+    return is_less ? 0 - part : part;
+}
+
+/* What contexts do not show of a function goes to the calls of it, by what they cost; what
+ * they show too much is taken from them. */
 static void add_hidden_of(struct writing *x, uint32_t m, uint64_t *hidden, uint64_t *sum)
 {
     const struct call *c = x->call.item;
@@ -207,9 +220,8 @@ static void add_hidden_of(struct writing *x, uint32_t m, uint64_t *hidden, uint6
     for (size_t i = 0; i < x->call.count; i++)
         sum[c[i].to] += cost[i * x->metrics + m];
     for (size_t i = 0; i < x->call.count; i++) {
-        uint64_t *here = &cost[i * x->metrics + m], all = sum[c[i].to], part = *here;
-        part = all ? (uint64_t)((unsigned __int128)hidden[c[i].to] * part / all)
-                   : hidden[c[i].to];
+        uint64_t *here = &cost[i * x->metrics + m], all = sum[c[i].to];
+        const uint64_t part = part_of(hidden[c[i].to], *here, all);
         sum[c[i].to] -= *here; /* the last one gets what is left */
         hidden[c[i].to] -= part;
         *here += part;

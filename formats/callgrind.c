@@ -20,13 +20,19 @@
 enum { MOST_EVENTS = 64, EVENT_NAME = 64 };
 enum space { OBJECTS, FILES, FUNCTIONS, SPACES };
 
+struct identity {
+    uint32_t object, file, name;
+};
+
 struct reading {
     struct tt_source *s;
     struct tt_builder *b;
     struct tt_frames names; /* texts to numbers, from 1 */
     struct tt_vector text;  /* size_t: where the text of each number begins in `names` */
-    struct tt_pairs ids;    /* (id, space) to such a number */
-    struct tt_pairs blocks; /* (object and file, name) to a function of `arcs` + 1 */
+    struct tt_pairs
+        ids; /* (id, space) to such a number; (id, SPACES) to a function + 1 */
+    struct tt_vector identity; /* struct identity: of each function of `arcs` */
+    struct tt_pairs blocks;    /* (object and file, name) to a function of `arcs` + 1 */
     struct tt_arcs arcs;
     int has_arcs;
     /* Names: what is current, and what was said of the callee, 0: nothing. */
@@ -110,6 +116,8 @@ static int read_name(struct reading *r, const char *text, enum space space,
         noted = tt_pairs_get(&r->ids, id, (uint64_t)space, &is_new);
         if (!noted)
             return no_memory(r);
+        if (!*name && !*noted && space != FUNCTIONS)
+            name = "???"; /* callgrind writes it, and its tools read it */
         if (!*name && !*noted)
             return tt_source_fail(r->s, "(%llu) stands for no name so far",
                                   (unsigned long long)id);
@@ -124,34 +132,80 @@ static int read_name(struct reading *r, const char *text, enum space space,
     return *number ? 0 : no_memory(r);
 }
 
-/* The function of that name there. */
-static int find_function(struct reading *r, uint32_t object, uint32_t file, uint32_t name,
-                         uint32_t *function)
+/* Another function, of that name there. */
+static int new_function(struct reading *r, const struct identity *i, uint32_t *function)
 {
-    int is_new;
-    uint32_t *known = tt_pairs_get(&r->blocks, (uint64_t)object << 32 | file, name,
-                                   &is_new);
+    const char *module = text_of(r, i->object), *path = text_of(r, i->file);
+    struct tt_block_info info = {.name = text_of(r, i->name),
+                                 .module = strcmp(module, "???") ? module : "",
+                                 .file = strcmp(path, "???") ? path : "",
+                                 .kind = TT_KIND_FUNCTION};
+    int is_root = strcmp(info.name, "[root]") == 0 && !*info.file && !*info.module;
+    struct identity *to = tt_vector_add(&r->identity, 1);
+
+    *function = tt_arcs_namesake(&r->arcs, is_root ? TT_BUILDER_ROOT
+                                                   : tt_builder_block(r->b, &info));
+    if (!to || *function == TT_NONE)
+        return no_memory(r);
+    *to = *i;
+    return 0;
+}
+
+/* The function of that name there. */
+static int find_function(struct reading *r, const struct identity *i, uint32_t *function)
+{
+    int is_new, error;
+    uint32_t *known = tt_pairs_get(&r->blocks, (uint64_t)i->object << 32 | i->file,
+                                   i->name, &is_new);
 
     if (!known)
         return no_memory(r);
     if (is_new) {
-        const char *module = text_of(r, object), *path = text_of(r, file);
-        struct tt_block_info info = {.name = text_of(r, name),
-                                     .module = strcmp(module, "???") ? module : "",
-                                     .file = strcmp(path, "???") ? path : "",
-                                     .kind = TT_KIND_FUNCTION};
-        uint32_t block;
-        if (strcmp(info.name, "[root]") == 0 && !*info.file && !*info.module)
-            block = TT_BUILDER_ROOT;
-        else
-            block = tt_builder_block(r->b, &info);
-        *known = tt_arcs_function(&r->arcs, block);
-        if (*known == TT_NONE)
-            return no_memory(r);
-        ++*known;
+        error = new_function(r, i, function);
+        if (error)
+            return error;
+        *known = *function + 1;
     }
     *function = *known - 1;
     return 0;
+}
+
+/* "(id) name" begins a function, wherever "(id)" stands from then on.  Callgrind tells
+ * functions apart by their addresses: instances of a template that have one name, and would
+ * call themselves if they were one, are several. */
+static int take_id(struct reading *r, uint64_t id, int is_named, const struct identity *i,
+                   uint32_t *function)
+{
+    int is_new, error;
+    uint32_t *known = tt_pairs_get(&r->ids, id, SPACES, &is_new);
+
+    if (!known)
+        return no_memory(r);
+    *function = *known - 1;
+    if (*known && (!is_named || memcmp((struct identity *)r->identity.item + *function, i,
+                                       sizeof *i) == 0))
+        return 0;
+    error = r->is_callgrind ? new_function(r, i, function)
+                            : find_function(r, i, function);
+    *known = *function + 1;
+    return error;
+}
+
+static int read_function(struct reading *r, const char *text, uint32_t object,
+                         uint32_t file, uint32_t *function)
+{
+    struct identity i = {.object = object, .file = file};
+    const char *c = tt_skip_blanks(text);
+    int error = read_name(r, text, FUNCTIONS, &i.name);
+    uint64_t id;
+
+    if (!error && !r->events)
+        error = tt_source_fail(r->s, "a function before the events");
+    if (error)
+        return error;
+    if (*c == '(' && (c++, read_number(&c, &id)) && *c == ')')
+        return take_id(r, id, *tt_skip_blanks(c + 1) != '\0', &i, function);
+    return find_function(r, &i, function);
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
@@ -307,35 +361,16 @@ static int take_calls(struct reading *r, const char *text)
     return r->arc == TT_NONE ? no_memory(r) : 0;
 }
 
-static int take_function_name(struct reading *r, const char *text, uint32_t *name)
-{
-    int error = read_name(r, text, FUNCTIONS, name);
-
-    if (!error && !r->events)
-        error = tt_source_fail(r->s, "a function before the events");
-    return error;
-}
-
 static int take_function(struct reading *r, const char *text)
 {
-    uint32_t name = 0;
-    int error = take_function_name(r, text, &name);
-
-    if (error)
-        return error;
     r->file = r->function_file;
-    return find_function(r, r->object, r->function_file, name, &r->function);
+    return read_function(r, text, r->object, r->file, &r->function);
 }
 
 static int take_callee(struct reading *r, const char *text)
 {
-    uint32_t name = 0;
-    int error = take_function_name(r, text, &name);
-
-    if (error)
-        return error;
-    return find_function(r, r->callee_object ? r->callee_object : r->object,
-                         r->callee_file ? r->callee_file : r->file, name, &r->callee);
+    return read_function(r, text, r->callee_object ? r->callee_object : r->object,
+                         r->callee_file ? r->callee_file : r->file, &r->callee);
 }
 
 static int begins_with(const char *text, const char *start)
@@ -392,12 +427,18 @@ static int take_assignment(struct reading *r, const char *line)
     return 1;
 }
 
+static int is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
 static int take_positions(struct reading *r, const char *list)
 {
     r->positions = 0;
     for (const char *c = tt_skip_blanks(list); *c; c = tt_skip_blanks(c)) {
         size_t length = strcspn(c, " \t");
-        if (length != 4 && length != 5)
+        if (!is_word(c, length, "line") && !is_word(c, length, "instr") &&
+            !is_word(c, length, "addr"))
             return tt_source_fail(r->s, "'%.*s' is not a kind of position",
                                   (int)(length < 40 ? length : 40), c);
         r->positions++;
@@ -515,6 +556,7 @@ static int read_callgrind(struct tt_source *s, struct tt_builder *b)
     r->positions = 1;
     tt_frames_init(&r->names, b, s->memory);
     tt_vector_init(&r->text, s->memory, sizeof(size_t));
+    tt_vector_init(&r->identity, s->memory, sizeof(struct identity));
     tt_pairs_init(&r->ids, s->memory);
     tt_pairs_init(&r->blocks, s->memory);
     while ((error = tt_source_line(s, &line, &length)) > 0)
@@ -526,6 +568,7 @@ static int read_callgrind(struct tt_source *s, struct tt_builder *b)
         tt_arcs_fini(&r->arcs);
     tt_pairs_fini(&r->blocks);
     tt_pairs_fini(&r->ids);
+    tt_vector_fini(&r->identity);
     tt_vector_fini(&r->text);
     tt_frames_fini(&r->names);
     tt_memory_put(NULL, r, sizeof *r);

@@ -47,12 +47,12 @@ struct chrome {
     struct tt_events *events;
     struct tt_frames names;
     struct tt_pairs threads;
-    struct tt_vector thread;     /* struct thread */
-    struct tt_vector begin, end; /* struct mark */
-    struct tt_v8 v8;             /* samples */
-    uint64_t order, unbalanced;
-    uint64_t time;   /* of all threads */
-    int is_too_much; /* it is more than 64 bits hold */
+    struct tt_vector thread;          /* struct thread */
+    struct tt_vector begin, end;      /* struct mark */
+    struct tt_v8 v8;                  /* samples */
+    uint64_t order, unbalanced, lost; /* lost: without a time */
+    uint64_t time;                    /* of all threads */
+    int is_too_much;                  /* it is more than 64 bits hold */
 };
 
 /* ── Events as they are read ──────────────────────────────────────────────────────── */
@@ -79,11 +79,14 @@ int tt_chrome_read_id(struct tt_json *j, uint64_t *id)
     return 1;
 }
 
-/* Microseconds, with a point, in quotes or not. */
-static int read_time(struct tt_json *j, int64_t *ns)
+/* Microseconds, with a point, in quotes or not; null is none. */
+static int read_time(struct tt_json *j, int64_t *ns, int *is_there)
 {
     int kind = tt_json_value(j);
 
+    *is_there = kind != TT_JSON_NULL;
+    if (!*is_there)
+        return 1;
     if (kind != TT_JSON_NUMBER && kind != TT_JSON_STRING)
         return kind < 0 ? kind : tt_json_wrong(j, "the time before this is no number");
     return tt_decimal(j->text, 3, ns) && *ns < NEVER / 4 && *ns > -(NEVER / 4)
@@ -104,7 +107,8 @@ static int read_name(struct chrome *c, struct event *e)
     if (!block)
         return tt_source_no_memory(c->s);
     if (is_new)
-        *block = tt_events_block(&(struct tt_block_info){.name = c->json.text});
+        *block = tt_events_block(c->events,
+                                 &(struct tt_block_info){.name = c->json.text});
     e->block = *block;
     return 1;
 }
@@ -170,12 +174,10 @@ static int read_field(struct chrome *c, struct event *e)
         return result;
     }
     if (tt_json_is(j, "ts")) {
-        e->has_time = 1;
-        return read_time(j, &e->at);
+        return read_time(j, &e->at, &e->has_time);
     }
     if (tt_json_is(j, "dur") || (tt_json_is(j, "tdur") && !e->has_length)) {
-        e->has_length = 1;
-        return read_time(j, &e->length);
+        return read_time(j, &e->length, &e->has_length);
     }
     if (tt_json_is(j, "pid"))
         return tt_chrome_read_id(j, &e->pid);
@@ -216,8 +218,10 @@ static int note(struct chrome *c, struct tt_vector *to, const struct event *e)
     struct mark *m;
     uint32_t thread;
 
-    if (!e->has_time)
-        return tt_json_wrong(&c->json, "the event before this has no time");
+    if (!e->has_time) {
+        c->lost++;
+        return 1;
+    }
     if (!find_thread(c, e->pid, e->thread, &thread) || !(m = tt_vector_add(to, 1)))
         return tt_source_no_memory(c->s);
     *m = (struct mark){.at = e->at,
@@ -501,6 +505,17 @@ static void end_one(struct play *p)
     take(p, m);
 }
 
+/* What is open innermost may last no longer than what it lies in: is its own end there, at
+ * that very time? */
+static int is_ended_too(struct play *p)
+{
+    if (p->end == p->ends || top(p)->ends || p->end->at != top(p)->end)
+        return 0;
+    if (!is_tie(p, p->end))
+        tie_ends(p);
+    return closes(find_end(p), top(p));
+}
+
 static int step(struct play *p)
 {
     int64_t begin = p->begin < p->begins ? p->begin->at : NEVER,
@@ -508,6 +523,10 @@ static int step(struct play *p)
             over = top(p) ? top(p)->end : NEVER;
 
     if (over <= begin && over <= end && over != NEVER) {
+        if (is_ended_too(p)) {
+            end_one(p);
+            return 0;
+        }
         advance(p, over);
         leave(p);
         return 0;
@@ -654,6 +673,8 @@ static int read_all(struct chrome *c)
         error = tt_v8_finish(&c->v8, &names, !has_time(c));
     if (!error && c->unbalanced)
         tt_builder_fact(c->b, "unbalanced", TT_FACT_SUM, c->unbalanced, "");
+    if (!error && c->lost)
+        tt_builder_fact(c->b, "lost.events", TT_FACT_SUM, c->lost, "");
     return error;
 }
 
@@ -706,6 +727,7 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_chrome = {
     .name = "chrome",
     .about = "trace events, as Chrome and Perfetto read them",
+    .flags = TT_FORMAT_PATHS,
     .detect = detect,
     .read = read_chrome,
     .write = tt_chrome_write,

@@ -28,6 +28,8 @@ struct tt_events {
     struct tt_strand outside; /* of the thread that reads, before it began */
     struct tt_vector strand;  /* struct strand *, owned */
     struct tt_pairs known;    /* (pid, thread) to its number */
+    struct tt_pairs is_long;  /* of blocks: their names' place in `text` */
+    struct tt_vector text; /* char: names that a recording would cut, with a NUL each */
     struct strand *current;
 };
 
@@ -60,6 +62,8 @@ struct tt_events *tt_events_open(struct tt_source *s)
     e->outside = tt_self;
     tt_vector_init(&e->strand, NULL, sizeof(struct strand *));
     tt_pairs_init(&e->known, NULL);
+    tt_pairs_init(&e->is_long, NULL);
+    tt_vector_init(&e->text, NULL, 1);
     return e;
 }
 
@@ -111,9 +115,55 @@ void tt_events_tick(uint64_t ns) { tt_tick(ns); }
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */
 
-uint32_t tt_events_block(const struct tt_block_info *info)
+/* A recording cuts names that are longer than 4000 bytes. */
+enum { MOST_NAME = 4000, KEPT_NAME = 3900, MOST_TEXT = 1 << 30 };
+
+static uint64_t hash_of(const char *text, uint64_t h)
 {
-    return (uint32_t)tt_block_make(info);
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    return h;
+}
+
+/* A block whose name is as good as the long one to tell it from others; the name itself is
+ * kept here. */
+static uint32_t make_long(struct tt_events *e, const struct tt_block_info *info)
+{
+    struct tt_block_info shorter = *info;
+    char name[MOST_NAME], *to;
+    size_t length = strlen(info->name) + 1;
+    uint32_t block, *place;
+    int is_new;
+
+    (void)snprintf(name, sizeof name, "%.*s#%016llx%016llx", KEPT_NAME, info->name,
+                   (unsigned long long)hash_of(info->name, 14695981039346656037u),
+                   (unsigned long long)hash_of(info->name, 1));
+    shorter.name = name;
+    block = (uint32_t)tt_block_make(&shorter);
+    place = tt_pairs_get(&e->is_long, block, 0, &is_new);
+    if (!place || !is_new)
+        return block;
+    *place = TT_NONE;
+    to = e->text.count + length < MOST_TEXT ? tt_vector_add(&e->text, length) : NULL;
+    if (to) {
+        *place = (uint32_t)(to - (char *)e->text.item);
+        memcpy(to, info->name, length);
+    }
+    return block;
+}
+
+static const char *long_name(void *arg, uint32_t block)
+{
+    const struct tt_events *e = arg;
+    const uint32_t *place = tt_pairs_find(&e->is_long, block, 0);
+
+    return place && *place != TT_NONE ? (const char *)e->text.item + *place : NULL;
+}
+
+uint32_t tt_events_block(struct tt_events *e, const struct tt_block_info *info)
+{
+    return info->name && strlen(info->name) >= MOST_NAME ? make_long(e, info)
+                                                         : (uint32_t)tt_block_make(info);
 }
 
 int tt_events_push(struct tt_events *e, uint32_t block)
@@ -156,6 +206,7 @@ static int add_picture(struct tt_events *e, struct tt_builder *b, void *image,
 {
     struct tt_trace_strand *strand = calloc(e->strand.count + 1, sizeof *strand);
     struct strand *const *from = e->strand.item;
+    struct tt_trace trace = {strand, e->strand.count, long_name, e};
     struct tt_picture p;
     int error = strand ? tt_picture_read(&p, image, size, 0) : -TT_ERR_MEMORY;
 
@@ -163,7 +214,7 @@ static int add_picture(struct tt_events *e, struct tt_builder *b, void *image,
         strand[i] = (struct tt_trace_strand){from[i]->process, from[i]->name,
                                              from[i]->pid, from[i]->thread};
     if (!error)
-        error = tt_builder_trace(b, &p, strand, e->strand.count);
+        error = tt_builder_trace(b, &p, &trace);
     if (strand)
         tt_picture_fini(&p);
     free(strand);
@@ -205,5 +256,7 @@ void tt_events_close(struct tt_events *e)
     }
     tt_vector_fini(&e->strand);
     tt_pairs_fini(&e->known);
+    tt_pairs_fini(&e->is_long);
+    tt_vector_fini(&e->text);
     free(e);
 }

@@ -22,8 +22,8 @@ uint32_t tt_events_strand(struct tt_events *, const char *process, const char *n
 /* What follows is of that thread. */
 void tt_events_switch(struct tt_events *, uint32_t strand);
 void tt_events_tick(uint64_t ns);
-/* Blocks are numbers of the runtime's. */
-uint32_t tt_events_block(const struct tt_block_info *);
+/* Blocks are numbers of the runtime's; their names may be of any length. */
+uint32_t tt_events_block(struct tt_events *, const struct tt_block_info *);
 int tt_events_push(struct tt_events *, uint32_t block); /* -TT_ERR_MEMORY */
 /* Leaves the block that is open innermost; none is: nothing. */
 void tt_events_pop(struct tt_events *);

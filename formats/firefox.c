@@ -2,8 +2,10 @@
 /* firefox.c - processed profiles of Firefox's profiler, as samply writes them too: reading.
  *
  * Tables of columns: samples have stacks, a stack is a frame on a stack before it, a frame is
- * in a function, which has a name among the strings.  They are each thread's own, or, from
- * version 60 on, shared.  The text is kept, as tables may stand behind what refers to them. */
+ * in a function, which has a name among the strings.  They are each thread's own, or shared:
+ * the strings from version 56 on, all from 60 on.  The text is kept, as tables may stand
+ * behind what refers to them.  Functions that are only an address are places in the files
+ * (`libs`) that they lie in, to be named by symbols later on. */
 #include "firefox.h"
 
 #include <stdio.h>
@@ -31,12 +33,17 @@ struct place { /* where tables are, 0: they are not there */
     uint64_t table[TABLES];
 };
 
+struct lib {
+    char *path, *id; /* owned, or NULL; id: the build-id, in hexadecimal */
+};
+
 struct firefox {
     struct tt_source *s;
     struct tt_builder *b;
     const char *text;
     size_t size;
     uint64_t version, total;  /* total: of all threads' weights */
+    struct tt_vector lib;     /* struct lib: files of code */
     struct tt_vector string;  /* size_t: where each begins in `bytes` */
     struct tt_vector bytes;   /* char */
     struct tt_vector context; /* uint32_t: of each stack */
@@ -143,6 +150,88 @@ static const char *text_of(const struct firefox *x, int64_t string)
                : "";
 }
 
+/* ── Files of code ────────────────────────────────────────────────────────────────── */
+
+static int read_lib(struct firefox *x, struct tt_json *j)
+{
+    struct lib *l = tt_vector_add(&x->lib, 1);
+    char *name = NULL;
+    int e;
+
+    if (!l)
+        return tt_source_no_memory(j->s);
+    *l = (struct lib){NULL, NULL};
+    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;)
+        e = tt_json_is(j, "path")     ? tt_json_copy_if(j, &l->path)
+            : tt_json_is(j, "codeId") ? tt_json_copy_if(j, &l->id)
+            : tt_json_is(j, "name")   ? tt_json_copy_if(j, &name)
+                                      : tt_json_skip(j);
+    if (!l->path || !*l->path) {
+        free(l->path);
+        l->path = name;
+        name = NULL;
+    }
+    free(name);
+    return e == 0 ? 1 : e;
+}
+
+static void free_libs(struct firefox *x)
+{
+    struct lib *l = x->lib.item;
+
+    for (size_t i = 0; i < x->lib.count; i++) {
+        free(l[i].path);
+        free(l[i].id);
+    }
+    tt_vector_fini(&x->lib);
+}
+
+static int read_libs(struct firefox *x, uint64_t at)
+{
+    struct tt_json_part p;
+    int e;
+
+    tt_json_part_open(&p, x->s, x->text, x->size, at);
+    e = tt_json_array(&p.json);
+    while (e > 0 && (e = tt_json_item(&p.json)) > 0)
+        e = read_lib(x, &p.json);
+    return tt_json_part_close(&p, x->s, e);
+}
+
+/* Is a name nothing but an address? */
+static int is_address(const char *name, uint64_t *address)
+{
+    char *end;
+
+    if (strncmp(name, "0x", 2) != 0)
+        return 0;
+    *address = strtoull(name, &end, 16);
+    return end > name + 2 && !*end;
+}
+
+/* The block of an address in a file; TT_NONE: it is none. */
+static uint32_t block_in_lib(struct firefox *x, const char *name, int64_t number)
+{
+    const struct lib *l = x->lib.item;
+    uint64_t address;
+    const char *slash;
+    char text[300];
+
+    if (number < 0 || (uint64_t)number >= x->lib.count || !is_address(name, &address))
+        return TT_NONE;
+    l += number;
+    if (!l->path || !*l->path)
+        return TT_NONE;
+    slash = strrchr(l->path, '/');
+    (void)snprintf(text, sizeof text, "%.250s+0x%llx", slash ? slash + 1 : l->path,
+                   (unsigned long long)address);
+    return tt_builder_block(x->b, &(struct tt_block_info){.name = text,
+                                                          .module = l->path,
+                                                          .file = l->id ? l->id : "",
+                                                          .offset = address,
+                                                          .kind = TT_KIND_NATIVE});
+}
+
 /* ── Stacks become contexts ───────────────────────────────────────────────────────── */
 
 enum { NAME, FILE_NAME, LINE, RESOURCE, SOURCE, END };
@@ -157,7 +246,7 @@ static struct column function_columns[] = {
 static int make_blocks(struct firefox *x, const struct place *at, struct tt_vector *block)
 {
     struct column f[END + 1],
-        resource[] = {{.name = "name"}, {.name = NULL}},
+        resource[] = {{.name = "name"}, {.name = "lib"}, {.name = NULL}},
         source[] = {{.name = "filename", .other = "fileName"}, {.name = NULL}};
     int error;
 
@@ -169,19 +258,22 @@ static int make_blocks(struct firefox *x, const struct place *at, struct tt_vect
         error = read_columns(x, at->table[SOURCES], source);
     for (size_t i = 0; !error && i < f[NAME].value.count; i++) {
         int64_t row = (int64_t)i, line = value_of(&f[LINE], row),
-                file = value_of(&f[FILE_NAME], row);
+                file = value_of(&f[FILE_NAME], row), of = value_of(&f[RESOURCE], row);
+        const char *name = text_of(x, value_of(&f[NAME], row));
         uint32_t *b = tt_vector_add(block, 1);
         if (file < 0)
             file = value_of(&source[0], value_of(&f[SOURCE], row));
-        if (!b)
+        if (!b) {
             error = tt_source_no_memory(x->s);
-        else
+            break;
+        }
+        *b = block_in_lib(x, name, value_of(&resource[1], of));
+        if (*b == TT_NONE)
             *b = tt_builder_block(
                 x->b, &(struct tt_block_info){
-                          .name = text_of(x, value_of(&f[NAME], row)),
+                          .name = name,
                           .file = text_of(x, file),
-                          .module = text_of(
-                              x, value_of(&resource[0], value_of(&f[RESOURCE], row))),
+                          .module = text_of(x, value_of(&resource[0], of)),
                           .line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0,
                           .kind = TT_KIND_FUNCTION});
     }
@@ -396,10 +488,21 @@ static int read_samples(struct firefox *x, const struct thread *t)
     return error;
 }
 
-static int read_thread(struct firefox *x, struct tt_json *j, int is_shared)
+/* What a thread does not have of its own is what all have. */
+static void take_shared(struct place *own, const struct place *shared)
 {
+    for (int t = 0; t < TABLES; t++)
+        if (!own->table[t] && t != SAMPLES)
+            own->table[t] = shared->table[t];
+}
+
+static int read_thread(struct firefox *x, struct tt_json *j, const struct place *shared)
+{
+    const int is_shared = has_all(shared);
     struct thread t = {.name = NULL};
     int e = scan_thread(j, &t);
+
+    take_shared(&t.place, shared);
 
     if (e == 0 && !t.place.table[SAMPLES])
         e = 0; /* only markers */
@@ -426,7 +529,7 @@ static int read_threads(struct firefox *x, uint64_t at, const struct place *shar
     tt_json_part_open(&p, x->s, x->text, x->size, at);
     e = tt_json_array(&p.json);
     while (e > 0 && (e = tt_json_item(&p.json)) > 0)
-        if ((e = read_thread(x, &p.json, is_shared)) == 0)
+        if ((e = read_thread(x, &p.json, shared)) == 0)
             e = 1;
     return tt_json_part_close(&p, x->s, e);
 }
@@ -467,7 +570,7 @@ static int scan_shared(struct tt_json *j, struct place *shared)
 static int read_all(struct firefox *x)
 {
     struct place shared = {{0}};
-    uint64_t threads = 0;
+    uint64_t threads = 0, libs = 0;
     struct tt_json_part p;
     int e;
 
@@ -480,6 +583,8 @@ static int read_all(struct firefox *x)
         } else {
             if (tt_json_is(&p.json, "threads"))
                 threads = tt_source_offset(&p.source);
+            if (tt_json_is(&p.json, "libs"))
+                libs = tt_source_offset(&p.source);
             e = tt_json_skip(&p.json);
         }
     }
@@ -488,6 +593,7 @@ static int read_all(struct firefox *x)
     if (e == 0 && (!threads || !x->version))
         e = tt_json_wrong(&p.json, "there are no threads, or no version of the profile");
     e = tt_json_part_close(&p, x->s, e);
+    e = e || !libs ? e : read_libs(x, libs);
     return e ? e : read_threads(x, threads, &shared);
 }
 
@@ -498,6 +604,7 @@ static int read_firefox(struct tt_source *s, struct tt_builder *b)
 
     if (error)
         return error;
+    tt_vector_init(&x.lib, s->memory, sizeof(struct lib));
     tt_vector_init(&x.string, s->memory, sizeof(size_t));
     tt_vector_init(&x.bytes, s->memory, 1);
     tt_vector_init(&x.context, s->memory, sizeof(uint32_t));
@@ -505,6 +612,7 @@ static int read_firefox(struct tt_source *s, struct tt_builder *b)
     tt_vector_fini(&x.context);
     tt_vector_fini(&x.bytes);
     tt_vector_fini(&x.string);
+    free_libs(&x);
     return error;
 }
 
@@ -523,7 +631,7 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_firefox = {
     .name = "firefox",
     .about = "processed profiles of Firefox's profiler",
-    .flags = TT_FORMAT_PACKED,
+    .flags = TT_FORMAT_PACKED | TT_FORMAT_PATHS,
     .detect = detect,
     .read = read_firefox,
     .write = tt_firefox_write,

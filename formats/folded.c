@@ -40,7 +40,8 @@ static int read_count(const char *text, const char *end, struct count *c)
     return text == end;
 }
 
-/* Splits a line at its last blank; the length of the stack, and whether a count follows. */
+/* Splits a line at its last blank; the length of the stack, and whether a count follows.
+ * Names may end in blanks too: perf cuts them at a bracket. */
 static int split(const char *line, size_t length, size_t *stack, struct count *c)
 {
     const char *end = line + length, *count;
@@ -50,19 +51,19 @@ static int split(const char *line, size_t length, size_t *stack, struct count *c
     for (count = end; count > line && !tt_is_blank(count[-1]); count--)
         ;
     *stack = (size_t)(count - line);
-    while (*stack && tt_is_blank(line[*stack - 1]))
-        --*stack;
+    *stack -= *stack > 0;
     return count == line ? 0 : read_count(count, end, c);
 }
 
-/* Nothing, or a remark: "# …" and "// …". */
-static int is_remark(const char *line, size_t length)
+/* Nothing, or a remark: "# …", and "//…" or "#…" without a count. */
+static int is_remark(const char *line, size_t length, int has_count)
 {
     size_t blanks = 0;
 
     while (blanks < length && tt_is_blank(line[blanks]))
         blanks++;
-    return blanks == length || line[0] == '#' || (line[0] == '/' && line[1] == '/');
+    return blanks == length || ((line[0] == '#' || (line[0] == '/' && line[1] == '/')) &&
+                                (has_count <= 0 || tt_is_blank(line[1])));
 }
 
 static int is_text(const char *line, size_t length)
@@ -90,21 +91,45 @@ static int next_line(const char **at, const char *end, int is_all, const char **
     return 1;
 }
 
+/* The last word of a line looks like a count, but is none: "-5", "1e3". */
+static int is_like_count(const char *line, size_t length)
+{
+    size_t at = length;
+
+    while (at && !tt_is_blank(line[at - 1]))
+        at--;
+    return at < length &&
+           (is_digit(line[at]) || (line[at] == '-' && is_digit(line[at + 1]))) &&
+           strspn(line + at, "0123456789.eE+-") >= length - at;
+}
+
+/* Text that is no list of stacks may have a line that ends in a number.  With frames, or if
+ * most lines are stacks, the others are errors in such a list. */
 static enum tt_match detect(const char *head, size_t size)
 {
     enum { ALL = 1 << 16 };
     const char *at = head, *line;
     struct count c;
-    size_t length, stack;
+    size_t length, stack, good = 0, bad = 0;
 
+    if (head[0] == '{' || head[0] == '[' || head[0] == '<')
+        return TT_MATCH_NO;
     while (next_line(&at, head + size, size < ALL, &line, &length)) {
+        int has_frames = length && memchr(line, ';', length), has_count;
         if (!is_text(line, length))
-            return TT_MATCH_NO;
-        if (split(line, length, &stack, &c) != 0)
+            return good > bad ? TT_MATCH_MAYBE : TT_MATCH_NO;
+        has_count = split(line, length, &stack, &c);
+        if (is_remark(line, length, has_count))
+            continue;
+        if (has_count == 0 && !(has_frames && is_like_count(line, length)))
+            bad++;
+        else if (!bad && has_frames)
             return TT_MATCH_MAYBE;
-        if (!is_remark(line, length))
-            return TT_MATCH_NO;
+        else
+            good++;
     }
+    if (good > bad)
+        return TT_MATCH_MAYBE;
     /* A stack may be longer than what is seen here. */
     return size >= ALL && is_text(head, size) && memchr(head, ';', size) &&
                    !memchr(head, '\n', size)
@@ -131,11 +156,30 @@ struct folded {
     struct tt_source *s;
     struct kept *kept; /* owned: a hash table */
     size_t kept_size, kept_count;
-    struct tt_frames frames;
-    struct tt_vector last; /* char: the stack before this one */
-    struct tt_vector open; /* struct frame: its frames */
-    uint64_t scale, rest;  /* rest: millionths that are not yet counted */
+    struct tt_frames frames, before; /* before: the first of two counts */
+    struct tt_vector last;           /* char: the stack before this one */
+    struct tt_vector open;           /* struct frame: its frames */
+    uint64_t scale, rest[2];         /* rest: millionths that are not yet counted */
+    int differs;                     /* each line has two counts */
 };
+
+/* Have all lines of the first 64 KiB two counts, as difffolded.pl writes them? */
+static int find_differs(struct tt_source *s)
+{
+    enum { HEAD = 1 << 16 };
+    int64_t have = tt_source_want(s, HEAD);
+    const char *at = tt_source_at(s), *end = at + (have > 0 ? have : 0), *line;
+    size_t length, stack, first, lines = 0;
+    struct count c;
+
+    for (; next_line(&at, end, have < HEAD, &line, &length); lines++)
+        if (is_remark(line, length, split(line, length, &stack, &c)))
+            lines--;
+        else if (split(line, length, &stack, &c) <= 0 ||
+                 split(line, stack, &first, &c) <= 0 || !first)
+            return 0;
+    return lines > 0;
+}
 
 /* Are there fractions in the first 64 KiB?  Later ones are carried over to the next. */
 static uint64_t find_scale(struct tt_source *s)
@@ -303,56 +347,69 @@ static int find_context(struct folded *f, const char *stack, size_t length,
     return keep(f, stack, length, common);
 }
 
-static int add(struct folded *f, uint32_t context, const struct count *c)
+static int add_to(struct folded *f, int before, uint32_t context, const struct count *c)
 {
-    uint64_t amount, more;
+    uint64_t amount, more, *rest = &f->rest[before];
     int error;
 
-    f->rest += f->scale == 1 ? c->fraction : 0;
-    more = f->scale == 1 ? f->rest / MILLION : c->fraction;
-    f->rest %= MILLION;
+    *rest += f->scale == 1 ? c->fraction : 0;
+    more = f->scale == 1 ? *rest / MILLION : c->fraction;
+    *rest %= MILLION;
     if (__builtin_mul_overflow(c->whole, f->scale, &amount) ||
         __builtin_add_overflow(amount, more, &amount))
         return tt_source_fail(f->s, TT_TOO_MUCH);
-    error = tt_frames_add(&f->frames, context, amount);
+    error = tt_frames_add(before ? &f->before : &f->frames, context, amount);
     if (error == -TT_ERR_MEMORY)
         return tt_source_no_memory(f->s);
     return error ? tt_source_fail(f->s, TT_TOO_MUCH) : 0;
 }
 
+/* The count of a line, and the one before it where there are two. */
+static int add(struct folded *f, uint32_t context, const struct count c[2])
+{
+    int error = add_to(f, 0, context, &c[0]);
+
+    return error || !f->differs ? error : add_to(f, 1, context, &c[1]);
+}
+
 static int take_line(struct folded *f, const char *line, size_t length)
 {
     uint32_t context;
-    struct count c;
+    struct count c[2] = {{0, 0}, {0, 0}};
     const struct kept *known;
     uint64_t hash;
     size_t stack;
-    int has_count = split(line, length, &stack, &c), error;
+    int has_count = split(line, length, &stack, &c[0]), error;
 
-    if (is_remark(line, length) && (has_count <= 0 || tt_is_blank(line[1])))
+    if (is_remark(line, length, has_count))
         return 0;
     if (has_count < 0)
         return tt_source_fail(f->s, "the count at the end of this line is too large");
     if (!has_count)
-        return tt_source_fail(f->s, "a stack ends with a blank and a count");
+        return tt_source_fail(f->s, is_like_count(line, length)
+                                        ? "a count is a number from 0 on, as 3 or 2.5"
+                                        : "a stack ends with a blank and a count");
+    if (f->differs && split(line, stack, &stack, &c[1]) <= 0)
+        return tt_source_fail(f->s, "this line lacks the second count that others have");
     hash = hash_of(line, stack);
     known = find_kept(f, hash, line, stack);
     if (known && known->length)
-        return add(f, known->context, &c);
+        return add(f, known->context, c);
     error = find_context(f, line, stack, &context);
     if (!error)
         note_kept(f, hash, line, stack, context);
-    return error ? error : add(f, context, &c);
+    return error ? error : add(f, context, c);
 }
 
 static int read_folded(struct tt_source *s, struct tt_builder *b)
 {
-    struct folded f = {.s = s, .scale = find_scale(s)};
+    struct folded f = {.s = s, .scale = find_scale(s), .differs = find_differs(s)};
     size_t length;
     char *line;
     int error;
 
     tt_frames_init(&f.frames, b, s->memory);
+    tt_frames_init(&f.before, b, s->memory);
     tt_vector_init(&f.last, s->memory, 1);
     tt_vector_init(&f.open, s->memory, sizeof(struct frame));
     while ((error = tt_source_line(s, &line, &length)) > 0)
@@ -361,6 +418,10 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
     if (!error)
         tt_frames_flush(&f.frames, tt_builder_metric(b, "samples",
                                                      f.scale == 1 ? "" : millionths, 0));
+    if (!error && f.differs)
+        tt_frames_flush(&f.before, tt_builder_metric(b, "samples before",
+                                                     f.scale == 1 ? "" : millionths, 0));
+    tt_frames_fini(&f.before);
     tt_memory_put(s->memory, f.kept, f.kept_size * sizeof *f.kept);
     tt_vector_fini(&f.open);
     tt_vector_fini(&f.last);
@@ -380,10 +441,12 @@ struct folding {
     int failed;
 };
 
-/* What would end the frame, or the line, is replaced as others do. */
+/* What would end the frame, or the line, is replaced as others do; a line that begins with
+ * "# " would be a remark. */
 static void append_name(struct folding *f, const char *name, int is_first)
 {
-    size_t length = strlen(name);
+    int is_like_remark = is_first && name[0] == '#' && tt_is_blank(name[1]);
+    size_t length = strlen(name + is_like_remark);
     char *to = tt_vector_add(&f->path, length + !is_first);
 
     if (!to) {
@@ -392,6 +455,11 @@ static void append_name(struct folding *f, const char *name, int is_first)
     }
     if (!is_first)
         *to++ = ';';
+    if (is_like_remark) { /* "#name" is none */
+        *to++ = '#';
+        name += 2;
+        length--;
+    }
     for (size_t i = 0; i < length; i++)
         to[i] = (char)(name[i] == ';'                 ? ':'
                        : (unsigned char)name[i] < ' ' ? ' '
@@ -557,7 +625,7 @@ static int write_folded(struct tt_export *e, struct tt_writer *w)
 const struct tt_format tt_format_folded = {
     .name = "folded",
     .about = "folded stacks, one a line",
-    .flags = TT_FORMAT_DIFFERS,
+    .flags = TT_FORMAT_DIFFERS | TT_FORMAT_PATHS,
     .detect = detect,
     .read = read_folded,
     .write = write_folded,

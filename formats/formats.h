@@ -30,10 +30,11 @@
 struct tt_export {
     const struct tt_profile *profile; /* checked, and never NULL */
     const struct tt_profile
-        *before;           /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
-    uint32_t metric;       /* the one that was asked for, or TT_NONE */
-    uint32_t series;       /* TT_FORMAT_SERIES: 1 + the one that was asked for, or 0 */
-    uint32_t part;         /* of a format that has several files: which one is written */
+        *before;       /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
+    uint32_t metric;   /* the one that was asked for, or TT_NONE */
+    const char *first; /* of all, the one that is to be looked at first; NULL: as ever */
+    uint32_t series;   /* TT_FORMAT_SERIES: 1 + the one that was asked for, or 0 */
+    uint32_t part;     /* of a format that has several files: which one is written */
     uint32_t node, thread; /* its numbers, for the next one's */
     int as_ocr;            /* with the flaws of what OCR's profiler writes */
     char error[160];       /* why it cannot be written */
@@ -47,6 +48,10 @@ enum tt_format_flags {
     TT_FORMAT_PACKED = 1,  /* its files are compressed by gzip */
     TT_FORMAT_DIFFERS = 2, /* it can show two profiles beside each other */
     TT_FORMAT_SERIES = 4,  /* it shows a series, which may be called for as a metric is */
+    TT_FORMAT_PATHS =
+        8, /* it has paths, and no other place for pushes that were dropped */
+    TT_FORMAT_NATIVE =
+        16, /* its addresses get names when it is read, as recordings' do */
 };
 
 struct tt_format {
@@ -69,6 +74,7 @@ struct tt_format {
 
 /* clang-format off */
 extern const struct tt_format
+    tt_format_bpftrace,
     tt_format_cali,
     tt_format_caliper,
     tt_format_callgrind,
@@ -82,14 +88,18 @@ extern const struct tt_format
     tt_format_gperftools,
     tt_format_heaptrack,
     tt_format_hp,
+    tt_format_jfr,
     tt_format_massif,
     tt_format_memtrace,
     tt_format_mermaid,
     tt_format_ocr,
     tt_format_otlp,
     tt_format_perf,
+    tt_format_perfdata,
     tt_format_pgcl,
     tt_format_pprof,
+    tt_format_pstats,
+    tt_format_snapshot,
     tt_format_speedscope,
     tt_format_stacks,
     tt_format_tdk,

@@ -137,6 +137,43 @@ uint32_t tt_frames_block(struct tt_frames *f, const char *name, size_t length)
 
 /* ── Amounts ──────────────────────────────────────────────────────────────────────── */
 
+int tt_frames_go(struct tt_frames *f, char *line, uint32_t *block)
+{
+    static const char blanks[] = " \t";
+    struct tt_block_info info = {.kind = TT_KIND_FUNCTION};
+    char *name = line + strspn(line, "#"), *offset = NULL, *file, *colon;
+    uint32_t *known;
+    int is_new;
+
+    name += strspn(name, blanks);
+    if (line[0] != '#' || strncmp(name, "0x", 2) != 0)
+        return 0;
+    name += strcspn(name, blanks);
+    name += strspn(name, blanks);
+    file = strchr(name, '\t'); /* names of generic functions may have blanks */
+    for (char *c = name; file && c < file; c++)
+        if (strncmp(c, "+0x", 3) == 0)
+            offset = c;
+    if (!offset || offset == name)
+        return 0;
+    *offset = '\0';
+    file += strspn(file, blanks);
+    colon = strrchr(file, ':');
+    if (colon)
+        *colon = '\0';
+    info.name = name;
+    info.file = memmove(offset + 1, file, strlen(file) + 1);
+    offset[0] = '\n'; /* one text of both, which no name has */
+    known = tt_frames_find(f, name, strlen(name), &is_new);
+    offset[0] = '\0';
+    if (known && is_new)
+        *known = tt_builder_block(f->b, &info);
+    if (!known || *known == TT_NONE)
+        return -TT_ERR_MEMORY;
+    *block = *known;
+    return 1;
+}
+
 int tt_frames_add(struct tt_frames *f, uint32_t context, uint64_t amount)
 {
     if (context == TT_NONE)

@@ -33,6 +33,11 @@ uint32_t *tt_frames_find(struct tt_frames *, const char *text, size_t length,
  * becomes a question mark. */
 uint32_t tt_frames_block(struct tt_frames *, const char *name, size_t length);
 
+/* The function of a line that Go prints below a stack, "#\t0x4b3f37\tmain.f+0x57\tf.go:6"
+ * (name and file; lines are added up), in *block: 1; 0: it is no such line; -TT_ERR_MEMORY.
+ * Writes into the line. */
+int tt_frames_go(struct tt_frames *, char *line, uint32_t *block);
+
 /* Adds to a context.  0, or -TT_ERR_FORMAT when all together is more than 64 bits hold (for
  * `return tt_source_fail(s, TT_TOO_MUCH)`), or -TT_ERR_MEMORY. */
 int tt_frames_add(struct tt_frames *, uint32_t context, uint64_t amount);

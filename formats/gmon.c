@@ -9,6 +9,7 @@
  * own file.  A bin that several functions share is divided as they share its bytes.  What
  * calls cost is not known; as gprof does, it is taken to be in proportion to their number
  * (arcs.h). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "arcs.h"
@@ -46,6 +47,7 @@ static uint32_t function_at(struct gmon *g, uint64_t address)
     const struct tt_elf_function *f = tt_elf_find(&g->elf, address, 0);
     struct tt_block_info info = {.name = "[unknown]", .kind = TT_KIND_FUNCTION};
     uint32_t *block = NULL, made;
+    char *name = NULL;
 
     if (f) {
         block = (uint32_t *)g->block.item +
@@ -53,8 +55,12 @@ static uint32_t function_at(struct gmon *g, uint64_t address)
         if (*block)
             return tt_arcs_function(&g->arcs, *block - 1);
         info.name = (const char *)g->elf.text.item + f->name;
+        if (g->s->reading->demangle && !(name = g->s->reading->demangle(info.name)))
+            return TT_NONE;
+        info.name = name ? name : info.name;
     }
     made = tt_builder_block(g->b, &info);
+    free(name);
     if (made != TT_NONE && block)
         *block = made + 1;
     return made == TT_NONE ? TT_NONE : tt_arcs_function(&g->arcs, made);

@@ -8,7 +8,8 @@
  *
  *      heap profile: 46: 45144 [90: 50490] @ heapprofile
  *      45: 45000 [45: 45000] @ 0x55fe 0x55ff       alive, [allocated] @ stack
- *      MAPPED_LIBRARIES: …
+ *      #   0x55fd  main.f+0x57  /a/f.go:6          Go's: the functions of that stack
+ *      MAPPED_LIBRARIES: …                         or --- Memory map: ---
  *
  * Words have 4 or 8 bytes, of either order.  Addresses are resolved when the mappings have
  * come, behind them; those of callers are where a call returns to, one byte behind it. */
@@ -28,18 +29,20 @@ enum { HEAD_WORDS = 5, MOST_DEPTH = 1 << 20 };
 struct sample {
     uint64_t figure[4]; /* samples; or alive: number, bytes, allocated: number, bytes */
     size_t first, depth;
+    size_t named, names; /* the same as functions, where Go has written them below */
 };
 
 struct gperftools {
     struct tt_source *s;
     struct tt_builder *b;
     struct tt_vector sample, address; /* struct sample; uint64_t, leaf first */
+    struct tt_vector named;           /* uint32_t: blocks, leaf first */
     struct tt_maps maps;
     struct tt_pairs blocks; /* of addresses: index + 1 */
     struct tt_heap heap;
     uint64_t period; /* us */
     double rate;     /* bytes between samples of a heap; 0: all were taken */
-    int width, is_big, is_java, is_old;
+    int width, is_big, is_java;
 };
 
 static int add_sample(struct gperftools *g, const struct sample *s)
@@ -180,12 +183,9 @@ static void weigh(const struct gperftools *g, uint64_t *number, uint64_t *bytes)
 {
     double mean = *number ? (double)*bytes / (double)*number : 0, by;
 
-    if (g->rate <= 0 || mean <= 0)
+    if (g->rate <= 1 || mean <= 0)
         return;
-    if (g->is_old)
-        by = mean < g->rate ? g->rate / mean : 1;
-    else
-        by = 1 / -expm1(-mean / g->rate);
+    by = 1 / -expm1(-mean / g->rate);
     *number = tt_whole((double)*number * by);
     *bytes = tt_whole((double)*bytes * by);
 }
@@ -224,12 +224,32 @@ static int take_heap_head(struct gperftools *g, const char *line)
     at = tt_skip_blanks(at);
     slash = strchr(at, '/');
     if (slash && strncmp(at, "heap", 4) == 0 && slash[1] >= '0' && slash[1] <= '9') {
-        g->is_old = strncmp(at, "heap_v2", 7) != 0 && strncmp(at, "heapz_v2", 8) != 0;
+        int is_double = strncmp(at, "heap/", 5) == 0; /* as Go writes it */
         slash++;
         if (!tt_take_number(&slash, &rate))
             return tt_source_fail(g->s, "the rate of samples is too large");
-        g->rate = (double)(g->is_old ? rate / 2 : rate);
+        g->rate = (double)(is_double ? rate / 2 : rate);
     }
+    return 0;
+}
+
+/* A function of the stack before. */
+static int take_function(struct gperftools *g, char *line)
+{
+    struct sample *s = g->sample.item;
+    uint32_t block, *to;
+    int is_one = g->sample.count ? tt_frames_go(&g->heap.names, line, &block) : 0;
+
+    if (is_one <= 0)
+        return is_one ? tt_source_no_memory(g->s) : 0; /* a remark */
+    s += g->sample.count - 1;
+    if (!s->names)
+        s->named = g->named.count;
+    s->names++;
+    to = tt_vector_add(&g->named, 1);
+    if (!to)
+        return tt_source_no_memory(g->s);
+    *to = block;
     return 0;
 }
 
@@ -242,9 +262,12 @@ static int read_heap(struct gperftools *g)
     error = error < 0 ? error : take_heap_head(g, line);
     while (!error && (error = tt_source_line(g->s, &line, &length)) > 0) {
         error = 0;
-        if (strncmp(line, "MAPPED_LIBRARIES", 16) == 0)
+        if (strncmp(line, "MAPPED_LIBRARIES", 16) == 0 ||
+            strncmp(line, "--- Memory map", 14) == 0)
             return 0;
-        if (*tt_skip_blanks(line))
+        if (*line == '#')
+            error = take_function(g, line);
+        else if (*tt_skip_blanks(line))
             error = take_heap_line(g, line);
     }
     return error;
@@ -314,6 +337,7 @@ static int add_contexts(struct gperftools *g, int is_heap)
                                                   TT_HEAP_ALLOCATIONS, TT_HEAP_BYTES};
     const struct sample *s = g->sample.item;
     const uint64_t *address = g->address.item;
+    const uint32_t *named = g->named.item;
     uint64_t all = 0, time;
     uint32_t samples = 0, metric = 0;
     int error = 0;
@@ -325,7 +349,9 @@ static int add_contexts(struct gperftools *g, int is_heap)
     }
     for (size_t i = 0; !error && i < g->sample.count; i++) {
         uint32_t context = TT_BUILDER_ROOT;
-        for (size_t d = s[i].first + s[i].depth; d-- > s[i].first;)
+        for (size_t d = s[i].named + s[i].names; d-- > s[i].named;)
+            context = tt_builder_context(g->b, context, named[d]);
+        for (size_t d = s[i].first + s[i].depth; !s[i].names && d-- > s[i].first;)
             context = tt_builder_context(g->b, context, block_of(g, address[d]));
         if (context == TT_NONE)
             return tt_source_no_memory(g->s);
@@ -370,6 +396,7 @@ static int read_gperftools(struct tt_source *s, struct tt_builder *b)
 
     tt_vector_init(&g.sample, s->memory, sizeof(struct sample));
     tt_vector_init(&g.address, s->memory, sizeof(uint64_t));
+    tt_vector_init(&g.named, s->memory, sizeof(uint32_t));
     tt_maps_init(&g.maps, s->memory);
     tt_pairs_init(&g.blocks, s->memory);
     tt_heap_init(&g.heap, s, b);
@@ -377,6 +404,7 @@ static int read_gperftools(struct tt_source *s, struct tt_builder *b)
     tt_heap_fini(&g.heap);
     tt_pairs_fini(&g.blocks);
     tt_maps_fini(&g.maps);
+    tt_vector_fini(&g.named);
     tt_vector_fini(&g.address);
     tt_vector_fini(&g.sample);
     return error;

@@ -6,7 +6,7 @@
  *
  * The first row of each table of the dictionary is the null one.  This part of the protocol
  * is under development: other versions may read something else in it, or nothing. */
-#include "formats.h"
+#include "otlp.h"
 #include "pprof.h"
 
 enum { DATA_RESOURCE = 1, DATA_DICTIONARY = 2 };
@@ -230,5 +230,8 @@ static int write_otlp(struct tt_export *e, struct tt_writer *w)
 const struct tt_format tt_format_otlp = {
     .name = "otlp",
     .about = "OpenTelemetry's profiles, experimental: version 1.11.0",
+    .detect = tt_otlp_detect,
+    .read = tt_otlp_read,
+    .flags = TT_FORMAT_PATHS,
     .write = write_otlp,
 };

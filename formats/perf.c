@@ -6,7 +6,8 @@
  *              55d0 main (/usr/bin/program)
  *
  * A sample: who, where and when, how much of which event, then its stack, leaf first, up to
- * an empty line.  Threads are strands. */
+ * an empty line.  The time, the processor and the amount may be missing; without a stack
+ * names are padded with blanks in front.  Threads are strands. */
 #include <string.h>
 
 #include "formats.h"
@@ -36,6 +37,8 @@ struct perf {
     int events;
     struct event *current; /* NULL: no sample has begun */
     uint64_t period, sum;
+    uint64_t lost; /* lines that are no part of a sample */
+    int is_apart; /* an empty line has come between a sample's first line and its stack */
 };
 
 /* ── The first line of a sample ───────────────────────────────────────────────────── */
@@ -86,8 +89,9 @@ static int read_who(const char *line, const char *time, struct header *h)
         return 0;
     while (word > line && tt_is_blank(word[-1]))
         word--;
+    line = tt_skip_blanks(line);
     h->comm = line;
-    h->comm_length = (size_t)(word - line);
+    h->comm_length = word > line ? (size_t)(word - line) : 0;
     return word > line;
 }
 
@@ -115,7 +119,41 @@ static int read_what(char *at, const char *end, struct header *h)
     return 1;
 }
 
-static int read_header(char *line, size_t length, struct header *h)
+/* What follows an event is nothing, or one frame: "ffff do_idle ([kernel])". */
+static int ends_well(const char *rest)
+{
+    size_t length = strlen(rest);
+
+    while (length && tt_is_blank(rest[length - 1]))
+        length--;
+    return !length || rest[length - 1] == ')';
+}
+
+/* A header without a time: the first number is the process, as stackcollapse-perf has it. */
+static int read_timeless(char *line, const char *end, struct header *h)
+{
+    const char *stop, *name = tt_skip_blanks(line);
+
+    for (char *c = line; c < end; c += stop - c) {
+        while (c < end && tt_is_blank(*c))
+            c++;
+        for (stop = c; stop < end && !tt_is_blank(*stop); stop++)
+            ;
+        if (c == name || !is_pid(c, stop, h))
+            continue;
+        h->comm = name;
+        h->comm_length = (size_t)(c - name);
+        while (tt_is_blank(name[h->comm_length - 1]))
+            h->comm_length--;
+        stop = tt_skip_blanks(stop);
+        if (*stop == '[')
+            stop += strcspn(stop, " \t");
+        return read_what(line + (stop - line), end, h) && ends_well(h->rest);
+    }
+    return 0;
+}
+
+static int read_timed(char *line, size_t length, struct header *h)
 {
     const char *end = line + length, *stop;
 
@@ -240,6 +278,7 @@ static int end_sample(struct perf *p)
     tt_builder_add(p->b, TT_ROLE_SELF, context, p->current->samples, 1);
     tt_builder_add(p->b, TT_ROLE_SELF, context, p->current->period, p->period);
     p->current = NULL;
+    p->is_apart = 0;
     return context == TT_NONE ? tt_source_no_memory(p->s) : 0;
 }
 
@@ -296,24 +335,51 @@ static int begin_sample(struct perf *p, struct header *h)
                       strlen(h->rest)); /* without -g it is on the same line */
 }
 
+/* Is it a frame of the sample that has begun?  Stacks are indented, but in some old files;
+ * so are the names of samples without a stack. */
+static int is_frame(const char *line, size_t length)
+{
+    const char *at = tt_skip_blanks(line), *end = at;
+
+    while (is_hex(*end))
+        end++;
+    if (end == at || (*end && !tt_is_blank(*end)))
+        return 0;
+    return at > line || (end - at >= 8 && line[length - 1] == ')');
+}
+
+/* What perf says of itself on standard error, when both went to one file. */
+static int is_remark(const char *line)
+{
+    return line[0] == '#' || strstr(line, " PERF_RECORD_") ||
+           strncmp(line, "build id event received for ", 28) == 0;
+}
+
 static int take_line(struct perf *p, char *line, size_t length)
 {
     struct header h;
-    int error;
+    int error, is_timed;
 
-    if (!length || line[0] == '#')
-        return end_sample(p);
-    if (tt_is_blank(line[0]) && p->current)
+    if (is_remark(line))
+        return line[0] == '#' ? end_sample(p) : 0;
+    if (!*tt_skip_blanks(line)) {
+        p->is_apart = p->current && !p->stack.count;
+        return p->is_apart ? 0 : end_sample(p);
+    }
+    is_timed = (!tt_is_blank(line[0]) || strstr(line, ": ")) &&
+               read_timed(line, length, &h);
+    if (!is_timed && p->current && is_frame(line, length))
         return take_frame(p, line, length);
-    if (strstr(line, " PERF_RECORD_"))
-        return 0;
+    if (!is_timed && p->current && !p->is_apart && tt_is_blank(line[0]) &&
+        !read_timeless(line, line + length, &h))
+        return 0; /* a line of source, a branch: something else of this sample */
     error = end_sample(p);
     if (error)
         return error;
-    if (!read_header(line, length, &h))
-        return tt_source_fail(p->s, "a sample begins with a name, a process, a time and "
-                                    "an event");
-    return begin_sample(p, &h);
+    if (is_timed || read_timeless(line, line + length, &h))
+        return begin_sample(p, &h);
+    p->lost++;
+    return 0;
 }
 
 static int read_perf(struct tt_source *s, struct tt_builder *b)
@@ -334,35 +400,56 @@ static int read_perf(struct tt_source *s, struct tt_builder *b)
             break;
     if (!error)
         error = end_sample(p);
+    if (!error && p->lost && !p->events)
+        error = tt_source_fail(s, "there is no sample in it");
+    if (!error && p->lost)
+        tt_builder_fact(b, "lost.lines", TT_FACT_SUM, p->lost, "");
     tt_vector_fini(&p->stack);
     tt_frames_fini(&p->names);
     tt_memory_put(NULL, p, sizeof *p);
     return error;
 }
 
-/* Remarks, then a sample. */
+/* Copies the line at `at`; where the next one begins, or NULL: it is too long. */
+static const char *copy_line(const char *at, const char *end, char line[512])
+{
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    size_t length;
+
+    stop = stop ? stop : end;
+    length = (size_t)(stop - at);
+    while (length && at[length - 1] == '\r')
+        length--;
+    if (length >= 512)
+        return NULL;
+    memcpy(line, at, length);
+    line[length] = '\0';
+    return stop + 1;
+}
+
+/* Remarks, then a sample; one that has no time has a frame behind it. */
 static enum tt_match detect(const char *head, size_t size)
 {
-    const char *at = head, *end = head + size, *stop;
+    const char *at = head, *end = head + size;
     char line[512];
     struct header h;
 
-    for (; at < end; at = stop + 1) {
-        size_t length;
-        stop = memchr(at, '\n', (size_t)(end - at));
-        stop = stop ? stop : end;
-        length = (size_t)(stop - at);
-        while (length && at[length - 1] == '\r')
-            length--;
-        if (!length || *at == '#')
-            continue;
-        if (length >= sizeof line)
+    while (at < end) {
+        at = copy_line(at, end, line);
+        if (!at)
             return TT_MATCH_NO;
-        memcpy(line, at, length);
-        line[length] = '\0';
-        return read_header(line, length, &h) || strstr(line, " PERF_RECORD_")
-                   ? TT_MATCH_YES
-                   : TT_MATCH_NO;
+        if (strstr(line, " PERF_RECORD_"))
+            return TT_MATCH_YES;
+        if (!*tt_skip_blanks(line) || is_remark(line))
+            continue;
+        if (read_timed(line, strlen(line), &h))
+            return TT_MATCH_YES;
+        if (!read_timeless(line, line + strlen(line), &h))
+            return TT_MATCH_NO;
+        while (!*h.rest && at && at < end && (at = copy_line(at, end, line)) && !*line)
+            ;
+        return *h.rest || (at && is_frame(line, strlen(line))) ? TT_MATCH_YES
+                                                               : TT_MATCH_NO;
     }
     return TT_MATCH_NO;
 }

@@ -29,11 +29,12 @@ struct writing {
     const struct tt_profile *p;
     struct tt_writer *w;
     const struct tt_metric_columns *column[TT_PGCL_FIELDS]; /* or NULL */
-    uint64_t unit[TT_PGCL_FIELDS];                          /* so much is one */
-    uint32_t *centre_of;     /* owned; of each block, from 1; 0: none */
-    struct tt_vector module; /* struct text */
-    struct tt_vector centre; /* struct centre */
-    struct tt_vector order;  /* uint32_t: contexts but the root */
+    const struct tt_metric_columns *calls; /* of all kinds, and of none; or NULL */
+    uint64_t unit[TT_PGCL_FIELDS];         /* so much is one */
+    uint32_t *centre_of;                   /* owned; of each block, from 1; 0: none */
+    struct tt_vector module;               /* struct text */
+    struct tt_vector centre;               /* struct centre */
+    struct tt_vector order;                /* uint32_t: contexts but the root */
     enum tt_pgcl_layout layout;
     uint32_t elsewhere;     /* the centre of what was evicted; 0: nothing was */
     uint32_t start;         /* the centre that stands for the root; 0: it is left out */
@@ -336,6 +337,16 @@ static void put_entry(struct writing *x, uint32_t centre, const uint64_t *figure
     put_number(x->w, children);
 }
 
+/* Calls of which nobody told the kind are strict. */
+static void add_plain(uint64_t *figure, uint64_t calls)
+{
+    uint64_t kinds = figure[TT_PGCL_STRICT] + figure[TT_PGCL_LAZY] +
+                     figure[TT_PGCL_CURRIED];
+
+    if (calls > kinds)
+        figure[TT_PGCL_STRICT] += calls - kinds;
+}
+
 static void put_elsewhere(struct writing *x, uint32_t c)
 {
     uint64_t figure[TT_PGCL_FIELDS] = {0};
@@ -343,6 +354,8 @@ static void put_elsewhere(struct writing *x, uint32_t c)
     for (int i = 0; i < TT_PGCL_FIELDS; i++)
         if (x->column[i])
             figure[i] = part(x->column[i]->elsewhere, c, x->unit[i]);
+    if (x->calls)
+        add_plain(figure, part(x->calls->elsewhere, c, 1));
     put_entry(x, x->elsewhere, figure, 0);
 }
 
@@ -354,6 +367,8 @@ static void put_context(struct writing *x, uint32_t c)
     for (int i = 0; i < TT_PGCL_FIELDS; i++)
         if (x->column[i])
             figure[i] = part(x->column[i]->self, c, x->unit[i]);
+    if (x->calls)
+        add_plain(figure, part(x->calls->self, c, 1));
     if (!c)
         figure[TT_PGCL_STRICT] = 1; /* as Clean's own has it */
     for (uint32_t d = c + 1, end = tt_end_of(x->p, c); d < end; d = tt_end_of(x->p, d))
@@ -413,10 +428,11 @@ static const struct tt_metric_columns *find_bytes(const struct tt_profile *p)
     return NULL;
 }
 
-/* All calls are strict where nobody told kinds of calls apart. */
+/* Calls of which nobody told the kind are strict. */
 static void choose_all(struct writing *x)
 {
     const struct tt_profile *p = x->p;
+    const uint32_t calls = tt_metric_find(p, "calls");
     int any = 0;
 
     choose(x, TT_PGCL_TICKS, tt_metric_find(p, "time"));
@@ -429,7 +445,9 @@ static void choose_all(struct writing *x)
     if (!x->column[TT_PGCL_WORDS] && (x->column[TT_PGCL_WORDS] = find_bytes(p)))
         x->unit[TT_PGCL_WORDS] = 8;
     if (!any)
-        choose(x, TT_PGCL_STRICT, tt_metric_find(p, "calls"));
+        choose(x, TT_PGCL_STRICT, calls);
+    else if (calls != TT_NONE && (p->metric[calls].flags & TT_METRIC_CALLS))
+        x->calls = &p->metric[calls];
 }
 
 static int choose_columns(struct tt_export *e, struct writing *x)

@@ -306,12 +306,33 @@ static int read_entry(struct pgcl *x)
     return 0;
 }
 
+/* What the program's own profiling has added to the ticks of a context, by its estimate: so
+ * many ticks for 1000 calls.  A context cannot have less than none. */
+static void add_overhead(struct pgcl *x, uint32_t metric)
+{
+    const uint64_t *ticks = x->figure[TT_PGCL_TICKS].amount.item;
+    const size_t contexts = x->figure[TT_PGCL_TICKS].amount.count;
+
+    for (size_t c = 0; x->overhead && c < contexts; c++) {
+        unsigned __int128 calls = 0, added;
+        for (int i = TT_PGCL_TAILS; i <= TT_PGCL_CURRIED; i++)
+            if (c < x->figure[i].amount.count)
+                calls += ((const uint64_t *)x->figure[i].amount.item)[c];
+        added = calls * x->overhead / 1000;
+        if (added > ticks[c])
+            added = ticks[c];
+        if (added)
+            tt_builder_add(x->b, TT_ROLE_OWN, (uint32_t)c, metric, (uint64_t)added);
+    }
+}
+
 static void finish(struct pgcl *x)
 {
     static const uint32_t flags[TT_PGCL_FIELDS] = {TT_METRIC_TIME, TT_METRIC_SPACE};
     static const char *const units[TT_PGCL_FIELDS] = {"ticks", "words", "", "", "", ""};
     char *end = x->order.count > LONGEST_ORDER ? NULL : tt_vector_add(&x->order, 1);
 
+    add_overhead(x, tt_builder_metric(x->b, tt_pgcl_metric[0], units[0], flags[0]));
     if (!x->many_calls)
         tt_frames_flush(&x->calls, tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
     for (int i = 0; i < TT_PGCL_FIELDS; i++)
@@ -375,6 +396,7 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_pgcl = {
     .name = "pgcl",
     .about = "call-graph profiles of Clean",
+    .flags = TT_FORMAT_PATHS,
     .detect = detect,
     .read = read_pgcl,
     .write = tt_pgcl_write,

@@ -2,8 +2,11 @@
 /* pprof-write.c - profile.proto: writing.
  *
  * A block is a function and a location, both with its number; a context with figures of its
- * own is a sample. */
+ * own is a sample.  A line below its function is no function: both are one location, which
+ * is numbered behind the blocks. */
 #include "pprof.h"
+
+#include <string.h>
 
 #include "wire.h"
 
@@ -12,10 +15,16 @@ struct writing {
     struct tt_writer *w;
     uint32_t *metric, metrics; /* metric: owned */
     struct tt_pairs modules;   /* strings of the profile: their numbers */
+    struct tt_pairs lines; /* blocks of functions and lines: numbers of locations, and */
+    struct tt_vector line; /* struct line, in their order */
     struct tt_texts texts;
     struct tt_message message, inner;
     uint32_t many_modules;
     int failed;
+};
+
+struct line {
+    uint32_t function, line; /* blocks */
 };
 
 /* ── Types ────────────────────────────────────────────────────────────────────────── */
@@ -28,8 +37,10 @@ const char *tt_pprof_unit(const char *unit)
 /* All, or the one that was asked for; the last is what people look at first. */
 static int choose_metrics(struct writing *x, struct tt_export *e)
 {
-    uint32_t main = tt_export_metric(e);
+    uint32_t main = e->first ? tt_metric_find(e->profile, e->first) : TT_NONE;
 
+    if (main == TT_NONE)
+        main = tt_export_metric(e);
     if (main == TT_NONE)
         return -TT_ERR_OPTION;
     for (uint32_t m = 0; e->metric == TT_NONE && m < x->p->metrics; m++)
@@ -57,6 +68,33 @@ static void put_types(struct writing *x, uint64_t *default_type)
  * was evicted. */
 static uint32_t elsewhere(const struct writing *x) { return x->p->blocks; }
 
+/* Is the block at `d` of the path a line of the function above it? */
+static int is_line(const struct writing *x, const struct tt_walk *w, uint32_t d)
+{
+    const struct tt_block_row *row = x->p->block, *line, *function;
+
+    if (d < 2)
+        return 0;
+    line = &row[tt_block_of(x->p, w->path[d])];
+    function = &row[tt_block_of(x->p, w->path[d - 1])];
+    return line->kind == TT_KIND_STATEMENT && function->kind != TT_KIND_STATEMENT &&
+           line->line && line->file && line->file == function->file;
+}
+
+static uint32_t location_of_line(struct writing *x, uint32_t function, uint32_t line)
+{
+    int is_new = 0;
+    uint32_t *number = tt_pairs_get(&x->lines, function, line, &is_new);
+    struct line *l = number && is_new ? tt_vector_add(&x->line, 1) : NULL;
+
+    x->failed |= !number || (is_new && !l);
+    if (l) {
+        *l = (struct line){function, line};
+        *number = elsewhere(x) + (uint32_t)x->line.count;
+    }
+    return number ? *number : 0;
+}
+
 static void put_sample(struct writing *x, const struct tt_walk *w, int below)
 {
     int any = 0;
@@ -69,8 +107,12 @@ static void put_sample(struct writing *x, const struct tt_walk *w, int below)
         return;
     if (below)
         tt_message_varint(&x->inner, elsewhere(x));
-    for (uint32_t d = w->depth; d; d--)
-        tt_message_varint(&x->inner, tt_block_of(x->p, w->path[d]));
+    for (uint32_t d = w->depth; d; d--) {
+        uint32_t block = tt_block_of(x->p, w->path[d]);
+        if (is_line(x, w, d))
+            block = location_of_line(x, tt_block_of(x->p, w->path[--d]), block);
+        tt_message_varint(&x->inner, block);
+    }
     if (x->inner.bytes.count)
         tt_message_within(&x->message, 1, &x->inner);
     for (uint32_t i = 0; i < x->metrics; i++) {
@@ -105,28 +147,60 @@ static void put_mapping(struct writing *x, uint32_t module)
     tt_put_message(x->w, TT_PROFILE_MAPPING, &x->message);
 }
 
-static void put_mappings(struct writing *x)
+static const char *base_name(const char *path)
 {
-    for (uint32_t b = 1; b < x->p->blocks && !x->failed; b++) {
-        uint32_t module = x->p->block[b].module;
-        int is_new = 0;
-        uint32_t *number = module ? tt_pairs_get(&x->modules, module, 0, &is_new) : NULL;
-        x->failed |= module && !number;
-        if (!number || !is_new)
-            continue;
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int is_new_module(struct writing *x, uint32_t module)
+{
+    int is_new = 0;
+    uint32_t *number = tt_pairs_get(&x->modules, module, 0, &is_new);
+
+    x->failed |= !number;
+    if (number && is_new)
         *number = ++x->many_modules;
-        put_mapping(x, module);
+    return number && is_new;
+}
+
+/* Readers take the first mapping for the program. */
+static void put_program(struct writing *x)
+{
+    const char *program = tt_fact_text(x->p, "program");
+    size_t length = program ? strcspn(base_name(program), " ") : 0;
+
+    for (uint32_t b = 1; length && b < x->p->blocks && !x->failed; b++) {
+        const uint32_t module = x->p->block[b].module;
+        const char *name = base_name(tt_profile_string(x->p, module));
+        if (!module || strncmp(name, base_name(program), length) != 0 || name[length])
+            continue;
+        if (is_new_module(x, module))
+            put_mapping(x, module);
+        return;
     }
 }
 
-static void put_location(struct writing *x, uint32_t b)
+static void put_mappings(struct writing *x)
 {
-    const struct tt_block_row *row = &x->p->block[b < x->p->blocks ? b : 0];
+    put_program(x);
+    for (uint32_t b = 1; b < x->p->blocks && !x->failed; b++) {
+        uint32_t module = x->p->block[b].module;
+        if (module && is_new_module(x, module))
+            put_mapping(x, module);
+    }
+}
+
+/* `function` is a block, and `line` the one that its line is of. */
+static void put_location(struct writing *x, uint32_t id, uint32_t function, uint32_t line)
+{
+    const struct tt_block_row *row = &x->p->block[line < x->p->blocks ? line : 0];
     const uint32_t *module = tt_pairs_find(&x->modules, row->module, 0);
 
-    tt_message_number(&x->inner, 1, b);
+    tt_message_number(&x->inner, 1, function);
     tt_message_number(&x->inner, 2, row->line);
-    tt_message_number(&x->message, 1, b);
+    tt_message_number(&x->message, 1, id);
     tt_message_number(&x->message, 2, module ? *module : 0);
     tt_message_within(&x->message, 4, &x->inner);
     tt_put_message(x->w, TT_PROFILE_LOCATION, &x->message);
@@ -147,10 +221,13 @@ static void put_function(struct writing *x, uint32_t b)
 static void put_blocks(struct writing *x)
 {
     uint64_t name = tt_texts_new(&x->texts, "[elsewhere below]");
+    const struct line *line = x->line.item;
 
     put_mappings(x);
     for (uint32_t b = 1; b <= elsewhere(x) && !x->failed; b++)
-        put_location(x, b);
+        put_location(x, b, b, b);
+    for (uint32_t i = 0; i < x->line.count && !x->failed; i++)
+        put_location(x, elsewhere(x) + 1 + i, line[i].function, line[i].line);
     for (uint32_t b = 1; b < x->p->blocks && !x->failed; b++)
         put_function(x, b);
     tt_message_number(&x->message, 1, elsewhere(x));
@@ -189,6 +266,8 @@ int tt_pprof_write(struct tt_export *e, struct tt_writer *w)
     if (error)
         goto fail_metrics;
     tt_pairs_init(&x.modules, m);
+    tt_pairs_init(&x.lines, m);
+    tt_vector_init(&x.line, m, sizeof(struct line));
     tt_texts_init(&x.texts, x.p, TT_PROFILE_STRING, &x.failed);
     tt_message_init(&x.message, m, &x.failed);
     tt_message_init(&x.inner, m, &x.failed);
@@ -196,6 +275,8 @@ int tt_pprof_write(struct tt_export *e, struct tt_writer *w)
     tt_message_fini(&x.inner);
     tt_message_fini(&x.message);
     tt_texts_fini(&x.texts);
+    tt_vector_fini(&x.line);
+    tt_pairs_fini(&x.lines);
     tt_pairs_fini(&x.modules);
     error = x.failed ? -TT_ERR_MEMORY : 0;
 fail_metrics:

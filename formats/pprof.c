@@ -16,64 +16,6 @@
 enum { MOST_METRICS = 64 };
 enum slot { NAME, FILE_NAME, MODULE, SLOTS };
 
-/* ── Protocol buffers ─────────────────────────────────────────────────────────────── */
-
-struct message {
-    const unsigned char *at, *end;
-};
-
-struct field {
-    uint32_t number, wire;
-    uint64_t value;        /* TT_WIRE_VARINT and the fixed ones */
-    struct message inside; /* TT_WIRE_BYTES */
-};
-
-/* 1: there is one, 0: none. */
-static int read_varint(struct message *m, uint64_t *value)
-{
-    *value = 0;
-    for (int shift = 0; m->at < m->end && shift < 64; shift += 7) {
-        unsigned char byte = *m->at++;
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return shift < 63 || byte < 2;
-    }
-    return 0;
-}
-
-/* 1: there is a field, 0: the message ends, -1: it is damaged. */
-static int read_field(struct message *m, struct field *f)
-{
-    uint64_t tag, size;
-
-    if (m->at == m->end)
-        return 0;
-    if (!read_varint(m, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX)
-        return -1;
-    f->number = (uint32_t)(tag >> 3);
-    f->wire = tag & 7;
-    switch (f->wire) {
-    case TT_WIRE_VARINT:
-        return read_varint(m, &f->value) ? 1 : -1;
-    case TT_WIRE_BYTES:
-        if (!read_varint(m, &size) || size > (uint64_t)(m->end - m->at))
-            return -1;
-        f->inside = (struct message){m->at, m->at + size};
-        m->at += size;
-        return 1;
-    case TT_WIRE_64:
-    case TT_WIRE_32:
-        size = f->wire == TT_WIRE_64 ? 8 : 4;
-        if (size > (uint64_t)(m->end - m->at))
-            return -1;
-        m->at += size;
-        f->value = 0;
-        return 1;
-    default:
-        return -1;
-    }
-}
-
 /* ── What is noted ────────────────────────────────────────────────────────────────── */
 
 struct text {
@@ -102,8 +44,8 @@ struct pprof {
     struct tt_pairs mappings,
         functions;             /* by id: where they are in the file, see below */
     struct tt_pairs locations; /* by id: an index */
-    struct tt_vector place;    /* struct message: mappings and functions */
-    struct tt_vector location; /* struct message, then struct location */
+    struct tt_vector place;    /* struct tt_wire: mappings and functions */
+    struct tt_vector location; /* struct tt_wire, then struct location */
     struct tt_vector frame;    /* uint32_t: blocks */
     struct tt_vector open;     /* struct open: the sample before, from the root */
     struct tt_vector ids;      /* uint64_t: of the sample that is read, from the leaf */
@@ -119,7 +61,7 @@ struct open {
     uint32_t context;
 };
 
-static int damaged(struct pprof *p, const struct message *m, const char *what)
+static int damaged(struct pprof *p, const struct tt_wire *m, const char *what)
 {
     return tt_source_fail_at(p->s, (uint64_t)(m->at - p->bytes), "%s", what);
 }
@@ -130,54 +72,57 @@ static int no_memory(struct pprof *p) { return tt_source_no_memory(p->s); }
  * there is none, or no memory. */
 static const char *text_of(struct pprof *p, uint64_t index, enum slot slot)
 {
+    static const char nul[] = "\xe2\x90\x80"; /* U+2400, its picture */
     const struct text *t = p->text.item;
-    char *name;
+    size_t nuls = 0;
+    char *name, *to;
 
     if (index >= p->text.count)
         return NULL;
+    t += index;
+    for (size_t i = 0; i < t->length; i++)
+        nuls += !t->at[i];
     p->slot[slot].count = 0;
-    name = tt_vector_add(&p->slot[slot], t[index].length + 1);
+    name = tt_vector_add(&p->slot[slot], t->length + nuls * (sizeof nul - 2) + 1);
     if (!name)
         return NULL;
-    for (size_t i = 0; i < t[index].length; i++)
-        name[i] = t[index].at[i] ? t[index].at[i] : '?';
+    to = name;
+    for (size_t i = 0; i < t->length; i++)
+        if (t->at[i])
+            *to++ = t->at[i];
+        else
+            to = (char *)memcpy(to, nul, sizeof nul - 1) + sizeof nul - 1;
     return name;
 }
 
 /* A number of a message, 0 when it is not there. */
-static uint64_t number_in(struct message m, uint32_t number)
+static uint64_t number_in(struct tt_wire m, uint32_t number)
 {
     uint64_t value = 0;
-    struct field f;
+    struct tt_wire_field f;
 
-    while (read_field(&m, &f) > 0)
+    while (tt_wire_next(&m, &f) > 0)
         if (f.number == number && f.wire == TT_WIRE_VARINT)
             value = f.value;
     return value;
 }
 
-static int is_sound(struct message m)
+static int is_sound(struct tt_wire m)
 {
-    struct field f;
+    struct tt_wire_field f;
     int result;
 
-    while ((result = read_field(&m, &f)) > 0)
+    while ((result = tt_wire_next(&m, &f)) > 0)
         ;
     return result == 0;
 }
 
 /* ── The first pass ───────────────────────────────────────────────────────────────── */
 
-static int note_text(struct pprof *p, const struct field *f)
+static int note_text(struct pprof *p, const struct tt_wire_field *f)
 {
-    struct text *t;
+    struct text *t = tt_vector_add(&p->text, 1);
 
-    if (p->text.count && f->inside.at == f->inside.end)
-        return damaged(
-            p, &f->inside,
-            "another table of strings begins here: raw profiles cannot be read "
-            "one behind the other");
-    t = tt_vector_add(&p->text, 1);
     if (!t)
         return no_memory(p);
     *t = (struct text){(const char *)f->inside.at,
@@ -186,10 +131,10 @@ static int note_text(struct pprof *p, const struct field *f)
 }
 
 static int note_place(struct pprof *p, struct tt_pairs *ids, struct tt_vector *places,
-                      const struct field *f, const char *what)
+                      const struct tt_wire_field *f, const char *what)
 {
     uint64_t id = number_in(f->inside, 1);
-    struct message *m;
+    struct tt_wire *m;
     uint32_t *index;
     int is_new;
 
@@ -210,7 +155,7 @@ static int note_place(struct pprof *p, struct tt_pairs *ids, struct tt_vector *p
     return 0;
 }
 
-static int note_type(struct pprof *p, const struct field *f)
+static int note_type(struct pprof *p, const struct tt_wire_field *f)
 {
     if (p->metrics == MOST_METRICS)
         return damaged(p, &f->inside, "there are too many types of samples");
@@ -219,7 +164,7 @@ static int note_type(struct pprof *p, const struct field *f)
     return 0;
 }
 
-static int note_field(struct pprof *p, const struct field *f)
+static int note_field(struct pprof *p, const struct tt_wire_field *f)
 {
     static const unsigned char wire[] = {0,
                                          TT_WIRE_BYTES,
@@ -252,11 +197,11 @@ static int note_field(struct pprof *p, const struct field *f)
 
 static int note_all(struct pprof *p)
 {
-    struct message m = {p->bytes, p->bytes + p->size};
-    struct field f = {0};
+    struct tt_wire m = {p->bytes, p->bytes + p->size};
+    struct tt_wire_field f = {0};
     int result, error = 0;
 
-    while (!error && (result = read_field(&m, &f)) != 0)
+    while (!error && (result = tt_wire_next(&m, &f)) != 0)
         error = result < 0
                     ? damaged(p, &m, "this field is damaged, or the file ends in it")
                     : note_field(p, &f);
@@ -269,7 +214,7 @@ static int note_all(struct pprof *p)
 
 /* ── Metrics and facts ────────────────────────────────────────────────────────────── */
 
-static uint64_t read_unit(const char **unit)
+uint64_t tt_pprof_read_unit(const char **unit)
 {
     static const struct {
         const char *name, *unit;
@@ -293,6 +238,23 @@ static uint64_t read_unit(const char **unit)
     return 1;
 }
 
+/* The metric of a type.  A type may have no name, and two may have the same one. */
+static uint32_t add_metric(struct pprof *p, uint32_t type, const char *name,
+                           const char *unit, uint32_t flags)
+{
+    char numbered[300];
+    uint32_t metric, same = 0;
+
+    name = *name ? name : "value";
+    for (uint32_t i = 0; i < type; i++) {
+        const char *other = text_of(p, p->metric[i].type, FILE_NAME);
+        same += other && strcmp(*other ? other : "value", name) == 0;
+    }
+    (void)snprintf(numbered, sizeof numbered, "%.250s %u", name, same + 1);
+    metric = tt_builder_metric(p->b, same ? numbered : name, unit, flags);
+    return metric;
+}
+
 /* The default one, the last if none is named, is what people look at. */
 static int make_metrics(struct pprof *p)
 {
@@ -310,50 +272,62 @@ static int make_metrics(struct pprof *p)
         uint32_t flags = 0;
         if (!type || !unit)
             return tt_source_fail_at(p->s, 0, "the type of samples %u has no name", i);
-        m->times = read_unit(&unit);
+        m->times = tt_pprof_read_unit(&unit);
         if (i == looked_at && strcmp(unit, "ns") == 0)
             flags = TT_METRIC_TIME;
         if (i == looked_at && strcmp(unit, "bytes") == 0)
             flags = TT_METRIC_SPACE;
         if (strncmp(type, "inuse", 5) == 0)
             flags |= TT_METRIC_PEAK;
-        m->metric = tt_builder_metric(p->b, type, unit, flags);
+        m->metric = add_metric(p, i, type, unit, flags);
         tt_frames_init(&m->amount, p->b, p->s->memory);
     }
     return 0;
 }
 
+static void add_comment(struct pprof *p, uint64_t string)
+{
+    const char *text = text_of(p, string, NAME);
+
+    if (text && *text)
+        tt_builder_fact(p->b, "comment", TT_FACT_EACH, 1, text);
+}
+
 static void add_facts(struct pprof *p)
 {
-    struct message m = {p->bytes, p->bytes + p->size};
-    struct field f;
+    struct tt_wire m = {p->bytes, p->bytes + p->size};
+    struct tt_wire_field f;
+    uint64_t string;
 
-    while (read_field(&m, &f) > 0) {
+    while (tt_wire_next(&m, &f) > 0) {
+        if (f.number == TT_PROFILE_COMMENT && f.wire == TT_WIRE_BYTES) /* packed */
+            while (f.inside.at < f.inside.end && tt_wire_varint(&f.inside, &string))
+                add_comment(p, string);
         if (f.wire != TT_WIRE_VARINT || !f.value)
             continue;
         if (f.number == TT_PROFILE_TIME)
             tt_builder_fact(p->b, "started", TT_FACT_MIN, f.value, "");
         if (f.number == TT_PROFILE_DURATION)
             tt_builder_fact(p->b, "lasted", TT_FACT_MAX, f.value, "");
-        if (f.number == TT_PROFILE_COMMENT && text_of(p, f.value, NAME))
-            tt_builder_fact(p->b, "comment", TT_FACT_EACH, 1, text_of(p, f.value, NAME));
+        if (f.number == TT_PROFILE_COMMENT)
+            add_comment(p, f.value);
     }
 }
 
 /* ── Locations ────────────────────────────────────────────────────────────────────── */
 
 static int find_place(struct pprof *p, const struct tt_pairs *ids, uint64_t id,
-                      struct message *m)
+                      struct tt_wire *m)
 {
     const uint32_t *index = tt_pairs_find(ids, id, 0);
 
     if (index)
-        *m = ((const struct message *)p->place.item)[*index];
+        *m = ((const struct tt_wire *)p->place.item)[*index];
     return index != NULL;
 }
 
 /* A string of a function or mapping; *missing: there is none of that number. */
-static const char *text_in(struct pprof *p, const struct message *m, uint32_t number,
+static const char *text_in(struct pprof *p, const struct tt_wire *m, uint32_t number,
                            enum slot slot, int *missing)
 {
     const char *text = text_of(p, number_in(*m, number), slot);
@@ -363,11 +337,11 @@ static const char *text_in(struct pprof *p, const struct message *m, uint32_t nu
 }
 
 /* The block of a function in a mapping; of address alone, function is 0. */
-static int find_block(struct pprof *p, const struct message *where, uint64_t function,
+static int find_block(struct pprof *p, const struct tt_wire *where, uint64_t function,
                       uint64_t mapping, uint64_t address, uint32_t *block)
 {
     struct tt_block_info info = {.kind = TT_KIND_NATIVE, .module = ""};
-    struct message m;
+    struct tt_wire m;
     char hex[32];
     int is_new = 1, missing = 0;
     uint32_t *known = function ? tt_pairs_get(&p->blocks, function, mapping, &is_new)
@@ -403,7 +377,7 @@ static int find_block(struct pprof *p, const struct message *where, uint64_t fun
     return *block == TT_NONE ? no_memory(p) : 0;
 }
 
-static int add_frame(struct pprof *p, const struct message *where, uint64_t function,
+static int add_frame(struct pprof *p, const struct tt_wire *where, uint64_t function,
                      uint64_t mapping, uint64_t address)
 {
     uint32_t *frame = tt_vector_add(&p->frame, 1), block;
@@ -416,15 +390,15 @@ static int add_frame(struct pprof *p, const struct message *where, uint64_t func
 }
 
 /* Turns the place of a location in the file into its frames. */
-static int read_location(struct pprof *p, struct message m, struct location *l)
+static int read_location(struct pprof *p, struct tt_wire m, struct location *l)
 {
-    const struct message all = m;
+    const struct tt_wire all = m;
     const uint64_t mapping = number_in(m, 2), address = number_in(m, 3);
-    struct field f;
+    struct tt_wire_field f;
     int error = 0;
 
     l->first = (uint32_t)p->frame.count;
-    while (!error && read_field(&m, &f) > 0)
+    while (!error && tt_wire_next(&m, &f) > 0)
         if (f.number == 4 && f.wire == TT_WIRE_BYTES && !is_sound(f.inside))
             error = damaged(p, &f.inside, "a line of a location is damaged");
         else if (f.number == 4 && f.wire == TT_WIRE_BYTES)
@@ -444,7 +418,7 @@ static int read_locations(struct pprof *p)
     if (!tt_vector_add(&read, p->location.count))
         return no_memory(p);
     for (size_t i = 0; !error && i < p->location.count; i++)
-        error = read_location(p, ((const struct message *)p->location.item)[i],
+        error = read_location(p, ((const struct tt_wire *)p->location.item)[i],
                               (struct location *)read.item + i);
     tt_vector_fini(&p->location);
     p->location = read;
@@ -454,7 +428,7 @@ static int read_locations(struct pprof *p)
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
 /* Adds the numbers of a field, packed or one by one. */
-static int add_numbers(struct pprof *p, struct field *f, struct tt_vector *to)
+static int add_numbers(struct pprof *p, struct tt_wire_field *f, struct tt_vector *to)
 {
     uint64_t value, *at;
 
@@ -467,7 +441,7 @@ static int add_numbers(struct pprof *p, struct field *f, struct tt_vector *to)
     if (f->wire != TT_WIRE_BYTES)
         return damaged(p, &f->inside, "a field of a sample is of the wrong kind");
     while (f->inside.at < f->inside.end) {
-        if (!read_varint(&f->inside, &value))
+        if (!tt_wire_varint(&f->inside, &value))
             return damaged(p, &f->inside, "a number of a sample is damaged");
         if (!(at = tt_vector_add(to, 1)))
             return no_memory(p);
@@ -476,7 +450,7 @@ static int add_numbers(struct pprof *p, struct field *f, struct tt_vector *to)
     return 0;
 }
 
-static int open_location(struct pprof *p, const struct message *where, uint64_t id,
+static int open_location(struct pprof *p, const struct tt_wire *where, uint64_t id,
                          uint32_t *context)
 {
     const uint32_t *index = tt_pairs_find(&p->locations, id, 0);
@@ -499,7 +473,7 @@ static int open_location(struct pprof *p, const struct message *where, uint64_t 
 }
 
 /* What it shares with the sample before it, from the root on, is known. */
-static int find_context(struct pprof *p, const struct message *where, uint32_t *context)
+static int find_context(struct pprof *p, const struct tt_wire *where, uint32_t *context)
 {
     const uint64_t *id = p->ids.item;
     const struct open *open = p->open.item;
@@ -515,7 +489,7 @@ static int find_context(struct pprof *p, const struct message *where, uint32_t *
     return error;
 }
 
-static int add_values(struct pprof *p, const struct message *where, uint32_t context,
+static int add_values(struct pprof *p, const struct tt_wire *where, uint32_t context,
                       const struct tt_vector *values)
 {
     const uint64_t *value = values->item;
@@ -542,15 +516,15 @@ static int add_values(struct pprof *p, const struct message *where, uint32_t con
     return 0;
 }
 
-static int take_sample(struct pprof *p, struct message m, struct tt_vector *values)
+static int take_sample(struct pprof *p, struct tt_wire m, struct tt_vector *values)
 {
-    const struct message where = m;
-    struct field f;
+    const struct tt_wire where = m;
+    struct tt_wire_field f;
     uint32_t context;
     int result, error = 0;
 
     p->ids.count = values->count = 0;
-    while (!error && (result = read_field(&m, &f)) != 0) {
+    while (!error && (result = tt_wire_next(&m, &f)) != 0) {
         if (result < 0)
             return damaged(p, &where, "a sample is damaged");
         if (f.number == 1)
@@ -565,13 +539,13 @@ static int take_sample(struct pprof *p, struct message m, struct tt_vector *valu
 
 static int take_samples(struct pprof *p)
 {
-    struct message m = {p->bytes, p->bytes + p->size};
+    struct tt_wire m = {p->bytes, p->bytes + p->size};
     struct tt_vector values;
-    struct field f;
+    struct tt_wire_field f;
     int error = 0;
 
     tt_vector_init(&values, NULL, sizeof(uint64_t));
-    while (!error && read_field(&m, &f) > 0) {
+    while (!error && tt_wire_next(&m, &f) > 0) {
         if (f.number == TT_PROFILE_SAMPLE)
             error = take_sample(p, f.inside, &values);
         tt_source_forget(p->s, (const char *)m.at);
@@ -591,8 +565,8 @@ static void init(struct pprof *p, struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&p->text, m, sizeof(struct text));
     for (int i = 0; i < SLOTS; i++)
         tt_vector_init(&p->slot[i], m, 1);
-    tt_vector_init(&p->place, m, sizeof(struct message));
-    tt_vector_init(&p->location, m, sizeof(struct message));
+    tt_vector_init(&p->place, m, sizeof(struct tt_wire));
+    tt_vector_init(&p->location, m, sizeof(struct tt_wire));
     tt_vector_init(&p->frame, m, sizeof(uint32_t));
     tt_vector_init(&p->open, m, sizeof(struct open));
     tt_vector_init(&p->ids, m, sizeof(uint64_t));
@@ -658,14 +632,14 @@ static int read_pprof(struct tt_source *s, struct tt_builder *b)
 }
 
 /* Nothing marks such a file: it is one when all that is seen of it fits, and a type of
- * samples is among it. */
+ * samples is among it; with one that has no name, something that it is of must be there. */
 static enum tt_match detect(const char *head, size_t size)
 {
-    struct message m = {(const unsigned char *)head, (const unsigned char *)head + size};
-    struct field f;
-    int types = 0;
+    struct tt_wire m = {(const unsigned char *)head, (const unsigned char *)head + size};
+    struct tt_wire_field f;
+    int types = 0, nameless = 0, parts = 0;
 
-    while (read_field(&m, &f) > 0) {
+    while (tt_wire_next(&m, &f) > 0) {
         if (f.number > 15 || (f.number <= TT_PROFILE_STRING && f.wire != TT_WIRE_BYTES) ||
             f.wire == TT_WIRE_64 || f.wire == TT_WIRE_32)
             return TT_MATCH_NO;
@@ -673,14 +647,16 @@ static enum tt_match detect(const char *head, size_t size)
             return TT_MATCH_NO;
         types += f.number == TT_PROFILE_SAMPLE_TYPE && f.inside.end - f.inside.at <= 12 &&
                  number_in(f.inside, 1) > 0;
+        nameless += f.number == TT_PROFILE_SAMPLE_TYPE && f.inside.at == f.inside.end;
+        parts += f.number == TT_PROFILE_LOCATION && number_in(f.inside, 1) > 0;
     }
-    return types ? TT_MATCH_YES : TT_MATCH_NO;
+    return types || (nameless && parts) ? TT_MATCH_YES : TT_MATCH_NO;
 }
 
 const struct tt_format tt_format_pprof = {
     .name = "pprof",
     .about = "what go tool pprof reads",
-    .flags = TT_FORMAT_PACKED,
+    .flags = TT_FORMAT_PACKED | TT_FORMAT_PATHS,
     .detect = detect,
     .read = read_pprof,
     .write = tt_pprof_write,

@@ -21,6 +21,8 @@ enum {
 
 /* What the format calls a unit of ours. */
 const char *tt_pprof_unit(const char *unit);
+/* What we call one of the format's, and how many of ours one of those is. */
+uint64_t tt_pprof_read_unit(const char **unit);
 int tt_pprof_write(struct tt_export *, struct tt_writer *);
 
 #endif

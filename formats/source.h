@@ -29,6 +29,10 @@ struct tt_stream {
 struct tt_reading {
     const char *recursion, *budget; /* of event traces, as the flags have it; or NULL */
     const char *executable;         /* of formats that do not name functions; or NULL */
+    /* What a symbol is called in its program's language, to be freed; NULL: no memory.  NULL
+     * itself: symbols stay as they are. */
+    char *(*demangle)(const char *symbol);
+    const struct tt_walker *walker; /* of formats that copy stacks (walker.h); or NULL */
 };
 
 struct tt_source {

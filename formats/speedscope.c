@@ -143,7 +143,7 @@ static int add_amount(struct speedscope *x, struct tt_json *j, uint32_t context,
     return 1;
 }
 
-static int choose_unit(struct speedscope *x, struct tt_json *j, const char *unit)
+static void choose_unit(struct speedscope *x, const char *unit)
 {
     static const struct {
         const char *name;
@@ -156,7 +156,7 @@ static int choose_unit(struct speedscope *x, struct tt_json *j, const char *unit
             x->shift = times[i].shift;
             x->worth = 1;
             x->metric = tt_builder_metric(x->b, "time", "ns", TT_METRIC_TIME);
-            return 1;
+            return;
         }
     x->shift = 6;
     x->worth = 1000000;
@@ -164,9 +164,8 @@ static int choose_unit(struct speedscope *x, struct tt_json *j, const char *unit
         x->metric = tt_builder_metric(x->b, "bytes", "bytes", TT_METRIC_SPACE);
     else if (strcmp(unit, "none") == 0)
         x->metric = tt_builder_metric(x->b, "ticks", "ticks", TT_METRIC_TIME);
-    else
-        return tt_json_wrong(j, "the unit of this profile is not known");
-    return 1;
+    else /* others are none, to speedscope too: "samples" */
+        x->metric = tt_builder_metric(x->b, unit, unit, TT_METRIC_TIME);
 }
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
@@ -384,9 +383,12 @@ static int read_profile(struct speedscope *x, struct tt_json_part *at, int numbe
     struct profile p = {.unit = "none"};
     int e = scan_profile(&at->json, &p), ours = is_ours(x) && p.name;
 
-    if (e == 0)
-        e = ours ? choose_metric(x, &at->json, &p, number)
-                 : choose_unit(x, &at->json, p.unit);
+    if (e == 0 && ours) {
+        e = choose_metric(x, &at->json, &p, number);
+    } else if (e == 0) {
+        choose_unit(x, p.unit);
+        e = 1;
+    }
     if (e > 0) {
         if (!ours)
             (void)tt_builder_strand(
@@ -635,6 +637,7 @@ static int write_speedscope(struct tt_export *e, struct tt_writer *w)
 const struct tt_format tt_format_speedscope = {
     .name = "speedscope",
     .about = "speedscope's JSON",
+    .flags = TT_FORMAT_PATHS,
     .detect = detect,
     .read = read_speedscope,
     .write = write_speedscope,

@@ -15,29 +15,46 @@
  *
  *      --- Memory map: ---                     then what lay where
  *
+ *      goroutine profile: total 6              Go's: how many are at each place
+ *      5 @ 0x4378b6 0x40619b
+ *      #   0x4b401a  main.wait+0x1a  main.go:7     by name, if these lines are there
+ *
+ *      --- heapz 1 ---                         Java's, and contention of it:
+ *      format = java
+ *          7048     1 @ 0x00000003 0x00000004  bytes (or time), number, where
+ *       0x00000003 com.example.f (Source.java:103)   and what is called so
+ *
  * Addresses are leaf first.  Those of callers are where a call returns to, one byte behind
- * it; all of contention are, and of a thread all but the first. */
+ * it; all of contention are, and of a thread all but the first.  Java's are mere numbers. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats.h"
 #include "frames.h"
+#include "heap.h"
 #include "maps.h"
 #include "pairs.h"
+#include "statistics.h"
 
 struct stack {
-    uint64_t number, time; /* time: ns */
+    uint64_t number, time; /* time: ns, or bytes */
     size_t first, depth;
+    size_t named, names; /* the same as functions, where Go has written them below */
 };
 
 struct stacks {
     struct tt_source *s;
     struct tt_builder *b;
     struct tt_vector stack, address; /* struct stack; uint64_t, leaf first */
+    struct tt_vector named;          /* uint32_t: blocks, leaf first */
     struct tt_pairs names;           /* of addresses that come with one: block + 1 */
     struct tt_maps maps;
+    struct tt_heap heap;     /* names as Java and Go write them */
     uint64_t period, cycles; /* 1 stands for so many; in a second, 0: they are ns */
+    uint64_t unit;           /* ns, of Java's times; 0: it is not Java's */
+    char kind;
 };
 
 /* ── Addresses ────────────────────────────────────────────────────────────────────── */
@@ -78,7 +95,7 @@ static int take_addresses(struct stacks *x, const char *at, int leaf)
         if (end == at || *at == '-' || *at == '+' ||
             (*end && !tt_is_blank(*end) && !is_named))
             return tt_source_fail(x->s, "an address is due, and not '%.20s'", at);
-        if (!leaf && address)
+        if (!leaf && address && !x->unit)
             address--;
         leaf = 0;
         to = tt_vector_add(&x->address, 1);
@@ -110,6 +127,12 @@ static int take_setting(struct stacks *x, const char *line)
     const char *value = tt_skip_blanks(strchr(line, '=') + 1), *end = value;
     uint64_t n;
 
+    if (strncmp(line, "format", 6) == 0 && strncmp(value, "java", 4) == 0)
+        x->unit = x->unit ? x->unit : 1;
+    if (strncmp(line, "resolution", 10) == 0)
+        x->unit = strncmp(value, "micro", 5) == 0   ? 1000
+                  : strncmp(value, "milli", 5) == 0 ? 1000000
+                                                    : 1;
     if (strncmp(line, "cycles/second", 13) != 0 &&
         strncmp(line, "sampling period", 15) != 0)
         return 0;
@@ -117,6 +140,20 @@ static int take_setting(struct stacks *x, const char *line)
         return tt_source_fail(x->s, "'%.20s' is no such number", value);
     *(*line == 'c' ? &x->cycles : &x->period) = n;
     return 0;
+}
+
+/* What Java's heap was sampled with: each allocation by a likelihood that depends on its
+ * size. */
+static void weigh(struct stack *s)
+{
+    const double rate = 512 << 10;
+    double mean = s->number ? (double)s->time / (double)s->number : 0, by;
+
+    if (mean <= 0)
+        return;
+    by = 1 / -expm1(-mean / rate);
+    s->number = tt_whole((double)s->number * by);
+    s->time = tt_whole((double)s->time * by);
 }
 
 static int take_contention(struct stacks *x, const char *line)
@@ -134,12 +171,58 @@ static int take_contention(struct stacks *x, const char *line)
     if (error)
         return error;
     s.depth = x->address.count - s.first;
+    if (x->kind == 'h') {
+        s.time = cycles;
+        weigh(&s);
+        return add_stack(x, &s);
+    }
+    if (x->unit && (__builtin_mul_overflow(cycles, x->unit, &cycles) ||
+                    __builtin_mul_overflow(cycles, x->period, &cycles)))
+        return tt_source_fail(x->s, TT_TOO_MUCH);
     ns = x->cycles ? floor((double)cycles * (double)x->period / ((double)x->cycles / 1e9))
                    : (double)cycles;
     if (!(ns < 9e18) || __builtin_mul_overflow(s.number, x->period, &s.number))
         return tt_source_fail(x->s, TT_TOO_MUCH);
     s.time = x->cycles ? (uint64_t)ns : cycles;
     return add_stack(x, &s);
+}
+
+/* A function of the stack before: "#\t0x4b401a\tmain.wait+0x1a\tmain.go:7". */
+static int take_function(struct stacks *x, char *line)
+{
+    struct stack *s = x->stack.item;
+    uint32_t block, *to;
+    int is_one = x->stack.count ? tt_frames_go(&x->heap.names, line, &block) : 0;
+
+    if (is_one <= 0)
+        return is_one ? tt_source_no_memory(x->s) : 0; /* a remark */
+    s += x->stack.count - 1;
+    if (!s->names)
+        s->named = x->named.count;
+    s->names++;
+    to = tt_vector_add(&x->named, 1);
+    if (!to)
+        return tt_source_no_memory(x->s);
+    *to = block;
+    return 0;
+}
+
+/* " 0x00000003 com.example.f (Source.java:103)". */
+static int take_java_name(struct stacks *x, const char *line)
+{
+    char *end;
+    uint64_t address = strtoull(line, &end, 16);
+    uint32_t block, *at;
+    int is_new;
+
+    end += strspn(end, " \t");
+    block = tt_heap_frame(&x->heap, end, strlen(end));
+    at = tt_pairs_get(&x->names, address, 0, &is_new);
+    if (!at || block == TT_NONE)
+        return tt_source_no_memory(x->s);
+    if (is_new)
+        *at = block + 1;
+    return 0;
 }
 
 static int read_contention(struct stacks *x)
@@ -153,13 +236,47 @@ static int read_contention(struct stacks *x)
         error = 0;
         if (strncmp(at, "---", 3) == 0)
             return 0;
-        if (*at >= '0' && *at <= '9')
+        if (x->unit && strncmp(at, "0x", 2) == 0)
+            error = take_java_name(x, at);
+        else if (*at >= '0' && *at <= '9')
             error = take_contention(x, at);
-        else if (*at && *at != '#')
+        else if (*at == '#')
+            error = take_function(x, line);
+        else if (*at)
             error = strchr(at, '=')
                         ? take_setting(x, at)
                         : tt_source_fail(x->s, "'%.20s' is no line of it", at);
     }
+    return error;
+}
+
+/* ── Counts of Go ─────────────────────────────────────────────────────────────────── */
+
+/* "5 @ 0x4378b6 0x40619b", or a function of it, or "# labels: …". */
+static int take_count(struct stacks *x, char *line)
+{
+    struct stack s = {.first = x->address.count};
+    const char *at = line;
+    int error;
+
+    if (*line == '#' || !*tt_skip_blanks(line))
+        return take_function(x, line);
+    if (!tt_take_number(&at, &s.number) || *(at = tt_skip_blanks(at)) != '@')
+        return tt_source_fail(x->s, "a line is 'NUMBER @ ADDRESSES'");
+    error = take_addresses(x, at + 1, 0);
+    s.depth = x->address.count - s.first;
+    return error ? error : add_stack(x, &s);
+}
+
+static int read_counts(struct stacks *x)
+{
+    size_t length;
+    char *line;
+    int error;
+
+    while ((error = tt_source_line(x->s, &line, &length)) > 0)
+        if ((error = take_count(x, line)) != 0)
+            break;
     return error;
 }
 
@@ -244,40 +361,86 @@ static uint32_t block_of(struct stacks *x, uint64_t address)
     return named ? *named - 1 : tt_maps_block(&x->maps, x->b, address);
 }
 
-static int add_contexts(struct stacks *x, int is_contention)
+static uint32_t context_of(struct stacks *x, const struct stack *s)
+{
+    const uint64_t *address = x->address.item;
+    const uint32_t *named = x->named.item;
+    uint32_t context = TT_BUILDER_ROOT;
+
+    for (size_t d = s->named + s->names; d-- > s->named;)
+        context = tt_builder_context(x->b, context, named[d]);
+    for (size_t d = s->first + s->depth; !s->names && d-- > s->first;)
+        context = tt_builder_context(x->b, context, block_of(x, address[d]));
+    return context;
+}
+
+static int add_heap(struct stacks *x)
 {
     const struct stack *s = x->stack.item;
-    const uint64_t *address = x->address.item;
+    int error = 0;
+
+    for (size_t i = 0; !error && i < x->stack.count; i++) {
+        uint32_t context = context_of(x, &s[i]);
+        if (context == TT_NONE)
+            return tt_source_no_memory(x->s);
+        error = tt_heap_add(&x->heap, TT_HEAP_LIVE_BYTES, context, s[i].time);
+        if (!error)
+            error = tt_heap_add(&x->heap, TT_HEAP_LIVE_NUMBER, context, s[i].number);
+    }
+    if (!error)
+        tt_heap_finish(&x->heap, NULL);
+    return error;
+}
+
+static int add_contexts(struct stacks *x, const char *what)
+{
+    const struct stack *s = x->stack.item;
     uint64_t all = 0, number = 0;
     uint32_t count, time = 0;
 
-    count = tt_builder_metric(x->b, is_contention ? "contentions" : "threads", "", 0);
-    if (is_contention)
+    count = tt_builder_metric(x->b, what, "", 0);
+    if (x->kind == 'c')
         time = tt_builder_metric(x->b, "delay", "ns", TT_METRIC_TIME);
     for (size_t i = 0; i < x->stack.count; i++) {
-        uint32_t context = TT_BUILDER_ROOT;
-        for (size_t d = s[i].first + s[i].depth; d-- > s[i].first;)
-            context = tt_builder_context(x->b, context, block_of(x, address[d]));
+        uint32_t context = context_of(x, &s[i]);
         if (context == TT_NONE)
             return tt_source_no_memory(x->s);
         if (__builtin_add_overflow(all, s[i].time, &all) ||
             __builtin_add_overflow(number, s[i].number, &number))
             return tt_source_fail(x->s, TT_TOO_MUCH);
         tt_builder_add(x->b, TT_ROLE_SELF, context, count, s[i].number);
-        if (is_contention)
+        if (x->kind == 'c')
             tt_builder_add(x->b, TT_ROLE_SELF, context, time, s[i].time);
     }
     return 0;
 }
 
-/* By the first line of a page: 'c' contention, 't' threads, 'T' a thread, at once; 0. */
-static int kind_of(const char *head, size_t size)
+/* "goroutine profile: total 6": how long the word is; 0: the line is none of these. */
+static size_t count_of(const char *head, size_t size)
+{
+    static const char total[] = " profile: total ";
+    size_t length = 0;
+
+    while (length < size && length < 100 && head[length] > ' ')
+        length++;
+    return size - length >= sizeof total && length &&
+                   memcmp(head + length, total, sizeof total - 1) == 0 &&
+                   head[length + sizeof total - 1] >= '0' &&
+                   head[length + sizeof total - 1] <= '9'
+               ? length
+               : 0;
+}
+
+/* By the first line of a page: 'c' contention, 't' threads, 'T' a thread, at once, 'h' a heap
+ * of Java's, 'g' a count of Go's; 0. */
+static char kind_of(const char *head, size_t size)
 {
     static const struct {
         const char *text;
-        int kind;
+        char kind;
     } heads[] = {{"--- contention", 'c'},
                  {"--- mutex:", 'c'},
+                 {"--- heapz ", 'h'},
                  {"--- threadz ", 't'},
                  {"--- Thread ", 'T'}};
 
@@ -285,23 +448,31 @@ static int kind_of(const char *head, size_t size)
         if (size >= strlen(heads[i].text) &&
             memcmp(head, heads[i].text, strlen(heads[i].text)) == 0)
             return heads[i].kind;
-    return 0;
+    return count_of(head, size) ? 'g' : 0;
 }
 
 static int read_all(struct stacks *x)
 {
+    char *line, what[101];
     size_t length;
-    char *line;
-    int error = tt_source_line(x->s, &line, &length), kind;
+    int error = tt_source_line(x->s, &line, &length);
 
     if (error < 0)
         return error;
-    kind = error ? kind_of(line, length) : 0;
-    if (!kind)
+    x->kind = error ? kind_of(line, length) : 0;
+    if (!x->kind)
         return tt_source_fail(x->s, "this is no page of contention or of threads");
-    error = kind == 'c' ? read_contention(x) : read_threads(x, kind == 'T');
+    length = x->kind == 'g' ? count_of(line, length) : 0;
+    (void)snprintf(what, sizeof what, "%.*s", (int)length, line);
+    error = x->kind == 'c' || x->kind == 'h' ? read_contention(x)
+            : x->kind == 'g'                 ? read_counts(x)
+                                             : read_threads(x, x->kind == 'T');
     error = error ? error : read_maps(x);
-    return error ? error : add_contexts(x, kind == 'c');
+    if (error || x->kind == 'h')
+        return error ? error : add_heap(x);
+    return add_contexts(x, x->kind == 'c'   ? "contentions"
+                           : x->kind == 'g' ? what
+                                            : "threads");
 }
 
 static int read_stacks(struct tt_source *s, struct tt_builder *b)
@@ -311,11 +482,15 @@ static int read_stacks(struct tt_source *s, struct tt_builder *b)
 
     tt_vector_init(&x.stack, s->memory, sizeof(struct stack));
     tt_vector_init(&x.address, s->memory, sizeof(uint64_t));
+    tt_vector_init(&x.named, s->memory, sizeof(uint32_t));
+    tt_heap_init(&x.heap, s, b);
     tt_pairs_init(&x.names, s->memory);
     tt_maps_init(&x.maps, s->memory);
     error = read_all(&x);
     tt_maps_fini(&x.maps);
     tt_pairs_fini(&x.names);
+    tt_heap_fini(&x.heap);
+    tt_vector_fini(&x.named);
     tt_vector_fini(&x.address);
     tt_vector_fini(&x.stack);
     return error;

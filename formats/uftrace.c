@@ -160,7 +160,7 @@ static uint32_t block_of(struct uftrace *u, struct session *s, uint64_t address)
     struct tt_block_info info = {.kind = TT_KIND_FUNCTION};
     uint64_t offset;
     struct file *f;
-    char name[24];
+    char name[24], *readable = NULL;
 
     if (!at) {
         (void)tt_source_no_memory(u->s);
@@ -173,12 +173,17 @@ static uint32_t block_of(struct uftrace *u, struct session *s, uint64_t address)
         if (!(f = find_file(u, info.module)))
             return TT_NONE;
         info.name = symbol_at(f, offset);
+        if (info.name && u->s->reading->demangle)
+            readable = u->s->reading->demangle(info.name);
+        if (readable)
+            info.name = readable;
     }
     if (!info.name) {
         (void)snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
         info.name = name;
     }
-    block = tt_events_block(&info);
+    block = tt_events_block(u->events, &info);
+    free(readable);
     *at = block + 1;
     return block;
 }
@@ -450,6 +455,7 @@ static int has_task_before(const struct uftrace *u, size_t i)
 
 static int read_all(struct uftrace *u)
 {
+    struct tt_source *kernel;
     int error = read_info(u);
 
     error = error ? error : read_tasks(u);
@@ -465,6 +471,9 @@ static int read_all(struct uftrace *u)
         tt_builder_fact(u->b, "unbalanced", TT_FACT_SUM, u->unbalanced, "");
     if (u->lost)
         tt_builder_fact(u->b, "lost.events", TT_FACT_SUM, u->lost, "");
+    if ((kernel = tt_source_beside(u->s, "kernel-cpu0.dat")))
+        tt_builder_fact(u->b, "left out", TT_FACT_EACH, 1, "functions of the kernel");
+    tt_source_close(kernel);
     return 0;
 }
 

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "stated.h"
+
 enum { SMALLEST = 100000, MOST_WORK = 1 << 23 }; /* share of all; calls looked at */
 
 struct set {
@@ -60,6 +62,8 @@ struct unfolding {
     int is_shared;                      /* some function was arrived at more than once */
     struct tt_vector arrivals, amounts; /* struct arrival; `events` of each */
     struct tt_vector stack, lost;       /* struct member, struct lost */
+    struct tt_stated shown_at;          /* what stands at contexts */
+    uint64_t *inclusive;                /* owned; `events` of each function: as stated */
     uint32_t search;
     uint64_t work; /* calls that were looked at */
     int failed;
@@ -271,6 +275,78 @@ static void add_places(struct unfolding *u)
     memset(u->come, 0, (size_t)u->sets * events * sizeof *u->come);
 }
 
+enum { CALLED = 1, IN_CYCLE = 2, BY_NAMESAKE = 4 };
+
+static int is_inner(const struct unfolding *u, const struct tt_arc *a)
+{
+    return u->function[a->from].block == u->function[a->to].block;
+}
+
+static void find_callers(const struct unfolding *u, uint32_t *callers)
+{
+    for (uint32_t i = 0; i < u->a->arc.count; i++) {
+        const struct tt_arc *a = &u->arc[i];
+        if (is_inner(u, a))
+            callers[a->to] |= a->from != a->to ? BY_NAMESAKE : 0;
+        else
+            callers[a->to] |= u->set_of[a->from] == u->set_of[a->to] ? CALLED | IN_CYCLE
+                                                                     : CALLED;
+    }
+}
+
+/* What calls state of each function: what those of it cost or, where there are none, what it
+ * cost with its own.  Calls from within itself are part of another one; those within a
+ * cycle count inner ones again, but no member costs more than the cycle. */
+static void state(struct unfolding *u)
+{
+    const uint32_t events = u->a->events;
+    uint32_t *callers = u->stamp;
+
+    find_callers(u, callers);
+    for (uint32_t f = 0; f < u->functions; f++)
+        if (!callers[f])
+            add_row(u, u->inclusive, f, u->self + (size_t)f * events);
+    for (uint32_t i = 0; i < u->a->arc.count; i++) {
+        const struct tt_arc *a = &u->arc[i];
+        if (!is_inner(u, a))
+            add_row(u, u->inclusive, a->to, u->cost + (size_t)i * events);
+        if (!callers[a->from] && a->from != a->to)
+            add_row(u, u->inclusive, a->from, u->cost + (size_t)i * events);
+    }
+    for (uint32_t f = 0; f < u->functions; f++)
+        for (uint32_t e = 0; (callers[f] & IN_CYCLE) && e < events; e++) {
+            const uint64_t most = u->total[(size_t)u->set_of[f] * events + e];
+            uint64_t *x = &u->inclusive[(size_t)f * events + e];
+            *x = *x < most ? *x : most;
+        }
+    if (u->a->inclusive)
+        memcpy(u->inclusive, u->a->inclusive,
+               (size_t)u->functions * events * sizeof *u->inclusive);
+    memset(callers, 0, u->functions * sizeof *callers);
+}
+
+/* ── Contexts ─────────────────────────────────────────────────────────────────────── */
+
+static uint32_t context_below(struct unfolding *u, uint32_t parent, uint32_t f)
+{
+    const uint32_t block = u->function[f].block;
+    uint32_t context = tt_builder_context(u->a->b, parent, block);
+
+    if (context == TT_NONE)
+        u->failed = 1;
+    else if (u->inclusive)
+        tt_stated_context(&u->shown_at, context, parent, block);
+    return context;
+}
+
+static void add_at(struct unfolding *u, enum tt_role role, uint32_t context,
+                   uint32_t event, uint64_t amount)
+{
+    tt_builder_add(u->a->b, role, context, u->metric[event], amount);
+    if (u->inclusive && amount)
+        tt_stated_add(&u->shown_at, context, event, amount);
+}
+
 /* ── Arrivals ─────────────────────────────────────────────────────────────────────── */
 
 /* Room for an arrival; its amounts, or NULL: no memory. */
@@ -377,7 +453,7 @@ static void add_calls(struct unfolding *u, uint32_t context, uint64_t calls)
 static void open_member(struct unfolding *u, uint32_t set, uint32_t f, uint32_t parent)
 {
     struct member *m = tt_vector_add(&u->stack, 1);
-    uint32_t context = tt_builder_context(u->a->b, parent, u->function[f].block);
+    uint32_t context = context_below(u, parent, f);
 
     if (!m || context == TT_NONE) {
         u->failed = 1;
@@ -387,8 +463,7 @@ static void open_member(struct unfolding *u, uint32_t set, uint32_t f, uint32_t 
     u->context[f] = context;
     u->stamp[f] = u->search;
     for (uint32_t e = 0; e < u->a->events; e++)
-        tt_builder_add(u->a->b, TT_ROLE_SELF, context, u->metric[e],
-                       part_of_self(u, set, e, f));
+        add_at(u, TT_ROLE_SELF, context, e, part_of_self(u, set, e, f));
 }
 
 /* A call within the set: to one that is open, and then it leads back, or that stands
@@ -408,7 +483,7 @@ static void call_member(struct unfolding *u, uint32_t set, uint32_t arc, uint32_
     }
     /* Where it stands in this search is known no more: its calls go to the context that
      * this call would have had. */
-    add_calls(u, tt_builder_context(u->a->b, context, u->function[to].block), calls);
+    add_calls(u, context_below(u, context, to), calls);
 }
 
 static void go_through(struct unfolding *u, uint32_t set, uint32_t entry, uint32_t parent)
@@ -431,7 +506,8 @@ static void go_through(struct unfolding *u, uint32_t set, uint32_t entry, uint32
     }
 }
 
-/* Is it worth following? */
+/* Is it worth following?  Each member of the set gets a context, so it has to bring enough for
+ * all of them: or else a large cycle that is entered from many places takes them all. */
 static int is_followed(const struct unfolding *u, uint32_t set, const uint64_t *amount)
 {
     const size_t row = (size_t)set * u->a->events;
@@ -441,7 +517,7 @@ static int is_followed(const struct unfolding *u, uint32_t set, const uint64_t *
         return 1;
     for (uint32_t e = 0; e < u->a->events; e++) {
         is_whole &= amount[e] == u->total[row + e];
-        is_large |= amount[e] && amount[e] >= u->all[e] / SMALLEST;
+        is_large |= amount[e] && amount[e] / u->set[set].members >= u->all[e] / SMALLEST;
     }
     return (is_whole && !u->set[set].visited) || (is_large && u->work < MOST_WORK);
 }
@@ -461,8 +537,7 @@ static void take_arrival(struct unfolding *u, const struct arrival *a, uint64_t 
 {
     const uint32_t set = u->set_of[a->function], events = u->a->events;
     const size_t row = (size_t)set * events;
-    uint32_t context = tt_builder_context(u->a->b, a->parent,
-                                          u->function[a->function].block);
+    uint32_t context = context_below(u, a->parent, a->function);
 
     add_calls(u, context, a->calls);
     for (uint32_t e = 0; e < events; e++) {
@@ -522,8 +597,7 @@ static void add_elsewhere(struct unfolding *u, uint64_t *lacking)
     for (size_t i = 0; i < u->lost.count; i++) {
         uint64_t amount = l[i].amount < lacking[l[i].event] ? l[i].amount
                                                             : lacking[l[i].event];
-        tt_builder_add(u->a->b, TT_ROLE_ELSEWHERE, l[i].context, u->metric[l[i].event],
-                       amount);
+        add_at(u, TT_ROLE_ELSEWHERE, l[i].context, l[i].event, amount);
         lacking[l[i].event] -= amount;
         tt_vector_forget(&u->lost, i + 1);
     }
@@ -583,6 +657,9 @@ static int init(struct unfolding *u)
         u->before = u->all + events;
         u->owed = u->before + events;
     }
+    if (!u->a->by_calls) /* or else no calls state anything */
+        u->inclusive = get(u, functions * events, sizeof(uint64_t));
+    tt_stated_init(&u->shown_at, u->a->memory, u->a->events);
     tt_vector_init(&u->arrivals, u->a->memory, sizeof(struct arrival));
     tt_vector_init(&u->amounts, u->a->memory, sizeof(uint64_t));
     tt_vector_init(&u->stack, u->a->memory, sizeof(struct member));
@@ -622,6 +699,8 @@ static void fini(struct unfolding *u)
     put(u, u->set, u->sets, sizeof *u->set);
     put(u, u->all, events * 4, sizeof(uint64_t));
     drop_costs(u);
+    tt_stated_fini(&u->shown_at);
+    put(u, u->inclusive, u->a->by_calls ? 0 : functions * events, sizeof(uint64_t));
     put(u, u->self_given, functions * events, sizeof(uint64_t));
     put(u, u->self_at, functions * events, sizeof(uint64_t));
     put(u, u->stamp, functions, sizeof(uint32_t));
@@ -651,6 +730,8 @@ int tt_unfold(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
         if (a->by_calls)
             share_by_calls(&u);
         add_costs(&u);
+        if (u.inclusive)
+            state(&u);
         add_places(&u);
         for (uint32_t s = 0; s < u.sets && !u.failed; s++) {
             arrive_at_root(&u, s);
@@ -662,7 +743,10 @@ int tt_unfold(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
         add_beside(&u, lacking);
         add_elsewhere(&u, lacking);
         add_calls_beside(&u);
-        add_hidden(&u);
+        if (!u.inclusive)
+            add_hidden(&u);
+        else if (tt_stated_finish(&u.shown_at, a, u.functions, u.inclusive, metric) != 0)
+            u.failed = 1;
         if (u.is_shared)
             tt_builder_fact(a->b, "paths", TT_FACT_EACH, 1, "estimated from calls");
     }

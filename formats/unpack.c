@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unpack.c - gzip, zstd and UTF-16, as they arrive.
+/* unpack.c - gzip, zstd, bzip2, xz and UTF-16, as they arrive.
  *
  * What comes out is never gathered here: whoever reads says how much it wants at a time, so
  * that a small file that unpacks to a huge one takes no more memory than any other. */
@@ -11,9 +11,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "inflate.h"
 #include "utf8.h"
 
-enum kind { UNKNOWN, PLAIN, GZIP, ZSTD, UTF16_LITTLE, UTF16_BIG };
+enum kind { UNKNOWN, PLAIN, GZIP, ZSTD, BZIP2, XZ, UTF16_LITTLE, UTF16_BIG };
 
 struct unpack {
     struct tt_stream stream;
@@ -23,6 +24,7 @@ struct unpack {
     int inside; /* a member or frame that is not complete */
     z_stream z;
     ZSTD_DStream *zstd;
+    struct tt_inflate *inflate; /* owned: of bzip2 and xz */
     size_t at, have;
     unsigned char in[1 << 16];
 };
@@ -60,9 +62,17 @@ static int begins_with(const struct unpack *u, const char *magic, size_t size)
     return u->have - u->at >= size && memcmp(u->in + u->at, magic, size) == 0;
 }
 
+static int64_t open_inflate(struct unpack *u)
+{
+    const char *why;
+
+    u->inflate = tt_inflate_new(u->kind == XZ ? TT_INFLATE_XZ : TT_INFLATE_BZIP2, &why);
+    return u->inflate ? 0 : say(u, why);
+}
+
 static int64_t find_kind(struct unpack *u)
 {
-    int64_t error = fill(u, 4);
+    int64_t error = fill(u, 10);
 
     if (error)
         return error;
@@ -75,6 +85,16 @@ static int64_t find_kind(struct unpack *u)
         if (!(u->zstd = ZSTD_createDStream()))
             return say(u, "no memory to unpack it");
         u->kind = ZSTD;
+    } else if (begins_with(u, "BZh", 3) && u->have - u->at >= 10 &&
+               memcmp(u->in + u->at + 4, "1AY&SY", 6) == 0) {
+        u->kind = BZIP2;
+        return open_inflate(u);
+    } else if (begins_with(u,
+                           "\xfd"
+                           "7zXZ\0",
+                           6)) {
+        u->kind = XZ;
+        return open_inflate(u);
     } else if (begins_with(u, "\xef\xbb\xbf", 3)) {
         u->at += 3;
     } else if (begins_with(u, "\xff\xfe", 2) || begins_with(u, "\xfe\xff", 2)) {
@@ -122,6 +142,37 @@ static int64_t read_gzip(struct unpack *u, void *to, size_t size)
             return say(u, "the gzip data is damaged");
     }
     return (int64_t)(u->z.next_out - (Bytef *)to);
+}
+
+static int64_t read_inflate(struct unpack *u, void *to, size_t size)
+{
+    const int is_xz = u->kind == XZ;
+    size_t out = 0;
+
+    while (!out) {
+        int64_t error = fill(u, 1);
+        size_t in;
+        int result;
+        if (error)
+            return error;
+        while (is_xz && !u->inside && u->at < u->have && !u->in[u->at])
+            u->at++; /* what fills up to the next member */
+        in = u->have - u->at;
+        if (!in && !u->ended)
+            continue;
+        if (!in && !u->inside)
+            return 0;
+        out = size;
+        result = tt_inflate_step(u->inflate, u->in + u->at, &in, to, &out);
+        if (!result && !in && !out && u->at == u->have)
+            return say(u, is_xz ? "the xz data ends before it is complete"
+                                : "the bzip2 data ends before it is complete");
+        if (result < 0 || (!result && !in && !out))
+            return say(u, is_xz ? "the xz data is damaged" : "the bzip2 data is damaged");
+        u->at += in;
+        u->inside = !result;
+    }
+    return (int64_t)out;
 }
 
 static int64_t read_zstd(struct unpack *u, void *to, size_t size)
@@ -199,6 +250,9 @@ static int64_t read_unpacked(void *arg, void *to, size_t size)
         return read_gzip(u, to, size);
     case ZSTD:
         return read_zstd(u, to, size);
+    case BZIP2:
+    case XZ:
+        return read_inflate(u, to, size);
     case UTF16_LITTLE:
     case UTF16_BIG:
         return read_utf16(u, to, size);
@@ -233,5 +287,6 @@ void tt_unpack_free(struct tt_stream *stream)
     if (u->kind == GZIP)
         (void)inflateEnd(&u->z);
     (void)ZSTD_freeDStream(u->zstd);
+    tt_inflate_free(u->inflate);
     free(u);
 }

@@ -5,7 +5,7 @@
 
 #include "source.h"
 
-/* Gives what gzip or zstd packed, and text as UTF-8 without a byte order mark; anything else
+/* Gives what gzip, zstd, bzip2 or xz packed, and text as UTF-8 without a byte order mark; anything else
  * as it is.  Finds out from the first bytes.  Packed text takes two of these, one on the
  * other.  NULL: no memory.  `from` is borrowed. */
 struct tt_stream *tt_unpack_new(struct tt_stream *from);

@@ -198,6 +198,28 @@ static int read_numbers(struct tt_v8 *v, struct tt_json *j, struct tt_vector *to
     return result < 0 ? result : 1;
 }
 
+int tt_v8_node(struct tt_v8 *v, uint64_t id, uint32_t block, const uint64_t *parent)
+{
+    struct raw *to = tt_vector_add(&v->piece, 1);
+
+    if (!to)
+        return tt_source_no_memory(v->s);
+    *to = (struct raw){.id = id, .block = block, .has_parent = parent != NULL};
+    to->parent = parent ? *parent : 0;
+    return 1;
+}
+
+/* The first one's does not matter: a sample lasts until the next. */
+int tt_v8_times(struct tt_v8 *v, struct tt_json *j)
+{
+    int result = read_numbers(v, j, &v->elapsed);
+    int64_t *at = v->elapsed.item;
+
+    for (size_t i = v->elapsed.count; result > 0 && i-- > 0;)
+        at[i] -= i ? at[i - 1] : at[i];
+    return result;
+}
+
 int tt_v8_member(struct tt_v8 *v, struct tt_json *j)
 {
     int result;
@@ -340,6 +362,26 @@ int tt_v8_shared(struct tt_v8 *v, uint64_t id, uint32_t block, int has_parent,
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
 
+/* What it is, if it is a node of a frame that all threads share. */
+static void look_up_shared(struct tt_v8 *v, uint32_t at)
+{
+    struct node *n = v->node.item;
+    const uint32_t *shared = tt_pairs_find(&v->nodes, SHARED, n[at].id);
+
+    if (n[at].block == TT_NONE && shared && !n[at].parent && *shared - 1 != at) {
+        n[at].block = n[*shared - 1].block;
+        n[at].parent = n[*shared - 1].parent;
+    }
+}
+
+/* A trace may begin too late, and then the file lacks nodes: callers are called so. */
+static uint32_t unknown_callers(struct tt_v8 *v)
+{
+    struct tt_block_info info = {.name = "(unknown callers)", .kind = TT_KIND_FUNCTION};
+
+    return tt_builder_block(v->b, &info);
+}
+
 /* The contexts of a node and of those above it. */
 static uint32_t context_of(struct tt_v8 *v, uint32_t at, struct tt_vector *path)
 {
@@ -347,16 +389,13 @@ static uint32_t context_of(struct tt_v8 *v, uint32_t at, struct tt_vector *path)
     uint32_t context = TT_BUILDER_ROOT, *to;
 
     for (path->count = 0; n[at].context == TT_NONE; at = n[at].parent - 1) {
-        const uint32_t *shared = tt_pairs_find(&v->nodes, SHARED, n[at].id);
-        if (n[at].block == TT_NONE && shared && !n[at].parent && *shared - 1 != at) {
-            n[at].block = n[*shared - 1].block;
-            n[at].parent = n[*shared - 1].parent;
+        look_up_shared(v, at);
+        if (n[at].block == TT_NONE) {
+            context = tt_builder_context(v->b, TT_BUILDER_ROOT, unknown_callers(v));
+            break;
         }
-        if (n[at].block == TT_NONE || path->count > v->node.count)
-            return (void)tt_source_fail(v->s,
-                                        n[at].block == TT_NONE
-                                            ? "a sample is in a node that there is not"
-                                            : "nodes of samples are their own parents"),
+        if (path->count > v->node.count)
+            return (void)tt_source_fail(v->s, "nodes of samples are their own parents"),
                    TT_NONE;
         if (!(to = tt_vector_add(path, 1)))
             return (void)tt_source_no_memory(v->s), TT_NONE;
@@ -402,6 +441,11 @@ int tt_v8_finish(struct tt_v8 *v, const struct tt_v8_names *names, int is_main)
         uint32_t context;
         if (!n[i].samples)
             continue;
+        look_up_shared(v, i);
+        if (n[i].block == TT_NONE) {
+            v->lost += n[i].samples;
+            continue;
+        }
         context = context_of(v, i, &path);
         if (context == TT_NONE) {
             error = -TT_ERR_FORMAT;
@@ -416,5 +460,9 @@ int tt_v8_finish(struct tt_v8 *v, const struct tt_v8_names *names, int is_main)
     }
     tt_vector_fini(&path);
     tt_builder_no_strand(v->b);
+    if (!error && v->lost && v->lost == v->samples)
+        error = tt_source_fail(v->s, "all samples are in nodes that there are not");
+    if (!error && v->lost)
+        tt_builder_fact(v->b, "lost.nodes", TT_FACT_SUM, v->lost, "");
     return error;
 }

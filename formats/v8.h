@@ -22,6 +22,7 @@ struct tt_v8 {
     struct tt_vector piece;  /* its nodes */
     struct tt_vector parent; /* what they say of their children */
     uint64_t samples;        /* in all */
+    uint64_t lost;           /* of them: in nodes that there are not */
 };
 
 void tt_v8_init(struct tt_v8 *, struct tt_source *, struct tt_builder *);
@@ -31,6 +32,9 @@ void tt_v8_fini(struct tt_v8 *);
  * error.  tt_v8_forget: what was taken is of no profile. */
 int tt_v8_member(struct tt_v8 *, struct tt_json *);
 void tt_v8_forget(struct tt_v8 *);
+/* The same of a node that is not in a list, and of the time of each sample. */
+int tt_v8_node(struct tt_v8 *, uint64_t id, uint32_t block, const uint64_t *parent);
+int tt_v8_times(struct tt_v8 *, struct tt_json *);
 /* What was taken is of this profile; its strand is that of its first piece. */
 int tt_v8_piece(struct tt_v8 *, uint64_t pid, uint64_t id, uint64_t thread);
 /* One sample of a thread, in a frame that all threads share: such a frame. */
@@ -43,7 +47,7 @@ uint32_t tt_v8_block(struct tt_v8 *, const char *name, const char *file, int64_t
 /* A callFrame, which is next. */
 int tt_v8_frame(struct tt_v8 *, struct tt_json *, uint32_t *block);
 
-/* Adds the samples: `who` names a thread.  `is_main`: their time is what people look at. */
+/* Adds the samples; what is lost is counted: "lost.nodes".  `who` names a thread.  `is_main`: their time is what people look at. */
 struct tt_v8_names {
     void (*who)(void *arg, uint64_t pid, uint64_t thread, const char **process,
                 const char **name);

@@ -58,6 +58,52 @@ void tt_message_within(struct tt_message *m, uint32_t field, struct tt_message *
     inner->bytes.count = 0;
 }
 
+/* ── Reading ──────────────────────────────────────────────────────────────────────── */
+
+int tt_wire_varint(struct tt_wire *m, uint64_t *value)
+{
+    *value = 0;
+    for (int shift = 0; m->at < m->end && shift < 64; shift += 7) {
+        unsigned char byte = *m->at++;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return shift < 63 || byte < 2;
+    }
+    return 0;
+}
+
+int tt_wire_next(struct tt_wire *m, struct tt_wire_field *f)
+{
+    uint64_t tag, size;
+
+    if (m->at == m->end)
+        return 0;
+    if (!tt_wire_varint(m, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX)
+        return -1;
+    f->number = (uint32_t)(tag >> 3);
+    f->wire = tag & 7;
+    switch (f->wire) {
+    case TT_WIRE_VARINT:
+        return tt_wire_varint(m, &f->value) ? 1 : -1;
+    case TT_WIRE_BYTES:
+        if (!tt_wire_varint(m, &size) || size > (uint64_t)(m->end - m->at))
+            return -1;
+        f->inside = (struct tt_wire){m->at, m->at + size};
+        m->at += size;
+        return 1;
+    case TT_WIRE_64:
+    case TT_WIRE_32:
+        size = f->wire == TT_WIRE_64 ? 8 : 4;
+        if (size > (uint64_t)(m->end - m->at))
+            return -1;
+        m->at += size;
+        f->value = 0;
+        return 1;
+    default:
+        return -1;
+    }
+}
+
 /* ── To the file ──────────────────────────────────────────────────────────────────── */
 
 static void put_varint(struct tt_writer *w, uint64_t value)

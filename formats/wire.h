@@ -14,6 +14,21 @@
 
 enum { TT_WIRE_VARINT = 0, TT_WIRE_64 = 1, TT_WIRE_BYTES = 2, TT_WIRE_32 = 5 };
 
+/* A message that is read, and a field of it. */
+struct tt_wire {
+    const unsigned char *at, *end;
+};
+
+struct tt_wire_field {
+    uint32_t number, wire;
+    uint64_t value;        /* TT_WIRE_VARINT; 0 of the fixed ones */
+    struct tt_wire inside; /* TT_WIRE_BYTES */
+};
+
+int tt_wire_varint(struct tt_wire *, uint64_t *value); /* 1: there is one, 0: none */
+/* 1: there is a field, 0: the message ends, -1: it is damaged. */
+int tt_wire_next(struct tt_wire *, struct tt_wire_field *);
+
 struct tt_message {
     struct tt_vector bytes; /* char */
     int *failed;            /* borrowed: set when there is no memory */

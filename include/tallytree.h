@@ -96,7 +96,9 @@ TT_API const char *tt_error_text(int error);
  *
  *   output=PATH        keep the recording in this file, from the first event on; without
  *                      it the recording is kept in memory, for tt_write and tt_print;
- *                      PATH.PID where another recording is under way
+ *                      PATH.PID where another recording is under way; a file
+ *                      that is neither empty nor a recording or a profile stays, and
+ *                      tt_start fails
  *   calls | sampled[=HZ] | exact | every=N      the mode; default exact; N: a power of 2
  *   scopes=M blocks=M centres=M hooks=M statements=M   a mode for one kind alone
  *   sampler=timer|thread                        timer: each thread's CPU time, by SIGPROF;
@@ -181,7 +183,9 @@ TT_API tt_block tt_block_make(const struct tt_block_info *info);
 
 typedef uint64_t tt_mark; /* a place on the stack of activations */
 
-/* Enters a block.  The mark is for the matching tt_pop.  O(1) at any depth. */
+/* Enters a block.  The mark is for the matching tt_pop.  O(1) at any depth; the first push of
+ * a block at a context looks along the path.  doc/measuring.md has the costs of each recursion
+ * policy. */
 TT_API tt_mark tt_push(tt_block block);
 
 /* Leaves the activation of this mark and whatever still lies above it. */
@@ -242,8 +246,11 @@ TT_API int tt_print_stack(int fd);
 typedef uint64_t tt_context; /* a captured context; 0 is the root */
 
 /* Captures the current context, to be resumed where a thunk, a closure or a task is
- * run.  The handle never dangles: when its context was evicted, what it resumes is
- * charged below the nearest ancestor that is left.  O(1).  Signal-safe. */
+ * run.  The handle is valid until the recording ends, and never names another context.  When its
+ * context was evicted, what it resumes is charged to the same block, below the nearest
+ * ancestor that is known: the root when the place was in use again since.  A place that was
+ * in use 32768 times, or fewer under a budget of over 2 GiB, gives handles that are the
+ * block's alone.  O(1).  Signal-safe. */
 TT_API tt_context tt_context_capture(void);
 
 /* Enters a captured context: the path is the captured one, the caller's comes back at

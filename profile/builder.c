@@ -10,9 +10,11 @@ enum { NO_PARENT = TT_ARC_ROW };
 
 /* ── Hash tables of ids ───────────────────────────────────────────────────────────── */
 
+/* Of a deep stack, parents and blocks have numbers that grow together: as they are, their
+ * difference in bits would be the same few for all. */
 static uint64_t mix(uint64_t h, uint64_t value)
 {
-    h = (h ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+    h = (h * 0xff51afd7ed558ccdu ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
     return h ^ h >> 29;
 }
 
@@ -23,6 +25,7 @@ static int grow_index(struct tt_builder *b, struct tt_index *x, hash_function *h
 {
     struct tt_index bigger = {.size = x->size ? x->size * 2 : 64, .count = x->count};
 
+    TT_ASSERT(x->count <= x->size && (x->size & (x->size - 1)) == 0);
     bigger.slot = tt_memory_get(&b->memory, bigger.size * sizeof *bigger.slot);
     if (!bigger.slot)
         return -TT_ERR_MEMORY;
@@ -52,6 +55,7 @@ static uint32_t find_or_note(struct tt_builder *b, struct tt_index *x, uint64_t 
         b->failed = 1;
         return TT_NONE;
     }
+    TT_ASSERT(x->count < x->size);
     for (at = hash & (x->size - 1); x->slot[at]; at = (at + 1) & (x->size - 1))
         if (is_same(b, x->slot[at] - 1, what))
             return x->slot[at] - 1;
@@ -87,6 +91,7 @@ static uint64_t hash_text(const char *text)
 
 static const char *string_at(const struct tt_builder *b, uint32_t id)
 {
+    TT_ASSERT(id < b->string.count);
     return (const char *)b->bytes.item + ((const size_t *)b->string.item)[id];
 }
 
@@ -206,6 +211,7 @@ uint32_t tt_builder_parent(const struct tt_builder *b, uint32_t context,
 {
     const struct tt_grown *g = (const struct tt_grown *)b->context.item + context;
 
+    TT_ASSERT(context < b->context.count && g->block < b->block.count);
     *name = string_at(b, ((const struct tt_block_row *)b->block.item + g->block)->name);
     return g->parent;
 }
@@ -374,6 +380,7 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
 
     if (!amount || id == TT_NONE || metric == TT_NONE)
         return;
+    TT_ASSERT(role < TT_ROLES && metric < b->metric.count);
     if (b->entry.count >= SUM_UP_FROM && b->entry.count >= 2 * b->summed) {
         if (tt_entries_sum(&b->entry) != 0)
             b->failed = 1;
@@ -395,7 +402,11 @@ void tt_builder_missed(struct tt_builder *b, uint32_t context, uint32_t metric,
         *m = (struct tt_missing){context, metric, amount};
 }
 
-static uint32_t edge_row(int arc, uint32_t id) { return arc ? id | TT_ARC_ROW : id; }
+static uint32_t edge_row(int arc, uint32_t id)
+{
+    TT_ASSERT(id < TT_ARC_ROW);
+    return arc ? id | TT_ARC_ROW : id;
+}
 
 struct tt_times_row *tt_builder_times(struct tt_builder *b, int arc, uint32_t id,
                                       const struct tt_times_row *row)

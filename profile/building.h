@@ -7,6 +7,7 @@
 #ifndef TT_BUILDING_H
 #define TT_BUILDING_H
 
+#include "assertion.h"
 #include "builder.h"
 
 struct tt_index {   /* a hash table of ids, kept elsewhere */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "side.h"
 #include "statistics.h"
 #include "viewing.h"
@@ -228,6 +229,14 @@ enum column {
     WHERE
 };
 
+static void add_name_columns(struct tt_table *t)
+{
+    tt_table_column(t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_column(t, "file", "file", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    tt_table_column(t, "module", "module", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    tt_table_column(t, "id", "id", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+}
+
 static void add_columns(struct tt_table *t, const char *unit)
 {
     tt_table_column(t, "self.a", "self", unit, TT_COLUMN_AMOUNT, 0);
@@ -239,8 +248,7 @@ static void add_columns(struct tt_table *t, const char *unit)
     tt_table_column(t, "total.change", "change", unit, TT_COLUMN_CHANGE, 0);
     tt_table_column(t, "change", "by", "", TT_COLUMN_SHARE, 0);
     tt_table_column(t, "total.verdict", "", "", TT_COLUMN_TEXT, 0);
-    tt_table_column(t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
-    tt_table_column(t, "file", "file", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    add_name_columns(t);
 }
 
 static void put_name(struct diff *d, struct tt_table *t, const struct pair *p,
@@ -249,10 +257,15 @@ static void put_name(struct diff *d, struct tt_table *t, const struct pair *p,
     const struct tt_side *s = p->a == TT_NONE ? &d->b : &d->a;
     uint32_t row = p->a == TT_NONE ? p->b : p->a;
     uint32_t block = s->by_context ? tt_block_of(&s->p, row) : row;
+    char id[TT_IDENTITY_SIZE];
 
     tt_table_string(t, name, tt_table_text(t, "%s", tt_block_name(&s->p, block)));
     tt_table_string(t, name + 1,
                     tt_table_text(t, "%s", s->p.strings + s->p.block[block].file));
+    tt_table_string(t, name + 2,
+                    tt_table_text(t, "%s", s->p.strings + s->p.block[block].module));
+    tt_identity_text(tt_block_identity(&s->p, block), id);
+    tt_table_string(t, name + 3, tt_table_text(t, "%s", id));
 }
 
 static void put_sides(struct diff *d, struct tt_table *t, const struct pair *p,
@@ -378,8 +391,7 @@ static void add_scaling_columns(struct tt_table *t, const char *unit)
     tt_table_column(t, "efficiency", "efficiency", "", TT_COLUMN_SHARE, 0);
     tt_table_column(t, "balance.a", "balance", "", TT_COLUMN_SHARE, 0);
     tt_table_column(t, "balance.b", "then", "", TT_COLUMN_SHARE, 0);
-    tt_table_column(t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
-    tt_table_column(t, "file", "file", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    add_name_columns(t);
 }
 
 static double strands_of(const struct tt_side *s)

@@ -381,8 +381,10 @@ static int add_blocks(struct pass *f, const struct tt_filter *filter,
         free(match); /* nothing is taken away */
         return 0;
     }
-    f->stage[f->stages++] = (struct stage){filter->kind, match,
-                                           is_missing ? filter->pattern : NULL};
+    f->stage[f->stages++] = (struct stage){.kind = filter->kind,
+                                           .match = match,
+                                           .missing = is_missing ? filter->pattern
+                                                                 : NULL};
     return 0;
 }
 
@@ -398,7 +400,7 @@ static int add_centres(struct pass *f, const struct tt_pattern *pattern, int mor
         for (uint32_t i = 0; i < f->p->blocks; i++)
             match[i] = !match[i];
         match[f->p->blocks] = !tt_pattern_matches(pattern, "[pruned]");
-        f->stage[f->stages++] = (struct stage){TT_FILTER_FOLD, match, NULL};
+        f->stage[f->stages++] = (struct stage){.kind = TT_FILTER_FOLD, .match = match};
         return 0;
     }
     others = f->stage[f->stages - 1].match;
@@ -433,6 +435,12 @@ static int add_size(struct pass *f, const struct tt_filter *filter)
     struct tt_metric_choice choice = {tt_metric_find(f->p, name), TT_NONE, TT_NONE, NULL,
                                       0};
 
+    if (choice.main == TT_NONE && name == f->q->metric) {
+        struct tt_several several;
+        if (tt_several_find(f->p, f->q, &several) != 0)
+            return -TT_ERR_OPTION;
+        choice.main = several.count ? several.metric[0] : TT_NONE;
+    }
     if (choice.main == TT_NONE)
         return tt_query_unknown_metric(f->q, f->p, name);
     choice.column = &f->p->metric[choice.main];
@@ -441,7 +449,7 @@ static int add_size(struct pass *f, const struct tt_filter *filter)
     choice.total = tt_grand_total(f->p, choice.column);
     f->least = filter->share > 0 ? tt_least_amount(filter->share, choice.total)
                                  : filter->amount;
-    f->stage[f->stages++] = (struct stage){TT_FILTER_PRUNE, NULL, NULL};
+    f->stage[f->stages++] = (struct stage){.kind = TT_FILTER_PRUNE};
     return tt_lens_of_choice(&f->lens, f->p, &choice, f->q->memory);
 }
 
@@ -518,6 +526,7 @@ int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_fi
         *o = next;
         o->profile = &o->own;
         keep_usual(&o->own, p);
+        o->own.whole = p->whole ? p->whole : p;
     }
     if (error)
         tt_filter_close(o, q->memory);

@@ -68,8 +68,10 @@ static int add_all_columns(struct tt_builder *b, const struct tt_order *o,
 
     if (!roles)
         return -TT_ERR_MEMORY;
-    for (size_t i = 0; b->metric.count && i < b->entry.count; i++)
+    for (size_t i = 0; b->metric.count && i < b->entry.count; i++) {
+        TT_ASSERT(e[i].metric < b->metric.count && e[i].row >> 32 < TT_ROLES);
         roles[o->metric[e[i].metric]] |= 1u << (e[i].row >> 32);
+    }
     for (size_t i = 0; i < b->missing.count; i++)
         roles[o->metric[missing[i].metric]] |= 1u << TT_ROLES;
     for (uint32_t metric = 0; metric < b->metric.count; metric++)
@@ -199,6 +201,7 @@ static void write_strings(struct tt_builder *b, const struct tt_order *o,
 
     for (size_t i = 0; i < b->string.count; i++) {
         const char *text = (const char *)b->bytes.item + ((size_t *)b->string.item)[i];
+        TT_ASSERT(o->string[i] < b->string.count);
         memcpy(to + o->offset[o->string[i]], text, strlen(text) + 1);
     }
 }

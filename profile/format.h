@@ -119,7 +119,8 @@ struct tt_arc_row { /* a push that led back into the path */
 
 struct tt_block_figures {
     uint64_t
-        hidden; /* charged while on the true stack, but not on the path in the tree */
+        hidden; /* charged while on the true stack, but not on the path in the tree; below
+                   0 where contexts show more than what a file states of the block */
     uint64_t beside; /* self that stands at no context of the block, being evicted */
 };
 

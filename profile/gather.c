@@ -250,7 +250,7 @@ static void gather_block(struct gathering *g, enum tt_role role, uint32_t block,
     uint32_t length = chain_of(g, block, &link);
 
     if (g->filtered) {
-        g->unseen[metric] += role == TT_ROLE_HIDDEN ? amount : 0;
+        g->unseen[metric] += role == TT_ROLE_HIDDEN && (int64_t)amount > 0 ? amount : 0;
         return;
     }
     if (role == TT_ROLE_HIDDEN) {

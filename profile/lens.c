@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "sorted.h"
 #include "statistics.h"
 
@@ -79,6 +80,8 @@ int tt_lens_init(struct tt_lens *l, const struct tt_profile *p, struct tt_query 
     *l = (struct tt_lens){.p = p};
     if (!error)
         error = tt_lens_of_choice(l, p, &choice, q->memory);
+    if (!error)
+        error = tt_several_find(p, q, &l->several);
     return error ? error : tt_since_init(l, q);
 }
 
@@ -197,6 +200,7 @@ void tt_lens_columns(const struct tt_lens *l, struct tt_table *t, struct tt_colu
     tt_calls_column(l, t, c);
     if (l->has_times)
         add_times_columns(unit, t, c);
+    tt_several_columns(l, t, c);
 }
 
 void tt_block_columns(struct tt_table *t, struct tt_columns *c)
@@ -207,6 +211,17 @@ void tt_block_columns(struct tt_table *t, struct tt_columns *c)
     c->line = add_column(t, "line", "line", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     c->column = add_column(t, "column", "column", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     c->block = add_column(t, "block", "block", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    c->id = add_column(t, "id", "id", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    c->apart = add_column(t, "apart", "apart", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+}
+
+uint32_t tt_context_columns(struct tt_table *t)
+{
+    uint32_t first = add_column(t, "context", "context", "", TT_COLUMN_AMOUNT,
+                                TT_COLUMN_DETAIL);
+
+    (void)add_column(t, "path", "path", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    return first;
 }
 
 /* ── Cells ────────────────────────────────────────────────────────────────────────── */
@@ -272,7 +287,9 @@ void tt_lens_figures(const struct tt_lens *l, struct tt_table *t,
     }
     if ((f->has & TT_HAS_CALLS) && c->calls != TT_NONE && is_counted(l, f))
         tt_table_amount(t, c->calls, f->calls);
-    fill_times(t, c, f->times);
+    /* charged by samples, or by the caller, and not by the clock that times activations */
+    if (f->times && (f->times->sum || !(f->self || f->inclusive)))
+        fill_times(t, c, f->times);
     if ((f->has & TT_HAS_SELF_SINCE) && c->self_since != TT_NONE)
         fill_since(l, t, c->self_since, c->self_rate, f->self_since);
     if ((f->has & TT_HAS_INCLUSIVE_SINCE) && c->inclusive_since != TT_NONE)
@@ -283,7 +300,9 @@ void tt_block_cells(const struct tt_profile *p, struct tt_table *t,
                     const struct tt_columns *c, uint32_t block)
 {
     const struct tt_block_row *b = &p->block[block];
+    char id[TT_IDENTITY_SIZE], apart[1024];
 
+    tt_identity_text(tt_block_identity(p, block), id);
     tt_table_string(t, c->name, tt_profile_string(p, b->name));
     if (b->module)
         tt_table_string(t, c->module, tt_profile_string(p, b->module));
@@ -294,6 +313,19 @@ void tt_block_cells(const struct tt_profile *p, struct tt_table *t,
     if (b->column)
         tt_table_amount(t, c->column, b->column);
     tt_table_amount(t, c->block, block);
+    tt_table_string(t, c->id, tt_table_text(t, "%s", id));
+    if (tt_block_apart(p, block, apart, sizeof apart))
+        tt_table_string(t, c->apart, tt_table_text(t, "%s", apart));
+}
+
+void tt_context_cells(struct tt_table *t, uint32_t column, uint32_t context,
+                      uint64_t path)
+{
+    char text[TT_IDENTITY_SIZE];
+
+    tt_identity_text(path, text);
+    tt_table_amount(t, column, context);
+    tt_table_string(t, column + 1, tt_table_text(t, "%s", text));
 }
 
 void tt_lens_remainder(const struct tt_lens *l, struct tt_table *t,
@@ -328,6 +360,17 @@ void tt_lens_elsewhere(const struct tt_lens *l, struct tt_table *t,
     tt_lens_remainder(l, t, c, 0, 0, "[elsewhere below]", &f);
 }
 
+static void fill_several_totals(const struct tt_lens *l, struct tt_table *t,
+                                const struct tt_columns *c)
+{
+    struct tt_several_figures f;
+
+    for (uint32_t i = 1; i < l->several.count; i++)
+        f.self[i] = f.inclusive[i] = tt_grand_total(l->p,
+                                                    &l->p->metric[l->several.metric[i]]);
+    tt_several_fill(l, t, c, &f);
+}
+
 void tt_lens_sum_row(const struct tt_lens *l, struct tt_table *t,
                      const struct tt_columns *c)
 {
@@ -346,5 +389,6 @@ void tt_lens_sum_row(const struct tt_lens *l, struct tt_table *t,
     tt_since_total(l, &f);
     tt_table_row(t, TT_ROW_TOTAL, 0, 0);
     tt_lens_figures(l, t, &sure, &f);
+    fill_several_totals(l, t, c);
     tt_table_string(t, c->name, "total");
 }

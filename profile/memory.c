@@ -5,11 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined TT_CHECKED && defined __GLIBC__ && !defined __SANITIZE_ADDRESS__
+#include <malloc.h>
+#define KNOWS_SIZES
+#endif
+
+#include "assertion.h"
+
 void *tt_memory_get(const struct tt_memory *m, size_t size)
 {
     if (!size)
         size = 1;
     return m && m->get ? m->get(m->arg, size) : calloc(1, size);
+}
+
+/* Whoever gives memory back says how much it was. */
+static void free_checked(void *p, size_t size)
+{
+#ifdef KNOWS_SIZES
+    enum { LARGE = 64 << 10, ROUNDING = 64 };
+    size_t have = malloc_usable_size(p);
+
+    TT_ASSERT(!size ||
+              (size <= have && (have >= LARGE || have - size <= ROUNDING + size / 2)));
+#else
+    (void)size;
+#endif
+    free(p);
 }
 
 void tt_memory_put(const struct tt_memory *m, void *p, size_t size)
@@ -19,11 +41,12 @@ void tt_memory_put(const struct tt_memory *m, void *p, size_t size)
     if (m && m->put)
         m->put(m->arg, p, size ? size : 1);
     else
-        free(p);
+        free_checked(p, size);
 }
 
 void *tt_memory_grow(const struct tt_memory *m, void *p, size_t size, size_t larger)
 {
+    TT_ASSERT(larger >= size);
     void *grown = p && m && m->grow ? m->grow(m->arg, p, size, larger) : NULL;
 
     if (grown)
@@ -89,6 +112,7 @@ void *tt_vector_add(struct tt_vector *v, size_t more)
     if (more > SIZE_MAX - v->count ||
         ((!v->item || v->count + more > v->room) && grow_vector(v, v->count + more) != 0))
         return NULL;
+    TT_ASSERT(v->count + more <= v->room);
     first = (char *)v->item + v->count * v->size;
     memset(first, 0, more * v->size);
     v->count += more;

@@ -223,6 +223,9 @@ static void take_edge(struct walk *w, uint32_t block, uint32_t from,
         pair = &w->sum->pair[id];
     if (pair)
         pair->value[OCR_SELF] += self;
+    /* the activation that it is part of is itself a call of its function */
+    if (direct && !w->o->is_flat && w->level[caller->caller + 1].before)
+        f->value[OCR_OWN] += self;
     if (direct || !t->count)
         return;
     f->value[OCR_CALLS] += (int64_t)t->count;

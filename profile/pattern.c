@@ -4,12 +4,16 @@
  * A block is asked by its name.  A pattern with a colon in it is also held against what
  * else a block is called: "file:name", "file:line", "module:name", "name:line", where the
  * file (and the module) may lack any of its leading folders.  A text that is equal to one
- * of these always matches, so that "operator[]" finds itself. */
+ * of these always matches, so that "operator[]" finds itself.
+ *
+ * A pattern that ends in "#0123456789abcdef" is the block of that identity, whatever stands
+ * before the '#': names that several blocks have are told apart by it. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "query.h"
 #include "utf8.h"
 
@@ -22,8 +26,10 @@ enum {
 
 struct tt_pattern {
     enum { PATTERN_NAME, PATTERN_GLOB, PATTERN_REGEX } kind;
-    int colon; /* also "file:name" and the like */
-    int files; /* also files and modules by themselves: /…/f */
+    int colon;        /* also "file:name" and the like */
+    int files;        /* also files and modules by themselves: /…/f */
+    int has_identity; /* ends in "#" and 16 digits: the block of this identity */
+    uint64_t identity;
     regex_t regex;
     char text[];
 };
@@ -291,9 +297,10 @@ struct tt_pattern *tt_pattern_new(const char *text, char *error, size_t size)
         return NULL;
     }
     memcpy(p->text, start, length);
-    p->kind = end                         ? PATTERN_REGEX
-              : strpbrk(p->text, "*?[\\") ? PATTERN_GLOB
-                                          : PATTERN_NAME;
+    p->has_identity = !end && tt_identity_read(p->text, &p->identity);
+    p->kind = end                                             ? PATTERN_REGEX
+              : !p->has_identity && strpbrk(p->text, "*?[\\") ? PATTERN_GLOB
+                                                              : PATTERN_NAME;
     p->colon = has_colon(p->text);
     p->files = files;
     if (end && compile(p, flags, error, size) != 0) {
@@ -355,6 +362,8 @@ int tt_pattern_matches_block(const struct tt_pattern *p, const struct tt_profile
 
     if (tt_pattern_matches(p, name))
         return 1;
+    if (p->has_identity)
+        return tt_block_identity(profile, block) == p->identity;
     if (p->files && (tt_pattern_matches(p, file) || tt_pattern_matches(p, module)))
         return 1;
     if (!p->colon)

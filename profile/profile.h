@@ -62,8 +62,10 @@ struct tt_profile {
     uint32_t facts, blocks, contexts, metrics, arcs, strands, many_series;
     uint32_t digests, edges; /* digests: rows that are in use */
     size_t many_times, bins, activations, slows, entries, spaces, points;
-    uint32_t depth;  /* of the deepest context; the root's is 0 */
-    uint32_t usual;  /* + 1: of the metrics, as it was before filters; 0: not said */
+    uint32_t depth; /* of the deepest context; the root's is 0 */
+    uint32_t usual; /* + 1: of the metrics, as it was before filters; 0: not said */
+    const struct tt_profile
+        *whole;      /* what filters made this of; borrowed; NULL: nothing */
     int checked;     /* all of it, by tt_profile_check */
     char error[160]; /* what is wrong, and where, after a failure */
 };

@@ -117,7 +117,9 @@ int tt_query_unknown_metric(struct tt_query *q, const struct tt_profile *p,
     size_t count = 0, at;
 
     if (!p->metrics || !name)
-        return tt_query_wrong(q, "this profile has no figures");
+        return tt_query_wrong(q, "this profile has no figures%s",
+                              p->many_series ? ", but series over time: report series"
+                                             : "");
     for (; count < p->metrics && count < sizeof known / sizeof *known; count++)
         known[count] = p->metric[count].name;
     near = tt_query_suggest(name, known, count);

@@ -88,7 +88,8 @@ const char *tt_query_suggest(const char *word, const char *const *known, size_t 
  * modules too).  A name or glob matches the whole name, a regular expression is looked for
  * in it.  With a colon they also match "list.c:append", "list.c:12", "module:append",
  * "append:12"; of strands "host:", "process:", "node:", "name:", "rank:", "pid:",
- * "thread:" and what follows. */
+ * "thread:" and what follows.  A block is also found by its identity (identity.h): what
+ * stands before "#0123456789abcdef" is for people. */
 struct tt_pattern;
 /* NULL with a reason in `error` when it is not a pattern. */
 struct tt_pattern *tt_pattern_new(const char *text, char *error, size_t size);
@@ -113,6 +114,10 @@ struct tt_filtered {
 };
 int tt_filter_apply(const struct tt_profile *, struct tt_query *, struct tt_filtered *);
 void tt_filter_close(struct tt_filtered *, const struct tt_memory *);
+/* Gives pushes that the recursion policy dropped contexts of their own, which have their calls,
+ * for what shows paths alone; as tt_filter_apply. */
+int tt_drops_apply(const struct tt_profile *, const struct tt_memory *,
+                   struct tt_filtered *);
 
 /* Answers a query (its filters have been applied): the table is initialised here.
  * -TT_ERR_OPTION with q->error for what the view cannot do, -TT_ERR_MEMORY. */

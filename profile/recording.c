@@ -22,10 +22,8 @@ struct transfer {
         *samples_here; /* of each block: what is in the tree */
     uint32_t calls, time, samples, metric[TT_METRICS_MAX + 1];
     uint64_t beside[3], elsewhere[3]; /* calls, time, samples */
-    uint32_t at; /* the context whose metrics are taken, or the block */
-    const struct tt_trace_strand
-        *trace; /* of each strand by its name, a number; or NULL */
-    size_t traces;
+    uint32_t at;                  /* the context whose metrics are taken, or the block */
+    const struct tt_trace *trace; /* its strands are called by their numbers; or NULL */
     struct tt_objects_taken objects;
 };
 
@@ -82,7 +80,7 @@ static int is_sampled(const struct tt_picture *p)
     int sampled = p->header->source[0] != 0; /* of a process that had no time too */
 
     for (uint32_t i = 0; i < p->blocks; i++) {
-        if (!p->block[i].self)
+        if (!p->block[i].self || i == TT_BLOCK_OTHER) /* which stands for any kind */
             continue;
         if (p->header->mode[p->block[i].info.kind] != TT_MODE_SAMPLED)
             return 0;
@@ -158,12 +156,12 @@ static void name_trace(const struct transfer *t, const char *number,
 
     info->host = info->process = info->name = "";
     info->pid = info->thread = 0;
-    if (i >= t->traces)
+    if (i >= t->trace->strands)
         return;
-    info->process = t->trace[i].process;
-    info->name = t->trace[i].name;
-    info->pid = t->trace[i].pid;
-    info->thread = t->trace[i].thread;
+    info->process = t->trace->strand[i].process;
+    info->name = t->trace->strand[i].name;
+    info->pid = t->trace->strand[i].pid;
+    info->thread = t->trace->strand[i].thread;
 }
 
 static void add_strand(struct transfer *t, const struct tt_strand_record *s)
@@ -507,6 +505,33 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.samples", TT_FACT_SUM, h->lost_samples, "");
 }
 
+/* Samples were asked for more often than the system's clock ticks, and came seldomer. */
+static void add_rate(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    uint64_t samples = 0, ticks = 0;
+    char text[200];
+
+    if (!h->tick || h->wall || !is_in_ns(h) || (uint64_t)NS / h->tick >= h->sample_hz)
+        return;
+    for (uint32_t i = 0; i < t->p->blocks; i++)
+        if (!t->p->block[i].type &&
+            h->mode[t->p->block[i].info.kind] == TT_MODE_SAMPLED) {
+            samples += t->p->block[i].samples;
+            ticks += t->p->block[i].self;
+        }
+    if (!tt_rate_is_missed(samples, scale(h, ticks), h->sample_hz))
+        return;
+    (void)snprintf(
+        text, sizeof text,
+        "%u Hz was asked for, and at most %u Hz was reached: timers of CPU time "
+        "end at the system's ticks; %s",
+        h->sample_hz, (uint32_t)(NS / (double)h->tick + 0.5),
+        *h->source ? "--kernel takes samples from outside, at any rate"
+                   : "sampler=thread takes samples at any rate");
+    add_text(t, "rate", text);
+}
+
 /* Who looked at native stacks, and how that went. */
 static void add_source(struct transfer *t)
 {
@@ -542,6 +567,9 @@ static void add_facts(struct transfer *t)
         tt_builder_fact(t->b, "lasted", TT_FACT_MAX,
                         scale(h, h->end_ticks - h->start_ticks), "");
     add_modes(t);
+    add_rate(t);
+    if (h->preempted)
+        tt_builder_fact(t->b, "preempted", TT_FACT_SUM, h->preempted, "");
     add_measures(t);
     add_losses(t);
 }
@@ -564,13 +592,25 @@ static int index_blocks(struct transfer *t)
 
 int tt_builder_recording(struct tt_builder *b, const struct tt_picture *p)
 {
-    return tt_builder_trace(b, p, NULL, 0);
+    return tt_builder_trace(b, p, NULL);
+}
+
+static uint32_t add_block(const struct transfer *t, uint32_t i)
+{
+    struct tt_block_info info = t->p->block[i].info;
+    const char *name = t->trace && t->trace->long_name
+                           ? t->trace->long_name(t->trace->arg, t->p->block[i].id)
+                           : NULL;
+
+    if (name)
+        info.name = name;
+    return tt_builder_block(t->b, &info);
 }
 
 int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
-                     const struct tt_trace_strand *strand, size_t count)
+                     const struct tt_trace *trace)
 {
-    struct transfer t = {.b = b, .p = p, .trace = strand, .traces = count};
+    struct transfer t = {.b = b, .p = p, .trace = trace};
     const size_t blocks = p->blocks, contexts = p->contexts;
     int error = -TT_ERR_MEMORY;
 
@@ -584,7 +624,7 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
         t.samples_here) {
         for (uint32_t i = 0; i < blocks; i++)
             if (!p->block[i].type)
-                t.block[i] = tt_builder_block(b, &p->block[i].info);
+                t.block[i] = add_block(&t, i);
         error = index_blocks(&t);
     }
     if (!error) {

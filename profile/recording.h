@@ -17,7 +17,14 @@ struct tt_trace_strand {
     const char *process, *name; /* borrowed */
     uint64_t pid, thread;
 };
+struct tt_trace {
+    const struct tt_trace_strand *strand; /* borrowed */
+    size_t strands;
+    /* The name of a block where that is longer than a recording keeps it, or NULL. */
+    const char *(*long_name)(void *arg, uint32_t block);
+    void *arg;
+};
 int tt_builder_trace(struct tt_builder *, const struct tt_picture *,
-                     const struct tt_trace_strand *, size_t count);
+                     const struct tt_trace *);
 
 #endif

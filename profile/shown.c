@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "sorted.h"
 #include "statistics.h"
 #include "viewing.h"
@@ -275,7 +276,7 @@ static void take_from_rest(struct tt_shown *parent, const struct tt_shown *child
     parent->left.calls -= child->calls.all;
 }
 
-static void find_rests(struct tt_vector *shown)
+static void find_parents(const struct tt_profile *p, struct tt_vector *shown)
 {
     struct tt_shown *s = shown->item;
     uint32_t parent = TT_NONE;
@@ -284,6 +285,9 @@ static void find_rests(struct tt_vector *shown)
         while (parent != TT_NONE && s[parent].end <= s[i].context)
             parent = s[parent].parent;
         s[i].parent = parent;
+        s[i].path = parent == TT_NONE
+                        ? tt_path_of(p, s[i].context)
+                        : tt_path_below(s[parent].path, tt_block_identity(p, s[i].block));
         if (parent != TT_NONE)
             take_from_rest(&s[parent], &s[i]);
         parent = (uint32_t)i;
@@ -305,21 +309,41 @@ int tt_shown_find(const struct tt_lens *l, const struct tt_shown_rule *rule,
         error = choose(&c, &open);
     tt_vector_fini(&open);
     if (!error)
-        find_rests(shown);
+        find_parents(l->p, shown);
     return error;
 }
 
-/* A context that a query names, as `key=N`; `none` when it does not. */
+/* A context by its path, "N#0123456789abcdef": it was number N where that was written. */
+static int find_path(const struct tt_profile *p, struct tt_query *q, const char *value,
+                     uint64_t path, uint32_t *context)
+{
+    unsigned long near = strtoul(value, NULL, 10);
+
+    if (tt_path_find(p, path, near < p->contexts ? (uint32_t)near : TT_NONE, q->memory,
+                     context) != 0)
+        return -TT_ERR_MEMORY;
+    if (*context == TT_NONE)
+        return tt_query_wrong(q,
+                              "no context has the path '%.40s' here; filters may have "
+                              "changed it, or it was evicted",
+                              value);
+    return 0;
+}
+
+/* A context that a query names, as `key=N` or by its path; `none` when it does not. */
 static int find_context(const struct tt_profile *p, struct tt_query *q, const char *key,
                         uint32_t none, uint32_t *context)
 {
     const char *value = tt_query_other(q, key);
+    uint64_t path;
     unsigned long long n;
     char *end;
 
     *context = none;
     if (!value)
         return 0;
+    if (tt_identity_read(value, &path))
+        return find_path(p, q, value, path, context);
     errno = 0;
     n = strtoull(value, &end, 10);
     if (end == value || *end || *value == '-' || errno || n >= p->contexts)
@@ -390,6 +414,23 @@ static void add_times(const struct filling *f, size_t count)
     }
 }
 
+/* Remainders have figures of the main metric alone. */
+static void fill_several(const struct filling *f, uint32_t context)
+{
+    const struct tt_lens *l = f->lens;
+    struct tt_several_figures figures;
+    struct tt_lens one;
+
+    for (uint32_t i = 1; i < l->several.count; i++) {
+        if (tt_several_lens(l, i, &one) != 0)
+            f->table->failed = 1;
+        figures.self[i] = tt_self_of(one.main, context);
+        figures.inclusive[i] = f->table->failed ? 0 : tt_lens_total(&one, context);
+        tt_lens_fini(&one);
+    }
+    tt_several_fill(l, f->table, f->columns, &figures);
+}
+
 static void fill_context(const struct filling *f, size_t i)
 {
     const struct tt_lens *l = f->lens;
@@ -405,6 +446,7 @@ static void fill_context(const struct filling *f, size_t i)
     tt_since_context(l, s->context, &figures);
     tt_table_row(f->table, TT_ROW_ENTRY, s->depth, 0);
     tt_lens_figures(l, f->table, f->columns, &figures);
+    fill_several(f, s->context);
     tt_block_cells(l->p, f->table, f->columns, s->block);
     f->each(f->arg, i, s->total, 0);
 }

@@ -65,6 +65,14 @@ double tt_deviation(uint64_t count, uint64_t sum, const struct tt_sum128 *square
            (double)count;
 }
 
+int tt_rate_is_missed(uint64_t samples, uint64_t ns, double hz)
+{
+    enum { DEVIATIONS = 4, ENDS = 2 };
+    double wanted = (double)ns / 1e9 * hz;
+
+    return (double)samples + DEVIATIONS * sqrt(wanted) + ENDS < wanted;
+}
+
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -17,6 +17,11 @@ double tt_sum128_value(const struct tt_sum128 *);
 double tt_mean(uint64_t count, uint64_t sum);
 double tt_deviation(uint64_t count, uint64_t sum, const struct tt_sum128 *square);
 
+/* Are these too few samples of so much time for a rate, beyond what chance does?  How many
+ * there are varies no more than events that come at random: four deviations of those, and
+ * the first and last one, are chance. */
+int tt_rate_is_missed(uint64_t samples, uint64_t ns, double hz);
+
 /* How far each of n figures is from their median, in deviations as the middle half of them
  * has it (1.4826 times the median of distances), which a few strays do not move; all 0 when
  * more than half are equal.  -TT_ERR_MEMORY. */

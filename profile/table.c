@@ -2,6 +2,9 @@
 /* table.c - what a view answers: columns, rows, notes. */
 #include "table.h"
 
+#include "assertion.h"
+#include "format.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +16,7 @@ const char *tt_row_role_word(enum tt_row_role role)
     static const char *const words[] = {"entry",   "caller",    "callee",
                                         "heading", "remainder", "total"};
 
+    TT_ASSERT((size_t)role < sizeof words / sizeof *words);
     return words[role];
 }
 
@@ -74,6 +78,7 @@ static union tt_value *set_value(struct tt_table *t, uint32_t column)
 {
     struct tt_row *r;
 
+    TT_ASSERT(t->failed || column == TT_NONE || column < t->column.count);
     if (t->failed || column >= t->column.count || !t->row.count)
         return NULL;
     r = (struct tt_row *)t->row.item + t->row.count - 1;

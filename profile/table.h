@@ -24,8 +24,9 @@ enum tt_column_flags {
     TT_COLUMN_ERROR = 2,  /* the column before is give or take this: a 95 % interval */
     TT_COLUMN_NAME = 4,   /* what the row is about; text indents it by the row's depth */
     TT_COLUMN_DETAIL = 8, /* for machines; text leaves it out unless asked */
-    TT_COLUMN_SPARE = 16  /* text leaves it out where names would have no room, the last
+    TT_COLUMN_SPARE = 16, /* text leaves it out where names would have no room, the last
                              such column first */
+    TT_COLUMN_JSON = 32   /* CSV leaves it out, where scripts go by a column's place */
 };
 
 struct tt_column {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "statistics.h"
 #include "viewing.h"
 
@@ -47,26 +48,26 @@ static struct prefix *prefix_at(const struct passing *s, size_t i)
 static int read_sequence(struct passing *s, struct tt_query *q)
 {
     const char *text = tt_query_other(q, "sequence"), *end;
-    char part[256];
     struct prefix *p;
     int error = 0, is_sequence = text != NULL;
 
     if (!text)
         text = q->block;
     if (!text)
-        return tt_query_wrong(q, "the view 'block' wants block=PATTERN, or sequence=A;B");
+        return tt_query_wrong(
+            q, "the view 'block' wants a block, as --block PATTERN, or --sequence 'A;B'");
     for (end = text; !error && end; text = end + 1) {
         end = is_sequence ? strchr(text, ';') : NULL;
         size_t length = end ? (size_t)(end - text) : strlen(text);
-        if (length >= sizeof part)
-            return tt_query_wrong(q, "'%.40s...' is too long for a pattern", text);
-        memcpy(part, text, length);
-        part[length] = '\0';
-        p = tt_vector_add(&s->prefix, 1);
-        if (!p)
+        char *part = strndup(text, length);
+        p = part ? tt_vector_add(&s->prefix, 1) : NULL;
+        if (!p) {
+            free(part);
             return -TT_ERR_MEMORY;
+        }
         p->figures.has = TT_HAS_ALL;
         error = tt_view_blocks(s->l->p, q, part, &p->match);
+        free(part);
         if (!end)
             break;
     }
@@ -192,6 +193,32 @@ static void add_arc(struct passing *s, uint32_t arc)
         add_arc_side(s, &s->out[a->block], arc, cost);
 }
 
+/* Says which blocks were added up, and how to ask about one of them. */
+static void note_matches(const struct passing *s, const unsigned char *match,
+                         uint32_t matches)
+{
+    enum { NAMED = 4 };
+    const struct tt_profile *p = s->l->p;
+    const char *list = "";
+    uint32_t named = 0;
+
+    for (uint32_t b = 0; b < p->blocks && named < NAMED; b++) {
+        const char *file = tt_profile_string(p, p->block[b].file);
+        const char *module = tt_profile_string(p, p->block[b].module);
+        char id[TT_IDENTITY_SIZE];
+        if (!match[b])
+            continue;
+        tt_identity_text(tt_block_identity(p, b), id);
+        list = tt_table_text(s->t, "%s%s%s%s%.80s#%s", list, named++ ? ", " : "",
+                             *file ? file : module, *file || *module ? ":" : "",
+                             tt_block_name(p, b), id);
+        if (!list)
+            return;
+    }
+    tt_table_note(s->t, "%u blocks match and are added up as one: %s%s", matches, list,
+                  matches > NAMED ? ", …" : "");
+}
+
 /* What belongs to a block alone: of a sequence that is no more than one. */
 static void add_beside(struct passing *s)
 {
@@ -216,7 +243,7 @@ static void add_beside(struct passing *s)
         p->figures.inclusive_low += f[last].hidden;
     }
     if (matches > 1)
-        tt_table_note(s->t, "%u blocks match, and are taken as one", matches);
+        note_matches(s, p->match, matches);
 }
 
 static int count(struct passing *s)

@@ -33,6 +33,11 @@ struct chain {
     struct tt_figures figures, rest;
 };
 
+/* A chain in the further metrics; rest: those of its callers that are not shown. */
+struct further {
+    struct tt_several_figures own, rest;
+};
+
 struct inverting {
     const struct tt_lens *l;
     struct tt_query *q;
@@ -43,6 +48,9 @@ struct inverting {
     uint32_t *parent;         /* of each context */
     struct tt_vector arrivals, chains, heap, reaches;
     struct tt_block_sum *sum;
+    struct tt_several_sums more;        /* of the further metrics, and their lenses */
+    struct tt_lens one[TT_SEVERAL_MAX]; /* from 1 */
+    struct tt_vector further;           /* of each chain; empty where there are none */
     uint64_t least, steps;
     uint32_t not_followed;        /* chains that are shown without their callers */
     uint32_t limit, first, shown; /* first: chain of a block alone that is shown */
@@ -53,6 +61,11 @@ static struct chain *chain_at(const struct inverting *v, uint32_t i)
     return (struct chain *)v->chains.item + i;
 }
 
+static struct further *further_at(const struct inverting *v, uint32_t i)
+{
+    return (struct further *)v->further.item + i;
+}
+
 /* ── Figures of one context or arc ────────────────────────────────────────────────── */
 
 static int has_bit(const unsigned char *bits, uint32_t i)
@@ -60,9 +73,9 @@ static int has_bit(const unsigned char *bits, uint32_t i)
     return bits[i / 8] >> (i % 8) & 1;
 }
 
-static void add_arc_figures(const struct inverting *v, uint32_t row, struct tt_figures *f)
+static void add_arc_figures(const struct inverting *v, const struct tt_lens *l,
+                            uint32_t row, struct tt_figures *f)
 {
-    const struct tt_lens *l = v->l;
     const struct tt_arc_row *a = &l->p->arc[row - l->p->contexts];
 
     f->calls += a->calls;
@@ -76,13 +89,13 @@ static void add_arc_figures(const struct inverting *v, uint32_t row, struct tt_f
     }
 }
 
-static void add_figures(const struct inverting *v, uint32_t row, struct tt_figures *f)
+static void add_figures(const struct inverting *v, const struct tt_lens *l, uint32_t row,
+                        struct tt_figures *f)
 {
-    const struct tt_lens *l = v->l;
     uint64_t arrived, arrived_self;
 
     if (row >= l->p->contexts) {
-        add_arc_figures(v, row, f);
+        add_arc_figures(v, l, row, f);
         return;
     }
     arrived = tt_calls_at(&v->arrivals, row);
@@ -100,8 +113,30 @@ static int is_nothing(const struct inverting *v, uint32_t row)
 {
     struct tt_figures f = {0};
 
-    add_figures(v, row, &f);
+    add_figures(v, v->l, row, &f);
+    for (uint32_t i = 1; i < v->l->several.count; i++)
+        add_figures(v, &v->one[i], row, &f);
     return !f.self && !f.calls && !f.inclusive;
+}
+
+static void add_further(const struct inverting *v, uint32_t row,
+                        struct tt_several_figures *f)
+{
+    for (uint32_t i = 1; i < v->l->several.count; i++) {
+        struct tt_figures one = {0};
+        add_figures(v, &v->one[i], row, &one);
+        f->self[i] += one.self;
+        f->inclusive[i] += one.inclusive;
+    }
+}
+
+static void sum_further(struct tt_several_figures *f,
+                        const struct tt_several_figures *more, int sign)
+{
+    for (uint32_t i = 1; i < TT_SEVERAL_MAX; i++) {
+        f->self[i] += sign > 0 ? more->self[i] : -more->self[i];
+        f->inclusive[i] += sign > 0 ? more->inclusive[i] : -more->inclusive[i];
+    }
 }
 
 /* Blocks are chosen by what they cost themselves; those that were asked for by name, by
@@ -149,7 +184,8 @@ static int is_there(const struct inverting *v, uint32_t block)
 {
     const struct tt_block_sum *s = &v->sum[block];
 
-    return s->self || s->calls || (block && s->inclusive);
+    return s->self || s->calls || (block && s->inclusive) ||
+           tt_several_has(v->l, &v->more, block);
 }
 
 static int is_candidate(const struct inverting *v, uint32_t block)
@@ -210,15 +246,19 @@ static int is_before(const struct inverting *v, uint32_t a, uint32_t b)
     return x != y ? x > y : a < b;
 }
 
-static int push_chain(struct inverting *v, const struct chain *chain)
+static int push_chain(struct inverting *v, const struct chain *chain,
+                      const struct tt_several_figures *own)
 {
     uint32_t *heap = tt_vector_add(&v->heap, 1);
     struct chain *c = heap ? tt_vector_add(&v->chains, 1) : NULL;
+    struct further *f = c && v->l->several.count ? tt_vector_add(&v->further, 1) : NULL;
     size_t at;
 
-    if (!c)
+    if (!c || (v->l->several.count && !f))
         return -TT_ERR_MEMORY;
     *c = *chain;
+    if (f)
+        *f = (struct further){.own = *own};
     heap = v->heap.item;
     for (at = v->heap.count - 1;
          at && is_before(v, (uint32_t)v->chains.count - 1, heap[(at - 1) / 2]);
@@ -258,9 +298,14 @@ static int push_blocks(struct inverting *v, const size_t *ends)
                           .first = b ? ends[b - 1] : 0,
                           .end = ends[b],
                           .figures = tt_figures_of_sum(&v->sum[b])};
+        struct tt_several_figures own = {{0}, {0}};
         c.amount = amount_of(v, &c.figures);
+        for (uint32_t i = 1; i < v->l->several.count; i++) {
+            own.self[i] = v->more.sum[i][b].self;
+            own.inclusive[i] = v->more.sum[i][b].inclusive;
+        }
         if (is_candidate(v, b))
-            error = push_chain(v, &c);
+            error = push_chain(v, &c, &own);
     }
     return error;
 }
@@ -317,6 +362,7 @@ static int expand(struct inverting *v, uint32_t index)
     const struct reach *r = v->reaches.item;
     size_t end = step_up(v, above.first, above.end), next;
     struct tt_figures all = {.has = TT_HAS_ALL};
+    struct tt_several_figures every = {{0}, {0}};
     uint32_t callers = 0;
     int error = 0;
 
@@ -328,18 +374,24 @@ static int expand(struct inverting *v, uint32_t index)
                           .sibling = TT_NONE,
                           .first = i,
                           .figures = {.has = TT_HAS_ALL}};
-        for (next = i; next < end && r[next].block == r[i].block; next++)
-            add_figures(v, r[next].row, &c.figures);
+        struct tt_several_figures own = {{0}, {0}};
+        for (next = i; next < end && r[next].block == r[i].block; next++) {
+            add_figures(v, v->l, r[next].row, &c.figures);
+            add_further(v, r[next].row, &own);
+        }
         c.end = next;
         c.amount = amount_of(v, &c.figures);
         callers++;
         add_to(&all, &c.figures);
+        sum_further(&every, &own, 1);
         if (c.amount >= v->least)
-            error = push_chain(v, &c);
+            error = push_chain(v, &c, &own);
     }
     v->steps += above.end - above.first;
     chain_at(v, index)->callers = callers;
     chain_at(v, index)->rest = all;
+    if (v->further.count)
+        further_at(v, index)->rest = every;
     return error;
 }
 
@@ -365,6 +417,8 @@ static int choose(struct inverting *v)
             list = &parent->first_child;
             parent->shown++;
             take_from(&parent->rest, &c->figures);
+            if (v->further.count)
+                sum_further(&further_at(v, c->parent)->rest, &further_at(v, i)->own, -1);
         }
         c->sibling = *list;
         *list = i;
@@ -382,14 +436,17 @@ static int choose(struct inverting *v)
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
 /* Callers that are not shown, and evicted contexts, whose callers are not known. */
-static void fill_rest(struct inverting *v, const struct chain *c)
+static void fill_rest(struct inverting *v, uint32_t at)
 {
+    const struct chain *c = chain_at(v, at);
     const struct tt_block_figures *f = v->l->main->block;
     struct tt_figures rest = c->rest;
 
     if (c->callers > c->shown) {
         tt_table_row(v->t, TT_ROW_REMAINDER, c->depth + 1, 0);
         tt_lens_figures(v->l, v->t, &v->c, &rest);
+        if (v->further.count)
+            tt_several_fill(v->l, v->t, &v->c, &further_at(v, at)->rest);
         tt_table_string(v->t, v->c.name,
                         tt_table_text(v->t, "%u more", c->callers - c->shown));
     }
@@ -408,15 +465,18 @@ static void fill_rows(struct inverting *v)
         const struct chain *c = chain_at(v, at);
         tt_table_row(v->t, TT_ROW_ENTRY, c->depth, 0);
         tt_lens_figures(v->l, v->t, &v->c, &c->figures);
+        if (v->further.count)
+            tt_several_fill(v->l, v->t, &v->c, &further_at(v, at)->own);
         tt_block_cells(v->l->p, v->t, &v->c, c->block);
         if (c->first_child != TT_NONE) {
             at = c->first_child;
             continue;
         }
-        fill_rest(v, c);
+        fill_rest(v, at);
         while (c->sibling == TT_NONE && c->parent != TT_NONE) {
-            c = chain_at(v, c->parent);
-            fill_rest(v, c);
+            at = c->parent;
+            c = chain_at(v, at);
+            fill_rest(v, at);
         }
         at = c->sibling;
     }
@@ -426,6 +486,7 @@ static void fill_rows(struct inverting *v)
 static void fill_others(struct inverting *v)
 {
     struct tt_figures rest = {.has = TT_HAS_CALLS};
+    struct tt_several_figures further = {{0}, {0}};
     uint32_t others = 0;
 
     for (uint32_t b = 0; b < v->l->p->blocks; b++) {
@@ -433,14 +494,21 @@ static void fill_others(struct inverting *v)
         rest.self += v->sum[b].self;
         rest.self_low += v->sum[b].self_low;
         rest.calls += v->sum[b].calls;
+        for (uint32_t i = 1; i < v->l->several.count; i++)
+            further.self[i] += v->more.sum[i][b].self;
     }
     for (uint32_t i = v->first; i != TT_NONE; i = chain_at(v, i)->sibling) {
         others--;
         take_from(&rest, &chain_at(v, i)->figures);
+        for (uint32_t k = 1; k < v->l->several.count; k++)
+            further.self[k] -= further_at(v, i)->own.self[k];
     }
-    if (others)
-        tt_lens_remainder(v->l, v->t, &v->c, 0, 0, tt_table_text(v->t, "%u more", others),
-                          &rest);
+    if (!others)
+        return;
+    tt_lens_remainder(v->l, v->t, &v->c, 0, 0, tt_table_text(v->t, "%u more", others),
+                      &rest);
+    memcpy(further.inclusive, further.self, sizeof further.self); /* as of the main one */
+    tt_several_fill(v->l, v->t, &v->c, &further);
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
@@ -448,6 +516,15 @@ static void fill_others(struct inverting *v)
 static size_t bits_size(const struct tt_profile *p)
 {
     return ((size_t)p->contexts + p->arcs) / 8 + 1;
+}
+
+static int find_lenses(struct inverting *v)
+{
+    int error = tt_several_sums_find(v->l, &v->more);
+
+    for (uint32_t i = 1; !error && i < v->l->several.count; i++)
+        error = tt_several_lens(v->l, i, &v->one[i]);
+    return error;
 }
 
 static int find_chains(struct inverting *v)
@@ -460,7 +537,7 @@ static int find_chains(struct inverting *v)
     v->sum = tt_block_sums(p, &v->l->choice, m);
     v->parent = tt_memory_get(m, p->contexts * sizeof *v->parent);
     v->outermost = tt_memory_get(m, bits_size(p));
-    if (start && v->sum && v->parent && v->outermost)
+    if (start && v->sum && v->parent && v->outermost && find_lenses(v) == 0)
         error = find_parents(v);
     if (!error)
         error = find_reaches(v, start);
@@ -499,6 +576,7 @@ int tt_view_callers(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     int error = tt_lens_init(&l, p, q);
 
     tt_vector_init(&v.arrivals, q->memory, sizeof(struct tt_arc_calls));
+    tt_vector_init(&v.further, q->memory, sizeof(struct further));
     tt_vector_init(&v.chains, q->memory, sizeof(struct chain));
     tt_vector_init(&v.heap, q->memory, sizeof(uint32_t));
     tt_vector_init(&v.reaches, q->memory, sizeof(struct reach));
@@ -514,6 +592,10 @@ int tt_view_callers(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     tt_memory_put(q->memory, v.outermost, bits_size(p));
     tt_memory_put(q->memory, v.parent, p->contexts * sizeof *v.parent);
     tt_memory_put(q->memory, v.sum, p->blocks * sizeof *v.sum);
+    tt_several_sums_fini(&l, &v.more);
+    for (uint32_t i = 1; i < l.several.count; i++)
+        tt_lens_fini(&v.one[i]);
+    tt_vector_fini(&v.further);
     tt_vector_fini(&v.reaches);
     tt_vector_fini(&v.heap);
     tt_vector_fini(&v.chains);

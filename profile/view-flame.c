@@ -33,7 +33,7 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
     if (is_remainder)
         return;
     f->next[i] = offset;
-    tt_table_amount(f->t, f->context, s->context);
+    tt_context_cells(f->t, f->context, s->context, s->path);
 }
 
 static int fill(const struct tt_lens *l, struct tt_table *t,
@@ -47,8 +47,7 @@ static int fill(const struct tt_lens *l, struct tt_table *t,
     f.offset = (uint32_t)tt_table_columns(t);
     tt_table_column(t, "offset", "offset", l->main->unit, TT_COLUMN_AMOUNT, 0);
     tt_block_columns(t, &c);
-    f.context = (uint32_t)tt_table_columns(t);
-    tt_table_column(t, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    f.context = tt_context_columns(t);
     f.next = tt_memory_get(l->memory, shown->count * sizeof *f.next);
     if (f.next)
         error = tt_shown_rows(l, shown, t, &c, fill_cells, &f);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* view-flat.c - each block: what it cost itself, and with all that it called. */
+#include <stdlib.h>
+
 #include "viewing.h"
 
 enum { OWN_LIMIT = 60 }; /* rows; a screen or two */
@@ -19,49 +21,61 @@ static void note_coverage(const struct tt_profile *p, const struct tt_block_sum 
         executed += sum[b].calls || sum[b].self || sum[b].inclusive;
         all++;
     }
-    if (calls)
+    /* what filters have taken away has run, too */
+    if (calls && !p->whole)
         tt_table_note(t, "blocks executed: %.2f %% of %u", 100.0 * executed / all, all);
 }
 
 static void add_rows(const struct tt_lens *l, const struct tt_block_sum *sum,
-                     const struct tt_times_row *times, struct tt_table *t,
+                     const struct tt_several_sums *more, const struct tt_times_row *times,
+                     const unsigned char *wanted, struct tt_table *t,
                      const struct tt_columns *c)
 {
     for (uint32_t b = 0; b < l->p->blocks; b++) {
         struct tt_figures f = tt_figures_of_sum(&sum[b]);
-        if (!sum[b].contexts && !f.self && !f.inclusive && !f.calls)
+        if (wanted && !wanted[b])
             continue;
-        if (b == 0 && !f.self && !f.calls)
+        if (!sum[b].contexts && !tt_several_has(l, more, b) && !f.self && !f.inclusive &&
+            !f.calls)
+            continue;
+        if (b == 0 && !f.self && !f.calls && !tt_several_has(l, more, b))
             continue;
         f.times = times ? &times[b] : NULL;
         tt_since_block(l, b, &f);
         tt_table_row(t, TT_ROW_ENTRY, 0, 0);
         tt_lens_figures(l, t, c, &f);
+        if (l->several.count)
+            tt_several_block(l, more, b, t, c);
         tt_block_cells(l->p, t, c, b);
     }
 }
 
-static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t)
+static int fill(const struct tt_lens *l, struct tt_query *q, const unsigned char *wanted,
+                struct tt_table *t)
 {
     struct tt_block_sum *sum = tt_block_sums(l->p, &l->choice, l->memory);
     struct tt_times_row *times = l->has_times ? tt_set_times(l, NULL, l->p->blocks)
                                               : NULL;
     struct tt_columns c;
+    struct tt_several_sums more = {{NULL}};
     int error = -TT_ERR_MEMORY;
 
-    if (sum && (times || !l->has_times) && tt_since_blocks(l) == 0) {
+    if (sum && tt_several_sums_find(l, &more) == 0 && (times || !l->has_times) &&
+        tt_since_blocks(l) == 0) {
         tt_lens_columns(l, t, &c);
         tt_block_columns(t, &c);
-        add_rows(l, sum, times, t, &c);
+        add_rows(l, sum, &more, times, wanted, t, &c);
         error = tt_view_sort(q, t, "self");
         if (!error) {
             tt_view_cut(l, t, &c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
             tt_lens_elsewhere(l, t, &c);
             tt_lens_sum_row(l, t, &c);
-            note_coverage(l->p, sum, t);
+            if (!wanted)
+                note_coverage(l->p, sum, t);
             tt_view_notes(l->p, &l->choice, t);
         }
     }
+    tt_several_sums_fini(l, &more);
     tt_memory_put(l->memory, times, l->p->blocks * sizeof *times);
     tt_memory_put(l->memory, sum, l->p->blocks * sizeof *sum);
     return error;
@@ -70,10 +84,14 @@ static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t)
 int tt_view_flat(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     struct tt_lens l;
+    unsigned char *wanted = NULL;
     int error = tt_lens_init(&l, p, q);
 
+    if (!error && q->block)
+        error = tt_view_blocks(p, q, q->block, &wanted);
     if (!error)
-        error = fill(&l, q, t);
+        error = fill(&l, q, wanted, t);
+    free(wanted);
     tt_lens_fini(&l);
     return error;
 }

@@ -21,6 +21,8 @@ struct graph {
     const struct tt_edge **in, **out; /* edges by callee and by caller, both by amount */
     uint32_t others;                  /* blocks that are not wanted, and their figures */
     struct tt_figures rest;
+    struct tt_several_sums more;              /* of the further metrics, */
+    struct tt_vector further[TT_SEVERAL_MAX]; /* and their edges by caller and callee */
 };
 
 /* ── Order ────────────────────────────────────────────────────────────────────────── */
@@ -56,6 +58,50 @@ static int compare_out(const void *a, const void *b)
     if (by_amount(x, y))
         return -by_amount(x, y);
     return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+    const struct tt_edge *x = a, *y = b;
+
+    if (x->caller != y->caller)
+        return x->caller < y->caller ? -1 : 1;
+    return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+/* The same edges in each further metric. */
+static int find_further(struct graph *g)
+{
+    int error = 0;
+
+    for (uint32_t i = 1; !error && i < g->l->several.count; i++) {
+        struct tt_vector *edges = &g->further[i], activations;
+        struct tt_lens one;
+        error = tt_several_lens(g->l, i, &one);
+        one.has_times = 0;
+        tt_vector_init(&activations, g->l->memory, sizeof(struct tt_times_row));
+        if (!error)
+            error = tt_edges_find(&one, g->shown, edges, &activations);
+        if (!error && edges->count)
+            qsort(edges->item, edges->count, sizeof(struct tt_edge), compare_ends);
+        tt_vector_fini(&activations);
+        tt_lens_fini(&one);
+    }
+    return error;
+}
+
+static void fill_further(struct graph *g, const struct tt_edge *e)
+{
+    struct tt_several_figures f = {{0}, {0}};
+
+    for (uint32_t i = 1; i < g->l->several.count; i++) {
+        const struct tt_vector *edges = &g->further[i];
+        const struct tt_edge *found = edges->count ? bsearch(e, edges->item, edges->count,
+                                                             sizeof *e, compare_ends)
+                                                   : NULL;
+        f.inclusive[i] = found ? found->inclusive : 0;
+    }
+    tt_several_inclusive(g->l, g->t, &g->c, &f);
 }
 
 static int order_edges(struct graph *g)
@@ -95,6 +141,8 @@ static void add_edge(struct graph *g, const struct tt_edge *e, enum tt_row_role 
     tt_table_row(g->t, role, 0, block + 1);
     tt_lens_figures(g->l, g->t, &g->c, &f);
     if (is_known)
+        fill_further(g, e);
+    if (is_known)
         tt_table_real(g->t, g->edge_share,
                       whole ? (double)e->inclusive / (double)whole : 0);
     if (e->by_arcs)
@@ -109,6 +157,7 @@ static void add_entry(struct graph *g, uint32_t block)
     f.times = g->times ? &g->times[block] : NULL;
     tt_table_row(g->t, TT_ROW_ENTRY, 0, block + 1);
     tt_lens_figures(g->l, g->t, &g->c, &f);
+    tt_several_block(g->l, &g->more, block, g->t, &g->c);
     tt_block_cells(g->l->p, g->t, &g->c, block);
 }
 
@@ -116,7 +165,8 @@ static void add_entries(struct graph *g)
 {
     for (uint32_t b = 0; b < g->l->p->blocks; b++) {
         const struct tt_block_sum *s = &g->sum[b];
-        if (!s->contexts && !s->self && !s->inclusive && !s->calls)
+        if (!s->contexts && !s->self && !s->inclusive && !s->calls &&
+            !tt_several_has(g->l, &g->more, b))
             continue;
         if (!g->wanted || g->wanted[b]) {
             add_entry(g, b);
@@ -212,6 +262,8 @@ static int add_rows(struct graph *g, struct tt_query *q)
     tt_view_cut(g->l, g->t, &g->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
     error = find_edges(g);
     if (!error)
+        error = find_further(g);
+    if (!error)
         error = surround(g);
     if (error)
         return error;
@@ -228,7 +280,8 @@ static int fill(struct graph *g, struct tt_query *q)
     g->sum = tt_block_sums(g->l->p, &g->l->choice, g->l->memory);
     if (g->l->has_times)
         g->times = tt_set_times(g->l, NULL, g->l->p->blocks);
-    if (!g->sum || (g->l->has_times && !g->times))
+    if (!g->sum || (g->l->has_times && !g->times) ||
+        tt_several_sums_find(g->l, &g->more) != 0)
         return -TT_ERR_MEMORY;
     return add_rows(g, q);
 }
@@ -240,11 +293,16 @@ int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     int error = tt_lens_init(&l, p, q);
 
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
+    for (uint32_t i = 0; i < TT_SEVERAL_MAX; i++)
+        tt_vector_init(&g.further[i], q->memory, sizeof(struct tt_edge));
     tt_vector_init(&g.activations, q->memory, sizeof(struct tt_times_row));
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &g.wanted);
     if (!error)
         error = fill(&g, q);
+    tt_several_sums_fini(&l, &g.more);
+    for (uint32_t i = 0; i < TT_SEVERAL_MAX; i++)
+        tt_vector_fini(&g.further[i]);
     free(g.wanted);
     tt_memory_put(q->memory, g.shown, p->blocks);
     tt_memory_put(q->memory, g.out, g.edges.count * sizeof *g.out);

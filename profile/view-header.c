@@ -3,7 +3,7 @@
  * The metric that is looked at when none is named stands before the others. */
 #include "viewing.h"
 
-enum { FACT, TEXT, NUMBER };
+enum { FACT, TEXT, NUMBER, METRIC };
 
 static void add_row(struct tt_table *t, const char *name, const char *text,
                     uint64_t number)
@@ -29,6 +29,7 @@ static void add_metric(struct tt_table *t, const struct tt_profile *p, uint32_t 
     const struct tt_metric_columns *m = &p->metric[metric];
 
     add_row(t, "metric", metric_words(t, m), tt_grand_total(p, m));
+    tt_table_string(t, METRIC, m->name);
 }
 
 int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
@@ -39,6 +40,8 @@ int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     tt_table_column(t, "name", "fact", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
     tt_table_column(t, "text", "", "", TT_COLUMN_TEXT, 0);
     tt_table_column(t, "number", "number", "", TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "metric", "", "", TT_COLUMN_TEXT,
+                    TT_COLUMN_DETAIL | TT_COLUMN_JSON);
     for (uint32_t i = 0; i < p->facts; i++)
         if (!tt_fact_is_kept(&p->fact[i]))
             add_row(t, tt_profile_string(p, p->fact[i].name),

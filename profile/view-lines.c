@@ -40,14 +40,22 @@ struct lines {
     if (!order)                                                                          \
     order = (x->field > y->field) - (x->field < y->field)
 
+/* Code without a name has a build-id where others have their file. */
+static const char *file_of(const struct tt_profile *p, uint32_t block)
+{
+    return tt_block_is_nameless(p, block) ? ""
+                                          : tt_profile_string(p, p->block[block].file);
+}
+
 /* Blocks whose file is not known are told apart by module and name. */
 static int compare_places(const struct place *a, const struct place *b)
 {
     const struct tt_profile *p = a->p;
     const struct tt_block_row *x = &p->block[a->block], *y = &p->block[b->block];
-    int order = strcmp(p->strings + x->file, p->strings + y->file);
+    const char *file = file_of(p, a->block);
+    int order = strcmp(file, file_of(p, b->block));
 
-    if (!order && !p->strings[x->file]) {
+    if (!order && !*file) {
         order = strcmp(p->strings + x->module, p->strings + y->module);
         if (!order)
             order = strcmp(p->strings + x->name, p->strings + y->name);
@@ -93,10 +101,11 @@ static void find_places(struct lines *v)
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
-static const char *place_name(struct lines *v, const struct tt_block_row *b)
+static const char *place_name(struct lines *v, uint32_t block)
 {
     const struct tt_profile *p = v->l->p;
-    const char *file = p->strings + b->file;
+    const struct tt_block_row *b = &p->block[block];
+    const char *file = file_of(p, block);
 
     if (!*file)
         return p->strings + b->name;
@@ -112,7 +121,9 @@ static void fill_cells(struct lines *v, uint32_t block, uint32_t count)
     const struct tt_block_row *b = &v->l->p->block[block];
 
     tt_block_cells(v->l->p, v->t, &v->c, block);
-    tt_table_string(v->t, v->c.name, place_name(v, b));
+    tt_table_string(v->t, v->c.name, place_name(v, block));
+    if (*file_of(v->l->p, block))
+        tt_table_string(v->t, v->c.apart, NULL); /* the name is that of a place */
     tt_table_amount(v->t, v->blocks_column, count);
     if (v->by == BY_STATEMENT) {
         tt_table_amount(v->t, v->offset_column, b->offset);
@@ -157,10 +168,12 @@ static void add_columns(struct lines *v)
     tt_table_column(v->t, "length", "length", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
 }
 
-/* A place is in the order of places where its set is new. */
+/* A place is in the order of places where its set is new.  Samples know no place that they
+ * have not met: this is for calls that were counted. */
 static void note_coverage(struct lines *v)
 {
     uint32_t covered = 0, all = 0;
+    uint64_t calls = 0;
 
     for (uint32_t i = 1; i < v->l->p->blocks; i++) {
         const struct tt_block_sum *s = &v->sum[v->place[i].set];
@@ -168,9 +181,10 @@ static void note_coverage(struct lines *v)
             !tt_is_of_program(v->l->p, v->place[i].block))
             continue;
         covered += s->self || s->inclusive || s->calls;
+        calls += s->calls;
         all++;
     }
-    if (all)
+    if (calls && !v->l->p->whole)
         tt_table_note(v->t, "covered: %.2f %% of %u places", 100.0 * covered / all, all);
 }
 

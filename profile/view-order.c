@@ -274,6 +274,7 @@ void tt_view_cut(const struct tt_lens *l, struct tt_table *t, const struct tt_co
     size_t kept = 0, entry, end;
     uint32_t shown = 0, more = 0;
     struct tt_row *row = t->row.item;
+    struct tt_several_figures others = {{0}, {0}};
 
     for (size_t i = 0; i < tt_table_rows(t); i = end) {
         end = end_of_group(t, i, &entry);
@@ -284,6 +285,10 @@ void tt_view_cut(const struct tt_lens *l, struct tt_table *t, const struct tt_co
             continue;
         }
         more++;
+        for (uint32_t k = 1; k < l->several.count; k++) {
+            others.self[k] += amount_at(t, entry, c->several + 2 * (k - 1));
+            others.inclusive[k] = others.self[k];
+        }
         rest.self += amount_at(t, entry, c->self);
         rest.self_low += amount_at(t, entry, c->self_low);
         rest.calls += amount_at(t, entry, c->calls);
@@ -292,6 +297,8 @@ void tt_view_cut(const struct tt_lens *l, struct tt_table *t, const struct tt_co
             rest.has |= TT_HAS_SELF_SINCE;
     }
     t->row.count = kept;
-    if (more)
-        tt_lens_remainder(l, t, c, 0, 0, tt_table_text(t, "%u more", more), &rest);
+    if (!more)
+        return;
+    tt_lens_remainder(l, t, c, 0, 0, tt_table_text(t, "%u more", more), &rest);
+    tt_several_fill(l, t, c, &others);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "viewing.h"
 
 enum { OWN_LIMIT = 20 };
@@ -36,8 +37,7 @@ static void add_columns(struct slowest *v, const char *unit)
     v->strand = v->start + 1;
     tt_table_column(t, "strand", "strand", "", TT_COLUMN_TEXT, 0);
     tt_block_columns(t, &v->block);
-    v->context = (uint32_t)tt_table_columns(t);
-    tt_table_column(t, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    v->context = tt_context_columns(t);
 }
 
 /* ── The subtree of an activation ─────────────────────────────────────────────────── */
@@ -134,7 +134,7 @@ static int add_activation(struct slowest *v, const struct tt_activation_row *a)
                         tt_profile_string(v->p, v->p->strand[a->strand].name));
     tt_block_cells(v->p, v->t, &v->block, tt_block_of_edge(v->p, a->row));
     if (a->row < v->p->contexts)
-        tt_table_amount(v->t, v->context, a->row);
+        tt_context_cells(v->t, v->context, a->row, tt_path_of(v->p, a->row));
     add_subtree(v, f, a->figures);
     if (a->dropped) {
         tt_table_row(v->t, TT_ROW_REMAINDER, 1, 0);
@@ -212,8 +212,9 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     if (!error && q->sort)
         error = tt_query_wrong(q, "the view 'slowest' keeps its order");
     if (!error && !p->activations)
-        error = tt_query_wrong(q, "no single activations were kept: mark blocks with "
-                                  "slowest=BLOCK:K or history=BLOCK:K");
+        error = tt_query_wrong(q, "no single activations were kept: 'tallytree record "
+                                  "--slowest BLOCK:K' keeps those of a block, and so "
+                                  "does slowest=BLOCK:K in a program's options");
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &wanted);
     if (!error) {

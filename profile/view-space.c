@@ -25,6 +25,7 @@ struct space {
     struct tt_vector sum;
     uint64_t allocated; /* bytes, of all */
     uint32_t name, from, to, share, heap;
+    struct tt_columns block;  /* by block: its columns */
     uint64_t *of_block[HEAP]; /* by block, and of all; NULL: not known, or not wanted */
 };
 
@@ -175,9 +176,12 @@ static void add_columns(struct space *v)
     v->share = next++;
     tt_table_column(v->t, "share", "of bytes", "", TT_COLUMN_SHARE, 0);
     v->name = next++;
-    tt_table_column(v->t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
-    if (v->by == BY_BLOCK)
-        add_heap_columns(v, next);
+    if (v->by == BY_BLOCK) {
+        tt_block_columns(v->t, &v->block);
+        add_heap_columns(v, (uint32_t)tt_table_columns(v->t));
+    } else {
+        tt_table_column(v->t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    }
     if (has_events(v))
         return;
     v->from = next++;
@@ -225,8 +229,10 @@ static void add_row(struct space *v, enum tt_row_role role, const uint64_t *figu
 static void add_sum(struct space *v, const struct space_sum *s)
 {
     add_row(v, TT_ROW_ENTRY, s->of[0], sum_name(v, s));
-    if (v->by == BY_BLOCK)
+    if (v->by == BY_BLOCK) {
+        tt_block_cells(v->p, v->t, &v->block, s->block);
         add_heap(v, s->block);
+    }
     if (has_events(v))
         return;
     if (s->from != TT_NONE)

@@ -27,7 +27,8 @@ struct strands {
     const struct tt_shown *shown;
     const struct tt_spread *spread;
     uint32_t first_column; /* of the view's own */
-    uint32_t spread_over;  /* so many */
+    uint32_t context_column;
+    uint32_t spread_over; /* so many */
     int by_rank, has_strays;
 };
 
@@ -392,7 +393,7 @@ static void fill_context(void *arg, size_t i, uint64_t amount, int is_remainder)
     (void)amount;
     if (is_remainder)
         return;
-    tt_table_amount(v->t, v->first_column + 8, c);
+    tt_context_cells(v->t, v->context_column, c, v->shown[i].path);
     fill_spread(v, &v->spread[c], tt_total_of(v->l->p, v->l->main, c));
 }
 
@@ -454,7 +455,7 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
         v->shown = shown.item;
         tt_lens_columns(l, v->t, &v->c);
         add_spread_columns(v);
-        (void)add_column(v, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+        v->context_column = tt_context_columns(v->t);
         tt_block_columns(v->t, &v->c);
         error = tt_shown_rows(l, &shown, v->t, &v->c, fill_context, v);
     }

@@ -20,7 +20,7 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
     (void)amount;
     if (is_remainder)
         return;
-    tt_table_amount(tree->t, tree->context, s->context);
+    tt_context_cells(tree->t, tree->context, s->context, s->path);
     tt_table_amount(tree->t, tree->contexts, s->end - s->context);
 }
 
@@ -33,9 +33,8 @@ static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,
 
     tt_lens_columns(l, t, &c);
     tt_block_columns(t, &c);
-    tree.context = (uint32_t)tt_table_columns(t);
-    tt_table_column(t, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
-    tree.contexts = tree.context + 1;
+    tree.context = tt_context_columns(t);
+    tree.contexts = (uint32_t)tt_table_columns(t);
     tt_table_column(t, "contexts", "contexts", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     error = tt_shown_rows(l, shown, t, &c, fill_cells, &tree);
     if (!error)

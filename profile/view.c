@@ -23,10 +23,39 @@ static const struct view {
     {"slowest", tt_view_slowest},
 };
 
+/* Whoever filters by a name means one block; what is taken as one is said. */
+static void note_namesakes(const struct tt_profile *p, const struct tt_query *q,
+                           struct tt_table *t)
+{
+    const struct tt_filter *f = q->filter.item;
+
+    for (size_t i = 0; i < q->filter.count; i++) {
+        char names[300];
+        const uint32_t count = f[i].kind == TT_FILTER_STRAND
+                                   ? 0
+                                   : tt_namesakes(p, f[i].pattern, names, sizeof names);
+        if (count > 1)
+            tt_table_note(t, "filter: '%.80s' is %u blocks: %s", f[i].pattern, count,
+                          names);
+    }
+}
+
+static int shows_several(const char *view)
+{
+    static const char *const views_of_several[] = {"flat", "tree", "callers", "graph",
+                                                   "header"};
+
+    for (size_t i = 0; i < sizeof views_of_several / sizeof *views_of_several; i++)
+        if (strcmp(view, views_of_several[i]) == 0)
+            return 1;
+    return 0;
+}
+
 int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     const char *name = q->view ? q->view : "flat";
     int error = -TT_ERR_OPTION;
+    struct tt_several several;
     size_t i = 0;
 
     while (i < sizeof views / sizeof *views && strcmp(views[i].name, name) != 0)
@@ -34,7 +63,15 @@ int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
     tt_table_init(t, i < sizeof views / sizeof *views ? views[i].name : "", q->memory);
     if (i == sizeof views / sizeof *views)
         return tt_query_wrong(q, "there is no view '%.40s'", name);
+    if (q->metric && !shows_several(name) && tt_several_find(p, q, &several) == 0 &&
+        several.count)
+        return tt_query_wrong(q,
+                              "the view '%s' shows one metric; 'flat', 'tree', 'callers' "
+                              "and 'graph' show several side by side",
+                              name);
     error = views[i].run(p, q, t);
+    if (!error)
+        note_namesakes(p, q, t);
     return error == 0 && t->failed ? -TT_ERR_MEMORY : error;
 }
 
@@ -51,7 +88,12 @@ int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
                    struct tt_metric_choice *choice)
 {
     uint32_t main = tt_metric_find(p, q->metric);
+    struct tt_several several;
 
+    if (main == TT_NONE && tt_several_find(p, q, &several) != 0)
+        return -TT_ERR_OPTION;
+    if (main == TT_NONE && several.count)
+        main = several.metric[0];
     *choice = (struct tt_metric_choice){TT_NONE, TT_NONE, TT_NONE, NULL, 0};
     if (main == TT_NONE)
         return tt_query_unknown_metric(q, p, q->metric);
@@ -328,9 +370,9 @@ static void note_hidden(const struct tt_profile *p, const struct tt_metric_choic
     uint32_t most = 0;
 
     for (uint32_t b = 0; f && b < p->blocks; b++)
-        if (f[b].hidden > f[most].hidden)
+        if ((int64_t)f[b].hidden > (int64_t)f[most].hidden)
             most = b;
-    if (f && f[most].hidden)
+    if (f && (int64_t)f[most].hidden > 0)
         tt_table_note(t,
                       "hidden: where recursion was cut short, contexts do not show all "
                       "blocks that were active; of '%s' most, by %.2f %% of %s",
@@ -365,6 +407,24 @@ static void note_unsampled(const struct tt_profile *p, const struct tt_metric_co
                       share);
 }
 
+/* An activation that is interrupted by another program has that one's time. */
+static void note_preempted(const struct tt_profile *p,
+                           const struct tt_metric_choice *choice, struct tt_table *t)
+{
+    enum { SHOWN = 1 };
+    const struct tt_metric_columns *m = choice->column;
+    uint64_t preempted = tt_fact_number(p, "preempted");
+    double share = percent(preempted, choice->total);
+
+    if (m->low && (m->flags & TT_METRIC_TIME) && share >= SHOWN)
+        tt_table_note(
+            t,
+            "preempted: for %.3f ms (%.2f %% of %s) threads could run and others "
+            "had the processors; that time is in these figures, and no bracket "
+            "takes it out",
+            (double)preempted / 1e6, share, m->name);
+}
+
 static void note_brackets(const struct tt_profile *p,
                           const struct tt_metric_choice *choice, struct tt_table *t)
 {
@@ -375,15 +435,24 @@ static void note_brackets(const struct tt_profile *p,
     if (m->low && low < self)
         tt_table_note(t, "brackets: measuring itself may have added up to %.2f %% of %s",
                       percent(self - low, choice->total), m->name);
+    note_preempted(p, choice, t);
     if (m->flags & TT_METRIC_SAMPLED) {
         uint64_t samples = choice->samples == TT_NONE
                                ? 0
                                : tt_grand_total(p, &p->metric[choice->samples]);
-        tt_table_note(t, "sampled: %llu sample%s%s; ± is the 95 %% interval of a share",
-                      (unsigned long long)samples, samples == 1 ? "" : "s",
-                      tt_fact_text(p, "wall") ? " by the wall clock, of threads that "
-                                                "wait too"
-                                              : "");
+        if (!samples && !p->whole && tt_fact_text(p, "source") &&
+            !tt_fact_text(p, "wall"))
+            tt_table_note(t,
+                          "sampled: no sample was taken: it used less CPU time than lies "
+                          "between two; 'tallytree record --wall' records what it waits "
+                          "for, --sampled=HZ looks more often");
+        else
+            tt_table_note(t,
+                          "sampled: %llu sample%s%s; ± is the 95 %% interval of a share",
+                          (unsigned long long)samples, samples == 1 ? "" : "s",
+                          tt_fact_text(p, "wall") ? " by the wall clock, of threads that "
+                                                    "wait too"
+                                                  : "");
         note_unsampled(p, m, t);
     }
 }
@@ -439,10 +508,19 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
         {"lost.blocks", "lost", "blocks found no room and stand in [other blocks]"},
         {"lost.strands", "lost", "threads found no room"},
         {"lost.children", "lost", "child processes found no room"},
+        {"lost.samplers", "lost",
+         "threads could not be sampled, or not while they waited"},
         {"lost.pushes", "lost", "pushes found no room, or came in a bad moment"},
         {"lost.calls", "lost", "calls were evicted and found no room"},
         {"lost.figures", "lost", "figures found no room"},
         {"lost.objects", "lost", "events of objects came in a bad moment"},
+        {"lost.lines", "lost", "lines of the file could not be read"},
+        {"lost.events", "lost", "events of the file could not be read"},
+        {"lost.records", "lost", "records found no room where perf had them"},
+        {"lost.stacks", "lost", "copied stacks could not be unwound"},
+        {"cut off", "cut off",
+         "files end before all that they tell of; the rest is read"},
+        {"lost.nodes", "lost", "samples were in a node that the file does not have"},
     };
 
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {

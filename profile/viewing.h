@@ -25,6 +25,15 @@ struct tt_arc_calls {
 struct tt_since;
 
 /* A profile seen in the metric of a query. */
+/* Metrics side by side: the first is `main`, and the others have columns of their own. */
+enum { TT_SEVERAL_MAX = 32 };
+struct tt_several {
+    uint32_t metric[TT_SEVERAL_MAX], count; /* count: 0 where there is but one */
+};
+struct tt_several_figures { /* by their place in the list, from 1 */
+    uint64_t self[TT_SEVERAL_MAX], inclusive[TT_SEVERAL_MAX];
+};
+
 struct tt_lens {
     const struct tt_profile *p;
     const struct tt_memory *memory;
@@ -36,6 +45,7 @@ struct tt_lens {
                               came from; empty unless `main` is calls */
     uint64_t samples; /* of all; 0: the metric is not sampled */
     int has_times;    /* activations were timed, and `main` is time */
+    struct tt_several several;
     struct tt_since *since; /* owned; NULL: the query knows of no other reading */
 };
 
@@ -99,20 +109,50 @@ struct tt_columns {
     uint32_t inclusive, inclusive_low, inclusive_share, inclusive_error;
     uint32_t inclusive_since, inclusive_rate;
     uint32_t calls, average, min, max, deviation;
-    uint32_t name, module, file, line, column, block;
+    uint32_t several; /* the first of two for each further metric */
+    uint32_t name, module, file, line, column, block, id, apart;
 };
+/* The metrics that a query names, where it names several: "a,b".  0, or -TT_ERR_OPTION with
+ * q->error. */
+int tt_several_find(const struct tt_profile *, struct tt_query *, struct tt_several *);
+void tt_several_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
+void tt_several_fill(const struct tt_lens *, struct tt_table *, const struct tt_columns *,
+                     const struct tt_several_figures *);
+/* Of each block, and of all further metrics; to be ended in either case.  -TT_ERR_MEMORY. */
+struct tt_several_sums {
+    struct tt_block_sum *sum[TT_SEVERAL_MAX]; /* owned; from 1 */
+};
+int tt_several_sums_find(const struct tt_lens *, struct tt_several_sums *);
+void tt_several_sums_fini(const struct tt_lens *, struct tt_several_sums *);
+int tt_several_has(const struct tt_lens *, const struct tt_several_sums *,
+                   uint32_t block); /* a self figure of any? */
+void tt_several_block(const struct tt_lens *, const struct tt_several_sums *,
+                      uint32_t block, struct tt_table *, const struct tt_columns *);
+void tt_several_inclusive(const struct tt_lens *, struct tt_table *,
+                          const struct tt_columns *, const struct tt_several_figures *);
+/* A lens of one further metric, for tt_lens_fini.  -TT_ERR_MEMORY. */
+int tt_several_lens(const struct tt_lens *, uint32_t i, struct tt_lens *one);
 void tt_lens_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
 /* Self and calls alone; the former goes first, and begins `columns`. */
 void tt_self_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
 void tt_calls_column(const struct tt_lens *, struct tt_table *, struct tt_columns *);
 /* Then, behind whatever columns are the view's own: what a row is about. */
 void tt_block_columns(struct tt_table *, struct tt_columns *);
+/* Its context: the number and the path.  The first of these two columns. */
+uint32_t tt_context_columns(struct tt_table *);
 
 /* Fill the last row. */
 void tt_lens_figures(const struct tt_lens *, struct tt_table *, const struct tt_columns *,
                      const struct tt_figures *);
 void tt_block_cells(const struct tt_profile *, struct tt_table *,
                     const struct tt_columns *, uint32_t block);
+void tt_context_cells(struct tt_table *, uint32_t column, uint32_t context,
+                      uint64_t path);
+/* What tells a block from others of its name in the whole profile, whatever filters have left
+ * of these: "libx.so:list.c:12".  Its length, 0 where no other has the name; as of snprintf. */
+size_t tt_block_apart(const struct tt_profile *, uint32_t block, char *to, size_t size);
+/* How many blocks of the whole profile have the name; the first of them, as patterns. */
+uint32_t tt_namesakes(const struct tt_profile *, const char *name, char *to, size_t size);
 /* A remainder row, whose inclusive figure is its self. */
 void tt_lens_remainder(const struct tt_lens *, struct tt_table *,
                        const struct tt_columns *, uint32_t depth, uint32_t group,
@@ -236,6 +276,7 @@ struct tt_shown { /* in preorder */
     uint32_t parent; /* index; TT_NONE: of the first */
     uint32_t rest;   /* contexts below that are not shown */
     uint64_t total, total_low, dropped;
+    uint64_t path; /* see identity.h */
     struct tt_digest_figure self, low, elsewhere, calls;
     struct tt_figures left; /* of the rest: self, calls */
 };

@@ -45,6 +45,8 @@ void tt_text_csv(struct tt_text *out, const struct tt_table *t)
     out->failed |= t->failed;
     tt_text_put(out, "role,depth,group");
     for (size_t i = 0; i < tt_table_columns(t); i++) {
+        if (tt_table_column_at(t, i)->flags & TT_COLUMN_JSON)
+            continue;
         tt_text_put(out, ",");
         tt_text_csv_field(out, tt_table_column_at(t, i)->key);
     }
@@ -53,10 +55,13 @@ void tt_text_csv(struct tt_text *out, const struct tt_table *t)
         const struct tt_row *r = tt_table_row_at(t, row);
         tt_text_printf(out, "%s,%u,%u", tt_row_role_word(r->role), r->depth, r->group);
         for (size_t i = 0; i < tt_table_columns(t); i++) {
+            const struct tt_column *c = tt_table_column_at(t, i);
             const union tt_value *v = tt_table_value(t, row, i);
+            if (c->flags & TT_COLUMN_JSON)
+                continue;
             tt_text_put(out, ",");
             if (v)
-                put_value(out, tt_table_column_at(t, i), v);
+                put_value(out, c, v);
         }
         tt_text_put(out, "\n");
     }

@@ -42,7 +42,15 @@ static int is_block(const struct fble *f, uint32_t block)
 
 struct columns {
     uint32_t calls, self, inclusive, block;
+    uint32_t only_calls; /* self, where calls are all that there is */
 };
+
+static int is_of_calls(const struct tt_profile *p)
+{
+    uint32_t metric = tt_metric_find(p, NULL);
+
+    return metric != TT_NONE && (p->metric[metric].flags & TT_METRIC_CALLS) != 0;
+}
 
 /* Asks for a view, all of it, in this order; its columns are found. */
 static int ask(struct fble *f, const char *view, const char *sort, struct tt_table *t,
@@ -66,6 +74,7 @@ static int ask(struct fble *f, const char *view, const char *sort, struct tt_tab
     c->self = tt_table_find(t, "self");
     c->inclusive = tt_table_find(t, "inclusive");
     c->block = tt_table_find(t, "block");
+    c->only_calls = is_of_calls(f->p) ? c->self : TT_NONE;
     return 0;
 }
 
@@ -90,8 +99,13 @@ static void put_call(const struct fble *f, const struct tt_table *t,
 {
     uint32_t block = block_of(f, t, c, row);
 
-    tt_text_printf(f->out, "%s %8llu %8llu ", highlight ? "**" : "  ",
-                   (unsigned long long)amount(t, row, c->calls),
+    const uint32_t counted = c->calls == TT_NONE ? c->only_calls : c->calls;
+    char calls[24] = "-"; /* not known */
+
+    if (counted != TT_NONE && tt_table_value(t, row, counted))
+        (void)snprintf(calls, sizeof calls, "%llu",
+                       (unsigned long long)amount(t, row, counted));
+    tt_text_printf(f->out, "%s %8s %8llu ", highlight ? "**" : "  ", calls,
                    (unsigned long long)amount(t, row, c->inclusive));
     if (highlight)
         tt_text_printf(f->out, "%8llu  ", (unsigned long long)amount(t, row, c->self));
@@ -101,6 +115,12 @@ static void put_call(const struct fble *f, const struct tt_table *t,
     tt_text_put(f->out, highlight ? " **\n" : "\n");
 }
 
+/* A block that samples found has run, however often it was called. */
+static int has_run(const struct tt_table *t, const struct columns *c, size_t row)
+{
+    return amount(t, row, c->calls) > 0 || amount(t, row, c->inclusive) > 0;
+}
+
 /* ── The report ───────────────────────────────────────────────────────────────────── */
 
 static int put_coverage(struct fble *f)
@@ -108,18 +128,23 @@ static int put_coverage(struct fble *f)
     struct columns c;
     struct tt_table t;
     size_t covered = 0, blocks = 0;
-    int error = ask(f, "flat", NULL, &t, &c);
+    const struct tt_profile *squashed = f->p;
+    int error;
 
+    if (f->p->whole) /* what was squashed has run */
+        f->p = f->p->whole;
+    error = ask(f, "flat", NULL, &t, &c);
     for (uint32_t b = 1; b < f->p->blocks; b++)
         blocks += is_block(f, b) != 0;
     for (size_t i = 0; !error && i < tt_table_rows(&t); i++)
         covered += tt_table_row_at(&t, i)->role == TT_ROW_ENTRY &&
-                   block_of(f, &t, &c, i) != 0 && amount(&t, i, c.calls) > 0;
+                   block_of(f, &t, &c, i) != 0 && has_run(&t, &c, i);
     if (!error)
         tt_text_printf(f->out,
                        "Profile Report\n==============\n"
                        "blocks executed: %2.2f%% of %zu\n\n",
                        blocks ? 100.0 * (double)covered / (double)blocks : 0, blocks);
+    f->p = squashed;
     tt_table_fini(&t);
     return error;
 }
@@ -136,7 +161,8 @@ static int put_rest(const struct fble *f, const struct tt_table *t,
         if (seen[b] || !is_block(f, b))
             continue;
         if (overall)
-            tt_text_printf(f->out, "** %8d %8d %8d  ", 0, 0, 0);
+            tt_text_printf(f->out, "** %8s %8d %8d  ", c->calls == TT_NONE ? "-" : "0", 0,
+                           0);
         else
             tt_text_printf(f->out, "%5.2f %8d  ", 0.0, 0);
         put_name(f, b);
@@ -209,7 +235,7 @@ static int put_graph(struct fble *f)
         if (begins)
             open = 0;
         if (r->role > TT_ROW_CALLEE || !block_of(f, &t, &c, i) ||
-            (r->role == TT_ROW_ENTRY && !amount(&t, i, c.calls)))
+            (r->role == TT_ROW_ENTRY && !has_run(&t, &c, i)))
             continue;
         /* the root, to which no block belongs, has callees and no entry */
         if (r->role == TT_ROW_CALLEE && !open)

@@ -33,6 +33,8 @@ struct ghc {
     const struct tt_metric_columns *time, *alloc, *calls; /* NULL: there is none */
     uint64_t tick;                                        /* so much time is a tick */
     uint64_t total_ticks, total_alloc;
+    uint64_t interval; /* us that a tick is */
+    uint64_t word;     /* bytes of what is allocated; 1: it is counted in bytes */
 };
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
@@ -62,12 +64,13 @@ static uint64_t inherited_ticks(const struct ghc *g, uint32_t c)
 
 static uint64_t alloc_of(const struct ghc *g, uint32_t c)
 {
-    return g->alloc ? tt_self_of(g->alloc, c) + tt_elsewhere_of(g->alloc, c) : 0;
+    return g->alloc ? (tt_self_of(g->alloc, c) + tt_elsewhere_of(g->alloc, c)) * g->word
+                    : 0;
 }
 
 static uint64_t inherited_alloc(const struct ghc *g, uint32_t c)
 {
-    return g->alloc ? tt_total_of(g->p, g->alloc, c) : 0;
+    return g->alloc ? tt_total_of(g->p, g->alloc, c) * g->word : 0;
 }
 
 static uint64_t entries_of(const struct ghc *g, uint32_t c)
@@ -320,6 +323,11 @@ static const char *program_of(const struct ghc *g)
     return program ? program : "";
 }
 
+static double seconds_of(const struct ghc *g)
+{
+    return (double)g->total_ticks * (double)g->interval / 1e6;
+}
+
 static const char *with_commas(uint64_t n, char out[32])
 {
     char digits[24];
@@ -344,11 +352,10 @@ static int put_text(struct ghc *g)
         return -TT_ERR_MEMORY;
     tt_text_printf(g->out,
                    "\tTime and Allocation Profiling Report  (Final)\n\n\t   %s\n\n"
-                   "\ttotal time  = %11.2f secs   (%llu ticks @ 1000 us, 1 processor)\n"
+                   "\ttotal time  = %11.2f secs   (%llu ticks @ %llu us, 1 processor)\n"
                    "\ttotal alloc = %11s bytes  (excludes profiling overheads)\n\n",
-                   program_of(g), (double)g->total_ticks / 1000,
-                   (unsigned long long)g->total_ticks,
-                   with_commas(g->total_alloc, alloc));
+                   program_of(g), seconds_of(g), (unsigned long long)g->total_ticks,
+                   (unsigned long long)g->interval, with_commas(g->total_alloc, alloc));
     put_centres(g, centre);
     error = put_stacks(g);
     tt_memory_put(g->p->memory, centre, g->p->blocks * sizeof *centre);
@@ -401,9 +408,9 @@ static int put_json(struct ghc *g)
         ",\n\"arguments\": [],\n\"rts_arguments\": [\"-pj\"],\n"
         "\"end_time\": \"\",\n\"initial_capabilities\": 1,\n"
         "\"total_time\": %.2f,\n\"total_ticks\": %llu,\n"
-        "\"tick_interval\": 1000,\n\"total_alloc\": %llu,\n\"cost_centres\": [",
-        (double)g->total_ticks / 1000, (unsigned long long)g->total_ticks,
-        (unsigned long long)g->total_alloc);
+        "\"tick_interval\": %llu,\n\"total_alloc\": %llu,\n\"cost_centres\": [",
+        seconds_of(g), (unsigned long long)g->total_ticks,
+        (unsigned long long)g->interval, (unsigned long long)g->total_alloc);
     for (uint32_t b = 0; b < g->p->blocks; b++)
         put_json_centre(g, b);
     tt_text_put(g->out, "],\n\"profile\": ");
@@ -425,13 +432,31 @@ static const struct tt_metric_columns *find_metric(const struct tt_profile *p,
     return NULL;
 }
 
+/* A tick of GHC's is a ms, unless the profile says how many of its own ticks a second has:
+ * a short program of those would have none, so that a us is one. */
+static void find_units(struct ghc *g)
+{
+    enum { WORD = 8 }; /* bytes, where Clean has profiles */
+    uint64_t frequency = tt_fact_number(g->p, "frequency.ticks a second");
+
+    if (g->time && strcmp(g->time->unit, "ns") == 0) {
+        g->tick = 1000000;
+    } else if (g->time && strcmp(g->time->unit, "ticks") == 0 && frequency >= 1000000) {
+        g->tick = frequency / 1000000;
+        g->interval = 1;
+    }
+    if (g->alloc && strcmp(g->alloc->unit, "words") == 0)
+        g->word = WORD;
+}
+
 int tt_report_ghc(const struct tt_profile *p, int argc, char **argv, struct tt_text *out,
                   char *error, size_t size)
 {
-    static const char *const times[] = {"time", "samples", NULL};
+    static const char *const times[] = {"time", "ticks", "samples", NULL};
     static const char *const allocs[] = {"alloc", "bytes", "words", "heap", NULL};
     static const char *const calls[] = {"calls", NULL};
-    struct ghc g = {.p = p, .out = out, .form = PLAIN, .tick = 1};
+    struct ghc g = {
+        .p = p, .out = out, .form = PLAIN, .tick = 1, .interval = 1000, .word = 1};
     struct tt_flags f;
     int id;
 
@@ -445,8 +470,7 @@ int tt_report_ghc(const struct tt_profile *p, int argc, char **argv, struct tt_t
     g.time = find_metric(p, times);
     g.alloc = find_metric(p, allocs);
     g.calls = find_metric(p, calls);
-    if (g.time && strcmp(g.time->unit, "ns") == 0)
-        g.tick = 1000000;
+    find_units(&g);
     g.total_ticks = ticks_between(&g, 0, p->contexts);
     g.total_alloc = inherited_alloc(&g, 0);
     return g.form == JSON ? put_json(&g) : put_text(&g);

@@ -14,9 +14,9 @@
 
 /* Facts in the order of the header; all others come after them. */
 static const char *const order[] = {
-    "program", "host",     "format",        "source",     "paths",     "started",
-    "lasted",  "cpu",      "clock",         "modes",      "recursion", "stacks",
-    "budget",  "overhead", "overhead.most", "recordings", "unresolved"};
+    "program", "host",   "format",   "source",        "paths",      "started",
+    "lasted",  "cpu",    "clock",    "modes",         "rate",       "recursion",
+    "stacks",  "budget", "overhead", "overhead.most", "recordings", "unresolved"};
 
 enum { KNOWN = sizeof order / sizeof *order };
 

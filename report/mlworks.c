@@ -68,6 +68,7 @@ struct mlworks {
     struct tt_builder *chains; /* contexts: chains of callers */
     struct tt_vector chain;    /* struct function, by the builder's context */
     uint64_t frames, ml_frames, deepest, gc, profiler;
+    int has_calls; /* were calls counted, or only sampled? */
 };
 
 /* ── Names ────────────────────────────────────────────────────────────────────────── */
@@ -224,6 +225,8 @@ static void sum_calls(struct mlworks *m)
     for (uint32_t i = 0; c && i < p->arcs; i++)
         if (tt_arc_is_dropped(p, &p->arc[i]))
             m->function[p->arc[i].block].calls += p->arc[i].calls;
+    for (uint32_t b = 0; b < p->blocks; b++)
+        m->has_calls |= m->function[b].calls != 0;
 }
 
 /* ── The time report ──────────────────────────────────────────────────────────────── */
@@ -300,7 +303,7 @@ static void put_function(const struct mlworks *m, uint32_t block)
 {
     const struct function *f = &m->function[block];
 
-    if (m->manner & CALLS)
+    if (m->manner & CALLS && m->has_calls)
         tt_text_printf(m->out, "%8llu", (unsigned long long)f->calls);
     else
         tt_text_put(m->out, "       -");

@@ -172,6 +172,16 @@ static int has_calls(const struct run *r, const struct ocr_sum *s)
     return 0;
 }
 
+/* Is it the only thread of its node that has this name? */
+static int is_only(const struct run *r, uint32_t strand)
+{
+    for (uint32_t i = 0; i < r->strands; i++)
+        if (i != strand && r->node[i] == r->node[strand] &&
+            strcmp(thread_name(r, i), thread_name(r, strand)) == 0)
+            return 0;
+    return 1;
+}
+
 /* ── Sections ─────────────────────────────────────────────────────────────────────── */
 
 static int print_thread(struct run *r, uint32_t strand, struct ocr_sum *one,
@@ -190,9 +200,12 @@ static int print_thread(struct run *r, uint32_t strand, struct ocr_sum *one,
     if (is_file(r, strand) && !r->nodes)
         (void)snprintf(heading, sizeof heading, "#### Thread %s-%s%s ####",
                        node_name(r, strand), name, ignored ? " (ignored)" : "");
-    else if (*name)
+    else if (*name && is_only(r, strand))
         (void)snprintf(heading, sizeof heading, "#### Thread %s%s ####", name,
                        ignored ? " (ignored)" : "");
+    else if (*name)
+        (void)snprintf(heading, sizeof heading, "#### Thread %s (%u)%s ####", name,
+                       r->thread[strand], ignored ? " (ignored)" : "");
     else
         (void)snprintf(heading, sizeof heading, "#### Thread %u%s ####",
                        r->thread[strand], ignored ? " (ignored)" : "");
@@ -250,6 +263,45 @@ static int print_all(struct run *r)
     tt_ocr_sum_fini(&r->o, &all);
     tt_ocr_sum_fini(&r->o, &one);
     return error;
+}
+
+/* A push that led back into the path leaves no path of its own, unless it was a function's
+ * call of itself, which is part of the activation in any case. */
+static void note_recursion(const struct run *r)
+{
+    const struct tt_profile *p = r->p;
+    uint64_t calls = 0;
+
+    for (uint32_t i = 0; i < p->arcs; i++)
+        if (p->arc[i].block != tt_block_of(p, p->arc[i].from))
+            calls += p->arc[i].calls;
+    if (calls && !r->as_ocr)
+        tt_text_printf(
+            r->out,
+            "\nNote: %llu recursive calls were folded into their paths when this "
+            "was recorded, so\nthat cumulative and recursive times may be wrong. "
+            "Record with recursion=none.\n",
+            (unsigned long long)calls);
+}
+
+/* Whoever asks for a thread that is not there gets no empty table. */
+static int check_chosen(const struct run *r, char *error, size_t size)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < r->strands; i++) {
+        if (r->chosen[i])
+            return 0;
+        if (r->thread[i] > most)
+            most = r->thread[i];
+    }
+    if (r->threads && !r->nodes && !r->base)
+        (void)snprintf(error, size,
+                       "no thread is '%.60s'; threads have the numbers 0 to %u",
+                       r->threads, most);
+    else
+        (void)snprintf(error, size, "there is no such thread");
+    return -TT_ERR_OPTION;
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
@@ -341,7 +393,11 @@ int tt_report_ocr(const struct tt_profile *p, int argc, char **argv, struct tt_t
         failed = -TT_ERR_MEMORY;
     if (!failed) {
         number_strands(&r);
+        failed = check_chosen(&r, error, size);
+    }
+    if (!failed) {
         failed = print_all(&r);
+        note_recursion(&r);
     }
     tt_memory_put(p->memory, r.chosen, r.strands);
     tt_memory_put(p->memory, r.thread, r.strands * sizeof *r.thread);

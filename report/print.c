@@ -62,6 +62,7 @@ void tt_text_amount(struct tt_text *out, uint64_t n, const char *unit)
 /* ── Cells ────────────────────────────────────────────────────────────────────────── */
 
 enum {
+    FULL = 2048,     /* bytes of a name with what tells it from others of that name */
     CELL = 128,      /* a bracket of two figures of 20 digits, and an error */
     NAME_LEAST = 8,  /* columns that a name gets on the narrowest terminal */
     NAME_ROOM = 30,  /* below that, columns that can be spared make room for it */
@@ -82,6 +83,7 @@ struct printing {
     const struct tt_table *t;
     struct shown shown[TT_TABLE_COLUMNS];
     size_t count, name;    /* name: a column of the table; SIZE_MAX: none */
+    uint32_t apart;        /* the same; UINT32_MAX: none */
     size_t figures, names; /* columns that they take */
     size_t foot;           /* the first of the last rows that are sums */
     size_t spared;         /* columns that were left out for lack of room: the last */
@@ -214,6 +216,7 @@ static void choose_columns(struct printing *p)
     struct shown *last = NULL; /* what brackets and errors belong to */
 
     p->name = SIZE_MAX;
+    p->apart = tt_table_find(t, "apart");
     for (size_t i = 0; i < tt_table_columns(t); i++) {
         const struct tt_column *c = tt_table_column_at(t, i);
         if (c->flags & (TT_COLUMN_LOW | TT_COLUMN_ERROR)) {
@@ -345,25 +348,43 @@ static const char *name_of(const struct printing *p, size_t row)
     return v ? v->text : NULL;
 }
 
+/* Behind a name that several blocks have stands what tells this one from them. */
+static const char *full_name(const struct printing *p, size_t row, char full[FULL])
+{
+    const char *name = name_of(p, row);
+    const union tt_value *apart = p->apart == UINT32_MAX
+                                      ? NULL
+                                      : tt_table_value(p->t, row, p->apart);
+
+    if (!name || !apart)
+        return name;
+    (void)snprintf(full, FULL, "%s (%s)", name, apart->text);
+    return full;
+}
+
 static void put_name(const struct printing *p, size_t row)
 {
     const struct indent in = indent_of(p, tt_table_row_at(p->t, row));
     const size_t before = in.blanks + strlen(in.depth), room = name_room(p);
+    char full[FULL];
 
     tt_text_repeat(p->out, ' ', in.blanks);
     tt_text_put(p->out, in.depth);
-    tt_text_show(p->out, name_of(p, row),
+    tt_text_show(p->out, full_name(p, row, full),
                  room > before + NAME_LEAST ? room - before : NAME_LEAST);
 }
 
 static void measure_names(struct printing *p)
 {
+    char full[FULL];
+
     p->names = 0;
     for (size_t row = 0; row < tt_table_rows(p->t); row++) {
         const struct indent in = indent_of(p, tt_table_row_at(p->t, row));
-        if (name_of(p, row))
-            p->names = larger(p->names, in.blanks + strlen(in.depth) +
-                                            tt_text_width(name_of(p, row)));
+        const char *name = full_name(p, row, full);
+        if (name)
+            p->names = larger(p->names,
+                              in.blanks + strlen(in.depth) + tt_text_width(name));
     }
 }
 

@@ -31,4 +31,9 @@ tt_report_function tt_report_fble, tt_report_ghc, tt_report_mlworks, tt_report_o
 /* Up to one whose name is NULL. */
 extern const struct tt_layout tt_layouts[];
 
+/* Calls `run` with names in which '?' stands for each byte that a terminal would obey, that
+ * ends a line or is no UTF-8. */
+int tt_layout_run(const struct tt_layout *, const struct tt_profile *, int argc,
+                  char **argv, struct tt_text *out, char *error, size_t size);
+
 #endif

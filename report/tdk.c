@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "print.h"
 #include "report.h"
@@ -35,7 +36,8 @@ const struct tt_flag tt_tdk_flags[] = {
     {"exclude-file", 0, EXCLUDE, "GLOB", NULL, "no files like this"},
     {"deviation", 0, DEVIATION, NULL, NULL, "a column more: how times spread"},
     {"source", 0, SOURCE, NULL, NULL, "the files themselves, with hits for each line"},
-    {"color", 0, COLOR, NULL, NULL, "its lines in shades of heat, uncovered ones green"},
+    {"color", 0, COLOR, "[WHEN]", "auto always never",
+     "its lines in shades of heat, uncovered ones green"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -43,6 +45,10 @@ enum key { CALLS, FILE_NAME, LINE, MIN, AVG, MAX, TOTAL, INDEX, LENGTH, HEAT, KE
 
 static const char *const key_names[KEYS] = {"calls", "file",  "line",  "min",    "avg",
                                             "max",   "total", "index", "length", "heat"};
+
+static const char *const csv_names[KEYS] = {
+    "NrCallsToCmd", "Filename", "CmdLine",      "Min",       "Avg",
+    "Max",          "Total",    "CmdCharIndex", "CmdLength", "NrCallsToCmd"};
 
 struct statement {
     uint32_t block;
@@ -409,7 +415,8 @@ static int add_sort(struct tdk *d, const char *value)
     int reversed = *value == '-';
     enum key key = CALLS;
 
-    while (key < KEYS && strcmp(value + reversed, key_names[key]) != 0)
+    while (key < KEYS && strcmp(value + reversed, key_names[key]) != 0 &&
+           strcmp(value + reversed, csv_names[key]) != 0)
         key++;
     if (key == KEYS || d->sorts == SORTS_MOST)
         return -TT_ERR_OPTION;
@@ -421,6 +428,20 @@ static int add_sort(struct tdk *d, const char *value)
     d->sort[d->sorts].key = key;
     d->sort[d->sorts++].reversed = reversed;
     return 0;
+}
+
+/* Without a value: always, as it was asked for. */
+static int wants_color(const char *when)
+{
+    if (!when || strcmp(when, "always") == 0)
+        return 1;
+    return strcmp(when, "auto") == 0 && isatty(STDOUT_FILENO);
+}
+
+static int is_moment(const char *when)
+{
+    return !when || strcmp(when, "auto") == 0 || strcmp(when, "always") == 0 ||
+           strcmp(when, "never") == 0;
 }
 
 static int take_flag(struct tdk *d, enum flag flag, const char *value)
@@ -454,8 +475,8 @@ static int take_flag(struct tdk *d, enum flag flag, const char *value)
         d->source = 1;
         return 0;
     case COLOR:
-        d->color = 1;
-        return 0;
+        d->color = wants_color(value);
+        return is_moment(value) ? 0 : -TT_ERR_OPTION;
     }
     return 0;
 }
@@ -469,8 +490,11 @@ static int take_flags(struct tdk *d, int argc, char **argv, char *error, size_t 
     while ((id = tt_flags_next(&f)) > 0)
         if (take_flag(d, (enum flag)id, f.value) != 0) {
             (void)snprintf(error, size,
-                           id == SORT ? "there is no column '%s'"
-                                      : "too many patterns: '%s'",
+                           id == SORT
+                               ? "there is no column '%s'; there are calls, file, line, "
+                                 "min, avg, max, total, index, length and heat"
+                           : id == COLOR ? "'%s' is none of auto, always and never"
+                                         : "too many patterns: '%s'",
                            f.value);
             return -TT_ERR_OPTION;
         }

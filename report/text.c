@@ -165,6 +165,21 @@ size_t tt_text_width(const char *s)
     return width;
 }
 
+size_t tt_text_plain(const char *s, char out[TT_TEXT_PLAIN + 1])
+{
+    const struct tt_character c = tt_text_character(s);
+
+    if (*s == '\n' || *s == '\t')
+        memcpy(out, *s == '\n' ? "\\n" : "\\t", 3);
+    else if (c.bytes == 1 && (c.code == 0xfffd || IS_IN(controls, c.code)))
+        (void)snprintf(out, TT_TEXT_PLAIN + 1, "\\x%02x", (unsigned char)*s);
+    else if (IS_IN(controls, c.code))
+        (void)snprintf(out, TT_TEXT_PLAIN + 1, "\\u%04x", (unsigned)c.code);
+    else
+        *(char *)mempcpy(out, s, c.bytes) = '\0';
+    return c.bytes;
+}
+
 /* What is shown instead of a character takes one column, and so does that character. */
 static void show_character(struct tt_text *t, const char *s, const struct tt_character *c)
 {

@@ -29,6 +29,12 @@ struct tt_character {
     uint32_t width; /* columns of a terminal: 0, 1 or 2 */
 };
 
+/* The first character of a string that is not empty, as it may be shown anywhere: itself, or
+ * "\\x1b", "\\u009b", "\\n" for what a terminal obeys, ends a line or is no UTF-8.  Puts up to
+ * TT_TEXT_PLAIN bytes and a NUL; returns how many bytes of the string that was. */
+enum { TT_TEXT_PLAIN = 12 };
+size_t tt_text_plain(const char *string, char out[TT_TEXT_PLAIN + 1]);
+
 /* The first character of a string that is not empty. */
 struct tt_character tt_text_character(const char *string);
 

@@ -76,6 +76,7 @@ static void note_hidden(struct hidden_walk *w, const struct tt_tally *tally)
 {
     struct tt_hidden *h = w->kept;
 
+    TT_ASSERT(w->thread->charging);
     if (h && tally && h->count < TT_HIDDEN_BLOCKS)
         h->tally[h->count++] = tt_cell_of(&w->thread->tree, tally);
     else
@@ -99,6 +100,7 @@ static void add_hidden(struct hidden_walk *w, tt_block block)
 
 static void mark_path(struct tt_tree *tree, const struct tt_node *n)
 {
+    TT_ASSERT(n->kind == TT_CELL_CONTEXT);
     tree->marks.serial++;
     for (; n != tree->root; n = tt_parent(tree, n))
         (void)mark_block(&tree->marks, n->key);
@@ -127,7 +129,7 @@ static void add_hidden_arcs(struct hidden_walk *w, struct tt_frame *hider)
 struct tt_frame *tt_stack_placed(const struct tt_thread *t, struct tt_frame *f)
 {
     while (f->node == t->tree.limbo)
-        f = tt_frame_below(f);
+        f = tt_frame_begins(f) ? tt_stack_bottom(t->fiber) : tt_frame_below(f);
     return f;
 }
 
@@ -139,6 +141,8 @@ static void add_hidden_limbo(struct hidden_walk *w, struct tt_frame *f)
 
     for (int i = 0; i < DEEP && f->node == w->thread->tree.limbo; i++) {
         add_hidden(w, tt_frame_block(w->thread, f));
+        if (tt_frame_begins(f))
+            break;
         f = tt_frame_below(f);
     }
 }
@@ -227,6 +231,7 @@ void tt_charge_deferred(struct tt_thread *t)
 {
     while (TT_UNLIKELY(t->deferred[1])) {
         uint64_t more = t->deferred[0], times = t->deferred[1];
+        TT_ASSERT(!t->charging);
         t->deferred[0] -= more;
         t->deferred[1] -= times;
         charge_once(t, t->self->top, more, times);
@@ -245,12 +250,23 @@ void tt_charge(struct tt_thread *t, struct tt_frame *at, uint64_t ticks, uint64_
     tt_charge_deferred(t);
 }
 
+static int charge_context(struct tt_thread *t, struct tt_node *n, uint32_t metric,
+                          uint64_t amount)
+{
+    uint64_t *sum = tt_tree_metric_of(&t->tree, n, metric);
+
+    if (sum)
+        tt_bump(sum, amount);
+    return sum != NULL;
+}
+
 void tt_charge_below(struct tt_thread *t, struct tt_frame *at, struct tt_node *n,
                      uint64_t ticks, uint32_t metric)
 {
     tt_bump(&n->samples, 1);
     if (metric) {
-        (void)tt_tree_metric(&t->tree, &n->extension, metric, ticks);
+        if (!charge_context(t, n, metric, ticks))
+            tt_bump_shared(&t->recording->header->lost_figures, 1);
         return;
     }
     tt_bump(&n->self, ticks);
@@ -272,23 +288,34 @@ void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
     tt_charge(t, at, ticks, 0);
 }
 
-int tt_charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount)
+/* To the top's context; `evicted`: as if that had been evicted.  0: there is no room. */
+static int charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount,
+                         int evicted)
 {
     struct tt_frame *at = t->self->top;
-    struct tt_node *n = tt_stack_placed(t, at)->node;
-    uint32_t here = n == at->node ? metric : metric | TT_METRIC_ELSEWHERE;
-    uint64_t *sum = tt_tree_metric_amount(&t->tree, &n->extension, here);
-    struct tt_tally *tally;
+    int in_limbo = at->node == t->tree.limbo,
+        done = evicted || in_limbo
+                   ? tt_tree_metric_evicted(&t->tree, tt_stack_placed(t, at)->node,
+                                            tt_frame_block(t, at), metric, amount)
+                   : charge_context(t, at->node, metric, amount);
 
-    if (!sum)
-        return 0;
-    tt_bump(sum, amount);
-    tally = here == metric ? NULL : tt_tree_tally_find(&t->tree, tt_frame_block(t, at));
-    if (tally)
-        (void)tt_tree_metric(&t->tree, &tally->next, here, amount);
-    if (t->hider || here != metric)
+    if (done && (t->hider || in_limbo))
         charge_hidden(t, at, metric, amount);
-    return 1;
+    return done;
+}
+
+void tt_add_metric(struct tt_thread *t, uint32_t metric, uint64_t amount)
+{
+    uint64_t *sum;
+
+    if (charge_metric(t, metric, amount, 0) ||
+        (tt_make_room(t) && charge_metric(t, metric, amount, 0)) ||
+        charge_metric(t, metric, amount, 1))
+        return;
+    tt_bump_shared(&t->recording->header->lost_figures, 1);
+    sum = tt_tree_metric_below(&t->tree, t->tree.root, metric);
+    if (sum) /* the total has it */
+        tt_bump(sum, amount);
 }
 
 /* ── Statistics ───────────────────────────────────────────────────────────────────── */
@@ -299,6 +326,7 @@ static void add_histogram(struct tt_thread *t, struct tt_node *edge, uint64_t du
                                                TT_HISTOGRAM_ORDER);
     uint32_t bin = duration ? 63 - (uint32_t)__builtin_clzll(duration) : 0;
 
+    TT_ASSERT(bin < 64);
     if (h)
         h->bin[bin < TT_HISTOGRAM_BINS ? bin : TT_HISTOGRAM_BINS - 1]++;
 }
@@ -309,6 +337,7 @@ static void add_history(struct tt_thread *t, struct tt_node *edge,
     struct tt_history *h = tt_tree_extension(&t->tree, edge, TT_HISTORY,
                                              TT_HISTOGRAM_ORDER);
 
+    TT_ASSERT(capacity > 0 && capacity <= TT_HISTORY_MAX);
     if (!h)
         return;
     h->capacity = capacity;
@@ -338,6 +367,8 @@ void tt_activation_begin(struct tt_thread *t, struct tt_frame *f, uint64_t now)
     struct tt_strand_record *record = t->record;
     struct tt_top *top = &record->top[record->depth++ % TT_TOP_FRAMES];
 
+    TT_ASSERT(!(tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED | TT_FRAME_SEAM)));
+    TT_ASSERT(t->timed != f);
     tt_charge_time(t, now, f - 1);
     f->entered = now;
     f->children = 0;
@@ -366,7 +397,9 @@ void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
 
     if ((int64_t)duration < 0)
         duration = 0;
+    TT_ASSERT(tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED));
     if (tt_frame_flags(f) & TT_FRAME_TIMED) {
+        TT_ASSERT(t->record->depth > 0);
         tt_charge_time(t, now, f);
         t->record->depth--;
         t->timed = f->timed;

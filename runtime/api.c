@@ -399,9 +399,7 @@ void tt_add(tt_metric metric, uint64_t amount)
     TT_HAND_OVER(tt_add, metric, amount);
     if (!metric || metric > TT_METRICS_MAX || !(t = tt_thread_enter()))
         return;
-    if (!tt_charge_metric(t, metric, amount) &&
-        !(tt_make_room(t) && tt_charge_metric(t, metric, amount)))
-        tt_bump_shared(&t->recording->header->lost_figures, 1);
+    tt_add_metric(t, metric, amount);
     tt_thread_leave(t);
 }
 

@@ -38,6 +38,7 @@ static void keep_path(struct pass *p, const struct tt_node *n)
 
     for (;; n = tt_parent(t, n)) {
         uint8_t *state = state_of(p, tt_cell_of(t, n));
+        TT_ASSERT(n->kind == TT_CELL_CONTEXT || n->kind == TT_CELL_ARC);
         if (*state & LIVE)
             break;
         *state |= LIVE;
@@ -128,10 +129,12 @@ static uint32_t choose(struct pass *p)
             continue;
         if (bound_of(p, p->w.order[i]) <= (arc ? rare : threshold) ||
             (*state_of(p, n->parent) & VICTIM)) {
+            TT_ASSERT(n != t->root);
             *state |= VICTIM;
             victims++;
         }
     }
+    TT_ASSERT(threshold >= t->record->threshold); /* it never falls */
     t->record->threshold = threshold;
     return victims;
 }
@@ -144,6 +147,8 @@ static struct tt_node *survivor_of(const struct pass *p, const struct tt_node *n
 
     while (*state_of(p, tt_cell_of(p->tree, up)) & VICTIM)
         up = tt_parent(p->tree, up);
+    TT_ASSERT(up->kind == TT_CELL_CONTEXT &&
+              !(*state_of(p, tt_cell_of(p->tree, up)) & GONE));
     return up;
 }
 
@@ -164,7 +169,7 @@ static void move_metrics(struct tt_tree *t, const struct tt_node *n,
             struct tt_change c = tt_change_begin(t);
             uint32_t metric = m->metric[i] & ~TT_METRIC_ELSEWHERE,
                      other = metric | TT_METRIC_ELSEWHERE;
-            elsewhere = tt_tree_metric_amount(t, &up->extension, other);
+            elsewhere = tt_tree_metric_below(t, up, metric);
             own = m->metric[i] == other ? NULL
                                         : tt_tree_metric_amount(t, &tally->next, other);
             hidden = n->flags & TT_NODE_OUTERMOST
@@ -201,6 +206,8 @@ static void hide_context(struct pass *p, struct tt_node *n)
 {
     struct tt_change c = tt_change_begin(p->tree);
 
+    TT_ASSERT(tt_tree_tally_find(p->tree, n->key));
+    TT_ASSERT(!(n->flags & TT_NODE_LEAVING));
     *tt_change_word(&c, &tt_tree_tally_find(p->tree, n->key)->hidden) +=
         p->w.weight[tt_place(&p->w, tt_cell_of(p->tree, n))];
     change_kind(&c, n, n->kind, n->flags | TT_NODE_LEAVING);
@@ -217,6 +224,8 @@ static void move_context(struct pass *p, struct tt_node *n)
     struct tt_amounts amounts = {n->calls, n->self, n->samples};
     struct tt_change c;
 
+    TT_ASSERT(n->kind == TT_CELL_CONTEXT && n != t->root);
+    TT_ASSERT(tally && loss); /* the reserve is for these */
     move_metrics(t, n, tally);
     tt_space_evict(t, n, to);
     c = tt_change_begin(t);
@@ -242,6 +251,7 @@ static void move_arc(struct pass *p, struct tt_node *n)
                                        : &tt_tree_tally_find(t, block)->evicted.calls;
     struct tt_change c = tt_change_begin(t);
 
+    TT_ASSERT(n->kind == TT_CELL_ARC && to->kind == TT_CELL_CONTEXT);
     tt_change_move(&c, calls, &n->calls);
     change_kind(&c, n, TT_CELL_FREE, n->flags);
     tt_change_make(&c);
@@ -265,6 +275,7 @@ static void unlink_victims(struct pass *p, struct tt_node *n)
             }
         }
     }
+    TT_ASSERT(n->mask <= 1 || n->slot[0] >= removed);
     if (n->mask > 1)
         n->slot[0] -= removed;
 }
@@ -316,6 +327,7 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
         thread->charging++;
     }
     t->reserve = 0;
+    TT_ASSERT(t->record->moves % 2 == 0);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     tt_space_evict_begin(t);
     evict_victims(p);
@@ -326,6 +338,24 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
     t->reserve = TT_EVICTION_RESERVE;
     if (thread && --thread->charging == 0)
         tt_charge_deferred(thread);
+}
+
+/* No sum is more or less for it. */
+static void evict_checked(struct pass *p, struct tt_thread *thread)
+{
+#ifdef TT_CHECKED
+    enum { SMALL = 64 }; /* pages */
+    struct tt_amounts before = tt_tree_sums(p->tree), after;
+
+    evict_quietly(p, thread);
+    after = tt_tree_sums(p->tree);
+    TT_ASSERT(after.calls >= before.calls && after.self >= before.self &&
+              after.samples >= before.samples); /* samples may come meanwhile */
+    if (p->tree->page_count <= SMALL)
+        TT_ASSERT_NOTHING(tt_tree_check(p->tree));
+#else
+    evict_quietly(p, thread);
+#endif
 }
 
 uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
@@ -341,7 +371,7 @@ uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
     tt_weigh(&p.w, TT_WEIGH_TICKS_OR_CALLS);
     keep_stacks(&p, thread);
     if (choose(&p))
-        evict_quietly(&p, thread);
+        evict_checked(&p, thread);
     t->record->evictions++;
     pthread_mutex_unlock(&t->lock);
     tt_weights_fini(&p.w);

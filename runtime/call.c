@@ -43,13 +43,14 @@ static uint64_t *known_sum(const struct tt_thread *t, tt_metric metric)
 
 void tt_call_count(struct tt_thread *t, int call)
 {
+    TT_ASSERT(call >= 0 && call < TT_CALLS);
     tt_metric m = metric_of(call);
     uint64_t *sum = m ? known_sum(t, m) : NULL;
 
     if (sum)
         tt_bump(sum, 1);
-    else if (m && !tt_charge_metric(t, m, 1))
-        tt_bump_shared(&t->recording->header->lost_figures, 1);
+    else if (m)
+        tt_add_metric(t, m, 1);
 }
 
 static int is_counted(const struct tt_thread *t, enum tt_kind kind)
@@ -89,6 +90,16 @@ static int is_tail(const struct tt_thread *t)
     return t->tail_from == t->self->top && t->tail_at == t->self->top->node;
 }
 
+/* Where a tail call left off; NULL: there is no room for that. */
+static struct tt_node *tail_place(struct tt_thread *t)
+{
+    const struct tt_node *n = t->tail_node;
+
+    if (n->kind == TT_CELL_CONTEXT && n->parent && n->generation == t->tail_generation)
+        return tt_cell(t->tree.base, tt_cell_of(&t->tree, n));
+    return tt_context_cell(t->recording, t->tail) ? tt_context_place(t, t->tail) : NULL;
+}
+
 struct tt_frame *tt_tail_take(struct tt_thread *t)
 {
     struct tt_node *n;
@@ -97,15 +108,14 @@ struct tt_frame *tt_tail_take(struct tt_thread *t)
     t->tail_from = NULL;
     if (!is_it)
         return NULL;
-    if (!((uint32_t)t->tail & TT_CONTEXT_CELL))
-        return tt_stack_join_context(t, t->tail); /* it had no room */
-    n = tt_quick_place(t, t->tail);
-    if (n && t->tail_descends && !t->tail_begins)
-        return tt_stack_join_place(t, n, 0);
-    n = n ? n : tt_context_place(t, t->tail);
+    n = tail_place(t);
     if (t->tail_begins)
-        return tt_stack_enter_context(t, n);
-    return tt_stack_join_place(t, n, !tt_tree_is_above(&t->tree, t->self->top->node, n));
+        return tt_stack_enter_context(t, n, t->tail);
+    if (!n)
+        return tt_stack_join_context(t, t->tail); /* it had no room, or was evicted */
+    return tt_stack_join_place(t, n,
+                               !(n == t->tail_node && t->tail_descends) &&
+                                   !tt_tree_is_above(&t->tree, t->self->top->node, n));
 }
 
 TT_INLINE struct tt_frame *stand_quickly(struct tt_thread *t, enum tt_quick quick)

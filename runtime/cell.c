@@ -16,10 +16,11 @@
 static int take_cell_page(struct tt_tree *t)
 {
     struct tt_recording *r = t->recording;
-    uint32_t page = tt_page_take(r, TT_PAGE_CELL, t->owner, 0);
+    uint32_t page = tt_page_take_more(r, TT_PAGE_CELL, t->owner, 0, t->page_count);
 
     if (!page)
         return -TT_ERR_MEMORY;
+    TT_ASSERT(tt_page_owner(r, page) == t->owner);
     while (t->fresh < t->fresh_end) { /* what the reserve kept back */
         t->free_count--;
         tt_tree_give(t, tt_cell(t->base, t->fresh++));
@@ -46,10 +47,12 @@ struct tt_node *tt_tree_take(struct tt_tree *t, uint32_t reserve)
         reserve = t->reserve;
     if (t->free_count <= reserve && take_cell_page(t) != 0)
         return NULL;
+    TT_ASSERT(t->free_count > 0);
     t->free_count--;
     if (t->fresh < t->fresh_end)
         return tt_cell(t->base, t->fresh++);
     n = tt_cell(t->base, t->free_first);
+    TT_ASSERT(t->free_first && n->kind == TT_CELL_FREE && n->key == UINT32_MAX);
     t->free_first = n->parent; /* 0 after the last */
     generation = n->generation;
     memset(n, 0, sizeof *n);
@@ -70,9 +73,12 @@ void tt_tree_give(struct tt_tree *t, struct tt_node *n)
 {
     uint32_t cell = tt_cell_of(t, n);
 
+    TT_ASSERT(n != t->root && n != t->limbo);
+    TT_ASSERT(tt_page_owner(t->recording, tt_cell_page(t->recording, cell)) == t->owner);
+    TT_ASSERT(n->key != UINT32_MAX || n->kind != TT_CELL_FREE); /* not given back twice */
     __atomic_store_n(&n->kind, TT_CELL_FREE, __ATOMIC_RELEASE);
     n->key = UINT32_MAX;
-    n->generation++;
+    n->generation = tt_generation_after(n->generation);
     n->parent = 0;
     if (!t->free_first)
         t->free_first = cell;
@@ -91,11 +97,12 @@ static uint32_t take_data(struct tt_tree *t, uint32_t order)
     uint32_t cells = 1u << order, pages = order > 4 ? order - 4 : 0, page, at;
 
     at = (t->data + cells - 1) & ~(cells - 1);
+    TT_ASSERT(t->data <= t->data_end);
     if (order < 4 && at + cells <= t->data_end) {
         t->data = at + cells;
         return at;
     }
-    page = tt_page_take(r, TT_PAGE_DATA, t->owner, pages);
+    page = tt_page_take_more(r, TT_PAGE_DATA, t->owner, pages, t->page_count);
     if (!page)
         return 0;
     for (uint32_t i = 0; i < 1u << pages; i++) {
@@ -120,6 +127,7 @@ uint32_t tt_tree_table(struct tt_tree *t, uint32_t order)
     if (!cell)
         return take_data(t, order);
     entry = (uint32_t *)(void *)tt_cell(t->base, cell);
+    TT_ASSERT(entry[0] != cell);
     t->tables[order] = entry[0];
     memset(entry, 0, (size_t)TT_CELL_SIZE << order);
     return cell;
@@ -130,6 +138,7 @@ static void give_table(struct tt_tree *t, uint32_t cell, uint32_t order)
 {
     uint32_t *entry = (uint32_t *)(void *)tt_cell(t->base, cell);
 
+    TT_ASSERT(order < TT_TABLE_ORDERS && cell != t->tables[order]);
     entry[0] = t->tables[order];
     t->tables[order] = cell;
 }
@@ -147,6 +156,7 @@ uint32_t tt_tree_data(struct tt_tree *t, uint32_t order)
 
     if (!cell)
         return take_data(t, order);
+    TT_ASSERT(e->kind == TT_CELL_FREE);
     t->extensions[order] = e->next;
     memset(e, 0, (size_t)TT_CELL_SIZE << order);
     return cell;
@@ -156,6 +166,9 @@ void tt_tree_give_data(struct tt_tree *t, uint32_t cell, uint32_t order)
 {
     struct tt_loss *e = (struct tt_loss *)(void *)tt_cell(t->base, cell);
 
+    TT_ASSERT(order < sizeof t->extensions / sizeof *t->extensions);
+    TT_ASSERT(cell && cell != t->extensions[order]);
+    TT_ASSERT(tt_page_owner(t->recording, tt_cell_page(t->recording, cell)) == t->owner);
     e->kind = TT_CELL_FREE;
     e->next = t->extensions[order];
     t->extensions[order] = cell;

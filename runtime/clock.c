@@ -6,6 +6,13 @@
  * clock.  Else the system's clock serves. */
 #include "clock.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -76,4 +83,55 @@ void tt_clock_choose(struct tt_header *h)
     if (h->clock != TT_CLOCK_CALLER)
         h->ticks_per_second = h->clock == TT_CLOCK_CYCLES ? frequency : 1000000000u;
     h->start_ticks = h->clock == TT_CLOCK_CALLER ? 0 : tt_clock_now();
+}
+
+/* ── Preemption ───────────────────────────────────────────────────────────────────── */
+
+/* "ON-CPU WAITED SLICES", in ns: how long a thread waited for a processor. */
+static uint64_t waited_of(int tasks, const char *thread)
+{
+    char name[64], text[96], *at = text;
+    ssize_t length = 0;
+    int fd;
+
+    (void)snprintf(name, sizeof name, "%.20s/schedstat", thread);
+    fd = openat(tasks, name, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = read(fd, text, sizeof text - 1);
+        close(fd);
+    }
+    if (length <= 0)
+        return 0;
+    text[length] = '\0';
+    (void)strtoull(at, &at, 10);
+    return strtoull(at, NULL, 10);
+}
+
+/* As the kernel fills it in. */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    unsigned char type;
+    char name[];
+};
+
+/* By the system call: opendir allocates, and allocators may be recorded. */
+uint64_t tt_clock_preempted(void)
+{
+    _Alignas(struct entry) char buffer[2048];
+    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t sum = 0;
+    long size;
+
+    if (tasks < 0)
+        return 0;
+    while ((size = syscall(SYS_getdents64, tasks, buffer, sizeof buffer)) > 0)
+        for (long at = 0; at < size;) {
+            const struct entry *e = (const void *)(buffer + at);
+            at += e->length;
+            sum += e->name[0] != '.' ? waited_of(tasks, e->name) : 0;
+        }
+    close(tasks);
+    return sum;
 }

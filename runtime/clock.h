@@ -55,6 +55,10 @@ void tt_clock_choose(struct tt_header *);
 /* Somebody on this machine has measured the processor's counter already: that takes 2 ms. */
 void tt_clock_know(uint64_t counter_hz);
 
+/* In which threads of the process that are alive could have run, and others had the
+ * processors, in ns; 0 where the system does not say.  Some microseconds a thread. */
+uint64_t tt_clock_preempted(void);
+
 /* CPU time of the calling thread, ns.  Async-signal-safe. */
 static inline uint64_t tt_clock_cpu(void)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* context.c - captured contexts: where a thunk or a closure was made.
  *
- *      63        40 39       28 27          0
- *      │  block    │ generation │   cell     │
+ *      63        40 39       25 24          0
+ *      │  block    │ generation │   cell     │      a budget over 2 GiB: more for the cell
  *
  * A handle is a cell's number and generation, with the block for the case that the cell is
- * gone.  While the evicted cell is free it still knows the ancestor that was left; once it
- * is in use again, only the block is known, and stands below the root. */
+ * gone.  While the evicted cell is free it still knows the ancestor that was left: the block
+ * comes back below that.  Once the cell is in use again, only the block is known, and comes
+ * back below the root.  A cell that has been in use so often that its generations are spent
+ * gives handles that say the block alone: no handle ever names another's context. */
 #include "block.h"
 #include "series.h"
 #include "share.h"
@@ -19,15 +21,16 @@ enum { FOREIGN_WAY = 0xfffd, BELOW_WAY = 0xfffc };
 tt_context tt_context_capture(void)
 {
     struct tt_thread *t = tt_self.thread;
-    const struct tt_frame *top;
+    struct tt_frame *top;
 
     if (!t)
         TT_HAND_ON(tt_context_capture);
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !t ||
         t->recording != tt_recording_now())
         return 0;
-    for (top = t->self->top; top->node == t->tree.limbo;)
-        top = tt_frame_below((struct tt_frame *)(uintptr_t)top);
+    top = t->self->top;
+    if (top->node == t->tree.limbo)
+        return tt_context_below(t, top, tt_stack_placed(t, top)->node);
     return tt_context_make(t->recording, top->node);
 }
 
@@ -40,6 +43,7 @@ tt_context tt_context_at(struct tt_thread *t, const struct tt_node *n, tt_block 
 {
     tt_context c = tt_context_make(t->recording, n);
 
+    TT_ASSERT(block < TT_BLOCKS_MAX);
     return (c & ((1ull << TT_CONTEXT_BLOCK_SHIFT) - 1)) | (uint64_t)block
                                                               << TT_CONTEXT_BLOCK_SHIFT;
 }
@@ -76,20 +80,17 @@ static int is_in_cells(const struct tt_recording *r, uint32_t cell)
 UNSYNCHRONISED static struct tt_node *cell_of_handle(struct tt_recording *r, tt_context c,
                                                      int *evicted)
 {
-    uint32_t cell = (uint32_t)c & TT_CONTEXT_CELL,
-             generation = (uint32_t)(c >> TT_CONTEXT_CELL_BITS) & TT_CONTEXT_GENERATION,
+    uint32_t cell = tt_context_cell(r, c), generation = tt_context_generation(r, c),
              target;
     struct tt_node *n = tt_cell(r->base, cell);
 
     *evicted = 0;
     if (!is_in_cells(r, cell))
         return NULL;
-    if (n->kind == TT_CELL_CONTEXT &&
-        tt_context_generation(r, n->generation) == generation)
+    if (n->kind == TT_CELL_CONTEXT && n->generation == generation)
         return n;
     target = n->target;
-    if (n->kind != TT_CELL_FREE ||
-        tt_context_generation(r, n->generation - 1u) != generation || !target ||
+    if (n->kind != TT_CELL_FREE || n->generation != generation + 1 || !target ||
         !is_in_cells(r, target) || tt_cell(r->base, target)->kind != TT_CELL_CONTEXT)
         return NULL;
     *evicted = 1;
@@ -100,7 +101,7 @@ static uint32_t owner_of(const struct tt_recording *r, const struct tt_node *n)
 {
     uint32_t cell = (uint32_t)((size_t)((const char *)n - r->base) / TT_CELL_SIZE);
 
-    return __atomic_load_n(&r->map[tt_cell_page(r, cell) - 1], __ATOMIC_ACQUIRE) >> 8;
+    return tt_page_owner(r, tt_cell_page(r, cell));
 }
 
 UNSYNCHRONISED static int is_of_block(const struct tt_node *n, tt_block block)
@@ -207,17 +208,23 @@ struct tt_node *tt_context_find(struct tt_thread *t, tt_context c, int *below)
     return NULL;
 }
 
+/* A child, whatever the recursion policy would do: what lay between is not known any more. */
 struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
 {
-    int below;
-    struct tt_node *n = tt_context_find(t, c, &below);
+    tt_block block = tt_block_publish(t->recording, tt_context_block(c));
+    int below, is_second = 0;
+    struct tt_node *n;
     uint32_t cell;
 
-    if (n)
-        return n;
-    cell = tt_tree_child(&t->tree, t->tree.root,
-                         tt_block_publish(t->recording, tt_context_block(c)));
-    return cell ? tt_cell(t->tree.base, cell) : t->tree.root;
+    do {
+        n = tt_context_find(t, c, &below);
+        if (n && !below)
+            return n;
+        cell = tt_tree_child(&t->tree, n ? n : t->tree.root, block);
+        if (cell)
+            return tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
+    } while (!is_second++ && tt_make_room(t));
+    return NULL;
 }
 
 tt_context tt_context_parent(tt_context c)

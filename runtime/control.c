@@ -11,6 +11,7 @@
 
 #include "block.h"
 #include "calibrate.h"
+#include "cancel.h"
 #include "clock.h"
 #include "held.h"
 #include "objects.h"
@@ -29,6 +30,7 @@ __thread struct tt_work tt_work;
 
 static void control_lock(void)
 {
+    TT_ASSERT(!tt_work.control && !tt_work.threads);
     tt_work.control = 1;
     pthread_mutex_lock(&control_mutex);
 }
@@ -85,11 +87,22 @@ int tt_is_at_work(void)
     return is_busy(tt_self.thread) || tt_holds_locks() || tt_block_held();
 }
 
+int (*tt_is_collecting)(void);
+int tt_ceased;
+
+void tt_cease(void)
+{
+    __atomic_store_n(&tt_ceased, 1, __ATOMIC_RELAXED);
+    tt_share_turn(0);
+}
+
 static void before_fork(void)
 {
     struct tt_thread *own = thread_with_tree();
 
-    fork_unsafe = tt_is_at_work();
+    if (tt_ceased)
+        return;
+    fork_unsafe = tt_is_at_work() || (tt_is_collecting && tt_is_collecting());
     if (fork_unsafe) {
         fork_copy = tt_recording ? tt_recording_detached(tt_recording) : NULL;
         return;
@@ -106,20 +119,24 @@ static void before_fork(void)
     }
     if (own)
         tt_stack_keep_blocks(own, own->fiber);
+    tt_held_lock();
     tt_block_lock();
     if (tt_recording)
         pthread_mutex_lock(&tt_recording->lock);
     tt_objects_lock();
+    tt_retainers_lock();
 }
 
 static void unlock_all(void)
 {
     const struct tt_thread *own = thread_with_tree();
 
+    tt_retainers_unlock();
     tt_objects_unlock();
     if (tt_recording)
         pthread_mutex_unlock(&tt_recording->lock);
     tt_block_unlock();
+    tt_held_unlock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
         if (t != own)
             pthread_mutex_unlock(&t->tree.lock);
@@ -129,6 +146,8 @@ static void unlock_all(void)
 
 static void after_fork_in_parent(void)
 {
+    if (tt_ceased)
+        return;
     if (fork_unsafe) {
         if (fork_copy)
             munmap(fork_copy, tt_recording->header->size);
@@ -216,6 +235,8 @@ static void after_fork_in_child(void)
 {
     struct tt_thread *own = thread_with_tree();
 
+    if (tt_ceased)
+        return;
     if (fork_unsafe) {
         go_on_without(own);
         return;
@@ -287,8 +308,11 @@ static int begin(const struct tt_options *o)
     }
     r->epoch = ++epochs;
     tt_clock_choose(r->header);
-    if (is_measured(o))
+    r->exact = is_measured(o);
+    if (r->exact) {
         tt_calibrate(r->header);
+        r->preempted = tt_clock_preempted();
+    }
     (void)tt_block_publish(r, TT_BLOCK_OTHER); /* while there is room for certain */
     tt_threads_stop();
     tt_strands_forget();
@@ -308,6 +332,7 @@ static int begin(const struct tt_options *o)
 
 int tt_start_with(const struct tt_options *o)
 {
+    TT_NOT_CANCELLED();
     int error = 0;
 
     if (unusable || tt_is_at_work())
@@ -346,6 +371,7 @@ static void close_own_books(void)
 
 int tt_stop(void)
 {
+    TT_NOT_CANCELLED();
     int error = 0;
 
     TT_HAND_ON(tt_stop);
@@ -462,6 +488,8 @@ void *tt_snapshot(size_t *size)
         h->pages = h->used;
         if (h->state == TT_RECORDING_OPEN && h->clock != TT_CLOCK_CALLER)
             h->end_ticks = tt_clock_now();
+        if (h->state == TT_RECORDING_OPEN)
+            h->preempted = tt_recording_preempted(r);
     }
     control_unlock();
     return copy;

@@ -24,6 +24,15 @@ static inline int tt_holds_locks(void)
 /* The calling thread is in the profiler: a signal handler must wait for nothing of it. */
 int tt_is_at_work(void);
 
+/* Is it amid an event that a collector takes down?  What it forks then is as of one that is at
+ * work.  NULL: there is no such collector. */
+extern int (*tt_is_collecting)(void);
+
+/* The recording stays as it is from here on, and none of its code makes a system call any
+ * more: not when a thread ends, nor at a fork. */
+void tt_cease(void);
+extern int tt_ceased;
+
 /* A copy of the recording as it stands, in memory of the caller's (munmap); NULL when
  * there is none, or no memory. */
 void *tt_snapshot(size_t *size);

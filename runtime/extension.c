@@ -27,6 +27,8 @@ void tt_tree_link(const struct tt_tree *t, uint32_t *chain, void *extension,
     struct tt_loss *e = extension;
     struct tt_node *first = tt_cell(t->base, *chain);
 
+    TT_ASSERT(kind > TT_CELL_ARC && kind != TT_CELL_TALLY && kind <= TT_BAND);
+    TT_ASSERT(tt_cell_of(t, e) != *chain);
     if (*chain && first->kind == TT_TIMES && kind != TT_TIMES)
         chain = &((struct tt_loss *)(void *)first)->next;
     while (tt_is_space(kind) && *chain && !tt_is_space(tt_cell(t->base, *chain)->kind))
@@ -59,6 +61,7 @@ static void give_extension(struct tt_tree *t, uint32_t cell)
     struct tt_node *n = tt_cell(t->base, cell);
     const struct tt_slowest *slowest = (const struct tt_slowest *)(const void *)n;
 
+    TT_ASSERT(n->kind > TT_CELL_ARC && n->kind != TT_CELL_TALLY);
     if (n->kind < TT_TIMES) {
         tt_tree_give(t, n);
     } else if (n->kind == TT_SLOWEST) {
@@ -93,6 +96,7 @@ struct tt_times *tt_tree_times(struct tt_tree *t, struct tt_node *edge)
         return (struct tt_times *)(void *)tt_cell(t->base, edge->extension);
     tally = tt_tree_tally(t, edge->key & TT_KEY_BLOCK);
     times = tally ? tt_tree_extension(t, edge, TT_TIMES, TT_TIMES_ORDER) : NULL;
+    TT_ASSERT(!times || !times->tally || times->tally == tt_cell_of(t, tally));
     if (times)
         times->tally = tt_cell_of(t, tally);
     return times;
@@ -117,31 +121,100 @@ struct tt_loss *tt_tree_loss(struct tt_tree *t, struct tt_node *n)
 
 /* ── Metrics ──────────────────────────────────────────────────────────────────────── */
 
-uint64_t *tt_tree_metric_amount(struct tt_tree *t, uint32_t *chain, uint32_t metric)
+/* The place for a metric on a chain, which it has already or for which the last cell has room;
+ * else NULL, and *end is where the next cell belongs. */
+static uint64_t *place_on(const struct tt_tree *t, uint32_t **end, uint32_t metric,
+                          uint32_t **name)
 {
     struct tt_metrics *m;
     uint32_t cell, i;
 
-    for (cell = *chain; cell; cell = m->next) { /* only the last has room */
+    for (cell = **end; cell; cell = m->next) { /* only the last has room */
         m = (struct tt_metrics *)(void *)tt_cell(t->base, cell);
         if (tt_is_space(m->kind))
             break;
         if (m->kind != TT_CELL_METRICS)
             continue;
-        chain = &m->next;
+        *end = &m->next;
         for (i = 0; i < 4 && m->metric[i] && m->metric[i] != metric; i++)
             ;
-        if (i < 4) {
-            __atomic_store_n(&m->metric[i], metric, __ATOMIC_RELEASE);
+        *name = &m->metric[i % 4];
+        if (i < 4)
             return &m->amount[i];
-        }
     }
-    m = (struct tt_metrics *)(void *)tt_tree_take(t, 0);
+    return NULL;
+}
+
+static uint64_t *make_place(struct tt_tree *t, uint32_t *chain, uint32_t metric,
+                            uint32_t reserve)
+{
+    uint32_t *name;
+    uint64_t *amount = place_on(t, &chain, metric, &name);
+    struct tt_metrics *m;
+
+    if (amount) {
+        __atomic_store_n(name, metric, __ATOMIC_RELEASE);
+        return amount;
+    }
+    m = (struct tt_metrics *)(void *)tt_tree_take(t, reserve);
     if (!m)
         return NULL;
     m->metric[0] = metric;
     tt_tree_link(t, chain, m, TT_CELL_METRICS);
     return &m->amount[0];
+}
+
+uint64_t *tt_tree_metric_amount(struct tt_tree *t, uint32_t *chain, uint32_t metric)
+{
+    return make_place(t, chain, metric, 0);
+}
+
+/* What an eviction needs to move a metric of this block is there: it makes no new cells. */
+static int is_movable(struct tt_tree *t, tt_block block, uint32_t metric)
+{
+    struct tt_tally *tally = tt_tree_tally_find(t, block);
+    uint32_t other = metric | TT_METRIC_ELSEWHERE;
+
+    return tally && tt_tree_metric_amount(t, &tally->next, other) &&
+           tt_tree_metric_amount(t, &t->root->extension, other);
+}
+
+uint64_t *tt_tree_metric_of(struct tt_tree *t, struct tt_node *n, uint32_t metric)
+{
+    uint32_t *chain = &n->extension, *name;
+    uint64_t *amount = place_on(t, &chain, metric, &name);
+
+    if (amount && *name == metric)
+        return amount;
+    if (n != t->root && !is_movable(t, n->key, metric))
+        return NULL;
+    return make_place(t, &n->extension, metric, n == t->root ? 0 : TT_CELL_RESERVE);
+}
+
+uint64_t *tt_tree_metric_below(struct tt_tree *t, struct tt_node *n, uint32_t metric)
+{
+    uint32_t other = metric | TT_METRIC_ELSEWHERE;
+    uint64_t *amount;
+
+    while (!(amount = tt_tree_metric_amount(t, &n->extension, other)) && n != t->root)
+        n = tt_parent(t, n);
+    return amount;
+}
+
+int tt_tree_metric_evicted(struct tt_tree *t, struct tt_node *n, tt_block block,
+                           uint32_t metric, uint64_t amount)
+{
+    struct tt_tally *tally = tt_tree_tally_find(t, block);
+    uint64_t *own = NULL, *below;
+
+    if (tally)
+        own = tt_tree_metric_amount(t, &tally->next, metric | TT_METRIC_ELSEWHERE);
+    below = own ? tt_tree_metric_below(t, n, metric) : NULL;
+    if (!below)
+        return 0;
+    tt_bump(own, amount);
+    tt_bump(below, amount);
+    return 1;
 }
 
 int tt_tree_metric(struct tt_tree *t, uint32_t *chain, uint32_t metric, uint64_t amount)
@@ -165,6 +238,7 @@ static int grow_array(uint32_t **array, uint32_t have, uint32_t want)
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     uint32_t *old = *array;
 
+    TT_ASSERT(want > have && (have == 0) == (old == NULL));
     if (grown == MAP_FAILED)
         return -TT_ERR_MEMORY;
     if (old)
@@ -196,6 +270,7 @@ static int grow_tally(struct tt_tree *t, tt_block block)
     uint32_t size = t->tally_size ? t->tally_size : 512;
     int error;
 
+    TT_ASSERT(block < TT_BLOCKS_MAX);
     while (size <= block)
         size *= 2;
     pthread_mutex_lock(&t->lock);
@@ -212,6 +287,8 @@ struct tt_tally *tt_tree_tally_find(const struct tt_tree *t, tt_block block)
 {
     uint32_t cell = block < t->tally_size ? t->tally[block] : 0;
 
+    TT_ASSERT(!cell || (tt_cell(t->base, cell)->kind == TT_CELL_TALLY &&
+                        tt_cell(t->base, cell)->key == block));
     return cell ? (struct tt_tally *)(void *)tt_cell(t->base, cell) : NULL;
 }
 

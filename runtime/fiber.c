@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "hiding.h"
 #include "share.h"
 #include "stack.h"
 
@@ -27,6 +28,7 @@ static void unlink_fiber(struct tt_fiber *f)
 {
     if (!f->link)
         return;
+    TT_ASSERT(*f->link == f && !f->running);
     *f->link = f->next;
     if (f->next)
         f->next->link = f->link;
@@ -67,6 +69,7 @@ static void suspend(struct tt_thread *t)
 {
     struct tt_fiber *f = t->fiber;
 
+    TT_ASSERT(!f->link); /* it runs: it is on no list */
     t->tail_from = NULL;
     f->top = t->self->top;
     f->hider = t->hider;
@@ -94,7 +97,7 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
     unlink_fiber(f);
     pthread_mutex_unlock(&t->tree.lock);
     TT_SHOW(t->self->top, f->top);
-    TT_SHOW(t->hider, f->hider);
+    tt_hider_show(t, f->hider);
     t->timed = f->timed;
     tt_hiders_count(t, 1);
     tt_stack_show(t, f->top);
@@ -112,6 +115,7 @@ static void take_up(struct tt_thread *t, struct tt_fiber *f)
 {
     int was_here = f->epoch == t->recording->epoch;
 
+    TT_ASSERT(!f->running && f->top >= f->segment->frame && f->top < f->segment->end);
     t->fiber = f;
     t->end = f->segment->end;
     tt_stack_open(t);

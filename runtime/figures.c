@@ -128,8 +128,9 @@ void tt_picture_metrics(const struct tt_picture *p, uint32_t cell,
     for (uint32_t at = first_extension(tt_picture_cell(p, cell)); at; at = m->next) {
         m = tt_picture_cell(p, at);
         for (int i = 0; m->kind == TT_CELL_METRICS && i < 4 && m->metric[i]; i++)
-            each(arg, &p->header->metric[m->metric[i] & TT_METRICS_MAX],
-                 (m->metric[i] & TT_METRIC_ELSEWHERE) != 0, m->amount[i]);
+            if (m->amount[i] || !(m->metric[i] & TT_METRIC_ELSEWHERE))
+                each(arg, &p->header->metric[m->metric[i] & TT_METRICS_MAX],
+                     (m->metric[i] & TT_METRIC_ELSEWHERE) != 0, m->amount[i]);
     }
 }
 

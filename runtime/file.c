@@ -3,13 +3,15 @@
  *
  * It is mapped, so nobody may shorten it: a page that lost its room on disk kills whoever
  * touches it.  Hence a file that is there already is not written over but replaced, and a
- * recording that is under way, which holds a lock, not even that.  And it is open in a
+ * recording that is under way, which holds a lock, not even that.  A file that is no
+ * recording and no profile is not ours to replace.  And the file is open in a
  * program that did not open it: the descriptor may be closed at any time, and its number
  * be another file's, so each use asks first whether it is still ours. */
 #include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "cancel.h"
+
+/* Stands for a descriptor that is open only while it is used. */
+enum { CLOSED = INT_MAX };
 
 /* Descriptors are the program's to number: ours stands where none of its own will come. */
 static int put_aside(int fd)
@@ -43,6 +50,7 @@ static int has_identity(const struct tt_file *f, int fd)
 
 int tt_file_descriptor(struct tt_file *f, const char *path)
 {
+    TT_NOT_CANCELLED();
     int fd;
 
     if (f->fd < 0 || has_identity(f, f->fd))
@@ -55,6 +63,19 @@ int tt_file_descriptor(struct tt_file *f, const char *path)
     if (fd >= 0)
         fd = f->fd = put_aside(fd);
     return fd;
+}
+
+void tt_file_rest(struct tt_file *f)
+{
+    TT_NOT_CANCELLED();
+    enum { ASIDE = 200 };
+    int saved = errno;
+
+    if (f->fd >= 0 && f->fd < ASIDE && has_identity(f, f->fd)) {
+        close(f->fd);
+        f->fd = CLOSED;
+    }
+    errno = saved;
 }
 
 /* ── Room on disk ─────────────────────────────────────────────────────────────────── */
@@ -91,6 +112,7 @@ static int allocate(int fd, uint64_t start, uint64_t end)
 
 int tt_file_reserve(struct tt_file *f, const char *path, uint64_t start, uint64_t end)
 {
+    TT_NOT_CANCELLED();
     int saved = errno, fd = is_allowed(end) ? tt_file_descriptor(f, path) : -1;
     int error = fd < 0 || allocate(fd, start, end) != 0 ? -TT_ERR_FILE : 0;
 
@@ -119,32 +141,42 @@ static int make_absolute(char path[TT_PATH_SIZE])
     return 0;
 }
 
-static int is_in_use(const char *path)
+static int is_in_use(int fd)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), used;
-
-    if (fd < 0)
-        return 0;
-    used = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    close(fd);
-    return used;
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-/* Makes the path one where a file may be made, and no file is. */
-static int clear_path(char path[TT_PATH_SIZE])
+/* An empty file, one that was begun and never had anything in it, an old recording or a
+ * profile. */
+static int looks_like_ours(int fd)
 {
+    enum { ALIKE = 7 }; /* bytes with which recordings and profiles begin */
+    static const char none[8];
+    char magic[8] = {0};
+    ssize_t n = pread(fd, magic, sizeof magic, 0);
+
+    return n >= 0 && (memcmp(magic, none, sizeof magic) == 0 ||
+                      memcmp(magic, TT_MAGIC, ALIKE) == 0);
+}
+
+/* 0; or an error, *used being whether a recording is under way there. */
+static int clear_path(const char *path, int *used)
+{
+    int fd, ours = 0;
     struct stat s;
 
-    while (lstat(path, &s) == 0) {
-        size_t length = strlen(path), room = TT_PATH_SIZE - length;
-        if (!S_ISREG(s.st_mode))
-            return -TT_ERR_FILE;
-        if (!is_in_use(path))
-            return unlink(path) == 0 ? 0 : -TT_ERR_FILE;
-        if ((size_t)snprintf(path + length, room, ".%d", (int)getpid()) >= room)
-            return -TT_ERR_FILE;
-    }
-    return 0;
+    *used = 0;
+    if (lstat(path, &s) != 0)
+        return 0;
+    if (!S_ISREG(s.st_mode))
+        return -TT_ERR_FILE;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return -TT_ERR_FILE;
+    *used = is_in_use(fd);
+    ours = !*used && looks_like_ours(fd);
+    close(fd);
+    return ours && unlink(path) == 0 ? 0 : -TT_ERR_FILE;
 }
 
 static int create(const char *path)
@@ -157,14 +189,42 @@ static int create(const char *path)
     return fd;
 }
 
-int tt_file_make(struct tt_file *f, char path[TT_PATH_SIZE], uint64_t size)
+/* Appends the first "-2", "-3" and so on of which there is no file. */
+static int create_beside(char path[TT_PATH_SIZE])
 {
+    enum { MOST = 100000 };
+    size_t length = strlen(path), room = TT_PATH_SIZE - length;
+    int fd = create(path);
+
+    for (int i = 2; fd < 0 && errno == EEXIST && i < MOST; i++) {
+        if ((size_t)snprintf(path + length, room, "-%d", i) >= room)
+            return -1;
+        fd = create(path);
+    }
+    return fd;
+}
+
+static int create_in_place(char path[TT_PATH_SIZE])
+{
+    size_t length = strlen(path), room = TT_PATH_SIZE - length;
+    int used, error = clear_path(path, &used);
+
+    if (!used)
+        return error ? -1 : create(path);
+    if ((size_t)snprintf(path + length, room, ".%d", (int)getpid()) >= room)
+        return -1;
+    return create_beside(path);
+}
+
+int tt_file_make(struct tt_file *f, char path[TT_PATH_SIZE], uint64_t size, int replaces)
+{
+    TT_NOT_CANCELLED();
     struct stat s;
 
     f->fd = -1;
-    if (make_absolute(path) != 0 || clear_path(path) != 0)
+    if (make_absolute(path) != 0)
         return -TT_ERR_FILE;
-    f->fd = create(path);
+    f->fd = replaces ? create_in_place(path) : create_beside(path);
     if (f->fd < 0)
         return -TT_ERR_FILE;
     if (fstat(f->fd, &s) != 0)
@@ -185,6 +245,8 @@ fail_file:
 
 void tt_file_close(struct tt_file *f)
 {
+    TT_NOT_CANCELLED();
+
     if (f->fd >= 0 && has_identity(f, f->fd))
         close(f->fd);
     f->fd = -1;
@@ -192,6 +254,7 @@ void tt_file_close(struct tt_file *f)
 
 void tt_file_end(struct tt_file *f, const char *path, uint64_t size)
 {
+    TT_NOT_CANCELLED();
     int fd = tt_file_descriptor(f, path), cut = fd < 0 ? -1 : ftruncate(fd, (off_t)size);
 
     (void)cut; /* or it stays a little longer than it needs to be */
@@ -227,6 +290,7 @@ int tt_file_put(int fd, const void *bytes, size_t size)
 
 int tt_file_write(const char *path, const void *bytes, size_t size)
 {
+    TT_NOT_CANCELLED();
     char temporary[TT_PATH_SIZE];
     int fd, n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path), error;
 

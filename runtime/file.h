@@ -8,17 +8,23 @@
 #include "options.h"
 
 struct tt_file {
-    int fd; /* -1: none, the recording is in memory */
+    int fd; /* -1: none, the recording is in memory; or no number that is open */
     dev_t device;
     ino_t inode; /* the program may have closed ours, and opened its own there */
 };
 
-/* Makes a new file with room for `size` bytes, in place of an old one.  Makes the path
- * absolute, and appends the process's id where a recording is under way. */
-int tt_file_make(struct tt_file *, char path[TT_PATH_SIZE], uint64_t size);
+/* Makes a new file with room for `size` bytes, and makes the path absolute.  With `replaces`
+ * it takes the place of an old recording or profile, but of no other file, and the process's
+ * id is appended to the path where a recording is under way.  Otherwise no file goes: "-2" and
+ * so on is appended where there is one. */
+int tt_file_make(struct tt_file *, char path[TT_PATH_SIZE], uint64_t size, int replaces);
 
 /* Its descriptor, opened again where the program has closed it; -1: it is gone. */
 int tt_file_descriptor(struct tt_file *, const char *path);
+
+/* Closes it until it is next used, where the limit of open files is so low that the program
+ * may want its number. */
+void tt_file_rest(struct tt_file *);
 
 /* Makes room for the bytes from start to end.  Keeps errno, raises no signal.  At most one
  * thread at a time. */

@@ -20,6 +20,7 @@
 
 static struct {
     uint32_t lock, epoch; /* of the recording */
+    const void *holder;   /* the tt_self of the thread that has the lock; or NULL */
     struct tt_recording *recording;
     struct tt_space_record *space;
     uint64_t now;
@@ -47,6 +48,18 @@ static void begin_held(struct tt_recording *r, struct tt_space_record *s)
         tt_parts_begin(s, tt_bands_shift(r));
 }
 
+void tt_held_lock(void)
+{
+    tt_brief_lock(&held.lock);
+    held.holder = &tt_self;
+}
+
+void tt_held_unlock(void)
+{
+    held.holder = NULL;
+    tt_brief_unlock(&held.lock);
+}
+
 /* Locked, and of this recording and time; 0: nothing is kept. */
 static int lock_held(struct tt_recording *r, uint64_t now)
 {
@@ -54,7 +67,7 @@ static int lock_held(struct tt_recording *r, uint64_t now)
 
     if (!s || __atomic_load_n(&s->clock, __ATOMIC_RELAXED))
         return 0;
-    tt_brief_lock(&held.lock);
+    tt_held_lock();
     if (held.recording != r || held.epoch != r->epoch)
         begin_held(r, s);
     if (now > held.now) {
@@ -83,6 +96,8 @@ static struct tt_holding *find_held(const struct tt_held_event *e)
 {
     uint32_t cell = tt_keys_find(&held.known, key_of_held(e));
 
+    TT_ASSERT(held.holder && e->generation < TT_GENERATIONS);
+    TT_ASSERT(!cell || holding_at(cell)->collected == e->generation + 1);
     return cell ? holding_at(cell) : held.other[e->generation];
 }
 
@@ -103,6 +118,9 @@ static struct tt_holding *make_held(const struct tt_held_event *e)
 
 static void change_holding(struct tt_holding *h, int64_t bytes, int64_t number)
 {
+    TT_ASSERT(held.holder);
+    TT_ASSERT(bytes >= 0 || h->live >= (uint64_t)-bytes);
+    TT_ASSERT(number >= 0 || h->live_number >= (uint64_t)-number);
     tt_holding_change(held.space, h, bytes, number);
     tt_maxima_change(held.space, bytes, held.now);
 }
@@ -117,7 +135,7 @@ void tt_held_made(struct tt_recording *r, const struct tt_held_event *e,
     h = tt_keys_find(&held.known, key_of_held(e)) ? find_held(e) : make_held(e);
     if (h)
         change_holding(h, (int64_t)o->bytes, (int64_t)o->number);
-    tt_brief_unlock(&held.lock);
+    tt_held_unlock();
 }
 
 /* No more than there is: who frees twice takes nothing of others. */
@@ -133,7 +151,7 @@ void tt_held_gone(struct tt_recording *r, const struct tt_held_event *e,
         change_holding(
             h, -(int64_t)(o->bytes < h->live ? o->bytes : h->live),
             -(int64_t)(o->number < h->live_number ? o->number : h->live_number));
-    tt_brief_unlock(&held.lock);
+    tt_held_unlock();
 }
 
 static void empty_holding(struct tt_holding *h)
@@ -151,13 +169,17 @@ void tt_held_collect(struct tt_recording *r, uint32_t generation, uint64_t now)
         for (uint32_t cell = held.first[i]; cell; cell = holding_at(cell)->next)
             empty_holding(holding_at(cell));
     }
-    tt_brief_unlock(&held.lock);
+    tt_held_unlock();
 }
 
-/* Another thread may have been about to change the keys: they are left to themselves. */
+/* What this thread was about, it goes on with.  Another thread may have been about to change the
+ * keys: they are left to themselves. */
 void tt_held_forget(void)
 {
+    if (!held.lock || held.holder == &tt_self)
+        return;
     held.lock = 0;
+    held.holder = NULL;
     held.recording = NULL;
     held.known = (struct tt_keys){0};
 }

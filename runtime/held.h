@@ -22,7 +22,11 @@ void tt_held_gone(struct tt_recording *, const struct tt_held_event *,
 /* All that is in these generations is gone: survivors come anew. */
 void tt_held_collect(struct tt_recording *, uint32_t generation, uint64_t now);
 
-/* In the child of a fork. */
+/* Around fork: no other thread may hold it. */
+void tt_held_lock(void);
+void tt_held_unlock(void);
+
+/* In the child of a fork amid the profiler's work. */
 void tt_held_forget(void);
 
 #endif

@@ -16,6 +16,7 @@ TT_INLINE struct tt_node *tt_hider_arc(const struct tt_thread *t,
 /* For the sampler thread: odd while the chain of hiders changes. */
 TT_INLINE void tt_hider_show(struct tt_thread *t, struct tt_frame *hider)
 {
+    TT_ASSERT(t->hiding % 2 == 0);
     TT_SHOW(t->hiding, t->hiding + 1);
     TT_SHOW(t->hider, hider);
     TT_SHOW(t->hiding, t->hiding + 1);
@@ -27,6 +28,8 @@ TT_INLINE void tt_hiding_begin(struct tt_thread *t, struct tt_frame *f)
 {
     struct tt_node *arc = tt_hider_arc(t, f);
 
+    TT_ASSERT(!(tt_frame_flags(f) & (TT_FRAME_HIDER | TT_FRAME_LIMBO)));
+    TT_ASSERT(!arc || arc->slot[0] <= 1);
     if (arc && arc->slot[0])
         return;
     if (arc)
@@ -40,6 +43,9 @@ TT_INLINE void tt_hiding_end(struct tt_thread *t, struct tt_frame *f)
 {
     struct tt_node *arc = tt_hider_arc(t, f);
 
+    TT_ASSERT(tt_frame_flags(f) & TT_FRAME_HIDER);
+    TT_ASSERT(tt_frame_begins(f) || t->hider == f); /* the innermost ends first */
+    TT_ASSERT(tt_frame_begins(f) || !arc || arc->slot[0] == 1);
     tt_hider_show(t, f->hider);
     if (tt_frame_begins(f))
         tt_hiders_count(t, 1);

@@ -41,6 +41,7 @@ static void keep_join(struct tt_thread *t, const struct tt_node *from, tt_contex
 {
     uint32_t cell = tt_cell_of(&t->tree, from);
 
+    TT_ASSERT(from->kind == TT_CELL_CONTEXT && to->kind == TT_CELL_CONTEXT);
     *join_slot(t, cell, c) = (struct tt_join){
         .captured = c,
         .from = cell,
@@ -64,6 +65,8 @@ static struct tt_node *append(struct tt_thread *t, struct tt_frame *f,
     tt_block path[PART];
     uint32_t done = 0, cell;
 
+    TT_ASSERT(depth <= tt_tree_depth(&t->tree, n));
+    TT_ASSERT(f == t->self->top); /* it keeps what is walked from being evicted */
     while (done < depth) {
         uint32_t first = done, end = depth - done < PART ? depth : done + PART, i = depth;
         for (const struct tt_node *up = n; i > done; up = tt_parent(&t->tree, up), i--)
@@ -92,6 +95,8 @@ struct tt_node *tt_context_join(struct tt_thread *t, struct tt_frame *f, tt_cont
         return tt_cell(t->tree.base, j->to);
     }
     fn = tt_context_place(t, c);
+    if (!fn)
+        return NULL;
     TT_SHOW(f->edge, tt_cell_of(&t->tree, fn));
     to = append(t, f, app, fn,
                 tt_tree_depth(&t->tree, fn) - tt_tree_common(&t->tree, app, fn));
@@ -114,7 +119,7 @@ tt_mark tt_context_enter_by(tt_context c, enum tt_stacks rule)
         return (uintptr_t)tt_self.top | 1;
     if (rule == TT_STACKS_CREATION) {
         t->tail_from = NULL;
-        f = tt_stack_enter_context(t, tt_context_place(t, c));
+        f = tt_stack_enter_context(t, tt_context_place(t, c), c);
     } else if (rule == TT_STACKS_GHC) {
         tail = tt_tail_take(t);
         f = tt_stack_join_context(t, c);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "assertion.h"
 #include "tallytree.h"
 
 enum { FIRST_KEYS = 256 };
@@ -13,6 +14,7 @@ static void set_key(struct tt_keys *k, uint64_t key, uint32_t number)
 {
     uint64_t i = key & k->mask;
 
+    TT_ASSERT(key && k->place && k->count <= k->mask);
     while (k->place[i].key && k->place[i].key != key)
         i = (i + 1) & k->mask;
     k->count += !k->place[i].key;

@@ -24,6 +24,7 @@
 #ifndef TT_LAYOUT_H
 #define TT_LAYOUT_H
 
+#include "assertion.h"
 #include "tallytree.h"
 
 #define TT_MAGIC "Tallytr\n"
@@ -68,6 +69,16 @@ enum tt_node_flags {
     TT_NODE_LEAVING = 2,   /* its block's tally has its cost with all below as hidden */
     TT_NODE_AGAIN = 64,    /* one is; and so it is where an arc comes from */
 };
+
+/* A cell's generation counts how often it was given back.  From here on it goes round. */
+#define TT_GENERATION_SPENT 0x8000u
+
+/* The one before it is never the last of those that are not spent. */
+static inline uint16_t tt_generation_after(uint16_t generation)
+{
+    return generation == UINT16_MAX ? TT_GENERATION_SPENT + 1
+                                    : (uint16_t)(generation + 1);
+}
 
 #define TT_KEY_HIDES 0x80000000u /* in an arc's key: it hides blocks of the true stack */
 #define TT_KEY_STAYS                                                                     \
@@ -410,7 +421,10 @@ struct tt_header {
     uint64_t wall;         /* samples of native stacks are of all time: of waiting too */
     uint64_t space_rate;   /* runtimes' objects of fewer bytes are sampled; 0: none is */
     uint64_t cpu; /* that the process spent while its native stacks were sampled, ns */
-    uint64_t reserved[34];
+    uint64_t
+        tick; /* ns: CPU timers end at the system's ticks alone; 0: no timer samples */
+    uint64_t preempted; /* ns in which threads could run and others had the processors */
+    uint64_t reserved[32];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

@@ -55,6 +55,7 @@ static void keep_holdings(const struct tt_recording *r, const struct tt_holding 
 {
     struct tt_held *held = (struct tt_held *)(void *)tt_cell(r->base, h->parts);
 
+    TT_ASSERT(h->parts && maximum >= 0 && maximum < TT_PARTS);
     for (int i = 0; i < TT_PAGE_CELLS; i++)
         held->amount[i][maximum] = h[i].changed <= peak ? h[i].live : h[i].peak;
 }
@@ -108,6 +109,7 @@ void tt_parts_end(struct tt_recording *r, struct tt_space_record *s, uint64_t no
 
     while (now >> s->part_shift >= TT_PARTS)
         double_parts(s);
+    TT_ASSERT(now >> s->part_shift < TT_PARTS);
     s->part = now >> s->part_shift;
     if (!kept)
         return;

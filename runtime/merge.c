@@ -85,8 +85,10 @@ static uint32_t *link_to(const struct tt_tree *t, struct tt_node *n, uint32_t ce
 {
     uint32_t *link = &n->extension;
 
-    while (*link != cell)
+    while (*link != cell) {
+        TT_ASSERT(*link);
         link = &((struct tt_loss *)(void *)tt_cell(t->base, *link))->next;
+    }
     return link;
 }
 
@@ -210,11 +212,13 @@ static void send_cell(struct merge *m, struct tt_node *n)
 
     if (n->kind == TT_CELL_CONTEXT) {
         cell = tt_tree_child(t, above, n->key);
+        TT_ASSERT(cell); /* room was made for all of it */
         *link_of(m, n) = tt_cell(t->base, cell)->target;
         merge_context(m, tt_cell(t->base, cell), n);
     } else {
         cell = tt_tree_arc(t, above, n->key & TT_KEY_BLOCK,
                            into_node(m, tt_cell(m->from->base, n->target)));
+        TT_ASSERT(cell);
         merge_arc(m, tt_cell(t->base, cell), n);
     }
 }
@@ -227,6 +231,7 @@ static void send_tally(struct merge *m, struct tt_tally *from)
     struct tt_change c = tt_change_begin(m->into);
     const struct tt_loss *e;
 
+    TT_ASSERT(into);
     tt_change_amounts(&c, &into->evicted, &from->evicted);
     clear_amounts(&c, &from->evicted);
     tt_change_move(&c, &into->hidden, &from->hidden);
@@ -247,6 +252,23 @@ static void send_tree(struct merge *m)
     for (uint32_t block = 0; block < m->from->tally_size; block++)
         if (m->from->tally[block])
             send_tally(m, tt_tree_tally_find(m->from, block));
+}
+
+/* What both had the one has then, and the other nothing. */
+static void send_checked(struct merge *m)
+{
+#ifdef TT_CHECKED
+    struct tt_amounts a = tt_tree_sums(m->into), b = tt_tree_sums(m->from), both, left;
+
+    send_tree(m);
+    both = tt_tree_sums(m->into);
+    left = tt_tree_sums(m->from);
+    TT_ASSERT(both.calls == a.calls + b.calls && both.self == a.self + b.self &&
+              both.samples == a.samples + b.samples);
+    TT_ASSERT(!left.calls && !left.self && !left.samples);
+#else
+    send_tree(m);
+#endif
 }
 
 /* Every block of the one tree has its tally in the other before anything moves. */
@@ -372,10 +394,12 @@ int tt_merge(struct tt_tree *into, struct tt_tree *from)
     struct merge m = {.into = into, .from = from};
     struct tt_strand_record *record = from->record;
 
+    TT_ASSERT(into != from && into->recording == from->recording);
     if (make_tallies(&m) != 0 || make_room(&m) != 0)
         return -TT_ERR_MEMORY;
+    TT_ASSERT(into->record->moves % 2 == 0);
     __atomic_fetch_add(&into->record->moves, 1, __ATOMIC_SEQ_CST);
-    send_tree(&m);
+    send_checked(&m);
     tt_bands_merge(into, from);
     count_member(into, record,
                  m.w.weight[tt_place(&m.w, record->root)] + record->lost_ticks);

@@ -56,6 +56,7 @@ static inline uint32_t find_slot(const struct shard *s, uint64_t hash, uint64_t 
 {
     uint32_t i = first_slot(s, hash, id);
 
+    TT_ASSERT(s->size && (s->size & (s->size - 1)) == 0 && s->count < s->size);
     while (s->id[i] && s->id[i] != id)
         i = (i + 1) & (s->size - 1);
     return i;
@@ -63,6 +64,7 @@ static inline uint32_t find_slot(const struct shard *s, uint64_t hash, uint64_t 
 
 static void set_slot(struct shard *s, uint32_t i, const struct object *o)
 {
+    TT_ASSERT(o->id && i < s->size);
     s->id[i] = o->id;
     s->at[i] = *o;
 }
@@ -91,6 +93,7 @@ static __attribute__((noinline)) int grow_shard(struct shard *s)
     for (uint32_t i = 0; i < s->size; i++)
         if (s->id[i])
             set_slot(&grown, find_slot(&grown, hash_page(s->id[i]), s->id[i]), &s->at[i]);
+    TT_ASSERT(s->count * 2 <= grown.size);
     give_slots(s);
     s->at = grown.at;
     s->id = grown.id;
@@ -104,6 +107,7 @@ static inline void empty_slot(struct shard *s, uint32_t hole)
     const uint32_t mask = s->size - 1;
     uint32_t i = hole, first;
 
+    TT_ASSERT(s->count > 0 && s->id[hole]);
     s->count--;
     while (s->id[i = (i + 1) & mask]) {
         first = first_slot(s, hash_page(s->id[i]), s->id[i]);
@@ -455,7 +459,7 @@ void tt_object_free(uint64_t id)
 {
     struct tt_thread *t = tt_self.thread;
     enum told done = NOT_TOLD;
-    struct object o;
+    struct object o = {0};
     uint32_t from;
 
     if (t && id && tt_exact_begin(t)) {
@@ -500,6 +504,7 @@ static void sweep_shard(struct tt_thread *t, struct shard *s, uint32_t generatio
 
     while (free < s->size && s->id[free])
         free++;
+    TT_ASSERT(free < s->size); /* at most half is in use */
     for (uint32_t k = 1; k <= s->size; k++) {
         const uint32_t i = (free + k) & (s->size - 1);
         const struct object *o = &s->at[i];

@@ -181,6 +181,11 @@ static void put_header(struct printer *out)
             "its caller\n",
             (double)h->inside.low / 1024, (double)h->inside.high / 1024,
             (double)h->outside.low / 1024, (double)h->outside.high / 1024);
+    if (out->all && (double)h->preempted / 1e9 >= seconds(out, out->all) / 100)
+        put(out,
+            "preempted: for %.6f s threads could run, and others had the processors; "
+            "brackets do not know of it\n",
+            (double)h->preempted / 1e9);
     if (evicted)
         put(out, "budget: %.1f %% of ticks below evicted contexts\n",
             percent(out, evicted));

@@ -20,7 +20,7 @@
 TT_INLINE struct tt_node *tt_quick_place(const struct tt_thread *t, tt_context c)
 {
     const struct tt_recording *r = t->recording;
-    uint32_t cell = (uint32_t)c & TT_CONTEXT_CELL, page = tt_cell_page(r, cell) - 1;
+    uint32_t cell = tt_context_cell(r, c), page = tt_cell_page(r, cell) - 1;
     struct tt_node *n = tt_cell(t->tree.base, cell);
 
     if (!c)

@@ -7,19 +7,28 @@
  * keep, so a killed process leaves a whole recording with no work at its exit. */
 #include "recording.h"
 
+#include "clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cancel.h"
+
 struct tt_recording *tt_recording;
 
 enum {
     GROW_PAGES = 256, /* the file grows by this many pages at a time */
-    FIRST_PAGES = 4   /* a recording has room for [other blocks], if for nothing else */
+    FIRST_PAGES = 4,  /* a recording has room for [other blocks], if for nothing else */
+    LATE_PART = 16,   /* of the budget, and some pages: for threads that come late */
+    LATE_KEPT = 4,
+    LATE_SHARE = 4, /* of that is for the next of them */
+    LATE_LEAST = 2  /* pages that any thread may have while there are any */
 };
 
 /* ── Room on disk ─────────────────────────────────────────────────────────────────── */
@@ -27,10 +36,12 @@ enum {
 static int reserve(struct tt_recording *r, uint32_t end)
 {
     const struct tt_header *h = r->header;
+    int error = tt_file_reserve(&r->file, r->options.output,
+                                h->first + (uint64_t)r->ready * TT_PAGE_SIZE,
+                                h->first + (uint64_t)end * TT_PAGE_SIZE);
 
-    return tt_file_reserve(&r->file, r->options.output,
-                           h->first + (uint64_t)r->ready * TT_PAGE_SIZE,
-                           h->first + (uint64_t)end * TT_PAGE_SIZE);
+    tt_file_rest(&r->file);
+    return error;
 }
 
 /* The caller holds the lock. */
@@ -39,6 +50,8 @@ static int make_ready(struct tt_recording *r, uint32_t page)
     struct tt_header *h = r->header;
     uint32_t end = (page + GROW_PAGES) / GROW_PAGES * GROW_PAGES;
 
+    TT_ASSERT(pthread_mutex_trylock(&r->lock) != 0);
+    TT_ASSERT(page <= h->pages);
     if (page <= r->ready)
         return 0;
     if (end > h->pages)
@@ -81,6 +94,7 @@ int tt_pages_try(struct tt_recording *r)
 
 void tt_pages_done(struct tt_recording *r)
 {
+    TT_ASSERT(pages_are_held(r));
     __atomic_store_n(&r->holder, NULL, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&r->lock);
 }
@@ -95,6 +109,8 @@ static uint32_t take_free(struct tt_recording *r, uint32_t order)
     if (have == TT_ORDERS)
         return 0;
     page = r->free[have];
+    TT_ASSERT(page + (1u << have) - 1 <= r->header->used);
+    TT_ASSERT((r->map[page - 1] & 0xff) == TT_PAGE_FREE);
     r->free[have] = r->next[page];
     while (have > order) {
         have--;
@@ -108,42 +124,75 @@ static uint32_t take_new(struct tt_recording *r, uint32_t order)
 {
     uint32_t page = r->header->used + 1, end = r->header->used + (1u << order);
 
+    TT_ASSERT(r->header->used <= r->header->pages);
     if (end > r->header->pages || make_ready(r, end) != 0)
         return 0;
+    TT_ASSERT(end <= r->ready);
     __atomic_store_n(&r->header->used, end, __ATOMIC_RELEASE);
     return page;
 }
 
-/* Cells go on in the next generation, so that handles of what they were find it gone. */
+/* Cells go on in the next generation, so that handles of what they were find it gone, whatever
+ * the page was used for meanwhile. */
+static void note_generations(struct tt_recording *r, uint32_t page)
+{
+    const struct tt_node *cell = tt_cell(r->base, tt_page_cell(r, page));
+
+    for (uint32_t i = 0; i < TT_PAGE_CELLS; i++)
+        if (cell[i].generation > r->past[page])
+            r->past[page] = cell[i].generation;
+}
+
 static void clear_pages(struct tt_recording *r, uint32_t page, enum tt_page_type type,
                         uint32_t order)
 {
     struct tt_node *cell = tt_cell(r->base, tt_page_cell(r, page));
 
-    for (uint32_t i = 0; i < (uint32_t)TT_PAGE_CELLS << order; i++) {
-        uint16_t generation = type == TT_PAGE_CELL ? (uint16_t)(cell[i].generation + 1)
-                                                   : 0;
-        memset(&cell[i], 0, sizeof *cell);
-        cell[i].generation = generation;
+    memset(cell, 0, (size_t)TT_PAGE_SIZE << order);
+    for (uint32_t i = 0; type == TT_PAGE_CELL && i < TT_PAGE_CELLS; i++)
+        cell[i].generation = tt_generation_after(r->past[page]);
+}
+
+/* What is left is not for the one that has most: a thread that comes late finds room, too. */
+static int may_take(const struct tt_recording *r, enum tt_page_type type, uint32_t has)
+{
+    const struct tt_header *h = r->header;
+    uint32_t all = h->pages, left = h->pages - h->used;
+
+    if (h->budget_nodes && type == TT_PAGE_CELL) {
+        all = (uint32_t)(h->budget_nodes / TT_PAGE_CELLS);
+        left = r->cell_pages;
     }
+    return has < LATE_LEAST || left > all / LATE_PART + LATE_KEPT ||
+           has < left / LATE_SHARE;
 }
 
 uint32_t tt_page_take(struct tt_recording *r, enum tt_page_type type, uint32_t owner,
                       uint32_t order)
 {
-    uint32_t page = 0;
+    return tt_page_take_more(r, type, owner, order, 0);
+}
 
+uint32_t tt_page_take_more(struct tt_recording *r, enum tt_page_type type, uint32_t owner,
+                           uint32_t order, uint32_t has)
+{
+    uint32_t page = 0;
+    int may;
+
+    TT_ASSERT(type != TT_PAGE_FREE && type <= TT_PAGE_TYPES && owner < 1u << 24);
     if (order >= TT_ORDERS)
         return 0;
     lock_pages(r);
     if (type != TT_PAGE_CELL || r->cell_pages > 0) {
-        page = take_free(r, order);
+        may = may_take(r, type, has);
+        page = may || !r->header->budget_nodes ? take_free(r, order) : 0;
         if (page)
             clear_pages(r, page, type, order);
-        else
+        else if (may)
             page = take_new(r, order);
         if (page && type == TT_PAGE_CELL)
             r->cell_pages--;
+        TT_ASSERT(!page || page + (1u << order) - 1 <= r->header->used);
         for (uint32_t i = 0; page && i < 1u << order; i++)
             __atomic_store_n(&r->map[page - 1 + i], (uint32_t)type | owner << 8,
                              __ATOMIC_RELEASE);
@@ -155,8 +204,12 @@ uint32_t tt_page_take(struct tt_recording *r, enum tt_page_type type, uint32_t o
 void tt_page_give(struct tt_recording *r, uint32_t page, uint32_t order)
 {
     lock_pages(r);
-    if ((r->map[page - 1] & 0xff) == TT_PAGE_CELL)
+    TT_ASSERT(page > 0 && page + (1u << order) - 1 <= r->header->used);
+    TT_ASSERT(r->map[page - 1] != TT_PAGE_FREE); /* not given back twice */
+    if ((r->map[page - 1] & 0xff) == TT_PAGE_CELL) {
+        note_generations(r, page);
         r->cell_pages++;
+    }
     for (uint32_t i = 0; i < 1u << order; i++)
         __atomic_store_n(&r->map[page - 1 + i], TT_PAGE_FREE, __ATOMIC_RELEASE);
     r->next[page] = r->free[order];
@@ -180,6 +233,7 @@ uint32_t tt_pages_left(struct tt_recording *r, enum tt_page_type type)
 
 static void describe_process(struct tt_header *h)
 {
+    TT_NOT_CANCELLED();
     struct timespec now;
     int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, h->program, sizeof h->program - 1);
@@ -224,6 +278,30 @@ static void lay_out(struct tt_header *h, uint64_t budget)
     h->first = (uint32_t)first;
     h->pages = (uint32_t)pages;
     h->size = first + pages * TT_PAGE_SIZE;
+    TT_ASSERT(h->size <= budget && h->map + pages * sizeof(uint32_t) <= first);
+}
+
+/* The last of the header: a process that is killed before leaves eight zeros there, and a
+ * reader knows that the recording was only begun. */
+static void write_magic(struct tt_header *h)
+{
+    uint64_t word;
+
+    _Static_assert(sizeof word == sizeof h->magic &&
+                       offsetof(struct tt_header, magic) == 0,
+                   "the magic is one word");
+    memcpy(&word, TT_MAGIC, sizeof word);
+    __atomic_store_n((uint64_t *)(void *)h, word, __ATOMIC_RELEASE);
+}
+
+/* As few as there are cells, so that as many as possible tell generations apart. */
+static uint32_t bits_of_cells(uint64_t size)
+{
+    uint32_t bits = TT_CONTEXT_BLOCK_SHIFT - TT_CONTEXT_GENERATION_BITS;
+
+    while (bits < 31 && size / TT_CELL_SIZE >> bits)
+        bits++;
+    return bits;
 }
 
 static void set_up_header(struct tt_recording *r)
@@ -237,11 +315,12 @@ static void set_up_header(struct tt_recording *r)
     describe_process(h);
     describe_options(h, &r->options);
     r->map = (uint32_t *)(void *)(r->base + h->map);
+    r->context_bits = bits_of_cells(h->size);
     memset(r->free, 0, sizeof r->free);
     r->ready = FIRST_PAGES;
     r->cell_pages = h->budget_nodes ? (uint32_t)(h->budget_nodes / TT_PAGE_CELLS)
                                     : h->pages;
-    memcpy(h->magic, TT_MAGIC, sizeof h->magic);
+    write_magic(h);
 }
 
 static uint64_t least_size(const struct tt_header *plan)
@@ -259,12 +338,18 @@ static char *map_recording(size_t size, int fd)
 
 static int map_next(struct tt_recording *r, uint32_t pages)
 {
-    r->next_bytes = ((size_t)pages + 1) * sizeof(uint32_t);
+    size_t bytes = ((size_t)pages + 1) * sizeof *r->next;
+
+    r->next_bytes = bytes + ((size_t)pages + 1) * sizeof *r->past;
     r->next = (uint32_t *)(void *)map_recording(r->next_bytes, -1);
-    return r->next ? 0 : -TT_ERR_MEMORY;
+    if (!r->next)
+        return -TT_ERR_MEMORY;
+    r->past = (uint16_t *)(void *)((char *)r->next + bytes);
+    return 0;
 }
 
-int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
+/* stem: the length of the name to which it has a number of its own; 0: no number. */
+static int open_named(struct tt_recording **out, const struct tt_options *o, size_t stem)
 {
     /* Not malloc: it may be a signal handler that drops it, or that forks. */
     struct tt_recording *r = (void *)map_recording(sizeof *r, -1);
@@ -278,13 +363,15 @@ int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
     r->attached = 1;
     r->file.fd = -1;
     lay_out(&plan, o->budget);
-    if (*o->output &&
-        (error = tt_file_make(&r->file, r->options.output, least_size(&plan))) != 0)
+    if (*o->output && (error = tt_file_make(&r->file, r->options.output,
+                                            least_size(&plan), !stem)) != 0)
         goto fail_file;
+    r->stem = stem ? stem : strlen(r->options.output);
     error = -TT_ERR_MEMORY;
     r->base = map_recording(plan.size, r->file.fd);
     if (!r->base)
         goto fail_map;
+    tt_file_rest(&r->file); /* the mapping keeps its lock */
     if (map_next(r, plan.pages) != 0)
         goto fail_next;
     pthread_mutex_init(&r->lock, NULL);
@@ -299,6 +386,11 @@ fail_map:
 fail_file:
     munmap(r, sizeof *r);
     return error;
+}
+
+int tt_recording_open(struct tt_recording **out, const struct tt_options *o)
+{
+    return open_named(out, o, 0);
 }
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
@@ -335,14 +427,16 @@ void tt_recording_detach(struct tt_recording *r, void *copy)
     tt_file_close(&r->file);
 }
 
-static int open_beside(struct tt_recording **out, struct tt_options *o)
+/* All descendants have the name of the first with their own number: names do not grow, and
+ * where a number comes again the earlier file stays. */
+static int open_beside(struct tt_recording **out, struct tt_options *o, size_t stem)
 {
-    size_t length = strlen(o->output), room = sizeof o->output - length;
+    size_t room = sizeof o->output - stem;
 
-    if (length &&
-        (size_t)snprintf(o->output + length, room, ".%d", (int)getpid()) >= room)
+    if (*o->output &&
+        (size_t)snprintf(o->output + stem, room, ".%d", (int)getpid()) >= room)
         return -TT_ERR_FILE;
-    return tt_recording_open(out, o);
+    return open_named(out, o, stem);
 }
 
 int tt_recording_fork(struct tt_recording **out, struct tt_recording *parent)
@@ -350,7 +444,7 @@ int tt_recording_fork(struct tt_recording **out, struct tt_recording *parent)
     struct tt_options o = parent->options;
     const struct tt_header *of = parent->header;
     struct tt_header *h;
-    int error = open_beside(out, &o);
+    int error = open_beside(out, &o, parent->stem);
 
     if (error && *o.output) {
         tt_bump_shared(&parent->header->lost_children, 1);
@@ -373,11 +467,19 @@ int tt_recording_fork(struct tt_recording **out, struct tt_recording *parent)
 
 /* ── Ending one ───────────────────────────────────────────────────────────────────── */
 
+uint64_t tt_recording_preempted(const struct tt_recording *r)
+{
+    uint64_t now = r->exact ? tt_clock_preempted() : 0;
+
+    return now > r->preempted ? now - r->preempted : 0; /* threads have gone */
+}
+
 void tt_recording_end(struct tt_recording *r, uint64_t ticks)
 {
     struct tt_header *h = r->header;
 
     pthread_mutex_lock(&r->lock);
+    h->preempted = tt_recording_preempted(r);
     h->end_ticks = ticks;
     h->pages = h->used; /* nothing more is taken: what follows may be cut off */
     __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
@@ -392,6 +494,7 @@ void tt_recording_hold(struct tt_recording *r)
 
 void tt_recording_drop(struct tt_recording *r)
 {
+    TT_ASSERT(__atomic_load_n(&r->attached, __ATOMIC_RELAXED) > 0);
     if (__atomic_sub_fetch(&r->attached, 1, __ATOMIC_ACQ_REL) != 0)
         return;
     munmap(r->next, r->next_bytes);

@@ -9,24 +9,39 @@
 
 enum { TT_ORDERS = 20 }; /* runs of 2^order pages */
 
+/* In a handle of a context, drawn in context.c. */
+enum {
+    TT_CONTEXT_BLOCK_SHIFT = 40,
+    TT_CONTEXT_GENERATION_BITS = 15, /* at most; fewer when cells need the bits */
+};
+_Static_assert((1u << TT_CONTEXT_GENERATION_BITS) <= TT_GENERATION_SPENT, "generations");
+
 struct tt_recording {
     char *base; /* the mapping; NULL before the first start */
     struct tt_header *header;
     uint32_t *map;
     struct tt_file file;
-    uint32_t epoch; /* changes with every start and in the child of a fork */
+    uint32_t epoch;        /* changes with every start and in the child of a fork */
+    uint32_t context_bits; /* of a handle of a context: its cell */
     struct tt_options options;
+    size_t stem; /* of options.output: what its children's names begin with */
 
     /* What follows is guarded by `lock`. */
     pthread_mutex_t lock;
     const void *holder; /* a thread that has it by tt_pages_try: its tt_self */
     uint32_t *next;     /* a page → the next of its owner, or of the free runs */
-    size_t next_bytes;
+    uint16_t *past;     /* a page → the latest generation of the cells that it had */
+    size_t next_bytes;  /* of both */
     uint32_t free[TT_ORDERS];
     uint32_t ready;      /* pages below it have their room on disk */
     uint32_t cell_pages; /* of cells, that may still be taken */
     uint32_t attached;   /* strands that point into the mapping, and 1 while it runs */
+    int exact;           /* activations are timed, and */
+    uint64_t preempted;  /* that was tt_clock_preempted as it began */
 };
+
+/* tt_clock_preempted since the recording began, where activations are timed; else 0. */
+uint64_t tt_recording_preempted(const struct tt_recording *);
 
 /* The recording of this process; there is one at a time. */
 extern struct tt_recording *tt_recording;
@@ -58,6 +73,10 @@ void tt_recording_drop(struct tt_recording *);
  * first page's number + 1, or 0 when the budget is used up. */
 uint32_t tt_page_take(struct tt_recording *, enum tt_page_type, uint32_t owner,
                       uint32_t order);
+
+/* The same for one that has so many already: the last part of the budget is for others. */
+uint32_t tt_page_take_more(struct tt_recording *, enum tt_page_type, uint32_t owner,
+                           uint32_t order, uint32_t has);
 void tt_page_give(struct tt_recording *, uint32_t page, uint32_t order);
 
 /* How many of a type were never taken so far and may be. */
@@ -68,14 +87,26 @@ uint32_t tt_pages_left(struct tt_recording *, enum tt_page_type);
 int tt_pages_try(struct tt_recording *);
 void tt_pages_done(struct tt_recording *);
 
+/* All that the mapping at `base` may hold, as its header says. */
+TT_INLINE uint64_t tt_base_size(const char *base)
+{
+    return ((const struct tt_header *)(const void *)base)->size;
+}
+
 static inline uint32_t tt_page_cell(const struct tt_recording *r, uint32_t page)
 {
+    TT_ASSERT(page > 0);
     return r->header->first / TT_CELL_SIZE + (page - 1) * TT_PAGE_CELLS;
 }
 
 static inline uint32_t tt_cell_page(const struct tt_recording *r, uint32_t cell)
 {
     return (cell - r->header->first / TT_CELL_SIZE) / TT_PAGE_CELLS + 1;
+}
+
+TT_INLINE uint32_t tt_page_owner(const struct tt_recording *r, uint32_t page)
+{
+    return __atomic_load_n(&r->map[page - 1], __ATOMIC_ACQUIRE) >> 8;
 }
 
 /* Copies the recording as it is now to memory of the caller's, for munmap; its size in

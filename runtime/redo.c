@@ -10,7 +10,6 @@
  * instructions on every processor, so it is the compiler alone that has to keep to it. */
 #include "redo.h"
 
-#include <assert.h>
 #include <string.h>
 
 uint64_t *tt_change_word(struct tt_change *c, void *word)
@@ -18,10 +17,14 @@ uint64_t *tt_change_word(struct tt_change *c, void *word)
     uint32_t where = (uint32_t)((size_t)((char *)word - c->base) / sizeof(uint64_t)),
              i = 0;
 
+    TT_ASSERT((uintptr_t)word % sizeof(uint64_t) == 0);
+    TT_ASSERT((char *)word >= c->base + TT_HEADER_SIZE);
+    TT_ASSERT((size_t)((char *)word - c->base) < tt_base_size(c->base));
+    TT_ASSERT(c->redo->count == 0);
     while (i < c->count && c->redo->where[i] != where)
         i++;
     if (i == c->count) {
-        assert(c->count < TT_REDO_WORDS);
+        TT_ASSERT(c->count < TT_REDO_WORDS);
         c->redo->where[c->count++] = where;
         c->redo->value[i] = *(tt_word *)word;
     }
@@ -32,6 +35,7 @@ void tt_change_half(struct tt_change *c, uint32_t *half, uint32_t value)
 {
     size_t at = (uintptr_t)half % sizeof(uint64_t);
 
+    TT_ASSERT(at % sizeof value == 0);
     memcpy((char *)tt_change_word(c, (char *)half - at) + at, &value, sizeof value);
 }
 
@@ -47,6 +51,7 @@ void tt_change_move(struct tt_change *c, uint64_t *to, uint64_t *from)
 {
     uint64_t amount = *tt_change_word(c, from);
 
+    TT_ASSERT(to != from);
     *tt_change_word(c, to) += amount;
     *tt_change_word(c, from) = 0;
 }
@@ -55,6 +60,7 @@ void tt_change_make(struct tt_change *c)
 {
     struct tt_redo *redo = c->redo;
 
+    TT_ASSERT(c->count <= TT_REDO_WORDS && redo->count == 0);
     TT_BARRIER();
     __atomic_store_n(&redo->count, c->count, __ATOMIC_SEQ_CST);
     TT_BARRIER();

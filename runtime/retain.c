@@ -32,7 +32,8 @@ enum {
 
 static struct {
     uint32_t lock, count;
-    uint32_t named; /* in this recording */
+    const void *holder; /* the tt_self of the thread that has the lock; or NULL */
+    uint32_t named;     /* in this recording */
     struct set {
         tt_block block[TT_RETAINERS]; /* in ascending order; then 0 */
         tt_type type;                 /* that has its name; 0: not yet */
@@ -104,6 +105,37 @@ static uint32_t set_with(uint32_t number, tt_block block)
     return find_or_make(&s);
 }
 
+void tt_retainers_lock(void)
+{
+    tt_brief_lock(&retain.lock);
+    retain.holder = &tt_self;
+}
+
+void tt_retainers_unlock(void)
+{
+    retain.holder = NULL;
+    tt_brief_unlock(&retain.lock);
+}
+
+/* Locked by a thread that is in the profiler now; 0: it was before, and must not wait for a lock
+ * that may be its own. */
+static int lock_sets(void)
+{
+    if (tt_is_at_work())
+        return 0;
+    tt_work.objects = 1;
+    TT_BARRIER();
+    tt_retainers_lock();
+    return 1;
+}
+
+static void unlock_sets(void)
+{
+    tt_retainers_unlock();
+    TT_BARRIER();
+    tt_work.objects = 0;
+}
+
 static int are_wanted(const struct tt_recording *r)
 {
     return __atomic_load_n(&tt_on, __ATOMIC_RELAXED) && r &&
@@ -117,9 +149,8 @@ tt_retainers tt_retainers_with(tt_retainers set, tt_block retainer)
 
     TT_HAND_ON(tt_retainers_with, set, retainer);
     if (!are_wanted(tt_recording_now()) || set == SET_MANY || set == SET_OTHER ||
-        !retainer)
+        !retainer || !lock_sets())
         return set;
-    tt_brief_lock(&retain.lock);
     if (set < SET_FIRST + retain.count) {
         with = tt_keys_find(&retain.steps, key);
         if (!with) {
@@ -129,7 +160,7 @@ tt_retainers tt_retainers_with(tt_retainers set, tt_block retainer)
             tt_keys_add(&retain.steps, key, with);
         }
     }
-    tt_brief_unlock(&retain.lock);
+    unlock_sets();
     return with;
 }
 
@@ -162,12 +193,13 @@ static tt_type type_of_set(tt_retainers number)
 
     if (number == SET_MANY)
         return tt_type_get("MANY");
-    tt_brief_lock(&retain.lock);
+    if (!lock_sets())
+        return TT_BLOCK_OTHER;
     if (number >= SET_FIRST && number < SET_FIRST + retain.count)
         s = retain.set[number - SET_FIRST];
     if (s.block[0] && !s.type)
         retain.named++;
-    tt_brief_unlock(&retain.lock);
+    unlock_sets();
     if (!s.type && s.block[0] && retain.named <= NAMED_MAX) {
         name_set(&s, text);
         s.type = tt_type_get(text);
@@ -209,6 +241,6 @@ void tt_retained(tt_retainers set, size_t bytes)
 /* Where another thread was about to change sets, they are left to themselves. */
 void tt_retainers_forget(void)
 {
-    if (retain.lock)
+    if (retain.lock && retain.holder != &tt_self)
         memset(&retain, 0, sizeof retain);
 }

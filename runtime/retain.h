@@ -3,7 +3,11 @@
 #ifndef TT_RETAIN_H
 #define TT_RETAIN_H
 
-/* In the child of fork. */
+/* Around fork: no other thread may hold it. */
+void tt_retainers_lock(void);
+void tt_retainers_unlock(void);
+
+/* In the child of a fork amid the profiler's work. */
 void tt_retainers_forget(void);
 
 #endif

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "block.h"
@@ -102,19 +103,50 @@ static int set_action(const struct sigaction *wanted, struct sigaction *before)
                      : sigaction(SIGPROF, wanted, before);
 }
 
+/* Handlers of the program stay off our stack; the C library's of cancellation, which leaves
+ * all that it interrupts, too: sigfillset() would leave that signal out. */
+static void block_all(sigset_t *set) { memset(set, 0xff, sizeof *set); }
+
+/* Async-signal-safe. */
+static void set_mask(const void *set)
+{
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, set, NULL, sizeof(uint64_t));
+}
+
+/* With the signals blocked that the other handler would have blocked, as it may not return:
+ * a thread is cancelled in it. */
+static void call_handler(const struct sigaction *other, int number, siginfo_t *info,
+                         void *context)
+{
+    const ucontext_t *interrupted = context;
+    uint64_t mask, more, ours;
+
+    memcpy(&mask, &interrupted->uc_sigmask, sizeof mask);
+    memcpy(&more, &other->sa_mask, sizeof more);
+    memset(&ours, 0xff, sizeof ours);
+    mask |= more | (uint64_t)1 << (number - 1);
+    if (tt_looker)
+        set_mask(&mask);
+    if (other->sa_flags & SA_SIGINFO)
+        other->sa_sigaction(number, info, context);
+    else
+        other->sa_handler(number);
+    if (tt_looker)
+        set_mask(&ours);
+}
+
 /* A signal that is not ours does what it would without us: by default it ends the program,
  * as soon as our handler is left.  Async-signal-safe. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *before = &sampler.before;
 
-    if (before->sa_flags & SA_SIGINFO) {
-        before->sa_sigaction(number, info, context);
+    if ((before->sa_flags & SA_SIGINFO) ||
+        (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)) {
+        call_handler(before, number, info, context);
     } else if (before->sa_handler == SIG_DFL) {
         (void)set_action(before, NULL);
-        (void)raise(number);
-    } else if (before->sa_handler != SIG_IGN) {
-        before->sa_handler(number);
+        (void)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
     }
 }
 
@@ -124,9 +156,7 @@ static void on_timer(int number, siginfo_t *info, void *context)
     int saved = errno;
 
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &sampler) {
-        if (!tt_looker || !tt_looker->other ||
-            !tt_looker->other(tt_self.thread, info, context))
-            pass_on(number, info, context);
+        pass_on(number, info, context);
     } else if (!tt_self.thread || !tt_self.thread->sampler.armed)
         ;
     else if (tt_looker)
@@ -136,16 +166,8 @@ static void on_timer(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-void tt_sampler_instead(const struct sigaction *wanted, struct sigaction *before)
-{
-    if (before)
-        *before = sampler.before;
-    if (wanted)
-        sampler.before = *wanted;
-}
-
 /* Our handler stays when the sampling is over, for signals that are still on their way. */
-static int take_signal(void)
+int tt_sampler_signal(void)
 {
     struct sigaction action, before;
 
@@ -160,7 +182,7 @@ static int take_signal(void)
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     if (tt_looker)
-        sigfillset(&action.sa_mask); /* handlers of the program stay off our stack */
+        block_all(&action.sa_mask);
     sampler.before = before;
     return set_action(&action, NULL) == 0 ? 0 : -TT_ERR_STATE;
 }
@@ -333,13 +355,23 @@ static int start_thread(struct tt_recording *r)
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
 
+/* The system looks at timers of CPU time when its clock ticks; its coarse clock is that one. */
+static uint64_t find_tick(void)
+{
+    struct timespec tick;
+
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0)
+        return 0;
+    return (uint64_t)tick.tv_sec * 1000000000u + (uint64_t)tick.tv_nsec;
+}
+
 int tt_sampler_start(struct tt_recording *r)
 {
     int by_thread = r->options.sampler_thread != 0, error = 0;
 
     if (!has_sampled(r))
         return 0;
-    if (!by_thread && (error = take_signal()) != 0 && !tt_looker)
+    if (!by_thread && (error = tt_sampler_signal()) != 0 && !tt_looker)
         by_thread = 1;
     if (by_thread)
         error = start_thread(r);
@@ -348,6 +380,7 @@ int tt_sampler_start(struct tt_recording *r)
         return error;
     }
     r->header->sampler_thread = (uint32_t)by_thread;
+    r->header->tick = by_thread ? 0 : find_tick();
     __atomic_store_n(&sampler.recording, r, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.running, by_thread ? 2 : 1, __ATOMIC_RELEASE);
     return 0;

@@ -20,13 +20,12 @@ struct tt_looker {
     /* In the signal's handler, with the thread's CPU time and what of it no sample had so
      * far, in ns: 0 when the next one shall have it. */
     int (*look)(struct tt_thread *, void *context, uint64_t ns);
-    /* A signal that no timer sent: 1 when it is the looker's own.  NULL: it sends none. */
-    int (*other)(struct tt_thread *, const siginfo_t *, void *context);
 };
 extern const struct tt_looker *tt_looker;
 
-/* What the program itself wants to happen at that signal. */
-void tt_sampler_instead(const struct sigaction *wanted, struct sigaction *before);
+/* Installs our handler, which calls the one that was there for signals that are not ours.
+ * To be called again when another one may have taken its place. */
+int tt_sampler_signal(void);
 
 /* Begins and ends sampling for a recording that has a sampled kind; nothing otherwise. */
 int tt_sampler_start(struct tt_recording *);

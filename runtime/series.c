@@ -37,6 +37,7 @@ static void halve(struct tt_redo *redo, char *base, struct tt_band *b)
 {
     const uint32_t half = TT_BAND_POINTS / 2;
 
+    TT_ASSERT(b->kind == TT_BAND && b->pace.shift < 63 && b->pace.halved <= half);
     while (b->pace.halved < half) {
         struct tt_change c = {redo, base, 0};
         uint32_t i = b->pace.halved;
@@ -152,6 +153,7 @@ void tt_band_change(struct tt_tree *t, struct tt_band *b, uint64_t when, int64_t
 
     while (when >> b->pace.shift >= TT_BAND_POINTS)
         halve(&t->record->redo, t->base, b);
+    TT_ASSERT(b->pace.halved == 0);
     point = &b->delta[when >> b->pace.shift];
     TT_SHOW(*point, *point + bytes);
 }

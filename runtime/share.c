@@ -52,12 +52,15 @@ const struct tt_runtime *tt_runtime_1(void) { return &here; }
 
 /* Not there in a static program. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
+extern __typeof__(dlerror) dlerror __attribute__((weak));
 
 static const struct tt_runtime *find(const char *name)
 {
     const struct tt_runtime *(*runtime)(void) = NULL;
 
     *(void **)&runtime = dlsym ? dlsym(RTLD_DEFAULT, name) : NULL;
+    if (!runtime && dlerror)
+        (void)dlerror(); /* the program did not ask */
     return runtime ? runtime() : NULL;
 }
 

@@ -23,6 +23,7 @@ static struct tt_segment *segment_in(void *memory, size_t size, size_t mapped)
 {
     struct tt_segment *s = memory;
 
+    TT_ASSERT(size > sizeof *s + 2 * sizeof *s->frame);
     s->below = s->above = NULL;
     s->size = mapped;
     s->end = s->frame + (size - sizeof *s) / sizeof *s->frame;
@@ -77,6 +78,7 @@ void tt_stack_open(struct tt_thread *t)
 {
     struct tt_frame *last = t->end - 1;
 
+    TT_ASSERT(t->end == t->fiber->segment->end);
     __atomic_store_n(&t->self->limit, t->exact ? NULL : last, __ATOMIC_SEQ_CST);
     __atomic_store_n(&t->self->hooks, t->hooked == TT_HOOKED_CALLS ? last : NULL,
                      __ATOMIC_SEQ_CST);
@@ -87,6 +89,7 @@ void tt_stack_open(struct tt_thread *t)
 
 static void set_segment(struct tt_thread *t, struct tt_segment *s)
 {
+    TT_ASSERT(t->self->top >= s->frame && t->self->top < s->end);
     t->fiber->segment = s;
     t->end = s->end;
     tt_stack_open(t);
@@ -97,6 +100,8 @@ static int step_up(struct tt_thread *t)
     struct tt_segment *s = t->fiber->segment, *above = s->above;
     size_t size = s->size ? s->size * 2 : SEGMENT_FIRST;
 
+    TT_ASSERT(t->self->top == s->end - 1);
+    TT_ASSERT(!above || above->below == s);
     if (!above) {
         above = map_segment(size > SEGMENT_LARGEST ? SEGMENT_LARGEST : size);
         if (!above)
@@ -135,6 +140,7 @@ static void step_down(struct tt_thread *t)
 
     if (tt_frame_flags(top) & TT_FRAME_SEAM) {
         below = t->fiber->segment->below;
+        TT_ASSERT(top == t->fiber->segment->frame && below);
         TT_SHOW(t->self->top, below->end - 1);
         set_segment(t, below);
     } else {
@@ -157,9 +163,12 @@ const struct tt_node *tt_hider_source(const struct tt_thread *t, struct tt_frame
 /* The chain of hiders is this stack's, and this context's: another one counts anew. */
 void tt_hiders_count(struct tt_thread *t, uint32_t change)
 {
+    TT_ASSERT(change == 1 || change == UINT32_MAX);
     for (struct tt_frame *h = t->hider; h; h = h->hider)
-        if (tt_hider_arc(t, h))
+        if (tt_hider_arc(t, h)) {
+            TT_ASSERT(tt_hider_arc(t, h)->slot[0] == (change == 1 ? 0 : 1));
             tt_hider_arc(t, h)->slot[0] += change;
+        }
 }
 
 /* Does a push back into the path do without an arc, for want of room? */
@@ -239,6 +248,7 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
 {
     uint64_t now = 0;
 
+    TT_ASSERT(t->busy || t->self != &tt_self);
     if (!tt_stack_has(t, f))
         return;
     while (t->self->top != f)
@@ -266,6 +276,7 @@ static void enter_limbo(struct tt_thread *t, struct tt_frame *f, tt_block block)
 
     (void)tt_tree_tally(&t->tree, block);
     tt_tally_evicted(&t->tree, block, &call);
+    TT_ASSERT(block < TT_BLOCKS_MAX);
     TT_SHOW(f->node, t->tree.limbo);
     TT_SHOW(f->edge,
             TT_FRAME_FLAG(TT_FRAME_LIMBO) | (uint64_t)block << TT_FRAME_BLOCK_SHIFT);
@@ -306,6 +317,8 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, struct tt_nod
 {
     struct tt_node *edge = tt_cell(t->tree.base, cell);
 
+    TT_ASSERT(edge->kind == TT_CELL_CONTEXT || edge->kind == TT_CELL_ARC);
+    TT_ASSERT(tt_cell(t->tree.base, edge->target)->kind == TT_CELL_CONTEXT);
     TT_SHOW(f->node, tt_cell(t->tree.base, edge->target));
     TT_SHOW(f->edge, cell);
     if (mode != TT_MODE_SAMPLED)
@@ -363,6 +376,7 @@ struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kin
 {
     struct tt_frame *f;
 
+    TT_ASSERT(t->busy);
     if (cfa & TT_CFA_FUNCTION) /* nothing else is in a stack frame that is new */
         drop_dead(t, slot, cfa + TT_CFA_FUNCTION);
     else if (cfa)
@@ -472,11 +486,9 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
     }
 }
 
-static void stand_at_context(struct tt_thread *t, struct tt_frame *f, struct tt_node *n)
+/* A path begins at this frame: what arcs below it hide is not active above it. */
+static void cut_hiders(struct tt_thread *t, struct tt_frame *f)
 {
-    TT_SHOW(f->node, n);
-    TT_SHOW(f->edge, tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT));
-    tt_visit_begin(t, f);
     if (!t->hider)
         return; /* nothing is hidden, and the chain begins after this anyway */
     TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_HIDER));
@@ -485,10 +497,20 @@ static void stand_at_context(struct tt_thread *t, struct tt_frame *f, struct tt_
     tt_hider_show(t, NULL);
 }
 
+static void stand_at_context(struct tt_thread *t, struct tt_frame *f, struct tt_node *n)
+{
+    TT_ASSERT(n->kind == TT_CELL_CONTEXT);
+    TT_SHOW(f->node, n);
+    TT_SHOW(f->edge, tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_CONTEXT));
+    tt_visit_begin(t, f);
+    cut_hiders(t, f);
+}
+
 /* What is below stays active, but for what the way there has cut off the path. */
 static void stand_joined(struct tt_thread *t, struct tt_frame *f, struct tt_node *n,
                          int hides)
 {
+    TT_ASSERT(n->kind == TT_CELL_CONTEXT);
     TT_SHOW(f->node, n);
     TT_SHOW(f->edge, tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(TT_FRAME_JOINED));
     tt_visit_begin(t, f);
@@ -496,15 +518,36 @@ static void stand_joined(struct tt_thread *t, struct tt_frame *f, struct tt_node
         tt_hiding_begin(t, f);
 }
 
+/* The block of what found no room is on the stack all the same.  `begins`: nothing below it is,
+ * and what it costs is below the root. */
+static void stand_in_limbo(struct tt_thread *t, struct tt_frame *f, tt_context c,
+                           int begins)
+{
+    tt_block block = tt_block_publish(t->recording, tt_context_block(c));
+    uint32_t flags = begins ? TT_FRAME_CONTEXT : TT_FRAME_JOINED;
+
+    (void)tt_tree_tally(&t->tree, block);
+    TT_SHOW(f->node, t->tree.limbo);
+    TT_SHOW(f->edge, TT_FRAME_FLAG(TT_FRAME_LIMBO | flags) | (uint64_t)block
+                                                                 << TT_FRAME_BLOCK_SHIFT);
+    f->entered = c;
+    tt_visit_begin(t, f);
+    if (begins)
+        cut_hiders(t, f);
+}
+
 static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
 {
     uint64_t children = f->children;
+    tt_context c = f->entered;
     struct tt_node *n;
 
     f->cfa &= ~(uintptr_t)1;
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT) {
-        n = tt_context_place(t, f->entered);
-        if (tt_frame_begins(f))
+        n = tt_context_place(t, c);
+        if (!n)
+            stand_in_limbo(t, f, c, tt_frame_begins(f));
+        else if (tt_frame_begins(f))
             stand_at_context(t, f, n);
         else
             stand_joined(t, f, n, f[-1].node != n && f[-1].node != t->tree.limbo);
@@ -603,13 +646,17 @@ void tt_stack_resolve(struct tt_thread *t, int anew)
     tt_stack_show(t, top);
 }
 
-struct tt_frame *tt_stack_enter_context(struct tt_thread *t, struct tt_node *n)
+struct tt_frame *tt_stack_enter_context(struct tt_thread *t, struct tt_node *n,
+                                        tt_context c)
 {
     struct tt_frame *f = reserve_frame(t, NULL, 0);
 
     if (!f)
         return NULL;
-    stand_at_context(t, f, n);
+    if (n)
+        stand_at_context(t, f, n);
+    else
+        stand_in_limbo(t, f, c, 1);
     tt_stack_show(t, f);
     return f;
 }
@@ -625,19 +672,6 @@ struct tt_frame *tt_stack_join_place(struct tt_thread *t, struct tt_node *n, int
     return f;
 }
 
-/* The block of what found no room is on the stack all the same. */
-static void join_limbo(struct tt_thread *t, struct tt_frame *f, tt_context c)
-{
-    tt_block block = tt_block_publish(t->recording, tt_context_block(c));
-
-    (void)tt_tree_tally(&t->tree, block);
-    TT_SHOW(f->node, t->tree.limbo);
-    TT_SHOW(f->edge, TT_FRAME_FLAG(TT_FRAME_LIMBO | TT_FRAME_JOINED) |
-                         (uint64_t)block << TT_FRAME_BLOCK_SHIFT);
-    f->entered = c;
-    tt_visit_begin(t, f);
-}
-
 struct tt_frame *tt_stack_join_context(struct tt_thread *t, tt_context c)
 {
     struct tt_frame *f = reserve_frame(t, NULL, 0);
@@ -646,12 +680,12 @@ struct tt_frame *tt_stack_join_context(struct tt_thread *t, tt_context c)
 
     if (!f)
         return NULL;
-    if (f->node != t->tree.limbo && (!c || (uint32_t)c & TT_CONTEXT_CELL))
+    if (f->node != t->tree.limbo && (!c || tt_context_cell(t->recording, c)))
         n = tt_context_join(t, f, c, &hides);
     if (n)
         stand_joined(t, f, n, hides);
     else
-        join_limbo(t, f, c);
+        stand_in_limbo(t, f, c, 0);
     tt_stack_show(t, f);
     return f;
 }

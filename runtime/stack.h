@@ -37,7 +37,7 @@ struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind, void
 void tt_stack_replace(struct tt_thread *, tt_block, enum tt_kind);
 
 /* Stands at a captured context until the frame is left. */
-struct tt_frame *tt_stack_enter_context(struct tt_thread *, struct tt_node *);
+struct tt_frame *tt_stack_enter_context(struct tt_thread *, struct tt_node *, tt_context);
 
 /* Stands, until the frame is left, where the rule of GHC leads with a captured context. */
 struct tt_frame *tt_stack_join_context(struct tt_thread *, tt_context);
@@ -79,45 +79,62 @@ void tt_tally_evicted(struct tt_tree *, tt_block, const struct tt_amounts *);
 void tt_tally_hidden(struct tt_tree *, tt_block, uint64_t ticks);
 void tt_tally_path(struct tt_tree *, const struct tt_node *, uint64_t ticks);
 
-/* In a handle of a context, drawn in context.c: without a cell it is of a block that found no
- * room. */
-enum { TT_CONTEXT_CELL_BITS = 28, TT_CONTEXT_BLOCK_SHIFT = 40 };
-#define TT_CONTEXT_CELL ((1u << TT_CONTEXT_CELL_BITS) - 1)
-#define TT_CONTEXT_GENERATION                                                            \
-    ((1u << (TT_CONTEXT_BLOCK_SHIFT - TT_CONTEXT_CELL_BITS)) - 1)
+/* ── Handles of contexts, drawn in context.c ──────────────────────────────────────── */
 
-/* Generations of one recording look like none of another's. */
-static inline uint32_t tt_context_generation(const struct tt_recording *r,
-                                             uint32_t generation)
+static inline uint32_t tt_context_generations(const struct tt_recording *r)
 {
-    return (generation ^ r->epoch * 0x9e5u) & TT_CONTEXT_GENERATION;
+    return 1u << (TT_CONTEXT_BLOCK_SHIFT - r->context_bits);
 }
 
-/* The handle of a node; 0: of a root. */
+/* The cell in a handle; 0: the handle says nothing but a block. */
+static inline uint32_t tt_context_cell(const struct tt_recording *r, tt_context c)
+{
+    return (uint32_t)c & ((1u << r->context_bits) - 1);
+}
+
+/* What a handle has of a generation, and back.  Generations of one recording look like none of
+ * another's. */
+static inline uint32_t tt_context_stir(const struct tt_recording *r, uint64_t generation)
+{
+    return ((uint32_t)generation ^ r->epoch * 0x9e5u) & (tt_context_generations(r) - 1);
+}
+
+static inline uint32_t tt_context_generation(const struct tt_recording *r, tt_context c)
+{
+    return tt_context_stir(r, c >> r->context_bits);
+}
+
+/* The handle of a node; 0: of a root.  A cell that was in use too often to have a generation
+ * for this handle alone gives one that says the block and nothing else. */
 static inline tt_context tt_context_make(const struct tt_recording *r,
                                          const struct tt_node *n)
 {
-    uint64_t cell = (uint64_t)((const char *)n - r->base) / TT_CELL_SIZE;
+    uint64_t cell = (uint64_t)((const char *)n - r->base) / TT_CELL_SIZE,
+             block = (uint64_t)n->key << TT_CONTEXT_BLOCK_SHIFT;
 
-    if (!n->parent || cell > TT_CONTEXT_CELL)
+    if (!n->parent)
         return 0;
-    return cell |
-           (uint64_t)tt_context_generation(r, n->generation) << TT_CONTEXT_CELL_BITS |
-           (uint64_t)n->key << TT_CONTEXT_BLOCK_SHIFT;
+    if (n->generation >= tt_context_generations(r) || cell >> r->context_bits)
+        return block;
+    return cell | (uint64_t)tt_context_stir(r, n->generation) << r->context_bits | block;
 }
 
 /* Is it the handle of that cell's node?  Not of a root: that has none. */
 static inline int tt_context_is_of(const struct tt_recording *r, const struct tt_node *n,
                                    tt_context c)
 {
-    uint64_t high = (uint64_t)n->key << (TT_CONTEXT_BLOCK_SHIFT - TT_CONTEXT_CELL_BITS) |
-                    tt_context_generation(r, n->generation);
+    uint64_t high = (uint64_t)n->key << (TT_CONTEXT_BLOCK_SHIFT - r->context_bits) |
+                    tt_context_stir(r, n->generation);
 
-    return high == c >> TT_CONTEXT_CELL_BITS && n->parent;
+    return high == c >> r->context_bits && n->generation < tt_context_generations(r) &&
+           n->parent;
 }
 
-/* context.c: the handle of where a frame stands; where a handle leads in this tree. */
+/* context.c: the handle of a frame's context. */
 tt_context tt_context_of(struct tt_thread *, const struct tt_frame *);
+
+/* The context in this tree that a handle leads to.  It is always of the handle's block: what was
+ * evicted comes back below the nearest ancestor that is left.  NULL: there is no room. */
 struct tt_node *tt_context_place(struct tt_thread *, tt_context);
 
 /* The handle of a frame without room, whose costs go below `n`. */
@@ -187,8 +204,9 @@ struct tt_frame *tt_stack_placed(const struct tt_thread *, struct tt_frame *f);
 /* Charges what came while that could not be done. */
 void tt_charge_deferred(struct tt_thread *);
 
-/* Charges a metric to the top.  0: there is no room for it. */
-int tt_charge_metric(struct tt_thread *, uint32_t metric, uint64_t amount);
+/* Adds to a metric of the top, after an eviction if there is no room; at least the total has
+ * it then. */
+void tt_add_metric(struct tt_thread *, uint32_t metric, uint64_t amount);
 
 /* Statistics of activations: measures the frame from now on; ends it. */
 void tt_activation_begin(struct tt_thread *, struct tt_frame *, uint64_t now);

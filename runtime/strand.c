@@ -51,6 +51,7 @@ static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 void tt_threads_lock(void)
 {
+    TT_ASSERT(!tt_work.threads);
     tt_work.threads = 1;
     pthread_mutex_lock(&threads_mutex);
 }
@@ -85,6 +86,7 @@ static void close_fast_path(struct tt_thread *t)
 
 static void link_thread(struct tt_thread *t)
 {
+    TT_ASSERT(tt_work.threads && !t->link);
     t->next = all.first;
     t->link = &all.first;
     if (all.first)
@@ -96,6 +98,7 @@ static void unlink_thread(struct tt_thread *t)
 {
     if (!t->link)
         return;
+    TT_ASSERT(tt_work.threads && *t->link == t);
     *t->link = t->next;
     if (t->next)
         t->next->link = t->link;
@@ -110,6 +113,7 @@ static struct tt_strand_record *take_record(struct tt_recording *r)
     struct tt_strand_record *record;
     uint32_t page;
 
+    TT_ASSERT(tt_work.threads);
     if (all.free_record) {
         record = (struct tt_strand_record *)(void *)tt_cell(r->base, all.free_record);
         all.free_record = record->root;
@@ -125,6 +129,7 @@ static struct tt_strand_record *take_record(struct tt_recording *r)
         record = (struct tt_strand_record *)(void *)tt_cell(r->base, all.record);
         all.record += cells;
     }
+    TT_ASSERT(record->state == TT_STRAND_NONE && !record->redo.count);
     record->index = all.index++;
     record->members = 1;
     return record;
@@ -132,6 +137,8 @@ static struct tt_strand_record *take_record(struct tt_recording *r)
 
 static void give_record(struct tt_recording *r, struct tt_strand_record *record)
 {
+    TT_ASSERT(tt_work.threads);
+    TT_ASSERT(record->moves % 2 == 0 && !record->redo.count);
     __atomic_store_n(&record->state, TT_STRAND_NONE, __ATOMIC_RELEASE);
     record->root = all.free_record;
     all.free_record = (uint32_t)((size_t)((char *)record - r->base) / TT_CELL_SIZE);
@@ -147,13 +154,21 @@ static void name_record(struct tt_strand_record *record)
 }
 
 /* Threads are mostly named after they were made.  Async-signal-safe. */
+void tt_thread_rename_to(struct tt_thread *t, const char *name)
+{
+    char whole[TT_NAME_SIZE] = "";
+
+    memcpy(whole, name, strnlen(name, TT_NAME_SIZE - 1));
+    if (whole[0] && !t->named && (pid_t)t->record->thread != getpid())
+        memcpy(t->record->name, whole, TT_NAME_SIZE);
+}
+
 void tt_thread_rename(struct tt_thread *t)
 {
     char name[TT_NAME_SIZE] = "";
 
-    if (!t->named && (pid_t)t->record->thread != getpid() &&
-        prctl(PR_GET_NAME, name) == 0 && name[0])
-        memcpy(t->record->name, name, TT_NAME_SIZE);
+    if (prctl(PR_GET_NAME, name) == 0)
+        tt_thread_rename_to(t, name);
 }
 
 /* ── Ended strands ────────────────────────────────────────────────────────────────── */
@@ -536,7 +551,8 @@ static void end_thread(void *arg)
     struct tt_thread *t = arg;
 
     thread_is_over = 1;
-
+    if (__atomic_load_n(&tt_ceased, __ATOMIC_RELAXED))
+        return;
     t->busy++;
     tt_thread_detach(t);
     tt_thread_free(t);

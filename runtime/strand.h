@@ -166,6 +166,7 @@ static inline int tt_frame_is_fast(const struct tt_frame *f) { return f->cfa & 1
 /* Of a frame that was not entered fast. */
 static inline uint32_t tt_frame_cell(const struct tt_frame *f)
 {
+    TT_ASSERT(!tt_frame_is_fast(f));
     return (uint32_t)f->edge;
 }
 
@@ -250,6 +251,7 @@ static inline void tt_thread_begin(struct tt_thread *t)
 
 static inline void tt_thread_leave(struct tt_thread *t)
 {
+    TT_ASSERT(t->busy);
     errno = t->program_errno;
     TT_BARRIER();
     t->busy--;
@@ -257,6 +259,8 @@ static inline void tt_thread_leave(struct tt_thread *t)
 
 /* Takes over the name that the thread has by now. */
 void tt_thread_rename(struct tt_thread *);
+/* By another thread, while that one cannot end. */
+void tt_thread_rename_to(struct tt_thread *, const char *name);
 
 /* Makes a strand for a thread structure, and ends it. */
 struct tt_thread *tt_thread_new(struct tt_strand *self);

@@ -53,17 +53,18 @@ static void put_edge(char *base, uint32_t *table, uint32_t mask, uint32_t cell)
     struct tt_node *edge = tt_cell(base, cell);
     uint32_t *head = &table[edge->key & TT_KEY_BLOCK & mask];
 
+    TT_ASSERT(edge->kind == TT_CELL_CONTEXT || edge->kind == TT_CELL_ARC);
+    TT_ASSERT(*head != cell);
     edge->next = *head;
     __atomic_store_n(head, cell, __ATOMIC_RELEASE);
 }
 
 /* Moves a node's transitions into a table of 2^order cells.  The new one is shown in one
  * store: a signal handler may look at any moment.  When there is no room it stays. */
-static void grow_table(struct tt_tree *t, struct tt_node *n, uint32_t order,
-                       uint32_t count)
+static void grow_table(struct tt_tree *t, struct tt_node *n, uint32_t order)
 {
     uint32_t cell = tt_tree_table(t, order),
-             mask = ((uint32_t)TT_CELL_ENTRIES << order) - 1;
+             mask = ((uint32_t)TT_CELL_ENTRIES << order) - 1, count = 0;
     uint32_t *table = (uint32_t *)(void *)tt_cell(t->base, cell), next;
     struct tt_node old = *n;
     const uint32_t *from = tt_table(t->base, n);
@@ -74,11 +75,13 @@ static void grow_table(struct tt_tree *t, struct tt_node *n, uint32_t order,
 
     if (!cell)
         return;
+    TT_ASSERT(mask > old.mask);
     for (uint32_t i = 0; i <= old.mask; i++)
-        for (uint32_t e = from[i]; e; e = next) {
+        for (uint32_t e = from[i]; e; e = next, count++) {
             next = tt_cell(t->base, e)->next;
             put_edge(t->base, table, mask, e);
         }
+    TT_ASSERT(tt_table_is_inline(&old) || count == old.slot[0]);
     __atomic_store_n((uint64_t *)(void *)&n->table, shown.whole, __ATOMIC_RELEASE);
     n->slot[0] = count;
     tt_tree_give_table(t, &old);
@@ -93,20 +96,23 @@ static int is_taken(const struct tt_tree *t, const struct tt_node *from, tt_bloc
 static void add_edge(struct tt_tree *t, struct tt_node *from, uint32_t cell)
 {
     tt_block block = tt_cell(t->base, cell)->key & TT_KEY_BLOCK;
-    uint32_t count, mask;
+    uint32_t mask;
 
+    TT_ASSERT(tt_tree_find(t, from, block) == 0); /* each block leads to one place */
+    TT_ASSERT(tt_cell(t->base, cell)->parent == tt_cell_of(t, from));
     if (tt_table_is_inline(from)) {
         if (is_taken(t, from, block))
-            grow_table(t, from, FIRST_TABLE_ORDER, 2);
+            grow_table(t, from, FIRST_TABLE_ORDER);
     } else {
-        count = ++from->slot[0];
         do {
             mask = from->mask;
-            if (is_taken(t, from, block) && mask + 1 < TABLE_ROOM * count)
-                grow_table(t, from, tt_table_order(from) + 1, count);
+            if (is_taken(t, from, block) && mask + 1 < TABLE_ROOM * (from->slot[0] + 1))
+                grow_table(t, from, tt_table_order(from) + 1);
         } while (from->mask != mask);
     }
     put_edge(t->base, tt_table(t->base, from), from->mask, cell);
+    if (!tt_table_is_inline(from))
+        from->slot[0]++;
 }
 
 /* ── Recursion policies: where on the path a push leads, or NULL for a child ──────── */
@@ -219,6 +225,8 @@ static uint32_t make_context(struct tt_tree *t, struct tt_node *from, tt_block b
     uint64_t missed;
     struct tt_loss *loss;
 
+    TT_ASSERT(block != TT_BLOCK_ROOT && block < TT_BLOCKS_MAX);
+    TT_ASSERT(from->kind == TT_CELL_CONTEXT && from != t->limbo);
     if (!tt_tree_tally(t, block) || !(n = tt_tree_take(t, TT_CELL_RESERVE)))
         return 0;
     cell = tt_cell_of(t, n);
@@ -261,6 +269,8 @@ static uint32_t make_arc(struct tt_tree *t, struct tt_node *from, tt_block block
     struct tt_node *arc = tt_tree_take(t, 0);
     uint32_t cell;
 
+    TT_ASSERT(from->kind == TT_CELL_CONTEXT && target->kind == TT_CELL_CONTEXT);
+    TT_ASSERT(tt_tree_is_above(t, target, from)); /* an arc leads back into its path */
     if (!arc) /* it is better to mistake the caller than the context */
         return has_own_edge(t, target, block) ? tt_cell_of(t, target) : 0;
     cell = tt_cell_of(t, arc);
@@ -372,6 +382,7 @@ int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
     t->recording = r;
     t->record = record;
     t->base = r->base;
+    TT_ASSERT((uintptr_t)record % sizeof(uint64_t) == 0 && !record->redo.count);
     t->owner = record->index + 1;
     if (tt_tree_reserve(t, 1) != 0)
         return -TT_ERR_MEMORY;

@@ -99,6 +99,7 @@ struct tt_node *tt_edges_next(struct tt_edges *);
 
 static inline struct tt_node *tt_parent(const struct tt_tree *t, const struct tt_node *n)
 {
+    TT_ASSERT(n != t->root && n->parent);
     return tt_cell(t->base, n->parent);
 }
 
@@ -115,6 +116,9 @@ int tt_tree_is_above(const struct tt_tree *, const struct tt_node *a,
 
 static inline uint32_t tt_cell_of(const struct tt_tree *t, const void *cell)
 {
+    TT_ASSERT((const char *)cell >= t->base &&
+              (size_t)((const char *)cell - t->base) < tt_base_size(t->base));
+    TT_ASSERT((size_t)((const char *)cell - t->base) % TT_CELL_SIZE == 0);
     return (uint32_t)((size_t)((const char *)cell - t->base) / TT_CELL_SIZE);
 }
 
@@ -140,6 +144,7 @@ static inline int tt_table_is_inline(const struct tt_node *n)
 
 static inline uint32_t tt_table_order(const struct tt_node *n)
 {
+    TT_ASSERT(!tt_table_is_inline(n) && ((n->mask + 1) & n->mask) == 0);
     return (uint32_t)__builtin_ctz((n->mask + 1) / TT_CELL_ENTRIES);
 }
 
@@ -175,10 +180,30 @@ void tt_tree_give_extensions(struct tt_tree *, uint32_t *chain);
 /* The amount of a metric on a chain of extensions, at first 0; NULL when there is no room. */
 uint64_t *tt_tree_metric_amount(struct tt_tree *, uint32_t *chain, uint32_t metric);
 
+/* The same of a context, with what an eviction of the context needs to keep the amount; and of
+ * what was evicted below `n`: on the nearest ancestor that has room for it. */
+uint64_t *tt_tree_metric_of(struct tt_tree *, struct tt_node *, uint32_t metric);
+uint64_t *tt_tree_metric_below(struct tt_tree *, struct tt_node *n, uint32_t metric);
+
+/* Adds to a metric of a block that has no context, but lies below `n`.  0: there is no room. */
+int tt_tree_metric_evicted(struct tt_tree *, struct tt_node *n, tt_block, uint32_t metric,
+                           uint64_t amount);
+
 /* Adds to a metric on a chain of extensions; async-signal-safe when it is there already. */
 int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t amount);
 
 int tt_marks_grow(struct tt_marks *, uint32_t size);
 void tt_marks_fini(struct tt_marks *);
+
+/* ── Checked: check.c ─────────────────────────────────────────────────────────────── */
+
+#ifdef TT_CHECKED
+/* What is wrong with a tree that no other thread changes: "" when nothing is.  It takes time
+ * that grows with the tree and the depths of its contexts. */
+const char *tt_tree_check(struct tt_tree *);
+
+/* Figures that no eviction changes. */
+struct tt_amounts tt_tree_sums(const struct tt_tree *);
+#endif
 
 #endif

@@ -89,6 +89,7 @@ static void weigh_cell(struct tt_weights *w, const struct tt_node *n, uint32_t p
 static void settle_cell(struct tt_weights *w, const struct tt_node *n, uint32_t place)
 {
     while (w->link[place] == 0) {
+        TT_ASSERT(w->ordered < w->count);
         w->link[place] = UINT32_MAX; /* done */
         w->order[w->ordered++] = tt_cell_of(w->tree, n);
         if (n == w->tree->root)
@@ -97,6 +98,7 @@ static void settle_cell(struct tt_weights *w, const struct tt_node *n, uint32_t 
             w->weight[tt_place(w, n->parent)] += w->weight[place];
         n = tt_parent(w->tree, n);
         place = tt_place(w, tt_cell_of(w->tree, n));
+        TT_ASSERT(w->link[place] > 0);
         w->link[place]--;
     }
 }
@@ -109,5 +111,7 @@ void tt_weigh(struct tt_weights *w, enum tt_weigh_by by)
         each_weighed(w, see_ticks);
     each_weighed(w, weigh_cell);
     each_weighed(w, settle_cell);
+    TT_ASSERT(w->ordered &&
+              w->order[w->ordered - 1] == tt_cell_of(w->tree, w->tree->root));
     memset(w->link, 0, w->count * sizeof *w->link);
 }

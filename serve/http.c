@@ -5,9 +5,10 @@
  * ever made into a file's name. */
 #include "http.h"
 
+#include "http-library.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ enum {
     CONNECTIONS = 4000, /* slow ones wait here without keeping others from a thread */
     OPEN_CONNECTIONS = 100,
     TIMEOUT = 30, /* seconds without a byte */
+    SPARE = 2,    /* of one in so many of them, old strangers give way to new ones */
     THREADS = 4,
     HEADERS = 16 << 10, /* bytes of a request, with what the library needs */
     WORTH_PACKING = 2048
@@ -34,49 +36,24 @@ static const char *header_of(struct MHD_Connection *c, const char *name)
     return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-static int is_ours(const struct tt_http *s, const char *host)
-{
-    for (size_t i = 0; host && i < sizeof s->hosts / sizeof *s->hosts; i++)
-        if (strcasecmp(host, s->hosts[i]) == 0)
-            return 1;
-    return 0;
-}
-
-/* Does it come from our own page, or from an address that somebody opened? */
-static int is_same_site(const struct tt_http *s, struct MHD_Connection *c)
-{
-    const char *origin = header_of(c, "Origin"), *site = header_of(c, "Sec-Fetch-Site");
-    static const char scheme[] = "http://";
-
-    if (origin && (strncasecmp(origin, scheme, sizeof scheme - 1) != 0 ||
-                   !is_ours(s, origin + sizeof scheme - 1)))
-        return 0;
-    return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
-}
-
 /* What stands behind the token; NULL when it is not ours.  Takes as long for a token that
  * is nearly right. */
 static const char *behind_token(const struct tt_http *s, const char *uri)
 {
     size_t length = strlen(s->token);
-    unsigned wrong = 0;
 
     if (strnlen(uri, length + 2) < length + 2 || uri[0] != '/' || uri[length + 1] != '/')
         return NULL;
-    for (size_t i = 0; i < length; i++)
-        wrong |= (unsigned char)(uri[i + 1] ^ s->token[i]);
-    return wrong ? NULL : uri + length + 2;
+    return tt_access_equal(uri + 1, s->token, length) ? uri + length + 2 : NULL;
 }
 
-/* What is asked of an open address; NULL: by a page of some site, in a browser. */
-static const char *asked_openly(struct MHD_Connection *c, const char *uri)
+/* Does it name this host, and come from no other site's page? */
+static int is_ours(const struct tt_http *s, struct MHD_Connection *c)
 {
-    const char *site = header_of(c, "Sec-Fetch-Site");
+    const char *host = header_of(c, MHD_HTTP_HEADER_HOST);
 
-    if (header_of(c, "Origin") ||
-        (site && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0))
-        return NULL;
-    return uri + (uri[0] == '/');
+    return tt_access_host(&s->hosts, host) &&
+           tt_access_site(host, header_of(c, "Origin"), header_of(c, "Sec-Fetch-Site"));
 }
 
 /* ── Replies ──────────────────────────────────────────────────────────────────────── */
@@ -85,22 +62,31 @@ static void refuse(struct tt_reply *r, unsigned status, const char *text)
 {
     size_t size = strlen(text);
 
-    *r = (struct tt_reply){status, "text/plain; charset=utf-8", strdup(text), size, 0, 0};
+    *r = (struct tt_reply){.status = status,
+                           .type = "text/plain; charset=utf-8",
+                           .body = strdup(text),
+                           .size = size};
     if (!r->body)
         r->size = 0;
 }
 
-/* As gzip, when that is accepted and worth while. */
-static void pack(struct MHD_Connection *c, struct tt_reply *r)
+/* Another body in place of a reply's own. */
+static void replace_body(struct tt_reply *r, char *body, size_t size, int is_gzipped)
 {
-    const char *accepted = header_of(c, "Accept-Encoding");
+    if (!r->fixed)
+        free(r->body);
+    r->body = body;
+    r->size = size;
+    r->fixed = 0;
+    r->gzipped = is_gzipped;
+}
+
+static void pack(struct tt_reply *r)
+{
     z_stream z;
     char *packed;
     size_t room;
 
-    if (r->gzipped || r->fixed || r->size < WORTH_PACKING || r->size > 1u << 30 ||
-        !accepted || !strstr(accepted, "gzip"))
-        return;
     memset(&z, 0, sizeof z);
     if (deflateInit2(&z, 3, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return;
@@ -110,15 +96,48 @@ static void pack(struct MHD_Connection *c, struct tt_reply *r)
     z.avail_in = (unsigned)r->size;
     z.next_out = (unsigned char *)packed;
     z.avail_out = (unsigned)room;
-    if (packed && deflate(&z, Z_FINISH) == Z_STREAM_END) {
-        free(r->body);
-        r->body = packed;
-        r->size = z.total_out;
-        r->gzipped = 1;
-    } else {
+    if (packed && deflate(&z, Z_FINISH) == Z_STREAM_END)
+        replace_body(r, packed, z.total_out, 1);
+    else
         free(packed);
-    }
     (void)deflateEnd(&z);
+}
+
+/* gzip's last word is the size; what is kept packed is ours, and small. */
+static void unpack(struct tt_reply *r)
+{
+    uint32_t size;
+    z_stream z;
+    char *text;
+
+    memset(&z, 0, sizeof z);
+    memcpy(&size, r->body + r->size - sizeof size, sizeof size);
+    text = malloc((size_t)size + 1);
+    if (inflateInit2(&z, 15 + 16) != Z_OK) {
+        free(text);
+        return;
+    }
+    z.next_in = (unsigned char *)r->body;
+    z.avail_in = (unsigned)r->size;
+    z.next_out = (unsigned char *)text;
+    z.avail_out = size;
+    if (text && inflate(&z, Z_FINISH) == Z_STREAM_END)
+        replace_body(r, text, size, 0);
+    else
+        free(text);
+    (void)inflateEnd(&z);
+}
+
+/* As gzip where that is accepted and worth while, and nowhere else. */
+static void encode(struct MHD_Connection *c, struct tt_reply *r)
+{
+    int accepted = tt_access_gzip(header_of(c, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+
+    if (r->gzipped && !accepted)
+        unpack(r);
+    else if (!r->gzipped && accepted && !r->fixed && r->size >= WORTH_PACKING &&
+             r->size <= 1u << 30)
+        pack(r);
 }
 
 static const char *const headers[][2] = {
@@ -130,6 +149,7 @@ static const char *const headers[][2] = {
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Referrer-Policy", "no-referrer"},
+    {"Vary", "Accept-Encoding"},
     {"X-Content-Type-Options", "nosniff"},
 };
 
@@ -138,7 +158,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, struct tt_reply *r)
     struct MHD_Response *response;
     enum MHD_Result result;
 
-    pack(c, r);
+    encode(c, r);
     response = MHD_create_response_from_buffer(
         r->size, r->body, r->fixed ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
     if (!response) {
@@ -153,34 +173,81 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, struct tt_reply *r)
         MHD_add_response_header(response, "Content-Encoding", "gzip");
     if (r->status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(response, "Allow", "GET, HEAD");
+    if (r->status == MHD_HTTP_UNAUTHORIZED)
+        MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+    if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE)
+        MHD_add_response_header(response, "Retry-After", "10");
     result = MHD_queue_response(c, r->status, response);
     MHD_destroy_response(response);
     return result;
 }
 
-static void answer(struct tt_http *s, struct MHD_Connection *c, const char *method,
-                   char *uri, struct tt_reply *r)
+/* What is asked, behind the token; NULL: it may not be, and the reply says why.  Links to
+ * the page itself work wherever they stand, for they have the token. */
+static char *asked_here(struct tt_http *s, struct MHD_Connection *c, char *uri,
+                        struct tt_reply *r)
 {
-    char *path = NULL, *query;
+    char *path = (char *)(uintptr_t)behind_token(s, uri);
 
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED, "This server only shows.\n");
-    } else if (s->address && !(path = (char *)(uintptr_t)asked_openly(c, uri))) {
-        refuse(r, MHD_HTTP_FORBIDDEN, "Other sites may not ask.\n");
-    } else if (!s->address && !is_ours(s, header_of(c, "Host"))) {
-        refuse(r, MHD_HTTP_MISDIRECTED_REQUEST, "No such host.\n");
-    } else if (!s->address && !is_same_site(s, c)) {
-        refuse(r, MHD_HTTP_FORBIDDEN, "Other sites may not ask.\n");
-    } else if (!s->address && !(path = (char *)(uintptr_t)behind_token(s, uri))) {
+    if (!tt_access_host(&s->hosts, header_of(c, MHD_HTTP_HEADER_HOST)))
+        refuse(r, MHD_HTTP_MISDIRECTED_REQUEST,
+               "This server does not know that host: `tallytree view --host NAME` adds a "
+               "name.\n");
+    else if (!is_ours(s, c) && (!path || *path || header_of(c, "Origin") ||
+                                !tt_access_navigation(header_of(c, "Sec-Fetch-Mode"),
+                                                      header_of(c, "Sec-Fetch-Dest"))))
+        refuse(r, MHD_HTTP_FORBIDDEN, "Pages of other sites may not ask.\n");
+    else if (!path)
         refuse(r, MHD_HTTP_FORBIDDEN,
                "The address has no token, or not this one: open the one that "
                "`tallytree view` has printed.\n");
-    } else {
-        query = strchr(path, '?');
-        if (query)
-            *query++ = '\0';
-        s->answer(s->arg, path, query ? query : "", r);
+    else
+        return path;
+    return NULL;
+}
+
+/* The same of an address that others may reach: the token is in a header, if there is one. */
+static char *asked_openly(struct tt_http *s, struct MHD_Connection *c, char *uri,
+                          struct tt_reply *r)
+{
+    if (s->bearer &&
+        !tt_access_bearer(s->bearer, header_of(c, MHD_HTTP_HEADER_AUTHORIZATION))) {
+        refuse(r, MHD_HTTP_UNAUTHORIZED,
+               "Requests need the header 'Authorization: Bearer TOKEN'.\n");
+        return NULL;
     }
+    if (!s->bearer && !tt_access_host(&s->hosts, header_of(c, MHD_HTTP_HEADER_HOST))) {
+        refuse(r, MHD_HTTP_MISDIRECTED_REQUEST,
+               "This server does not know that host: `tallytree serve --host NAME` adds "
+               "a name.\n");
+        return NULL;
+    }
+    if (!s->bearer && (header_of(c, "Origin") || !is_ours(s, c))) {
+        refuse(r, MHD_HTTP_FORBIDDEN, "Pages of other sites may not ask.\n");
+        return NULL;
+    }
+    return uri + (uri[0] == '/');
+}
+
+/* Was it let in? */
+static int answer(struct tt_http *s, struct MHD_Connection *c, const char *method,
+                  char *uri, struct tt_reply *r)
+{
+    char *path, *query;
+
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+               "Method not allowed: this server answers GET and HEAD.\n");
+        return 0;
+    }
+    path = s->address ? asked_openly(s, c, uri, r) : asked_here(s, c, uri, r);
+    if (!path)
+        return 0;
+    query = strchr(path, '?');
+    if (query)
+        *query++ = '\0';
+    s->answer(s->arg, path, query ? query : "", r);
+    return 1;
 }
 
 /* ── The library's callbacks ──────────────────────────────────────────────────────── */
@@ -205,12 +272,38 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *c)
     return r;
 }
 
+static struct tt_connection *connection_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct tt_http *s = arg;
+    const union MHD_ConnectionInfo *info;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        tt_connections_drop(&s->connections, *context);
+        *context = NULL;
+        return;
+    }
+    info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *context = info ? tt_connections_add(&s->connections, info->connect_fd) : NULL;
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *version,
                                   const char *data, size_t *size, void **state)
 {
+    struct tt_http *s = arg;
     struct tt_reply reply = {.status = MHD_HTTP_OK};
     struct request *request = *state;
+    struct tt_connection *connection;
+    int is_known;
 
     (void)url;
     (void)version;
@@ -222,7 +315,11 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
         *size = 0;
         return MHD_YES;
     }
-    answer(arg, c, method, request->uri, &reply);
+    connection = connection_of(c);
+    reply.connection = connection ? connection->fd : -1;
+    tt_connections_begin(&s->connections, connection);
+    is_known = answer(s, c, method, request->uri, &reply);
+    tt_connections_end(&s->connections, connection, is_known);
     return send_reply(c, &reply);
 }
 
@@ -271,6 +368,18 @@ static int find_host(const char *host, struct sockaddr_storage *to)
     return 0;
 }
 
+int tt_http_is_local(const char *address)
+{
+    struct sockaddr_storage found;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)&found;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)&found;
+
+    if (find_host(address, &found) != 0)
+        return -1;
+    return found.ss_family == AF_INET ? ntohl(four->sin_addr.s_addr) >> 24 == 127
+                                      : IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
 /* Where to listen, and how, as the library has it; less than 0 with errno. */
 static int find_address(const struct tt_http *s, struct sockaddr_storage *to)
 {
@@ -294,35 +403,46 @@ static int find_address(const struct tt_http *s, struct sockaddr_storage *to)
 int tt_http_start(struct tt_http *s)
 {
     struct sockaddr_storage address;
-    static const char *const names[] = {"127.0.0.1", "localhost"};
     const union MHD_DaemonInfo *info;
     unsigned mode = s->address ? MHD_USE_THREAD_PER_CONNECTION : MHD_USE_AUTO;
+    unsigned connections = s->address ? OPEN_CONNECTIONS : make_room();
     int family = find_address(s, &address);
 
-    if (family < 0)
+    if (family < 0 || tt_microhttpd_load() != 0)
         return -1;
+    tt_connections_init(&s->connections, connections / SPARE);
     s->daemon = MHD_start_daemon(
         mode | (unsigned)family | MHD_USE_INTERNAL_POLLING_THREAD, s->port, NULL, NULL,
         on_request, s, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
-        s->address ? OPEN_CONNECTIONS : make_room(), MHD_OPTION_CONNECTION_TIMEOUT,
-        TIMEOUT, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS,
-        MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_done,
-        NULL, s->address ? MHD_OPTION_END : MHD_OPTION_THREAD_POOL_SIZE, THREADS,
+        connections, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEADERS, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, on_done, NULL,
+        s->address ? MHD_OPTION_END : MHD_OPTION_THREAD_POOL_SIZE, THREADS,
         MHD_OPTION_END);
-    if (!s->daemon)
+    if (!s->daemon) {
+        tt_connections_fini(&s->connections);
         return -1;
+    }
     info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     if (info && info->port)
         s->port = info->port;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        (void)snprintf(s->hosts[i], sizeof s->hosts[i], "%s:%u", names[i], s->port);
     return 0;
+}
+
+const char *tt_http_reason(void)
+{
+    return errno == ELIBACC ? "libmicrohttpd.so.12 cannot be loaded; install the package "
+                              "libmicrohttpd12"
+                            : strerror(errno);
 }
 
 void tt_http_stop(struct tt_http *s)
 {
-    if (s->daemon)
-        MHD_stop_daemon(s->daemon);
+    if (!s->daemon)
+        return;
+    MHD_stop_daemon(s->daemon);
+    tt_connections_fini(&s->connections);
     s->daemon = NULL;
 }
 

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* http.h - pages over HTTP for one person on one machine.
  *
- * Listens on loopback, and answers only who knows the token in the address: any user of
- * the machine can connect, and any page in a browser can try.  So a request must name this
- * host (no name that was bound to 127.0.0.1 in the meantime), must not come from another
- * site's page, and only reads.
+ * Listens on loopback, and answers only requests with the token in their address: any user
+ * of the machine can connect, and any page in a browser can try.  A request must name this
+ * host (see access.h), must not come from another site's page, and only reads.
  *
- * With an address, for programs on other machines: there whoever can connect may ask, but
- * for pages of other sites in a browser. */
+ * With an address, for programs that collect profiles, maybe on other machines: a request
+ * has the bearer token, or, if there is none, names this host and comes from no other
+ * site's page. */
 #ifndef TT_HTTP_H
 #define TT_HTTP_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "access.h"
+#include "connections.h"
 
 struct tt_reply {
     unsigned status; /* 200 … */
@@ -21,23 +24,30 @@ struct tt_reply {
         body; /* malloc'ed; freed when it was sent; or, with `fixed`, borrowed for good */
     size_t size;
     int fixed, gzipped;
+    int connection; /* given: where it is sent to, for tt_connection_is_gone */
 };
 
 struct tt_http {
     const char *token;   /* the first part of every path; not looked at with an address */
     const char *address; /* a host to listen on; "::": all addresses; NULL: loopback */
-    uint16_t port;       /* 0: any that is free; then the one that it is */
+    const char *bearer;  /* with an address: what the header has; NULL: nothing */
+    struct tt_hosts hosts;
+    uint16_t port; /* 0: any that is free; then the one that it is */
     /* What is at `path` ("" or "query"), asked with `query` (what stands behind '?', or
      * ""), both as they were sent, %XX and all.  Called by several threads at once. */
     void (*answer)(void *arg, const char *path, const char *query, struct tt_reply *);
     void *arg;
     void *daemon;
-    char hosts[2][32];
+    struct tt_connections connections;
 };
 
 /* 0, or -1 with errno. */
 int tt_http_start(struct tt_http *);
+/* The reason of errno after a failed start, as text. */
+const char *tt_http_reason(void);
 void tt_http_stop(struct tt_http *);
+/* Can only this machine reach the address?  -1 with errno if no host is called so. */
+int tt_http_is_local(const char *address);
 
 /* A token that nobody guesses: 32 hexadecimal digits and a NUL.  0, or -1 with errno. */
 int tt_http_token(char token[33]);

@@ -22,7 +22,8 @@
 enum {
     SOURCE_MOST = 512 << 10, /* bytes of a source in one reply */
     OFTEN = 500000000,       /* ns: a live profile is read no more often than this, */
-    SHARE = 4                /* and no more than one part in so many of the time */
+    SHARE = 4,               /* and no more than one part in so many of the time */
+    TRIES = 40               /* readings that fail until it is lost: files are moved */
 };
 
 static int64_t now(void)
@@ -85,7 +86,12 @@ static int reply_asset(struct tt_reply *r, const char *path)
     while (a->name && strcmp(a->name, name) != 0)
         a++;
     if (a->name)
-        *r = (struct tt_reply){200, a->type, (char *)(uintptr_t)a->bytes, a->size, 1, 1};
+        *r = (struct tt_reply){.status = 200,
+                               .type = a->type,
+                               .body = (char *)(uintptr_t)a->bytes,
+                               .size = a->size,
+                               .fixed = 1,
+                               .gzipped = 1};
     return a->name != NULL;
 }
 
@@ -110,10 +116,13 @@ static void refresh(struct tt_page *s)
     if (!s->live || begin - s->loaded < rest)
         return;
     tt_answers_fini(&s->answers);
-    if (s->reload(s->arg, &s->profile, &s->live) == 0)
+    if (s->reload(s->arg, &s->profile, &s->live, &s->end) == 0) {
         s->version++;
-    else
+        s->failed = 0;
+    } else if (++s->failed == TRIES) {
         s->live = 0;
+        s->end = TT_PAGE_LOST;
+    }
     tt_answers_init(&s->answers, s->profile, s->before, s->memory);
     s->loaded = now();
     s->cost = s->loaded - begin;
@@ -121,12 +130,15 @@ static void refresh(struct tt_page *s)
 
 static void reply_state(struct tt_page *s, struct tt_reply *r)
 {
+    static const char *const ends[] = {"", "ended", "lost"};
     struct tt_text t;
 
     refresh(s);
     tt_text_init(&t, NULL);
-    tt_text_printf(&t, "{\"tallytree\":1,\"live\":%s,\"before\":%s,\"version\":%llu}\n",
-                   s->live ? "true" : "false", s->before ? "true" : "false",
+    tt_text_printf(&t,
+                   "{\"tallytree\":1,\"live\":%s,\"end\":\"%s\",\"before\":%s,"
+                   "\"version\":%llu}\n",
+                   s->live ? "true" : "false", ends[s->end], s->before ? "true" : "false",
                    (unsigned long long)s->version);
     reply_json(r, 200, &t);
 }

@@ -10,20 +10,29 @@
 
 enum { TT_REPLY_MOST = 1 << 20 }; /* bytes of an answer, before it is packed */
 
+enum tt_page_end {
+    TT_PAGE_WHOLE, /* it did not grow */
+    TT_PAGE_ENDED, /* while it was shown; all of it is there */
+    TT_PAGE_LOST   /* its process has gone without ending it, or the file has */
+};
+
 struct tt_page {
     struct tt_profile *profile; /* borrowed */
     struct tt_profile *before;  /* borrowed: what it is compared with, or NULL */
     const struct tt_memory *memory;
     int live; /* it grows: `reload` makes a newer one */
-    /* Replaces *profile and says whether it still grows.  0, or an error, and then the
-     * profile is as it was.  Nothing else looks at it meanwhile. */
-    int (*reload)(void *arg, struct tt_profile **profile, int *live);
+    enum tt_page_end end;
+    /* Replaces *profile, says whether it still grows, and if not, how it ended.  0, or an
+     * error, and then all three are as they were.  Nothing else looks at it meanwhile. */
+    int (*reload)(void *arg, struct tt_profile **profile, int *live,
+                  enum tt_page_end *end);
     void *arg;
 
     pthread_mutex_t lock; /* of all below, and of the profile */
     struct tt_answers answers;
     uint64_t version;     /* how often it was replaced */
     int64_t loaded, cost; /* when, and how long that took, in ns */
+    int failed;           /* readings since the last one that was possible */
 };
 
 void tt_page_init(struct tt_page *);

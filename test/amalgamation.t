@@ -56,6 +56,10 @@ for compiler in gcc clang; do
             compiles_alone $compiler $language
     done
 done
+checks_nothing() { cc -O2 -c "$tmp/tallytree.c" -o "$tmp/plain.o" && ! nm "$tmp/plain.o" | grep assertion; }
+checks_when_asked() { cc -O2 -DTT_CHECKED -c "$tmp/tallytree.c" -o "$tmp/checked.o" && nm "$tmp/checked.o" | grep assertion; }
+try "a build has no assertions" checks_nothing
+try "but a checked one" checks_when_asked
 for compiler in gcc clang; do
     for language in c99 c11; do
         try "$compiler builds a $language program on it" builds_a_program $compiler $language

@@ -247,4 +247,29 @@ try "fish completes a file" fish_gives 'doc/man/tallytree-replay.1' \
     'tallytree replay -o doc/man/tallytree-repl'
 try "fish completes a file behind an equals sign" fish_gives '--output=doc/man/tallytree-replay.1' \
     'tallytree replay --output=doc/man/tallytree-repl'
+# ── Examples ─────────────────────────────────────────────────────────────────────────
+# The examples of a man page are of its command, and their flags are flags of that.
+examples()
+{
+    local flag
+    sed 's/\\-/-/g' "doc/man/tallytree-$1.1" | sed -n '/^\.SH EXAMPLES/,/^\.SH [^E]/p' | grep "^tallytree $1 " >"$tmp/lines" ||
+        { echo "tallytree-$1(1) has none"; return; }
+    { tallytree --complete "$1" --; tallytree --complete "$1" -; } | sed 's/\t.*//' >"$tmp/offered"
+    tallytree help "$1" | grep -oE '^ +-[a-z],' | tr -d ' ,' >>"$tmp/offered"
+    grep -oE -- ' --?[a-z][a-z_-]*' "$tmp/lines" | tr -d ' ' | sort -u | while read -r flag; do
+        grep -qxF -- "$flag" "$tmp/offered" || echo "$flag"
+    done
+}
+for command in $(commands); do
+    [ "$command" = help ] || none "the man page of $command has examples, with flags that there are" examples "$command"
+done
+glossary()
+{
+    local word
+    for word in block context strand fiber arc tally mark; do
+        grep -q "^- .*\*\*$word\*\*" doc/README.md || echo "$word"
+    done
+}
+none "the words that are Tallytree's own are explained" glossary
+
 finish

@@ -115,6 +115,16 @@ equal "what is wrong with a metric's name is said" \
 equal "or is not asked for" "$(status "$tallytree" check --only g "$tmp/a.tt" "$tmp/b.tt")" 0
 equal "2 when a file is missing" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/none.tt")" 2
 equal "2 when a share is none" "$(status "$tallytree" check --max-regress much "$tmp/a.tt" "$tmp/b.tt")" 2
+equal "2 when a share is a number of percents without their sign" "$(status "$tallytree" check --max-regress 5 "$tmp/a.tt" "$tmp/b.tt")" 2
+equal "so is 1, which may be either" "$(status "$tallytree" check --max-regress 1 "$tmp/a.tt" "$tmp/b.tt")" 2
+equal "a part of one is a share" "$(status "$tallytree" check --max-regress 0.05 "$tmp/a.tt" "$tmp/b.tt")" 1
+equal "and percents may be more than 100" "$(status "$tallytree" check --max-regress 500% "$tmp/a.tt" "$tmp/b.tt")" 0
+equal "2 when no block has such a share" "$(status "$tallytree" check --min-share 200% "$tmp/a.tt" "$tmp/b.tt")" 2
+equal "2 when no block is like a pattern" "$(status "$tallytree" check --only prase "$tmp/a.tt" "$tmp/b.tt")" 2
+equal "which is said" "$("$tallytree" check --only prase "$tmp/a.tt" "$tmp/b.tt" 2>&1)" "tallytree: check: no block is like 'prase': nothing was compared"
+"$tallytree" replay -o "$tmp/nothing.rec" /dev/null
+equal "2 when there is nothing to compare with" "$(status "$tallytree" check "$tmp/nothing.rec" "$tmp/b.tt")" 2
+equal "and when nothing is there to be compared" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/nothing.rec")" 2
 equal "2 with one file" "$(status "$tallytree" check "$tmp/a.tt")" 2
 try "check answers as JSON" sh -c "'$tallytree' check --json '$tmp/a.tt' '$tmp/same.tt' | python3 -m json.tool"
 

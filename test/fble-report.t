@@ -87,4 +87,14 @@ done
 "$tallytree" report fble -s 2 "$tmp/rec" >"$tmp/out"
 equal "what is squashed is its caller's" "$(grep -m1 '1\[0001X\] \*\*' "$tmp/out" | tr -s ' ')" "** 1 131 30 1[0001X] **"
 try "an unknown flag is refused" sh -c "! '$tallytree' report fble --period 3 '$tmp/rec'"
+# Samples have no counts of calls.
+for leaf in b b c; do
+    printf 'prog 1 1.0: 250000 cpu-clock:\n\t10 %s (/x)\n\t11 a (/x)\n\n' $leaf
+done >"$tmp/perf"
+"$tallytree" report fble "$tmp/perf" >"$tmp/out"
+try "what samples found has run" grep -q '^blocks executed: 100.00% of 3$' "$tmp/out"
+equal "each block of samples has its section, and no count" \
+    "$(sed -n '/^Call Graph/,/^Block Loc/p' "$tmp/out" | awk '$1 == "**" { print $2, $3, $4, $5 }' | paste -sd ,)" \
+    "- 750000 0 a[0001X],- 500000 500000 b[0002X],- 250000 250000 c[0003X]"
+
 finish

@@ -80,7 +80,6 @@ TEST(a_child_of_a_child_has_a_file_too)
 {
     int ends[2];
     pid_t child, grandchild = 0;
-    char child_path[320];
 
     start_in_folder("calls");
     work("parent", 1);
@@ -104,9 +103,82 @@ TEST(a_child_of_a_child_has_a_file_too)
     CHECK_INT(tt_stop(), 0);
     check_file(path, "parent", 1);
     check_file(path_of(child), "child", 4);
-    snprintf(child_path, sizeof child_path, "%s.%d", path_of(child), (int)grandchild);
-    check_file(child_path, "grandchild", 3);
-    check_file(child_path, "child", 0);
+    check_file(path_of(grandchild), "grandchild", 3);
+    check_file(path_of(grandchild), "child", 0);
+    leave_folder();
+}
+
+/* Each generation forks the next one; their numbers go through the pipe. */
+static _Noreturn void fork_on(int generations, int end)
+{
+    pid_t self, next = 0;
+
+    while (generations-- && next == 0) {
+        self = getpid();
+        work("generation", 1);
+        if (write(end, &self, sizeof self) != sizeof self)
+            _exit(3);
+        if (generations)
+            next = fork();
+    }
+    _exit((next > 0 && exit_status(next)) || tt_stop());
+}
+
+TEST(eighty_generations_have_a_file_each)
+{
+    enum { LAST = 80 };
+    pid_t first, self;
+    int ends[2];
+
+    start_in_folder("calls,budget=128K");
+    CHECK_INT(pipe(ends), 0);
+    first = fork();
+    if (first == 0)
+        fork_on(LAST, ends[1]);
+    CHECK_INT(exit_status(first), 0);
+    for (int i = 0; i < LAST && CHECK_INT(read(ends[0], &self, sizeof self), sizeof self);
+         i++)
+        check_file(path_of(self), "generation", 1);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_INT(tt_stop(), 0);
+    leave_folder();
+}
+
+/* So that one of them has the number of the next child. */
+static void make_files_of_earlier_children(void)
+{
+    enum { MANY = 3000 };
+
+    for (pid_t i = getpid(), end = i + MANY; i < end; i++) {
+        FILE *f = fopen(path_of(i), "we");
+        CHECK(f && fputs(TT_MAGIC "earlier", f) >= 0 && fclose(f) == 0);
+    }
+}
+
+TEST(a_number_that_comes_again_leaves_the_earlier_file)
+{
+    char text[32] = "", other[200];
+    pid_t child;
+    FILE *f;
+
+    start_in_folder("calls");
+    make_files_of_earlier_children();
+    child = fork();
+    if (child == 0) {
+        work("child", 7);
+        _exit(tt_stop() != 0);
+    }
+    CHECK_INT(exit_status(child), 0);
+    CHECK_INT(tt_stop(), 0);
+    f = fopen(path_of(child), "re");
+    if (!f) /* numbers began anew */
+        SKIP("the system's numbers of processes have begun anew");
+    CHECK(fread(text, 1, sizeof text - 1, f) > 0);
+    fclose(f);
+    CHECK(strcmp(text, TT_MAGIC "earlier") == 0);
+    snprintf(other, sizeof other, "%s-2", path_of(child));
+    check_file(other, "child", 7);
     leave_folder();
 }
 
@@ -247,6 +319,55 @@ TEST(a_thread_forks_while_others_evict)
     recorded_free(&r);
 }
 
+/* ── Objects ──────────────────────────────────────────────────────────────────────── */
+
+static void allocate_some(tt_type type, tt_block holder, uint32_t i)
+{
+    TT_SCOPE("makes");
+    tt_context c = tt_alloc(type, 16 + i % 7, 0);
+
+    (void)tt_retainers_with(tt_retainers_with(0, holder), holder + i % 3);
+    tt_free(c, type, 16 + i % 7, 0, 0);
+}
+
+static void *allocate_along(void *arg)
+{
+    tt_type type = tt_type_get("thing");
+    tt_block holder = tt_block_get("holder", "", 0, 0);
+
+    for (uint32_t i = 0; !__atomic_load_n(&over, __ATOMIC_RELAXED); i++)
+        allocate_some(type, holder, i);
+    return arg;
+}
+
+/* A child that waits for a lock of a thread that it does not have is killed by the alarm. */
+TEST(a_thread_forks_while_others_allocate)
+{
+    pthread_t thread[2];
+    pid_t child;
+
+    start_in_folder("calls,space=alloc+types+peak,series=type+retainers");
+    over = 0;
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, allocate_along, NULL);
+    for (int i = 0; i < 60; i++) {
+        child = fork();
+        if (child == 0) {
+            alarm(30);
+            for (uint32_t n = 0; n < 10; n++)
+                allocate_some(tt_type_get("thing"), tt_block_get("holder", "", 0, 0), n);
+            _exit(tt_stop() != 0);
+        }
+        CHECK_INT(exit_status(child), 0);
+        unlink(path_of(child));
+    }
+    __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    CHECK_INT(tt_stop(), 0);
+    leave_folder();
+}
+
 /* ── Where nothing can be written ─────────────────────────────────────────────────── */
 
 TEST(an_output_that_cannot_be_made_is_an_error_and_the_program_goes_on)
@@ -270,6 +391,30 @@ TEST(an_output_that_is_no_file_is_left_alone)
     CHECK_INT(mkfifo(path, 0600), 0);
     CHECK_INT(tt_start(output("calls")), -TT_ERR_FILE);
     CHECK(stat(path, &s) == 0 && S_ISFIFO(s.st_mode));
+    leave_folder();
+}
+
+TEST(a_file_that_is_no_recording_is_not_replaced)
+{
+    static const char source[] = "int main(void) { return 0; }\n";
+    char text[64] = "";
+    FILE *f;
+
+    make_folder();
+    f = fopen(path, "we");
+    CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
+    CHECK_INT(tt_start(output("calls")), -TT_ERR_FILE);
+    f = fopen(path, "re");
+    CHECK(f && fread(text, 1, sizeof text - 1, f) > 0 && fclose(f) == 0);
+    CHECK(strcmp(text, source) == 0);
+    CHECK_INT(truncate(path, 0), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
+    work("anew", 2);
+    CHECK_INT(tt_stop(), 0);
+    CHECK_INT(tt_start(output("calls")), 0);
+    work("again", 3);
+    CHECK_INT(tt_stop(), 0);
+    check_file(path, "again", 3);
     leave_folder();
 }
 

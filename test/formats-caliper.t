@@ -116,4 +116,34 @@ try "so is one with too many" refuses_byte "more cells" 's/\[2, 1, 2, 3\]/[2, 1,
 try "so are nodes on one that comes later" refuses_byte "not before it" 's/"parent": 0/"parent": 1/' "$dir/two.json"
 try "so is a column without metadata" refuses_byte "has no metadata" 's/, {"is_value": false}\]/]/' "$dir/two.json"
 try "so is a file without its rows" refuses_byte "are missing" 's/"data"/"more"/' "$dir/two.json"
+
+# Times without a unit: whole ones are microseconds of old versions, others are seconds, and
+# so is what was scaled.  The file begins with the nodes that all take for granted, as in 2016.
+old_cali()
+{
+    cat <<END
+__rec=node,id=0,attr=9,data=usr
+__rec=node,id=5,attr=9,data=double
+__rec=node,id=8,attr=8,data=cali.attribute.name,parent=3
+__rec=node,id=11,attr=10,data=148,parent=0
+__rec=node,id=38,attr=10,data=65,parent=5
+__rec=node,id=39,attr=8,data=sum#time.duration,parent=38
+__rec=node,id=43,attr=8,data=scale#sum#cupti.host.duration,parent=38
+__rec=node,id=44,attr=8,data=alloc.region.highwatermark,parent=38
+__rec=node,id=40,attr=10,data=276,parent=3
+__rec=node,id=41,attr=8,data=region,parent=40
+__rec=node,id=42,attr=41,data=main
+__rec=ctx,attr=39=43=44,data=0.000000=0.000000=7
+__rec=ctx,ref=42,attr=39=43=44,data=$1=2.000000=9
+END
+}
+old_cali 0.493788 >"$dir/seconds.cali"
+old_cali 27.000000 >"$dir/whole.cali"
+try "times that are not whole are seconds" folds 'main 493788000' "$dir/seconds.cali" sum#time.duration
+try "whole ones are microseconds" folds 'main 27000' "$dir/whole.cali" sum#time.duration
+try "what was scaled is in seconds" folds 'main 2000000000' "$dir/whole.cali" scale#sum#cupti.host.duration
+no_level() { ! "$tallytree" report header --csv "$dir/whole.cali" | grep -q highwatermark; }
+try "a highest level adds up to nothing" no_level
+other_node() { sed 's/id=5,attr=9,data=double/id=5,attr=9,data=int/' "$dir/whole.cali" >"$dir/bad" && refused "$dir/bad" ":2: there are two nodes 5"; }
+try "another node of that number is refused" other_node
 finish

@@ -262,4 +262,69 @@ try "no events" refuses 7 "a function before the events" '/^events/d'
 try "more than 64 bits" refuses 24 "the figures add up" 's/^20 100/20 18446744073709551600/'
 sed -i 's/creator: by hand/creator: callgrind-3.19/' "$dir/small"
 try "callgrind's own that was cut off" refuses 33 "the file ends before its totals" ''
+
+# What calls state: ids that stand for one function each, calls that claim more than they led to.
+cat >"$dir/stated" <<'END'
+version: 1
+creator: callgrind-3.19.0
+positions: line
+events: Ir
+
+ob=(1) /bin/x
+fl=(1) a.c
+fn=(1) main
+1 10
+cob=(9)
+cfn=(2) resolve
+calls=2 1
+1 90
+cfn=(3) twin
+calls=1 1
+2 70
+cfn=(6) other
+calls=1 1
+2 5
+
+fn=(2)
+1 20
+
+fn=(3)
+1 10
+cfn=(4) twin
+calls=1 1
+2 60
+
+fn=(4)
+1 60
+
+fl=(2) b.c
+fn=(5) late
+3 1
+
+fl=(1)
+fn=(6)
+5 4
+fi=(2)
+6 0
+cfn=(5)
+calls=1 3
+6 1
+
+totals: 105
+END
+stated='late 1
+main 175
+other 5
+resolve 90
+twin 70'
+try "inclusive figures are what the calls of a file state" gives inclusive "$stated" "$dir/stated"
+annotated() { callgrind_annotate --inclusive=yes --threshold=100 --auto=no "$dir/stated" >"$dir/log" && grep -q '^ *90 .*:resolve' "$dir/log" && grep -q '^ *175 .*:main' "$dir/log"; }
+try "callgrind_annotate says so too" annotated
+total_kept() { "$tallytree" export --to folded "$dir/stated" | awk '{ s += $NF } END { exit s != 105 }'; }
+try "the tree has what functions cost themselves" total_kept
+one_late() { [ "$("$tallytree" report flat --csv --limit all "$dir/stated" | grep -c ',late,')" = 1 ]; }
+try "an id is one function, whatever file is current where it is called" one_late
+no_cycle() { "$tallytree" export --to folded "$dir/stated" | grep -q '^main;twin;twin '; }
+try "namesakes with ids of their own are no cycle" no_cycle
+try "another kind of position" refuses 3 "'lines' is not a kind of position" 's/^positions: line/positions: lines/' "$dir/stated"
 finish

@@ -110,4 +110,42 @@ try "weights below 0" bad "below 0" 't["samples"]["weight"] = [1, -1, 1, 1]'
 try "weights that are too much together" bad "64 bits" 't["samples"]["weight"] = [9 * 10**18, 0, 0, 0]; p["threads"] *= 3'
 try "tables that are missing" bad "lacks" 'del t["frameTable"]'
 try "a file that was cut off anywhere" truncated 60 41 2 "$dir/small"
+
+# What samply records: addresses in files of code, which are named by symbols afterwards.
+cat >"$dir/native.c" <<'END'
+__attribute__((noinline)) int leaf_function(int x) { return x * 3; }
+__attribute__((noinline)) int outer_function(int x) { return leaf_function(x) + 1; }
+int main(int argc, char **argv) { (void)argv; return outer_function(argc); }
+END
+gcc -O1 -fPIE -pie -Wl,--build-id -o "$dir/native" "$dir/native.c"
+cat >"$dir/native.py" <<'END'
+import json, re, subprocess, sys
+program, version = sys.argv[1], int(sys.argv[2])
+at = {l.split()[2]: int(l.split()[0], 16) for l in subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines() if len(l.split()) == 3}
+id = re.search("Build ID: (\\w+)", subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout)[1]
+names = ["0x%x" % (at[n] + 1) for n in ("main", "outer_function", "leaf_function")] + ["native", "named"]
+tables = {"frameTable": {"length": 4, "func": [0, 1, 2, 3], "address": [at["main"] + 1, at["outer_function"] + 1, at["leaf_function"] + 1, -1]},
+          "funcTable": {"length": 4, "name": [0, 1, 2, 4], "resource": [0, 0, 0, -1]},
+          "resourceTable": {"length": 1, "lib": [0], "name": [3]}, "stackTable": {"length": 4, "frame": [0, 1, 2, 3], "prefix": [None, 0, 1, 2]}}
+strings = {"stringArray": names}
+thread = {"name": "t", "pid": 1, "tid": 1, "samples": {"length": 3, "stack": [2, 3, 2]}, **tables}
+profile = {"meta": {"preprocessedProfileVersion": version, "symbolicated": False}, "threads": [thread],
+           "libs": [{"name": "native", "path": program, "codeId": id}]}
+if version < 56: thread.update(strings)
+else: profile["shared"] = strings
+json.dump(profile, open(sys.argv[3], "w"))
+END
+python3 "$dir/native.py" "$dir/native" 41 "$dir/native.json" && python3 "$dir/native.py" "$dir/native" 58 "$dir/native-58.json"
+named='main;outer_function;leaf_function 2
+main;outer_function;leaf_function;named 1'
+symbolized() { "$tallytree" symbolize -o "$dir/named.tt" "$1" && folds "$named" "$dir/named.tt"; }
+try "addresses in files of code are named by symbolize" symbolized "$dir/native.json"
+try "strings may be shared, and the other tables a thread's own" symbolized "$dir/native-58.json"
+mkdir "$dir/symbols" && mv "$dir/native" "$dir/symbols"
+unnamed() { "$tallytree" symbolize -o "$dir/none.tt" "$dir/native.json" 2>"$dir/said"; [ $? = 1 ] && grep -q 'no name was found for any of 3 addresses' "$dir/said" && [ -s "$dir/none.tt" ]; }
+try "where the files are not there, symbolize says so, and its exit status is 1" unnamed
+elsewhere() { "$tallytree" symbolize --symbols "$dir/symbols" -o "$dir/named.tt" "$dir/native.json" && folds "$named" "$dir/named.tt"; }
+try "the files may lie elsewhere" elsewhere
+placeless() { printf '0x12;0x13 4\n' >"$dir/hex" && "$tallytree" symbolize -o "$dir/none.tt" "$dir/hex" 2>"$dir/said"; [ $? = 1 ] && grep -q 'none of 2 addresses has a name' "$dir/said"; }
+try "so it is where no file is known" placeless
 finish

@@ -64,6 +64,14 @@ deep() { fold "$dir/coded" | cmp - "$dir/deep"; }
 try "and lines that are longer than what is read at once" deep
 piped() { gives "$small" - < <(cat "$dir/small"); }
 try "standard input is read" piped
+for pack in bzip2 xz; do
+    "$pack" -c "$dir/small" >"$dir/small.$pack"
+    { cat "$dir/small.$pack"; echo | "$pack" -c; cat "$dir/small.$pack"; } >"$dir/twice.$pack"
+    try "$pack is unpacked" gives "$small" "$dir/small.$pack"
+    try "all members of it are, $pack" gives "$(double)" "$dir/twice.$pack"
+done
+{ cat "$dir/small.xz"; head -c 8 /dev/zero; echo | xz -c; cat "$dir/small.xz"; } >"$dir/padded.xz"
+try "xz may be filled up with zeros" gives "$(double)" "$dir/padded.xz"
 try "several files are added up" gives "$(double)" "$dir/small" "$dir/small.gz"
 printf 'a;b 1.5\na 0.25\na;b 2\nc 7.\n' >"$dir/fractions"
 try "fractions are kept" gives 'a 0.250000
@@ -160,8 +168,10 @@ cut_off()
 }
 try "gzip that was cut off is refused" cut_off gz
 try "so is zstd" cut_off zst
+for pack in bzip2 xz; do try "so is $pack" cut_off $pack; done
 damaged() { head -c 20 "$1" | cat - <(head -c 99 /dev/zero) >"$dir/bad"; ! fold "$dir/bad" 2>"$dir/said" && grep -q "byte [0-9]*: the $2 data is damaged" "$dir/said"; }
 try "damaged gzip is named" damaged "$dir/small.gz" gzip
+for pack in bzip2 xz; do try "so is damaged $pack" damaged "$dir/small.$pack" $pack; done
 unknown() { ! fold "$dir/bad" >"$dir/got" 2>"$dir/said" && grep -q "$dir/bad: $1" "$dir/said"; }
 echo "some text" >"$dir/bad"
 try "what is in no format is refused" unknown "this is not a recording, nor a profile"
@@ -173,4 +183,63 @@ full() { ! fold "$dir/small" >/dev/full 2>"$dir/said" && grep -q "cannot be writ
 try "a full disk is an error" full
 gone() { { fold "$dir/random" && echo "${?}" >"$dir/status"; } | head -n 1 >"$dir/got"; [ "$(cat "$dir/status")" = 0 ]; }
 try "a reader that goes away is none" gone
+# Names that end in blanks, as perf cuts C++ ones at a bracket; and one that is like a remark.
+printf 'main;std::function<void ;leaf 3\nmain;std::function<void  4\na;  2\n' >"$dir/blanks"
+blanks() { [ "$("$tallytree" report flat --csv --limit all --metric samples "$dir/blanks" | grep -c 'std::function<void ')" = 1 ] && "$tallytree" export --to folded "$dir/blanks" | LC_ALL=C sort | cmp - <(LC_ALL=C sort "$dir/blanks"); }
+try "a name may end in blanks, as a leaf too" blanks
+# Two counts, as difffolded.pl and export --before write them.
+printf 'a;b 4 3\nb 0 7\nc 2 0\n[root] 1 1\n# a remark\n' >"$dir/two"
+two() { folds '[root] 1
+a;b 3
+b 7' "$dir/two" && folds '[root] 1
+a;b 4
+c 2' "$dir/two" "samples before"; }
+try "two counts on each line are two metrics" two
+differs() {
+    printf 'a;b 3\nb 7\n' >"$dir/then" && printf 'a;b 4\nc 2\n' >"$dir/past" &&
+        "$tallytree" export --to folded --before "$dir/past" -o "$dir/both" "$dir/then" && folds "$(cat "$dir/then")" "$dir/both" && folds "$(cat "$dir/past")" "$dir/both" "samples before"
+}
+try "what export --before writes is read so" differs
+sed 's/^b .*/b 7/' "$dir/two" >"$dir/some"
+try "a count on some lines alone is of a name that ends in a number" folds '[root] 1 1
+a;b 4 3
+b 7' "$dir/some"
+# Text with a number at the end of a line, and counts that are none.
+not_stacks() { printf '%b' "$1" >"$dir/bad" && unknown "this is not a recording, nor a profile"; }
+for text in 'chapter 3\nit was a dark night\nand so on\n' '{"recording": \n 5 }' '[ 1,\n 2 3\n'; do
+    try "text is no list of stacks: ${text:0:10}" not_stacks "$text"
+done
+for wrong in -5 1e3; do
+    printf 'a;b 1\na;c %s\n' "$wrong" >"$dir/bad"
+    try "a count of $wrong is named" refused "$dir/bad" ":2: a count is a number from 0 on"
+done
+# Kinds of files that are known and not read: each is called by its name, with what converts it.
+known() { printf '%b' "$1" >"$dir/bad" && unknown "this is $2"; }
+while IFS='|' read -r bytes what; do try "what is not read is known: $what" known "$bytes" ".*$what"; done <<'END'
+Nettrace\0\0\0|dotnet-trace convert
+SIMPLEPERF\0\1|stackcollapse.py
+JAVA PROFILE 1.0.2\0|heap dump of Java
+memray\0\12|memray
+go 1.19 trace\0\0\0|go tool trace -pprof
+\4\10{\14:|stackprof --stackcollapse
+{"version":1.2,"mode":"wall","missed_samples":0}|stackprof --stackcollapse
+MOJ\3|mojo2austin
+hdrb\0hetb|hs-speedscope
+v8-version,10,2,154|node --cpu-prof
+Analysis of sampling a (pid 3)|stackcollapse-sample.awk
+<?xml version="1.0"?>\n<trace-query-result>|inferno-collapse-xctrace
+<?xml version="1.0"?>\n<svg>|a picture
+Weight\tSelf Weight\tSymbol Names\n3 ms\t0 s\tmain|inferno-collapse-xctrace
+{"label":"a","ticks":[],"profile":{"libs":[]}}|profiler.firefox.com
+Flat profile:\n\nEach|gmon.out itself is read
+goroutine 1 [running]:\nmain.main()|?debug=1
+{"meta":{"x":3},"threads":[{"samples":{"schema":{}}}]}|profiler.firefox.com
+PK\3\4\24\0|unpack it
+\4"M\30d@|lz4 -d
+\12\3abc\12\1a\12\2ab\12\1c|traceconv json
+\177ELF\2\1\1|tallytree record
+END
+printf 'one 1 1.0: 5 x:\n\t12 f (y)\n\t13 # device # (z)\n\n' >"$dir/device"
+there_and_back() { "$tallytree" export --to folded -o "$dir/device.folded" "$dir/device" && folds '#device #;f 5' "$dir/device.folded"; }
+try "a stack that is written is never a remark" there_and_back
 finish

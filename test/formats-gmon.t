@@ -69,6 +69,11 @@ cycle() { "$tallytree" report groups --csv "$dir/pie.gmon.tt" | grep -q 'odd' &&
 try "a cycle is one group, and paths are said to be estimated" cycle
 beside() { cp "$dir/pie" "$dir/a.out" && "$tallytree" export --to folded "$dir/pie.gmon" | grep -q '^main;one;spin '; }
 try "a.out beside the profile is its program" beside
+names_of_cpp
+(cd "$dir" && ./names && mv gmon.out names.gmon)
+names() { "$tallytree" merge --executable "$dir/names" -o "$dir/names.tt" "$dir/names.gmon" && ours "$dir/names.tt" >"$dir/got" &&
+    gprof -b -p -z "$dir/names" "$dir/names.gmon" | sed -En 's/^( *[0-9.]+){3} +([0-9]+)( +[0-9.]+){2} +(ns::.*)/\2 \4/p' | LC_ALL=C sort | diff - "$dir/got" && [ "$(wc -l <"$dir/got")" = 3 ]; }
+try "names of C++ are gprof's" names
 refuses() { "$tallytree" "${@:2}" "$dir/bad" >"$dir/got" 2>"$dir/said"; [ $? = 2 ] && cat "$dir/said" && grep -q "tallytree: $1" "$dir/said"; }
 missing() { rm "$dir/a.out"; cp "$dir/pie.gmon" "$dir/bad"; refuses "$dir/bad: byte 0: .*--executable" report; }
 try "without its program it says what is missing" missing

@@ -90,7 +90,31 @@ MAPPED_LIBRARIES:
 END
 by=$(python3 -c 'import math; f = 1 / (1 - math.exp(-.5)); print("a program+0x20;a program+0x10", round(3000 * f)); print("a program+0x30", round(2000 * f))')
 try "each sample of a heap is weighed by its size" folds "$by" "$dir/sampled" bytes
-sed 's/heap_v2/heap/' "$dir/sampled" >"$dir/old"
+cat >"$dir/go" <<'END'
+heap profile: 3: 3000 [5: 5000] @ heap/4000
+1: 1000 [3: 3000] @ 0x11 0x21
+#	0x10	main.make+0x1	/src/main.go:3
+#	0x20	main.main+0x2	/src/main.go:7
+
+2: 2000 [2: 2000] @ 0x31
+
+# runtime.MemStats
+# Alloc = 24
+END
+cat >"$dir/go.py" <<'END'
+import re, subprocess, sys
+tallytree, file = sys.argv[1:]
+raw = subprocess.run(["go", "tool", "pprof", "-raw", file], capture_output=True, text=True, check=True).stdout
+want = [list(map(int, v.split())) for v in re.findall(r"^ +([0-9 ]+): [0-9 ]+$", raw[:raw.index("Locations")], re.M)]
+for column, metric in enumerate(("allocations", "bytes", "live number", "live bytes")):
+    out = subprocess.run([tallytree, "export", "--to", "folded", "--metric", metric, file], capture_output=True, text=True, check=True).stdout
+    got = dict(line.rsplit(" ", 1) for line in out.splitlines())
+    for stack, values in zip(("main.main;main.make", "0x30"), want):
+        assert 0 <= int(got[stack]) - values[column] <= 1, (metric, got, want)  # go takes the whole part
+END
+try "Go's heaps are weighed as go does, with the functions that stand below a stack" python3 "$dir/go.py" "$tallytree" "$dir/go"
+sed 's/MAPPED_LIBRARIES:/--- Memory map: ---/' "$dir/sampled" >"$dir/map"
+try "the map of memory may have its other name" folds "$by" "$dir/map" bytes
 cat >"$dir/none" <<<'heap profile: 0: 0 [0: 0] @ heapprofile'
 nothing() { "$tallytree" report header "$dir/none" | grep -q gperftools; }
 try "a heap without anything in it is read" nothing

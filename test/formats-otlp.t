@@ -74,4 +74,63 @@ evicted() { python3 -c 'import random; random.seed(3); [print("push f%d\ntick 5"
 try "what was evicted is a leaf of its own" evicted
 said() { "$tallytree" export --to otlp "$dir/rec" | grep -aq tallytree && "$tallytree" export --help | grep -q otlp; }
 try "it says who wrote it" said
+
+# Read again, and as JSON, which is made of what the reader above finds.
+again() {
+    local m f=$1
+    "$tallytree" export --to otlp -o "$dir/out" "$f" || return
+    for m in "${@:2}"; do diff <("$tallytree" export --to folded --metric "$m" "$f") <("$tallytree" export --to folded --metric "$m" "$dir/out") || return; done
+    "$tallytree" report "$dir/out" | grep -q 'format *otlp'
+}
+try "what is written is read again" again "$dir/rec" ticks bytes calls
+try "so are thousands of stacks" again "$dir/random" samples
+places() { "$tallytree" export --to otlp -o "$dir/out" "$dir/rec" && "$tallytree" report flat --csv "$dir/out" | grep -q ',parse,/lib/m.so,p.c,7,3,'; }
+try "with files, modules, lines and columns" places
+cat >"$dir/to-json.py" <<'END'
+import json, sys
+sys.path.insert(0, sys.argv[1]); from read import *
+data = fields(open(sys.argv[2], "rb").read()); d = fields(one(data, 2))
+def numbers(m, **names): m = fields(m); return {k: one(m, n) if n < 3 else str(one(m, n)) for k, n in names.items() if m[n]}
+dictionary = {"mappingTable": [numbers(m, filenameStrindex=4) for m in d[1]], "functionTable": [numbers(f, nameStrindex=1, filenameStrindex=3, startLine=4) for f in d[3]],
+    "locationTable": [dict(numbers(l, mappingIndex=1), lines=[numbers(x, functionIndex=1, line=2, column=3) for x in fields(l)[3]]) for l in d[2]],
+    "stringTable": [s.decode() for s in d[5]], "stackTable": [{"locationIndices": packed(one(fields(s), 1, b""))} for s in d[7]], "linkTable": [{}], "attributeTable": [{"keyStrindex": 0}]}
+profiles = []
+for p in fields(one(fields(one(data, 1)), 2))[2]:
+    p = fields(p)
+    profiles.append({"samples": [{"stackIndex": one(fields(s), 1), "values": [str(v) for v in packed(fields(s)[4][0])], "linkIndex": 0} for s in p[2]], "profileId": "00ff",
+        "sampleType": numbers(one(p, 1), typeStrindex=1, unitStrindex=2), "timeUnixNano": "12"})
+owner = {"attributes": [{"key": "host", "value": {"intValue": "3"}}, {"key": "service.name", "value": {"stringValue": "shop"}}]}
+document = {"resourceProfiles": [{"resource": owner, "scopeProfiles": [{"scope": {"name": "x"}, "profiles": profiles}]}], "dictionary": dictionary}
+json.dump(document, open(sys.argv[3], "w"))
+json.dump({k: document[k] for k in ("dictionary", "resourceProfiles")}, open(sys.argv[3] + ".pretty", "w"), indent=1)
+open(sys.argv[3] + ".twice", "w").write((json.dumps(document) + "\n") * 2)
+END
+as_json() {
+    "$tallytree" export --to otlp -o "$dir/out" "$1" && python3 "$dir/to-json.py" "$dir" "$dir/out" "$dir/json" || return
+    for m in "${@:2}"; do for f in json json.pretty; do diff <("$tallytree" export --to folded --metric "$m" "$1") <("$tallytree" export --to folded --metric "$m" "$dir/$f") || return; done; done
+}
+try "as JSON they are the same" as_json "$dir/rec" ticks bytes calls
+twice() { diff <("$tallytree" export --to folded --metric ticks "$dir/json" | awk '{ $NF *= 2; print }') <("$tallytree" export --to folded --metric ticks "$dir/json.twice"); }
+try "lines of JSON add up" twice
+service() { "$tallytree" report strands --csv "$dir/json" | grep -q shop; }
+try "profiles are of the service that they name" service
+# Values of microseconds, times alone, inlined functions, and places without a function.
+cat >"$dir/small" <<'END'
+{"resourceProfiles": [{"scopeProfiles": [{"profiles": [
+  {"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "samples": [{"stackIndex": 1, "values": ["3", "4"]}, {"stackIndex": 2, "values": [5]}, {"values": ["1"]}]},
+  {"sampleType": {"typeStrindex": 3}, "samples": [{"stackIndex": 1, "timestampsUnixNano": ["7", "8", "9"]}]}]}]}],
+ "dictionary": {"stringTable": ["", "cpu", "microseconds", "events", "f", "inlined", "/bin/app"],
+  "functionTable": [{}, {"nameStrindex": 4}, {"systemNameStrindex": 5}], "mappingTable": [{}, {"memoryStart": "4096", "fileOffset": "256", "filenameStrindex": 6}],
+  "locationTable": [{}, {"lines": [{"functionIndex": 2}, {"functionIndex": 1}]}, {"mappingIndex": 1, "address": "4112"}],
+  "stackTable": [{}, {"locationIndices": [1, 2]}, {"locationIndices": [2]}]}}
+END
+small() { folds '[root] 1000
+app+0x110 5000
+app+0x110;f;inlined 7000' "$dir/small" cpu && folds 'app+0x110;f;inlined 3' "$dir/small" events; }
+try "units, times alone, inlined functions and addresses" small
+try "a value below 0 is refused" eval 'sed "s/\[5\]/[-5]/" "$dir/small" >"$dir/bad"; refused "$dir/bad" ": byte [0-9]*: a whole number from 0 on"'
+try "so is a stack that there is not" eval 'sed "s/\"stackIndex\": 2/\"stackIndex\": 9/" "$dir/small" >"$dir/bad"; refused "$dir/bad" ": byte [0-9]*: a sample has a stack that there is not"'
+try "so is a location that there is not" eval 'sed "s/\[1, 2\]/[1, 7]/" "$dir/small" >"$dir/bad"; refused "$dir/bad" ": byte [0-9]*: a stack has a location that there is not"'
+"$tallytree" export --to otlp -o "$dir/whole" "$dir/rec"
+try "so is a message that is cut off" truncated 200 31 1 "$dir/whole"
 finish

@@ -74,6 +74,37 @@ END
 as_python() { "$tallytree" export --to folded "$dir/random" | LC_ALL=C sort | cmp - <(LC_ALL=C sort "$dir/want"); }
 try "four thousand samples add up as Python does it" as_python
 
-try "a line that is no sample is named" refuses 15 "a sample begins with" '15s/.*/nonsense here/'
+sed '20a nonsense here' "$dir/small" >"$dir/nonsense"
+one_line_lost() { "$tallytree" report "$dir/nonsense" 2>&1 | grep -q "lost: 1 lines" && folds "$folded" "$dir/nonsense"; }
+try "a line that is no part of a sample is counted, and the rest is read" one_line_lost
+
+# What perf prints with other fields, and what old ones printed.
+timeless='java 3244 cpu-clock:@
+	    7f1e214c24d9 SpinPause (/lib/libjvm.so)
+	    7f1e2130d999 GCTaskThread::run() (/lib/libjvm.so)
+
+other name 12/13 [001] 250 cycles:u:@
+
+	    7f1e214c24d9 leaf (/bin/x)
+
+java 3244 cpu-clock:@
+ffffffff8103d0ca native_write ([kernel.kallsyms])
+ffffffff810275f1 enable_all ([kernel.kallsyms])'
+timeless=${timeless//@/ } # no line of this file ends in a blank
+echo "$timeless" >"$dir/timeless"
+echo "build id event received for [kernel.kallsyms]: 4b5c [20]
+$timeless" >"$dir/verbose"
+timeless() { folds 'GCTaskThread::run();SpinPause 1
+enable_all;native_write 1' "$1" samples && folds 'leaf 250' "$1" cycles:u; }
+try "samples need no time, and an empty line may come before their stack" timeless "$dir/timeless"
+try "lines that perf writes about itself are no samples" timeless "$dir/verbose"
+printf '%16s %5d [000] %d.5: %10d cpu-clock:  ffff81 do_idle+0x9 ([kernel])\n' a 7 1 5 cafe 8 2 6 "a b" 9 3 7 >"$dir/padded"
+try "each sample without a stack counts, its name being padded with blanks" folds 'do_idle 18' "$dir/padded"
+named() { "$tallytree" report strands --csv --limit all "$dir/padded" | python3 -c '
+import csv, sys
+sys.exit(sorted(r["process"] for r in csv.DictReader(sys.stdin) if r["role"] == "entry") != ["a", "a b", "cafe"])'; }
+try "its name is without them" named
+printf 'Chapter 12 begins:\nand goes on\n' >"$dir/text"
+try "text is no sample without a time" refused "$dir/text" ": this is not a recording"
 try "so are periods of more than 64 bits" refuses 20 "the figures add up" 's/   250000 cpu/18446744073709551615 cpu/'
 finish

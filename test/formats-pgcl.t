@@ -116,6 +116,14 @@ try "calls are those of all three kinds" calls
 header() { "$tallytree" report "$1" >"$dir/report" && grep -q '^frequency *2 *400 *000 *000\|^frequency *2400000000' "$dir/report" && ! grep -q "pgcl.order" "$dir/report" && ! "$tallytree" report header "$1" | grep -q pgcl.order && ! "$tallytree" report --json "$1" | grep -q pgcl.order && grep -q '^format *pgcl$' "$dir/report"; }
 try "the header says the frequency, and keeps the order to itself" header "$dir/small.2"
 
+# Of Start 100 ticks and 6 calls, at 12345 ticks for 1000; of the others all may be overhead.
+brackets() { "$tallytree" report flat --csv --metric ticks "$1" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "entry" { print $at["name"], $at["self"], $at["self_low"] }' | sort | paste -sd ,; }
+equal "overhead is what measuring may have added" "$(brackets "$dir/small.2")" "Start 100 26,_start 5 0,map 300 0,zeta 10 0"
+equal "a file without overhead has none" "$("$tallytree" report flat --csv --metric ticks "$dir/small.1" | head -1 | grep -c self_low)" 0
+in_ghc() { "$tallytree" report ghc -P "$1" | awk '/total time/ { print $4 } /total alloc/ { gsub(",", "", $4); print $4 }'; }
+in_seconds() { meaning "$1" 2 | awk '{ ticks += $2; words += $3 } END { printf "%.2f\n%.0f\n", ticks / 2400000000, words * 8 }'; }
+try "GHC's layout has seconds and bytes" sh -c "[ '$(in_ghc "$dir/random.2")' = '$(in_seconds "$dir/random.2")' ]"
+
 # ── What is not Clean's ──────────────────────────────────────────────────────────────
 
 "$tallytree" merge -o "$dir/two.tt" "$dir/small.2" "$dir/small.2"

@@ -104,6 +104,41 @@ done
 started() { "$tallytree" report header "$dir/small" | grep -q '2023-11-14 22:13:20'; }
 try "when it was made is known" started
 
+# What others write: empty strings anywhere, comments packed into one field, types without names.
+python3 - "$dir/small" "$dir" <<'END'
+import sys
+small, dir = open(sys.argv[1], "rb").read(), sys.argv[2]
+def field(number, bytes): return varint(number << 3 | 2) + varint(len(bytes)) + bytes
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128]); n >>= 7
+    return out + bytes([n])
+open(dir + "/empty", "wb").write(small + field(6, b""))
+strings = i = 0
+while i < len(small):
+    tag = small[i]; i += 1
+    if tag & 7 == 0:
+        while small[i] > 127: i += 1
+        i += 1
+    else:
+        strings += tag == 0x32
+        i += 1 + small[i]
+open(dir + "/comments", "wb").write(small + b"".join(field(6, b) for b in (b"one", b"two", b"three")) +
+                                    field(13, bytes([strings, strings + 1, strings + 2])))
+open(dir + "/nul", "wb").write(small.replace(b"\5parse", b"\5pa\0se"))
+open(dir + "/nameless", "wb").write(
+    field(1, b"") + field(1, b"") + field(2, b"\x0a\1\1\x12\2\3\5") + field(4, b"\x08\1\x22\2\x08\1") +
+    field(5, b"\x08\1\x10\1") + b"".join(field(6, b) for b in (b"", b"a", b"b")))
+END
+try "strings behind the first may be empty" folds "$small" "$dir/empty" samples
+comments() { diff <(printf 'one\nthree\ntwo\n') <("$tallytree" report header --csv "$dir/comments" | sed -n 's|^entry,0,0,comment,\(.*\),1$|\1|p' | LC_ALL=C sort); }
+try "comments in one field are all there" comments
+nul() { "$tallytree" export --to folded "$dir/nul" | grep -q '^main;pa␀se '; }
+try "a NUL within a name is shown" nul
+nameless() { folds 'a 3' "$dir/nameless" value && folds 'a 5' "$dir/nameless" "value 2"; }
+try "types without a name are metrics of their own" nameless
+
 # A random one, with inlined frames and recursion.
 python3 - >"$dir/random.json" <<'END'
 import json, random
@@ -230,4 +265,23 @@ try "too few values" edited "1 values of 2 types" 's/\[1, 10\]\], \[\[2, 2/[10]]
 printf '%b' '\x0a\x04\x08\x01\x10\x02\x12\x06\x0a\x01\x01\x12\x01\x05\x22\x05\x08\x01\x22\x01\x08\x32\x00\x32\x01a\x32\x01b' >"$dir/line"
 try "a line that is damaged within a location" refused "$dir/line" ": byte 20: a line of a location is damaged"
 try "more than 64 bits" edited "add up" 's/\[1, 10\]\], \[\[2, 2/[1, 9223372036854775807]], [[2, 2/'
+
+# What readers take for the program is the first mapping.
+printf 'cmd: /opt/zebra --fast\nevents: Ir\nob=/lib/abc.so\nfn=a\n1 5\nob=/opt/zebra\nfn=main\n2 7\ncob=/lib/abc.so\ncfn=a\ncalls=1 1\n2 5\n' >"$dir/zebra"
+"$tallytree" export --to pprof -o "$dir/zebra.pb.gz" "$dir/zebra"
+equal "the program's mapping is the first" "$(go tool pprof -top "$dir/zebra.pb.gz" 2>"$dir/log" | grep '^File')" "File: zebra"
+
+
+# ── Lines ────────────────────────────────────────────────────────────────────────────
+# Ticks of lines 3, 4 and 6 of work: go's tool lists them beside the lines of its file.
+printf 'line %s\n' 1 2 3 4 5 6 7 >"$dir/work.c"
+{
+    printf 'block %s kind=%s module=prog file=%s line=%d\n' main function "$dir/main.c" 1 work function "$dir/work.c" 2 \
+        work.c:3 statement "$dir/work.c" 3 work.c:4 statement "$dir/work.c" 4 work.c:6 statement "$dir/work.c" 6
+    printf 'push main\npush work\npush work.c:3\ntick 20\npop\npush work.c:4\ntick 300\npop\npush work.c:6\ntick 5\npop\npop\npop\n'
+} >"$dir/events"
+"$tallytree" replay -o "$dir/lines" "$dir/events" && "$tallytree" export --to pprof -m ticks -o "$dir/lines.pb.gz" "$dir/lines"
+equal "lines of a function are no functions" "$(go tool pprof -top "$dir/lines.pb.gz" 2>"$dir/log" | awk 'p { print $NF, $1, $4 } /flat%/ { p = 1 }' | paste -sd ,)" "work 325ticks 325ticks,main 0 325ticks"
+equal "but figures beside its source" "$(go tool pprof -list work "$dir/lines.pb.gz" 2>"$dir/log" | awk '$3 ~ /^[0-9]+:/ && $1 > 0 { print $3, $1 }' | paste -sd ,)" "3:line 20,4:line 300,6:line 5"
+
 finish

@@ -37,7 +37,27 @@ try "so is a word where a number should be" refuses 3 "'two' is no number" '3s/^
 try "so is a least above the largest" refuses 3 "the least is above" '3s/,23,/,90,/' "$dir/timed"
 try "so is a quote that is not closed" refuses 4 "a row has 9 fields" '4s/tcl"/tcl/' "$dir/timed"
 
-# All of a tree as JSON and CSV: what the report says, without limits.
-as_report() { "$tallytree" export --to "$1" "$dir/timed" | cmp - <("$tallytree" report tree "--$1" --limit all "$dir/timed"); }
+# All of a tree with all metrics as JSON and CSV: what the report says, without limits.
+as_report() { "$tallytree" export --to "$1" "$dir/timed" | cmp - <("$tallytree" report tree --metric time,calls "--$1" --limit all --threshold 0 "$dir/timed"); }
 for f in json csv; do try "export --to $f is report tree --$f" as_report $f; done
+# Contexts of a millionth of the total are there too: every line of a folded file is found again.
+awk 'BEGIN { print "big 1000000"; for (i = 0; i < 300; i++) print "a;b" i % 7 ";c" i " " 1 + i % 3 }' >"$dir/small-parts"
+cat >"$dir/whole.py" <<'END'
+import csv, json, subprocess, sys
+tallytree, file = sys.argv[1:]
+want = sorted(line.rsplit(" ", 1) for line in open(file).read().splitlines())
+run = lambda to: subprocess.run([tallytree, "export", "--to", to, file], capture_output=True, text=True, check=True).stdout
+def paths(rows):  # rows: (depth, name, self), in preorder
+    open_, found = [], []
+    for depth, name, own in rows:
+        del open_[depth:]; open_.append(name)
+        if own: found.append([";".join(open_[1:]), str(own)])
+    return sorted(found)
+rows = list(csv.DictReader(run("csv").splitlines()))
+assert paths((int(r["depth"]), r["name"], int(r["self"])) for r in rows) == want, "csv"
+table = json.loads(run("json")); keys = [c["key"] for c in table["columns"]]; name, own = keys.index("name"), keys.index("self")
+assert paths((r["depth"], r["values"][name], r["values"][own]) for r in table["rows"]) == want, "json"
+END
+whole() { python3 "$dir/whole.py" "$tallytree" "$dir/small-parts"; }
+try "every context is in them, however small its share" whole
 finish

@@ -68,6 +68,12 @@ try "the file info stands for its folder" info
 bounded() { "$tallytree" merge --recursion none -o "$dir/all.tt" "$dir/pie.folder" && "$tallytree" export --to folded "$dir/all.tt" | grep -c 'again [0-9]*$' | grep -qx 10; }
 try "the recursion policy is that of live runs" bounded
 
+names_of_cpp
+record names "$dir/names"
+names() { ours "$dir/names.folder" >"$dir/got" && uftrace report --no-pager --demangle=full -d "$dir/names.folder" |
+    sed -n 's/^.* \([0-9][0-9]*\)  *\(ns::.*\)$/\1 \2/p' | LC_ALL=C sort | diff - "$dir/got" && [ "$(wc -l <"$dir/got")" = 3 ]; }
+try "names of C++ are those of uftrace report" names
+
 copy() { rm -rf "$dir/bad" && cp -r "$dir/pie.folder" "$dir/bad"; }
 data() { for f in "$dir"/bad/*.dat; do [ "$(stat -c %s "$f")" -gt 500 ] && echo "$f" && return; done; }
 cut() { copy && truncate -s -5 "$(data)" && refused "$dir/bad" "/[0-9]*[.]dat: byte [0-9]*: the file ends within an event"; }
@@ -92,6 +98,8 @@ maps() { copy && rm "$dir"/bad/sid-*.map && refused "$dir/bad/info" ".*: .*'sid-
 try "and one without its maps" maps
 symbols() { copy && rm "$dir"/bad/*.sym && "$tallytree" export --to folded "$dir/bad" | grep -q 0x; }
 try "without symbols, addresses stand for functions" symbols
+kernel() { cp -r "$dir/pie.folder" "$dir/kernel.folder" && : >"$dir/kernel.folder/kernel-cpu0.dat" && "$tallytree" report "$dir/kernel.folder" | grep -q 'left out *functions of the kernel'; }
+try "functions of the kernel are left out, and that is said" kernel
 arguments() { uftrace record --no-event --no-libcall -A 'spin@arg1' -d "$dir/bad" "$dir/pie" >"$dir/said" 2>&1; refused "$dir/bad" "/[0-9]*[.]dat: byte [0-9]*: arguments were recorded"; }
 rm -rf "$dir/bad"
 try "recorded arguments are refused, not misread" arguments

@@ -44,12 +44,37 @@ cat >"$dir/heap" <<'END'
 END
 heap() { "$tallytree" export --to folded "$dir/heap" | diff - <(printf '[root] 5\na 10\na;(anonymous) 7\nb 100\n'); }
 try "each node of a heap has its size" heap
+cat >"$dir/late" <<'END'
+{"nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}, {"id": 2, "parent": 1, "callFrame": {"functionName": "a"}},
+  {"id": 4, "parent": 3, "callFrame": {"functionName": "b"}}], "samples": [2, 3, 4, 4, 2], "timeDeltas": [1, 2, 3, 4, 5]}
+END
+late() { folds '(unknown callers);b 2
+a 2' "$dir/late" samples && "$tallytree" report "$dir/late" | grep -q 'lost: 1 samples were in a node'; }
+try "a sample in a node that there is not is counted, and the others are read" late
+# The same profile, as older engines wrote it: a tree, with the time of each sample.
+cat >"$dir/older.py" <<'END'
+import json, sys
+f = json.load(open(sys.argv[1]))
+node = {n["id"]: n for n in f["nodes"]}
+def tree(n):
+    c = n["callFrame"]
+    return {"functionName": c["functionName"], "url": c["url"], "lineNumber": c["lineNumber"] + 1, "columnNumber": c["columnNumber"] + 1,
+            "bailoutReason": "", "id": n["id"], "hitCount": n["hitCount"], "children": [tree(node[i]) for i in n.get("children", [])]}
+times, at = [], f["startTime"]
+for d in f["timeDeltas"]: at += d; times.append(at)
+json.dump({"typeId": "CPU", "head": tree(f["nodes"][0]), "startTime": f["startTime"] / 1e6, "samples": f["samples"], "timestamps": times}, sys.stdout)
+END
+python3 "$dir/older.py" "$dir/cpu" >"$dir/older"
+older() { for m in samples "sampled time"; do diff <("$tallytree" export --to folded --metric "$m" "$dir/cpu") <("$tallytree" export --to folded --metric "$m" "$dir/older") || return; done
+    diff <("$tallytree" report flat --csv --limit all "$dir/cpu") <("$tallytree" report flat --csv --limit all "$dir/older"); }
+try "a profile of the older form is read as that of the newer one" older
 deep() { python3 -c 'print("{\"head\":" + "{\"callFrame\":{\"functionName\":\"f\"},\"selfSize\":1,\"children\":[" * 100000 + "]}" * 100000 + "}")' >"$dir/deep" && "$tallytree" report flat "$dir/deep" | grep -q 'total'; }
 try "however deep it is" deep
 bad() { printf '%s
 ' "$2" >"$dir/bad" && refused "$dir/bad" ": byte [0-9]*: $1"; }
 try "children before what they are of are refused" bad "the children of a node come before" '{"head": {"children": [], "callFrame": {"functionName": "a"}}}'
 try "so is a node without a function" bad "the node before this has no callFrame" '{"head": {"selfSize": 3, "x": {"callFrame": 1}}}'
+try "and children before the id of their parent" bad "the children of a node come before its id" '{"head": {"functionName": "a", "children": [{"functionName": "b", "id": 2, "children": []}], "hitCount": 0}}'
 try "so is one that was cut off" bad "" '{"head": {"callFrame": {"functionName": "a"}, "children": [{'
-try "so is a sample in a node that there is not" bad "a sample is in a node that there is not" '{"nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}], "samples": [2], "timeDeltas": [1]}'
+try "so is a file with no sample in a node that it has" bad "all samples are in nodes that there are not" '{"nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}], "samples": [2], "timeDeltas": [1]}'
 finish

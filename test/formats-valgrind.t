@@ -78,6 +78,8 @@ done
 clocks() { "$tallytree" report series --csv "$dir/massif.i" >"$dir/got" && "$tallytree" report series "$dir/massif.i" | grep -q "time instructions" && "$tallytree" report series "$dir/massif.ms" | grep -q "time [mµ]*s"; }
 try "time is called what it is" clocks
 
+bare() { sed -e 's/^heap_tree=.*/heap_tree=empty/' -e '/^ *n[0-9]*: /d' "$dir/massif.i" >"$dir/bare" && ! "$tallytree" report "$dir/bare" 2>"$dir/said" && grep -q 'no figures, but series over time: report series$' "$dir/said" && "$tallytree" report series "$dir/bare" | grep -q heap; }
+try "massif without trees has series alone, and that is said" bare
 bad() { sed "$3" "$dir/massif.i" >"$dir/bad" && refused "$dir/bad" ":$1: $2"; }
 line=$(grep -n -m1 ' n1: 1000 ' "$dir/massif.i" | cut -d: -f1)
 try "a node that is too large is named" bad "$line" "this node has more bytes" "${line}s/1000/1101/"

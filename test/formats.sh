@@ -53,3 +53,22 @@ deep_there_and_back()
     deep && "$tallytree" export --to "$1" -o "$dir/deep.written" "$dir/deep" &&
         "$tallytree" export --to folded ${2+--metric "$2"} "$dir/deep.written" | cmp - "$dir/deep"
 }
+
+# $dir/names is a program in C++ with -pg; ours PROFILE - the calls of its functions.
+names_of_cpp()
+{
+    cat >"$dir/names.cpp" <<'END'
+namespace ns {
+template <class T> struct Box {
+    T sum;
+    __attribute__((noinline)) void fill(T n) { for (T i = 0; i < n; i++) sum += i * i; __asm__ volatile("" ::: "memory"); }
+};
+__attribute__((noinline)) void both(Box<int> &a, Box<long> &b) { a.fill(3); b.fill(4); }
+}
+int main() { ns::Box<int> a{}; ns::Box<long> b{}; ns::both(a, b); ns::both(a, b); return 0; }
+END
+    g++ -pg -g -O1 "$dir/names.cpp" -o "$dir/names"
+}
+ours() { "$tallytree" report flat --csv --limit all --metric calls "$@" | python3 -c 'import csv, sys
+for r in csv.DictReader(sys.stdin):
+    if "ns::" in r["name"]: print(r["self"], r["name"])' | LC_ALL=C sort; }

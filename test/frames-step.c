@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "code.h"
+#include "one-cpu.h"
 #include "unwind.h"
 
 enum { ROOM = 512, COPY = 1 << 17, SEEN = 1 << 20, LOOKS = 3, EXAMPLES = 10 };
@@ -33,7 +34,7 @@ static struct {
     uint32_t count;
     unsigned long instructions, compared, places, frames, same, longer, astray, differ,
         root;
-    unsigned long guessed, read, unread, misread;
+    unsigned long guessed, read, unread, misread, alone, alone_short, alone_other;
     int examples;
     struct {
         uint64_t pc;
@@ -92,6 +93,28 @@ static void check_reading(struct tt_registers *r, struct tt_peek *peek)
     }
 }
 
+/* Of a thread that sleeps nothing is known but the place and the stack pointer: the frames
+ * must be the same, or fewer. */
+static void check_alone(const struct tt_registers *r, struct tt_peek *peek,
+                        enum tt_unwind_end end)
+{
+    static struct tt_native alone[ROOM];
+    struct tt_unwound out = {.frame = alone, .room = ROOM};
+    struct tt_registers place;
+    uint32_t i = 0;
+
+    tt_registers_of_place(&place, r->value[TT_REGISTER_PC], r->value[TT_REGISTER_SP]);
+    tt_native_unwind(&out, state.modules, &place, peek);
+    while (i < out.count && i < state.count && alone[i].pc == state.ours[i].pc)
+        i++;
+    if (i == state.count && i == out.count && out.end == end)
+        state.alone++;
+    else if (i == out.count && out.end != TT_UNWIND_ROOT)
+        state.alone_short++;
+    else if (state.alone_other++ < EXAMPLES)
+        say_place("alone differs after ", alone[i ? i - 1 : 0].pc);
+}
+
 static enum tt_unwind_end unwind_ours(const struct user_regs_struct *u)
 {
     struct tt_unwound out = {.frame = state.ours, .room = ROOM};
@@ -106,6 +129,7 @@ static enum tt_unwind_end unwind_ours(const struct user_regs_struct *u)
     tt_native_unwind(&out, state.modules, &r, &peek);
     state.count = out.count;
     convert(&r, u);
+    check_alone(&r, &peek, out.end);
     check_reading(&r, &peek);
     return out.end;
 }
@@ -238,6 +262,7 @@ static int start(char **argv)
 {
     int status;
 
+    stay_on_one_cpu();
     if ((state.pid = fork()) == 0) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
         execv(argv[0], argv);
@@ -268,5 +293,7 @@ int main(int argc, char **argv)
            state.longer, state.astray, state.differ, state.root);
     printf("guessed %lu\nread %lu\nunread %lu\nmisread %lu\n", state.guessed, state.read,
            state.unread, state.misread);
+    printf("alone %lu\nshort %lu\nother %lu\n", state.alone, state.alone_short,
+           state.alone_other);
     return state.differ != 0;
 }

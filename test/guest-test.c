@@ -279,6 +279,18 @@ static void fork_in_handler(int signal)
     errno = saved;
 }
 
+static void allocate(uint32_t i)
+{
+    tt_type type = tt_type_get("thing");
+    tt_block holder = tt_block_get("holder", "", 0, 0);
+    tt_context c = tt_alloc(type, 16 + i % 7, 0);
+
+    (void)tt_retainers_with(tt_retainers_with(0, holder + i % 50), holder + i % 300);
+    tt_object_new(i + 1, type, 16, 0);
+    tt_object_free(i / 2 + 1);
+    tt_free(c, type, 16 + i % 7, 0, 0);
+}
+
 static void push_and_fork(const char *words)
 {
 #ifdef __SANITIZE_THREAD__
@@ -289,6 +301,7 @@ static void push_and_fork(const char *words)
     struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
     struct itimerval every = {{0, 1500}, {0, 1500}}, never = {{0, 0}, {0, 0}};
     uint64_t count = 0, goal = 0;
+    const int allocates = strstr(words, "space=") != NULL;
     char again[300];
 
     make_folder();
@@ -300,6 +313,8 @@ static void push_and_fork(const char *words)
         work_widely((int)(count % 4000), 10);
         for (int i = 0; i < 1000; i++) {
             TT_SCOPE("leaf");
+            if (allocates)
+                allocate((uint32_t)i);
         }
         count += 1010;
         if (!in_child)
@@ -333,6 +348,10 @@ TEST(a_handler_may_fork_amid_a_push_in_mode_exact) { push_and_fork("exact"); }
 TEST(a_handler_may_fork_amid_an_eviction)
 {
     push_and_fork("exact,recursion=none,budget=512nodes");
+}
+TEST(a_handler_may_fork_amid_the_account_of_objects)
+{
+    push_and_fork("calls,space=alloc+types+peak,series=type+retainers");
 }
 
 /* ── The program's signals ────────────────────────────────────────────────────────── */

@@ -24,7 +24,7 @@ series()
 figure()
 {
     "$tallytree" report flat --metric "$2" --csv "$tmp/$1.tt" |
-        awk -F, -v f="${3-}" 'f ? $(NF - 5) == f : /^total/ { print f ? $7 : $5 }'
+        awk -F, -v f="${3-}" 'f ? $(NF - 7) == f : /^total/ { print f ? $7 : $5 }'
 }
 
 # each_point NAME SERIES - each of its points was alive in the log, in the order of time.

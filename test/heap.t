@@ -55,7 +55,7 @@ try "every event of a program is counted, with its peak, its leaks and what was 
 # at METRIC FUNCTION - its figure with all it calls.
 at()
 {
-    "$tallytree" report flat --metric "$1" --csv "$tmp/each.tt" | awk -F, -v f="$2" '$(NF - 5) == f { print $7 }'
+    "$tallytree" report flat --metric "$1" --csv "$tmp/each.tt" | awk -F, -v f="$2" '$(NF - 7) == f { print $7 }'
 }
 places()
 {
@@ -132,7 +132,7 @@ END
         gcc -O2 -s -fPIC -shared -DNAME=second -DSIZE=3000 -o "$tmp/second.so" "$tmp/late.c" &&
         gcc -O2 -s -o "$tmp/early" "$tmp/early.c" && (cd "$tmp" && heap early ./early) || return
     "$tallytree" report flat --metric allocated --csv "$tmp/early.tt" >"$tmp/flat" && cat "$tmp/flat"
-    [ "$(awk -F, '/(first|second)/ { print $(NF - 5), $7, $(NF - 4) }' "$tmp/flat" | sort)" = \
+    [ "$(awk -F, '/(first|second)/ { print $(NF - 7), $7, $(NF - 6) }' "$tmp/flat" | sort)" = \
         "first 40000 $tmp/first.so
 second 60000 $tmp/second.so" ]
 }
@@ -423,7 +423,7 @@ try "what the program maps is counted on request" maps
 near()
 {
     "$tallytree" report flat --metric "$1" --csv "$tmp/sampled.tt" |
-        awk -F, -v f="$2" -v n="$3" -v size="$4" -v each="$5" '$(NF - 5) == f {
+        awk -F, -v f="$2" -v n="$3" -v size="$4" -v each="$5" '$(NF - 7) == f {
             p = 1 - exp(-size / 4096); sd = each * sqrt(n * (1 - p) / p); d = ($7 - n * each) / sd
             printf "%s: %d, truly %d: off by %.2f standard errors\n", f, $7, n * each, d
             found = d < 3 && d > -3 }

@@ -175,7 +175,8 @@ static void record_on_full_disks(const char *words)
 {
     make_folder();
     full_words = words;
-    for (long kilobytes = 0; kilobytes <= 1024 && !tap.failed; kilobytes += 4)
+    for (long kilobytes = 0; kilobytes <= 1024 && !tap.failed;
+         kilobytes += tap_is_long() ? 4 : 24)
         CHECK_INT(in_a_child(fill_and_record, kilobytes << 10), HOST_STATUS);
     leave_folder();
 }

@@ -38,7 +38,7 @@ mkdir "$dir/many"
 for i in $(seq 200); do
     record "$i" && "$tallytree" merge -o "$dir/$i.tt" "$dir/$i.rec" && rm "$dir/$i.rec"
 done
-for i in $(seq 10000); do ln -s "../$((i % 200 + 1)).tt" "$dir/many/$i"; done
+perl -e 'symlink "../" . ($_ % 200 + 1) . ".tt", "$ARGV[0]/$_" or die "$!" for 1 .. 10000' "$dir/many"
 merge_many() { (ulimit -v 100000; "$tallytree" merge "$@" -o "$dir/many.tt" "$dir/many"); }
 try "ten thousand profiles merge in 100 MB" merge_many
 equal "and all their ticks are there" "$("$tallytree" report flat --csv --metric ticks "$dir/many.tt" | awk -F, '
@@ -57,6 +57,27 @@ cp "$dir/all.tt" "$dir/kept.tt"
 try "a failure leaves an old output as it was" cmp "$dir/all.tt" "$dir/kept.tt"
 head -c 1000 "$dir/all.tt" >"$dir/cut.tt"
 equal "a cut profile is refused" "$("$tallytree" merge -o "$dir/no.tt" "$dir/cut.tt" 2>/dev/null; echo $?)" 2
+
+# A folder is what processes left: one that was killed at birth, or a file that was cut, takes
+# nothing from the others.
+mkdir "$dir/left"
+cp "$dir"/folder/?.rec "$dir/left"
+: >"$dir/left/empty.77"
+head -c 8192 /dev/zero >"$dir/left/begun.78"
+head -c 100 "$dir/folder/1.rec" >"$dir/left/cut.79"
+echo "a 1 b" >"$dir/left/text"
+mkfifo "$dir/left/pipe"
+timeout 60 "$tallytree" merge -o "$dir/left.tt" "$dir/left" 2>"$dir/said"
+equal "a folder is merged without what cannot be read in it" "$?" 0
+figures() { "$tallytree" report tree --limit all --threshold 0 --csv "$1"; }
+equal "and all else is there" "$(figures "$dir/left.tt")" "$(figures "$dir/all.tt")"
+try "the header says so" sh -c "'$tallytree' report flat '$dir/left.tt' | grep -q '^missing .*2 of .* recordings have nothing in them'"
+for bad in cut.79 text pipe; do
+    try "and names $bad" sh -c "'$tallytree' report header --limit all --csv '$dir/left.tt' | grep -q 'missing.*$bad\|$bad.*missing'"
+    try "as the terminal has it: $bad" grep -q "^tallytree: $dir/left: $bad: " "$dir/said"
+done
+rm "$dir"/left/?.rec
+equal "a folder of nothing else is an error" "$(timeout 60 "$tallytree" merge -o "$dir/no.tt" "$dir/left" 2>/dev/null; echo $?)" 2
 
 # complains_below - of three files the second is slow, and the third is not there: the bar is
 # drawn in between, on a terminal.
@@ -98,4 +119,13 @@ try "- is standard output" cmp "$dir/all.tt" "$dir/other.tt"
 "$tallytree" merge -o "$dir/closed.tt" "$dir/all.tt" >&-
 try "a file is one where standard output is closed too" cmp "$dir/all.tt" "$dir/closed.tt"
 equal "no file is left beside the output" "$(find "$dir" -name '*.tt.*')" ""
+# Four hundred thousand functions below each other: by steps as many as there are pairs of them it
+# would take minutes.
+deep()
+{
+    awk 'BEGIN { for (i = 0; i < 400000; i++) printf "%sf%d", i ? ";" : "", i; print " 5" }' >"$dir/deep"
+    (ulimit -t 40 && "$tallytree" merge -o "$dir/deep.tt" "$dir/deep" && "$tallytree" export --to folded "$dir/deep.tt") |
+        cmp - "$dir/deep"
+}
+try "deep stacks merge in time that grows as their depth does" deep
 finish

@@ -81,4 +81,10 @@ for flag in '-profile-scan 5' '-profile-depth 2' '-profile-select f' '-profile-m
 done
 try "depth 16 is refused" refused -profile - -profile-depth 16
 try "a manner beyond its bits is refused" refused -profile - -profile-manner 99999999
+
+# Nobody counted calls.
+printf 'main;f 5\nmain;g 2\n' >"$tmp/folded"
+"$tallytree" report mlworks "$tmp/folded" >"$tmp/out"
+equal "calls that were not counted are not known" "$(awk '$NF == "f" { print $1, $2 }' "$tmp/out")" "- 5"
+
 finish

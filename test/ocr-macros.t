@@ -89,12 +89,13 @@ run c jumps
 are "a jump over a scope, and out of many" 'jumps 1 4' 'jumps;catcher 1 0' \
     'jumps;catcher;helper 1 100' 'jumps;catcher;helper;api_EventCreate 1 10' \
     'jumps;catcher;helper;api_EventCreate;hal_send 1 1' 'jumps;catcher;thrower 1 1' \
-    'jumps;catcher;thrower;thrower 3 4' 'jumps;jumped 2 2'
+    'jumps;catcher;thrower;thrower 1 1' \
+    'jumps;catcher;thrower;thrower;thrower 1 1' 'jumps;catcher;thrower;thrower;thrower;thrower 1 2' 'jumps;jumped 2 2'
 run c direct
 "$tallytree" report ocr --all-calls "$tmp/rec" | grep ' D ' | head -1 | tr -s ' ' >"$tmp/out"
 equal "five direct calls of itself are one; their number is known" \
     "$(awk '{ print $2, $3, $4, $7 }' "$tmp/out")" "415.000000 415.000000 1 5"
-run c deep
+run c deep recursion=edge
 equal "ten thousand scopes within each other" "$(cat "$tmp/said")" 0
 are "each is counted" 'odd 1 1' 'odd;even 5000 5000' 'odd;even;odd 5000 5000'
 
@@ -139,7 +140,8 @@ are "depth without a focus" 'worker 1 11134'
 run c jumps focus=catcher
 are "what a longjmp left is not in the way of a focus" 'catcher 1 0' 'catcher;helper 1 100' \
     'catcher;helper;api_EventCreate 1 10' 'catcher;helper;api_EventCreate;hal_send 1 1' \
-    'catcher;thrower 1 1' 'catcher;thrower;thrower 3 4'
+    'catcher;thrower 1 1' 'catcher;thrower;thrower 1 1' \
+    'catcher;thrower;thrower;thrower 1 1' 'catcher;thrower;thrower;thrower;thrower 1 2'
 run c deep focus=odd
 equal "a focus at any depth" "$(cat "$tmp/said")" 0
 run c chain focus=A,depth=1
@@ -167,4 +169,87 @@ TALLYTREE_OCR=nonsense "$tmp/c" chain >"$tmp/said" 2>"$tmp/err"
 equal "wrong words are told of, and the program runs" "$(cat "$tmp/said") $(grep -c 'TALLYTREE_OCR=nonsense' "$tmp/err")" "1 1"
 "$tmp/c" chain >"$tmp/said" 2>"$tmp/err"
 equal "without the variable nothing happens" "$(cat "$tmp/said" "$tmp/err") $(find "$tmp" -name 'tallytree.*' | wc -l)" "1 1"
+
+# Mutual recursion: a parser by descent, with an account of its own.
+cat >"$tmp/parser.c" <<'END'
+#include <stdio.h>
+#include "profiler/profiler.h"
+static unsigned seed = 7, depth;
+static unsigned any(unsigned n) { return (seed = seed * 1103515245u + 12345u) / 65536u % n; }
+#define ENTER(name) START_PROFILE(name) printf("+ " #name "\n"); tt_tick(3); puts("t 3"); depth++;
+#define LEAVE depth--; tt_tick(1); puts("t 1"); puts("-"); EXIT_PROFILE
+static void expr(void);
+static void primary(void) { ENTER(primary) if (depth < 30 && any(3) == 0) expr(); LEAVE }
+static void unary(void) { ENTER(unary) if (depth < 30 && any(5) < 2) unary(); else primary(); LEAVE }
+static void term(void) { ENTER(term) do unary(); while (any(4) == 0); LEAVE }
+static void expr(void) { ENTER(expr) do term(); while (any(4) == 0); LEAVE }
+static void stmt(void)
+{
+    ENTER(stmt)
+    unsigned kind = any(4);
+    if (kind < 2 || depth > 20) {
+        expr();
+    } else if (kind == 2) {
+        START_PROFILE(block) puts("+ block"); depth++;
+        do stmt(); while (any(3));
+        depth--; puts("-"); EXIT_PROFILE
+    } else {
+        expr();
+        stmt();
+    }
+    LEAVE
+}
+int main(void)
+{
+    ENTER(parse)
+    for (int i = 0; i < 60; i++)
+        stmt();
+    LEAVE
+    return 0;
+}
+END
+# What the log says of each scope: all its time once, and its own below a call of itself.
+cat >"$tmp/account.py" <<'END'
+import collections, sys
+stack, total, again = [], collections.Counter(), collections.Counter()
+for line in open(sys.argv[1]):
+    if line[0] == "+":
+        stack.append(line.split()[1])
+    elif line[0] == "-":
+        stack.pop()
+    else:
+        ticks, top = int(line.split()[1]), stack[-1]
+        for name in set(stack):
+            total[name] += ticks
+        run = len(stack)
+        while run and stack[run - 1] == top:
+            run -= 1
+        again[top] += ticks * (top in stack[:run])
+for name in sorted(total):
+    print(name, total[name], again[name])
+END
+gcc "${flags[@]}" -Wno-shadow -w "${on[@]}" "$tmp/parser.c" -o "$tmp/parser" "${libraries[@]}"
+ocr_says()
+{
+    "$tallytree" report ocr -r "$1" | awk '/TOTAL/ { sum = 1 } /Call-graph/ { sum = 0 }
+        sum && /\[[0-9]+\]$/ { r = 0; for (i = 1; i < NF; i++) if ($i ~ /^\[[0-9.]+\]$/) r = substr($i, 2) + 0
+            name = $(NF - 1) == "R" ? $(NF - 2) : $(NF - 1); print name, $2 + 0, r }' | sort
+}
+parsed()
+{
+    rm -f "$tmp/rec"
+    TALLYTREE_OCR="output=$tmp/rec,clock=caller" "$tmp/parser" >"$tmp/log" &&
+        python3 "$tmp/account.py" "$tmp/log" >"$tmp/account" && [ "$(wc -l <"$tmp/account")" = 7 ] &&
+        ocr_says "$tmp/rec" | diff - "$tmp/account"
+}
+try "of mutual recursion, each scope has its time once, and its calls of itself" parsed
+noted()
+{
+    rm -f "$tmp/edge"
+    TALLYTREE_OCR="output=$tmp/edge,clock=caller,recursion=edge" "$tmp/parser" >"$tmp/log" &&
+        "$tallytree" report ocr -r "$tmp/edge" | grep -q '^Note: [0-9]* recursive calls were folded' &&
+        ! "$tallytree" report ocr -r "$tmp/rec" | grep -q '^Note:'
+}
+try "where paths were folded, the report says that times may be wrong" noted
+
 finish

@@ -99,6 +99,8 @@ equal "some threads: a range" "$("$tallytree" report ocr -t 1:3 "$tmp/threads.re
 equal "some threads: a list" "$("$tallytree" report ocr -t 1,3 "$tmp/threads.rec" | grep -c '#### Thread')" 2
 equal "some threads: a name" "$("$tallytree" report ocr -t s2 "$tmp/threads.rec" | grep -c '#### Thread')" 1
 equal "all threads" "$("$tallytree" report ocr -t '*' "$tmp/threads.rec" | grep -c '#### Thread')" 3
+no_thread() { ! "$tallytree" report ocr -t 7 "$tmp/threads.rec" >"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/out" ] && grep -q "no thread is '7'; threads have the numbers 0 to 3" "$tmp/err"; }
+try "a thread that is not there is refused" no_thread
 equal "by the beginning of their names" "$("$tallytree" report ocr -b s "$tmp/threads.rec" | grep -c '#### Thread')" 3
 
 # Nodes: two processes.
@@ -112,4 +114,10 @@ printf 'push %s\ntick 1\n' "$long" | "$tallytree" replay -o "$tmp/long.rec"
 equal "a name of any length has its number behind it" \
     "$("$tallytree" report ocr "$tmp/long.rec" | grep -c "$long  *\[1\]$")" 4
 try "a range that is none is refused" sh -c "! '$tallytree' report ocr -t 1:x '$tmp/n1.rec'"
+# A 1 → C 2 → A 4 → A 8: the last two are one activation of A, below another.
+printf 'push A\ntick 1\npush C\ntick 2\npush A\ntick 4\npush A\ntick 8\npop\npop\npop\npop\n' >"$tmp/direct.ev"
+"$tallytree" replay --recursion none -o "$tmp/direct" "$tmp/direct.ev"
+equal "a direct call in a call of itself is a part of it" \
+    "$("$tallytree" report ocr -r "$tmp/direct" | awk '/ A R \[1\]$/ { print $2, $3, $4; exit }')" "15.000000 [12.000000] 13.000000"
+
 finish

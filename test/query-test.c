@@ -7,6 +7,7 @@
 #include "failing.h"
 #include "query.h"
 #include "tap.h"
+#include "viewing.h"
 
 /* ── Queries ──────────────────────────────────────────────────────────────────────── */
 
@@ -510,6 +511,91 @@ TEST(a_regular_expression_with_f_looks_into_files_and_modules)
     CHECK_STR(found("/LIST/fi"), "l");
     CHECK_STR(found("/lib/f"), "ls");
     CHECK_STR(found("/gc/f"), "g");
+}
+
+static uint32_t blocks_of_name(const struct tt_profile *p, const char *name)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 1; i < p->blocks; i++)
+        count += strcmp(tt_block_name(p, i), name) == 0;
+    return count;
+}
+
+static uint32_t pick(uint64_t *seed, uint32_t of)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33) % of;
+}
+
+/* A profile of blocks that mostly share their names with others. */
+static void *make_namesakes(uint64_t seed, size_t *size)
+{
+    static const char *const names[] = {"go", "a|b", "a\\|line=1", "op[]",
+                                        "f*", "/x/", "="};
+    static const char *const modules[] = {"", "m", "n", "o"};
+    static const char *const files[] = {"", "a.c", "b.c"};
+    struct tt_builder *b = tt_builder_new(NULL);
+    const uint32_t metric = tt_builder_metric(b, "time", "ns", TT_METRIC_TIME),
+                   count = 1 + pick(&seed, 60), few = 1 + pick(&seed, 3);
+    void *made = NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tt_block_info info = {.name = names[pick(&seed, 7)],
+                                           .module = modules[pick(&seed, few + 1)],
+                                           .file = files[pick(&seed, few)],
+                                           .line = 10 + pick(&seed, few),
+                                           .column = 20 + pick(&seed, few),
+                                           .offset = 30 + pick(&seed, 2),
+                                           .length = 40 + pick(&seed, few),
+                                           .kind = (enum tt_kind)pick(&seed, few)};
+        tt_builder_add(b, TT_ROLE_SELF,
+                       tt_builder_context(b, TT_BUILDER_ROOT, tt_builder_block(b, &info)),
+                       metric, 1);
+    }
+    CHECK_INT(tt_builder_finish(b, &made, size), 0);
+    tt_builder_free(b);
+    return made;
+}
+
+/* Is what tells it apart of no other block of its name? */
+static void check_apart(const struct tt_profile *p, const struct tt_profile *whole,
+                        uint32_t b)
+{
+    const char *name = tt_block_name(p, b);
+    char mine[400], other[400];
+
+    if (!tt_block_apart(p, b, mine, sizeof mine)) {
+        /* the one that lacks all that the others have */
+        CHECK(blocks_of_name(whole, name) == 1 || !p->block[b].module);
+        return;
+    }
+    CHECK(blocks_of_name(whole, name) > 1);
+    for (uint32_t i = 1; i < whole->blocks; i++) {
+        (void)tt_block_apart(whole, i, other, sizeof other);
+        if (strcmp(tt_block_name(whole, i), name) == 0)
+            CHECK((tt_block_compare(p, b, whole, i) == 0) == (strcmp(mine, other) == 0));
+    }
+}
+
+TEST(what_tells_namesakes_apart_is_of_one_block_whatever_filters_leave)
+{
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        struct tt_profile whole = {0};
+        struct tt_filtered left;
+        size_t size;
+        void *made = make_namesakes(seed, &size);
+        CHECK_INT(tt_profile_open(&whole, made, size, NULL), 0);
+        for (uint32_t b = 1; b < whole.blocks; b++)
+            check_apart(&whole, &whole, b);
+        CHECK_INT(ask("exclude=m:*&select=/[a-g]/"), 0);
+        CHECK_INT(tt_filter_apply(&whole, &q, &left), 0);
+        for (uint32_t b = 1; b < left.profile->blocks; b++)
+            check_apart(left.profile, &whole, b);
+        tt_filter_close(&left, NULL);
+        tt_profile_close(&whole);
+        tt_memory_put(NULL, made, size);
+    }
 }
 
 static int finds_strand(const char *pattern)

@@ -211,7 +211,7 @@ unseen()
         chmod +x "$work/script" && PATH=$PATH:$work "${record[@]}" "$work/script" 2>"$work/err" || { cat "$work/err"; return 1; }
     "$tallytree" report header --csv "$work/any.tt" | grep '^entry.*,unseen,' | cut -d, -f5 | sed "s|$work/||" >"$work/said"
     printf '%s\n' "/bin/true was started without LD_PRELOAD" "zero is statically linked: nothing can be loaded into it" | diff - "$work/said" &&
-        grep -q "2 programs that it started are not in it" "$work/err" && ! compgen -G "$work/any.tt.*.live"
+        grep -q "2 programs that it started are not in it" "$work/err" && ! compgen -G "$work/.any.tt.*.live"
 }
 try "programs that it starts, and that cannot be recorded, are named in the header" unseen
 
@@ -291,7 +291,7 @@ unread()
     read -r _ <"$work/fifo" &
     "$tallytree" record -o "$work/unread.tt" seq 3 >"$work/fifo" 2>&1
     wait $!
-    [ -s "$work/unread.tt" ] && ! compgen -G "$work/unread.tt.*.live"
+    [ -s "$work/unread.tt" ] && ! compgen -G "$work/.unread.tt.*.live"
 }
 try "what is left is the profile, even where nobody reads to the end" unread
 
@@ -331,10 +331,56 @@ goes_on()
     cc -o "$work/goes_on" "$work/goes_on.c" && "${record[@]}" "$work/goes_on" >"$work/out" 2>"$work/err"
     local status=$?
     kill "$(cat "$work/out")"
-    rm -rf "$work"/any.tt.*.live
+    rm -rf "$work"/.any.tt.*.live
     [ $status = 6 ] && grep "tallytree: 1 of them still runs" "$work/err" || { cat "$work/err"; return 1; }
 }
 try "who goes on is said, and who was killed does not" goes_on
+
+# ── What is left of other runs, and of processes that were killed ────────────────────
+# A container's processes have the same numbers again: here all have that come next.
+stale()
+{
+    mkdir "$work/stale" && (
+        cd "$work/stale" && eval "mkdir .a.tt.{$$..$(($$ + 4000))}.live" && touch before && find . >../stale.before
+        "$tallytree" record -o a.tt sh -c 'ls; exit 4' >out 2>err
+        [ $? = 4 ] && [ "$(cat out)" = "$(printf 'before\nerr\nout')" ] && [ -s a.tt ] || { cat out err; exit 1; }
+        rm a.tt out err
+        find . | cmp - ../stale.before
+    )
+}
+try "folders of earlier runs stay, and their names stop no program" stale
+rm -r "$work/stale"
+
+begun()
+{
+    "${record[@]}" bash -c ': >"$TALLYTREE_FOLDER/killed.1"; head -c 4096 /dev/zero >"$TALLYTREE_FOLDER/killed.2"; exit 5' 2>"$work/err"
+    [ $? = 5 ] && grep -q "^tallytree: 2 of [0-9]* recordings have nothing in them: their processes were ended at birth$" "$work/err" &&
+        "$tallytree" report flat "$work/any.tt" | grep "^missing .*2 of " && ! compgen -G "$work/.any.tt.*.live"
+}
+try "processes that are killed at birth take nothing from the others, and are told of" begun
+
+cat >"$work/twice.c" <<'END'
+volatile unsigned sink;
+__attribute__((noinline)) void here(void) { for (int i = 0; i < 3000000; i++) sink = sink * 5u + 1; for (int i = 0; i < 3000000; i++) sink = sink * 3u + 1; }
+int main(void) { for (;;) here(); }
+END
+# live COMMAND... - of a program that runs, when it has been sampled a few times.
+live()
+{
+    "$@" "$work"/.live.tt.*.live >"$work/shown" 2>"$work/err" && grep -q here "$work/shown"
+}
+live_names()
+{
+    cc -g -O1 -o "$work/twice" "$work/twice.c" || return
+    "$tallytree" record -o "$work/live.tt" "$work/twice" &
+    local recorder=$! status=0
+    patiently live "$tallytree" report flat --csv && [ "$(grep -c 'here' "$work/shown")" = 1 ] &&
+        ! grep 'twice+0x' "$work/shown" && live "$tallytree" report tree && live "$tallytree" export --to folded || status=1
+    kill -TERM $recorder
+    wait $recorder
+    [ $status = 0 ] || { cat "$work/shown"; return 1; }
+}
+try "what still runs has names already, and a function is one row" live_names
 
 # A recorder that is recorded hands on what it was asked for, and not what its own recorder was.
 recorded_itself()

@@ -84,6 +84,16 @@ static inline uint64_t recorded_calls(const struct recorded *r, const char *name
     return calls;
 }
 
+static inline uint64_t recorded_self(const struct recorded *r, const char *name)
+{
+    uint64_t self = 0;
+
+    for (uint32_t i = 0; !r->error && i < r->picture.blocks; i++)
+        if (strcmp(r->picture.block[i].info.name, name) == 0)
+            self += r->picture.block[i].self;
+    return self;
+}
+
 static inline uint64_t recorded_lost_pushes(const struct recorded *r)
 {
     uint64_t lost;

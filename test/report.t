@@ -261,9 +261,9 @@ try "a torn recording is refused" refuses "$tmp/torn"
 try "a torn profile is refused" refuses "$tmp/torn.tt"
 try "what is neither is refused" refuses test/report.t
 try "a torn one among others is refused" says_of_torn
-printf 'PERFILE2more' >"$tmp/perf.data"
-try "of perf's own file it is said how it is read" says "$tmp/perf.data: this is perf's own file; \
-what it prints is read: perf script -i FILE | tallytree report -" "$tmp/perf.data"
+printf 'Nettracemore' >"$tmp/a.nettrace"
+try "of a file that is known and not read it is said what converts it" says "$tmp/a.nettrace: this is a trace of .NET; \
+converted by 'dotnet-trace convert --format Speedscope FILE'" "$tmp/a.nettrace"
 
 # ── Terminals ────────────────────────────────────────────────────────────────────────
 
@@ -341,7 +341,7 @@ keeps_what_was_there()
 {
     mkdir -p "$tmp/folder" && echo old >"$tmp/folder/out" &&
         ! tallytree report -o "$tmp/folder/out" "$tmp/torn" && ! tallytree report --slct x -o "$tmp/folder/out" "$tmp/rec" &&
-        [ "$(cat "$tmp/folder/out")" = old ] && tallytree report -o "$tmp/folder/out" "$tmp/rec" &&
+        [ "$(cat "$tmp/folder/out")" = old ] && tallytree report --force -o "$tmp/folder/out" "$tmp/rec" &&
         [ "$(ls "$tmp/folder")" = out ]
 }
 
@@ -431,6 +431,68 @@ depth,calls,average,min
 END2
 }
 try "activations that came back by an arc are in the averages of a tree, as in its calls" returns
+
+# Code without a name, whose file is a build-id; and some that has a line.
+tallytree replay -o "$tmp/nameless" <<'END'
+block libz.so+0x10 module=libz.so file=6f03384c2e3c kind=function offset=16
+block libz.so+0x80 module=libz.so file=6f03384c2e3c kind=function offset=128
+block f file=f.c line=3
+push libz.so+0x10
+tick 5
+pop
+push libz.so+0x80
+tick 3
+push f
+tick 1
+END
+places() { tallytree report lines --csv --by "$1" "$tmp/nameless" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "entry" { print $at["name"], $at["self"] }' | paste -sd ,; }
+equal "code without a file stands under its name" "$(places line)" "libz.so+0x10 5,libz.so+0x80 3,f.c:3 1"
+equal "by file, too" "$(places file)" "libz.so+0x10 5,libz.so+0x80 3,f.c 1"
+equal "--no-header leaves the table" "$(tallytree report flat --no-header "$tmp/rec" | head -1 | grep -c 'self %.*name')" 1
+by_name() { tallytree export -o "$tmp/$1" "$tmp/rec" && tallytree export --to "$2" "$tmp/rec" | cmp - "$tmp/$1"; }
+try "the output's name says the format" by_name run.folded folded
+try "at its beginning, too" by_name callgrind.out.7 callgrind
+unknown_name() { ! tallytree export -o "$tmp/run.xyz" "$tmp/rec" 2>"$tmp/said" && [ ! -e "$tmp/run.xyz" ] && grep -q -- --to "$tmp/said"; }
+try "a name that says nothing is not enough" unknown_name
+sampled_ticks() { printf 'push a\nsample 16\npop\n' | tallytree replay -o "$tmp/ticks" && tallytree report flat --csv "$tmp/ticks" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "average") at = i } $1 == "entry" && at && $at != "" { exit 1 }'; }
+try "ticks of samples have no average" sampled_ticks
+filtered_coverage() { ! tallytree report flat --fold parse "$tmp/rec" | grep -q 'blocks executed' && tallytree report flat "$tmp/rec" | grep -q 'blocks executed'; }
+try "coverage is that of the program, and not of what filters leave" filtered_coverage
+
+# Two functions of one name are two, in whatever file they are.
+cat >"$tmp/namesakes" <<'END'
+events: Ir
+ob=libx.so
+fl=list.c
+fn=append
+10 5
+fl=text.c
+fn=append
+10 30
+fn=main
+1 1
+cfi=list.c
+cfn=append
+calls=2 10
+1 5
+cfi=text.c
+cfn=append
+calls=3 10
+1 30
+END
+names() { tallytree report "$@" "$tmp/namesakes" | grep -o '[a-z]* ([a-z.:]*)$\|main$' | paste -sd ,; }
+figures() { tallytree report flat --csv "$@" "$tmp/namesakes" | column self | paste -sd ' '; }
+notes() { tallytree report "$@" "$tmp/namesakes" | grep -- "$said"; }
+equal "blocks of one name show what tells them apart" "$(names flat)" \
+    "append (libx.so:text.c),append (libx.so:list.c),main"
+equal "so do callers and callees" "$(names graph --block main)" \
+    "main,append (libx.so:text.c),append (libx.so:list.c)"
+said="filter: 'append' is 2 blocks: libx.so:list.c:append#[0-9a-f]*, libx.so:text.c:append#[0-9a-f]*$"
+try "a filter says that a name is that of several blocks" notes flat --exclude append
+id=$(tallytree report flat --exclude append "$tmp/namesakes" | grep -o '[^:]*append#[0-9a-f]*$')
+equal "one of them is excluded alone" "$(figures --exclude "$id")" "5 1"
+silent_of() { ! tallytree report flat --select main "$tmp/namesakes" | grep -q "is . blocks"; }
+try "a name of one block is not remarked on" silent_of
 
 try "each layout has a page that fits a screen" pages_fit
 none "the man page has every view and layout" not_in_the_page

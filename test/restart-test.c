@@ -82,7 +82,7 @@ TEST(recordings_come_and_go_under_running_threads)
     work.over = 0;
     for (int i = 0; i < WORKERS; i++)
         pthread_create(&thread[i], NULL, work_freely, &count[i]);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < tap_times(100); i++) {
         CHECK_INT(tt_start(options[i % 5]), 0);
         CHECK(visit_block("loop").contexts >= 0);
         usleep(1000);
@@ -183,7 +183,7 @@ TEST(blocks_are_declared_while_recordings_come_and_go)
         number[i] = i;
         pthread_create(&thread[i], NULL, declare_freely, &number[i]);
     }
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < tap_times(500); i++) {
         CHECK_INT(tt_start(options[i % 3]), 0);
         made = __atomic_load_n(&declaring.made, __ATOMIC_SEQ_CST);
         if (i < 100 || i % 4 == 0)

@@ -68,6 +68,8 @@ equal "too many" "$(get 'profile?seconds=99999' "$tmp/x")" 400
 equal "what there is not" "$(get goroutine "$tmp/x")" 404
 equal "nor is anything elsewhere" "$(curl -s -m 60 -o "$tmp/x" -w '%{http_code}' "${address%debug/pprof/}etc/passwd")" 404
 equal "it only shows" "$(get profile "$tmp/x" -X POST -d x)" 405
+equal "nor under a name that is not ours, as of DNS that leads here" "$(get 'profile?seconds=0' "$tmp/x" -H 'Host: evil.example' -H 'Sec-Fetch-Site: same-origin')" 421
+equal "but under this machine's" "$(get 'profile?seconds=0' "$tmp/x" -H "Host: $(uname -n):6060") $(get 'profile?seconds=0' "$tmp/x" -H 'Host: localhost')" "200 200"
 equal "pages of other sites may not ask" "$(get '' "$tmp/x" -H 'Origin: http://elsewhere') $(get '' "$tmp/x" -H 'Sec-Fetch-Site: cross-site')" "403 403"
 mv "$tmp/rec" "$tmp/gone"
 equal "a recording that is gone is an error" "$(get 'profile?seconds=0' "$tmp/x")" 500
@@ -78,11 +80,70 @@ equal "it ends when it is asked to" $? 0
 serve -p $program
 equal "a process is found by its number" "$(get 'profile?seconds=0' "$tmp/x")" 200
 is_asked() { [ "$(find "/proc/$server/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 2 ]; }
-get 'profile?seconds=3600' "$tmp/x" >"$tmp/status" &
+get 'profile?seconds=600' "$tmp/x" >"$tmp/status" &
 patiently is_asked
 finish_server
 equal "it ends while somebody waits for an answer, too" $? 0
 wait $! # whose connection is closed
+
+# More than may wait, then all of them go away.
+serve "$tmp/rec"
+asking=()
+for _ in {1..60}; do
+    curl -s -m 300 -o /dev/null -w '%{http_code}\n' "$address"'profile?seconds=600' >>"$tmp/waiting" 2>/dev/null &
+    asking+=($!)
+done
+# A connection may be closed before curl has read why.
+are_refused() { [ "$(wc -l <"$tmp/waiting")" -ge 28 ] && [ "$(grep -c 503 "$tmp/waiting")" -ge 20 ]; }
+try "of many questions that wait, those beyond 32 are refused" patiently are_refused
+equal "while others are answered" "$(get 'profile?seconds=0' "$tmp/x")" 200
+kill "${asking[@]}" 2>/dev/null
+wait "${asking[@]}" 2>/dev/null
+waits_again() { [ "$(get 'profile?seconds=1' "$tmp/x")" = 200 ]; }
+try "questions of clients that have gone do not wait on" patiently waits_again
+has_few_threads() { [ "$(find "/proc/$server/task" -mindepth 1 -maxdepth 1 | wc -l)" -le 4 ]; }
+try "and have no threads any more" patiently has_few_threads
+
+# Connections that say nothing.
+python3 - "$address" "$tmp/idle" <<'END' &
+import re, socket, sys, time
+host, port = re.match(r"http://([^:]*):(\d+)", sys.argv[1]).groups()
+all = []
+for i in range(400):
+    s = socket.socket()
+    s.connect((host, int(port)))
+    all.append(s)
+open(sys.argv[2], "w").close()
+time.sleep(600)
+END
+idle=$!
+patiently test -e "$tmp/idle"
+equal "four hundred idle connections keep nobody out" "$(get 'profile?seconds=0' "$tmp/x")" 200
+kill $idle
+finish_server
+
+# Tokens.
+umask 077
+echo "correct horse battery" >"$tmp/token"
+echo short >"$tmp/short"
+serve --token-file "$tmp/token" "$tmp/rec"
+equal "with a token, requests without it, or with another one, are refused" \
+    "$(get 'profile?seconds=0' "$tmp/x") $(get 'profile?seconds=0' "$tmp/x" -H 'Authorization: Bearer wrong horse battery') $(get '' "$tmp/x" -H 'Authorization: Bearer correct horse batter') $(get '' "$tmp/x" -H 'Authorization: Basic correct horse battery')" "401 401 401 401"
+equal "and those with it are answered, whatever host they name" "$(get 'profile?seconds=0' "$tmp/x" -H 'Authorization: Bearer correct horse battery' -H 'Host: elsewhere.example')" 200
+none "no argument of the server has it" grep -z horse "/proc/$server/cmdline"
+finish_server
+listen=:0 serve --token-file "$tmp/token" "$tmp/rec"
+try "with one, other machines may be served" grep -q '^http://' "$tmp/address"
+finish_server
+refused() { timeout -k 5 20 "$tallytree" serve --pprof "${@:2}" "$tmp/rec" 2>"$tmp/err"; [ $? = 2 ] && grep -q -e "$1" "$tmp/err"; }
+try "without one they are not" refused "token-file" --listen :0
+try "nor at an address that others can reach" refused "token-file" --listen 0.0.0.0:0
+try "a token that is short is refused" refused "16 to" --listen 127.0.0.1:0 --token-file "$tmp/short"
+try "a file that is not there too" refused "No such file" --listen 127.0.0.1:0 --token-file "$tmp/none"
+serve --host profiles.example "$tmp/rec"
+equal "a host can be added" "$(get 'profile?seconds=0' "$tmp/x" -H 'Host: profiles.example:99') $(get 'profile?seconds=0' "$tmp/x" -H 'Host: profiles.example.org')" "200 421"
+finish_server
+
 try "a file beside a process is one too many" sh -c "timeout -k 5 20 '$tallytree' serve --pprof --listen 127.0.0.1:0 -p $program '$tmp/rec' 2>'$tmp/err'
     [ \$? = 2 ] && grep -q 'wants a recording, or -p PID' '$tmp/err'"
 exec 7>&- 8<&-
@@ -93,6 +154,14 @@ printf 'push f\nalloc node 100 0 a\nalloc node 60 0 b\nfree b\npop\n' | "$tallyt
 serve "$tmp/heap.rec"
 get heap "$tmp/heap" >/dev/null
 equal "what was allocated" "$(figures "$tmp/heap" alloc_space) $(figures "$tmp/heap" alloc_objects)" "f 160B  f 2 "
+# usual PAGE - the first line of pprof's report that says what it is of, when nothing was asked.
+usual() { get "$1" "$tmp/usual" >/dev/null && go tool pprof -top "$tmp/usual" 2>/dev/null | sed -n 's/^Type: //p'; }
+if command -v go >/dev/null; then
+    equal "go tool pprof looks at what is alive first, as in Go's programs" "$(usual heap)" inuse_space
+    equal "and of allocs at what was allocated" "$(usual allocs)" alloc_space
+else
+    skip "go tool pprof looks at what is alive first" "there is no go"
+fi
 equal "and what is alive" "$(figures "$tmp/heap" inuse_space) $(figures "$tmp/heap" inuse_objects)" "f 100B  f 1 "
 finish_server
 if grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
@@ -101,11 +170,17 @@ if grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
     equal "and answers" "$(get 'profile?seconds=0' "$tmp/p" -g)" 200
     finish_server
 fi
-listen=:0 serve "$tmp/rec"
+listen=:0 serve --insecure "$tmp/rec"
 address=$(sed 's|//.*:\([0-9]*\)/d|//127.0.0.1:\1/d|' "$tmp/address")
 equal "all addresses are those of IPv4 too" "$(get 'profile?seconds=0' "$tmp/p")" 200
 address=${address/127.0.0.1/[::1]}
 ! grep -qF '[::]' "$tmp/address" || equal "and of IPv6" "$(get 'profile?seconds=0' "$tmp/p" -g)" 200
+finish_server
+printf '%s\n' 'push a' 'push b' 'push a' pop pop pop >"$tmp/events"
+"$tallytree" replay --recursion drop -o "$tmp/dropped" "$tmp/events"
+serve "$tmp/dropped"
+get 'profile?seconds=0' "$tmp/p" >/dev/null
+equal "a call that the policy dropped is there" "$("$tallytree" export --to folded -m calls "$tmp/p" | paste -sd ,)" "a 1,a;b 1,a;b;a 1"
 finish_server
 try "an address that is none" sh -c "! '$tallytree' serve --pprof --listen nowhere '$tmp/rec' 2>'$tmp/err' && grep -q HOST:PORT '$tmp/err'"
 try "or not ours" sh -c "! '$tallytree' serve --pprof --listen 192.0.2.1:0 '$tmp/rec'"

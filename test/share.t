@@ -168,7 +168,7 @@ figures()
                 $1 == "entry" && $at["self"] > 0 { print m, $2, $at["self"], $at["name"] }'
     done
     "$tallytree" report space --limit all --csv "$tmp/tt" 2>&1 |
-        sed -n 's/,0[.][0-9]*,visited,/,visited,/p' # but for the share
+        sed -n '/,visited,/{s/,0[.][0-9]*,visited,/,visited,/; s/,[0-9]*,\([0-9a-f]\{16\}\),/,\1,/p}' # but for the share, and the block's number
 }
 
 same_as_one()

@@ -127,8 +127,8 @@ static void weather(const char *options, int flags)
     CHECK_INT(tt_start(options), 0);
     install(flags);
     storm(1000);
-    end = now() + 0.5;
-    for (int i = 0; i < 200 || now() < end; i++) {
+    end = now() + 0.1;
+    for (int i = 0; i < tap_times(200) || now() < end; i++) {
         TT_SCOPE("work");
         recurse(DEPTH);
         raise(SIGUSR1);

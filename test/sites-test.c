@@ -106,7 +106,7 @@ static int toggles(void)
 {
     const char *n = getenv("TT_TOGGLES");
 
-    return n ? atoi(n) : 100;
+    return n ? atoi(n) : tap_times(100);
 }
 
 /* Scopes go on one after the other, so the rounds of meanwhile may be seen in part, and so

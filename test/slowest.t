@@ -66,6 +66,6 @@ entry,0,1,,1,124,frame"
 equal "no other block's" "$(columns --block main)" "role,depth,duration,self,calls,start,name"
 equal "their block is looked for" "$(columns --block 'fr*' | grep -c ^entry)" 2
 "$tallytree" replay -o "$tmp/plain.tallytree" "$tmp/events"
-fails "none were kept" "mark blocks with slowest=BLOCK:K" "$tallytree" report slowest "$tmp/plain.tallytree"
+fails "none were kept" "'tallytree record --slowest BLOCK:K' keeps those of a block" "$tallytree" report slowest "$tmp/plain.tallytree"
 fails "a wrong mark" "slowest" "$tallytree" replay --slowest frame:0 -o "$tmp/x" "$tmp/events"
 finish

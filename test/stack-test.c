@@ -260,6 +260,7 @@ TEST(garbage_is_unwound_to_an_end_and_never_faults)
             r.value[i] = somewhere[random % 8] + (random >> 20) % 5000;
             ((uint64_t *)(void *)pages)[random >> 40 & 511] = r.value[i];
         }
+        r.lost = round & 1 ? random & ~((uint64_t)1 << TT_REGISTER_SP) : 0;
         tt_peek_own(&peek, NULL, NULL);
         tt_native_unwind(&stack, hold.modules, &r, &peek);
         ends[stack.end]++;

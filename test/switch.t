@@ -225,7 +225,7 @@ try "and off" switch off -p "$pid"
 try "and goes on" over
 try "its calls are in the profile" some profile two one leaf
 try "under its name, and its caller's" sh -c "'$tallytree' export --to folded --metric calls profile | grep -q 'two;one;leaf '"
-try "nothing else is left behind" sh -c '! ls -d *.live /tmp/tallytree.'"$pid"'.* 2>/dev/null'
+try "nothing else is left behind" sh -c '! ls -d .*.live /tmp/tallytree.'"$pid"'.* 2>/dev/null'
 
 begin ./entry
 try "so is what calls at its entry" switch on -p "$pid" -o profile
@@ -323,7 +323,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     not "another user cannot switch it" "${other[@]}" "$tallytree" on -p "$pid" -o open/profile
     try "nor wake it" sh -c "! setpriv --reuid 65534 --regid 65534 --clear-groups kill -58 $pid 2>/dev/null"
     switch on -p "$pid" -o open/profile 2>/dev/null
-    not "nor read it" "${other[@]}" sh -c 'cat open/*.live/* >/dev/null'
+    not "nor read it" "${other[@]}" sh -c 'cat open/.*.live/* >/dev/null'
     not "nor switch it off" "${other[@]}" "$tallytree" off -p "$pid"
     try "its own user can" switch off -p "$pid"
     try "and it goes on" over

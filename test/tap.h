@@ -17,6 +17,7 @@
 #define TAP_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct tap_test {
@@ -52,6 +53,12 @@ static struct {
         tap.skipped = (why);                                                             \
         return;                                                                          \
     } while (0)
+
+/* `make gate` runs the tests at length, with TT_LONG set. */
+static inline int tap_is_long(void) { return getenv("TT_LONG") != NULL; }
+
+/* How many of so many repetitions to run. */
+static inline int tap_times(int times) { return tap_is_long() ? times : (times + 3) / 4; }
 
 static void tap_add(struct tap_test *test)
 {

@@ -19,11 +19,18 @@ on_target()
         # A static C library wants its own allocator.
         *" test/memory-test.c") [[ " ${compiler[*]} " != *" -static "* ]] || continue ;;
         esac
+        if is_long "$test" && [ -z "${TT_LONG:-}" ]; then
+            skip "$(basename "$test" .c)" "takes minutes here; make gate runs it"
+            continue
+        fi
         try "$(basename "$test" .c)" run "$test"
     done
     try "stack-test" run_unwinding
     finish
 }
+
+# Those that single-step, or start thousands of threads and processes.
+is_long() { [[ " crash damage fork kill limits restart signal window " == *" $(basename "$1" -test.c) "* ]]; }
 
 # Those of the runtime: the first list of test/meson.build.
 runtime_tests()
@@ -49,7 +56,9 @@ run()
     local with=("-I$tmp" "$tmp/tallytree.o")
     ! head -n 5 "$1" | grep -q 'needs: internals' ||
         with=(-Iinclude -Iruntime "$tmp"/*.c.o)
-    compile "$1" "${with[@]}" -o "$tmp/program" && timeout -k 5 300 "$runner" "$tmp/program"
+    # At length they run with this machine's own C library.
+    compile "$1" "${with[@]}" -o "$tmp/program" &&
+        env -u TT_LONG timeout -k 5 600 "$runner" "$tmp/program"
 }
 
 # The unwinder is not part of the runtime; what it knows of the machine is in

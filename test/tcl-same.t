@@ -3,10 +3,6 @@
 # Tcl programs print the same with and without the profiler, in each of its modes: what the
 # language does, packages of tcllib, and where there are any, Tcl's own tests: with
 # TALLYTREE_TCL_TESTS=FOLDER, that of its source.
-#
-# What is known to differ there, and why: info cmdcount (info-3.2, 3.3), as marks outside of
-# procedures are commands; lines of code behind continued lines in words that are handed on
-# (info-30.*); how deep evaluations nest before the limit (interp-29.*).
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$(realpath "$TT_BUILD/tallytree")
@@ -115,6 +111,13 @@ show many { set s {}; for {set i 0} {$i < 300} {incr i} { append s "lappend ::ou
 show wide { proc wide {} [join [lmap i [lsearch -all [lrepeat 300 x] x] { list set v$i $i }] "\n"]; wide }
 show source { set f [open part.tcl w]; puts $f "proc part {} \{\n    error {in part}\n\}\nset ::sourced \[info script\]\nreturn early\nset ::never 1"; close $f; list [source part.tcl] $::sourced [info exists ::never] }
 show source-error { part }
+proc driver {cmd chan args} {
+    switch -- $cmd {
+        initialize { set ::data "line1\nline2\n"; return {initialize finalize watch read} }
+        read { set r $::data; set ::data ""; return $r }
+    }
+}
+show reflected { set c [chan create read driver]; list [gets $c] [gets $c] [read $c] [eof $c] [close $c] }
 frames
 proc in_frames {} { frames }
 in_frames
@@ -169,6 +172,50 @@ puts [textutil::adjust [string repeat "word " 40] -length 30]
 puts [math::statistics::mean {1 2 3 4}]
 puts [catch { json::json2dict "{broken" } m]:$m
 END
+# How a script, or what it calls at its top level, ends it.
+printf 'puts s1\nreturn -code return\nputs s2\n' >ends.tcl
+cat >endings <<'END'
+return; puts never
+return -code 7 x
+return -code break
+return -level 2 -code error bad
+break
+if 1 { return }
+foreach x {1 2} { return }
+namespace eval a { return }
+proc stop {} { return -code return }; puts [stop]
+proc stop {} { return -code continue }; stop
+proc stop {} { return -code 7 a }; stop
+proc stop {} { tailcall return -code return }; stop
+proc stop {} { tailcall break }; stop
+proc stop {} { tailcall puts hi }; stop
+proc stop {} { uplevel 1 { return -code return } }; stop
+tailcall puts a
+set x a[return q]b
+set x $tcl_platform([return])
+set x $tcl_platform([error y])
+puts [puts [error deep]]
+apply {{} { return -code return }}
+set x {*}"a {b"
+while 1 { return }
+source ends.tcl
+puts [list [dict get [info frame 0] line] a"b[dict get [info frame 0] line]"]; puts [info frame]
+trace add execution puts leave { apply { args { lappend ::log $args } } }; set b [puts c]; puts stderr $log
+puts [info cmdcount]; proc p {} { set x 1; puts $x; info cmdcount }; puts [p][p]; eval { set b 1; puts [info cmdcount] }
+interp recursionlimit {} 60; proc r n { global m; set m $n; r [incr n] }; puts [catch { r 0 } e]$e$m
+END
+endings()
+{
+    local line
+    while IFS= read -r line; do
+        printf 'puts first\n%s\nputs last\n' "$line" >ending.tcl
+        same ending.tcl "$@" >differs || { echo "$line"; cat differs; }
+    done <endings >differ
+    [ ! -s differ ] || { cat differ; false; }
+}
+try "a script ends as it does without us" endings
+try "and where calls alone are sampled" endings --mode sampled
+
 for mode in statements blocks coverage procs sampled; do
     try "the language is the same, with $mode" same language.tcl --mode $mode
     try "so are packages of tcllib, with $mode" same library.tcl --mode $mode
@@ -180,6 +227,10 @@ for seed in 1 2 3 4 5 6; do
     "$top/test/tcl-random.py" $seed >random.tcl
     try "a program made at random does the same: $seed" same random.tcl
     try "and in blocks: $seed" same random.tcl --mode blocks
+done
+for seed in 1 2; do
+    try "each statement of a program made at random is at its place, as often as it counts itself: $seed" \
+        "$top/test/tcl-counts.py" "$tallytree" "$seed" 1
 done
 # A real program, its ten hottest statements, and how often each ran by a count of the
 # program's own: a command more before the same statement of a copy, and no profiler.
@@ -232,9 +283,9 @@ try "with as many calls as there were" test "$(equal_calls)" = 40
 if [ -d "${TALLYTREE_TCL_TESTS:-}" ]; then
     cd "$TALLYTREE_TCL_TESTS" || exit
     for name in append apply assemble basic binary cmdIL cmdMZ compExpr compile coroutine dict error eval \
-        execute expr for foreach format if incr join lindex linsert list lmap lrange lrepeat lreplace lsearch \
-        lset mathop misc namespace nre oo ooNext2 package parse proc rename result scan set source split \
-        string subst switch tailcall trace unknown uplevel upvar util var while; do
+        execute expr for foreach format if incr info interp io ioCmd ioTrans join lindex linsert list lmap lrange \
+        lrepeat lreplace lsearch lset mathop misc namespace nre oo ooNext2 package parse proc rename result scan \
+        set source split string subst switch tailcall trace unknown uplevel upvar util var while; do
         tclsh8.6 $name.test >"$tmp/want" 2>&1 </dev/null
         "$tallytree" tcl -o "$tmp/p.tt" $name.test 2>&1 </dev/null | grep -v '^tallytree: ' >"$tmp/got"
         try "Tcl's own tests of $name" diff "$tmp/want" "$tmp/got"

@@ -86,7 +86,7 @@ END
 profile many.tcl >out
 equal "a body that returns early" "$(calls 1)" "1 5 2 3"
 equal "errors that are caught" "$(calls 3) $(calls 4)" "1 3 1 1 3 3 3"
-equal "what uplevel ran" "$(calls 5)" "1 4"
+equal "what uplevel ran" "$(calls 5)" "1 4 4"
 equal "tail calls" "$(calls 8)" "1 7 1 6 6"
 equal "a coroutine's body" "$(calls 11) $(calls 13)" "1 1"
 equal "each step of a coroutine" "$(calls 12)" "1 1 3 3"
@@ -100,9 +100,141 @@ equal "eval" "$(calls 23)" "1 1 1"
 equal "a procedure in a namespace" "$(calls 24) $(calls 25)" "1 1 1 2 2 1 1"
 equal "methods" "$(calls 26) $(calls 27)" "1 1 2 2 1 2 1 1 1 1"
 equal "a lambda" "$(calls 28)" "1 1"
-equal "a procedure made at run time" "$(statements | grep -c '^2,\[made\]')" 1
+equal "a procedure made of a text that a variable had" "$(calls 29) $(calls 30)" "1 2 1"
 equal "one that is redefined" "$(calls 32) $(calls 34)" "1 1 1 1"
 equal "another interpreter" "$(calls 37)" "1 1 2 1 1"
+
+# Procedures that come and go, as where a server reads its code again: another one with as many
+# variables may lie where one was.
+cat >reload.tcl <<'END'
+for {set k 0} {$k < 50} {incr k} {
+    proc handler {x} {
+        set a $x
+        return $a
+    }
+    handler 1
+    rename handler {}
+    proc handler2 {x y} {
+        set q $x
+        return $q
+    }
+    handler2 1 2
+    rename handler2 {}
+}
+END
+profile reload.tcl
+equal "procedures that are made again and again are counted each time" "$(for i in 3 4 9 10; do calls $i reload.tcl; done | tr -d '\n')" "50505050"
+
+# A body has its continued lines joined; the file has not.
+cat >joined.tcl <<'END'
+namespace eval shop {
+    variable prices [dict create \
+        apple 3 \
+        pear 4]
+    proc price {name} {
+        variable prices
+        if {![dict exists $prices $name]} {
+            return -code error \
+                "no such fruit"
+        }
+        return [dict get $prices $name]
+    }
+    proc total {args} {
+        set sum 0
+        foreach name $args {
+            incr sum [price \
+                $name]
+        }
+        return $sum
+    }
+}
+shop::total apple pear apple
+END
+profile joined.tcl
+# placed CALLS LINE FIRST REST... - a line of `counts`, whose text begins and ends so in the file
+placed()
+{
+    python3 - "$@" <<'END2'
+import sys
+calls, line, first, last = sys.argv[2:]
+text = open(sys.argv[1]).read()
+rows = [r.split() for r in open("placed")]
+for c, l, index, length in rows:
+    at, n = int(index), int(length)
+    part = text[at:at + n].rstrip("\n;")
+    if (c, l) == (calls, line) and part.startswith(first) and part.endswith(last):
+        sys.exit(text.count("\n", 0, at) + 1 != int(line))
+sys.exit(1)
+END2
+}
+counts >placed
+all_placed()
+{
+    placed joined.tcl 1 2 'variable prices [' '4]' && placed joined.tcl 3 11 return '$name]' &&
+        placed joined.tcl 1 15 'foreach' '}' && placed joined.tcl 3 16 'incr sum' '$name]' &&
+        placed joined.tcl 3 16 price '$name' && placed joined.tcl 0 8 return 'fruit"' && placed joined.tcl 1 19 return sum
+}
+try "statements behind lines that are continued are at their place" all_placed
+
+# What Tcl compiles anew where commands are traced or renamed: that goes on where it was.
+cat >traced.tcl <<'END'
+proc z {} { return 1 }
+proc noop {args} {}
+namespace eval en { proc a {x} { incr x }; namespace export a; namespace ensemble create }
+proc loop {} {
+    set a 1
+    trace add execution z enter noop
+    namespace ensemble configure ::en -map {b ::en::a}
+    set b 2
+    for {set i 0} {$i < 5} {incr i} {
+        z
+        en b $i
+    }
+    return $b
+}
+loop
+loop
+END
+profile traced.tcl
+got=
+for i in 5 6 7 8 9 10 11 13; do got="$got$i:$(calls "$i" traced.tcl) "; done
+equal "a procedure goes on in its file after a command was traced" "$got" "5:2 6:2 7:2 8:2 9:2 2 10 10:10 11:10 13:2 "
+
+# Scripts that Tcl keeps for later, and tells no file of.
+cat >kept.tcl <<'END'
+oo::class create K {
+    constructor {a} {
+        set y \
+            2
+        variable x $a
+    }
+    destructor { set z 1 }
+}
+[K new 1] destroy
+time {
+    set t 1
+    incr t
+} 3
+proc f {} {
+    time { incr ::n } 4
+    after 0 { set ::done 1 }
+}
+set n 0
+f
+vwait done
+proc a {} { return 7 }; proc b {} { return 7 }; a; b; b
+proc g {} { return 2 }
+subst {a [g] [g]}
+set body {
+    incr n
+}
+eval $body
+foreach i {1 2} $body
+END
+profile kept.tcl
+got=
+for i in 3 5 7 10 11 12 15 16 21 23 25; do got="$got$i:$(calls "$i" kept.tcl) "; done
+equal "scripts that are kept for later are where they were written" "$got" "3:1 5:1 7:1 1 10:1 11:3 12:3 15:1 4 16:1 1 21:1 1 1 2 1 1 1 23:1 1 1 25:3 "
 
 # Commands that Tcl's compiler does not ask for: not known yet, from variables, expanded, an
 # object's own.

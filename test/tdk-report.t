@@ -54,10 +54,12 @@ equal "the other way round" "$(order --sort -total)" "0 1 58 100 "
 equal "a second click turns it round" "$(order --sort total --sort total)" "0 1 58 100 "
 equal "by line, and then by calls" "$(order --sort line)" "100 58 1 0 "
 equal "by file, and then by total" "$(order --sort file --sort -total)" "100 0 1 58 "
-for key in calls file line min avg max total index length heat; do
+for key in calls file line min avg max total index length heat NrCallsToCmd Filename CmdLine Min Avg Max Total \
+    CmdCharIndex CmdLength; do
     equal "every row stays, by $key" "$(tdk --csv --sort $key | sed 1d | sort)" "$(sed 1d "$tmp/want" | sort)"
 done
-try "a column that is not there is refused" sh -c "! '$tallytree' report tdk --sort colour '$tmp/rec'"
+try "a column that is not there is refused, and those that there are named" \
+    sh -c "'$tallytree' report tdk --sort colour '$tmp/rec' 2>&1 | grep -q 'no column .colour.; there are calls, file, '"
 
 equal "the table says what ran" "$(tdk | tail -1)" "3 of 4 statements ran"
 equal "the deviation is that of 23 and 35" "$(tdk --csv --deviation | sed -n '2s/.*,//p')" 6.000

@@ -320,7 +320,8 @@ TEST(a_question_that_has_no_answer_says_why)
     static const struct {
         const char *query, *error;
     } wrong[] = {
-        {"view=block", "the view 'block' wants block=PATTERN, or sequence=A;B"},
+        {"view=block",
+         "the view 'block' wants a block, as --block PATTERN, or --sequence 'A;B'"},
         {"view=block&block=nothing", "no block matches 'nothing'"},
         {"view=graph&block=nothing", "no block matches 'nothing'"},
         {"view=callers&block=nothing", "no block matches 'nothing'"},

@@ -3,6 +3,7 @@
  * stands beside the tree: strands, series, space. */
 #include <math.h>
 
+#include "identity.h"
 #include "view-oracle.h"
 
 enum { CASES = 1500 };
@@ -227,6 +228,92 @@ TEST(a_flame_view_may_begin_at_any_context)
         }
         answered(&a);
         say_case(&r);
+    }
+}
+
+/* The names on the way to a context, asked of the profile and not of a path. */
+static void put_names(const struct tt_profile *p, uint32_t context, char *out,
+                      size_t size)
+{
+    size_t n = 0;
+
+    for (uint32_t c = 0; c <= context && n < size; c++)
+        if (context < tt_end_of(p, c))
+            n += (size_t)snprintf(out + n, size - n, "%s;",
+                                  tt_block_name(p, tt_block_of(p, c)));
+}
+
+/* Looks for the same path in a profile of other contexts; is it there? */
+static int check_elsewhere(const struct tt_profile *p, uint32_t context,
+                           const struct tt_profile *other, const char *path)
+{
+    static char names[2][1 << 16];
+    uint32_t there;
+
+    CHECK_INT(tt_path_find(other, strtoull(path, NULL, 16), context, p->memory, &there),
+              0);
+    if (there == TT_NONE)
+        return 0;
+    put_names(p, context, names[0], sizeof names[0]);
+    put_names(other, there, names[1], sizeof names[1]);
+    CHECK_STR(names[1], names[0]);
+    return there != context;
+}
+
+static int check_paths(const struct random_case *r, const struct tt_profile *other)
+{
+    int moved = 0;
+    struct answer a, b;
+
+    if (!ask(&a, &r->p, "view=tree&limit=0&threshold=0&metric=%s", metric_name(r)))
+        return 0;
+    for (size_t i = 0; i < tt_table_rows(&a.t); i += 1 + tt_table_rows(&a.t) / 8) {
+        const char *path = text_at(&a, i, "path");
+        uint32_t context = (uint32_t)amount(&a, i, "context");
+        if (role_of(&a, i) != TT_ROW_ENTRY)
+            continue;
+        /* The number is only where to look first. */
+        if (ask(&b, &r->p, "view=flame&limit=1&context=%u%%23%s",
+                (context + (uint32_t)(r->seed % 2)) % r->p.contexts, path))
+            CHECK_INT(amount(&b, 0, "context"), context);
+        answered(&b);
+        moved += check_elsewhere(&r->p, context, other, path);
+    }
+    answered(&a);
+    return moved;
+}
+
+TEST(a_path_is_the_same_context_in_every_profile_whatever_its_number)
+{
+    struct random_case r = {0};
+    int moved = 0;
+
+    while (next_case(&r, 90000, 200)) {
+        struct model *m = model_random(r.seed + 1);
+        struct tt_profile other;
+        if (model_open(m, 0, &other)) {
+            moved += check_paths(&r, &other);
+            model_close(&other);
+        }
+        model_free(m);
+        say_case(&r);
+    }
+    CHECK(moved > 100);
+}
+
+TEST(a_path_that_is_not_there_is_an_error_and_no_other_context)
+{
+    struct random_case r = {0};
+
+    while (next_case(&r, 95000, 20)) {
+        struct tt_query q;
+        struct tt_table t;
+        tt_query_init(&q, NULL);
+        CHECK_INT(tt_query_parse(&q, "view=tree&context=1%230123456789abcdef"), 0);
+        CHECK_INT(tt_view(&r.p, &q, &t), -TT_ERR_OPTION);
+        CHECK(strstr(q.error, "no context has the path '1#0123") != NULL);
+        tt_table_fini(&t);
+        tt_query_fini(&q);
     }
 }
 

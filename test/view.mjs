@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The viewer's server: what it answers is what `report` prints, and nobody else is answered.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -101,9 +101,22 @@ try {
   }
   for (const path of ["../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "app.js/../../x", "app.js%00", "index.html/", "..%2fquery"])
     ok((await get(url, { path: url.pathname + path })).status === 404, `nothing is at '${path}'`);
-  for (const host of ["evil.example", `evil.example:${url.port}`, "127.0.0.1", `127.0.0.1.evil.example:${url.port}`, "x"])
+  for (const host of ["evil.example", `evil.example:${url.port}`, "localhost.evil.example", "[::1", "[evil.example]", "localhost:80:80", `127.0.0.1.evil.example:${url.port}`, "x"])
     ok([421, 400].includes((await get(url, { headers: { Host: host } })).status), `nobody else's host: '${host.replace(url.port, "PORT")}'`);
   ok((await get(url, { headers: { Host: `localhost:${url.port}` } })).status === 200, "this one by its name");
+  ok((await get(url, { headers: { Host: "localhost:8080" } })).status === 200, "and behind a forwarded port, as of ssh -L");
+  const opened = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document" };
+  ok((await get(url, { headers: opened })).status === 200 && (await get(at("query?view=flat"), { headers: opened })).status === 403, "a link on another page opens the viewer, and nothing else of it");
+  ok((await get(url, { headers: { ...opened, "Sec-Fetch-Dest": "iframe" } })).status === 403, "and not in a frame");
+
+  // Only who accepts gzip is given it.
+  for (const [accepted, packed] of [[undefined, false], ["gzip", true], ["deflate, gzip;q=0.5", true], ["gzip;q=0", false], ["gzip; q=0.000, *;q=1", false],
+    ["*", true], ["*;q=0", false], ["gzipped, br", false], ["identity", false], ["x-gzip", true]]) {
+    const headers = accepted === undefined ? {} : { "Accept-Encoding": accepted };
+    const [one, other] = [await get(url, { headers }), await get(at("query?view=flat&limit=all"), { headers })];
+    const is = [one, other].map((r) => r.headers["content-encoding"] === "gzip");
+    ok(is[0] === packed && is[1] === packed && (packed || one.body.startsWith("<!doctype html>")), `Accept-Encoding ${accepted ?? "missing"}: ${packed ? "packed" : "as text"}`, JSON.stringify(is));
+  }
   for (const headers of [{ Origin: "http://evil.example" }, { Origin: "null" }, { Origin: `https://127.0.0.1:${url.port}` },
     { "Sec-Fetch-Site": "cross-site" }, { "Sec-Fetch-Site": "same-site" }])
     ok((await get(at("query?view=flat"), { headers })).status === 403, `not for other sites: ${JSON.stringify(headers).replace(url.port, "PORT")}`);
@@ -133,20 +146,106 @@ try {
   ok((await get(at("query?view=flat&limit=1"))).status === 200, "a thousand slow connections keep nobody out");
   for (const s of slow) s.destroy();
 
+  // More that say nothing than there may be: the oldest of them make room.
+  const idle = [];
+  for (let i = 0; i < 6000; i++) {
+    const s = net.connect(Number(url.port), "127.0.0.1");
+    s.on("error", () => {});
+    idle.push(s);
+    if (i % 500 === 499) await new Promise((r) => setTimeout(r, 20));
+  }
+  ok((await get(at("query?view=flat&limit=1"))).status === 200, "nor do six thousand that are idle");
+  for (const s of idle) s.destroy();
+
   // A browser that is started has the signals of any program, and is not heard.  Those from
   // 32 on are as they were for us.
   {
     const none = (line) => (BigInt("0x" + line.split("\t")[1]) & 0x7fffffffn) === 0n;
     const opener = join(folder, "xdg-open"), said = join(folder, "opened");
-    writeFileSync(opener, `#!/bin/sh\necho noise\ngrep -E 'Sig(Blk|Ign)' /proc/self/status >${said}.new\necho "$1" >>${said}.new\nmv ${said}.new ${said}\n`, { mode: 0o755 });
-    const other = start({ PATH: folder + ":" + process.env.PATH }, "--open", profile);
+    writeFileSync(opener, `#!/bin/sh\necho noise\ngrep -E 'Sig(Blk|Ign)' /proc/self/status >${said}.new\nstat -c %a "$1" "\${1%/*}" >>${said}.new\ncat "$1" >>${said}.new\necho "$1" >>${said}.new\nmv ${said}.new ${said}\n`, { mode: 0o755 });
+    const other = start({ PATH: folder + ":" + process.env.PATH, XDG_RUNTIME_DIR: folder }, "--open", profile);
     const shown = await other.address;
     for (let i = 0; i < 600 && !existsSync(said); i++) await new Promise((r) => setTimeout(r, 100));
     const lines = existsSync(said) ? readFileSync(said).toString().trim().split("\n") : [];
-    ok(lines.length === 3 && lines[2] === String(shown) && lines.slice(0, 2).every(none), "--open starts a browser as anybody would", lines.join("\n"));
+    const file = lines[lines.length - 1] ?? "";
+    ok(lines.slice(0, 2).every(none), "--open starts a browser with the signals of any program", lines.join("\n"));
+    ok(lines[2] === "600" && lines[3] === "700" && file.startsWith(folder + "/tallytree-"), "with a file that only its owner can read", lines.join("\n"));
+    ok(lines.slice(4, -1).join("\n").includes(`url=${shown}"`), "which leads to the address", lines.join("\n"));
+    ok(!file.includes(shown.pathname.slice(1, -1)), "so that no argument has the token", file);
     other.child.kill("SIGTERM");
     await new Promise((r) => other.child.on("exit", r));
     ok(other.said() === String(shown) + "\n", "which says nothing on our standard output", other.said());
+    ok(file && !existsSync(file) && !existsSync(file.slice(0, file.lastIndexOf("/"))), "and the file goes when the server ends", file);
+  }
+
+  // A name of a proxy.
+  {
+    const named = start({}, "--host", "profiles.example", profile);
+    const shown = await named.address;
+    const of = async (headers) => (await get(new URL("query?view=flat&limit=1", shown), { headers })).status;
+    ok((await of({ Host: "profiles.example", Origin: "https://profiles.example" })) === 200 && (await of({ Host: "other.example" })) === 421, "--host adds a name, and no other");
+    named.child.kill("SIGKILL");
+  }
+
+  // A program that is recorded has names while it runs, and is followed to its end.
+  {
+    const source = join(folder, "busy.c"), program = join(folder, "busy"), out = join(folder, "busy.tt");
+    writeFileSync(source, "#include <unistd.h>\nvolatile unsigned n;\n__attribute__((noinline)) void hot_loop(void) { for (unsigned i = 0; i < 1000000; i++) n += i; }\nint main(int c, char **v) { while (access(v[1], F_OK)) hot_loop(); return c == 9; }\n");
+    execFileSync("cc", ["-O1", "-g", "-o", program, source]);
+    const stop = join(folder, "stop");
+    const recording = spawn(tallytree, ["record", "-o", out, "--", program, stop], { stdio: "ignore" });
+    const patiently = async (what) => {
+      for (let i = 0; i < 1200; i++) {
+        const found = await what();
+        if (found) return found;
+        await new Promise((r) => setTimeout(r, 100));
+      }
+      return undefined;
+    };
+    const live = await patiently(() => readdirSync(folder).find((n) => /^\.busy\.tt\.\d+\.live$/.test(n) && readdirSync(join(folder, n)).length));
+    ok(live, "a program is being recorded", readdirSync(folder).join(" "));
+    const shown = await patiently(() => {
+      const follower = start({}, join(folder, live));
+      return follower.address.then((a) => ({ a, child: follower.child }), () => undefined);
+    });
+    const ask = async (rest) => JSON.parse((await get(new URL(rest, shown.a))).body);
+    const named = await patiently(async () => {
+      await ask("state");
+      const t = await ask("query?view=flat&limit=all");
+      const name = t.columns.findIndex((c) => c.key === "name");
+      return t.rows.some((r) => r.values[name] === "hot_loop") && t.rows.map((r) => r.values[name]);
+    });
+    ok(named && !named.some((n) => String(n).startsWith("busy+")), "a live recording has its functions' names", JSON.stringify(named));
+    const during = await ask("state");
+    ok(during.live === true && during.end === "", "and is live", JSON.stringify(during));
+    writeFileSync(stop, "");
+    await new Promise((r) => recording.on("exit", r));
+    const after = await patiently(async () => {
+      const s = await ask("state");
+      return !s.live && s;
+    });
+    ok(after?.end === "ended", "it is followed to its end, which is said", JSON.stringify(after));
+    const whole = execFileSync(tallytree, ["report", "flat", "--json", out], { maxBuffer: 1 << 28 }).toString();
+    ok((await get(new URL("query?view=flat", shown.a))).body === whole, "and then it is the profile that was written");
+    shown.child.kill("SIGKILL");
+  }
+
+  // One that is killed, with its recorder, is lost, and what there was stays.
+  {
+    const out = join(folder, "lost.tt");
+    const recording = spawn(tallytree, ["record", "-o", out, "--", join(folder, "busy"), join(folder, "never")], { stdio: "ignore", detached: true });
+    const find = () => readdirSync(folder).find((n) => /^\.lost\.tt\.\d+\.live$/.test(n) && readdirSync(join(folder, n)).length);
+    while (!find()) await new Promise((r) => setTimeout(r, 100));
+    const follower = start({}, join(folder, find()));
+    const shown = await follower.address;
+    process.kill(-recording.pid, "SIGKILL");
+    let state;
+    for (let i = 0; i < 600 && state?.live !== false; i++) {
+      state = JSON.parse((await get(new URL("state", shown))).body);
+      await new Promise((r) => setTimeout(r, 100));
+    }
+    ok(state.end === "lost" && (await get(new URL("query?view=header", shown))).status === 200, "a recording whose process was killed is lost, and is said to be", JSON.stringify(state));
+    follower.child.kill("SIGKILL");
   }
 
   child.kill("SIGTERM");

@@ -11,14 +11,28 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #define APART __attribute__((noinline))
 
-enum { BURNS, SLEEPS, LOCKS, READS, POLLS, EPOLLS, SELECTS, TIMED, WAYS };
-static const char *const names[WAYS] = {"burns", "sleeps", "locks",   "reads",
-                                        "polls", "epolls", "selects", "timed"};
+enum {
+    BURNS,
+    SLEEPS,
+    LOCKS,
+    READS,
+    POLLS,
+    EPOLLS,
+    SELECTS,
+    TIMED,
+    AWAITS,
+    ANSWERS,
+    WAYS
+};
+static const char *const names[WAYS] = {"burns",  "sleeps", "locks",   "reads",
+                                        "polls",  "epolls", "selects", "timed",
+                                        "awaits", "answers"};
 static double spent[WAYS];
 static int wrong, ends[2];
 static volatile unsigned sink;
@@ -116,10 +130,37 @@ APART static void timed(int ms)
     ends_after(begin, ms, sem_timedwait(&never, &until) != 0 && errno == ETIMEDOUT);
 }
 
+/* An event loop: it waits with a long limit, at one place, and runs a little in between. */
+static int loop = -1;
+
+APART static void awaits(int ms)
+{
+    struct itimerspec in = {.it_value = of_ms(ms)};
+    struct epoll_event e = {.events = EPOLLIN};
+    static int timer = -1;
+    unsigned long long n;
+
+    if (loop < 0) {
+        loop = epoll_create1(0);
+        timer = timerfd_create(CLOCK_MONOTONIC, 0);
+        wrong += epoll_ctl(loop, EPOLL_CTL_ADD, timer, &e) != 0;
+    }
+    wrong += timerfd_settime(timer, 0, &in, NULL) != 0;
+    wrong += epoll_wait(loop, &e, 1, 60000) != 1 || read(timer, &n, sizeof n) != sizeof n;
+}
+
+APART static void answers(int ms)
+{
+    double end = now() + ms / 1e3;
+
+    while (now() < end)
+        sink = sink * 1103515245u + 12345u;
+}
+
 static void spend(int way, int ms)
 {
-    static void (*const does[WAYS])(int) = {burns, sleeps, locks,   reads,
-                                            polls, epolls, selects, timed};
+    static void (*const does[WAYS])(int) = {burns,  sleeps,  locks, reads,  polls,
+                                            epolls, selects, timed, awaits, answers};
     double begin = now();
 
     does[way](ms);
@@ -174,6 +215,10 @@ int main(int argc, char **argv)
         spend(TIMED, 20);
         for (int j = 0; j < 10; j++)
             spend(SLEEPS, 1);
+        for (int j = 0; j < 4; j++) {
+            spend(AWAITS, 20);
+            spend(ANSWERS, 1);
+        }
     }
     if (argc > 1)
         is_interrupted();

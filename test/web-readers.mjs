@@ -30,9 +30,10 @@ function controls() {
   const name = (e) => (e.getAttribute("aria-label") || e.textContent || e.title || [...(e.labels ?? [])].map((l) => l.textContent).join("") || "").trim();
   const say = (e) => e.outerHTML.slice(0, 120);
   // What listens to clicks, and is neither a control, nor in one, nor has one in it or beside
-  // it: a block's ⋯ is for the mouse, what it opens is the key m on the block's name.
+  // it: a block's ⋯ is for the mouse, what it opens is the key m on the block's name; the arrow
+  // keys go from one radio button to the next.
   const deaf = [...document.querySelectorAll("body *")].filter(
-    (e) => e.l?.clickfalse && !e.closest("[data-control]") && !e.querySelector("[data-control]") && !e.matches("[data-control] + .more") && e.checkVisibility(),
+    (e) => e.l?.clickfalse && !e.closest("[data-control]") && !e.querySelector("[data-control]") && !e.matches("[data-control] + .more, [role=radiogroup]:has([data-control]) [role=radio]") && e.checkVisibility(),
   );
   return { count: seen.length, nameless: seen.filter((e) => !name(e)).map(say), deaf: deaf.map(say) };
 }

@@ -60,7 +60,7 @@ try {
     entries.map((r) => [String(r.self), String(r.inclusive), String(r.calls)]), "with its exact figures");
   is(digits(got.find((r) => r.role === "total").figures[1]), String(want.find((r) => r.role === "total").self), "and its total");
   await shoot(page, "blocks");
-  await page.click("text=dominated times");
+  await page.click("text=with all that was called");
   await settled(page);
   got = await cells(page, "Each block: itself, and with all that it called");
   is(got[0].name, report(profile, "flat", "--sort=inclusive")[0].name, "by dominated times");
@@ -130,7 +130,7 @@ try {
   await shoot(page, "flame");
   await page.keyboard.press("Enter");
   await settled(page);
-  is(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("context"), String(first.context), "Enter opens it");
+  is(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("context"), `${first.context}#${first.path}`, "Enter opens it");
   await page.focus(".sheet");
   await page.keyboard.press("Backspace");
   await settled(page);
@@ -220,7 +220,12 @@ try {
   is((await page.$$eval(".graph .box", (b) => b.length)), report(profile, "graph", "--limit=30").filter((r) => r.role === "entry").length, "the graph has a box for each block");
   await shoot(page, "graph");
   {
-    const at = () => page.$eval(".graph .box rect", (e) => { const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; });
+    // a box that is in sight
+    const box = await page.$$eval(".graph .box rect", (all) => {
+      const svg = document.querySelector(".graph svg").getBoundingClientRect();
+      return all.findIndex((e) => { const r = e.getBoundingClientRect(); return r.top >= svg.top && r.bottom + 60 <= Math.min(svg.bottom, innerHeight) && r.left >= svg.left && r.right + 100 <= svg.right; });
+    });
+    const at = () => page.$$eval(".graph .box rect", (all, box) => { const r = all[box].getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }, box);
     const [x, y] = await at();
     await page.mouse.move(x, y);
     await page.mouse.down();
@@ -259,9 +264,8 @@ try {
   got = await cells(page, "Each block: itself, and with all that it called");
   is(got.map((r) => r.name), report(profile, "flat", "--metric=calls").map((r) => r.name), "another metric");
   await to(page, "#view=flat&beside=calls");
-  await page.waitForSelector("td.beside");
   const calls = new Map(report(profile, "flat", "--metric=calls").map((r) => [r.name, String(r.self)]));
-  is(await page.$$eval("tr.entry", (rows) => rows.map((r) => [r.querySelector("[data-block]").textContent, r.querySelector("td.beside").title.replace(/[^0-9]/g, "")])),
+  is(await page.$$eval("tr.entry", (rows) => rows.map((r) => [r.querySelector("[data-block]").textContent, [...r.querySelectorAll("td.figure")].at(-2).title.replace(/[^0-9]/g, "")])),
     entries.map((r) => [r.name, calls.get(r.name)]), "and two side by side");
   await page.keyboard.press("?");
   ok(await page.$("dialog[open]"), "? lists the keys");

@@ -89,7 +89,7 @@ static void take_word(const char *word)
 
 static void take_words(void)
 {
-    const char *words = getenv("TALLYTREE_MPI");
+    const char *words = secure_getenv("TALLYTREE_MPI");
     char copy[2048], *save, *word;
 
     job.limit = 60;

@@ -217,9 +217,10 @@ static int take_words(struct focus *f, char *words)
         taken |= error;
         if (error)
             continue;
+        if (rest != words)
+            *rest++ = ','; /* of the separators before this word */
         memmove(rest, word, length);
         rest += length;
-        *rest++ = ','; /* there was a separator, or the NUL */
     }
     *rest = '\0';
     return taken;
@@ -243,7 +244,7 @@ static int read_words(const char *words, char **rest)
     struct focus *f = calloc(1, sizeof *f);
     int taken = -TT_ERR_MEMORY;
 
-    *rest = malloc(strlen(words) + 2);
+    *rest = malloc(strlen(words) + 1);
     if (f && *rest) {
         memcpy(*rest, words, strlen(words) + 1);
         f->depth = NO_DEPTH;
@@ -270,28 +271,41 @@ int tt_ocr_focus(const char *words)
     return error;
 }
 
-static int has_output(const char *words)
+/* Is there "name=" among the words? */
+static int has_word(const char *words, const char *name)
 {
-    for (const char *at = words; (at = strstr(at, "output=")); at++)
+    for (const char *at = words; (at = strstr(at, name)); at++)
         if (at == words || at[-1] == ',' || at[-1] == '-')
             return 1;
     return 0;
 }
 
-int tt_ocr_start(const char *words)
+/* OCR's figures are of whole paths: a function's time leaves out what it takes when it is
+ * called by itself through others, which folded paths cannot show. */
+static int start_with(const char *words)
 {
-    char host[64] = "", *rest, *all = NULL;
-    int error = read_words(words ? words : "", &rest);
+    char host[64] = "", output[200] = "", *all;
+    int error = -TT_ERR_MEMORY;
 
     (void)gethostname(host, sizeof host - 1);
-    if (!error && has_output(rest))
-        error = tt_start(rest);
-    else if (!error && asprintf(&all, "%soutput=tallytree.%s.%s.%d", rest,
-                                program_invocation_short_name, host, getpid()) < 0)
-        error = -TT_ERR_MEMORY;
-    else if (!error)
-        error = tt_start(all);
+    if (!has_word(words, "output="))
+        (void)snprintf(output, sizeof output, "output=tallytree.%.80s.%s.%d,",
+                       program_invocation_short_name, host, (int)getpid());
+    if (asprintf(&all, "%s%s%s", output,
+                 has_word(words, "recursion=") ? "" : "recursion=none,", words) < 0)
+        return error;
+    error = tt_start(all);
     free(all);
+    return error;
+}
+
+int tt_ocr_start(const char *words)
+{
+    char *rest;
+    int error = read_words(words ? words : "", &rest);
+
+    if (!error)
+        error = start_with(rest);
     free(rest);
     return error;
 }
@@ -320,7 +334,7 @@ static int set_focus_alone(const char *words)
 /* Whoever set the variable wants to know why there is nothing. */
 __attribute__((constructor)) static void start_by_environment(void)
 {
-    const char *words = getenv("TALLYTREE_OCR");
+    const char *words = secure_getenv("TALLYTREE_OCR");
     int error;
 
     if (!words)

@@ -21,7 +21,8 @@
  * before `val` is evaluated, as OCR has it.
  *
  * The macros are there when OCR_RUNTIME_PROFILER is defined, as in OCR; else nothing is
- * left of them but `return val;`.  Link with -ltallytree-ocr -ltallytree.
+ * left of them but `return val;`.  Build with `pkg-config --cflags --libs tallytree-ocr`, which
+ * is -I.../include/tallytree -ltallytree-ocr -ltallytree.
  *
  * Nothing is recorded until TALLYTREE_OCR in the environment says so, or tt_ocr_start:
  * words separated by commas or blanks.  Those of tt_start, and:
@@ -37,7 +38,8 @@
  *                 without it all are, but
  *   user=PATTERNS those that are not
  *
- * Without output=PATH the recording is tallytree.PROGRAM.HOST.PID in the current folder.
+ * Without recursion=POLICY it is `none`: OCR's figures are of whole paths.  Without output=PATH
+ * the recording is tallytree.PROGRAM.HOST.PID in the current folder.
  * `tallytree report ocr` prints OCR's tables of it, and `tallytree export --to ocr` writes
  * OCR's files. */
 #ifndef TT_OCR_PROFILER_H

@@ -23,96 +23,6 @@ struct tt_tcl_interp *tt_tcl_interp_of(Tcl_Interp *interp)
     return t;
 }
 
-/* ── The clock that Tcl asks ──────────────────────────────────────────────────────── */
-
-static inline int slot_of(struct tt_tcl_interp *t, const Proc *proc)
-{
-    struct tt_tcl_slot *s = &t->slot[((uintptr_t)proc >> 4) % TT_TCL_SLOTS];
-
-    if (__builtin_expect(s->proc != proc || s->locals != proc->numCompiledLocals, 0))
-        *s = (struct tt_tcl_slot){proc, proc->numCompiledLocals, tt_tcl_slot_of(proc)};
-    return s->slot;
-}
-
-/* A mark that waits in the hidden variable of a procedure. */
-static inline const struct tt_tcl_mark *take_mark(struct tt_tcl_interp *t)
-{
-    CallFrame *frame = ((Interp *)(void *)t->interp)->varFramePtr;
-    Tcl_Obj *o;
-    int slot;
-
-    if (!frame || !frame->procPtr)
-        return NULL;
-    slot = slot_of(t, frame->procPtr);
-    if (slot < 0 || slot >= frame->numCompiledLocals)
-        return NULL;
-    o = frame->compiledLocals[slot].value.objPtr;
-    if (!o || o->typePtr != &tt_tcl_mark_type)
-        return NULL;
-    frame->compiledLocals[slot].value.objPtr = NULL;
-    o->refCount--; /* the byte-code has it as well */
-    return o->internalRep.twoPtrValue.ptr1;
-}
-
-static Tcl_GetTimeProc *time_get;
-static Tcl_ScaleTimeProc *time_scale;
-static ClientData time_data;
-
-static void get_time(Tcl_Time *time, ClientData data)
-{
-    const struct tt_tcl_mark *m;
-
-    (void)data;
-    for (struct tt_tcl_interp *t = interps; t; t = t->next) {
-        m = take_mark(t);
-        if (!m)
-            continue;
-        time->sec = time->usec = 0;
-        tt_tcl_pass((Interp *)(void *)t->interp, m, TOP_CB(t->interp));
-        return;
-    }
-    time_get(time, time_data);
-}
-
-void tt_tcl_clock_begin(void)
-{
-    Tcl_GetTimeProc *get;
-    Tcl_ScaleTimeProc *scale;
-    ClientData data;
-
-    Tcl_QueryTimeProc(&get, &scale, &data);
-    if (get == get_time)
-        return;
-    time_get = get;
-    time_scale = scale;
-    time_data = data;
-    Tcl_SetTimeProc(get_time, scale, data);
-}
-
-void tt_tcl_clock_end(void)
-{
-    Tcl_GetTimeProc *get;
-    Tcl_ScaleTimeProc *scale;
-    ClientData data;
-
-    Tcl_QueryTimeProc(&get, &scale, &data);
-    if (get == get_time)
-        Tcl_SetTimeProc(time_get, time_scale, time_data);
-}
-
-/* Where there are no local variables: called from byte-code, two callbacks above its own. */
-static int mark_command(ClientData data, Tcl_Interp *interp, int objc,
-                        Tcl_Obj *const objv[])
-{
-    const NRE_callback *top = TOP_CB(interp);
-
-    (void)data;
-    if (objc == 2 && objv[1]->typePtr == &tt_tcl_mark_type && top->nextPtr)
-        tt_tcl_pass((Interp *)(void *)interp, objv[1]->internalRep.twoPtrValue.ptr1,
-                    top->nextPtr->nextPtr);
-    return TCL_OK;
-}
-
 /* ── Is it the Tcl that our headers tell of? ──────────────────────────────────────── */
 
 static int complain(Tcl_Interp *interp, const char *what)
@@ -143,9 +53,7 @@ static int instructions_are_known(void)
     return instruction_is(INST_PUSH1, "push1", 2) &&
            instruction_is(INST_PUSH4, "push4", 5) && instruction_is(INST_POP, "pop", 1) &&
            instruction_is(INST_INVOKE_STK1, "invokeStk1", 2) &&
-           instruction_is(INST_STORE_SCALAR1, "storeScalar1", 2) &&
-           instruction_is(INST_STORE_SCALAR4, "storeScalar4", 5) &&
-           instruction_is(INST_CLOCK_READ, "clockRead", 2) &&
+           instruction_is(INST_LIST_CONCAT, "listConcat", 1) &&
            instruction_is(INST_START_CMD, "startCommand", 9) &&
            instruction_is(INST_FOREACH_START, "foreach_start", 5) &&
            instruction_is(INST_JUMP_TABLE, "jumpTable", 5) &&
@@ -277,7 +185,8 @@ void tt_tcl_coroutine_watch(const ExecEnv *env)
 
 /* ── Waiting ──────────────────────────────────────────────────────────────────────── */
 
-/* What a person types takes as long as it takes. */
+/* Reading from a terminal waits for a person.  Only a terminal is asked for its file: other
+ * drivers, those written in Tcl among them, keep a refusal as an error of the next operation. */
 static int is_typed(Tcl_Interp *interp, int objc, Tcl_Obj *const objv[])
 {
     Tcl_Channel channel;
@@ -285,7 +194,8 @@ static int is_typed(Tcl_Interp *interp, int objc, Tcl_Obj *const objv[])
 
     for (int i = 1; i < objc && i < 3; i++) {
         channel = Tcl_GetChannel(interp, Tcl_GetString(objv[i]), NULL);
-        if (channel && Tcl_GetChannelHandle(channel, TCL_READABLE, &handle) == TCL_OK &&
+        if (channel && strcmp(Tcl_ChannelName(Tcl_GetChannelType(channel)), "tty") == 0 &&
+            Tcl_GetChannelHandle(channel, TCL_READABLE, &handle) == TCL_OK &&
             isatty((int)(intptr_t)handle))
             return 1;
     }
@@ -384,7 +294,9 @@ static void forget(struct tt_tcl_interp *t)
     tt_tcl_books_forget(((Interp *)(void *)t->interp)->execEnvPtr);
     Tcl_DeleteHashTable(&t->commands);
     Tcl_DeleteHashTable(&t->made);
+    free(t->lent_to);
     free(t->unit.file);
+    tt_tcl_text_fini(&t->unit.text);
     free(t->unit.open);
     free(t);
 }
@@ -402,6 +314,17 @@ static CompileProc *compiler_of(Tcl_Interp *interp, const char *name)
     return c ? c->compileProc : NULL;
 }
 
+static void learn_empty(void)
+{
+    Tcl_Obj *o = Tcl_NewObj();
+
+    tt_tcl_empty = o->bytes;
+    Tcl_DecrRefCount(o);
+}
+
+static const char *const with_expressions[TT_TCL_EXPRESSIONS] = {
+    "::if", "::while", "::for", "::expr", "::subst"};
+
 int tt_tcl_attach(Tcl_Interp *interp)
 {
     struct tt_tcl_interp *t;
@@ -416,13 +339,14 @@ int tt_tcl_attach(Tcl_Interp *interp)
         Tcl_SetObjResult(interp, Tcl_NewStringObj("tallytree: no memory", -1));
         return TCL_ERROR;
     }
+    learn_empty();
     next = (const Command *)Tcl_FindCommand(interp, "::oo::Helpers::next", NULL, 0);
     t->interp = interp;
     t->words = next->compileProc;
-    t->catchers[0] = compiler_of(interp, "::catch");
-    t->catchers[1] = compiler_of(interp, "::try");
     t->ensembles = compiler_of(interp, "::dict");
     t->assembler = compiler_of(interp, "::tcl::unsupported::assemble");
+    for (int i = 0; i < TT_TCL_EXPRESSIONS; i++)
+        t->expressions[i] = compiler_of(interp, with_expressions[i]);
     t->loops[0] = compiler_of(interp, "::while");
     t->loops[1] = compiler_of(interp, "::for");
     t->loops[2] = compiler_of(interp, "::foreach");
@@ -430,7 +354,6 @@ int tt_tcl_attach(Tcl_Interp *interp)
     Tcl_InitHashTable(&t->made, TCL_ONE_WORD_KEYS);
     t->next = interps;
     interps = t;
-    Tcl_CreateObjCommand(interp, TT_TCL_COMMAND, mark_command, NULL, NULL);
     Tcl_CallWhenDeleted(interp, interp_ends, t);
     for (int i = 0; i < TT_TCL_STAND_INS; i++)
         stand_in(t, i);
@@ -448,6 +371,7 @@ void tt_tcl_detach(Tcl_Interp *interp)
     if (!t)
         return;
     Tcl_DontCallWhenDeleted(interp, interp_ends, t);
+    tt_tcl_give_back(t, 0);
     if (tt_tcl_mode >= TT_TCL_PROCS)
         tt_tcl_procs_end(t);
     else

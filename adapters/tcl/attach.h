@@ -35,8 +35,4 @@ void tt_tcl_uncovered(struct tt_tcl_interp *);
 /* The thread's first interpreter that is watched, or NULL. */
 struct tt_tcl_interp *tt_tcl_interps(void);
 
-/* Puts Tcl's clock between it and marks, and takes it out. */
-void tt_tcl_clock_begin(void);
-void tt_tcl_clock_end(void);
-
 #endif

@@ -10,24 +10,18 @@
 
 #include "package.h"
 
-enum { ROUNDS = 40, LOOPS = 5, TURNS = 150, KINDS = 3, ALL = LOOPS * KINDS };
+enum { ROUNDS = 40, LOOPS = 5, TURNS = 150, KINDS = 2, ALL = LOOPS * KINDS };
 
 #define NAME "::tcl::unsupported::tallytree_loop"
 #define LEAF "::tcl::unsupported::tallytree_leaf"
 
-/* By procedures, whose marks are instructions; by [eval], whose marks are commands; and calls
- * of procedures, where those alone are marked. */
+/* Statements of procedures; and calls of procedures, where those alone are marked. */
 static const char *const bodies[ALL] = {
     "set a 0; while {$n > 0} { incr n -1; incr a 3 }",
     "set a 0; for {set i 0} {$i < $n} {incr i} { set a $i; set b $n; incr a 2 }",
     "set a 0; while {$n > 0} { incr n -1; if {$n & 1} { incr a } }",
     "set a 0; while {$n > 0} { incr n -1; set b $n; set a [expr {$a * 2 % 7 + $b}] }",
     "set a {}; while {$n > 0} { incr n -1; set c [string length $a]; append a x }",
-    "set s {set a 0; while {$n > 0} { incr n -1; incr a 3 }}; eval $s",
-    "set s {set a 0; for {set i 0} {$i < $n} {incr i} { set a $i; set b $n }}; eval $s",
-    "set s {set a 0; while {$n > 0} { incr n -1; if {$n & 1} { incr a } }}; eval $s",
-    "set s {set a 0; while {$n > 0} { incr n -1; set b $n; set a $b }}; eval $s",
-    "set s {set a {}; while {$n > 0} { incr n -1; append a x }}; eval $s",
     "while {$n > 0} { incr n -1; " LEAF " }",
     "while {$n > 0} { incr n -1; " LEAF " $n }",
     "for {set i 0} {$i < $n} {incr i} { " LEAF " $i }",
@@ -50,8 +44,8 @@ static int make(Tcl_Interp *interp, const char *name, const char *args, const ch
 }
 
 /* The loops that this mode is measured by. */
-static int first_loop(void) { return tt_tcl_mode == TT_TCL_PROCS ? 2 * LOOPS : 0; }
-static int end_of_loops(void) { return tt_tcl_mode == TT_TCL_PROCS ? ALL : 2 * LOOPS; }
+static int first_loop(void) { return tt_tcl_mode == TT_TCL_PROCS ? LOOPS : 0; }
+static int end_of_loops(void) { return tt_tcl_mode == TT_TCL_PROCS ? ALL : LOOPS; }
 
 static void name_loop(char name[sizeof NAME + 4], int loop)
 {
@@ -161,15 +155,14 @@ void tt_tcl_calibrate(Tcl_Interp *interp, const struct tt_tcl_bare *bare)
     int first = first_loop();
     double cost[ALL];
 
-    c->cost[0] = c->cost[1] = c->low = c->high = c->books = 0;
+    c->cost = c->low = c->high = c->books = 0;
     c->books = measure_books((Interp *)(void *)interp);
     run_all(interp, ticks, marks);
     for (int i = 0; i < ALL; i++)
         cost[i] = marks[i] && ticks[i] > bare->ticks[i]
                       ? (double)(ticks[i] - bare->ticks[i]) / (double)marks[i]
                       : 0;
-    c->cost[0] = typical(cost + first);
-    c->cost[1] = tt_tcl_mode == TT_TCL_PROCS ? c->cost[0] : typical(cost + LOOPS);
+    c->cost = typical(cost + first);
     c->low = (uint64_t)cost[first];
     c->high = (uint64_t)(cost[first + LOOPS - 1] + 1);
 }

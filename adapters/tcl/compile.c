@@ -8,13 +8,14 @@
  * says of it stays as it was. */
 #include "attach.h"
 #include "emit.h"
+#include "home.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct tt_tcl_globs tt_tcl_globs;
-int tt_tcl_script_done, tt_tcl_terminator;
+int tt_tcl_script_done;
 static int calibrating;
 
 void tt_tcl_compile_calibration(int on) { calibrating = on; }
@@ -26,7 +27,7 @@ static enum tt_kind kind_of(enum tt_kind kind)
     return calibrating ? TT_KIND_SCOPE : kind;
 }
 
-enum { NAME_MOST = 60, WORDS_MOST = 255 };
+enum { NAME_MOST = 60, WORDS_MOST = 255, NESTED_MOST = 40 };
 
 /* ── Pieces of byte-code ──────────────────────────────────────────────────────────── */
 
@@ -113,14 +114,15 @@ static void cut_name(char *out, size_t size, const char *text, size_t length)
     (void)snprintf(out, size, "%.*s%s", (int)n, text, n < length ? "..." : "");
 }
 
-tt_block tt_tcl_piece(const Proc *proc, const char *file,
-                      const struct tt_tcl_place *place, const char *text, int size)
+tt_block tt_tcl_piece(const Proc *proc, const char *file, const struct tt_tcl_text *at,
+                      const char *text, int size)
 {
     struct tt_block_info info = {.kind = kind_of(TT_KIND_BLOCK),
                                  .file = file,
-                                 .line = place->line,
-                                 .column = place->column,
-                                 .offset = place->index};
+                                 .line = at->start.line,
+                                 .column = at->start.column,
+                                 .offset = at->start.index};
+    struct tt_tcl_place end = at->start;
     Tcl_DString name;
     char cut[NAME_MOST + 8];
     tt_block block;
@@ -128,35 +130,116 @@ tt_block tt_tcl_piece(const Proc *proc, const char *file,
     name_proc(proc, &name);
     cut_name(cut, sizeof cut, Tcl_DStringValue(&name), (size_t)Tcl_DStringLength(&name));
     info.name = cut;
-    info.length = (uint32_t)tt_tcl_text_length(text, (size_t)size);
+    tt_tcl_text_move(at, &end, text, 0, (size_t)size);
+    info.length = (uint32_t)(end.index - at->start.index);
     block = tt_block_make(&info);
     Tcl_DStringFree(&name);
     return block;
 }
 
-/* Code without a file is in one of its own, so that it is listed. */
-static void place_unit(struct tt_tcl_unit *u, const CompileEnv *env)
+/* Of code whose file Tcl knows.  Its line may be wrong behind lines that are continued. */
+static void place_source(struct tt_tcl_unit *u, const CompileEnv *env)
 {
     const ExtCmdLoc *map = env->extCmdMapPtr;
     size_t size = (size_t)env->numSrcBytes;
+    struct tt_tcl_wanted w = {.line = (uint32_t)map->start, .owner = env->procPtr};
+
+    u->file = strdup(Tcl_GetString(map->path));
+    w.file = u->file;
+    if (!u->file || tt_tcl_home_find(&u->text, &w, env->source, size))
+        return;
+    tt_tcl_text_find(&u->text, u->file, w.line, env->source, size);
+    if (!u->text.start.found)
+        tt_tcl_text_search(&u->text, u->file, env->source, size);
+}
+
+/* The file of the code that is running, which has this evaluated. */
+static const char *running_file(const Interp *interp)
+{
+    for (const CmdFrame *f = interp->cmdFramePtr; f; f = f->nextPtr) {
+        const Tcl_HashEntry *e;
+        const ExtCmdLoc *map;
+        if (f->type == TCL_LOCATION_SOURCE && f->data.eval.path)
+            return Tcl_GetString(f->data.eval.path);
+        e = f->type == TCL_LOCATION_BC
+                ? Tcl_FindHashEntry(interp->lineBCPtr, (const char *)f->data.tebc.codePtr)
+                : NULL;
+        map = e ? Tcl_GetHashValue(e) : NULL;
+        if (map && map->type == TCL_LOCATION_SOURCE && map->path)
+            return Tcl_GetString(map->path);
+    }
+    return NULL;
+}
+
+/* Code without a file is in one of its own, so that it is listed; but that which a library
+ * makes is as wanted as the library.  NULL: it is not. */
+static char *name_elsewhere(const CompileEnv *env)
+{
+    const char *runs = running_file(env->iPtr);
     Tcl_DString name;
+    char *file;
+
+    if (runs && !tt_tcl_is_wanted(runs))
+        return NULL;
+    if (!env->procPtr)
+        return strdup("[eval]");
+    name_proc(env->procPtr, &name);
+    if (asprintf(&file, "[%s]", Tcl_DStringValue(&name)) < 0)
+        file = NULL;
+    Tcl_DStringFree(&name);
+    return file;
+}
+
+static void place_elsewhere(struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    struct tt_tcl_wanted w = {.owner = env->procPtr};
+    const char *file = tt_tcl_home_find(&u->text, &w, env->source,
+                                        (size_t)env->numSrcBytes);
+
+    u->file = file ? strdup(file) : name_elsewhere(env);
+    if (!u->text.start.found)
+        u->text.start.line = (uint32_t)env->extCmdMapPtr->start;
+}
+
+static void place_unit(struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    const ExtCmdLoc *map = env->extCmdMapPtr;
 
     free(u->file);
-    u->place = (struct tt_tcl_place){.line = (uint32_t)env->line, .column = 1};
-    if (map->type == TCL_LOCATION_SOURCE && map->path) {
-        u->file = strdup(Tcl_GetString(map->path));
-        if (u->file)
-            tt_tcl_text_find(&u->place, u->file, (uint32_t)map->start, env->source, size);
-    } else if (env->procPtr) {
-        name_proc(env->procPtr, &name);
-        if (asprintf(&u->file, "[%s]", Tcl_DStringValue(&name)) < 0)
-            u->file = NULL;
-        Tcl_DStringFree(&name);
-    } else {
-        u->file = strdup("[eval]");
+    u->file = NULL;
+    tt_tcl_text_fini(&u->text);
+    u->text.start = (struct tt_tcl_place){.line = (uint32_t)env->line, .column = 1};
+    if (map->type == TCL_LOCATION_SOURCE && map->path)
+        place_source(u, env);
+    else
+        place_elsewhere(u, env);
+}
+
+/* The next command of a script that ends at `end`; 0: there is none, -1: it cannot be read. */
+static int next_command(const char *at, const char *end, Tcl_Parse *next)
+{
+    while (at < end) {
+        if (Tcl_ParseCommand(NULL, at, (int)(end - at), 0, next) != TCL_OK)
+            return -1;
+        if (next->numWords > 0)
+            return 1;
+        at = next->commandStart + next->commandSize;
+        Tcl_FreeParse(next);
     }
-    if (map->type != TCL_LOCATION_SOURCE)
-        u->place.line = (uint32_t)map->start;
+    return 0;
+}
+
+/* The first command of a script has nothing before it; one in an expression, or in text that
+ * is substituted, has its bracket. */
+static int is_expression(const CompileEnv *env)
+{
+    const CmdLocation *first = env->cmdMapPtr;
+    Tcl_Parse p;
+    int found = next_command(env->source, env->source + env->numSrcBytes, &p);
+
+    if (found > 0)
+        Tcl_FreeParse(&p);
+    return found <= 0 || p.commandStart - env->source != first->srcOffset;
 }
 
 static void begin_unit(struct tt_tcl_unit *u, const CompileEnv *env)
@@ -166,15 +249,14 @@ static void begin_unit(struct tt_tcl_unit *u, const CompileEnv *env)
     u->map = env->extCmdMapPtr;
     u->source = env->source;
     u->size = env->numSrcBytes;
+    u->expression = is_expression(env);
     u->wanted = u->file && tt_tcl_is_wanted(u->file) && !tt_tcl_script_done;
-    u->terminator = tt_tcl_terminator;
-    tt_tcl_terminator = 0;
-    u->depth = u->caught = 0;
+    u->depth = 0;
     u->opened = u->seen = 0;
     u->inside = u->body = u->straight = u->straight_start = NULL;
     u->at = 0;
-    u->here = u->place;
-    u->piece = u->wanted && env->procPtr ? tt_tcl_piece(env->procPtr, u->file, &u->place,
+    u->here = u->text.start;
+    u->piece = u->wanted && env->procPtr ? tt_tcl_piece(env->procPtr, u->file, &u->text,
                                                         env->source, env->numSrcBytes)
                                          : 0;
 }
@@ -193,18 +275,8 @@ static size_t text_size(const Tcl_Parse *p)
     return size;
 }
 
-/* In characters: the text, and what ends it. */
-static uint32_t length_of(const Tcl_Parse *p, size_t bytes)
-{
-    size_t size = text_size(p);
-
-    return (uint32_t)(bytes > (size_t)p->commandSize + 1
-                          ? tt_tcl_text_length(p->commandStart, bytes)
-                          : tt_tcl_text_length(p->commandStart, size) + bytes - size);
-}
-
 tt_block tt_tcl_statement(const char *file, const struct tt_tcl_place *at,
-                          const Tcl_Parse *p, int length)
+                          const Tcl_Parse *p, uint64_t length)
 {
     char name[NAME_MOST + 8];
     struct tt_block_info info = {.kind = kind_of(TT_KIND_STATEMENT),
@@ -215,7 +287,7 @@ tt_block tt_tcl_statement(const char *file, const struct tt_tcl_place *at,
                                  .offset = at->index};
 
     cut_name(name, sizeof name, p->commandStart, text_size(p));
-    info.length = length_of(p, (size_t)length);
+    info.length = (uint32_t)length;
     return tt_block_make(&info);
 }
 
@@ -223,19 +295,19 @@ static tt_block block_of(struct tt_tcl_unit *u, const CompileEnv *env, const Tcl
                          int length)
 {
     size_t at = (size_t)(p->commandStart - env->source);
-    struct tt_tcl_place place;
+    struct tt_tcl_place place, end;
 
     if (at < u->at) {
-        u->here = u->place;
+        u->here = u->text.start;
         u->at = 0;
     }
-    u->here = tt_tcl_text_at(&u->here, env->source + u->at, at - u->at);
+    tt_tcl_text_move(&u->text, &u->here, env->source, u->at, at);
     u->at = at;
-    place = u->here;
+    place = end = u->here;
+    tt_tcl_text_move(&u->text, &end, env->source, at, at + (size_t)length);
     if (!place.found)
         place.line = (uint32_t)env->line;
-    return tt_tcl_statement(u->file, &place, p,
-                            length + (at || u->depth ? 0 : u->terminator));
+    return tt_tcl_statement(u->file, &place, p, end.index - place.index);
 }
 
 static Command *command_named(struct tt_tcl_interp *t, const Tcl_Token *word)
@@ -257,20 +329,6 @@ static int has_token(const Tcl_Parse *p, int type)
     for (int i = 0; i < p->numTokens; i++)
         if (p->tokenPtr[i].type == type)
             return 1;
-    return 0;
-}
-
-/* The next command of a script that ends at `end`; 0: there is none, -1: it cannot be read. */
-static int next_command(const char *at, const char *end, Tcl_Parse *next)
-{
-    while (at < end) {
-        if (Tcl_ParseCommand(NULL, at, (int)(end - at), 0, next) != TCL_OK)
-            return -1;
-        if (next->numWords > 0)
-            return 1;
-        at = next->commandStart + next->commandSize;
-        Tcl_FreeParse(next);
-    }
     return 0;
 }
 
@@ -317,74 +375,7 @@ static const char *straight_end(const Tcl_Parse *p)
     return last;
 }
 
-/* Commands in a script whose names are there to read get marks too, and so do those in
- * what may be scripts within it.  To take over the compiler of one that is none does no
- * harm. */
-void tt_tcl_take_all(struct tt_tcl_interp *t, const char *script, int size, int depth)
-{
-    Tcl_Parse p;
-
-    while (size > 0 && depth < 40 &&
-           Tcl_ParseCommand(NULL, script, size, 0, &p) == TCL_OK) {
-        const char *next = p.commandStart + p.commandSize;
-        Command *c = p.numWords > 0 ? command_named(t, p.tokenPtr) : NULL;
-        if (c)
-            tt_tcl_command_take(t, c);
-        for (int i = 0; i < p.numTokens; i++) {
-            const Tcl_Token *token = &p.tokenPtr[i];
-            if (token->type == TCL_TOKEN_COMMAND && token->size > 2)
-                tt_tcl_take_all(t, token->start + 1, token->size - 2, depth + 1);
-            else if (token->type == TCL_TOKEN_SIMPLE_WORD && token->size > 2 &&
-                     *token->start == '{')
-                tt_tcl_take_all(t, token->start + 1, token->size - 2, depth + 1);
-        }
-        Tcl_FreeParse(&p);
-        size -= (int)(next - script);
-        script = next;
-    }
-}
-
 /* ── Commands ─────────────────────────────────────────────────────────────────────── */
-
-struct before { /* as far as a compiler that fails may have changed it */
-    ptrdiff_t code;
-    int depth, aux, except, locations, commands;
-};
-
-static struct before look_at(const CompileEnv *env)
-{
-    return (struct before){env->codeNext - env->codeStart, env->currStackDepth,
-                           env->auxDataArrayNext,          env->exceptArrayNext,
-                           env->extCmdMapPtr->nuloc,       env->numCommands};
-}
-
-static void go_back_to(CompileEnv *env, const struct before *b)
-{
-    ExtCmdLoc *map = env->extCmdMapPtr;
-    ExceptionAux *aux = env->exceptAuxArrayPtr;
-
-    for (int i = 0; i < b->except; i++, aux++) {
-        while (aux->numBreakTargets > 0 &&
-               aux->breakTargets[aux->numBreakTargets - 1] >= (unsigned)b->code)
-            aux->numBreakTargets--;
-        while (aux->numContinueTargets > 0 &&
-               aux->continueTargets[aux->numContinueTargets - 1] >= (unsigned)b->code)
-            aux->numContinueTargets--;
-    }
-    env->exceptArrayNext = b->except;
-    for (int i = b->aux; i < env->auxDataArrayNext; i++)
-        if (env->auxDataArrayPtr[i].type->freeProc)
-            env->auxDataArrayPtr[i].type->freeProc(env->auxDataArrayPtr[i].clientData);
-    env->auxDataArrayNext = b->aux;
-    while (map->nuloc > b->locations) {
-        map->nuloc--;
-        ckfree(map->loc[map->nuloc].line);
-        map->loc[map->nuloc].line = NULL;
-    }
-    env->numCommands = b->commands;
-    env->currStackDepth = b->depth;
-    env->codeNext = env->codeStart + b->code;
-}
 
 /* A command that has no compiler: its name, its words, a call.  Those of [next] come nearest:
  * all of its words are pushed, and then an instruction like that for a call. */
@@ -421,14 +412,11 @@ static int compile_call(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
     return TCL_OK;
 }
 
-static const struct tt_tcl_mark *mark_of(const struct tt_tcl_unit *u,
-                                         const CompileEnv *env, tt_block block,
+static const struct tt_tcl_mark *mark_of(const struct tt_tcl_unit *u, tt_block block,
                                          uint32_t flags)
 {
-    struct tt_tcl_mark like = {.block = block,
-                               .piece = u->piece,
-                               .depth = u->depth,
-                               .flags = flags | (env->procPtr ? 0 : TT_TCL_COMMAND_MARK)};
+    struct tt_tcl_mark like = {
+        .block = block, .piece = u->piece, .depth = u->depth, .flags = flags};
 
     return tt_tcl_mark_get(&like);
 }
@@ -454,35 +442,24 @@ static const char *end_of_body(const struct tt_tcl_interp *t, const Tcl_Parse *p
     return word->type == TCL_TOKEN_SIMPLE_WORD ? word[1].start + word[1].size : NULL;
 }
 
+/* Where its compiler fails, Tcl takes back what it made, our mark with it, and makes a call;
+ * that gets its mark in late.c.  In an expression there is no such end. */
 static int compile_inside(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
                           CompileEnv *env)
 {
     CompileProc *own = compiler_of(t, c);
-    const char *around = t->unit.inside;
-    struct before before = look_at(env);
-    uint32_t catches = own && (own == t->catchers[0] || own == t->catchers[1]);
-    const char *body = t->unit.body;
+    const char *around = t->unit.inside, *body = t->unit.body;
     int result;
 
     t->unit.inside = p->commandStart;
-    t->unit.caught += catches;
     t->unit.body = end_of_body(t, p, own);
-    result = own ? own(t->interp, p, c, env) : TCL_ERROR;
-    if (result != TCL_OK) {
-        go_back_to(env, &before);
+    if (own)
+        result = own(t->interp, p, c, env);
+    else
         result = compile_call(t, p, c, env);
-    }
-    t->unit.caught -= catches;
     t->unit.body = body;
     t->unit.inside = around;
     return result;
-}
-
-/* A mark that is a command takes the place of what the one before it left: its options of
- * [return], which may be looked at where a script ends.  There the next mark has to do. */
-static int is_looked_at(const struct tt_tcl_unit *u, const CompileEnv *env)
-{
-    return !env->procPtr && (!u->depth || u->caught);
 }
 
 /* What is charged with a command; `first`: its mark is put before it, `last`: behind. */
@@ -541,14 +518,12 @@ static int compile_marked(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
     tt_block block = charged(u, env, p, &first, &last);
 
     if (first)
-        tt_tcl_put_mark(env,
-                        mark_of(u, env, block, env->numCommands == 1 ? TT_TCL_FIRST : 0));
+        tt_tcl_put_mark(env, mark_of(u, block, env->numCommands == 1 ? TT_TCL_FIRST : 0));
     result = compile_inside(t, p, c, env);
     u->depth = depth;
-    if (result == TCL_OK && last && is_last(p) && p->end != u->body &&
-        !is_looked_at(u, env))
-        tt_tcl_put_mark(
-            env, mark_of(u, env, block, TT_TCL_END | (u->depth ? 0 : TT_TCL_LAST)));
+    if (result == TCL_OK && last && is_last(p) && p->end != u->body)
+        tt_tcl_put_mark(env,
+                        mark_of(u, block, TT_TCL_END | (u->depth ? 0 : TT_TCL_LAST)));
     return result;
 }
 
@@ -557,7 +532,57 @@ const struct tt_tcl_mark *tt_tcl_late_mark(struct tt_tcl_interp *t, CompileEnv *
                                            uint32_t flags)
 {
     t->unit.depth = depth;
-    return mark_of(&t->unit, env, block_of(&t->unit, env, p, length), flags);
+    return mark_of(&t->unit, block_of(&t->unit, env, p, length), flags);
+}
+
+/* Of a lambda the body is a word in a word. */
+static void add_lambda(const Tcl_Token *inside, tt_block block, const char *file,
+                       const struct tt_tcl_text *text, const char *source,
+                       const struct tt_tcl_place *here)
+{
+    Tcl_Parse list;
+
+    if (*inside->start != '{' ||
+        Tcl_ParseCommand(NULL, inside->start, inside->size, 0, &list) != TCL_OK)
+        return;
+    tt_tcl_add_homes(&list, block, file, text, source, here);
+    Tcl_FreeParse(&list);
+}
+
+/* Words in braces and quotes are remembered. */
+void tt_tcl_add_homes(const Tcl_Parse *p, tt_block block, const char *file,
+                      const struct tt_tcl_text *text, const char *source,
+                      const struct tt_tcl_place *here)
+{
+    const Tcl_Token *word = p->tokenPtr;
+    const char *at = p->commandStart;
+    struct tt_tcl_place place = *here;
+
+    for (int i = 0; i < p->numWords; i++, word += word->numComponents + 1) {
+        const Tcl_Token *inside = word + 1;
+        if (word->type != TCL_TOKEN_SIMPLE_WORD || inside->start == word->start ||
+            inside->size < 2)
+            continue;
+        tt_tcl_text_move(text, &place, source, (size_t)(at - source),
+                         (size_t)(inside->start - source));
+        at = inside->start;
+        tt_tcl_home_add(block, file, &place, inside->start, (size_t)inside->size);
+        add_lambda(inside, block, file, text, source, &place);
+    }
+}
+
+void tt_tcl_unit_homes(struct tt_tcl_interp *t, const CompileEnv *env, const Tcl_Parse *p,
+                       int length)
+{
+    struct tt_tcl_unit *u = &t->unit;
+    struct tt_tcl_place here = u->text.start;
+    tt_block block = length ? block_of(u, env, p, length) : 0;
+
+    if (!u->text.start.found)
+        return;
+    tt_tcl_text_move(&u->text, &here, env->source, 0,
+                     (size_t)(p->commandStart - env->source));
+    tt_tcl_add_homes(p, block, u->file, &u->text, env->source, &here);
 }
 
 int tt_tcl_unit_enter(struct tt_tcl_interp *t, const CompileEnv *env)
@@ -573,29 +598,35 @@ void tt_tcl_unit_leave(struct tt_tcl_interp *t)
     t->unit.commands = 0;
 }
 
+/* An assembler compiles texts of its own among those of the code around. */
+static int lies_in(const CompileEnv *env, const Tcl_Parse *p)
+{
+    uintptr_t at = (uintptr_t)p->commandStart, start = (uintptr_t)env->source;
+
+    return at >= start &&
+           at + (unsigned)p->commandSize <= start + (unsigned)env->numSrcBytes;
+}
+
 static int compile(Tcl_Interp *interp, Tcl_Parse *p, Command *c, CompileEnv *env)
 {
     struct tt_tcl_interp *t = tt_tcl_interp_of(interp);
     CompileProc *own = t ? compiler_of(t, c) : NULL;
     struct tt_tcl_unit *u = t ? &t->unit : NULL;
 
-    if (!t || !t->active)
+    if (!t || !t->active || !lies_in(env, p))
         return own ? own(interp, p, c, env) : TCL_ERROR;
-    if (!same_unit(u, env)) {
+    if (!same_unit(u, env))
         begin_unit(u, env);
-        if (u->wanted)
-            tt_tcl_take_all(t, env->source, env->numSrcBytes, 0);
-    }
     u->commands = env->numCommands - 1;
     /* the command of an ensemble is compiled as a part of it */
-    if (!u->wanted || u->inside == p->commandStart)
+    if (!u->wanted || u->inside == p->commandStart || (!own && !u->expression))
         return own ? own(interp, p, c, env) : TCL_ERROR;
     return compile_marked(t, p, c, env);
 }
 
 /* ── The compilers of commands ────────────────────────────────────────────────────── */
 
-void tt_tcl_command_take(struct tt_tcl_interp *t, Command *c)
+static void take(struct tt_tcl_interp *t, Command *c)
 {
     Tcl_HashEntry *e;
     int is_new;
@@ -611,6 +642,14 @@ void tt_tcl_command_take(struct tt_tcl_interp *t, Command *c)
     c->compileProc = compile;
 }
 
+/* One without a compiler stays without: Tcl would make all byte-code anew where it is traced,
+ * renamed or deleted. */
+void tt_tcl_command_take(struct tt_tcl_interp *t, Command *c)
+{
+    if (c->compileProc)
+        take(t, c);
+}
+
 void tt_tcl_command_give(struct tt_tcl_interp *t, Command *c)
 {
     Tcl_HashEntry *e = Tcl_FindHashEntry(&t->commands, (const char *)c);
@@ -619,6 +658,75 @@ void tt_tcl_command_give(struct tt_tcl_interp *t, Command *c)
         c->compileProc = e ? (CompileProc *)Tcl_GetHashValue(e) : NULL;
     if (e)
         Tcl_DeleteHashEntry(e);
+}
+
+/* ── Expressions ──────────────────────────────────────────────────────────────────── */
+
+/* One that has no compiler gets one for as long as it may be asked. */
+static int lend(struct tt_tcl_interp *t, Command *c)
+{
+    if (c->compileProc)
+        return 0;
+    if (t->lent == t->lent_room) {
+        uint32_t room = t->lent_room ? t->lent_room * 2 : 16;
+        Command **list = realloc(t->lent_to, room * sizeof *list);
+        if (!list)
+            return -1;
+        t->lent_to = list;
+        t->lent_room = room;
+    }
+    c->refCount++; /* it may be deleted meanwhile */
+    t->lent_to[t->lent++] = c;
+    return 0;
+}
+
+void tt_tcl_give_back(struct tt_tcl_interp *t, uint32_t from)
+{
+    while (t->lent > from) {
+        Command *c = t->lent_to[--t->lent];
+        if (!(c->flags & CMD_IS_DELETED))
+            tt_tcl_command_give(t, c);
+        TclCleanupCommandMacro(c);
+    }
+}
+
+/* Commands in the brackets of a text: their compilers are asked. */
+static void take_brackets(struct tt_tcl_interp *t, const char *text, int size, int depth)
+{
+    const char *end = text + size;
+    Tcl_Parse p;
+
+    for (; text < end && depth < NESTED_MOST; text++) {
+        Command *c;
+        if (*text == '\\')
+            text++;
+        if (*text != '[' ||
+            Tcl_ParseCommand(NULL, text + 1, (int)(end - text) - 1, 1, &p) != TCL_OK)
+            continue;
+        c = p.numWords > 0 ? command_named(t, p.tokenPtr) : NULL;
+        if (c && lend(t, c) == 0)
+            take(t, c);
+        for (int i = 0; i < p.numTokens; i++)
+            if (p.tokenPtr[i].type == TCL_TOKEN_SIMPLE_WORD &&
+                *p.tokenPtr[i].start == '{')
+                take_brackets(t, p.tokenPtr[i].start, p.tokenPtr[i].size, depth + 1);
+        Tcl_FreeParse(&p);
+    }
+}
+
+void tt_tcl_take_expressions(struct tt_tcl_interp *t, const Tcl_Parse *p)
+{
+    const Command *c = p->numWords > 1 ? command_named(t, p->tokenPtr) : NULL;
+    const Tcl_Token *word = p->tokenPtr;
+    CompileProc *own = c ? compiler_of(t, c) : NULL;
+
+    for (int i = 0; own && i < TT_TCL_EXPRESSIONS; i++)
+        if (own == t->expressions[i])
+            for (int n = 1; n < p->numWords; n++) {
+                word += word->numComponents + 1;
+                if (word->type == TCL_TOKEN_SIMPLE_WORD)
+                    take_brackets(t, word[1].start, word[1].size, 0);
+            }
 }
 
 static void take_namespace(struct tt_tcl_interp *t, Namespace *ns)

@@ -10,7 +10,7 @@ struct tt_tcl_globs {
     char **include, **exclude; /* owned, up to a NULL; or NULL */
 };
 
-enum { TT_TCL_STAND_INS = 5 };
+enum { TT_TCL_STAND_INS = 5, TT_TCL_EXPRESSIONS = 5 };
 
 struct tt_tcl_own { /* what a command was before we stood in for it */
     Command *command;
@@ -32,11 +32,6 @@ struct tt_tcl_call { /* the block of a procedure that was taken over */
     tt_block block;
 };
 
-struct tt_tcl_slot { /* what tt_tcl_slot_of found */
-    const Proc *proc;
-    int locals, slot;
-};
-
 struct tt_tcl_interp { /* one for each interpreter; freed with it */
     Tcl_Interp *interp;
     struct tt_tcl_interp *next; /* of this thread */
@@ -45,11 +40,13 @@ struct tt_tcl_interp { /* one for each interpreter; freed with it */
     CompileProc *words;         /* compiles the words of a command, and calls one */
     CompileProc *ensembles;     /* of all that are compiled */
     CompileProc *assembler;
-    CompileProc *loops[3];     /* of [while], [for], [foreach] */
-    CompileProc *catchers[2];  /* those of [catch] and [try] */
+    CompileProc *loops[3];                        /* of [while], [for], [foreach] */
+    CompileProc *expressions[TT_TCL_EXPRESSIONS]; /* of commands with expressions */
     void (*optimizer)(void *); /* what Tcl has done with all byte-code, at its end */
     int active;
-    struct tt_tcl_slot slot[TT_TCL_SLOTS];
+    Command *
+        *lent_to; /* owned: commands with a compiler for a while; each has a reference */
+    uint32_t lent, lent_room;
     struct tt_tcl_site site[TT_TCL_SITES];
     struct tt_tcl_call call[TT_TCL_SLOTS];
     struct tt_tcl_own own[TT_TCL_STAND_INS];
@@ -61,11 +58,12 @@ struct tt_tcl_interp { /* one for each interpreter; freed with it */
         int wanted;
         char *file; /* owned */
         tt_block piece;
-        struct tt_tcl_place place, here;
-        size_t at; /* the byte that `here` is the place of */
-        int terminator;
-        uint32_t depth, caught; /* commands around; of them [catch] and [try] */
-        uint32_t *open;         /* owned: those that are begun, by number */
+        struct tt_tcl_text text; /* owned */
+        struct tt_tcl_place here;
+        size_t at;      /* the byte that `here` is the place of */
+        uint32_t depth; /* commands around */
+        int expression; /* or text to be substituted: late.c does not see it */
+        uint32_t *open; /* owned: those that are begun, by number */
         uint32_t opened, open_room, seen;
         const char *straight_start, *straight; /* a run of simple commands: begin, end */
         tt_block straight_block;
@@ -90,29 +88,37 @@ const struct tt_tcl_mark *tt_tcl_late_mark(struct tt_tcl_interp *, CompileEnv *,
                                            const Tcl_Parse *, int length, uint32_t depth,
                                            uint32_t flags);
 
+/* The words of a statement that are in braces or quotes are remembered by their text, see
+ * home.h; `here` is its place.  Those of one in the unit; length 0: it has no block. */
+void tt_tcl_add_homes(const Tcl_Parse *, tt_block, const char *file,
+                      const struct tt_tcl_text *, const char *source,
+                      const struct tt_tcl_place *here);
+void tt_tcl_unit_homes(struct tt_tcl_interp *, const CompileEnv *, const Tcl_Parse *,
+                       int length);
+
 /* Commands that run nothing else and go on to the next. */
 int tt_tcl_is_simple(const Tcl_Parse *);
 
 /* late.c: what Tcl calls with all byte-code, at its end. */
 void tt_tcl_finish_code(void *env);
 
-/* Takes over the compilers of all commands that a script names. */
-void tt_tcl_take_all(struct tt_tcl_interp *, const char *script, int size, int depth);
+/* A command that Tcl does not compile may have expressions in its words: those are compiled
+ * alone when it is called, and commands in them get their marks there.  That lasts until they
+ * are given back: all but the first so many. */
+void tt_tcl_take_expressions(struct tt_tcl_interp *, const Tcl_Parse *);
+void tt_tcl_give_back(struct tt_tcl_interp *, uint32_t from);
 
 /* A command's compiler is taken over, or given back. */
 void tt_tcl_command_take(struct tt_tcl_interp *, Command *);
 void tt_tcl_command_give(struct tt_tcl_interp *, Command *);
 
-/* The block of a statement that begins there; its text is as it was parsed. */
+/* The block of a statement that begins there; the length is of so many characters. */
 tt_block tt_tcl_statement(const char *file, const struct tt_tcl_place *,
-                          const Tcl_Parse *, int length);
+                          const Tcl_Parse *, uint64_t length);
 
 /* The block of a procedure, a lambda or a method, whose body begins there. */
-tt_block tt_tcl_piece(const Proc *, const char *file, const struct tt_tcl_place *,
+tt_block tt_tcl_piece(const Proc *, const char *file, const struct tt_tcl_text *,
                       const char *text, int size);
-
-/* What ends the command that is about to be compiled alone: so much longer it counts. */
-extern int tt_tcl_terminator;
 
 /* Whether code of this file gets marks. */
 int tt_tcl_is_wanted(const char *file);

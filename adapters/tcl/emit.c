@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* emit.c - instructions at the end of the byte-code that is being made.
  *
- *      push   literal                      the literal is the mark
- *      store  hidden local variable        none of [info locals]
- *      pop
- *      clock  read                         asks our clock, which finds it there
- *      pop
+ *      push        the mark, a literal of a type of our own
+ *      push        an empty list
+ *      listConcat  copies the first, as it is shared: our type is called for that
+ *      pop         the copy, an empty list
  *
- * Where there are no local variables a mark is a command: push, push, invoke, pop. */
+ * So a mark is no command, asks for no variable, and leaves result and options alone. */
 #include "emit.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { SLOT = 0x08000000 };
 
 /* ── Instructions ─────────────────────────────────────────────────────────────────── */
 
@@ -64,68 +61,67 @@ void tt_tcl_put_call(CompileEnv *env, unsigned words)
 
 /* ── Marks ────────────────────────────────────────────────────────────────────────── */
 
-int tt_tcl_slot_of(const Proc *proc)
+/* The text is made when it is asked for: until then a copy has none to copy. */
+static void write_text(Tcl_Obj *o)
 {
-    for (const CompiledLocal *l = proc->firstLocalPtr; l; l = l->nextPtr)
-        if (l->flags & SLOT)
-            return l->frameIndex;
-    return -1;
+    char text[40];
+    int length = snprintf(text, sizeof text, "tallytree mark %p",
+                          o->internalRep.twoPtrValue.ptr1);
+
+    o->bytes = ckalloc((unsigned)length + 1);
+    memcpy(o->bytes, text, (size_t)length + 1);
+    o->length = length;
 }
 
-/* As Tcl makes a temporary of its own. */
-static int make_slot(Proc *proc)
+/* Byte-code comes by a mark.  The copy is an empty text, which is an empty list to Tcl. */
+static void pass_mark(Tcl_Obj *mark, Tcl_Obj *copy)
 {
-    int slot = tt_tcl_slot_of(proc);
-    CompiledLocal *l;
+    Tcl_Interp *interp = mark->internalRep.twoPtrValue.ptr2;
 
-    if (slot >= 0)
-        return slot;
-    l = (CompiledLocal *)(void *)ckalloc(sizeof *l + 8);
-    memset(l, 0, sizeof *l + 8);
-    l->frameIndex = proc->numCompiledLocals++;
-    l->flags = VAR_TEMPORARY | SLOT;
-    if (proc->firstLocalPtr)
-        proc->lastLocalPtr->nextPtr = l;
-    else
-        proc->firstLocalPtr = l;
-    proc->lastLocalPtr = l;
-    return l->frameIndex;
+    if (copy->bytes)
+        Tcl_InvalidateStringRep(copy);
+    copy->bytes = tt_tcl_empty;
+    copy->length = 0;
+    copy->typePtr = NULL;
+    tt_tcl_pass((Interp *)(void *)interp, mark->internalRep.twoPtrValue.ptr1,
+                TOP_CB(interp));
 }
 
-/* A literal of our own type: its text is not that of any other. */
+const Tcl_ObjType tt_tcl_mark_type = {"tallytree mark", NULL, pass_mark, write_text,
+                                      NULL};
+
+char *tt_tcl_empty;
+
+/* Marks are in no table of Tcl's that other code looks into.  Within one piece of code Tcl
+ * compares lengths first, and no text is that long. */
 static int literal_of(CompileEnv *env, const struct tt_tcl_mark *m)
 {
     char text[40];
     int length = snprintf(text, sizeof text, "tallytree mark %p", (const void *)m),
-        literal = TclRegisterLiteral(env, text, length, 0);
+        literal = TclRegisterLiteral(env, text, length, LITERAL_UNSHARED);
     Tcl_Obj *o = env->literalArrayPtr[literal].objPtr;
 
-    if (o->typePtr != &tt_tcl_mark_type) {
-        if (o->typePtr && o->typePtr->freeIntRepProc)
-            o->typePtr->freeIntRepProc(o);
-        o->typePtr = &tt_tcl_mark_type;
-        o->internalRep.twoPtrValue.ptr1 = (void *)(uintptr_t)m;
-    }
+    if (o->typePtr == &tt_tcl_mark_type)
+        return literal;
+    if (o->typePtr && o->typePtr->freeIntRepProc)
+        o->typePtr->freeIntRepProc(o);
+    o->typePtr = &tt_tcl_mark_type;
+    o->internalRep.twoPtrValue.ptr1 = (void *)(uintptr_t)m;
+    o->internalRep.twoPtrValue.ptr2 = env->iPtr;
+    Tcl_InvalidateStringRep(o);
+    o->length = -1;
     return literal;
 }
 
 void tt_tcl_put_mark(CompileEnv *env, const struct tt_tcl_mark *m)
 {
-    char command[] = TT_TCL_COMMAND;
+    char empty[] = "";
 
     if (!m)
         return;
-    if (env->procPtr) {
-        tt_tcl_put_push(env, literal_of(env, m));
-        put_index(env, INST_STORE_SCALAR1, INST_STORE_SCALAR4,
-                  (unsigned)make_slot(env->procPtr), 0);
-        put(env, INST_POP, -1);
-        put_with_1(env, INST_CLOCK_READ, 1, 1);
-    } else {
-        tt_tcl_put_push(env, TclRegisterLiteral(env, command, -1, LITERAL_CMD_NAME));
-        tt_tcl_put_push(env, literal_of(env, m));
-        put_with_1(env, INST_INVOKE_STK1, 2, -1);
-    }
+    tt_tcl_put_push(env, literal_of(env, m));
+    tt_tcl_put_push(env, TclRegisterLiteral(env, empty, 0, 0));
+    put(env, INST_LIST_CONCAT, -1);
     put(env, INST_POP, -1);
 }
 
@@ -146,10 +142,8 @@ const struct tt_tcl_mark *tt_tcl_mark_at(const CompileEnv *env, int code)
 {
     enum { START = 9 }; /* bytes of an instruction that looks whether the code is stale */
     const unsigned char *p = env->codeStart + code;
-    const struct tt_tcl_mark *m;
 
     if (*p == INST_START_CMD)
         p += START;
-    m = literal_at(env, &p);
-    return m || env->procPtr ? m : literal_at(env, &p);
+    return literal_at(env, &p);
 }

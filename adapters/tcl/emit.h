@@ -5,9 +5,6 @@
 
 #include "mark.h"
 
-/* The command that a mark is where byte-code has no local variables. */
-#define TT_TCL_COMMAND "::tcl::unsupported::tallytree"
-
 void tt_tcl_put_push(CompileEnv *, int literal);
 void tt_tcl_put_call(CompileEnv *, unsigned words);
 void tt_tcl_put_mark(CompileEnv *, const struct tt_tcl_mark *);
@@ -15,7 +12,7 @@ void tt_tcl_put_mark(CompileEnv *, const struct tt_tcl_mark *);
 /* The mark that begins there, if one does; NULL: none. */
 const struct tt_tcl_mark *tt_tcl_mark_at(const CompileEnv *, int code);
 
-/* The hidden variable that marks are stored in; -1: there is none. */
-int tt_tcl_slot_of(const Proc *);
+/* Tcl's own empty text, by which it knows an empty list; from a live object. */
+extern char *tt_tcl_empty;
 
 #endif

@@ -58,23 +58,6 @@ static int is_last(const CompileEnv *env, int at)
     return 1;
 }
 
-/* Where marks are commands, what a script that is caught has left must stay. */
-static int is_caught(const struct late *l)
-{
-    static const char *const names[] = {"catch", "::catch", "try", "::try"};
-
-    for (int i = 0; i < l->depth; i++) {
-        const CmdLocation *c = &l->env->cmdMapPtr[l->around[i]];
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            size_t length = strlen(names[k]);
-            if ((size_t)c->numSrcBytes > length &&
-                memcmp(l->env->source + c->srcOffset, names[k], length) == 0)
-                return 1;
-        }
-    }
-    return 0;
-}
-
 /* What putting it at the end of the code would have made.  One behind a command is no harm to
  * who jumps there: whatever lies as deep is over there, too. */
 static void add(struct late *l, const struct tt_tcl_mark *m, int at, int behind)
@@ -98,7 +81,30 @@ static void add(struct late *l, const struct tt_tcl_mark *m, int at, int behind)
     l->count++;
 }
 
-static void mark_command(struct late *l, int i)
+static int is_skipped(const Tcl_Parse *p)
+{
+    return tt_tcl_mode == TT_TCL_BLOCKS && tt_tcl_is_simple(p);
+}
+
+static void mark_command(struct late *l, int i, const Tcl_Parse *p, int length)
+{
+    CompileEnv *env = l->env;
+    const CmdLocation c = env->cmdMapPtr[i];
+    uint32_t depth = (uint32_t)l->depth;
+
+    tt_tcl_take_expressions(l->t, p);
+    if (is_skipped(p))
+        return;
+    add(l, tt_tcl_late_mark(l->t, env, p, length, depth, i ? 0 : TT_TCL_FIRST),
+        c.codeOffset, 0);
+    if (is_last(env, c.srcOffset + c.numSrcBytes))
+        add(l,
+            tt_tcl_late_mark(l->t, env, p, length, depth,
+                             TT_TCL_END | (depth ? 0 : TT_TCL_LAST)),
+            code_end(&c), 1);
+}
+
+static void look_at_command(struct late *l, int i)
 {
     CompileEnv *env = l->env;
     const CmdLocation c = env->cmdMapPtr[i];
@@ -108,24 +114,27 @@ static void mark_command(struct late *l, int i)
     int end = c.srcOffset + c.numSrcBytes, line = env->line,
         length = c.numSrcBytes +
                  (end < env->numSrcBytes && strchr(";\n", env->source[end]) ? 1 : 0);
-    uint32_t depth = (uint32_t)l->depth;
     Tcl_Parse p;
 
     if (Tcl_ParseCommand(NULL, text, c.numSrcBytes, 0, &p) != TCL_OK)
         return;
     if (location && location->srcOffset == c.srcOffset && location->line)
         env->line = location->line[0];
-    if (p.numWords > 0 && !(tt_tcl_mode == TT_TCL_BLOCKS && tt_tcl_is_simple(&p))) {
-        add(l, tt_tcl_late_mark(l->t, env, &p, length, depth, i ? 0 : TT_TCL_FIRST),
-            c.codeOffset, 0);
-        if (is_last(env, end) && (env->procPtr || (depth && !is_caught(l))))
-            add(l,
-                tt_tcl_late_mark(l->t, env, &p, length, depth,
-                                 TT_TCL_END | (depth ? 0 : TT_TCL_LAST)),
-                code_end(&c), 1);
-    }
+    if (p.numWords > 0 && !is_marked(l, i))
+        mark_command(l, i, &p, length);
+    if (p.numWords > 1)
+        tt_tcl_unit_homes(l->t, env, &p, is_skipped(&p) ? 0 : length);
     env->line = line;
     Tcl_FreeParse(&p);
+}
+
+/* An assembler compiles texts of its own, which are elsewhere. */
+static int lies_in(const CompileEnv *env, int i)
+{
+    const CmdLocation *c = &env->cmdMapPtr[i];
+
+    return c->srcOffset >= 0 && c->numSrcBytes >= 0 &&
+           c->numSrcBytes <= env->numSrcBytes - c->srcOffset;
 }
 
 static void mark_all(struct late *l)
@@ -136,8 +145,8 @@ static void mark_all(struct late *l)
     l->around = calloc(commands, sizeof *l->around);
     for (int i = 0; l->in && l->around && i < l->env->numCommands; i++) {
         find_around(l, i);
-        if (!is_marked(l, i))
-            mark_command(l, i);
+        if (lies_in(l->env, i))
+            look_at_command(l, i);
         l->around[l->depth++] = i;
     }
     if (l->count && tt_tcl_insert(l->env, l->in, l->count) == 0)
@@ -146,14 +155,16 @@ static void mark_all(struct late *l)
     free(l->around);
 }
 
-/* Where commands are traced step by step there shall be no others than the program's; and in
- * an interpreter whose global namespace is no more there is none that is a mark. */
-static int may_have_marks(const struct late *l)
+/* Tcl asks for the texts of literals where its table of them grows. */
+static void forget_texts(const CompileEnv *env)
 {
-    return l->t->active && l->env->numCommands &&
-           !(l->env->iPtr->flags & DONT_COMPILE_CMDS_INLINE) &&
-           (l->env->procPtr ||
-            Tcl_FindCommand(l->t->interp, TT_TCL_COMMAND, NULL, TCL_GLOBAL_ONLY));
+    for (int i = 0; i < env->literalArrayNext; i++) {
+        Tcl_Obj *o = env->literalArrayPtr[i].objPtr;
+        if (o->typePtr != &tt_tcl_mark_type || !o->bytes)
+            continue;
+        Tcl_InvalidateStringRep(o);
+        o->length = -1;
+    }
 }
 
 void tt_tcl_finish_code(void *arg)
@@ -163,8 +174,10 @@ void tt_tcl_finish_code(void *arg)
 
     if (!l.t)
         return;
-    if (may_have_marks(&l) && tt_tcl_unit_enter(l.t, env))
+    if (l.t->active && env->numCommands && tt_tcl_unit_enter(l.t, env)) {
         mark_all(&l);
+        forget_texts(env);
+    }
     tt_tcl_unit_leave(l.t);
     if (l.t->optimizer)
         l.t->optimizer(env);

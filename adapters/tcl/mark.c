@@ -88,8 +88,6 @@ static struct {
     uint32_t count, size; /* a power of two */
 } marks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-const Tcl_ObjType tt_tcl_mark_type = {"tallytree mark", NULL, NULL, NULL, NULL};
-
 static uint32_t hash_of(const struct tt_tcl_mark *m)
 {
     uint64_t h = (uint64_t)m->block << 32 | (uint64_t)m->depth << 4 | m->flags;
@@ -208,14 +206,14 @@ static __attribute__((noinline)) uint64_t otherwise(uint64_t ticks, int leaf)
 }
 
 /* What passed since the last look at the clock, as far as it is the program's. */
-static inline uint64_t passed(struct books *b, uint64_t at, int leaf, uint32_t flags)
+static inline uint64_t passed(struct books *b, uint64_t at, int leaf)
 {
     int64_t ticks = (int64_t)(at - b->last);
 
     if (b->pauses || ticks < 0)
         return 0;
     if (tt_tcl_clock.method == TT_TCL_OURS) {
-        ticks += b->debt - (int64_t)tt_tcl_clock.cost[(flags & TT_TCL_COMMAND_MARK) != 0];
+        ticks += b->debt - (int64_t)tt_tcl_clock.cost;
         b->debt = ticks < 0 ? ticks : 0;
         ticks -= b->debt;
     } else {
@@ -473,7 +471,7 @@ static inline struct stack *settle(struct books *b, const Interp *interp, uint64
 {
     if (__builtin_expect(b->stack && b->env == interp->execEnvPtr, 1))
         return b->stack;
-    (void)tt_step(passed(b, at, 0, 0), 0, 0);
+    (void)tt_step(passed(b, at, 0), 0, 0);
     b->last = at;
     return stack_of(b, interp->execEnvPtr);
 }
@@ -511,8 +509,7 @@ static __attribute__((noinline)) void pass(struct books *b, const Interp *interp
                    tt_tcl_clock.method == TT_TCL_TALLY ||
                            tt_tcl_clock.method == TT_TCL_FACTOR
                        ? is_leaf(s, m, run)
-                       : 0,
-                   m->flags);
+                       : 0);
     slowly = m->flags & TT_TCL_END ? end(s, m, b->env, run, ticks)
                                    : begin(s, m, b->env, run, ticks);
     b->last = after(at, slowly);
@@ -548,7 +545,8 @@ void tt_tcl_pass(Interp *interp, const struct tt_tcl_mark *m, const NRE_callback
         pass(b, interp, m, run, at);
         return;
     }
-    top->mark = tt_step(passed(b, at, 0, m->flags), top->mark, m->block);
+    top->mark = tt_step(passed(b, at, 0), top->mark, m->block);
+    top->block = m->block;
     b->last = after(at, top->mark);
 }
 
@@ -577,7 +575,7 @@ void tt_tcl_centre_enter(Interp *interp, tt_block around, tt_block block,
     if (!s)
         return;
     b->marks++;
-    ticks = passed(b, at, 0, 0);
+    ticks = passed(b, at, 0);
     /* where there is nothing but these, each of them says when it is over */
     gone = tt_tcl_mode >= TT_TCL_PROCS ? 0 : end_over(s, b->env, run);
     item = add_item(s);
@@ -603,7 +601,7 @@ void tt_tcl_centre_leave(Interp *interp, const NRE_callback *run)
     if (!i)
         return;
     b->marks++;
-    b->last = after(at, tt_step(passed(b, at, 0, 0), lowest(s, i - 1), 0));
+    b->last = after(at, tt_step(passed(b, at, 0), lowest(s, i - 1), 0));
     cut(s, i - 1);
 }
 
@@ -616,7 +614,7 @@ void tt_tcl_books_settle(Interp *interp)
 
     if (!s)
         return;
-    ticks = passed(b, at, 0, 0);
+    ticks = passed(b, at, 0);
     (void)tt_step(ticks, end_over(s, b->env, b->env->callbackPtr), 0);
     b->last = read_clock();
 }
@@ -625,12 +623,13 @@ void tt_tcl_books_settle(Interp *interp)
 
 void tt_tcl_books_close(void)
 {
+    static const struct tt_tcl_mark over = {.flags = TT_TCL_END};
     struct books *b = &books;
     struct stack *s, *next;
 
     if (!b->open)
         return;
-    (void)tt_step(passed(b, now(), 1, 0), 0, 0);
+    (void)tt_step(passed(b, now(), b->stack && is_leaf(b->stack, &over, NULL)), 0, 0);
     if (b->stack && b->stack->fiber)
         (void)tt_fiber_switch(NULL);
     for (s = b->stacks; s; s = next) {
@@ -676,7 +675,7 @@ void tt_tcl_books_pause(void)
     struct books *b = &books;
 
     if (b->open && !b->pauses)
-        (void)tt_step(passed(b, now(), 0, 0), 0, 0);
+        (void)tt_step(passed(b, now(), 0), 0, 0);
     b->pauses++;
 }
 
@@ -686,6 +685,16 @@ void tt_tcl_books_resume(void)
 
     if (b->pauses && --b->pauses == 0)
         b->last = now();
+}
+
+uint32_t tt_tcl_books_height(tt_block block)
+{
+    const struct stack *s = books.stack;
+    uint32_t i = s && block ? s->count : 0;
+
+    while (i && s->item[i - 1].block != block)
+        i--;
+    return i;
 }
 
 uint64_t tt_tcl_books_marks(void) { return books.marks; }

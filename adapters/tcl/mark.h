@@ -26,10 +26,9 @@ enum tt_tcl_mode { /* from PROCS on there are no marks, but calls */
 extern enum tt_tcl_mode tt_tcl_mode;
 
 enum tt_tcl_mark_flags {
-    TT_TCL_END = 1,          /* the statement ends; else it begins */
-    TT_TCL_FIRST = 2,        /* nothing of its piece comes before */
-    TT_TCL_LAST = 4,         /* nothing of its piece comes behind */
-    TT_TCL_COMMAND_MARK = 8, /* it is a command, which costs more */
+    TT_TCL_END = 1,   /* the statement ends; else it begins */
+    TT_TCL_FIRST = 2, /* nothing of its piece comes before */
+    TT_TCL_LAST = 4,  /* nothing of its piece comes behind */
 };
 
 struct tt_tcl_mark {
@@ -65,7 +64,7 @@ struct tt_tcl_clock {
     uint64_t hz;
     /* Ours: ticks that a mark adds to what is measured, as it was found, at least and at
      * most; and of these what the books take when there is nothing new. */
-    uint64_t cost[2], low, high, books; /* cost: of an instruction, of a command */
+    uint64_t cost, low, high, books;
 };
 extern struct tt_tcl_clock tt_tcl_clock;
 
@@ -93,6 +92,10 @@ void tt_tcl_coroutine_watch(const ExecEnv *);
 /* A cost centre, until the callback that ends it has been called; in `around`, if not 0. */
 void tt_tcl_centre_enter(Interp *, tt_block around, tt_block, const NRE_callback *);
 void tt_tcl_centre_leave(Interp *, const NRE_callback *);
+
+/* How many statements and runs are around the innermost open statement of this block, and
+ * itself; 0: none is open. */
+uint32_t tt_tcl_books_height(tt_block);
 
 /* Marks that this thread has come by. */
 uint64_t tt_tcl_books_marks(void);

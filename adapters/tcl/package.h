@@ -14,7 +14,7 @@ Tcl_ObjCmdProc tt_tcl_results, tt_tcl_report;
 /* Loops without marks, before an interpreter is watched; and with them, when it is: then
  * what marks cost is known. */
 struct tt_tcl_bare {
-    uint64_t ticks[15];
+    uint64_t ticks[10];
 };
 void tt_tcl_calibrate_bare(Tcl_Interp *, struct tt_tcl_bare *);
 void tt_tcl_calibrate(Tcl_Interp *, const struct tt_tcl_bare *);

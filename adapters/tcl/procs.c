@@ -56,16 +56,19 @@ static tt_block block_of_proc(struct tt_tcl_interp *t, Proc *proc)
     const Tcl_HashEntry *e = Tcl_FindHashEntry(
         ((Interp *)(void *)t->interp)->linePBodyPtr, (const char *)proc);
     const CmdFrame *frame = e ? Tcl_GetHashValue(e) : NULL;
-    struct tt_tcl_place place = {.line = 1, .column = 1};
+    struct tt_tcl_text at = {.start = {.line = 1, .column = 1}};
     const char *file = "[eval]", *text;
+    tt_block block;
     int size;
 
     text = Tcl_GetStringFromObj(proc->bodyPtr, &size);
     if (frame && frame->type == TCL_LOCATION_SOURCE && frame->data.eval.path) {
         file = Tcl_GetString(frame->data.eval.path);
-        tt_tcl_text_find(&place, file, (uint32_t)frame->line[0], text, (size_t)size);
+        tt_tcl_text_find(&at, file, (uint32_t)frame->line[0], text, (size_t)size);
     }
-    return tt_tcl_is_wanted(file) ? tt_tcl_piece(proc, file, &place, text, size) : 0;
+    block = tt_tcl_is_wanted(file) ? tt_tcl_piece(proc, file, &at, text, size) : 0;
+    tt_tcl_text_fini(&at);
+    return block;
 }
 
 void tt_tcl_proc_take(struct tt_tcl_interp *t, Command *c)

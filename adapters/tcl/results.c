@@ -156,8 +156,8 @@ static void put_bracket(const struct results *r, Tcl_Obj *dict, const struct row
     double marks = 2 * (double)row->below, low = row->sum, high = row->sum;
 
     if (c->method == TT_TCL_OURS && c->high) {
-        low -= marks * ((double)c->high - (double)c->cost[0]);
-        high += marks * ((double)c->cost[0] - (double)c->low);
+        low -= marks * ((double)c->high - (double)c->cost);
+        high += marks * ((double)c->cost - (double)c->low);
     }
     put(dict, "low", low > 0 ? low * r->us : 0);
     put(dict, "high", high * r->us);

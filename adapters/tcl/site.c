@@ -73,7 +73,8 @@ static tt_block make_block(struct tt_tcl_interp *t, const ByteCode *code, int pc
     const Tcl_HashEntry *e = Tcl_FindHashEntry(i->lineBCPtr, (const char *)code);
     const ExtCmdLoc *map = e ? Tcl_GetHashValue(e) : NULL;
     struct statement s;
-    struct tt_tcl_place place, here;
+    struct tt_tcl_text text;
+    struct tt_tcl_place here, end;
     const char *file;
     Tcl_Parse p;
     tt_block block;
@@ -85,10 +86,15 @@ static tt_block make_block(struct tt_tcl_interp *t, const ByteCode *code, int pc
     if (!tt_tcl_is_wanted(file) ||
         Tcl_ParseCommand(NULL, code->source + s.from, s.length, 0, &p) != TCL_OK)
         return 0;
-    tt_tcl_text_find(&place, file, (uint32_t)map->start, code->source,
+    tt_tcl_text_find(&text, file, (uint32_t)map->start, code->source,
                      (size_t)code->numSrcBytes);
-    here = tt_tcl_text_at(&place, code->source, (size_t)s.from);
-    block = tt_tcl_statement(file, &here, &p, s.length);
+    here = text.start;
+    tt_tcl_text_move(&text, &here, code->source, 0, (size_t)s.from);
+    end = here;
+    tt_tcl_text_move(&text, &end, code->source, (size_t)s.from,
+                     (size_t)(s.from + s.length));
+    block = tt_tcl_statement(file, &here, &p, end.index - here.index);
+    tt_tcl_text_fini(&text);
     Tcl_FreeParse(&p);
     return block;
 }

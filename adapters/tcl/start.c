@@ -72,7 +72,7 @@ EXPORTED int Tcl_FSEvalFileEx(Tcl_Interp *interp, Tcl_Obj *path, const char *enc
 
     if (!own)
         return 1;
-    if (begun++ || !getenv("TALLYTREE_TCL"))
+    if (begun++ || !secure_getenv("TALLYTREE_TCL"))
         return own(interp, path, encoding);
     adapter = load_adapter();
     run = adapter ? (run_file *)dlsym(adapter, "tt_tcl_run_file") : NULL;

@@ -2,7 +2,8 @@
 /* text.c - where a script's text stands in the file that it came from.
  *
  * Tcl tells the file and the line on which a body begins, and no more.  Its text is looked
- * for on that line, in the file as Tcl reads it: decoded, with line ends of its own. */
+ * for on that line, in the file as Tcl reads it: decoded, with line ends of its own; lines that
+ * a backslash continues are one in the text. */
 #include "text.h"
 
 #include <pthread.h>
@@ -148,31 +149,184 @@ static struct file *file_of(const char *path)
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
 
-static void find_on_line(struct tt_tcl_place *place, const struct file *f, uint32_t line,
-                         const char *text, size_t size)
+/* Behind a line's end that has a backslash, and the blanks of the next line. */
+static size_t behind_join(const struct file *f, size_t at)
 {
-    size_t start = f->line[line - 1], end = line < f->lines ? f->line[line] : f->size + 1;
-
-    for (size_t at = start; at < end && at + size <= f->size; at++)
-        if (memcmp(f->text + at, text, size) == 0) {
-            place->index = tt_tcl_text_length(f->text, at);
-            place->column = (uint32_t)tt_tcl_text_length(f->text + start, at - start) + 1;
-            place->found = 1;
-            return;
-        }
+    at += 2;
+    while (at < f->size && (f->text[at] == ' ' || f->text[at] == '\t'))
+        at++;
+    return at;
 }
 
-void tt_tcl_text_find(struct tt_tcl_place *place, const char *path, uint32_t line,
+/* Whether the text is there in the file; its joins are counted, and written down where there
+ * is room for them. */
+static int matches(const struct file *f, size_t at, const char *text, size_t size,
+                   struct tt_tcl_join *join, uint32_t *joins)
+{
+    *joins = 0;
+    for (size_t i = 0; i < size; i++, at++) {
+        int escapes = at + 1 < f->size && f->text[at] == '\\';
+        if (at >= f->size)
+            return 0;
+        if (escapes && f->text[at + 1] == '\n' && text[i] == ' ') {
+            size_t next = behind_join(f, at);
+            if (join)
+                join[*joins] = (struct tt_tcl_join){i, (uint32_t)(next - at - 1),
+                                                    (uint32_t)(next - at - 2)};
+            ++*joins;
+            at = next - 1;
+            continue;
+        }
+        if (text[i] != f->text[at])
+            return 0;
+        if (escapes && i + 1 < size && text[i + 1] == f->text[at + 1]) {
+            i++; /* what it escapes is no backslash that escapes */
+            at++;
+        }
+    }
+    return 1;
+}
+
+static uint32_t line_of(const struct file *f, size_t at)
+{
+    uint32_t low = 0, high = f->lines;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (f->line[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low + 1;
+}
+
+static int take_if_there(struct tt_tcl_text *t, const struct file *f, size_t at,
+                         const char *text, size_t size)
+{
+    uint32_t joins, line;
+
+    if (!matches(f, at, text, size, NULL, &joins))
+        return 0;
+    t->join = joins ? malloc(joins * sizeof *t->join) : NULL;
+    if (joins && !t->join)
+        return 0;
+    (void)matches(f, at, text, size, t->join, &t->joins);
+    line = line_of(f, at);
+    t->start = (struct tt_tcl_place){
+        .index = tt_tcl_text_length(f->text, at),
+        .line = line,
+        .column = (uint32_t)tt_tcl_text_length(f->text + f->line[line - 1],
+                                               at - f->line[line - 1]) +
+                  1,
+        .found = 1};
+    return 1;
+}
+
+static size_t end_of_line(const struct file *f, uint32_t line)
+{
+    return line < f->lines ? f->line[line] : f->size + 1;
+}
+
+static int find_on_line(struct tt_tcl_text *t, const struct file *f, uint32_t line,
+                        const char *text, size_t size)
+{
+    if (line < 1 || line > f->lines)
+        return 0;
+    for (size_t at = f->line[line - 1]; at < end_of_line(f, line); at++)
+        if (take_if_there(t, f, at, text, size))
+            return 1;
+    return 0;
+}
+
+/* Tcl may have lost count of the lines; but a short text is at many places. */
+static void find_anywhere(struct tt_tcl_text *t, const struct file *f, const char *text,
+                          size_t size)
+{
+    enum { SHORT = 8 };
+    size_t found = 0, count = 0;
+    uint32_t joins;
+
+    if (size < SHORT)
+        return;
+    for (size_t at = 0; at < f->size && count < 2; at++)
+        if ((f->text[at] == *text || *text == ' ') &&
+            matches(f, at, text, size, NULL, &joins)) {
+            found = at;
+            count++;
+        }
+    if (count == 1)
+        (void)take_if_there(t, f, found, text, size);
+}
+
+void tt_tcl_text_find(struct tt_tcl_text *t, const char *path, uint32_t line,
                       const char *text, size_t size)
 {
     const struct file *f;
 
-    *place = (struct tt_tcl_place){.line = line, .column = 1};
+    *t = (struct tt_tcl_text){.start = {.line = line, .column = 1}};
     pthread_mutex_lock(&files.lock);
     f = file_of(path);
-    if (f && line >= 1 && line <= f->lines)
-        find_on_line(place, f, line, text, size);
+    if (f)
+        (void)find_on_line(t, f, line, text, size);
     pthread_mutex_unlock(&files.lock);
+}
+
+void tt_tcl_text_search(struct tt_tcl_text *t, const char *path, const char *text,
+                        size_t size)
+{
+    const struct file *f;
+
+    pthread_mutex_lock(&files.lock);
+    f = file_of(path);
+    if (f)
+        find_anywhere(t, f, text, size);
+    pthread_mutex_unlock(&files.lock);
+}
+
+int tt_tcl_text_find_at(struct tt_tcl_text *t, const char *path, uint32_t line,
+                        uint32_t column, const char *text, size_t size)
+{
+    const struct file *f;
+    size_t at;
+
+    *t = (struct tt_tcl_text){.start = {.line = line, .column = 1}};
+    pthread_mutex_lock(&files.lock);
+    f = file_of(path);
+    if (f && line >= 1 && line <= f->lines) {
+        for (at = f->line[line - 1]; at < f->size && column > 1; column--)
+            do
+                at++;
+            while (at < f->size && is_continued(f->text[at]));
+        (void)take_if_there(t, f, at, text, size);
+    }
+    pthread_mutex_unlock(&files.lock);
+    return t->start.found;
+}
+
+void tt_tcl_text_fini(struct tt_tcl_text *t)
+{
+    free(t->join);
+    t->join = NULL;
+    t->joins = 0;
+}
+
+void tt_tcl_text_move(const struct tt_tcl_text *t, struct tt_tcl_place *place,
+                      const char *text, size_t from, size_t to)
+{
+    uint32_t n = 0;
+
+    for (; n < t->joins && t->join[n].at < to; n++) {
+        const struct tt_tcl_join *j = &t->join[n];
+        if (j->at < from)
+            continue;
+        *place = tt_tcl_text_at(place, text + from, j->at - from);
+        place->index += j->longer + 1;
+        place->line++;
+        place->column = j->indent + 1;
+        from = j->at + 1;
+    }
+    *place = tt_tcl_text_at(place, text + from, to - from);
 }
 
 struct tt_tcl_place tt_tcl_text_at(const struct tt_tcl_place *text_at, const char *text,

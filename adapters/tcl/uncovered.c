@@ -7,15 +7,19 @@
 #include <string.h>
 
 #include "attach.h"
+#include "home.h"
 
 void tt_tcl_proc_made(struct tt_tcl_interp *t, Command *c)
 {
     Proc *proc = TclIsProc(c);
     Tcl_HashEntry *e;
-    int is_new;
+    const char *text;
+    int is_new, size;
 
     if (!proc || proc->cmdPtr != c)
         return;
+    text = Tcl_GetStringFromObj(proc->bodyPtr, &size);
+    tt_tcl_home_claim(proc, text, (size_t)size);
     e = Tcl_CreateHashEntry(&t->made, (const char *)c, &is_new);
     Tcl_SetHashValue(e, proc);
 }

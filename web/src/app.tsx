@@ -3,17 +3,17 @@
 import { render, type FunctionComponent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Filters } from "./filters";
-import { amount, share } from "./format";
-import { Help } from "./help";
+import { findIn, Found } from "./find";
+import { hasLetters, Help } from "./help";
 import { Menu } from "./menu";
 import { GraphPage } from "./graph";
-import { forgetAnswers, readState, start, type Table } from "./model";
+import { forgetAnswers, readState, start, type LiveState, type Table } from "./model";
 import { DiffPage, SeriesPage, SlowestPage, SpacePage, StrandsPage } from "./others";
 import { OverviewPage } from "./overview";
 import { BlockPage, CallersPage, FlamePage, FlatPage, GroupsPage, TreePage } from "./pages";
 import { SourcePage } from "./source";
-import { ShellContext, useHits, useShell, useTable, type MenuAt, type Shell } from "./shell";
-import { format, go, query, replace, useAddress, withView, withWords, type State } from "./state";
+import { ShellContext, useHits, useShell, useTable, useTableAt, type MenuAt, type Shell } from "./shell";
+import { besideOf, format, go, isFirst, keepPlaces, replace, useAddress, withView, withWords } from "./state";
 
 interface Page {
   view: string;
@@ -42,42 +42,17 @@ const pages: Page[] = [
   { view: "block", title: "Block", key: "b", show: BlockPage },
 ];
 
-function expression(text: string | undefined): RegExp | null {
-  if (!text) return null;
-  const written = /^\/(.*)\/(i?)$/.exec(text);
-  try {
-    return written ? new RegExp(written[1]!, written[2]) : new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
-  } catch {
-    return null;
-  }
-}
-
-// How much of all is on paths through what is looked for.
-function Found({ state, hits, hit }: { state: State; hits: number; hit: number }) {
-  const find = state.words.find ?? "";
-  const pattern = /^\/.*\/i?$/.test(find) ? find : "/" + find.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&") + "/i";
-  const with_ = useTable(find ? query({ ...state, filters: [...state.filters, { kind: "select", pattern }] }, "flat", { limit: 1 }) : null);
-  const all = useTable(find ? query(state, "flat", { limit: 1 }) : null);
-  const part = with_.table?.total() ? with_.table.number(with_.table.total()!, "self") : null;
-  const whole = all.table?.total() ? all.table.number(all.table.total()!, "self") : null;
-  return (
-    <span class="found" aria-live="polite">
-      {!find ? "" : hits ? `${hit + 1} of ${hits}` : "none in view"}
-      {find && part !== null && whole ? `, on paths of ${share(part / whole)} (${amount(part, with_.table!.unit)})` : ""}
-    </span>
-  );
-}
-
 interface Live {
   version: number;
   live: boolean;
+  end: LiveState["end"] | "unknown"; // unknown: the server does not answer any more
   before: boolean;
   paused: boolean;
   pause(paused: boolean): void;
 }
 
 function useLive(): Live {
-  const [now, set] = useState({ version: 0, live: false, before: false });
+  const [now, set] = useState<Omit<Live, "paused" | "pause">>({ version: 0, live: false, end: "", before: false });
   const [paused, pause] = useState(false);
   useEffect(() => {
     if (paused) return undefined;
@@ -93,7 +68,7 @@ function useLive(): Live {
           });
           if (s.live) timer = window.setTimeout(look, 1000);
         },
-        () => set((last) => ({ ...last, live: false })),
+        () => set((last) => ({ ...last, live: false, end: last.live ? "unknown" : last.end })),
       );
     void look();
     return () => {
@@ -104,20 +79,31 @@ function useLive(): Live {
   return { ...now, paused, pause };
 }
 
+const ends = {
+  ended: "The program has ended, and this is all of its recording.",
+  lost: "The program has gone without ending its recording, or the file has: this is what was read last.",
+  unknown: "tallytree view does not answer any more: this is what it showed last.",
+};
+
 function App() {
   const state = useAddress();
   const [menu, openMenu] = useState<MenuAt | null>(null);
   const [help, showHelp] = useState(false);
   const [hit, setHit] = useState(0);
   const [main, setMain] = useState<HTMLElement | null>(null);
-  const { version, live, before, paused, pause } = useLive();
+  const { version, live, end, before, paused, pause } = useLive();
   const input = useRef<HTMLInputElement>(null);
-  const find = useMemo(() => expression(state.words.find), [state.words.find]);
+  const { wanted, error } = useMemo(() => findIn(state.words.find ?? ""), [state.words.find]);
+  const find = wanted?.marks ?? null;
+  const [entered, enter] = useState(0);
   const hits = useHits(main, find);
   const at = hits.length ? ((hit % hits.length) + hits.length) % hits.length : 0; // beyond the last is the first
   const current = hits[at];
   const shell: Shell = { state, version, go, openMenu, find, hit: current };
   const page = pages.find((p) => p.view === state.view) ?? pages[0]!;
+
+  const header = useTableAt(version);
+  const isThere = (p: Page) => !p.has || (header.table !== null && p.has(header.table, before));
 
   useEffect(() => setHit(0), [state.words.find, state.view]);
   useEffect(() => {
@@ -129,23 +115,31 @@ function App() {
     function onKey(e: KeyboardEvent) {
       const target = e.target as HTMLElement;
       if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || e.ctrlKey || e.metaKey || e.altKey) return;
-      const to = pages.find((p) => p.key === e.key);
+      if (document.querySelector("dialog[open]") || !hasLetters()) return;
+      const to = pages.find((p) => p.key === e.key && isThere(p));
       if (e.key === "?") showHelp((on) => !on);
       else if (e.key === "/") input.current?.focus();
       else if (e.key === "Escape") showHelp(false);
-      else if (e.key === "n" || (e.key === "Enter" && state.words.find && target === document.body)) setHit((h) => h + (e.shiftKey ? -1 : 1));
+      else if (e.key === "n" || (e.key === "Enter" && state.words.find && (target === document.body || target === main))) setHit((h) => h + (e.shiftKey ? -1 : 1));
       else if (e.key === "N") setHit((h) => h - 1);
-      else if (e.key === "u") history.back();
+      else if (e.key === "u") isFirst() || history.back();
       else if (to) go(withView(state, to.view, to.view === "block" ? { block: state.words.block ?? "" } : {}));
       else return;
       e.preventDefault();
     }
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  }, [state]);
+  }, [state, header.table, before, main]);
+  // What had the focus went with its page: it goes on from the next one's beginning.
+  useEffect(() => {
+    if (document.activeElement === document.body && version) main?.focus({ preventScroll: true });
+  }, [state.view, state.words.block]);
 
   return (
     <ShellContext.Provider value={shell}>
+      <button class="skip" onClick={() => main?.focus()}>
+        to the figures
+      </button>
       <header>
         <Title />
         <Metrics />
@@ -158,16 +152,23 @@ function App() {
             value={state.words.find ?? ""}
             onInput={(e) => replace(withWords(state, { find: e.currentTarget.value }))}
             onKeyDown={(e) => {
-              if (e.key === "Enter") setHit((h) => h + (e.shiftKey ? -1 : 1));
-              else if (e.key === "Escape") e.currentTarget.blur();
+              if (e.key === "Enter") {
+                enter((n) => n + 1);
+                setHit((h) => h + (e.shiftKey ? -1 : 1));
+              } else if (e.key === "Escape") e.currentTarget.blur();
             }}
           />
-          <Found state={state} hits={hits.length} hit={at} />
+          <Found error={error} wanted={wanted} hits={hits.length} hit={at} entered={entered} />
         </form>
         {live || paused ? (
           <button class={"live" + (paused ? " paused" : "")} aria-pressed={paused} onClick={() => pause(!paused)}>
             {paused ? "paused" : "live"}
           </button>
+        ) : null}
+        {end && !live ? (
+          <span class={"end " + end} role="status" title={ends[end]}>
+            {end === "ended" ? "recording ended" : end === "lost" ? "recording lost" : "no answer"}
+          </span>
         ) : null}
         <button aria-label="keys" onClick={() => showHelp(true)}>
           ?
@@ -175,7 +176,7 @@ function App() {
       </header>
       <Views page={page} before={before} />
       <Filters />
-      <main ref={setMain}>
+      <main ref={setMain} tabIndex={-1}>
         <page.show />
       </main>
       {menu ? <Menu at={menu} close={() => openMenu(null)} /> : null}
@@ -208,14 +209,18 @@ function Views({ page, before }: { page: Page; before: boolean }) {
 
 function Title() {
   const { table } = useTable("view=header");
-  const programs = table?.facts.filter((f) => f.name === "program") ?? [];
+  const programs = table?.facts.filter((f) => f.name === "program").map((f) => f.text) ?? [];
+  const started = table?.facts.find((f) => f.name === "command")?.text.split(" ")[0]?.split("/").pop() ?? "";
+  const first = programs.includes(started) ? started : (programs[0] ?? "");
   const others = programs.length - 1;
-  const name = (programs[0]?.text ?? "") + (others > 0 ? ` and ${others} more` : "");
+  const name = first + (others > 0 ? ` and ${others} more` : "");
   useEffect(() => {
     document.title = name ? `${name} - Tallytree` : "Tallytree";
   }, [name]);
   return <h1>{name || "Tallytree"}</h1>;
 }
+
+const BESIDE = 11; // as many as the engine puts side by side, with the first one
 
 // The metrics of the profile, the one that is looked at chosen; the first is it unless the
 // address says another.
@@ -226,7 +231,8 @@ function Metrics() {
   const names = table?.metrics() ?? [];
   if (names.length < 2) return null;
   const chosen = state.words.metric || names[0]!;
-  const others = names.filter((n) => n !== chosen || n === state.words.beside);
+  const others = names.filter((n) => n !== chosen && !n.includes(","));
+  const beside = besideOf(state);
   return (
     <>
       <select aria-label="metric" value={chosen} onChange={(e) => shell.go(withWords(state, { metric: e.currentTarget.value === names[0] ? "" : e.currentTarget.value, sort: "" }))}>
@@ -234,20 +240,38 @@ function Metrics() {
           <option value={n}>{n}</option>
         ))}
       </select>
-      {state.view === "flat" ? (
-        <select aria-label="a metric beside it" value={state.words.beside ?? ""} onChange={(e) => shell.go(withWords(state, { beside: e.currentTarget.value }))}>
-          <option value="">alone</option>
-          {others.map((n) => (
-            <option value={n}>{`beside ${n}`}</option>
-          ))}
-        </select>
+      {state.view === "flat" || state.view === "tree" ? (
+        <details class="beside">
+          <summary>{beside.length ? `and ${beside.join(", ")}` : "beside it"}</summary>
+          <fieldset>
+            <legend>metrics beside {chosen}</legend>
+            {others.map((n) => (
+              <label class="check">
+                <input
+                  type="checkbox"
+                  checked={beside.includes(n)}
+                  disabled={!beside.includes(n) && beside.length >= BESIDE}
+                  onChange={(e) => shell.go(withWords(state, { sort: "", beside: (e.currentTarget.checked ? [...beside, n] : beside.filter((b) => b !== n)).join(",") }))}
+                />{" "}
+                {n}
+              </label>
+            ))}
+          </fieldset>
+        </details>
       ) : null}
     </>
   );
 }
 
 const root = document.getElementById("app")!;
+keepPlaces();
 start().then(
-  () => render(<App />, root),
-  (e: Error) => render(<p class="error">{e.message}</p>, root),
+  () => {
+    root.replaceChildren();
+    render(<App />, root);
+  },
+  (e: Error) => {
+    root.replaceChildren();
+    render(<p class="error">{e.message}</p>, root);
+  },
 );

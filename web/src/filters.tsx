@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // filters.tsx - the lists that are always in view: what is selected, excluded, folded …
 import { useState } from "preact/hooks";
+import { withoutIdentity } from "./names";
 import { Slider } from "./parts";
 import { useShell } from "./shell";
 import { addFilter, filterKinds, withFilters, type FilterKind } from "./state";
@@ -47,8 +48,11 @@ export function Filters() {
       <ul>
         {state.filters.map((f, i) => (
           <li class={"chip " + f.kind} title={meaning[f.kind]}>
-            <span class="kind">{f.kind}</span> <span class="pattern">{f.pattern}</span>
-            <button aria-label={`remove ${f.kind} ${f.pattern}`} onClick={() => shell.go(without(i))}>
+            <span class="kind">{f.kind}</span>{" "}
+            <span class="pattern" title={f.pattern}>
+              {withoutIdentity(f.pattern)}
+            </span>
+            <button aria-label={`remove ${f.kind} ${withoutIdentity(f.pattern)}`} onClick={() => shell.go(without(i))}>
               ×
             </button>
           </li>

@@ -6,8 +6,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, group, share, shorten } from "./format";
 import type { Row, Table } from "./model";
+import { blockOf, brief, labelOf, place } from "./names";
 import { save, useDark, useShell, useSize } from "./shell";
-import { place } from "./table";
 
 export interface Frame {
   table: Table; // that the row is of
@@ -44,7 +44,18 @@ export function layOut(table: Table, rows: Row[], key: string, depth0 = 0): Fram
   return frames;
 }
 
-export const contextOf = (f: Frame) => f.table.text(f.row, "context");
+const pathOf = (f: Frame) => f.table.text(f.row, "path");
+
+// What finds a frame's context again, also in another profile: its path.  The number before
+// it is where to look first.
+export const addressOfFrame = (f: Frame) => (f.table.text(f.row, "context") === "0" ? "" : f.table.text(f.row, "context") + "#" + pathOf(f));
+
+// Is a frame of the context of an address?
+export function isOfContext(f: Frame, address: string): boolean {
+  if (!f.colour) return false;
+  const at = address.indexOf("#");
+  return at < 0 ? f.table.text(f.row, "context") === (address || "0") : pathOf(f) === address.slice(at + 1);
+}
 
 // Does one lie within the other's ends?  Sums of many widths are not exact.
 function isIn(one: Frame, other: Frame): boolean {
@@ -54,7 +65,7 @@ function isIn(one: Frame, other: Frame): boolean {
 // The same frames when one of them is opened: it is as wide as all, and so are those it is in.
 // What was too small to be sent is not among them.
 export function opened(frames: Frame[], context: string): Frame[] {
-  const whole = frames.find((f) => f.colour && contextOf(f) === context);
+  const whole = frames.find((f) => isOfContext(f, context));
   if (!whole) return frames;
   const width = whole.right - whole.left;
   const out: Frame[] = [];
@@ -90,7 +101,7 @@ const faintPaint = (dark: boolean): Paint => (dark ? { fill: "#33383b", ink: "#a
 const ROW = 20;
 
 interface Brush {
-  rect(x: number, y: number, w: number, h: number, fill: string, stroke: string | null): void;
+  rect(x: number, y: number, w: number, h: number, fill: string, stroke: string | null, title: () => string): void;
   text(x: number, y: number, text: string, ink: string): void;
 }
 
@@ -117,9 +128,9 @@ const escaped = (s: string) => s.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)}
 
 function svgBrush(parts: string[]): Brush {
   return {
-    rect(x, y, w, h, colour, stroke) {
+    rect(x, y, w, h, colour, stroke, title) {
       parts.push(
-        `<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${h}" fill="${colour}"${stroke ? ` stroke="${stroke}"` : ""}/>`,
+        `<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${h}" fill="${colour}"${stroke ? ` stroke="${stroke}"` : ""}><title>${escaped(title())}</title></rect>`,
       );
     },
     text(x, y, text, ink) {
@@ -149,6 +160,24 @@ function yOf(frame: Frame, look: Look): number {
   return (look.up ? look.levels - 1 - frame.depth : frame.depth) * ROW - look.top;
 }
 
+// As much of its name as there is room for; whole, it may be a single letter.
+function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
+  const label = labelOf(blockOf(f.table, f.row));
+  if (label.length < 4 && room > 0 && measure(label) <= room) return label;
+  if (room <= 16) return "";
+  const most = Math.floor(room / letter);
+  const text = shorten(label.length > most ? brief(label, most) : label, Math.max(1, most));
+  return text.length > 1 ? text : "";
+}
+
+function describe(f: Frame): string {
+  const { table, row } = f;
+  const figures = ["inclusive", "self", "calls"]
+    .filter((k) => table.at(row, k) !== null)
+    .map((k) => `${k} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), table.unit)}`);
+  return `${f.name}: ${figures.join(", ")}`;
+}
+
 function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string) => number) {
   const letter = measure("nnnnnnnnnn") / 10;
   for (const f of frames) {
@@ -159,11 +188,9 @@ function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string)
     const hit = look.find !== null && f.colour !== "" && look.find.test(f.name);
     const paint = look.find !== null && !hit ? faintPaint(look.dark) : paintOf(f, look.dark);
     const edge = f === look.chosen ? (look.dark ? "#fff" : "#000") : hit ? "#c2185b" : null;
-    brush.rect(x, y, Math.max(w - 1, 0.5), ROW - 1, paint.fill, edge);
-    if (w > 24) {
-      const text = shorten(f.name, Math.max(1, Math.floor((w - 8) / letter)));
-      if (text.length > 1) brush.text(x + 4, y + ROW / 2, text, paint.ink);
-    }
+    brush.rect(x, y, Math.max(w - 1, 0.5), ROW - 1, paint.fill, edge, () => describe(f));
+    const text = textOf(f, w - 8, letter, measure);
+    if (text) brush.text(x + 4, y + ROW / 2, text, paint.ink);
   }
 }
 
@@ -210,11 +237,15 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
 
   // What is chosen stays so while more is learned about it.
   useLayoutEffect(() => {
-    choose((before) => (before && contextOf(before) && frames.find((f) => f.colour && contextOf(f) === contextOf(before))) || null);
-    setTip(null);
+    const again = (before: Frame) => (pathOf(before) && frames.find((f) => f.colour && pathOf(f) === pathOf(before))) || null;
+    choose((before) => before && again(before));
+    setTip((before) => {
+      const frame = before && again(before.frame);
+      return frame ? { ...before, frame } : null;
+    });
   }, [frames]);
   useLayoutEffect(() => {
-    const whole = context && frames.find((f) => contextOf(f) === context);
+    const whole = context && frames.find((f) => isOfContext(f, context));
     const above = whole ? Math.max(0, whole.depth - ABOVE) * ROW : 0;
     if (box) box.scrollTop = up ? box.scrollHeight - box.clientHeight - above : above;
   }, [context, up, box, !frames.length]);
@@ -305,20 +336,12 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
       onLeave();
     } else if (key === "m" && chosen?.colour) {
       const r = canvas.current!.getBoundingClientRect();
-      shell.openMenu({ name: chosen.name, x: r.left + chosen.left * width, y: r.top + yOf(chosen, look) + ROW });
+      shell.openMenu({ block: blockOf(chosen.table, chosen.row), x: r.left + chosen.left * width, y: r.top + yOf(chosen, look) + ROW });
     } else {
       return;
     }
     e.preventDefault();
     e.stopPropagation();
-  }
-
-  function describe(f: Frame): string {
-    const { table, row } = f;
-    const figures = ["inclusive", "self", "calls"]
-      .filter((k) => table.at(row, k) !== null)
-      .map((k) => `${k} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), table.unit)}`);
-    return `${f.name}: ${figures.join(", ")}`;
   }
 
   const measure = (t: string) => canvas.current!.getContext("2d")!.measureText(t).width;
@@ -356,7 +379,7 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
               const frame = at(e);
               if (!frame?.colour) return;
               e.preventDefault();
-              shell.openMenu({ name: frame.name, x: e.clientX, y: e.clientY });
+              shell.openMenu({ block: blockOf(frame.table, frame.row), x: e.clientX, y: e.clientY });
             }}
           />
         </div>

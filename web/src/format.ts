@@ -25,6 +25,9 @@ const scales: Record<string, Step[]> = {
   ],
 };
 
+// A unit may be called anything, also "constructor".
+const scalesOf = (unit: string) => (Object.prototype.hasOwnProperty.call(scales, unit) ? scales[unit] : undefined);
+
 const plain: Step[] = [
   { from: 1e13, by: 1e12, unit: "T" },
   { from: 1e10, by: 1e9, unit: "G" },
@@ -49,11 +52,11 @@ export function group(number: string): string {
 
 export function amount(n: number | null, unit: string): string {
   if (n === null) return "";
-  const steps = scales[unit] ?? plain;
+  const steps = scalesOf(unit) ?? plain;
   const size = Math.abs(n);
   const step = steps.find((s) => size >= s.from) ?? { by: 1, unit: "" };
   const text = digits(n / step.by, step.by === 1 && Number.isInteger(n));
-  const name = scales[unit] ? step.unit : [step.unit, unit].filter((u) => u).join(thin);
+  const name = scalesOf(unit) ? step.unit : [step.unit, unit].filter((u) => u).join(thin);
   return name ? text + thin + name : text;
 }
 

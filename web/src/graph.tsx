@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // graph.tsx - the call graph, drawn: blocks as boxes, calls as arrows as wide as their cost.
 import dagre from "@dagrejs/dagre";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, share, shorten } from "./format";
 import type { Row, Table } from "./model";
+import { addressOf, blockOf, labelOf, type Block } from "./names";
 import { Answer, Choice } from "./parts";
 import { save, useShell, useTable } from "./shell";
-import { exactly, query, withView, withWords } from "./state";
+import { parse, query, replace, withView, withWords } from "./state";
 
 interface Box {
-  name: string;
+  block: Block;
+  name: string; // with what tells it from others of its name
   row: Row;
   x: number;
   y: number;
@@ -39,7 +41,7 @@ function layOut(table: Table): Drawing {
   const entries = new Map<string, Row>();
   for (const r of table.rows) if (r.role === "entry") entries.set(table.text(r, "block"), r);
   for (const [block, row] of entries) {
-    const name = shorten(table.text(row, "name"), 40);
+    const name = shorten(labelOf(blockOf(table, row)), 40);
     g.setNode(block, { row, width: Math.max(120, name.length * 7.4 + 24), height: 44 });
   }
   const ofGroup = new Map([...entries].map(([block, row]) => [row.group, block]));
@@ -55,7 +57,8 @@ function layOut(table: Table): Drawing {
     height: size.height ?? 0,
     boxes: g.nodes().map((id) => {
       const n = g.node(id) as unknown as Box;
-      return { ...n, name: table.text(n.row, "name") };
+      const block = blockOf(table, n.row);
+      return { ...n, block, name: labelOf(block) };
     }),
     arrows: g.edges().map((e) => {
       const edge = g.edge(e) as unknown as Arrow;
@@ -94,7 +97,7 @@ export function GraphPage() {
             ["60", "60"],
             ["120", "120"],
           ]}
-          onChange={(v) => shell.go(withWords(state, { limit: v }))}
+          onChange={(v) => shell.go(withWords(state, { limit: v, at: "" }))}
         />
       </div>
       <Answer asked={asked}>{(table) => <Picture table={table} />}</Answer>
@@ -102,11 +105,46 @@ export function GraphPage() {
   );
 }
 
+interface View {
+  x: number;
+  y: number;
+  zoom: number; // 1: the whole picture
+}
+
+const LEAST = 0.9; // pixels of a unit: letters of 11 pixels
+
+function viewOf(text: string | undefined): View | null {
+  const [zoom, x, y] = (text ?? "").split(",").map(Number);
+  return zoom && zoom > 0 && Number.isFinite(x) && Number.isFinite(y) ? { zoom, x: x!, y: y! } : null;
+}
+
+function readable(drawing: Drawing, box: DOMRect, table: Table): View {
+  const whole = Math.min(box.width / drawing.width, box.height / drawing.height);
+  const zoom = Math.max(1, LEAST / whole);
+  if (zoom === 1) return { x: 0, y: 0, zoom };
+  const most = drawing.boxes.reduce((a, b) => ((table.number(b.row, "self") ?? 0) > (table.number(a.row, "self") ?? 0) ? b : a));
+  return { zoom, x: most.x - drawing.width / zoom / 2, y: most.y - drawing.height / zoom / 2 };
+}
+
 function Picture({ table }: { table: Table }) {
   const shell = useShell();
   const drawing = useMemo(() => layOut(table), [table]);
   const svg = useRef<SVGSVGElement>(null);
-  const [view, setView] = useState<{ x: number; y: number; zoom: number }>({ x: 0, y: 0, zoom: 1 });
+  const [view, setView] = useState<View>({ x: 0, y: 0, zoom: 1 });
+  // Where it was looked at, or so large that it can be read, around what cost most.
+  useLayoutEffect(() => {
+    if (svg.current && drawing.boxes.length) setView(viewOf(shell.state.words.at) ?? readable(drawing, svg.current.getBoundingClientRect(), table));
+  }, [drawing.width, drawing.height]);
+  const look = (to: (v: View) => View) => {
+    setView((v) => {
+      const next = to(v);
+      clearTimeout(kept.current);
+      kept.current = window.setTimeout(() => replace(withWords(parse(location.hash), { at: [next.zoom, next.x, next.y].map((n) => n.toFixed(2)).join(",") })), 300);
+      return next;
+    });
+  };
+  const kept = useRef(0);
+  useEffect(() => () => clearTimeout(kept.current), []);
   const drag = useRef<{ x: number; y: number } | null>(null);
   const dragged = useRef(false); // then its end opens nothing
   const width = drawing.width / view.zoom;
@@ -115,13 +153,13 @@ function Picture({ table }: { table: Table }) {
   const scaleOf = (box: DOMRect) => Math.max(width / box.width, height / box.height);
 
   const zoom = (by: number, cx = 0.5, cy = 0.5) =>
-    setView((v) => {
-      const next = Math.max(0.5, Math.min(12, v.zoom * by));
+    look((v) => {
+      const next = Math.max(0.5, Math.min(40, v.zoom * by));
       const w = drawing.width / v.zoom;
       const h = drawing.height / v.zoom;
       return { zoom: next, x: v.x + (w - drawing.width / next) * cx, y: v.y + (h - drawing.height / next) * cy };
     });
-  const move = (dx: number, dy: number) => setView((v) => ({ ...v, x: v.x + dx, y: v.y + dy }));
+  const move = (dx: number, dy: number) => look((v) => ({ ...v, x: v.x + dx, y: v.y + dy }));
 
   // Where the picture is enlarged, it moves to the hit.
   useEffect(() => {
@@ -184,7 +222,7 @@ function Picture({ table }: { table: Table }) {
         </span>
         <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
         <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
-        <button onClick={() => setView({ x: 0, y: 0, zoom: 1 })}>whole</button>
+        <button onClick={() => look(() => ({ x: 0, y: 0, zoom: 1 }))}>whole</button>
         <button onClick={() => save("graph.svg", new Blob([copyOf()], { type: "image/svg+xml" }))}>save SVG</button>
         <button onClick={savePng}>save PNG</button>
       </div>
@@ -227,29 +265,29 @@ function Picture({ table }: { table: Table }) {
           return (
             <path class="arrow" d={pathOf(a.points)} stroke-width={1 + of * 6} stroke-opacity={0.35 + Math.min(0.6, of)} marker-end="url(#head)">
               <title>
-                {`${amount(table.number(a.row, "inclusive"), table.unit)} (${share(of)}), ${table.text(a.row, "calls")} calls`}
+                {`${amount(table.number(a.row, "inclusive"), table.unit)} (${share(of)})${table.at(a.row, "calls") === null ? "" : `, ${table.text(a.row, "calls")} calls`}`}
               </title>
             </path>
           );
         })}
         {drawing.boxes.map((b) => {
           const self = table.number(b.row, "self_share") ?? 0;
-          const hit = shell.find?.test(b.name);
-          const open = () => shell.go(withView(shell.state, "block", { block: exactly(b.name) }));
+          const hit = shell.find?.test(b.block.name);
+          const open = () => shell.go(withView(shell.state, "block", { block: addressOf(b.block) }));
           return (
             <g
               class={"box" + (hit ? " hit" : "")}
               tabindex={0}
               role="link"
-              aria-label={`${b.name}, self ${share(self)}`}
+              aria-label={`${shorten(b.name, 40)} ${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
               onClick={() => dragged.current || open()}
               onKeyDown={(e) => {
                 if (e.key === "Enter") open();
-                else if (e.key === "m") shell.openMenu({ name: b.name, x: e.currentTarget.getBoundingClientRect().left, y: e.currentTarget.getBoundingClientRect().bottom });
+                else if (e.key === "m") shell.openMenu({ block: b.block, x: e.currentTarget.getBoundingClientRect().left, y: e.currentTarget.getBoundingClientRect().bottom });
               }}
               onContextMenu={(e) => {
                 e.preventDefault();
-                shell.openMenu({ name: b.name, x: e.clientX, y: e.clientY });
+                shell.openMenu({ block: b.block, x: e.clientX, y: e.clientY });
               }}
             >
               <title>{b.name}</title>

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 const keys: [string, string][] = [
   ["1 … 0, t, l, c, b", "the views, in their order; the block that was opened last"],
-  ["/", "find a name, or a /regular expression/"],
+  ["/", "find part of a name, glob* or /regular expression/, in the whole profile"],
   ["Enter, Shift+Enter", "the next hit, the one before; outside the box also n, N"],
   ["arrows or w a s d", "from frame to frame, in a flame graph"],
   ["Enter", "opens a frame or a name"],
@@ -14,6 +14,25 @@ const keys: [string, string][] = [
   ["u", "undo: back to what was shown before"],
   ["?", "this page"],
 ];
+
+// Whoever speaks to the computer, or hits keys by accident, has them off.
+const LETTERS = "tallytree.letters";
+
+export function hasLetters(): boolean {
+  try {
+    return localStorage.getItem(LETTERS) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+function setLetters(on: boolean) {
+  try {
+    localStorage.setItem(LETTERS, on ? "on" : "off");
+  } catch {
+    // it is not kept
+  }
+}
 
 export function Help({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
@@ -31,7 +50,12 @@ export function Help({ close }: { close: () => void }) {
           </div>
         ))}
       </dl>
-      <p>All that you see is in the address: copy it to send it, go back to undo.</p>
+      <label class="check">
+        <input type="checkbox" checked={hasLetters()} onChange={(e) => setLetters(e.currentTarget.checked)} /> keys of one letter
+      </label>
+      <p>
+        What is shown is in the address: go back to undo. The address is of this machine, and of this start of <code>tallytree view</code>; <code>tallytree export --to html</code> makes a file that can be sent.
+      </p>
       <button onClick={close}>close</button>
     </dialog>
   );

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // menu.tsx - what can be done with a block, wherever its name stands.
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { addressOf, labelOf } from "./names";
 import { useShell, type MenuAt } from "./shell";
-import { addFilter, exactly, withView } from "./state";
+import { addFilter, withView } from "./state";
 
 export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   const shell = useShell();
   const { state } = shell;
-  const pattern = exactly(at.name);
+  const pattern = addressOf(at.block);
   const list = useRef<HTMLDivElement>(null);
   const actions: [string, string, () => void][] = [
     ["o", "open", () => shell.go(withView(state, "block", { block: pattern }))],
@@ -16,7 +17,8 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
     ["f", "fold: its cost to its callers", () => shell.go(addFilter(state, "fold", pattern))],
     ["p", "prune: its cost stays, its parts go", () => shell.go(addFilter(state, "prune", pattern))],
     ["r", "root: paths begin here", () => shell.go(addFilter(state, "root", pattern))],
-    ["c", "copy its name", () => void navigator.clipboard.writeText(at.name)],
+    ...(at.context ? [["z", "zoom: this path in the flame graph", () => shell.go(withView(state, "flame", { context: at.context! }))] as [string, string, () => void]] : []),
+    ["c", "copy its name", () => void navigator.clipboard.writeText(at.block.name)],
   ];
   const buttons = () => [...(list.current?.querySelectorAll("button") ?? [])] as HTMLButtonElement[];
 
@@ -53,14 +55,14 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
       ref={list}
       class="menu"
       role="menu"
-      aria-label={at.name}
+      aria-label={at.block.name}
       style={{
         left: `${Math.max(4, Math.min(at.x, window.innerWidth - 300))}px`,
         top: `${Math.max(4, Math.min(at.y, window.innerHeight - 280))}px`,
       }}
       onKeyDown={onKey}
     >
-      <div class="title">{at.name}</div>
+      <div class="title">{labelOf(at.block)}</div>
       {actions.map(([key, text, run]) => (
         <button
           role="menuitem"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // model.ts - asks the engine, and holds what it answers.  No figure is reckoned here: the
 // engine is the one behind `tallytree report --json`, over HTTP or as WebAssembly.
+import { takeNames } from "./names";
 
 export type Value = string | number | null;
 
@@ -61,7 +62,7 @@ export class Table {
   }
   // Of a header: the names of all metrics, first that which is looked at when none is named.
   metrics(): string[] {
-    return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "text").replace(/(, in [^,]*)?(, sampled)?$/, ""));
+    return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "metric"));
   }
   // The metric that the figures are of, by the unit of what adds up.
   get unit(): string {
@@ -78,6 +79,7 @@ export interface Source {
 
 export interface LiveState {
   live: boolean;
+  end: "" | "ended" | "lost"; // of what was live
   before: boolean; // is there something to compare with?
   version: number;
 }
@@ -152,7 +154,7 @@ class Module implements Engine {
     return Promise.reject(new Error("sources are not in this file"));
   }
   state(): Promise<unknown> {
-    return Promise.resolve({ live: false, before: false, version: 1 });
+    return Promise.resolve({ live: false, end: "", before: false, version: 1 });
   }
 }
 
@@ -229,7 +231,9 @@ export function ask(query: string): Promise<Table> {
   if (before) return before;
   const answer = engine.query(query).then((reply) => {
     const t = checked<Table>(reply);
-    return new Table(t.view, t.facts, t.columns, t.rows, t.notes);
+    const table = new Table(t.view, t.facts, t.columns, t.rows, t.notes);
+    takeNames(table);
+    return table;
   });
   answer.catch(() => kept.delete(query));
   kept.set(query, answer);

@@ -4,9 +4,10 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { amount, exact, share } from "./format";
 import type { Row, Table } from "./model";
-import { Answer, Choice, More, Slider } from "./parts";
+import { blockOf, type Block } from "./names";
+import { Answer, Choice, More, Scroll, Slider } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
-import { format, query, withView, withWords } from "./state";
+import { addFilter, exactly, format, query, withView, withWords, type State } from "./state";
 import { BlockName, Figures } from "./table";
 
 /* ── Over time ────────────────────────────────────────────────────────────────────── */
@@ -196,7 +197,7 @@ function Bands({ table, marks }: { table: Table; marks: Mark[] }) {
       <div ref={setBox} class="plot" role="img" aria-label={`${stack.labels.length} bands over time; the greatest sum is ${amount(top[peak] ?? 0, unit)}`} />
       {every ? <figcaption>{`A point every ${amount(every, timeUnit)}.`}</figcaption> : null}
       <Maxima marks={marks} unit={unit} timeUnit={timeUnit} />
-      <div class="scroll">
+      <Scroll label="amounts">
         <table aria-label={`at ${exact(stack.times[shown] ?? 0, timeUnit)}`}>
           <thead>
             <tr>
@@ -220,7 +221,7 @@ function Bands({ table, marks }: { table: Table; marks: Mark[] }) {
             </tr>
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </figure>
   );
 }
@@ -234,20 +235,20 @@ function Weighted() {
   const space = useTable(query(state, "space", { by: "block", limit: 200 }));
   const time = useTable(query(state, "flat", { limit: 400, metric: "time" }));
   const bars = useMemo(() => {
-    const by = new Map<string, { time: number; space: number }>();
+    const by = new Map<string, { block: Block; time: number; space: number }>();
     const add = (table: Table | null, key: "time" | "space", column: string) => {
       for (const r of table?.rows ?? []) {
         if (r.role !== "entry") continue;
-        const name = table!.text(r, "name");
-        const bar = by.get(name) ?? { time: 0, space: 0 };
+        const block = blockOf(table!, r);
+        const bar = by.get(block.id) ?? { block, time: 0, space: 0 };
         bar[key] = table!.number(r, column) ?? 0;
-        by.set(name, bar);
+        by.set(block.id, bar);
       }
     };
     add(space.table, "space", "share");
     add(time.table, "time", "self_share");
-    return [...by]
-      .map(([name, b]) => ({ name, ...b, sum: b.time * weight + b.space * (1 - weight) }))
+    return [...by.values()]
+      .map((b) => ({ ...b, sum: b.time * weight + b.space * (1 - weight) }))
       .filter((b) => b.time + b.space > 0)
       .sort((a, b) => b.sum - a.sum)
       .slice(0, 40);
@@ -273,7 +274,8 @@ function Weighted() {
           {bars.map((b) => (
             <tr>
               <td class="name">
-                <BlockName name={b.name} />
+                <BlockName block={b.block} />
+                {b.block.apart ? <small class="place">{b.block.apart}</small> : null}
               </td>
               <td class="twin" title={`time ${share(b.time)}, space ${share(b.space)}`}>
                 <span class="time" style={{ width: `${((b.time * weight) / most) * 100}%` }} />
@@ -299,6 +301,8 @@ export function SpacePage() {
   const wanted = state.words.by ?? "";
   const limit = Number(state.words.limit ?? 60);
   const asked = useTable(wanted === "weighted" ? null : query(state, "space", { by: wanted, limit, sort: state.words.sort ?? "" }));
+  const { table: header } = useTable("view=header");
+  const hasTime = header?.metrics().includes("time") ?? false;
   // When nothing is said, an allocator's events are shown by block, which alone has a peak.
   const by = wanted || (asked.table?.has("peak") ? "block" : "type");
   return (
@@ -312,7 +316,7 @@ export function SpacePage() {
             ["generation", "generations"],
             ["block", "blocks"],
             ["both", "types and generations"],
-            ["weighted", "time and space"],
+            ...(hasTime ? [["weighted", "time and space"] as [string, string]] : []),
           ]}
           onChange={(v) => shell.go(withWords(state, { by: v, sort: "" }))}
         />
@@ -348,6 +352,15 @@ function Spread({ table, row }: { table: Table; row: Row }) {
     </span>
   );
 }
+
+// A thread or a process leads to its flame graph: by its name, or, where others have that, by
+// its number.
+const strandLink = (state: State, table: Table, by: string) => (row: Row) => {
+  const alone = (key: string) => table.rows.filter((r) => r.role === "entry" && table.text(r, key) === table.text(row, key)).length === 1;
+  const number = alone("name") ? undefined : (by === "rank" ? ["rank", "pid"] : ["thread", "pid"]).find((k) => table.text(row, k) && alone(k));
+  const pattern = number ? `${number}:${table.text(row, number)}` : exactly(table.text(row, "name"));
+  return format(withView(addFilter(state, "strand", pattern), "flame"));
+};
 
 const waitsCaption = "Who waits for whom: the time until calls came back";
 
@@ -410,7 +423,7 @@ export function StrandsPage() {
                 </table>
               </div>
             ) : null}
-            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over strands") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
+            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over strands") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} link={by === "" || by === "rank" ? strandLink(state, table, by) : undefined} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
             <More table={table} limit={limit} />
           </>
         )}

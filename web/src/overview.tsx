@@ -2,18 +2,20 @@
 // overview.tsx - the first page: what ran, and where it went.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { contextOf, Flame, layOut } from "./flame";
+import { addressOfFrame, Flame, layOut } from "./flame";
 import { amount, group, share } from "./format";
 import type { Row, Table } from "./model";
+import { addressOf, blockOf, brief, place } from "./names";
 import { Answer } from "./parts";
 import { useShell, useTable } from "./shell";
-import { exactly, format, query, withView } from "./state";
+import { format, query, withView, withWords } from "./state";
 import { BlockName } from "./table";
 
 const factNames: [string, string][] = [
   ["program", "program"],
   ["command", "command"],
   ["host", "host"],
+  ["started", "started"],
   ["lasted", "lasted"],
   ["cpu", "CPU time"],
   ["modes", "modes"],
@@ -36,6 +38,7 @@ function Facts({ table }: { table: Table }) {
       const number = Number(f.number);
       if (title === "overhead")
         return [title, `up to ${(number / 1000).toFixed(1)} ns an activation`] as const;
+      if (name === "started" && number) return [title, new Date(number / 1e6).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })] as const;
       const text = f.text ? facts.map((x) => x.text).slice(0, 6).join(", ") : name === "lasted" || name === "cpu" ? amount(number, "ns") : group(String(f.number));
       return [title, facts.length > 6 ? `${text} and ${facts.length - 6} others` : text] as const;
     })
@@ -49,6 +52,36 @@ function Facts({ table }: { table: Table }) {
         </div>
       ))}
     </dl>
+  );
+}
+
+// What a heap recording was made for, each with the words that say what it is.
+const heapWords: [string, string][] = [
+  ["peak", "alive at the peak"],
+  ["live", "alive at the end"],
+  ["allocated", "allocated in all"],
+  ["temporary", "freed at once"],
+];
+
+function Heap() {
+  const { state } = useShell();
+  const { table: header } = useTable("view=header");
+  const rows = new Map((header?.rows ?? []).filter((r) => header!.text(r, "metric")).map((r) => [header!.text(r, "metric"), r]));
+  if (!header || !rows.has("peak")) return null;
+  return (
+    <p class="heap">
+      Memory:{" "}
+      {heapWords
+        .filter(([metric]) => rows.has(metric))
+        .map(([metric, words], i) => (
+          <>
+            {i ? ", " : ""}
+            <a aria-current={state.words.metric === metric ? "true" : undefined} href={format(withWords(state, { metric }))}>
+              {amount(header.number(rows.get(metric)!, "number"), metric === "temporary" ? "" : "bytes")} {words}
+            </a>
+          </>
+        ))}
+    </p>
   );
 }
 
@@ -66,19 +99,23 @@ function Top({ table, rows, sort, title, children }: { table: Table; rows: Row[]
       <h2>{title}</h2>
       <ol>
         {shown.map((r) => {
-          const name = table.text(r, "name");
+          const block = blockOf(table, r);
           const of = table.number(r, sort + "_share") ?? 0;
           return (
             <li>
               <button
-                onClick={() => shell.go(withView(shell.state, "block", { block: exactly(name) }))}
+                title={[block.name, place(table, r)].filter((t) => t).join("\n")}
+                onClick={() => shell.go(withView(shell.state, "block", { block: addressOf(block) }))}
                 onContextMenu={(e) => {
                   e.preventDefault();
-                  shell.openMenu({ name, x: e.clientX, y: e.clientY });
+                  shell.openMenu({ block, x: e.clientX, y: e.clientY });
                 }}
               >
                 <span class="fill" style={{ width: `${(of / largest) * 100}%` }} />
-                <span class="name">{name}</span>
+                <span class={"name" + (shell.find?.test(block.name) ? " hit" : "")}>
+                  {brief(block.name)}
+                  {block.apart ? <small class="place"> {block.apart}</small> : null}
+                </span>
                 <span class="amount">{amount(table.number(r, sort), table.unit)}</span>
                 <span class="share">{share(of)}</span>
               </button>
@@ -133,7 +170,7 @@ function Dominated({ graph }: { graph: Table }) {
           {left.slice(0, NAMED).map((r, i) => (
             <>
               {i ? ", " : ""}
-              <BlockName name={graph.text(r, "name")} title={share(graph.number(r, "inclusive_share"))} />
+              <BlockName block={blockOf(graph, r)} title={share(graph.number(r, "inclusive_share"))} />
             </>
           ))}
           {others > 0 ? " and " : ""}
@@ -157,6 +194,7 @@ export function OverviewPage() {
         {(table) => (
           <>
             <Facts table={table} />
+            <Heap />
             <div class="two">
               <Top table={table} rows={entriesOf(table)} sort="self" title="Where it went" />
               {calls.table ? <Dominated graph={calls.table} /> : null}
@@ -171,7 +209,7 @@ export function OverviewPage() {
             up={false}
             label="From the root"
             onOpen={(f) => {
-              if (f.row.role !== "remainder") shell.go(withView(state, "flame", { context: contextOf(f) }));
+              if (f.row.role !== "remainder") shell.go(withView(state, "flame", { context: addressOfFrame(f) }));
             }}
           />
         )}

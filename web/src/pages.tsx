@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: MIT
 // pages.tsx - one page for each way of looking.
 import { useMemo, useRef } from "preact/hooks";
-import { contextOf, Flame, frameOf, layOut, opened, type Frame } from "./flame";
+import { addressOfFrame, Flame, frameOf, isOfContext, layOut, opened, type Frame } from "./flame";
+import { isBuildId } from "./format";
 import type { Row, Table } from "./model";
+import { addressOf, blockOf, withoutIdentity } from "./names";
 import { Answer, Choice, More } from "./parts";
 import { useShell, useTable } from "./shell";
-import { exactly, query, withView, withWords } from "./state";
+import { besideOf, format, query, withView, withWords } from "./state";
 import { Figures } from "./table";
+
+// The metric that is looked at, and those that are beside it, as the engine takes them.
+function useMetrics(): string {
+  const { state } = useShell();
+  const { table } = useTable("view=header");
+  const beside = besideOf(state);
+  const names = table?.metrics() ?? [];
+  const main = state.words.metric || names[0] || "";
+  return beside.length && main ? [main, ...beside.filter((b) => b !== main && names.includes(b))].join(",") : (state.words.metric ?? "");
+}
 
 // As many frames as could be seen: a pixel is the smallest.
 function finest(): number {
@@ -20,38 +32,46 @@ const FRAMES = 8000;
 // What is to be seen of a context, by what there is of it: until the engine has answered all
 // that is asked, the frames before it as they will stand then.
 function framesOf(table: Table, path: Table | null, context: string, before: Frame[]): Frame[] {
-  const begin = table.rows[0] ? table.text(table.rows[0], "context") : context;
   const rows = path?.rows.filter((r) => r.role === "entry") ?? [];
-  const end = rows.length ? path!.text(rows[rows.length - 1]!, "context") : "0";
-  if (begin !== context || end !== context) return opened(before, context);
+  const begin = table.rows[0];
+  const end = rows[rows.length - 1];
+  const isThere = (of: Table, row: Row | undefined) => row !== undefined && isOfContext(frameOf(of, row, 0, 0, 1), context);
+  if (begin ? !isThere(table, begin) : context && context !== "0") return opened(before, context);
+  if (end ? !isThere(path!, end) : context && context !== "0") return opened(before, context);
   const above = rows.slice(0, -1).map((row, depth) => frameOf(path!, row, depth, 0, 1));
   return [...above, ...layOut(table, table.rows, "inclusive", above.length)];
 }
 
+// Filters, or evictions of a live recording, may have taken away the context that is opened.
+const isGone = (error: string | null) => error?.startsWith("no context has the path") ?? false;
+
 export function FlamePage() {
   const shell = useShell();
   const { state } = shell;
-  const context = state.words.context ?? "";
+  const wanted = state.words.context ?? "";
   const style = state.words.style ?? "icicle";
-  const asked = useTable(query(state, "flame", { context, threshold: finest(), limit: FRAMES }));
+  const words = { threshold: finest(), limit: FRAMES };
+  const part = useTable(query(state, "flame", { ...words, context: wanted }));
+  const gone = wanted !== "" && isGone(part.error);
+  const whole = useTable(gone ? query(state, "flame", words) : null);
+  const asked = gone ? whole : part;
+  const context = gone ? "" : wanted;
   const path = useTable(context ? query(state, "tree", { to: context }) : null);
   const up = style === "flame";
 
   const last = useRef<Frame[]>([]);
   const frames = useMemo(() => {
-    if (asked.table) last.current = framesOf(asked.table, path.table, context || "0", last.current);
+    if (asked.table) last.current = framesOf(asked.table, path.table, context, last.current);
     return last.current;
   }, [asked.table, path.table, context]);
 
   const open = (f: Frame) => {
-    const number = contextOf(f);
-    if (f.row.role !== "remainder" && number !== "") shell.go(withWords(state, { context: number === "0" ? "" : number }));
+    if (f.colour) shell.go(withWords(state, { context: addressOfFrame(f) }));
   };
   const leave = () => {
     const rows = path.table?.rows.filter((r) => r.role === "entry") ?? [];
     const parent = rows[rows.length - 2];
-    const number = parent ? path.table!.text(parent, "context") : "";
-    if (context) shell.go(withWords(state, { context: number === "0" ? "" : number }));
+    if (context) shell.go(withWords(state, { context: parent ? addressOfFrame(frameOf(path.table!, parent, rows.length - 2, 0, 1)) : "" }));
   };
   return (
     <section>
@@ -66,8 +86,13 @@ export function FlamePage() {
           onChange={(v) => shell.go(withWords(state, { style: v === "icicle" ? "" : v }))}
         />
         {context ? <button onClick={leave}>one level out</button> : null}
-        {context ? <button onClick={() => shell.go(withWords(state, { context: "" }))}>all</button> : null}
+        {wanted ? <button onClick={() => shell.go(withWords(state, { context: "" }))}>all</button> : null}
       </div>
+      {gone ? (
+        <p class="notice" role="status">
+          The frame that was opened is not in what is shown now: filters changed its path, or it was evicted. All is shown.
+        </p>
+      ) : null}
       <Answer asked={asked}>
         {() => <Flame frames={frames} up={up} context={context} busy={asked.busy} label="Flame graph" onOpen={open} onLeave={leave} />}
       </Answer>
@@ -81,9 +106,7 @@ export function FlatPage() {
   const { state } = useShell();
   const limit = Number(state.words.limit ?? 100);
   const sort = state.words.sort ?? "self";
-  const asked = useTable(query(state, "flat", { sort, limit }));
-  const besideMetric = state.words.beside ?? "";
-  const beside = useTable(besideMetric ? query(state, "flat", { metric: besideMetric, limit: 4000 }) : null);
+  const asked = useTable(query(state, "flat", { sort, limit, block: state.words.block ?? "", metric: useMetrics() }));
   const shell = useShell();
   return (
     <section>
@@ -92,16 +115,17 @@ export function FlatPage() {
           label="order"
           value={sort}
           options={[
-            ["self", "self times"],
-            ["inclusive", "dominated times"],
+            ["self", "self"],
+            ["inclusive", "with all that was called"],
           ]}
           onChange={(v) => shell.go(withWords(state, { sort: v }))}
         />
+        {state.words.block ? <button onClick={() => shell.go(withWords(state, { block: "" }))}>all blocks, not only {withoutIdentity(state.words.block)}</button> : null}
       </div>
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="Each block: itself, and with all that it called" beside={besideMetric ? beside.table : null} />
+            <Figures table={table} caption="Each block: itself, and with all that it called" order={sort} />
             <More table={table} limit={limit} />
           </>
         )}
@@ -110,7 +134,7 @@ export function FlatPage() {
   );
 }
 
-function TablePage({ view, caption, words = {}, limit = 200, blocks = true }: { view: string; caption: string; words?: Record<string, string>; limit?: number; blocks?: boolean }) {
+function TablePage({ view, caption, order = "self", words = {}, limit = 200, blocks = true }: { view: string; caption: string; order?: string; words?: Record<string, string>; limit?: number; blocks?: boolean }) {
   const { state } = useShell();
   const rows = Number(state.words.limit ?? limit);
   const asked = useTable(query(state, view, { ...words, sort: state.words.sort ?? "", limit: rows }));
@@ -118,7 +142,7 @@ function TablePage({ view, caption, words = {}, limit = 200, blocks = true }: { 
     <Answer asked={asked}>
       {(table) => (
         <>
-          <Figures table={table} caption={caption} blocks={blocks} />
+          <Figures table={table} caption={caption} blocks={blocks} order={order} />
           <More table={table} limit={rows} />
         </>
       )}
@@ -126,7 +150,7 @@ function TablePage({ view, caption, words = {}, limit = 200, blocks = true }: { 
   );
 }
 
-export const TreePage = () => <TablePage view="tree" caption="Contexts from the root, the largest first" words={{ context: useShell().state.words.context ?? "" }} />;
+export const TreePage = () => <TablePage view="tree" caption="Contexts from the root, the largest first" order="inclusive" words={{ context: useShell().state.words.context ?? "", metric: useMetrics() }} />;
 export const GroupsPage = () => <TablePage view="groups" caption="Sets of mutually recursive blocks, each taken as one" limit={60} />;
 
 /* ── Inverted ─────────────────────────────────────────────────────────────────────── */
@@ -166,7 +190,8 @@ export function CallersPage() {
               busy={asked.busy}
               label="Inverted: each block, below it who called it"
               onOpen={(f) => {
-                if (f.colour) shell.go(f.depth === 0 && !state.words.block ? withWords(state, { block: exactly(f.name) }) : withView(state, "block", { block: exactly(f.name) }));
+                if (!f.colour) shell.go(withWords(state, { as: "table" }));
+                else shell.go(f.depth === 0 && !state.words.block ? withWords(state, { block: addressOf(blockOf(f.table, f.row)) }) : withView(state, "block", { block: addressOf(blockOf(f.table, f.row)) }));
               }}
               onLeave={() => shell.go(withWords(state, { block: "" }))}
             />
@@ -190,7 +215,7 @@ function Sandwich({ block }: { block: string }) {
   const callers = useMemo(() => (above.table ? layOut(above.table, above.table.rows.filter((r) => r.depth > 0 || r.role === "entry"), "inclusive") : []), [above.table]);
   const callees = useMemo(() => (below.table ? layOut(below.table, belowRoot(below.table.rows), "inclusive") : []), [below.table]);
   const open = (f: Frame) => {
-    if (f.colour) shell.go(withView(state, "block", { block: exactly(f.name) }));
+    if (f.colour) shell.go(withView(state, "block", { block: addressOf(blockOf(f.table, f.row)) }));
   };
   return (
     <div class="sandwich">
@@ -202,6 +227,19 @@ function Sandwich({ block }: { block: string }) {
 
 // Of a call; the block's own row has them.
 const spare = ["self", "self_share", "min", "max", "deviation"];
+
+// Where a block begins: its source, when the profile says a line.
+function Place({ table, row }: { table: Table; row: Row | undefined }) {
+  const { state } = useShell();
+  const file = row ? table.text(row, "file") : "";
+  const line = row ? table.text(row, "line") : "";
+  if (!file || isBuildId(file) || !Number(line)) return null;
+  return (
+    <p class="hot">
+      <a href={format(withView(state, "lines", { file, line }))}>{`${file}:${line}`}</a>
+    </p>
+  );
+}
 
 export function BlockPage() {
   const shell = useShell();
@@ -216,9 +254,12 @@ export function BlockPage() {
       <Answer asked={asked}>
         {(table) => {
           const of = (role: string) => table.rows.filter((r) => r.role === role);
+          const several = !sequence && of("entry").some((r) => table.at(r, "id") === null);
           return (
             <>
+              {several ? <p class="notice">{table.notes[0]}</p> : null}
               <h2>{sequence || table.text(of("entry")[0] ?? table.rows[0]!, "name") || block}</h2>
+              {sequence ? null : <Place table={table} row={of("entry")[0]} />}
               <Figures table={table} caption="The block" rows={of("entry")} sortable={false} leave={["edge_share", "by_arcs"]} />
               <div class="two">
                 <Figures table={table} caption="Going in: what would be got back if this call were taken away" rows={of("caller")} sortable={false} leave={spare} nameTitle="caller" />

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // parts.tsx - what several pages show: waiting, errors, notes, a place for many rows.
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Asked } from "./shell";
 import { useShell } from "./shell";
 import type { Table } from "./model";
@@ -33,6 +33,31 @@ export function Answer({ asked, silent, children }: { asked: Asked; silent?: boo
   );
 }
 
+// Is the table wider than its place?  Only then it scrolls by itself: otherwise its heading
+// stays in sight as the page scrolls.
+function useWide(): [(e: HTMLElement | null) => void, boolean] {
+  const [box, set] = useState<HTMLElement | null>(null);
+  const [wide, setWide] = useState(false);
+  useEffect(() => {
+    const inner = box?.firstElementChild;
+    if (!box || !inner) return undefined;
+    const observer = new ResizeObserver(() => setWide(inner.scrollWidth > box.clientWidth + 1));
+    observer.observe(box);
+    observer.observe(inner);
+    return () => observer.disconnect();
+  }, [box]);
+  return [set, wide];
+}
+
+export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  const [box, wide] = useWide();
+  return (
+    <div ref={box} class={wide ? "scroll wide" : "scroll"} {...(wide ? { tabIndex: 0, role: "region", "aria-label": label } : {})}>
+      {children}
+    </div>
+  );
+}
+
 // Asks for more rows where a limit left some out.
 export function More({ table, limit }: { table: Table; limit: number }) {
   const shell = useShell();
@@ -47,10 +72,21 @@ export function More({ table, limit }: { table: Table; limit: number }) {
 }
 
 export function Choice({ label, value, options, onChange }: { label: string; value: string; options: [string, string][]; onChange: (v: string) => void }) {
+  const known = options.some(([v]) => v === value);
+  const onKey = (e: KeyboardEvent) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
+    if (!by || e.ctrlKey || e.metaKey || e.altKey) return;
+    const buttons = [...(e.currentTarget as HTMLElement).querySelectorAll("button")];
+    const to = (buttons.indexOf(document.activeElement as HTMLButtonElement) + by + options.length) % options.length;
+    buttons[to]?.focus();
+    onChange(options[to]![0]);
+    e.preventDefault();
+    e.stopPropagation();
+  };
   return (
-    <div class="choice" role="radiogroup" aria-label={label}>
-      {options.map(([v, text]) => (
-        <button role="radio" aria-checked={v === value} class={v === value ? "on" : ""} onClick={() => onChange(v)}>
+    <div class="choice" role="radiogroup" aria-label={label} onKeyDown={onKey}>
+      {options.map(([v, text], i) => (
+        <button role="radio" tabIndex={v === value || (!known && !i) ? 0 : -1} aria-checked={v === value} class={v === value ? "on" : ""} onClick={() => onChange(v)}>
           {text}
         </button>
       ))}

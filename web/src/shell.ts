@@ -3,10 +3,12 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { ask, type Table } from "./model";
+import type { Block } from "./names";
 import type { State } from "./state";
 
 export interface MenuAt {
-  name: string;
+  block: Block;
+  context?: string | undefined; // where it stands for one path
   x: number;
   y: number;
 }
@@ -35,9 +37,13 @@ export interface Asked {
   busy: boolean;
 }
 
+// What the profile is, of the version of it that is shown.
+export const useTableAt = (version: number) => useAnswer("view=header", version);
+
 // The answer to a query, kept in sight until the next one is there.  null: nothing is asked.
-export function useTable(query: string | null): Asked {
-  const { version } = useShell();
+export const useTable = (query: string | null) => useAnswer(query, useShell().version);
+
+function useAnswer(query: string | null, version: number): Asked {
   const [asked, set] = useState<Asked>({ table: null, error: null, busy: query !== null });
   useLayoutEffect(() => {
     if (query === null) {

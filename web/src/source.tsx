@@ -4,9 +4,10 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, group, isBuildId, share } from "./format";
 import { readSource, type Row, type Source, type Table } from "./model";
-import { Answer, Choice } from "./parts";
+import { blockOf } from "./names";
+import { Answer, Choice, Scroll } from "./parts";
 import { useShell, useTable } from "./shell";
-import { query, withWords } from "./state";
+import { format, isScrolled, query, withWords } from "./state";
 import { BlockName, Figures } from "./table";
 
 const SHADES = 20;
@@ -23,17 +24,19 @@ export function SourcePage() {
   const file = state.words.file ?? "";
   const files = useTable(query(state, "lines", { by: "file", limit: 400, uncovered: 1 }));
   const by = state.words.by ?? "line";
+  const [missing, miss] = useState<ReadonlySet<string>>(new Set());
   return (
     <section>
       <Answer asked={files} silent>
         {(table) => {
           const named = table.rows.filter((r) => r.role === "entry" && table.text(r, "file") && !isBuildId(table.text(r, "file")));
           if (!named.length) return <p class="empty">No block of this profile says where in the sources it is.</p>;
-          const shown = file || table.text(named[0]!, "file");
+          const hottest = named.map((r) => table.text(r, "file"));
+          const shown = file || (hottest.slice(0, TRIED).find((f) => !missing.has(f)) ?? hottest[0]!);
           return (
             <>
               <div class="bar">
-                <select aria-label="file" value={shown} onChange={(e) => shell.go(withWords(state, { file: e.currentTarget.value, first: "" }))}>
+                <select aria-label="file" value={shown} onChange={(e) => shell.go(withWords(state, { file: e.currentTarget.value, first: "", line: "" }))}>
                   {named.map((r) => (
                     <option value={table.text(r, "file")}>{`${share(table.number(r, "self_share"))}  ${table.text(r, "file")}`}</option>
                   ))}
@@ -48,7 +51,8 @@ export function SourcePage() {
                   onChange={(v) => shell.go(withWords(state, { by: v === "line" ? "" : v }))}
                 />
               </div>
-              <File file={shown} by={by} />
+              {!file && missing.size ? <p class="empty">{`Not here, and so left out: ${[...missing].join(", ")}.`}</p> : null}
+              <File file={shown} by={by} onMissing={file ? undefined : (f) => miss((before) => new Set([...before, f]))} />
             </>
           );
         }}
@@ -57,7 +61,10 @@ export function SourcePage() {
   );
 }
 
-const PART = 4000; // lines that are shown above the hottest one, and gone up by
+const ABOVE = 200; // lines that are shown above the hottest one
+const SHOWN = 1000; // lines on the page
+const TRIED = 8; // of the hottest files, until one can be read
+const HOT = 8; // lines that are led to
 
 // The row with the largest figure of its own.
 const hottestOf = (table: Table) => table.rows.reduce<Row | undefined>((a, b) => (b.role !== "entry" || (a && (table.number(a, "self") ?? 0) >= (table.number(b, "self") ?? 0)) ? a : b), undefined);
@@ -68,25 +75,30 @@ function useBegin(table: Table | null, file: string): number {
   const begin = useRef({ file: "", line: 0 });
   const hottest = table ? hottestOf(table) : undefined;
   if (table && begin.current.file !== file && (!hottest || table.text(hottest, "file") === file))
-    begin.current = { file, line: Math.max(1, (hottest ? (table.number(hottest, "line") ?? 1) : 1) - PART) };
+    begin.current = { file, line: Math.max(1, (hottest ? (table.number(hottest, "line") ?? 1) : 1) - ABOVE) };
   return begin.current.file === file ? begin.current.line : 0;
 }
 
-function File({ file, by }: { file: string; by: string }) {
+function File({ file, by, onMissing }: { file: string; by: string; onMissing: ((file: string) => void) | undefined }) {
   const { state } = useShell();
   const asked = useTable(query(state, "lines", { by, file, limit: "all", uncovered: 1 }));
   const [text, setText] = useState<Source | null>(null);
   const [error, setError] = useState("");
   const begin = useBegin(asked.table, file);
-  const first = Number(state.words.first) || begin;
+  const line = Number(state.words.line) || 0;
+  const first = Number(state.words.first) || (line ? Math.max(1, line - ABOVE) : begin);
   useEffect(() => {
     if (!first) return undefined;
     let wanted = true;
     setText(null);
     setError("");
     readSource(file, first).then(
-      (s) => wanted && setText(s),
-      (e: Error) => wanted && setError(e.message),
+      (s) => wanted && setText({ ...s, lines: s.lines.slice(0, SHOWN), more: s.more || s.lines.length > SHOWN }),
+      (e: Error) => {
+        if (!wanted) return;
+        setError(e.message);
+        onMissing?.(file);
+      },
     );
     return () => {
       wanted = false;
@@ -96,7 +108,7 @@ function File({ file, by }: { file: string; by: string }) {
     <Answer asked={asked}>
       {(table) =>
         text ? (
-          <Lines table={table} text={text} />
+          <Lines table={table} text={text} line={line} />
         ) : error ? (
           <>
             <p class="empty">{`The source is not shown: ${error}.`}</p>
@@ -110,9 +122,16 @@ function File({ file, by }: { file: string; by: string }) {
   );
 }
 
-function Lines({ table, text }: { table: Table; text: Source }) {
+// The hottest lines, from the first one on.
+function hotLines(table: Table): Row[] {
+  const rows = table.rows.filter((r) => r.role === "entry" && (table.number(r, "self") ?? 0) > 0 && table.at(r, "line") !== null);
+  return rows.sort((a, b) => table.number(b, "self")! - table.number(a, "self")!).slice(0, HOT);
+}
+
+function Lines({ table, text, line }: { table: Table; text: Source; line: number }) {
   const shell = useShell();
-  const from = (first: number) => shell.go(withWords(shell.state, { first: String(Math.max(1, first)) }));
+  const body = useRef<HTMLTableSectionElement>(null);
+  const from = (first: number) => shell.go(withWords(shell.state, { first: String(Math.max(1, first)), line: "" }));
   const at = useMemo(() => {
     const lines = new Map<number, Row[]>();
     for (const r of table.rows) {
@@ -125,38 +144,57 @@ function Lines({ table, text }: { table: Table; text: Source }) {
   }, [table]);
   const hot = hottestOf(table);
   const hottest = hot ? (table.number(hot, "self") ?? 0) : 0;
+  const shown = line || (shell.state.words.first ? 0 : ((hot && table.number(hot, "line")) ?? 0));
+  // Coming back leads to where the page was left.
+  useEffect(() => {
+    if (shown && !isScrolled()) body.current?.querySelector(`[data-line="${shown}"]`)?.scrollIntoView({ block: "center" });
+  }, [text, shown]);
   return (
-    <div class="scroll">
-      {text.first > 1 ? <button class="more-rows" onClick={() => from(text.first - PART)}>show lines above {group(String(text.first))}</button> : null}
-      <table class="source" aria-label={text.file}>
-        <thead>
-          <tr>
-            <th scope="col" class="figure"><span>self</span></th>
-            <th scope="col" class="figure"><span>inclusive</span></th>
-            <th scope="col" class="figure"><span>calls</span></th>
-            <th scope="col" class="figure"><span>line</span></th>
-            <th scope="col" class="name"><span>{text.file}</span></th>
-          </tr>
-        </thead>
-        <tbody>
-          {text.lines.map((line, i) => {
-            const number = text.first + i;
-            const rows = at.get(number) ?? [];
-            return rows.length > 1 ? (
-              <>
-                <Line table={table} number={number} text={line} />
-                {rows.map((r) => (
-                  <Line table={table} row={r} number={number} text={statement(table, r, line)} hottest={hottest} inner />
-                ))}
-              </>
-            ) : (
-              <Line table={table} row={rows[0]} number={number} text={line} hottest={hottest} />
-            );
-          })}
-        </tbody>
-      </table>
+    <>
+      <p class="hot">
+        Hottest lines:{" "}
+        {hotLines(table).map((r, i) => (
+          <>
+            {i ? ", " : ""}
+            <a aria-current={table.number(r, "line") === line ? "true" : undefined} href={format(withWords(shell.state, { line: table.text(r, "line"), first: "", file: text.file }))}>
+              {table.text(r, "line")}
+            </a>{" "}
+            ({share(table.number(r, "self_share"))})
+          </>
+        ))}
+      </p>
+      {text.first > 1 ? <button class="more-rows" onClick={() => from(text.first - SHOWN)}>show lines above {group(String(text.first))}</button> : null}
+      <Scroll label={text.file}>
+        <table class="source" aria-label={text.file}>
+          <thead>
+            <tr>
+              <th scope="col" class="figure"><span>self</span></th>
+              <th scope="col" class="figure"><span>inclusive</span></th>
+              <th scope="col" class="figure"><span>calls</span></th>
+              <th scope="col" class="figure"><span>line</span></th>
+              <th scope="col" class="name"><span>{text.file}</span></th>
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {text.lines.map((line, i) => {
+              const number = text.first + i;
+              const rows = at.get(number) ?? [];
+              return rows.length > 1 ? (
+                <>
+                  <Line table={table} number={number} text={line} />
+                  {rows.map((r) => (
+                    <Line table={table} row={r} number={number} text={statement(table, r, line)} hottest={hottest} inner />
+                  ))}
+                </>
+              ) : (
+                <Line table={table} row={rows[0]} number={number} text={line} hottest={hottest} />
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
       {text.more ? <button class="more-rows" onClick={() => from(text.first + text.lines.length)}>show lines below {group(String(text.first + text.lines.length - 1))}</button> : null}
-    </div>
+    </>
   );
 }
 
@@ -173,7 +211,7 @@ function Line({ table, row, number, text, hottest = 0, inner }: { table: Table; 
   const covered = row && ((table.number(row, "calls") ?? 0) > 0 || self > 0 || (table.number(row, "inclusive") ?? 0) > 0);
   const heat = shade(self, hottest);
   return (
-    <tr class={(row ? (covered ? "covered" : "uncovered") : "") + (inner ? " inner" : "")} style={heat ? { "--heat": heat / SHADES } : undefined}>
+    <tr data-line={inner ? undefined : number} class={(row ? (covered ? "covered" : "uncovered") : "") + (inner ? " inner" : "")} style={heat ? { "--heat": heat / SHADES } : undefined}>
       <td class="figure" title={row ? exact(table.at(row, "self"), table.unit) : ""}>{row && covered ? amount(self, table.unit) : ""}</td>
       <td class="figure" title={row ? exact(table.at(row, "inclusive"), table.unit) : ""}>
         {row && covered ? amount(table.number(row, "inclusive"), table.unit) : ""}
@@ -182,7 +220,7 @@ function Line({ table, row, number, text, hottest = 0, inner }: { table: Table; 
       <td class="figure line">{inner ? "" : number}</td>
       <td class="code">
         <code>{text || " "}</code>
-        {row && !table.text(row, "name").startsWith(`${table.text(row, "file")}:${number}`) && !inner ? <BlockName name={table.text(row, "name")} /> : null}
+        {row && !table.text(row, "name").startsWith(`${table.text(row, "file")}:${number}`) && !inner ? <BlockName block={blockOf(table, row)} /> : null}
       </td>
     </tr>
   );

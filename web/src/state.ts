@@ -39,7 +39,7 @@ export function format(state: State): string {
 }
 
 // Words that stay when another view is shown.
-const lasting = ["metric", "beside", "find"];
+const lasting = ["metric", "beside", "find", "context"];
 
 export function withView(state: State, view: string, words: Record<string, string> = {}): State {
   const kept: Record<string, string> = {};
@@ -51,9 +51,11 @@ export function withWords(state: State, words: Record<string, string>): State {
   return { ...state, words: { ...state.words, ...words } };
 }
 
-// Numbers of contexts are those of what filters leave; they mean another thing then.
+// A context is addressed by its path, so it stays open when filters leave it there.  A number
+// alone would be another context then.
 export function withFilters(state: State, filters: Filter[]): State {
-  return { ...state, filters, words: { ...state.words, context: "" } };
+  const { context = "" } = state.words;
+  return { ...state, filters, words: { ...state.words, context: context.includes("#") ? context : "" } };
 }
 
 export function addFilter(state: State, kind: FilterKind, pattern: string): State {
@@ -61,20 +63,84 @@ export function addFilter(state: State, kind: FilterKind, pattern: string): Stat
   return withFilters(state, [...state.filters, { kind, pattern }]);
 }
 
+// An entry of the history has its number among those of this page, and where it was scrolled.
+interface Entry {
+  index: number;
+  scroll: number;
+}
+
+const entry = (): Entry => (history.state as Entry | null) ?? { index: 0, scroll: 0 };
+let last = 0; // the number of the entry that is shown
+
+export const isScrolled = () => entry().scroll > 0;
+export const isFirst = () => entry().index === 0;
+
+// Before another entry is shown.
+function leave() {
+  history.replaceState({ ...entry(), scroll: window.scrollY }, "");
+}
+
 export function go(state: State) {
   const hash = format(state);
-  if (hash !== location.hash) location.hash = hash;
+  if (hash === location.hash) return;
+  leave();
+  location.hash = hash;
 }
 
 export function replace(state: State) {
-  history.replaceState(null, "", format(state));
+  history.replaceState(entry(), "", format(state));
   window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+// Scrolls when what is to be seen there is on the page; anything that the user does ends it.
+function scrollBack(to: number) {
+  let wanted = true;
+  const end = () => (wanted = false);
+  const events = ["wheel", "keydown", "pointerdown", "touchstart", "hashchange"];
+  for (const e of events) window.addEventListener(e, end, { once: true, capture: true });
+  const look = () => {
+    if (!wanted) return;
+    const room = document.documentElement.scrollHeight - window.innerHeight;
+    if (room < to && document.querySelector("main [aria-busy=true]")) return void requestAnimationFrame(look);
+    if (room < to && frames++ < 10) return void requestAnimationFrame(look);
+    window.scrollTo(0, to);
+  };
+  let frames = 0;
+  requestAnimationFrame(() => requestAnimationFrame(look));
+}
+
+// Another address: a new entry begins at its top when it is another page, one of before where
+// it was left.
+function arrive(before: State, after: State) {
+  if (!history.state) history.replaceState({ index: last + 1, scroll: 0 }, "");
+  const { index, scroll } = entry();
+  if (index !== last && (index < last || before.view !== after.view)) scrollBack(index < last ? scroll : 0);
+  last = index;
+}
+
+// Where a click or a key leads to another entry, this one's place is kept.
+export function keepPlaces() {
+  history.scrollRestoration = "manual";
+  history.replaceState(entry(), "");
+  last = entry().index;
+  document.addEventListener(
+    "click",
+    (e) => {
+      if ((e.target as Element).closest?.('a[href^="#"]')) leave();
+    },
+    true,
+  );
 }
 
 export function useAddress(): State {
   const [state, set] = useState(() => parse(location.hash));
   useEffect(() => {
-    const changed = () => set(parse(location.hash));
+    const changed = () =>
+      set((before) => {
+        const after = parse(location.hash);
+        arrive(before, after);
+        return after;
+      });
     window.addEventListener("hashchange", changed);
     return () => window.removeEventListener("hashchange", changed);
   }, []);
@@ -90,6 +156,9 @@ export function query(state: State, view: string, words: Record<string, string |
   for (const [key, value] of Object.entries(words)) if (value !== "") out.set(key, String(value));
   return out.toString();
 }
+
+// Metrics that stand beside the one that is looked at.
+export const besideOf = (state: State) => (state.words.beside ?? "").split(",").filter((b) => b);
 
 // A pattern that matches this name and no other.
 export function exactly(name: string): string {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
-import { useMemo, useState } from "preact/hooks";
-import { cell, exact, isBuildId, share } from "./format";
+import { useState } from "preact/hooks";
+import { cell, exact, share } from "./format";
 import type { Column, Row, Table } from "./model";
+import { addressOf, blockOf, brief, place, placeEnd, type Block } from "./names";
+import { Scroll } from "./parts";
 import { useShell } from "./shell";
-import { exactly, format, withView, withWords } from "./state";
+import { format, withView, withWords } from "./state";
 
 // Those that stand in other columns' cells, or are for machines.
-const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "context", "module", "file", "line", "column", "offset", "length"]);
+const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "id", "apart", "context", "path", "module", "file", "line", "column", "offset", "length"]);
 
 const headings: Record<string, string> = {
   self_share: "self",
@@ -55,7 +57,7 @@ function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown })
       ? `between ${exact(table.at(row, shown.low ?? ""), column.unit)} and ${exact(value, column.unit)}: measuring itself may have added the difference`
       : exact(value, column.unit);
   if (column.type === "share" && column.key !== "change") {
-    const width = Math.max(0, Math.min(1, high)) * 100;
+    const width = column.key === "imbalance" ? 0 : Math.max(0, Math.min(1, high)) * 100; // that is no part of a whole
     return (
       <td class="figure share" title={String(value)}>
         <span class="bar" style={{ width: width + "%" }} />
@@ -74,29 +76,16 @@ function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown })
   );
 }
 
-// Where a block is: in its file, or, when all that is known of that is a build-id, in its module.
-export function place(table: Table, row: Row): string {
-  const file = table.text(row, "file");
-  const line = table.number(row, "line");
-  if (!file || isBuildId(file)) return table.text(row, "module");
-  return line ? `${file}:${line}` : file;
-}
-
-// The end of it; all stands in the name's title.
-function placeEnd(table: Table, row: Row): string {
-  const path = place(table, row).split("/");
-  return path.slice(table.text(row, "file") ? -2 : -1).join("/");
-}
-
 // A block's name: a click opens it, its menu adds it to a list.
-export function BlockName({ name, title }: { name: string; title?: string }) {
+export function BlockName({ block, title, context }: { block: Block; title?: string; context?: string }) {
   const shell = useShell();
+  const { name } = block;
   const hit = shell.find?.test(name);
-  const menu = (x: number, y: number) => shell.openMenu({ name, x, y });
+  const menu = (x: number, y: number) => shell.openMenu({ block, context, x, y });
   return (
     <span class={"block" + (hit ? " hit" : "")}>
       <a
-        href={format(withView(shell.state, "block", { block: exactly(name) }))}
+        href={format(withView(shell.state, "block", { block: addressOf(block) }))}
         title={title ? `${name}\n${title}` : name}
         data-block={name}
         onContextMenu={(e) => {
@@ -110,7 +99,7 @@ export function BlockName({ name, title }: { name: string; title?: string }) {
           e.preventDefault();
         }}
       >
-        {name}
+        {brief(name, 120)}
       </a>
       <button
         class="more"
@@ -127,9 +116,33 @@ export function BlockName({ name, title }: { name: string; title?: string }) {
   );
 }
 
+// What finds the context of a row of the tree again; "": it is of none.
+const contextOf = (table: Table, row: Row) => (table.text(row, "path") ? `${table.text(row, "context")}#${table.text(row, "path")}` : "");
+
+interface Open {
+  row: Row;
+  key: string; // its context; "": it has none
+  within: boolean; // has it rows below it?
+}
+
+// Rows of a tree without those that are below closed ones.
+function openRows(table: Table, rows: Row[], closed: ReadonlySet<string>): Open[] {
+  const out: Open[] = [];
+  let hidden = Infinity; // from this depth on
+  rows.forEach((row, i) => {
+    if (row.role === "total" || row.depth < hidden) hidden = Infinity;
+    if (row.depth >= hidden) return;
+    const key = row.role === "entry" ? table.text(row, "path") : "";
+    out.push({ row, key, within: (rows[i + 1]?.depth ?? 0) > row.depth && rows[i + 1]!.role !== "total" });
+    if (closed.has(key)) hidden = row.depth + 1;
+  });
+  return out;
+}
+
 function csv(table: Table, rows: Row[]): string {
   const quote = (v: unknown) => {
-    const s = v === null ? "" : String(v);
+    // a name may not become a formula where the cells are pasted
+    const s = v === null ? "" : typeof v === "string" && /^[=@+-]\D|^[\t\r]/.test(v) ? "'" + v : String(v);
     return /[",\n\r]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
   };
   const lines = [["role", "depth", "group", ...table.columns.map((c) => c.key)].map(quote).join(",")];
@@ -147,25 +160,21 @@ interface Props {
   // Names that are blocks can be opened; others (strands, types) are only texts.
   blocks?: boolean;
   texts?: (key: string, text: string) => string; // how a text is shown
-  beside?: Table | null; // the same blocks in another metric
+  order?: string; // the column that rows are sorted by when the address names none
+  link?: (row: Row) => string; // of rows that are no blocks: the address that a name leads to
 }
 
-// Figures of another metric, by block.
-function besideOf(table: Table | null | undefined): Map<string, Row> {
-  const by = new Map<string, Row>();
-  for (const r of table?.rows ?? []) if (r.role === "entry") by.set(table!.text(r, "block"), r);
-  return by;
-}
-
-export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, beside }: Props) {
+export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", link }: Props) {
   const shell = useShell();
   const columns = shownColumns(table, rows, new Set(leave));
-  const sort = shell.state.words.sort ?? "";
+  const sort = shell.state.words.sort || order;
+  const [closed, close] = useState<ReadonlySet<string>>(new Set());
   const [copied, setCopied] = useState(false);
-  const other = useMemo(() => besideOf(beside), [beside]);
-  const besideKeys = beside ? ["self", "inclusive"].filter((k) => beside.has(k)) : [];
-  const sortBy = (key: string) =>
-    shell.go(withWords(shell.state, { sort: sort === key ? "-" + key : key }));
+  // Figures from the greatest, texts from A; then the other way round.
+  const sortBy = (key: string) => {
+    const first = table.column(key)?.type === "text" ? "-" + key : key;
+    shell.go(withWords(shell.state, { sort: sort !== first ? first : first === key ? "-" + key : key }));
+  };
   const heading = (key: string, title: string, figure: boolean) => {
     const state = sort === key ? "descending" : sort === "-" + key ? "ascending" : "none";
     return (
@@ -196,30 +205,41 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
           {copied ? "copied" : "copy as CSV"}
         </button>
       </div>
-      <div class="scroll">
+      <Scroll label={caption}>
         <table aria-label={caption} class={rows.some((r) => r.depth) ? "" : "level"}>
           <thead>
             <tr>
               {table.has("name") ? heading("name", nameTitle ?? table.column("name")?.title ?? "name", false) : null}
               {columns.map((c) => heading(c.key, c.title, c.column.type !== "text"))}
-              {besideKeys.map((k) => (
-                <th scope="col" class="figure beside">
-                  <span>{`${shell.state.words.beside} ${k}`}</span>
-                </th>
-              ))}
             </tr>
           </thead>
           <tbody>
-            {rows.map((row, i) => (
-              <tr key={i} class={row.role}>
+            {openRows(table, rows, closed).map(({ row, key, within }, i) => (
+              <tr key={key || i} class={row.role}>
                 {table.has("name") ? (
                   <td class="name" style={{ "--depth": Math.min(row.depth, 60) }}>
-                    {row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
+                    {key && within ? (
+                      <button
+                        class="fold"
+                        aria-expanded={!closed.has(key)}
+                        aria-label={`${closed.has(key) ? "show" : "hide"} what ${table.text(row, "name")} called`}
+                        onClick={() => close((before) => new Set(before.has(key) ? [...before].filter((k) => k !== key) : [...before, key]))}
+                      >
+                        {closed.has(key) ? "▸" : "▾"}
+                      </button>
+                    ) : key && rows.some((r) => r.depth) ? (
+                      <span class="fold" />
+                    ) : null}
+                    {link && row.role === "entry" ? (
+                      <a class={shell.find?.test(table.text(row, "name")) ? "plain hit" : "plain"} href={link(row)}>
+                        {table.text(row, "name")}
+                      </a>
+                    ) : row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
                       <span class={row.role === "entry" && shell.find?.test(table.text(row, "name")) ? "plain hit" : "plain"}>{table.text(row, "name")}</span>
                     ) : (
-                      <BlockName name={table.text(row, "name")} title={place(table, row)} />
+                      <BlockName block={blockOf(table, row)} title={place(table, row)} context={contextOf(table, row)} />
                     )}
-                    {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{placeEnd(table, row)}</small> : null}
+                    {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{blockOf(table, row).apart || placeEnd(table, row)}</small> : null}
                   </td>
                 ) : null}
                 {columns.map((c) =>
@@ -229,20 +249,11 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     <Figure table={table} row={row} shown={c} />
                   ),
                 )}
-                {besideKeys.map((k) => {
-                  const match = other.get(table.text(row, "block"));
-                  const value = row.role === "entry" && match ? beside!.at(match, k) : null;
-                  return (
-                    <td class="figure beside" title={value === null ? "" : exact(value, beside!.unit)}>
-                      {value === null ? "" : cell(value, beside!.column(k)!)}
-                    </td>
-                  );
-                })}
               </tr>
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </div>
   );
 }

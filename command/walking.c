@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* walking.c - stacks that other tools copied: this machine's unwinder, and the files that were
+ * mapped, if they are still those that ran.
+ *
+ * What is known of a space is kept for the next stack of it; of many spaces, that of those
+ * that were needed last. */
+#include "walking.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "module.h"
+#include "regions.h"
+#include "unwind.h"
+
+enum { KEPT = 64, MOST_FRAMES = 1024 };
+
+static struct space {
+    uint64_t number; /* 0: none */
+    struct tt_modules *modules;
+} kept[KEPT];
+static unsigned next;
+
+static struct space *find_space(uint64_t number)
+{
+    for (unsigned i = 0; i < KEPT; i++)
+        if (kept[i].number == number)
+            return &kept[i];
+    return NULL;
+}
+
+static int knows(void *arg, uint64_t number)
+{
+    (void)arg;
+    return find_space(number) != NULL;
+}
+
+/* A file that is still the one that ran, as far as anybody can tell. */
+static int add_region(struct tt_regions *regions, const struct tt_walk_region *r)
+{
+    struct tt_region to = {
+        .start = r->start, .end = r->end, .offset = r->offset, .path = r->path};
+    char id[TT_BUILD_ID_SIZE] = "";
+    struct stat st;
+    int fd, is_it;
+
+    if (strcmp(r->path, "[vdso]") == 0)
+        return tt_regions_add(regions, &to);
+    if (r->path[0] != '/' || (fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+        return 0;
+    is_it = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && tt_build_id_of(fd, id) == 0 &&
+            (!r->id[0] || strcmp(r->id, id) == 0);
+    close(fd);
+    if (!is_it)
+        return 0;
+    to.inode = st.st_ino;
+    to.major = major(st.st_dev);
+    to.minor = minor(st.st_dev);
+    return tt_regions_add(regions, &to);
+}
+
+static struct space *make_space(const struct tt_copied_stack *w)
+{
+    struct space *s = &kept[next++ % KEPT];
+    struct tt_regions regions = {0};
+    int error = 0;
+
+    tt_modules_free(s->modules);
+    *s = (struct space){0};
+    for (size_t i = 0; !error && i < w->regions; i++)
+        error = add_region(&regions, &w->region[i]);
+    if (!error)
+        error = tt_modules_of(&s->modules, 0, &regions);
+    tt_regions_fini(&regions);
+    if (error)
+        return NULL;
+    s->number = w->space;
+    return s;
+}
+
+/* Registers of another kind of processor begin with the same bits, and end with others. */
+static int is_of_this_machine(uint64_t mask)
+{
+    uint64_t own = tt_machine_perf_mask();
+
+    return (mask & own) == own && __builtin_clzll(mask) == __builtin_clzll(own);
+}
+
+static size_t walk(void *arg, const struct tt_copied_stack *w, uint64_t *to, size_t room)
+{
+    static struct tt_native frame[MOST_FRAMES];
+    struct tt_unwound stack = {.frame = frame, .room = MOST_FRAMES};
+    struct tt_registers registers;
+    struct tt_peek peek;
+    struct space *s = find_space(w->space);
+
+    (void)arg;
+    if (!is_of_this_machine(w->mask) || !(s = s ? s : make_space(w)))
+        return 0;
+    tt_registers_of_perf(&registers, w->mask, w->value);
+    tt_peek_copy(&peek, registers.value[TT_REGISTER_SP], w->stack, w->stack_size);
+    if (room < stack.room)
+        stack.room = (uint32_t)room;
+    tt_native_unwind(&stack, s->modules, &registers, &peek);
+    for (uint32_t i = 0; i < stack.count; i++)
+        to[i] = frame[i].pc - !(frame[i].flags & TT_NATIVE_EXACT);
+    return stack.count;
+}
+
+const struct tt_walker tt_stack_walker = {.knows = knows, .walk = walk};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* known.c - files that people have and that are not read: what they are, and what converts
+ * them.
+ *
+ * Each is known by what it begins with, and where that says too little, by a word within its
+ * first 64 KiB. */
+#include "known.h"
+
+#include <string.h>
+
+struct kind {
+    const char *magic;
+    size_t size; /* of the magic, which may have zeros */
+    size_t at;   /* where it is */
+    const char *word, *what;
+};
+#define MAGIC(text) text, sizeof(text) - 1, 0
+
+static const struct kind kinds[] = {
+    {MAGIC("Nettrace"), NULL,
+     "a trace of .NET; converted by 'dotnet-trace convert --format Speedscope FILE'"},
+    {MAGIC("SIMPLEPERF"), NULL,
+     "a report of Android's simpleperf; converted from its perf.data by "
+     "'stackcollapse.py'"},
+    {MAGIC("SLOW"), NULL,
+     "a method trace of Android; record by simpleperf, and convert by "
+     "'stackcollapse.py'"},
+    {MAGIC("JAVA PROFILE 1.0"), NULL,
+     "a heap dump of Java, which has no stacks; record allocations by async-profiler"},
+    {MAGIC("memray"), NULL, "a file of memray, which only memray reads"},
+    {MAGIC("go 1."), " trace",
+     "an execution trace of Go; converted by 'go tool trace -pprof=sched FILE', or "
+     "=net, =sync, =syscall"},
+    {MAGIC("\4\10{"), NULL,
+     "a dump of Ruby's stackprof; converted by 'stackprof --stackcollapse FILE'"},
+    {MAGIC("{"), "\"missed_samples\"",
+     "a dump of Ruby's stackprof; converted by 'stackprof --stackcollapse FILE'"},
+    {MAGIC("MOJ"), NULL,
+     "a file of austin; converted by 'mojo2austin FILE OUT' and 'austin2speedscope'"},
+    {MAGIC("hdrb"), NULL, "an event log of GHC; converted by 'hs-speedscope FILE'"},
+    {MAGIC("v8-version,"), NULL,
+     "a log of V8, which 'node --prof-process' prints; 'node --cpu-prof' writes what is "
+     "read"},
+    {MAGIC("Analysis of sampling "), NULL,
+     "what macOS's sample prints; converted by 'stackcollapse-sample.awk'"},
+    {MAGIC("<?xml"), "<trace-query-result>",
+     "what xctrace exports; converted by 'inferno-collapse-xctrace'"},
+    {MAGIC("Weight\t"), "Symbol Name",
+     "a copy of Instruments' table; export the recording by 'xctrace export', which "
+     "'inferno-collapse-xctrace' converts"},
+    {MAGIC("Running Time\t"), "Symbol Name",
+     "a copy of Instruments' table; export the recording by 'xctrace export', which "
+     "'inferno-collapse-xctrace' converts"},
+    {MAGIC("{\"label\":"), "\"profile\":{",
+     "a recording of Firefox's older tools; record it anew by profiler.firefox.com"},
+    {MAGIC("<?xml"), "<svg", "a picture; read what it was drawn of"},
+    {MAGIC("<svg"), NULL, "a picture; read what it was drawn of"},
+    {MAGIC("<!DOCTYPE"), NULL, "a page to look at; read what it was made of"},
+    {MAGIC("<!doctype"), NULL, "a page to look at; read what it was made of"},
+    {MAGIC("<html"), NULL, "a page to look at; read what it was made of"},
+    {MAGIC("Flat profile:"), NULL, "what gprof prints; gmon.out itself is read"},
+    {MAGIC("# To display the perf.data header info"), NULL,
+     "what perf report prints; what perf script prints is read"},
+    {MAGIC("# ========\n# captured on"), NULL,
+     "what perf prints of a file without samples, or in another form than perf script "
+     "does"},
+    {MAGIC("goroutine "),
+     "]:", "a dump of Go's stacks; '?debug=1' instead of 2 gives what is read"},
+    {MAGIC("{"), "\"schema\"",
+     "a raw profile of Firefox; open it in profiler.firefox.com, and save it there"},
+    {MAGIC("{\"version\":1,\"recording\":{"), NULL,
+     "a timeline of Safari, which only Safari reads"},
+    {MAGIC("PK\3\4"), NULL, "an archive; unpack it, and read what is in it"},
+    {"ustar", 5, 257, NULL, "an archive; unpack it, and read what is in it"},
+    {MAGIC("\4\"M\30"), NULL, "packed by lz4; unpack it: lz4 -d FILE"},
+    {MAGIC("\177ELF"), NULL, "a program; 'tallytree record' runs it"},
+};
+
+/* A trace of Perfetto is packets, each field 1 of the whole. */
+static int is_packets(const char *head, size_t size)
+{
+    enum { ENOUGH = 4 };
+    size_t at = 0;
+    int packets = 0;
+
+    while (at < size && packets < ENOUGH) {
+        size_t length = 0;
+        if (head[at++] != '\n')
+            return 0;
+        for (unsigned shift = 0;; shift += 7) {
+            if (at == size || shift > 28)
+                return 0;
+            length |= (size_t)(head[at] & 0x7f) << shift;
+            if (!(head[at++] & 0x80))
+                break;
+        }
+        if (!length || length > size - at)
+            return packets > 1 && length;
+        at += length;
+        packets++;
+    }
+    return packets == ENOUGH;
+}
+
+const char *tt_known_kind(const char *head, size_t size)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct kind *k = &kinds[i];
+        if (size >= k->at + k->size && memcmp(head + k->at, k->magic, k->size) == 0 &&
+            (!k->word || memmem(head, size, k->word, strlen(k->word))))
+            return k->what;
+    }
+    if (is_packets(head, size))
+        return "a trace of Perfetto; converted by 'traceconv json FILE OUT.json'";
+    return NULL;
+}

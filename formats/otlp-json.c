@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* otlp-json.c - OpenTelemetry's profiles as JSON become the same message as protocol buffers.
+ *
+ * Fields have the names of the protocol in lowerCamelCase, and numbers of 64 bits are texts.
+ * What the reader does not look at is left out. */
+#include "otlp-json.h"
+
+enum kind {
+    DATA,
+    RESOURCE,
+    OWNER,
+    ATTRIBUTE,
+    VALUE,
+    SCOPE,
+    PROFILE,
+    TYPE,
+    SAMPLE,
+    DICTIONARY,
+    MAPPING,
+    LOCATION,
+    LINE,
+    FUNCTION,
+    STACK,
+    NUMBER,
+    NUMBERS,
+    TIMES,
+    TEXT
+};
+
+static const struct rule {
+    enum kind of;
+    const char *key;
+    uint32_t field;
+    enum kind kind;
+} rules[] = {
+    {DATA, "resourceProfiles", 1, RESOURCE},
+    {DATA, "dictionary", 2, DICTIONARY},
+    {RESOURCE, "resource", 1, OWNER},
+    {RESOURCE, "scopeProfiles", 2, SCOPE},
+    {OWNER, "attributes", 1, ATTRIBUTE},
+    {ATTRIBUTE, "key", 1, TEXT},
+    {ATTRIBUTE, "value", 2, VALUE},
+    {VALUE, "stringValue", 1, TEXT},
+    {SCOPE, "profiles", 2, PROFILE},
+    {PROFILE, "sampleType", 1, TYPE},
+    {PROFILE, "samples", 2, SAMPLE},
+    {TYPE, "typeStrindex", 1, NUMBER},
+    {TYPE, "unitStrindex", 2, NUMBER},
+    {SAMPLE, "stackIndex", 1, NUMBER},
+    {SAMPLE, "values", 4, NUMBERS},
+    {SAMPLE, "timestampsUnixNano", 5, TIMES},
+    {DICTIONARY, "mappingTable", 1, MAPPING},
+    {DICTIONARY, "locationTable", 2, LOCATION},
+    {DICTIONARY, "functionTable", 3, FUNCTION},
+    {DICTIONARY, "stringTable", 5, TEXT},
+    {DICTIONARY, "stackTable", 7, STACK},
+    {MAPPING, "memoryStart", 1, NUMBER},
+    {MAPPING, "fileOffset", 3, NUMBER},
+    {MAPPING, "filenameStrindex", 4, NUMBER},
+    {LOCATION, "mappingIndex", 1, NUMBER},
+    {LOCATION, "address", 2, NUMBER},
+    {LOCATION, "lines", 3, LINE},
+    {LINE, "functionIndex", 1, NUMBER},
+    {LINE, "line", 2, NUMBER},
+    {LINE, "column", 3, NUMBER},
+    {FUNCTION, "nameStrindex", 1, NUMBER},
+    {FUNCTION, "systemNameStrindex", 2, NUMBER},
+    {FUNCTION, "filenameStrindex", 3, NUMBER},
+    {FUNCTION, "startLine", 4, NUMBER},
+    {STACK, "locationIndices", 1, NUMBERS},
+};
+
+static int put_object(struct tt_json *j, enum kind of, struct tt_message *to);
+
+/* A number, which may be written as a text. */
+static int read_number(struct tt_json *j, uint64_t *number)
+{
+    int kind = tt_json_value(j);
+    const char *at = j->text;
+
+    *number = 0;
+    if (kind < 0)
+        return kind;
+    if (kind == TT_JSON_NULL)
+        return 1;
+    if ((kind != TT_JSON_NUMBER && kind != TT_JSON_STRING) ||
+        !tt_take_digits(&at, number) || *at)
+        return tt_json_wrong(j, "a whole number from 0 on is due before this");
+    return 1;
+}
+
+static int no_memory(struct tt_json *j, const struct tt_message *m)
+{
+    return *m->failed ? tt_source_no_memory(j->s) : 1;
+}
+
+/* A repeated number becomes one field, of times of 8 bytes each, else of varints. */
+static int put_numbers(struct tt_json *j, const struct rule *r, struct tt_message *to)
+{
+    struct tt_message inner;
+    uint64_t number;
+    int result = tt_json_array(j);
+
+    tt_message_init(&inner, to->bytes.memory, to->failed);
+    while (result > 0 && (result = tt_json_item(j)) > 0)
+        if ((result = read_number(j, &number)) > 0) {
+            if (r->kind == NUMBERS)
+                tt_message_varint(&inner, number);
+            else
+                tt_message_bytes(&inner, &number, sizeof number);
+        }
+    if (result >= 0 && inner.bytes.count)
+        tt_message_within(to, r->field, &inner);
+    tt_message_fini(&inner);
+    return result < 0 ? result : no_memory(j, to);
+}
+
+static int put_one(struct tt_json *j, const struct rule *r, struct tt_message *to)
+{
+    struct tt_message inner;
+    uint64_t number;
+    int result;
+
+    if (r->kind == NUMBER) {
+        if ((result = read_number(j, &number)) > 0)
+            tt_message_number(to, r->field, number);
+    } else if (r->kind == TEXT) {
+        if ((result = tt_json_string(j)) > 0)
+            tt_message_text(to, r->field, j->text);
+    } else {
+        tt_message_init(&inner, to->bytes.memory, to->failed);
+        result = put_object(j, r->kind, &inner);
+        if (result > 0)
+            tt_message_within(to, r->field, &inner);
+        tt_message_fini(&inner);
+    }
+    return result < 0 ? result : no_memory(j, to);
+}
+
+/* Is it repeated? */
+static int is_list(const struct rule *r)
+{
+    return r->of == DICTIONARY || r->kind == RESOURCE || r->kind == SCOPE ||
+           r->kind == PROFILE || r->kind == SAMPLE || r->kind == LINE ||
+           r->kind == ATTRIBUTE;
+}
+
+static int put_value(struct tt_json *j, const struct rule *r, struct tt_message *to)
+{
+    int result;
+
+    if (r->kind == NUMBERS || r->kind == TIMES)
+        return put_numbers(j, r, to);
+    if (!is_list(r))
+        return put_one(j, r, to);
+    result = tt_json_array(j);
+    while (result > 0 && (result = tt_json_item(j)) > 0)
+        result = put_one(j, r, to);
+    return result < 0 ? result : 1;
+}
+
+/* Messages lie within each other as deep as the rules say. */
+static int put_object(struct tt_json *j, enum kind of, struct tt_message *to)
+{
+    int result = tt_json_object(j);
+
+    while (result > 0 && (result = tt_json_key(j)) > 0) {
+        const struct rule *r = rules, *end = rules + sizeof rules / sizeof *rules;
+        while (r < end && (r->of != of || !tt_json_is(j, r->key)))
+            r++;
+        result = r < end ? put_value(j, r, to) : tt_json_skip(j);
+    }
+    return result < 0 ? result : 1;
+}
+
+int tt_otlp_json(struct tt_json *j, struct tt_message *to)
+{
+    return put_object(j, DATA, to);
+}

@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Recordings of Java's Flight Recorder: every stack of every kind of event has what `jfr print`
+# gives it; small ones are written here, of what a JDK does not write by itself.
+. "$(dirname "$0")/formats.sh"
+
+cat >"$dir/write.py" <<'END'
+import struct, sys
+def number(n):
+    out = b""
+    for i in range(8):
+        if n < 128: return out + bytes([n])
+        out += bytes([n & 127 | 128]); n >>= 7
+    return out + bytes([n & 255])
+strings = []
+def string(s):
+    if s not in strings: strings.append(s)
+    return number(strings.index(s))
+def element(name, attributes, children=()):
+    return string(name) + number(len(attributes)) + b"".join(string(k) + string(v) for k, v in attributes.items()) + number(len(children)) + b"".join(children)
+ids = {}
+def cls(name, *fields):
+    ids[name] = len(ids) + 20
+    return lambda: element("class", {"name": name, "id": str(ids[name])}, [element("annotation", {"class": "3"})] + [
+        element("field", dict([("name", f.split()[0].strip("*[]")), ("class", str(ids[f.split()[1]]))] + [("constantPool", "true")] * ("*" in f) + [("dimension", "1")] * ("[" in f)))
+        for f in fields])
+def event(body):
+    for width in range(1, 9):
+        size = len(body) + width
+        if len(number(size)) == width: return number(size) + body
+def utf8(s): b = s.encode(); return b"\3" + number(len(b)) + b
+def latin(s): b = s.encode("latin-1"); return b"\5" + number(len(b)) + b
+def utf16(s): b = s.encode("utf-16-le"); return b"\4" + number(len(b) // 2) + b"".join(number(x) for x in struct.unpack("<%dH" % (len(b) // 2), b))
+classes = [cls("boolean"), cls("int"), cls("long"), cls("float"), cls("double"), cls("java.lang.String"),
+    cls("jdk.types.Symbol", "string java.lang.String"), cls("java.lang.Class", "name* jdk.types.Symbol", "modifiers int"),
+    cls("jdk.types.Method", "type* java.lang.Class", "name* jdk.types.Symbol", "modifiers int"),
+    cls("jdk.types.FrameType", "description java.lang.String"),
+    cls("jdk.types.StackFrame", "method* jdk.types.Method", "lineNumber int", "type* jdk.types.FrameType"),
+    cls("jdk.types.StackTrace", "truncated boolean", "frames[] jdk.types.StackFrame"),
+    cls("java.lang.Thread", "osName java.lang.String", "osThreadId long", "javaName java.lang.String", "javaThreadId long"),
+    cls("jdk.ExecutionSample", "startTime long", "weight float", "sampledThread* java.lang.Thread", "stackTrace* jdk.types.StackTrace"),
+    cls("profiler.WallClockSample", "startTime long", "sampledThread* java.lang.Thread", "stackTrace* jdk.types.StackTrace", "samples int"),
+    cls("profiler.LiveObject", "startTime long", "eventThread* java.lang.Thread", "stackTrace* jdk.types.StackTrace", "objectClass* java.lang.Class", "allocationSize long", "x[] double"),
+    cls("jdk.ThreadPark", "startTime long", "duration long", "eventThread* java.lang.Thread", "stackTrace* jdk.types.StackTrace"),
+    cls("jdk.ObjectAllocationSample", "startTime long", "eventThread* java.lang.Thread", "stackTrace* jdk.types.StackTrace", "objectClass* java.lang.Class", "weight long"),
+    cls("other.Event", "text java.lang.String")]
+def pools(symbols):
+    def pool(name, entries): return number(ids[name]) + number(len(entries)) + b"".join(number(k) + v for k, v in entries.items())
+    n = number
+    return event(n(1) + n(5) + n(0) + n(0) + b"\0" + n(8) + pool("java.lang.String", {7: utf8("pooled")}) + pool("jdk.types.Symbol", symbols) +
+        pool("java.lang.Class", {1: n(1) + n(0), 2: n(5) + n(0), 3: n(0) + n(0), 4: n(6) + n(0), 5: n(8) + n(0)}) + pool("jdk.types.FrameType", {1: utf8("JIT compiled"), 2: utf8("Kernel"), 3: utf8("Native")}) +
+        pool("jdk.types.Method", {1: n(1) + n(2) + n(0), 2: n(1) + n(3) + n(0), 3: n(3) + n(4) + n(0), 4: n(2) + n(7) + n(0), 5: n(5) + n(4) + n(0)}) +
+        pool("jdk.types.StackTrace", {1: b"\0" + n(2) + n(2) + n(9) + n(1) + n(1) + n(8) + n(1), 2: b"\1" + n(3) + n(3) + n(0) + n(2) + n(5) + n(0) + n(3) + n(2) + n(5) + n(1), 3: b"\0" + n(1) + n(4) + n(1) + n(1)}) +
+        pool("java.lang.Thread", {1: utf8("os-1") + n(301) + utf8("worker") + n(11), 2: utf8("GC thread") + n(302) + b"\0" + n(0)}) + pool("boolean", {0: b"\1"}))
+def chunk(events, symbols):
+    global strings
+    strings = [""]
+    tree = element("root", {}, [element("metadata", {}, [c() for c in classes]), element("region", {"locale": "en"})])
+    texts = b"".join(b"\1" if not s else utf8(s) for s in strings)
+    metadata = event(number(0) + number(9) + number(0) + number(1) + number(len(strings)) + texts + tree)
+    body = b"".join(events[:2]) + pools(symbols) + b"".join(events[2:])
+    size = 68 + len(body) + len(metadata)
+    return b"FLR\0" + struct.pack(">HHQQQQQQQ", 2, 1, size, 68 + sum(map(len, events[:2])), 68 + len(body), 10**18, 10**9, 5, 10**7) + b"\0\0\0\1" + body + metadata
+n = number
+def of(name, *values): return event(number(ids[name]) + b"".join(values))
+symbols = {1: utf8("com/é/A"), 2: latin("caf\xe9"), 3: utf16("sp\U0001F600n"), 4: utf8("sys_read"), 5: utf8("A$$Lambda$3+0x00007f/123"), 6: utf8("[[Ljava/lang/String;"), 7: b"\2" + n(7), 8: utf8("/lib/libc.so.6")}
+events = [of("jdk.ExecutionSample", n(1), b"\0" * 4, n(1), n(1)), of("other.Event", utf8("x")), of("jdk.ExecutionSample", n(2), b"\0" * 4, n(1), n(1)),
+    of("jdk.ExecutionSample", n(3), b"\0" * 4, n(2), n(2)), of("jdk.ExecutionSample", n(4), b"\0" * 4, n(2), n(0)), of("profiler.WallClockSample", n(5), n(1), n(3), n(12)),
+    of("profiler.LiveObject", n(5), n(1), n(1), n(4), n(1 << 40), n(2) + b"\0" * 16), of("jdk.ThreadPark", n(6), n(25), n(1), n(1)), of("jdk.ThreadPark", n(6), n((1 << 64) - 1), n(1), n(1)),
+    of("jdk.ObjectAllocationSample", n(6), n(1), n(1), n(4), n(640))]
+first = chunk(events, symbols)
+second = chunk([of("jdk.ExecutionSample", n(1), b"\0" * 4, n(1), n(1)), of("other.Event", b"\0")], {**symbols, 2: utf8("other")})
+open(sys.argv[1] + "/small", "wb").write(first); open(sys.argv[1] + "/two", "wb").write(first + second)
+END
+python3 "$dir/write.py" "$dir"
+park='com.é.A.sp😀n'
+small() {
+    folds "[root] 1
+(unknown callers);com.é.A.sp😀n;sys_read;sys_read 1
+com.é.A.café;com.é.A.sp😀n 2" "$dir/small" samples && folds "A\$\$Lambda\$3.pooled 12" "$dir/small" "wall samples" &&
+        folds "com.é.A.café;$park 1099511627776" "$dir/small" "live bytes" && folds "com.é.A.café;$park 2500" "$dir/small" "park time" &&
+        folds "com.é.A.café;$park 2" "$dir/small" parks && folds "com.é.A.café;$park 640" "$dir/small" bytes
+}
+try "samples, objects and waits, with texts of every kind" small
+threads() { "$tallytree" report strands --csv "$dir/small" | grep -q 'worker.*301\|301.*worker' && "$tallytree" report strands --csv "$dir/small" | grep -q 'GC thread'; }
+try "threads are strands, by their Java name or the system's" threads
+types() { "$tallytree" report space --csv "$dir/small" | grep -q 'java.lang.String\[\]\[\]'; }
+try "allocations are of classes" types
+kernel() { "$tallytree" report flat --csv "$dir/small" | grep -q 'sys_read,\[kernel\]' && "$tallytree" report flat --csv "$dir/small" | grep -q 'sys_read,/lib/libc.so.6'; }
+try "functions of the kernel and of libraries are theirs" kernel
+try "each chunk has constants of its own" folds "[root] 1
+(unknown callers);com.é.A.sp😀n;sys_read;sys_read 1
+com.é.A.café;com.é.A.sp😀n 2
+com.é.A.other;com.é.A.sp😀n 1" "$dir/two" samples
+try "wherever it is cut off, it is refused" truncated 5 61 1 "$dir/two"
+wrong() { python3 -c 'import sys; d = bytearray(open(sys.argv[1], "rb").read()); d[int(sys.argv[2])] = int(sys.argv[3]); open(sys.argv[4], "wb").write(d)' "$dir/small" "$1" "$2" "$dir/bad" && refused "$dir/bad" ": byte [0-9]*: $3"; }
+try "other versions are refused" wrong 5 1 "this is not version 2"
+try "so are numbers that are not compressed" wrong 67 0 "its numbers are not compressed"
+try "so is an event without a length" wrong 68 0 "an event is as long as it cannot be"
+try "so is a second chunk that is none" eval '{ cat "$dir/small"; head -c 100 /dev/zero; } >"$dir/bad" && refused "$dir/bad" ": byte [0-9]*: a chunk does not begin here"'
+
+# A recording of a program that computes, allocates, waits and throws.
+if ! command -v jfr >/dev/null || ! command -v javac >/dev/null; then
+    skip "figures are those of jfr print, for every kind of event" "no JDK"
+else
+    cat >"$dir/Work.java" <<'END'
+import java.util.concurrent.locks.LockSupport;
+public class Work {
+    static volatile long sink;
+    static final Object lock = new Object();
+    static long spin(int n) { long s = 0; for (int i = 0; i < n; i++) s += (long) Math.sqrt(i) * i; return s; }
+    static void one() { sink += spin(300000); }
+    static void two(int d) { if (d > 0) two(d - 1); else sink += spin(500000); }
+    static byte[] make(int n) { return new byte[n]; }
+    static void locked() { synchronized (lock) { try { Thread.sleep(25); } catch (InterruptedException e) { } } }
+    static void fail(int i) { try { throw new IllegalStateException("no " + i); } catch (RuntimeException e) { sink++; } }
+    public static void main(String[] a) throws Exception {
+        Thread[] ts = new Thread[3];
+        for (int t = 0; t < 3; t++) { ts[t] = new Thread(() -> { for (int i = 0; i < 6; i++) locked(); LockSupport.parkNanos(30000000); }, "locker-" + t); ts[t].start(); }
+        for (int k = 0; k < 300; k++) { one(); two(3); for (int i = 0; i < 300; i++) sink += make(20000 + i).length; fail(k); }
+        for (Thread t : ts) t.join();
+        synchronized (lock) { lock.wait(30); }
+    }
+}
+END
+    for e in ExecutionSample NativeMethodSample ObjectAllocationSample ObjectAllocationInNewTLAB ObjectAllocationOutsideTLAB JavaMonitorEnter JavaMonitorWait ThreadPark ThreadSleep JavaExceptionThrow FileRead; do
+        case $e in *Sample) setting='<setting name="period">10 ms</setting>' ;; *) setting='<setting name="threshold">0 ms</setting>' ;; esac
+        echo "<event name=\"jdk.$e\"><setting name=\"enabled\">true</setting><setting name=\"stackTrace\">true</setting>$setting</event>"
+    done | { echo '<?xml version="1.0"?><configuration version="2.0">'; cat; echo '</configuration>'; } >"$dir/all.jfc"
+    (cd "$dir" && javac Work.java && java "-XX:StartFlightRecording=filename=real.jfr,settings=$dir/all.jfc" -cp . Work) >"$dir/said" 2>&1
+    cat >"$dir/compare.py" <<'END'
+import collections, json, re, subprocess, sys
+tallytree, file = sys.argv[1:]
+kinds = {"ExecutionSample": ("samples",), "NativeMethodSample": ("native samples",), "ObjectAllocationSample": ("allocation samples", "bytes", "weight"),
+    "ObjectAllocationInNewTLAB": ("TLABs", "TLAB bytes", "tlabSize"), "ObjectAllocationOutsideTLAB": ("allocations outside TLABs", "bytes outside TLABs", "allocationSize"),
+    "JavaMonitorEnter": ("contentions", "delay", "duration"), "JavaMonitorWait": ("waits", "wait time", "duration"), "ThreadPark": ("parks", "park time", "duration"),
+    "ThreadSleep": ("sleeps", "sleep time", "duration"), "JavaExceptionThrow": ("exceptions",), "FileRead": ("file reads", "file read time", "duration")}
+out = subprocess.run(["jfr", "print", "--json", "--stack-depth", "1000", "--events", ",".join("jdk." + k for k in kinds), file], capture_output=True, text=True, check=True).stdout
+def frame(f):
+    return re.sub(r"\+0x.*", "", f["method"]["type"]["name"]).replace("/", ".") + "." + f["method"]["name"]
+def path(v):
+    t = v["stackTrace"]
+    if not t: return "[root]"
+    return ";".join(["(unknown callers)"] * t["truncated"] + [frame(f) for f in reversed(t["frames"])]) or "[root]"
+def amount(v):
+    if not isinstance(v, str): return v
+    d = re.fullmatch(r"PT(?:(\d+)M)?(?:([\d.]+)S)?", v)
+    return round((int(d[1] or 0) * 60 + float(d[2] or 0)) * 1e9)
+want, threads = collections.defaultdict(collections.Counter), collections.Counter()
+events = collections.Counter()
+for e in json.loads(out)["recording"]["events"]:
+    v, k = e["values"], kinds[e["type"].split(".")[1]]
+    want[k[0]][path(v)] += 1
+    events[k[0], path(v)] += 1
+    if len(k) > 1: want[k[1]][path(v)] += amount(v[k[2]])
+    t = v.get("sampledThread") or v.get("eventThread")
+    if e["type"] == "jdk.ExecutionSample": threads[t["javaName"] or t["osName"]] += 1
+assert all(any(want[m].values()) for m in ("samples", "bytes", "TLAB bytes", "delay", "wait time", "park time", "sleep time", "exceptions")), {m: sum(w.values()) for m, w in want.items()}
+for metric, sums in want.items():
+    got = collections.Counter()
+    for line in subprocess.run([tallytree, "export", "--to", "folded", "--metric", metric, file], capture_output=True, text=True, check=True).stdout.splitlines():
+        stack, n = line.rsplit(" ", 1); got[stack] += int(n)
+    sums = {s: n for s, n in sums.items() if n}
+    near = 2 * max(events.values()) if metric.endswith(("time", "delay")) else 0  # each length is rounded
+    assert got.keys() == sums.keys() and all(abs(got[s] - sums[s]) <= near for s in sums), (metric, got, sums)
+END
+    try "figures are those of jfr print, for every kind of event" python3 "$dir/compare.py" "$tallytree" "$dir/real.jfr"
+fi
+finish

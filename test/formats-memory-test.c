@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* formats-memory-test.c - readers when memory ends: after each number of allocations they end
+ * in an error, and give back all they have got; and with enough, in a profile. */
+#include <stdio.h>
+
+#include "failing.h"
+#include "formats.h"
+#include "tap.h"
+
+enum { MOST = 3000, ROOM = 1 << 16 };
+
+/* 0, or the error. */
+static int read_with(long pieces, const char *bytes, size_t size)
+{
+    struct tt_builder *b;
+    const struct tt_format *format;
+    struct tt_bytes stream;
+    struct tt_source s;
+    void *image = NULL;
+    size_t image_size = 0;
+    int error = -TT_ERR_MEMORY;
+
+    failing_after = pieces;
+    b = tt_builder_new(&failing);
+    if (!b)
+        return error;
+    tt_bytes_init(&stream, bytes, size);
+    tt_source_init(&s, "input", &stream.stream, &failing);
+    format = tt_format_detect(&s);
+    if (format)
+        error = format->read(&s, b);
+    if (!error)
+        error = tt_builder_finish(b, &image, &image_size);
+    tt_memory_put(&failing, image, image_size);
+    tt_source_fini(&s);
+    tt_builder_free(b);
+    return error;
+}
+
+static int survives(const char *path)
+{
+    static char bytes[ROOM];
+    FILE *f = fopen(path, "rb");
+    size_t size = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+
+    if (f)
+        (void)fclose(f);
+    for (long pieces = 0; size && pieces < MOST; pieces++) {
+        int error = read_with(pieces, bytes, size);
+        if (failing_pieces || (error && error != -TT_ERR_MEMORY))
+            return 0;
+        if (!error)
+            return pieces > 10;
+    }
+    return 0;
+}
+
+TEST(perf_data_is_read_whole_or_not_at_all_when_memory_ends)
+{
+    CHECK(survives("fuzz/formats/perfdata/little"));
+    CHECK(survives("fuzz/formats/perfdata/pipe"));
+    CHECK(survives("fuzz/formats/perfdata/packed"));
+}
+
+TEST(so_is_what_bpftrace_prints)
+{
+    CHECK(survives("fuzz/formats/bpftrace/stacks"));
+    CHECK(survives("fuzz/formats/bpftrace/perf"));
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Words of other profilers: what means the same is taken, and what there is not leads to what
+# there is.
+. "$(dirname "$0")/tap.sh"
+PATH=$(realpath "${TT_BUILD:-build}"):$PATH
+cd "$tmp" || exit
+printf 'push main\npush parse\ntick 5\npop\npop\n' >events
+tallytree replay -o rec events || exit
+
+# ── What is taken ────────────────────────────────────────────────────────────────────
+# modes ARGUMENTS... - what is recorded, and how often: the header without figures.
+modes()
+{
+    tallytree record -o taken "$@" sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done' 2>err || { cat err; return 1; }
+    tallytree report header --csv taken | cut -d, -f4,5 | grep -E '^(modes|source|metric),'
+}
+as_perf()
+{
+    modes -F 99 -g >one && modes --sampled=99 >two && diff one two && grep "99 Hz" one
+}
+try "-F is the rate of samples, and -g does nothing" as_perf
+counts() { modes -e page-faults=1 >one && modes --counter page-faults=1 >two && diff one two && grep page-faults one; }
+if tallytree record --kernel -o taken true 2>err; then
+    try "-e is a counter" counts
+else
+    skip "-e is a counter" "$(tail -n 1 err)"
+fi
+
+# ── What is said ─────────────────────────────────────────────────────────────────────
+# says TEXT STATUS ARGUMENTS... - one line that has this text.
+says()
+{
+    local text=$1 status=$2
+    shift 2
+    tallytree "$@" >out 2>err
+    [ $? = "$status" ] && [ ! -s out ] && grep -F -- "$text" err || { cat out err; return 1; }
+}
+try "-a leads to processes" says "-p PID" 125 record -a true
+try "--freq leads to --sampled" says "--sampled=HZ" 125 record --freq=99 true
+try "--call-graph leads nowhere, as stacks are there" says "stacks are always recorded" 125 record --call-graph dwarf true
+try "a flag that no tool has is said to be none" says "there is no option '--nonsense'" 125 record --nonsense true
+try "a value behind a blank is not a program" says "--sampled=999" 127 record --sampled 999 true
+try "nor is one of bytes" says "--heap=512K" 127 record --heap 512K true
+no_value()
+{
+    ! tallytree record 999 2>err && grep -q "there is no such program" err && ! grep "comes after" err
+}
+try "a program that is not there is no value where no flag may have one" no_value
+try "the view comes before the files" says "tallytree report flat rec" 2 report rec flat
+try "and there is one of them" says "one view at a time: 'header'" 2 report header flat rec
+two_files()
+{
+    cp rec flat && tallytree report rec flat >out && rm flat && grep "parse" out
+}
+try "a file may be called as a view" two_files
+try "block says how its block is given" says "--block PATTERN" 2 report block rec
+try "slowest says how activations are kept" says "--slowest BLOCK:K" 2 report slowest rec
+try "annotate leads to lines" says "tallytree report lines" 2 report annotate rec
+try "so it does as a command" says "tallytree report lines" 2 annotate rec
+try "svg leads to the viewer" says "the viewer saves" 2 export --to svg rec
+
+# ── The flags of a view ──────────────────────────────────────────────────────────────
+# Each key that is one view's is shown on its page, and no other is.
+pages()
+{
+    local view flag
+    tallytree report header --help | grep -oE '^  (-., )?--[a-z_-]+' | grep -oE '[a-z_-]*$' >common
+    for view in flat graph tree callers block groups flame lines strands series space slowest header; do
+        tallytree report "$view" --help | grep -oE '^  (-., )?--[a-z_-]+' | grep -oE '[a-z_]+$' >shown
+        for flag in by context to sequence file uncovered series; do
+            if tallytree report "$view" "--$flag=x" rec 2>&1 | grep -q "does not know\|is of the view\|has no.*'$flag'$\|there is no.*'$flag'"; then
+                ! grep -qx "$flag" shown || echo "$view: --$flag is shown and not known"
+            else
+                grep -qx "$flag" shown || echo "$view: --$flag is known and not shown"
+            fi
+        done
+    done
+}
+none "the page of a view has its flags, and no others'" pages
+finish

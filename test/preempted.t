@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What is timed exactly, beside another program on the same processor: the recording says for how
+# long that had it, as the system does.
+. "$(dirname "$0")/tap.sh"
+PATH=$(realpath "${TT_BUILD:-build}"):$PATH
+[ -r /proc/self/schedstat ] || { echo "1..0 # SKIP the system does not say for how long a thread waited"; exit; }
+gcc -O1 -Iinclude test/preempted.c -o "$tmp/preempted" -L"$TT_BUILD" -ltallytree "-Wl,-rpath,$(realpath "$TT_BUILD")" || exit
+cpu=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
+taskset -c "$cpu" sh -c 'while :; do :; done' &
+other=$!
+read -r inner outer < <(taskset -c "$cpu" "$tmp/preempted" "scopes=exact,output=$tmp/rec" 300)
+kill $other
+wait $other 2>/dev/null
+fact() { tallytree report header --csv "$1" | awk -F, '$4 == "preempted" { print $6 }'; }
+said=$(fact "$tmp/rec")
+# the other one has half of the processor
+try "it waited for the processor ($inner ns)" test "$inner" -gt 50000000
+try "the recording says for how long ($said)" test "${said:-0}" -ge "$inner" -a "${said:-0}" -le "$outer"
+tallytree report flat "$tmp/rec" >"$tmp/flat"
+try "and a view that no bracket takes it out" grep -q '^preempted: .* no bracket' "$tmp/flat"
+"$tmp/preempted" "sampled,output=$tmp/sampled" 20 >"$tmp/log"
+equal "where CPU time is sampled it is not asked for" "$(fact "$tmp/sampled")" ""
+finish

@@ -1,0 +1,390 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs that would notice a guest get the same results from the system with us as without:
+# what they print, how they end, and what their children do.  ROUNDS=N compares N times: 52 are
+# ten thousand comparisons.
+. "$(dirname "$0")/tap.sh"
+build=$(cd "$TT_BUILD" && pwd)
+nasty=$build/test/nasty
+urgent=$build/test/urgent
+tallytree=$build/tallytree
+
+# alone COMMAND... - what it comes to without us.
+alone()
+{
+    (cd "$tmp/here" && exec timeout -k 5 60 "$@") >"$tmp/out" 2>"$tmp/err" </dev/null
+    echo "status $?" >>"$tmp/out"
+}
+
+# with FLAGS... -- COMMAND... - and with us; what we say is the last line of the messages.
+with()
+{
+    local flags=() status
+    while [ "$1" != -- ]; do
+        flags+=("$1")
+        shift
+    done
+    shift
+    (cd "$tmp/here" && exec timeout -k 5 60 "$tallytree" record "${flags[@]}" -o "$tmp/tt" -- "$@") \
+        >"$tmp/out.with" 2>"$tmp/err.with" </dev/null
+    status=$?
+    echo "status $status" >>"$tmp/out.with"
+    sed '/^tallytree: /d' "$tmp/err.with" >"$tmp/err.left"
+}
+
+# compare COMMAND... - with each collector.
+compare()
+{
+    local flags wrong=0
+    mkdir -p "$tmp/here"
+    for ((round = 0; round < ${ROUNDS:-1}; round++)); do
+        alone "$@"
+        for flags in "${collectors[@]}"; do
+            # shellcheck disable=SC2086
+            with $flags -- "$@"
+            ((compared++))
+            cmp -s "$tmp/out" "$tmp/out.with" && cmp -s "$tmp/err" "$tmp/err.left" && continue
+            echo "record $flags $*:"
+            diff "$tmp/out" "$tmp/out.with" | head -20
+            diff "$tmp/err" "$tmp/err.left" | head -5
+            wrong=1
+        done
+    done
+    return $wrong
+}
+only_samples()
+{
+    local collectors=("")
+    "$@"
+}
+
+compared=0
+collectors=("" --heap)
+
+try "threads are cancelled at any moment" compare "$nasty" cancel 60
+try "a thread is not cancelled where the program has no such point" compare "$nasty" pending 101
+try "signals are caught, blocked, ignored and waited for, and children inherit that" \
+    compare "$nasty" signals
+try "pipes and sockets take and give all that was asked" compare "$nasty" partial
+try "timers ring, and a last alarm ends the program" compare "$nasty" timers
+try "a program finds itself as it is" compare "$nasty" self
+try "threads with the smallest stacks use most of it" compare "$nasty" tiny 8000
+try "stacks for signals are there when the program has set them" compare "$nasty" altstack
+try "a program that filters its system calls goes on" compare "$nasty" seccomp
+try "children are made by a handler, wherever the program is" compare "$nasty" handler
+try "and return from it, and go on" compare "$nasty" returning
+try "a chain of children passes a status on" compare "$nasty" chain 20
+little() { local collectors=("--budget 1M"); "$@"; }
+try "with a small budget a program locks all its memory under a limit" little compare "$nasty" mlock
+# The compiler's sanitizers stand before the same functions.
+sanitized()
+{
+    cat >"$tmp/work.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void *work(void *arg)
+{
+    for (volatile long i = 0; i < 10000000; i++)
+        ;
+    free(malloc(100));
+    return arg;
+}
+int main(void)
+{
+    pthread_t thread[3];
+    puts("hello");
+    for (int i = 0; i < 3; i++)
+        pthread_create(&thread[i], 0, work, 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], 0);
+    free(malloc(50));
+    return 5;
+}
+END
+    "${CC:-cc}" -O1 -fsanitize="$1" -pthread -o "$tmp/$1" "$tmp/work.c" 2>/dev/null
+}
+refused()
+{
+    with "$1" -- "$tmp/$2"
+    [ "$(cat "$tmp/out.with")" = "status 125" ] && grep -q "'$1' does not work in a program with the $2" "$tmp/err.with"
+}
+for sanitizer in address thread; do
+    if sanitized $sanitizer && alone "$tmp/$sanitizer" && grep -q "status 5" "$tmp/out"; then
+        try "a program with the $sanitizer sanitizer" only_samples compare "$tmp/$sanitizer"
+        try "and with --heap it is refused before it starts" refused --heap $sanitizer
+    else
+        skip "a program with the $sanitizer sanitizer" "it cannot be built, or does not work here"
+        skip "and with --heap it is refused before it starts" "it cannot be built, or does not work here"
+    fi
+done
+# Other allocators, and glibc's with one arena, in a program that does little else.
+cat >"$tmp/toil.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void *toil(void *arg)
+{
+    static __thread unsigned char *block[256];
+    unsigned state = (unsigned)(size_t)arg, sum = 0;
+    for (int n = 0; n < 60000; n++) {
+        unsigned i = (state = state * 1103515245u + 12345u) >> 24, size = (state >> 8) % (n % 64 ? 600 : 200000) + 1;
+        if (block[i])
+            sum = sum * 31 + *block[i];
+        if (n % 3)
+            free(block[i]), block[i] = malloc(size);
+        else if (n % 7)
+            block[i] = realloc(block[i], size);
+        else
+            free(block[i]), block[i] = aligned_alloc(64, (size + 63) / 64 * 64);
+        memset(block[i], n & 0xff, size);
+    }
+    for (int i = 0; i < 256; i++)
+        free(block[i]);
+    printf("%u\n", sum);
+    return arg;
+}
+int main(void)
+{
+    pthread_t thread;
+    for (size_t i = 0; i < 4; i++)
+        if (pthread_create(&thread, NULL, toil, (void *)i) == 0)
+            pthread_join(thread, NULL);
+    toil((void *)9);
+    return 9;
+}
+END
+"${CC:-cc}" -O1 -pthread -o "$tmp/toil" "$tmp/toil.c"
+everywhere()
+{
+    local collectors=("" --wall --heap)
+    "$@"
+}
+for allocator in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
+    if [ -z "$(LD_PRELOAD=$allocator /bin/true 2>&1)" ]; then
+        export LD_PRELOAD=$allocator
+        try "with $allocator a program allocates as it does alone" everywhere compare "$tmp/toil"
+        try "with $allocator threads are cancelled at any moment" everywhere compare "$nasty" cancel 20
+        # Their own locks do not survive a fork that interrupts them.
+        try "with $allocator children are made by a handler" everywhere compare "$nasty" handler 1
+        unset LD_PRELOAD
+    else
+        skip "with $allocator a program allocates as it does alone" "$allocator is not installed"
+    fi
+done
+export MALLOC_ARENA_MAX=1
+try "with one arena a program allocates as it does alone" everywhere compare "$tmp/toil"
+unset MALLOC_ARENA_MAX
+
+# A filter that nothing of ours sees is set.
+raw()
+{
+    with "$@" -- "$urgent" raw
+    cat "$tmp/out.with" "$tmp/err.with"
+}
+raw_within()
+{
+    raw | tee "$tmp/raw" && grep "^tallytree: urgent was ended by its filter of system calls" "$tmp/raw" &&
+        grep "^status 159" "$tmp/raw"
+}
+mkdir -p "$tmp/here"
+alone "$urgent" raw
+if grep -q "status 5" "$tmp/out"; then
+    try "a program that sets a filter by an instruction of its own ends, with the reason" raw_within
+    raw --counter page-faults >"$tmp/raw"
+    if grep -q "status 125" "$tmp/raw"; then
+        skip "from outside it goes on" "$(tail -n 1 "$tmp/raw")"
+    else
+        try "from outside it goes on" grep "^status 5" "$tmp/raw"
+    fi
+else
+    skip "from outside it goes on" "there are no filters of system calls"
+fi
+
+# Whoever waits for a lock of ours without sleeping keeps the thread that has it from running.
+if "$urgent" fifo >/dev/null; then
+    try "a thread that runs whenever it can allocates beside one that has to wait" compare "$urgent" fifo
+else
+    skip "a thread that runs whenever it can allocates beside one that has to wait" "SCHED_FIFO is refused"
+fi
+
+# In valgrind's machine the program's time is not the processor's, and its loader not ours.
+if command -v valgrind >/dev/null; then
+    cat >"$tmp/small.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void *copy(void *arg)
+{
+    char *p = NULL;
+    for (int i = 0; i < 300; i++) {
+        free(p);
+        p = strdup(arg);
+    }
+    return p;
+}
+int main(void)
+{
+    pthread_t thread;
+    void *p;
+    pthread_create(&thread, NULL, copy, "hello");
+    pthread_join(thread, &p);
+    puts(p);
+    free(p);
+    return 7;
+}
+END
+    "${CC:-cc}" -O1 -pthread -o "$tmp/small" "$tmp/small.c"
+    small="valgrind -q --trace-children=yes $tmp/small"
+    # shellcheck disable=SC2086
+    try "valgrind runs a program as it does alone" everywhere compare $small
+    inside()
+    {
+        local flags
+        # shellcheck disable=SC2086
+        alone $small
+        for flags in "" --heap --wall; do
+            # shellcheck disable=SC2086
+            (cd "$tmp/here" && exec timeout -k 5 60 valgrind -q --trace-children=yes "$tallytree" record $flags -o "$tmp/tt" -- \
+                "$tmp/small") >"$tmp/out.with" 2>"$tmp/err.with" </dev/null
+            echo "status $?" >>"$tmp/out.with"
+            diff "$tmp/out" "$tmp/out.with" && [ -z "$(sed '/^tallytree: /d' "$tmp/err.with")" ] || { cat "$tmp/err.with"; return 1; }
+        done
+    }
+    try "and so with us in it" inside
+else
+    skip "valgrind runs a program as it does alone" "valgrind is not installed"
+fi
+
+# limited N COMMAND... - by so many open files: as alone, or refused with the reason.
+limited()
+{
+    local result=0
+    mkdir -p "$tmp/here"
+    for flags in "" --wall --heap; do
+        (ulimit -n "$1" && cd "$tmp/here" && exec "${@:2}") >"$tmp/out" 2>"$tmp/err" </dev/null
+        echo "status $?" >>"$tmp/out"
+        # shellcheck disable=SC2086
+        (ulimit -n "$1" && cd "$tmp/here" && exec "$tallytree" record $flags -o "$tmp/tt" -- "${@:2}") \
+            >"$tmp/out.with" 2>"$tmp/err.with" </dev/null
+        echo "status $?" >>"$tmp/out.with"
+        ((compared++))
+        cmp -s "$tmp/out" "$tmp/out.with" && continue
+        [ "$(cat "$tmp/out.with")" = "status 125" ] && grep -q "^tallytree: .*open files" "$tmp/err.with" && continue
+        echo "$flags $*"
+        cat "$tmp/out.with" "$tmp/err.with"
+        result=1
+    done
+    return $result
+}
+as_alone() { limited "$@" && ! grep -q "status 125" "$tmp/out.with"; }
+try "by a limit of 4 open files a program is refused, with the reason" limited 4 "$nasty" next
+for limit in 5 6 7 8 10 60; do
+    try "by a limit of $limit open files a program has all of them" as_alone $limit "$nasty" every
+done
+for limit in 20 100 300 900; do
+    try "by a limit of $limit open files its descriptors have their numbers" as_alone $limit "$nasty" next
+done
+
+# Ordinary programs, each with something to read; none prints what changes from run to run.
+mkdir -p "$tmp/here"
+seq 3000 | awk '{ printf "%d line %s of %d\n", $1 * 7919 % 3001, substr("abcdefghij", $1 % 10 + 1), $1 * $1 }' >"$tmp/here/text"
+sort "$tmp/here/text" >"$tmp/here/sorted"
+tail -n +50 "$tmp/here/text" >"$tmp/here/other"
+gzip -9n <"$tmp/here/text" >"$tmp/here/text.gz"
+xz <"$tmp/here/text" >"$tmp/here/text.xz"
+printf 'int twice(int n) { return 2 * n; }\nint main(void) { return twice(4); }\n' >"$tmp/here/a.c"
+(cd "$tmp/here" && "${CC:-cc}" -c a.c)
+printf 'all: b\nb: text\n\tsort text | head -3\n' >"$tmp/here/makefile"
+cat >"$tmp/ordinary" <<'END'
+awk '{ s += $1 } END { print s }' text
+sed -n 's/line \(.\)/<\1>/p' text
+grep -c 'abc\|j ' text
+sort -n text
+uniq -c sorted
+wc text
+tr a-j A-J <text
+od -c text
+sha256sum text
+sha512sum text other
+md5sum text
+cksum text
+base64 text
+diff text other
+cmp text other
+comm sorted other
+join sorted sorted
+paste text other
+cut -d ' ' -f 2-3 text
+head -c 1000 text
+tail -n 20 text
+tac text
+rev text
+fold -w 20 text
+fmt text
+expand text
+nl text
+factor 1234567890123 99999999977
+expr 6 '*' 7
+printf '%05d\n' 1 2 3
+split -n 3/7 text
+shuf --random-source=text text
+ptx text
+find . -name 'te*' | sort
+xargs -n 100 -a text echo
+gzip -9nc text
+gzip -dc text.gz
+xz -c text
+xz -T 2 -c text
+xz -dc text.xz
+bzip2 -c text
+zstd -qc -T2 text
+tar --sort=name --mtime=@0 --owner=0 --group=0 -cf - text other
+perl -ne 'print if /7.*3/; END { exit 3 }' text
+perl -e 'fork or exit 4; wait; print $? >> 8, qq(\n)'
+bash -c 'for i in 1 2 3; do (exit $i); echo $?; done | cat; kill -TERM $$'
+dash -c 'trap "echo got it" USR1; kill -USR1 $$; echo $((1 + 2)); exit 6'
+bc -l <<<'2^2000; scale=50; 4*a(1)'
+dc -e '2 300 ^ p'
+gcc -O2 -S -o - a.c
+g++ -x c++ -O2 -S -o - a.c
+cpp a.c
+ld -r -o b.o a.o && sha256sum b.o
+nm a.o
+objdump -d a.o
+readelf -a a.o
+strings a.o
+ar rDc a.a a.o && ar t a.a && rm a.a
+make -s
+make -j3 -s
+git --no-pager diff --no-index --stat text other
+/usr/bin/python3 -c 'import json, sys; print(json.dumps(sorted(open("text"))[:50])); sys.exit(5)'
+/usr/bin/python3 -c 'import subprocess, threading; [threading.Thread(target=sum, args=(range(9**5),)).start() for _ in range(4)]; print(subprocess.call(["false"]))'
+sqlite3 :memory: 'create table t(a); insert into t values(1), (2); select sum(a) from t'
+lua5.4 -e 'local t = {} for i = 1, 1e5 do t[i] = i * 2 end print(#t) os.exit(7)'
+openssl dgst -sha3-256 text
+jq -c -n '[range(100)] | map(. * 2)'
+date -u -d @0
+timeout 5 cat text
+nice -n 3 nice
+setsid -w sh -c 'exit 9'
+dd if=text bs=7 count=1000 status=none
+cat text nothere
+ls -1 text nowhere
+END
+known=0
+while read -r line; do
+    program=${line%% *}
+    if command -v "$program" >/dev/null; then
+        ((known++))
+        try "$program: ${line:0:60}" compare bash -c "$line"
+    else
+        skip "$program: ${line:0:60}" "it is not installed"
+    fi
+done <"$tmp/ordinary"
+try "they are more than forty" [ $known -gt 40 ]
+echo "# $compared comparisons"
+[ "${ROUNDS:-1}" -lt 52 ] || try "they were ten thousand" [ $compared -ge 10000 ]
+finish

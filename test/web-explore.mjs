@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// Ways through the viewer: to the hottest line and from a function to its source, names of the
+// whole profile, back to where a page was left, a graph that can be read, trees that close,
+// threads on a click, several metrics side by side.
+import { execFileSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build, cells, digits, folder, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
+
+const flat = "Each block: itself, and with all that it called";
+const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
+const top = (page, selector) => page.$eval(selector, (e) => Math.round(e.getBoundingClientRect().top));
+
+// 90 functions under main; f7 is hot, and far down in a long file.  Ticks and words of each are
+// worked out here: fN has N + 1 ticks, but f7 5000, and words 2 N.
+const ticks = (n) => (n === 7 ? 5000 : n + 1);
+const functions = Array.from({ length: 90 }, (_, n) => n);
+const source = join(folder, "long.c");
+const gone = join(folder, "gone.c");
+writeFileSync(source, Array.from({ length: 12000 }, (_, i) => `int line_${i + 1};\n`).join(""));
+const events =
+  functions.map((n) => `block f${n} kind=function module=prog file=${source} line=${n === 7 ? 9000 : n + 10}\n`).join("") +
+  `block lost kind=function module=prog file=${gone} line=3\n` +
+  "strand one\npush main\n" + functions.slice(0, 60).map((n) => `push f${n}\ntick ${ticks(n)}\ncount words ${2 * n}\npop\n`).join("") + "push lost\ntick 20000\npop\npop\n" +
+  "strand two\npush main\n" + functions.slice(60).map((n) => `push f${n}\ntick ${ticks(n)}\ncount words ${2 * n}\npop\n`).join("") + "pop\n";
+
+await run(async () => {
+  const file = replayed("explore.tt", events);
+  const page = await view(file, "#view=lines");
+
+  /* Source: a file that is not there is passed over, and the hottest line is in sight. */
+  ok((await page.textContent("main")).includes(`left out: ${gone}`), "a source that is not there is left out, and said", (await page.textContent("main")).slice(0, 300));
+  await page.waitForFunction(() => window.scrollY > 0);
+  const hot = await top(page, '[data-line="9000"]');
+  ok(hot > 0 && hot < 860, "the hottest line is in sight", hot);
+  ok((await page.$$("table.source tbody tr")).length <= 1000, "and only lines around it are on the page");
+  is(digits((await page.textContent(".hot a")) ?? ""), "9000", "hottest lines are led to");
+  await page.click(".hot a >> nth=1");
+  await settled(page);
+  is(await page.$eval(".hot a[aria-current]", (e) => e.textContent), word(page, "line"), "the address has the line");
+  const second = await top(page, `[data-line="${word(page, "line")}"]`);
+  ok(second > 0 && second < 860, "which is in sight", second);
+  await to(page, "#view=block&block=f7");
+  await page.click("main .hot a");
+  await settled(page);
+  is([word(page, "view"), word(page, "file"), word(page, "line")], ["lines", source, "9000"], "a function leads to its source");
+
+  /* Names of the whole profile, asked once for what was typed. */
+  await to(page, "#view=flat&limit=2");
+  await page.evaluate(() => {
+    const set = window.setTimeout, clear = window.clearTimeout;
+    window.held = new Map();
+    window.setTimeout = (f, ms, ...rest) => (ms >= 200 && ms < 1000 ? (window.held.set(-window.held.size - 1, f), -window.held.size) : set(f, ms, ...rest));
+    window.clearTimeout = (id) => window.held.delete(id) || clear(id);
+    window.letGo = () => {
+      const all = [...window.held.values()];
+      window.held.clear();
+      window.setTimeout = set;
+      window.clearTimeout = clear;
+      all.forEach((f) => f());
+    };
+  });
+  const before = page.asked.length;
+  await page.keyboard.press("/");
+  await page.keyboard.type("f8");
+  await settled(page);
+  is(page.asked.slice(before).filter((u) => /select=|block=/.test(u)), [], "while letters are typed nothing is asked");
+  await page.evaluate(() => window.letGo());
+  await page.waitForFunction(() => document.querySelectorAll(".matches li").length > 0 && document.querySelector(".found").textContent.includes("%"));
+  const names = functions.map((n) => `f${n}`).filter((n) => n.includes("f8"));
+  is((await page.$$eval(".matches .name", (e) => e.map((x) => x.firstChild.textContent.trim()))).sort(), names.filter((n) => n !== "f8").sort(), "then what matches in the whole profile is listed, the largest first");
+  is(await page.textContent(".matches li:last-child"), `${names.length - 10} more`, "and how many more there are");
+  ok((await page.textContent(".found")).startsWith("none on this page"), "none of it being on the page", await page.textContent(".found"));
+  const sum = functions.reduce((n, f) => n + ticks(f), 20000);
+  const part = functions.filter((n) => `f${n}`.includes("f8")).reduce((n, f) => n + ticks(f), 0);
+  ok((await page.textContent(".found")).includes(((100 * part) / sum).toFixed(2)), "with the share of all", await page.textContent(".found"));
+  await shoot(page, "matches");
+  is(page.asked.slice(before).filter((u) => u.includes("select=")).length, 1, "which is asked for once");
+  await page.click(".matches li:last-child a");
+  await settled(page);
+  is((await cells(page, flat)).filter((r) => r.role === "entry").map((r) => r.name).sort(), names.sort(), "more leads to all of them");
+  for (const [find, matches] of [["/f\\d$/", /f\d$/], ["/^f[[:digit:]]$/", /^f\d$/], ["f1?", /^f1.$/], ["/^f[\\d]{2}$/", /^f\d{2}$/], ["/^[^\\d]+$/", /^[^\d]+$/], ["/F7$/i", /f7$/]]) {
+    await to(page, "#view=flat&limit=200&find=" + encodeURIComponent(find));
+    await page.waitForFunction(() => document.querySelector(".found").textContent.includes("on paths of"));
+    const want = ["main", "lost", ...functions.map((n) => `f${n}`)].filter((n) => matches.test(n));
+    const marked = await page.$$eval("main .block.hit a", (e) => e.map((x) => x.dataset.block));
+    is(marked.sort(), want.sort(), `${find} marks what an expression of JavaScript does`);
+    const cost = want.includes("main") ? sum : want.reduce((n, f) => n + (f === "lost" ? 20000 : ticks(Number(f.slice(1)))), 0);
+    ok((await page.textContent(".found")).includes(`${((100 * cost) / sum).toFixed(2)}\u202f%`), `and the share is of the same names`, `${await page.textContent(".found")} ${(100 * cost) / sum}`);
+  }
+  for (const find of ["/(unclosed/", "/(?<=a)b/", "/a\\1/"]) {
+    await to(page, "#view=flat&find=" + encodeURIComponent(find));
+    ok((await page.textContent(".found")).startsWith("not an expression"), `${find} is said to be none`, await page.textContent(".found"));
+  }
+
+  /* Going back. */
+  await to(page, "#view=flat&limit=100");
+  await page.evaluate(() => window.scrollTo(0, 1200));
+  const link = page.locator('main [data-block="f59"]');
+  const was = await page.evaluate(() => window.scrollY);
+  await link.evaluate((e) => e.click());
+  await settled(page);
+  is(word(page, "view"), "block", "a name opens its page");
+  is(await page.evaluate(() => window.scrollY), 0, "at its top");
+  ok(await page.evaluate(() => document.activeElement.tagName === "MAIN"), "where the keyboard goes on", await page.evaluate(() => document.activeElement.outerHTML.slice(0, 90)));
+  await page.goBack();
+  await settled(page);
+  await page.waitForFunction((y) => window.scrollY === y, was);
+  ok(was > 500, "going back leads to where it was left");
+  const first = await view(file, "#view=flat");
+  await first.keyboard.press("u");
+  await settled(first);
+  is(await first.evaluate(() => document.querySelectorAll("nav a").length > 0), true, "u does not leave the viewer");
+  await first.keyboard.press("2");
+  await settled(first);
+  await first.keyboard.press("u");
+  await first.waitForFunction(() => location.hash.includes("view=flat"));
+  ok(true, "and undoes within it");
+
+  /* Keys: not behind a dialog, not to pages that are left out, not when they are off. */
+  await first.keyboard.press("?");
+  await first.keyboard.press("5");
+  is(word(first, "view"), "flat", "keys do nothing behind the help");
+  await first.click(".help input");
+  await first.keyboard.press("Escape");
+  await first.keyboard.press("5");
+  await settled(first);
+  is(word(first, "view"), "flat", "nor where they are switched off");
+  await first.click('[aria-label="keys"]');
+  await first.click(".help input");
+  await first.keyboard.press("Escape");
+  for (const key of ["c", "l", "t", "0"]) await first.keyboard.press(key);
+  await settled(first);
+  is(word(first, "view"), "flat", "nor lead to pages that are left out");
+  await first.keyboard.press("5");
+  await first.waitForFunction(() => location.hash.includes("view=tree"));
+  ok(true, "and do again where they are on");
+
+  /* The graph: letters of ten pixels at least, the heaviest box in sight, its place kept. */
+  for (const limit of [30, 120]) {
+    await to(page, `#view=graph&limit=${limit}`);
+    await page.waitForFunction(() => document.querySelector(".graph .box text").getBoundingClientRect().height > 8);
+    const [letters, inside] = await page.evaluate(() => {
+      const svg = document.querySelector(".graph svg").getBoundingClientRect();
+      const boxes = [...document.querySelectorAll(".graph .box")];
+      const lost = boxes.find((b) => b.querySelector("title").textContent === "lost").getBoundingClientRect();
+      return [parseFloat(getComputedStyle(boxes[0].querySelector("text")).fontSize) * document.querySelector(".graph svg").getScreenCTM().a, lost.left >= svg.left && lost.right <= svg.right && lost.top >= svg.top && lost.bottom <= svg.bottom];
+    });
+    ok(letters >= 10, `${limit} blocks are drawn with letters that can be read`, letters);
+    ok(inside, "around the one that cost most");
+  }
+  await page.focus(".graph svg");
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction(() => location.hash.includes("at="));
+  ok(true, "where one looks is in the address");
+
+  /* Tables. */
+  await to(page, "#view=tree");
+  is(await page.$eval("th[aria-sort=descending]", (e) => e.textContent.trim()), "inclusive ▾", "the order that nobody chose is marked");
+  const rows = () => page.$$eval("tbody tr", (e) => e.length);
+  const open = await rows();
+  await page.click('[aria-label="hide what main called"]');
+  ok((await rows()) < open && (await rows()) <= 4, "a part of the tree closes", `${open} ${await rows()}`);
+  await page.click('[aria-label="show what main called"]');
+  is(await rows(), open, "and opens");
+  await page.focus('main [data-block="f7"]');
+  await page.keyboard.press("m");
+  await page.keyboard.press("z");
+  await settled(page);
+  const f7 = report(file, "tree", "--limit=200").find((r) => r.name === "f7");
+  is([word(page, "view"), word(page, "context")], ["flame", `${f7.context}#${f7.path}`], "its menu leads to the same path in the flame graph");
+  await to(page, "#view=flat&limit=100");
+  await page.evaluate(() => window.scrollTo(0, 900));
+  const head = await top(page, "thead th");
+  ok(head >= 0 && head < 100, "a table's heading stays in sight", head);
+  await page.evaluate(() => window.scrollTo(0, 0));
+  await page.click("th.name button");
+  await settled(page);
+  const sorted = (await cells(page, flat)).filter((r) => r.role === "entry").map((r) => r.name);
+  is(sorted, [...sorted].sort(), "names are sorted from A first");
+
+  /* Several metrics. */
+  await to(page, "#view=flat&limit=100&beside=words");
+  const got = Object.fromEntries(await page.$$eval("tbody tr.entry", (e) => e.map((r) => [r.querySelector("[data-block]").dataset.block, [...r.querySelectorAll("td.figure")].slice(-2).map((td) => td.title.replace(/[^0-9]/g, ""))])));
+  is(functions.map((n) => got[`f${n}`]), functions.map((n) => [String(2 * n), String(2 * n)]), "another metric stands in the columns behind");
+  await page.click(".beside summary");
+  await page.click(".beside label:has-text('calls') input");
+  await settled(page);
+  is(word(page, "beside"), "words,calls", "and a third one");
+  await to(page, "#view=tree&beside=words");
+  ok((await page.$$eval("th", (e) => e.map((x) => x.textContent.trim()))).includes("words"), "the tree has them, too");
+  await shoot(page, "several");
+
+  /* Choices go by arrow keys. */
+  await to(page, "#view=flame");
+  await page.focus('[role=radio][aria-checked=true]');
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  is([word(page, "style"), await page.evaluate(() => document.activeElement.textContent)], ["flame", "flame"], "an arrow key takes the next choice");
+
+  /* Threads. */
+  await to(page, "#view=strands");
+  await page.click("tbody a >> nth=0");
+  await settled(page);
+  const chosen = word(page, "strand");
+  is([word(page, "view"), /^one|two$/.test(chosen)], ["flame", true], "a thread leads to its flame graph, by its name where no other has it");
+  await to(page, "#view=flat&limit=100&strand=" + encodeURIComponent(chosen));
+  const of = chosen === "one" ? functions.slice(0, 60) : functions.slice(60);
+  is((await cells(page, flat)).filter((r) => /^f\d/.test(r.name)).map((r) => r.name).sort(), of.map((n) => `f${n}`).sort(), "which has what it did");
+  is(page.complaints.filter((c) => !/400|404/.test(c)), [], "no complaint from the browser");
+
+  /* A unit and a metric may be called anything. */
+  {
+    const file = replayed("odd.tt", "push main\ntick 5\ncount constructor 7\ncount x, sampled 3\npush b\ntick 4\npop\npop\n".replace("count x, sampled 3\n", ""));
+    const json = join(folder, "odd.speedscope.json");
+    writeFileSync(json, JSON.stringify({ $schema: "https://www.speedscope.app/file-format-schema.json", shared: { frames: [{ name: "=HYPERLINK(1)" }, { name: "main" }] }, profiles: [{ type: "sampled", name: "x, sampled", unit: "none", startValue: 0, endValue: 5, samples: [[1, 0]], weights: [5] }] }));
+    const page = await view(file, "#view=flat&metric=constructor");
+    is(digits((await cells(page, flat)).find((r) => r.name === "main").figures[1]), "7", "a metric called constructor is shown");
+    is(page.complaints, [], "without a complaint");
+  }
+
+  /* A heap recording says what it was made for, first. */
+  {
+    const file = join(folder, "heap.tt");
+    execFileSync(tallytree, ["record", "--heap", "-o", file, "--", join(build, "test/heap-guest"), "waves"], { stdio: "ignore" });
+    const page = await view(file, "");
+    const peak = report(file, "flat", "--metric=peak").find((r) => r.role === "total").self;
+    ok((await page.textContent(".heap")).includes(`${(peak / 2 ** 20).toFixed(3)}\u202fMiB alive at the peak`), "the overview of a heap begins with its peak", await page.textContent(".heap"));
+    await page.click(".heap a");
+    await settled(page);
+    is(word(page, "metric"), "peak", "which leads to what was alive then");
+    is(digits(await page.$eval(".top .amount", (e) => e.textContent)).slice(0, 3), String((report(file, "flat", "--metric=peak")[0].self / 2 ** 20).toFixed(3)).replace(".", "").slice(0, 3), "function by function");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+  rmSync(source);
+});

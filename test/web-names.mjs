@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Names in the viewer: two blocks of one name are two wherever they are shown, opened and
+// filtered; long names can be read and opened, names of one letter are drawn; an opened frame
+// is addressed by its path.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cells, digits, folder, is, ok, replayed, report, run, settled, shoot, to, view } from "./browser.mjs";
+
+const flat = "Each block: itself, and with all that it called";
+const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
+const drawn = (page) =>
+  page.evaluate(() => {
+    window.drawn = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+      window.drawn.push(text);
+      return draw.call(this, text, ...rest);
+    };
+  });
+
+const long = `std::__detail::_Executor<${"char const*, ".repeat(40)}std::allocator<int>>::_M_dfs(${"unsigned long, ".repeat(20)}int)`;
+const longer = long.replace("_M_dfs", "_M_main");
+const call = (file, name, cost) => ({ file, name, cost });
+const callees = [call("b.c", "init", 300), call("c.c", "init", 500), call("a.c", "1000", 40), call("d.cc", long, 60), call("d.cc", longer, 70)];
+const callgrind =
+  "events: Ir\nfl=a.c\nfn=main\n1 10\n" +
+  callees.map((c) => `cfi=${c.file}\ncfn=${c.name}\ncalls=1 5\n1 ${c.cost}\n`).join("") +
+  callees.map((c) => `\nfl=${c.file}\nfn=${c.name}\n5 ${c.cost}\n`).join("");
+
+await run(async () => {
+  {
+    const file = join(folder, "callgrind.out");
+    writeFileSync(file, callgrind);
+    const page = await view(file, "#view=flat");
+    const rows = () => page.$$eval(`table[aria-label="${flat}"] tbody tr.entry`, (e) => e.map((r) => [r.querySelector("[data-block]").dataset.block, r.querySelector(".place").textContent, r.querySelectorAll("td.figure")[1].title.replace(/[^0-9]/g, "")]));
+    const inits = async () => (await rows()).filter(([name]) => name === "init");
+    is(await inits(), [["init", "c.c", "500"], ["init", "b.c", "300"]], "blocks of one name are two rows, each with its place");
+    const open = (place) => page.locator("tr.entry", { hasText: place }).locator("[data-block]").click();
+    for (const [place, cost] of [["b.c", "300"], ["c.c", "500"]]) {
+      await to(page, "#view=flat");
+      await open(place);
+      await settled(page);
+      is((await cells(page, "The block")).map((r) => digits(r.figures[1])), [cost], `the row of ${place} opens the page of its figure`);
+    }
+    await to(page, "#view=block&block=init");
+    is(digits((await cells(page, "The block"))[0].figures[1]), "800", "a name that is written by hand asks about both");
+    ok((await page.textContent("main .notice")).includes("2 blocks match and are added up as one: b.c:init#"), "and the page says so above the figures", await page.textContent("main"));
+
+    for (const [key, left, kind] of [["s", [["init", "b.c", "300"]], "select"], ["x", [["init", "c.c", "500"]], "exclude"], ["f", [["init", "c.c", "500"]], "fold"], ["p", [["init", "c.c", "500"]], "prune"], ["r", [["init", "b.c", "300"]], "root"]]) {
+      await to(page, "#view=flat");
+      await page.locator("tr.entry", { hasText: "b.c" }).locator("[data-block]").focus();
+      await page.keyboard.press("m");
+      await page.keyboard.press(key);
+      await settled(page);
+      is(await inits(), left, `${kind} by the menu means the block of the row`);
+    }
+    is(await page.textContent(".chip .pattern"), "b.c:init", "its chip says which one");
+    await to(page, "#view=flat");
+    await page.locator("tr.entry", { hasText: "a.c" }).locator('[data-block="1000"]').focus();
+    await page.keyboard.press("m");
+    await page.keyboard.press("p");
+    await settled(page);
+    is((await rows()).map(([name]) => name).filter((n) => n.length < 20).sort(), ["[pruned]", "init", "init", "main"], "a block whose name is a number is pruned alone");
+
+    /* Long names. */
+    await to(page, "#view=overview");
+    const names = await page.$$eval(".top li .name", (e) => e.map((x) => x.textContent));
+    ok(names.includes("std::__detail::_Executor<…>::_M_dfs(…)") && names.includes("std::__detail::_Executor<…>::_M_main(…)"), "long names are told apart without what is in their brackets", names.join("\n"));
+    is(await page.locator(".top li button", { hasText: "_M_dfs" }).first().getAttribute("title"), `${long}\nd.cc`, "the whole name is in the title");
+    await shoot(page, "long-names");
+    await page.locator(".top li button", { hasText: "_M_dfs" }).first().click();
+    await settled(page);
+    is((await cells(page, "The block")).map((r) => digits(r.figures[1])), ["60"], "and a name of hundreds of letters can be opened");
+    is(await page.$$eval(".error", (e) => e.length), 0, "without an error");
+    is(page.complaints, [], "and without a complaint");
+  }
+  {
+    const page = await view(replayed("letters", "push a\ntick 5\npush b\ntick 500\npush +\ntick 300\npop\npop\npush cd\ntick 20\npop\npop\n"), "#view=flame");
+    await drawn(page);
+    await page.setViewportSize({ width: 1200, height: 800 });
+    await settled(page);
+    const texts = await page.evaluate(() => [...new Set(window.drawn)]);
+    is(["a", "b", "+", "cd"].filter((t) => !texts.includes(t)), [], "names of one letter are drawn");
+
+    /* An opened frame keeps its path, whatever the page and the filters. */
+    const plus = report(join(folder, "letters"), "tree").find((r) => r.name === "+");
+    await to(page, `#view=flame&context=${encodeURIComponent("1#" + plus.path)}`);
+    const sheet = page.locator('[role="application"]');
+    await sheet.focus();
+    for (let i = 0; i < 4; i++) await page.keyboard.press("ArrowDown");
+    ok((await page.textContent("figcaption")).startsWith("+: inclusive 300"), "a path opens its context, whatever number stands before it", await page.textContent("figcaption"));
+    await page.keyboard.press("5");
+    await settled(page);
+    is((await page.$$eval("table tbody tr.entry [data-block]", (e) => e.map((x) => x.textContent))), ["+"], "another page shows the same part");
+    await page.keyboard.press("2");
+    await settled(page);
+    await page.fill('input[aria-label="pattern"]', "cd");
+    await page.selectOption('select[aria-label="kind of filter"]', "exclude");
+    await page.click('button:text("add")');
+    await settled(page);
+    is(word(page, "context"), `1#${plus.path}`, "a filter leaves it open");
+    await page.fill('input[aria-label="pattern"]', "b");
+    await page.click('button:text("add")');
+    await settled(page);
+    ok((await page.textContent("main .notice")).includes("not in what is shown now"), "one that takes it away is said, and all is shown");
+    is(page.complaints.filter((c) => !c.includes("400")), [], "which is no error of the page");
+  }
+});
