@@ -266,14 +266,22 @@ void tt_pop(tt_mark mark)
         pop_slowly(t, f, (int)(mark & 1));
 }
 
+/* A mark has no bit that says that there is more to do than to step down, as a scope has. */
+static void leave_counted(const struct tt_thread *t, struct tt_frame *f)
+{
+    int more = tt_frame_flags(f) || f + 1 == t->end;
+
+    tt_scope_leave(more ? (struct tt_frame *)((uintptr_t)f | 1) : f);
+}
+
 /* Only counted, or not even that, as scopes are. */
-static tt_mark step_counted(tt_mark left, tt_block block)
+static tt_mark step_counted(const struct tt_thread *t, tt_mark left, tt_block block)
 {
     struct tt_site site = {.block = block};
     struct tt_frame *top;
 
-    if (left && !(left & 1))
-        tt_scope_leave(TT_FRAME_OF(left));
+    if (left)
+        leave_counted(t, TT_FRAME_OF(left));
     if (!block)
         return 0;
     top = tt_self.top;
@@ -292,7 +300,7 @@ static TT_ASIDE tt_mark step(struct tt_thread *t, uint64_t ticks, tt_mark left,
     if (t && !ticks && !t->exact && t->recording && !(left & 1) &&
         (t->recording->options.mode[TT_KIND_STATEMENT] == TT_MODE_CALLS ||
          t->recording->options.mode[TT_KIND_STATEMENT] == TT_MODE_SAMPLED))
-        return step_counted(left, block);
+        return step_counted(t, left, block);
     if (!t || __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != TT_PLAIN_CALLER)
         tt_tick(ticks);
     else

@@ -328,6 +328,40 @@ static uint64_t walk_statements(int by_steps, struct visit_sum of[3])
     return total;
 }
 
+/* f s f goes back to f, and hides s from what it does; it is over when the steps are.  A
+ * checked build stops where a frame that is over still hides something. */
+TEST(a_counted_step_ends_what_it_hides)
+{
+    struct tt_block_info of_f = {.name = "f", .kind = TT_KIND_BLOCK},
+                         of_s = {.name = "s", .kind = TT_KIND_STATEMENT};
+    tt_block f = tt_block_make(&of_f), s = tt_block_make(&of_s);
+    tt_metric metric = tt_metric_get("things", NULL);
+    tt_mark outer, mark, inner;
+
+    CHECK_INT(tt_start("calls,recursion=block"), 0);
+    for (unsigned i = 1; i <= 10; i++) {
+        outer = tt_step(0, 0, f);
+        mark = tt_step(0, 0, s);
+        inner = tt_step(0, 0, f);
+        tt_add(metric, 1);
+        (void)tt_step(0, inner, 0);
+        inner = tt_step(0, 0, s);
+        inner = tt_step(0, inner, s);
+        tt_add(metric, 1);
+        (void)tt_step(0, inner, 0);
+        (void)tt_step(0, mark, 0);
+        mark = tt_step(0, 0, s);
+        inner = tt_step(0, 0, s);
+        tt_add(metric, 1);
+        (void)tt_step(0, inner, 0);
+        (void)tt_step(0, mark, 0);
+        (void)tt_step(0, outer, 0);
+    }
+    CHECK_INT(visit_block("f").calls, 20);
+    CHECK_INT(visit_block("s").calls, 50);
+    CHECK_INT(tt_stop(), 0);
+}
+
 TEST(a_step_is_a_tick_a_pop_and_a_push)
 {
     struct visit_sum a[3], b[3];
