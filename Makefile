@@ -31,10 +31,14 @@ long: ; $(call build,build,,test) && $(PROVE) test/long/*.t test/musl.t test/aar
 # What fails beside others runs once more alone.
 gate: ; $(foreach part,asan tsan long,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
 	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=30000 tools/fuzz 20
+# Tests of tcllib, whose source is in $TALLYTREE_TCLLIB.
+TCLLIB = asn/asn base64/ascii85 csv/csv des/des dns/ipMore fileutil/multiop grammar_fa/dexec \
+	html/html htmlparse/htmlparse json/json sha1/sha1 struct/sets struct/tree textutil/adjust
 soak: all; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 20000 && \
 	READER=build-asan/tallytree ROUNDS=100 test/growing.t && build/test/soak && RUNS=1000 test/guest.t && \
 	ROUNDS=52 test/same.t && \
-	test/tcl-counts.py build/tallytree 1 1000 && \
+	test/tcl-counts.py build/tallytree 1 1000 && { test -z "$$TALLYTREE_TCLLIB" || \
+	test/tcl-packages.py build/tallytree "$$TALLYTREE_TCLLIB" $(TCLLIB:%=modules/%.test); } && \
 	for t in patch sites switch switch-exception; do TT_TOGGLES=10000 build/test/$$t-test || exit; done; \
 	TT_TOGGLES=10000 test/toggles.t && TT_TOGGLES=1 test/hooks.t
 tidy: ; tools/setup tidy && tools/tidy

@@ -19,6 +19,16 @@ void tt_tcl_waiting_end(void);
 /* site.c: the statement that is calling a procedure just now; 0: it is not known. */
 tt_block tt_tcl_site_of(struct tt_tcl_interp *);
 
+struct tt_tcl_rest { /* a statement of code that is out of date */
+    const ByteCode *code;
+    int from;       /* its first byte, in the code's source */
+    int terminated; /* a newline or a semicolon ends it there */
+};
+
+/* Whether a text that is compiled just now is what is left of the code that runs. */
+int tt_tcl_site_rest(const Tcl_Interp *, const char *text, int size,
+                     struct tt_tcl_rest *);
+
 /* procs.c: calls of a procedure are timed; of all that there are; of none any more. */
 void tt_tcl_proc_take(struct tt_tcl_interp *, Command *);
 void tt_tcl_procs_begin(struct tt_tcl_interp *);

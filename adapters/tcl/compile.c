@@ -137,20 +137,56 @@ tt_block tt_tcl_piece(const Proc *proc, const char *file, const struct tt_tcl_te
     return block;
 }
 
-/* Of code whose file Tcl knows.  Its line may be wrong behind lines that are continued. */
-static void place_source(struct tt_tcl_unit *u, const CompileEnv *env)
+static int is_in_file(const ExtCmdLoc *map)
 {
-    const ExtCmdLoc *map = env->extCmdMapPtr;
-    size_t size = (size_t)env->numSrcBytes;
-    struct tt_tcl_wanted w = {.line = (uint32_t)map->start, .owner = env->procPtr};
+    return map->type == TCL_LOCATION_SOURCE && map->path;
+}
 
-    u->file = strdup(Tcl_GetString(map->path));
-    w.file = u->file;
-    if (!u->file || tt_tcl_home_find(&u->text, &w, env->source, size))
-        return;
-    tt_tcl_text_find(&u->text, u->file, w.line, env->source, size);
-    if (!u->text.start.found)
-        tt_tcl_text_search(&u->text, u->file, env->source, size);
+/* The file of a text; Tcl may know it, but its line may be wrong behind lines that are continued.
+ * NULL: it is in none. */
+static const char *place_text(struct tt_tcl_text *t, const ExtCmdLoc *map,
+                              const void *owner, const char *text, size_t size)
+{
+    const char *file = is_in_file(map) ? Tcl_GetString(map->path) : NULL;
+    struct tt_tcl_wanted w = {
+        .file = file, .line = file ? (uint32_t)map->start : 0, .owner = owner};
+    const char *home = tt_tcl_home_find(t, &w, text, size);
+
+    if (home || !file)
+        return home;
+    tt_tcl_text_find(t, file, w.line, text, size);
+    if (t->start.found || tt_tcl_text_search(t, file, text, size))
+        return file;
+    return NULL; /* put together by a command that is on that line */
+}
+
+/* A statement that is left of other code.  It has a home then, as it may be left in part, too. */
+static int place_rest(struct tt_tcl_unit *u, const CompileEnv *env)
+{
+    size_t size = (size_t)env->numSrcBytes;
+    struct tt_tcl_text whole = {.start = {.found = 0}};
+    struct tt_tcl_place here;
+    struct tt_tcl_rest rest;
+    const Tcl_HashEntry *e;
+    const char *file;
+
+    if (!tt_tcl_site_rest((Tcl_Interp *)(void *)env->iPtr, env->source, env->numSrcBytes,
+                          &rest))
+        return 0;
+    e = Tcl_FindHashEntry(env->iPtr->lineBCPtr, (const char *)rest.code);
+    file = e ? place_text(&whole, Tcl_GetHashValue(e), rest.code->procPtr,
+                          rest.code->source, (size_t)rest.code->numSrcBytes)
+             : NULL;
+    here = whole.start;
+    tt_tcl_text_move(&whole, &here, rest.code->source, 0, (size_t)rest.from);
+    tt_tcl_text_fini(&whole);
+    if (!file || !here.found ||
+        !tt_tcl_text_find_at(&u->text, file, here.line, here.column, env->source, size))
+        return 0;
+    u->file = strdup(file);
+    u->terminated = rest.terminated;
+    tt_tcl_home_add(0, file, &here, env->source, size);
+    return 1;
 }
 
 /* The file of the code that is running, which has this evaluated. */
@@ -190,29 +226,24 @@ static char *name_elsewhere(const CompileEnv *env)
     return file;
 }
 
-static void place_elsewhere(struct tt_tcl_unit *u, const CompileEnv *env)
-{
-    struct tt_tcl_wanted w = {.owner = env->procPtr};
-    const char *file = tt_tcl_home_find(&u->text, &w, env->source,
-                                        (size_t)env->numSrcBytes);
-
-    u->file = file ? strdup(file) : name_elsewhere(env);
-    if (!u->text.start.found)
-        u->text.start.line = (uint32_t)env->extCmdMapPtr->start;
-}
-
 static void place_unit(struct tt_tcl_unit *u, const CompileEnv *env)
 {
     const ExtCmdLoc *map = env->extCmdMapPtr;
+    struct tt_tcl_place start = {.line = (uint32_t)env->line, .column = 1};
+    const char *file;
 
     free(u->file);
     u->file = NULL;
+    u->terminated = 0;
     tt_tcl_text_fini(&u->text);
-    u->text.start = (struct tt_tcl_place){.line = (uint32_t)env->line, .column = 1};
-    if (map->type == TCL_LOCATION_SOURCE && map->path)
-        place_source(u, env);
-    else
-        place_elsewhere(u, env);
+    u->text.start = start;
+    if (!is_in_file(map) && place_rest(u, env))
+        return;
+    u->text.start = start;
+    file = place_text(&u->text, map, env->procPtr, env->source, (size_t)env->numSrcBytes);
+    u->file = file ? strdup(file) : name_elsewhere(env);
+    if (!file && !u->text.start.found)
+        u->text.start.line = (uint32_t)map->start;
 }
 
 /* The next command of a script that ends at `end`; 0: there is none, -1: it cannot be read. */
@@ -296,6 +327,7 @@ static tt_block block_of(struct tt_tcl_unit *u, const CompileEnv *env, const Tcl
 {
     size_t at = (size_t)(p->commandStart - env->source);
     struct tt_tcl_place place, end;
+    uint64_t ends = u->terminated && at + (size_t)length == (size_t)u->size;
 
     if (at < u->at) {
         u->here = u->text.start;
@@ -307,7 +339,7 @@ static tt_block block_of(struct tt_tcl_unit *u, const CompileEnv *env, const Tcl
     tt_tcl_text_move(&u->text, &end, env->source, at, at + (size_t)length);
     if (!place.found)
         place.line = (uint32_t)env->line;
-    return tt_tcl_statement(u->file, &place, p, end.index - place.index);
+    return tt_tcl_statement(u->file, &place, p, end.index - place.index + ends);
 }
 
 static Command *command_named(struct tt_tcl_interp *t, const Tcl_Token *word)
@@ -535,14 +567,15 @@ const struct tt_tcl_mark *tt_tcl_late_mark(struct tt_tcl_interp *t, CompileEnv *
     return mark_of(&t->unit, block_of(&t->unit, env, p, length), flags);
 }
 
-/* Of a lambda the body is a word in a word. */
+/* Of a lambda the body is a word in a word, or in one that begins with [apply]. */
 static void add_lambda(const Tcl_Token *inside, tt_block block, const char *file,
                        const struct tt_tcl_text *text, const char *source,
                        const struct tt_tcl_place *here)
 {
     Tcl_Parse list;
 
-    if (*inside->start != '{' ||
+    if ((*inside->start != '{' && strncmp(inside->start, "apply ", 6) != 0 &&
+         strncmp(inside->start, "::apply ", 8) != 0) ||
         Tcl_ParseCommand(NULL, inside->start, inside->size, 0, &list) != TCL_OK)
         return;
     tt_tcl_add_homes(&list, block, file, text, source, here);

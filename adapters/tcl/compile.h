@@ -62,6 +62,7 @@ struct tt_tcl_interp { /* one for each interpreter; freed with it */
         struct tt_tcl_place here;
         size_t at;      /* the byte that `here` is the place of */
         uint32_t depth; /* commands around */
+        int terminated; /* a newline or semicolon is behind all of it, where it was written */
         int expression; /* or text to be substituted: late.c does not see it */
         uint32_t *open; /* owned: those that are begun, by number */
         uint32_t opened, open_room, seen;

@@ -39,30 +39,83 @@ static int next_delta(const unsigned char **p)
     return value;
 }
 
+struct reader { /* of the commands, in the order in which they begin */
+    const unsigned char *at, *lengths, *from, *sizes;
+    int number, count;
+    int start, length, source, size; /* of the one that was read: code, and text */
+};
+
+static void begin_reading(struct reader *r, const ByteCode *code)
+{
+    *r = (struct reader){.at = code->codeDeltaStart,
+                         .lengths = code->codeLengthStart,
+                         .from = code->srcDeltaStart,
+                         .sizes = code->srcLengthStart,
+                         .number = -1,
+                         .count = code->numCommands};
+}
+
+static int read_command(struct reader *r)
+{
+    if (r->number + 1 >= r->count)
+        return 0;
+    r->number++;
+    r->start += next_delta(&r->at);
+    r->length = next_length(&r->lengths);
+    r->source += next_delta(&r->from);
+    r->size = next_length(&r->sizes);
+    return 1;
+}
+
 struct statement {
-    int command, from, length; /* its number, and its place in the source */
+    int from, length; /* its place in the source */
 };
 
 /* The innermost that has this instruction. */
 static int find_statement(const ByteCode *code, int pc, struct statement *found)
 {
-    const unsigned char *at = code->codeDeltaStart, *lengths = code->codeLengthStart,
-                        *from = code->srcDeltaStart, *sizes = code->srcLengthStart;
-    int start = 0, source = 0, length, size, best = -1;
+    struct reader r;
+    int best = -1;
 
-    for (int i = 0; i < code->numCommands; i++) {
-        start += next_delta(&at);
-        length = next_length(&lengths);
-        source += next_delta(&from);
-        size = next_length(&sizes);
-        if (start > pc)
-            break;
-        if (pc < start + length && (best < 0 || pc - start <= best)) {
-            *found = (struct statement){i, source, size};
-            best = pc - start;
+    begin_reading(&r, code);
+    while (read_command(&r) && r.start <= pc)
+        if (pc < r.start + r.length && (best < 0 || pc - r.start <= best)) {
+            *found = (struct statement){r.source, r.size};
+            best = pc - r.start;
         }
-    }
     return best >= 0;
+}
+
+/* ── What is left of code that is out of date ─────────────────────────────────────── */
+
+/* When a command that byte-code is made of becomes another one, Tcl evaluates each statement that
+ * is still to be run by itself, as a text, which it says no file of. */
+int tt_tcl_site_rest(const Tcl_Interp *interp, const char *text, int size,
+                     struct tt_tcl_rest *rest)
+{
+    const CmdFrame *frame = ((const Interp *)(const void *)interp)->cmdFramePtr;
+    const ByteCode *code;
+    struct reader r;
+    const char *end;
+    int pc;
+
+    if (!frame || frame->type != TCL_LOCATION_BC || !frame->data.tebc.codePtr)
+        return 0;
+    code = frame->data.tebc.codePtr;
+    if (!(code->flags & TCL_BYTECODE_RECOMPILE) || !frame->data.tebc.pc)
+        return 0;
+    pc = (int)(frame->data.tebc.pc - (const char *)code->codeStart);
+    begin_reading(&r, code);
+    while (read_command(&r) && r.start <= pc)
+        if (pc < r.start + r.length && r.size == size &&
+            memcmp(code->source + r.source, text, (size_t)size) == 0) {
+            end = code->source + r.source + size;
+            *rest = (struct tt_tcl_rest){code, r.source,
+                                         end < code->source + code->numSrcBytes &&
+                                             strchr(";\n", *end) != NULL};
+            return 1;
+        }
+    return 0;
 }
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */

@@ -239,16 +239,25 @@ static int find_on_line(struct tt_tcl_text *t, const struct file *f, uint32_t li
     return 0;
 }
 
-/* Tcl may have lost count of the lines; but a short text is at many places. */
-static void find_anywhere(struct tt_tcl_text *t, const struct file *f, const char *text,
-                          size_t size)
+static int has_only_ascii(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)text[i] >= 0x80)
+            return 0;
+    return 1;
+}
+
+/* Tcl may have lost count of the lines; but a short text is at many places.  0: it is at none, in
+ * whatever encoding the file is. */
+static int find_anywhere(struct tt_tcl_text *t, const struct file *f, const char *text,
+                         size_t size)
 {
     enum { SHORT = 8 };
     size_t found = 0, count = 0;
     uint32_t joins;
 
     if (size < SHORT)
-        return;
+        return 1;
     for (size_t at = 0; at < f->size && count < 2; at++)
         if ((f->text[at] == *text || *text == ' ') &&
             matches(f, at, text, size, NULL, &joins)) {
@@ -257,6 +266,7 @@ static void find_anywhere(struct tt_tcl_text *t, const struct file *f, const cha
         }
     if (count == 1)
         (void)take_if_there(t, f, found, text, size);
+    return count || !has_only_ascii(text, size);
 }
 
 void tt_tcl_text_find(struct tt_tcl_text *t, const char *path, uint32_t line,
@@ -272,16 +282,18 @@ void tt_tcl_text_find(struct tt_tcl_text *t, const char *path, uint32_t line,
     pthread_mutex_unlock(&files.lock);
 }
 
-void tt_tcl_text_search(struct tt_tcl_text *t, const char *path, const char *text,
-                        size_t size)
+int tt_tcl_text_search(struct tt_tcl_text *t, const char *path, const char *text,
+                       size_t size)
 {
     const struct file *f;
+    int may_be = 1;
 
     pthread_mutex_lock(&files.lock);
     f = file_of(path);
     if (f)
-        find_anywhere(t, f, text, size);
+        may_be = find_anywhere(t, f, text, size);
     pthread_mutex_unlock(&files.lock);
+    return may_be;
 }
 
 int tt_tcl_text_find_at(struct tt_tcl_text *t, const char *path, uint32_t line,

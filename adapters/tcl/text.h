@@ -30,9 +30,10 @@ struct tt_tcl_text { /* a text, and its place in a file */
 void tt_tcl_text_find(struct tt_tcl_text *, const char *path, uint32_t line,
                       const char *text, size_t size);
 
-/* For one that is only once in the file; it must not be found yet. */
-void tt_tcl_text_search(struct tt_tcl_text *, const char *path, const char *text,
-                        size_t size);
+/* For one that is only once in the file; it must not be found yet.  0: it is not in the file; else
+ * it may be. */
+int tt_tcl_text_search(struct tt_tcl_text *, const char *path, const char *text,
+                       size_t size);
 
 /* Only in this column; whether it is there. */
 int tt_tcl_text_find_at(struct tt_tcl_text *, const char *path, uint32_t line,
