@@ -74,6 +74,7 @@ struct tt_format {
 
 /* clang-format off */
 extern const struct tt_format
+    tt_format_austin,
     tt_format_bpftrace,
     tt_format_cali,
     tt_format_caliper,
@@ -81,6 +82,7 @@ extern const struct tt_format
     tt_format_chrome,
     tt_format_dhat,
     tt_format_dot,
+    tt_format_dtrace,
     tt_format_firefox,
     tt_format_folded,
     tt_format_ghc,
@@ -99,6 +101,7 @@ extern const struct tt_format
     tt_format_pgcl,
     tt_format_pprof,
     tt_format_pstats,
+    tt_format_sample,
     tt_format_snapshot,
     tt_format_speedscope,
     tt_format_stacks,

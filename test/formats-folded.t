@@ -226,7 +226,6 @@ go 1.19 trace\0\0\0|go tool trace -pprof
 MOJ\3|mojo2austin
 hdrb\0hetb|hs-speedscope
 v8-version,10,2,154|node --cpu-prof
-Analysis of sampling a (pid 3)|stackcollapse-sample.awk
 <?xml version="1.0"?>\n<trace-query-result>|inferno-collapse-xctrace
 <?xml version="1.0"?>\n<svg>|a picture
 Weight\tSelf Weight\tSymbol Names\n3 ms\t0 s\tmain|inferno-collapse-xctrace

@@ -62,8 +62,16 @@ TEST(perf_data_is_read_whole_or_not_at_all_when_memory_ends)
     CHECK(survives("fuzz/formats/perfdata/packed"));
 }
 
-TEST(so_is_what_bpftrace_prints)
+TEST(so_is_what_austin_and_sample_print)
+{
+    CHECK(survives("fuzz/formats/austin/wall"));
+    CHECK(survives("fuzz/formats/austin/full"));
+    CHECK(survives("fuzz/formats/sample/graph"));
+}
+
+TEST(so_is_what_bpftrace_and_dtrace_print)
 {
     CHECK(survives("fuzz/formats/bpftrace/stacks"));
     CHECK(survives("fuzz/formats/bpftrace/perf"));
+    CHECK(survives("fuzz/formats/dtrace/stacks"));
 }
