@@ -214,7 +214,7 @@ static uint32_t block_in_lib(struct firefox *x, const char *name, int64_t number
 {
     const struct lib *l = x->lib.item;
     uint64_t address;
-    const char *slash;
+    const char *base;
     char text[300];
 
     if (number < 0 || (uint64_t)number >= x->lib.count || !is_address(name, &address))
@@ -222,9 +222,10 @@ static uint32_t block_in_lib(struct firefox *x, const char *name, int64_t number
     l += number;
     if (!l->path || !*l->path)
         return TT_NONE;
-    slash = strrchr(l->path, '/');
-    (void)snprintf(text, sizeof text, "%.250s+0x%llx", slash ? slash + 1 : l->path,
-                   (unsigned long long)address);
+    base = l->path + strlen(l->path);
+    while (base > l->path && base[-1] != '/' && base[-1] != '\\')
+        base--;
+    (void)snprintf(text, sizeof text, "%.250s+0x%llx", base, (unsigned long long)address);
     return tt_builder_block(x->b, &(struct tt_block_info){.name = text,
                                                           .module = l->path,
                                                           .file = l->id ? l->id : "",

@@ -141,6 +141,8 @@ main;outer_function;leaf_function;named 1'
 symbolized() { "$tallytree" symbolize -o "$dir/named.tt" "$1" && folds "$named" "$dir/named.tt"; }
 try "addresses in files of code are named by symbolize" symbolized "$dir/native.json"
 try "strings may be shared, and the other tables a thread's own" symbolized "$dir/native-58.json"
+windows() { sed "s|$dir/native|C:\\\\\\\\src\\\\\\\\native.exe|" "$dir/native.json" >"$dir/windows.json" && "$tallytree" export --to folded "$dir/windows.json" >"$dir/got" && grep -qE '^native.exe\+0x[0-9a-f]+;native.exe\+0x[0-9a-f]+;native.exe\+0x[0-9a-f]+ 2$' "$dir/got"; }
+try "on Windows a file is called by the last part of its path, too" windows
 mkdir "$dir/symbols" && mv "$dir/native" "$dir/symbols"
 unnamed() { "$tallytree" symbolize -o "$dir/none.tt" "$dir/native.json" 2>"$dir/said"; [ $? = 1 ] && grep -q 'no name was found for any of 3 addresses' "$dir/said" && [ -s "$dir/none.tt" ]; }
 try "where the files are not there, symbolize says so, and its exit status is 1" unnamed
