@@ -113,8 +113,8 @@ static int read_histogram(struct gmon *g)
     if (high <= low || !bins || !rate || rate > 1000000000 ||
         (high - low) / bins > 1 << 20)
         return tt_source_fail(g->s,
-                              "a histogram of %llu bins, %llu to a second, over %llu "
-                              "bytes is none",
+                              "a histogram cannot have %llu bins, %llu samples a second "
+                              "and %llu bytes of code",
                               (unsigned long long)bins, (unsigned long long)rate,
                               (unsigned long long)(high - low));
     for (uint64_t i = 0; !error && i < bins; i++) {

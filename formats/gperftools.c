@@ -118,7 +118,7 @@ static int read_sample(struct gperftools *g)
     if (error)
         return error;
     if (depth == 0 || depth > MOST_DEPTH)
-        return tt_source_fail(g->s, "a stack of %llu addresses is none",
+        return tt_source_fail(g->s, "a stack cannot have %llu addresses",
                               (unsigned long long)depth);
     for (uint64_t i = 0; !error && i < depth; i++) {
         error = take_word(g, &address);

@@ -426,7 +426,7 @@ static int take_info(struct memtrace *m)
     memcpy(&m->rate, &bits, sizeof m->rate);
     m->word = (uint32_t)word / 8;
     if (!(m->rate > 0 && m->rate <= 1) || (m->word != 4 && m->word != 8))
-        return fail(m, "its rate of samples, or the size of its words, is none");
+        return fail(m, "its rate of samples, or the size of its words, is not possible");
     m->has_info = 1;
     m->started = m->head.begin;
     m->pid = m->head.pid;
@@ -551,7 +551,7 @@ static int take_head(struct memtrace *m)
     h->last = tt_number_at(at + size + 20, 8);
     size += 28;
     if (all < size || all > MOST_PACKET)
-        return tt_source_fail(m->s, "a packet of %u bytes is none", all);
+        return tt_source_fail(m->s, "a packet cannot have %u bytes", all);
     h->size = all - size;
     tt_source_skip(m->s, size);
     return 1;

@@ -21,7 +21,7 @@ static uint64_t number(const struct tt_perfdata *p, const char *at, int size)
 
 int tt_perfdata_short(struct tt_perfdata *p)
 {
-    return tt_source_fail(p->s, "a record before this is not whole");
+    return tt_source_fail(p->s, "the record before this is too short for its type");
 }
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */

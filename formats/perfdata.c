@@ -303,7 +303,8 @@ static struct tt_perfdata_record record_at(const struct tt_perfdata *p, const ch
 
 static int bad_record(struct tt_perfdata *p, size_t size)
 {
-    return tt_source_fail(p->s, "a record of %zu bytes is none", size);
+    return tt_source_fail(p->s, "a record says that it has %zu bytes, which is too few",
+                          size);
 }
 
 static int unpack_records(struct tt_perfdata *p, const char *bytes, size_t size)
@@ -325,13 +326,14 @@ static int unpack_records(struct tt_perfdata *p, const char *bytes, size_t size)
             break;
         r.body = at + RECORD_HEAD;
         if (r.type == TT_PERFDATA_PACKED || r.type == TT_PERFDATA_PACKED_2)
-            return tt_source_fail(p->s, "what is packed is packed again");
+            return tt_source_fail(p->s, "a packed record holds another packed record");
         error = take_any(p, &r);
         if (error)
             return error;
         tt_perfdata_packed_skip(p->packed, length);
     }
-    return have < 0 ? tt_source_fail(p->s, "what was packed by zstd is damaged") : 0;
+    return have < 0 ? tt_source_fail(p->s, "a record that zstd has packed is damaged")
+                    : 0;
 }
 
 static int unpack(struct tt_perfdata *p, const struct tt_perfdata_record *r)
@@ -400,7 +402,8 @@ static int read_records(struct tt_perfdata *p, uint64_t left)
         if (left != UINT64_MAX)
             left -= size;
         if (more > left)
-            return tt_source_fail(p->s, "a record says that more follows than there is");
+            return tt_source_fail(
+                p->s, "a record says that more data follow it than the file has");
         error = skip(p, more);
         if (error <= 0)
             return error;
@@ -427,14 +430,14 @@ static int read_events(struct tt_perfdata *p, uint64_t whole)
     int error = 0;
 
     if (each <= 16 || !part(p, at, size, whole))
-        return tt_source_fail(p->s, "the events are not where the head says");
+        return tt_source_fail(p->s, "the header gives a wrong place for the events");
     for (; !error && size >= each; at += each, size -= each) {
         const char *event = part(p, at, each, whole), *ids;
         uint64_t ids_at = number(p, event + each - 16, 8);
         uint64_t ids_size = number(p, event + each - 8, 8);
         ids = part(p, ids_at, ids_size, whole);
         if (!ids)
-            return tt_source_fail(p->s, "an event's ids are not where it says");
+            return tt_source_fail(p->s, "an event gives a wrong place for its ids");
         error = add_event(p, event, (size_t)each - 16, ids, (size_t)ids_size);
     }
     return error;
@@ -473,17 +476,17 @@ static int read_file(struct tt_perfdata *p)
 
     if (have < HEAD)
         return have < 0 ? (int)have
-                        : tt_source_fail(p->s, "the file ends within its head");
+                        : tt_source_fail(p->s, "the file ends within its header");
     begin = number(p, tt_source_at(p->s) + DATA, 8);
     size = number(p, tt_source_at(p->s) + DATA + 8, 8);
     for (int i = 0; i < 4; i++)
         bits[i] = number(p, tt_source_at(p->s) + BITS + 8 * i, 8);
     if (begin < HEAD || begin > MOST_HEAD)
-        return tt_source_fail(p->s, "the data are not where the head says");
+        return tt_source_fail(p->s, "the header gives a wrong place for the data");
     have = tt_source_want(p->s, (size_t)begin);
     if (have < (int64_t)begin)
         return have < 0 ? (int)have
-                        : tt_source_fail(p->s, "the file ends within its head");
+                        : tt_source_fail(p->s, "the file ends within its header");
     error = read_events(p, begin);
     if (error)
         return error;
@@ -502,7 +505,7 @@ static int read_all(struct tt_perfdata *p)
 
     if (have < PIPE_HEAD)
         return have < 0 ? (int)have
-                        : tt_source_fail(p->s, "the file ends within its head");
+                        : tt_source_fail(p->s, "the file ends within its header");
     p->is_big = *tt_source_at(p->s) == '2';
     tt_perfdata_events_init(&p->events, p->s->memory, p->is_big);
     if (number(p, tt_source_at(p->s) + 8, 8) == PIPE_HEAD) {

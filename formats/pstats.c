@@ -394,7 +394,7 @@ static int take_time(struct pstats *p, const struct value *v, uint64_t *ns)
     double x = v->kind == REAL ? v->real : v->kind == NUMBER ? (double)v->number : -1;
 
     if (!(x < 9e9) || x < -1e-3 || (v->kind != REAL && v->kind != NUMBER))
-        return wrong(p, "a time is none, or too large");
+        return wrong(p, "a time is no number, below 0, or too large");
     *ns = x > 0 ? (uint64_t)llround(x * 1e9) : 0; /* clocks are not quite even */
     return 0;
 }
@@ -403,7 +403,7 @@ static int take_time(struct pstats *p, const struct value *v, uint64_t *ns)
 static int take_count(struct pstats *p, const struct value *v, uint64_t *count)
 {
     if (v->kind != NUMBER || v->number < INT32_MIN)
-        return wrong(p, "a number of calls is none");
+        return wrong(p, "a number of calls is not a whole number, or too far below 0");
     *count = v->number < 0 ? (uint32_t)v->number : (uint64_t)v->number;
     return 0;
 }

@@ -122,7 +122,7 @@ try "a heap without anything in it is read" nothing
 cut() { head -c "$1" "$dir/l8" >"$dir/bad" && refused "$dir/bad" ": byte $2: $3"; }
 try "a file that ends within a sample is refused" cut 64 64 "the file ends before its samples do"
 try "so is one that ends before its end" cut 72 72 "the file ends before its samples do"
-deep() { { head -c 48 "$dir/l8"; printf '\0\0\0\0\0\0\0\1'; } >"$dir/bad" && refused "$dir/bad" ": byte 56: a stack of"; }
+deep() { { head -c 48 "$dir/l8"; printf '\0\0\0\0\0\0\0\1'; } >"$dir/bad" && refused "$dir/bad" ": byte 56: a stack cannot have"; }
 try "so is a stack that is too deep" deep
 bad_heap() { sed "$1" "$dir/sampled" >"$dir/bad" && refused "$dir/bad" ":$2"; }
 try "so is a line of a heap without a stack" bad_heap '2s/@//' "2: a line is"

@@ -72,14 +72,14 @@ program+0x401004;program+0x400020 7'
 try "of a file that was cut off, what is whole is read, and it says so" cut 1096 "$half"
 whole_only() { ! grep -q "cut off" <<<"$("$tallytree" report "$dir/little")"; }
 try "a whole file does not say so" whole_only
-head_cut() { head -c "$1" "$dir/little" >"$dir/bad" && refused "$dir/bad" ": byte 0: the file ends within its head"; }
-for n in 16 60 103 110 390; do try "a file that ends within its head is refused: at byte $n" head_cut "$n"; done
+head_cut() { head -c "$1" "$dir/little" >"$dir/bad" && refused "$dir/bad" ": byte 0: the file ends within its header"; }
+for n in 16 60 103 110 390; do try "a file that ends within its header is refused: at byte $n" head_cut "$n"; done
 # damaged OFFSET BYTES PATTERN - so is one with these bytes there.
 damaged() { { head -c "$1" "$dir/little"; printf %b "$2"; tail -c +$(($1 + 1 + $(printf %b "$2" | wc -c))) "$dir/little"; } >"$dir/bad" && refused "$dir/bad" ": byte [0-9]*: $3"; }
-try "so is one whose events are elsewhere" damaged 26 '\1' "the events are not where"
-try "so is one whose data are elsewhere" damaged 44 '\1' "the data are not where"
-try "so is a record of no size" damaged 414 '\4\0' "a record of 4 bytes is none"
-try "so is a damaged piece of zstd" sh -c "sed 's/(\xb5\/\xfd/(\xb5\/\xfc/' '$dir/packed-small' >'$dir/bad'; ! '$tallytree' report '$dir/bad' 2>'$dir/said' && grep -q 'packed by zstd is damaged' '$dir/said'"
+try "so is one whose events are elsewhere" damaged 26 '\1' "the header gives a wrong place for the events"
+try "so is one whose data are elsewhere" damaged 44 '\1' "the header gives a wrong place for the data"
+try "so is a record of no size" damaged 414 '\4\0' "a record says that it has 4 bytes, which is too few"
+try "so is a damaged piece of zstd" sh -c "sed 's/(\xb5\/\xfd/(\xb5\/\xfc/' '$dir/packed-small' >'$dir/bad'; ! '$tallytree' report '$dir/bad' 2>'$dir/said' && grep -q 'a record that zstd has packed is damaged' '$dir/said'"
 
 if ! record -e cpu-clock -o "$dir/plain"; then
     skip "files of perf are read" "perf cannot record here: $(head -1 "$dir/said")"

@@ -104,10 +104,10 @@ try "what a function calls stands below it" folds 'f 500000000
 f;g 1500000000' "$dir/small"
 try "calls that did not fit into 32 bits are counted" folds 'f 1
 f;g 4294967291' "$dir/wrapped" calls
-try "those far below 0 are refused" refused "$dir/none" ": byte [0-9]*: a number of calls is none"
+try "those far below 0 are refused" refused "$dir/none" ": byte [0-9]*: a number of calls is not a whole number"
 try "wherever it is cut off, it is refused" truncated 7 3 1 "$dir/small"
-try "a time below 0 is refused" refused "$dir/less" ": byte [0-9]*: a time is none, or too large"
-try "so is one that is too large" refused "$dir/many" ": byte [0-9]*: a time is none, or too large"
+try "a time below 0 is refused" refused "$dir/less" ": byte [0-9]*: a time is no number, below 0, or too large"
+try "so is one that is too large" refused "$dir/many" ": byte [0-9]*: a time is no number, below 0, or too large"
 try "so is a function without callers" refused "$dir/short" ": byte [0-9]*: a function has not"
 try "so is one without a name" eval '! "$tallytree" report "$dir/name"'
 more() { { cat "$dir/small"; echo; } >"$dir/bad" && refused "$dir/bad" ": byte [0-9]*: something follows the profile"; }
