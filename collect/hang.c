@@ -121,7 +121,7 @@ static int find_path(struct tt_hanging *h, int locked)
         if (!locked)
             return 0;
         block = tt_place_marker(r, h->stack.end);
-        tt_path_step(&h->path, o->recursion, o->recursion_length, UINT64_MAX, block);
+        tt_path_step(&h->path, o->unwound, o->unwound_length, UINT64_MAX, block);
     }
     for (uint32_t i = h->stack.count; i-- > 0;) {
         if (is_own(&h->frame[i]))
@@ -129,14 +129,14 @@ static int find_path(struct tt_hanging *h, int locked)
         block = find_block(h, &h->frame[i], locked);
         if (!block)
             return 0;
-        tt_path_step(&h->path, o->recursion, o->recursion_length,
+        tt_path_step(&h->path, o->unwound, o->unwound_length,
                      tt_place_function(&h->frame[i]), block);
     }
     if (h->wait) {
         block = tt_place_wait(r, h->wait, locked);
         if (!block)
             return 0;
-        tt_path_step(&h->path, o->recursion, o->recursion_length, WAIT, block);
+        tt_path_step(&h->path, o->unwound, o->unwound_length, WAIT, block);
     }
     tt_path_end(&h->path);
     return 1;

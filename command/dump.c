@@ -158,6 +158,14 @@ static void put_fact(const char *name, uint64_t n)
     printf("recording\t%s\t%llu\n", name, (unsigned long long)n);
 }
 
+static void put_policy(const char *name, uint64_t policy, uint64_t length)
+{
+    printf("recording\t%s\t%s", name, tt_recursion_word((uint32_t)policy));
+    if (length)
+        printf(":%llu", (unsigned long long)length);
+    printf("\n");
+}
+
 static void put_recording(const struct tt_header *h)
 {
     printf("tallytree 1\nrecording\tprogram\t");
@@ -168,12 +176,11 @@ static void put_recording(const struct tt_header *h)
     put_fact("pid", h->pid);
     printf("recording\tclock\t%s\n", tt_clock_word(h->clock));
     put_fact("ticks_per_second", h->ticks_per_second);
-    printf("recording\trecursion\t%s", tt_recursion_word(h->recursion));
-    if (h->recursion_length)
-        printf(":%u", h->recursion_length);
+    put_policy("recursion", h->recursion, h->recursion_length);
+    if (h->unwound)
+        put_policy("unwound", h->unwound - 1, h->unwound_length);
     for (uint32_t i = 0; i < TT_KINDS; i++)
-        printf("\nrecording\tmode.%s\t%s", tt_kind_word(i), tt_mode_word(h->mode[i]));
-    printf("\n");
+        printf("recording\tmode.%s\t%s\n", tt_kind_word(i), tt_mode_word(h->mode[i]));
     put_fact("every", h->every);
     put_fact("hz", h->sample_hz);
     put_fact("budget", h->budget);

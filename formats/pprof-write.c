@@ -235,20 +235,34 @@ static void put_blocks(struct writing *x)
     tt_put_message(x->w, TT_PROFILE_FUNCTION, &x->message);
 }
 
+/* The format has no place for it in a sample; comments are shown by `pprof -comments`. */
+static const char *comment_on_folding(const struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->arcs; i++)
+        if (tt_block_of(p, p->arc[i].to) == p->arc[i].block)
+            return "recursion is folded: stacks were deeper than these";
+    return "";
+}
+
+static void put_comment(struct writing *x, const char *text)
+{
+    if (text && *text)
+        tt_put_number_field(x->w, TT_PROFILE_COMMENT, tt_texts_new(&x->texts, text));
+}
+
 static void put_all(struct writing *x)
 {
-    const char *program = tt_fact_text(x->p, "program");
-    uint64_t default_type = 0, comment;
+    uint64_t default_type = 0;
 
     (void)tt_texts_new(&x->texts, "");
     put_types(x, &default_type);
     put_samples(x);
     put_blocks(x);
-    comment = program && *program ? tt_texts_new(&x->texts, program) : 0;
+    put_comment(x, tt_fact_text(x->p, "program"));
+    put_comment(x, comment_on_folding(x->p));
     tt_put_bytes(x->w, x->texts.table.bytes.item, x->texts.table.bytes.count);
     tt_put_number_field(x->w, TT_PROFILE_TIME, tt_fact_number(x->p, "started"));
     tt_put_number_field(x->w, TT_PROFILE_DURATION, tt_fact_number(x->p, "lasted"));
-    tt_put_number_field(x->w, TT_PROFILE_COMMENT, comment);
     tt_put_number_field(x->w, TT_PROFILE_DEFAULT_TYPE, default_type);
 }
 

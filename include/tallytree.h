@@ -104,6 +104,8 @@ TT_API const char *tt_error_text(int error);
  *   sampler=timer|thread                        timer: each thread's CPU time, by SIGPROF;
  *                      the thread serves where the program handles that itself
  *   recursion=edge|repeat:K|block|cycle|drop|recent:K|none
+ *                      what becomes of recursion; default edge, and none for stacks that are
+ *                      unwound (samples)
  *   stacks=application|creation|ghc             where the time of closures goes: see
  *                      tt_context_call
  *   budget=64M | budget=65536nodes              the cap on memory

@@ -57,6 +57,37 @@ int tt_arrivals_find(const struct tt_lens *l, struct tt_vector *v)
     return find_arcs(l->p, v, 0);
 }
 
+uint32_t tt_back_column(struct tt_table *t)
+{
+    tt_table_column(t, "by_arcs", "back", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    return (uint32_t)tt_table_columns(t) - 1;
+}
+
+void tt_back_cell(struct tt_table *t, uint32_t column, const struct tt_vector *arcs,
+                  uint32_t context)
+{
+    uint64_t calls = tt_calls_at(arcs, context);
+
+    if (calls)
+        tt_table_amount(t, column, calls);
+}
+
+void tt_back_note(const struct tt_profile *p, struct tt_table *t, uint32_t column)
+{
+    const char *policy = tt_fact_text(p, "recursion");
+    size_t row = 0;
+
+    while (row < tt_table_rows(t) && !tt_table_value(t, row, column))
+        row++;
+    if (row < tt_table_rows(t))
+        tt_table_note(
+            t,
+            "folded: calls led back into the path at rows with ↺ (recursion %s): "
+            "there stacks were deeper, and inclusive figures of single calls and "
+            "contexts may be too low",
+            policy ? policy : "edge");
+}
+
 int tt_lens_of_choice(struct tt_lens *l, const struct tt_profile *p,
                       const struct tt_metric_choice *choice,
                       const struct tt_memory *memory)

@@ -441,6 +441,37 @@ static int has_exact(const struct transfer *t)
     return 0;
 }
 
+static void add_policy(struct transfer *t, uint64_t policy, uint64_t length,
+                       const char *of)
+{
+    char text[80], number[24] = "";
+
+    if (length)
+        (void)snprintf(number, sizeof number, ":%llu", (unsigned long long)length);
+    (void)snprintf(text, sizeof text, "%s%s%s", tt_recursion_word((uint32_t)policy),
+                   number, of);
+    add_text(t, "recursion", text);
+}
+
+/* Pushes and stacks that are unwound may have two policies: those that were used are told. */
+static void add_policies(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    int is_apart = h->unwound && (h->unwound != h->recursion + 1u ||
+                                  h->unwound_length != h->recursion_length),
+        pushed = 0, unwound = 0;
+
+    for (uint32_t i = 0; i < t->p->blocks; i++)
+        unwound |= (uint32_t)t->p->block[i].info.kind == TT_KIND_NATIVE;
+    for (uint32_t kind = 0; kind < TT_KINDS; kind++)
+        pushed |= kind != TT_KIND_NATIVE && has_kind(t, kind);
+    if (pushed || !unwound || !is_apart)
+        add_policy(t, h->recursion, h->recursion_length, "");
+    if (unwound && is_apart)
+        add_policy(t, h->unwound - 1, h->unwound_length,
+                   pushed ? " for unwound stacks" : "");
+}
+
 static void add_measures(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
@@ -448,11 +479,7 @@ static void add_measures(struct transfer *t)
                                                      : 1;
     char text[80];
 
-    (void)snprintf(text, sizeof text, "%s", tt_recursion_word(h->recursion));
-    if (h->recursion_length)
-        (void)snprintf(text, sizeof text, "%s:%u", tt_recursion_word(h->recursion),
-                       h->recursion_length);
-    add_text(t, "recursion", text);
+    add_policies(t);
     if (h->stacks)
         add_text(t, "stacks", tt_stacks_word((uint32_t)h->stacks));
     if (h->budget_nodes)

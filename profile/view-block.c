@@ -434,8 +434,7 @@ static int fill(struct passing *s, struct tt_query *q)
     tt_lens_columns(s->l, s->t, &s->c);
     tt_table_column(s->t, "edge_share", "of entry", "", TT_COLUMN_SHARE, 0);
     s->edge_share = (uint32_t)tt_table_columns(s->t) - 1;
-    tt_table_column(s->t, "by_arcs", "back", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
-    s->by_arcs = (uint32_t)tt_table_columns(s->t) - 1;
+    s->by_arcs = tt_back_column(s->t);
     tt_block_columns(s->t, &s->c);
     error = add_sides(s, s->in, TT_ROW_CALLER, limit);
     add_entries(s, sequence ? sequence : q->block);
@@ -444,6 +443,7 @@ static int fill(struct passing *s, struct tt_query *q)
     add_others(s);
     tt_lens_sum_row(s->l, s->t, &s->c);
     tt_view_notes(s->l->p, &s->l->choice, s->t);
+    tt_back_note(s->l->p, s->t, s->by_arcs);
     return error;
 }
 

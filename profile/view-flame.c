@@ -14,8 +14,9 @@ struct flame {
     const struct tt_lens *l;
     struct tt_table *t;
     const struct tt_shown *shown;
-    uint64_t *next; /* of each that is shown: where its next child begins */
-    uint32_t offset, context;
+    uint64_t *next;        /* of each that is shown: where its next child begins */
+    struct tt_vector arcs; /* those that led back, by where to */
+    uint32_t offset, context, by_arcs;
 };
 
 static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
@@ -34,6 +35,7 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
         return;
     f->next[i] = offset;
     tt_context_cells(f->t, f->context, s->context, s->path);
+    tt_back_cell(f->t, f->by_arcs, &f->arcs, s->context);
 }
 
 static int fill(const struct tt_lens *l, struct tt_table *t,
@@ -41,18 +43,24 @@ static int fill(const struct tt_lens *l, struct tt_table *t,
 {
     struct flame f = {.l = l, .t = t, .shown = shown->item};
     struct tt_columns c;
-    int error = -TT_ERR_MEMORY;
+    int error = tt_arrivals_find(l, &f.arcs);
 
     tt_lens_columns(l, t, &c);
     f.offset = (uint32_t)tt_table_columns(t);
     tt_table_column(t, "offset", "offset", l->main->unit, TT_COLUMN_AMOUNT, 0);
     tt_block_columns(t, &c);
     f.context = tt_context_columns(t);
+    f.by_arcs = tt_back_column(t);
     f.next = tt_memory_get(l->memory, shown->count * sizeof *f.next);
-    if (f.next)
+    if (!error && !f.next)
+        error = -TT_ERR_MEMORY;
+    if (!error)
         error = tt_shown_rows(l, shown, t, &c, fill_cells, &f);
     tt_memory_put(l->memory, f.next, shown->count * sizeof *f.next);
     tt_view_notes(l->p, &l->choice, t);
+    if (!error)
+        tt_back_note(l->p, t, f.by_arcs);
+    tt_vector_fini(&f.arcs);
     return error;
 }
 

@@ -252,8 +252,7 @@ static int add_rows(struct graph *g, struct tt_query *q)
     tt_lens_columns(g->l, g->t, &g->c);
     tt_table_column(g->t, "edge_share", "of entry", "", TT_COLUMN_SHARE, 0);
     g->edge_share = (uint32_t)tt_table_columns(g->t) - 1;
-    tt_table_column(g->t, "by_arcs", "back", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
-    g->by_arcs = (uint32_t)tt_table_columns(g->t) - 1;
+    g->by_arcs = tt_back_column(g->t);
     tt_block_columns(g->t, &g->c);
     add_entries(g);
     error = tt_view_sort(q, g->t, "inclusive");
@@ -272,6 +271,7 @@ static int add_rows(struct graph *g, struct tt_query *q)
     tt_lens_elsewhere(g->l, g->t, &g->c);
     tt_lens_sum_row(g->l, g->t, &g->c);
     tt_view_notes(g->l->p, &g->l->choice, g->t);
+    tt_back_note(g->l->p, g->t, g->by_arcs);
     return 0;
 }
 

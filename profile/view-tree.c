@@ -9,7 +9,8 @@ struct tree {
     const struct tt_lens *l;
     struct tt_table *t;
     const struct tt_shown *shown;
-    uint32_t context, contexts;
+    struct tt_vector arcs; /* those that led back, by where to */
+    uint32_t context, contexts, by_arcs;
 };
 
 static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
@@ -22,6 +23,7 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
         return;
     tt_context_cells(tree->t, tree->context, s->context, s->path);
     tt_table_amount(tree->t, tree->contexts, s->end - s->context);
+    tt_back_cell(tree->t, tree->by_arcs, &tree->arcs, s->context);
 }
 
 static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,
@@ -29,17 +31,22 @@ static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,
 {
     struct tree tree = {.l = l, .t = t, .shown = shown->item};
     struct tt_columns c;
-    int error;
+    int error = tt_arrivals_find(l, &tree.arcs);
 
     tt_lens_columns(l, t, &c);
     tt_block_columns(t, &c);
     tree.context = tt_context_columns(t);
     tree.contexts = (uint32_t)tt_table_columns(t);
     tt_table_column(t, "contexts", "contexts", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
-    error = tt_shown_rows(l, shown, t, &c, fill_cells, &tree);
+    tree.by_arcs = tt_back_column(t);
+    if (!error)
+        error = tt_shown_rows(l, shown, t, &c, fill_cells, &tree);
     if (!error)
         error = tt_view_sort_tree(q, t, "inclusive");
     tt_view_notes(l->p, &l->choice, t);
+    if (!error)
+        tt_back_note(l->p, t, tree.by_arcs);
+    tt_vector_fini(&tree.arcs);
     return error;
 }
 

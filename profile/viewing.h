@@ -61,6 +61,12 @@ uint32_t tt_calls_metric(const struct tt_profile *);
 /* The arcs that were not dropped, by where they lead to, into a vector that has not been
  * initialised.  -TT_ERR_MEMORY. */
 int tt_arrivals_find(const struct tt_lens *, struct tt_vector *);
+/* A column of how many calls led back to a context, and its cells; `arcs` are arrivals. */
+uint32_t tt_back_column(struct tt_table *);
+void tt_back_cell(struct tt_table *, uint32_t column, const struct tt_vector *arcs,
+                  uint32_t context);
+/* Says what the mark of such rows means, where there are any. */
+void tt_back_note(const struct tt_profile *, struct tt_table *, uint32_t column);
 /* Calls at contexts in [from, to). */
 uint64_t tt_calls_between(const struct tt_vector *, uint32_t from, uint32_t to);
 static inline uint64_t tt_calls_at(const struct tt_vector *v, uint32_t context)

@@ -84,6 +84,7 @@ struct printing {
     struct shown shown[TT_TABLE_COLUMNS];
     size_t count, name;    /* name: a column of the table; SIZE_MAX: none */
     uint32_t apart;        /* the same; UINT32_MAX: none */
+    uint32_t back;         /* calls that led back into the path; the same */
     size_t figures, names; /* columns that they take */
     size_t foot;           /* the first of the last rows that are sums */
     size_t spared;         /* columns that were left out for lack of room: the last */
@@ -217,6 +218,7 @@ static void choose_columns(struct printing *p)
 
     p->name = SIZE_MAX;
     p->apart = tt_table_find(t, "apart");
+    p->back = tt_table_find(t, "by_arcs");
     for (size_t i = 0; i < tt_table_columns(t); i++) {
         const struct tt_column *c = tt_table_column_at(t, i);
         if (c->flags & (TT_COLUMN_LOW | TT_COLUMN_ERROR)) {
@@ -348,17 +350,24 @@ static const char *name_of(const struct printing *p, size_t row)
     return v ? v->text : NULL;
 }
 
-/* Behind a name that several blocks have stands what tells this one from them. */
+static const union tt_value *value_at(const struct printing *p, size_t row,
+                                      uint32_t column)
+{
+    return column == UINT32_MAX ? NULL : tt_table_value(p->t, row, column);
+}
+
+/* Behind a name that several blocks have stands what tells this one from them, and a mark
+ * where calls led back into the path. */
 static const char *full_name(const struct printing *p, size_t row, char full[FULL])
 {
     const char *name = name_of(p, row);
-    const union tt_value *apart = p->apart == UINT32_MAX
-                                      ? NULL
-                                      : tt_table_value(p->t, row, p->apart);
+    const union tt_value *apart = value_at(p, row, p->apart),
+                         *back = value_at(p, row, p->back);
 
-    if (!name || !apart)
+    if (!name || (!apart && !back))
         return name;
-    (void)snprintf(full, FULL, "%s (%s)", name, apart->text);
+    (void)snprintf(full, FULL, "%s%s%s%s%s", back ? "↺ " : "", name, apart ? " (" : "",
+                   apart ? apart->text : "", apart ? ")" : "");
     return full;
 }
 

@@ -424,7 +424,10 @@ struct tt_header {
     uint64_t
         tick; /* ns: CPU timers end at the system's ticks alone; 0: no timer samples */
     uint64_t preempted; /* ns in which threads could run and others had the processors */
-    uint64_t reserved[32];
+    uint64_t
+        unwound; /* enum tt_recursion + 1, of stacks that are unwound; 0: as pushes */
+    uint64_t unwound_length;
+    uint64_t reserved[30];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

@@ -103,12 +103,15 @@ int tt_options_recursion(struct tt_options *o, const char *value)
         i++;
     if (i == TT_RECURSIONS)
         return -TT_ERR_OPTION;
-    o->recursion = i;
-    o->recursion_length = 0;
-    if (i == TT_RECURSION_REPEAT || i == TT_RECURSION_RECENT)
-        return read_count(value[length] ? value + length + 1 : "",
-                          i == TT_RECURSION_REPEAT, 1000, &o->recursion_length);
-    return value[length] ? -TT_ERR_OPTION : 0;
+    o->recursion = o->unwound = i;
+    o->recursion_length = o->unwound_length = 0;
+    if (i != TT_RECURSION_REPEAT && i != TT_RECURSION_RECENT)
+        return value[length] ? -TT_ERR_OPTION : 0;
+    if (read_count(value[length] ? value + length + 1 : "", i == TT_RECURSION_REPEAT,
+                   1000, &o->recursion_length))
+        return -TT_ERR_OPTION;
+    o->unwound_length = o->recursion_length;
+    return 0;
 }
 
 /* ── Readers of the table ─────────────────────────────────────────────────────────── */
@@ -397,6 +400,7 @@ static void set_defaults(struct tt_options *o)
     o->hz_of_caller = 1;
     o->hz = 250;
     o->recursion = TT_RECURSION_EDGE;
+    o->unwound = TT_RECURSION_NONE;
     o->budget = 64ull << 20;
     o->series = 1u << TT_BAND_TYPE;
     o->space = TT_SPACE_ALLOC | TT_SPACE_COPIES | TT_SPACE_TYPES;

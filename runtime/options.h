@@ -19,6 +19,7 @@ struct tt_options {
     uint32_t hz, sampler_thread, histogram;
     uint64_t hz_of_caller; /* ticks a second of clock=caller; 1: of no known length */
     uint32_t clock, recursion, recursion_length, stacks;
+    uint32_t unwound, unwound_length; /* recursion of stacks that are unwound */
     uint64_t budget, budget_nodes;
     uint32_t space;      /* bits: what is recorded of objects */
     uint64_t space_rate; /* smaller ones are sampled; 0: none is */

@@ -160,9 +160,12 @@ function yOf(frame: Frame, look: Look): number {
   return (look.up ? look.levels - 1 - frame.depth : frame.depth) * ROW - look.top;
 }
 
+// Calls from further down the stack came back to it, so paths through it are shorter than stacks were.
+const isLedBack = (table: Frame["table"], row: Frame["row"]) => table.has("by_arcs") && table.at(row, "by_arcs") !== null;
+
 // As much of its name as there is room for; whole, it may be a single letter.
 function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
-  const label = labelOf(blockOf(f.table, f.row));
+  const label = `${isLedBack(f.table, f.row) ? "↺ " : ""}${labelOf(blockOf(f.table, f.row))}`;
   if (label.length < 4 && room > 0 && measure(label) <= room) return label;
   if (room <= 16) return "";
   const most = Math.floor(room / letter);
@@ -175,7 +178,8 @@ function describe(f: Frame): string {
   const figures = ["inclusive", "self", "calls"]
     .filter((k) => table.at(row, k) !== null)
     .map((k) => `${k} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), table.unit)}`);
-  return `${f.name}: ${figures.join(", ")}`;
+  const back = isLedBack(table, row) ? `, ${group(table.text(row, "by_arcs"))} of the calls by recursion that is folded` : "";
+  return `${f.name}: ${figures.join(", ")}${back}`;
 }
 
 function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string) => number) {

@@ -230,6 +230,9 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     ) : key && rows.some((r) => r.depth) ? (
                       <span class="fold" />
                     ) : null}
+                    {table.has("by_arcs") && table.at(row, "by_arcs") !== null ? (
+                      <span title={`${table.text(row, "by_arcs")} calls by recursion that is folded`}>↺ </span>
+                    ) : null}
                     {link && row.role === "entry" ? (
                       <a class={shell.find?.test(table.text(row, "name")) ? "plain hit" : "plain"} href={link(row)}>
                         {table.text(row, "name")}
