@@ -116,8 +116,28 @@ struct entry {
     char name[];
 };
 
+static int is_gone(const struct tt_gone *gone, const char *thread)
+{
+    uint32_t id = (uint32_t)strtoul(thread, NULL, 10);
+
+    for (int i = 0; gone && i < TT_GONE; i++)
+        if (gone->thread[i] == id)
+            return 1;
+    return 0;
+}
+
+uint64_t tt_clock_preempted_here(void)
+{
+    int self = open("/proc/thread-self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t waited = self >= 0 ? waited_of(self, ".") : 0;
+
+    if (self >= 0)
+        close(self);
+    return waited;
+}
+
 /* By the system call: opendir allocates, and allocators may be recorded. */
-uint64_t tt_clock_preempted(void)
+uint64_t tt_clock_preempted(const struct tt_gone *gone)
 {
     _Alignas(struct entry) char buffer[2048];
     int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -130,7 +150,8 @@ uint64_t tt_clock_preempted(void)
         for (long at = 0; at < size;) {
             const struct entry *e = (const void *)(buffer + at);
             at += e->length;
-            sum += e->name[0] != '.' ? waited_of(tasks, e->name) : 0;
+            if (e->name[0] != '.' && !is_gone(gone, e->name))
+                sum += waited_of(tasks, e->name);
         }
     close(tasks);
     return sum;

@@ -55,9 +55,18 @@ void tt_clock_choose(struct tt_header *);
 /* Somebody on this machine has measured the processor's counter already: that takes 2 ms. */
 void tt_clock_know(uint64_t counter_hz);
 
-/* In which threads of the process that are alive could have run, and others had the
+enum { TT_GONE = 64 };
+struct tt_gone { /* threads that have left a recording: */
+    uint32_t
+        thread[TT_GONE]; /* the last ones, which the system may still list; 0: none */
+    uint32_t count;      /* of all */
+    uint64_t waited[TT_GONE], sum; /* ns; sum: of all */
+};
+
+/* In which threads of the process that are alive, and not among these (NULL: none), could have run, and others had the
  * processors, in ns; 0 where the system does not say.  Some microseconds a thread. */
-uint64_t tt_clock_preempted(void);
+uint64_t tt_clock_preempted(const struct tt_gone *);
+uint64_t tt_clock_preempted_here(void); /* of the calling thread */
 
 /* CPU time of the calling thread, ns.  Async-signal-safe. */
 static inline uint64_t tt_clock_cpu(void)

@@ -311,7 +311,7 @@ static int begin(const struct tt_options *o)
     r->exact = is_measured(o);
     if (r->exact) {
         tt_calibrate(r->header);
-        r->preempted = tt_clock_preempted();
+        r->preempted = tt_clock_preempted(NULL);
     }
     (void)tt_block_publish(r, TT_BLOCK_OTHER); /* while there is room for certain */
     tt_threads_stop();
@@ -488,8 +488,11 @@ void *tt_snapshot(size_t *size)
         h->pages = h->used;
         if (h->state == TT_RECORDING_OPEN && h->clock != TT_CLOCK_CALLER)
             h->end_ticks = tt_clock_now();
-        if (h->state == TT_RECORDING_OPEN)
+        if (h->state == TT_RECORDING_OPEN) {
+            pthread_mutex_lock(&r->lock);
             h->preempted = tt_recording_preempted(r);
+            pthread_mutex_unlock(&r->lock);
+        }
     }
     control_unlock();
     return copy;

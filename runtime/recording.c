@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -260,6 +261,8 @@ static void describe_options(struct tt_header *h, const struct tt_options *o)
     h->ticks_per_second = o->hz_of_caller;
     h->recursion = o->recursion;
     h->recursion_length = o->recursion_length;
+    h->unwound = o->unwound + 1;
+    h->unwound_length = o->unwound_length;
     h->stacks = o->stacks;
     h->space_rate = o->space_rate;
     h->budget = o->budget;
@@ -469,9 +472,43 @@ int tt_recording_fork(struct tt_recording **out, struct tt_recording *parent)
 
 uint64_t tt_recording_preempted(const struct tt_recording *r)
 {
-    uint64_t now = r->exact ? tt_clock_preempted() : 0;
+    uint64_t now = r->exact ? tt_clock_preempted(&r->gone) + r->gone.sum : 0;
 
-    return now > r->preempted ? now - r->preempted : 0; /* threads have gone */
+    return now > r->preempted ? now - r->preempted : 0; /* threads that we never saw */
+}
+
+/* The thread may still be there for a moment: it is remembered, lest it be counted twice. */
+void tt_recording_left(struct tt_recording *r)
+{
+    TT_NOT_CANCELLED();
+    uint64_t waited = r->exact ? tt_clock_preempted_here() : 0;
+    struct tt_gone *g = &r->gone;
+    uint32_t i;
+
+    if (!waited)
+        return;
+    pthread_mutex_lock(&r->lock);
+    i = g->count++ % TT_GONE;
+    g->thread[i] = (uint32_t)syscall(SYS_gettid);
+    g->waited[i] = waited;
+    g->sum += waited;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void tt_recording_joined(struct tt_recording *r, int again)
+{
+    struct tt_gone *g = &r->gone;
+    uint32_t id = r->exact ? (uint32_t)syscall(SYS_gettid) : 0;
+
+    if (!id)
+        return;
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < TT_GONE; i++)
+        if (g->thread[i] == id) {
+            g->thread[i] = 0;
+            g->sum -= again ? g->waited[i] : 0;
+        }
+    pthread_mutex_unlock(&r->lock);
 }
 
 void tt_recording_end(struct tt_recording *r, uint64_t ticks)

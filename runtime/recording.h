@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "clock.h"
 #include "file.h"
 
 enum { TT_ORDERS = 20 }; /* runs of 2^order pages */
@@ -38,10 +39,15 @@ struct tt_recording {
     uint32_t attached;   /* strands that point into the mapping, and 1 while it runs */
     int exact;           /* activations are timed, and */
     uint64_t preempted;  /* that was tt_clock_preempted as it began */
+    struct tt_gone gone; /* threads that have left it since */
 };
 
 /* tt_clock_preempted since the recording began, where activations are timed; else 0. */
 uint64_t tt_recording_preempted(const struct tt_recording *);
+/* The calling thread leaves the recording; it has come to it, again or with the number of one
+ * that has ended. */
+void tt_recording_left(struct tt_recording *);
+void tt_recording_joined(struct tt_recording *, int again);
 
 /* The recording of this process; there is one at a time. */
 extern struct tt_recording *tt_recording;

@@ -401,6 +401,7 @@ int tt_thread_attach(struct tt_thread *t)
     tt_threads_unlock();
     if (error)
         return error;
+    tt_recording_joined(t->recording, t->last == t->recording);
     tt_bump_shared(&t->recording->header->lost_pushes, t->strays);
     t->strays = 0;
     t->record->last = tt_time_now(t);
@@ -464,6 +465,8 @@ void tt_thread_detach(struct tt_thread *t)
     tt_slowest_drop(t);
     if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) && r == tt_recording_now())
         tt_stack_close(t);
+    if (__atomic_load_n(&r->header->state, __ATOMIC_RELAXED) == TT_RECORDING_OPEN)
+        tt_recording_left(r);
     let_go_of_stacks(t);
     close_fast_path(t);
     tt_threads_lock();
