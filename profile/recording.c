@@ -80,9 +80,14 @@ static int is_sampled(const struct tt_picture *p)
     int sampled = p->header->source[0] != 0; /* of a process that had no time too */
 
     for (uint32_t i = 0; i < p->blocks; i++) {
-        if (!p->block[i].self || i == TT_BLOCK_OTHER) /* which stands for any kind */
+        const struct tt_picture_block *b = &p->block[i];
+        if (!b->self)
             continue;
-        if (p->header->mode[p->block[i].info.kind] != TT_MODE_SAMPLED)
+        if (b->id == TT_BLOCK_OTHER) { /* which stands for any kind */
+            sampled |= b->samples != 0;
+            continue;
+        }
+        if (p->header->mode[b->info.kind] != TT_MODE_SAMPLED)
             return 0;
         sampled = 1;
     }
