@@ -141,4 +141,51 @@ equal "with what has ticks, too" "$(field f self.a "$tmp/counts.csv") $(field f 
 equal "and with nothing, what the other has" "$(field f self.b "$tmp/counts.csv")" 100
 equal "exports have them" "$("$tallytree" export --to folded "$tmp/more.rec" | tr '\n' ' ')" "f 1 f;g 2 "
 equal "a metric that is not there is refused" "$(status "$tallytree" diff --metric words "$tmp/a.tt" "$tmp/b.tt")" 2
+# Verdicts on few runs, whose degrees of freedom are no whole number: Welch's test by adding up
+# the density of Student's t.
+cat >"$tmp/welch.py" <<'END'
+import csv, random, statistics, subprocess, sys
+tallytree, folder = sys.argv[1:]
+rng = random.Random(11)
+def outside(t, v):
+    """How much of Student's t of v degrees lies beyond t; x = sqrt(v) tan(a) makes it finite."""
+    import math
+    steps, inside = 4000, math.atan(t / math.sqrt(v))
+    area = lambda end: sum(math.cos(end * (i + .5) / steps) ** (v - 1) for i in range(steps)) * end
+    return 1 - area(inside) / area(math.pi / 2)
+def side(name, runs):
+    files = []
+    for i, ticks in enumerate(runs):
+        files.append("%s/%s%d" % (folder, name, i))
+        subprocess.run([tallytree, "replay", "-o", files[-1]], input="".join("push f%d\ntick %d\npop\n" % (n, t) for n, t in enumerate(ticks)), text=True, check=True)
+    subprocess.run([tallytree, "merge", "-o", folder + "/" + name + ".tt", *files], check=True)
+wrong, told = 0, 0
+for case in range(4):
+    base = [rng.randrange(1000, 20000) for _ in range(60)]
+    shift = [b * rng.choice([1, 1.05, .9, 1.2, 1.5]) for b in base]
+    spread = rng.choice([.01, .02, .05])
+    a = [[max(1, int(rng.gauss(b, b * spread))) for b in base] for _ in range(rng.randrange(2, 4))]
+    b = [[max(1, int(rng.gauss(s, s * spread))) for s in shift] for _ in range(rng.randrange(2, 4))]
+    side("few-a", a), side("few-b", b)
+    rows = subprocess.run([tallytree, "diff", "--csv", "--limit", "all", folder + "/few-a.tt", folder + "/few-b.tt"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    for row in csv.DictReader(rows.splitlines()):
+        if not row["name"].startswith("f"):
+            continue
+        x, y = ([run[int(row["name"][1:])] for run in s] for s in (a, b))
+        u, w = statistics.variance(x) / len(x), statistics.variance(y) / len(y)
+        if not u + w:
+            continue
+        t = (statistics.mean(y) - statistics.mean(x)) / (u + w) ** .5
+        p = outside(abs(t), (u + w) ** 2 / (u * u / (len(x) - 1) + w * w / (len(y) - 1)))
+        if abs(p - .05) < .002: # the table's last digit
+            continue
+        want = "noise" if p > .05 else "more" if t > 0 else "less"
+        told += 1
+        if row["self.verdict"] != want:
+            wrong += 1
+            print(row["name"], row["self.verdict"], "for", want, "p", p)
+sys.exit(wrong != 0 or told < 100)
+END
+try "verdicts on few runs are Welch's" python3 "$tmp/welch.py" "$tallytree" "$tmp"
+
 finish
