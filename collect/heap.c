@@ -223,7 +223,8 @@ static int is_outside_window(void)
 
 static inline int begin_event(void)
 {
-    if (TT_UNLIKELY(heap.begin | heap.end) && is_outside_window())
+    if (TT_UNLIKELY(tt_is_unseen()) ||
+        (TT_UNLIKELY(heap.begin | heap.end) && is_outside_window()))
         return 0;
     if (inside) {
         if (inside != OURSELVES)

@@ -40,6 +40,8 @@ static struct {
 TT_AFTER_US(int, execve, const char *, char *const[], char *const[]);
 TT_AFTER_US(int, chroot, const char *);
 TT_AFTER_US(int, execvpe, const char *, char *const[], char *const[]);
+TT_AFTER_US(int, fexecve, int, char *const[], char *const[]);
+TT_AFTER_US(int, execveat, int, const char *, char *const[], char *const[], int);
 TT_AFTER_US(int, posix_spawn, pid_t *, const char *, const posix_spawn_file_actions_t *,
             const posix_spawnattr_t *, char *const[], char *const[]);
 TT_AFTER_US(int, posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *,
@@ -53,6 +55,7 @@ void tt_preload_note_programs(const char *in)
         return;
     (void)next_execve(), (void)next_execvpe(), (void)next_chroot();
     (void)next_posix_spawn(), (void)next_posix_spawnp();
+    (void)next_fexecve(), (void)next_execveat();
     memcpy(folder, in, strlen(in) + 1);
 }
 
@@ -286,20 +289,20 @@ static int start(const char *path, char *const argv[], char *const environment[]
 {
     int is_apart = note(path, 0, environment);
 
-    tt_preload_spend();
+    tt_preload_leave();
     if (is_apart)
-        WITHOUT_US(environment, next_execve()(path, argv, environment));
-    return next_execve()(path, argv, environment);
+        WITHOUT_US(environment, tt_preload_stay(next_execve()(path, argv, environment)));
+    return tt_preload_stay(next_execve()(path, argv, environment));
 }
 
 static int start_in_path(const char *file, char *const argv[], char *const environment[])
 {
     int is_apart = note(file, 1, environment);
 
-    tt_preload_spend();
+    tt_preload_leave();
     if (is_apart)
-        WITHOUT_US(environment, next_execvpe()(file, argv, environment));
-    return next_execvpe()(file, argv, environment);
+        WITHOUT_US(environment, tt_preload_stay(next_execvpe()(file, argv, environment)));
+    return tt_preload_stay(next_execvpe()(file, argv, environment));
 }
 
 TT_INTERPOSE int execve(const char *path, char *const argv[], char *const environment[])
@@ -378,6 +381,25 @@ TT_INTERPOSE int execle(const char *path, const char *first, ...)
     environment = va_arg(list, char *const *);
     va_end(list);
     return start(path, argv, environment);
+}
+
+/* The program has no path that could be noted. */
+TT_INTERPOSE int fexecve(int fd, char *const argv[], char *const environment[])
+{
+    tt_preload_leave();
+    return tt_preload_stay(next_fexecve()(fd, argv, environment));
+}
+
+int execveat(int, const char *, char *const[], char *const[], int);
+TT_INTERPOSE int execveat(int at, const char *path, char *const argv[],
+                          char *const environment[], int flags)
+{
+    if (!next_execveat()) {
+        errno = ENOSYS;
+        return -1;
+    }
+    tt_preload_leave();
+    return tt_preload_stay(next_execveat()(at, path, argv, environment, flags));
 }
 
 TT_INTERPOSE int posix_spawn(pid_t *pid, const char *path,

@@ -50,27 +50,41 @@ enum { HAS_RESTORER = 0 };
 static const char *const tt_signal_return = NULL;
 #endif
 
+static struct system_action to_system(const struct sigaction *a)
+{
+    struct system_action s = {.handler = *(void *const *)&a->sa_handler,
+                              .flags = (unsigned long)(unsigned)a->sa_flags};
+
+    memcpy(&s.mask, &a->sa_mask, sizeof s.mask);
+    if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN) {
+        s.flags |= HAS_RESTORER;
+        s.restorer = (void *)(uintptr_t)tt_signal_return;
+    }
+    return s;
+}
+
+static void from_system(struct sigaction *a, const struct system_action *s)
+{
+    memset(a, 0, sizeof *a);
+    *(void **)&a->sa_handler = s->handler;
+    a->sa_flags = (int)(s->flags & ~(unsigned long)HAS_RESTORER);
+    memcpy(&a->sa_mask, &s->mask, sizeof s->mask);
+}
+
 int tt_preload_sigaction(int number, const struct sigaction *wanted,
                          struct sigaction *before)
 {
     struct system_action new = {0}, old = {0};
     long error;
 
-    if (wanted) {
-        new.handler = *(void *const *)&wanted->sa_handler;
-        new.flags = (unsigned long)(unsigned)wanted->sa_flags | HAS_RESTORER;
-        new.restorer = (void *)(uintptr_t)tt_signal_return;
-        memcpy(&new.mask, &wanted->sa_mask, sizeof new.mask);
-    }
+    if (wanted)
+        new = to_system(wanted);
     error = tt_call_system(SYS_rt_sigaction,
                            (long[6]){number, wanted ? (long)(uintptr_t) & new : 0,
                                      (long)(uintptr_t)&old, sizeof new.mask});
     if (error || !before)
         return (int)error;
-    memset(before, 0, sizeof *before);
-    *(void **)&before->sa_handler = old.handler;
-    before->sa_flags = (int)(old.flags & ~(unsigned long)HAS_RESTORER);
-    memcpy(&before->sa_mask, &old.mask, sizeof old.mask);
+    from_system(before, &old);
     return 0;
 }
 
@@ -171,6 +185,39 @@ TT_INTERPOSE int prctl(int option, ...)
     return (int)tt_call_system(SYS_prctl, a);
 }
 
+/* Some programs give all signals their defaults before they start another program, with calls
+ * that the C library does not see.  Our timers' signal would end them: what they want is kept
+ * for signals that are not ours. */
+static long set_our_action(const long a[6])
+{
+    const struct system_action *wanted = (const void *)(uintptr_t)a[1];
+    struct system_action *out = (void *)(uintptr_t)a[2];
+    struct sigaction new, old;
+    long error = tt_call_system(SYS_rt_sigaction,
+                                (long[6]){a[0], 0, a[2], a[3]}); /* EFAULT */
+
+    if (error)
+        return error;
+    if (wanted)
+        from_system(&new, wanted);
+    tt_sampler_pass(wanted ? &new : NULL, &old);
+    if (out)
+        *out = to_system(&old);
+    return 0;
+}
+
+static int is_our_action(long number, const long a[6])
+{
+    return number == SYS_rt_sigaction && a[0] == CANCEL_SIGNAL && tt_looker &&
+           __atomic_load_n(&tt_on, __ATOMIC_RELAXED) && tt_preload_is_here();
+}
+
+static long become(long number, const long a[6])
+{
+    tt_preload_leave();
+    return tt_preload_stay((int)tt_call_system(number, a));
+}
+
 TT_INTERPOSE long syscall(long number, ...)
 {
     long a[6];
@@ -185,5 +232,9 @@ TT_INTERPOSE long syscall(long number, ...)
         before_filter();
     if (number == SYS_prctl && a[0] == PR_SET_SECCOMP && is_filter(a))
         before_filter();
+    if (is_our_action(number, a))
+        return set_our_action(a);
+    if (number == SYS_execve || number == SYS_execveat)
+        return become(number, a);
     return tt_call_system(number, a);
 }

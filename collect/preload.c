@@ -140,10 +140,32 @@ static uint64_t process_cpu(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+int tt_preload_is_here(void) { return preload.pid && preload.pid == getpid(); }
+
 void tt_preload_spend(void)
 {
-    if (preload.pid && preload.pid == getpid())
+    if (tt_preload_is_here())
         tt_recording->header->cpu = process_cpu() - preload.cpu;
+}
+
+void tt_preload_leave(void)
+{
+    const struct tt_thread *t = tt_preload_is_here() ? tt_self.thread : NULL;
+
+    tt_preload_spend();
+    if (t)
+        tt_sampler_hush(t);
+}
+
+int tt_preload_stay(int result)
+{
+    const struct tt_thread *t = tt_preload_is_here() ? tt_self.thread : NULL;
+    int saved = errno;
+
+    if (t)
+        tt_sampler_resume(t);
+    errno = saved;
+    return result;
 }
 
 /* Threads that were made by none of the calls that we stand before have no timers; what the
@@ -165,7 +187,7 @@ static void say_unseen(void)
 
 static void after_fork_in_child(void)
 {
-    if (tt_ceased)
+    if (tt_has_ceased())
         return;
     preload.cpu = process_cpu();
     preload.pid = preload.pid ? getpid() : 0;
@@ -295,7 +317,8 @@ static _Noreturn void exit_at_once(int status)
     const long arguments[6] = {status};
 
     tt_preload_spend();
-    if (preload.pid && preload.pid == getpid()) {
+    (void)tt_has_ceased();
+    if (tt_preload_is_here()) {
         struct tt_header *h = tt_recording->header;
         h->end_ticks = tt_clock_now();
         __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
@@ -317,7 +340,7 @@ static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
 /* A child that no handler of fork knows of leaves the recording to its parent. */
 static __attribute__((destructor)) void destruct(void)
 {
-    if (!preload.pid || preload.pid != getpid())
+    if (!preload.pid || tt_has_ceased() || !tt_preload_is_here())
         return;
     tt_wall_stop();
     tt_preload_spend();

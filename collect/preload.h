@@ -17,6 +17,14 @@ void tt_preload_start(void);
 /* Notes what the process has spent so far: it may end, or become another program. */
 void tt_preload_spend(void);
 
+/* Is this a process that records?  Not a child of vfork, which has its parent's memory. */
+int tt_preload_is_here(void);
+
+/* Before the process becomes another program, and after that has failed: returns `result`, and
+ * keeps errno. */
+void tt_preload_leave(void);
+int tt_preload_stay(int result);
+
 /* Ends it for good: the system is about to be told which calls the program may make. */
 void tt_preload_cease(void);
 

@@ -507,7 +507,7 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
         {"torn", "torn", "recordings changed while they were copied"},
         {"lost.blocks", "lost", "blocks found no room and stand in [other blocks]"},
         {"lost.strands", "lost", "threads found no room"},
-        {"lost.children", "lost", "child processes found no room"},
+        {"lost.children", "lost", "child processes could not be recorded"},
         {"lost.samplers", "lost",
          "threads could not be sampled, or not while they waited"},
         {"lost.pushes", "lost", "pushes found no room, or came in a bad moment"},

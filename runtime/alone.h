@@ -89,4 +89,38 @@ static inline void tt_brief_unlock(uint32_t *word)
         tt_brief_wake(word);
 }
 
+/* One that says who changes what it guards: from after it was taken until before it is given
+ * back.  `self` is the calling thread's tt_self. */
+struct tt_owned {
+    uint32_t word;
+    const void *holder;
+};
+
+static inline void tt_owned_lock(struct tt_owned *l, const void *self)
+{
+    tt_brief_lock(&l->word);
+    __atomic_store_n(&l->holder, self, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void tt_owned_unlock(struct tt_owned *l)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&l->holder, NULL, __ATOMIC_RELAXED);
+    tt_brief_unlock(&l->word);
+}
+
+/* In the child of a fork: 1: another thread was about a change.  What the calling one was about,
+ * it goes on with. */
+static inline int tt_owned_forget(struct tt_owned *l, const void *self)
+{
+    const void *holder = l->holder;
+
+    if (holder == self)
+        return 0;
+    l->holder = NULL;
+    l->word = TT_BRIEF_FREE;
+    return holder != NULL;
+}
+
 #endif

@@ -25,7 +25,7 @@
 static pthread_mutex_t control_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int starts; /* nested ones; guarded by control_mutex, as is `epochs` */
 static uint32_t epochs;
-static int unusable; /* in a child that was forked amid the profiler's work */
+int tt_unusable;
 __thread struct tt_work tt_work;
 
 static void control_lock(void)
@@ -39,6 +39,42 @@ static void control_unlock(void)
 {
     pthread_mutex_unlock(&control_mutex);
     tt_work.control = 0;
+}
+
+/* ── Children that no handler of fork sees ────────────────────────────────────────── */
+
+/* A bare system call, or _Fork, makes a child that has the parent's file and the parent's
+ * locks.  The system clears this page for it. */
+static uint32_t *seen_page;
+static const uint32_t seen = 1;
+const uint32_t *tt_seen = &seen;
+
+enum { WIPE_ON_FORK = 18, KEEP_ON_FORK = 19 }; /* as in Linux's headers, since 4.14 */
+
+/* A page that the system does not clear says nothing. */
+static void make_page(void)
+{
+    void *p = mmap(NULL, sizeof *seen_page, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        return;
+    if (madvise(p, sizeof *seen_page, WIPE_ON_FORK) != 0) {
+        munmap(p, sizeof *seen_page);
+        return;
+    }
+    seen_page = p;
+    *seen_page = 1;
+    __atomic_store_n(&tt_seen, seen_page, __ATOMIC_RELEASE);
+}
+
+static void advise_page(int advice)
+{
+    int saved = errno;
+
+    if (seen_page)
+        (void)madvise(seen_page, sizeof *seen_page, advice);
+    errno = saved;
 }
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
@@ -84,23 +120,34 @@ static int is_busy(struct tt_thread *t)
 
 int tt_is_at_work(void)
 {
-    return is_busy(tt_self.thread) || tt_holds_locks() || tt_block_held();
+    return tt_has_ceased() || is_busy(tt_self.thread) || tt_holds_locks() ||
+           tt_block_held();
 }
 
 int (*tt_is_collecting)(void);
-int tt_ceased;
+static int ceased;
 
 void tt_cease(void)
 {
-    __atomic_store_n(&tt_ceased, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&ceased, 1, __ATOMIC_RELAXED);
     tt_share_turn(0);
+}
+
+int tt_has_ceased(void)
+{
+    if (TT_UNLIKELY(tt_is_unseen()) && !ceased) {
+        tt_cease();
+        tt_strand_close(&tt_self);
+        tt_bump_shared(&tt_recording->header->lost_children, 1);
+    }
+    return __atomic_load_n(&ceased, __ATOMIC_RELAXED);
 }
 
 static void before_fork(void)
 {
     struct tt_thread *own = thread_with_tree();
 
-    if (tt_ceased)
+    if (tt_has_ceased())
         return;
     fork_unsafe = tt_is_at_work() || (tt_is_collecting && tt_is_collecting());
     if (fork_unsafe) {
@@ -125,12 +172,14 @@ static void before_fork(void)
         pthread_mutex_lock(&tt_recording->lock);
     tt_objects_lock();
     tt_retainers_lock();
+    advise_page(KEEP_ON_FORK);
 }
 
 static void unlock_all(void)
 {
     const struct tt_thread *own = thread_with_tree();
 
+    advise_page(WIPE_ON_FORK);
     tt_retainers_unlock();
     tt_objects_unlock();
     if (tt_recording)
@@ -146,7 +195,7 @@ static void unlock_all(void)
 
 static void after_fork_in_parent(void)
 {
-    if (tt_ceased)
+    if (tt_has_ceased())
         return;
     if (fork_unsafe) {
         if (fork_copy)
@@ -182,10 +231,10 @@ static void forget_others(struct tt_thread *own)
     tt_threads_forked();
 }
 
-/* Whoever held a lock is not there; and if this thread does, it will not mind. */
+/* Whoever held a lock is not there.  If this thread does, it goes on with that work when the
+ * handler returns, and knows that it does by tt_work. */
 static void forget_locks(struct tt_thread *own)
 {
-    tt_work.control = 0;
     pthread_mutex_init(&control_mutex, NULL);
     tt_threads_forget_lock();
     tt_block_forget_lock();
@@ -200,7 +249,9 @@ static void forget_locks(struct tt_thread *own)
 
 static void go_on_without(struct tt_thread *own)
 {
-    unusable = 1;
+    tt_unusable = 1;
+    if (seen_page)
+        *seen_page = 1;
     tt_share_turn(0);
     if (own)
         tt_strand_close(own->self);
@@ -235,12 +286,12 @@ static void after_fork_in_child(void)
 {
     struct tt_thread *own = thread_with_tree();
 
-    if (tt_ceased)
-        return;
     if (fork_unsafe) {
         go_on_without(own);
         return;
     }
+    if (tt_has_ceased())
+        return;
     unlock_all();
     control_lock();
     forget_others(own);
@@ -286,6 +337,7 @@ static int settle_in(void)
         if (tt_block_init() != 0 ||
             pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
             return -TT_ERR_MEMORY;
+        make_page();
         tt_stay_loaded();
         settled = 1;
     }
@@ -335,7 +387,7 @@ int tt_start_with(const struct tt_options *o)
     TT_NOT_CANCELLED();
     int error = 0;
 
-    if (unusable || tt_is_at_work())
+    if (tt_unusable || tt_is_at_work())
         return -TT_ERR_BUSY;
     (void)tt_space_any_type(); /* while we may wait for the blocks */
     control_lock();
@@ -375,7 +427,7 @@ int tt_stop(void)
     int error = 0;
 
     TT_HAND_ON(tt_stop);
-    if (unusable || tt_is_at_work())
+    if (tt_unusable || tt_is_at_work())
         return -TT_ERR_BUSY;
     control_lock();
     if (starts == 0) {
@@ -470,7 +522,7 @@ void *tt_snapshot(size_t *size)
     int whole = 0;
 
     *size = 0;
-    if (unusable || tt_is_at_work())
+    if (tt_unusable || tt_is_at_work())
         return NULL; /* in a signal handler that interrupted us */
     control_lock();
     r = tt_recording;
@@ -505,7 +557,7 @@ int tt_write(const char *path)
     int error;
 
     TT_HAND_ON(tt_write, path);
-    if (unusable || tt_is_at_work())
+    if (tt_unusable || tt_is_at_work())
         return -TT_ERR_BUSY;
     if (!tt_recording)
         return -TT_ERR_STATE;

@@ -16,6 +16,10 @@ struct tt_work {
 };
 extern __thread struct tt_work tt_work;
 
+/* This is a child that was forked amid the profiler's work: locks are free, whoever had them, and
+ * nothing begins any more. */
+extern int tt_unusable;
+
 static inline int tt_holds_locks(void)
 {
     return (tt_work.control | tt_work.threads | tt_work.blocks | tt_work.objects) != 0;
@@ -31,7 +35,15 @@ extern int (*tt_is_collecting)(void);
 /* The recording stays as it is from here on, and none of its code makes a system call any
  * more: not when a thread ends, nor at a fork. */
 void tt_cease(void);
-extern int tt_ceased;
+int tt_has_ceased(void);
+
+/* Is this a child that no handler of fork has seen?  Its recording is its parent's. */
+extern const uint32_t *tt_seen;
+static inline int tt_is_unseen(void)
+{
+    return !__atomic_load_n(__atomic_load_n(&tt_seen, __ATOMIC_RELAXED),
+                            __ATOMIC_RELAXED);
+}
 
 /* A copy of the recording as it stands, in memory of the caller's (munmap); NULL when
  * there is none, or no memory. */

@@ -19,8 +19,8 @@
 #include "stack.h"
 
 static struct {
-    uint32_t lock, epoch; /* of the recording */
-    const void *holder;   /* the tt_self of the thread that has the lock; or NULL */
+    struct tt_owned lock;
+    uint32_t epoch; /* of the recording */
     struct tt_recording *recording;
     struct tt_space_record *space;
     uint64_t now;
@@ -48,17 +48,9 @@ static void begin_held(struct tt_recording *r, struct tt_space_record *s)
         tt_parts_begin(s, tt_bands_shift(r));
 }
 
-void tt_held_lock(void)
-{
-    tt_brief_lock(&held.lock);
-    held.holder = &tt_self;
-}
+void tt_held_lock(void) { tt_owned_lock(&held.lock, &tt_self); }
 
-void tt_held_unlock(void)
-{
-    held.holder = NULL;
-    tt_brief_unlock(&held.lock);
-}
+void tt_held_unlock(void) { tt_owned_unlock(&held.lock); }
 
 /* Locked, and of this recording and time; 0: nothing is kept. */
 static int lock_held(struct tt_recording *r, uint64_t now)
@@ -96,7 +88,7 @@ static struct tt_holding *find_held(const struct tt_held_event *e)
 {
     uint32_t cell = tt_keys_find(&held.known, key_of_held(e));
 
-    TT_ASSERT(held.holder && e->generation < TT_GENERATIONS);
+    TT_ASSERT(held.lock.holder && e->generation < TT_GENERATIONS);
     TT_ASSERT(!cell || holding_at(cell)->collected == e->generation + 1);
     return cell ? holding_at(cell) : held.other[e->generation];
 }
@@ -118,7 +110,7 @@ static struct tt_holding *make_held(const struct tt_held_event *e)
 
 static void change_holding(struct tt_holding *h, int64_t bytes, int64_t number)
 {
-    TT_ASSERT(held.holder);
+    TT_ASSERT(held.lock.holder);
     TT_ASSERT(bytes >= 0 || h->live >= (uint64_t)-bytes);
     TT_ASSERT(number >= 0 || h->live_number >= (uint64_t)-number);
     tt_holding_change(held.space, h, bytes, number);
@@ -176,10 +168,8 @@ void tt_held_collect(struct tt_recording *r, uint32_t generation, uint64_t now)
  * keys: they are left to themselves. */
 void tt_held_forget(void)
 {
-    if (!held.lock || held.holder == &tt_self)
+    if (!tt_owned_forget(&held.lock, &tt_self))
         return;
-    held.lock = 0;
-    held.holder = NULL;
     held.recording = NULL;
     held.known = (struct tt_keys){0};
 }

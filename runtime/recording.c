@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cancel.h"
+#include "control.h"
 
 struct tt_recording *tt_recording;
 
@@ -51,7 +52,8 @@ static int make_ready(struct tt_recording *r, uint32_t page)
     struct tt_header *h = r->header;
     uint32_t end = (page + GROW_PAGES) / GROW_PAGES * GROW_PAGES;
 
-    TT_ASSERT(pthread_mutex_trylock(&r->lock) != 0);
+    TT_ASSERT(pthread_mutex_trylock(&r->lock) != 0 ||
+              tt_unusable); /* a handler may fork */
     TT_ASSERT(page <= h->pages);
     if (page <= r->ready)
         return 0;

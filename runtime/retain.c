@@ -31,9 +31,9 @@ enum {
 };
 
 static struct {
-    uint32_t lock, count;
-    const void *holder; /* the tt_self of the thread that has the lock; or NULL */
-    uint32_t named;     /* in this recording */
+    struct tt_owned lock;
+    uint32_t count;
+    uint32_t named; /* in this recording */
     struct set {
         tt_block block[TT_RETAINERS]; /* in ascending order; then 0 */
         tt_type type;                 /* that has its name; 0: not yet */
@@ -105,17 +105,9 @@ static uint32_t set_with(uint32_t number, tt_block block)
     return find_or_make(&s);
 }
 
-void tt_retainers_lock(void)
-{
-    tt_brief_lock(&retain.lock);
-    retain.holder = &tt_self;
-}
+void tt_retainers_lock(void) { tt_owned_lock(&retain.lock, &tt_self); }
 
-void tt_retainers_unlock(void)
-{
-    retain.holder = NULL;
-    tt_brief_unlock(&retain.lock);
-}
+void tt_retainers_unlock(void) { tt_owned_unlock(&retain.lock); }
 
 /* Locked by a thread that is in the profiler now; 0: it was before, and must not wait for a lock
  * that may be its own. */
@@ -241,6 +233,6 @@ void tt_retained(tt_retainers set, size_t bytes)
 /* Where another thread was about to change sets, they are left to themselves. */
 void tt_retainers_forget(void)
 {
-    if (retain.lock && retain.holder != &tt_self)
+    if (tt_owned_forget(&retain.lock, &tt_self))
         memset(&retain, 0, sizeof retain);
 }

@@ -187,16 +187,33 @@ int tt_sampler_signal(void)
     return set_action(&action, NULL) == 0 ? 0 : -TT_ERR_STATE;
 }
 
+void tt_sampler_pass(const struct sigaction *wanted, struct sigaction *before)
+{
+    if (before)
+        *before = sampler.before;
+    if (wanted)
+        sampler.before = *wanted;
+}
+
 static void count_lost(const struct tt_recording *r)
 {
     tt_bump_shared(&r->header->lost_samplers, 1);
 }
 
+static int start_timer(const struct tt_thread *t)
+{
+    uint64_t ns = 1000000000u / t->recording->options.hz;
+    struct itimerspec every = {
+        .it_interval = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)},
+        .it_value = {0, 1}, /* the system's next tick: some threads are short */
+    };
+
+    return timer_settime(t->sampler.timer, 0, &every, NULL);
+}
+
 static void arm_timer(struct tt_thread *t)
 {
     struct sigevent event;
-    struct itimerspec every;
-    uint64_t ns = 1000000000u / t->recording->options.hz;
 
     memset(&event, 0, sizeof event);
     event.sigev_notify = SIGEV_THREAD_ID;
@@ -212,12 +229,23 @@ static void arm_timer(struct tt_thread *t)
         count_lost(t->recording);
         return;
     }
-    every.it_interval.tv_sec = (time_t)(ns / 1000000000u);
-    every.it_interval.tv_nsec = (long)(ns % 1000000000u);
-    every.it_value.tv_sec = 0;
-    every.it_value.tv_nsec = 1; /* the system's next tick: some threads are short */
     t->sampler.armed = 1;
-    if (timer_settime(t->sampler.timer, 0, &every, NULL) != 0)
+    if (start_timer(t) != 0)
+        count_lost(t->recording);
+}
+
+/* A signal that was sent already is delivered before the system call returns. */
+void tt_sampler_hush(const struct tt_thread *t)
+{
+    static const struct itimerspec never;
+
+    if (t->sampler.armed && !t->sampler.clock)
+        (void)timer_settime(t->sampler.timer, 0, &never, NULL);
+}
+
+void tt_sampler_resume(const struct tt_thread *t)
+{
+    if (t->sampler.armed && !t->sampler.clock && start_timer(t) != 0)
         count_lost(t->recording);
 }
 

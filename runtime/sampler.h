@@ -27,6 +27,9 @@ extern const struct tt_looker *tt_looker;
  * To be called again when another one may have taken its place. */
 int tt_sampler_signal(void);
 
+/* What a signal shall do that is not ours, and what it did so far; either may be NULL. */
+void tt_sampler_pass(const struct sigaction *wanted, struct sigaction *before);
+
 /* Begins and ends sampling for a recording that has a sampled kind; nothing otherwise. */
 int tt_sampler_start(struct tt_recording *);
 void tt_sampler_stop(struct tt_recording *);
@@ -34,6 +37,12 @@ void tt_sampler_stop(struct tt_recording *);
 /* The calling thread's own timer, or its place in the sampler thread's round. */
 void tt_sampler_arm(struct tt_thread *);
 void tt_sampler_disarm(struct tt_thread *);
+
+/* No signal of the calling thread's timer is on its way, and none comes until the timer goes on.
+ * A signal that is under way when a program becomes another one ends that.
+ * Async-signal-safe. */
+void tt_sampler_hush(const struct tt_thread *);
+void tt_sampler_resume(const struct tt_thread *);
 
 /* After a pause: what went by is nobody's. */
 void tt_sampler_skip(struct tt_thread *);

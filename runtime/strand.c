@@ -554,7 +554,7 @@ static void end_thread(void *arg)
     struct tt_thread *t = arg;
 
     thread_is_over = 1;
-    if (__atomic_load_n(&tt_ceased, __ATOMIC_RELAXED))
+    if (tt_has_ceased())
         return;
     t->busy++;
     tt_thread_detach(t);
@@ -629,11 +629,7 @@ struct tt_thread *tt_thread_enter_anyway(void)
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
 
-void tt_threads_forget_lock(void)
-{
-    pthread_mutex_init(&threads_mutex, NULL);
-    tt_work.threads = 0;
-}
+void tt_threads_forget_lock(void) { pthread_mutex_init(&threads_mutex, NULL); }
 
 void tt_threads_forked(void)
 {

@@ -7,6 +7,7 @@
 build=$(cd "$TT_BUILD" && pwd)
 nasty=$build/test/nasty
 urgent=$build/test/urgent
+becomes=$build/test/becomes
 tallytree=$build/tallytree
 
 # alone COMMAND... - what it comes to without us.
@@ -74,6 +75,15 @@ try "a program that filters its system calls goes on" compare "$nasty" seccomp
 try "children are made by a handler, wherever the program is" compare "$nasty" handler
 try "and return from it, and go on" compare "$nasty" returning
 try "a chain of children passes a status on" compare "$nasty" chain 20
+try "a program becomes another one, again and again" compare "$becomes" exec 40
+try "a program gives signals their defaults behind the C library" compare "$becomes" reset 5
+try "children that no handler of fork sees go on" compare "$becomes" children 6
+unseen()
+{
+    with "$1" -- "$becomes" children 6
+    "$tallytree" report flat "$tmp/tt" >"$tmp/unseen" && grep -qx "lost: 6 child processes could not be recorded" "$tmp/unseen"
+}
+try "and the report says how many were not recorded" unseen --heap
 little() { local collectors=("--budget 1M"); "$@"; }
 try "with a small budget a program locks all its memory under a limit" little compare "$nasty" mlock
 # The compiler's sanitizers stand before the same functions.

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* becomes.c - becomes another program again and again, or makes children by bare system calls.
+ *
+ *      becomes exec N     N times, by each call in turn; prints how it went
+ *      becomes reset N     N times, in a child that has given all signals their defaults
+ *      becomes children N  N children that no handler of fork sees; prints their statuses */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ── Another program ──────────────────────────────────────────────────────────────── */
+
+/* While the system copies so much, a timer of the thread is likely to ring. */
+enum { WORD = 100 << 10, WORDS = 15 };
+
+static void spend(long ms)
+{
+    clock_t end = clock() + ms * (CLOCKS_PER_SEC / 1000);
+
+    while (clock() < end)
+        ;
+}
+
+static void become(char **argv, int left)
+{
+    static char number[16], word[WORD];
+    char *with[WORDS + 4] = {argv[0], argv[1], number};
+    int fd = open(argv[0], O_RDONLY | O_CLOEXEC);
+
+    snprintf(number, sizeof number, "%d", left - 1);
+    memset(word, 'x', sizeof word - 1);
+    for (int i = 0; i < WORDS; i++)
+        with[3 + i] = word;
+    if (execv("/nowhere", with) != -1 || errno != ENOENT)
+        return;
+    switch (left % 5) {
+    case 0:
+        execve(argv[0], with, environ);
+        break;
+    case 1:
+        execv(argv[0], with);
+        break;
+    case 2:
+        execvp(argv[0], with);
+        break;
+#ifdef __GLIBC__
+    case 3:
+        execveat(AT_FDCWD, argv[0], with, environ, 0);
+        break;
+#endif
+    default:
+        fexecve(fd, with, environ);
+    }
+    perror(argv[0]);
+}
+
+/* ── Signals ──────────────────────────────────────────────────────────────────────── */
+
+enum { FIRST_OF_LIBRARY = 32 };
+
+struct system_action { /* as the system has it */
+    void (*handler)(int);
+    unsigned long flags;
+    void *restorer;
+    unsigned long mask;
+};
+
+static long set_action(int number, const struct system_action *wanted,
+                       struct system_action *before)
+{
+    return syscall(SYS_rt_sigaction, number, wanted, before, 8);
+}
+
+/* As browsers do before they start what they are made of. */
+static void reset_all(void)
+{
+    struct system_action none = {0};
+
+    for (int i = 1; i <= 64; i++)
+        (void)set_action(i, &none, NULL);
+}
+
+static void print_action(const char *when)
+{
+    struct system_action is = {0};
+
+    printf("%s: %ld", when, set_action(FIRST_OF_LIBRARY, NULL, &is));
+    printf(" %s %lx\n",
+           is.handler == SIG_DFL   ? "default"
+           : is.handler == SIG_IGN ? "ignored"
+                                   : "handled",
+           is.flags);
+}
+
+static void reset_and_become(char **argv, int n)
+{
+    struct system_action ignore = {.handler = SIG_IGN};
+    char end[] = "end", none[] = "0", *then[] = {argv[0], end, none, NULL};
+
+    print_action("first");
+    printf("%ld\n", set_action(FIRST_OF_LIBRARY, &ignore, NULL));
+    print_action("then");
+    printf("%d\n", raise(FIRST_OF_LIBRARY));
+    printf("%ld", syscall(SYS_rt_sigaction, FIRST_OF_LIBRARY, NULL, NULL, 7));
+    printf(" %s\n", strerror(errno));
+    for (int i = 0; i < n; i++) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0) {
+            reset_all();
+            spend(30);
+            syscall(SYS_execve, then[0], then, environ);
+            _exit(9);
+        }
+        waitpid(pid, &status, 0);
+        printf("%x\n", (unsigned)status);
+    }
+    print_action("last");
+}
+
+/* ── Children ─────────────────────────────────────────────────────────────────────── */
+
+static __attribute__((noinline)) void *take(size_t size)
+{
+    void *p = malloc(size);
+
+    __asm__ volatile("" : : "r"(p) : "memory");
+    return p;
+}
+
+static void work(int n)
+{
+    for (int i = 0; i < n; i++)
+        free(take((size_t)i % 100 + 1));
+}
+
+static int child(void *n)
+{
+    work(*(int *)n);
+    if (fork() == 0) {
+        work(100);
+        _exit(0);
+    }
+    (void)wait(NULL);
+    if (*(int *)n % 2)
+        exit(3); /* what was said to be done at the end is done */
+    _exit(4);
+}
+
+static pid_t make(int kind, int *n)
+{
+    static char stack[256 << 10] __attribute__((aligned(16)));
+    pid_t pid = -1;
+
+    if (kind % 3 == 0)
+        return clone(child, stack + sizeof stack, SIGCHLD, n);
+    pid = kind % 3 == 1 ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : _Fork();
+    if (pid == 0)
+        _exit(child(n));
+    return pid;
+}
+
+static void make_children(int count)
+{
+    for (int i = 0; i < count; i++) {
+        int n = 20000 + i, status = 0;
+        pid_t pid = make(i, &n);
+        work(1000);
+        if (waitpid(pid, &status, 0) == pid)
+            printf("%d: %x\n", i, (unsigned)status);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int n = argc > 2 ? atoi(argv[2]) : 0;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 2 && strcmp(argv[1], "children") == 0) {
+        make_children(n);
+    } else if (argc > 2 && strcmp(argv[1], "reset") == 0) {
+        reset_and_become(argv, n);
+    } else if (n > 0) {
+        spend(5);
+        become(argv, n);
+        return 1;
+    }
+    puts("the end");
+    return 7;
+}
