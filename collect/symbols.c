@@ -220,9 +220,10 @@ static int find_vdso(const char *id, const char **reason)
     char found[TT_BUILD_ID_SIZE];
     int fd = vdso ? memfd_create("vdso", MFD_CLOEXEC) : -1;
 
-    *reason = "this kernel's is another one";
+    *reason = *id ? "this kernel's is another one"
+                  : "the file does not say which kernel's";
     if (fd >= 0 && write(fd, vdso, size) == (ssize_t)size &&
-        tt_build_id_of(fd, found) == 0 && (!*id || strcmp(id, found) == 0))
+        tt_build_id_of(fd, found) == 0 && strcmp(id, found) == 0)
         return fd;
     if (fd >= 0)
         close(fd);

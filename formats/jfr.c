@@ -67,13 +67,14 @@ static int copy_text(struct reading *r, struct tt_jfr_place from, char *to, size
     return error;
 }
 
-/* Hidden classes, as those of lambdas, end in where they happen to be: "A$$Lambda$8+0x7f/36". */
+/* Hidden classes, as those of lambdas, end in where they happen to be: "A$$Lambda$8+0x7f/36", or
+ * "A$$Lambda/0x7f". */
 static void make_dots(char *name)
 {
-    char *place = strstr(name, "+0x");
+    char *place = strstr(name, "0x");
 
-    if (place)
-        *place = '\0';
+    if (place && place > name && strchr("+/", place[-1]))
+        place[-1] = '\0';
     for (; *name; name++)
         if (*name == '/')
             *name = '.';

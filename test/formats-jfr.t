@@ -137,7 +137,7 @@ kinds = {"ExecutionSample": ("samples",), "NativeMethodSample": ("native samples
     "ThreadSleep": ("sleeps", "sleep time", "duration"), "JavaExceptionThrow": ("exceptions",), "FileRead": ("file reads", "file read time", "duration")}
 out = subprocess.run(["jfr", "print", "--json", "--stack-depth", "1000", "--events", ",".join("jdk." + k for k in kinds), file], capture_output=True, text=True, check=True).stdout
 def frame(f):
-    return re.sub(r"\+0x.*", "", f["method"]["type"]["name"]).replace("/", ".") + "." + f["method"]["name"]
+    return re.sub(r"[+/]0x.*", "", f["method"]["type"]["name"]).replace("/", ".") + "." + f["method"]["name"]
 def path(v):
     t = v["stackTrace"]
     if not t: return "[root]"
