@@ -25,6 +25,7 @@ struct reach {
 };
 
 struct chain {
+    int is_estimated;
     uint32_t block, parent, depth; /* parent: index in chains; TT_NONE: none */
     uint32_t first_child, sibling; /* those that are shown */
     uint32_t callers, shown; /* of all callers, those that are shown; expanded only */
@@ -43,6 +44,7 @@ struct inverting {
     struct tt_query *q;
     struct tt_table *t;
     struct tt_columns c;
+    struct tt_estimates estimates;
     unsigned char *wanted;    /* by `block`; NULL: all */
     unsigned char *outermost; /* a bit for each row of reaches */
     uint32_t *parent;         /* of each context */
@@ -457,6 +459,18 @@ static void fill_rest(struct inverting *v, uint32_t at)
     tt_lens_remainder(v->l, v->t, &v->c, 1, 0, "[elsewhere below]", &rest);
 }
 
+/* One step up is what the file says; further up it is where each step on the way stands once. */
+static void mark_estimate(struct inverting *v, uint32_t at)
+{
+    struct chain *c = chain_at(v, at);
+    const struct chain *below = c->depth > 1 ? chain_at(v, c->parent) : NULL;
+
+    c->is_estimated = below && (below->is_estimated ||
+                                tt_estimates_has(&v->estimates, below->block));
+    if (c->is_estimated)
+        tt_estimates_mark(&v->estimates);
+}
+
 static void fill_rows(struct inverting *v)
 {
     uint32_t at = v->first;
@@ -468,6 +482,7 @@ static void fill_rows(struct inverting *v)
         if (v->further.count)
             tt_several_fill(v->l, v->t, &v->c, &further_at(v, at)->own);
         tt_block_cells(v->l->p, v->t, &v->c, c->block);
+        mark_estimate(v, at);
         if (c->first_child != TT_NONE) {
             at = c->first_child;
             continue;
@@ -557,6 +572,9 @@ static int fill(struct inverting *v)
         return error;
     tt_lens_columns(v->l, v->t, &v->c);
     tt_block_columns(v->t, &v->c);
+    error = tt_estimates_begin(&v->estimates, v->l, v->t);
+    if (error)
+        return error;
     fill_rows(v);
     error = tt_view_sort_tree(v->q, v->t, v->q->block ? "inclusive" : "self");
     if (v->not_followed)
@@ -566,6 +584,7 @@ static int fill(struct inverting *v)
     tt_lens_elsewhere(v->l, v->t, &v->c);
     tt_lens_sum_row(v->l, v->t, &v->c);
     tt_view_notes(v->l->p, &v->l->choice, v->t);
+    tt_estimates_end(&v->estimates);
     return error;
 }
 

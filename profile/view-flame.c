@@ -17,6 +17,7 @@ struct flame {
     uint64_t *next;        /* of each that is shown: where its next child begins */
     struct tt_vector arcs; /* those that led back, by where to */
     uint32_t offset, context, by_arcs;
+    struct tt_estimates estimates;
 };
 
 static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
@@ -36,6 +37,8 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
     f->next[i] = offset;
     tt_context_cells(f->t, f->context, s->context, s->path);
     tt_back_cell(f->t, f->by_arcs, &f->arcs, s->context);
+    if (tt_estimates_has(&f->estimates, f->l->p->block_of[s->context]))
+        tt_estimates_mark(&f->estimates);
 }
 
 static int fill(const struct tt_lens *l, struct tt_table *t,
@@ -51,6 +54,8 @@ static int fill(const struct tt_lens *l, struct tt_table *t,
     tt_block_columns(t, &c);
     f.context = tt_context_columns(t);
     f.by_arcs = tt_back_column(t);
+    if (!error)
+        error = tt_estimates_begin(&f.estimates, l, t);
     f.next = tt_memory_get(l->memory, shown->count * sizeof *f.next);
     if (!error && !f.next)
         error = -TT_ERR_MEMORY;
@@ -60,6 +65,7 @@ static int fill(const struct tt_lens *l, struct tt_table *t,
     tt_view_notes(l->p, &l->choice, t);
     if (!error)
         tt_back_note(l->p, t, f.by_arcs);
+    tt_estimates_end(&f.estimates);
     tt_vector_fini(&f.arcs);
     return error;
 }

@@ -11,6 +11,7 @@ struct tree {
     const struct tt_shown *shown;
     struct tt_vector arcs; /* those that led back, by where to */
     uint32_t context, contexts, by_arcs;
+    struct tt_estimates estimates;
 };
 
 static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
@@ -24,6 +25,8 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
     tt_context_cells(tree->t, tree->context, s->context, s->path);
     tt_table_amount(tree->t, tree->contexts, s->end - s->context);
     tt_back_cell(tree->t, tree->by_arcs, &tree->arcs, s->context);
+    if (tt_estimates_has(&tree->estimates, tree->l->p->block_of[s->context]))
+        tt_estimates_mark(&tree->estimates);
 }
 
 static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,
@@ -40,12 +43,15 @@ static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,
     tt_table_column(t, "contexts", "contexts", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     tree.by_arcs = tt_back_column(t);
     if (!error)
+        error = tt_estimates_begin(&tree.estimates, l, t);
+    if (!error)
         error = tt_shown_rows(l, shown, t, &c, fill_cells, &tree);
     if (!error)
         error = tt_view_sort_tree(q, t, "inclusive");
     tt_view_notes(l->p, &l->choice, t);
     if (!error)
         tt_back_note(l->p, t, tree.by_arcs);
+    tt_estimates_end(&tree.estimates);
     tt_vector_fini(&tree.arcs);
     return error;
 }

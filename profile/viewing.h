@@ -67,6 +67,20 @@ void tt_back_cell(struct tt_table *, uint32_t column, const struct tt_vector *ar
                   uint32_t context);
 /* Says what the mark of such rows means, where there are any. */
 void tt_back_note(const struct tt_profile *, struct tt_table *, uint32_t column);
+/* Marks rows of paths that a reader made of a call graph's calls; nothing for other profiles.
+ * `has`: the contexts of that block are estimates; the end says what the marks mean. */
+struct tt_estimates {
+    const struct tt_lens *l;
+    struct tt_table *t;
+    uint8_t
+        *places; /* of each block: 0, 1, or 2 and more; NULL: nothing is an estimate */
+    size_t size;
+    uint32_t column;
+};
+int tt_estimates_begin(struct tt_estimates *, const struct tt_lens *, struct tt_table *);
+int tt_estimates_has(const struct tt_estimates *, uint32_t block);
+void tt_estimates_mark(const struct tt_estimates *);
+void tt_estimates_end(struct tt_estimates *);
 /* Calls at contexts in [from, to). */
 uint64_t tt_calls_between(const struct tt_vector *, uint32_t from, uint32_t to);
 static inline uint64_t tt_calls_at(const struct tt_vector *v, uint32_t context)

@@ -85,6 +85,7 @@ struct printing {
     size_t count, name;    /* name: a column of the table; SIZE_MAX: none */
     uint32_t apart;        /* the same; UINT32_MAX: none */
     uint32_t back;         /* calls that led back into the path; the same */
+    uint32_t estimated;    /* the row is a share; the same */
     size_t figures, names; /* columns that they take */
     size_t foot;           /* the first of the last rows that are sums */
     size_t spared;         /* columns that were left out for lack of room: the last */
@@ -219,6 +220,7 @@ static void choose_columns(struct printing *p)
     p->name = SIZE_MAX;
     p->apart = tt_table_find(t, "apart");
     p->back = tt_table_find(t, "by_arcs");
+    p->estimated = tt_table_find(t, "estimated");
     for (size_t i = 0; i < tt_table_columns(t); i++) {
         const struct tt_column *c = tt_table_column_at(t, i);
         if (c->flags & (TT_COLUMN_LOW | TT_COLUMN_ERROR)) {
@@ -356,18 +358,19 @@ static const union tt_value *value_at(const struct printing *p, size_t row,
     return column == UINT32_MAX ? NULL : tt_table_value(p->t, row, column);
 }
 
-/* Behind a name that several blocks have stands what tells this one from them, and a mark
- * where calls led back into the path. */
+/* After a name that several blocks have comes what tells this one from them, before it a mark
+ * where calls led back into the path, and one where figures are estimates. */
 static const char *full_name(const struct printing *p, size_t row, char full[FULL])
 {
     const char *name = name_of(p, row);
     const union tt_value *apart = value_at(p, row, p->apart),
-                         *back = value_at(p, row, p->back);
+                         *back = value_at(p, row, p->back),
+                         *estimated = value_at(p, row, p->estimated);
 
-    if (!name || (!apart && !back))
+    if (!name || (!apart && !back && !estimated))
         return name;
-    (void)snprintf(full, FULL, "%s%s%s%s%s", back ? "↺ " : "", name, apart ? " (" : "",
-                   apart ? apart->text : "", apart ? ")" : "");
+    (void)snprintf(full, FULL, "%s%s%s%s%s%s", back ? "↺ " : "", estimated ? "≈ " : "",
+                   name, apart ? " (" : "", apart ? apart->text : "", apart ? ")" : "");
     return full;
 }
 

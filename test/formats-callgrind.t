@@ -324,6 +324,45 @@ total_kept() { "$tallytree" export --to folded "$dir/stated" | awk '{ s += $NF }
 try "the tree has what functions cost themselves" total_kept
 one_late() { [ "$("$tallytree" report flat --csv --limit all "$dir/stated" | grep -c ',late,')" = 1 ]; }
 try "an id is one function, whatever file is current where it is called" one_late
+cat >"$dir/shared" <<'END'
+# callgrind format
+events: Ir
+fn=main
+1 10
+cfn=a
+calls=1 1
+2 200
+cfn=b
+calls=1 1
+3 600
+fn=a
+1 100
+cfn=f
+calls=1 1
+2 100
+fn=b
+1 200
+cfn=f
+calls=3 1
+2 400
+fn=f
+1 250
+cfn=g
+calls=4 1
+2 250
+fn=g
+1 250
+END
+# The file says what f cost a and b, and g f; on which of the two paths g was, it does not say.
+marks() { "$tallytree" report "$@" --limit all --threshold 0 "$dir/shared" | awk '/ main$| [abfg]$/ { printf "%s%s ", $(NF - 1) == "≈" ? "≈" : "", $NF }'; }
+try "in a tree, what stands below several callers is marked as an estimate" [ "$(marks tree)" = "main b ≈f ≈g a ≈f ≈g " ]
+try "of callers, those beyond a function that has several" [ "$(marks callers --block g)" = "g f ≈b ≈main ≈a ≈main " ]
+try "and no others" [ "$(marks callers --block f)" = "f b main a main " ]
+one_note() { [ "$("$tallytree" report tree "$dir/shared" | grep -c '^estimated: ')" = 1 ] && ! "$tallytree" report flat "$dir/shared" | grep -q '^estimated: '; }
+try "a note says so" one_note
+sed '/^fn=b/,/^2 400/d; /^cfn=b/,/^3 600/d; s/ 250$/ 50/' "$dir/shared" >"$dir/alone"
+no_marks() { ! "$tallytree" report tree "$dir/alone" | grep -q "≈\|^estimated: "; }
+try "where each stands once nothing is marked" no_marks
 no_cycle() { "$tallytree" export --to folded "$dir/stated" | grep -q '^main;twin;twin '; }
 try "namesakes with ids of their own are no cycle" no_cycle
 try "another kind of position" refuses 3 "'lines' is not a kind of position" 's/^positions: line/positions: lines/' "$dir/stated"

@@ -163,6 +163,9 @@ function yOf(frame: Frame, look: Look): number {
 // Calls from further down the stack came back to it, so paths through it are shorter than stacks were.
 const isLedBack = (table: Frame["table"], row: Frame["row"]) => table.has("by_arcs") && table.at(row, "by_arcs") !== null;
 
+// The file says what a function cost its callers, and not on which paths.
+const isEstimated = (table: Frame["table"], row: Frame["row"]) => table.has("estimated") && table.at(row, "estimated") !== null;
+
 // As much of its name as there is room for; whole, it may be a single letter.
 function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
   const label = `${isLedBack(f.table, f.row) ? "↺ " : ""}${labelOf(blockOf(f.table, f.row))}`;
@@ -179,7 +182,7 @@ function describe(f: Frame): string {
     .filter((k) => table.at(row, k) !== null)
     .map((k) => `${k} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), table.unit)}`);
   const back = isLedBack(table, row) ? `, ${group(table.text(row, "by_arcs"))} of the calls by recursion that is folded` : "";
-  return `${f.name}: ${figures.join(", ")}${back}`;
+  return `${f.name}: ${figures.join(", ")}${isEstimated(table, row) ? ", a share that is estimated" : ""}${back}`;
 }
 
 function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string) => number) {

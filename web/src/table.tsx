@@ -230,6 +230,9 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     ) : key && rows.some((r) => r.depth) ? (
                       <span class="fold" />
                     ) : null}
+                    {table.has("estimated") && table.at(row, "estimated") !== null ? (
+                      <span title="a share: the file does not say on which paths the function had its cost">≈ </span>
+                    ) : null}
                     {table.has("by_arcs") && table.at(row, "by_arcs") !== null ? (
                       <span title={`${table.text(row, "by_arcs")} calls by recursion that is folded`}>↺ </span>
                     ) : null}

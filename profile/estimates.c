@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* estimates.c - rows of paths that were made of a call graph.
+ *
+ *      main ─ a ─┐            main ┬ a ─ f       the file says what f cost each caller, and g
+ *         └── b ─┴ f ─ g           └ b ─ f ─ g   each f; how much of g is below a is a guess
+ *
+ * A function that stands once has what the file says.  Where it stands several times, each place
+ * has a share, and so has all that is below. */
+#include "viewing.h"
+
+int tt_estimates_begin(struct tt_estimates *e, const struct tt_lens *l,
+                       struct tt_table *t)
+{
+    const struct tt_profile *p = l->p;
+
+    *e = (struct tt_estimates){.l = l, .t = t, .column = TT_NONE};
+    if (!tt_fact_text(p, "paths"))
+        return 0;
+    e->size = p->blocks ? p->blocks : 1;
+    e->places = tt_memory_get(l->memory, e->size);
+    if (!e->places)
+        return -TT_ERR_MEMORY;
+    memset(e->places, 0, e->size);
+    for (uint32_t c = 0; c < p->contexts; c++)
+        if (e->places[p->block_of[c]] < 2)
+            e->places[p->block_of[c]]++;
+    tt_table_column(t, "estimated", "estimated", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    e->column = (uint32_t)tt_table_columns(t) - 1;
+    return 0;
+}
+
+int tt_estimates_has(const struct tt_estimates *e, uint32_t block)
+{
+    return e->places && e->places[block] > 1;
+}
+
+void tt_estimates_mark(const struct tt_estimates *e)
+{
+    tt_table_amount(e->t, e->column, 1);
+}
+
+void tt_estimates_end(struct tt_estimates *e)
+{
+    size_t row = 0;
+
+    if (!e->places)
+        return;
+    while (row < tt_table_rows(e->t) && !tt_table_value(e->t, row, e->column))
+        row++;
+    if (row < tt_table_rows(e->t))
+        tt_table_note(e->t,
+                      "estimated: the file says what a function cost its callers, and "
+                      "not on which paths; rows with ≈ have a share of it");
+    tt_memory_put(e->l->memory, e->places, e->size);
+    e->places = NULL;
+}
