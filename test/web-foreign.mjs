@@ -116,6 +116,11 @@ await run(async () => {
     await to(page, "#view=flat&metric=Dr");
     [got, want] = await table(page, flat, file, "flat", "--limit=all", "--metric=Dr");
     is(got, want, "another event");
+    await to(page, "#view=tree");
+    await page.waitForSelector("tbody tr");
+    const marked = await page.$$eval("tbody tr", (rows) => rows.map((r) => r.innerText).filter((t) => t.includes("≈")).map((t) => t.replace(/^[^≈]*≈ (swap|merge|split|parse)[^]*$/, "$1")));
+    is(marked, report(file, "tree").filter((r) => r.estimated).map((r) => r.name), "rows that are estimates are marked");
+    ok(marked.length > 1 && !(await page.textContent("thead")).includes("estimated"), "by no column", marked.join());
     await to(page, "#view=groups");
     const groups = await cells(page, "Sets of mutually recursive blocks, each taken as one");
     is(groups.map((r) => r.name), report(file, "groups").map((r) => r.name), "a cycle is one group");

@@ -168,7 +168,8 @@ const isEstimated = (table: Frame["table"], row: Frame["row"]) => table.has("est
 
 // As much of its name as there is room for; whole, it may be a single letter.
 function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
-  const label = `${isLedBack(f.table, f.row) ? "↺ " : ""}${labelOf(blockOf(f.table, f.row))}`;
+  const marks = `${isLedBack(f.table, f.row) ? "↺ " : ""}${isEstimated(f.table, f.row) ? "≈ " : ""}`;
+  const label = `${marks}${labelOf(blockOf(f.table, f.row))}`;
   if (label.length < 4 && room > 0 && measure(label) <= room) return label;
   if (room <= 16) return "";
   const most = Math.floor(room / letter);

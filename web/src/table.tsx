@@ -9,7 +9,7 @@ import { useShell } from "./shell";
 import { format, withView, withWords } from "./state";
 
 // Those that stand in other columns' cells, or are for machines.
-const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "id", "apart", "context", "path", "module", "file", "line", "column", "offset", "length"]);
+const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "id", "apart", "context", "path", "module", "file", "line", "column", "offset", "length", "estimated"]);
 
 const headings: Record<string, string> = {
   self_share: "self",
