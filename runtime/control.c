@@ -136,9 +136,10 @@ void tt_cease(void)
 int tt_has_ceased(void)
 {
     if (TT_UNLIKELY(tt_is_unseen()) && !ceased) {
+        if (__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
+            tt_bump_shared(&tt_recording->header->lost_children, 1);
         tt_cease();
         tt_strand_close(&tt_self);
-        tt_bump_shared(&tt_recording->header->lost_children, 1);
     }
     return __atomic_load_n(&ceased, __ATOMIC_RELAXED);
 }

@@ -491,6 +491,25 @@ static void make_unseen(const char *words)
     leave_folder();
 }
 
+TEST(a_child_of_a_bare_call_after_the_end_is_not_lost)
+{
+    struct recorded r;
+    pid_t child;
+
+    start_in_folder("calls");
+    work("before", 10);
+    CHECK_INT(tt_stop(), 0);
+    child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0)
+        _exit(do_all());
+    CHECK_INT(exit_status(child), 0);
+    r = recorded_file(path, 0);
+    if (CHECK_INT(r.error, 0))
+        CHECK_INT(r.picture.header->lost_children, 0);
+    recorded_free(&r);
+    leave_folder();
+}
+
 TEST(a_child_of_a_bare_call_leaves_counts_as_they_are) { make_unseen("calls"); }
 TEST(a_child_of_a_bare_call_leaves_times_as_they_are) { make_unseen("exact"); }
 TEST(a_child_of_a_bare_call_leaves_a_tiny_budget) { make_unseen("exact,budget=64nodes"); }
