@@ -465,7 +465,8 @@ void tt_thread_detach(struct tt_thread *t)
     tt_slowest_drop(t);
     if (__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) && r == tt_recording_now())
         tt_stack_close(t);
-    if (__atomic_load_n(&r->header->state, __ATOMIC_RELAXED) == TT_RECORDING_OPEN)
+    if (__atomic_load_n(&r->header->state, __ATOMIC_RELAXED) == TT_RECORDING_OPEN &&
+        t->record->charged) /* else nothing of it was timed, and no file is opened */
         tt_recording_left(r);
     let_go_of_stacks(t);
     close_fast_path(t);
