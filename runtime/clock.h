@@ -63,8 +63,9 @@ struct tt_gone { /* threads that have left a recording: */
     uint64_t waited[TT_GONE], sum; /* ns; sum: of all */
 };
 
-/* In which threads of the process that are alive, and not among these (NULL: none), could have run, and others had the
- * processors, in ns; 0 where the system does not say.  Some microseconds a thread. */
+/* How long threads of the process that are alive, and not among these (NULL: none), could have
+ * run while others had the processors, in ns; 0 where the system does not say.  Some microseconds
+ * a thread. */
 uint64_t tt_clock_preempted(const struct tt_gone *);
 uint64_t tt_clock_preempted_here(void); /* of the calling thread */
 
