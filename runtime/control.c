@@ -254,8 +254,10 @@ static void go_on_without(struct tt_thread *own)
     if (seen_page)
         *seen_page = 1;
     tt_share_turn(0);
-    if (own)
+    if (own) {
         tt_strand_close(own->self);
+        own->sampler.armed = 0; /* the timer is the parent's: here its number is free */
+    }
     if (tt_recording) {
         tt_bump_shared(&tt_recording->header->lost_children, 1);
         tt_recording_detach(tt_recording, fork_copy);
