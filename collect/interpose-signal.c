@@ -218,7 +218,8 @@ static long become(long number, const long a[6])
     return tt_preload_stay((int)tt_call_system(number, a));
 }
 
-TT_INTERPOSE long syscall(long number, ...)
+long tt_preload_call(long number, ...) __attribute__((visibility("hidden")));
+long tt_preload_call(long number, ...)
 {
     long a[6];
     va_list list;
@@ -238,3 +239,36 @@ TT_INTERPOSE long syscall(long number, ...)
         return become(number, a);
     return tt_call_system(number, a);
 }
+
+/* A child that begins on a stack that the program gives it, or on its parent's, must not return
+ * through a frame of ours: such calls go to the C library's function, and leave no trace here. */
+long (*tt_next_syscall)(long, ...)
+    __attribute__((visibility("hidden"))) = tt_preload_call;
+
+void tt_preload_find_syscall(void)
+{
+    void *next = tt_preload_next("syscall");
+
+    if (next)
+        *(void **)&tt_next_syscall = next;
+}
+
+#if defined __x86_64__
+__asm__(
+    ".text\n\t.globl syscall\n\t.type syscall, @function\nsyscall:\n\t.cfi_startproc\n\t"
+    "cmpq $58, %rdi\n\tje 1f\n\t"                             /* vfork */
+    "cmpq $435, %rdi\n\tje 1f\n\t"                            /* clone3 */
+    "cmpq $56, %rdi\n\tjne 2f\n\ttestq %rdx, %rdx\n\tje 2f\n" /* clone, with a stack */
+    "1:\tjmpq *tt_next_syscall(%rip)\n2:\tjmp tt_preload_call\n\t"
+    ".cfi_endproc\n\t.size syscall, .-syscall\n");
+_Static_assert(SYS_vfork == 58 && SYS_clone3 == 435 && SYS_clone == 56,
+               "as in the above");
+#elif defined __aarch64__
+__asm__(
+    ".text\n\t.globl syscall\n\t.type syscall, %function\nsyscall:\n\t.cfi_startproc\n\t"
+    "cmp x0, #435\n\tb.eq 1f\n\t"             /* clone3 */
+    "cmp x0, #220\n\tb.ne 2f\n\tcbz x2, 2f\n" /* clone, with a stack */
+    "1:\tadrp x16, tt_next_syscall\n\tldr x16, [x16, :lo12:tt_next_syscall]\n\tbr x16\n"
+    "2:\tb tt_preload_call\n\t.cfi_endproc\n\t.size syscall, .-syscall\n");
+_Static_assert(SYS_clone3 == 435 && SYS_clone == 220, "as in the above");
+#endif

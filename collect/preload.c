@@ -276,6 +276,7 @@ void tt_preload_start(void)
     if (preload.tried)
         return;
     preload.tried = 1;
+    tt_preload_find_syscall();
     *(void **)&preload.exit = tt_preload_next("_exit");
     preload.sanitizer = &tt_preload_heap && has_sanitizer();
     if (!words || !folder || is_simulated() || start(words, folder) != 0)

@@ -65,6 +65,9 @@ struct tt_preload_heap {
 extern const struct tt_preload_heap tt_preload_heap
     __attribute__((weak, visibility("hidden")));
 
+/* Looks for the C library's syscall. */
+void tt_preload_find_syscall(void);
+
 /* What the library's syscall does, without looking for it: allocators call such functions,
  * and the loader allocates. */
 static inline long tt_call_system(long number, const long a[6])

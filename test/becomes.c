@@ -3,6 +3,7 @@
  *
  *      becomes exec N     N times, by each call in turn; prints how it went
  *      becomes reset N     N times, in a child that has given all signals their defaults
+ *      becomes stacks N    N children on a stack of their own, by bare system calls
  *      becomes children N  N children that no handler of fork sees; prints their statuses */
 #include <errno.h>
 #include <fcntl.h>
@@ -181,12 +182,40 @@ static void make_children(int count)
     }
 }
 
+#if defined __x86_64__ && defined __GLIBC__
+static void leave(void) { _exit(6); }
+
+/* The child returns from the call to what lies on its stack. */
+static void make_on_stacks(int count)
+{
+    static struct {
+        char below[64 << 10];
+        void (*next)(void);
+        char above[64];
+    } stack __attribute__((aligned(64)));
+
+    for (int i = 0; i < count; i++) {
+        int status = 0;
+        pid_t pid;
+        stack.next = leave;
+        pid = (pid_t)syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, &stack.next, 0,
+                             0, 0);
+        printf("%d", waitpid(pid, &status, 0) == pid);
+        printf(" %x\n", (unsigned)status);
+    }
+}
+#else
+static void make_on_stacks(int count) { printf("%d\n", count); }
+#endif
+
 int main(int argc, char **argv)
 {
     int n = argc > 2 ? atoi(argv[2]) : 0;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc > 2 && strcmp(argv[1], "children") == 0) {
+    if (argc > 2 && strcmp(argv[1], "stacks") == 0) {
+        make_on_stacks(n);
+    } else if (argc > 2 && strcmp(argv[1], "children") == 0) {
         make_children(n);
     } else if (argc > 2 && strcmp(argv[1], "reset") == 0) {
         reset_and_become(argv, n);
