@@ -3,10 +3,10 @@
  *
  *      scale CONTEXTS FILE [make]
  *
- * Makes a profile of so many contexts, 24 bytes each, in FILE, which is removed in the
- * end; with `make`, that is all, and it stays.  Times the first flame view and a flat view, the file's pages dropped from memory
- * before (cold) and then again (warm), and counts what the engine needs beyond the map.
- * Exit status 1 when a view fails or the engine takes more than 256 MB. */
+ * Makes a profile of so many contexts, 24 bytes each, in FILE, which is removed in the end; with
+ * `make`, that is all, and it stays.  Times the first flame view and a flat view, the file's pages
+ * dropped from memory before (cold) and then again (warm), and counts what the engine needs beyond
+ * the map. Exit status 1 when a view fails or the engine takes more than 256 MB. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

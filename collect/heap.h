@@ -27,8 +27,9 @@ enum tt_heap_type {
     TT_HEAP_TYPES
 };
 
-/* Before the recording begins.  `rate` 0: every event is recorded; or else one in so many
- * bytes, by chances that follow from the seed.  `usable` tells how large an object really is, and may be NULL. */
+/* Before the recording begins.  `rate` 0: every event is recorded; or else one in so many bytes,
+ * by chances that follow from the seed.  `usable` tells how large an object really is, and may be
+ * NULL. */
 void tt_heap_start(uint64_t rate, uint64_t seed, size_t (*usable)(void *));
 /* Events count between these times alone, by the system's clock; end 0: until it stops. */
 void tt_heap_window(uint64_t begin, uint64_t end);

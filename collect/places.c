@@ -3,8 +3,8 @@
  *
  *      module's number, link-time address  ->  block
  *
- * Writers of the table hold the registry of blocks.  A module's number is never used again, so that what is loaded elsewhere later
- * is something else. */
+ * Writers of the table hold the registry of blocks.  A module's number is never used again, so
+ * that what is loaded elsewhere later is something else. */
 #include "places.h"
 
 #include <stdio.h>

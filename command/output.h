@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* An output that grows: a file without a name in the folder of `path`, or of what that is a
- * link to, which takes that name in the end; where there are none, a temporary file.  A device or a pipe is written to as it is; "-", "/dev/stdout" and NULL
- * are standard output. */
+/* An output that grows: a file without a name in the folder of `path`, or of what that is a link
+ * to, which takes that name in the end; where there are none, a temporary file.  A device or a
+ * pipe is written to as it is; "-", "/dev/stdout" and NULL are standard output. */
 enum { TT_OUTPUT_HOLD = 32 };
 struct tt_output {
     const char *path; /* borrowed; for complaints */

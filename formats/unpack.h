@@ -5,8 +5,8 @@
 
 #include "source.h"
 
-/* Gives what gzip, zstd, bzip2 or xz packed, and text as UTF-8 without a byte order mark; anything else
- * as it is.  Finds out from the first bytes.  Packed text takes two of these, one on the
+/* Gives what gzip, zstd, bzip2 or xz packed, and text as UTF-8 without a byte order mark; anything
+ * else as it is.  Finds out from the first bytes.  Packed text takes two of these, one on the
  * other.  NULL: no memory.  `from` is borrowed. */
 struct tt_stream *tt_unpack_new(struct tt_stream *from);
 void tt_unpack_free(struct tt_stream *); /* NULL: nothing */

@@ -47,7 +47,8 @@ uint32_t tt_v8_block(struct tt_v8 *, const char *name, const char *file, int64_t
 /* A callFrame, which is next. */
 int tt_v8_frame(struct tt_v8 *, struct tt_json *, uint32_t *block);
 
-/* Adds the samples; what is lost is counted: "lost.nodes".  `who` names a thread.  `is_main`: their time is what people look at. */
+/* Adds the samples; what is lost is counted: "lost.nodes".  `who` names a thread.  `is_main`:
+ * their time is what people look at. */
 struct tt_v8_names {
     void (*who)(void *arg, uint64_t pid, uint64_t thread, const char **process,
                 const char **name);

@@ -104,8 +104,9 @@ struct tt_maximum tt_picture_maximum(const struct tt_picture *, uint32_t i);
 uint64_t tt_picture_held(const struct tt_picture *, const struct tt_holding *,
                          uint32_t maximum);
 
-/* A strand's bands, or those of the process (NULL), one after the other: the first after
- * NULL, NULL after the last.  Its points, as the change in each interval of 2^shift ticks, which is returned. */
+/* A strand's bands, or those of the process (NULL), one after the other: the first after NULL,
+ * NULL after the last.  Its points, as the change in each interval of 2^shift ticks, which is
+ * returned. */
 const struct tt_band *tt_picture_band(const struct tt_picture *,
                                       const struct tt_strand_record *,
                                       const struct tt_band *before);
