@@ -15,6 +15,7 @@
 #include "demangle.h"
 #include "known.h"
 #include "options.h"
+#include "progress.h"
 #include "scratch.h"
 #include "unpack.h"
 #include "walking.h"
@@ -26,7 +27,8 @@ struct foreign {
     struct tt_source source;
     struct tt_stream file, *packed, *text; /* text: UTF-16 within gzip */
     int fd;
-    char *path; /* owned, of a file that lies beside; or NULL */
+    uint64_t done, size; /* bytes of the file; size 0: not known */
+    char *path;          /* owned, of a file that lies beside; or NULL */
 };
 
 static int64_t read_file(void *arg, void *to, size_t size)
@@ -37,8 +39,11 @@ static int64_t read_file(void *arg, void *to, size_t size)
     do
         n = read(f->fd, to, size < 1u << 30 ? size : 1u << 30);
     while (n < 0 && errno == EINTR);
-    if (n >= 0)
+    if (n >= 0) {
+        f->done += (uint64_t)n;
+        tt_progress_within(f->done, f->size);
         return n;
+    }
     (void)snprintf(f->file.error, sizeof f->file.error, "%s", strerror(errno));
     return -TT_ERR_FILE;
 }
@@ -47,7 +52,11 @@ static struct tt_source *open_beside(const struct tt_source *, const char *name)
 
 static int open_foreign(struct foreign *f, const char *path, int fd)
 {
+    struct stat s;
+
     f->fd = fd;
+    f->done = 0;
+    f->size = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? (uint64_t)s.st_size : 0;
     f->file = (struct tt_stream){.read = read_file, .arg = f};
     f->packed = tt_unpack_new(&f->file);
     f->text = f->packed ? tt_unpack_new(f->packed) : NULL;

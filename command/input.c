@@ -385,7 +385,7 @@ static int add_entries(struct reading *r, const char *path, int depth)
             error = add_entry(r, path, entry[i]->d_name, depth);
         free(entry[i]);
         if (!error)
-            tt_progress((uint64_t)i, (uint64_t)count);
+            tt_progress((uint64_t)i + 1, (uint64_t)count);
     }
     free(entry);
     return error;
@@ -432,7 +432,7 @@ static int add_all(struct reading *r, char *const *paths, int count)
     for (int i = 0; !error && i < count; i++) {
         error = add_named(r, paths[i]);
         if (!error)
-            tt_progress((uint64_t)i, (uint64_t)count);
+            tt_progress((uint64_t)i + 1, (uint64_t)count);
     }
     tt_progress(1, 1);
     if (error)

@@ -16,6 +16,9 @@ static uint64_t now_ms(void)
 
 static int is_stopped;
 static uint64_t began, drawn; /* 0: not yet */
+static struct {
+    uint64_t done, total;
+} steps = {0, 1}; /* of the whole work */
 
 void tt_progress_stop(void) { is_stopped = 1; }
 
@@ -26,7 +29,7 @@ void tt_progress_clear(void)
     began = drawn = 0;
 }
 
-void tt_progress(uint64_t done, uint64_t total)
+static void draw(uint64_t done, uint64_t total)
 {
     enum { WIDTH = 40, PATIENCE_MS = 500, PAUSE_MS = 100 };
     uint64_t now;
@@ -36,10 +39,6 @@ void tt_progress(uint64_t done, uint64_t total)
     now = now_ms();
     if (!began)
         began = now;
-    if (done >= total) {
-        tt_progress_clear();
-        return;
-    }
     if (now - began < PATIENCE_MS || now - drawn < PAUSE_MS)
         return;
     drawn = now;
@@ -48,4 +47,25 @@ void tt_progress(uint64_t done, uint64_t total)
             (int)(WIDTH - done * WIDTH / total),
             "----------------------------------------", (unsigned)(done * 100 / total));
     fflush(stderr);
+}
+
+void tt_progress(uint64_t done, uint64_t total)
+{
+    steps.done = done;
+    steps.total = total;
+    if (done < total) {
+        draw(done, total);
+        return;
+    }
+    tt_progress_clear();
+    steps.done = 0;
+    steps.total = 1;
+}
+
+void tt_progress_within(uint64_t done, uint64_t size)
+{
+    enum { PARTS = 1000 };
+
+    if (done < size)
+        draw(steps.done * PARTS + done / (size / PARTS + 1), steps.total * PARTS);
 }

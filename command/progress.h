@@ -9,6 +9,9 @@
  * at most ten times a second.  done = total takes it away. */
 void tt_progress(uint64_t done, uint64_t total);
 
+/* How far the step is that follows those that are done, of its own size. */
+void tt_progress_within(uint64_t done, uint64_t size);
+
 /* Takes it away: something else is to be said, or the work has failed. */
 void tt_progress_clear(void);
 
