@@ -218,7 +218,7 @@ static long become(long number, const long a[6])
     return tt_preload_stay((int)tt_call_system(number, a));
 }
 
-long tt_preload_call(long number, ...) __attribute__((visibility("hidden")));
+long tt_preload_call(long number, ...) __attribute__((used, visibility("hidden")));
 long tt_preload_call(long number, ...)
 {
     long a[6];
@@ -243,7 +243,7 @@ long tt_preload_call(long number, ...)
 /* A child that begins on a stack that the program gives it, or on its parent's, must not return
  * through a frame of ours: such calls go to the C library's function, and leave no trace here. */
 long (*tt_next_syscall)(long, ...)
-    __attribute__((visibility("hidden"))) = tt_preload_call;
+    __attribute__((used, visibility("hidden"))) = tt_preload_call;
 
 void tt_preload_find_syscall(void)
 {

@@ -16,8 +16,8 @@ struct tt_work {
 };
 extern __thread struct tt_work tt_work;
 
-/* This is a child that was forked amid the profiler's work: locks are free, whoever had them, and
- * nothing begins any more. */
+/* This is a child that was forked amid the profiler's work.  All locks were made free in it, and no
+ * recording begins. */
 extern int tt_unusable;
 
 static inline int tt_holds_locks(void)

@@ -631,7 +631,7 @@ void tt_tcl_unit_leave(struct tt_tcl_interp *t)
     t->unit.commands = 0;
 }
 
-/* An assembler compiles texts of its own among those of the code around. */
+/* An assembler compiles texts among those of the code around it. */
 static int lies_in(const CompileEnv *env, const Tcl_Parse *p)
 {
     uintptr_t at = (uintptr_t)p->commandStart, start = (uintptr_t)env->source;

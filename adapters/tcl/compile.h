@@ -113,7 +113,7 @@ void tt_tcl_give_back(struct tt_tcl_interp *, uint32_t from);
 void tt_tcl_command_take(struct tt_tcl_interp *, Command *);
 void tt_tcl_command_give(struct tt_tcl_interp *, Command *);
 
-/* The block of a statement that begins there; the length is of so many characters. */
+/* The block of a statement that begins there; the length is in characters. */
 tt_block tt_tcl_statement(const char *file, const struct tt_tcl_place *,
                           const Tcl_Parse *, uint64_t length);
 

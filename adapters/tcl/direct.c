@@ -21,7 +21,7 @@ struct direct {
     Interp *i; /* the same */
     Tcl_Obj *path;
     const char *file;
-    const NRE_callback *run; /* stands for the script; NULL: no marks */
+    const NRE_callback *run; /* runs the script; NULL: no marks */
 };
 
 struct spot { /* a byte of the script, and its place in the file */

@@ -128,7 +128,7 @@ static void look_at_command(struct late *l, int i)
     Tcl_FreeParse(&p);
 }
 
-/* An assembler compiles texts of its own, which are elsewhere. */
+/* An assembler compiles texts that are elsewhere. */
 static int lies_in(const CompileEnv *env, int i)
 {
     const CmdLocation *c = &env->cmdMapPtr[i];
