@@ -29,11 +29,16 @@ reads()
     done
 }
 
+# have_stopped PID - all of its threads.
+have_stopped() { ! grep -L '^State:[[:space:]]*T' /proc/"$1"/task/*/status | grep -q .; }
+
 # copies - of a recording whose figures always move; by the kernel's count of what is read.
 copies()
 {
     local size read
-    kill -STOP "$writer" # a copy of a file that is written to is torn
+    # A copy of a file that is written to is torn, and kill returns before each thread has stopped.
+    kill -STOP "$writer"
+    patiently have_stopped "$writer" || return
     cp folder/live restless
     kill -CONT "$writer"
     "$build/test/growing" move restless <go 7>&- >moving &
