@@ -19,7 +19,7 @@
 #include "command.h"
 #include "foreign.h"
 #include "layout.h"
-#include "naming.h"
+#include "name-blocks.h"
 #include "progress.h"
 #include "recording.h"
 #include "scratch.h"

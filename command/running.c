@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "gather.h"
+#include "finish-run.h"
 #include "launch.h"
 #include "replacing.h"
 
@@ -271,7 +271,7 @@ int tt_running_gather(const struct tt_running *r)
                                    .program = r->program.base,
                                    .reports = r->reports,
                                    .naming = r->naming};
-    int error = tt_gather(&g);
+    int error = tt_finish_run(&g);
 
     remove_folders(r); /* unless there is something in them */
     return error;

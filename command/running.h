@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "naming.h"
+#include "name-blocks.h"
 #include "program.h"
 
 struct tt_running {

@@ -4,7 +4,7 @@
 #define TT_SHOW_H
 
 #include "flags.h"
-#include "print.h"
+#include "table-print.h"
 
 enum tt_form { TT_FORM_TEXT, TT_FORM_JSON, TT_FORM_CSV };
 

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "command.h"
-#include "print.h"
 #include "progress.h"
 #include "screen.h"
-#include "watch.h"
+#include "table-print.h"
+#include "top.h"
 
 /* ── The screen ───────────────────────────────────────────────────────────────────── */
 
@@ -357,20 +357,20 @@ static int take_key(struct tt_watch *t, int key)
 /* Until a key ends it, or there is no memory. */
 static int watch(struct tt_watch *t)
 {
-    double next = tt_moment_clock() + t->interval;
+    double next = tt_live_snapshot_clock() + t->interval;
     int error, goes_on = 1;
 
     while ((error = draw(t)) == 0 && goes_on) {
-        double left = next - tt_moment_clock();
+        double left = next - tt_live_snapshot_clock();
         int key = left > 0 ? tt_screen_key(left) : TT_KEY_NONE;
         goes_on = take_key(t, key);
-        if (tt_moment_clock() < next)
+        if (tt_live_snapshot_clock() < next)
             continue;
         if (!t->is_paused) {
             t->reason[0] = '\0';
             (void)tt_watch_read(t);
         }
-        next = tt_moment_clock() + t->interval;
+        next = tt_live_snapshot_clock() + t->interval;
     }
     return error;
 }

@@ -2,7 +2,7 @@
 /* unseen.c - programs that a recorded one started, and that were not recorded.
  *
  * Links name what was started: processes leave them beside their recordings, see
- * collect/interpose-exec.c, and the command makes them for programs recorded from outside.
+ * preload/interpose-exec.c, and the command makes them for programs recorded from outside.
  * Each program is checked for why it was not recorded, if its file is still there. */
 #include "unseen.h"
 

@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "module.h"
+#include "debug-file.h"
 #include "regions.h"
 #include "unwind.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* arcs.c - the calls between functions, as they are read.  unfold.c makes the tree. */
+/* arcs.c - the calls between functions, as they are read.  graph-to-tree.c makes the tree. */
 #include "arcs.h"
 
 #include <string.h>
 
-#include "unfold.h"
+#include "graph-to-tree.h"
 
 int tt_arcs_init(struct tt_arcs *a, struct tt_builder *b, const struct tt_memory *memory,
                  uint32_t events)
@@ -178,5 +178,5 @@ int tt_arcs_finish(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
 
     tt_pairs_fini(&a->by_block); /* nothing is looked up any more */
     drop_ends(a);
-    return error ? error : tt_unfold(a, metric, calls);
+    return error ? error : tt_graph_to_tree(a, metric, calls);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "caliper.h"
-#include "json.h"
+#include "json-reader.h"
 
 struct column {
     size_t name, unit; /* in `text` */

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "frames.h"
-#include "json.h"
+#include "json-reader.h"
 
 struct figure {
     uint32_t context, metric, rank, thread;

@@ -13,7 +13,7 @@
 
 #include "events.h"
 #include "frames.h"
-#include "json.h"
+#include "json-reader.h"
 #include "pairs.h"
 #include "v8.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "formats.h"
-#include "heap.h"
-#include "json.h"
+#include "heap-figures.h"
+#include "json-reader.h"
 
 enum { VERSION = 2 };
 
@@ -38,7 +38,7 @@ struct dhat {
     struct tt_source *s;
     struct tt_builder *b;
     struct tt_json json;
-    struct tt_heap heap;
+    struct tt_heap_profile heap;
     struct tt_frames other[OTHERS];
     struct tt_vector place; /* struct place */
     struct tt_vector frame; /* uint64_t: numbers in the table, innermost first */

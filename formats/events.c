@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../profile/recording.h"
+#include "../profile/read-recording.h"
 #include "block.h"
 #include "control.h"
 #include "pairs.h"

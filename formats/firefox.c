@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "frames.h"
-#include "json.h"
+#include "json-reader.h"
 
 enum table { STACKS, FRAMES, FUNCTIONS, RESOURCES, STRINGS, SAMPLES, SOURCES, TABLES };
 

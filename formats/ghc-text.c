@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ghc.h"
-#include "json.h"
+#include "ghc-prof.h"
+#include "json-reader.h"
 
 enum { NUMBER, ENTRIES, TIME, ALLOC, ALL_TIME, ALL_ALLOC, TICKS, BYTES, MOST };
 /* In percent; there is one digit behind the point. */

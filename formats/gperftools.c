@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "formats.h"
-#include "heap.h"
+#include "heap-figures.h"
 #include "maps.h"
 #include "pairs.h"
 #include "statistics.h"
@@ -39,7 +39,7 @@ struct gperftools {
     struct tt_vector named;           /* uint32_t: blocks, leaf first */
     struct tt_maps maps;
     struct tt_pairs blocks; /* of addresses: index + 1 */
-    struct tt_heap heap;
+    struct tt_heap_profile heap;
     uint64_t period; /* us */
     double rate;     /* bytes between samples of a heap; 0: all were taken */
     int width, is_big, is_java;

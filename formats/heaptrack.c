@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "formats.h"
-#include "heap.h"
+#include "heap-figures.h"
 
 enum { MOST_VERSION = 3, OLD_VERSION = 0x10200, MOST_FRAMES = 64 };
 
@@ -38,7 +38,7 @@ struct kind { /* of allocations */
 struct heaptrack {
     struct tt_source *s;
     struct tt_builder *b;
-    struct tt_heap heap;
+    struct tt_heap_profile heap;
     struct tt_vector text, string; /* char; struct range */
     struct tt_vector block, ip;    /* uint32_t; struct range */
     struct tt_vector trace, kind;  /* struct trace; struct kind */

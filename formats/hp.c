@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "formats.h"
-#include "heap.h"
-#include "json.h"
+#include "heap-figures.h"
+#include "json-reader.h"
 
 struct part {     /* of a sample */
     size_t label; /* in the text */
@@ -28,7 +28,7 @@ struct part {     /* of a sample */
 struct hp {
     struct tt_source *s;
     struct tt_builder *b;
-    struct tt_heap heap;
+    struct tt_heap_profile heap;
     char unit[32], clock[32];
     uint32_t series;
     struct tt_vector now, best, text, best_text; /* struct part; char */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "formats.h"
-#include "heap.h"
+#include "heap-figures.h"
 #include "pairs.h"
 
 struct node {
@@ -33,7 +33,7 @@ enum { TIME, HEAP, EXTRA, STACKS, SNAPSHOT_FIGURES, ALL_FIGURES = 15 };
 struct massif {
     struct tt_source *s;
     struct tt_builder *b;
-    struct tt_heap heap;
+    struct tt_heap_profile heap;
     uint64_t scale;            /* ns of a unit of time, or 1 */
     uint32_t memory, function; /* series */
     uint64_t now[SNAPSHOT_FIGURES], last;

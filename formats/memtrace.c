@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "formats.h"
-#include "heap.h"
+#include "heap-figures.h"
 #include "pairs.h"
 
 enum { MAGIC = (int)0xc1fc1fc1, MOST_VERSION = 3, CACHE = 1 << 14, TABLE = 31 };
@@ -63,7 +63,7 @@ static const struct {
 struct memtrace {
     struct tt_source *s;
     struct tt_builder *b;
-    struct tt_heap heap;
+    struct tt_heap_profile heap;
     struct tt_frames samples, bytes[FATES], number[FATES];
     struct tt_pairs domains, locations, objects; /* id: index + 1 */
     struct tt_vector domain;                     /* struct domain *, owned */

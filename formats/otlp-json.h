@@ -3,7 +3,7 @@
 #ifndef TT_OTLP_JSON_H
 #define TT_OTLP_JSON_H
 
-#include "json.h"
+#include "json-reader.h"
 #include "wire.h"
 
 /* The next value, a ProfilesData, behind what is in the message.  1, or an error, noted. */

@@ -9,7 +9,7 @@
 
 #include "formats.h"
 #include "frames.h"
-#include "json.h"
+#include "json-reader.h"
 
 enum { MOST_METRICS = 256 };
 

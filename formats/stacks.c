@@ -33,7 +33,7 @@
 
 #include "formats.h"
 #include "frames.h"
-#include "heap.h"
+#include "heap-figures.h"
 #include "maps.h"
 #include "pairs.h"
 #include "statistics.h"
@@ -51,9 +51,9 @@ struct stacks {
     struct tt_vector named;          /* uint32_t: blocks, leaf first */
     struct tt_pairs names;           /* of addresses that come with one: block + 1 */
     struct tt_maps maps;
-    struct tt_heap heap;     /* names as Java and Go write them */
-    uint64_t period, cycles; /* 1 stands for so many; in a second, 0: they are ns */
-    uint64_t unit;           /* ns, of Java's times; 0: it is not Java's */
+    struct tt_heap_profile heap; /* names as Java and Go write them */
+    uint64_t period, cycles;     /* 1 stands for so many; in a second, 0: they are ns */
+    uint64_t unit;               /* ns, of Java's times; 0: it is not Java's */
     char kind;
 };
 

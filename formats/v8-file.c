@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "formats.h"
-#include "heap.h"
+#include "heap-figures.h"
 #include "v8.h"
 
 struct level {
@@ -29,7 +29,7 @@ struct file {
     struct tt_builder *b;
     struct tt_json json;
     struct tt_v8 v8;
-    struct tt_heap heap;
+    struct tt_heap_profile heap;
     struct tt_vector level, text;
     int has_head, has_frames; /* it is a heap's: its nodes have a callFrame */
 };

@@ -9,7 +9,7 @@
 #define TT_V8_H
 
 #include "builder.h"
-#include "json.h"
+#include "json-reader.h"
 #include "pairs.h"
 
 struct tt_v8 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parcel.h"
+#include "embedded-profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,10 +15,10 @@ static void pack_again(const struct tt_profile *p)
     size_t size;
 
     tt_vector_init(&parcel, NULL, 1);
-    if (tt_parcel_pack(p, &parcel) != 0)
+    if (tt_embedded_pack(p, &parcel) != 0)
         abort();
     /* What came out of longer numbers than need be may be too large for those that do. */
-    if (tt_parcel_unpack(parcel.item, parcel.count, NULL, &image, &size) == 0) {
+    if (tt_embedded_unpack(parcel.item, parcel.count, NULL, &image, &size) == 0) {
         if (size != p->size)
             abort();
         free(image);
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length;
     void *image;
 
-    if (tt_parcel_unpack(data, size, NULL, &image, &length) != 0)
+    if (tt_embedded_unpack(data, size, NULL, &image, &length) != 0)
         return 0;
     if (tt_profile_open(&p, image, length, NULL) == 0) {
         pack_again(&p);

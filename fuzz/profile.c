@@ -7,8 +7,8 @@
 #include "builder.h"
 #include "diff.h"
 #include "growth.h"
-#include "print.h"
-#include "report.h"
+#include "layouts.h"
+#include "table-print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "debug-file.h"
 #include "jit.h"
-#include "module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,14 +37,14 @@ static void look_at(const struct tt_spots *s)
 
 static void ask_elf(int fd)
 {
-    struct tt_module *m = tt_module_open(fd, "fuzz", "");
+    struct tt_module *m = tt_debug_file_open(fd, "fuzz", "");
     struct tt_spots s;
 
     for (uint64_t at = 0x1000; m && at < 0x1400; at += 13) {
-        tt_module_find(m, at, at % 5 == 0, &s);
+        tt_debug_file_find(m, at, at % 5 == 0, &s);
         look_at(&s);
     }
-    tt_module_close(m);
+    tt_debug_file_close(m);
 }
 
 static void ask_jit(int fd)

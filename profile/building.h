@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* building.h - what a builder holds while it grows; for builder.c, gather.c, finish.c.
+/* building.h - what a builder holds while it grows; for builder.c, add-profile.c, finish.c.
  *
  * Ids are given in the order of arrival; finish.c puts everything in the file's order.
  * Figures go to a log, of one line an addition, which is summed up whenever it has
@@ -90,6 +90,6 @@ int tt_chains_slow(const struct tt_chains *, const struct tt_slow_figure *, size
 struct tt_spread *tt_spreads_of(struct tt_builder *, uint32_t metric, int of_self);
 
 /* Sorts entries by strand, row, metric, and adds up those that agree.  0 or an error. */
-int tt_entries_sum(struct tt_vector *);
+int tt_patchable_sum(struct tt_vector *);
 
 #endif

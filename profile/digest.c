@@ -104,10 +104,10 @@ static void fill_tallies(const struct digesting *d, uint32_t metric,
 static int fill_metric(const struct digesting *d, uint32_t metric)
 {
     const struct tt_metric_columns *m = &d->p.metric[metric];
-    struct tt_lens l = {.p = &d->p,
-                        .memory = d->p.memory,
-                        .main = m,
-                        .choice = {.calls = TT_NONE, .samples = TT_NONE}};
+    struct tt_metric_view l = {.p = &d->p,
+                               .memory = d->p.memory,
+                               .main = m,
+                               .choice = {.calls = TT_NONE, .samples = TT_NONE}};
     const size_t bytes = d->p.blocks * sizeof(struct tt_block_sum);
     struct tt_block_sum *sum = tt_memory_get(d->p.memory, bytes);
     int error = sum ? tt_context_sums(&l, sum) : -TT_ERR_MEMORY;

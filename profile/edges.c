@@ -12,7 +12,7 @@
 
 /* ── Activations by set of blocks ─────────────────────────────────────────────────── */
 
-struct tt_times_row *tt_set_times(const struct tt_lens *l, const uint32_t *set,
+struct tt_times_row *tt_set_times(const struct tt_metric_view *l, const uint32_t *set,
                                   uint32_t sets)
 {
     struct tt_times_row *sum = tt_memory_get(l->memory, sets * sizeof *sum);
@@ -29,7 +29,7 @@ struct tt_times_row *tt_set_times(const struct tt_lens *l, const uint32_t *set,
 /* ── Edges ────────────────────────────────────────────────────────────────────────── */
 
 struct finding {
-    const struct tt_lens *lens;
+    const struct tt_metric_view *lens;
     const unsigned char *wanted; /* of each block; NULL: all */
     struct tt_vector *edges, *activations;
     struct tt_vector *tallies; /* NULL: an edge has the figures of the lens's metric */
@@ -98,7 +98,7 @@ static struct tt_edge *edge_of(struct finding *f, uint32_t caller, uint32_t call
 
 static void add_calls(const struct finding *f, struct tt_edge *e, uint32_t c)
 {
-    const struct tt_lens *l = f->lens;
+    const struct tt_metric_view *l = f->lens;
     uint64_t calls, arrived = tt_calls_at(&f->arrivals, c);
 
     if (l->choice.calls == TT_NONE)
@@ -127,8 +127,8 @@ static void add_totals(const struct finding *f, struct tt_edge *e, uint32_t c)
     struct tt_edge_tally *t;
 
     if (!f->tallies) {
-        e->inclusive += tt_lens_total(f->lens, c);
-        e->inclusive_low += tt_lens_total_low(f->lens, c);
+        e->inclusive += tt_metric_view_total(f->lens, c);
+        e->inclusive_low += tt_metric_view_total_low(f->lens, c);
         return;
     }
     t = (struct tt_edge_tally *)f->tallies->item + (size_t)e->id * p->metrics;
@@ -229,7 +229,7 @@ static int compare_edges(const void *a, const void *b)
 
 static int find(struct finding *f)
 {
-    const struct tt_lens *l = f->lens;
+    const struct tt_metric_view *l = f->lens;
     int error;
 
     tt_vector_init(f->edges, l->memory, sizeof(struct tt_edge));
@@ -245,7 +245,7 @@ static int find(struct finding *f)
     return error;
 }
 
-int tt_edges_are_kept(const struct tt_lens *l)
+int tt_edges_are_kept(const struct tt_metric_view *l)
 {
     return l->p->edges && !l->has_times && !l->drop.count;
 }
@@ -253,7 +253,7 @@ int tt_edges_are_kept(const struct tt_lens *l)
 /* The same, from a digest. */
 static int take_digest(const struct finding *f)
 {
-    const struct tt_lens *l = f->lens;
+    const struct tt_metric_view *l = f->lens;
     const struct tt_edge_row *row = l->p->edge;
     const struct tt_edge_tally *t = l->main->edge_tally;
 
@@ -278,7 +278,7 @@ static int take_digest(const struct finding *f)
     return 0;
 }
 
-int tt_edges_find(const struct tt_lens *l, const unsigned char *wanted,
+int tt_edges_find(const struct tt_metric_view *l, const unsigned char *wanted,
                   struct tt_vector *edges, struct tt_vector *times)
 {
     struct finding f = {
@@ -293,7 +293,7 @@ int tt_edges_find(const struct tt_lens *l, const unsigned char *wanted,
 int tt_edges_tally(const struct tt_profile *p, struct tt_vector *edges,
                    struct tt_vector *tallies)
 {
-    struct tt_lens l = {.p = p, .memory = p->memory};
+    struct tt_metric_view l = {.p = p, .memory = p->memory};
     struct finding f = {.lens = &l, .edges = edges, .tallies = tallies};
 
     l.choice.calls = tt_calls_metric(p);

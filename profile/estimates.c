@@ -8,7 +8,7 @@
  * has a share, and so has all that is below. */
 #include "viewing.h"
 
-int tt_estimates_begin(struct tt_estimates *e, const struct tt_lens *l,
+int tt_estimates_begin(struct tt_estimates *e, const struct tt_metric_view *l,
                        struct tt_table *t)
 {
     const struct tt_profile *p = l->p;

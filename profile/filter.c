@@ -41,7 +41,7 @@ struct pass {
     struct tt_builder *b;
     struct stage stage[STAGES];
     uint32_t stages;
-    struct tt_lens lens; /* of a prune by size, which is the first stage */
+    struct tt_metric_view lens; /* of a prune by size, which is the first stage */
     uint64_t least;
     unsigned char *strand, *used; /* used: a bit a context; both NULL: of all strands */
     uint32_t *block;              /* the builder's, of each block and of "[pruned]" */
@@ -131,7 +131,7 @@ static uint32_t place_drop(struct pass *f, uint32_t depth, uint32_t block)
 
 static int is_small(const struct pass *f, uint32_t context)
 {
-    return f->least && context && tt_lens_total(&f->lens, context) < f->least;
+    return f->least && context && tt_metric_view_total(&f->lens, context) < f->least;
 }
 
 static int is_used(const struct pass *f, uint32_t context)
@@ -261,7 +261,7 @@ static void release(struct pass *f)
     tt_memory_put(m, f->block, ((size_t)f->p->blocks + 1) * sizeof *f->block);
     tt_memory_put(m, f->strand, f->p->strands);
     tt_builder_free(f->b);
-    tt_lens_fini(&f->lens);
+    tt_metric_view_fini(&f->lens);
 }
 
 /* Is there nothing wanted below, whatever it is? */
@@ -450,7 +450,7 @@ static int add_size(struct pass *f, const struct tt_filter *filter)
     f->least = filter->share > 0 ? tt_least_amount(filter->share, choice.total)
                                  : filter->amount;
     f->stage[f->stages++] = (struct stage){.kind = TT_FILTER_PRUNE};
-    return tt_lens_of_choice(&f->lens, f->p, &choice, f->q->memory);
+    return tt_metric_view_of_choice(&f->lens, f->p, &choice, f->q->memory);
 }
 
 /* By size alone a prune has no pattern. */

@@ -4,7 +4,7 @@
  *      main+0x52 ─ sort+0x10             main ─ run ─ sort ─ less
  *                                               (inlined)    (inlined)
  *
- * gather.c does the rest, with contexts that have two ends: what arrives goes to the
+ * add-profile.c does the rest, with contexts that have two ends: what arrives goes to the
  * outermost of a chain, and what is spent there to the innermost. */
 #include <stdlib.h>
 #include <string.h>

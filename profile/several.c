@@ -83,7 +83,8 @@ int tt_several_find(const struct tt_profile *p, struct tt_query *q,
     }
 }
 
-void tt_several_columns(const struct tt_lens *l, struct tt_table *t, struct tt_columns *c)
+void tt_several_columns(const struct tt_metric_view *l, struct tt_table *t,
+                        struct tt_columns *c)
 {
     c->several = TT_NONE;
     for (uint32_t i = 1; i < l->several.count; i++) {
@@ -98,7 +99,7 @@ void tt_several_columns(const struct tt_lens *l, struct tt_table *t, struct tt_c
     }
 }
 
-void tt_several_fill(const struct tt_lens *l, struct tt_table *t,
+void tt_several_fill(const struct tt_metric_view *l, struct tt_table *t,
                      const struct tt_columns *c, const struct tt_several_figures *f)
 {
     for (uint32_t i = 1; i < l->several.count; i++) {
@@ -108,7 +109,7 @@ void tt_several_fill(const struct tt_lens *l, struct tt_table *t,
 }
 
 /* Of what has no self figure. */
-void tt_several_inclusive(const struct tt_lens *l, struct tt_table *t,
+void tt_several_inclusive(const struct tt_metric_view *l, struct tt_table *t,
                           const struct tt_columns *c, const struct tt_several_figures *f)
 {
     for (uint32_t i = 1; i < l->several.count; i++)
@@ -116,19 +117,20 @@ void tt_several_inclusive(const struct tt_lens *l, struct tt_table *t,
 }
 
 /* The lens of one of them; only calls are dropped. */
-int tt_several_lens(const struct tt_lens *l, uint32_t i, struct tt_lens *one)
+int tt_several_lens(const struct tt_metric_view *l, uint32_t i,
+                    struct tt_metric_view *one)
 {
     struct tt_metric_choice choice = {
         .main = l->several.metric[i], .calls = TT_NONE, .samples = TT_NONE};
 
     choice.column = &l->p->metric[choice.main];
     choice.total = tt_grand_total(l->p, choice.column);
-    return tt_lens_of_choice(one, l->p, &choice, l->memory);
+    return tt_metric_view_of_choice(one, l->p, &choice, l->memory);
 }
 
 /* ── By block ─────────────────────────────────────────────────────────────────────── */
 
-int tt_several_sums_find(const struct tt_lens *l, struct tt_several_sums *sums)
+int tt_several_sums_find(const struct tt_metric_view *l, struct tt_several_sums *sums)
 {
     struct tt_metric_choice choice = l->choice;
 
@@ -144,13 +146,13 @@ int tt_several_sums_find(const struct tt_lens *l, struct tt_several_sums *sums)
     return 0;
 }
 
-void tt_several_sums_fini(const struct tt_lens *l, struct tt_several_sums *sums)
+void tt_several_sums_fini(const struct tt_metric_view *l, struct tt_several_sums *sums)
 {
     for (uint32_t i = 1; i < l->several.count; i++)
         tt_memory_put(l->memory, sums->sum[i], l->p->blocks * sizeof *sums->sum[i]);
 }
 
-int tt_several_has(const struct tt_lens *l, const struct tt_several_sums *sums,
+int tt_several_has(const struct tt_metric_view *l, const struct tt_several_sums *sums,
                    uint32_t block)
 {
     for (uint32_t i = 1; i < l->several.count; i++)
@@ -159,7 +161,7 @@ int tt_several_has(const struct tt_lens *l, const struct tt_several_sums *sums,
     return 0;
 }
 
-void tt_several_block(const struct tt_lens *l, const struct tt_several_sums *sums,
+void tt_several_block(const struct tt_metric_view *l, const struct tt_several_sums *sums,
                       uint32_t block, struct tt_table *t, const struct tt_columns *c)
 {
     struct tt_several_figures f;

@@ -19,7 +19,7 @@
 
 /* Contexts in preorder, by their place: all, or those of the digest. */
 struct source {
-    const struct tt_lens *lens;
+    const struct tt_metric_view *lens;
     const struct tt_digest_row *row; /* NULL: a context's place is its number */
 };
 
@@ -87,7 +87,7 @@ static uint64_t total_at(const struct source *s, uint32_t place)
 /* All there is to know of a context. */
 static struct tt_shown look_at(const struct source *s, uint32_t place, uint32_t depth)
 {
-    const struct tt_lens *l = s->lens;
+    const struct tt_metric_view *l = s->lens;
     const struct tt_metric_columns *m = l->main, *calls = l->calls;
     const struct tt_digest_row r = row_at(s, place);
     struct tt_shown at = {.context = r.context,
@@ -240,7 +240,7 @@ static int is_in_digest(const struct source *s, uint32_t context)
 /* Whatever is not below `least` is in the digest; so are the parents of what is in it. */
 static int choose_from_digest(struct choosing *c, struct tt_vector *open)
 {
-    const struct tt_lens *l = c->source.lens;
+    const struct tt_metric_view *l = c->source.lens;
     const struct tt_shown_rule *rule = c->rule;
     const uint32_t limit = rule->limit;
     const uint64_t *least = l->p->digest_least;
@@ -294,7 +294,7 @@ static void find_parents(const struct tt_profile *p, struct tt_vector *shown)
     }
 }
 
-int tt_shown_find(const struct tt_lens *l, const struct tt_shown_rule *rule,
+int tt_shown_find(const struct tt_metric_view *l, const struct tt_shown_rule *rule,
                   struct tt_vector *shown)
 {
     struct choosing c = {
@@ -353,7 +353,7 @@ static int find_context(const struct tt_profile *p, struct tt_query *q, const ch
     return 0;
 }
 
-int tt_shown_rule_of(const struct tt_lens *l, struct tt_query *q, uint32_t limit,
+int tt_shown_rule_of(const struct tt_metric_view *l, struct tt_query *q, uint32_t limit,
                      double threshold, struct tt_shown_rule *rule)
 {
     int error = find_context(l->p, q, "context", 0, &rule->start);
@@ -366,14 +366,14 @@ int tt_shown_rule_of(const struct tt_lens *l, struct tt_query *q, uint32_t limit
     rule->depth = q->depth ? q->depth : TT_NONE;
     rule->least = tt_least_amount(
         tt_threshold(q, rule->towards == TT_NONE ? threshold : 0),
-        tt_lens_total(l, rule->start));
+        tt_metric_view_total(l, rule->start));
     return 0;
 }
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
 struct filling {
-    const struct tt_lens *lens;
+    const struct tt_metric_view *lens;
     const struct tt_shown *shown;
     struct tt_table *table;
     const struct tt_columns *columns;
@@ -417,23 +417,23 @@ static void add_times(const struct filling *f, size_t count)
 /* Remainders have figures of the main metric alone. */
 static void fill_several(const struct filling *f, uint32_t context)
 {
-    const struct tt_lens *l = f->lens;
+    const struct tt_metric_view *l = f->lens;
     struct tt_several_figures figures;
-    struct tt_lens one;
+    struct tt_metric_view one;
 
     for (uint32_t i = 1; i < l->several.count; i++) {
         if (tt_several_lens(l, i, &one) != 0)
             f->table->failed = 1;
         figures.self[i] = tt_self_of(one.main, context);
-        figures.inclusive[i] = f->table->failed ? 0 : tt_lens_total(&one, context);
-        tt_lens_fini(&one);
+        figures.inclusive[i] = f->table->failed ? 0 : tt_metric_view_total(&one, context);
+        tt_metric_view_fini(&one);
     }
     tt_several_fill(l, f->table, f->columns, &figures);
 }
 
 static void fill_context(const struct filling *f, size_t i)
 {
-    const struct tt_lens *l = f->lens;
+    const struct tt_metric_view *l = f->lens;
     const struct tt_shown *s = &f->shown[i];
     struct tt_figures figures = {.has = TT_HAS_ALL,
                                  .self = s->self.own,
@@ -445,7 +445,7 @@ static void fill_context(const struct filling *f, size_t i)
 
     tt_since_context(l, s->context, &figures);
     tt_table_row(f->table, TT_ROW_ENTRY, s->depth, 0);
-    tt_lens_figures(l, f->table, f->columns, &figures);
+    tt_metric_view_figures(l, f->table, f->columns, &figures);
     fill_several(f, s->context);
     tt_block_cells(l->p, f->table, f->columns, s->block);
     f->each(f->arg, i, s->total, 0);
@@ -454,8 +454,8 @@ static void fill_context(const struct filling *f, size_t i)
 static void fill_remainder(const struct filling *f, size_t i, const char *name,
                            const struct tt_figures *figures)
 {
-    tt_lens_remainder(f->lens, f->table, f->columns, f->shown[i].depth + 1, 0, name,
-                      figures);
+    tt_metric_view_remainder(f->lens, f->table, f->columns, f->shown[i].depth + 1, 0,
+                             name, figures);
     f->each(f->arg, i, figures->self, 1);
 }
 
@@ -475,7 +475,7 @@ static void fill_rest(const struct filling *f, size_t i)
         fill_remainder(f, i, "[elsewhere below]", &one);
 }
 
-int tt_shown_rows(const struct tt_lens *l, const struct tt_vector *shown,
+int tt_shown_rows(const struct tt_metric_view *l, const struct tt_vector *shown,
                   struct tt_table *t, const struct tt_columns *c, tt_shown_row *each,
                   void *arg)
 {

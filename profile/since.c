@@ -11,7 +11,7 @@
  * What is not there then had nothing. */
 #include "viewing.h"
 
-static uint32_t *new_numbers(const struct tt_lens *l, size_t count)
+static uint32_t *new_numbers(const struct tt_metric_view *l, size_t count)
 {
     return tt_memory_get(l->memory, count * sizeof(uint32_t));
 }
@@ -57,7 +57,7 @@ static void match_children(const struct tt_profile *p, uint32_t c,
 
 /* The lens of the reading before, in the same metric; it may not have had it yet. */
 static int look_back(struct tt_since *s, const struct tt_profile *p,
-                     const struct tt_lens *l)
+                     const struct tt_metric_view *l)
 {
     struct tt_metric_choice choice = {
         .main = tt_metric_find(p, l->main->name), .calls = TT_NONE, .samples = TT_NONE};
@@ -69,10 +69,10 @@ static int look_back(struct tt_since *s, const struct tt_profile *p,
     choice.calls = l->calls ? tt_metric_find(p, l->calls->name) : TT_NONE;
     choice.column = &p->metric[choice.main];
     choice.total = tt_grand_total(p, choice.column);
-    return tt_lens_of_choice(&s->then, p, &choice, l->memory);
+    return tt_metric_view_of_choice(&s->then, p, &choice, l->memory);
 }
 
-int tt_since_init(struct tt_lens *l, const struct tt_query *q)
+int tt_since_init(struct tt_metric_view *l, const struct tt_query *q)
 {
     struct tt_since *s;
     int error;
@@ -94,7 +94,7 @@ int tt_since_init(struct tt_lens *l, const struct tt_query *q)
     return error;
 }
 
-void tt_since_fini(struct tt_lens *l)
+void tt_since_fini(struct tt_metric_view *l)
 {
     struct tt_since *s = l->since;
 
@@ -109,7 +109,7 @@ void tt_since_fini(struct tt_lens *l)
     l->since = NULL;
 }
 
-int tt_since_blocks(const struct tt_lens *l)
+int tt_since_blocks(const struct tt_metric_view *l)
 {
     struct tt_since *s = l->since;
 
@@ -119,7 +119,7 @@ int tt_since_blocks(const struct tt_lens *l)
     return s->sum ? 0 : -TT_ERR_MEMORY;
 }
 
-int tt_since_contexts(const struct tt_lens *l)
+int tt_since_contexts(const struct tt_metric_view *l)
 {
     struct tt_since *s = l->since;
 
@@ -147,7 +147,7 @@ void tt_since_figures(struct tt_figures *f, const struct tt_figures *then)
     }
 }
 
-void tt_since_block(const struct tt_lens *l, uint32_t block, struct tt_figures *f)
+void tt_since_block(const struct tt_metric_view *l, uint32_t block, struct tt_figures *f)
 {
     const struct tt_since *s = l->since;
     struct tt_figures then = {0};
@@ -159,7 +159,8 @@ void tt_since_block(const struct tt_lens *l, uint32_t block, struct tt_figures *
     tt_since_figures(f, &then);
 }
 
-void tt_since_context(const struct tt_lens *l, uint32_t context, struct tt_figures *f)
+void tt_since_context(const struct tt_metric_view *l, uint32_t context,
+                      struct tt_figures *f)
 {
     const struct tt_since *s = l->since;
     struct tt_figures then = {0};
@@ -168,12 +169,12 @@ void tt_since_context(const struct tt_lens *l, uint32_t context, struct tt_figur
         return;
     if (s->context && s->context[context] != TT_NONE) {
         then.self = tt_self_of(s->then.main, s->context[context]);
-        then.inclusive = tt_lens_total(&s->then, s->context[context]);
+        then.inclusive = tt_metric_view_total(&s->then, s->context[context]);
     }
     tt_since_figures(f, &then);
 }
 
-void tt_since_total(const struct tt_lens *l, struct tt_figures *f)
+void tt_since_total(const struct tt_metric_view *l, struct tt_figures *f)
 {
     struct tt_figures then = {0};
 

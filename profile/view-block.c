@@ -27,7 +27,7 @@ struct prefix {           /* the first blocks of the sequence */
 };
 
 struct passing {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_table *t;
     struct tt_columns c;
     uint32_t edge_share, by_arcs;
@@ -103,7 +103,7 @@ static void add_times(const struct passing *s, struct side *side, uint32_t row)
 
 static uint64_t tree_calls(const struct passing *s, uint32_t c)
 {
-    const struct tt_lens *l = s->l;
+    const struct tt_metric_view *l = s->l;
     uint64_t calls, arrived;
 
     if (l->choice.calls == TT_NONE)
@@ -121,8 +121,8 @@ static void add_side(const struct passing *s, struct side *side, uint32_t c)
     if (c < side->until)
         return;
     side->until = tt_end_of(s->l->p, c);
-    side->inclusive += tt_lens_total(s->l, c);
-    side->inclusive_low += tt_lens_total_low(s->l, c);
+    side->inclusive += tt_metric_view_total(s->l, c);
+    side->inclusive_low += tt_metric_view_total_low(s->l, c);
 }
 
 static void add_prefix(const struct passing *s, struct prefix *p, uint32_t c)
@@ -133,8 +133,8 @@ static void add_prefix(const struct passing *s, struct prefix *p, uint32_t c)
     if (c < p->until)
         return;
     p->until = tt_end_of(s->l->p, c);
-    p->figures.inclusive += tt_lens_total(s->l, c);
-    p->figures.inclusive_low += tt_lens_total_low(s->l, c);
+    p->figures.inclusive += tt_metric_view_total(s->l, c);
+    p->figures.inclusive_low += tt_metric_view_total_low(s->l, c);
 }
 
 static void add_context(struct passing *s)
@@ -343,7 +343,7 @@ static void add_side_row(struct passing *s, const struct side *side,
                            .times = &side->times};
 
     tt_table_row(s->t, role, 0, 1);
-    tt_lens_figures(s->l, s->t, &s->c, &f);
+    tt_metric_view_figures(s->l, s->t, &s->c, &f);
     if (side->is_known)
         tt_table_real(s->t, s->edge_share,
                       whole ? (double)side->inclusive / (double)whole : 0);
@@ -395,7 +395,7 @@ static void add_entries(struct passing *s, const char *text)
         if (i + 1 < length)
             f.has &= ~(unsigned)TT_HAS_SELF;
         tt_table_row(s->t, TT_ROW_ENTRY, (uint32_t)i, 1);
-        tt_lens_figures(s->l, s->t, &s->c, &f);
+        tt_metric_view_figures(s->l, s->t, &s->c, &f);
         if (length == 1 && matches == 1)
             tt_block_cells(s->l->p, s->t, &s->c, block);
         else
@@ -416,7 +416,7 @@ static void add_others(struct passing *s)
     f.self_low = tt_sum_of(m->low ? m->low : m->self, 0, n) +
                  tt_sum_of(m->elsewhere, 0, n) + tt_calls_between(&s->l->drop, 0, n) -
                  own->self_low;
-    tt_lens_remainder(s->l, s->t, &s->c, 0, 0, "[all else]", &f);
+    tt_metric_view_remainder(s->l, s->t, &s->c, 0, 0, "[all else]", &f);
 }
 
 static int fill(struct passing *s, struct tt_query *q)
@@ -431,7 +431,7 @@ static int fill(struct passing *s, struct tt_query *q)
         error = count(s);
     if (error)
         return error;
-    tt_lens_columns(s->l, s->t, &s->c);
+    tt_metric_view_columns(s->l, s->t, &s->c);
     tt_table_column(s->t, "edge_share", "of entry", "", TT_COLUMN_SHARE, 0);
     s->edge_share = (uint32_t)tt_table_columns(s->t) - 1;
     s->by_arcs = tt_back_column(s->t);
@@ -441,7 +441,7 @@ static int fill(struct passing *s, struct tt_query *q)
     if (!error)
         error = add_sides(s, s->out, TT_ROW_CALLEE, limit);
     add_others(s);
-    tt_lens_sum_row(s->l, s->t, &s->c);
+    tt_metric_view_sum_row(s->l, s->t, &s->c);
     tt_view_notes(s->l->p, &s->l->choice, s->t);
     tt_back_note(s->l->p, s->t, s->by_arcs);
     return error;
@@ -449,9 +449,9 @@ static int fill(struct passing *s, struct tt_query *q)
 
 int tt_view_block(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    struct tt_lens l;
+    struct tt_metric_view l;
     struct passing s = {.l = &l, .t = t};
-    int error = tt_lens_init(&l, p, q);
+    int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&s.prefix, q->memory, sizeof(struct prefix));
     tt_vector_init(&s.arrivals, q->memory, sizeof(struct tt_arc_calls));
@@ -469,6 +469,6 @@ int tt_view_block(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
         free(prefix_at(&s, i)->match);
     tt_vector_fini(&s.arrivals);
     tt_vector_fini(&s.prefix);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

@@ -40,7 +40,7 @@ struct further {
 };
 
 struct inverting {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_query *q;
     struct tt_table *t;
     struct tt_columns c;
@@ -50,9 +50,9 @@ struct inverting {
     uint32_t *parent;         /* of each context */
     struct tt_vector arrivals, chains, heap, reaches;
     struct tt_block_sum *sum;
-    struct tt_several_sums more;        /* of the further metrics, and their lenses */
-    struct tt_lens one[TT_SEVERAL_MAX]; /* from 1 */
-    struct tt_vector further;           /* of each chain; empty where there are none */
+    struct tt_several_sums more; /* of the further metrics, and their lenses */
+    struct tt_metric_view one[TT_SEVERAL_MAX]; /* from 1 */
+    struct tt_vector further; /* of each chain; empty where there are none */
     uint64_t least, steps;
     uint32_t not_followed;        /* chains that are shown without their callers */
     uint32_t limit, first, shown; /* first: chain of a block alone that is shown */
@@ -75,7 +75,7 @@ static int has_bit(const unsigned char *bits, uint32_t i)
     return bits[i / 8] >> (i % 8) & 1;
 }
 
-static void add_arc_figures(const struct inverting *v, const struct tt_lens *l,
+static void add_arc_figures(const struct inverting *v, const struct tt_metric_view *l,
                             uint32_t row, struct tt_figures *f)
 {
     const struct tt_arc_row *a = &l->p->arc[row - l->p->contexts];
@@ -91,8 +91,8 @@ static void add_arc_figures(const struct inverting *v, const struct tt_lens *l,
     }
 }
 
-static void add_figures(const struct inverting *v, const struct tt_lens *l, uint32_t row,
-                        struct tt_figures *f)
+static void add_figures(const struct inverting *v, const struct tt_metric_view *l,
+                        uint32_t row, struct tt_figures *f)
 {
     uint64_t arrived, arrived_self;
 
@@ -106,8 +106,8 @@ static void add_figures(const struct inverting *v, const struct tt_lens *l, uint
     f->self_low += tt_self_low_of(l->main, row) - arrived_self;
     f->calls += l->calls ? tt_self_of(l->calls, row) - arrived : 0;
     if (has_bit(v->outermost, row)) {
-        f->inclusive += tt_lens_total(l, row);
-        f->inclusive_low += tt_lens_total_low(l, row);
+        f->inclusive += tt_metric_view_total(l, row);
+        f->inclusive_low += tt_metric_view_total_low(l, row);
     }
 }
 
@@ -446,7 +446,7 @@ static void fill_rest(struct inverting *v, uint32_t at)
 
     if (c->callers > c->shown) {
         tt_table_row(v->t, TT_ROW_REMAINDER, c->depth + 1, 0);
-        tt_lens_figures(v->l, v->t, &v->c, &rest);
+        tt_metric_view_figures(v->l, v->t, &v->c, &rest);
         if (v->further.count)
             tt_several_fill(v->l, v->t, &v->c, &further_at(v, at)->rest);
         tt_table_string(v->t, v->c.name,
@@ -456,7 +456,7 @@ static void fill_rest(struct inverting *v, uint32_t at)
         return;
     rest = (struct tt_figures){.self = f[c->block].beside,
                                .self_low = f[c->block].beside};
-    tt_lens_remainder(v->l, v->t, &v->c, 1, 0, "[elsewhere below]", &rest);
+    tt_metric_view_remainder(v->l, v->t, &v->c, 1, 0, "[elsewhere below]", &rest);
 }
 
 /* One step up is what the file says; further up it is where each step on the way stands once. */
@@ -478,7 +478,7 @@ static void fill_rows(struct inverting *v)
     while (at != TT_NONE && !v->t->failed) {
         const struct chain *c = chain_at(v, at);
         tt_table_row(v->t, TT_ROW_ENTRY, c->depth, 0);
-        tt_lens_figures(v->l, v->t, &v->c, &c->figures);
+        tt_metric_view_figures(v->l, v->t, &v->c, &c->figures);
         if (v->further.count)
             tt_several_fill(v->l, v->t, &v->c, &further_at(v, at)->own);
         tt_block_cells(v->l->p, v->t, &v->c, c->block);
@@ -520,8 +520,8 @@ static void fill_others(struct inverting *v)
     }
     if (!others)
         return;
-    tt_lens_remainder(v->l, v->t, &v->c, 0, 0, tt_table_text(v->t, "%u more", others),
-                      &rest);
+    tt_metric_view_remainder(v->l, v->t, &v->c, 0, 0,
+                             tt_table_text(v->t, "%u more", others), &rest);
     memcpy(further.inclusive, further.self, sizeof further.self); /* as of the main one */
     tt_several_fill(v->l, v->t, &v->c, &further);
 }
@@ -570,7 +570,7 @@ static int fill(struct inverting *v)
 
     if (error)
         return error;
-    tt_lens_columns(v->l, v->t, &v->c);
+    tt_metric_view_columns(v->l, v->t, &v->c);
     tt_block_columns(v->t, &v->c);
     error = tt_estimates_begin(&v->estimates, v->l, v->t);
     if (error)
@@ -581,8 +581,8 @@ static int fill(struct inverting *v)
         tt_table_note(v->t, "callers: of %u rows they are not shown, being too many",
                       v->not_followed);
     fill_others(v);
-    tt_lens_elsewhere(v->l, v->t, &v->c);
-    tt_lens_sum_row(v->l, v->t, &v->c);
+    tt_metric_view_elsewhere(v->l, v->t, &v->c);
+    tt_metric_view_sum_row(v->l, v->t, &v->c);
     tt_view_notes(v->l->p, &v->l->choice, v->t);
     tt_estimates_end(&v->estimates);
     return error;
@@ -590,9 +590,9 @@ static int fill(struct inverting *v)
 
 int tt_view_callers(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    struct tt_lens l;
+    struct tt_metric_view l;
     struct inverting v = {.l = &l, .q = q, .t = t, .limit = tt_limit(q, OWN_LIMIT)};
-    int error = tt_lens_init(&l, p, q);
+    int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&v.arrivals, q->memory, sizeof(struct tt_arc_calls));
     tt_vector_init(&v.further, q->memory, sizeof(struct further));
@@ -613,13 +613,13 @@ int tt_view_callers(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     tt_memory_put(q->memory, v.sum, p->blocks * sizeof *v.sum);
     tt_several_sums_fini(&l, &v.more);
     for (uint32_t i = 1; i < l.several.count; i++)
-        tt_lens_fini(&v.one[i]);
+        tt_metric_view_fini(&v.one[i]);
     tt_vector_fini(&v.further);
     tt_vector_fini(&v.reaches);
     tt_vector_fini(&v.heap);
     tt_vector_fini(&v.chains);
     tt_vector_fini(&v.arrivals);
     free(v.wanted);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

@@ -11,7 +11,7 @@
 enum { OWN_LIMIT = 20000 };
 
 struct flame {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_table *t;
     const struct tt_shown *shown;
     uint64_t *next;        /* of each that is shown: where its next child begins */
@@ -41,14 +41,14 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
         tt_estimates_mark(&f->estimates);
 }
 
-static int fill(const struct tt_lens *l, struct tt_table *t,
+static int fill(const struct tt_metric_view *l, struct tt_table *t,
                 const struct tt_vector *shown)
 {
     struct flame f = {.l = l, .t = t, .shown = shown->item};
     struct tt_columns c;
     int error = tt_arrivals_find(l, &f.arcs);
 
-    tt_lens_columns(l, t, &c);
+    tt_metric_view_columns(l, t, &c);
     f.offset = (uint32_t)tt_table_columns(t);
     tt_table_column(t, "offset", "offset", l->main->unit, TT_COLUMN_AMOUNT, 0);
     tt_block_columns(t, &c);
@@ -74,8 +74,8 @@ int tt_view_flame(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
 {
     struct tt_shown_rule rule;
     struct tt_vector shown;
-    struct tt_lens l;
-    int error = tt_lens_init(&l, p, q);
+    struct tt_metric_view l;
+    int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&shown, q->memory, sizeof(struct tt_shown));
     if (!error && q->sort)
@@ -87,6 +87,6 @@ int tt_view_flame(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     if (!error)
         error = fill(&l, t, &shown);
     tt_vector_fini(&shown);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

@@ -26,7 +26,7 @@ static void note_coverage(const struct tt_profile *p, const struct tt_block_sum 
         tt_table_note(t, "blocks executed: %.2f %% of %u", 100.0 * executed / all, all);
 }
 
-static void add_rows(const struct tt_lens *l, const struct tt_block_sum *sum,
+static void add_rows(const struct tt_metric_view *l, const struct tt_block_sum *sum,
                      const struct tt_several_sums *more, const struct tt_times_row *times,
                      const unsigned char *wanted, struct tt_table *t,
                      const struct tt_columns *c)
@@ -43,15 +43,15 @@ static void add_rows(const struct tt_lens *l, const struct tt_block_sum *sum,
         f.times = times ? &times[b] : NULL;
         tt_since_block(l, b, &f);
         tt_table_row(t, TT_ROW_ENTRY, 0, 0);
-        tt_lens_figures(l, t, c, &f);
+        tt_metric_view_figures(l, t, c, &f);
         if (l->several.count)
             tt_several_block(l, more, b, t, c);
         tt_block_cells(l->p, t, c, b);
     }
 }
 
-static int fill(const struct tt_lens *l, struct tt_query *q, const unsigned char *wanted,
-                struct tt_table *t)
+static int fill(const struct tt_metric_view *l, struct tt_query *q,
+                const unsigned char *wanted, struct tt_table *t)
 {
     struct tt_block_sum *sum = tt_block_sums(l->p, &l->choice, l->memory);
     struct tt_times_row *times = l->has_times ? tt_set_times(l, NULL, l->p->blocks)
@@ -62,14 +62,14 @@ static int fill(const struct tt_lens *l, struct tt_query *q, const unsigned char
 
     if (sum && tt_several_sums_find(l, &more) == 0 && (times || !l->has_times) &&
         tt_since_blocks(l) == 0) {
-        tt_lens_columns(l, t, &c);
+        tt_metric_view_columns(l, t, &c);
         tt_block_columns(t, &c);
         add_rows(l, sum, &more, times, wanted, t, &c);
         error = tt_view_sort(q, t, "self");
         if (!error) {
             tt_view_cut(l, t, &c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
-            tt_lens_elsewhere(l, t, &c);
-            tt_lens_sum_row(l, t, &c);
+            tt_metric_view_elsewhere(l, t, &c);
+            tt_metric_view_sum_row(l, t, &c);
             if (!wanted)
                 note_coverage(l->p, sum, t);
             tt_view_notes(l->p, &l->choice, t);
@@ -83,15 +83,15 @@ static int fill(const struct tt_lens *l, struct tt_query *q, const unsigned char
 
 int tt_view_flat(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    struct tt_lens l;
+    struct tt_metric_view l;
     unsigned char *wanted = NULL;
-    int error = tt_lens_init(&l, p, q);
+    int error = tt_metric_view_init(&l, p, q);
 
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &wanted);
     if (!error)
         error = fill(&l, q, wanted, t);
     free(wanted);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

@@ -9,7 +9,7 @@
 enum { OWN_LIMIT = 40 }; /* groups */
 
 struct graph {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_table *t;
     struct tt_columns c;
     uint32_t edge_share, by_arcs;
@@ -76,7 +76,7 @@ static int find_further(struct graph *g)
 
     for (uint32_t i = 1; !error && i < g->l->several.count; i++) {
         struct tt_vector *edges = &g->further[i], activations;
-        struct tt_lens one;
+        struct tt_metric_view one;
         error = tt_several_lens(g->l, i, &one);
         one.has_times = 0;
         tt_vector_init(&activations, g->l->memory, sizeof(struct tt_times_row));
@@ -85,7 +85,7 @@ static int find_further(struct graph *g)
         if (!error && edges->count)
             qsort(edges->item, edges->count, sizeof(struct tt_edge), compare_ends);
         tt_vector_fini(&activations);
-        tt_lens_fini(&one);
+        tt_metric_view_fini(&one);
     }
     return error;
 }
@@ -139,7 +139,7 @@ static void add_edge(struct graph *g, const struct tt_edge *e, enum tt_row_role 
     if (g->activations.count)
         f.times = (const struct tt_times_row *)g->activations.item + e->id;
     tt_table_row(g->t, role, 0, block + 1);
-    tt_lens_figures(g->l, g->t, &g->c, &f);
+    tt_metric_view_figures(g->l, g->t, &g->c, &f);
     if (is_known)
         fill_further(g, e);
     if (is_known)
@@ -156,7 +156,7 @@ static void add_entry(struct graph *g, uint32_t block)
 
     f.times = g->times ? &g->times[block] : NULL;
     tt_table_row(g->t, TT_ROW_ENTRY, 0, block + 1);
-    tt_lens_figures(g->l, g->t, &g->c, &f);
+    tt_metric_view_figures(g->l, g->t, &g->c, &f);
     tt_several_block(g->l, &g->more, block, g->t, &g->c);
     tt_block_cells(g->l->p, g->t, &g->c, block);
 }
@@ -249,7 +249,7 @@ static int add_rows(struct graph *g, struct tt_query *q)
 {
     int error;
 
-    tt_lens_columns(g->l, g->t, &g->c);
+    tt_metric_view_columns(g->l, g->t, &g->c);
     tt_table_column(g->t, "edge_share", "of entry", "", TT_COLUMN_SHARE, 0);
     g->edge_share = (uint32_t)tt_table_columns(g->t) - 1;
     g->by_arcs = tt_back_column(g->t);
@@ -267,9 +267,9 @@ static int add_rows(struct graph *g, struct tt_query *q)
     if (error)
         return error;
     if (g->others)
-        tt_lens_remainder(g->l, g->t, &g->c, 0, 0, "[all else]", &g->rest);
-    tt_lens_elsewhere(g->l, g->t, &g->c);
-    tt_lens_sum_row(g->l, g->t, &g->c);
+        tt_metric_view_remainder(g->l, g->t, &g->c, 0, 0, "[all else]", &g->rest);
+    tt_metric_view_elsewhere(g->l, g->t, &g->c);
+    tt_metric_view_sum_row(g->l, g->t, &g->c);
     tt_view_notes(g->l->p, &g->l->choice, g->t);
     tt_back_note(g->l->p, g->t, g->by_arcs);
     return 0;
@@ -288,9 +288,9 @@ static int fill(struct graph *g, struct tt_query *q)
 
 int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    struct tt_lens l;
+    struct tt_metric_view l;
     struct graph g = {.l = &l, .t = t, .rest = {.has = TT_HAS_CALLS}};
-    int error = tt_lens_init(&l, p, q);
+    int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
     for (uint32_t i = 0; i < TT_SEVERAL_MAX; i++)
@@ -311,6 +311,6 @@ int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     tt_memory_put(q->memory, g.sum, p->blocks * sizeof *g.sum);
     tt_vector_fini(&g.activations);
     tt_vector_fini(&g.edges);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

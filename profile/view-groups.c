@@ -13,7 +13,7 @@
 enum { OWN_LIMIT = 60 };
 
 struct grouping {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_vector edges, activations;
     uint32_t *first; /* of each block: its first edge as a caller; one more at the end */
     uint32_t *group; /* of each block */
@@ -163,7 +163,7 @@ static void add_member(struct filling *f, const struct member *m)
     struct tt_figures figures = tt_figures_of_sum(&f->of_block[m->block]);
 
     tt_table_row(f->t, TT_ROW_CALLEE, 1, m->group + 1);
-    tt_lens_figures(f->g->l, f->t, &f->c, &figures);
+    tt_metric_view_figures(f->g->l, f->t, &f->c, &figures);
     tt_block_cells(f->g->l->p, f->t, &f->c, m->block);
 }
 
@@ -178,7 +178,7 @@ static void add_group(struct filling *f, const struct member *m, uint32_t count)
         return;
     figures.times = f->times ? &f->times[m->group] : NULL;
     tt_table_row(f->t, TT_ROW_ENTRY, 0, m->group + 1);
-    tt_lens_figures(f->g->l, f->t, &f->c, &figures);
+    tt_metric_view_figures(f->g->l, f->t, &f->c, &figures);
     tt_table_amount(f->t, f->members_column, count);
     if (f->g->l->choice.calls != TT_NONE)
         tt_table_amount(f->t, f->inside_column, f->inside[m->group]);
@@ -193,11 +193,11 @@ static void add_group(struct filling *f, const struct member *m, uint32_t count)
 
 static int add_rows(struct filling *f, struct tt_query *q)
 {
-    const struct tt_lens *l = f->g->l;
+    const struct tt_metric_view *l = f->g->l;
     uint32_t end;
     int error;
 
-    tt_lens_columns(l, f->t, &f->c);
+    tt_metric_view_columns(l, f->t, &f->c);
     f->inside_column = (uint32_t)tt_table_columns(f->t);
     tt_table_column(f->t, "calls_inside", "inside", "", TT_COLUMN_AMOUNT, 0);
     f->members_column = f->inside_column + 1;
@@ -213,8 +213,8 @@ static int add_rows(struct filling *f, struct tt_query *q)
     if (error)
         return error;
     tt_view_cut(l, f->t, &f->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
-    tt_lens_elsewhere(l, f->t, &f->c);
-    tt_lens_sum_row(l, f->t, &f->c);
+    tt_metric_view_elsewhere(l, f->t, &f->c);
+    tt_metric_view_sum_row(l, f->t, &f->c);
     tt_view_notes(l->p, &l->choice, f->t);
     return 0;
 }
@@ -246,9 +246,9 @@ static int fill(const struct grouping *g, struct tt_query *q, struct tt_table *t
 int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     const size_t bytes = ((size_t)p->blocks + 1) * sizeof(uint32_t);
-    struct tt_lens l;
+    struct tt_metric_view l;
     struct grouping g = {.l = &l};
-    int error = tt_lens_init(&l, p, q);
+    int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
     tt_vector_init(&g.activations, q->memory, sizeof(struct tt_times_row));
@@ -266,6 +266,6 @@ int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     tt_memory_put(q->memory, g.first, bytes);
     tt_vector_fini(&g.activations);
     tt_vector_fini(&g.edges);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

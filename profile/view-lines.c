@@ -19,7 +19,7 @@ struct place {
 };
 
 struct lines {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_table *t;
     struct tt_columns c;
     enum by by;
@@ -150,13 +150,13 @@ static void add_place(struct lines *v, uint32_t block, uint32_t set, uint32_t co
     }
     f.times = v->times ? &v->times[set] : NULL;
     tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
-    tt_lens_figures(v->l, v->t, &v->c, &f);
+    tt_metric_view_figures(v->l, v->t, &v->c, &f);
     fill_cells(v, block, count);
 }
 
 static void add_columns(struct lines *v)
 {
-    tt_lens_columns(v->l, v->t, &v->c);
+    tt_metric_view_columns(v->l, v->t, &v->c);
     tt_block_columns(v->t, &v->c);
     v->blocks_column = (uint32_t)tt_table_columns(v->t);
     tt_table_column(v->t, "blocks", "blocks", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
@@ -207,9 +207,9 @@ static int add_rows(struct lines *v, struct tt_query *q)
     tt_view_cut(v->l, v->t, &v->c, tt_limit(q, v->uncovered ? 0 : OWN_LIMIT),
                 tt_threshold(q, 0));
     if (v->other.self || v->other.calls)
-        tt_lens_remainder(v->l, v->t, &v->c, 0, 0, "[all else]", &v->other);
-    tt_lens_elsewhere(v->l, v->t, &v->c);
-    tt_lens_sum_row(v->l, v->t, &v->c);
+        tt_metric_view_remainder(v->l, v->t, &v->c, 0, 0, "[all else]", &v->other);
+    tt_metric_view_elsewhere(v->l, v->t, &v->c);
+    tt_metric_view_sum_row(v->l, v->t, &v->c);
     note_coverage(v);
     tt_view_notes(v->l->p, &v->l->choice, v->t);
     return 0;
@@ -241,9 +241,9 @@ int tt_view_lines(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
 {
     static const char *const words[] = {"line", "statement", "file", NULL};
     static const char *const yes[] = {"0", "1", "no", "yes", NULL};
-    struct tt_lens l;
+    struct tt_metric_view l;
     struct lines v = {.l = &l, .t = t};
-    int error = tt_lens_init(&l, p, q), by = tt_view_word(q, "by", words),
+    int error = tt_metric_view_init(&l, p, q), by = tt_view_word(q, "by", words),
         uncovered = tt_view_word(q, "uncovered", yes);
 
     if (!error && (by < 0 || uncovered < 0))
@@ -255,6 +255,6 @@ int tt_view_lines(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
         v.other.has = TT_HAS_SELF | TT_HAS_CALLS;
         error = fill(&v, q);
     }
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

@@ -266,8 +266,8 @@ static size_t end_of_group(const struct tt_table *t, size_t first, size_t *entry
     return end;
 }
 
-void tt_view_cut(const struct tt_lens *l, struct tt_table *t, const struct tt_columns *c,
-                 uint32_t limit, double threshold)
+void tt_view_cut(const struct tt_metric_view *l, struct tt_table *t,
+                 const struct tt_columns *c, uint32_t limit, double threshold)
 {
     const uint64_t least = tt_least_amount(threshold, l->choice.total);
     struct tt_figures rest = {.has = TT_HAS_CALLS};
@@ -299,6 +299,6 @@ void tt_view_cut(const struct tt_lens *l, struct tt_table *t, const struct tt_co
     t->row.count = kept;
     if (!more)
         return;
-    tt_lens_remainder(l, t, c, 0, 0, tt_table_text(t, "%u more", more), &rest);
+    tt_metric_view_remainder(l, t, c, 0, 0, tt_table_text(t, "%u more", more), &rest);
     tt_several_fill(l, t, c, &others);
 }

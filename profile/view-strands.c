@@ -21,7 +21,7 @@ enum by { BY_STRAND, BY_CONTEXT, BY_BLOCK, BY_RANK, BY_RANK_CONTEXT, BY_WAIT };
 enum { FEWEST_USUAL = 5 };
 
 struct strands {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_table *t;
     struct tt_columns c;
     const struct tt_shown *shown;
@@ -57,7 +57,7 @@ static const char *strand_name(const struct tt_profile *p, uint32_t strand,
 /* ── Each strand ──────────────────────────────────────────────────────────────────── */
 
 /* What an entry adds to its strand's figures. */
-static void add_entry(const struct tt_lens *l, const struct tt_entry *e,
+static void add_entry(const struct tt_metric_view *l, const struct tt_entry *e,
                       struct tt_figures *f)
 {
     const struct tt_profile *p = l->p;
@@ -154,7 +154,7 @@ static void add_identity_columns(struct strands *v)
 }
 
 /* A single strand has no figures of its own: they are those of all. */
-static void fill_single(const struct tt_lens *l, struct tt_figures *f)
+static void fill_single(const struct tt_metric_view *l, struct tt_figures *f)
 {
     const uint32_t n = l->p->contexts;
 
@@ -167,7 +167,7 @@ static void fill_single(const struct tt_lens *l, struct tt_figures *f)
 static int is_kept(const struct tt_profile *p) { return p->entries || p->strands == 1; }
 
 /* One for each strand, from the lens' memory; NULL: no memory. */
-static struct tt_figures *strand_figures(const struct tt_lens *l)
+static struct tt_figures *strand_figures(const struct tt_metric_view *l)
 {
     const struct tt_profile *p = l->p;
     struct tt_figures *figures = tt_memory_get(l->memory, p->strands * sizeof *figures);
@@ -202,7 +202,7 @@ static int is_same_strand(const struct tt_profile *p, const struct tt_strand_row
 }
 
 /* What each strand has had since another reading; `figures` are those of now. */
-static int since_strands(const struct tt_lens *l, struct tt_figures *figures)
+static int since_strands(const struct tt_metric_view *l, struct tt_figures *figures)
 {
     static const struct tt_figures nothing;
     const struct tt_profile *p = l->p, *q = l->since->then.p;
@@ -285,7 +285,7 @@ static void put_groups(struct strands *v, const struct strand_group *group, size
 {
     for (size_t i = 0; i < groups; i++) {
         tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
-        tt_lens_figures(v->l, v->t, &v->c, &group[i].figures);
+        tt_metric_view_figures(v->l, v->t, &v->c, &group[i].figures);
         if (v->by_rank)
             fill_process(v, group[i].first, group[i].members);
         else
@@ -297,7 +297,7 @@ static void put_groups(struct strands *v, const struct strand_group *group, size
 
 static int fill_groups(struct strands *v, const struct tt_figures *figures)
 {
-    const struct tt_lens *l = v->l;
+    const struct tt_metric_view *l = v->l;
     const size_t n = l->p->strands;
     struct strand_group *group = tt_memory_get(l->memory, n * sizeof *group);
     double *away = tt_memory_get(l->memory, n * sizeof *away);
@@ -335,11 +335,11 @@ static int fill_strands(struct strands *v, struct tt_query *q)
         struct tt_figures all = {.has = TT_HAS_CALLS};
         fill_single(v->l, &all);
         all.self_low = all.self - all.self_low;
-        tt_lens_remainder(v->l, v->t, &v->c, 0, 0, "[all strands]", &all);
+        tt_metric_view_remainder(v->l, v->t, &v->c, 0, 0, "[all strands]", &all);
         tt_table_note(v->t, "strands: figures of each were not kept, only how they "
                             "spread: by=context");
     }
-    tt_lens_sum_row(v->l, v->t, &v->c);
+    tt_metric_view_sum_row(v->l, v->t, &v->c);
     return 0;
 }
 
@@ -398,7 +398,7 @@ static void fill_context(void *arg, size_t i, uint64_t amount, int is_remainder)
 }
 
 /* One strand is all there is: whatever it has, it has alone. */
-static struct tt_spread *single_spread(const struct tt_lens *l)
+static struct tt_spread *single_spread(const struct tt_metric_view *l)
 {
     const size_t n = l->p->contexts;
     struct tt_spread *s = n <= SIZE_MAX / sizeof *s
@@ -428,7 +428,7 @@ static uint32_t count_processes(const struct tt_profile *p)
 
 static int fill_contexts(struct strands *v, struct tt_query *q)
 {
-    const struct tt_lens *l = v->l;
+    const struct tt_metric_view *l = v->l;
     struct tt_spread *own = NULL;
     struct tt_shown_rule rule;
     struct tt_vector shown;
@@ -453,7 +453,7 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
     if (!error) {
         v->spread = own ? own : l->main->spread;
         v->shown = shown.item;
-        tt_lens_columns(l, v->t, &v->c);
+        tt_metric_view_columns(l, v->t, &v->c);
         add_spread_columns(v);
         v->context_column = tt_context_columns(v->t);
         tt_block_columns(v->t, &v->c);
@@ -467,7 +467,7 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
 }
 
 /* Of each block's self: the entries of a strand stand together. */
-static void find_block_spread(const struct tt_lens *l, struct tt_spread *s,
+static void find_block_spread(const struct tt_metric_view *l, struct tt_spread *s,
                               uint64_t *amount)
 {
     const struct tt_profile *p = l->p;
@@ -499,7 +499,7 @@ static int add_blocks(struct strands *v, struct tt_query *q,
 {
     int error;
 
-    tt_lens_columns(v->l, v->t, &v->c);
+    tt_metric_view_columns(v->l, v->t, &v->c);
     add_spread_columns(v);
     tt_block_columns(v->t, &v->c);
     for (uint32_t b = 0; b < v->l->p->blocks; b++) {
@@ -507,7 +507,7 @@ static int add_blocks(struct strands *v, struct tt_query *q,
         if (!f.self && (b == 0 || (!f.inclusive && !f.calls)))
             continue;
         tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
-        tt_lens_figures(v->l, v->t, &v->c, &f);
+        tt_metric_view_figures(v->l, v->t, &v->c, &f);
         tt_block_cells(v->l->p, v->t, &v->c, b);
         fill_spread(v, &v->spread[b], f.self);
     }
@@ -515,14 +515,14 @@ static int add_blocks(struct strands *v, struct tt_query *q,
     if (error)
         return error;
     tt_view_cut(v->l, v->t, &v->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
-    tt_lens_elsewhere(v->l, v->t, &v->c);
-    tt_lens_sum_row(v->l, v->t, &v->c);
+    tt_metric_view_elsewhere(v->l, v->t, &v->c);
+    tt_metric_view_sum_row(v->l, v->t, &v->c);
     return 0;
 }
 
 static int fill_blocks(struct strands *v, struct tt_query *q)
 {
-    const struct tt_lens *l = v->l;
+    const struct tt_metric_view *l = v->l;
     const size_t blocks = l->p->blocks;
     struct tt_block_sum *sum;
     struct tt_spread *spread;
@@ -560,14 +560,14 @@ int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_ta
 {
     static const char *const words[] = {"strand",       "context", "block", "rank",
                                         "rank-context", "wait",    NULL};
-    struct tt_lens l;
+    struct tt_metric_view l;
     struct strands v = {.l = &l, .t = t};
     int by = tt_view_word(q, "by", words);
     int error = by < 0 ? by : by == BY_WAIT ? choose_waits(p, q) : 0;
 
     if (error)
         return error;
-    error = tt_lens_init(&l, p, q);
+    error = tt_metric_view_init(&l, p, q);
     l.has_times = 0; /* those of activations are not asked about here */
     v.spread_over = p->strands;
     v.by_rank = by == BY_RANK || by == BY_RANK_CONTEXT;
@@ -578,6 +578,6 @@ int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_ta
                                                           : fill_strands(&v, q);
     if (!error)
         tt_view_notes(p, &l.choice, t);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

@@ -6,7 +6,7 @@
 enum { OWN_LIMIT = 200 };
 
 struct tree {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_table *t;
     const struct tt_shown *shown;
     struct tt_vector arcs; /* those that led back, by where to */
@@ -29,14 +29,14 @@ static void fill_cells(void *arg, size_t i, uint64_t amount, int is_remainder)
         tt_estimates_mark(&tree->estimates);
 }
 
-static int fill(const struct tt_lens *l, struct tt_query *q, struct tt_table *t,
+static int fill(const struct tt_metric_view *l, struct tt_query *q, struct tt_table *t,
                 const struct tt_vector *shown)
 {
     struct tree tree = {.l = l, .t = t, .shown = shown->item};
     struct tt_columns c;
     int error = tt_arrivals_find(l, &tree.arcs);
 
-    tt_lens_columns(l, t, &c);
+    tt_metric_view_columns(l, t, &c);
     tt_block_columns(t, &c);
     tree.context = tt_context_columns(t);
     tree.contexts = (uint32_t)tt_table_columns(t);
@@ -60,8 +60,8 @@ int tt_view_tree(const struct tt_profile *p, struct tt_query *q, struct tt_table
 {
     struct tt_shown_rule rule;
     struct tt_vector shown;
-    struct tt_lens l;
-    int error = tt_lens_init(&l, p, q);
+    struct tt_metric_view l;
+    int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&shown, q->memory, sizeof(struct tt_shown));
     if (!error)
@@ -71,6 +71,6 @@ int tt_view_tree(const struct tt_profile *p, struct tt_query *q, struct tt_table
     if (!error)
         error = fill(&l, q, t, &shown);
     tt_vector_fini(&shown);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return error;
 }

@@ -50,7 +50,7 @@ static int add_wait(struct tt_vector *waits, uint32_t rank, uint32_t peer,
 }
 
 /* Of each strand; of all together, where a profile keeps no figures by strand. */
-static int find_waits(const struct tt_lens *l, struct tt_vector *waits)
+static int find_waits(const struct tt_metric_view *l, struct tt_vector *waits)
 {
     const struct tt_profile *p = l->p;
     uint32_t rank = p->strands == 1 ? p->strand[0].rank : TT_NONE;
@@ -89,7 +89,7 @@ static size_t merge_waits(struct tt_vector *waits)
     return kept;
 }
 
-static void put_wait(const struct tt_lens *l, struct tt_table *t,
+static void put_wait(const struct tt_metric_view *l, struct tt_table *t,
                      const struct tt_columns *c, uint32_t column, const struct wait *w)
 {
     const char *peer = tt_block_name(l->p, w->peer);
@@ -99,7 +99,7 @@ static void put_wait(const struct tt_lens *l, struct tt_table *t,
                            .calls = w->calls};
 
     tt_table_row(t, TT_ROW_ENTRY, 0, 0);
-    tt_lens_figures(l, t, c, &f);
+    tt_metric_view_figures(l, t, c, &f);
     if (w->rank == TT_NONE)
         tt_table_string(t, c->name, tt_table_text(t, "all for %s", peer));
     else
@@ -109,7 +109,7 @@ static void put_wait(const struct tt_lens *l, struct tt_table *t,
     tt_table_string(t, column + 1, peer);
 }
 
-int tt_view_waits(const struct tt_lens *l, struct tt_query *q, struct tt_table *t)
+int tt_view_waits(const struct tt_metric_view *l, struct tt_query *q, struct tt_table *t)
 {
     struct tt_columns c;
     struct tt_vector waits;
@@ -141,7 +141,7 @@ int tt_view_waits(const struct tt_lens *l, struct tt_query *q, struct tt_table *
     if (error)
         return error;
     tt_view_cut(l, t, &c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
-    tt_lens_sum_row(l, t, &c);
+    tt_metric_view_sum_row(l, t, &c);
     if (l->calls)
         tt_table_amount(t, c.calls, calls); /* and not all that the program called */
     return 0;

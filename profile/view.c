@@ -127,7 +127,7 @@ struct tally { /* of a set, in as few bytes as it takes: the loop is bound by me
 };
 
 struct summing {
-    const struct tt_lens *lens;
+    const struct tt_metric_view *lens;
     const uint32_t *set; /* of each block; NULL: a set of its own */
     uint32_t sets;
     struct tt_block_sum *sum;
@@ -155,7 +155,7 @@ static void tally_drop(const struct summing *s, const struct tt_arc_calls *d,
 static void tally_contexts(const struct summing *s, const uint64_t *self,
                            const uint64_t *beside, struct tally *tally)
 {
-    const struct tt_lens *l = s->lens;
+    const struct tt_metric_view *l = s->lens;
     const uint64_t *elsewhere = l->main->elsewhere;
     const struct tt_arc_calls *d = l->drop.item;
 
@@ -204,7 +204,7 @@ static uint64_t tally_of(const struct tt_metric_columns *m, uint32_t block)
 /* The same, from a digest. */
 static void take_digest(const struct summing *s)
 {
-    const struct tt_lens *l = s->lens;
+    const struct tt_metric_view *l = s->lens;
     const struct tt_metric_columns *samples = l->choice.samples == TT_NONE
                                                   ? NULL
                                                   : &l->p->metric[l->choice.samples];
@@ -224,7 +224,7 @@ static void take_digest(const struct summing *s)
 /* Brackets and samples are seldom there, and take a pass of their own. */
 static int sum_contexts(const struct summing *s)
 {
-    const struct tt_lens *l = s->lens;
+    const struct tt_metric_view *l = s->lens;
     const size_t bytes = ((size_t)s->sets + 1) * sizeof(struct tally);
     const uint64_t *samples = l->choice.samples == TT_NONE
                                   ? NULL
@@ -249,7 +249,7 @@ static int sum_contexts(const struct summing *s)
     return 0;
 }
 
-int tt_context_sums(const struct tt_lens *l, struct tt_block_sum *sum)
+int tt_context_sums(const struct tt_metric_view *l, struct tt_block_sum *sum)
 {
     return sum_contexts(&(struct summing){.lens = l, .sets = l->p->blocks, .sum = sum});
 }
@@ -279,7 +279,7 @@ static void sum_beside(const struct summing *s)
     }
 }
 
-static struct tt_block_sum *sum_up(const struct tt_lens *l, const uint32_t *set,
+static struct tt_block_sum *sum_up(const struct tt_metric_view *l, const uint32_t *set,
                                    uint32_t sets, const struct tt_memory *memory)
 {
     struct summing s = {.lens = l, .set = set, .sets = sets};
@@ -296,7 +296,7 @@ static struct tt_block_sum *sum_up(const struct tt_lens *l, const uint32_t *set,
     return s.sum;
 }
 
-static struct tt_block_sum *block_sums(const struct tt_lens *l,
+static struct tt_block_sum *block_sums(const struct tt_metric_view *l,
                                        const struct tt_memory *memory)
 {
     struct tt_block_sum *sum = sum_up(l, NULL, l->p->blocks, memory);
@@ -313,15 +313,15 @@ struct tt_block_sum *tt_block_sums(const struct tt_profile *p,
                                    const struct tt_memory *memory)
 {
     struct tt_block_sum *sum = NULL;
-    struct tt_lens l;
+    struct tt_metric_view l;
 
-    if (tt_lens_of_choice(&l, p, choice, memory) == 0)
+    if (tt_metric_view_of_choice(&l, p, choice, memory) == 0)
         sum = block_sums(&l, memory);
-    tt_lens_fini(&l);
+    tt_metric_view_fini(&l);
     return sum;
 }
 
-struct tt_block_sum *tt_set_sums(const struct tt_lens *l, const uint32_t *set,
+struct tt_block_sum *tt_set_sums(const struct tt_metric_view *l, const uint32_t *set,
                                  uint32_t sets)
 {
     struct tt_block_sum *sum = sum_up(l, set, sets, l->memory);

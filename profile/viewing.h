@@ -34,7 +34,7 @@ struct tt_several_figures { /* by their place in the list, from 1 */
     uint64_t self[TT_SEVERAL_MAX], inclusive[TT_SEVERAL_MAX];
 };
 
-struct tt_lens {
+struct tt_metric_view {
     const struct tt_profile *p;
     const struct tt_memory *memory;
     struct tt_metric_choice choice;
@@ -49,18 +49,19 @@ struct tt_lens {
     struct tt_since *since; /* owned; NULL: the query knows of no other reading */
 };
 
-/* 0, -TT_ERR_OPTION with q->error, -TT_ERR_MEMORY; tt_lens_fini in either case. */
-int tt_lens_init(struct tt_lens *, const struct tt_profile *, struct tt_query *);
-int tt_lens_of_choice(struct tt_lens *, const struct tt_profile *,
-                      const struct tt_metric_choice *, const struct tt_memory *);
-void tt_lens_fini(struct tt_lens *);
+/* 0, -TT_ERR_OPTION with q->error, -TT_ERR_MEMORY; tt_metric_view_fini in either case. */
+int tt_metric_view_init(struct tt_metric_view *, const struct tt_profile *,
+                        struct tt_query *);
+int tt_metric_view_of_choice(struct tt_metric_view *, const struct tt_profile *,
+                             const struct tt_metric_choice *, const struct tt_memory *);
+void tt_metric_view_fini(struct tt_metric_view *);
 
 /* The metric that counts activations; TT_NONE: nobody does. */
 uint32_t tt_calls_metric(const struct tt_profile *);
 
 /* The arcs that were not dropped, by where they lead to, into a vector that has not been
  * initialised.  -TT_ERR_MEMORY. */
-int tt_arrivals_find(const struct tt_lens *, struct tt_vector *);
+int tt_arrivals_find(const struct tt_metric_view *, struct tt_vector *);
 /* A column of how many calls led back to a context, and its cells; `arcs` are arrivals. */
 uint32_t tt_back_column(struct tt_table *);
 void tt_back_cell(struct tt_table *, uint32_t column, const struct tt_vector *arcs,
@@ -70,14 +71,15 @@ void tt_back_note(const struct tt_profile *, struct tt_table *, uint32_t column)
 /* Marks rows of paths that a reader made of a call graph's calls; nothing for other profiles.
  * `has`: the contexts of that block are estimates; the end says what the marks mean. */
 struct tt_estimates {
-    const struct tt_lens *l;
+    const struct tt_metric_view *l;
     struct tt_table *t;
     uint8_t
         *places; /* of each block: 0, 1, or 2 and more; NULL: nothing is an estimate */
     size_t size;
     uint32_t column;
 };
-int tt_estimates_begin(struct tt_estimates *, const struct tt_lens *, struct tt_table *);
+int tt_estimates_begin(struct tt_estimates *, const struct tt_metric_view *,
+                       struct tt_table *);
 int tt_estimates_has(const struct tt_estimates *, uint32_t block);
 void tt_estimates_mark(const struct tt_estimates *);
 void tt_estimates_end(struct tt_estimates *);
@@ -91,9 +93,11 @@ static inline uint64_t tt_calls_of(const struct tt_arc_calls *d)
 {
     return d[1].before - d->before;
 }
-uint64_t tt_lens_total(const struct tt_lens *, uint32_t context); /* with the drops */
-uint64_t tt_lens_total_low(const struct tt_lens *, uint32_t context);
-static inline uint64_t tt_lens_calls(const struct tt_lens *l, uint32_t context)
+uint64_t tt_metric_view_total(const struct tt_metric_view *,
+                              uint32_t context); /* with the drops */
+uint64_t tt_metric_view_total_low(const struct tt_metric_view *, uint32_t context);
+static inline uint64_t tt_metric_view_calls(const struct tt_metric_view *l,
+                                            uint32_t context)
 {
     return l->calls ? tt_self_of(l->calls, context) : 0;
 }
@@ -135,35 +139,40 @@ struct tt_columns {
 /* The metrics that a query names, where it names several: "a,b".  0, or -TT_ERR_OPTION with
  * q->error. */
 int tt_several_find(const struct tt_profile *, struct tt_query *, struct tt_several *);
-void tt_several_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
-void tt_several_fill(const struct tt_lens *, struct tt_table *, const struct tt_columns *,
-                     const struct tt_several_figures *);
+void tt_several_columns(const struct tt_metric_view *, struct tt_table *,
+                        struct tt_columns *);
+void tt_several_fill(const struct tt_metric_view *, struct tt_table *,
+                     const struct tt_columns *, const struct tt_several_figures *);
 /* Of each block, and of all further metrics; to be ended in either case.  -TT_ERR_MEMORY. */
 struct tt_several_sums {
     struct tt_block_sum *sum[TT_SEVERAL_MAX]; /* owned; from 1 */
 };
-int tt_several_sums_find(const struct tt_lens *, struct tt_several_sums *);
-void tt_several_sums_fini(const struct tt_lens *, struct tt_several_sums *);
-int tt_several_has(const struct tt_lens *, const struct tt_several_sums *,
+int tt_several_sums_find(const struct tt_metric_view *, struct tt_several_sums *);
+void tt_several_sums_fini(const struct tt_metric_view *, struct tt_several_sums *);
+int tt_several_has(const struct tt_metric_view *, const struct tt_several_sums *,
                    uint32_t block); /* a self figure of any? */
-void tt_several_block(const struct tt_lens *, const struct tt_several_sums *,
+void tt_several_block(const struct tt_metric_view *, const struct tt_several_sums *,
                       uint32_t block, struct tt_table *, const struct tt_columns *);
-void tt_several_inclusive(const struct tt_lens *, struct tt_table *,
+void tt_several_inclusive(const struct tt_metric_view *, struct tt_table *,
                           const struct tt_columns *, const struct tt_several_figures *);
-/* A lens of one further metric, for tt_lens_fini.  -TT_ERR_MEMORY. */
-int tt_several_lens(const struct tt_lens *, uint32_t i, struct tt_lens *one);
-void tt_lens_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
+/* A lens of one further metric, for tt_metric_view_fini.  -TT_ERR_MEMORY. */
+int tt_several_lens(const struct tt_metric_view *, uint32_t i,
+                    struct tt_metric_view *one);
+void tt_metric_view_columns(const struct tt_metric_view *, struct tt_table *,
+                            struct tt_columns *);
 /* Self and calls alone; the former goes first, and begins `columns`. */
-void tt_self_columns(const struct tt_lens *, struct tt_table *, struct tt_columns *);
-void tt_calls_column(const struct tt_lens *, struct tt_table *, struct tt_columns *);
+void tt_self_columns(const struct tt_metric_view *, struct tt_table *,
+                     struct tt_columns *);
+void tt_calls_column(const struct tt_metric_view *, struct tt_table *,
+                     struct tt_columns *);
 /* Then, behind whatever columns are the view's own: what a row is about. */
 void tt_block_columns(struct tt_table *, struct tt_columns *);
 /* Its context: the number and the path.  The first of these two columns. */
 uint32_t tt_context_columns(struct tt_table *);
 
 /* Fill the last row. */
-void tt_lens_figures(const struct tt_lens *, struct tt_table *, const struct tt_columns *,
-                     const struct tt_figures *);
+void tt_metric_view_figures(const struct tt_metric_view *, struct tt_table *,
+                            const struct tt_columns *, const struct tt_figures *);
 void tt_block_cells(const struct tt_profile *, struct tt_table *,
                     const struct tt_columns *, uint32_t block);
 void tt_context_cells(struct tt_table *, uint32_t column, uint32_t context,
@@ -174,16 +183,16 @@ size_t tt_block_apart(const struct tt_profile *, uint32_t block, char *to, size_
 /* How many blocks of the whole profile have the name; the first of them, as patterns. */
 uint32_t tt_namesakes(const struct tt_profile *, const char *name, char *to, size_t size);
 /* A remainder row, whose inclusive figure is its self. */
-void tt_lens_remainder(const struct tt_lens *, struct tt_table *,
-                       const struct tt_columns *, uint32_t depth, uint32_t group,
-                       const char *name, const struct tt_figures *);
+void tt_metric_view_remainder(const struct tt_metric_view *, struct tt_table *,
+                              const struct tt_columns *, uint32_t depth, uint32_t group,
+                              const char *name, const struct tt_figures *);
 /* What was evicted is in the figures of blocks; where filters have taken these away it
  * stands in a row of its own. */
-void tt_lens_elsewhere(const struct tt_lens *, struct tt_table *,
-                       const struct tt_columns *);
+void tt_metric_view_elsewhere(const struct tt_metric_view *, struct tt_table *,
+                              const struct tt_columns *);
 /* The sum of all: self columns above add up to it. */
-void tt_lens_sum_row(const struct tt_lens *, struct tt_table *,
-                     const struct tt_columns *);
+void tt_metric_view_sum_row(const struct tt_metric_view *, struct tt_table *,
+                            const struct tt_columns *);
 static inline struct tt_figures tt_figures_of_sum(const struct tt_block_sum *s)
 {
     return (struct tt_figures){.has = TT_HAS_ALL,
@@ -199,7 +208,7 @@ static inline struct tt_figures tt_figures_of_sum(const struct tt_block_sum *s)
 /* What the same thing had then; things are known again by their identity, for numbers
  * change when new ones come in between. */
 struct tt_since {
-    struct tt_lens then;
+    struct tt_metric_view then;
     int was_there;     /* had it the metric at all? */
     double seconds;    /* in between; 0: not known */
     uint32_t *block;   /* of each block now, the one then; TT_NONE: none; owned */
@@ -209,16 +218,17 @@ struct tt_since {
 };
 
 /* Makes l->since, when the query has another reading.  -TT_ERR_MEMORY. */
-int tt_since_init(struct tt_lens *, const struct tt_query *);
-void tt_since_fini(struct tt_lens *);
+int tt_since_init(struct tt_metric_view *, const struct tt_query *);
+void tt_since_fini(struct tt_metric_view *);
 /* To be called before figures of blocks, or of contexts.  -TT_ERR_MEMORY. */
-int tt_since_blocks(const struct tt_lens *);
-int tt_since_contexts(const struct tt_lens *);
+int tt_since_blocks(const struct tt_metric_view *);
+int tt_since_contexts(const struct tt_metric_view *);
 /* Set self_since and inclusive_since of figures that are whole.  What is less than it was,
  * as contexts were evicted in between and have come again, is not known. */
-void tt_since_block(const struct tt_lens *, uint32_t block, struct tt_figures *);
-void tt_since_context(const struct tt_lens *, uint32_t context, struct tt_figures *);
-void tt_since_total(const struct tt_lens *, struct tt_figures *);
+void tt_since_block(const struct tt_metric_view *, uint32_t block, struct tt_figures *);
+void tt_since_context(const struct tt_metric_view *, uint32_t context,
+                      struct tt_figures *);
+void tt_since_total(const struct tt_metric_view *, struct tt_figures *);
 void tt_since_figures(struct tt_figures *, const struct tt_figures *then);
 
 /* ── Order and cut ────────────────────────────────────────────────────────────────── */
@@ -242,8 +252,8 @@ int tt_view_sort(struct tt_query *, struct tt_table *, const char *own);
 int tt_view_sort_tree(struct tt_query *, struct tt_table *, const char *own);
 /* Keeps rows up to the limit, with the greater of self and inclusive not below the
  * threshold, and the groups of those it keeps; sums up what goes in a remainder row. */
-void tt_view_cut(const struct tt_lens *, struct tt_table *, const struct tt_columns *,
-                 uint32_t limit, double threshold);
+void tt_view_cut(const struct tt_metric_view *, struct tt_table *,
+                 const struct tt_columns *, uint32_t limit, double threshold);
 /* The value of a key that only one view knows, as one of `words`, up to a NULL; its index,
  * 0 when it was not given, or -TT_ERR_OPTION. */
 int tt_view_word(struct tt_query *, const char *key, const char *const *words);
@@ -252,22 +262,22 @@ int tt_view_blocks(const struct tt_profile *, struct tt_query *, const char *pat
                    unsigned char **wanted);
 
 /* `strands` with by=wait, in the lens of what was waited. */
-int tt_view_waits(const struct tt_lens *, struct tt_query *, struct tt_table *);
+int tt_view_waits(const struct tt_metric_view *, struct tt_query *, struct tt_table *);
 
 /* ── Sums over sets of blocks, and edges between blocks ───────────────────────────── */
 
 /* What the contexts of each block add up to: tt_block_sums without what stands beside
  * contexts.  -TT_ERR_MEMORY. */
-int tt_context_sums(const struct tt_lens *, struct tt_block_sum *sum);
+int tt_context_sums(const struct tt_metric_view *, struct tt_block_sum *sum);
 
 /* Like tt_block_sums for sets: set[b] is the set of block b, TT_NONE: of none.  What arcs
  * hid of several blocks together is not known: inclusive is then a lower bound, at least
  * that of each of them.  NULL: no memory. */
-struct tt_block_sum *tt_set_sums(const struct tt_lens *, const uint32_t *set,
+struct tt_block_sum *tt_set_sums(const struct tt_metric_view *, const uint32_t *set,
                                  uint32_t sets);
 /* Activations of each set's blocks, by whatever edge; set NULL: of each block.  NULL: no
  * memory. */
-struct tt_times_row *tt_set_times(const struct tt_lens *, const uint32_t *set,
+struct tt_times_row *tt_set_times(const struct tt_metric_view *, const uint32_t *set,
                                   uint32_t sets);
 
 struct tt_edge { /* calls of one block by another */
@@ -280,10 +290,10 @@ struct tt_edge { /* calls of one block by another */
 /* Edges by caller and callee, those of the blocks that are wanted (NULL: all), and, where
  * there are times, their activations (struct tt_times_row, by id), into vectors that have
  * not been initialised.  -TT_ERR_MEMORY. */
-int tt_edges_find(const struct tt_lens *, const unsigned char *wanted,
+int tt_edges_find(const struct tt_metric_view *, const unsigned char *wanted,
                   struct tt_vector *edges, struct tt_vector *times);
 /* Are they in a digest, so that nothing else is looked at? */
-int tt_edges_are_kept(const struct tt_lens *);
+int tt_edges_are_kept(const struct tt_metric_view *);
 /* All edges, without figures, and, by their id, as many tallies as there are metrics; the
  * profile need have no more than contexts and arcs.  -TT_ERR_MEMORY. */
 int tt_edges_tally(const struct tt_profile *, struct tt_vector *edges,
@@ -308,16 +318,16 @@ struct tt_shown_rule {
 /* Contexts below `start` whose total is not below the least, down to a depth; of them
  * the `limit` largest, of equals the first.  A parent is never smaller than its children:
  * whoever is shown has its parents shown.  Steps over what is too small, one step a child. */
-int tt_shown_find(const struct tt_lens *, const struct tt_shown_rule *,
+int tt_shown_find(const struct tt_metric_view *, const struct tt_shown_rule *,
                   struct tt_vector *shown);
 /* A query's rule: its limit, depth and threshold, which is a share of what begins at
  * `context=N`; without that, of everything. */
-int tt_shown_rule_of(const struct tt_lens *, struct tt_query *, uint32_t limit,
+int tt_shown_rule_of(const struct tt_metric_view *, struct tt_query *, uint32_t limit,
                      double threshold, struct tt_shown_rule *);
 /* Rows for all that is shown, and behind each its remainders.  Calls back when a row has
  * been filled; `i` is the shown context, or the one that a remainder is of. */
 typedef void tt_shown_row(void *arg, size_t i, uint64_t amount, int is_remainder);
-int tt_shown_rows(const struct tt_lens *, const struct tt_vector *shown,
+int tt_shown_rows(const struct tt_metric_view *, const struct tt_vector *shown,
                   struct tt_table *, const struct tt_columns *, tt_shown_row *,
                   void *arg);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "diff.h"
-#include "print.h"
+#include "table-print.h"
 
 void tt_answers_init(struct tt_answers *a, struct tt_profile *p,
                      struct tt_profile *before, const struct tt_memory *memory)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "print.h"
+#include "table-print.h"
 
 /* Facts in the order of the header; all others come after them. */
 static const char *const order[] = {

@@ -333,7 +333,7 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
     evict_victims(p);
     t->space.stale = 1;
     if (t->space.told)
-        memset(t->space.told, 0, TT_TOLD * sizeof *t->space.told);
+        memset(t->space.told, 0, TT_EVENT_CACHE * sizeof *t->space.told);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     t->reserve = TT_EVICTION_RESERVE;
     if (thread && --thread->charging == 0)

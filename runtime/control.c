@@ -13,7 +13,7 @@
 #include "calibrate.h"
 #include "cancel.h"
 #include "clock.h"
-#include "held.h"
+#include "live-set.h"
 #include "objects.h"
 #include "retain.h"
 #include "sampler.h"
@@ -167,7 +167,7 @@ static void before_fork(void)
     }
     if (own)
         tt_stack_keep_blocks(own, own->fiber);
-    tt_held_lock();
+    tt_live_set_lock();
     tt_block_lock();
     if (tt_recording)
         pthread_mutex_lock(&tt_recording->lock);
@@ -186,7 +186,7 @@ static void unlock_all(void)
     if (tt_recording)
         pthread_mutex_unlock(&tt_recording->lock);
     tt_block_unlock();
-    tt_held_unlock();
+    tt_live_set_unlock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
         if (t != own)
             pthread_mutex_unlock(&t->tree.lock);
@@ -240,7 +240,7 @@ static void forget_locks(struct tt_thread *own)
     tt_threads_forget_lock();
     tt_block_forget_lock();
     tt_objects_forget_lock();
-    tt_held_forget();
+    tt_live_set_forget();
     tt_retainers_forget();
     if (tt_recording)
         pthread_mutex_init(&tt_recording->lock, NULL);

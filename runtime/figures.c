@@ -255,7 +255,7 @@ struct tt_maximum tt_picture_maximum(const struct tt_picture *p, uint32_t i)
 static uint64_t amount_then(const struct tt_picture *p, uint32_t cell, uint32_t holding,
                             uint32_t place)
 {
-    const struct tt_held *parts = tt_picture_cell(p, cell);
+    const struct tt_live_set *parts = tt_picture_cell(p, cell);
 
     return tt_picture_page(p, cell) == TT_PAGE_PARTS &&
                    tt_picture_page(p, cell + TT_PAGE_CELLS - 1) == TT_PAGE_PARTS

@@ -226,12 +226,12 @@ enum tt_strand_state {
 
 enum { TT_NAME_SIZE = 32, TT_TOP_FRAMES = 8 };
 
-/* Words that change together: see redo.c. */
-enum { TT_REDO_WORDS = 15 };
-struct tt_redo {
-    uint32_t count;                /* 0: nothing is under way */
-    uint32_t where[TT_REDO_WORDS]; /* in the file, / 8 */
-    uint64_t value[TT_REDO_WORDS];
+/* Words that change together: see journal.c. */
+enum { TT_JOURNAL_WORDS = 15 };
+struct tt_journal {
+    uint32_t count;                   /* 0: nothing is under way */
+    uint32_t where[TT_JOURNAL_WORDS]; /* in the file, / 8 */
+    uint64_t value[TT_JOURNAL_WORDS];
 };
 typedef uint64_t __attribute__((may_alias)) tt_word;
 
@@ -252,7 +252,7 @@ struct tt_strand_record {
         uint64_t entered;
         uint32_t edge, depth;
     } top[TT_TOP_FRAMES]; /* exact mode: open activations, at depth modulo 8 */
-    struct tt_redo redo;
+    struct tt_journal redo;
     uint64_t members; /* threads that share this row; 1 unless strands were merged */
     struct tt_square square; /* of their total ticks */
     uint64_t least, most;    /* of them, and the kernel's ids of the threads they were */
@@ -308,7 +308,7 @@ struct tt_space_record {
     uint32_t bands, part_shift; /* bands: a chain.  Parts are of 2^part_shift ticks; */
     uint64_t part;              /* this is the one; */
     struct tt_maximum maximum[TT_PARTS]; /* and those of earlier ones */
-    struct tt_redo redo;                 /* of what moves in these bands */
+    struct tt_journal redo;              /* of what moves in these bands */
     uint64_t reserved[79 - TT_GENERATIONS / 2];
 };
 
@@ -321,12 +321,12 @@ struct tt_holding {
     uint64_t live, live_number; /* bytes; objects */
     uint64_t peak, peak_number; /* as of the last peak before `changed` */
     uint64_t changed;           /* up to a peak since then: what is alive now */
-    uint32_t parts;             /* of the first of a page: struct tt_held, of all of it;
+    uint32_t parts; /* of the first of a page: struct tt_live_set, of all of it;
                                    0: they had nothing at any maximum */
-    uint32_t next;              /* of a runtime's: another of the generation; or 0 */
+    uint32_t next;  /* of a runtime's: another of the generation; or 0 */
 };
 
-struct tt_held { /* by holding and maximum: bytes */
+struct tt_live_set { /* by holding and maximum: bytes */
     uint64_t amount[TT_PAGE_CELLS][TT_PARTS];
 };
 
@@ -469,7 +469,7 @@ _Static_assert(sizeof(struct tt_slow_row) * TT_SLOW_ROWS <= 64 * TT_CELL_SIZE,
 _Static_assert(sizeof(struct tt_strand_record) == 512, "strand");
 _Static_assert(sizeof(struct tt_band) <= TT_PAGE_SIZE, "band");
 _Static_assert(sizeof(struct tt_space_record) == TT_PAGE_SIZE, "space");
-_Static_assert(sizeof(struct tt_held) == TT_PAGE_SIZE, "held");
+_Static_assert(sizeof(struct tt_live_set) == TT_PAGE_SIZE, "held");
 _Static_assert(sizeof(struct tt_header) <= TT_HEADER_SIZE, "header");
 
 #endif

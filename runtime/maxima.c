@@ -53,7 +53,7 @@ static int reserve_held(struct tt_recording *r, struct tt_holding *h)
 static void keep_holdings(const struct tt_recording *r, const struct tt_holding *h,
                           uint64_t peak, int maximum)
 {
-    struct tt_held *held = (struct tt_held *)(void *)tt_cell(r->base, h->parts);
+    struct tt_live_set *held = (struct tt_live_set *)(void *)tt_cell(r->base, h->parts);
 
     TT_ASSERT(h->parts && maximum >= 0 && maximum < TT_PARTS);
     for (int i = 0; i < TT_PAGE_CELLS; i++)

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "alone.h"
+#include "brief-lock.h"
 #include "control.h"
+#include "event-cache.h"
 #include "series.h"
 #include "share.h"
-#include "told.h"
 
 enum { SHARDS = 32, FIRST_SIZE = 256 };
 
@@ -294,7 +294,7 @@ static inline uint64_t time_to_tell(struct tt_thread *t)
 {
     uint64_t now = tt_clock_cycles() - t->recording->header->start_ticks;
 
-    tt_told_now(t, now);
+    tt_event_cache_now(t, now);
     return now;
 }
 
@@ -307,11 +307,11 @@ static inline enum told make_quickly(struct tt_thread *t, struct object *o)
     struct shard *s;
     int kept;
 
-    if (!tt_told_may(t))
+    if (!tt_event_cache_may(t))
         return NOT_TOLD;
     prefetch_object(hash, o->id);
     o->born = time_to_tell(t);
-    o->origin = tt_told_make(t, o->type, o->bytes, o->overhead);
+    o->origin = tt_event_cache_make(t, o->type, o->bytes, o->overhead);
     if (o->origin == TT_NOWHERE)
         return NOT_TOLD;
     s = lock_quickly(t, hash);
@@ -331,7 +331,7 @@ static inline enum told free_quickly(struct tt_thread *t, uint64_t id, struct ob
     uint64_t now;
     int found;
 
-    if (!tt_told_may(t))
+    if (!tt_event_cache_may(t))
         return NOT_TOLD;
     prefetch_object(hash, id);
     now = time_to_tell(t);
@@ -343,8 +343,9 @@ static inline enum told free_quickly(struct tt_thread *t, uint64_t id, struct ob
     if (!found)
         return TOLD;
     *from = o->generation ? o->generation : tt_age(age_of(t->recording, o, now));
-    return tt_told_free(t, o->origin, o->type, o->bytes, o->overhead, *from) ? TOLD
-                                                                             : IN_TABLE;
+    return tt_event_cache_free(t, o->origin, o->type, o->bytes, o->overhead, *from)
+               ? TOLD
+               : IN_TABLE;
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
@@ -376,7 +377,7 @@ tt_context tt_object_new(uint64_t id, tt_type type, size_t bytes, size_t overhea
 
     if (t && id && tt_exact_begin(t)) {
         done = make_quickly(t, &o);
-        tt_told_end(t);
+        tt_event_cache_end(t);
     }
     if (done == TOLD)
         return o.origin;
@@ -464,7 +465,7 @@ void tt_object_free(uint64_t id)
 
     if (t && id && tt_exact_begin(t)) {
         done = free_quickly(t, id, &o, &from);
-        tt_told_end(t);
+        tt_event_cache_end(t);
     }
     if (done == NOT_TOLD)
         free_numbered(id);

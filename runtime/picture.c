@@ -106,12 +106,12 @@ static int check_header(struct tt_picture *p)
 /* ── Changes ──────────────────────────────────────────────────────────────────────── */
 
 /* A change that was written down but perhaps not carried out is carried out. */
-static int finish_redo(struct tt_picture *p, const struct tt_redo *written,
+static int finish_redo(struct tt_picture *p, const struct tt_journal *written,
                        uint32_t strand)
 {
-    struct tt_redo redo = *written;
+    struct tt_journal redo = *written;
 
-    if (redo.count > TT_REDO_WORDS)
+    if (redo.count > TT_JOURNAL_WORDS)
         return tt_picture_damaged(p, "damaged change of strand %u", strand);
     for (uint32_t i = 0; i < redo.count; i++) {
         uint32_t type = tt_picture_page(p, redo.where[i] / (TT_CELL_SIZE / 8)) & 0xff;

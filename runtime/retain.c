@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "alone.h"
 #include "block.h"
+#include "brief-lock.h"
 #include "control.h"
 #include "keys.h"
 #include "series.h"

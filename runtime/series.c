@@ -33,7 +33,7 @@ static struct tt_band *band_at(const struct tt_tree *t, uint32_t cell)
 
 /* In place, from the left: what lies before `halved` is new, what counts behind it begins at
  * twice that place.  Each step is one change, so whoever dies in between leaves it whole. */
-static void halve(struct tt_redo *redo, char *base, struct tt_band *b)
+static void halve(struct tt_journal *redo, char *base, struct tt_band *b)
 {
     const uint32_t half = TT_BAND_POINTS / 2;
 

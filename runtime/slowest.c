@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "block.h"
-#include "redo.h"
+#include "journal.h"
 #include "stack.h"
 
 enum { SEEN_LARGEST = 1 << 17 };

@@ -15,12 +15,12 @@
 #include "block.h"
 #include "clock.h"
 #include "control.h"
-#include "held.h"
+#include "event-cache.h"
+#include "live-set.h"
 #include "objects.h"
 #include "series.h"
 #include "share.h"
 #include "stack.h"
-#include "told.h"
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
@@ -101,7 +101,7 @@ static uint32_t generation_left(const struct tt_space_way *w)
 static void take_from_held(struct tt_recording *r, tt_context origin,
                            const struct tt_space_way *w, const struct tt_objects *o)
 {
-    struct tt_held_event e = {.origin = origin, .type = w->type};
+    struct tt_live_set_event e = {.origin = origin, .type = w->type};
 
     if (!origin || w->from == TT_NO_GENERATION || w->to != TT_NO_GENERATION ||
         !(r->options.space & TT_SPACE_PEAK))
@@ -110,7 +110,7 @@ static void take_from_held(struct tt_recording *r, tt_context origin,
         e.type = tt_space_any_type();
     e.generation = generation_left(w);
     e.now = tt_space_now(r);
-    tt_held_gone(r, &e, o);
+    tt_live_set_gone(r, &e, o);
 }
 
 /* Of a thread that has no strand, or that a signal handler interrupted in the profiler, which
@@ -197,9 +197,9 @@ static uint64_t time_of_event(struct tt_thread *t, const struct tt_space_record 
 {
     if (s && (__atomic_load_n(&s->collecting, __ATOMIC_RELAXED) || was_taken_out(s, w)))
         return s->collecting_since;
-    if (tt_told_so(t, bytes))
+    if (tt_event_cache_so(t, bytes))
         return t->told_at;
-    tt_told_now(t, tt_space_now(t->recording));
+    tt_event_cache_now(t, tt_space_now(t->recording));
     if (t->recording->options.series & 1u << TT_BAND_USE ||
         tt_clock_in_use() == TT_CLOCK_CALLER)
         t->told_so = 0;
@@ -264,18 +264,18 @@ tt_type tt_space_any_type(void)
     return type;
 }
 
-static void change_held(struct tt_thread *t, const struct tt_held_event *at,
+static void change_held(struct tt_thread *t, const struct tt_live_set_event *at,
                         const struct tt_space_way *w, const struct tt_objects *o)
 {
-    struct tt_held_event e = *at;
+    struct tt_live_set_event e = *at;
 
     if (is_there_still(tt_space_record(t->recording), w)) {
         e.generation = generation_left(w);
-        tt_held_gone(t->recording, &e, o);
+        tt_live_set_gone(t->recording, &e, o);
     }
     if (w->to != TT_NO_GENERATION) {
         e.generation = w->to;
-        tt_held_made(t->recording, &e, o);
+        tt_live_set_made(t->recording, &e, o);
     }
 }
 
@@ -285,7 +285,7 @@ static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
                            tt_context *c)
 {
     const struct tt_options *options = &t->recording->options;
-    struct tt_held_event e = {.origin = *c};
+    struct tt_live_set_event e = {.origin = *c};
     struct tt_space_way any = *w;
 
     if (!(options->space & TT_SPACE_TYPES)) {
@@ -306,11 +306,12 @@ static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
 
 /* ── Once more ────────────────────────────────────────────────────────────────────── */
 
-static void tell_again(struct tt_thread *t, const struct tt_told *k, tt_context origin,
-                       const struct tt_space_way *w, const struct tt_objects *o)
+static void tell_again(struct tt_thread *t, const struct tt_event_cache *k,
+                       tt_context origin, const struct tt_space_way *w,
+                       const struct tt_objects *o)
 {
     const struct tt_options *options = &t->recording->options;
-    struct tt_held_event e = {.node = k->node, .origin = origin, .type = w->type};
+    struct tt_live_set_event e = {.node = k->node, .origin = origin, .type = w->type};
 
     tt_space_add(k->row, k->space, o);
     if (!options->series && !(options->space & TT_SPACE_PEAK))
@@ -326,7 +327,7 @@ static void tell_again(struct tt_thread *t, const struct tt_told *k, tt_context 
 
 static int make_told(struct tt_space_index *x)
 {
-    void *p = mmap(NULL, TT_TOLD * sizeof *x->told, PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, TT_EVENT_CACHE * sizeof *x->told, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (p == MAP_FAILED)
@@ -336,9 +337,10 @@ static int make_told(struct tt_space_index *x)
 }
 
 /* The older one of the two that were there goes. */
-static const struct tt_told *keep_told(struct tt_thread *t, const struct tt_told *told)
+static const struct tt_event_cache *keep_told(struct tt_thread *t,
+                                              const struct tt_event_cache *told)
 {
-    struct tt_told *k = tt_told_set(t, told->origin, told->way);
+    struct tt_event_cache *k = tt_event_cache_set(t, told->origin, told->way);
 
     k[1] = k[0];
     k[0] = *told;
@@ -347,16 +349,17 @@ static const struct tt_told *keep_told(struct tt_thread *t, const struct tt_told
 
 /* Where objects that `n` made go to, from now on.  NULL where there may be more than a row and
  * the bands of their type, or no room. */
-static const struct tt_told *know_told(struct tt_thread *t, struct tt_node *n, int below,
-                                       tt_context origin, const struct tt_space_way *w)
+static const struct tt_event_cache *know_told(struct tt_thread *t, struct tt_node *n,
+                                              int below, tt_context origin,
+                                              const struct tt_space_way *w)
 {
     const struct tt_options *options = &t->recording->options;
     const uint32_t kind = below ? TT_CELL_SPACE_BELOW : TT_CELL_SPACE,
                    left = generation_left(w);
-    struct tt_told k = {.origin = origin,
-                        .way = tt_told_way(w->type, w->from, w->to),
-                        .node = n,
-                        .space = tt_space_record(t->recording)};
+    struct tt_event_cache k = {.origin = origin,
+                               .way = tt_event_cache_way(w->type, w->from, w->to),
+                               .node = n,
+                               .space = tt_space_record(t->recording)};
 
     if (!n || !k.space || !(options->space & TT_SPACE_TYPES) ||
         options->series & ~(1u << TT_BAND_TYPE) ||
@@ -379,8 +382,8 @@ static const struct tt_told *know_told(struct tt_thread *t, struct tt_node *n, i
 static void tell(struct tt_thread *t, struct tt_node *n, int below, tt_context origin,
                  const struct tt_space_way *w, const struct tt_objects *o)
 {
-    const struct tt_told *k = tt_told_find(t, origin,
-                                           tt_told_way(w->type, w->from, w->to));
+    const struct tt_event_cache *k = tt_event_cache_find(
+        t, origin, tt_event_cache_way(w->type, w->from, w->to));
 
     if (!k) {
         if (!n)
@@ -451,8 +454,8 @@ tt_context tt_alloc(tt_type type, size_t bytes, size_t overhead)
     tt_context c = TT_NOWHERE;
 
     if (t && tt_exact_begin(t)) {
-        c = tt_told_make(t, type, bytes, overhead);
-        tt_told_end(t);
+        c = tt_event_cache_make(t, type, bytes, overhead);
+        tt_event_cache_end(t);
     }
     return c != TT_NOWHERE ? c : allocate_slowly(type, bytes, overhead);
 }
@@ -515,8 +518,9 @@ void tt_free(tt_context origin, tt_type type, size_t bytes, size_t overhead,
     int done = 0;
 
     if (t && tt_exact_begin(t)) {
-        done = tt_told_free(t, origin, type, bytes, overhead, generation_or_age(from));
-        tt_told_end(t);
+        done = tt_event_cache_free(t, origin, type, bytes, overhead,
+                                   generation_or_age(from));
+        tt_event_cache_end(t);
     }
     if (!done)
         free_slowly(origin, type, bytes, overhead, from);
@@ -594,7 +598,7 @@ void tt_gc_begin(unsigned generation)
         tt_bump_shared(&s->collected, 1);
         s->collecting_since = t->told_at = tt_space_now(t->recording);
         tt_bands_collect(t, generation, s->collecting_since);
-        tt_held_collect(t->recording, generation, s->collecting_since);
+        tt_live_set_collect(t->recording, generation, s->collecting_since);
         s->last_collected = generation + 1;
         __atomic_store_n(&s->collecting, generation + 1, __ATOMIC_RELAXED);
     }

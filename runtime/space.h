@@ -3,7 +3,7 @@
 #ifndef TT_SPACE_H
 #define TT_SPACE_H
 
-#include "redo.h"
+#include "journal.h"
 #include "strand.h"
 
 /* What is said of objects: their type, where they come from and where they go. */

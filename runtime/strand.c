@@ -15,9 +15,9 @@
 
 #include "clock.h"
 #include "control.h"
-#include "merge.h"
 #include "sampler.h"
 #include "stack.h"
+#include "tree-merge.h"
 
 __thread struct tt_strand tt_self;
 int tt_on;

@@ -126,7 +126,7 @@ struct tt_thread {
     struct tt_join join[TT_JOINS]; /* by captured context and place */
     struct tt_hidden hidden[TT_HIDDENS]; /* read and written while `charging` */
     uint64_t told_at;                    /* time of what was told last, and of how much */
-    int64_t told_so;                     /* more it may be that, too: see told.h */
+    int64_t told_so;                     /* more it may be that, too: see event-cache.h */
 };
 
 /* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */

@@ -404,7 +404,7 @@ void tt_tree_forget(struct tt_tree *t)
     if (t->space.slot)
         munmap(t->space.slot, t->space.size * sizeof *t->space.slot);
     if (t->space.told)
-        munmap(t->space.told, TT_TOLD * sizeof *t->space.told);
+        munmap(t->space.told, TT_EVENT_CACHE * sizeof *t->space.told);
     memset(t, 0, sizeof *t);
 }
 

@@ -11,8 +11,9 @@ struct tt_marks { /* which blocks have been seen in a walk: those stamped with `
     uint32_t *stamp, size, serial;
 };
 
-enum { TT_TOLD = 1024 };
-struct tt_told { /* where the last that was told of such objects went: see told.h */
+enum { TT_EVENT_CACHE = 1024 };
+struct
+    tt_event_cache { /* where the last that was told of such objects went: see event-cache.h */
     tt_context origin;
     uint64_t way; /* type, from and to; 0: nothing is known */
     struct tt_space *row;
@@ -29,8 +30,9 @@ struct tt_space_index {
         uint32_t context, key, way, row;
     } * slot;
     uint32_t size, count;
-    int stale;            /* cells have moved: it is made anew before it is used */
-    struct tt_told *told; /* TT_TOLD of them, by origin, type and generations, or NULL */
+    int stale; /* cells have moved: it is made anew before it is used */
+    struct tt_event_cache
+        *told; /* TT_EVENT_CACHE of them, by origin, type and generations, or NULL */
 };
 
 struct tt_tree {
@@ -195,7 +197,7 @@ int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t 
 int tt_marks_grow(struct tt_marks *, uint32_t size);
 void tt_marks_fini(struct tt_marks *);
 
-/* ── Checked: check.c ─────────────────────────────────────────────────────────────── */
+/* ── Checked: tree-check.c ─────────────────────────────────────────────────────────────── */
 
 #ifdef TT_CHECKED
 /* What is wrong with a tree that no other thread changes: "" when nothing is.  It takes time

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "asset.h"
-#include "parcel.h"
+#include "embedded-profile.h"
 
 enum { GZIP = 15 + 16, PIECE = 48 << 10 }; /* PIECE: a multiple of 3 */
 
@@ -103,7 +103,7 @@ static int put_profile(struct tt_writer *w, const struct tt_profile *p)
     int error;
 
     tt_vector_init(&parcel, p->memory, 1);
-    error = tt_parcel_pack(p, &parcel);
+    error = tt_embedded_pack(p, &parcel);
     if (!error)
         error = put_packed(w, parcel.item, parcel.count);
     tt_vector_fini(&parcel);

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "asset.h"
-#include "print.h"
+#include "table-print.h"
 
 enum {
     SOURCE_MOST = 512 << 10, /* bytes of a source in one reply */

@@ -3,6 +3,7 @@
 # aarch64-preload.t - programs of aarch64, emulated, with what `record` has loaded into them:
 # their stacks, what they allocate, and what their compiler's hooks tell.
 . "$(dirname "$0")/tap.sh"
+. tools/rooms
 tallytree=$TT_BUILD/tallytree
 compiler=(aarch64-linux-gnu-gcc -std=gnu11 -D_GNU_SOURCE -pthread)
 command -v qemu-aarch64 >/dev/null && command -v "${compiler[0]}" >/dev/null || {
@@ -23,9 +24,9 @@ sources()
 library()
 {
     sources {picture,runtime,collect,preload,heap}_sources heap_collector >"$tmp/sources"
-    printf '%s\n' "$PWD"/collect/{hooks-aarch64,hooks-quick,machine-aarch64}.c >>"$tmp/sources"
+    printf '%s\n' "$PWD"/{functions/hooks-aarch64,functions/hooks-quick,unwind/machine-aarch64}.c >>"$tmp/sources"
     (cd "$tmp" && xargs -P 2 -n 30 "${compiler[@]}" -O1 -fPIC -fvisibility=hidden -ftls-model=initial-exec \
-        "-I$OLDPWD/include" "-I$OLDPWD/runtime" "-I$OLDPWD/collect" -c <sources) &&
+        "${headers[@]/-I/-I$OLDPWD/}" -c <sources) &&
         "${compiler[@]}" -shared -Wl,-z,nodelete -Wl,-z,now -Wl,-Bsymbolic -Wl,--undefined-version \
             -Wl,--version-script=runtime/tallytree.map -o "$tmp/library.so" "$tmp"/*.o
 }

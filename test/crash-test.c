@@ -9,11 +9,11 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "merge.h"
 #include "one-cpu.h"
 #include "recorded.h"
 #include "stack.h"
 #include "tap.h"
+#include "tree-merge.h"
 
 enum { BLOCKS = 10, DEPTH = 12, METRICS = 6 };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "paths.h"
+#include "source-paths.h"
 #include "tap.h"
 #include "unicode.h"
 
@@ -369,11 +369,11 @@ TEST(a_name_that_is_too_long_for_its_place_is_none)
 
 static void is_path(const char *folder, const char *raw, const char *want)
 {
-    struct tt_paths p = {0};
+    struct tt_source_paths p = {0};
 
-    CHECK_STR(tt_paths_get(&p, folder, raw), want);
-    CHECK_STR(tt_paths_get(&p, "/else/where", raw), want); /* it is known by now */
-    tt_paths_fini(&p);
+    CHECK_STR(tt_source_paths_get(&p, folder, raw), want);
+    CHECK_STR(tt_source_paths_get(&p, "/else/where", raw), want); /* it is known by now */
+    tt_source_paths_fini(&p);
 }
 
 TEST(a_source_has_one_name_however_it_was_found)

@@ -4,8 +4,8 @@
 #include "digest.h"
 
 #include "failing.h"
-#include "print.h"
 #include "random-profile.h"
+#include "table-print.h"
 #include "tap.h"
 #include "view.h"
 

@@ -559,21 +559,21 @@ static void check_pruned(const struct model *m, const struct tt_profile *p, int 
     const uint32_t id = metric_in(p, m, metric);
     const struct tt_metric_choice choice = {id, TT_NONE, TT_NONE, &p->metric[id], 0};
     unsigned char found[MODEL_PATHS] = {0};
-    struct tt_lens lens;
+    struct tt_metric_view lens;
 
-    if (id == TT_NONE || !CHECK_INT(tt_lens_of_choice(&lens, p, &choice, NULL), 0))
+    if (id == TT_NONE || !CHECK_INT(tt_metric_view_of_choice(&lens, p, &choice, NULL), 0))
         return;
     for (uint32_t c = 1; c < p->contexts; c++) {
         const struct model_path *path = model_path_of(m, p, c);
         if (strcmp(tt_block_name(p, tt_block_of(p, c)), "[pruned]") == 0 ||
             !CHECK(path != NULL))
             continue;
-        CHECK_INT(tt_lens_total(&lens, c), cost_below(m, path, metric));
+        CHECK_INT(tt_metric_view_total(&lens, c), cost_below(m, path, metric));
         found[path - m->path] = 1;
     }
     for (int i = 1; i < m->paths; i++)
         CHECK_INT(found[i], cost_below(m, &m->path[i], metric) >= least);
-    tt_lens_fini(&lens);
+    tt_metric_view_fini(&lens);
 }
 
 TEST(what_stays_above_a_pruned_part_keeps_its_total)

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "hang.h"
+#include "graft.h"
 #include "heap-alive.h"
 #include "heap.h"
 #include "recorded.h"
@@ -86,7 +86,7 @@ static void begin(uint64_t rate, const char *options)
     static int there;
 
     if (!there++)
-        tt_hang_init();
+        tt_graft_init();
     tt_heap_start(rate, 7, usable);
     CHECK_INT(tt_start(options), 0);
     __atomic_store_n(&tt_heap_on, 1, __ATOMIC_RELEASE);

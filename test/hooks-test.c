@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "block.h"
+#include "next-function.h"
 #include "preload.h"
 #include "recorded.h"
 #include "tallytree.h"
@@ -14,7 +15,7 @@ void __cyg_profile_func_enter(void *function, void *caller);
 void __cyg_profile_func_exit(void *function, void *caller);
 
 /* hooks.c looks for the C library's own, which are not to be called here. */
-void *tt_preload_next(const char *name)
+void *tt_next_function(const char *name)
 {
     (void)name;
     return NULL;

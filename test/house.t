@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What every file of the tree keeps to.
 . "$(dirname "$0")/tap.sh"
+. tools/rooms
 
 files()
 {
@@ -44,8 +45,28 @@ other_versions()
     grep -q "^## $version\b" CHANGELOG.md || echo "CHANGELOG.md is not"
 }
 
+# product - the sources of what is built, without tests and examples.
+product()
+{
+    git ls-files -co --exclude-standard -- "${rooms[@]/%//*.[ch]}" 'adapters/*.[ch]' 'web/*.c'
+}
+
+# They all have their headers on one path, and are spoken of by these names.
+namesakes()
+{
+    product | sed 's|.*/||' | sort | uniq -d
+}
+
+# A debugger that shows a value has to know which type it is.
+double_tags()
+{
+    product | xargs grep -hoE '^(struct|union|enum) tt_[a-z0-9_]+ \{' | sort | uniq -d
+}
+
 none "every source begins with its licence" without_licence
 none "no source is longer than 800 lines" too_long
+none "no two files have one name" namesakes
+none "no two types have one name" double_tags
 none "no line ends in blanks" trailing_blanks
 none "all that has a version has the same" other_versions
 finish

@@ -5,15 +5,22 @@
 
 declare -A may=(
     [include]=""
-    [runtime]="include"
-    [collect]="include runtime"
-    [profile]="include runtime/assertion.h runtime/layout.h runtime/picture.h"
-    [formats]="include profile runtime"
-    [report]="include profile"
-    [serve]="include report formats"
+    [base]="include"
+    [runtime]="include base"
+    [unwind]="include base"
+    [symbols]="include base unwind"
+    [sample]="include base runtime unwind"
+    [heap]="include base runtime unwind sample preload"
+    [functions]="include base runtime unwind"
+    [preload]="include base runtime unwind sample functions"
+    [profile]="include base runtime/layout.h runtime/picture.h"
+    [formats]="include base profile runtime"
+    [report]="include base profile"
+    [layouts]="include base profile report"
+    [serve]="include base report formats"
     [web]="report"
-    [adapters]="include collect profile report"
-    [command]="include runtime collect profile formats report serve adapters"
+    [adapters]="include base runtime profile"
+    [command]="include base runtime unwind symbols sample functions profile formats report layouts serve adapters"
 )
 
 # included FILE - the headers of ours that it includes, by their paths in the tree.

@@ -91,7 +91,7 @@ def words_in(name, path):
 
 
 if sys.argv[1] == "words":
-    assert TYPES == words_in("type_names", "report/json.c"), TYPES
+    assert TYPES == words_in("type_names", "report/table-json.c"), TYPES
     assert ROLES == words_in("words", "profile/table.c"), ROLES
 else:
     t = check(open(sys.argv[2], "rb").read().decode("utf-8", "strict"))

@@ -2,7 +2,7 @@
 /* path-test.c - the recursion policy on whole stacks, against the words that define it.
  *
  * The oracle reads the definitions literally and knows no shortcut. */
-#include "path.h"
+#include "stack-path.h"
 
 #include <stdlib.h>
 #include <string.h>

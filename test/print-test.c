@@ -5,8 +5,8 @@
 
 #include "builder.h"
 #include "failing.h"
-#include "print.h"
 #include "profile.h"
+#include "table-print.h"
 #include "tap.h"
 
 /* ── A table ──────────────────────────────────────────────────────────────────────── */

@@ -175,7 +175,7 @@ for my $document (map { "$top/$_" =~ s{^\Q$top/$top\E}{$top}r } tracked()) {
     my @dead = grep { !/^https?:|^#/ && !-e dirname($document) . '/' . s/#.*//r } $text =~ /\]\(([^)\s]+)\)/g;
     ok(!@dead, "$name links to what is there", @dead);
     # Paths of the tree, in code or in words, and what stands for several of them.
-    my $rooms = 'adapters|bench|collect|command|doc|examples|formats|fuzz|include|profile|report|runtime|serve|test|tools|web';
+    my $rooms = 'adapters|base|bench|command|doc|examples|formats|functions|fuzz|heap|include|layouts|preload|profile|report|runtime|sample|serve|symbols|test|tools|unwind|web';
     my @lost = grep { my ($there) = glob "$top/$_"; !defined $there || !-e $there }
         map { s/[.,]$//r } $text =~ m{(?<![\w/.-])((?:$rooms)/[\w/.*-]*[\w*])}g;
     ok(!@lost, "$name names files that are there", @lost);

@@ -378,7 +378,7 @@ try "a reader that has seen enough is no error" closed_pipe
 
 layouts()
 {
-    sed -n 's/^    {"\([a-z]*\)", ".*/\1/p' report/layouts.c
+    sed -n 's/^    {"\([a-z]*\)", ".*/\1/p' layouts/layouts.c
 }
 
 pages_fit()

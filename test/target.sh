@@ -46,8 +46,8 @@ compile()
 compile_runtime()
 {
     tools/amalgamate "$tmp" && compile -c "$tmp/tallytree.c" -o "$tmp/tallytree.o" || return
-    for source in runtime/*.c; do
-        compile -Iinclude -c "$source" -o "$tmp/$(basename "$source").o" || return
+    for source in base/keys.c runtime/*.c; do
+        compile -Iinclude -Ibase -Iruntime -c "$source" -o "$tmp/$(basename "$source").o" || return
     done
 }
 
@@ -55,7 +55,7 @@ run()
 {
     local with=("-I$tmp" "$tmp/tallytree.o")
     ! head -n 5 "$1" | grep -q 'needs: internals' ||
-        with=(-Iinclude -Iruntime "$tmp"/*.c.o)
+        with=(-Iinclude -Ibase -Iruntime "$tmp"/*.c.o)
     # At length they run with this machine's own C library.
     compile "$1" "${with[@]}" -o "$tmp/program" &&
         env -u TT_LONG timeout -k 5 600 "$runner" "$tmp/program"
@@ -68,11 +68,12 @@ run_unwinding()
     local machine
     machine=$("${compiler[0]}" -dumpmachine)
     # shellcheck disable=SC2046
-    compile -Iinclude -Iruntime -Icollect test/stack-test.c "$tmp"/*.c.o $(unwinding) collect/[cm]*-"${machine%%-*}".c \
+    compile -Iinclude -Ibase -Iruntime -Iunwind -Isample test/stack-test.c "$tmp"/*.c.o $(unwinding) \
+        unwind/[cm]*-"${machine%%-*}".c \
         -o "$tmp/program" && timeout -k 5 300 "$runner" "$tmp/program"
 }
 
 unwinding()
 {
-    sed -n "/^collect_sources = files(/,/^)/s|.*'\(collect/[a-z-]*\.c\)'.*|\1|p" meson.build
+    sed -n "/^collect_sources = files(/,/^)/s|.*'\([a-z]*/[a-z-]*\.c\)'.*|\1|p" meson.build
 }

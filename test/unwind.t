@@ -104,7 +104,7 @@ whole()
 strangers()
 {
     nm -A "$built"/../libtallytree-collect.a 2>/dev/null |
-        grep -E '[/:](collect_)?(unwind|expression|rules|peek|machine-[a-z0-9_]*|code-[a-z0-9_]*)\.c\.o:' |
+        grep -E '[/:](unwind_)?(unwind|expression|rules|peek|machine-[a-z0-9_]*|code-[a-z0-9_]*)\.c\.o:' |
         awk '$(NF - 1) == "U" { print $NF }' | sort -u | grep -vxE \
         'tt_.*|mem(cpy|move|set|cmp)|__mem.*_chk|__errno_location|getpid|syscall|munmap|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__popcountdi2'
 }

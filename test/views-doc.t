@@ -6,7 +6,7 @@
 # The keys of columns, as views add them; those of space stand in a table.
 columns()
 {
-    cat profile/view*.c profile/lens.c | tr '\n' ' ' |
+    cat profile/view*.c profile/metric-view.c | tr '\n' ' ' |
         grep -oE '(add|table)_column\((t|v|[a-z]->t|v, *t), *"[a-z_]+"|\{"[a-z_]+", "[a-z]+", "(bytes)?"\}|add_column\(v, "[a-z_]+"' |
         grep -oE '"[a-z_]+"' | tr -d '"' | sort -u
 }

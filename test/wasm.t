@@ -6,8 +6,8 @@
 
 # Recordings are read where they are written, on machines with addresses of 64 bits, and
 # traces by the runtime; a browser packs and unpacks by itself.
-sources=(profile/*.c report/*.c formats/*.c)
-for not in profile/recording*.c formats/chrome.c formats/events.c formats/formats.c formats/inflate.c formats/pack.c formats/perfdata.c formats/perfdata-packed.c formats/unpack.c; do
+sources=(base/utf8.c profile/*.c report/*.c formats/*.c)
+for not in profile/read-*.c formats/chrome.c formats/events.c formats/formats.c formats/inflate.c formats/pack.c formats/perfdata.c formats/perfdata-packed.c formats/unpack.c; do
     sources=("${sources[@]/$not/}")
 done
 
@@ -17,7 +17,7 @@ compile()
     for source in "${sources[@]}"; do
         [ -n "$source" ] || continue
         clang --target=wasm32-wasi -std=gnu11 -D_GNU_SOURCE -Os -Wall -Wextra -Wconversion \
-            -Wshadow -Werror -Iinclude -Iprofile -Iruntime -Ireport -Iformats -c "$source" \
+            -Wshadow -Werror -Iinclude -Ibase -Iprofile -Iruntime -Ireport -Iformats -c "$source" \
             -o "$tmp/${source//\//-}.o" || return
     done
 }

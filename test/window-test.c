@@ -13,6 +13,7 @@
 
 #include "block.h"
 #include "hooks-quick.h"
+#include "next-function.h"
 #include "one-cpu.h"
 #include "preload.h"
 #include "recorded.h"
@@ -150,7 +151,7 @@ static const struct way {
   by_mcount = {mcount_watched, mcount_inner, mcount_next, NULL, 1}, *way;
 
 /* hooks.c looks for the C library's own, which are not to be called here. */
-void *tt_preload_next(const char *name)
+void *tt_next_function(const char *name)
 {
     (void)name;
     return NULL;

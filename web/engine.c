@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
-#include "parcel.h"
+#include "embedded-profile.h"
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
@@ -23,7 +23,7 @@ EXPORT("open") const char *tt_engine_open(const void *parcel, size_t bytes)
 {
     size_t size;
     void *image;
-    int error = tt_parcel_unpack(parcel, bytes, NULL, &image, &size);
+    int error = tt_embedded_unpack(parcel, bytes, NULL, &image, &size);
 
     if (error)
         return error == -TT_ERR_FORMAT ? "the page's profile is damaged" : "no memory";

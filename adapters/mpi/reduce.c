@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../profile/recording.h"
+#include "../../profile/read-recording.h"
 #include "query.h"
 
 static int finish(struct tt_builder *b, struct tt_reduction *r)

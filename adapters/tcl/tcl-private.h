@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tcl-private.h - the insides of Tcl 8.6 that marks need.
  *
- * Nothing here is promised by Tcl: attach.c looks at a live interpreter first, and leaves
+ * Nothing here is promised by Tcl: tcl-attach.c looks at a live interpreter first, and leaves
  * one alone that is not built as these headers say. */
 #ifndef TT_TCL_PRIVATE_H
 #define TT_TCL_PRIVATE_H

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* mapped-array.h - an array that grows, in a mapping of its own: the heap is the host's. */
+#ifndef TT_MAPPED_ARRAY_H
+#define TT_MAPPED_ARRAY_H
+
+#include <stddef.h>
+
+/* All zero is an empty one. */
+struct tt_mapped_array {
+    void *bytes; /* owned */
+    size_t used, room;
+};
+
+/* Room for `size` more bytes at the end, which are then used; NULL without memory, and
+ * nothing has changed.  Moves what is there. */
+void *tt_mapped_array_add(struct tt_mapped_array *, size_t size);
+void tt_mapped_array_fini(struct tt_mapped_array *);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd-check.c - `tallytree check`: has it become slower?  For a build that answers by itself.
+ *
+ * Looks at the whole and at every block that mattered before; what is only noise, by the
+ * spread of runs or strands, is no regression. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "diff.h"
+#include "input.h"
+#include "scratch.h"
+#include "show.h"
+
+enum { METRIC = 1, MOST, LEAST, ONLY };
+
+static const struct tt_flag check_flags[] = {
+    {"max-regress", 0, MOST, "SHARE", NULL, "by how much it may grow; 5%"},
+    {"min-share", 0, LEAST, "SHARE", NULL, "only blocks with so much of the total; 1%"},
+    {"only", 0, ONLY, "PATTERN", NULL, "only blocks like this, and not the whole"},
+    {"metric", 'm', METRIC, "NAME", "time ticks calls samples", "what to compare"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct checking {
+    struct tt_query query;
+    struct tt_show show;
+    double most, least;
+    const char *only;
+    struct tt_pattern *pattern;
+    struct tt_table answer;
+    int regressions;
+    int matched; /* blocks like `only` */
+};
+
+/* "5%" or "0.05"; less than 0 when it is neither.  A number from 1 on without a sign is
+ * refused: 5 would be 500 %, and let everything pass. */
+static double share(const char *text, double most)
+{
+    char *end;
+    double x = strtod(text, &end);
+
+    if (end == text || !(x >= 0))
+        return -1;
+    if (strcmp(end, "%") == 0)
+        x /= 100;
+    else if (*end || x >= 1)
+        return -1;
+    return x <= most ? x : -1;
+}
+
+static int take(struct checking *c, const struct tt_flags *f, int id)
+{
+    double *to = id == MOST ? &c->most : &c->least;
+
+    if (tt_show_take(&c->show, id, f->value))
+        return 0;
+    if (id == ONLY) {
+        c->only = f->value;
+    } else if (id == METRIC) {
+        if (tt_query_set(&c->query, "metric", f->value) != 0) {
+            tt_complain("check: %s", c->query.error);
+            return -TT_ERR_OPTION;
+        }
+    } else if ((*to = share(f->value, id == MOST ? 1e4 : 1)) < 0) {
+        tt_complain("check: '--%s' wants a share such as 5%% or 0.05%s, not '%s'",
+                    f->flag->name, id == MOST ? "" : ", and 100% at most", f->value);
+        return -TT_ERR_OPTION;
+    }
+    return 0;
+}
+
+/* ── The answer ───────────────────────────────────────────────────────────────────── */
+
+enum column { BEFORE, THEN, CHANGE, SHARE, VERDICT, NAME };
+
+static void begin_answer(struct checking *c, const char *unit)
+{
+    struct tt_table *t = &c->answer;
+
+    tt_table_init(t, "check", &tt_scratch);
+    tt_table_column(t, "before", "before", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "then", "then", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "change", "change", unit, TT_COLUMN_CHANGE, 0);
+    tt_table_column(t, "share", "by", "", TT_COLUMN_SHARE, 0);
+    tt_table_column(t, "verdict", "", "", TT_COLUMN_TEXT, 0);
+    tt_table_column(t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+}
+
+static uint64_t amount_in(const struct tt_table *t, size_t row, const char *key)
+{
+    const union tt_value *v = tt_table_value(t, row, tt_table_find(t, key));
+
+    return v ? v->n : 0;
+}
+
+static const char *text_in(const struct tt_table *t, size_t row, const char *key)
+{
+    const union tt_value *v = tt_table_value(t, row, tt_table_find(t, key));
+
+    return v ? v->text : "";
+}
+
+static void answer(struct checking *c, enum tt_row_role role, uint64_t before,
+                   uint64_t then, const char *verdict, const char *name)
+{
+    struct tt_table *t = &c->answer;
+
+    tt_table_row(t, role, 0, 0);
+    tt_table_amount(t, BEFORE, before);
+    tt_table_amount(t, THEN, then);
+    tt_table_change(t, CHANGE, (int64_t)(then - before));
+    if (before)
+        tt_table_real(t, SHARE, (double)then / (double)before - 1);
+    tt_table_string(t, VERDICT, verdict);
+    tt_table_string(t, NAME, tt_table_text(t, "%s", name));
+}
+
+/* Has it grown by more than it may?  What was not there before has. */
+static int is_regression(const struct checking *c, uint64_t before, uint64_t then)
+{
+    return (double)then > (double)before * (1 + c->most);
+}
+
+static void check_row(struct checking *c, const struct tt_table *t, size_t row,
+                      uint64_t total)
+{
+    const char *verdict = text_in(t, row, "total.verdict"),
+               *name = text_in(t, row, "name");
+    uint64_t before = amount_in(t, row, "total.a"), then = amount_in(t, row, "total.b");
+
+    if (c->pattern && !tt_pattern_matches(c->pattern, name))
+        return;
+    c->matched++;
+    if (!is_regression(c, before, then) || strcmp(verdict, "noise") == 0 ||
+        (double)(before > then ? before : then) < c->least * (double)total)
+        return;
+    answer(c, TT_ROW_ENTRY, before, then, *verdict ? verdict : "more", name);
+    c->regressions++;
+}
+
+/* Nothing to compare is no success. */
+static int check_amounts(const struct checking *c, uint64_t before, uint64_t then)
+{
+    if (c->pattern && !c->matched)
+        tt_complain("check: no block is like '%s': nothing was compared", c->only);
+    else if (!before || !then)
+        tt_complain("check: %s profile has nothing to compare: its total is 0",
+                    before ? "the new" : "the base");
+    else
+        return 0;
+    return -TT_ERR_STATE;
+}
+
+/* The whole is what the root has: its row says whether that is noise. */
+static int check_rows(struct checking *c, const struct tt_table *t)
+{
+    uint64_t before = 0, then = 0;
+    const char *verdict = "";
+
+    for (size_t i = 0; i < tt_table_rows(t); i++)
+        if (strcmp(text_in(t, i, "name"), "[root]") == 0) {
+            before = amount_in(t, i, "total.a");
+            then = amount_in(t, i, "total.b");
+            verdict = text_in(t, i, "total.verdict");
+        }
+    for (size_t i = 0; i < tt_table_rows(t); i++)
+        if (strcmp(text_in(t, i, "name"), "[root]") != 0 &&
+            tt_table_row_at(t, i)->role == TT_ROW_ENTRY)
+            check_row(c, t, i, before);
+    if (!c->pattern && is_regression(c, before, then) && strcmp(verdict, "noise") != 0)
+        c->regressions++;
+    answer(c, TT_ROW_TOTAL, before, then,
+           is_regression(c, before, then) && *verdict ? verdict : "", "total");
+    tt_table_note(&c->answer, "%s: %d by more than %.4g %%",
+                  c->regressions ? "regressions" : "no regression", c->regressions,
+                  c->most * 100);
+    return check_amounts(c, before, then);
+}
+
+static int check_profiles(struct checking *c, const struct tt_profile *a,
+                          const struct tt_profile *b)
+{
+    const struct tt_diff_options options = {0};
+    struct tt_table table;
+    int error = tt_diff(a, b, &c->query, &options, &table);
+
+    if (error) {
+        tt_complain("check: %s",
+                    c->query.error[0] ? c->query.error : tt_error_text(error));
+    } else {
+        begin_answer(c,
+                     tt_table_column_at(&table, tt_table_find(&table, "total.a"))->unit);
+        error = check_rows(c, &table);
+        if (!error)
+            error = tt_show_table(&c->show, &c->answer, b);
+        tt_table_fini(&c->answer);
+    }
+    tt_table_fini(&table);
+    return error;
+}
+
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+static int open_checked(char **path, struct tt_input *in)
+{
+    int error = tt_input_open(in, path, 1, 0);
+
+    if (!error && (error = tt_profile_check(&in->profile)) != 0) {
+        tt_complain("%s: %s", *path, in->profile.error);
+        tt_input_close(in);
+    }
+    return error;
+}
+
+static int check(struct checking *c, char **paths)
+{
+    struct tt_input a, b;
+    char reason[128];
+    int error;
+
+    if (c->only && !(c->pattern = tt_pattern_new(c->only, reason, sizeof reason))) {
+        tt_complain("check: '%s': %s", c->only, reason);
+        return -TT_ERR_OPTION;
+    }
+    error = open_checked(paths, &a);
+    if (error)
+        return error;
+    error = open_checked(paths + 1, &b);
+    if (!error) {
+        error = check_profiles(c, &a.profile, &b.profile);
+        tt_input_close(&b);
+    }
+    tt_input_close(&a);
+    return error;
+}
+
+static int run(int argc, char **argv)
+{
+    struct checking c = {.show = {.command = "check"}, .most = 0.05, .least = 0.01};
+    struct tt_flags f;
+    int status, id, error = 0;
+
+    tt_query_init(&c.query, &tt_scratch);
+    (void)tt_query_set(&c.query, "limit", "all");
+    tt_command_flags(&tt_command_check, &f, argc, argv);
+    while (!error && (id = tt_command_next(&tt_command_check, &f, &status)) > 0)
+        error = take(&c, &f, id);
+    if (!error && id < 0)
+        goto done;
+    if (!error && f.count != 2) {
+        status = tt_command_wants(&tt_command_check, "two recordings or profiles");
+        goto done;
+    }
+    if (!error)
+        error = check(&c, argv + 1);
+    status = error ? TT_EXIT_FAILED : c.regressions ? TT_EXIT_NO : TT_EXIT_DONE;
+done:
+    tt_pattern_free(c.pattern);
+    tt_query_fini(&c.query);
+    return status;
+}
+
+const struct tt_command tt_command_check = {
+    .name = "check",
+    .synopsis = "[FLAGS] BASE NEW",
+    .about = "has it become slower?  exit status 1 when it has",
+    .details =
+        "Compares the whole, and every block that had a share of it, inclusive.  Exit\n"
+        "status 0: nothing grew by more than --max-regress; 1: something did, and it is\n"
+        "no noise; 2: it could not be found out, as when no block is like PATTERN, or a\n"
+        "profile has nothing to compare.\n",
+    .flags = check_flags,
+    .shows_tables = 1,
+    .operands = "@files",
+    .run = run,
+};

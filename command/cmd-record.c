@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd-record.c - `tallytree record` and `tallytree PROGRAM`: any program, as it is.
+ *
+ * The program is started with a library that samples it from within, see collect/.  Its
+ * processes write into a folder beside the output; when it has ended, that becomes one
+ * profile with names.  What the library cannot enter, and what runs already, is looked at
+ * from outside.  Whatever goes wrong with us, the program's status is passed on. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "command.h"
+#include "launch.h"
+#include "options.h"
+#include "outside.h"
+#include "replacing.h"
+
+enum flag {
+    OUTPUT = 1,
+    PROCESS,
+    LINKED,
+    SERIES,
+    SAMPLED,
+    PASSED,
+    PROFILE,
+    MANNER,
+    HEAP,
+    MAPS,
+    WALL,
+    COUNTER,
+    WHOLE,
+    KERNEL,
+    STACK,
+    DELAY,
+    DURATION,
+    LINES,
+    SYMBOLS,
+    DEBUGINFOD
+};
+
+static const struct tt_flag record_flags[] = {
+    {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    TT_REPLACING_FLAG,
+    {"pid", 'p', PROCESS, "PID", NULL, "a process that runs already, until it ends"},
+    {"sampled", 0, SAMPLED, "[HZ]", NULL,
+     "native stacks so often; scopes are sampled too"},
+    {NULL, 'F', SAMPLED, "HZ", NULL, NULL},   /* as perf has it */
+    {NULL, 'e', COUNTER, "NAME", NULL, NULL}, /* as perf has it */
+    {NULL, 'g', WHOLE, NULL, NULL, NULL},     /* perf's stacks: ours are always there */
+    {"wall", 0, WALL, NULL, NULL, "all time, and what threads wait for"},
+    {"counter", 0, COUNTER, "NAME",
+     "cycles instructions cache-misses branch-misses page-faults major-faults "
+     "context-switches cpu-migrations",
+     "what the system counts too; may be repeated"},
+    {"kernel", 0, KERNEL, NULL, NULL, "from outside, with the kernel's functions"},
+    {"stack-size", 0, STACK, "BYTES", NULL,
+     "with -p, --kernel, --counter: of each stack; 32K"},
+    {"exact", 0, LINKED, NULL, NULL, "linked scopes: all calls and their times"},
+    {"calls", 0, LINKED, NULL, NULL, "linked scopes: all calls"},
+    {"every", 0, LINKED, "N", NULL, "linked scopes: all calls, each N-th timed"},
+    {"heap", 0, HEAP, "[BYTES]", NULL,
+     "what is allocated and freed too; sampled, one in BYTES"},
+    {"maps", 0, MAPS, NULL, NULL, "with --heap: what the program maps by itself too"},
+    {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
+     "what a call does that repeats its path; edge"},
+    {"budget", 0, PASSED, "BYTES", NULL, "cap on memory of each process; 64M"},
+    {"histogram", 0, LINKED, NULL, NULL, "of the time of each scope"},
+    {"slowest", 0, LINKED, "SCOPE:K", NULL, "keep its K slowest activations"},
+    {"stacks", 0, LINKED, "RULE", "application creation ghc",
+     "where runtimes' closures are charged; application"},
+    {"space-rate", 0, LINKED, "BYTES", NULL, NULL},
+    {"space", 0, LINKED, "WHICH", "none alloc copies types peak",
+     "of objects: alloc+copies+types, or fewer; and peak"},
+    {"series", 0, SERIES, "WHICH", "none type block centre use retainers",
+     "what is alive over time: by type, block..., or none"},
+    {"profile", 0, PROFILE, "OUT", "@files", "as MLWorks' runtime has it, with these:"},
+    {"profile-scan", 0, MANNER, "MS", NULL, "0: no times; 10"},
+    {"profile-depth", 0, MANNER, "N", NULL, "15 at most; 0"},
+    {"profile-select", 0, MANNER, "TEXT", NULL, "objects of blocks so called alone"},
+    {"profile-manner", 0, MANNER, "N", NULL, "1 calls, 2 time, 4 space, 256... kinds; 7"},
+    {"delay", 0, DELAY, "SECONDS", NULL, "begin so long after the program"},
+    {"duration", 0, DURATION, "SECONDS", NULL, "end so long after that"},
+    {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for names here too; may be repeated"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct record {
+    char words[2048];       /* for the runtime */
+    double delay, duration; /* duration 0: until it ends */
+    int profile, manner;    /* -profile is given; one of the flags that want it is */
+    const char *heap;       /* NULL: not; "0": every event */
+    int maps, wall, series; /* series: which of them was said */
+    int counts;             /* a mode of calls is asked for */
+    int switches;           /* the program's functions can be switched on */
+    const char *bare;   /* the last flag, whose value was left out; NULL: it was not */
+    const char *linked; /* a flag of what is not seen from outside; NULL: none */
+    struct tt_counter counter[TT_COUNTERS_MAX];
+    uint32_t counters;
+    int kernel;     /* from outside, where the kernel is seen too */
+    uint64_t stack; /* bytes of each stack that are copied from outside; 0: as ever */
+    pid_t pid;      /* of a process that runs; 0: a program is to be started */
+    struct tt_running run;
+};
+
+/* ── Flags ────────────────────────────────────────────────────────────────────────── */
+
+static int add_words(struct record *r, const char *name, const char *value)
+{
+    size_t length = strlen(r->words);
+    struct tt_options o;
+    int n = snprintf(r->words + length, sizeof r->words - length, "%s%s%s%s",
+                     length ? "," : "", name, value ? "=" : "", value ? value : "");
+
+    if (n < (int)(sizeof r->words - length) && !(value && strpbrk(value, ", \t\n")) &&
+        tt_options_read(&o, r->words, NULL) == 0)
+        return 0;
+    return tt_command_cannot(&tt_command_record, name, value ? value : "");
+}
+
+static int take_seconds(const char *name, const char *value, double *out)
+{
+    char *end;
+
+    *out = strtod(value, &end);
+    if (end != value && !*end && *out >= 0 && *out < 1e9)
+        return 0;
+    tt_complain("record: '--%s' wants seconds, not '%s'", name, value);
+    return -TT_ERR_OPTION;
+}
+
+static int take_sampled(struct record *r, const char *hz)
+{
+    char native[40];
+
+    if (add_words(r, "sampled", hz) != 0)
+        return -TT_ERR_OPTION;
+    (void)snprintf(native, sizeof native, "sampled%s%.20s", hz ? "=" : "", hz ? hz : "");
+    return add_words(r, "native", native);
+}
+
+static int take_heap(struct record *r, const struct tt_flags *f)
+{
+    static char text[24];
+    uint64_t n = 0;
+
+    if (f->value && tt_command_bytes(&tt_command_record, f, 0, 1ull << 60, &n) != 0)
+        return -TT_ERR_OPTION;
+    (void)snprintf(text, sizeof text, "%llu", n > 1 ? (unsigned long long)n : 0);
+    r->heap = text;
+    return 0;
+}
+
+/* The compiler's hooks are measured as scopes are. */
+static int take_mode(struct record *r, const char *name, const char *value)
+{
+    char mode[40];
+
+    if (add_words(r, name, value) != 0)
+        return -TT_ERR_OPTION;
+    r->counts |= strcmp(name, "calls") == 0;
+    if (strcmp(name, "exact") != 0 && strcmp(name, "every") != 0)
+        return 0;
+    r->counts = 1;
+    (void)snprintf(mode, sizeof mode, "%s%s%.20s", name, value ? ":" : "",
+                   value ? value : "");
+    return add_words(r, "hooks", mode);
+}
+
+/* NAME, or NAME=PERIOD. */
+static int take_counter(struct record *r, const char *value)
+{
+    char name[40];
+    size_t length = strcspn(value, "=");
+    const struct tt_counter *c;
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)(length < 39 ? length : 39), value);
+    c = tt_counter_find(name);
+    if (!c)
+        return tt_command_cannot(&tt_command_record, "counter", name);
+    if (r->counters == TT_COUNTERS_MAX) {
+        tt_complain("record: there are %d counters at most", TT_COUNTERS_MAX);
+        return -TT_ERR_OPTION;
+    }
+    r->counter[r->counters] = *c;
+    if (value[length] && tt_flag_number(value + length + 1, 1, 1000000000000u,
+                                        &r->counter[r->counters].period) != 0) {
+        tt_complain("record: '--counter' wants NAME=PERIOD, not '%s'", value);
+        return -TT_ERR_OPTION;
+    }
+    r->counters++;
+    return 0;
+}
+
+/* The system's limit, which is that of a record's 16 bits. */
+static int take_stack(struct record *r, const struct tt_flags *f)
+{
+    enum { LEAST = 256 };
+    int error = tt_flag_bytes(f->value, LEAST, TT_PERF_STACK_MAX, &r->stack);
+
+    if (error)
+        tt_complain("record: '--stack-size' wants %d to %d bytes, as 64000 or 48K, not "
+                    "'%s'",
+                    LEAST, TT_PERF_STACK_MAX, f->value);
+    return error;
+}
+
+static int take_process(struct record *r, const struct tt_flags *f)
+{
+    if (!r->pid)
+        return tt_command_process(&tt_command_record, f, &r->pid);
+    tt_complain("record: -p takes one process; record each of several on its own");
+    return -TT_ERR_OPTION;
+}
+
+static int take_profile(struct record *r, const char *value)
+{
+    r->profile = 1;
+    if (tt_running_writes(&r->run, "record", value) != 0)
+        return -TT_ERR_OPTION;
+    return r->manner ? 0 : add_words(r, "profile-manner", "7");
+}
+
+static int take_flag(struct record *r, const struct tt_flags *f)
+{
+    const struct tt_flag *flag = f->flag;
+    const char *value = f->value;
+
+    if (flag->id == LINKED || flag->id == SERIES || flag->id == MANNER ||
+        flag->id == PROFILE || flag->id == HEAP || flag->id == MAPS || flag->id == WALL)
+        r->linked = flag->name;
+    switch ((enum flag)flag->id) {
+    case OUTPUT:
+        return tt_running_writes(&r->run, "record", value);
+    case PROCESS:
+        return take_process(r, f);
+    case SAMPLED:
+        return take_sampled(r, value);
+    case SERIES:
+        r->series = 1;
+        return add_words(r, flag->name, value);
+    case LINKED:
+        return take_mode(r, flag->name, value);
+    case PASSED:
+        return add_words(r, flag->name, value);
+    case MANNER:
+        r->manner = 1;
+        return add_words(r, flag->name, value);
+    case PROFILE:
+        return take_profile(r, value);
+    case HEAP:
+        return take_heap(r, f);
+    case MAPS:
+        r->maps = 1;
+        break;
+    case COUNTER:
+        return take_counter(r, value);
+    case WHOLE:
+        break;
+    case KERNEL:
+        r->kernel = 1;
+        break;
+    case STACK:
+        return take_stack(r, f);
+    case WALL:
+        r->wall = 1;
+        break;
+    case DELAY:
+        return take_seconds(flag->name, value, &r->delay);
+    case DURATION:
+        return take_seconds(flag->name, value, &r->duration);
+    case LINES:
+        r->run.naming.lines = 1;
+        break;
+    case DEBUGINFOD:
+        r->run.naming.options.debuginfod = 1;
+        break;
+    case SYMBOLS:
+        return tt_names_folder(&r->run.naming, value);
+    }
+    return 0;
+}
+
+/* The status to exit with, or less than 0 to go on. */
+static int read_flags(struct record *r, int argc, char **argv)
+{
+    struct tt_flags f;
+    int id, status;
+
+    tt_command_flags(&tt_command_record, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_record, &f, &status)) > 0) {
+        r->bare = f.flag->value && !f.value ? f.flag->name : NULL;
+        if (take_flag(r, &f) != 0)
+            return TT_LAUNCH_FAILED;
+    }
+    if (id < 0)
+        return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;
+    if (r->maps && !r->heap) {
+        (void)tt_command_wants(&tt_command_record, "--heap with --maps");
+        return TT_LAUNCH_FAILED;
+    }
+    if (r->heap && !r->series && add_words(r, "series", "type+block") != 0)
+        return TT_LAUNCH_FAILED;
+    if (r->manner && !r->profile) {
+        (void)tt_command_wants(&tt_command_record, "-profile OUT with these flags");
+        return TT_LAUNCH_FAILED;
+    }
+    if (!f.count != (r->pid != 0)) {
+        (void)tt_command_wants(&tt_command_record,
+                               r->pid ? "a program or -p, and not both" : "a program");
+        return TT_LAUNCH_FAILED;
+    }
+    f.argv[f.count + 1] = NULL;
+    r->run.argv = f.argv + 1;
+    return -1;
+}
+
+/* ── The program ──────────────────────────────────────────────────────────────────── */
+
+/* What is not asked for is not there: we may be recorded ourselves. */
+static int set(const char *name, const char *value)
+{
+    return value ? setenv(name, value, 1) : unsetenv(name);
+}
+
+static int set_times(const struct record *r)
+{
+    uint64_t begin = tt_clock_monotonic() + (uint64_t)(r->delay * 1e9),
+             end = begin + (uint64_t)(r->duration * 1e9);
+    char when[64];
+
+    (void)snprintf(when, sizeof when, "%llu %llu",
+                   (unsigned long long)(r->delay > 0 ? begin : 0),
+                   (unsigned long long)(r->duration > 0 ? end : 0));
+    return set("TALLYTREE_WHEN", r->delay > 0 || r->duration > 0 ? when : NULL);
+}
+
+static int set_clock(void)
+{
+    struct tt_header h = {.clock = TT_CLOCK_CYCLES};
+    char hz[24];
+
+    tt_clock_choose(&h);
+    (void)snprintf(hz, sizeof hz, "%llu", (unsigned long long)h.ticks_per_second);
+    return set("TALLYTREE_CLOCK", h.clock == TT_CLOCK_CYCLES ? hz : NULL);
+}
+
+/* The address sanitizer wants to be loaded first, and ends a program where it is not: we
+ * stand before none of its functions. */
+static int set_sanitizer(void)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char *value;
+    int error;
+
+    if (asprintf(&value, "%s%sverify_asan_link_order=0", options ? options : "",
+                 options && *options ? ":" : "") < 0)
+        return -1;
+    error = setenv("ASAN_OPTIONS", value, 1);
+    free(value);
+    return error;
+}
+
+/* In the child. */
+static int prepare(void *arg)
+{
+    const struct record *r = arg;
+
+    if (set_times(r) == 0 && set_clock() == 0 && set_sanitizer() == 0 &&
+        set("TALLYTREE", r->words) == 0 &&
+        set("TALLYTREE_FUNCTIONS", r->switches ? "1" : NULL) == 0 &&
+        set("TALLYTREE_HEAP", r->heap) == 0 &&
+        set("TALLYTREE_WALL", r->wall ? "1" : NULL) == 0 &&
+        set("TALLYTREE_MAPS", r->maps ? "1" : NULL) == 0)
+        return 0;
+    tt_complain("record: no memory");
+    return -1;
+}
+
+/* ── From outside ─────────────────────────────────────────────────────────────────── */
+
+static int refuse_linked(const struct record *r, const char *reason)
+{
+    if (r->wall)
+        tt_complain("record: --wall needs the preload library, which cannot be loaded: "
+                    "%s; --counter context-switches shows where threads stop running",
+                    reason);
+    else
+        tt_complain("record: '--%s' is of what is not seen from outside: %s", r->linked,
+                    reason);
+    return TT_LAUNCH_FAILED;
+}
+
+static int record_outside(struct record *r)
+{
+    struct tt_outside_options o = {.words = r->words,
+                                   .delay = r->delay,
+                                   .duration = r->duration,
+                                   .counters = r->counters,
+                                   .is_asked_for = r->counters || r->kernel,
+                                   .stack = r->stack ? (uint32_t)r->stack
+                                                     : TT_PERF_STACK};
+
+    memcpy(o.counter, r->counter, sizeof o.counter);
+    if (r->linked)
+        return refuse_linked(r,
+                             r->pid ? "the process runs already" : r->run.program.reason);
+    return r->pid ? tt_outside_attach(&r->run, r->pid, &o) : tt_outside_go(&r->run, &o);
+}
+
+/* Then calls are all that is wanted: native stacks are not sampled. */
+static int can_switch(const struct record *r)
+{
+#ifdef __x86_64__
+    return r->counts && !r->heap && !r->wall && !r->profile && !r->counters &&
+           !r->run.program.outside && tt_program_is_patchable(&r->run.program);
+#else
+    (void)r;
+    return 0;
+#endif
+}
+
+/* The sanitizers have an allocator, which tells its callers apart and wants to be the first;
+ * that of threads also wants to have made each thread. */
+static int refuse_sanitizer(const struct record *r)
+{
+    int of_threads = tt_program_names(&r->run.program, "__tsan_init"),
+        of_memory = tt_program_names(&r->run.program, "__asan_init") ||
+                    tt_program_names(&r->run.program, "__msan_init") ||
+                    tt_program_names(&r->run.program, "__hwasan_init");
+
+    if (!(r->heap && (of_memory || of_threads)) && !(r->wall && of_threads))
+        return 0;
+    tt_complain(
+        "record: '--%s' does not work in a program with the %s sanitizer: %s; build "
+        "it without '-fsanitize', or leave out '--%s'",
+        r->heap ? "heap" : "wall", of_threads ? "thread" : "address", r->run.program.path,
+        r->heap ? "heap" : "wall");
+    return TT_LAUNCH_FAILED;
+}
+
+/* `--sampled 999 true`: a number for a program. */
+static void hint_at_value(const struct record *r)
+{
+    uint64_t n;
+
+    if (r->bare && tt_flag_bytes(r->run.argv[0], 0, UINT64_MAX, &n) == 0)
+        tt_complain("record: an optional value comes after '=': --%s=%s", r->bare,
+                    r->run.argv[0]);
+}
+
+static int record(struct record *r)
+{
+    int status;
+
+    if (r->run.out && tt_replacing_check(r->run.out) != 0)
+        return TT_LAUNCH_FAILED;
+    if (r->pid)
+        return record_outside(r);
+    r->run.is_outside = 1;
+    status = tt_running_find(&r->run, "record",
+                             r->heap ? "libtallytree-heap.so" : "libtallytree-record.so");
+    if (status)
+        hint_at_value(r);
+    if (!status && (r->counters || r->kernel) && !r->run.program.outside) {
+        r->run.program.outside = r->counters ? "the system counts" : "with the kernel";
+        (void)snprintf(r->run.program.reason, sizeof r->run.program.reason,
+                       "%s records from outside", r->counters ? "--counter" : "--kernel");
+    }
+    if (!status && r->run.program.outside)
+        return record_outside(r);
+    if (!status && r->stack) {
+        tt_complain("record: '--stack-size' is of stacks that are copied from outside; "
+                    "from within they are read where they are, whole: leave it out, or "
+                    "add --kernel");
+        return TT_LAUNCH_FAILED;
+    }
+    if (!status && (r->heap || r->wall))
+        status = refuse_sanitizer(r);
+    r->switches = !status && can_switch(r);
+    if (r->switches)
+        status = tt_running_find(&r->run, "record", "libtallytree-switch.so.0");
+    return status ? status : tt_running_go(&r->run, prepare, r);
+}
+
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+static int run(int argc, char **argv)
+{
+    static struct record r;
+    int status = read_flags(&r, argc, argv);
+
+    return status < 0 ? record(&r) : status;
+}
+
+int tt_record_and_report(int argc, char **argv)
+{
+    static struct record r = {.run.reports = 1};
+    int status = read_flags(&r, argc, argv);
+
+    return status < 0 ? record(&r) : status;
+}
+
+const struct tt_command tt_command_record = {
+    .name = "record",
+    .synopsis = "[FLAGS] [--] PROGRAM [ARGS]\n[FLAGS] -p PID",
+    .about = "run any program, and record where its time goes",
+    .details =
+        "Runs a program as it is, and samples its threads and those of its children,\n"
+        "250 times in a second of their CPU time, with their whole stacks.  OUT is a\n"
+        "profile with names; without -o it is tallytree.PROGRAM.HOST.PID.  Input,\n"
+        "output, signals and exit status are the program's; 125 to 127 are ours, as\n"
+        "with env(1).  'tallytree PROGRAM ARGS' shows a report too.  With -p it is a\n"
+        "process that runs already, until that ends, or Ctrl-C.\n",
+    .flags = record_flags,
+    .operands = "@files",
+    .runs_program = 1,
+    .run = run,
+};

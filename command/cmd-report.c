@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd-report.c - `tallytree report`: a view of recordings and profiles as text, CSV or JSON.
+ *
+ * The flags are the words of a query (profile/query.h), taken in their order.  A first
+ * word that names one of the layouts of other systems brings that layout's own flags; the
+ * filters work there as everywhere. */
+#include "layouts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "filters.h"
+#include "input.h"
+#include "query.h"
+#include "scratch.h"
+#include "show.h"
+
+/* ── Flags ────────────────────────────────────────────────────────────────────────── */
+
+enum { KEY = TT_FILTER_KEY };
+
+static const struct tt_flag report_flags[] = {
+    {"block", 0, KEY, "PATTERN", NULL, "what the view 'block' is about"},
+    {"sort", 0, KEY, "COLUMN", NULL, "by this column; -COLUMN: the least first"},
+    {"limit", 0, KEY, "N", "all", "rows, or all"},
+    {"depth", 0, KEY, "N", "all", "levels, or all"},
+    {"threshold", 0, KEY, "SHARE", NULL, "sum up rows below it, such as 0.5%"},
+    {"view", 0, KEY, "VIEW", "@views", NULL},
+    {"nodefraction", 0, KEY, "SHARE", NULL, NULL},
+    {"nodecount", 0, KEY, "N", NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+/* Keys that only some views know are flags too; the view is asked when all is read. */
+static const struct own_flag {
+    const char *view;
+    struct tt_flag flag;
+} own_flags[] = {
+    {"tree",
+     {"context", 0, KEY, "PATH", NULL, "begin at this context, #ID or its number"}},
+    {"tree", {"to", 0, KEY, "PATH", NULL, "only the way to this context"}},
+    {"block",
+     {"sequence", 0, KEY, "A;B;C", NULL, "a stretch of the path, not one block"}},
+    {"flame",
+     {"context", 0, KEY, "PATH", NULL, "begin at this context, #ID or its number"}},
+    {"flame", {"to", 0, KEY, "PATH", NULL, "only the way to this context"}},
+    {"lines", {"by", 0, KEY, "WHAT", "line statement file", "line, statement or file"}},
+    {"lines", {"file", 0, KEY, "NAME", "@files", "only places in this file"}},
+    {"lines", {"uncovered", 0, KEY, "YES", "yes no", "yes: those that never ran, too"}},
+    {"strands",
+     {"by", 0, KEY, "WHAT", "strand rank context block rank-context wait",
+      "strand, rank, context, block, rank-context; wait: of MPI"}},
+    {"strands",
+     {"context", 0, KEY, "PATH", NULL, "of this context alone, #ID or its number"}},
+    {"series", {"by", 0, KEY, "WHAT", "label time", "label; time: all of them added up"}},
+    {"series", {"series", 0, KEY, "NAME", NULL, "which one"}},
+    {"space",
+     {"by", 0, KEY, "WHAT", "type generation both block",
+      "type, generation, both or block"}},
+    {"slowest", {"by", 0, KEY, "WHAT", "slowest last", "slowest; last: the last ones"}},
+    {NULL, {NULL, 0, 0, NULL, NULL, NULL}},
+};
+
+/* The flags of all views are read; help and completion show those of one view. */
+static const struct tt_flag *view_flags(const char *view)
+{
+    static struct tt_flag flags[32];
+    size_t count = 0;
+
+    memset(flags, 0, sizeof flags);
+    for (const struct own_flag *o = own_flags; o->view; o++)
+        if (strcmp(o->view, view) == 0)
+            flags[count++] = o->flag;
+    for (const struct own_flag *o = own_flags; o->view; o++)
+        if (!tt_flag_named(flags, o->flag.name))
+            flags[count++] = (struct tt_flag){o->flag.name, 0, KEY, "VALUE", NULL, NULL};
+    return flags;
+}
+
+static const struct tt_layout *find_layout(const char *name)
+{
+    for (const struct tt_layout *l = tt_layouts; l->name; l++)
+        if (strcmp(l->name, name) == 0)
+            return l;
+    return NULL;
+}
+
+static const struct tt_flag *more_flags(const char *first)
+{
+    const struct tt_layout *layout = find_layout(first);
+
+    return layout ? layout->flags : view_flags(first);
+}
+
+/* ── What is asked ────────────────────────────────────────────────────────────────── */
+
+struct given {
+    const struct tt_flag *flag;
+    const char *value;
+};
+
+struct report {
+    struct tt_query query;
+    const struct tt_layout *layout; /* NULL: a view */
+    struct tt_vector given;         /* struct given: all flags, in order */
+    struct tt_vector own;           /* char *, owned: the layout's arguments */
+    struct tt_show show;
+    const char *view; /* the one that stood before the files; NULL: none */
+    int clean;
+    char **file;
+    int files;
+};
+
+static int no_memory(void)
+{
+    tt_complain("no memory");
+    return -TT_ERR_MEMORY;
+}
+
+/* ── Arguments ────────────────────────────────────────────────────────────────────── */
+
+static int add_own(struct report *r, const char *before, const char *name,
+                   const char *value)
+{
+    char **own = tt_vector_add(&r->own, 1);
+    const char *equals = name && value ? "=" : "";
+
+    if (!own || asprintf(own, "%s%s%s%s", before, name ? name : "", equals,
+                         value ? value : "") < 0)
+        return no_memory();
+    return 0;
+}
+
+/* A flag of the layout's own, handed on. */
+static int pass_on(struct report *r, const struct given *g)
+{
+    const char letter[3] = {'-', g->flag->letter, '\0'};
+    int error;
+
+    if (g->flag->name)
+        return add_own(r, "--", g->flag->name, g->value);
+    error = add_own(r, letter, NULL, NULL);
+    return error || !g->value ? error : add_own(r, g->value, NULL, NULL);
+}
+
+static int is_own(const struct tt_layout *layout, const struct tt_flag *flag)
+{
+    const struct tt_flag *own = layout ? layout->flags : NULL;
+
+    while (own && own->id && own != flag)
+        own++;
+    return own == flag;
+}
+
+static int set_given(struct report *r, const struct given *g)
+{
+    if (is_own(r->layout, g->flag))
+        return pass_on(r, g);
+    return tt_filter_take(&r->query, "report", r->clean, g->flag, g->value);
+}
+
+/* Those that others depend on, wherever they stand. */
+static void set_early(struct report *r, const struct given *g)
+{
+    if (is_own(r->layout, g->flag)) {
+        if (r->layout->output && g->flag->name &&
+            strcmp(g->flag->name, r->layout->output) == 0)
+            (void)tt_show_take(&r->show, TT_SHOW_OUTPUT, g->value);
+        return;
+    }
+    if (g->flag->id == TT_FILTER_CLEAN)
+        r->clean = 1;
+    else
+        (void)tt_show_take(&r->show, g->flag->id, g->value);
+}
+
+/* Collects the flags; the operands are in argv then.  The status when that was all, less
+ * than 0 when it goes on. */
+static int read_flags(struct report *r, int argc, char **argv)
+{
+    struct tt_flags f;
+    struct given *g;
+    int id, status;
+
+    tt_command_flags(&tt_command_report, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_report, &f, &status)) > 0) {
+        if (!(g = tt_vector_add(&r->given, 1))) {
+            (void)no_memory();
+            return TT_EXIT_FAILED;
+        }
+        *g = (struct given){f.flag, f.value};
+    }
+    r->file = argv + 1;
+    r->files = f.count;
+    return id < 0 ? status : -1;
+}
+
+static int set_all(struct report *r)
+{
+    const struct given *g = r->given.item;
+    int error = 0;
+
+    for (size_t i = 0; i < r->given.count; i++)
+        set_early(r, &g[i]);
+    for (size_t i = 0; !error && i < r->given.count; i++)
+        error = set_given(r, &g[i]);
+    return error;
+}
+
+/* Is the first operand a view (or the layout that was found before)?  Then it is no file. */
+static void take_view(struct report *r)
+{
+    int is_first = 0;
+
+    for (const struct tt_view_word *v = tt_view_words; r->files && v->name; v++)
+        is_first |= strcmp(v->name, r->file[0]) == 0;
+    if (is_first) {
+        r->view = r->file[0];
+        (void)tt_query_set(&r->query, "view", r->view);
+    }
+    if (is_first || r->layout) {
+        r->file++;
+        r->files--;
+    }
+}
+
+static int is_view(const char *word)
+{
+    const struct tt_view_word *v = tt_view_words;
+
+    while (v->name && strcmp(v->name, word) != 0)
+        v++;
+    return v->name != NULL || find_layout(word) != NULL;
+}
+
+/* A view behind the files, or a second one, where no file is so called. */
+static int complain_of_place(const struct report *r)
+{
+    for (int i = 0; i < r->files; i++) {
+        const char *word = r->file[i];
+        if (!is_view(word) || access(word, F_OK) == 0)
+            continue;
+        if (r->view || r->layout)
+            tt_complain("report: one view at a time: '%s' is there already, so '%s' "
+                        "would be a file",
+                        r->layout ? r->layout->name : r->view, word);
+        else
+            tt_complain("report: the view comes before the files: tallytree report %s %s",
+                        word, r->file[i ? 0 : 1]);
+        return -TT_ERR_OPTION;
+    }
+    return 0;
+}
+
+/* A first operand that is no file may be meant for a view. */
+static int complain_of_view(const struct report *r)
+{
+    const char *names[64];
+    size_t count = 0;
+
+    for (const struct tt_view_word *v = tt_view_words; v->name && count < 64; v++)
+        names[count++] = v->name;
+    for (const struct tt_layout *l = tt_layouts; l->name && count < 64; l++)
+        names[count++] = l->name;
+    if (!r->layout && r->files && find_layout(r->file[0])) {
+        tt_complain("report: '%s' stands before all flags", r->file[0]);
+        return -TT_ERR_OPTION;
+    }
+    if (complain_of_place(r) != 0)
+        return -TT_ERR_OPTION;
+    if (r->files < 1 || access(r->file[0], F_OK) == 0 || strchr(r->file[0], '/') ||
+        strcmp(r->file[0], "-") == 0 ||
+        (r->files == 1 && !tt_query_suggest(r->file[0], names, count)))
+        return 0;
+    (void)tt_complain_of("view or file", r->file[0], names, count);
+    return -TT_ERR_OPTION;
+}
+
+/* ── The report ───────────────────────────────────────────────────────────────────── */
+
+static int complain_of_query(const struct report *r, int error)
+{
+    if (error)
+        tt_complain("report: %s", error == -TT_ERR_OPTION && r->query.error[0]
+                                      ? r->query.error
+                                      : tt_error_text(error));
+    return error;
+}
+
+static int write_layout(struct report *r, const struct tt_profile *p)
+{
+    char reason[160] = "";
+    struct tt_text text;
+    int error;
+
+    tt_text_init(&text, &tt_scratch);
+    error = tt_layout_run(r->layout, p, (int)r->own.count, r->own.item, &text, reason,
+                          sizeof reason);
+    if (error)
+        tt_complain("report %s: %s", r->layout->name,
+                    reason[0] ? reason : tt_error_text(error));
+    else
+        error = tt_show_text(&r->show, &text);
+    tt_text_fini(&text);
+    return error;
+}
+
+static int write_view(struct report *r, const struct tt_profile *p)
+{
+    struct tt_table table;
+    int error = tt_view(p, &r->query, &table);
+
+    if (error) {
+        tt_table_fini(&table);
+        return complain_of_query(r, error);
+    }
+    error = tt_show_table(&r->show, &table, p);
+    tt_table_fini(&table);
+    return error;
+}
+
+static int report(struct report *r)
+{
+    struct tt_filtered filtered;
+    struct tt_input in;
+    int error = tt_input_open(&in, r->file, r->files, 0);
+
+    if (error)
+        return error;
+    error = !r->layout && tt_query_is_bounded(&r->query, &in.profile)
+                ? 0
+                : tt_profile_check(&in.profile);
+    if (error) {
+        tt_complain("%s: %s", r->file[0], in.profile.error);
+        goto fail_check;
+    }
+    error = complain_of_query(r, tt_filter_apply(&in.profile, &r->query, &filtered));
+    if (error)
+        goto fail_check;
+    error = r->layout ? write_layout(r, filtered.profile)
+                      : write_view(r, filtered.profile);
+    tt_filter_close(&filtered, &tt_scratch);
+fail_check:
+    tt_input_close(&in);
+    return error;
+}
+
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+/* A layout is a text, whatever is asked. */
+static int check_form(const struct report *r)
+{
+    uint32_t width;
+    int color;
+
+    if (r->layout && r->show.form != TT_FORM_TEXT) {
+        tt_complain("report %s: this layout is text, not %s", r->layout->name,
+                    r->show.form == TT_FORM_JSON ? "JSON" : "CSV");
+        return -TT_ERR_OPTION;
+    }
+    return tt_show_terminal(&r->show, &width, &color);
+}
+
+static int prepare(struct report *r)
+{
+    int error = set_all(r);
+
+    if (!error)
+        error = check_form(r);
+    if (error)
+        return error;
+    take_view(r);
+    error = complain_of_query(r, tt_query_check(&r->query));
+    if (!error)
+        error = complain_of_view(r);
+    if (!error && !r->files) {
+        (void)tt_command_wants(&tt_command_report, "a recording or a profile");
+        error = -TT_ERR_OPTION;
+    }
+    return error;
+}
+
+static void fini(struct report *r)
+{
+    char **own = r->own.item;
+
+    for (size_t i = 0; i < r->own.count; i++)
+        free(own[i]);
+    tt_vector_fini(&r->own);
+    tt_vector_fini(&r->given);
+    tt_query_fini(&r->query);
+}
+
+static int run(int argc, char **argv)
+{
+    struct report r = {.layout = argc > 1 ? find_layout(argv[1]) : NULL,
+                       .show = {.command = "report"}};
+    int status;
+
+    tt_query_init(&r.query, &tt_scratch);
+    tt_vector_init(&r.given, NULL, sizeof(struct given));
+    tt_vector_init(&r.own, NULL, sizeof(char *));
+    status = read_flags(&r, argc, argv);
+    if (status < 0 && r.layout && add_own(&r, "", r.layout->name, NULL) != 0)
+        status = TT_EXIT_FAILED;
+    if (status < 0)
+        status = prepare(&r) || report(&r) ? TT_EXIT_FAILED : TT_EXIT_DONE;
+    fini(&r);
+    return status;
+}
+
+static void show_views(void)
+{
+    puts("Views; 'tallytree report VIEW --help' has the flags of each, and of layouts:");
+    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
+        printf("  %-12s %s\n", v->name, v->about);
+    if (tt_layouts[0].name)
+        puts("Layouts:");
+    for (const struct tt_layout *l = tt_layouts; l->name; l++)
+        printf("  %-12s %s\n", l->name, l->about);
+}
+
+const struct tt_command tt_command_report = {
+    .name = "report",
+    .synopsis = "[VIEW] [FILTERS] [--json|--csv] [-o OUT] FILE...",
+    .about = "show recordings and profiles in many views",
+    .show = show_views,
+    .flags = report_flags,
+    .shows_tables = 1,
+    .takes_filters = 1,
+    .operands = "@views @layouts @files",
+    .run = run,
+    .more_flags = more_flags,
+};

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd-view.c - `tallytree view`: recordings and profiles in a browser, also while they grow. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "input.h"
+#include "live-snapshot.h"
+#include "page.h"
+#include "scratch.h"
+
+enum { PORT = 1, OPEN, BEFORE, HOST };
+
+static const struct tt_flag view_flags[] = {
+    {"port", 0, PORT, "N", NULL, "listen there; otherwise at any free port"},
+    {"open", 0, OPEN, NULL, NULL, "start a browser too"},
+    {"host", 0, HOST, "NAME", NULL,
+     "also answer requests for this host name, as of a proxy"},
+    {"before", 0, BEFORE, "FILE", "@files", "show what has changed since then"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct viewing {
+    struct tt_input input, before;
+    char *before_file; /* NULL: none */
+    char **file;       /* owned, with its texts: recordings move when they end */
+    int files;
+    unsigned port;
+    struct tt_hosts hosts;
+    int open;
+};
+
+/* ── Recordings that grow ─────────────────────────────────────────────────────────── */
+
+/* "DIR/.OUT.PID.live" or "DIR/.OUT.PID-N.live", the folder in which `tallytree record` has
+ * a program's recordings, becomes "DIR/OUT" in the end: that, to be freed; NULL: it is no
+ * such folder. */
+static char *live_target(const char *path)
+{
+    static const char suffix[] = ".live";
+    size_t length = strlen(path);
+    char *out, *base;
+
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    if (length < sizeof suffix ||
+        strncmp(path + length - (sizeof suffix - 1), suffix, sizeof suffix - 1) != 0)
+        return NULL;
+    length -= sizeof suffix - 1;
+    while (length && strchr("-0123456789", path[length - 1]))
+        length--;
+    if (length < 2 || path[length - 1] != '.' || !(out = strndup(path, length - 1)))
+        return NULL;
+    base = strrchr(out, '/');
+    base = base ? base + 1 : out;
+    if (*base == '.')
+        memmove(base, base + 1, strlen(base));
+    return out;
+}
+
+static int is_live_folder(const char *path)
+{
+    char *target = live_target(path);
+    int is = target != NULL;
+    struct stat s;
+
+    free(target);
+    return is && stat(path, &s) == 0;
+}
+
+/* A profile is finished; what is made of recordings is not, as long as one is written, or as
+ * `record` has not made a profile of them yet. */
+static int is_live(const struct viewing *v)
+{
+    const struct tt_input *in = &v->input;
+
+    for (int i = 0; i < v->files; i++)
+        if (is_live_folder(v->file[i]))
+            return !tt_live_snapshot_is_gone(&in->profile);
+    return !in->is_profile && tt_fact_number(&in->profile, "open") > 0 &&
+           !tt_live_snapshot_is_gone(&in->profile);
+}
+
+/* Folders that have gone are looked for where they end.  0, or -TT_ERR_FILE while one is
+ * not there. */
+static int follow(struct viewing *v)
+{
+    int error = 0;
+
+    for (int i = 0; i < v->files; i++) {
+        struct stat s;
+        char *to = stat(v->file[i], &s) == 0 ? NULL : live_target(v->file[i]);
+        if (!to)
+            continue;
+        if (stat(to, &s) == 0) {
+            free(v->file[i]);
+            v->file[i] = to;
+        } else {
+            free(to);
+            error = -TT_ERR_FILE;
+        }
+    }
+    return error;
+}
+
+static int is_same_fact(const struct tt_profile *p, const struct tt_profile *q,
+                        const char *name)
+{
+    const char *a = tt_fact_text(p, name), *b = tt_fact_text(q, name);
+
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* The file that the recording was to become may still be that of an earlier run. */
+static int is_of_same_run(const struct tt_profile *p, const struct tt_profile *q)
+{
+    return tt_fact_number(p, "started") == tt_fact_number(q, "started") &&
+           is_same_fact(p, q, "host");
+}
+
+/* What was there goes only when its successor is open. */
+static int reload(void *arg, struct tt_profile **profile, int *live,
+                  enum tt_page_end *end)
+{
+    struct viewing *v = arg;
+    struct tt_input next;
+    int error = follow(v);
+
+    if (!error)
+        error = tt_input_open(&next, v->file, v->files, TT_INPUT_QUIET);
+    if (error)
+        return error;
+    if (!is_of_same_run(&next.profile, &v->input.profile)) {
+        tt_input_close(&next);
+        return -TT_ERR_FILE;
+    }
+    tt_input_close(&v->input);
+    v->input = next;
+    *profile = &v->input.profile;
+    *live = is_live(v);
+    if (!*live)
+        *end = tt_fact_number(*profile, "open") ? TT_PAGE_LOST : TT_PAGE_ENDED;
+    return 0;
+}
+
+/* ── Serving ──────────────────────────────────────────────────────────────────────── */
+
+/* A page that leads to the address, so that the token is in no list of processes: a file
+ * that only its owner can read, in a folder of its own. */
+struct redirect {
+    char folder[4096], file[4096 + 32];
+};
+
+static void remove_redirect(struct redirect *r)
+{
+    (void)unlink(r->file);
+    (void)rmdir(r->folder);
+}
+
+static int write_redirect(struct redirect *r, const char *address)
+{
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    int fd, failed;
+    FILE *f;
+
+    folder = folder && *folder ? folder : getenv("TMPDIR");
+    (void)snprintf(r->folder, sizeof r->folder, "%s/tallytree-XXXXXX",
+                   folder && *folder ? folder : "/tmp");
+    if (!mkdtemp(r->folder))
+        return -1;
+    (void)snprintf(r->file, sizeof r->file, "%s/view.html", r->folder);
+    fd = open(r->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f) {
+        remove_redirect(r);
+        return -1;
+    }
+    failed = fprintf(
+                 f,
+                 "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Tallytree</title>\n"
+                 "<meta http-equiv=\"refresh\" content=\"0; url=%s\">\n"
+                 "<p><a href=\"%s\">The viewer</a></p>\n",
+                 address, address) < 0;
+    return fclose(f) != 0 || failed ? -1 : 0;
+}
+
+/* It goes on without us, with signals as they were before, and its output does not mix with
+ * ours. */
+static void open_browser(const char *file, const sigset_t *ends)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    pid_t child = fork();
+
+    /* Its parent is gone at once, so that nobody has to wait for it. */
+    if (child == 0 && fork() != 0)
+        _exit(0);
+    if (child == 0) {
+        (void)dup2(nowhere, STDOUT_FILENO);
+        (void)dup2(nowhere, STDERR_FILENO);
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)sigprocmask(SIG_UNBLOCK, ends, NULL);
+        execlp("xdg-open", "xdg-open", file, (char *)NULL);
+        _exit(127);
+    }
+    if (child > 0)
+        (void)waitpid(child, NULL, 0);
+    if (nowhere >= 0)
+        close(nowhere);
+}
+
+/* Until Ctrl-C, or whoever started it goes away. */
+static void wait_for_end(const sigset_t *ends)
+{
+    int number;
+
+    while (sigwait(ends, &number) != 0)
+        ;
+}
+
+static int serve(struct viewing *v, const sigset_t *ends)
+{
+    struct tt_page page = {.profile = &v->input.profile,
+                           .before = v->before_file ? &v->before.profile : NULL,
+                           .memory = &tt_scratch,
+                           .live = is_live(v),
+                           .reload = reload,
+                           .arg = v};
+    struct tt_http http = {.port = (uint16_t)v->port,
+                           .hosts = v->hosts,
+                           .answer = tt_page_answer,
+                           .arg = &page};
+    struct redirect redirect;
+    char token[33], address[80];
+
+    http.token = token;
+    if (tt_http_token(token) != 0) {
+        tt_complain("view: no random numbers: %s", strerror(errno));
+        return TT_EXIT_FAILED;
+    }
+    tt_page_init(&page);
+    if (tt_http_start(&http) != 0) {
+        tt_complain("view: cannot listen on port %u: %s", v->port, tt_http_reason());
+        tt_page_fini(&page);
+        return TT_EXIT_FAILED;
+    }
+    (void)snprintf(address, sizeof address, "http://127.0.0.1:%u/%s/", http.port, token);
+    printf("%s\n", address);
+    (void)fflush(stdout);
+    if (isatty(STDERR_FILENO))
+        fputs("Open this address in a browser on this machine; Ctrl-C ends it.\n",
+              stderr);
+    if (v->open && write_redirect(&redirect, address) != 0) {
+        tt_complain("view: no browser is started: %s: %s", redirect.folder,
+                    strerror(errno));
+        v->open = 0;
+    }
+    if (v->open)
+        open_browser(redirect.file, ends);
+    wait_for_end(ends);
+    if (v->open)
+        remove_redirect(&redirect);
+    tt_http_stop(&http);
+    tt_page_fini(&page);
+    return TT_EXIT_DONE;
+}
+
+/* ── The command ──────────────────────────────────────────────────────────────────── */
+
+static int keep_files(struct viewing *v, char *const *file, int files)
+{
+    v->file = calloc((size_t)files, sizeof *v->file);
+    for (v->files = 0; v->file && v->files < files; v->files++)
+        if (!(v->file[v->files] = strdup(file[v->files])))
+            break;
+    if (v->files == files)
+        return -1;
+    tt_complain("view: no memory");
+    return TT_EXIT_FAILED;
+}
+
+static void free_files(struct viewing *v)
+{
+    for (int i = 0; i < v->files; i++)
+        free(v->file[i]);
+    free(v->file);
+}
+
+/* The status when that was all, less than 0 when it goes on. */
+static int read_flags(struct viewing *v, int argc, char **argv)
+{
+    struct tt_flags f;
+    uint64_t port = 0;
+    int id, status;
+
+    tt_command_flags(&tt_command_view, &f, argc, argv);
+    while ((id = tt_command_next(&tt_command_view, &f, &status)) > 0) {
+        if (id == OPEN)
+            v->open = 1;
+        else if (id == BEFORE)
+            v->before_file = (char *)(uintptr_t)f.value;
+        else if (id == HOST && v->hosts.count < TT_HOSTS)
+            v->hosts.name[v->hosts.count++] = f.value;
+        else if (id == HOST)
+            return tt_command_wants(&tt_command_view, "fewer hosts");
+        else if (tt_command_number(&tt_command_view, &f, "a number up to 65535", 0, 65535,
+                                   &port) != 0)
+            return TT_EXIT_FAILED;
+    }
+    v->port = (unsigned)port;
+    if (id < 0)
+        return status;
+    return f.count ? keep_files(v, argv + 1, f.count)
+                   : tt_command_wants(&tt_command_view, "a recording or a profile");
+}
+
+static int run(int argc, char **argv)
+{
+    struct viewing v = {0};
+    int status = read_flags(&v, argc, argv);
+    sigset_t ends;
+
+    if (status >= 0) {
+        free_files(&v);
+        return status;
+    }
+    if (tt_input_open(&v.input, v.file, v.files, 0) != 0) {
+        free_files(&v);
+        return TT_EXIT_FAILED;
+    }
+    if (v.before_file && tt_input_open(&v.before, &v.before_file, 1, 0) != 0) {
+        tt_input_close(&v.input);
+        free_files(&v);
+        return TT_EXIT_FAILED;
+    }
+    /* Blocked here, before there are threads, so that only wait_for_end sees them. */
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    status = serve(&v, &ends);
+    tt_input_close(&v.input);
+    if (v.before_file)
+        tt_input_close(&v.before);
+    free_files(&v);
+    return status;
+}
+
+const struct tt_command tt_command_view = {
+    .name = "view",
+    .synopsis = "[--port N] [--open] [--before FILE] FILE...",
+    .about = "look at recordings and profiles in a browser",
+    .details =
+        "Prints an address of this machine, with a token in it that nobody guesses,\n"
+        "and shows what is there until Ctrl-C.  A recording that still grows is\n"
+        "shown as it grows, with names, and as a whole when it has ended.\n",
+    .flags = view_flags,
+    .operands = "@files",
+    .run = run,
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* finish-run.c - what a recorded program has left behind, made into one profile.
+ *
+ * Each process has written a recording of its own; together they are the run.  Names are
+ * looked up here and now, where the files are that ran, so that the profile says the same
+ * on any machine. */
+#include "finish-run.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "input.h"
+#include "layout.h"
+#include "live-snapshot.h"
+#include "name-blocks.h"
+#include "output.h"
+#include "query.h"
+#include "scratch.h"
+#include "show.h"
+#include "table-print.h"
+#include "unseen.h"
+#include "view.h"
+
+/* ── The folder ───────────────────────────────────────────────────────────────────── */
+
+/* A recording of a process; of one that became other programs there are several. */
+struct image {
+    pid_t pid;
+    uint64_t start;
+    int open;
+    char name[NAME_MAX + 1];
+};
+
+struct found {
+    struct tt_vector images;
+    int processes, running;
+    int begun;     /* recordings with nothing in them */
+    char **unseen; /* of programs that are not in it, a sentence each; NULL at the end */
+};
+
+static void each_file(const char *path, void (*each)(int folder, const char *, void *),
+                      void *arg)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        if (e->d_name[0] != '.')
+            each(dirfd(d), e->d_name, arg);
+    if (d)
+        closedir(d);
+}
+
+/* Others may write into the folder where the program gave up its rights: links, and what is
+ * no file, are not theirs to choose. */
+static int open_regular(int folder, const char *name, int flags)
+{
+    int fd = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat s;
+
+    if (fd >= 0 && (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 1)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void find_image(int folder, const char *name, void *arg)
+{
+    struct tt_header h = {.pid = 0};
+    int fd = open_regular(folder, name, O_RDONLY), is;
+    struct found *f = arg;
+    struct image *image;
+
+    if (fd < 0)
+        return;
+    is = pread(fd, &h, sizeof h, 0) == sizeof h &&
+         memcmp(h.magic, TT_MAGIC, sizeof h.magic) == 0;
+    close(fd);
+    f->begun += !is;
+    image = is ? tt_vector_add(&f->images, 1) : NULL;
+    if (image) {
+        image->pid = (pid_t)h.pid;
+        image->start = h.start_time;
+        image->open = h.state == TT_RECORDING_OPEN;
+        (void)snprintf(image->name, sizeof image->name, "%s", name);
+    }
+}
+
+static int compare_images(const void *a, const void *b)
+{
+    const struct image *x = a, *y = b;
+
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The process has gone on as another program: that is an end like any other. */
+static void end_image(const char *path, const struct image *image)
+{
+    const uint32_t ended = TT_RECORDING_ENDED;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        fd = folder < 0 ? -1 : open_regular(folder, image->name, O_WRONLY);
+
+    if (folder >= 0)
+        close(folder);
+    if (fd < 0)
+        return;
+    (void)!pwrite(fd, &ended, sizeof ended, offsetof(struct tt_header, state));
+    close(fd);
+}
+
+static void look_around(struct found *f, const char *folder)
+{
+    struct image *image;
+
+    tt_vector_init(&f->images, NULL, sizeof *image);
+    each_file(folder, find_image, f);
+    image = f->images.item;
+    if (f->images.count)
+        qsort(image, f->images.count, sizeof *image, compare_images);
+    for (size_t i = 0; i < f->images.count; i++) {
+        if (i + 1 < f->images.count && image[i].pid == image[i + 1].pid) {
+            if (image[i].open)
+                end_image(folder, &image[i]);
+            continue;
+        }
+        f->processes++;
+        f->running += image[i].open && tt_live_snapshot_is_alive((uint64_t)image[i].pid);
+    }
+    tt_vector_fini(&f->images);
+}
+
+static void remove_file(int folder, const char *name, void *arg)
+{
+    (void)arg;
+    (void)unlinkat(folder, name, 0);
+}
+
+/* Folders go when nothing is left in them. */
+static void remove_files(const char *path) { each_file(path, remove_file, NULL); }
+
+/* ── The report ───────────────────────────────────────────────────────────────────── */
+
+static int add_table(struct tt_text *text, const struct tt_profile *p, struct tt_query *q,
+                     uint32_t width, int color)
+{
+    struct tt_table table;
+    int error = tt_view(p, q, &table);
+
+    if (!error)
+        tt_text_table(text, &table, width, color);
+    tt_table_fini(&table);
+    return error;
+}
+
+/* Functions, and not their lines. */
+static int add_view(struct tt_text *text, const struct tt_profile *p,
+                    const char *const words[], uint32_t width, int color)
+{
+    struct tt_filtered filtered;
+    struct tt_query q;
+    int error;
+
+    tt_query_init(&q, &tt_scratch);
+    error = tt_query_set(&q, "fold", "kind:statement");
+    for (int i = 0; !error && words[i]; i += 2)
+        error = tt_query_set(&q, words[i], words[i + 1]);
+    if (!error)
+        error = tt_filter_apply(p, &q, &filtered);
+    if (!error) {
+        error = add_table(text, filtered.profile, &q, width, color);
+        tt_filter_close(&filtered, &tt_scratch);
+    }
+    tt_query_fini(&q);
+    return error;
+}
+
+/* On standard error, since standard output is the program's. */
+static void report(const struct tt_profile *p)
+{
+    static const char *const flat[] = {"view", "flat", "limit", "12", NULL};
+    static const char *const tree[] = {"view",      "tree", "limit", "30",
+                                       "threshold", "5%",   NULL};
+    int color = tt_show_is_colored(STDERR_FILENO);
+    struct winsize w = {0};
+    struct tt_text text;
+
+    (void)ioctl(STDERR_FILENO, TIOCGWINSZ, &w);
+    tt_text_init(&text, &tt_scratch);
+    tt_text_header(&text, p, color);
+    if (add_view(&text, p, flat, w.ws_col, color) == 0) {
+        tt_text_put(&text, "\n");
+        (void)add_view(&text, p, tree, w.ws_col, color);
+    }
+    if (!text.failed)
+        (void)fwrite(text.bytes.item, 1, text.bytes.count, stderr);
+    tt_text_fini(&text);
+}
+
+/* ── The profile ──────────────────────────────────────────────────────────────────── */
+
+static uint64_t total_of(const struct tt_profile *p, const char *metric)
+{
+    uint32_t i = tt_metric_find(p, metric);
+
+    return i == TT_NONE ? 0 : tt_grand_total(p, &p->metric[i]);
+}
+
+enum { COUNT_SIZE = 60 };
+
+/* "1 sample", "2 samples". */
+static void put_count(char out[COUNT_SIZE], const struct tt_profile *p,
+                      const char *metric)
+{
+    uint64_t count = total_of(p, metric);
+
+    (void)snprintf(out, COUNT_SIZE, "%llu %.*s", (unsigned long long)count,
+                   (int)strlen(metric) - (count == 1), metric);
+}
+
+/* Texts that the header has too: of recordings that could not be read, and the like. */
+static void tell(const struct tt_profile *p, const char *fact)
+{
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), fact) == 0)
+            tt_complain("%s", tt_profile_string(p, p->fact[i].text));
+}
+
+static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
+                      const struct found *found)
+{
+    char count[COUNT_SIZE], objects[COUNT_SIZE] = "";
+    int unseen = 0;
+
+    tell(p, "missing");
+    put_count(count, p,
+              tt_metric_find(p, "samples") == TT_NONE && total_of(p, "calls")
+                  ? "calls"
+                  : "samples");
+    if (total_of(p, "objects"))
+        put_count(objects, p, "objects");
+    tt_complain("%s: %s%s%s of %d process%s in %s", g->program, count,
+                *objects ? " and " : "", objects, found->processes,
+                found->processes == 1 ? "" : "es", g->out);
+    tell(p, "rate");
+    for (char *const *u = found->unseen; u && *u; u++)
+        unseen++;
+    if (unseen)
+        tt_complain("%d program%s that it started %s not in it: see the header", unseen,
+                    unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
+    if (found->running)
+        tt_complain("%d of them still run%s, and write%s to %s: this is what they had so "
+                    "far",
+                    found->running, found->running == 1 ? "s" : "",
+                    found->running == 1 ? "s" : "", g->folder);
+}
+
+/* From the profile without names to the one with. */
+static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed,
+                  const struct found *found)
+{
+    struct tt_symbols_options options = g->naming.options;
+    struct tt_profile named;
+    void *image;
+    size_t size;
+    int error = tt_symbolize_image(&options, unnamed, g->naming.lines, found->unseen,
+                                   &image, &size);
+
+    if (!error)
+        error = tt_profile_open(&named, image, size, &tt_scratch);
+    if (error) {
+        tt_complain("%s", tt_error_text(error));
+        goto fail_open;
+    }
+    error = tt_output_write(g->out, image, size);
+    if (!error && g->reports)
+        report(&named);
+    if (!error)
+        summarise(g, &named, found);
+    tt_profile_close(&named);
+fail_open:
+    tt_memory_put(&tt_scratch, image, size);
+    return error;
+}
+
+static void complain_of_nothing(const struct tt_gathering *g, const struct found *found)
+{
+    if (found->begun) {
+        tt_complain("%s: nothing was recorded: its process was ended at birth",
+                    g->program);
+        remove_files(g->inner);
+        return;
+    }
+    tt_complain("%s: nothing was recorded: it did not load what was to record it, or "
+                "found no room in %s",
+                g->program, g->folder);
+}
+
+int tt_finish_run(const struct tt_gathering *g)
+{
+    char *folder = (char *)(uintptr_t)g->inner;
+    struct found found = {.processes = 0};
+    struct tt_input in;
+    int error;
+
+    (void)signal(SIGPIPE, SIG_IGN); /* whoever read what we say may be gone */
+    look_around(&found, g->inner);
+    if (!found.processes) {
+        complain_of_nothing(g, &found);
+        return -TT_ERR_FILE;
+    }
+    error = tt_input_open(&in, &folder, 1, TT_INPUT_UNNAMED | TT_INPUT_QUIET);
+    if (error)
+        goto fail;
+    found.unseen = tt_unseen_take(g->inner);
+    error = finish(g, &in.profile, &found);
+    tt_unseen_free(found.unseen);
+    tt_input_close(&in);
+    if (error)
+        goto fail;
+    if (!found.running)
+        remove_files(g->inner);
+    return 0;
+
+fail:
+    tt_complain("what was recorded is in %s", g->folder);
+    return error;
+}

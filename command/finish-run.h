@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* finish-run.h - what a recorded program has left behind, made into one profile. */
+#ifndef TT_FINISH_RUN_H
+#define TT_FINISH_RUN_H
+
+#include "name-blocks.h"
+
+struct tt_gathering {
+    const char *folder;  /* hidden, beside the output */
+    const char *inner;   /* where its processes put their recordings: it, or in it */
+    const char *out;     /* the profile to write */
+    const char *program; /* what people call it */
+    int reports;         /* shows it too: the most important of it */
+    struct tt_names_wanted naming; /* borrowed */
+};
+
+/* Makes the profile, with names, says where it is, and removes the folder unless somebody
+ * still writes there.  0, or a negative error after a complaint; the folder stays then. */
+int tt_finish_run(const struct tt_gathering *);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* top.h - what `tallytree top` looks at, for its two ways to show it. */
+#ifndef TT_TOP_H
+#define TT_TOP_H
+
+#include <sys/stat.h>
+
+#include "live-snapshot.h"
+#include "show.h"
+
+struct tt_watch_flag {
+    const struct tt_flag *flag;
+    const char *value;
+};
+
+struct tt_watch_strand { /* filters that leave one; "": all */
+    char filter[3][200];
+};
+
+struct tt_watch {
+    char **path;
+    int paths;
+    char found[4200], *found_path[1]; /* of the process that was asked for */
+    pid_t pid;                        /* 0: none was */
+    struct tt_show show;
+    int color;              /* may there be any? */
+    struct tt_vector given; /* struct tt_watch_flag: the query's flags, in order */
+    int clean;              /* --clean is among them */
+    double interval;
+    unsigned long looks; /* 0: until it ends */
+
+    /* What is looked at; keys change it. */
+    const char *view, *sort; /* sort: "now", or a column's key */
+    char metric[80];         /* "": what the flags say */
+    struct tt_watch_strand strand;
+    char pattern[128]; /* a filter; "": none */
+    uint64_t filters;  /* a number that changes with the filters */
+    int is_paused, is_typing;
+    char typed[96]; /* of the pattern, while it is being typed */
+
+    struct tt_live_snapshot *last, *now; /* last: NULL: there is nothing before now */
+    struct stat read;                    /* the file, when the last reading began */
+    size_t scroll, rows, room; /* the first line shown, all lines, those on the screen */
+    char reason[300];          /* why something could not be done; "" */
+};
+
+/* Reads again.  0, or an error that has been complained of; what was read before is there
+ * still. */
+int tt_watch_read(struct tt_watch *);
+/* Answers the query; both are to be given back in either case.  Complains. */
+int tt_watch_look(struct tt_watch *, struct tt_query *, struct tt_table *);
+/* "tallytree top  PROGRAM  running …", without an end of the line. */
+void tt_watch_state(const struct tt_watch *, struct tt_text *);
+/* The column that rows are sorted by; NULL: the view's own. */
+const char *tt_watch_sort(const struct tt_watch *);
+/* On the terminal, until a key ends it.  Complains. */
+int tt_watch_screen(struct tt_watch *);
+
+/* The views that say what is new, up to a NULL. */
+extern const char *const tt_watch_views[];
+
+#endif

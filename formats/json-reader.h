@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* json-reader.h - JSON from a source, piece by piece; nothing is kept but the string that was read
+ * last and how deep it is.
+ *
+ *      for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;)
+ *          if (strcmp(j->text, "weights") == 0)
+ *              e = read_weights(j);
+ *          else
+ *              e = tt_json_skip(j);
+ *
+ * Every function returns less than 0 for an error, which the source then has noted. */
+#ifndef TT_JSON_READER_H
+#define TT_JSON_READER_H
+
+#include <string.h>
+
+#include "source.h"
+
+enum tt_json_kind {
+    TT_JSON_OBJECT = 1,
+    TT_JSON_ARRAY,
+    TT_JSON_STRING, /* in `text` */
+    TT_JSON_NUMBER, /* in `text`, as it was written */
+    TT_JSON_TRUE,
+    TT_JSON_FALSE,
+    TT_JSON_NULL,
+};
+
+struct tt_json {
+    struct tt_source *s;
+    char *text; /* of the last string, number or key; ends with a NUL */
+    size_t length;
+    struct tt_vector bytes; /* char */
+    struct tt_vector open;  /* char: '{' or '[' of each level */
+    int is_first;           /* nothing has come in the innermost one */
+    int is_cut_off;         /* the error is that the file ends */
+    int is_lenient;         /* a backslash before anything else stands for itself */
+};
+
+void tt_json_init(struct tt_json *, struct tt_source *);
+void tt_json_fini(struct tt_json *);
+
+int tt_json_value(struct tt_json *);  /* the kind of the next value, which is taken */
+int tt_json_object(struct tt_json *); /* 1; an error when the next value is none */
+int tt_json_array(struct tt_json *);
+int tt_json_key(struct tt_json *);  /* 1: in `text`; 0: the object has ended */
+int tt_json_item(struct tt_json *); /* 1: a value is next; 0: the array has ended */
+int tt_json_skip(struct tt_json *); /* 1; the next value is left out */
+/* The same, and where it begins. */
+int tt_json_place(struct tt_json *, uint64_t *at);
+int tt_json_close(struct tt_json *); /* 1; leaves the innermost object or array */
+int tt_json_end(struct tt_json *);   /* 0; an error when anything follows */
+
+/* The next value: a string (1, in `text`); a whole number (1; null is *is_null when that is
+ * given); a number of which `shift` digits behind the point count too, rounded (1). */
+int tt_json_string(struct tt_json *);
+int tt_json_whole(struct tt_json *, uint64_t *, int *is_null);
+int tt_json_scaled(struct tt_json *, int shift, int64_t *);
+/* The same of a text: 1, or 0 when it is no such number, or too large. */
+int tt_decimal(const char *text, int shift, int64_t *);
+
+/* The next value, which is a string, or anything, which is left out if it is none: copied, to
+ * be freed, in place of what was there before (1). */
+int tt_json_copy(struct tt_json *, char **text);
+int tt_json_copy_if(struct tt_json *, char **text);
+
+int tt_json_wrong(struct tt_json *, const char *what); /* -TT_ERR_FORMAT */
+
+static inline int tt_json_is(const struct tt_json *j, const char *text)
+{
+    return strcmp(j->text, text) == 0;
+}
+
+/* A reader of its own that begins at some byte of a text that is all there. */
+struct tt_json_part {
+    struct tt_bytes bytes;
+    struct tt_source source;
+    struct tt_json json;
+};
+
+void tt_json_part_open(struct tt_json_part *, const struct tt_source *, const char *text,
+                       size_t size, uint64_t at);
+/* Gives an error on, and what was noted of it, to the source of the whole. */
+int tt_json_part_close(struct tt_json_part *, struct tt_source *, int error);
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+/* v8-snapshot.c - heap snapshots of V8, as node and Chrome write them: reading.
+ *
+ *      {"snapshot": {"meta": {"node_fields": ["type", "name", …], "node_types": [[…], …],
+ *                             "edge_fields": […], "edge_types": [[…], …]}, …},
+ *       "nodes": [9, 1, 1, 0, 22, 0, …],      each so many numbers
+ *       "edges": [1, 1, 7, …],                those of the first node, then of the next
+ *       "strings": ["", …]}
+ *
+ * An object stands below the one that keeps it alive, its dominator: what it retains is what
+ * it holds and all below it.  Objects of one constructor at one place are one context, and
+ * those right below their like as well, as in a list. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dominators.h"
+#include "formats.h"
+#include "heap-figures.h"
+#include "json-reader.h"
+
+enum { MOST_FIELDS = 32 };
+
+struct node {
+    uint64_t size;
+    uint32_t name; /* of the strings */
+    uint32_t type;
+};
+
+struct fields { /* which number of a node or an edge is what; UINT32_MAX: none */
+    uint32_t count, type, name, size, edges, to;
+    struct tt_vector types; /* size_t: names, in `text` */
+};
+
+struct snapshot {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_json json;
+    struct tt_heap_profile heap;
+    struct fields node, edge;
+    struct tt_vector text;      /* char: with a NUL behind each */
+    struct tt_vector nodes;     /* struct node */
+    struct tt_vector first, to; /* uint32_t: the graph */
+    struct tt_vector degree;    /* uint32_t: edges of each node, as they are there */
+    struct tt_vector strings;   /* size_t: of those that are names, in `text`; 0: none */
+    struct tt_vector block;     /* uint32_t: of each string + 1 */
+    struct tt_vector of_type;   /* uint32_t: of each type + 1 */
+    int has_nodes, has_edges, has_strings;
+};
+
+static int keep_text(struct snapshot *x, const char *text, size_t *at)
+{
+    size_t length = strlen(text) + 1;
+    char *to;
+
+    if (!x->text.count && !tt_vector_add(&x->text, 1))
+        return tt_source_no_memory(x->s);
+    *at = x->text.count;
+    to = tt_vector_add(&x->text, length);
+    if (!to)
+        return tt_source_no_memory(x->s);
+    memcpy(to, text, length);
+    return 1;
+}
+
+static const char *text_at(const struct snapshot *x, size_t at)
+{
+    return (const char *)x->text.item + at;
+}
+
+/* ── What the numbers are ─────────────────────────────────────────────────────────── */
+
+static int read_fields(struct snapshot *x, struct fields *f)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } names[] = {{"type", offsetof(struct fields, type)},
+                 {"name", offsetof(struct fields, name)},
+                 {"self_size", offsetof(struct fields, size)},
+                 {"edge_count", offsetof(struct fields, edges)},
+                 {"to_node", offsetof(struct fields, to)}};
+    int result = tt_json_array(&x->json);
+
+    f->count = 0;
+    while (result > 0 && (result = tt_json_item(&x->json)) > 0) {
+        if ((result = tt_json_string(&x->json)) < 0)
+            return result;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (tt_json_is(&x->json, names[i].name))
+                *(uint32_t *)(void *)((char *)f + names[i].at) = f->count;
+        if (++f->count > MOST_FIELDS)
+            return tt_json_wrong(&x->json, "there are too many fields");
+    }
+    return result < 0 ? result : 1;
+}
+
+/* [["hidden", "array", …], "string", …]: the first are those of the type. */
+static int read_types(struct snapshot *x, struct fields *f)
+{
+    int result = tt_json_array(&x->json), is_first = 1;
+
+    while (result > 0 && (result = tt_json_item(&x->json)) > 0) {
+        if (!is_first) {
+            result = tt_json_skip(&x->json);
+            continue;
+        }
+        is_first = 0;
+        f->types.count = 0;
+        result = tt_json_array(&x->json);
+        while (result > 0 && (result = tt_json_item(&x->json)) > 0) {
+            size_t *to = tt_vector_add(&f->types, 1);
+            if (!to)
+                return tt_source_no_memory(x->s);
+            result = tt_json_string(&x->json);
+            if (result > 0)
+                result = keep_text(x, x->json.text, to);
+        }
+        result = result < 0 ? result : 1;
+    }
+    return result < 0 ? result : 1;
+}
+
+static int read_meta(struct snapshot *x)
+{
+    int result = tt_json_object(&x->json);
+
+    while (result > 0 && (result = tt_json_key(&x->json)) > 0) {
+        if (tt_json_is(&x->json, "node_fields"))
+            result = read_fields(x, &x->node);
+        else if (tt_json_is(&x->json, "edge_fields"))
+            result = read_fields(x, &x->edge);
+        else if (tt_json_is(&x->json, "node_types"))
+            result = read_types(x, &x->node);
+        else if (tt_json_is(&x->json, "edge_types"))
+            result = read_types(x, &x->edge);
+        else
+            result = tt_json_skip(&x->json);
+    }
+    return result < 0 ? result : 1;
+}
+
+static int read_head(struct snapshot *x)
+{
+    int result = tt_json_object(&x->json);
+
+    while (result > 0 && (result = tt_json_key(&x->json)) > 0)
+        result = tt_json_is(&x->json, "meta") ? read_meta(x) : tt_json_skip(&x->json);
+    return result < 0 ? result : 1;
+}
+
+/* ── Nodes and edges ──────────────────────────────────────────────────────────────── */
+
+/* The numbers of the next node or edge.  1: they are there; 0: there is no more. */
+static int read_row(struct snapshot *x, uint32_t count, uint64_t row[MOST_FIELDS])
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int result = tt_json_item(&x->json);
+        if (result < 0 || (!result && !i))
+            return result;
+        if (!result)
+            return tt_json_wrong(&x->json, "the last row lacks numbers");
+        if ((result = tt_json_whole(&x->json, &row[i], NULL)) < 0)
+            return result;
+    }
+    return 1;
+}
+
+static int read_nodes(struct snapshot *x)
+{
+    const struct fields *f = &x->node;
+    uint64_t row[MOST_FIELDS];
+    int result = tt_json_array(&x->json);
+
+    if (f->type >= f->count || f->name >= f->count || f->size >= f->count ||
+        f->edges >= f->count)
+        return tt_json_wrong(&x->json,
+                             "nodes have no type, name, self_size or edge_count");
+    if (x->has_nodes++)
+        return tt_json_wrong(&x->json, "the nodes are there twice");
+    while (result > 0 && (result = read_row(x, f->count, row)) > 0) {
+        struct node *n = tt_vector_add(&x->nodes, 1);
+        uint32_t *degree = tt_vector_add(&x->degree, 1);
+        if (!n || !degree)
+            return tt_source_no_memory(x->s);
+        if (row[f->type] >= f->types.count || row[f->name] >= UINT32_MAX ||
+            row[f->edges] >= UINT32_MAX || x->nodes.count >= UINT32_MAX / 2)
+            return tt_json_wrong(&x->json, "a node is what it cannot be");
+        *n = (struct node){row[f->size], (uint32_t)row[f->name], (uint32_t)row[f->type]};
+        *degree = (uint32_t)row[f->edges];
+    }
+    return result < 0 ? result : 1;
+}
+
+/* What is weak does not keep alive; a shortcut does only from the root. */
+static int is_held(const struct snapshot *x, uint64_t type, uint32_t from)
+{
+    const char *name = text_at(x, ((const size_t *)x->edge.types.item)[type]);
+
+    return strcmp(name, "weak") != 0 && (strcmp(name, "shortcut") != 0 || !from);
+}
+
+static int read_edge(struct snapshot *x, uint32_t from, const uint64_t *row)
+{
+    const struct fields *f = &x->edge;
+    uint64_t to = row[f->to] / x->node.count;
+    uint32_t *at;
+
+    if (row[f->type] >= f->types.count || row[f->to] % x->node.count ||
+        to >= x->nodes.count)
+        return tt_json_wrong(&x->json, "an edge leads nowhere, or is of no type");
+    if (!is_held(x, row[f->type], from))
+        return 1;
+    at = x->to.count < UINT32_MAX - 1 ? tt_vector_add(&x->to, 1) : NULL;
+    if (!at)
+        return tt_source_no_memory(x->s);
+    *at = (uint32_t)to;
+    return 1;
+}
+
+static int read_edges(struct snapshot *x)
+{
+    const struct fields *f = &x->edge;
+    const uint32_t *degree = x->degree.item;
+    uint64_t row[MOST_FIELDS];
+    uint32_t *first;
+    int result = tt_json_array(&x->json);
+
+    if (f->type >= f->count || f->to >= f->count)
+        return tt_json_wrong(&x->json, "edges have no type or to_node");
+    if (!x->has_nodes || x->has_edges++)
+        return tt_json_wrong(&x->json, "the edges do not follow the nodes");
+    first = tt_vector_add(&x->first, x->nodes.count + 1);
+    if (!first)
+        return tt_source_no_memory(x->s);
+    for (size_t n = 0; result > 0 && n < x->nodes.count; n++) {
+        first[n] = (uint32_t)x->to.count;
+        for (uint32_t i = 0; result > 0 && i < degree[n]; i++) {
+            result = read_row(x, f->count, row);
+            if (result > 0)
+                result = read_edge(x, (uint32_t)n, row);
+            else if (!result)
+                return tt_json_wrong(&x->json, "there are fewer edges than nodes have");
+        }
+    }
+    if (result < 0)
+        return result;
+    first[x->nodes.count] = (uint32_t)x->to.count;
+    result = tt_json_item(&x->json);
+    return result > 0 ? tt_json_wrong(&x->json, "there are more edges than nodes have")
+                      : (result < 0 ? result : 1);
+}
+
+/* ── Names ────────────────────────────────────────────────────────────────────────── */
+
+static int has_type(const struct snapshot *x, uint32_t type, const char *name)
+{
+    return strcmp(text_at(x, ((const size_t *)x->node.types.item)[type]), name) == 0;
+}
+
+/* Objects have the name of their constructor; of others, a name is what they contain. */
+static int is_named(const struct snapshot *x, uint32_t type)
+{
+    return has_type(x, type, "object") || has_type(x, type, "native") ||
+           has_type(x, type, "synthetic");
+}
+
+static int read_strings(struct snapshot *x)
+{
+    const struct node *n = x->nodes.item;
+    uint32_t most = 0;
+    size_t *at, i = 0;
+    int result = tt_json_array(&x->json);
+
+    if (!x->has_nodes || x->has_strings++)
+        return tt_json_wrong(&x->json, "the strings do not follow the nodes");
+    for (size_t k = 0; k < x->nodes.count; k++)
+        if (is_named(x, n[k].type) && n[k].name >= most)
+            most = n[k].name + 1;
+    if (most > x->nodes.count * 64 + 1000000)
+        return tt_json_wrong(&x->json, "a node has no name");
+    at = most ? tt_vector_add(&x->strings, most) : NULL;
+    if (most && (!at || !tt_vector_add(&x->block, most)))
+        return tt_source_no_memory(x->s);
+    for (size_t k = 0; k < x->nodes.count; k++)
+        if (is_named(x, n[k].type))
+            at[n[k].name] = 1;
+    for (; result > 0 && (result = tt_json_item(&x->json)) > 0; i++) {
+        if (i >= most || !at[i]) {
+            result = tt_json_skip(&x->json);
+            continue;
+        }
+        if ((result = tt_json_string(&x->json)) > 0)
+            result = keep_text(x, x->json.text, &at[i]);
+    }
+    return result < 0 ? result
+           : i < most ? tt_json_wrong(&x->json, "a node has a name that there is not")
+                      : 1;
+}
+
+static uint32_t make_block(struct snapshot *x, const char *name)
+{
+    return tt_frames_block(&x->heap.names, name, strlen(name));
+}
+
+/* As Chrome's tools call them. */
+static uint32_t block_of(struct snapshot *x, const struct node *n)
+{
+    static const struct {
+        const char *type, *name;
+    } names[] = {{"hidden", "(system)"},
+                 {"code", "(compiled code)"},
+                 {"closure", "Function"},
+                 {"regexp", "RegExp"}};
+    int is_one = is_named(x, n->type);
+    uint32_t *known = is_one ? (uint32_t *)x->block.item + n->name
+                             : (uint32_t *)x->of_type.item + n->type;
+    const char *name = text_at(x, is_one ? ((const size_t *)x->strings.item)[n->name]
+                                         : ((const size_t *)x->node.types.item)[n->type]);
+    char text[200];
+
+    if (*known)
+        return *known - 1;
+    if (is_one) {
+        *known = make_block(x, *name ? name : "(unnamed)") + 1;
+        return *known - 1;
+    }
+    (void)snprintf(text, sizeof text, "(%.190s)", name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i].type) == 0)
+            (void)snprintf(text, sizeof text, "%s", names[i].name);
+    *known = make_block(x, text) + 1;
+    return *known - 1;
+}
+
+/* ── The tree ─────────────────────────────────────────────────────────────────────── */
+
+struct place {
+    uint32_t context, block;
+};
+
+static int add_contexts(struct snapshot *x, const struct tt_dominators *d,
+                        struct place *place)
+{
+    const struct node *n = x->nodes.item;
+    int error = 0;
+
+    place[0] = (struct place){TT_BUILDER_ROOT, TT_NONE};
+    for (uint32_t i = 0; !error && i < d->nodes; i++) {
+        const uint32_t node = d->order[i];
+        const struct place *above = &place[d->by[node]];
+        if (node) {
+            const uint32_t block = block_of(x, &n[node]);
+            place[node] = (struct place){
+                above->block == block ? above->context
+                                      : tt_builder_context(x->b, above->context, block),
+                block};
+        }
+        if (place[node].context == TT_NONE)
+            return tt_source_no_memory(x->s);
+        error = tt_heap_add(&x->heap, TT_HEAP_LIVE_BYTES, place[node].context,
+                            n[node].size);
+        if (!error)
+            error = tt_heap_add(&x->heap, TT_HEAP_LIVE_NUMBER, place[node].context, 1);
+    }
+    return error;
+}
+
+static int make_tree(struct snapshot *x)
+{
+    const struct tt_graph g = {(uint32_t)x->nodes.count, x->first.item, x->to.item};
+    struct tt_dominators d;
+    struct place *place;
+    size_t size = x->nodes.count * sizeof *place;
+    int error;
+
+    if (!x->nodes.count)
+        return tt_json_wrong(&x->json, "there are no nodes");
+    if (!x->has_edges || !x->has_strings)
+        return tt_json_wrong(&x->json, "there are no edges, or no strings");
+    if (!tt_vector_add(&x->of_type, x->node.types.count) ||
+        tt_dominators_find(&d, &g, x->s->memory) != 0)
+        return tt_source_no_memory(x->s);
+    place = tt_memory_get(x->s->memory, size);
+    error = place ? add_contexts(x, &d, place) : tt_source_no_memory(x->s);
+    tt_memory_put(x->s->memory, place, size);
+    tt_dominators_fini(&d);
+    if (!error)
+        tt_heap_finish(&x->heap, NULL);
+    return error;
+}
+
+static int read_all(struct snapshot *x)
+{
+    int result = tt_json_object(&x->json);
+
+    while (result > 0 && (result = tt_json_key(&x->json)) > 0) {
+        if (tt_json_is(&x->json, "snapshot") && !x->has_nodes)
+            result = read_head(x);
+        else if (tt_json_is(&x->json, "nodes"))
+            result = read_nodes(x);
+        else if (tt_json_is(&x->json, "edges"))
+            result = read_edges(x);
+        else if (tt_json_is(&x->json, "strings"))
+            result = read_strings(x);
+        else
+            result = tt_json_skip(&x->json);
+    }
+    if (result >= 0)
+        result = tt_json_end(&x->json);
+    return result < 0 ? result : make_tree(x);
+}
+
+static int read_snapshot(struct tt_source *s, struct tt_builder *b)
+{
+    struct snapshot x = {.s = s, .b = b};
+    int error;
+
+    memset(&x.node, 0xff, offsetof(struct fields, types));
+    memset(&x.edge, 0xff, offsetof(struct fields, types));
+    x.node.count = x.edge.count = 0;
+    tt_json_init(&x.json, s);
+    tt_heap_init(&x.heap, s, b);
+    tt_vector_init(&x.node.types, s->memory, sizeof(size_t));
+    tt_vector_init(&x.edge.types, s->memory, sizeof(size_t));
+    tt_vector_init(&x.text, s->memory, 1);
+    tt_vector_init(&x.nodes, s->memory, sizeof(struct node));
+    tt_vector_init(&x.first, s->memory, sizeof(uint32_t));
+    tt_vector_init(&x.to, s->memory, sizeof(uint32_t));
+    tt_vector_init(&x.degree, s->memory, sizeof(uint32_t));
+    tt_vector_init(&x.strings, s->memory, sizeof(size_t));
+    tt_vector_init(&x.block, s->memory, sizeof(uint32_t));
+    tt_vector_init(&x.of_type, s->memory, sizeof(uint32_t));
+    error = read_all(&x);
+    tt_vector_fini(&x.of_type);
+    tt_vector_fini(&x.block);
+    tt_vector_fini(&x.strings);
+    tt_vector_fini(&x.degree);
+    tt_vector_fini(&x.to);
+    tt_vector_fini(&x.first);
+    tt_vector_fini(&x.nodes);
+    tt_vector_fini(&x.text);
+    tt_vector_fini(&x.edge.types);
+    tt_vector_fini(&x.node.types);
+    tt_heap_fini(&x.heap);
+    tt_json_fini(&x.json);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    size_t at = 0;
+
+    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
+        at++;
+    return at < size && head[at] == '{' && memmem(head, size, "\"snapshot\"", 10) &&
+                   memmem(head, size, "\"node_fields\"", 13)
+               ? TT_MATCH_YES
+               : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_snapshot = {
+    .name = "heapsnapshot",
+    .about = "heap snapshots of V8: what retains how much",
+    .detect = detect,
+    .read = read_snapshot,
+};

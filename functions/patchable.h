@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* patchable.h - where the compiler left room for functions to be switched on.
+ *
+ *      -fpatchable-function-entry=5      __patchable_function_entries has their addresses
+ *      -pg -mfentry -mnop-mcount         a no-op at the beginning; with -mrecord-mcount
+ *                                        their addresses are in __mcount_loc */
+#ifndef TT_PATCHABLE_H
+#define TT_PATCHABLE_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image.h"
+
+/* A module that is loaded, as the loader tells of it. */
+struct tt_loaded {
+    char path[PATH_MAX]; /* of its file; empty: that may not be read */
+    char build_id[2 * TT_BUILD_ID_MAX + 1];
+    uint64_t bias;
+    uintptr_t start, end; /* of all its segments */
+    const Elf64_Phdr *phdr;
+    unsigned phdrs;
+};
+
+/* Calls back for each but what this code is in, and what has no file.  None is loaded or
+ * unloaded meanwhile: `each` may not do so either.  What it returns tells whether any was
+ * between two calls. */
+uint64_t tt_loaded_each(void (*each)(void *arg, const struct tt_loaded *), void *arg);
+uint64_t tt_loaded_changes(void);
+
+struct tt_found {
+    char *at;         /* the no-op */
+    uint64_t offset;  /* the function's, from the module's bias */
+    const char *name; /* in the file, which is mapped; NULL: not known */
+    enum {
+        TT_FOUND_KEPT,
+        TT_FOUND_THINNED,
+        TT_FOUND_TOLD
+    } thinned; /* it costs too much */
+};
+
+struct tt_patchable {
+    struct tt_found *found; /* in order of their addresses */
+    size_t count;
+    void *file; /* mapped */
+    size_t size;
+    int borrowed;
+};
+
+/* What one has; count 0 where there is nothing, or nothing can be read.  None is switched. */
+void tt_patchable_find(struct tt_patchable *, const struct tt_loaded *);
+
+/* Names for what was found before; `found` is borrowed meanwhile. */
+void tt_patchable_name(struct tt_patchable *, const struct tt_loaded *,
+                       struct tt_found *found, size_t count);
+void tt_patchable_fini(struct tt_patchable *);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* byte-sampling.h - which bytes are sampled, and what a sampled object stands for. */
+#ifndef TT_BYTE_SAMPLING_H
+#define TT_BYTE_SAMPLING_H
+
+#include <stdint.h>
+
+/* A generator of a thread's own (xorshift64*); never 0. */
+struct tt_byte_sampling {
+    uint64_t state;
+};
+
+void tt_byte_sampling_seed(struct tt_byte_sampling *, uint64_t);
+
+/* How many bytes until the next one that is sampled: exponential, `rate` on average. */
+uint64_t tt_byte_sampling_gap(struct tt_byte_sampling *, uint64_t rate);
+
+/* How many objects of this size one stands for, and how many bytes, when an object is
+ * sampled with the chance 1 - e^(-size/rate).  Rounded so that the mean is right. */
+void tt_byte_sampling_weigh(struct tt_byte_sampling *, uint64_t size, uint64_t rate,
+                            uint64_t *number, uint64_t *bytes);
+
+/* ln x, 0 < x; and 1 - e^-x, 0 <= x: to twelve digits, without the mathematics library. */
+double tt_byte_sampling_log(double x);
+double tt_byte_sampling_below(double x);
+
+#endif

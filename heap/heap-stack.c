@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* heap-stack.c - the site of a stack.
+ *
+ *      recalled ─ its number ───────────────────────────── site        mostly
+ *      recalled ─ its key ──────────────────────────────── site
+ *      unwound, on a stack of our own ─ path ─ context ─── site        when it is new
+ */
+#include "heap-stack.h"
+
+#include <sched.h>
+#include <string.h>
+
+enum { TRIES = 1000 };
+
+struct placing {
+    struct tt_thread_heap *h;
+    const struct tt_caller *caller;
+    uint32_t type;
+    uint64_t key; /* 0: not known so far */
+    const struct tt_frame *at;
+    struct tt_heap_site *site;
+};
+
+/* Of the stack above the activation's context. */
+static uint64_t key_of(const struct tt_thread_heap *h, uint64_t stack,
+                       const struct tt_frame *at, uint32_t type)
+{
+    uint64_t cell = tt_cell_of(&h->thread->tree, at->node);
+
+    return tt_heap_mix(stack + (cell << 8 | type) * 0x9e3779b97f4a7c15u);
+}
+
+static uint64_t key_of_frames(const struct tt_thread_heap *h, uint32_t type)
+{
+    const struct tt_grafting *g = &h->hanging;
+    uint64_t key = 0, power = 1;
+
+    for (uint32_t i = 0; i < g->stack.count; i++)
+        tt_stack_cache_frame(&key, &power, g->frame[i].pc + (i == 0));
+    return key_of(h, key + g->stack.end, g->at, type);
+}
+
+/* With a block or a context that is new.  Others hold the locks for moments; and where one
+ * was left locked, what is below the activation is not told apart. */
+static void make_place(struct placing *p)
+{
+    struct tt_grafting *g = &p->h->hanging;
+    struct tt_node *n = NULL;
+    uint32_t made = 0;
+    tt_block block;
+
+    for (int i = 0; i < TRIES && !tt_graft_make(g, &n, &made); i++)
+        if (i == TRIES - 1)
+            n = NULL;
+        else
+            sched_yield();
+    if (!n) {
+        p->site = tt_heap_site_of_node(p->h, g->at->node, 0, 0, p->type);
+        return;
+    }
+    tt_graft_done(g);
+    block = g->path.count ? g->path.step[g->path.count - 1].block : n->key;
+    if (p->h->evictions != *p->h->evicted)
+        tt_heap_forget_keys(p->h);
+    p->site = tt_heap_site_of_node(p->h, n, made < g->path.count, block, p->type);
+}
+
+/* On our own stack. */
+static void place(void *arg)
+{
+    struct placing *p = arg;
+    struct tt_grafting *g = &p->h->hanging;
+    struct tt_node *n;
+    uint32_t index = 0;
+
+    memset(&g->registers, 0, sizeof g->registers);
+    g->registers.value[TT_REGISTER_PC] = p->caller->pc - 1; /* in the call */
+    g->registers.value[TT_REGISTER_SP] = p->caller->sp;
+    g->registers.value[TT_REGISTER_FP] = p->caller->fp;
+    if (!tt_graft_unwind(g)) {
+        p->site = tt_heap_site_of_node(p->h, p->h->thread->tree.root, 0, 0, p->type);
+        tt_graft_release(g);
+        return;
+    }
+    if (!p->key) {
+        p->key = key_of_frames(p->h, p->type);
+        index = tt_keys_find(&p->h->keys, p->key);
+    }
+    if (index)
+        p->site = tt_site_at(index);
+    else if (tt_graft_find(g, &n))
+        p->site = tt_heap_site_of_node(p->h, n, 0, 0, p->type);
+    else
+        make_place(p);
+    tt_graft_release(g);
+    if (!index && p->site)
+        tt_keys_add(&p->h->keys, p->key, p->site->index);
+}
+
+/* `on`: as the stack was recalled; NULL: it was not. */
+struct tt_heap_site *tt_heap_look(struct tt_thread_heap *h, uint32_t type,
+                                  const struct tt_caller *c, const struct tt_frame *at,
+                                  struct tt_recalled *on)
+{
+    struct placing p = {.h = h, .caller = c, .type = type, .at = at};
+
+    if (on) {
+        p.key = key_of(h, on->key, at, type);
+        *on->number = tt_keys_find(&h->keys, p.key);
+        if (*on->number)
+            return tt_site_at(*on->number);
+    }
+    tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
+    return p.site;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* heap-thread.c - a thread's part of the collector: sites, by context and by who made them.
+ *
+ * Sites of which nothing is alive are given back when keys are forgotten; what is alive of a
+ * thread that ends keeps its site until the last object is freed, by whomever. */
+#include "heap-thread.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "block.h"
+#include "heap-alive.h"
+#include "series.h"
+
+__thread struct tt_thread_heap *tt_heap_here;
+tt_type tt_heap_type[TT_HEAP_TYPES];
+static struct tt_space_record none;
+
+/* ── A thread's part ──────────────────────────────────────────────────────────────── */
+
+/* Sites of which nothing is alive go, and so does what leads to the others. */
+void tt_heap_forget_keys(struct tt_thread_heap *h)
+{
+    struct tt_heap_site *s, **link = &h->sites;
+
+    tt_keys_clear(&h->keys);
+    while ((s = *link)) {
+        if (__atomic_load_n(&s->objects, __ATOMIC_ACQUIRE)) {
+            link = &s->next;
+            continue;
+        }
+        *link = s->next;
+        tt_site_give(s);
+    }
+    h->forgotten++;
+    h->evictions = *h->evicted;
+    h->generation = tt_modules_generation();
+}
+
+/* What is alive of its sites stays; whoever frees the last object gives the site back. */
+static void leave_sites(struct tt_thread_heap *h)
+{
+    struct tt_heap_site *s, *next;
+
+    for (s = h->sites; s; s = next) {
+        next = s->next;
+        if (tt_alive_leave(s))
+            tt_site_give(s);
+    }
+    h->sites = NULL;
+}
+
+void tt_heap_end_thread(struct tt_thread *t)
+{
+    struct tt_thread_heap *h = t->heap;
+
+    t->heap = NULL;
+    if (!h)
+        return;
+    if (tt_heap_here == h)
+        tt_heap_here = NULL;
+    leave_sites(h);
+    tt_keys_fini(&h->keys);
+    tt_stack_cache_free(h->recall);
+    munmap(h, sizeof *h);
+}
+
+struct tt_space_record *tt_heap_space(struct tt_recording *r)
+{
+    struct tt_space_record *space = tt_space_record(r);
+
+    return space ? space : &none;
+}
+
+static struct tt_thread_heap *begin_thread(struct tt_thread *t)
+{
+    struct tt_thread_heap *h = mmap(NULL, sizeof *h, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if ((void *)h == MAP_FAILED)
+        return NULL;
+    h->recall = tt_stack_cache_new();
+    if (!h->recall) {
+        munmap(h, sizeof *h);
+        return NULL;
+    }
+    h->thread = h->hanging.thread = t;
+    h->evicted = &t->record->evictions;
+    h->error = &errno;
+    h->recording = t->recording;
+    h->space = tt_heap_space(t->recording);
+    tt_graft_find_stack(&h->hanging);
+    t->heap = tt_heap_here = h;
+    tt_heap_forget_keys(h);
+    return h;
+}
+
+struct tt_thread_heap *tt_heap_of(struct tt_thread *t)
+{
+    struct tt_thread_heap *h = t->heap;
+
+    if (!h)
+        h = begin_thread(t);
+    if (h && tt_heap_is_stale(h))
+        tt_heap_forget_keys(h);
+    return h;
+}
+
+/* ── Sites ────────────────────────────────────────────────────────────────────────── */
+
+void tt_heap_find_place(struct tt_thread_heap *h, struct tt_heap_site *s)
+{
+    s->seen = h->evictions;
+    s->made = NULL;
+    s->temporary = NULL;
+    memset(s->freed, 0, sizeof s->freed);
+    s->node = tt_context_find(h->thread, s->context, &s->below);
+    if (!s->node)
+        s->node = h->thread->tree.root;
+}
+
+static struct tt_heap_site *take_site(struct tt_thread_heap *h, tt_context c,
+                                      uint32_t type)
+{
+    struct tt_heap_site *s = tt_site_take(h, c, type);
+
+    if (s) {
+        s->next = h->sites;
+        h->sites = s;
+    }
+    return s;
+}
+
+/* Of a context of this thread; `below`: or of what found no room below it. */
+struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_node *n,
+                                          int below, tt_block block, uint32_t type)
+{
+    uint64_t key = tt_heap_mix((uint64_t)tt_cell_of(&h->thread->tree, n) << 8 |
+                               type << 1 | (unsigned)below) ^
+                   0x5555555555555554u;
+    uint32_t index = tt_keys_find(&h->keys, key);
+    tt_block centre = TT_BLOCK_ROOT;
+    struct tt_heap_site *s;
+
+    if (index)
+        return tt_site_at(index);
+    s = take_site(h, tt_context_at(h->thread, n, below ? block : n->key), type);
+    if (!s)
+        return NULL;
+    s->seen = h->evictions;
+    s->node = n;
+    s->below = below;
+    if (h->recording->options.series & 1u << TT_BAND_CENTRE)
+        centre = tt_bands_centre(&h->thread->tree, n);
+    tt_alive_begin(s, h->recording, tt_heap_type, TT_HEAP_TYPES, below ? block : n->key,
+                   centre);
+    tt_keys_add(&h->keys, key, s->index);
+    return s;
+}
+
+/* For what another thread has made. */
+struct tt_heap_site *tt_heap_site_for(struct tt_thread_heap *h,
+                                      const struct tt_heap_site *other)
+{
+    uint64_t key = tt_heap_mix((uint64_t)other->index << 32 | other->serial) ^
+                   0xaaaaaaaaaaaaaaaau;
+    uint32_t index = tt_keys_find(&h->keys, key);
+    struct tt_heap_site *s;
+
+    if (index)
+        return tt_site_at(index);
+    s = take_site(h, other->context, other->type);
+    if (s)
+        tt_keys_add(&h->keys, key, s->index);
+    return s;
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/* heap.c - events of the allocator, charged to where they happen.
+ *
+ *      event ─ stack's key ─ site ─ its rows in the tree, and what is alive of it
+ *
+ * A stack that was seen before is recognised by its key (stack-cache.c), and its site has the
+ * rows at hand: nothing is unwound, looked up in the tree, or locked but by a word.  Only a
+ * new stack is unwound in full, as a sample is.
+ *
+ * What is alive is kept beside that, by site, and over time: see heap-alive.c.  The age of
+ * an object is what was allocated since it was made. */
+#include "heap.h"
+
+#include "byte-sampling.h"
+#include "clock.h"
+#include "control.h"
+#include "heap-alive.h"
+#include "heap-stack.h"
+#include "probes.h"
+
+static struct {
+    uint64_t rate, seed;
+    size_t (*usable)(void *);
+    struct tt_heap_site *nobody[TT_HEAP_TYPES]; /* for threads without a strand */
+    uint32_t temporary, resized, moved;         /* metrics */
+    uint64_t missed;                            /* events of handlers in a bad moment */
+    uint64_t begin, end;                        /* when events count; 0: always */
+} heap;
+
+int tt_heap_on;
+static __thread int inside; /* in here: a handler that comes now stays out; or we have */
+enum { OURSELVES = 2 };     /* called what may itself allocate */
+static __thread int seeded;
+__thread int64_t tt_heap_gap;
+static __thread struct tt_byte_sampling chance;
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+static struct tt_objects objects_of(const struct tt_object *o)
+{
+    return (struct tt_objects){o->number, o->bytes, (uint64_t)o->overhead * o->number};
+}
+
+/* The first of its kind at this context. */
+static struct tt_space *charge_first(struct tt_thread_heap *h, struct tt_heap_site *s,
+                                     const struct tt_space_way *w,
+                                     const struct tt_objects *o)
+{
+    tt_context c = s->context;
+
+    tt_space_charge(h->thread, s->node, s->below, w, o, &c);
+    if (h->evictions != *h->evicted)
+        return NULL;
+    return tt_space_row(&h->thread->tree, s->node,
+                        s->below ? TT_CELL_SPACE_BELOW : TT_CELL_SPACE, w);
+}
+
+static void charge_made(struct tt_thread_heap *h, struct tt_heap_site *s,
+                        const struct tt_object *object)
+{
+    struct tt_objects o = objects_of(object);
+    struct tt_space_way w = {tt_heap_type[s->type], TT_NO_GENERATION, 0};
+
+    if (s->made)
+        tt_space_add(s->made, h->space, &o);
+    else
+        s->made = charge_first(h, s, &w, &o);
+}
+
+static void charge_freed(struct tt_thread_heap *h, struct tt_heap_site *s,
+                         const struct tt_object *object, uint32_t age)
+{
+    struct tt_objects o = objects_of(object);
+    struct tt_space_way w = {tt_heap_type[s->type], age, TT_NO_GENERATION};
+    unsigned i = age % TT_SITE_AGES;
+
+    if (s->freed[i].row && s->freed[i].age == age) {
+        tt_space_add(s->freed[i].row, h->space, &o);
+        return;
+    }
+    s->freed[i].row = charge_first(h, s, &w, &o);
+    s->freed[i].age = age;
+}
+
+static void count_metric(struct tt_thread_heap *h, struct tt_heap_site *s,
+                         uint32_t metric, uint64_t number, uint64_t **kept)
+{
+    struct tt_tree *tree = &h->thread->tree;
+    uint64_t *amount = kept ? *kept : NULL;
+
+    if (!amount && !s->below)
+        amount = tt_tree_metric_of(tree, s->node, metric);
+    if (amount)
+        tt_bump(amount, number);
+    else if (!tt_tree_metric_evicted(tree, s->node, tt_context_block(s->context), metric,
+                                     number))
+        tt_bump_shared(&h->recording->header->lost_figures, 1);
+    if (kept)
+        *kept = amount;
+}
+
+/* ── Objects ──────────────────────────────────────────────────────────────────────── */
+
+static inline int is_own(const struct tt_thread_heap *h, const struct tt_heap_site *s)
+{
+    return __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == h;
+}
+
+static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
+                          int temporary)
+{
+    struct tt_heap_site *origin = tt_site_at(tt_made_by(o)),
+                        *s = is_own(h, origin) ? origin : tt_heap_site_for(h, origin);
+    uint64_t now = __atomic_load_n(&h->space->clock, __ATOMIC_RELAXED);
+
+    if (s) {
+        tt_heap_place_site(h, s);
+        charge_freed(h, s, o, tt_space_age(tt_made_ago(o, now)));
+        if (temporary)
+            count_metric(h, s, heap.temporary, o->number, &s->temporary);
+    }
+    tt_alive_gone(h->space, origin, o);
+}
+
+/* What an object takes beyond what was asked for. */
+static uint32_t overhead_of(void *p, size_t size, enum tt_heap_type type)
+{
+    size_t usable = heap.usable && type != TT_HEAP_MMAP ? heap.usable(p) : size;
+
+    return usable > size ? usable - size < UINT32_MAX ? (uint32_t)(usable - size) : 0 : 0;
+}
+
+static void weigh(struct tt_object *o, size_t size)
+{
+    uint64_t number = 1, bytes = size;
+
+    if (heap.rate && size)
+        tt_byte_sampling_weigh(&chance, size, heap.rate, &number, &bytes);
+    o->number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    o->bytes = bytes;
+}
+
+static struct tt_heap_site *record_made(struct tt_thread_heap *h, void *p, size_t size,
+                                        enum tt_heap_type type, const struct tt_caller *c)
+{
+    struct tt_heap_site *s = tt_heap_site_of(h, type, c);
+    struct tt_object o = {.address = (uintptr_t)p,
+                          .overhead = overhead_of(p, size, type)},
+                     before;
+    int there;
+
+    if (!s) {
+        tt_bump_shared(&h->recording->header->lost_objects, 1);
+        return NULL;
+    }
+    weigh(&o, size);
+    if (TT_UNLIKELY(tt_otel_memory_alloc_semaphore))
+        tt_probe_alloc(p, size, o.bytes);
+    tt_heap_place_site(h, s);
+    charge_made(h, s, &o);
+    o.made = tt_made(s->index, tt_alive_made(h->space, s, &o));
+    there = tt_heap_table_add(&o, &before);
+    if (there > 0)
+        forget_object(h, &before, 0);
+    else if (there < 0)
+        tt_bump_shared(&h->recording->header->lost_objects, 1);
+    h->last = p;
+    return s;
+}
+
+/* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+/* Nothing has changed for the thread since it was here before. */
+static inline int is_quick(const struct tt_thread_heap *h)
+{
+    return h && h->thread == tt_self.thread && !h->thread->busy && !tt_holds_locks() &&
+           __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) &&
+           h->recording == tt_recording_now() && !tt_heap_is_stale(h);
+}
+
+/* The calling thread's part, until leave(); NULL: nothing can be recorded now. */
+static struct tt_thread_heap *enter_slowly(void)
+{
+    struct tt_thread *t;
+    struct tt_thread_heap *h;
+
+    inside = tt_heap_here ? 1 : OURSELVES;
+    t = tt_thread_is_over() ? NULL : tt_thread_enter();
+    h = t ? tt_heap_of(t) : NULL;
+    inside = 1;
+    if (h || !t)
+        return h;
+    tt_thread_leave(t);
+    return NULL;
+}
+
+static inline struct tt_thread_heap *enter(void)
+{
+    if (TT_UNLIKELY(!is_quick(tt_heap_here)))
+        return enter_slowly();
+    tt_heap_here->thread->busy = 1;
+    TT_BARRIER();
+    tt_heap_here->thread->program_errno = *tt_heap_here->error;
+    return tt_heap_here;
+}
+
+/* As tt_thread_leave, without a call. */
+static inline void leave(struct tt_thread_heap *h)
+{
+    *h->error = h->thread->program_errno;
+    TT_BARRIER();
+    h->thread->busy--;
+}
+
+/* After the end nothing is asked any more. */
+static int is_outside_window(void)
+{
+    const uint64_t now = tt_clock_monotonic();
+
+    if (heap.end && now >= heap.end)
+        __atomic_store_n(&tt_heap_on, 0, __ATOMIC_RELAXED);
+    return now < heap.begin || (heap.end && now >= heap.end);
+}
+
+static inline int begin_event(void)
+{
+    if (TT_UNLIKELY(tt_is_unseen()) ||
+        (TT_UNLIKELY(heap.begin | heap.end) && is_outside_window()))
+        return 0;
+    if (inside) {
+        if (inside != OURSELVES)
+            (void)__atomic_fetch_add(&heap.missed, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    inside = 1;
+    TT_BARRIER();
+    return 1;
+}
+
+static inline void end_event(void)
+{
+    TT_BARRIER();
+    inside = 0;
+}
+
+/* One of its bytes is, if the thread knows already how many go by until the next one. */
+static int is_sampled(size_t size)
+{
+    if (TT_UNLIKELY(!seeded)) {
+        seeded = 1;
+        tt_byte_sampling_seed(
+            &chance, __atomic_add_fetch(&heap.seed, 0x9e3779b9u, __ATOMIC_RELAXED));
+        tt_heap_gap = (int64_t)tt_byte_sampling_gap(&chance, heap.rate) - (int64_t)size;
+        if (tt_heap_gap >= 0)
+            return 0;
+    }
+    tt_heap_gap = (int64_t)tt_byte_sampling_gap(&chance, heap.rate);
+    return 1;
+}
+
+static inline int is_chosen(size_t size)
+{
+    if (heap.rate)
+        return is_sampled(size);
+    tt_heap_gap = -1;
+    return 1;
+}
+
+/* By a thread that has no strand, or none any more. */
+static void made_by_nobody(void *p, size_t size, enum tt_heap_type type)
+{
+    struct tt_space_way w = {tt_heap_type[type], TT_NO_GENERATION, 0};
+    struct tt_object object = {.address = (uintptr_t)p,
+                               .overhead = overhead_of(p, size, type)},
+                     before;
+    struct tt_heap_site *s = heap.nobody[type];
+    struct tt_objects o;
+
+    weigh(&object, size);
+    o = objects_of(&object);
+    if (!s || !tt_space_stray(&w, &o))
+        return;
+    if (!s->holding)
+        tt_alive_begin(s, tt_recording_now(), tt_heap_type, TT_HEAP_TYPES, TT_BLOCK_OTHER,
+                       TT_BLOCK_ROOT);
+    object.made = tt_made(s->index,
+                          tt_alive_made(tt_heap_space(tt_recording_now()), s, &object));
+    (void)tt_heap_table_add(&object, &before);
+}
+
+void tt_heap_made(void *p, size_t size, enum tt_heap_type type, const struct tt_caller *c)
+{
+    struct tt_thread_heap *h;
+
+    if (!p || !begin_event())
+        return;
+    if (is_chosen(size)) {
+        tt_heap_table_prefetch((uintptr_t)p);
+        h = enter();
+        if (h && !h->thread->pauses)
+            (void)record_made(h, p, size, type, c);
+        else if (!h)
+            made_by_nobody(p, size, type);
+        if (h)
+            leave(h);
+    }
+    end_event();
+}
+
+/* Freed by a thread that has no strand any more: what is alive is still right. */
+static void forget_by_nobody(const struct tt_object *o)
+{
+    struct tt_heap_site *s = tt_site_at(tt_made_by(o));
+    struct tt_space_way w = {tt_heap_type[s->type], 0, TT_NO_GENERATION};
+    struct tt_objects objects = objects_of(o);
+
+    if (tt_space_stray(&w, &objects))
+        tt_alive_gone(tt_heap_space(tt_recording_now()), s, o);
+}
+
+static inline void forget(struct tt_thread_heap *h, const struct tt_object *o, void *p)
+{
+    if (TT_UNLIKELY(tt_otel_memory_free_semaphore))
+        tt_probe_free(p);
+    if (TT_UNLIKELY(!h))
+        forget_by_nobody(o);
+    else
+        forget_object(h, o, h->last == p);
+}
+
+/* The table is asked last: its memory is on the way meanwhile. */
+void tt_heap_gone(void *p)
+{
+    struct tt_object o;
+    struct tt_thread_heap *h;
+
+    if (!p || !begin_event())
+        return;
+    tt_heap_table_prefetch((uintptr_t)p);
+    __builtin_prefetch((const char *)p - 16, 1); /* and what the allocator looks at */
+    h = enter();
+    if (tt_heap_table_remove((uintptr_t)p, &o))
+        forget(h, &o, p);
+    if (h) {
+        h->last = NULL;
+        leave(h);
+    }
+    end_event();
+}
+
+/* Of an object that has been taken out. */
+static void forget_moved(const struct tt_heap_move *m)
+{
+    struct tt_thread_heap *h = enter();
+
+    forget(h, &m->object, m->from);
+    if (h) {
+        h->last = NULL;
+        leave(h);
+    }
+}
+
+void tt_heap_move(struct tt_heap_move *m, void *from)
+{
+    m->from = from;
+    m->object.address = 0;
+    if (!from || !tt_heap_maybe(from) || !begin_event())
+        return;
+    if (!tt_heap_table_remove((uintptr_t)from, &m->object))
+        m->object.address = 0;
+    end_event();
+}
+
+void tt_heap_freed(const struct tt_heap_move *m)
+{
+    if (m->object.address && begin_event()) {
+        forget_moved(m);
+        end_event();
+    }
+}
+
+void tt_heap_moved(const struct tt_heap_move *m, void *to, size_t size,
+                   enum tt_heap_type type, const struct tt_caller *c)
+{
+    struct tt_object before;
+    struct tt_heap_site *s;
+    struct tt_thread_heap *h;
+
+    if ((!to && !m->object.address) || !begin_event())
+        return;
+    if (!to) {
+        (void)tt_heap_table_add(&m->object, &before);
+    } else {
+        if (m->object.address)
+            forget_moved(m);
+        h = tt_heap_wants(size) && is_chosen(size) ? enter() : NULL;
+        if (h) {
+            s = h->thread->pauses ? NULL : record_made(h, to, size, type, c);
+            if (s && m->from)
+                count_metric(h, s, to == m->from ? heap.resized : heap.moved, 1, NULL);
+            leave(h);
+        }
+    }
+    end_event();
+}
+
+/* ── Start and stop ───────────────────────────────────────────────────────────────── */
+
+/* They are never given back. */
+static void take_nobodies(void)
+{
+    for (int i = 0; i < TT_HEAP_TYPES; i++) {
+        heap.nobody[i] = tt_site_take(NULL, 0, (uint32_t)i);
+        if (heap.nobody[i])
+            heap.nobody[i]->objects = 1;
+    }
+}
+
+static int is_inside(void) { return inside; }
+
+void tt_heap_start(uint64_t rate, uint64_t seed, size_t (*usable)(void *))
+{
+    static const char *const names[TT_HEAP_TYPES] = {"malloc",  "calloc", "realloc",
+                                                     "aligned", "new",    "mmap"};
+
+    heap.rate = rate;
+    tt_heap_classed = rate != 0;
+    heap.seed = seed;
+    heap.usable = usable;
+    for (int i = 0; i < TT_HEAP_TYPES; i++)
+        tt_heap_type[i] = tt_type_get(names[i]);
+    heap.temporary = tt_metric_get("temporary", "");
+    heap.resized = tt_metric_get("resized", "");
+    heap.moved = tt_metric_get("moved", "");
+    take_nobodies();
+    tt_thread_ended = tt_heap_end_thread;
+    tt_is_collecting = is_inside;
+}
+
+void tt_heap_window(uint64_t begin, uint64_t end)
+{
+    heap.begin = begin;
+    heap.end = end;
+}
+
+void tt_heap_stop(void)
+{
+    struct tt_recording *r = tt_recording_now();
+
+    tt_heap_on = 0;
+    if (r)
+        tt_bump_shared(&r->header->lost_objects,
+                       __atomic_load_n(&heap.missed, __ATOMIC_RELAXED));
+}
+
+/* The new recording knows of none of the parent's objects.  What a handler has interrupted to
+ * fork, it goes on with, and nothing comes after it. */
+void tt_heap_forked(void)
+{
+    if (inside) {
+        tt_heap_on = 0;
+        tt_heap_table_free();
+        tt_sites_free();
+        tt_alive_free();
+        return;
+    }
+    tt_heap_table_forked();
+    tt_sites_forked();
+    take_nobodies();
+    if (tt_heap_here) {
+        tt_heap_here->sites = NULL;
+        tt_heap_here->forgotten++;
+        tt_keys_clear(&tt_heap_here->keys);
+        tt_heap_here->last = NULL;
+    }
+    heap.missed = 0;
+    tt_alive_forked();
+}

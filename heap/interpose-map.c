@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* interpose-map.c - memory that the program has mapped by itself, where that is asked for.
+ *
+ * The system is called directly: the library's own functions have nothing to add, and are
+ * wanted before they could be found.  What we map ourselves is not the program's. */
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "heap.h"
+#include "next-function.h"
+#include "strand.h"
+#include "system-call.h"
+
+int tt_heap_maps;
+
+/* Where this library is: the linker's. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static int is_ours(const void *returns_to)
+{
+    return (const char *)returns_to >= __ehdr_start && (const char *)returns_to < etext;
+}
+
+#define WANTED()                                                                         \
+    (TT_UNLIKELY(__atomic_load_n(&tt_heap_on, __ATOMIC_RELAXED) && tt_heap_maps) &&      \
+     !is_ours(__builtin_return_address(0)))
+
+static void *map(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    const long a[6] = {(long)at, (long)size, protection, flags, fd, offset};
+    long p = tt_call_system(SYS_mmap, a);
+
+    return (void *)p; /* MAP_FAILED is -1 */
+}
+
+/* The headers may call the one by the other's name. */
+void *interposed_mmap(void *, size_t, int, int, int, off_t) __asm__("mmap");
+void *interposed_mmap64(void *, size_t, int, int, int, off_t) __asm__("mmap64");
+
+TT_INTERPOSE void *interposed_mmap(void *at, size_t size, int protection, int flags,
+                                   int fd, off_t offset)
+{
+    void *p = map(at, size, protection, flags, fd, offset);
+
+    if (WANTED() && p != MAP_FAILED && tt_heap_wants(size)) {
+        struct tt_caller caller = TT_CALLER();
+        tt_heap_made(p, size, TT_HEAP_MMAP, &caller);
+    }
+    return p;
+}
+
+TT_INTERPOSE void *interposed_mmap64(void *at, size_t size, int protection, int flags,
+                                     int fd, off_t offset)
+{
+    void *p = map(at, size, protection, flags, fd, offset);
+
+    if (WANTED() && p != MAP_FAILED && tt_heap_wants(size)) {
+        struct tt_caller caller = TT_CALLER();
+        tt_heap_made(p, size, TT_HEAP_MMAP, &caller);
+    }
+    return p;
+}
+
+/* Of a mapping that loses its beginning, the rest is one that is new; one that loses its end
+ * or its middle is seen to go when its beginning does. */
+TT_INTERPOSE int munmap(void *at, size_t size)
+{
+    const long a[6] = {(long)at, (long)size};
+    struct tt_heap_move m;
+    size_t rest;
+    int error;
+
+    if (!WANTED() || !tt_heap_maybe(at))
+        return (int)tt_call_system(SYS_munmap, a);
+    tt_heap_move(&m, at);
+    error = (int)tt_call_system(SYS_munmap, a);
+    if (error) {
+        struct tt_caller caller = TT_CALLER();
+        tt_heap_moved(&m, NULL, 0, TT_HEAP_MMAP, &caller);
+        return error;
+    }
+    rest = m.object.address && m.object.number == 1 && m.object.bytes > size
+               ? m.object.bytes - size
+               : 0;
+    tt_heap_freed(&m);
+    if (rest) {
+        struct tt_caller caller = TT_CALLER();
+        tt_heap_made((char *)at + size, rest, TT_HEAP_MMAP, &caller);
+    }
+    return 0;
+}
+
+TT_INTERPOSE void *mremap(void *at, size_t size, size_t wanted, int flags, ...)
+{
+    struct tt_heap_move m;
+    struct tt_caller caller;
+    long a[6] = {(long)at, (long)size, (long)wanted, flags};
+    void *p;
+    va_list list;
+
+    va_start(list, flags);
+    a[4] = flags & MREMAP_FIXED ? va_arg(list, long) : 0;
+    va_end(list);
+    if (!WANTED())
+        return (void *)tt_call_system(SYS_mremap, a);
+    caller = TT_CALLER();
+    tt_heap_move(&m, at);
+    p = (void *)tt_call_system(SYS_mremap, a);
+    tt_heap_moved(&m, p == MAP_FAILED ? NULL : p, wanted, TT_HEAP_MMAP, &caller);
+    return p;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* stack-cache.h - whether a stack is one that was seen before, without unwinding it again.
+ *
+ *      (pc, sp) ─ segment ─ (pc, sp) ─ segment ─ ... ─ root
+ *                 "at sp+24 stands this return address, at sp+72 that one, ..."
+ *
+ * A segment is what the rules made of some frames when they were walked: words of the stack
+ * that led from caller to caller.  While they hold the same values the walk would go the
+ * same way, so it is enough to look at them, all at once; the next segment begins where
+ * this one ends.  What comes out is one number for all return addresses of the stack. */
+#ifndef TT_STACK_CACHE_H
+#define TT_STACK_CACHE_H
+
+#include "modules.h"
+
+/* Where the caller of a function stands once it returns. */
+struct tt_caller {
+    uint64_t pc, sp, fp;
+};
+
+struct tt_stack_cache; /* a thread's own, mapped */
+
+struct tt_stack_cache *tt_stack_cache_new(void); /* NULL: no memory */
+void tt_stack_cache_free(struct tt_stack_cache *);
+
+struct tt_recalled {
+    uint64_t low, high;  /* the thread's stack, readable from the caller's sp on */
+    uint64_t end;        /* only frames whose stack pointer is below count */
+    uint32_t most;       /* of frames */
+    uint64_t generation; /* of the modules, as they are now */
+    uint64_t of;         /* whom the number is for */
+    uint64_t key;        /* the result */
+    uint32_t *number; /* kept with this very stack: 0 until the caller sets it, and again
+                            when it was forgotten */
+};
+
+/* 1, and the key; 0 where the rules alone do not lead to the root: the stack is to be
+ * unwound, which tells its key too (tt_stack_cache_frame).  Not in a handler. */
+int tt_stack_cache(struct tt_stack_cache *, const struct tt_caller *,
+                   struct tt_recalled *);
+
+/* A key is 0 at first; frames are added from the innermost outwards.  *power is 1 at first. */
+void tt_stack_cache_frame(uint64_t *key, uint64_t *power, uint64_t pc);
+
+#endif

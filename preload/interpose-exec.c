@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* interpose-exec.c - notes which programs are started.
+ *
+ *      FOLDER/.started.HASH  ->  /path/of/program         with what loads us
+ *      FOLDER/.bare.HASH     ->  /path/of/program         without: it is not seen
+ *      FOLDER/.apart.HASH    ->  /path/of/program         where we, or the folder, are not
+ *
+ * What can be loaded into them is looked at when all is over.  A link says its path without
+ * a file being open here for a moment, which a program with several threads might notice;
+ * and it may be made by a child of vfork, which has its parent's memory.
+ *
+ * After chroot the loader would not find us, and would say so on the program's own standard
+ * error: such a program is started without us.  The folder is reached by a descriptor then,
+ * which a process has from its first chroot on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "next-function.h"
+#include "preload.h"
+#include "system-call.h"
+
+enum { ROOM = 1000 }; /* of a path; stacks may be small */
+
+static char folder[ROOM]; /* "": nobody wants to know */
+
+/* The folder after chroot, 0: there was none; and what it is, as the program may close it. */
+static struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+} beyond;
+
+TT_NEXT_FUNCTION(int, execve, const char *, char *const[], char *const[]);
+TT_NEXT_FUNCTION(int, chroot, const char *);
+TT_NEXT_FUNCTION(int, execvpe, const char *, char *const[], char *const[]);
+TT_NEXT_FUNCTION(int, fexecve, int, char *const[], char *const[]);
+TT_NEXT_FUNCTION(int, execveat, int, const char *, char *const[], char *const[], int);
+TT_NEXT_FUNCTION(int, posix_spawn, pid_t *, const char *,
+                 const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                 char *const[], char *const[]);
+TT_NEXT_FUNCTION(int, posix_spawnp, pid_t *, const char *,
+                 const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                 char *const[], char *const[]);
+
+/* A child of fork must not ask the loader. */
+void tt_preload_note_programs(const char *in)
+{
+    folder[0] = '\0';
+    if (!in || strlen(in) >= sizeof folder - 40)
+        return;
+    (void)next_execve(), (void)next_execvpe(), (void)next_chroot();
+    (void)next_posix_spawn(), (void)next_posix_spawnp();
+    (void)next_fexecve(), (void)next_execveat();
+    memcpy(folder, in, strlen(in) + 1);
+}
+
+/* ── Notes ────────────────────────────────────────────────────────────────────────── */
+
+static int is_executable(const char *path)
+{
+    return tt_call_system(SYS_faccessat,
+                          (long[6]){AT_FDCWD, (long)(uintptr_t)path, X_OK}) == 0;
+}
+
+/* 0 when it is too long. */
+static int join(char *out, const char *before, size_t length, const char *name)
+{
+    size_t rest = strlen(name);
+
+    if (length + 1 + rest >= ROOM)
+        return 0;
+    memcpy(out, before, length);
+    if (length)
+        out[length++] = '/';
+    memcpy(out + length, name, rest + 1);
+    return 1;
+}
+
+static int find_in_path(char *out, const char *name)
+{
+    const char *at = getenv("PATH"), *end;
+
+    for (at = at ? at : "/bin:/usr/bin"; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ":");
+        if (join(out, at, (size_t)(end - at), name) && is_executable(out))
+            return 1;
+    }
+    return 0;
+}
+
+static int make_absolute(char *path)
+{
+    char here[ROOM] = "";
+    long length;
+
+    if (path[0] == '/')
+        return 1;
+    while (path[0] == '.' && path[1] == '/')
+        memmove(path, path + 2, strlen(path + 2) + 1);
+    length = tt_call_system(SYS_getcwd, (long[6]){(long)(uintptr_t)here, sizeof here});
+    if (length < 2 || here[0] != '/' ||
+        (size_t)length + strlen(path) >= ROOM) /* with its NUL */
+        return 0;
+    memmove(path + length, path, strlen(path) + 1);
+    memcpy(path, here, (size_t)length - 1);
+    path[length - 1] = '/';
+    return 1;
+}
+
+static const char preload[] = "LD_PRELOAD=", ours[] = "/libtallytree-";
+
+/* What the loader is asked to load, with that name before it; NULL: without us. */
+static const char *find_us(char *const environment[])
+{
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, preload, sizeof preload - 1) == 0)
+            return strstr(*environment, ours) ? *environment : NULL;
+    return NULL;
+}
+
+/* The length of the first of "A:B C" that is one of ours, and where it begins. */
+static size_t find_library(const char *list, const char **library)
+{
+    size_t length;
+
+    for (list += sizeof preload - 1; *list; list += length) {
+        list += strspn(list, ": ");
+        length = strcspn(list, ": ");
+        *library = list;
+        if (memmem(list, length, ours, sizeof ours - 1))
+            return length;
+    }
+    return 0;
+}
+
+static int is_readable(const char *path)
+{
+    return tt_call_system(SYS_faccessat,
+                          (long[6]){AT_FDCWD, (long)(uintptr_t)path, R_OK}) == 0;
+}
+
+/* Can it load us, and write where we are? */
+static int has_us_there(const char *list)
+{
+    char path[ROOM];
+    const char *library;
+    size_t length = find_library(list, &library);
+
+    if (!length || length >= sizeof path)
+        return 1; /* nothing that could be helped */
+    memcpy(path, library, length);
+    path[length] = '\0';
+    return is_readable(path);
+}
+
+enum note { STARTED, BARE, APART };
+
+static int is_ours(int fd)
+{
+    struct stat s;
+
+    return fstat(fd, &s) == 0 && s.st_dev == beyond.device && s.st_ino == beyond.inode;
+}
+
+static void make_note(const char *path, enum note kind)
+{
+    static const char *const prefix[] = {".started.", ".bare.", ".apart."};
+    static const char digit[] = "0123456789abcdef";
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    char name[sizeof folder];
+    size_t length = 0;
+    int at = AT_FDCWD;
+
+    if (beyond.fd && !is_ours(beyond.fd))
+        return;
+    if (beyond.fd)
+        at = beyond.fd;
+    else
+        length = strlen(folder);
+    for (const char *p = path; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
+    (void)join(name, folder, length, prefix[kind]);
+    length = strlen(name);
+    for (int i = 60; i >= 0; i -= 4)
+        name[length++] = digit[hash >> i & 15];
+    name[length] = '\0';
+    (void)tt_call_system(SYS_symlinkat,
+                         (long[6]){(long)(uintptr_t)path, at, (long)(uintptr_t)name});
+}
+
+/* Is it apart from us, so that we must not be asked for? */
+static int note(const char *file, int in_path, char *const environment[])
+{
+    const char *list = find_us(environment);
+    enum note kind = list ? STARTED : BARE;
+    int saved = errno, is_apart;
+    char path[ROOM];
+
+    if (!folder[0] || !file)
+        return 0;
+    is_apart = list && !has_us_there(list);
+    if (is_apart || (list && beyond.fd && !is_executable(folder)))
+        kind = APART;
+    if ((in_path && !strchr(file, '/')
+             ? find_in_path(path, file)
+             : join(path, "", 0, file) && is_executable(path)) &&
+        make_absolute(path))
+        make_note(path, kind);
+    errno = saved;
+    return is_apart;
+}
+
+/* ── Without us ───────────────────────────────────────────────────────────────────── */
+
+enum { MANY = 4096 }; /* so many variables are copied onto the stack */
+
+static size_t count_variables(char *const environment[])
+{
+    size_t n = 0;
+
+    while (environment[n])
+        n++;
+    return n;
+}
+
+/* The same variables, but for ours in the list, whose rest goes into `rest`. */
+static void leave_us_out(char *const environment[], size_t count, char **copy, char *rest)
+{
+    const char *list = find_us(environment), *library;
+    size_t length = find_library(list, &library), before = (size_t)(library - list);
+
+    memcpy(rest, list, before);
+    memcpy(rest + before, library + length, strlen(library + length) + 1);
+    for (size_t i = 0; i <= count; i++)
+        copy[i] = environment[i] == list ? rest : environment[i];
+}
+
+/* Calls `call` with an environment in which we are not asked for, which is on the stack. */
+#define WITHOUT_US(environment, call)                                                    \
+    do {                                                                                 \
+        size_t count_ = count_variables(environment);                                    \
+        if (count_ < MANY && strlen(find_us(environment)) < PATH_MAX) {                  \
+            char **copy_ = __builtin_alloca((count_ + 1) * sizeof *copy_);               \
+            char *rest_ = __builtin_alloca(strlen(find_us(environment)) + 1);            \
+            leave_us_out(environment, count_, copy_, rest_);                             \
+            (environment) = copy_;                                                       \
+            return call;                                                                 \
+        }                                                                                \
+    } while (0)
+
+/* ── The calls ────────────────────────────────────────────────────────────────────── */
+
+/* The program may open as many files as before: this one's number is high. */
+static void keep_folder(void)
+{
+    static const int high[] = {1000, 500, 200};
+    int fd, moved = -1;
+    struct stat s;
+
+    if (!folder[0] || beyond.fd)
+        return;
+    fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; fd >= 0 && moved < 0 && i < sizeof high / sizeof *high; i++)
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, high[i]);
+    if (fd >= 0)
+        close(fd);
+    if (moved < 0 || fstat(moved, &s) != 0)
+        return;
+    beyond.device = s.st_dev;
+    beyond.inode = s.st_ino;
+    beyond.fd = moved;
+}
+
+TT_INTERPOSE int chroot(const char *path)
+{
+    int saved = errno;
+
+    keep_folder();
+    errno = saved;
+    return next_chroot()(path);
+}
+
+static int start(const char *path, char *const argv[], char *const environment[])
+{
+    int is_apart = note(path, 0, environment);
+
+    tt_preload_leave();
+    if (is_apart)
+        WITHOUT_US(environment, tt_preload_stay(next_execve()(path, argv, environment)));
+    return tt_preload_stay(next_execve()(path, argv, environment));
+}
+
+static int start_in_path(const char *file, char *const argv[], char *const environment[])
+{
+    int is_apart = note(file, 1, environment);
+
+    tt_preload_leave();
+    if (is_apart)
+        WITHOUT_US(environment, tt_preload_stay(next_execvpe()(file, argv, environment)));
+    return tt_preload_stay(next_execvpe()(file, argv, environment));
+}
+
+TT_INTERPOSE int execve(const char *path, char *const argv[], char *const environment[])
+{
+    return start(path, argv, environment);
+}
+
+TT_INTERPOSE int execv(const char *path, char *const argv[])
+{
+    return start(path, argv, environ);
+}
+
+TT_INTERPOSE int execvp(const char *file, char *const argv[])
+{
+    return start_in_path(file, argv, environ);
+}
+
+TT_INTERPOSE int execvpe(const char *file, char *const argv[], char *const environment[])
+{
+    return start_in_path(file, argv, environment);
+}
+
+/* Behind the first one, with the NULL at the end. */
+static size_t count_words(va_list list)
+{
+    size_t n = 1;
+
+    while (va_arg(list, char *))
+        n++;
+    return n;
+}
+
+/* Some call these with no arguments at all, which the headers forbid. */
+#define TAKE_WORDS(argv, list, first)                                                    \
+    do {                                                                                 \
+        char *word_ = (char *)(uintptr_t)(first);                                        \
+        size_t count_ = 0;                                                               \
+        __asm__("" : "+r"(word_));                                                       \
+        va_start(list, first);                                                           \
+        if (word_)                                                                       \
+            count_ = count_words(list);                                                  \
+        va_end(list);                                                                    \
+        (argv) = __builtin_alloca((count_ + 1) * sizeof *(argv));                        \
+        (argv)[0] = word_;                                                               \
+        va_start(list, first);                                                           \
+        for (size_t i_ = 1; i_ <= count_; i_++)                                          \
+            (argv)[i_] = va_arg(list, char *);                                           \
+    } while (0)
+
+TT_INTERPOSE int execl(const char *path, const char *first, ...)
+{
+    char **argv;
+    va_list list;
+
+    TAKE_WORDS(argv, list, first);
+    va_end(list);
+    return start(path, argv, environ);
+}
+
+TT_INTERPOSE int execlp(const char *file, const char *first, ...)
+{
+    char **argv;
+    va_list list;
+
+    TAKE_WORDS(argv, list, first);
+    va_end(list);
+    return start_in_path(file, argv, environ);
+}
+
+TT_INTERPOSE int execle(const char *path, const char *first, ...)
+{
+    char **argv, *const *environment;
+    va_list list;
+
+    TAKE_WORDS(argv, list, first);
+    environment = va_arg(list, char *const *);
+    va_end(list);
+    return start(path, argv, environment);
+}
+
+/* The program has no path that could be noted. */
+TT_INTERPOSE int fexecve(int fd, char *const argv[], char *const environment[])
+{
+    tt_preload_leave();
+    return tt_preload_stay(next_fexecve()(fd, argv, environment));
+}
+
+int execveat(int, const char *, char *const[], char *const[], int);
+TT_INTERPOSE int execveat(int at, const char *path, char *const argv[],
+                          char *const environment[], int flags)
+{
+    if (!next_execveat()) {
+        errno = ENOSYS;
+        return -1;
+    }
+    tt_preload_leave();
+    return tt_preload_stay(next_execveat()(at, path, argv, environment, flags));
+}
+
+TT_INTERPOSE int posix_spawn(pid_t *pid, const char *path,
+                             const posix_spawn_file_actions_t *actions,
+                             const posix_spawnattr_t *attributes, char *const argv[],
+                             char *const environment[])
+{
+    if (note(path, 0, environment))
+        WITHOUT_US(environment,
+                   next_posix_spawn()(pid, path, actions, attributes, argv, environment));
+    return next_posix_spawn()(pid, path, actions, attributes, argv, environment);
+}
+
+TT_INTERPOSE int posix_spawnp(pid_t *pid, const char *file,
+                              const posix_spawn_file_actions_t *actions,
+                              const posix_spawnattr_t *attributes, char *const argv[],
+                              char *const environment[])
+{
+    if (note(file, 1, environment))
+        WITHOUT_US(environment, next_posix_spawnp()(pid, file, actions, attributes, argv,
+                                                    environment));
+    return next_posix_spawnp()(pid, file, actions, attributes, argv, environment);
+}

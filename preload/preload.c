@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* preload.c - the library that `tallytree record` has loaded into a program.
+ *
+ * It has the runtime in it, starts it before main, and stops it after all else.  Programs
+ * that are linked with the runtime find this one first.  Where it cannot record it leaves
+ * the program alone: the reason stands in no way but in that there is no recording.
+ *
+ *      TALLYTREE         the words of tt_start
+ *      TALLYTREE_FOLDER  where every process puts its recording: PROGRAM.PID
+ *      TALLYTREE_CLOCK   how fast the processor's counter runs, if that is known
+ *      TALLYTREE_WHEN    "BEGIN END" by the system's clock, in ns: when samples count
+ *      TALLYTREE_WALL    threads that wait are looked at too
+ *      TALLYTREE_HEAP    the allocator's events: one in so many bytes; 0: all
+ *      TALLYTREE_MAPS    what the program maps by itself is one of these events
+ *      TALLYTREE_SEED    of the chances that choose them, to have the same ones again
+ *      TALLYTREE_SOURCE  what the header says about who takes the samples */
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "control.h"
+#include "folder.h"
+#include "graft.h"
+#include "hooks.h"
+#include "modules.h"
+#include "native-sampler.h"
+#include "next-function.h"
+#include "share.h"
+#include "strand.h"
+#include "system-call.h"
+#include "wall.h"
+
+static struct {
+    pid_t pid; /* of who records; 0: nobody */
+    int tried;
+    const char *wall; /* NULL: not wanted; "", or why there is none */
+    uint64_t cpu;     /* the process had spent when it began, ns */
+    int sanitizer;    /* it is there, and its allocator is left alone */
+    void (*exit)(int);
+} preload;
+
+/* Where the program has a copy of the runtime in it, that one hands on to this. */
+TT_API const struct tt_runtime *tt_host_runtime_1(void);
+const struct tt_runtime *tt_host_runtime_1(void) { return tt_runtime_1(); }
+
+/* A sanitizer's allocator calls the C library, and the library the allocator, while the one
+ * or the other waits for itself: nobody can be in between. */
+static int has_heap(void) { return &tt_preload_heap && !preload.sanitizer; }
+
+/* Where there are none these are NULL.  A failed dlsym would leave a message: its making and
+ * dlerror take the lock of setlocale, which may be the caller of the malloc that we are in. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __lsan_init(void) __attribute__((weak));
+extern void __hwasan_init(void) __attribute__((weak));
+
+static int has_sanitizer(void)
+{
+    return __asan_init || __tsan_init || __msan_init || __lsan_init || __hwasan_init;
+}
+
+/* ── Start ────────────────────────────────────────────────────────────────────────── */
+
+/* 2 ms are much where a build runs a thousand processes. */
+static void read_clock(void)
+{
+    const char *clock = secure_getenv("TALLYTREE_CLOCK");
+    uint64_t hz = clock ? strtoull(clock, NULL, 10) : 0;
+
+    if (hz > 1000000 && hz < 100000000000)
+        tt_clock_know(hz);
+}
+
+static void read_times(struct tt_native_sampler_options *look)
+{
+    const char *when = secure_getenv("TALLYTREE_WHEN");
+    char *end;
+
+    if (!when)
+        return;
+    look->begin = strtoull(when, &end, 10);
+    look->end = strtoull(end, NULL, 10);
+}
+
+/* Each thread has its strand from its first moment on. */
+static void enter_thread(void)
+{
+    struct tt_thread *t = tt_thread_enter();
+
+    tt_graft_know_stack();
+    if (t)
+        tt_thread_leave(t);
+}
+
+static uint64_t process_cpu(void)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int tt_preload_is_here(void) { return preload.pid && preload.pid == getpid(); }
+
+void tt_preload_spend(void)
+{
+    if (tt_preload_is_here())
+        tt_recording->header->cpu = process_cpu() - preload.cpu;
+}
+
+void tt_preload_leave(void)
+{
+    const struct tt_thread *t = tt_preload_is_here() ? tt_self.thread : NULL;
+
+    tt_preload_spend();
+    if (t)
+        tt_sampler_hush(t);
+}
+
+int tt_preload_stay(int result)
+{
+    const struct tt_thread *t = tt_preload_is_here() ? tt_self.thread : NULL;
+    int saved = errno;
+
+    if (t)
+        tt_sampler_resume(t);
+    errno = saved;
+    return result;
+}
+
+/* Threads that were made by none of the calls that we stand before have no timers; what the
+ * process has spent says that there are some.  Threads that go on have an interval each that
+ * no look has seen so far. */
+static void say_unseen(void)
+{
+    enum { INTERVALS = 8 };
+    uint64_t spent = tt_recording->header->cpu, seen = tt_sampler_seen() + tt_wall_cpu(),
+             slack = 0, interval = 1000000000u / tt_recording->options.hz;
+
+    tt_threads_lock();
+    for (const struct tt_thread *t = tt_threads_first(); t; t = t->next)
+        slack += INTERVALS * interval;
+    tt_threads_unlock();
+    if (spent > seen + slack + spent / 50)
+        tt_recording->header->unseen = spent - seen;
+}
+
+static void after_fork_in_child(void)
+{
+    if (tt_has_ceased())
+        return;
+    preload.cpu = process_cpu();
+    preload.pid = preload.pid ? getpid() : 0;
+    tt_modules_forked();
+    tt_wall_forked();
+    tt_hooks_forked();
+    if (has_heap())
+        tt_preload_heap.forked();
+    enter_thread();
+}
+
+static int times_exactly(const struct tt_options *o)
+{
+    for (int i = 0; i < TT_KINDS; i++)
+        if (o->mode[i] == TT_MODE_EXACT || o->mode[i] == TT_MODE_EVERY)
+            return 1;
+    return 0;
+}
+
+static int start(const char *words, const char *folder)
+{
+    struct tt_native_sampler_options looks = {0};
+    struct tt_options o;
+    int error = tt_options_read(&o, words, NULL);
+
+    if (!error)
+        error = tt_folder_output(&o, folder);
+    if (error)
+        return error;
+    read_times(&looks);
+    looks.wall = secure_getenv("TALLYTREE_WALL") != NULL;
+    read_clock();
+    if (times_exactly(&o))
+        looks.metric = tt_metric_get(looks.wall ? "wall" : "cpu", "ns");
+    tt_native_sampler.signal = tt_preload_signal();
+    tt_native_sampler.action = tt_preload_sigaction;
+    tt_native_sampler_lend = tt_preload_lend;
+    tt_native_sampler_init(&looks);
+    tt_preload_unblock();
+    if (has_heap())
+        tt_preload_heap.start();
+    tt_hooks_start(&o);
+    error = tt_start_with(&o);
+    if (error) {
+        tt_looker = NULL;
+        unlink(o.output);
+    } else if (looks.wall) {
+        preload.wall = tt_wall_start(o.hz) == 0
+                           ? ""
+                           : "; the system does not let us see who waits";
+        tt_recording->header->wall = !*preload.wall;
+    }
+    return error;
+}
+
+static void say_source(void)
+{
+    const char *source = secure_getenv("TALLYTREE_SOURCE"), *wall = preload.wall;
+    struct tt_header *h = tt_recording->header;
+
+    if (!source)
+        source = "in-process, by CPU timers of each thread";
+    (void)snprintf(h->source, sizeof h->source, "%s%s%s", source,
+                   wall && !*wall ? ", and a look at all that wait"
+                   : wall         ? wall
+                                  : "",
+                   tt_hooks_count_only() ? "; -pg tells of no returns"
+                   : preload.sanitizer ? "; no allocations: a sanitizer has the allocator"
+                                       : "");
+}
+
+/* Valgrind simulates the program, and with our timers that did not come to its end: it is
+ * left alone. */
+static int is_simulated(void)
+{
+    const char *loaded = getenv("LD_PRELOAD");
+
+    return loaded && strstr(loaded, "/vgpreload_") != NULL;
+}
+
+void tt_preload_start(void)
+{
+    const char *words = secure_getenv("TALLYTREE"),
+               *folder = secure_getenv("TALLYTREE_FOLDER");
+
+    if (preload.tried)
+        return;
+    preload.tried = 1;
+    tt_preload_find_syscall();
+    *(void **)&preload.exit = tt_next_function("_exit");
+    preload.sanitizer = &tt_preload_heap && has_sanitizer();
+    if (!words || !folder || is_simulated() || start(words, folder) != 0)
+        return;
+    preload.pid = getpid();
+    preload.cpu = process_cpu();
+    say_source();
+    (void)pthread_atfork(NULL, NULL, after_fork_in_child);
+    tt_preload_watch();
+    tt_preload_note_programs(folder);
+    enter_thread();
+    if (has_heap())
+        __atomic_store_n(tt_preload_heap.on, 1, __ATOMIC_RELEASE);
+}
+
+/* The recording stays as it is, like that of a process that was killed. */
+void tt_preload_cease(void)
+{
+    struct tt_header *h = tt_recording->header;
+    size_t length = strnlen(h->source, sizeof h->source - 1);
+
+    tt_preload_note_programs(NULL);
+    tt_wall_stop();
+    tt_sampler_cease();
+    if (has_heap())
+        tt_preload_heap.stop();
+    (void)snprintf(h->source + length, sizeof h->source - length,
+                   "; until it filtered its system calls");
+    preload.pid = 0;
+    tt_cease();
+}
+
+/* ── The end ──────────────────────────────────────────────────────────────────────── */
+
+/* Shells and children of fork end by these, handlers of signals may, and then nothing can
+ * be waited for: the recording stays as it is, and this was its end. */
+static _Noreturn void exit_at_once(int status)
+{
+    const long arguments[6] = {status};
+
+    tt_preload_spend();
+    (void)tt_has_ceased();
+    if (tt_preload_is_here()) {
+        struct tt_header *h = tt_recording->header;
+        h->end_ticks = tt_clock_now();
+        __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
+    }
+    if (preload.exit)
+        preload.exit(status);
+    for (;;)
+        (void)tt_call_system(SYS_exit_group, arguments);
+}
+
+_Noreturn void interposed_exit(int status) __asm__("_exit");
+_Noreturn void interposed_exit_too(int status) __asm__("_Exit");
+
+TT_INTERPOSE _Noreturn void interposed_exit(int status) { exit_at_once(status); }
+TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { exit_at_once(status); }
+
+static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
+
+/* A child that no handler of fork knows of leaves the recording to its parent. */
+static __attribute__((destructor)) void destruct(void)
+{
+    if (!preload.pid || tt_has_ceased() || !tt_preload_is_here())
+        return;
+    tt_wall_stop();
+    tt_preload_spend();
+    say_unseen();
+    if (has_heap())
+        tt_preload_heap.stop();
+    (void)tt_stop();
+}

@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: MIT */
+/* read-recording.c - from the recording that a process writes to a profile.
+ *
+ * A recording has a tree for each strand; here they become one, with figures by strand. */
+#include "read-recording.h"
+
+#include "read-objects.h"
+#include "read-series.h"
+#include "statistics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct transfer {
+    struct tt_builder *b;
+    const struct tt_picture *p;
+    uint32_t *block, *context; /* the builder's ids */
+    uint32_t *by_id, ids;      /* of blocks, by their ids in the recording */
+    uint64_t *foreign;         /* of each context: calls of other blocks that led there */
+    uint64_t *calls_here, *self_here,
+        *samples_here; /* of each block: what is in the tree */
+    uint32_t calls, time, samples, metric[TT_METRICS_MAX + 1];
+    uint64_t beside[3], elsewhere[3]; /* calls, time, samples */
+    uint32_t at;                  /* the context whose metrics are taken, or the block */
+    const struct tt_trace *trace; /* its strands are called by their numbers; or NULL */
+    struct tt_objects_taken objects;
+};
+
+/* ── Units ────────────────────────────────────────────────────────────────────────── */
+
+enum { NS = 1000000000 };
+
+static int is_in_ns(const struct tt_header *h)
+{
+    return h->clock != TT_CLOCK_CALLER || h->ticks_per_second > 1;
+}
+
+static uint64_t scale(const struct tt_header *h, uint64_t ticks)
+{
+    uint64_t rate = h->ticks_per_second;
+
+    if (!is_in_ns(h) || rate == NS || !rate)
+        return ticks;
+    return (uint64_t)(((unsigned __int128)ticks * NS + rate / 2) / rate);
+}
+
+static struct tt_sum128 scale_square(const struct tt_header *h, const struct tt_square *s)
+{
+    long double x = (long double)s->high * 18446744073709551616.0L + (long double)s->low;
+    unsigned __int128 n;
+
+    if (!is_in_ns(h) || h->ticks_per_second == NS || !h->ticks_per_second)
+        return (struct tt_sum128){s->low, s->high};
+    x *= (long double)NS / (long double)h->ticks_per_second;
+    x *= (long double)NS / (long double)h->ticks_per_second;
+    n = x < 0x1p128L ? (unsigned __int128)x : ~(unsigned __int128)0;
+    return (struct tt_sum128){(uint64_t)n, (uint64_t)(n >> 64)};
+}
+
+/* Amounts in the order of a running sum: rounded, they still add up to the rounded sum. */
+struct running {
+    uint64_t ticks, scaled;
+};
+
+static uint64_t scale_next(const struct tt_header *h, struct running *r, uint64_t ticks)
+{
+    uint64_t before = r->scaled;
+
+    r->ticks += ticks;
+    r->scaled = scale(h, r->ticks);
+    return r->scaled - before;
+}
+
+/* ── Blocks and metrics ───────────────────────────────────────────────────────────── */
+
+/* Is all time of this recording an estimate by samples? */
+static int is_sampled(const struct tt_picture *p)
+{
+    int sampled = p->header->source[0] != 0; /* of a process that had no time too */
+
+    for (uint32_t i = 0; i < p->blocks; i++) {
+        const struct tt_picture_block *b = &p->block[i];
+        if (!b->self)
+            continue;
+        if (b->id == TT_BLOCK_OTHER) { /* which stands for any kind */
+            sampled |= b->samples != 0;
+            continue;
+        }
+        if (p->header->mode[b->info.kind] != TT_MODE_SAMPLED)
+            return 0;
+        sampled = 1;
+    }
+    return sampled;
+}
+
+static void add_metrics(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    uint32_t flags = TT_METRIC_TIME | (is_sampled(t->p) ? TT_METRIC_SAMPLED : 0);
+
+    t->calls = tt_builder_metric(t->b, "calls", "", TT_METRIC_CALLS);
+    t->time = is_in_ns(h) || t->trace ? tt_builder_metric(t->b, "time", "ns", flags)
+                                      : tt_builder_metric(t->b, "ticks", "ticks", flags);
+    t->samples = TT_NONE;
+    for (uint32_t i = 0; i < t->p->contexts; i++)
+        if (t->p->context[i].samples || t->p->context[i].elsewhere.samples) {
+            t->samples = tt_builder_metric(t->b, "samples", "", 0);
+            break;
+        }
+    for (uint32_t i = 0; i <= TT_METRICS_MAX; i++)
+        t->metric[i] = TT_NONE;
+}
+
+/* A metric of the program's own, known from its first figure on. */
+static uint32_t metric_of(struct transfer *t, const struct tt_metric_record *m)
+{
+    size_t i = (size_t)(m - t->p->header->metric);
+
+    if (t->metric[i] == TT_NONE)
+        t->metric[i] = tt_builder_metric(t->b, m->name, m->unit, 0);
+    return t->metric[i];
+}
+
+static void take_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
+                        uint64_t amount)
+{
+    struct transfer *t = arg;
+
+    tt_builder_add(t->b, elsewhere ? TT_ROLE_ELSEWHERE : TT_ROLE_SELF, t->at,
+                   metric_of(t, m), amount);
+}
+
+/* Of a block: what was evicted of it is in the tree too, elsewhere. */
+static void take_block_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
+                              uint64_t amount)
+{
+    struct transfer *t = arg;
+
+    tt_builder_add(t->b, elsewhere ? TT_ROLE_BESIDE : TT_ROLE_HIDDEN, t->at,
+                   metric_of(t, m), amount);
+}
+
+static void add_block_metrics(struct transfer *t)
+{
+    for (uint32_t cell = 0; (cell = tt_picture_next_tally(t->p, cell)) != 0;) {
+        const struct tt_tally *tally = tt_picture_cell(t->p, cell);
+        if (tally->key >= t->ids)
+            continue;
+        t->at = t->by_id[tally->key];
+        tt_picture_metrics(t->p, cell, take_block_metric, t);
+    }
+}
+
+/* ── Contexts and arcs ────────────────────────────────────────────────────────────── */
+
+static void name_trace(const struct transfer *t, const char *number,
+                       struct tt_strand_info *info)
+{
+    size_t i = strtoul(number, NULL, 10);
+
+    info->host = info->process = info->name = "";
+    info->pid = info->thread = 0;
+    if (i >= t->trace->strands)
+        return;
+    info->process = t->trace->strand[i].process;
+    info->name = t->trace->strand[i].name;
+    info->pid = t->trace->strand[i].pid;
+    info->thread = t->trace->strand[i].thread;
+}
+
+static void add_strand(struct transfer *t, const struct tt_strand_record *s)
+{
+    const struct tt_header *h = t->p->header;
+    struct tt_strand_info info = {.host = h->host,
+                                  .process = h->program,
+                                  .name = s->name,
+                                  .pid = h->pid,
+                                  .thread = s->thread,
+                                  .rank = h->rank && !t->trace ? (uint32_t)(h->rank - 1)
+                                                               : TT_NONE,
+                                  .members = s->members ? s->members : 1};
+
+    if (s->process) { /* its main thread has its name */
+        info.process = s->process == s->thread ? s->name : "";
+        info.pid = s->process;
+    }
+    if (s->state == TT_STRAND_MERGED) {
+        info.least = scale(h, s->least);
+        info.most = scale(h, s->most);
+        info.least_thread = s->least_thread;
+        info.most_thread = s->most_thread;
+        info.square = scale_square(h, &s->square);
+        info.thread = 0;
+    }
+    if (t->trace)
+        name_trace(t, s->name, &info);
+    (void)tt_builder_strand(t->b, &info);
+}
+
+static void add_times(struct transfer *t, int arc, uint32_t id, uint32_t cell)
+{
+    const struct tt_header *h = t->p->header;
+    const struct tt_times *x = tt_picture_extension(t->p, cell, TT_TIMES);
+    struct tt_times_row row;
+
+    if (!x || !x->count)
+        return;
+    row = (struct tt_times_row){.count = x->count,
+                                .sum = scale(h, x->sum),
+                                .min = scale(h, x->min),
+                                .max = scale(h, x->max),
+                                .square = scale_square(h, &x->square),
+                                .children = scale(h, x->children),
+                                .children_square = scale_square(h, &x->children_square),
+                                .recursive = scale(h, x->recursive),
+                                .recursive_square = scale_square(h, &x->recursive_square),
+                                .weighed = scale(h, x->weighed)};
+    tt_builder_times(t->b, arc, id, &row);
+}
+
+static void add_slowest(struct transfer *t, int arc, uint32_t id,
+                        const struct tt_slowest *s)
+{
+    const struct tt_header *h = t->p->header;
+    struct tt_slow_figure figure[TT_SLOW_ROWS];
+
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        const struct tt_slow *slot = &s->slot[i];
+        const struct tt_slow_row *row = (const void *)(t->p->image +
+                                                       (size_t)slot->rows * TT_CELL_SIZE);
+        uint32_t count = 0;
+        /* The first row is the activation itself. */
+        for (uint32_t j = 1; j < slot->count; j++) {
+            uint32_t block = row[j].block & TT_KEY_BLOCK;
+            figure[count++] = (struct tt_slow_figure){
+                .block = block < t->ids ? t->by_id[block] : 0,
+                .parent = row[j].parent ? row[j].parent - 1 : 0,
+                .calls = row[j].calls,
+                .self = scale(h, row[j].self)};
+        }
+        tt_builder_slow(t->b, arc, id, scale(h, slot->start), scale(h, slot->duration),
+                        figure, count, scale(h, slot->dropped));
+    }
+}
+
+static void add_details(struct transfer *t, int arc, uint32_t id, uint32_t cell)
+{
+    const struct tt_header *h = t->p->header;
+    const struct tt_histogram *bins = tt_picture_extension(t->p, cell, TT_HISTOGRAM);
+    const struct tt_history *last = tt_picture_extension(t->p, cell, TT_HISTORY);
+
+    add_times(t, arc, id, cell);
+    for (uint32_t i = 0; bins && i < TT_HISTOGRAM_BINS; i++)
+        tt_builder_bin(t->b, arc, id, i, bins->bin[i]);
+    for (uint64_t i = 0; last && i < last->count && i < last->capacity; i++)
+        tt_builder_activation(t->b, arc, id, scale(h, last->ring[i].start),
+                              scale(h, last->ring[i].duration));
+    add_slowest(t, arc, id, tt_picture_extension(t->p, cell, TT_SLOWEST));
+}
+
+struct strand_sums {
+    struct running self, elsewhere, own;
+};
+
+static void add_context(struct transfer *t, uint32_t i, struct strand_sums *sums)
+{
+    const struct tt_header *h = t->p->header;
+    const struct tt_picture_context *c = &t->p->context[i];
+    uint32_t id = TT_BUILDER_ROOT;
+
+    if (c->block != UINT32_MAX)
+        id = tt_builder_context(t->b, t->context[c->parent], t->block[c->block]);
+    t->context[i] = id;
+    tt_builder_add(t->b, TT_ROLE_SELF, id, t->time, scale_next(h, &sums->self, c->self));
+    tt_builder_add(t->b, TT_ROLE_OWN, id, t->time,
+                   scale_next(h, &sums->own, c->self - c->self_low));
+    tt_builder_add(t->b, TT_ROLE_ELSEWHERE, id, t->time,
+                   scale_next(h, &sums->elsewhere, c->elsewhere.self));
+    tt_builder_add(t->b, TT_ROLE_SELF, id, t->samples, c->samples);
+    tt_builder_add(t->b, TT_ROLE_ELSEWHERE, id, t->samples, c->elsewhere.samples);
+    tt_builder_add(t->b, TT_ROLE_ELSEWHERE, id, t->calls, c->elsewhere.calls);
+    tt_builder_missed(t->b, id, t->time, scale(h, c->missed));
+    t->elsewhere[0] += c->elsewhere.calls;
+    t->elsewhere[1] += c->elsewhere.self;
+    t->elsewhere[2] += c->elsewhere.samples;
+    if (c->block != UINT32_MAX) {
+        t->self_here[c->block] += c->self;
+        t->samples_here[c->block] += c->samples;
+    }
+    t->at = id;
+    tt_picture_metrics(t->p, c->cell, take_metric, t);
+    tt_objects_take(&t->objects, id, c->cell);
+    add_details(t, 0, id, c->cell);
+}
+
+/* An arc of another block than its target's, which was dropped there: its calls are not
+ * the target's. */
+static int is_foreign(const struct tt_picture *p, const struct tt_picture_arc *a)
+{
+    return a->block != p->context[a->to].block;
+}
+
+static void add_arcs(struct transfer *t, uint32_t *arc, uint32_t end)
+{
+    const struct tt_picture *p = t->p;
+
+    for (; *arc < p->arcs && p->arc[*arc].from < end; ++*arc) {
+        const struct tt_picture_arc *a = &p->arc[*arc];
+        uint32_t id = tt_builder_arc(t->b, t->context[a->from], t->context[a->to],
+                                     t->block[a->block]);
+        tt_builder_add(t->b, TT_ROLE_ARC, id, t->calls, a->calls);
+        add_details(t, 1, id, a->cell);
+        if (is_foreign(p, a)) {
+            t->calls_here[a->block] += a->calls;
+            t->foreign[a->to] += a->calls;
+        }
+    }
+}
+
+static void add_calls(struct transfer *t, uint32_t i)
+{
+    const struct tt_picture_context *c = &t->p->context[i];
+
+    tt_builder_add(t->b, TT_ROLE_SELF, t->context[i], t->calls, c->calls - t->foreign[i]);
+    if (c->block != UINT32_MAX)
+        t->calls_here[c->block] += c->calls - t->foreign[i];
+}
+
+static void add_strands(struct transfer *t)
+{
+    const struct tt_picture *p = t->p;
+    uint32_t arc = 0;
+
+    for (uint32_t s = 0; s < p->strands; s++) {
+        uint32_t end = s + 1 < p->strands ? p->strand_first[s + 1] : p->contexts;
+        struct strand_sums sums = {0};
+        add_strand(t, p->strand[s]);
+        for (uint32_t i = p->strand_first[s]; i < end; i++)
+            add_context(t, i, &sums);
+        add_arcs(t, &arc, end);
+        for (uint32_t i = p->strand_first[s]; i < end; i++)
+            add_calls(t, i);
+    }
+}
+
+/* ── Beside the tree ──────────────────────────────────────────────────────────────── */
+
+static void add_beside(struct transfer *t, uint32_t block, int which, uint32_t metric,
+                       uint64_t all, uint64_t here)
+{
+    if (all <= here)
+        return;
+    t->beside[which] += all - here;
+    tt_builder_add(t->b, TT_ROLE_BESIDE, t->block[block], metric,
+                   metric == t->time ? scale(t->p->header, all - here) : all - here);
+}
+
+/* Blocks' figures are exact even where the tree's are not.  They are of all strands
+ * together: the first one has them. */
+static void add_block_figures(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    const uint32_t metric[3] = {t->calls, t->time, t->samples};
+
+    if (t->p->strands)
+        add_strand(t, t->p->strand[0]);
+    for (uint32_t i = 0; i < t->p->blocks; i++) {
+        const struct tt_picture_block *b = &t->p->block[i];
+        if (b->type)
+            continue;
+        tt_builder_add(t->b, TT_ROLE_HIDDEN, t->block[i], t->time, scale(h, b->hidden));
+        add_beside(t, i, 0, t->calls, b->calls, t->calls_here[i]);
+        add_beside(t, i, 1, t->time, b->self, t->self_here[i]);
+        add_beside(t, i, 2, t->samples, b->samples, t->samples_here[i]);
+    }
+    add_block_metrics(t);
+    /* What found no room in the tree either stands somewhere below the root. */
+    for (int i = 0; i < 3; i++)
+        if (t->beside[i] > t->elsewhere[i])
+            tt_builder_add(t->b, TT_ROLE_ELSEWHERE, TT_BUILDER_ROOT, metric[i],
+                           i == 1 ? scale(h, t->beside[i] - t->elsewhere[i])
+                                  : t->beside[i] - t->elsewhere[i]);
+}
+
+static void add_text(struct transfer *t, const char *name, const char *text)
+{
+    tt_builder_fact(t->b, name, TT_FACT_EACH, 1, text);
+}
+
+/* Is there any block of a kind? */
+static int has_kind(const struct transfer *t, uint32_t kind)
+{
+    for (uint32_t i = 0; i < t->p->blocks; i++)
+        if ((uint32_t)t->p->block[i].info.kind == kind &&
+            (t->p->block[i].calls || t->p->block[i].samples))
+            return 1;
+    return 0;
+}
+
+/* The modes of the kinds of block that there are. */
+static void add_modes(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    char text[80];
+
+    for (uint32_t kind = 0; kind < TT_KINDS; kind++) {
+        if (!has_kind(t, kind))
+            continue;
+        (void)snprintf(text, sizeof text, "%s %s", tt_kind_word(kind),
+                       tt_mode_word(h->mode[kind]));
+        if (h->mode[kind] == TT_MODE_EVERY)
+            (void)snprintf(text, sizeof text, "%s every:%u", tt_kind_word(kind),
+                           h->every);
+        if (h->mode[kind] == TT_MODE_SAMPLED)
+            (void)snprintf(text, sizeof text, "%s sampled at %u Hz", tt_kind_word(kind),
+                           h->sample_hz);
+        add_text(t, "modes", text);
+    }
+    if (h->space_rate && h->space) {
+        (void)snprintf(text, sizeof text, "objects below %llu bytes sampled",
+                       (unsigned long long)h->space_rate);
+        add_text(t, "modes", text);
+    }
+}
+
+/* As Clean's profiles do, which say what a thousand calls of the profiler cost. */
+static int tells_calls_apart(const struct tt_header *h)
+{
+    for (int i = 1; i <= TT_METRICS_MAX; i++)
+        if (strcmp(h->metric[i].name, "strict calls") == 0 ||
+            strcmp(h->metric[i].name, "lazy calls") == 0 ||
+            strcmp(h->metric[i].name, "curried calls") == 0)
+            return 1;
+    return 0;
+}
+
+/* Has anything been timed by itself? */
+static int has_exact(const struct transfer *t)
+{
+    for (uint32_t kind = 0; kind < TT_KINDS; kind++)
+        if ((t->p->header->mode[kind] == TT_MODE_EXACT ||
+             t->p->header->mode[kind] == TT_MODE_EVERY) &&
+            has_kind(t, kind))
+            return 1;
+    return 0;
+}
+
+static void add_policy(struct transfer *t, uint64_t policy, uint64_t length,
+                       const char *of)
+{
+    char text[80], number[24] = "";
+
+    if (length)
+        (void)snprintf(number, sizeof number, ":%llu", (unsigned long long)length);
+    (void)snprintf(text, sizeof text, "%s%s%s", tt_recursion_word((uint32_t)policy),
+                   number, of);
+    add_text(t, "recursion", text);
+}
+
+/* Pushes and stacks that are unwound may have two policies: those that were used are told. */
+static void add_policies(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    int is_apart = h->unwound && (h->unwound != h->recursion + 1u ||
+                                  h->unwound_length != h->recursion_length),
+        pushed = 0, unwound = 0;
+
+    for (uint32_t i = 0; i < t->p->blocks; i++)
+        unwound |= (uint32_t)t->p->block[i].info.kind == TT_KIND_NATIVE;
+    for (uint32_t kind = 0; kind < TT_KINDS; kind++)
+        pushed |= kind != TT_KIND_NATIVE && has_kind(t, kind);
+    if (pushed || !unwound || !is_apart)
+        add_policy(t, h->recursion, h->recursion_length, "");
+    if (unwound && is_apart)
+        add_policy(t, h->unwound - 1, h->unwound_length,
+                   pushed ? " for unwound stacks" : "");
+}
+
+static void add_measures(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    double rate = is_in_ns(h) && h->ticks_per_second ? (double)h->ticks_per_second / NS
+                                                     : 1;
+    char text[80];
+
+    add_policies(t);
+    if (h->stacks)
+        add_text(t, "stacks", tt_stacks_word((uint32_t)h->stacks));
+    if (h->budget_nodes)
+        (void)snprintf(text, sizeof text, "%llu nodes",
+                       (unsigned long long)h->budget_nodes);
+    else
+        (void)snprintf(text, sizeof text, "%.4g MiB", (double)h->budget / (1 << 20));
+    add_text(t, "budget", text);
+    /* In ps, of an activation. */
+    if (has_exact(t) && (h->inside.high || h->outside.high)) {
+        tt_builder_fact(
+            t->b, "overhead.least", TT_FACT_MIN,
+            tt_whole((double)(h->inside.low + h->outside.low) * 1000 / 1024 / rate), "");
+        tt_builder_fact(
+            t->b, "overhead.most", TT_FACT_MAX,
+            tt_whole((double)(h->inside.high + h->outside.high) * 1000 / 1024 / rate),
+            "");
+        if (tells_calls_apart(h)) /* entering is one, and leaving */
+            tt_builder_fact(t->b, "overhead.ticks a thousand calls", TT_FACT_MAX,
+                            tt_whole(1000.0 / 1024 / 4 / rate *
+                                     (double)(h->inside.low + h->inside.high +
+                                              h->outside.low + h->outside.high)),
+                            "");
+    }
+    tt_builder_fact(t->b, "memory.bytes", TT_FACT_SUM,
+                    h->first + (uint64_t)h->used * TT_PAGE_SIZE, "");
+}
+
+static void add_losses(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    uint64_t evictions = 0;
+
+    for (uint32_t i = 0; i < t->p->strands; i++)
+        evictions += t->p->strand[i]->evictions;
+    tt_builder_fact(t->b, "recordings", TT_FACT_SUM, 1, "");
+    tt_builder_fact(t->b, "open", TT_FACT_SUM, !t->trace && h->state == TT_RECORDING_OPEN,
+                    "");
+    tt_builder_fact(t->b, "torn", TT_FACT_SUM, h->torn != 0, "");
+    tt_builder_fact(t->b, "evictions", TT_FACT_SUM, evictions, "");
+    tt_builder_fact(t->b, "evicted", TT_FACT_SUM, scale(h, t->elsewhere[1]), "");
+    tt_builder_fact(t->b, "lost.blocks", TT_FACT_SUM, h->lost_blocks, "");
+    tt_builder_fact(t->b, "lost.strands", TT_FACT_SUM, h->lost_strands, "");
+    tt_builder_fact(t->b, "lost.children", TT_FACT_SUM, h->lost_children, "");
+    tt_builder_fact(t->b, "lost.pushes", TT_FACT_SUM, h->lost_pushes, "");
+    tt_builder_fact(t->b, "lost.calls", TT_FACT_SUM, h->lost_calls, "");
+    tt_builder_fact(t->b, "lost.figures", TT_FACT_SUM, h->lost_figures, "");
+    tt_builder_fact(t->b, "lost.pages", TT_FACT_SUM, h->lost_pages, "");
+    tt_builder_fact(t->b, "lost.samplers", TT_FACT_SUM, h->lost_samplers, "");
+    tt_builder_fact(t->b, "lost.samples", TT_FACT_SUM, h->lost_samples, "");
+}
+
+/* Samples were asked for more often than the system's clock ticks, and came seldomer. */
+static void add_rate(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    uint64_t samples = 0, ticks = 0;
+    char text[200];
+
+    if (!h->tick || h->wall || !is_in_ns(h) || (uint64_t)NS / h->tick >= h->sample_hz)
+        return;
+    for (uint32_t i = 0; i < t->p->blocks; i++)
+        if (!t->p->block[i].type &&
+            h->mode[t->p->block[i].info.kind] == TT_MODE_SAMPLED) {
+            samples += t->p->block[i].samples;
+            ticks += t->p->block[i].self;
+        }
+    if (!tt_rate_is_missed(samples, scale(h, ticks), h->sample_hz))
+        return;
+    (void)snprintf(
+        text, sizeof text,
+        "%u Hz was asked for, and at most %u Hz was reached: timers of CPU time "
+        "end at the system's ticks; %s",
+        h->sample_hz, (uint32_t)(NS / (double)h->tick + 0.5),
+        *h->source ? "--kernel takes samples from outside, at any rate"
+                   : "sampler=thread takes samples at any rate");
+    add_text(t, "rate", text);
+}
+
+/* Who looked at native stacks, and how that went. */
+static void add_source(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+
+    if (!*h->source)
+        return;
+    add_text(t, "source", h->source);
+    if (h->wall)
+        add_text(t, "wall", "all time counts, also that in which threads wait");
+    tt_builder_fact(t->b, "cpu", TT_FACT_SUM, h->cpu, "");
+    tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
+    tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
+    tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
+    tt_builder_fact(t->b, "threads.unseen", TT_FACT_SUM, h->unseen, "time");
+}
+
+static void add_facts(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+
+    if (t->trace) {
+        add_measures(t);
+        add_losses(t);
+        return;
+    }
+    add_text(t, "program", h->program);
+    add_source(t);
+    add_text(t, "host", h->host);
+    add_text(t, "clock", tt_clock_word(h->clock));
+    tt_builder_fact(t->b, "started", TT_FACT_MIN, h->start_time, "");
+    if (h->end_ticks > h->start_ticks)
+        tt_builder_fact(t->b, "lasted", TT_FACT_MAX,
+                        scale(h, h->end_ticks - h->start_ticks), "");
+    add_modes(t);
+    add_rate(t);
+    if (h->preempted)
+        tt_builder_fact(t->b, "preempted", TT_FACT_SUM, h->preempted, "");
+    add_measures(t);
+    add_losses(t);
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+/* By block id, since slow activations name blocks by it. */
+static int index_blocks(struct transfer *t)
+{
+    const struct tt_picture *p = t->p;
+
+    for (uint32_t i = 0; i < p->blocks; i++)
+        if (p->block[i].id >= t->ids)
+            t->ids = p->block[i].id + 1;
+    t->by_id = tt_memory_get(NULL, (t->ids + 1) * sizeof *t->by_id);
+    for (uint32_t i = 0; t->by_id && i < p->blocks; i++)
+        t->by_id[p->block[i].id] = t->block[i];
+    return t->by_id ? 0 : -TT_ERR_MEMORY;
+}
+
+int tt_builder_recording(struct tt_builder *b, const struct tt_picture *p)
+{
+    return tt_builder_trace(b, p, NULL);
+}
+
+static uint32_t add_block(const struct transfer *t, uint32_t i)
+{
+    struct tt_block_info info = t->p->block[i].info;
+    const char *name = t->trace && t->trace->long_name
+                           ? t->trace->long_name(t->trace->arg, t->p->block[i].id)
+                           : NULL;
+
+    if (name)
+        info.name = name;
+    return tt_builder_block(t->b, &info);
+}
+
+int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
+                     const struct tt_trace *trace)
+{
+    struct transfer t = {.b = b, .p = p, .trace = trace};
+    const size_t blocks = p->blocks, contexts = p->contexts;
+    int error = -TT_ERR_MEMORY;
+
+    t.block = tt_memory_get(NULL, blocks * sizeof *t.block);
+    t.context = tt_memory_get(NULL, contexts * sizeof *t.context);
+    t.foreign = tt_memory_get(NULL, contexts * sizeof *t.foreign);
+    t.calls_here = tt_memory_get(NULL, blocks * sizeof *t.calls_here);
+    t.self_here = tt_memory_get(NULL, blocks * sizeof *t.self_here);
+    t.samples_here = tt_memory_get(NULL, blocks * sizeof *t.samples_here);
+    if (t.block && t.context && t.foreign && t.calls_here && t.self_here &&
+        t.samples_here) {
+        for (uint32_t i = 0; i < blocks; i++)
+            if (!p->block[i].type)
+                t.block[i] = add_block(&t, i);
+        error = index_blocks(&t);
+    }
+    if (!error) {
+        tt_objects_init(&t.objects, b, p);
+        add_metrics(&t);
+        add_strands(&t);
+        add_block_figures(&t);
+        error = tt_objects_finish(&t.objects);
+        if (!error)
+            error = tt_series_take(b, p, &t.objects.maxima);
+        add_facts(&t);
+    }
+    tt_memory_put(NULL, t.by_id, 0);
+    tt_memory_put(NULL, t.samples_here, 0);
+    tt_memory_put(NULL, t.self_here, 0);
+    tt_memory_put(NULL, t.calls_here, 0);
+    tt_memory_put(NULL, t.foreign, 0);
+    tt_memory_put(NULL, t.context, 0);
+    tt_memory_put(NULL, t.block, 0);
+    return error;
+}

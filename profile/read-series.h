@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* read-series.h - from a recording's bands to the series of a profile. */
+#ifndef TT_READ_SERIES_H
+#define TT_READ_SERIES_H
+
+#include "builder.h"
+#include "picture.h"
+
+/* What is marked on what is alive over time, in the order of time: the greatest maximum, which
+ * is called the peak, and local ones.  Each has a metric of its own: what was alive then. */
+struct tt_maxima {
+    uint32_t count;
+    struct tt_marked_maximum {
+        uint32_t index, metric; /* index: for tt_picture_held */
+        uint64_t time, most;    /* ticks since the start, bytes */
+        char name[16];
+    } one[TT_PARTS + 1];
+};
+void tt_maxima_take(struct tt_builder *, const struct tt_picture *, struct tt_maxima *);
+
+/* -TT_ERR_MEMORY. */
+int tt_series_take(struct tt_builder *, const struct tt_picture *,
+                   const struct tt_maxima *);
+
+#endif

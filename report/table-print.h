@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* table-print.h - any table as text for a terminal, as CSV, and as JSON. */
+#ifndef TT_TABLE_PRINT_H
+#define TT_TABLE_PRINT_H
+
+#include "profile.h"
+#include "table.h"
+#include "text.h"
+
+/* Aligned columns, the name last.  `width` is that of the terminal, 0: without end; names
+ * that do not fit are shortened in the middle, and a depth that would indent them by more
+ * than half their room is a number before them: "[70] name".  Amounts of a column share
+ * one readable unit; where names have no room, columns that can be spared make it, and a
+ * note says which.  A figure with the least it may be is a bracket, marked with a '!' where
+ * what measuring may have added is above 20 %.  No name gets at the terminal. */
+void tt_text_table(struct tt_text *, const struct tt_table *, uint32_t width, int color);
+
+/* One amount in its readable unit: "1.500 ms". */
+void tt_text_amount(struct tt_text *, uint64_t n, const char *unit);
+
+/* What produced a profile, and what it lost, before a table: a line for each fact. */
+void tt_text_header(struct tt_text *, const struct tt_profile *, int color);
+
+/* RFC 4180, but for lines that end in a line feed alone: a line of column keys, after
+ * "role", "depth" and "group"; exact figures. */
+void tt_text_csv(struct tt_text *, const struct tt_table *);
+void tt_text_csv_field(struct tt_text *,
+                       const char *); /* with its quotes, if it wants any */
+
+/* One object; its schema is in doc/json.md. */
+void tt_text_json(struct tt_text *, const struct tt_table *, const struct tt_profile *);
+void tt_text_json_string(struct tt_text *, const char *); /* with its quotes */
+
+#endif

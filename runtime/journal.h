@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* journal.h - words of a recording that change together, or not at all. */
+#ifndef TT_JOURNAL_H
+#define TT_JOURNAL_H
+
+#include "tree.h"
+
+struct tt_change {
+    struct tt_journal *redo; /* of a strand that nobody else moves figures of */
+    char *base;
+    uint32_t count;
+};
+
+/* Begins a change that is written down in this tree's strand. */
+static inline struct tt_change tt_change_begin(struct tt_tree *t)
+{
+    return (struct tt_change){&t->record->redo, t->base, 0};
+}
+
+/* The value that an aligned word of the recording is going to have; at first what it has
+ * now.  At most TT_JOURNAL_WORDS of them. */
+uint64_t *tt_change_word(struct tt_change *, void *word);
+
+/* The same of half a word: it is going to be `value`. */
+void tt_change_half(struct tt_change *, uint32_t *half, uint32_t value);
+
+/* Adds to three of them. */
+void tt_change_amounts(struct tt_change *, struct tt_amounts *to,
+                       const struct tt_amounts *from);
+
+/* A figure leaves its place for another. */
+void tt_change_move(struct tt_change *, uint64_t *to, uint64_t *from);
+
+/* Carries it out.  Whoever dies in the middle has carried it out. */
+void tt_change_make(struct tt_change *);
+
+#endif

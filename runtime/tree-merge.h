@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* tree-merge.h - one tree's figures into another's. */
+#ifndef TT_TREE_MERGE_H
+#define TT_TREE_MERGE_H
+
+#include "tree.h"
+
+/* Makes a row of a strand, of which it is the one member. */
+int tt_merge_first(struct tt_tree *);
+
+/* Moves all that `from` tallied to `into`, context by context, and counts it as a member of
+ * its row; its strand is gone then, its pages are the caller's to give back.  What finds no
+ * room goes below the nearest context that has.  -TT_ERR_MEMORY: nothing has moved. */
+int tt_merge(struct tt_tree *into, struct tt_tree *from);
+
+#endif

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: MIT */
+/* attach.c - a process recorded from outside.
+ *
+ *      sample ─ its process: what is mapped there ─ unwind the copied stack ─┐
+ *            └─ its thread: a strand, with a tree ──────────── hang, charge ─┘
+ *
+ * The strands are of this process's recording, but no threads of it.  A process is known by
+ * what the system has told of it: forked from one that is known, or become another program;
+ * what was there before is read from /proc when it is first spoken of. */
+#include "attach.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "graft.h"
+#include "strand.h"
+
+enum {
+    BUCKETS = 1 << 10,
+    KERNEL_MAX = 128,
+    REGIONS_MAX = 4096,
+    UNSEEN_MAX = 256,
+    COMM_SIZE = 16
+};
+
+struct process {
+    uint32_t pid;
+    struct tt_regions regions;
+    struct tt_modules
+        *modules;          /* owned; NULL: to be made when a stack is to be unwound */
+    struct tt_mapping jit; /* all that is in no file; its module comes when needed */
+    char name[TT_NAME_SIZE];
+    char *begun; /* owned: a program that it became, and that has mapped nothing so far */
+    struct process *next;
+};
+
+struct task { /* a thread of it */
+    uint32_t pid, tid;
+    uint64_t
+        source; /* whose events its samples are taken from: its own, or inherited ones */
+    char name[TT_NAME_SIZE];
+    struct tt_strand self;
+    struct tt_thread *thread; /* NULL: it has had no sample so far */
+    struct task *next;
+};
+
+struct tt_attach {
+    struct tt_perf *events;
+    struct tt_perf_options options;
+    uint32_t metric[1 + TT_COUNTERS_MAX]; /* of each counter; 0: its time */
+    uint32_t pid;
+    struct process *process[BUCKETS];
+    struct task *task[BUCKETS];
+    struct tt_mapping kernel;
+    const struct process *unwound; /* that of the stack at hand */
+    struct tt_grafting hanging;
+    char *unseen[UNSEEN_MAX]; /* owned; programs, each once */
+    uint32_t unseens;
+    int lost; /* events were: what has not come may have been among them */
+};
+
+/* ── Processes ────────────────────────────────────────────────────────────────────── */
+
+static void forget_modules(struct process *p)
+{
+    tt_modules_free(p->modules);
+    p->modules = NULL;
+}
+
+static struct process **process_slot(struct tt_attach *a, uint32_t pid)
+{
+    struct process **p = &a->process[pid % BUCKETS];
+
+    while (*p && (*p)->pid != pid)
+        p = &(*p)->next;
+    return p;
+}
+
+static void read_name(char *name, const char *path)
+{
+    FILE *f = fopen(path, "re");
+
+    if (f && !fgets(name, TT_NAME_SIZE, f))
+        name[0] = '\0';
+    if (f)
+        (void)fclose(f);
+    name[strcspn(name, "\n")] = '\0';
+}
+
+/* One of which nothing is known; NULL without memory. */
+static struct process *add_process(struct tt_attach *a, uint32_t pid)
+{
+    struct process **at = process_slot(a, pid), *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->pid = pid;
+    p->jit.end = UINT64_MAX;
+    *at = p;
+    return p;
+}
+
+static struct process *get_process(struct tt_attach *a, uint32_t pid)
+{
+    struct process *p = *process_slot(a, pid);
+    char path[64];
+
+    if (p || !(p = add_process(a, pid)))
+        return p;
+    (void)tt_regions_read(&p->regions, (pid_t)pid);
+    (void)snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    read_name(p->name, path);
+    return p;
+}
+
+/* Of a program that ended at once only the first 15 bytes of its file's name are known. */
+static int is_same_program(const char *a, const char *b)
+{
+    const char *path = strchr(a, '/') ? a : b, *other = path == a ? b : a;
+
+    if (strchr(other, '/') || !strchr(path, '/'))
+        return strcmp(a, b) == 0;
+    return strncmp(strrchr(path, '/') + 1, other, COMM_SIZE - 1) == 0;
+}
+
+/* A program whose events end as it begins has mapped nothing by then; every other one maps
+ * itself at once. */
+static void note_unseen(struct tt_attach *a, struct process *p)
+{
+    uint32_t i = 0;
+    char *before;
+
+    while (i < a->unseens && !is_same_program(a->unseen[i], p->begun))
+        i++;
+    if (a->lost || i == UNSEEN_MAX)
+        return;
+    before = i < a->unseens ? a->unseen[i] : NULL;
+    if (before && (strchr(before, '/') || !strchr(p->begun, '/')))
+        return;
+    a->unseen[i] = p->begun; /* the path is more than the name */
+    a->unseens += !before;
+    p->begun = before;
+}
+
+static void drop_process(struct tt_attach *a, uint32_t pid)
+{
+    struct process **at = process_slot(a, pid), *p = *at;
+
+    if (!p)
+        return;
+    *at = p->next;
+    if (p->begun)
+        note_unseen(a, p);
+    free(p->begun);
+    forget_modules(p);
+    tt_regions_fini(&p->regions);
+    free(p);
+}
+
+/* A child begins with all that its parent has mapped. */
+static void fork_process(struct tt_attach *a, uint32_t pid, uint32_t parent)
+{
+    const struct process *from = *process_slot(a, parent);
+    struct process *p;
+
+    if (!from)
+        return;
+    drop_process(a, pid);
+    p = add_process(a, pid);
+    if (!p)
+        return;
+    (void)tt_regions_copy(&p->regions, &from->regions);
+    memcpy(p->name, from->name, sizeof p->name);
+}
+
+/* One that loads and unloads at ever new places leaves regions behind; the system knows
+ * what is there now. */
+static void map_region(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct process *p = get_process(a, e->pid);
+
+    if (!p)
+        return;
+    free(p->begun);
+    p->begun = NULL;
+    if (p->regions.count > REGIONS_MAX) {
+        tt_regions_fini(&p->regions);
+        (void)tt_regions_read(&p->regions, (pid_t)p->pid);
+    }
+    (void)tt_regions_add(&p->regions, &e->of.mapped);
+    forget_modules(p);
+}
+
+/* ── Threads ──────────────────────────────────────────────────────────────────────── */
+
+static struct task **task_slot(struct tt_attach *a, uint32_t tid)
+{
+    struct task **t = &a->task[tid % BUCKETS];
+
+    while (*t && (*t)->tid != tid)
+        t = &(*t)->next;
+    return t;
+}
+
+static struct task *get_task(struct tt_attach *a, const struct process *p, uint32_t tid)
+{
+    struct task **at = task_slot(a, tid), *t = *at;
+    char path[64];
+
+    if (t)
+        return t;
+    t = *at = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->pid = p->pid;
+    t->tid = tid;
+    (void)snprintf(path, sizeof path, "/proc/%u/task/%u/comm", p->pid, tid);
+    read_name(t->name, path);
+    if (!t->name[0]) /* it has ended: as its process, if it was not given another */
+        memcpy(t->name, p->name, sizeof t->name);
+    return t;
+}
+
+/* Its strand stays in the recording, as one that has ended. */
+static void drop_task(struct tt_attach *a, uint32_t tid)
+{
+    struct task **at = task_slot(a, tid), *t = *at;
+
+    if (!t)
+        return;
+    *at = t->next;
+    if (t->thread) {
+        t->thread->busy++;
+        tt_thread_detach(t->thread);
+        tt_thread_free(t->thread);
+    }
+    free(t);
+}
+
+static void name_strand(const struct tt_attach *a, struct task *t)
+{
+    struct tt_strand_record *r = t->thread->record;
+    int is_main = t->pid == a->pid && t->tid == t->pid;
+
+    r->thread = t->tid;
+    r->process = t->pid == a->pid ? 0 : t->pid;
+    memcpy(r->name, is_main ? "main" : t->name, is_main ? 5 : TT_NAME_SIZE);
+}
+
+static struct tt_thread *get_strand(struct tt_attach *a, struct task *t)
+{
+    if (t->thread)
+        return t->thread;
+    t->thread = tt_thread_new(&t->self);
+    if (!t->thread)
+        return NULL;
+    t->thread->named = 1; /* by us, whatever thread the system thinks this is */
+    if (tt_thread_attach(t->thread) != 0) {
+        tt_thread_free(t->thread);
+        t->thread = NULL;
+        return NULL;
+    }
+    name_strand(a, t);
+    return t->thread;
+}
+
+/* By its path, where it still runs; to be freed. */
+static char *find_program(const struct process *p)
+{
+    char path[64], program[PATH_MAX];
+    ssize_t length;
+
+    (void)snprintf(path, sizeof path, "/proc/%u/exe", p->pid);
+    length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    return strdup(length > 0 ? program : p->name);
+}
+
+static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct task *t = *task_slot(a, e->tid);
+    struct process *p;
+
+    if (t)
+        (void)snprintf(t->name, sizeof t->name, "%s", e->of.named.name);
+    if (t && t->thread)
+        name_strand(a, t);
+    if (!e->of.named.exec)
+        return;
+    drop_process(a, e->pid);
+    p = add_process(a, e->pid);
+    if (!p)
+        return;
+    (void)snprintf(p->name, sizeof p->name, "%s", e->of.named.name);
+    p->begun = find_program(p);
+}
+
+static void end_task(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    drop_task(a, e->tid);
+    if (e->tid == e->pid)
+        drop_process(a, e->pid);
+}
+
+/* ── Stacks ───────────────────────────────────────────────────────────────────────── */
+
+static int read_memory(const struct process *p, uint64_t address, void *block)
+{
+    struct iovec to = {block, TT_PEEK_BLOCK},
+                 from = {(void *)(uintptr_t)address, TT_PEEK_BLOCK};
+
+    return process_vm_readv((pid_t)p->pid, &to, 1, &from, 1, 0) == TT_PEEK_BLOCK ? 0 : -1;
+}
+
+/* The process may have ended since. */
+static int read_file(const struct process *p, const struct tt_region *r, uint64_t address,
+                     void *block)
+{
+    int fd = tt_region_open(r, (pid_t)p->pid);
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    n = pread(fd, block, TT_PEEK_BLOCK, (off_t)(address - r->start + r->offset));
+    close(fd);
+    return n == TT_PEEK_BLOCK ? 0 : -1;
+}
+
+/* Code, to see what stands there: in a file, or made by the program; but not what is near
+ * the stack, of which the copy alone is of that moment. */
+static int fetch(void *arg, uint64_t address, void *block)
+{
+    enum { NEAR = 64 << 20 };
+    const struct tt_attach *a = arg;
+    const struct tt_peek *peek = &a->hanging.peek;
+    const struct process *p = a->unwound;
+
+    for (size_t i = 0; i < p->regions.count; i++) {
+        const struct tt_region *r = &p->regions.at[i];
+        if (address >= r->start && address < r->end)
+            return read_memory(p, address, block) == 0 ? 0
+                                                       : read_file(p, r, address, block);
+    }
+    if (peek->low && address - (peek->low - NEAR) < 2 * (uint64_t)NEAR)
+        return -1;
+    return read_memory(p, address, block);
+}
+
+static void add_kernel_frames(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct tt_unwound *s = &a->hanging.stack;
+
+    for (uint32_t i = 0; i < e->of.sample.kernels && s->count < KERNEL_MAX; i++)
+        a->hanging.frame[s->count++] = (struct tt_native){.pc = e->of.sample.kernel[i],
+                                                          .mapping = &a->kernel,
+                                                          .flags = i ? 0
+                                                                     : TT_NATIVE_EXACT};
+}
+
+static void unwind_stack(struct tt_attach *a, const struct process *p,
+                         const struct tt_perf_event *e)
+{
+    struct tt_grafting *h = &a->hanging;
+    struct tt_unwound user = {.frame = h->frame + h->stack.count,
+                              .room = TT_STEPS_MAX - 2 - h->stack.count};
+
+    h->registers = e->of.sample.registers;
+    tt_peek_copy(&h->peek, h->registers.value[TT_REGISTER_SP], e->of.sample.stack,
+                 e->of.sample.stack_size);
+    h->peek.fetch = fetch;
+    h->peek.arg = a;
+    a->unwound = p;
+    tt_native_unwind(&user, p->modules, &h->registers, &h->peek);
+    h->stack.count += user.count;
+    h->stack.end = user.end;
+}
+
+/* A place in no file is in code that the program has made; where its names are, if there
+ * are any, is said by the process's number. */
+static void name_jit(struct tt_grafting *h, struct process *p)
+{
+    char map[64];
+
+    for (uint32_t i = 0; i < h->stack.count; i++) {
+        if (h->frame[i].mapping)
+            continue;
+        if (!p->jit.module) {
+            (void)snprintf(map, sizeof map, "/tmp/perf-%u.map", p->pid);
+            p->jit.module = tt_modules_other("[jit]", map);
+        }
+        if (p->jit.module)
+            h->frame[i].mapping = &p->jit;
+    }
+}
+
+/* Where there are no registers that we know, as of a 32-bit program, the place alone. */
+static void find_stack(struct tt_attach *a, struct process *p,
+                       const struct tt_perf_event *e)
+{
+    struct tt_grafting *h = &a->hanging;
+
+    h->stack = (struct tt_unwound){.frame = h->frame, .end = TT_UNWIND_ROOT};
+    add_kernel_frames(a, e);
+    if (!p->modules)
+        (void)tt_modules_of(&p->modules, (pid_t)p->pid, &p->regions);
+    if (e->of.sample.has_registers) {
+        unwind_stack(a, p, e);
+    } else if (!h->stack.count) {
+        h->frame[h->stack.count++] = (struct tt_native){
+            .pc = e->of.sample.place,
+            .mapping = p->modules ? tt_modules_find(p->modules, e->of.sample.place)
+                                  : NULL,
+            .flags = TT_NATIVE_EXACT};
+        h->stack.end = TT_UNWIND_NO_RULE;
+    }
+    name_jit(h, p);
+}
+
+/* A sample of time says how sure its share is; one of a counter does not. */
+static void charge_to(struct tt_grafting *h, struct tt_node *n, uint32_t made,
+                      uint64_t amount, uint32_t metric)
+{
+    tt_graft_charge(h, n, made, amount, metric);
+    if (metric)
+        tt_bump(&n->samples, (uint64_t)-1);
+}
+
+static void charge(struct tt_attach *a, struct tt_thread *t, uint64_t ns, uint32_t metric)
+{
+    struct tt_grafting *h = &a->hanging;
+    uint64_t ticks = metric ? ns
+                            : (uint64_t)((unsigned __int128)ns *
+                                         t->recording->header->ticks_per_second /
+                                         1000000000u);
+    struct tt_node *n;
+    uint32_t made;
+
+    h->thread = t;
+    h->at = t->self->top;
+    t->busy++;
+    if (tt_graft_find(h, &n)) {
+        charge_to(h, n, h->path.count, ticks, metric);
+    } else if (tt_graft_make(h, &n, &made)) {
+        if (n)
+            charge_to(h, n, made, ticks, metric);
+        tt_graft_done(h);
+    }
+    t->busy--;
+}
+
+/* A thread that came while events were opened may have two of them. */
+static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct process *p = get_process(a, e->pid);
+    struct task *t = p ? get_task(a, p, e->tid) : NULL;
+    struct tt_thread *thread;
+
+    if (!t || (t->source && t->source != e->source))
+        return;
+    t->source = e->source;
+    thread = get_strand(a, t);
+    if (!thread)
+        return;
+    find_stack(a, p, e);
+    charge(a, thread, e->of.sample.weight, a->metric[e->counter]);
+}
+
+/* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+static void take_event(void *arg, const struct tt_perf_event *e)
+{
+    struct tt_attach *a = arg;
+
+    switch (e->kind) {
+    case TT_PERF_SAMPLE:
+        take_sample(a, e);
+        break;
+    case TT_PERF_MAPPED:
+        map_region(a, e);
+        break;
+    case TT_PERF_NAMED:
+        name_task(a, e);
+        break;
+    case TT_PERF_FORKED:
+        if (e->pid != e->of.forked.pid)
+            fork_process(a, e->pid, e->of.forked.pid);
+        break;
+    case TT_PERF_EXITED:
+        end_task(a, e);
+        break;
+    case TT_PERF_LOST:
+        a->lost = 1;
+        tt_bump_shared(&tt_recording->header->lost_samples, e->of.lost.samples);
+        break;
+    case TT_PERF_NONE:
+        break;
+    }
+}
+
+unsigned tt_attach_step(struct tt_attach *a)
+{
+    enum { SETTLED = 2000000 }; /* ns: what is older has been written */
+
+    tt_perf_read(a->events, tt_clock_monotonic() - SETTLED, take_event, a);
+    return tt_perf_rest(a->events);
+}
+
+/* ── Opening ──────────────────────────────────────────────────────────────────────── */
+
+/* Names of the kernel's functions are good for this boot. */
+static void find_kernel(struct tt_attach *a)
+{
+    char id[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    if (f && !fgets(id, sizeof id, f))
+        id[0] = '\0';
+    if (f)
+        (void)fclose(f);
+    id[strcspn(id, "\n")] = '\0';
+    a->kernel.end = UINT64_MAX;
+    a->kernel.module = tt_modules_other("[kernel]", id);
+}
+
+int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o, char *reason,
+                   size_t size)
+{
+    struct tt_attach *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int error;
+
+    *out = NULL;
+    if (a == MAP_FAILED) {
+        (void)snprintf(reason, size, "no memory");
+        return -TT_ERR_MEMORY;
+    }
+    a->pid = (uint32_t)o->pid;
+    find_kernel(a);
+    a->options = *o;
+    for (uint32_t i = 0; i < o->counters; i++)
+        a->metric[1 + i] = tt_metric_get(o->counter[i].name, o->counter[i].unit);
+    error = tt_perf_open(&a->events, &a->options, reason, size);
+    if (error) {
+        tt_attach_close(a);
+        return error;
+    }
+    *out = a;
+    return 0;
+}
+
+/* Of one that runs already, the system tells only what comes from now on; when its first
+ * sample is read it may have ended. */
+void tt_attach_start(struct tt_attach *a)
+{
+    tt_perf_start(a->events);
+    (void)get_process(a, a->pid);
+}
+
+void tt_attach_stop(struct tt_attach *a)
+{
+    tt_perf_stop(a->events);
+    tt_perf_read(a->events, UINT64_MAX, take_event, a);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (a->task[i])
+            drop_task(a, a->task[i]->tid);
+        while (a->process[i])
+            drop_process(a, a->process[i]->pid);
+    }
+}
+
+void tt_attach_close(struct tt_attach *a)
+{
+    if (!a)
+        return;
+    tt_perf_close(a->events);
+    for (uint32_t i = 0; i < a->unseens; i++)
+        free(a->unseen[i]);
+    munmap(a, sizeof *a);
+}
+
+void tt_attach_unseen(const struct tt_attach *a,
+                      void (*each)(void *arg, const char *program), void *arg)
+{
+    for (uint32_t i = 0; i < a->unseens; i++)
+        each(arg, a->unseen[i]);
+}
+
+void tt_attach_describe(const struct tt_attach *a, const char *program, const char *why)
+{
+    struct tt_header *h = tt_recording->header;
+
+    h->pid = a->pid;
+    memset(h->program, 0, sizeof h->program);
+    (void)snprintf(h->program, sizeof h->program, "%s", program);
+    (void)snprintf(h->source, sizeof h->source, "perf events of cpu-clock, %s: %s",
+                   tt_perf_have_kernel(a->events) ? "user and kernel"
+                                                  : "no time in the kernel",
+                   why);
+}

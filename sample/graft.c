@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* graft.c - from a native stack to its context.
+ *
+ *      unwind ─ cut at the activation ─ recursion policy ─ blocks ─ walk down the tree
+ *
+ * Where a block or a context is new, the locks are tried: a handler must not wait. */
+#include "graft.h"
+
+#include <stddef.h>
+
+#include "block.h"
+#include "places.h"
+
+enum { WAIT = 1 }; /* is no function's identity */
+
+static const struct tt_module *own; /* what this code is in: not shown */
+static int lost;
+
+/* ── Locks ────────────────────────────────────────────────────────────────────────── */
+
+/* All that a new block or context may need; 0 when somebody has one of them. */
+static int try_locks(struct tt_thread *t)
+{
+    if (pthread_mutex_trylock(&t->tree.lock) != 0)
+        return 0;
+    if (tt_block_try()) {
+        if (tt_pages_try(t->recording))
+            return 1;
+        tt_block_done();
+    }
+    pthread_mutex_unlock(&t->tree.lock);
+    return 0;
+}
+
+static void give_locks(struct tt_thread *t)
+{
+    tt_pages_done(t->recording);
+    tt_block_done();
+    pthread_mutex_unlock(&t->tree.lock);
+}
+
+/* ── The stack ────────────────────────────────────────────────────────────────────── */
+
+/* The innermost activation that is still there: one whose function has been left, by
+ * longjmp, lies below the stack pointer. */
+struct tt_frame *tt_graft_search(const struct tt_grafting *h, uint64_t sp)
+{
+    struct tt_frame *f = tt_stack_placed(h->thread, h->thread->self->top);
+    const char *p = (const char *)(uintptr_t)sp;
+
+    if (p >= h->stack_low && p < h->stack_end)
+        while (TT_CFA_OF(f) <= sp)
+            f = tt_stack_placed(h->thread, tt_frame_below(f));
+    return f;
+}
+
+static void look_at_own_stack(struct tt_grafting *h)
+{
+    const char *sp;
+
+    sp = (const char *)(uintptr_t)h->registers.value[TT_REGISTER_SP];
+    if (sp >= h->stack_low && sp < h->stack_end)
+        tt_peek_own(&h->peek, sp, h->stack_end);
+    else
+        tt_peek_own(&h->peek, NULL, NULL);
+}
+
+static void unwind(struct tt_grafting *h)
+{
+    h->stack = (struct tt_unwound){
+        .frame = h->frame, .room = TT_STEPS_MAX - 2, .cache = &h->cache};
+    tt_native_unwind(&h->stack, h->hold.modules, &h->registers, &h->peek);
+}
+
+/* Only what is younger than the activation; its own function is. */
+static void cut_at_activation(struct tt_grafting *h)
+{
+    uint64_t cfa = TT_CFA_OF(h->at);
+    uint32_t i = 0;
+
+    if (cfa == TT_CFA_BOTTOM)
+        return;
+    while (i < h->stack.count && h->frame[i].sp < cfa)
+        i++;
+    if (i < h->stack.count)
+        h->stack.end = TT_UNWIND_ROOT;
+    /* A function's own frame is the activation itself. */
+    if (i &&
+        tt_block_entry(tt_frame_block(h->thread, h->at))->info.kind == TT_KIND_FUNCTION)
+        i--;
+    h->stack.count = i;
+}
+
+static int is_own(const struct tt_native *n)
+{
+    return n->mapping && n->mapping->module == own;
+}
+
+/* ── The path ─────────────────────────────────────────────────────────────────────── */
+
+static tt_block find_block(struct tt_grafting *h, const struct tt_native *n, int locked)
+{
+    const struct tt_recording *r = h->thread->recording;
+    tt_block block = tt_place_find(n);
+
+    if (block &&
+        __atomic_load_n(&tt_block_entry(block)->published, __ATOMIC_ACQUIRE) == r->epoch)
+        return block;
+    return locked ? tt_place_get(h->thread->recording, n) : 0;
+}
+
+/* 0 when a block is not known, and not to be made now. */
+static int find_path(struct tt_grafting *h, int locked)
+{
+    struct tt_recording *r = h->thread->recording;
+    const struct tt_options *o = &r->options;
+    tt_block block;
+
+    tt_path_begin(&h->path, h->stack.count + 2); /* a marker, and what it waits for */
+    if (h->stack.end != TT_UNWIND_ROOT) {
+        if (!locked)
+            return 0;
+        block = tt_place_marker(r, h->stack.end);
+        tt_path_step(&h->path, o->unwound, o->unwound_length, UINT64_MAX, block);
+    }
+    for (uint32_t i = h->stack.count; i-- > 0;) {
+        if (is_own(&h->frame[i]))
+            continue;
+        block = find_block(h, &h->frame[i], locked);
+        if (!block)
+            return 0;
+        tt_path_step(&h->path, o->unwound, o->unwound_length,
+                     tt_place_function(&h->frame[i]), block);
+    }
+    if (h->wait) {
+        block = tt_place_wait(r, h->wait, locked);
+        if (!block)
+            return 0;
+        tt_path_step(&h->path, o->unwound, o->unwound_length, WAIT, block);
+    }
+    tt_path_end(&h->path);
+    return 1;
+}
+
+/* ── The tree ─────────────────────────────────────────────────────────────────────── */
+
+/* Down from the activation's context as far as it goes; how many steps were made. */
+static uint32_t walk_down(struct tt_grafting *h, int locked, struct tt_node **out)
+{
+    struct tt_tree *tree = &h->thread->tree;
+    struct tt_node *n = h->at->node;
+    uint32_t i, cell;
+
+    for (i = 0; i < h->path.count; i++) {
+        cell = locked ? tt_tree_child(tree, n, h->path.step[i].block)
+                      : tt_tree_find(tree, n, h->path.step[i].block);
+        if (!cell)
+            break;
+        n = tt_cell(tree->base, cell);
+    }
+    *out = n;
+    return i;
+}
+
+/* The whole path, with room made for it where that is worth it. */
+static uint32_t make_path(struct tt_grafting *h, struct tt_node **out)
+{
+    struct tt_tree *tree = &h->thread->tree;
+    uint32_t made = walk_down(h, 1, out);
+
+    if (made == h->path.count || tree->refused++ < tree->patience ||
+        tt_evict_tree(tree, h->thread) == 0)
+        return made;
+    return walk_down(h, 1, out);
+}
+
+/* ── Both ─────────────────────────────────────────────────────────────────────────── */
+
+int tt_graft_unwind_asleep(struct tt_grafting *h)
+{
+    tt_modules_hold(&h->hold);
+    unwind(h);
+    if (h->stack.end == TT_UNWIND_UNKNOWN)
+        __atomic_store_n(&lost, 1, __ATOMIC_RELAXED);
+    if (!h->stack.count)
+        return 0;
+    h->at = tt_graft_activation(h, h->frame[0].sp);
+    cut_at_activation(h);
+    return 1;
+}
+
+int tt_graft_unwind(struct tt_grafting *h)
+{
+    look_at_own_stack(h);
+    return tt_graft_unwind_asleep(h);
+}
+
+void tt_graft_release(struct tt_grafting *h) { tt_modules_release(&h->hold); }
+
+int tt_graft_find(struct tt_grafting *h, struct tt_node **out)
+{
+    return find_path(h, 0) && !h->path.cuts && walk_down(h, 0, out) == h->path.count;
+}
+
+int tt_graft_make(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
+{
+    if (!try_locks(h->thread))
+        return 0;
+    *made = 0;
+    *out = NULL;
+    if (find_path(h, 1))
+        *made = make_path(h, out);
+    return 1;
+}
+
+/* Where there is no room for a context, what the thread does next makes it: only the thread
+ * itself knows that it does not walk through the cells that are taken away. */
+int tt_graft_make_asleep(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
+{
+    if (!try_locks(h->thread))
+        return 0;
+    *made = 0;
+    *out = NULL;
+    if (find_path(h, 1)) {
+        *made = walk_down(h, 1, out);
+        h->thread->tree.refused += *made < h->path.count;
+    }
+    return 1;
+}
+
+int tt_graft_again(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
+{
+    if (!try_locks(h->thread))
+        return 0;
+    *made = walk_down(h, 1, out);
+    return 1;
+}
+
+void tt_graft_done(struct tt_grafting *h) { give_locks(h->thread); }
+
+/* ── Charging ─────────────────────────────────────────────────────────────────────── */
+
+static void charge_hidden_steps(struct tt_grafting *h, uint64_t ticks)
+{
+    struct tt_tree *tree = &h->thread->tree;
+
+    for (uint32_t i = 0; i < h->path.cuts; i++) {
+        (void)tt_tree_tally(tree, h->path.cut[i].block);
+        tt_tally_hidden(tree, h->path.cut[i].block, ticks);
+    }
+}
+
+/* What found no room stands below the nearest context that did. */
+static void charge_elsewhere(struct tt_grafting *h, struct tt_node *n, uint32_t made,
+                             uint64_t ticks)
+{
+    struct tt_tree *tree = &h->thread->tree;
+    struct tt_loss *loss = tt_tree_loss(tree, n);
+    struct tt_amounts amounts = {0, ticks, 1};
+    tt_block last = h->path.step[h->path.count - 1].block;
+
+    tt_bump(&h->thread->record->limbo, ticks);
+    tt_tally_evicted(tree, last, &amounts);
+    if (loss) {
+        tt_bump(&loss->elsewhere.self, ticks);
+        tt_bump(&loss->elsewhere.samples, 1);
+    } else {
+        tt_bump(&h->thread->record->lost_ticks, ticks);
+        tt_tally_path(tree, n, ticks);
+    }
+    for (uint32_t i = made; i < h->path.count; i++)
+        tt_tally_hidden(tree, h->path.step[i].block, ticks);
+}
+
+static void count_end(const struct tt_grafting *h)
+{
+    struct tt_header *header = h->thread->recording->header;
+
+    if (h->stack.end == TT_UNWIND_TRUNCATED)
+        tt_bump_shared(&header->truncated, 1);
+    else if (h->stack.end != TT_UNWIND_ROOT)
+        tt_bump_shared(&header->broken, 1);
+}
+
+void tt_graft_charge(struct tt_grafting *h, struct tt_node *n, uint32_t made,
+                     uint64_t amount, uint32_t metric)
+{
+    count_end(h);
+    if (made < h->path.count && !metric)
+        charge_elsewhere(h, n, made, amount);
+    else
+        tt_charge_below(h->thread, h->at, n, amount, metric);
+    if (!metric)
+        charge_hidden_steps(h, amount);
+}
+
+/* ── Another stack ────────────────────────────────────────────────────────────────── */
+
+void tt_call_on_stack(char *end, void (*f)(void *), void *arg)
+{
+#if defined __x86_64__
+    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %0, %%rsp\n\tcallq *%1\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "+r"(end), "+r"(f), "+D"(arg)
+                     :
+                     : "rbx", "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc",
+                       "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+                       "xmm14", "xmm15");
+#elif defined __aarch64__
+    register void *x0 __asm__("x0") = arg;
+
+    __asm__ volatile("mov x19, sp\n\tmov sp, %1\n\tblr %2\n\tmov sp, x19"
+                     : "+r"(x0), "+r"(end), "+r"(f)
+                     :
+                     : "x19", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10",
+                       "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x30",
+                       "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7",
+                       "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17",
+                       "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
+                       "v27", "v28", "v29", "v30", "v31");
+#endif
+}
+
+/* ── The thread ───────────────────────────────────────────────────────────────────── */
+
+/* A thread keeps its stack, in the child of a fork too. */
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+    const char *low, *end;
+} stack;
+
+/* pthread_getattr_np has a lock of the thread's, and calls malloc with it. */
+void tt_graft_know_stack(void)
+{
+    pthread_attr_t a;
+    void *low;
+    size_t size;
+
+    if (stack.low || pthread_getattr_np(pthread_self(), &a) != 0)
+        return;
+    if (pthread_attr_getstack(&a, &low, &size) == 0) {
+        stack.low = low;
+        stack.end = stack.low + size;
+    }
+    pthread_attr_destroy(&a);
+}
+
+void tt_graft_find_stack(struct tt_grafting *h)
+{
+    tt_graft_know_stack();
+    h->stack_low = stack.low;
+    h->stack_end = stack.end;
+}
+
+int tt_graft_is_lost(void) { return __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED); }
+
+void tt_graft_init(void)
+{
+    struct tt_hold hold;
+    const struct tt_mapping *m;
+
+    (void)tt_modules_refresh();
+    tt_modules_hold(&hold);
+    m = hold.modules ? tt_modules_find(hold.modules, (uintptr_t)tt_graft_init) : NULL;
+    own = m ? m->module : NULL;
+    tt_modules_release(&hold);
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/* perf-events.c - perf events of all threads of a process, read in the order of time.
+ *
+ * Each processor's ring has its records nearly in order.  What is taken at one time is what
+ * is older than a moment that has just passed, so that no ring still gets anything from
+ * before it. */
+#include "perf-events.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tallytree.h"
+
+enum {
+    RECORD = 2048, /* of a sample without the copy of its stack, about */
+    LARGEST_RING = 4 << 20,
+    SMALLEST_RING = 128 << 10,
+    RECORD_MAX = 1 << 16,
+    ROUNDS = 8, /* of looking for threads that came meanwhile */
+};
+
+struct ring {
+    struct perf_event_mmap_page *page; /* NULL: the processor has none */
+    char *bytes;
+    size_t size; /* of the bytes: a power of two */
+    int fd;      /* the event it belongs to */
+    uint64_t at, end;
+};
+
+struct tt_perf {
+    struct perf_event_attr attr[1 + TT_COUNTERS_MAX]; /* time, and what is counted */
+    uint32_t kinds;
+    const struct tt_counter *counter;
+    const char *refused; /* the counter that the machine does not have */
+    uint32_t hz;
+    struct opened { /* in the order of their ids */
+        uint64_t id;
+        pid_t tid;
+        uint32_t kind;
+        int fd;
+    } * event;
+    size_t events, event_room;
+    pid_t *task; /* that have some */
+    size_t tasks, task_room;
+    struct ring *ring;
+    long rings;
+    char record[RECORD_MAX] __attribute__((aligned(8))); /* one that went over the end */
+};
+
+/* ── What is asked for ────────────────────────────────────────────────────────────── */
+
+/* perf-record.c takes it apart. */
+static void describe(struct perf_event_attr *a, const struct tt_perf_options *o)
+{
+    memset(a, 0, sizeof *a);
+    a->size = sizeof *a;
+    a->type = PERF_TYPE_SOFTWARE;
+    a->config = PERF_COUNT_SW_CPU_CLOCK;
+    a->sample_period = 997130000u / o->hz; /* what is regular itself is seldom in step */
+    a->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                     PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
+                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    a->sample_regs_user = tt_machine_perf_mask();
+    a->sample_stack_user = o->stack / 8 * 8;
+    a->disabled = a->inherit = a->exclude_hv = a->exclude_callchain_user = 1;
+    a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = a->sample_id_all = 1;
+    a->enable_on_exec = o->at_exec != 0;
+    a->use_clockid = 1;
+    a->clockid = CLOCK_MONOTONIC;
+}
+
+static const struct tt_counter counters[] = {
+    {"cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 10000000},
+    {"instructions", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 10000000},
+    {"cache-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 10000},
+    {"branch-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, 100000},
+    {"page-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 100},
+    {"major-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1},
+    {"context-switches", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 10},
+    {"cpu-migrations", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, 1},
+};
+
+const struct tt_counter *tt_counter_at(size_t i)
+{
+    return i < sizeof counters / sizeof *counters ? &counters[i] : NULL;
+}
+
+const struct tt_counter *tt_counter_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+        if (strcmp(counters[i].name, name) == 0)
+            return &counters[i];
+    return NULL;
+}
+
+static void describe_counter(struct perf_event_attr *a,
+                             const struct perf_event_attr *time,
+                             const struct tt_counter *c)
+{
+    *a = *time;
+    a->type = c->type;
+    a->config = c->config;
+    a->sample_period = c->period;
+    a->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD; /* else each event is a sample */
+    a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = 0;
+}
+
+static int open_event(const struct perf_event_attr *a, pid_t tid, long processor)
+{
+    return (int)syscall(SYS_perf_event_open, a, (long)tid, processor, -1L,
+                        (long)PERF_FLAG_FD_CLOEXEC);
+}
+
+/* With the kernel, where it may be looked at. */
+static int open_allowed(struct tt_perf *e, uint32_t kind, pid_t tid, long processor)
+{
+    int fd = open_event(&e->attr[kind], tid, processor);
+
+    if (fd >= 0 || (errno != EACCES && errno != EPERM) || e->attr[0].exclude_kernel)
+        return fd;
+    for (uint32_t i = 0; i < e->kinds; i++)
+        e->attr[i].exclude_kernel = e->attr[i].exclude_callchain_kernel = 1;
+    return open_event(&e->attr[kind], tid, processor);
+}
+
+/* ── Rings ────────────────────────────────────────────────────────────────────────── */
+
+static int map_ring(struct ring *r, int fd)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t size = LARGEST_RING; size >= SMALLEST_RING; size /= 2) {
+        void *p = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED)
+            continue;
+        r->page = p;
+        r->bytes = (char *)p + page;
+        r->size = size;
+        r->fd = fd;
+        return 0;
+    }
+    return -TT_ERR_MEMORY;
+}
+
+static uint64_t word_at(const struct ring *r, uint64_t at)
+{
+    uint64_t word;
+
+    memcpy(&word, r->bytes + (at & (r->size - 1)), sizeof word);
+    return word;
+}
+
+/* Only the second half of the first word: type, misc and size. */
+static size_t size_at(const struct ring *r, uint64_t at)
+{
+    return (size_t)(word_at(r, at) >> 48);
+}
+
+static uint64_t time_at(const struct ring *r, uint64_t at)
+{
+    int is_sample = (uint32_t)word_at(r, at) == PERF_RECORD_SAMPLE;
+
+    return word_at(r, is_sample ? at + 32 : at + size_at(r, at) - 16);
+}
+
+static const void *record_at(struct tt_perf *e, const struct ring *r, size_t size)
+{
+    size_t offset = (size_t)(r->at & (r->size - 1)), first = r->size - offset;
+
+    if (size <= first)
+        return r->bytes + offset;
+    memcpy(e->record, r->bytes + offset, first);
+    memcpy(e->record + first, r->bytes, size - first);
+    return e->record;
+}
+
+/* The ring with the oldest record; NULL: there is none before that time. */
+static struct ring *oldest(struct tt_perf *e, uint64_t before)
+{
+    struct ring *found = NULL;
+    uint64_t best = before, time;
+
+    for (long i = 0; i < e->rings; i++) {
+        struct ring *r = &e->ring[i];
+        if (r->at < r->end && (time = time_at(r, r->at)) < best) {
+            best = time;
+            found = r;
+        }
+    }
+    return found;
+}
+
+/* The thread whose event it was opened as; a thread has one for each processor. */
+static const struct opened *owner_of(const struct tt_perf *e, uint64_t id)
+{
+    size_t low = 0, high = e->events;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (e->event[middle].id <= id)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high > low ? &e->event[low] : NULL;
+}
+
+void tt_perf_read(struct tt_perf *e, uint64_t before,
+                  void (*each)(void *arg, const struct tt_perf_event *), void *arg)
+{
+    static struct tt_perf_event event;
+    const struct opened *owner;
+    struct ring *r;
+    uint32_t kind;
+
+    for (long i = 0; i < e->rings; i++)
+        if (e->ring[i].page)
+            e->ring[i].end = __atomic_load_n(&e->ring[i].page->data_head,
+                                             __ATOMIC_ACQUIRE);
+    while ((r = oldest(e, before))) {
+        size_t size = size_at(r, r->at);
+        if (size < sizeof(struct perf_event_header)) { /* never: nothing leads on */
+            r->at = r->end;
+            continue;
+        }
+        owner = owner_of(e, word_at(r, r->at + sizeof(struct perf_event_header)));
+        kind = owner && (uint32_t)word_at(r, r->at) == PERF_RECORD_SAMPLE ? owner->kind
+                                                                          : 0;
+        tt_perf_decode(&event, record_at(e, r, size), size, !kind);
+        owner = owner_of(e, event.source);
+        if (kind)
+            event.of.sample.weight = e->attr[kind].sample_period;
+        event.source = owner ? (uint64_t)owner->tid : 0;
+        event.counter = kind;
+        if (event.kind != TT_PERF_NONE)
+            each(arg, &event);
+        r->at += size;
+        __atomic_store_n(&r->page->data_tail, r->at, __ATOMIC_RELEASE);
+    }
+}
+
+/* A third of what a thread that never waits needs to fill its ring. */
+unsigned tt_perf_rest(const struct tt_perf *e)
+{
+    enum { SHORTEST = 5, LONGEST = 100 };
+    uint64_t smallest = LARGEST_RING, ms;
+
+    for (long i = 0; i < e->rings; i++)
+        if (e->ring[i].page && e->ring[i].size < smallest)
+            smallest = e->ring[i].size;
+    ms = smallest / (RECORD + e->attr[0].sample_stack_user) * 1000 / e->hz / 3 / e->kinds;
+    return (unsigned)(ms < SHORTEST ? SHORTEST : ms > LONGEST ? LONGEST : ms);
+}
+
+/* ── Threads ──────────────────────────────────────────────────────────────────────── */
+
+static int has_task(const struct tt_perf *e, pid_t tid)
+{
+    for (size_t i = 0; i < e->tasks; i++)
+        if (e->task[i] == tid)
+            return 1;
+    return 0;
+}
+
+static int keep_task(struct tt_perf *e, pid_t tid)
+{
+    pid_t *more;
+
+    if (e->tasks == e->task_room) {
+        more = reallocarray(e->task, e->task_room * 2 + 64, sizeof *more);
+        if (!more)
+            return -TT_ERR_MEMORY;
+        e->task = more;
+        e->task_room = e->task_room * 2 + 64;
+    }
+    e->task[e->tasks++] = tid;
+    return 0;
+}
+
+static int keep_event(struct tt_perf *e, uint32_t kind, pid_t tid, int fd)
+{
+    struct opened *more;
+    uint64_t id = 0;
+
+    if (e->events == e->event_room) {
+        more = reallocarray(e->event, e->event_room * 2 + 64, sizeof *more);
+        if (!more) {
+            close(fd);
+            return -TT_ERR_MEMORY;
+        }
+        e->event = more;
+        e->event_room = e->event_room * 2 + 64;
+    }
+    (void)ioctl(fd, PERF_EVENT_IOC_ID, &id);
+    e->event[e->events++] = (struct opened){id, tid, kind, fd};
+    return 0;
+}
+
+/* Of one thread on one processor.  0 also where there is no such processor. */
+static int add_event(struct tt_perf *e, uint32_t kind, pid_t tid, long processor)
+{
+    struct ring *r = &e->ring[processor];
+    int fd = open_allowed(e, kind, tid, processor);
+
+    if (fd < 0 && kind && (errno == ENOENT || errno == EOPNOTSUPP || errno == EINVAL))
+        e->refused = e->counter[kind - 1].name;
+    if (fd < 0)
+        return errno == ENODEV ? 0 : -TT_ERR_STATE;
+    if (keep_event(e, kind, tid, fd) != 0) {
+        errno = ENOMEM;
+        return -TT_ERR_MEMORY;
+    }
+    if (!r->page)
+        return map_ring(r, fd);
+    return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) == 0 ? 0 : -TT_ERR_STATE;
+}
+
+/* A thread that has ended meanwhile needs none. */
+static int add_task(struct tt_perf *e, pid_t tid)
+{
+    int error = keep_task(e, tid);
+
+    for (long i = 0; i < e->rings; i++)
+        for (uint32_t kind = 0; kind < e->kinds && !error; kind++)
+            error = add_event(e, kind, tid, i);
+    return error == -TT_ERR_STATE && errno == ESRCH ? 0 : error;
+}
+
+/* How many were new; less than 0: what went wrong is in errno. */
+static int add_tasks(struct tt_perf *e, pid_t pid)
+{
+    char path[64];
+    const struct dirent *entry;
+    int added = 0, error = 0;
+    DIR *d;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    if (!(d = opendir(path))) {
+        errno = ESRCH;
+        return -TT_ERR_STATE;
+    }
+    while (!error && (entry = readdir(d))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0 || has_task(e, tid))
+            continue;
+        error = add_task(e, tid);
+        added++;
+    }
+    error = error ? -errno : 0;
+    closedir(d);
+    errno = -error;
+    return error ? -TT_ERR_STATE : added;
+}
+
+/* Those that come while events are opened may have inherited theirs, or not: they get their
+ * own, and who reads takes no thread's samples from two events. */
+static int add_all_tasks(struct tt_perf *e, pid_t pid)
+{
+    int added = 1;
+
+    for (int i = 0; i < ROUNDS && added > 0; i++)
+        added = add_tasks(e, pid);
+    if (added >= 0 && !e->events) {
+        errno = ESRCH;
+        return -TT_ERR_STATE;
+    }
+    return added < 0 ? added : 0;
+}
+
+/* ── Reasons ──────────────────────────────────────────────────────────────────────── */
+
+static long paranoia(void)
+{
+    char text[32] = "";
+    FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+
+    if (f && !fgets(text, sizeof text, f))
+        text[0] = '\0';
+    if (f)
+        (void)fclose(f);
+    return *text ? strtol(text, NULL, 10) : 2;
+}
+
+static void say_denied(char *reason, size_t size, pid_t pid)
+{
+    int n = snprintf(reason, size,
+                     "process %d: perf events of it are forbidden: ", (int)pid);
+
+    if (n < 0 || (size_t)n >= size)
+        return;
+    if (geteuid() == 0)
+        (void)snprintf(reason + n, size - (size_t)n,
+                       "the container that tallytree runs in does not allow "
+                       "perf_event_open; give it CAP_PERFMON, or run tallytree outside");
+    else if (paranoia() > 2)
+        (void)snprintf(reason + n, size - (size_t)n,
+                       "/proc/sys/kernel/perf_event_paranoid is %ld; run tallytree as "
+                       "root, or have it set to 2",
+                       paranoia());
+    else
+        (void)snprintf(reason + n, size - (size_t)n,
+                       "it is another user's, or has more rights than you; run tallytree "
+                       "as root");
+}
+
+static void say_why(char *reason, size_t size, pid_t pid, int error)
+{
+    if (error == EACCES || error == EPERM)
+        say_denied(reason, size, pid);
+    else if (error == ESRCH)
+        (void)snprintf(reason, size, "there is no process %d", (int)pid);
+    else if (error == ENOSYS || error == ENOENT || error == EOPNOTSUPP)
+        (void)snprintf(reason, size, "this system has no perf events (%s)",
+                       strerror(error));
+    else if (error == EMFILE || error == ENFILE)
+        (void)snprintf(reason, size,
+                       "process %d has more threads than there may be open files: raise "
+                       "'ulimit -n'",
+                       (int)pid);
+    else
+        (void)snprintf(reason, size, "process %d: perf events cannot be opened: %s",
+                       (int)pid, strerror(error));
+}
+
+/* ── Opening ──────────────────────────────────────────────────────────────────────── */
+
+/* Each thread needs a file for each processor. */
+static void allow_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *reason,
+                 size_t size)
+{
+    struct tt_perf *e = calloc(1, sizeof *e);
+    int error = -TT_ERR_MEMORY;
+
+    *out = NULL;
+    errno = ENOMEM;
+    if (!e)
+        goto fail;
+    describe(&e->attr[0], o);
+    for (uint32_t i = 0; i < o->counters; i++)
+        describe_counter(&e->attr[1 + i], &e->attr[0], &o->counter[i]);
+    e->kinds = 1 + o->counters;
+    e->counter = o->counter;
+    e->hz = o->hz;
+    e->rings = sysconf(_SC_NPROCESSORS_CONF);
+    e->ring = calloc((size_t)e->rings, sizeof *e->ring);
+    if (!e->ring)
+        goto fail;
+    allow_files();
+    error = add_all_tasks(e, o->pid);
+    if (error)
+        goto fail;
+    *out = e;
+    return 0;
+
+fail:
+    if (e && e->refused)
+        (void)snprintf(reason, size, "this machine does not count %s (%s)", e->refused,
+                       strerror(errno));
+    else
+        say_why(reason, size, o->pid, errno);
+    tt_perf_close(e);
+    return error;
+}
+
+void tt_perf_close(struct tt_perf *e)
+{
+    if (!e)
+        return;
+    for (long i = 0; e->ring && i < e->rings; i++)
+        if (e->ring[i].page)
+            munmap(e->ring[i].page, (size_t)(e->ring[i].bytes + e->ring[i].size -
+                                             (char *)e->ring[i].page));
+    for (size_t i = 0; i < e->events; i++)
+        close(e->event[i].fd);
+    free(e->event);
+    free(e->task);
+    free(e->ring);
+    free(e);
+}
+
+static void tell_all(const struct tt_perf *e, unsigned long what)
+{
+    for (size_t i = 0; i < e->events; i++)
+        (void)ioctl(e->event[i].fd, what, 0);
+}
+
+void tt_perf_start(struct tt_perf *e) { tell_all(e, PERF_EVENT_IOC_ENABLE); }
+void tt_perf_stop(struct tt_perf *e) { tell_all(e, PERF_EVENT_IOC_DISABLE); }
+
+int tt_perf_have_kernel(const struct tt_perf *e) { return !e->attr[0].exclude_kernel; }

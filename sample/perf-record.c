@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* perf-record.c - a record of perf events, taken apart.
+ *
+ *      sample   {head, identifier, ip, pid tid, time, period, callchain, registers, stack}
+ *      others   {head, ..., pid tid, time, identifier}
+ *
+ * What stands in it, and in this order, is what perf-events.c asks for. */
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "perf-events.h"
+
+enum { TRAILER = 24 };
+
+struct cursor {
+    const char *at, *end;
+};
+
+/* NULL when there is not so much left. */
+static const void *take(struct cursor *c, size_t size)
+{
+    const char *at = c->at;
+
+    if ((size_t)(c->end - at) < size)
+        return NULL;
+    c->at += size;
+    return at;
+}
+
+static int take_word(struct cursor *c, uint64_t *word)
+{
+    const void *at = take(c, sizeof *word);
+
+    if (at)
+        memcpy(word, at, sizeof *word);
+    return at != NULL;
+}
+
+static int take_pair(struct cursor *c, uint32_t *a, uint32_t *b)
+{
+    uint64_t word;
+
+    if (!take_word(c, &word))
+        return 0;
+    *a = (uint32_t)word;
+    *b = (uint32_t)(word >> 32);
+    return 1;
+}
+
+/* Of all that is not a sample; what stands before it is left. */
+static int take_trailer(struct tt_perf_event *e, struct cursor *c)
+{
+    struct cursor t = {c->end - TRAILER, c->end};
+
+    if ((size_t)(c->end - c->at) < TRAILER)
+        return 0;
+    c->end = t.at;
+    return take_pair(&t, &e->pid, &e->tid) && take_word(&t, &e->time) &&
+           take_word(&t, &e->source);
+}
+
+/* ── Samples ──────────────────────────────────────────────────────────────────────── */
+
+/* Markers say whose addresses follow; only the kernel's were asked for. */
+static int take_chain(struct tt_perf_event *e, struct cursor *c)
+{
+    uint64_t count, address;
+    const char *chain;
+
+    if (!take_word(c, &count) || count > (size_t)(c->end - c->at) / sizeof address)
+        return 0;
+    chain = take(c, count * sizeof address);
+    e->of.sample.kernel = NULL;
+    e->of.sample.kernels = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(&address, chain + i * sizeof address, sizeof address);
+        if (address == PERF_CONTEXT_USER)
+            break;
+        if (address >= PERF_CONTEXT_MAX)
+            e->of.sample.kernel = NULL; /* those behind it */
+        else if (!e->of.sample.kernel)
+            e->of.sample.kernel = (const void *)(chain + i * sizeof address);
+        e->of.sample.kernels = e->of.sample.kernel ? e->of.sample.kernels + 1 : 0;
+    }
+    return 1;
+}
+
+static int take_registers(struct tt_perf_event *e, struct cursor *c)
+{
+    uint64_t abi, value[TT_REGISTERS];
+    const void *at;
+
+    e->of.sample.has_registers = 0;
+    if (!take_word(c, &abi))
+        return 0;
+    if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+        return 1;
+    if (!(at = take(c, sizeof value)))
+        return 0;
+    memcpy(value, at, sizeof value);
+    tt_registers_of_perf(&e->of.sample.registers, tt_machine_perf_mask(), value);
+    e->of.sample.has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
+    return 1;
+}
+
+static int take_stack(struct tt_perf_event *e, struct cursor *c)
+{
+    uint64_t size, copied;
+
+    e->of.sample.stack = NULL;
+    e->of.sample.stack_size = 0;
+    if (!take_word(c, &size))
+        return 0;
+    if (!size)
+        return 1;
+    if (!(e->of.sample.stack = take(c, size)) || !take_word(c, &copied) || copied > size)
+        return 0;
+    e->of.sample.stack_size = copied;
+    return 1;
+}
+
+static int take_sample(struct tt_perf_event *e, struct cursor *c, int has_period)
+{
+    e->kind = TT_PERF_SAMPLE;
+    e->of.sample.weight = 0;
+    return take_word(c, &e->source) && take_word(c, &e->of.sample.place) &&
+           take_pair(c, &e->pid, &e->tid) && take_word(c, &e->time) &&
+           (!has_period || take_word(c, &e->of.sample.weight)) && take_chain(e, c) &&
+           take_registers(e, c) && take_stack(e, c);
+}
+
+/* ── Others ───────────────────────────────────────────────────────────────────────── */
+
+/* The rest is a text that ends within it. */
+static const char *take_text(struct cursor *c)
+{
+    return memchr(c->at, 0, (size_t)(c->end - c->at)) ? c->at : NULL;
+}
+
+static int take_mapping(struct tt_perf_event *e, struct cursor *c)
+{
+    struct tt_region *m = &e->of.mapped;
+    uint64_t length, word;
+
+    e->kind = TT_PERF_MAPPED;
+    if (!take_trailer(e, c) || !take_pair(c, &e->pid, &e->tid) ||
+        !take_word(c, &m->start) || !take_word(c, &length) || !take_word(c, &m->offset) ||
+        !take_pair(c, &m->major, &m->minor) || !take_word(c, &m->inode) ||
+        !take_word(c, &word) || !take_word(c, &word) || !(m->path = take_text(c)))
+        return 0;
+    m->end = m->start + length;
+    if (m->path[0] != '/' && strcmp(m->path, "[vdso]") != 0)
+        m->path = "";
+    return m->end >= m->start;
+}
+
+static int take_name(struct tt_perf_event *e, struct cursor *c, int exec)
+{
+    e->kind = TT_PERF_NAMED;
+    e->of.named.exec = exec;
+    return take_trailer(e, c) && take_pair(c, &e->pid, &e->tid) &&
+           (e->of.named.name = take_text(c));
+}
+
+static int take_task(struct tt_perf_event *e, struct cursor *c, enum tt_perf_kind kind)
+{
+    uint32_t parent_tid;
+
+    e->kind = kind;
+    return take_trailer(e, c) && take_pair(c, &e->pid, &e->of.forked.pid) &&
+           take_pair(c, &e->tid, &parent_tid);
+}
+
+static int take_loss(struct tt_perf_event *e, struct cursor *c, int by_event)
+{
+    uint64_t id;
+
+    e->kind = TT_PERF_LOST;
+    return take_trailer(e, c) && (!by_event || take_word(c, &id)) &&
+           take_word(c, &e->of.lost.samples);
+}
+
+static int take_any(struct tt_perf_event *e, const struct perf_event_header *h,
+                    struct cursor *c, int has_period)
+{
+    switch (h->type) {
+    case PERF_RECORD_SAMPLE:
+        return take_sample(e, c, has_period);
+    case PERF_RECORD_MMAP2:
+        return take_mapping(e, c);
+    case PERF_RECORD_COMM:
+        return take_name(e, c, (h->misc & PERF_RECORD_MISC_COMM_EXEC) != 0);
+    case PERF_RECORD_FORK:
+        return take_task(e, c, TT_PERF_FORKED);
+    case PERF_RECORD_EXIT:
+        return take_task(e, c, TT_PERF_EXITED);
+    case PERF_RECORD_LOST:
+        return take_loss(e, c, 1);
+    case PERF_RECORD_LOST_SAMPLES:
+        return take_loss(e, c, 0);
+    default:
+        return 0;
+    }
+}
+
+void tt_perf_decode(struct tt_perf_event *e, const void *record, size_t size,
+                    int has_period)
+{
+    struct perf_event_header h;
+    struct cursor c = {(const char *)record + sizeof h, (const char *)record + size};
+
+    memset(e, 0, offsetof(struct tt_perf_event, of));
+    if (size < sizeof h)
+        return;
+    memcpy(&h, record, sizeof h);
+    if (!take_any(e, &h, &c, has_period))
+        e->kind = TT_PERF_NONE;
+}

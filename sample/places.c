@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* places.c - from a place in the code to its block, for handlers.
+ *
+ *      module's number, link-time address  ->  block
+ *
+ * Writers of the table hold the registry of blocks.  A module's number is never used again, so
+ * that what is loaded elsewhere later is something else. */
+#include "places.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "append-table.h"
+#include "block.h"
+
+enum { MODULES = 1024, ADDRESS_BITS = 48, NO_MODULE = 0xffff, WAITS = 64 };
+
+struct place { /* of a growing table */
+    uint64_t key;
+    tt_block block;
+    uint32_t spare;
+};
+
+static struct tt_append_table *table;
+static tt_block marker[TT_UNWIND_ENDS];
+static struct wait { /* filled from the front */
+    const char *name;
+    tt_block block;
+} waits[WAITS];
+static char *build_id[MODULES]; /* in hex */
+static char *text, *text_end;   /* room for these */
+
+static uint64_t key_of(const struct tt_native *n)
+{
+    uint64_t module = n->mapping ? n->mapping->module->id % (NO_MODULE - 1u) + 1u
+                                 : NO_MODULE;
+
+    return module << ADDRESS_BITS |
+           (tt_native_place(n) & (((uint64_t)1 << ADDRESS_BITS) - 1));
+}
+
+uint64_t tt_place_function(const struct tt_native *n)
+{
+    struct tt_native start = *n;
+
+    if (n->function) {
+        start.pc = n->function;
+        start.flags |= TT_NATIVE_EXACT;
+    }
+    return key_of(&start);
+}
+
+/* ── The table ────────────────────────────────────────────────────────────────────── */
+
+static struct place *slot_of(struct tt_append_table *t, uint64_t key)
+{
+    return tt_append_table_slot(t, key, sizeof(struct place));
+}
+
+tt_block tt_place_find(const struct tt_native *n)
+{
+    struct tt_append_table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    const uint64_t key = key_of(n);
+    const struct place *p = t ? slot_of(t, key) : NULL;
+
+    /* One that is unused may be about to be somebody else's. */
+    return p && __atomic_load_n(&p->key, __ATOMIC_ACQUIRE) == key ? p->block : 0;
+}
+
+static void keep(uint64_t key, tt_block block)
+{
+    struct place *p;
+
+    if (tt_append_table_reserve(&table, sizeof *p) != 0)
+        return; /* it is made again, and found in the registry */
+    p = slot_of(table, key);
+    p->block = block;
+    tt_append_table_show(table, p, key);
+}
+
+/* ── What a block says ────────────────────────────────────────────────────────────── */
+
+static char *keep_text(size_t size)
+{
+    enum { CHUNK = 64 << 10 };
+    char *p;
+
+    if ((size_t)(text_end - text) < size) {
+        p = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return NULL;
+        text = p;
+        text_end = p + CHUNK;
+    }
+    p = text;
+    text += size;
+    return p;
+}
+
+static const char *id_of(const struct tt_module *m)
+{
+    static const char digit[] = "0123456789abcdef";
+    char *hex;
+
+    if (m->id >= MODULES || !m->build_id_size)
+        return "";
+    if (!build_id[m->id] && (hex = keep_text(2 * m->build_id_size + 1))) {
+        for (uint32_t i = 0; i < m->build_id_size; i++) {
+            hex[2 * i] = digit[m->build_id[i] >> 4];
+            hex[2 * i + 1] = digit[m->build_id[i] & 15];
+        }
+        hex[2 * m->build_id_size] = '\0';
+        build_id[m->id] = hex;
+    }
+    return build_id[m->id] ? build_id[m->id] : "";
+}
+
+/* Where runtimes tell names of the code that they make. */
+static const char *perf_map(void)
+{
+    static char path[40];
+    static pid_t pid;
+    char digits[12], *d = digits + sizeof digits;
+
+    if (pid != getpid()) {
+        pid = getpid();
+        *--d = '\0';
+        for (pid_t rest = pid; rest; rest /= 10)
+            *--d = (char)('0' + rest % 10);
+        memcpy(path, "/tmp/perf-", 10);
+        memcpy(path + 10, d, strlen(d));
+        memcpy(path + 10 + strlen(d), ".map", 5);
+    }
+    return path;
+}
+
+/* "libc.so.6+0x1c2d", without stdio. */
+static void name_place(char *out, size_t size, const char *path, uint64_t address)
+{
+    static const char digit[] = "0123456789abcdef";
+    const char *base = strrchr(path, '/');
+    char hex[17], *h = hex + sizeof hex;
+    size_t length;
+
+    base = base && base[1] ? base + 1 : path;
+    *--h = '\0';
+    do
+        *--h = digit[address & 15];
+    while (address >>= 4);
+    length = strnlen(base, size - 3 - sizeof hex);
+    memcpy(out, base, length);
+    memcpy(out + length, "+0x", 3);
+    memcpy(out + length + 3, h, strlen(h) + 1);
+}
+
+static const char *file_of(const struct tt_mapping *m)
+{
+    if (!m)
+        return perf_map();
+    return m->module->mark ? m->module->mark : id_of(m->module);
+}
+
+static tt_block make(const struct tt_native *n)
+{
+    struct tt_block_info info = {.kind = TT_KIND_NATIVE,
+                                 .module = n->mapping ? n->mapping->module->path
+                                                      : "[jit]",
+                                 .file = file_of(n->mapping),
+                                 .offset = tt_native_place(n)};
+    char name[256];
+
+    name_place(name, sizeof name, info.module, info.offset);
+    info.name = name;
+    return tt_block_native(&info);
+}
+
+tt_block tt_place_get(struct tt_recording *r, const struct tt_native *n)
+{
+    tt_block block = tt_place_find(n);
+
+    if (!block) {
+        block = make(n);
+        if (block != TT_BLOCK_OTHER)
+            keep(key_of(n), block);
+    }
+    return tt_block_publish(r, block);
+}
+
+tt_block tt_place_marker(struct tt_recording *r, enum tt_unwind_end end)
+{
+    struct tt_block_info info = {.kind = TT_KIND_NATIVE, .module = "", .file = ""};
+
+    info.name = end == TT_UNWIND_TRUNCATED ? "[truncated stack]" : "[broken stack]";
+    if (!marker[end])
+        marker[end] = tt_block_native(&info);
+    return tt_block_publish(r, marker[end]);
+}
+
+tt_block tt_place_wait(struct tt_recording *r, const char *name, int locked)
+{
+    struct tt_block_info info = {
+        .kind = TT_KIND_NATIVE, .module = "", .file = "", .name = name};
+    struct wait *w = waits;
+
+    while (w < waits + WAITS - 1 && w->name && w->name != name)
+        w++;
+    if (w->name == name && __atomic_load_n(&tt_block_entry(w->block)->published,
+                                           __ATOMIC_ACQUIRE) == r->epoch)
+        return w->block;
+    if (!locked)
+        return 0;
+    if (w->name != name) {
+        w->block = tt_block_native(&info);
+        __atomic_store_n(&w->name, name, __ATOMIC_RELEASE);
+    }
+    return tt_block_publish(r, w->block);
+}

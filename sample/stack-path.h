@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* stack-path.h - the recursion policy, applied to a stack that is there as a whole.
+ *
+ *      main ─ f ─ g ─ f ─ g ─ h      steps, outermost first, as the stack has them
+ *      main ─ f ─ g ─ h              what `edge` leaves; the second f was cut, and f is
+ *                                    on the path, so that nothing is hidden
+ *
+ * Functions are compared, and not the places in them: a call from another line of the same
+ * function is the same recursion.  A step that goes back takes the place of the one it goes
+ * back to, so that the innermost step is where the stack really stands. */
+#ifndef TT_STACK_PATH_H
+#define TT_STACK_PATH_H
+
+#include "layout.h"
+
+enum { TT_STEPS_MAX = 4096, TT_SEEN_SIZE = 2 * TT_STEPS_MAX };
+
+struct tt_step {
+    uint64_t function; /* its identity; not 0 */
+    tt_block block;    /* the place in it */
+};
+
+struct tt_seen { /* a set of functions, emptied by counting `serial` up */
+    struct {
+        uint64_t function;
+        uint32_t stamp;
+    } at[TT_SEEN_SIZE];
+    uint32_t serial;
+    uint32_t mask; /* as much of it as the stack needs, so that it stays warm */
+};
+
+struct tt_path {
+    struct tt_step step[TT_STEPS_MAX];
+    uint32_t count;
+    struct tt_step cut[TT_STEPS_MAX]; /* steps that a cut took off */
+    uint32_t cuts;
+    struct tt_seen seen;
+};
+
+/* Begins anew, for so many steps, without touching what is not used. */
+void tt_path_begin(struct tt_path *, uint32_t steps);
+
+/* Goes one step inwards; at most as many as were said, and TT_STEPS_MAX. */
+void tt_path_step(struct tt_path *, uint32_t recursion, uint32_t length,
+                  uint64_t function, tt_block block);
+
+/* Leaves in `cut` one step of each function that is on the stack but not on the path. */
+void tt_path_end(struct tt_path *);
+
+#endif

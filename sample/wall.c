@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/* wall.c - threads that sleep, seen from another thread of the process.
+ *
+ *      /proc: the call, the stack pointer, the place ─┐
+ *      a copy of the stack                            ├─ unwind ─ charge
+ *      CPU clock before = CPU clock after: it slept ──┘
+ *
+ * A thread that sleeps in a system call is never sent a signal: that would end the call, or
+ * shorten it, and begin its time limit anew.  Its stack does not change while it sleeps, so
+ * that another thread can read it.  Its registers are not known, but for the stack pointer
+ * and the place; those that functions have saved are on the stack, and code-x86_64.c finds a
+ * frame pointer that was not.  When the thread's CPU clock has moved meanwhile it woke up,
+ * and what was read is thrown away.
+ *
+ * Each round is a sample of all threads at one moment, and counts for the time since the
+ * round before.  Rounds come at random distances, so that nothing is in step with them, and
+ * take two parts in a hundred of a processor at most. */
+#include "wall.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "native-sampler.h"
+#include "next-function.h"
+#include "strand.h"
+#include "system-call.h"
+
+enum { SHARE = 50 };
+
+enum end { GOES_ON, STOPPED, ALONE };
+
+enum { FREE, HELD, AWAITED }; /* of tt_wall.held */
+
+static struct {
+    pthread_t thread, guard;
+    int running;
+    uint32_t end; /* enum end, a futex */
+    uint32_t hz;
+    uint64_t cpu, chance;
+    pid_t pid;                 /* the process that the thread is in */
+    struct tt_stack_copy copy; /* the rounds' own */
+} rounds;
+
+/* What gives a thread a table of files of its own, without those from `first` to `last`;
+ * where first is behind last it says EINVAL if that can be done, and else something else. */
+#define OWN_FILES(first, last)                                                           \
+    (long[6]) { first, last, CLOSE_RANGE_UNSHARE }
+
+/* ── Calls that wait ──────────────────────────────────────────────────────────────── */
+
+#ifdef SYS_poll
+#define OLD(call, name) {SYS_##call, name},
+#else
+#define OLD(call, name) /* not of this machine */
+#endif
+
+static const struct {
+    long number;
+    const char *name;
+} calls[] = {{-1, "[waits: memory]"},
+             {SYS_read, "[waits: read]"},
+             {SYS_readv, "[waits: read]"},
+             {SYS_pread64, "[waits: read]"},
+             {SYS_preadv, "[waits: read]"},
+             {SYS_preadv2, "[waits: read]"},
+             {SYS_write, "[waits: write]"},
+             {SYS_writev, "[waits: write]"},
+             {SYS_pwrite64, "[waits: write]"},
+             {SYS_pwritev, "[waits: write]"},
+             {SYS_pwritev2, "[waits: write]"},
+             {SYS_recvfrom, "[waits: receive]"},
+             {SYS_recvmsg, "[waits: receive]"},
+             {SYS_recvmmsg, "[waits: receive]"},
+             {SYS_sendto, "[waits: send]"},
+             {SYS_sendmsg, "[waits: send]"},
+             {SYS_sendmmsg, "[waits: send]"},
+             {SYS_sendfile, "[waits: send]"},
+             {SYS_splice, "[waits: splice]"},
+             {SYS_vmsplice, "[waits: splice]"},
+             {SYS_tee, "[waits: splice]"},
+             {SYS_copy_file_range, "[waits: copy]"},
+             {SYS_accept, "[waits: accept]"},
+             {SYS_accept4, "[waits: accept]"},
+             {SYS_connect, "[waits: connect]"},
+             {SYS_openat, "[waits: open]"},
+             {SYS_close, "[waits: close]"},
+             {SYS_flock, "[waits: flock]"},
+             {SYS_fcntl, "[waits: fcntl]"},
+             {SYS_ioctl, "[waits: ioctl]"},
+             {SYS_fsync, "[waits: fsync]"},
+             {SYS_fdatasync, "[waits: fsync]"},
+             {SYS_sync_file_range, "[waits: fsync]"},
+             {SYS_msync, "[waits: fsync]"},
+             {SYS_wait4, "[waits: child]"},
+             {SYS_waitid, "[waits: child]"},
+             {SYS_clone, "[waits: child]"},
+             {SYS_futex, "[waits: futex]"},
+#ifdef SYS_futex_waitv
+             {SYS_futex_waitv, "[waits: futex]"},
+#endif
+             {SYS_nanosleep, "[waits: sleep]"},
+             {SYS_clock_nanosleep, "[waits: sleep]"},
+             {SYS_restart_syscall, "[waits: sleep]"},
+             {SYS_ppoll, "[waits: poll]"},
+             {SYS_pselect6, "[waits: poll]"},
+             {SYS_epoll_pwait, "[waits: epoll]"},
+#ifdef SYS_epoll_pwait2
+             {SYS_epoll_pwait2, "[waits: epoll]"},
+#endif
+             {SYS_io_getevents, "[waits: events]"},
+             {SYS_io_pgetevents, "[waits: events]"},
+             {SYS_io_uring_enter, "[waits: events]"},
+             {SYS_rt_sigsuspend, "[waits: signal]"},
+             {SYS_rt_sigtimedwait, "[waits: signal]"},
+             {SYS_msgrcv, "[waits: message]"},
+             {SYS_msgsnd, "[waits: message]"},
+             {SYS_mq_timedreceive, "[waits: message]"},
+             {SYS_mq_timedsend, "[waits: message]"},
+             {SYS_semop, "[waits: semaphore]"},
+             {SYS_semtimedop, "[waits: semaphore]"},
+             OLD(open, "[waits: open]") OLD(poll, "[waits: poll]")
+                 OLD(select, "[waits: poll]") OLD(epoll_wait, "[waits: epoll]")
+                     OLD(pause, "[waits: signal]") OLD(vfork, "[waits: child]")};
+
+static const char *name_of(long number)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i].number == number)
+            return calls[i].name;
+    return "[waits: in the system]";
+}
+
+/* ── Where a thread is ────────────────────────────────────────────────────────────── */
+
+static char *put_number(char *out, unsigned n)
+{
+    char digits[12], *d = digits + sizeof digits;
+
+    do
+        *--d = (char)('0' + n % 10);
+    while (n /= 10);
+    memcpy(out, d, (size_t)(digits + sizeof digits - d));
+    return out + (digits + sizeof digits - d);
+}
+
+/* A file of a thread of this process; less than 0: there is none. */
+static long read_about(int tid, const char *name, char *text, size_t size)
+{
+    char path[64] = "/proc/self/task/", *end = put_number(path + 16, (unsigned)tid);
+    long fd, n;
+
+    memcpy(end, name, strlen(name) + 1);
+    fd = tt_call_system(SYS_openat,
+                        (long[6]){AT_FDCWD, (long)(uintptr_t)path, O_RDONLY | O_CLOEXEC});
+    if (fd < 0)
+        return -1;
+    n = tt_call_system(SYS_read, (long[6]){fd, (long)(uintptr_t)text, (long)size - 1});
+    (void)tt_call_system(SYS_close, (long[6]){fd});
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+/* "202 0x55.. 0x0 ... SP PC", "-1 SP PC", or "running": 0. */
+static int parse_where(const char *text, struct tt_sleeper *s)
+{
+    enum { ARGUMENTS = 6 };
+    uint64_t value[ARGUMENTS + 2];
+    int n = 0;
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    if (end == text)
+        return 0;
+    for (; n < ARGUMENTS + 2 && *end == ' '; n++)
+        value[n] = strtoull(end, &end, 16);
+    if (n != ARGUMENTS + 2 && !(n == 2 && number == -1))
+        return 0;
+    s->sp = value[n - 2];
+    s->pc = value[n - 1];
+    s->wait = name_of(number);
+    return 1;
+}
+
+/* 1: it sleeps there; 0: it runs, or wants to, or that is not known.  Of a program that has
+ * given up its rights /proc says nothing, to itself as well, unless it makes itself
+ * dumpable again: threads count as lost as long as that is so. */
+static int find_where(struct tt_wall *w, struct tt_sleeper *s)
+{
+    char text[256];
+    long n = read_about(w->tid, "/syscall", text, sizeof text);
+    const int denied = n < 0 && (errno == EACCES || errno == EPERM);
+    struct tt_recording *r = tt_recording_now();
+
+    if (denied != w->denied && r) {
+        w->denied = denied;
+        tt_bump_shared(&r->header->lost_samplers, denied ? 1 : UINT64_MAX);
+    }
+    return n > 0 && parse_where(text, s);
+}
+
+/* ── The end ──────────────────────────────────────────────────────────────────────── */
+
+static void wait_for_end(const struct timespec *limit)
+{
+    (void)tt_call_system(SYS_futex,
+                         (long[6]){(long)(uintptr_t)&rounds.end, FUTEX_WAIT_PRIVATE,
+                                   GOES_ON, (long)(uintptr_t)limit});
+}
+
+static uint32_t find_end(void) { return __atomic_load_n(&rounds.end, __ATOMIC_ACQUIRE); }
+
+static void end_rounds(enum end how)
+{
+    __atomic_store_n(&rounds.end, how, __ATOMIC_RELEASE);
+    (void)tt_call_system(
+        SYS_futex, (long[6]){(long)(uintptr_t)&rounds.end, FUTEX_WAKE_PRIVATE, INT_MAX});
+}
+
+/* ── A round ──────────────────────────────────────────────────────────────────────── */
+
+static uint64_t ns_of(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* To the nanosecond, of a thread that sleeps as of one that runs. */
+static int still_sleeps(void *arg)
+{
+    const struct tt_wall *w = arg;
+    struct timespec cpu;
+
+    return clock_gettime(w->clock, &cpu) == 0 && ns_of(cpu) == w->cpu;
+}
+
+static void charge(struct tt_wall *w, int done)
+{
+    w->known = done;
+    if (done)
+        w->owed = 0;
+}
+
+/* A thread that never ends has its name in time, too. */
+static void rename_thread(struct tt_thread *t, struct tt_wall *w)
+{
+    char name[64];
+    long n;
+
+    w->looks++;
+    if (w->looks & (w->looks - 1))
+        return;
+    n = read_about(w->tid, "/comm", name, sizeof name);
+    if (n > 1) {
+        name[n - 1] = '\0'; /* the end of the line */
+        tt_thread_rename_to(t, name);
+    }
+}
+
+/* Where it cannot be looked at now, what it slept is charged to where it sleeps next. */
+static void look_at(struct tt_thread *t, struct tt_wall *w)
+{
+    struct tt_sleeper s = {.copy = &rounds.copy, .still_sleeps = still_sleeps, .arg = w};
+    uint64_t now = tt_clock_monotonic(), passed = now - w->last, used;
+    struct timespec cpu;
+
+    if (clock_gettime(w->clock, &cpu) != 0)
+        return;
+    used = ns_of(cpu) - w->cpu;
+    w->cpu += used;
+    w->last = now;
+    (void)__atomic_fetch_sub(&w->queued, (int64_t)used, __ATOMIC_RELAXED);
+    if (used == 0 && w->known) {
+        w->owed += passed;
+        charge(w, tt_native_sampler_again(t, w, w->owed));
+    } else if (find_where(w, &s)) {
+        w->owed += passed;
+        charge(w, tt_native_sampler_asleep(t, w, &s, w->owed));
+        rename_thread(t, w);
+    } else {
+        w->known = 0;
+        (void)__atomic_fetch_add(&w->queued, (int64_t)passed, __ATOMIC_RELAXED);
+    }
+}
+
+/* The first thread has ended, and stays because there are others: us two alone. */
+static int is_alone(void)
+{
+    char text[256], *state;
+    struct stat s;
+
+    if (stat("/proc/self/task", &s) != 0 || s.st_nlink != 2 + 3 ||
+        read_about(getpid(), "/stat", text, sizeof text) <= 0)
+        return 0;
+    state = strrchr(text, ')');
+    return state && state[1] == ' ' && state[2] == 'Z';
+}
+
+/* While it is held a thread does not end (tt_wall_end), and the others may come and go. */
+static struct tt_wall *hold(struct tt_thread *t)
+{
+    struct tt_wall *w = tt_native_sampler_wall(t);
+
+    if (!w || !__atomic_load_n(&w->ready, __ATOMIC_ACQUIRE))
+        return NULL;
+    __atomic_store_n(&w->held, HELD, __ATOMIC_RELAXED);
+    return w;
+}
+
+static void release(struct tt_wall *w)
+{
+    if (__atomic_exchange_n(&w->held, FREE, __ATOMIC_RELEASE) == AWAITED)
+        (void)tt_call_system(SYS_futex,
+                             (long[6]){(long)(uintptr_t)&w->held, FUTEX_WAKE_PRIVATE, 1});
+}
+
+void tt_wall_end(struct tt_wall *w)
+{
+    uint32_t held = HELD;
+
+    if (rounds.pid != getpid() ||
+        !__atomic_compare_exchange_n(&w->held, &held, AWAITED, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return;
+    while (__atomic_load_n(&w->held, __ATOMIC_ACQUIRE) == AWAITED)
+        (void)tt_call_system(SYS_futex, (long[6]){(long)(uintptr_t)&w->held,
+                                                  FUTEX_WAIT_PRIVATE, AWAITED, 0});
+}
+
+/* The files in /proc are read without the lock that threads begin and end with.  What is
+ * held stays in the list, and with it the way on. */
+static void go_round(void)
+{
+    int count = 0;
+
+    tt_threads_lock();
+    for (struct tt_thread *t = tt_threads_first(); t; t = t->next, count++) {
+        struct tt_wall *w = hold(t);
+        if (!w)
+            continue;
+        tt_threads_unlock();
+        look_at(t, w);
+        tt_threads_lock();
+        release(w);
+    }
+    tt_threads_unlock();
+    if (!count && is_alone())
+        end_rounds(ALONE);
+}
+
+/* ── The thread that goes round ───────────────────────────────────────────────────── */
+
+static uint64_t own_cpu(void)
+{
+    struct timespec t;
+
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? ns_of(t) : 0;
+}
+
+/* From half of the mean to half as much again, and so long that the rounds cost little. */
+static uint64_t choose_rest(uint64_t cost)
+{
+    uint64_t mean = 1000000000u / rounds.hz;
+
+    if (mean < cost * SHARE)
+        mean = cost * SHARE;
+    rounds.chance = rounds.chance * 6364136223846793005u + 1442695040888963407u;
+    return mean / 2 + (rounds.chance >> 33) % mean;
+}
+
+/* With files of its own: a file that is open for a moment must not take the number that the
+ * program's next one would have. */
+/* Closes all files for this thread alone, but the recording's: that has to grow, also when
+ * the program may not open it again, having given up its rights. */
+static int leave_files(void)
+{
+    const struct tt_recording *r = tt_recording_now();
+    const long fd = r ? r->file.fd : -1;
+
+    if (fd <= 0 || fd == INT_MAX)
+        return tt_call_system(SYS_close_range, OWN_FILES(0, UINT_MAX)) != 0;
+    return tt_call_system(SYS_close_range, OWN_FILES(0, fd - 1)) != 0 ||
+           tt_call_system(SYS_close_range, OWN_FILES(fd + 1, UINT_MAX)) != 0;
+}
+
+static void *go_rounds(void *arg)
+{
+    uint64_t before = own_cpu(), cost = 0, ns;
+    struct timespec rest;
+
+    (void)pthread_setname_np(pthread_self(), "tallytree");
+    if (leave_files() != 0)
+        return arg;
+    while (find_end() == GOES_ON) {
+        ns = choose_rest(cost);
+        rest.tv_sec = (time_t)(ns / 1000000000u);
+        rest.tv_nsec = (long)(ns % 1000000000u);
+        wait_for_end(&rest);
+        go_round();
+        cost = own_cpu() - before;
+        before += cost;
+        (void)__atomic_fetch_add(&rounds.cpu, cost, __ATOMIC_RELAXED);
+    }
+    return arg;
+}
+
+/* ── The thread that keeps the program's files ────────────────────────────────────── */
+
+static int create(pthread_t *thread, void *(*run)(void *))
+{
+    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+    *(void **)&next = tt_next_function("pthread_create");
+    return next ? next(thread, NULL, run, NULL) : ENOSYS;
+}
+
+/* They would be closed with the last of the program's threads, and cannot be flushed then:
+ * it is this one that ends the program. */
+static void *guard(void *arg)
+{
+    (void)pthread_setname_np(pthread_self(), "tallytree");
+    while (find_end() == GOES_ON)
+        wait_for_end(NULL);
+    (void)pthread_join(rounds.thread, NULL);
+    if (find_end() == ALONE)
+        exit(0); /* as the last thread would have done */
+    return arg;
+}
+
+/* Does /proc say where threads are, and can one of them have files of its own? */
+static int is_possible(void)
+{
+    char text[16];
+
+    return read_about(getpid(), "/syscall", text, sizeof text) > 0 &&
+           tt_call_system(SYS_close_range, OWN_FILES(1, 0)) != 0 && errno == EINVAL;
+}
+
+int tt_wall_start(uint32_t hz)
+{
+    sigset_t all, before;
+
+    if (!is_possible())
+        return -TT_ERR_STATE;
+    rounds.hz = hz;
+    rounds.pid = getpid();
+    rounds.end = GOES_ON;
+    rounds.chance = tt_clock_monotonic();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (create(&rounds.thread, go_rounds) == 0) {
+        rounds.running = create(&rounds.guard, guard) == 0;
+        if (!rounds.running) {
+            end_rounds(STOPPED);
+            (void)pthread_join(rounds.thread, NULL);
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rounds.running ? 0 : -TT_ERR_MEMORY;
+}
+
+void tt_wall_stop(void)
+{
+    enum { PATIENCE = 2 };
+    struct timespec until;
+
+    if (!rounds.running || pthread_equal(pthread_self(), rounds.guard))
+        return;
+    rounds.running = 0;
+    end_rounds(STOPPED);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE; /* who ends the process may hold what the rounds wait for */
+    (void)pthread_timedjoin_np(rounds.guard, NULL, &until);
+}
+
+void tt_wall_forked(void)
+{
+    struct tt_wall *w = tt_self.thread ? tt_native_sampler_wall(tt_self.thread) : NULL;
+
+    if (!rounds.running)
+        return;
+    if (w)
+        w->held = FREE; /* by the parent's rounds */
+    rounds.cpu = 0;
+    (void)tt_wall_start(rounds.hz);
+}
+
+uint64_t tt_wall_cpu(void) { return __atomic_load_n(&rounds.cpu, __ATOMIC_RELAXED); }
+
+void tt_wall_begin(struct tt_wall *w)
+{
+    memset(w, 0, sizeof *w);
+    if (pthread_getcpuclockid(pthread_self(), &w->clock) != 0)
+        return;
+    w->tid = (int)tt_call_system(SYS_gettid, (long[6]){0});
+    w->last = tt_clock_monotonic();
+    w->cpu = own_cpu();
+    __atomic_store_n(&w->ready, 1, __ATOMIC_RELEASE);
+}
+
+/* What a CPU sample is worth may be less than its CPU time, when rounds said by chance that
+ * the thread waited more than it did: by half at most. */
+uint64_t tt_wall_stretch(struct tt_wall *w, uint64_t ns)
+{
+    int64_t queued = __atomic_load_n(&w->queued, __ATOMIC_RELAXED), least;
+
+    /* The CPU time since the last round is not yet taken off. */
+    least = -(int64_t)(ns / 2);
+    if (queued < least)
+        queued = least;
+    (void)__atomic_fetch_sub(&w->queued, queued, __ATOMIC_RELAXED);
+    return (uint64_t)((int64_t)ns + queued);
+}

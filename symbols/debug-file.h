@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* debug-file.h - what an ELF file, with its debug information, says of its addresses. */
+#ifndef TT_DEBUG_FILE_H
+#define TT_DEBUG_FILE_H
+
+#include "symbols.h"
+
+struct tt_debug_file;
+
+enum { TT_BUILD_ID_SIZE = 2 * 64 + 1 }; /* in hex, with a NUL */
+
+/* The build-id of an ELF file, "" when it has none.  0; -1: it is not such a file. */
+int tt_build_id_of(int fd, char id[TT_BUILD_ID_SIZE]);
+
+/* Opens a file; `path` serves to find what belongs to it, in the folders of
+ * `debug_path` (as libdwfl has them).  Takes the descriptor, in any case.  NULL: it cannot
+ * be read, or no memory. */
+struct tt_debug_file *tt_debug_file_open(int fd, const char *path,
+                                         const char *debug_path);
+void tt_debug_file_close(struct tt_debug_file *);
+
+/* Names an address, as tt_symbols_find does, or tt_symbols_function when `whole`; *spots
+ * lives until the next call. */
+void tt_debug_file_find(struct tt_debug_file *, uint64_t address, int whole,
+                        struct tt_spots *spots);
+
+#endif

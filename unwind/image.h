@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* image.h - an ELF object, in this process's memory or in a file. */
+#ifndef TT_IMAGE_H
+#define TT_IMAGE_H
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mapped-array.h"
+#include "rules.h"
+
+enum { TT_BUILD_ID_MAX = 32 };
+
+struct tt_image {
+    const Elf64_Phdr *phdr; /* borrowed, or in `headers` */
+    unsigned phdrs;
+    int fd;        /* borrowed; -1: in memory */
+    uint64_t bias; /* in memory: address there = link-time address + bias */
+    struct tt_mapped_array headers, contents, debug; /* of files: what was read so far */
+    Elf64_Ehdr header;                               /* of files */
+};
+
+/* Loaded at `bias`, and staying there while the image is used. */
+void tt_image_of_memory(struct tt_image *, uint64_t bias, const Elf64_Phdr *, unsigned);
+
+/* 0, -TT_ERR_FORMAT: no ELF object of this machine, -TT_ERR_FILE, -TT_ERR_MEMORY. */
+int tt_image_of_file(struct tt_image *, int fd);
+void tt_image_fini(struct tt_image *);
+
+/* Where its .eh_frame is; `info` points into the image.  0; -TT_ERR_FORMAT: it has none. */
+int tt_image_frame_info(struct tt_image *, struct tt_frame_info *info);
+
+/* Adds its .debug_frame, which is in files alone, to what is known of its .eh_frame, if that
+ * is anything.  0; -TT_ERR_FORMAT: it has none, or it is compressed. */
+int tt_image_debug_frame(struct tt_image *, struct tt_frame_info *info);
+
+/* The bytes of its build-id; 0 without one. */
+unsigned tt_image_build_id(struct tt_image *, uint8_t id[TT_BUILD_ID_MAX]);
+
+#endif
