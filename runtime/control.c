@@ -160,8 +160,7 @@ static void before_fork(void)
     control_lock();
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
-        if (t != own) /* whose tree others touch with the threads locked alone */
-            pthread_mutex_lock(&t->tree.lock);
+        pthread_mutex_lock(&t->tree.lock);
         for (struct tt_fiber *f = t->suspended; f; f = f->next)
             tt_stack_keep_blocks(t, f);
     }
@@ -178,8 +177,6 @@ static void before_fork(void)
 
 static void unlock_all(void)
 {
-    const struct tt_thread *own = thread_with_tree();
-
     advise_page(WIPE_ON_FORK);
     tt_retainers_unlock();
     tt_objects_unlock();
@@ -188,8 +185,7 @@ static void unlock_all(void)
     tt_block_unlock();
     tt_live_set_unlock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
-        if (t != own)
-            pthread_mutex_unlock(&t->tree.lock);
+        pthread_mutex_unlock(&t->tree.lock);
     tt_threads_unlock();
     control_unlock();
 }
@@ -224,6 +220,7 @@ static void forget_others(struct tt_thread *own)
             f->epoch = 0;
         }
     if (own) {
+        tt_tree_lock_init(&own->tree); /* only the thread that locked it may unlock it */
         own->link = NULL;
         tt_strand_close(own->self);
         own->plain = own->tells = 0;

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "folder.h"
+#include "strand.h"
 
 static void start_in_folder(const char *words)
 {
@@ -46,6 +47,46 @@ static void fork_once(const char *words)
     check_file(path_of(child), "both", 3);
     check_file(path_of(child), "child", 30);
     check_file(path_of(child), "open", 0);
+    leave_folder();
+}
+
+static int held;
+
+/* As the thread does that charges the time of those that sleep. */
+static void *hold_tree(void *arg)
+{
+    struct tt_thread *t = arg;
+
+    pthread_mutex_lock(&t->tree.lock);
+    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
+    usleep(20000);
+    pthread_mutex_unlock(&t->tree.lock);
+    return NULL;
+}
+
+TEST(a_child_does_not_inherit_a_locked_tree)
+{
+    struct tt_thread *own;
+    pthread_t other;
+    pid_t child;
+
+    start_in_folder("calls");
+    work("before", 1);
+    own = tt_self.thread;
+    held = 0;
+    CHECK_INT(pthread_create(&other, NULL, hold_tree, own), 0);
+    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+        usleep(100);
+    child = fork();
+    if (child == 0) {
+        if (pthread_mutex_trylock(&own->tree.lock) != 0)
+            _exit(2);
+        pthread_mutex_unlock(&own->tree.lock);
+        _exit(tt_stop() != 0);
+    }
+    pthread_join(other, NULL);
+    CHECK_INT(exit_status(child), 0);
+    CHECK_INT(tt_stop(), 0);
     leave_folder();
 }
 
