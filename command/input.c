@@ -21,7 +21,7 @@
 #include "layout.h"
 #include "name-blocks.h"
 #include "progress.h"
-#include "recording.h"
+#include "read-recording.h"
 #include "scratch.h"
 
 /* What is read, and what could not be. */

@@ -62,7 +62,8 @@ enum tt_error {
     TT_ERR_CODE,         /* the code of scopes cannot be switched on: TT_SWITCHED */
 };
 
-/* A sentence for an error; never NULL.  Signal-safe. */
+/* A sentence for an error; never NULL.  For TT_ERR_OPTION it names the word that the calling
+ * thread's last tt_start refused, until its next one.  Signal-safe. */
 TT_API const char *tt_error_text(int error);
 
 /* ── A program: scopes and metrics ────────────────────────────────────────────────── */

@@ -6,6 +6,8 @@
 #include "control.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -398,15 +400,32 @@ int tt_start_with(const struct tt_options *o)
     return error;
 }
 
+/* Of the thread's last start; "": none was refused for its options. */
+static __thread char option_error[104];
+
+/* 0, or an error whose text names the option. */
+static int read_options(struct tt_options *o, const char *words)
+{
+    size_t at = 0;
+    int error = tt_options_read(o, words, &at);
+
+    option_error[0] = '\0';
+    if (error == -TT_ERR_OPTION)
+        (void)snprintf(option_error, sizeof option_error,
+                       "no such option, or its value is out of range: '%.*s'",
+                       (int)strcspn(words + at, TT_OPTIONS_SEPARATORS), words + at);
+    if (error || tt_options_complete(o) == 0)
+        return error;
+    (void)strcpy(option_error, "options 'profile-...' need 'profile=PATH'");
+    return -TT_ERR_OPTION;
+}
+
 int tt_start(const char *words)
 {
     struct tt_options o;
-    int error;
+    int error = read_options(&o, words);
 
     TT_HAND_ON(tt_start, words);
-    error = tt_options_read(&o, words, NULL);
-    if (!error)
-        error = tt_options_complete(&o);
     return error ? error : tt_start_with(&o);
 }
 
@@ -585,5 +604,7 @@ const char *tt_error_text(int error)
 
     if (n == TT_ERR_CODE)
         return tt_sites_refusal();
+    if (n == TT_ERR_OPTION && option_error[0])
+        return option_error;
     return n < sizeof texts / sizeof *texts ? texts[n] : "unknown error";
 }

@@ -410,16 +410,15 @@ static void set_defaults(struct tt_options *o)
 
 int tt_options_read(struct tt_options *o, const char *words, size_t *at)
 {
-    static const char separators[] = ", \t\n";
     char word[TT_PATH_SIZE + 16];
     const char *p = words ? words : "";
     size_t where = 0;
     int error = 0;
 
     set_defaults(o);
-    while (!error && *(p += strspn(p, separators))) {
+    while (!error && *(p += strspn(p, TT_OPTIONS_SEPARATORS))) {
         const char *start = p + strspn(p, "-");
-        size_t length = strcspn(start, separators);
+        size_t length = strcspn(start, TT_OPTIONS_SEPARATORS);
 
         where = (size_t)(p - words);
         p = start + length;

@@ -5,6 +5,8 @@
 
 #include "layout.h"
 
+#define TT_OPTIONS_SEPARATORS ", \t\n"
+
 enum { TT_MARKED_MAX = 8, TT_PATH_SIZE = 1024 };
 
 struct tt_marked { /* a block whose activations are kept one by one */

@@ -493,6 +493,33 @@ TEST(every_error_has_a_text)
     CHECK_STR(tt_error_text(INT_MAX), "unknown error");
 }
 
+static void refuse(const char *words, const char *word)
+{
+    const char *text;
+
+    CHECK_INT(tt_start(words), -TT_ERR_OPTION);
+    text = tt_error_text(-TT_ERR_OPTION);
+    CHECK(strchr(text, '\''));
+    CHECK_STR(strchr(text, '\''), word);
+}
+
+TEST(the_text_of_an_error_names_the_option)
+{
+    char word[300] = "budget=";
+
+    refuse("budget=1x", "'budget=1x'");
+    refuse(" exact, every=x,calls", "'every=x'");
+    refuse("nonsense", "'nonsense'");
+    refuse("--recursion=sometimes exact", "'--recursion=sometimes'");
+    refuse("calls,profile-depth=3", "'profile-...' need 'profile=PATH'");
+    memset(word + 7, '1', 250);
+    CHECK_INT(tt_start(word), -TT_ERR_OPTION);
+    CHECK(strstr(tt_error_text(-TT_ERR_OPTION), "'budget=111111111111"));
+    CHECK_INT(tt_start("calls"), 0);
+    CHECK_INT(tt_stop(), 0);
+    CHECK(!strchr(tt_error_text(-TT_ERR_OPTION), '\''));
+}
+
 static int take_strand_name(const struct tt_visited *v, void *arg)
 {
     (void)snprintf(arg, 32, "%s", v->strand);

@@ -257,6 +257,13 @@ too_long()
     grep -q 'false.*is too long' "$tmp/said"
 }
 try "options that are too long are refused, and not left out" too_long
+wrong_option()
+{
+    lua5.4 -e "local tt = package.loadlib('$module', 'luaopen_tallytree')()
+        print(pcall(tt.start, {output = '$tmp/wrong.tt', options = 'budget=1x'}))" | tee "$tmp/said"
+    grep -q "false.*out of range: 'budget=1x'" "$tmp/said"
+}
+try "an option that is refused is named" wrong_option
 
 echo 'local function f() error("broken") end f()' >"$tmp/error.lua"
 dies_alike()
