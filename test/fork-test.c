@@ -61,6 +61,7 @@ static void *hold_tree(void *arg)
     __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
     usleep(20000);
     pthread_mutex_unlock(&t->tree.lock);
+    __atomic_store_n(&held, 2, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -75,7 +76,8 @@ TEST(a_child_does_not_inherit_a_locked_tree)
     own = tt_self.thread;
     held = 0;
     CHECK_INT(pthread_create(&other, NULL, hold_tree, own), 0);
-    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+    pthread_detach(other); /* the child has no thread to join */
+    while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) != 1)
         usleep(100);
     child = fork();
     if (child == 0) {
@@ -84,7 +86,8 @@ TEST(a_child_does_not_inherit_a_locked_tree)
         pthread_mutex_unlock(&own->tree.lock);
         _exit(tt_stop() != 0);
     }
-    pthread_join(other, NULL);
+    while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) != 2)
+        usleep(100);
     CHECK_INT(exit_status(child), 0);
     CHECK_INT(tt_stop(), 0);
     leave_folder();
