@@ -77,7 +77,7 @@ TEST(a_child_does_not_inherit_a_locked_tree)
     held = 0;
     CHECK_INT(pthread_create(&other, NULL, hold_tree, own), 0);
     pthread_detach(other); /* the child has no thread to join */
-    while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) != 1)
+    while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) == 0)
         usleep(100);
     child = fork();
     if (child == 0) {
