@@ -128,7 +128,7 @@ int tt_embedded_pack(const struct tt_profile *p, struct tt_vector *bytes)
 
 /* ── Unpacking ────────────────────────────────────────────────────────────────────── */
 
-struct parcel {
+struct embedded {
     const unsigned char *at, *end;
     char *image;
     size_t size, first; /* behind the table, which tells where sections are */
@@ -191,7 +191,7 @@ static __attribute__((noinline)) const unsigned char *take_narrow(
 
 /* Piece by piece: a browser makes a function quick that is called often, and leaves one
  * that loops long as it is. */
-static int unpack_numbers(struct parcel *x, const struct tt_section *s, void *to)
+static int unpack_numbers(struct embedded *x, const struct tt_section *s, void *to)
 {
     uint64_t sum = 0, *before = coding_of(s) == DIFFERENCES ? &sum : NULL;
 
@@ -208,7 +208,7 @@ static int unpack_numbers(struct parcel *x, const struct tt_section *s, void *to
     return -TT_ERR_FORMAT;
 }
 
-static int unpack_section(struct parcel *x, const struct tt_section *s)
+static int unpack_section(struct embedded *x, const struct tt_section *s)
 {
     uint64_t bytes;
     void *to;
@@ -242,10 +242,10 @@ static size_t size_of_image(const struct tt_file_header *h, size_t bytes)
     return (size_t)h->size;
 }
 
-int tt_embedded_unpack(const void *parcel, size_t bytes, const struct tt_memory *memory,
+int tt_embedded_unpack(const void *embedded, size_t bytes, const struct tt_memory *memory,
                        void **image, size_t *size)
 {
-    struct parcel x = {.at = parcel};
+    struct embedded x = {.at = embedded};
     struct tt_file_header h;
     int error = 0;
 
@@ -253,7 +253,7 @@ int tt_embedded_unpack(const void *parcel, size_t bytes, const struct tt_memory 
     *size = 0;
     if (bytes < sizeof h)
         return -TT_ERR_FORMAT;
-    memcpy(&h, parcel, sizeof h);
+    memcpy(&h, embedded, sizeof h);
     x.end = x.at + bytes;
     x.size = size_of_image(&h, bytes);
     if (!x.size)
@@ -262,7 +262,7 @@ int tt_embedded_unpack(const void *parcel, size_t bytes, const struct tt_memory 
     if (!x.image)
         return -TT_ERR_MEMORY;
     x.first = sizeof h + h.sections * sizeof(struct tt_section);
-    memcpy(x.image, parcel, x.first);
+    memcpy(x.image, embedded, x.first);
     x.at += x.first;
     for (uint32_t i = 0; !error && i < h.sections; i++)
         error = unpack_section(&x, &table_of(x.image)[i]);

@@ -12,12 +12,12 @@
 
 #include "profile.h"
 
-/* Adds the parcel to a vector of bytes.  -TT_ERR_MEMORY. */
+/* Adds the packed profile to a vector of bytes.  -TT_ERR_MEMORY. */
 int tt_embedded_pack(const struct tt_profile *, struct tt_vector *bytes);
 
 /* The image is the caller's, of `*size` bytes from `memory`.  -TT_ERR_FORMAT when this is
- * no parcel; whether it holds a profile says tt_profile_open. */
-int tt_embedded_unpack(const void *parcel, size_t bytes, const struct tt_memory *memory,
+ * no packed profile; whether it holds a profile says tt_profile_open. */
+int tt_embedded_unpack(const void *embedded, size_t bytes, const struct tt_memory *memory,
                        void **image, size_t *size);
 
 #endif

@@ -99,14 +99,14 @@ static int put_packed(struct tt_writer *w, const void *bytes, size_t size)
 
 static int put_profile(struct tt_writer *w, const struct tt_profile *p)
 {
-    struct tt_vector parcel;
+    struct tt_vector embedded;
     int error;
 
-    tt_vector_init(&parcel, p->memory, 1);
-    error = tt_embedded_pack(p, &parcel);
+    tt_vector_init(&embedded, p->memory, 1);
+    error = tt_embedded_pack(p, &embedded);
     if (!error)
-        error = put_packed(w, parcel.item, parcel.count);
-    tt_vector_fini(&parcel);
+        error = put_packed(w, embedded.item, embedded.count);
+    tt_vector_fini(&embedded);
     return error;
 }
 

@@ -6,26 +6,27 @@
 
 enum { ROUNDS = 200 };
 
-/* The same image, when there is nothing in it that a parcel leaves out. */
+/* The same image, when there is nothing in it that packing leaves out. */
 static int comes_out(const struct tt_profile *p, size_t *bytes)
 {
-    struct tt_vector parcel;
+    struct tt_vector embedded;
     void *image = NULL;
     size_t size = 0;
     int same;
 
-    tt_vector_init(&parcel, NULL, 1);
-    same = CHECK_INT(tt_embedded_pack(p, &parcel), 0) &&
-           CHECK_INT(tt_embedded_unpack(parcel.item, parcel.count, NULL, &image, &size),
-                     0) &&
+    tt_vector_init(&embedded, NULL, 1);
+    same = CHECK_INT(tt_embedded_pack(p, &embedded), 0) &&
+           CHECK_INT(
+               tt_embedded_unpack(embedded.item, embedded.count, NULL, &image, &size),
+               0) &&
            CHECK_INT(size, p->size) && CHECK(memcmp(image, p->image, size) == 0);
-    *bytes = parcel.count;
+    *bytes = embedded.count;
     free(image);
-    tt_vector_fini(&parcel);
+    tt_vector_fini(&embedded);
     return same;
 }
 
-TEST(a_parcel_becomes_the_image_it_was_made_of)
+TEST(a_packed_profile_becomes_the_image_it_was_made_of)
 {
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
         struct model *m = model_random(seed);
@@ -71,7 +72,7 @@ TEST(texts_that_no_view_shows_are_left_out)
 {
     struct tt_builder *b = tt_builder_new(NULL);
     struct tt_profile p, q;
-    struct tt_vector parcel;
+    struct tt_vector embedded;
     void *image, *again;
     size_t size;
 
@@ -81,17 +82,17 @@ TEST(texts_that_no_view_shows_are_left_out)
     CHECK_INT(tt_builder_finish(b, &image, &size), 0);
     tt_builder_free(b);
     CHECK_INT(tt_profile_open(&p, image, size, NULL), 0);
-    tt_vector_init(&parcel, NULL, 1);
-    CHECK_INT(tt_embedded_pack(&p, &parcel), 0);
+    tt_vector_init(&embedded, NULL, 1);
+    CHECK_INT(tt_embedded_pack(&p, &embedded), 0);
     CHECK_STR(tt_fact_text(&p, "order"), "as it was in the file");
-    CHECK_INT(tt_embedded_unpack(parcel.item, parcel.count, NULL, &again, &size), 0);
+    CHECK_INT(tt_embedded_unpack(embedded.item, embedded.count, NULL, &again, &size), 0);
     CHECK_INT(tt_profile_open(&q, again, size, NULL), 0);
     CHECK_STR(tt_fact_text(&q, "order"), "");
     CHECK_STR(tt_fact_text(&q, "program"), "demo");
     CHECK_STR(tt_fact_text(&q, TT_SERIES_CLOCK), "days");
     tt_profile_close(&q);
     tt_profile_close(&p);
-    tt_vector_fini(&parcel);
+    tt_vector_fini(&embedded);
     free(again);
     free(image);
 }
@@ -118,23 +119,23 @@ static void try_bytes(const char *bytes, size_t count)
 TEST(no_damage_does_more_than_give_an_error)
 {
     struct model *m = model_random(7);
-    struct tt_vector parcel;
+    struct tt_vector embedded;
     struct tt_profile p;
     char *bytes;
 
-    tt_vector_init(&parcel, NULL, 1);
-    if (!CHECK(model_open(m, 0, &p)) || !CHECK_INT(tt_embedded_pack(&p, &parcel), 0))
+    tt_vector_init(&embedded, NULL, 1);
+    if (!CHECK(model_open(m, 0, &p)) || !CHECK_INT(tt_embedded_pack(&p, &embedded), 0))
         return;
-    bytes = parcel.item;
-    for (size_t count = 0; count < parcel.count; count++)
+    bytes = embedded.item;
+    for (size_t count = 0; count < embedded.count; count++)
         try_bytes(bytes, count);
-    for (size_t at = 0; at < parcel.count; at++)
+    for (size_t at = 0; at < embedded.count; at++)
         for (int bit = 0; bit < 8; bit += 3) {
             bytes[at] = (char)(bytes[at] ^ 1 << bit);
-            try_bytes(bytes, parcel.count);
+            try_bytes(bytes, embedded.count);
             bytes[at] = (char)(bytes[at] ^ 1 << bit);
         }
-    tt_vector_fini(&parcel);
+    tt_vector_fini(&embedded);
     model_close(&p);
     model_free(m);
 }

@@ -35,8 +35,8 @@ async function carried(page) {
     return bytes.subarray(0, bytes.indexOf(0)).toString();
   };
   e._initialize();
-  const parcel = part("profile");
-  const wrong = e.open(put(parcel), parcel.length);
+  const embedded = part("profile");
+  const wrong = e.open(put(embedded), embedded.length);
   if (wrong) throw new Error(text(wrong));
   return (query) => text(e.ask(put(Buffer.from(query + "\0"))));
 }

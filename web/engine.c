@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* engine.c - the engine inside a page: the same answers, compiled to WebAssembly.
  *
- * The page puts a parcel into room() bytes and opens it; then it asks. */
+ * The page puts the packed profile into room() bytes and opens it; then it asks. */
 #include <stdlib.h>
 
 #include "answer.h"
@@ -19,11 +19,11 @@ EXPORT("room") void *tt_engine_room(size_t size) { return malloc(size); }
 EXPORT("free") void tt_engine_free(void *room) { free(room); }
 
 /* NULL when it is open now, or what is wrong with it. */
-EXPORT("open") const char *tt_engine_open(const void *parcel, size_t bytes)
+EXPORT("open") const char *tt_engine_open(const void *embedded, size_t bytes)
 {
     size_t size;
     void *image;
-    int error = tt_embedded_unpack(parcel, bytes, NULL, &image, &size);
+    int error = tt_embedded_unpack(embedded, bytes, NULL, &image, &size);
 
     if (error)
         return error == -TT_ERR_FORMAT ? "the page's profile is damaged" : "no memory";

@@ -115,7 +115,7 @@ interface Exports {
   memory: WebAssembly.Memory;
   _initialize(): void;
   room(size: number): number;
-  open(parcel: number, length: number): number;
+  open(embedded: number, length: number): number;
   ask(query: number): number;
   free(at: number): void;
 }
@@ -138,9 +138,9 @@ class Module implements Engine {
     new Uint8Array(this.e.memory.buffer).set(bytes, at);
     return at;
   }
-  open(parcel: number, length: number) {
-    const error = this.e.open(parcel, length);
-    this.e.free(parcel);
+  open(embedded: number, length: number) {
+    const error = this.e.open(embedded, length);
+    this.e.free(embedded);
     if (error) throw new Error(this.text(error));
   }
   async query(query: string) {
@@ -200,14 +200,14 @@ export async function start() {
   const exports = instance.exports as unknown as Exports;
   exports._initialize();
   const module = new Module(exports);
-  let parcel = 0;
+  let embedded = 0;
   let length = 0;
   await unpack("profile", (size) => {
-    parcel = module.room(size);
+    embedded = module.room(size);
     length = size;
-    return (part, at) => new Uint8Array(exports.memory.buffer).set(part, parcel + at);
+    return (part, at) => new Uint8Array(exports.memory.buffer).set(part, embedded + at);
   });
-  module.open(parcel, length);
+  module.open(embedded, length);
   engine = module;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parcel.c - whatever bytes a page carries, they are no parcel, or an image: a profile that
+/* embedded-profile.c - whatever bytes a page carries, they are no profile, or an image: a profile that
  * can be packed again, or one that is refused. */
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +10,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void pack_again(const struct tt_profile *p)
 {
-    struct tt_vector parcel;
+    struct tt_vector embedded;
     void *image;
     size_t size;
 
-    tt_vector_init(&parcel, NULL, 1);
-    if (tt_embedded_pack(p, &parcel) != 0)
+    tt_vector_init(&embedded, NULL, 1);
+    if (tt_embedded_pack(p, &embedded) != 0)
         abort();
     /* What came out of longer numbers than need be may be too large for those that do. */
-    if (tt_embedded_unpack(parcel.item, parcel.count, NULL, &image, &size) == 0) {
+    if (tt_embedded_unpack(embedded.item, embedded.count, NULL, &image, &size) == 0) {
         if (size != p->size)
             abort();
         free(image);
     }
-    tt_vector_fini(&parcel);
+    tt_vector_fini(&embedded);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
