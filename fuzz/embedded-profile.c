@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* embedded-profile.c - whatever bytes a page carries, they are no profile, or an image: a profile that
- * can be packed again, or one that is refused. */
+/* embedded-profile.c - whatever bytes a page carries, they are no profile, or an image: a
+ * profile that can be packed again, or one that is refused. */
 #include <stdlib.h>
 #include <string.h>
 
