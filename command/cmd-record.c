@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "calibrate.h"
 #include "clock.h"
 #include "command.h"
 #include "launch.h"
@@ -340,14 +341,19 @@ static int set_times(const struct record *r)
     return set("TALLYTREE_WHEN", r->delay > 0 || r->duration > 0 ? when : NULL);
 }
 
+/* How fast the counter runs, and what exact times cost: each process would measure it. */
 static int set_clock(void)
 {
     struct tt_header h = {.clock = TT_CLOCK_CYCLES};
-    char hz[24];
+    char known[128];
 
     tt_clock_choose(&h);
-    (void)snprintf(hz, sizeof hz, "%llu", (unsigned long long)h.ticks_per_second);
-    return set("TALLYTREE_CLOCK", h.clock == TT_CLOCK_CYCLES ? hz : NULL);
+    tt_calibrate(&h);
+    (void)snprintf(known, sizeof known, "%llu %llu %llu %llu %llu",
+                   (unsigned long long)h.ticks_per_second,
+                   (unsigned long long)h.inside.low, (unsigned long long)h.inside.high,
+                   (unsigned long long)h.outside.low, (unsigned long long)h.outside.high);
+    return set("TALLYTREE_CLOCK", h.clock == TT_CLOCK_CYCLES ? known : NULL);
 }
 
 /* The address sanitizer wants to be loaded first, and ends a program where it is not: we

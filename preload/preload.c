@@ -7,7 +7,7 @@
  *
  *      TALLYTREE         the words of tt_start
  *      TALLYTREE_FOLDER  where every process puts its recording: PROGRAM.PID
- *      TALLYTREE_CLOCK   how fast the processor's counter runs, if that is known
+ *      TALLYTREE_CLOCK   how fast the processor's counter runs, and what exact times cost
  *      TALLYTREE_WHEN    "BEGIN END" by the system's clock, in ns: when samples count
  *      TALLYTREE_WALL    threads that wait are looked at too
  *      TALLYTREE_HEAP    the allocator's events: one in so many bytes; 0: all
@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calibrate.h"
 #include "clock.h"
 #include "control.h"
 #include "folder.h"
@@ -70,14 +71,21 @@ static int has_sanitizer(void)
 
 /* ── Start ────────────────────────────────────────────────────────────────────────── */
 
-/* 2 ms are much where a build runs a thousand processes. */
+/* 3 ms are much where a build runs a thousand processes. */
 static void read_clock(void)
 {
     const char *clock = secure_getenv("TALLYTREE_CLOCK");
-    uint64_t hz = clock ? strtoull(clock, NULL, 10) : 0;
+    uint64_t known[5] = {0};
+    char *end;
 
-    if (hz > 1000000 && hz < 100000000000)
-        tt_clock_know(hz);
+    for (int i = 0; clock && i < 5; i++, clock = end)
+        known[i] = strtoull(clock, &end, 10);
+    if (known[0] <= 1000000 || known[0] >= 100000000000)
+        return;
+    tt_clock_know(known[0]);
+    if (known[2] && known[4])
+        tt_calibration_know(&(struct tt_bracket){known[1], known[2]},
+                            &(struct tt_bracket){known[3], known[4]});
 }
 
 static void read_times(struct tt_native_sampler_options *look)

@@ -133,6 +133,19 @@ static int measure_all(struct tt_thread *t, struct tt_recording *r,
     return 0;
 }
 
+static struct {
+    int is_known;
+    struct tt_bracket inside, outside;
+} known; /* under the lock of tt_start */
+
+void tt_calibration_know(const struct tt_bracket *inside,
+                         const struct tt_bracket *outside)
+{
+    known.inside = *inside;
+    known.outside = *outside;
+    known.is_known = 1;
+}
+
 /* The calling thread lends its thread-local part for the time being. */
 void tt_calibrate(struct tt_header *h)
 {
@@ -142,6 +155,11 @@ void tt_calibrate(struct tt_header *h)
     struct tt_strand own = tt_self;
     struct tt_thread *t;
 
+    if (known.is_known && h->clock == TT_CLOCK_CYCLES) {
+        h->inside = known.inside;
+        h->outside = known.outside;
+        return;
+    }
     if (tt_options_read(&o, "budget=256K", NULL) != 0 || tt_recording_open(&r, &o) != 0)
         return;
     t = tt_thread_new(&tt_self);

@@ -75,7 +75,7 @@ void tt_clock_know(uint64_t counter_hz) { frequency = counter_hz; }
 
 void tt_clock_choose(struct tt_header *h)
 {
-    if (h->clock == TT_CLOCK_CYCLES && !counter_is_steady())
+    if (h->clock == TT_CLOCK_CYCLES && !frequency && !counter_is_steady())
         h->clock = TT_CLOCK_MONOTONIC;
     if (h->clock == TT_CLOCK_CYCLES && !frequency)
         frequency = counter_frequency();

@@ -52,7 +52,7 @@ static inline uint64_t tt_clock_now(void)
  * kind and frequency. */
 void tt_clock_choose(struct tt_header *);
 
-/* Somebody on this machine has measured the processor's counter already: that takes 2 ms. */
+/* Another process of this machine has measured the processor's counter, which takes 2 ms. */
 void tt_clock_know(uint64_t counter_hz);
 
 enum { TT_GONE = 64 };
