@@ -51,7 +51,7 @@ static size_t registry_cap(void)
                                                      : (size_t)REGISTRY_CAP;
 }
 
-/* NULL when the registry's cap is reached. */
+/* Zeroed, and never freed; NULL when the cap of the registry is reached. */
 static void *registry_alloc(size_t size)
 {
     struct registry *g = &registry;
@@ -161,7 +161,6 @@ static int grow_buckets(void)
 
     if (!bucket)
         return NO_ROOM;
-    memset(bucket, 0, n * sizeof *bucket);
     for (uint32_t i = 1; i <= g->count; i++) {
         struct tt_block_entry *e = entry_of(i);
         e->chain = bucket[e->hash & (n - 1)];
@@ -185,7 +184,6 @@ static struct tt_block_entry *next_entry(void)
         chunk = registry_alloc(TT_BLOCK_CHUNK * sizeof *chunk);
         if (!chunk)
             return NULL;
-        memset(chunk, 0, TT_BLOCK_CHUNK * sizeof *chunk);
         __atomic_store_n(&tt_block_chunk[id / TT_BLOCK_CHUNK], chunk, __ATOMIC_RELEASE);
     }
     return entry_of(id);
