@@ -267,6 +267,16 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                     found->running == 1 ? "s" : "", g->folder);
 }
 
+enum { BRIEF = 100 }; /* samples */
+
+/* A few samples say little of what is inlined, and finding it may take longer than the run. */
+static int is_brief(const struct tt_profile *p)
+{
+    uint64_t samples = total_of(p, "samples");
+
+    return samples && samples < BRIEF && !total_of(p, "objects");
+}
+
 /* From the profile without names to the one with. */
 static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed,
                   const struct found *found)
@@ -275,8 +285,11 @@ static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed
     struct tt_profile named;
     void *image;
     size_t size;
-    int error = tt_symbolize_image(&options, unnamed, g->naming.lines, found->unseen,
-                                   &image, &size);
+    int error;
+
+    options.brief = !g->naming.lines && is_brief(unnamed);
+    error = tt_symbolize_image(&options, unnamed, g->naming.lines, found->unseen, &image,
+                               &size);
 
     if (!error)
         error = tt_profile_open(&named, image, size, &tt_scratch);

@@ -37,7 +37,7 @@ static void look_at(const struct tt_spots *s)
 
 static void ask_elf(int fd)
 {
-    struct tt_debug_file *m = tt_debug_file_open(fd, "fuzz", "");
+    struct tt_debug_file *m = tt_debug_file_open(fd, "fuzz", "", size & 1);
     struct tt_spots s;
 
     for (uint64_t at = 0x1000; m && at < 0x1400; at += 13) {

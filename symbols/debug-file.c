@@ -10,6 +10,7 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,11 +44,11 @@ struct tt_debug_file {
     struct tt_inlined *inlined; /* NULL: no DWARF */
     struct symbol *symbol;
     size_t symbols, room;
-    struct tt_spans spans;  /* of symbols */
-    struct tt_spans code;   /* sections with code */
-    int fd;                 /* the file's, for */
-    struct tt_rules *rules; /* made at the first address that has no name */
-    int has_looked;
+    struct tt_spans spans;      /* of symbols */
+    struct tt_spans code;       /* sections with code */
+    int fd;                     /* the file's, for */
+    struct tt_rules *rules;     /* made at the first address that has no name */
+    int has_looked, stays_here; /* files apart are not looked for */
     struct tt_spot spot[MOST_SPOTS];
 };
 
@@ -399,20 +400,118 @@ static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr
     return -1;
 }
 
+static int is_there(const char *folder, size_t length, const char *within,
+                    size_t within_length, const char *name)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%.*s/%.*s/%s", (int)length, folder,
+                     (int)within_length, within, name);
+
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+}
+
+/* Below a folder of its own, debug information lies where the file does, or some of the
+ * file's folders are left out. */
+static int is_below(const char *folder, size_t length, const char *within, size_t size,
+                    const char *name)
+{
+    int found = is_there(folder, length, ".dwz", 4, name) ||
+                is_there(folder, length, "", 0, name);
+    const char *end = within + size;
+
+    while (!found && within) {
+        found = is_there(folder, length, within, (size_t)(end - within), name);
+        within = memchr(within, '/', (size_t)(end - within));
+        within += within != NULL;
+    }
+    return found;
+}
+
+/* Whether libdwfl may find a file of that name for what is at `path`. */
+static int has_file(const char *folders, const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    size_t size = slash ? (size_t)(slash - path) : 0, length;
+    int found = 0;
+
+    for (const char *f = folders + strspn(folders, "+-"); !found; f += length + 1) {
+        length = strcspn(f, ":");
+        found = *f == '/' ? is_below(f, length, path, size, name)
+                          : is_there(path, size, f, length, name);
+        if (!f[length])
+            break;
+    }
+    return found;
+}
+
+static int may_be_found(const struct tt_debug_file *m, const char *path, const char *link)
+{
+    char *real = realpath(path, NULL), *guess = NULL;
+    const char *paths[] = {path, real};
+    int found = link && *link == '/' && access(link, F_OK) == 0;
+
+    for (int i = 0; i < 2 && paths[i] && !found; i++) {
+        const char *slash = strrchr(paths[i], '/');
+        if (!link && !guess && asprintf(&guess, "%s.debug", slash ? slash + 1 : path) < 0)
+            guess = NULL;
+        found = (link || guess) && has_file(m->debug_path, paths[i], link ? link : guess);
+    }
+    free(guess);
+    free(real);
+    return found;
+}
+
+/* libdwfl loads libdebuginfod, and some thirty libraries with it, for each file without
+ * debug information, even where no server is to be asked. */
+static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
+                          Dwarf_Addr base, const char *path, const char *link,
+                          GElf_Word checksum, char **found)
+{
+    const struct tt_debug_file *m = *data;
+    int fd;
+
+    if (m->stays_here)
+        return -1;
+
+    if (!getenv("DEBUGINFOD_URLS")) {
+        fd = dwfl_build_id_find_debuginfo(module, data, name, base, path, link, checksum,
+                                          found);
+        if (fd >= 0 || !path || !may_be_found(m, path, link))
+            return fd;
+    }
+    return dwfl_standard_find_debuginfo(module, data, name, base, path, link, checksum,
+                                        found);
+}
+
 static int begin(struct tt_debug_file *m, int fd, const char *path)
 {
+    void **data;
+
     m->callbacks = (Dwfl_Callbacks){.find_elf = no_elf,
-                                    .find_debuginfo = dwfl_standard_find_debuginfo,
+                                    .find_debuginfo = find_debuginfo,
                                     .debuginfo_path = &m->debug_path};
     m->dwfl = dwfl_begin(&m->callbacks);
     if (!m->dwfl)
         return -1;
     dwfl_report_begin(m->dwfl);
     m->module = dwfl_report_elf(m->dwfl, path, path, fd, 0, true);
+    if (m->module &&
+        dwfl_module_info(m->module, &data, NULL, NULL, NULL, NULL, NULL, NULL))
+        *data = m;
     return m->module && dwfl_report_end(m->dwfl, NULL, NULL) == 0 ? 0 : -1;
 }
 
-struct tt_debug_file *tt_debug_file_open(int fd, const char *path, const char *debug_path)
+/* Whether its symbols were in a file apart, where its DWARF is, too. */
+static int has_file_apart(const struct tt_debug_file *m)
+{
+    const char *apart = NULL;
+
+    return dwfl_module_info(m->module, NULL, NULL, NULL, NULL, NULL, NULL, &apart) &&
+           apart;
+}
+
+struct tt_debug_file *tt_debug_file_open(int fd, const char *path, const char *debug_path,
+                                         int brief)
 {
     struct tt_debug_file *m = calloc(1, sizeof *m);
     Dwarf_Addr bias;
@@ -428,6 +527,9 @@ struct tt_debug_file *tt_debug_file_open(int fd, const char *path, const char *d
     }
     if (read_symbols(m) != 0)
         goto fail_begin;
+    if (brief && has_file_apart(m))
+        return m;
+    m->stays_here = brief;
     dwarf = dwfl_module_getdwarf(m->module, &bias);
     if (dwarf && !(m->inlined = tt_inlined_new(dwarf, bias)))
         goto fail_begin;

@@ -13,10 +13,10 @@ enum { TT_BUILD_ID_SIZE = 2 * 64 + 1 }; /* in hex, with a NUL */
 int tt_build_id_of(int fd, char id[TT_BUILD_ID_SIZE]);
 
 /* Opens a file; `path` serves to find what belongs to it, in the folders of
- * `debug_path` (as libdwfl has them).  Takes the descriptor, in any case.  NULL: it cannot
- * be read, or no memory. */
-struct tt_debug_file *tt_debug_file_open(int fd, const char *path,
-                                         const char *debug_path);
+ * `debug_path` (as libdwfl has them).  `brief`: DWARF that is in a file apart is not
+ * read.  Takes the descriptor, in any case.  NULL: it cannot be read, or no memory. */
+struct tt_debug_file *tt_debug_file_open(int fd, const char *path, const char *debug_path,
+                                         int brief);
 void tt_debug_file_close(struct tt_debug_file *);
 
 /* Names an address, as tt_symbols_find does, or tt_symbols_function when `whole`; *spots

@@ -249,7 +249,7 @@ static void open_elf(const struct tt_symbols *s, struct opened *o)
     if (reason != no_file)
         o->reason = reason;
     if (fd >= 0) {
-        o->elf = tt_debug_file_open(fd, path, s->debug_path);
+        o->elf = tt_debug_file_open(fd, path, s->debug_path, s->options.brief);
         o->reason = bad_file;
     }
     free(path);

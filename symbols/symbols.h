@@ -21,6 +21,7 @@ struct tt_symbols;
 struct tt_symbols_options {
     const char *const *folder; /* where modules are looked for first; borrowed */
     size_t folders;
+    int brief;         /* no DWARF of files apart: inflating that takes tens of ms */
     int debuginfod;    /* may the servers of $DEBUGINFOD_URLS be asked? */
     uint64_t recorded; /* ns since 1970: what has no build-id and was written later is not
                           what ran; 0: not known */

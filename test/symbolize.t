@@ -4,6 +4,7 @@
 import collections
 import csv
 import ctypes.util
+import glob
 import http.server
 import io
 import os
@@ -713,9 +714,13 @@ def asked_only_when_told(env):
     path = os.path.join(TMP, "served.tt")
     run(ADDRESSES, "-o", path, text="".join(
         f"{p} {id} 1 {address:x}\n" for p in (program, program + "-gone")))
-    run(TALLYTREE, "symbolize", "-o", "not.tt", path, env=env)
+    loads = dict(env, LD_DEBUG="files", LD_DEBUG_OUTPUT=os.path.join(TMP, "loads"))
+    run(TALLYTREE, "symbolize", "-o", "not.tt", path, env=loads)
     if Server.asked:
         return f"it has asked for {Server.asked}"
+    loaded = "".join(open(f).read() for f in glob.glob(os.path.join(TMP, "loads.*")))
+    if "libelf.so" not in loaded or "libdebuginfod" in loaded:
+        return "libraries are loaded to ask servers"
     run(TALLYTREE, "symbolize", "--debuginfod", "-o", "yes.tt", path, env=env)
     if not Server.asked and not ctypes.util.find_library("debuginfod"):
         return ""
@@ -725,6 +730,41 @@ def asked_only_when_told(env):
 
 check("servers are asked with --debuginfod, and never without",
       lambda: with_server(asked_only_when_told))
+
+
+def briefly_recorded():
+    """Of a few samples, debug information in a file apart is not read; of many it is."""
+    source = os.path.join(TMP, "busy.c")
+    with open(source, "w") as f:
+        f.writelines(f"int large_{i}(int a, int b) {{ return a * {i} - b; }}\n" for i in range(500))
+        f.write("""
+            #include <stdlib.h>
+            #include <time.h>
+            static volatile unsigned sum;
+            __attribute__((always_inline)) static inline void inner(void)
+            { for (unsigned i = 0; i < 100000; i++) sum += i; }
+            __attribute__((noinline)) void outer(void) { inner(); }
+            int main(int argc, char **argv)
+            {
+                double s = atof(argv[argc - 1]);
+                while ((double)clock() / CLOCKS_PER_SEC < s) outer();
+            }""")
+    program = os.path.join(TMP, "busy")
+    run("gcc", "-O2", "-g", "-o", program, source)
+    run("objcopy", "--only-keep-debug", "--compress-debug-sections", program, program + ".debug")
+    run("strip", "-g", program)
+    run("objcopy", f"--add-gnu-debuglink={program}.debug", program)
+    wrong = ""
+    for seconds, more, inlined in ("0.08", [], 0), ("0.08", ["--lines"], 1), ("0.8", [], 1):
+        run(TALLYTREE, "record", "-o", "busy.tt", *more, "--", program, seconds)
+        rows = {row["name"] for row in report("busy.tt", "flat")}
+        if "outer" not in rows or ("inner" in rows) != bool(inlined):
+            wrong += f"{seconds} s {more}: {sorted(rows)}; "
+    return wrong
+
+
+check("debug information in a file apart is read where there are many samples, or for lines",
+      briefly_recorded)
 
 
 # ── Files that are damaged ───────────────────────────────────────────────────────────
