@@ -164,13 +164,19 @@ static void row(const char *name, double *ns)
 static void time_table(const char *path, const struct tt_frame_info *info)
 {
     struct tt_rules *rules;
-    double start = bench_thread_time(), ms;
+    double start = bench_thread_time(), ms, all;
+    uint32_t rows = 0;
 
     if (tt_rules_new(&rules, info) != 0)
         return;
     ms = (bench_thread_time() - start) / 1e6;
-    printf("| %-28s | %9zu | %9u | %9u | %9zu | %8.1f |\n", strrchr(path, '/') + 1,
-           info->size / 1024, rules->functions, rules->rows, rules->size / 1024, ms);
+    for (uint32_t i = 0; i < rules->functions; i++) {
+        const struct tt_function *f = tt_rules_function(rules, i);
+        rows += f ? f->rows : 0;
+    }
+    all = (bench_thread_time() - start) / 1e6;
+    printf("| %-28s | %9zu | %9u | %9u | %8.2f | %8.1f |\n", strrchr(path, '/') + 1,
+           info->size / 1024, rules->functions, rows, ms, all);
     tt_rules_free(rules);
 }
 

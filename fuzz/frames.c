@@ -13,18 +13,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { HERE = 0x10000, ROOM = 64, CODE = 0x100000 };
 
+static void check_rows(const struct tt_function *f)
+{
+    assert(f->rows && f->row[0].at == 0);
+    for (uint32_t n = 0; n < f->rows; n++) {
+        const struct tt_rule *rule = tt_function_rule(f, &f->row[n]);
+        assert(n == 0 || f->row[n - 1].at < f->row[n].at);
+        assert(f->row[n].at < f->end - f->start);
+        assert(rule->base < 32 || (rule->flags & TT_RULE_EXPRESSION));
+    }
+}
+
 static void check_order(const struct tt_rules *r)
 {
+    uint32_t end = 0;
+
     for (uint32_t i = 0; i < r->functions; i++) {
-        const struct tt_function *f = &r->function[i];
-        assert(f->start < f->end && f->row < f[1].row && f[1].row <= r->rows);
-        assert(i == 0 || f[-1].end <= f->start);
-        assert(r->row[f->row].at == 0);
-        for (uint32_t n = f->row; n < f[1].row; n++) {
-            assert(n == f->row || r->row[n - 1].at < r->row[n].at);
-            assert(r->row[n].at < f->end - f->start);
-            assert(r->row[n].rule + sizeof(struct tt_rule) / 4 <= r->words);
-        }
+        const struct tt_function *f = tt_rules_function(r, i), *found;
+        if (!f)
+            continue; /* no room */
+        assert(f == tt_rules_function(r, i) && f->start < f->end && end <= f->start);
+        end = f->end;
+        if (!f->rows)
+            continue;
+        check_rows(f);
+        assert(tt_rules_find(r, f->start, &found) && found == f);
+        assert(tt_rules_find(r, f->end - 1, &found) && found == f);
     }
 }
 
@@ -55,9 +69,11 @@ static void check(const struct tt_frame_info *info, const uint8_t *data, size_t 
     if (tt_rules_new(&rules, info) != 0)
         return;
     check_order(rules);
-    for (uint32_t i = 0; i < rules->functions && i < 64; i++)
-        for (uint32_t n = rules->function[i].row; n < rules->function[i + 1].row; n++)
-            unwind(rules, data, size, rules->function[i].start + rules->row[n].at);
+    for (uint32_t i = 0; i < rules->functions && i < 64; i++) {
+        const struct tt_function *f = tt_rules_function(rules, i);
+        for (uint32_t n = 0; f && n < f->rows; n++)
+            unwind(rules, data, size, f->start + f->row[n].at);
+    }
     tt_rules_free(rules);
 }
 

@@ -241,13 +241,16 @@ int tt_expression_evaluate(const struct tt_rules *rules, uint32_t place,
                            const uint64_t *first, uint64_t *value)
 {
     struct machine m = {.registers = registers, .peek = peek};
-    const uint8_t *e = rules->expression + place;
+    size_t size = 0;
 
     *value = 0;
-    if (place >= rules->bytes || e[0] > rules->bytes - place - 1)
+    if (!(m.s.at = tt_frame_bytes(&rules->info, place, &size)))
         return 0;
-    m.s.at = e + 1;
-    m.s.end = m.s.at + e[0];
+    m.s.end = m.s.at + size;
+    size = (size_t)tt_byte_reader_uleb(&m.s);
+    if ((size_t)(m.s.end - m.s.at) < size)
+        return 0;
+    m.s.end = m.s.at + size;
     if (first)
         push(&m, *first);
     while (m.s.at < m.s.end && !m.bad && !m.s.bad)

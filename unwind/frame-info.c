@@ -1,69 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* frame-info.c - reading .eh_frame and .debug_frame: what each entry says is run once, into
- * rows.
+/* frame-info.c - reading .eh_frame and .debug_frame.
  *
  *      CIE   what entries have in common: encodings, first instructions
  *      FDE   a function, and instructions: "from here on the CFA is ..."
  *
- * Entries are read in the order of the section, sorted by address, and run.  Whatever the
- * bytes are: each is looked at a bounded number of times, and one bad entry costs its own
- * function alone. */
-#include <string.h>
+ * Whatever the bytes are: reading ends, and one bad entry costs only its function. */
+#include "frame-info.h"
 
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "assertion.h"
 #include "byte-reader.h"
 #include "machine.h"
-#include "rule-builder.h"
 #include "tallytree.h"
 
 enum {
-    REMEMBERED = 16,     /* states on the stack of an entry */
-    CIES = 8,            /* kept while entries that share them go by */
-    CIE_MAX = 1024,      /* bytes of first instructions; they are run again and again */
-    ENCODING_NONE = 255, /* DW_EH_PE_omit */
+    CIE_MAX = 1024,                                  /* bytes of first instructions */
+    ENCODING_NONE = 255,                             /* DW_EH_PE_omit */
     COLUMNS = TT_REGISTERS < 32 ? TT_REGISTERS : 32, /* others are not followed */
-};
-
-struct cie {
-    uint64_t at; /* its offset + 1, and of which section; 0: none */
-    uint8_t encoding, augmented, valid;
-    uint64_t code_factor;
-    int64_t data_factor;
-    struct tt_leaving first;
-};
-
-struct entry {
-    uint32_t start, end; /* from `base` */
-    uint64_t debug : 1;  /* in .debug_frame */
-    uint64_t cie : 63;   /* offsets in the section */
-    uint64_t at, after;  /* instructions, and their end */
-};
-
-struct reading {
-    const struct tt_frame_info *info;
-    const uint8_t *bytes; /* the section that is read now */
-    size_t size;
-    unsigned debug; /* it is .debug_frame */
-    struct tt_rule_builder building;
-    struct tt_mapped_array entries;
-    struct cie cie[CIES];
-    uint64_t base;
-    struct tt_leaving kept[REMEMBERED]; /* of the entry that runs */
 };
 
 /* An entry while it runs. */
 struct run {
-    struct reading *r;
-    const struct cie *cie;
+    struct tt_frame_reader *r;
+    const struct tt_frame_common *common;
     struct tt_byte_reader s;
     struct tt_leaving now;
     unsigned depth;
-    uint32_t start, end, at; /* `at` counts from the start */
-    int rows;                /* 0 for first instructions, which have no place */
+    uint64_t start;
+    uint32_t size, at; /* of the function; where in it */
+    int rows;          /* 0 for first instructions, which have no place */
 };
 
 /* ── Sections ─────────────────────────────────────────────────────────────────────── */
 
-static void set_section(struct reading *r, unsigned debug)
+static void set_section(struct tt_frame_reader *r, unsigned debug)
 {
     r->bytes = debug ? r->info->debug : r->info->bytes;
     r->size = debug ? r->info->debug_size : r->info->size;
@@ -72,7 +49,7 @@ static void set_section(struct reading *r, unsigned debug)
 
 /* ── Numbers ──────────────────────────────────────────────────────────────────────── */
 
-static uint64_t address_of(const struct reading *r, const uint8_t *at)
+static uint64_t address_of(const struct tt_frame_reader *r, const uint8_t *at)
 {
     return r->info->address + (uint64_t)(at - r->bytes);
 }
@@ -103,7 +80,7 @@ static uint64_t take_value(struct tt_byte_reader *s, unsigned format)
 
 /* A pointer as its encoding says, in .debug_frame a plain one; what is stored elsewhere is
  * not looked up. */
-static uint64_t take_pointer(const struct reading *r, struct tt_byte_reader *s,
+static uint64_t take_pointer(const struct tt_frame_reader *r, struct tt_byte_reader *s,
                              unsigned encoding)
 {
     uint64_t here = address_of(r, s->at), value;
@@ -145,7 +122,7 @@ static void same_register(struct run *run, uint64_t reg)
 
 static void restore_register(struct run *run, uint64_t reg)
 {
-    const struct tt_leaving *first = &run->cie->first;
+    const struct tt_leaving *first = &run->common->first;
 
     if (reg < COLUMNS && (first->set & (uint32_t)1 << reg))
         set_register(run, reg, first->reg[reg].how, first->reg[reg].n);
@@ -167,13 +144,11 @@ static void set_cfa(struct run *run, uint64_t reg, int64_t offset)
 
 static int take_expression(struct run *run, int64_t *place)
 {
-    uint64_t size = tt_byte_reader_uleb(&run->s);
-    const uint8_t *bytes = tt_byte_reader_bytes(&run->s, size);
+    const struct tt_frame_reader *r = run->r;
 
-    *place = 0;
-    if (!bytes)
-        return -TT_ERR_FORMAT;
-    return tt_rule_builder_expression(&run->r->building, bytes, (size_t)size, place);
+    *place = run->s.at - r->bytes + (int64_t)(r->debug ? r->info->size : 0);
+    return tt_byte_reader_bytes(&run->s, tt_byte_reader_uleb(&run->s)) ? 0
+                                                                       : -TT_ERR_FORMAT;
 }
 
 static int set_expression(struct run *run, enum tt_how how)
@@ -199,10 +174,10 @@ static int set_cfa_expression(struct run *run)
 /* The state holds up to the place that lies `delta` on. */
 static int advance(struct run *run, uint64_t delta)
 {
-    uint32_t size = run->end - run->start;
+    uint32_t size = run->size;
     int error = 0;
 
-    if (__builtin_mul_overflow(delta, run->cie->code_factor, &delta))
+    if (__builtin_mul_overflow(delta, run->common->code_factor, &delta))
         return -TT_ERR_FORMAT;
     if (run->rows && delta && run->at < size)
         error = tt_rule_builder_row(&run->r->building, run->at, &run->now);
@@ -212,17 +187,16 @@ static int advance(struct run *run, uint64_t delta)
 
 static int set_location(struct run *run)
 {
-    uint64_t to = take_pointer(run->r, &run->s, run->cie->encoding) - run->r->base;
+    uint64_t to = take_pointer(run->r, &run->s, run->common->encoding) - run->start;
 
-    if (run->s.bad || to < run->start + run->at || to > run->end ||
-        !run->cie->code_factor)
+    if (run->s.bad || to < run->at || to > run->size || !run->common->code_factor)
         return -TT_ERR_FORMAT;
-    return advance(run, (to - run->start - run->at) / run->cie->code_factor);
+    return advance(run, (to - run->at) / run->common->code_factor);
 }
 
 static int keep_state(struct run *run)
 {
-    if (run->depth == REMEMBERED)
+    if (run->depth == TT_STATES_KEPT)
         return -TT_ERR_FORMAT;
     run->r->kept[run->depth++] = run->now;
     return 0;
@@ -238,7 +212,7 @@ static int restore_state(struct run *run)
 
 static int64_t factored(const struct run *run, int64_t n)
 {
-    return (int64_t)((uint64_t)n * (uint64_t)run->cie->data_factor);
+    return (int64_t)((uint64_t)n * (uint64_t)run->common->data_factor);
 }
 
 enum { NOT_MINE = 1 };
@@ -381,7 +355,7 @@ static int run_all(struct run *run)
 
 /* Takes the length off and leaves a span of what the entry consists of.  How many bytes say
  * first which CIE it has, or that it is one; 0: the end. */
-static unsigned take_entry(const struct reading *r, struct tt_byte_reader *all,
+static unsigned take_entry(const struct tt_frame_reader *r, struct tt_byte_reader *all,
                            struct tt_byte_reader *entry)
 {
     uint64_t size = tt_byte_reader_number(all, 4);
@@ -397,15 +371,15 @@ static unsigned take_entry(const struct reading *r, struct tt_byte_reader *all,
     return width;
 }
 
-static uint64_t cie_id(const struct reading *r, unsigned width)
+static uint64_t cie_id(const struct tt_frame_reader *r, unsigned width)
 {
     return !r->debug ? 0 : width == 8 ? UINT64_MAX : UINT32_MAX;
 }
 
 /* The letters of an augmentation that begins with z, and their data.  An unknown letter
  * hides those after it. */
-static void read_augmentation(struct reading *r, struct cie *c, struct tt_byte_reader *s,
-                              const char *letters)
+static void read_augmentation(struct tt_frame_reader *r, struct tt_frame_common *c,
+                              struct tt_byte_reader *s, const char *letters)
 {
     uint64_t size = tt_byte_reader_uleb(s);
     const uint8_t *data = tt_byte_reader_bytes(s, size);
@@ -428,8 +402,8 @@ static void read_augmentation(struct reading *r, struct cie *c, struct tt_byte_r
         s->bad = 1;
 }
 
-static int read_cie(struct reading *r, struct cie *c, struct tt_byte_reader s,
-                    unsigned width)
+static int read_common(struct tt_frame_reader *r, struct tt_frame_common *c,
+                       struct tt_byte_reader s, unsigned width)
 {
     uint8_t version;
     const char *letters;
@@ -454,16 +428,16 @@ static int read_cie(struct reading *r, struct cie *c, struct tt_byte_reader s,
     if (s.bad || ra >= COLUMNS || (letters[0] && letters[0] != 'z') ||
         s.end - s.at > CIE_MAX)
         return -TT_ERR_FORMAT;
-    struct run run = {.r = r, .cie = c, .s = s, .now = c->first};
+    struct run run = {.r = r, .common = c, .s = s, .now = c->first};
     int error = run_all(&run);
     c->first = run.now;
     return error;
 }
 
 /* NULL when it is none that we can read. */
-static const struct cie *find_cie(struct reading *r, uint64_t at)
+static const struct tt_frame_common *find_common(struct tt_frame_reader *r, uint64_t at)
 {
-    struct cie *c = &r->cie[(at >> 3) % CIES];
+    struct tt_frame_common *c = &r->common[(at >> 3) % TT_CIES_KEPT];
     struct tt_byte_reader all = {r->bytes + at, r->bytes + r->size, 0}, s;
     uint64_t key = (uint64_t)r->debug << 63 | (at + 1);
     unsigned width;
@@ -473,167 +447,157 @@ static const struct cie *find_cie(struct reading *r, uint64_t at)
         c->at = key;
         c->first.base = 255;
         width = take_entry(r, &all, &s);
-        c->valid = width && read_cie(r, c, s, width) == 0;
+        c->valid = width && read_common(r, c, s, width) == 0;
     }
     return c->valid ? c : NULL;
 }
 
-/* Adds the function that an FDE is of; one that is bad is passed over. */
-static int read_fde(struct reading *r, struct tt_byte_reader s, uint64_t cie_at)
-{
-    const struct cie *c = find_cie(r, cie_at);
-    uint64_t start, size, high = r->info->high;
-    struct entry *e;
+/* ── Functions ────────────────────────────────────────────────────────────────────── */
 
-    if (!c)
+/* In .eh_frame an entry says how far back its CIE is, in .debug_frame where. */
+static int find_own(const struct tt_frame_reader *r, struct tt_byte_reader *s,
+                    unsigned width, uint64_t *common)
+{
+    uint64_t here = (uint64_t)(s->at - r->bytes), id = tt_byte_reader_number(s, width);
+
+    *common = r->debug ? id : here - id;
+    return r->debug ? id < r->size : id && id <= here;
+}
+
+int tt_frame_read(struct tt_frame_reader *r, uint64_t at, struct tt_frame_function *f)
+{
+    struct tt_byte_reader all, s;
+    const struct tt_frame_common *c;
+    unsigned width;
+    uint64_t size;
+
+    set_section(r, at >= r->info->size);
+    at -= r->debug ? r->info->size : 0;
+    if (!r->bytes || at >= r->size)
         return 0;
-    start = take_pointer(r, &s, c->encoding);
+    all = (struct tt_byte_reader){r->bytes + at, r->bytes + r->size, 0};
+    if (!(width = take_entry(r, &all, &s)) || !find_own(r, &s, width, &f->common) ||
+        !(c = find_common(r, f->common)))
+        return 0;
+    f->start = take_pointer(r, &s, c->encoding);
     size = take_value(&s, c->encoding & 0x0f);
     if (c->augmented)
         tt_byte_reader_bytes(&s, tt_byte_reader_uleb(&s));
-    if (s.bad || start < r->info->low || start >= high || !size || size > high - start ||
-        start + size - r->base >= UINT32_MAX)
+    f->end = f->start + size;
+    f->at = (uint64_t)(s.at - r->bytes);
+    f->after = (uint64_t)(s.end - r->bytes);
+    return !s.bad && f->start >= r->info->low && f->start < r->info->high && size &&
+           size <= r->info->high - f->start && f->end - r->info->low <= INT32_MAX;
+}
+
+int tt_frame_run(struct tt_frame_reader *r, const struct tt_frame_function *f)
+{
+    struct run run = {.r = r, .start = f->start, .rows = 1};
+    int error;
+
+    run.size = (uint32_t)(f->end - f->start);
+    run.common = find_common(r, f->common);
+    run.s = (struct tt_byte_reader){r->bytes + f->at, r->bytes + f->after, 0};
+    TT_ASSERT(run.common && run.size);
+    run.now = run.common->first;
+    tt_rule_builder_begin(&r->building);
+    error = run_all(&run);
+    if (!error && run.at < run.size)
+        error = tt_rule_builder_row(&r->building, run.at, &run.now);
+    return error;
+}
+
+static int each_of_section(struct tt_frame_reader *r, unsigned debug,
+                           int (*each)(void *arg, uint64_t at, uint64_t after), void *arg)
+{
+    uint64_t first = debug ? r->info->size : 0;
+    struct tt_byte_reader all, s;
+    int result = 0;
+
+    set_section(r, debug);
+    all = (struct tt_byte_reader){r->bytes, r->bytes + r->size, 0};
+    while (!result && all.at < all.end) {
+        const uint8_t *at = all.at;
+        if (!take_entry(r, &all, &s))
+            break;
+        result = each(arg, first + (uint64_t)(at - r->bytes),
+                      first + (uint64_t)(all.at - r->bytes));
+        set_section(r, debug);
+    }
+    return result;
+}
+
+int tt_frame_each(struct tt_frame_reader *r,
+                  int (*each)(void *arg, uint64_t at, uint64_t after), void *arg)
+{
+    int result = each_of_section(r, 0, each, arg);
+
+    return result || !r->info->debug ? result : each_of_section(r, 1, each, arg);
+}
+
+/* ── Readers ──────────────────────────────────────────────────────────────────────── */
+
+enum { READERS = 8, TRIES = 20000 }; /* for a second at most */
+
+/* Untouched pages of it cost nothing. */
+static struct tt_frame_reader *_Atomic readers;
+static _Atomic uintptr_t taken[READERS]; /* by which thread */
+
+int tt_frame_readers_prepare(void)
+{
+    struct tt_frame_reader *none = NULL, *all;
+
+    if (atomic_load(&readers))
         return 0;
-    if (!(e = tt_mapped_array_add(&r->entries, sizeof *e)))
+    all = mmap(NULL, READERS * sizeof *all, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
         return -TT_ERR_MEMORY;
-    e->start = (uint32_t)(start - r->base);
-    e->end = (uint32_t)(start + size - r->base);
-    e->debug = r->debug & 1;
-    e->cie = cie_at & INT64_MAX;
-    e->at = (uint64_t)(s.at - r->bytes);
-    e->after = (uint64_t)(s.end - r->bytes);
+    if (!atomic_compare_exchange_strong(&readers, &none, all))
+        munmap(all, READERS * sizeof *all);
     return 0;
 }
 
-/* In .eh_frame an entry says how far back its CIE is, in .debug_frame where. */
-static int read_entries(struct reading *r)
-{
-    struct tt_byte_reader all = {r->bytes, r->bytes + r->size, 0}, s;
-    unsigned width;
-    int error = 0;
+static uintptr_t this_thread(void) { return (uintptr_t)__builtin_thread_pointer(); }
 
-    while (!error && (width = take_entry(r, &all, &s))) {
-        uint64_t here = (uint64_t)(s.at - r->bytes),
-                 id = tt_byte_reader_number(&s, width);
-        if (r->debug && id < r->size)
-            error = read_fde(r, s, id);
-        else if (!r->debug && id && id <= here)
-            error = read_fde(r, s, here - id);
+/* Not nanosleep, which may be where a thread is cancelled. */
+static void sleep_briefly(void)
+{
+    const struct timespec time = {0, 50000};
+    int saved = errno;
+
+    (void)syscall(SYS_nanosleep, &time, NULL);
+    errno = saved;
+}
+
+/* A reader is taken for a microsecond, by a thread that may be preempted then. */
+struct tt_frame_reader *tt_frame_reader_take(const struct tt_frame_info *info)
+{
+    struct tt_frame_reader *all = atomic_load(&readers);
+
+    for (unsigned n = 0; all && n < TRIES * READERS; n++) {
+        uintptr_t none = 0;
+        unsigned i = n % READERS;
+        if (atomic_compare_exchange_strong(&taken[i], &none, this_thread())) {
+            for (unsigned c = 0; c < TT_CIES_KEPT; c++)
+                all[i].common[c].at = 0;
+            all[i].info = info;
+            return &all[i];
+        }
+        if (i == READERS - 1)
+            sleep_briefly();
     }
-    return error;
+    return NULL;
 }
 
-static int read_sections(struct reading *r)
+void tt_frame_reader_give(struct tt_frame_reader *r)
 {
-    int error;
-
-    set_section(r, 0);
-    error = read_entries(r);
-    if (error || !r->info->debug)
-        return error;
-    set_section(r, 1);
-    return read_entries(r);
+    atomic_store(&taken[r - atomic_load(&readers)], 0);
 }
 
-/* ── Sorting ──────────────────────────────────────────────────────────────────────── */
-
-/* Where both sections have a place, .eh_frame is the first. */
-static int is_before(const struct entry *a, const struct entry *b)
+void tt_frame_readers_forked(void)
 {
-    return a->start != b->start ? a->start < b->start : a->debug < b->debug;
-}
-
-static void sift(struct entry *e, size_t at, size_t n)
-{
-    struct entry moved = e[at];
-    size_t child;
-
-    for (; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_before(&e[child], &e[child + 1]))
-            child++;
-        if (!is_before(&moved, &e[child]))
-            break;
-        e[at] = e[child];
-    }
-    e[at] = moved;
-}
-
-/* By address, without memory; most sections are sorted as they are. */
-static void sort(struct entry *e, size_t n)
-{
-    size_t i = 1;
-
-    while (i < n && !is_before(&e[i], &e[i - 1]))
-        i++;
-    if (i >= n)
-        return;
-    for (i = n / 2; i-- > 0;)
-        sift(e, i, n);
-    for (i = n; i-- > 1;) {
-        struct entry last = e[i];
-        e[i] = e[0];
-        e[0] = last;
-        sift(e, 0, i);
-    }
-}
-
-/* ── The whole ────────────────────────────────────────────────────────────────────── */
-
-static int run_entry(struct reading *r, const struct entry *e)
-{
-    struct run run = {.r = r, .start = e->start, .end = e->end, .rows = 1};
-    const struct cie *c;
-    int error = tt_rule_builder_function(&r->building, e->start, e->end);
-
-    set_section(r, e->debug);
-    run.cie = c = find_cie(r, e->cie);
-    run.s = (struct tt_byte_reader){r->bytes + e->at, r->bytes + e->after, 0};
-    if (error || !c)
-        return -TT_ERR_MEMORY;
-    run.now = c->first;
-    error = run_all(&run);
-    if (!error && run.at < run.end - run.start)
-        error = tt_rule_builder_row(&r->building, run.at, &run.now);
-    if (error == -TT_ERR_FORMAT) {
-        tt_rule_builder_drop(&r->building);
-        error = 0;
-    }
-    return error;
-}
-
-/* Of two entries for one place the first is believed. */
-static int run_entries(struct reading *r)
-{
-    struct entry *e = r->entries.bytes;
-    size_t n = r->entries.used / sizeof *e;
-    uint32_t end = 0;
-    int error = 0;
-
-    sort(e, n);
-    for (size_t i = 0; i < n && !error; i++) {
-        if (e[i].start < end)
-            continue;
-        end = e[i].end;
-        error = run_entry(r, &e[i]);
-    }
-    return error;
-}
-
-int tt_rules_new(struct tt_rules **rules, const struct tt_frame_info *info)
-{
-    struct reading r;
-    int error;
-
-    *rules = NULL;
-    memset(&r, 0, sizeof r);
-    r.info = info;
-    r.base = info->low;
-    error = read_sections(&r);
-    if (!error)
-        error = run_entries(&r);
-    if (!error)
-        error = tt_rule_builder_finish(&r.building, r.base, rules);
-    tt_mapped_array_fini(&r.entries);
-    tt_rule_builder_fini(&r.building);
-    return error;
+    for (unsigned i = 0; i < READERS; i++)
+        if (atomic_load(&taken[i]) != this_thread())
+            atomic_store(&taken[i], 0);
 }

@@ -33,6 +33,7 @@ void tt_image_fini(struct tt_image *i)
 {
     tt_mapped_array_fini(&i->headers);
     tt_mapped_array_fini(&i->contents);
+    tt_mapped_array_fini(&i->table);
     tt_mapped_array_fini(&i->debug);
 }
 
@@ -96,8 +97,9 @@ static const Elf64_Phdr *find_segment(const struct tt_image *i, uint64_t address
 }
 
 /* What lies at the address, *size bytes at most; how many are there; NULL: nothing.  Of
- * files, what was there before must have been used. */
-static const uint8_t *part(struct tt_image *i, uint64_t address, size_t *size)
+ * files, it is read to `room`, in place of what was there. */
+static const uint8_t *part(struct tt_image *i, struct tt_mapped_array *room,
+                           uint64_t address, size_t *size)
 {
     uint64_t left = 0;
     const Elf64_Phdr *p = find_segment(i, address, &left);
@@ -109,8 +111,8 @@ static const uint8_t *part(struct tt_image *i, uint64_t address, size_t *size)
         *size = (size_t)left;
     if (i->fd < 0)
         return (const uint8_t *)(uintptr_t)(i->bias + address);
-    i->contents.used = 0;
-    if (!(to = tt_mapped_array_add(&i->contents, *size)) ||
+    room->used = 0;
+    if (!(to = tt_mapped_array_add(room, *size)) ||
         read_fully(i->fd, to, *size, p->p_offset + (address - p->p_vaddr)) != 0)
         return NULL;
     return to;
@@ -141,11 +143,30 @@ static void set_code(const struct tt_image *i, struct tt_frame_info *info)
     }
 }
 
+/* The sorted table of .eh_frame_hdr, if it has the form that linkers give it: after a number
+ * of entries in 4 bytes, pairs of signed 4 bytes that count from the header. */
+static void find_table(struct tt_image *i, struct tt_frame_info *info)
+{
+    size_t size = 12, all;
+    const uint8_t *bytes = part(i, &i->table, info->header, &size);
+    uint32_t entries;
+
+    if (!bytes || size < 12 || bytes[2] != 0x03 || bytes[3] != 0x3b)
+        return;
+    memcpy(&entries, bytes + 8, 4);
+    all = size = 12 + (size_t)entries * sizeof(struct tt_frame_entry);
+    if (!(bytes = part(i, &i->table, info->header, &size)) || size < all ||
+        entries > INT32_MAX)
+        return;
+    info->table = bytes + 12;
+    info->entries = entries;
+}
+
 /* .eh_frame_hdr begins: version, three encodings, pointer to .eh_frame. */
 static int from_header(struct tt_image *i, uint64_t header, struct tt_frame_info *info)
 {
     size_t size = 12;
-    const uint8_t *bytes = part(i, header, &size);
+    const uint8_t *bytes = part(i, &i->table, header, &size);
     struct tt_byte_reader s;
 
     if (!bytes || size < 12 || bytes[0] != 1)
@@ -224,7 +245,10 @@ int tt_image_frame_info(struct tt_image *i, struct tt_frame_info *info)
         return -TT_ERR_FORMAT;
     if ((!h || from_header(i, h->p_vaddr, info) != 0) && from_sections(i, info) != 0)
         return -TT_ERR_FORMAT;
-    info->bytes = part(i, info->address, &info->size);
+    if (info->header)
+        find_table(i, info);
+    info->stays = i->stays;
+    info->bytes = part(i, &i->contents, info->address, &info->size);
     return info->bytes ? 0 : -TT_ERR_FORMAT;
 }
 
@@ -243,6 +267,7 @@ int tt_image_debug_frame(struct tt_image *i, struct tt_frame_info *info)
         return -TT_ERR_FORMAT;
     info->debug = to;
     info->debug_size = s.sh_size;
+    info->table = NULL; /* does not have these */
     return 0;
 }
 
@@ -275,7 +300,8 @@ unsigned tt_image_build_id(struct tt_image *i, uint8_t id[TT_BUILD_ID_MAX])
         const Elf64_Phdr *p = &i->phdr[n];
         size_t size = (size_t)p->p_filesz;
         const uint8_t *bytes;
-        if (p->p_type == PT_NOTE && (bytes = part(i, p->p_vaddr, &size)) != NULL)
+        if (p->p_type == PT_NOTE &&
+            (bytes = part(i, &i->contents, p->p_vaddr, &size)) != NULL)
             found = find_note((struct tt_byte_reader){bytes, bytes + size, 0}, id);
     }
     return found;

@@ -17,8 +17,9 @@ struct tt_image {
     unsigned phdrs;
     int fd;        /* borrowed; -1: in memory */
     uint64_t bias; /* in memory: address there = link-time address + bias */
-    struct tt_mapped_array headers, contents, debug; /* of files: what was read so far */
-    Elf64_Ehdr header;                               /* of files */
+    int stays;     /* in memory: for as long as the process lives */
+    struct tt_mapped_array headers, contents, table, debug; /* of files: what was read */
+    Elf64_Ehdr header;                                      /* of files */
 };
 
 /* Loaded at `bias`, and staying there while the image is used. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cancel.h"
+#include "frame-info.h"
 #include "registry.h"
 #include "snapshot.h"
 #include "tallytree.h"
@@ -170,6 +171,13 @@ static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
     return o->dlpi_name ? o->dlpi_name : "";
 }
 
+/* The program, this code, the C library and the loader are never unloaded. */
+static int stays(const struct dl_phdr_info *o, int first)
+{
+    return first || has(o, (uintptr_t)tt_modules_refresh) ||
+           has(o, (uintptr_t)dl_iterate_phdr) || has(o, getauxval(AT_BASE));
+}
+
 /* The loader does not let the object go while it calls. */
 static int add_object(struct dl_phdr_info *o, size_t size, void *arg)
 {
@@ -188,6 +196,7 @@ static int add_object(struct dl_phdr_info *o, size_t size, void *arg)
     if (w->unchanged)
         return 1;
     tt_image_of_memory(&image, o->dlpi_addr, o->dlpi_phdr, o->dlpi_phnum);
+    image.stays = stays(o, first);
     w->error = tt_snapshot_add(w->snapshot, &image, path_of(o, first, room, sizeof room),
                                NULL);
     return w->error;
@@ -229,6 +238,7 @@ int tt_modules_refresh(void)
 void tt_modules_forked(void)
 {
     atomic_store(&own.busy, 0);
+    tt_frame_readers_forked();
     for (unsigned i = 0; i < SHARDS; i++)
         atomic_store(&shard[i].holders, 0);
 }

@@ -13,7 +13,7 @@
 
 #include "tallytree.h"
 
-enum { CHUNK = 1 << 16, KEPT = 32 };
+enum { CHUNK = 1 << 16, KEPT = 32, MARKED = 1 << 16 };
 
 static struct {
     struct tt_known *first, **last;
@@ -61,7 +61,7 @@ static uint64_t mark_of(struct tt_image *i)
     uint64_t hash = mix(0xcbf29ce484222325u, i->phdr, i->phdrs * sizeof *i->phdr);
 
     if (tt_image_frame_info(i, &info) == 0)
-        hash = mix(hash, info.bytes, info.size);
+        hash = mix(hash, info.bytes, info.size < MARKED ? info.size : MARKED);
     return hash;
 }
 
@@ -101,11 +101,7 @@ static struct tt_known *add(const struct tt_module *m, uint64_t mark)
 /* Where half of the code has no rules it was compiled so, and may have some in .debug_frame. */
 static int is_covered(const struct tt_rules *r, const struct tt_frame_info *info)
 {
-    uint64_t covered = 0;
-
-    for (uint32_t i = 0; r && i < r->functions; i++)
-        covered += r->function[i].end - r->function[i].start;
-    return r && covered >= (info->high - info->low) / 2;
+    return r && tt_rules_covered(r) >= (info->high - info->low) / 2;
 }
 
 /* With what only the sections of a file have. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rule-builder.h - a table of rules while it is made: frame-info.c reads, rule-builder.c stores. */
+/* rule-builder.h - the rows of one function while they are made: frame-info.c reads,
+ * rule-builder.c stores. */
 #ifndef TT_RULE_BUILDER_H
 #define TT_RULE_BUILDER_H
 
-#include "mapped-array.h"
 #include "rules.h"
 
 /* What is known of the caller at one place. */
@@ -17,31 +17,20 @@ struct tt_leaving {
     } reg[32]; /* only those in `set` mean anything */
 };
 
-struct tt_indexed {
-    uint32_t place; /* of the rule's first word, + 1; 0: nothing */
-    uint32_t hash;
-};
+/* A function with more is left out; the longest of gcc's own has 2,000 rows. */
+enum { TT_ROWS_MAX = 1 << 15, TT_RULE_WORDS_MAX = 1 << 15, TT_RULES_RECENT = 32 };
 
 struct tt_rule_builder {
-    struct tt_mapped_array function, row, word, expression;
-    struct tt_mapped_array
-        index; /* hash of a rule → its first word + 1; a power of two of them */
-    uint32_t rules;
+    uint32_t rows, words, rules;
+    uint32_t recent[TT_RULES_RECENT]; /* where the last rules start */
+    struct tt_unwind_row row[TT_ROWS_MAX];
+    uint32_t word[TT_RULE_WORDS_MAX];
 };
 
-/* 0, -TT_ERR_FORMAT: cannot be expressed, so leave the function out; -TT_ERR_MEMORY. */
+/* Drops all rows. */
+void tt_rule_builder_begin(struct tt_rule_builder *);
+
+/* 0, or -TT_ERR_FORMAT: it cannot be expressed, so leave the function out. */
 int tt_rule_builder_row(struct tt_rule_builder *, uint32_t at, const struct tt_leaving *);
-
-/* Begins a function; the rows that follow are its own.  Drops them again. */
-int tt_rule_builder_function(struct tt_rule_builder *, uint32_t start, uint32_t end);
-void tt_rule_builder_drop(struct tt_rule_builder *);
-
-/* Keeps the expression, and says in *place what rules call it. */
-int tt_rule_builder_expression(struct tt_rule_builder *, const uint8_t *bytes,
-                               size_t size, int64_t *place);
-
-/* All of it in one mapping, owned by the caller. */
-int tt_rule_builder_finish(struct tt_rule_builder *, uint64_t base, struct tt_rules **);
-void tt_rule_builder_fini(struct tt_rule_builder *);
 
 #endif

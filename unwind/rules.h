@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.h - how to leave each function of a module: its .eh_frame, or .debug_frame, made
- * ready to look up.
+/* rules.h - how to leave each function of a module, as its .eh_frame or .debug_frame says.
  *
- *      function   [start end row]  [start end row]  ...    sorted; addresses from `base`
- *                             │               │
- *      row             [at rule] [at rule] [at rule] ...   at: from the function's start
- *                           │        │        │
- *      rule            [cfa set how how] [cfa set how] ...  equal ones stand there once
- *                                 │
- *      expression            [length bytes] ...             the few that need evaluation
+ *      entry      [start at] [start at] ...         sorted; `at`: of its bytes in the sections
+ *                        │ read when its function is looked up first
+ *      function   [start end  row row ...  rule rule ...]    in the bucket of its entry
+ *                             │            │
+ *      row        [at rule]   at: from the function's start
+ *      rule       [cfa set how how]        equal ones of one function are stored once
  *
- * A table is made once, outside of handlers, lies in one mapping of its own, and never
- * changes; it needs nothing of the module it was made from. */
+ * A table lies in one mapping, with a copy of the bytes that it reads from, unless those stay
+ * in memory.  So the module may be unloaded while its table is in use.  Functions are added
+ * without a lock, also in signal handlers, and never change. */
 #ifndef TT_RULES_H
 #define TT_RULES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct tt_function {
-    uint32_t start, end; /* [start, end) */
-    uint32_t row;        /* its first; the last is before the next function's first */
-};
-
 struct tt_unwind_row {
     uint32_t at;
-    uint32_t rule; /* word where it starts */
+    uint32_t rule; /* word after the rows where it starts */
+};
+
+struct tt_function {
+    const struct tt_function *next; /* in its bucket */
+    uint32_t entry;
+    uint32_t start, end; /* [start, end), addresses from `base` */
+    uint32_t rows;       /* 0: its entry is damaged or beyond what a rule can say */
+    struct tt_unwind_row row[];
 };
 
 /* Where a register's value of the caller is; `how` of a rule, low three bits. */
@@ -34,7 +36,7 @@ enum tt_how {
     TT_HOW_OFFSET,   /* is CFA + n */
     TT_HOW_REGISTER, /* in register n */
     TT_HOW_AT,       /* in memory at what expression n gives */
-    TT_HOW_IS,       /* is what expression n gives */
+    TT_HOW_IS,       /* is what expression n gives; n: where it is in the sections */
     TT_HOW_LOST,     /* not known */
     TT_HOW_BITS = 3,
 };
@@ -56,14 +58,9 @@ struct tt_rule {
     uint32_t how[];
 };
 
-struct tt_rules {
-    uint64_t base; /* link-time address that the table counts from */
-    uint32_t functions, rows, words, bytes;
-    const struct tt_function *function; /* one more, for the end of rows */
-    const struct tt_unwind_row *row;
-    const uint32_t *word;
-    const uint8_t *expression;
-    size_t size; /* of the mapping that this is in */
+/* As .eh_frame_hdr has them: both numbers count from something. */
+struct tt_frame_entry {
+    int32_t start, at;
 };
 
 /* Where .eh_frame was found, in memory that is readable during the call. */
@@ -76,17 +73,51 @@ struct tt_frame_info {
     uint64_t high;
     const uint8_t *debug; /* .debug_frame, readable and borrowed too; NULL: none */
     size_t debug_size;
+    const void *table; /* of .eh_frame_hdr, counting from `header`, sorted; NULL: none */
+    uint32_t entries;  /* in the table */
+    int stays;         /* all of this is readable for as long as the process lives */
 };
 
-/* Compiles.  A damaged entry is skipped, and what follows a damaged length is not read, so
- * that any bytes give a table, if an empty one.  *rules is owned by the caller.  Not in a
- * handler.  -TT_ERR_MEMORY, and then *rules is NULL. */
+struct tt_rule_store;
+
+struct tt_rules {
+    uint64_t base;             /* link-time address that the table counts from */
+    uint32_t functions;        /* entries */
+    const void *entry;         /* struct tt_frame_entry, not aligned */
+    int64_t start_shift;       /* entry's start + this: from `base` */
+    uint32_t at_shift;         /* its at + this: offset in the sections, modulo 2^32 */
+    struct tt_frame_info info; /* what the functions are read from */
+    struct tt_rule_store *store;
+    size_t size; /* of the mapping that this is in */
+};
+
+/* Any bytes give a table, if an empty one: a damaged entry is skipped, and what follows a
+ * damaged length is not read.  *rules is owned by the caller.  Not in a handler.
+ * -TT_ERR_MEMORY, and then *rules is NULL. */
 int tt_rules_new(struct tt_rules **rules, const struct tt_frame_info *);
 void tt_rules_free(struct tt_rules *);
 
+/* How many bytes of code have rules, roughly where they are most of the code or hardly any. */
+uint64_t tt_rules_covered(const struct tt_rules *);
+
+/* The function of an entry; NULL: it cannot be read, or there is no memory.
+ * Async-signal-safe. */
+const struct tt_function *tt_rules_function(const struct tt_rules *, uint32_t entry);
+
+/* The rule of a row.  Async-signal-safe. */
+static inline const struct tt_rule *tt_function_rule(const struct tt_function *f,
+                                                     const struct tt_unwind_row *row)
+{
+    return (const struct tt_rule *)(const void *)((const uint32_t *)&f->row[f->rows] +
+                                                  row->rule);
+}
+
 /* The rule of a place, counted from `base`, and its function; NULL when there is none, and
- * then *function is NULL.  Async-signal-safe; two binary searches. */
+ * then *function is NULL.  Async-signal-safe; three binary searches. */
 const struct tt_rule *tt_rules_find(const struct tt_rules *, uint64_t at,
                                     const struct tt_function **function);
+
+/* The bytes of an expression and, in *size, how many follow at most; NULL: none. */
+const uint8_t *tt_frame_bytes(const struct tt_frame_info *, uint32_t at, size_t *size);
 
 #endif
