@@ -165,7 +165,7 @@ const struct tt_command tt_command_lua = {
         "Runs a script by Lua's own interpreter, and counts and times every call,\n"
         "with tail calls and coroutines, or every line, or looks at the stack now\n"
         "and then while it runs at full speed.  Without -o the profile is\n"
-        "tallytree.SCRIPT.HOST.PID, and a report is shown.  Input, output and exit\n"
+        "tallytree.SCRIPT.HOST.PID.tt, and a report is shown.  Input, output and exit\n"
         "status are the script's; 125 to 127 are ours.\n",
     .flags = lua_flags,
     .operands = "@files",

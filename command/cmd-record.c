@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "calibrate.h"
@@ -36,17 +37,20 @@ enum flag {
     WHOLE,
     KERNEL,
     STACK,
+    SIDE,
     DELAY,
     DURATION,
     LINES,
     SYMBOLS,
+    INLINES,
     DEBUGINFOD
 };
 
 static const struct tt_flag record_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
     TT_REPLACING_FLAG,
-    {"pid", 'p', PROCESS, "PID", NULL, "a process that runs already, until it ends"},
+    {"pid", 'p', PROCESS, "PID,...", NULL,
+     "processes that run already, with their children"},
     {"sampled", 0, SAMPLED, "[HZ]", NULL,
      "native stacks so often; scopes are sampled too"},
     {NULL, 'F', SAMPLED, "HZ", NULL, NULL},   /* as perf has it */
@@ -58,6 +62,8 @@ static const struct tt_flag record_flags[] = {
      "context-switches cpu-migrations",
      "what the system counts too; may be repeated"},
     {"kernel", 0, KERNEL, NULL, NULL, "from outside, with the kernel's functions"},
+    {"all-kernel", 0, SIDE, NULL, NULL, NULL}, /* as perf has it: and no user code */
+    {"all-user", 0, SIDE, NULL, NULL, NULL},
     {"stack-size", 0, STACK, "BYTES", NULL,
      "with -p, --kernel, --counter: of each stack; 32K"},
     {"exact", 0, LINKED, NULL, NULL, "linked scopes: all calls and their times"},
@@ -78,14 +84,16 @@ static const struct tt_flag record_flags[] = {
      "of objects: alloc+copies+types, or fewer; and peak"},
     {"series", 0, SERIES, "WHICH", "none type block centre use retainers",
      "what is alive over time: by type, block..., or none"},
-    {"profile", 0, PROFILE, "OUT", "@files", "as MLWorks' runtime has it, with these:"},
-    {"profile-scan", 0, MANNER, "MS", NULL, "0: no times; 10"},
-    {"profile-depth", 0, MANNER, "N", NULL, "15 at most; 0"},
-    {"profile-select", 0, MANNER, "TEXT", NULL, "objects of blocks so called alone"},
-    {"profile-manner", 0, MANNER, "N", NULL, "1 calls, 2 time, 4 space, 256... kinds; 7"},
+    /* As MLWorks' runtime has them. */
+    {"profile", 0, PROFILE, "OUT", "@files", NULL},
+    {"profile-scan", 0, MANNER, "MS", NULL, NULL},
+    {"profile-depth", 0, MANNER, "N", NULL, NULL},
+    {"profile-select", 0, MANNER, "TEXT", NULL, NULL},
+    {"profile-manner", 0, MANNER, "N", NULL, NULL},
     {"delay", 0, DELAY, "SECONDS", NULL, "begin so long after the program"},
     {"duration", 0, DURATION, "SECONDS", NULL, "end so long after that"},
     {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
+    {"no-inlines", 0, INLINES, NULL, NULL, "inlined functions count as their callers"},
     {"symbols", 0, SYMBOLS, "DIR", "@files", "look for names here too; may be repeated"},
     {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
     {NULL, 0, 0, NULL, NULL, NULL},
@@ -99,13 +107,14 @@ struct record {
     int maps, wall, series; /* series: which of them was said */
     int counts;             /* a mode of calls is asked for */
     int switches;           /* the program's functions can be switched on */
-    const char *bare;   /* the last flag, whose value was left out; NULL: it was not */
-    const char *linked; /* a flag of what is not seen from outside; NULL: none */
+    const char *linked;     /* a flag of what is not seen from outside; NULL: none */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
-    int kernel;     /* from outside, where the kernel is seen too */
+    int kernel; /* from outside, where the kernel is seen too */
+    enum tt_perf_side side;
     uint64_t stack; /* bytes of each stack that are copied from outside; 0: as ever */
-    pid_t pid;      /* of a process that runs; 0: a program is to be started */
+    struct tt_vector
+        pids; /* pid_t: processes that run; none: a program is to be started */
     struct tt_running run;
 };
 
@@ -211,12 +220,22 @@ static int take_stack(struct record *r, const struct tt_flags *f)
     return error;
 }
 
-static int take_process(struct record *r, const struct tt_flags *f)
+/* "12,34" */
+static int take_processes(struct record *r, const struct tt_flags *f)
 {
-    if (!r->pid)
-        return tt_command_process(&tt_command_record, f, &r->pid);
-    tt_complain("record: -p takes one process; record each of several on its own");
-    return -TT_ERR_OPTION;
+    struct tt_flags one = *f;
+    char number[24];
+    pid_t *pid;
+    int error = 0;
+
+    for (const char *at = f->value; !error && at; at = strchr(at, ',')) {
+        at += *at == ',';
+        (void)snprintf(number, sizeof number, "%.*s", (int)strcspn(at, ","), at);
+        one.value = number;
+        pid = tt_vector_add(&r->pids, 1);
+        error = pid ? tt_command_process(&tt_command_record, &one, pid) : -TT_ERR_MEMORY;
+    }
+    return error;
 }
 
 static int take_profile(struct record *r, const char *value)
@@ -239,7 +258,7 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     case OUTPUT:
         return tt_running_writes(&r->run, "record", value);
     case PROCESS:
-        return take_process(r, f);
+        return take_processes(r, f);
     case SAMPLED:
         return take_sampled(r, value);
     case SERIES:
@@ -265,6 +284,13 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         break;
     case KERNEL:
         r->kernel = 1;
+        break;
+    case SIDE:
+        r->kernel = 1;
+        r->side = strcmp(flag->name, "all-user") == 0 ? TT_PERF_USER : TT_PERF_KERNEL;
+        break;
+    case INLINES:
+        r->run.naming.no_inlines = 1;
         break;
     case STACK:
         return take_stack(r, f);
@@ -294,11 +320,9 @@ static int read_flags(struct record *r, int argc, char **argv)
     int id, status;
 
     tt_command_flags(&tt_command_record, &f, argc, argv);
-    while ((id = tt_command_next(&tt_command_record, &f, &status)) > 0) {
-        r->bare = f.flag->value && !f.value ? f.flag->name : NULL;
+    while ((id = tt_command_next(&tt_command_record, &f, &status)) > 0)
         if (take_flag(r, &f) != 0)
             return TT_LAUNCH_FAILED;
-    }
     if (id < 0)
         return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;
     if (r->maps && !r->heap) {
@@ -311,9 +335,10 @@ static int read_flags(struct record *r, int argc, char **argv)
         (void)tt_command_wants(&tt_command_record, "-profile OUT with these flags");
         return TT_LAUNCH_FAILED;
     }
-    if (!f.count != (r->pid != 0)) {
-        (void)tt_command_wants(&tt_command_record,
-                               r->pid ? "a program or -p, and not both" : "a program");
+    if (!f.count != (r->pids.count != 0)) {
+        (void)tt_command_wants(&tt_command_record, r->pids.count
+                                                       ? "a program or -p, and not both"
+                                                       : "a program");
         return TT_LAUNCH_FAILED;
     }
     f.argv[f.count + 1] = NULL;
@@ -409,14 +434,16 @@ static int record_outside(struct record *r)
                                    .duration = r->duration,
                                    .counters = r->counters,
                                    .is_asked_for = r->counters || r->kernel,
+                                   .side = r->side,
                                    .stack = r->stack ? (uint32_t)r->stack
                                                      : TT_PERF_STACK};
 
     memcpy(o.counter, r->counter, sizeof o.counter);
     if (r->linked)
-        return refuse_linked(r,
-                             r->pid ? "the process runs already" : r->run.program.reason);
-    return r->pid ? tt_outside_attach(&r->run, r->pid, &o) : tt_outside_go(&r->run, &o);
+        return refuse_linked(r, r->pids.count ? "the process runs already"
+                                              : r->run.program.reason);
+    return r->pids.count ? tt_outside_attach(&r->run, r->pids.item, r->pids.count, &o)
+                         : tt_outside_go(&r->run, &o);
 }
 
 /* Then calls are all that is wanted: native stacks are not sampled. */
@@ -450,14 +477,27 @@ static int refuse_sanitizer(const struct record *r)
     return TT_LAUNCH_FAILED;
 }
 
-/* `--sampled 999 true`: a number for a program. */
-static void hint_at_value(const struct record *r)
+/* Timers of CPU time end at the system's ticks, perf events do not.  What is linked into the
+ * program, or loaded, is only seen from within. */
+static int is_beyond_ticks(const struct record *r)
 {
-    uint64_t n;
+    struct tt_options o;
+    struct timespec tick;
 
-    if (r->bare && tt_flag_bytes(r->run.argv[0], 0, UINT64_MAX, &n) == 0)
-        tt_complain("record: an optional value comes after '=': --%s=%s", r->bare,
-                    r->run.argv[0]);
+    return tt_options_read(&o, r->words, NULL) == 0 &&
+           clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && !tick.tv_sec &&
+           (uint64_t)o.hz * (uint64_t)tick.tv_nsec > 1000000000u && !r->linked &&
+           !r->profile && !tt_program_names(&r->run.program, "tt_start") &&
+           tt_perf_is_allowed();
+}
+
+/* Why it is done from outside, though it can be done from within; NULL: it is not. */
+static const char *choose_outside(const struct record *r)
+{
+    return r->counters          ? "the system counts"
+           : r->kernel          ? "with the kernel"
+           : is_beyond_ticks(r) ? "the rate is more than the system's ticks allow"
+                                : NULL;
 }
 
 static int record(struct record *r)
@@ -466,18 +506,15 @@ static int record(struct record *r)
 
     if (r->run.out && tt_replacing_check(r->run.out) != 0)
         return TT_LAUNCH_FAILED;
-    if (r->pid)
+    if (r->pids.count)
         return record_outside(r);
     r->run.is_outside = 1;
     status = tt_running_find(&r->run, "record",
                              r->heap ? "libtallytree-heap.so" : "libtallytree-record.so");
-    if (status)
-        hint_at_value(r);
-    if (!status && (r->counters || r->kernel) && !r->run.program.outside) {
-        r->run.program.outside = r->counters ? "the system counts" : "with the kernel";
+    if (!status && !r->run.program.outside &&
+        (r->run.program.outside = choose_outside(r)) != NULL)
         (void)snprintf(r->run.program.reason, sizeof r->run.program.reason,
                        "%s records from outside", r->counters ? "--counter" : "--kernel");
-    }
     if (!status && r->run.program.outside)
         return record_outside(r);
     if (!status && r->stack) {
@@ -498,7 +535,7 @@ static int record(struct record *r)
 
 static int run(int argc, char **argv)
 {
-    static struct record r;
+    static struct record r = {.pids.size = sizeof(pid_t)};
     int status = read_flags(&r, argc, argv);
 
     return status < 0 ? record(&r) : status;
@@ -506,7 +543,7 @@ static int run(int argc, char **argv)
 
 int tt_record_and_report(int argc, char **argv)
 {
-    static struct record r = {.run.reports = 1};
+    static struct record r = {.run.reports = 1, .pids.size = sizeof(pid_t)};
     int status = read_flags(&r, argc, argv);
 
     return status < 0 ? record(&r) : status;
@@ -514,15 +551,15 @@ int tt_record_and_report(int argc, char **argv)
 
 const struct tt_command tt_command_record = {
     .name = "record",
-    .synopsis = "[FLAGS] [--] PROGRAM [ARGS]\n[FLAGS] -p PID",
+    .synopsis = "[FLAGS] [--] PROGRAM [ARGS]\n[FLAGS] -p PID,...",
     .about = "run any program, and record where its time goes",
     .details =
         "Runs a program as it is, and samples its threads and those of its children,\n"
         "250 times in a second of their CPU time, with their whole stacks.  OUT is a\n"
-        "profile with names; without -o it is tallytree.PROGRAM.HOST.PID.  Input,\n"
+        "profile with names; without -o it is tallytree.PROGRAM.HOST.PID.tt.  Input,\n"
         "output, signals and exit status are the program's; 125 to 127 are ours, as\n"
-        "with env(1).  'tallytree PROGRAM ARGS' shows a report too.  With -p it is a\n"
-        "process that runs already, until that ends, or Ctrl-C.\n",
+        "with env(1).  'tallytree PROGRAM ARGS' shows a report too.  With -p it is\n"
+        "processes that run already, until they end, or Ctrl-C.\n",
     .flags = record_flags,
     .operands = "@files",
     .runs_program = 1,

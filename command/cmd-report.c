@@ -14,6 +14,7 @@
 #include "command.h"
 #include "filters.h"
 #include "input.h"
+#include "newest.h"
 #include "query.h"
 #include "scratch.h"
 #include "show.h"
@@ -112,6 +113,7 @@ struct report {
     int clean;
     char **file;
     int files;
+    char name[NAME_MAX + 1], *newest; /* where no file is named */
 };
 
 static int no_memory(void)
@@ -364,6 +366,14 @@ static int check_form(const struct report *r)
     return tt_show_terminal(&r->show, &width, &color);
 }
 
+static int take_newest(struct report *r)
+{
+    r->newest = r->name;
+    r->file = &r->newest;
+    r->files = 1;
+    return tt_newest_profile("report", r->name);
+}
+
 static int prepare(struct report *r)
 {
     int error = set_all(r);
@@ -376,10 +386,8 @@ static int prepare(struct report *r)
     error = complain_of_query(r, tt_query_check(&r->query));
     if (!error)
         error = complain_of_view(r);
-    if (!error && !r->files) {
-        (void)tt_command_wants(&tt_command_report, "a recording or a profile");
-        error = -TT_ERR_OPTION;
-    }
+    if (!error && !r->files)
+        error = take_newest(r);
     return error;
 }
 
@@ -412,11 +420,20 @@ static int run(int argc, char **argv)
     return status;
 }
 
+static void show_view(const struct tt_view_word *v)
+{
+    printf("  %-12s %s", v->name, v->about);
+    for (size_t i = 0; v->keys[i]; i++)
+        printf("%s --%s", i ? "" : ":", v->keys[i]);
+    putchar('\n');
+}
+
 static void show_views(void)
 {
-    puts("Views; 'tallytree report VIEW --help' has the flags of each, and of layouts:");
+    puts(
+        "Views (or --view VIEW), with their flags; 'report VIEW --help' explains these:");
     for (const struct tt_view_word *v = tt_view_words; v->name; v++)
-        printf("  %-12s %s\n", v->name, v->about);
+        show_view(v);
     if (tt_layouts[0].name)
         puts("Layouts:");
     for (const struct tt_layout *l = tt_layouts; l->name; l++)
@@ -425,7 +442,7 @@ static void show_views(void)
 
 const struct tt_command tt_command_report = {
     .name = "report",
-    .synopsis = "[VIEW] [FILTERS] [--json|--csv] [-o OUT] FILE...",
+    .synopsis = "[VIEW] [FILTERS] [--json|--csv] [-o OUT] [FILE...]",
     .about = "show recordings and profiles in many views",
     .show = show_views,
     .flags = report_flags,

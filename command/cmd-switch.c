@@ -671,7 +671,7 @@ const struct tt_command tt_command_on = {
         "What was compiled with -fpatchable-function-entry=5, or -pg -mfentry\n"
         "-mnop-mcount -mrecord-mcount, and runs with libtallytree-switch in it, records\n"
         "the calls of its functions from now on.  'tallytree off' ends that, and writes\n"
-        "OUT; without -o it is tallytree.PROGRAM.HOST.PID.  Another 'on' switches\n"
+        "OUT; without -o it is tallytree.PROGRAM.HOST.PID.tt.  Another 'on' switches\n"
         "others on instead.\n",
     .flags = on_flags,
     .run = run_on,

@@ -9,13 +9,14 @@
 #include "replacing.h"
 #include "scratch.h"
 
-enum flag { OUTPUT = 1, LINES, SYMBOLS, DEBUGINFOD };
+enum flag { OUTPUT = 1, LINES, INLINES, SYMBOLS, DEBUGINFOD };
 
 static const struct tt_flag symbolize_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
      "the profile to write, not the one that is read"},
     TT_REPLACING_FLAG,
     {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
+    {"no-inlines", 0, INLINES, NULL, NULL, "inlined functions count as their callers"},
     {"symbols", 0, SYMBOLS, "DIR", "@files",
      "look for modules here too; may be repeated"},
     {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
@@ -33,6 +34,8 @@ static int take(struct symbolizing *s, int id, const char *value)
         s->out = value;
     else if (id == LINES)
         s->naming.lines = 1;
+    else if (id == INLINES)
+        s->naming.no_inlines = 1;
     else if (id == DEBUGINFOD)
         s->naming.options.debuginfod = 1;
     return id == SYMBOLS ? tt_names_folder(&s->naming, value) : 0;
@@ -106,8 +109,8 @@ static int symbolize(struct symbolizing *s, char *const *paths, int count)
     error = tt_profile_check(&in.profile);
     if (error)
         tt_complain("%s: %s", paths[0], in.profile.error);
-    else if ((error = tt_symbolize_image(&s->naming.options, &in.profile, s->naming.lines,
-                                         NULL, &image, &size)) != 0)
+    else if ((error = tt_symbolize_image(&s->naming, &in.profile, NULL, &image, &size)) !=
+             0)
         tt_complain("%s", tt_error_text(error));
     else if ((error = tt_output_write(s->out ? s->out : paths[0], image, size)) == 0 &&
              is_foreign(&in.profile))

@@ -214,7 +214,8 @@ const struct tt_command tt_command_tcl = {
     .details =
         "Runs a script by Tcl's own shell, and counts and times every command where it\n"
         "stands: file, line, index and length.  OUT is a profile; 'tallytree report tdk\n"
-        "OUT' has a line for each.  Without -o it is tallytree.SCRIPT.HOST.PID, and a\n"
+        "OUT' has a line for each.  Without -o it is tallytree.SCRIPT.HOST.PID.tt, and "
+        "a\n"
         "report is shown.  Input, output and exit status are the script's; 125 to 127\n"
         "are ours.  Scripts that it starts by exec are recorded too.\n",
     .flags = tcl_flags,

@@ -11,7 +11,7 @@ const struct tt_flag tt_filter_flags[] = {
     {"select", 0, TT_FILTER_KEY, "PATTERN", NULL, "keep only paths that contain it"},
     {"exclude", 0, TT_FILTER_KEY, "PATTERN", NULL, "drop paths that contain it"},
     {"fold", 0, TT_FILTER_KEY, "PATTERN", NULL,
-     "splice blocks out, their cost to their callers"},
+     "splice blocks out into callers; --centre: the others"},
     {"centre", 0, TT_FILTER_KEY, "PATTERN", NULL, NULL},
     {"prune", 0, TT_FILTER_KEY, "WHAT", NULL,
      "drop parts below 0.5%, 10ms, 1000, calls<9; or named"},

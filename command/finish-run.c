@@ -281,15 +281,14 @@ static int is_brief(const struct tt_profile *p)
 static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed,
                   const struct found *found)
 {
-    struct tt_symbols_options options = g->naming.options;
+    struct tt_names_wanted naming = g->naming;
     struct tt_profile named;
     void *image;
     size_t size;
     int error;
 
-    options.brief = !g->naming.lines && is_brief(unnamed);
-    error = tt_symbolize_image(&options, unnamed, g->naming.lines, found->unseen, &image,
-                               &size);
+    naming.options.brief = !naming.lines && is_brief(unnamed);
+    error = tt_symbolize_image(&naming, unnamed, found->unseen, &image, &size);
 
     if (!error)
         error = tt_profile_open(&named, image, size, &tt_scratch);

@@ -459,12 +459,11 @@ static int finish(struct tt_input *in, struct tt_builder *b)
 /* Native code has only addresses before it is named; without names it is shown as it is. */
 static void add_names(struct tt_input *in)
 {
-    struct tt_symbols_options options = {0};
+    struct tt_names_wanted wanted = {0};
     struct tt_input named = {0};
 
     if (!tt_is_unnamed(&in->profile) ||
-        tt_symbolize_image(&options, &in->profile, 0, NULL, &named.image, &named.size) !=
-            0)
+        tt_symbolize_image(&wanted, &in->profile, NULL, &named.image, &named.size) != 0)
         return;
     if (tt_profile_open(&named.profile, named.image, named.size, &tt_scratch) != 0) {
         tt_memory_put(&tt_scratch, named.image, named.size);

@@ -26,7 +26,7 @@ struct naming {
     struct tt_worker *worker;
     uint32_t *waiting, count; /* owned; blocks without a name, by place */
     uint32_t next;            /* of them, to be asked for */
-    int lines, failed;
+    int lines, no_inlines, failed;
     struct tt_block_info chain[MOST_BLOCKS];
     char line[MOST_BLOCKS / 2][LONGEST_LINE]; /* names of statements */
 };
@@ -57,7 +57,7 @@ static int question(void *arg, uint32_t number, struct tt_question *q)
     *q = (struct tt_question){.module = n->p->strings + r->module,
                               .id = n->p->strings + r->file,
                               .address = r->offset,
-                              .whole = r->kind == TT_KIND_FUNCTION};
+                              .whole = r->kind == TT_KIND_FUNCTION || n->no_inlines};
     return 1;
 }
 
@@ -151,7 +151,7 @@ static int list_waiting(struct naming *n)
 
 /* Adds all of a profile, with names. */
 static int add_named(struct tt_builder *b, const struct tt_profile *p,
-                     struct tt_symbols *symbols, int lines)
+                     struct tt_symbols *symbols, const struct tt_names_wanted *wanted)
 {
     struct naming *n = calloc(1, sizeof *n);
     const struct tt_naming naming = {chain_of, n};
@@ -161,7 +161,8 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
         return -TT_ERR_MEMORY;
     n->b = b;
     n->p = p;
-    n->lines = lines;
+    n->lines = wanted->lines;
+    n->no_inlines = wanted->no_inlines;
     n->worker = tt_worker_new(symbols, question, n);
     error = n->worker ? list_waiting(n) : -TT_ERR_MEMORY;
     tt_progress(0, n->count);
@@ -195,8 +196,8 @@ static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p
     }
 }
 
-int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
-                       int lines, char *const unseen[], void **image, size_t *size)
+int tt_symbolize_image(struct tt_names_wanted *wanted, const struct tt_profile *p,
+                       char *const unseen[], void **image, size_t *size)
 {
     struct tt_builder *b = tt_builder_new(&tt_scratch);
     struct tt_symbols *symbols;
@@ -204,10 +205,10 @@ int tt_symbolize_image(struct tt_symbols_options *o, const struct tt_profile *p,
 
     *image = NULL;
     *size = 0;
-    ask_profile(o, p);
-    symbols = tt_symbols_new(o);
+    ask_profile(&wanted->options, p);
+    symbols = tt_symbols_new(&wanted->options);
     if (b && symbols)
-        error = add_named(b, p, symbols, lines);
+        error = add_named(b, p, symbols, wanted);
     for (; !error && unseen && *unseen; unseen++)
         tt_builder_fact(b, "unseen", TT_FACT_EACH, 1, *unseen);
     if (!error)

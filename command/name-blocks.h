@@ -16,20 +16,20 @@
 #include "builder.h"
 #include "symbols.h"
 
-/* Makes an image of a profile, which has been checked, with names, in memory of tt_scratch;
- * facts called "unresolved" say of how many blocks of which module there are none, and why.
- * With `lines` there is a block of kind statement for each line below its function:
- * "file.c:12".  What the profile tells of when and where it was recorded is filled in.
- * `unseen`: what it lacks, for its header, NULL at the end; or NULL.  0 or a negative error. */
-int tt_symbolize_image(struct tt_symbols_options *, const struct tt_profile *, int lines,
-                       char *const unseen[], void **image, size_t *size);
-
 /* Where people want names to be looked for, and how many; all zero: as ever. */
 struct tt_names_wanted {
     struct tt_symbols_options options;
     const char **folder; /* owned; its texts are not */
-    int lines;
+    int lines, no_inlines;
 };
+
+/* Makes an image of a profile, which has been checked, with names, in memory of tt_scratch;
+ * facts called "unresolved" say of how many blocks of which module there are none, and why.
+ * With `lines` of what is wanted there is a block of kind statement for each line below its function:
+ * "file.c:12".  What the profile tells of when and where it was recorded is filled in.
+ * `unseen`: what it lacks, for its header, NULL at the end; or NULL.  0 or a negative error. */
+int tt_symbolize_image(struct tt_names_wanted *, const struct tt_profile *,
+                       char *const unseen[], void **image, size_t *size);
 
 /* Looks in this folder too.  0, or complains and returns a negative error. */
 int tt_names_folder(struct tt_names_wanted *, const char *folder);

@@ -26,9 +26,12 @@
 struct outside {
     struct tt_running *run;
     const struct tt_outside_options *options;
-    pid_t pid;
-    const char *why; /* from outside, for the header */
-    int at_exec;     /* it is about to become the program */
+    const pid_t *pid; /* of those that are recorded; the first gives the name */
+    size_t pids, at;  /* at: the one that we wait for; those before it have ended */
+    int fd;           /* its descriptor; -1: there are none of processes */
+    const char *why;  /* from outside, for the header */
+    pid_t child;      /* that we have started */
+    int at_exec;      /* it is about to become the program */
     struct tt_attach *attach;
     struct tt_options runtime;
 };
@@ -48,13 +51,15 @@ static int read_options(struct outside *o)
     r->mode[TT_KIND_NATIVE] = TT_MODE_SAMPLED;
     r->clock = TT_CLOCK_MONOTONIC;
     n = snprintf(r->output, sizeof r->output, "%s/%s.%d", o->run->folder,
-                 o->run->program.base, (int)o->pid);
+                 o->run->program.base, (int)o->pid[0]);
     return error || (n > 0 && n < (int)sizeof r->output) ? error : -TT_ERR_OPTION;
 }
 
 static int open_events(struct outside *o)
 {
     struct tt_perf_options p = {.pid = o->pid,
+                                .pids = o->pids,
+                                .side = o->options->side,
                                 .hz = o->runtime.hz,
                                 .stack = o->options->stack,
                                 .at_exec = o->at_exec && o->options->delay == 0,
@@ -103,7 +108,7 @@ static int begin(struct outside *o)
 {
     int error;
 
-    if (tt_running_make(o->run, o->pid) != 0) {
+    if (tt_running_make(o->run, o->pid[0]) != 0) {
         tt_complain("record: %s: %s", o->run->folder, strerror(errno));
         return -TT_ERR_FILE;
     }
@@ -132,34 +137,57 @@ static int has_ended(const struct outside *o)
     siginfo_t info = {.si_pid = 0};
 
     if (o->at_exec)
-        return waitid(P_PID, (id_t)o->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        return waitid(P_PID, (id_t)o->pid[o->at], &info, WEXITED | WNOHANG | WNOWAIT) !=
+                   0 ||
                info.si_pid != 0;
-    return kill(o->pid, 0) != 0 && errno == ESRCH;
+    return kill(o->pid[o->at], 0) != 0 && errno == ESRCH;
 }
 
-/* Sleeps; 0 when the process has ended.  Where there are no descriptors of processes, fd is
- * none: then it has ended when its parent has seen that. */
-static int rest(const struct outside *o, int fd, unsigned ms)
+/* The next process that runs; 0: there is none. */
+static int watch(struct outside *o)
 {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-
-    return poll(&p, 1, (int)ms) != 1 && !(fd < 0 && has_ended(o));
+    for (; o->at < o->pids; o->at++) {
+        o->fd = (int)syscall(SYS_pidfd_open, (long)o->pid[o->at], 0L);
+        if (o->fd >= 0 || !has_ended(o))
+            return 1;
+    }
+    return 0;
 }
 
-/* 0 when it ended before that time. */
-static int wait_until(const struct outside *o, int fd, uint64_t when)
+static void unwatch(struct outside *o)
+{
+    if (o->fd >= 0)
+        close(o->fd);
+    o->fd = -1;
+}
+
+/* Sleeps; 0 when all processes have ended.  Where there are no descriptors of processes, one
+ * has ended when its parent has seen that. */
+static int rest(struct outside *o, unsigned ms)
+{
+    struct pollfd p = {.fd = o->fd, .events = POLLIN};
+
+    if (poll(&p, 1, (int)ms) != 1 && !(o->fd < 0 && has_ended(o)))
+        return 1;
+    unwatch(o);
+    o->at++;
+    return watch(o);
+}
+
+/* 0 when all ended before that time. */
+static int wait_until(struct outside *o, uint64_t when)
 {
     while (tt_clock_monotonic() < when)
-        if (interrupted || !rest(o, fd, 20))
+        if (interrupted || !rest(o, 20))
             return 0;
     return 1;
 }
 
-static void take_samples(struct outside *o, int fd, uint64_t end)
+static void take_samples(struct outside *o, uint64_t end)
 {
     unsigned ms = tt_attach_step(o->attach);
 
-    while (!interrupted && tt_clock_monotonic() < end && rest(o, fd, ms))
+    while (!interrupted && tt_clock_monotonic() < end && rest(o, ms))
         ms = tt_attach_step(o->attach);
 }
 
@@ -176,24 +204,23 @@ static void note_unseen(void *arg, const char *program)
     }
 }
 
-/* Until the process has ended, or the duration is over, or we are interrupted. */
+/* Until all processes have ended, or the duration is over, or we are interrupted. */
 static void sample(struct outside *o)
 {
     const struct tt_outside_options *t = o->options;
     uint64_t begin = tt_clock_monotonic() + (uint64_t)(t->delay * 1e9),
              end = t->duration > 0 ? begin + (uint64_t)(t->duration * 1e9) : UINT64_MAX;
-    int fd = (int)syscall(SYS_pidfd_open, (long)o->pid, 0L);
 
-    if (wait_until(o, fd, begin)) {
+    o->fd = -1;
+    if (watch(o) && wait_until(o, begin)) {
         if (!o->at_exec || t->delay > 0)
             tt_attach_start(o->attach);
-        take_samples(o, fd, end);
+        take_samples(o, end);
     }
     tt_attach_stop(o->attach);
     tt_attach_unseen(o->attach, note_unseen, o);
     tt_attach_close(o->attach);
-    if (fd >= 0)
-        close(fd);
+    unwatch(o);
     (void)tt_stop();
 }
 
@@ -210,7 +237,9 @@ static int started(void *arg, pid_t child)
     struct outside *o = arg;
     int error;
 
-    o->pid = child;
+    o->child = child;
+    o->pid = &o->child;
+    o->pids = 1;
     error = begin(o);
     if (error && !o->options->is_asked_for)
         tt_complain("record: %s", o->run->program.reason);
@@ -264,17 +293,20 @@ static int find_name(struct tt_running *r, pid_t pid)
 
 /* Ctrl-C is for us, and ends the recording alone; from before there is a folder, which
  * nobody would take away. */
-int tt_outside_attach(struct tt_running *r, pid_t pid,
+int tt_outside_attach(struct tt_running *r, const pid_t *pid, size_t count,
                       const struct tt_outside_options *options)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
-    struct outside o = {
-        .run = r, .options = options, .pid = pid, .why = "it was running"};
+    struct outside o = {.run = r,
+                        .options = options,
+                        .pid = pid,
+                        .pids = count,
+                        .why = count > 1 ? "they were running" : "it was running"};
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         (void)sigaction(ends[i], &action, NULL);
-    if (find_name(r, pid) != 0 || begin(&o) != 0)
+    if (find_name(r, pid[0]) != 0 || begin(&o) != 0)
         return TT_LAUNCH_FAILED;
     sample(&o);
     return tt_running_gather(r) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;

@@ -13,13 +13,16 @@ struct tt_outside_options {
     uint32_t counters;
     int is_asked_for; /* to record from outside: no reason needs to be given */
     uint32_t stack;   /* bytes of each sample's that are copied */
+    enum tt_perf_side side;
 };
 
 /* Runs the program that was found, and ends as it does; returns the status to exit with when
  * it could not be run. */
 int tt_outside_go(struct tt_running *, const struct tt_outside_options *);
 
-/* Records a process that runs, until it ends, or a signal ends us; the status to exit with. */
-int tt_outside_attach(struct tt_running *, pid_t, const struct tt_outside_options *);
+/* Records processes that run, with the children that they have and get, until the last of them
+ * ends, or a signal ends us; the status to exit with. */
+int tt_outside_attach(struct tt_running *, const pid_t *, size_t count,
+                      const struct tt_outside_options *);
 
 #endif

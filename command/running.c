@@ -83,7 +83,7 @@ void tt_running_clean(char *name)
             *name = '_';
 }
 
-/* tallytree.PROGRAM.HOST.PID, unless another name is wanted. */
+/* tallytree.PROGRAM.HOST.PID.tt, unless another name is wanted. */
 static void name_output(struct tt_running *r, pid_t pid)
 {
     char host[64] = "";
@@ -94,8 +94,8 @@ static void name_output(struct tt_running *r, pid_t pid)
     if (r->out)
         (void)snprintf(r->name, sizeof r->name, "%s", r->out);
     else
-        (void)snprintf(r->name, sizeof r->name, "tallytree.%.200s.%s.%d", r->program.base,
-                       host, (int)pid);
+        (void)snprintf(r->name, sizeof r->name, "tallytree.%.200s.%s.%d.tt",
+                       r->program.base, host, (int)pid);
 }
 
 /* "DIR/.OUT.PID.live", or, where an earlier run left that, "DIR/.OUT.PID-2.live": what was

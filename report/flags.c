@@ -131,6 +131,28 @@ static int lacks_value(struct tt_flags *f, const char *dashes, int length,
     return wrong(f, "'%s%.*s' wants a value: %s", dashes, length, name, f->flag->value);
 }
 
+/* Is the word that comes next the value of a flag that may lack one?  A number, or one of the
+ * words that its table names: anything else may be an operand. */
+static int is_value(const struct tt_flag *flag, const char *word)
+{
+    size_t length = strlen(word);
+    uint64_t n;
+
+    if (!length || strchr(word, ' '))
+        return 0;
+    if (!flag->words)
+        return tt_flag_bytes(word, 0, UINT64_MAX, &n) == 0;
+    for (const char *at = flag->words; (at = strstr(at, word)); at += length)
+        if ((at == flag->words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return 1;
+    return 0;
+}
+
+static const char *optional_value(struct tt_flags *f)
+{
+    return f->next < f->argc && is_value(f->flag, f->argv[f->next]) ? next_word(f) : NULL;
+}
+
 static int take_long(struct tt_flags *f, const char *word)
 {
     const char *name = word + strspn(word, "-"), *equals = strchr(name, '=');
@@ -138,11 +160,10 @@ static int take_long(struct tt_flags *f, const char *word)
     if (equals && !f->flag->value)
         return wrong(f, "'%.*s' takes no value", (int)(equals - word), word);
     f->value = equals ? equals + 1 : NULL;
-    if (!equals && !tt_flag_may_lack_value(f->flag)) {
-        f->value = next_word(f);
-        if (!f->value)
-            return lacks_value(f, "", (int)strlen(word), word);
-    }
+    if (!equals && f->flag->value)
+        f->value = tt_flag_may_lack_value(f->flag) ? optional_value(f) : next_word(f);
+    if (!f->value && !tt_flag_may_lack_value(f->flag))
+        return lacks_value(f, "", (int)strlen(word), word);
     return f->flag->id;
 }
 
@@ -160,7 +181,9 @@ static int take_letter(struct tt_flags *f)
     f->letters = "";
     if (*rest)
         f->value = rest;
-    else if (!tt_flag_may_lack_value(f->flag) && !(f->value = next_word(f)))
+    else
+        f->value = tt_flag_may_lack_value(f->flag) ? optional_value(f) : next_word(f);
+    if (!f->value && !tt_flag_may_lack_value(f->flag))
         return lacks_value(f, "-", 1, rest - 1);
     return f->flag->id;
 }

@@ -21,8 +21,9 @@ struct tt_flag {
     const char *name;  /* without dashes; NULL: there is only the letter */
     char letter;       /* 0: there is only the name */
     int id;            /* above 0; 0 ends a table */
-    const char *value; /* what its value is called: "FILE"; "[WHEN]" may be left out, and
-                          only = brings one; NULL: it takes none */
+    const char *value; /* what its value is called: "FILE"; "[WHEN]" may be left out:
+                          then = brings one, or the next word does when it is a number, or
+                          one of `words`; NULL: it takes none */
     const char *words; /* values to choose from, between blanks, for completion: "auto
                           always", "@files", "@views", "@formats"; NULL: anything */
     const char *about; /* NULL: not in the help page, as it is another name for one */

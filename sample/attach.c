@@ -540,7 +540,7 @@ int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o, char
         (void)snprintf(reason, size, "no memory");
         return -TT_ERR_MEMORY;
     }
-    a->pid = (uint32_t)o->pid;
+    a->pid = (uint32_t)o->pid[0];
     find_kernel(a);
     a->options = *o;
     for (uint32_t i = 0; i < o->counters; i++)
@@ -584,9 +584,28 @@ void tt_attach_close(struct tt_attach *a)
     munmap(a, sizeof *a);
 }
 
+struct telling {
+    void (*each)(void *arg, const char *program);
+    void *arg;
+};
+
+static void tell_denied(void *arg, pid_t pid)
+{
+    const struct telling *t = arg;
+    char path[64], name[TT_NAME_SIZE] = "";
+
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    read_name(name, path);
+    if (*name)
+        t->each(t->arg, name);
+}
+
 void tt_attach_unseen(const struct tt_attach *a,
                       void (*each)(void *arg, const char *program), void *arg)
 {
+    struct telling t = {each, arg};
+
+    tt_perf_denied(a->events, tell_denied, &t);
     for (uint32_t i = 0; i < a->unseens; i++)
         each(arg, a->unseen[i]);
 }
@@ -599,7 +618,8 @@ void tt_attach_describe(const struct tt_attach *a, const char *program, const ch
     memset(h->program, 0, sizeof h->program);
     (void)snprintf(h->program, sizeof h->program, "%s", program);
     (void)snprintf(h->source, sizeof h->source, "perf events of cpu-clock, %s: %s",
-                   tt_perf_have_kernel(a->events) ? "user and kernel"
-                                                  : "no time in the kernel",
+                   a->options.side == TT_PERF_KERNEL ? "the kernel alone"
+                   : tt_perf_have_kernel(a->events)  ? "user and kernel"
+                                                     : "no time in the kernel",
                    why);
 }

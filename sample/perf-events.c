@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf-events.c - perf events of all threads of a process, read in the order of time.
+/* perf-events.c - perf events of all threads of processes, read in the order of time.
  *
  * Each processor's ring has its records nearly in order.  What is taken at one time is what
  * is older than a moment that has just passed, so that no ring still gets anything from
@@ -37,11 +37,17 @@ struct ring {
     uint64_t at, end;
 };
 
+struct pids {
+    pid_t *pid;
+    size_t count, room;
+};
+
 struct tt_perf {
     struct perf_event_attr attr[1 + TT_COUNTERS_MAX]; /* time, and what is counted */
     uint32_t kinds;
     const struct tt_counter *counter;
     const char *refused; /* the counter that the machine does not have */
+    pid_t failed;        /* whose events could not be opened */
     uint32_t hz;
     struct opened { /* in the order of their ids */
         uint64_t id;
@@ -50,8 +56,10 @@ struct tt_perf {
         int fd;
     } * event;
     size_t events, event_room;
-    pid_t *task; /* that have some */
-    size_t tasks, task_room;
+    struct pids task; /* threads that have some */
+    struct pids
+        process;        /* that were asked for, and behind them children that they have */
+    struct pids denied; /* children that are others' */
     struct ring *ring;
     long rings;
     char record[RECORD_MAX] __attribute__((aligned(8))); /* one that went over the end */
@@ -74,6 +82,8 @@ static void describe(struct perf_event_attr *a, const struct tt_perf_options *o)
     a->sample_stack_user = o->stack / 8 * 8;
     a->disabled = a->inherit = a->exclude_hv = a->exclude_callchain_user = 1;
     a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = a->sample_id_all = 1;
+    a->exclude_user = o->side == TT_PERF_KERNEL;
+    a->exclude_kernel = a->exclude_callchain_kernel = o->side == TT_PERF_USER;
     a->enable_on_exec = o->at_exec != 0;
     a->use_clockid = 1;
     a->clockid = CLOCK_MONOTONIC;
@@ -126,7 +136,8 @@ static int open_allowed(struct tt_perf *e, uint32_t kind, pid_t tid, long proces
 {
     int fd = open_event(&e->attr[kind], tid, processor);
 
-    if (fd >= 0 || (errno != EACCES && errno != EPERM) || e->attr[0].exclude_kernel)
+    if (fd >= 0 || (errno != EACCES && errno != EPERM) || e->attr[0].exclude_kernel ||
+        e->attr[0].exclude_user)
         return fd;
     for (uint32_t i = 0; i < e->kinds; i++)
         e->attr[i].exclude_kernel = e->attr[i].exclude_callchain_kernel = 1;
@@ -264,26 +275,26 @@ unsigned tt_perf_rest(const struct tt_perf *e)
 
 /* ── Threads ──────────────────────────────────────────────────────────────────────── */
 
-static int has_task(const struct tt_perf *e, pid_t tid)
+static int has_pid(const struct pids *p, pid_t pid)
 {
-    for (size_t i = 0; i < e->tasks; i++)
-        if (e->task[i] == tid)
+    for (size_t i = 0; i < p->count; i++)
+        if (p->pid[i] == pid)
             return 1;
     return 0;
 }
 
-static int keep_task(struct tt_perf *e, pid_t tid)
+static int keep_pid(struct pids *p, pid_t pid)
 {
     pid_t *more;
 
-    if (e->tasks == e->task_room) {
-        more = reallocarray(e->task, e->task_room * 2 + 64, sizeof *more);
+    if (p->count == p->room) {
+        more = reallocarray(p->pid, p->room * 2 + 64, sizeof *more);
         if (!more)
             return -TT_ERR_MEMORY;
-        e->task = more;
-        e->task_room = e->task_room * 2 + 64;
+        p->pid = more;
+        p->room = p->room * 2 + 64;
     }
-    e->task[e->tasks++] = tid;
+    p->pid[p->count++] = pid;
     return 0;
 }
 
@@ -328,12 +339,29 @@ static int add_event(struct tt_perf *e, uint32_t kind, pid_t tid, long processor
 /* A thread that has ended meanwhile needs none. */
 static int add_task(struct tt_perf *e, pid_t tid)
 {
-    int error = keep_task(e, tid);
+    int error = keep_pid(&e->task, tid);
 
     for (long i = 0; i < e->rings; i++)
         for (uint32_t kind = 0; kind < e->kinds && !error; kind++)
             error = add_event(e, kind, tid, i);
     return error == -TT_ERR_STATE && errno == ESRCH ? 0 : error;
+}
+
+/* The children that a thread has made, and that run; systems without the file have none. */
+static int find_children(struct tt_perf *e, pid_t pid, pid_t tid)
+{
+    char path[64];
+    int child, error = 0;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)tid);
+    if (!(f = fopen(path, "re")))
+        return 0;
+    while (!error && fscanf(f, "%d", &child) == 1)
+        if (!has_pid(&e->process, child) && !has_pid(&e->denied, child))
+            error = keep_pid(&e->process, child);
+    (void)fclose(f);
+    return error;
 }
 
 /* How many were new; less than 0: what went wrong is in errno. */
@@ -351,7 +379,9 @@ static int add_tasks(struct tt_perf *e, pid_t pid)
     }
     while (!error && (entry = readdir(d))) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid <= 0 || has_task(e, tid))
+        if (tid > 0 && (error = find_children(e, pid, tid)) != 0)
+            errno = ENOMEM;
+        if (tid <= 0 || error || has_pid(&e->task, tid))
             continue;
         error = add_task(e, tid);
         added++;
@@ -362,19 +392,42 @@ static int add_tasks(struct tt_perf *e, pid_t pid)
     return error ? -TT_ERR_STATE : added;
 }
 
+/* A child may end before we get to it, or be another user's. */
+static int add_process(struct tt_perf *e, const struct tt_perf_options *o, size_t i)
+{
+    const pid_t pid = e->process.pid[i];
+    int added = add_tasks(e, pid), error = errno;
+
+    if (added >= 0 || i < o->pids ||
+        (error != ESRCH && error != EACCES && error != EPERM))
+        return added;
+    if (error == ESRCH || has_pid(&e->denied, pid))
+        return 0;
+    return keep_pid(&e->denied, pid);
+}
+
 /* Those that come while events are opened may have inherited theirs, or not: they get their
  * own, and who reads takes no thread's samples from two events. */
-static int add_all_tasks(struct tt_perf *e, pid_t pid)
+static int add_processes(struct tt_perf *e, const struct tt_perf_options *o)
 {
-    int added = 1;
+    int added = 0, some = 1;
 
-    for (int i = 0; i < ROUNDS && added > 0; i++)
-        added = add_tasks(e, pid);
-    if (added >= 0 && !e->events) {
-        errno = ESRCH;
-        return -TT_ERR_STATE;
+    for (size_t i = 0; i < o->pids; i++)
+        if (!has_pid(&e->process, o->pid[i]) && keep_pid(&e->process, o->pid[i]) != 0)
+            return -TT_ERR_MEMORY;
+    for (int round = 0; round < ROUNDS && some; round++) {
+        some = 0;
+        for (size_t i = 0; i < e->process.count; i++) {
+            e->failed = e->process.pid[i];
+            if ((added = add_process(e, o, i)) < 0)
+                return added;
+            some |= added > 0;
+        }
     }
-    return added < 0 ? added : 0;
+    if (e->events)
+        return 0;
+    errno = ESRCH;
+    return -TT_ERR_STATE;
 }
 
 /* ── Reasons ──────────────────────────────────────────────────────────────────────── */
@@ -466,7 +519,7 @@ int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *re
     if (!e->ring)
         goto fail;
     allow_files();
-    error = add_all_tasks(e, o->pid);
+    error = add_processes(e, o);
     if (error)
         goto fail;
     *out = e;
@@ -477,7 +530,7 @@ fail:
         (void)snprintf(reason, size, "this machine does not count %s (%s)", e->refused,
                        strerror(errno));
     else
-        say_why(reason, size, o->pid, errno);
+        say_why(reason, size, e && e->failed ? e->failed : o->pid[0], errno);
     tt_perf_close(e);
     return error;
 }
@@ -493,7 +546,9 @@ void tt_perf_close(struct tt_perf *e)
     for (size_t i = 0; i < e->events; i++)
         close(e->event[i].fd);
     free(e->event);
-    free(e->task);
+    free(e->task.pid);
+    free(e->process.pid);
+    free(e->denied.pid);
     free(e->ring);
     free(e);
 }
@@ -506,5 +561,24 @@ static void tell_all(const struct tt_perf *e, unsigned long what)
 
 void tt_perf_start(struct tt_perf *e) { tell_all(e, PERF_EVENT_IOC_ENABLE); }
 void tt_perf_stop(struct tt_perf *e) { tell_all(e, PERF_EVENT_IOC_DISABLE); }
+
+void tt_perf_denied(const struct tt_perf *e, void (*each)(void *arg, pid_t), void *arg)
+{
+    for (size_t i = 0; i < e->denied.count; i++)
+        each(arg, e->denied.pid[i]);
+}
+
+int tt_perf_is_allowed(void)
+{
+    struct tt_perf_options o = {.hz = 1, .side = TT_PERF_USER};
+    struct perf_event_attr a;
+    int fd;
+
+    describe(&a, &o);
+    fd = open_event(&a, 0, -1);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
 
 int tt_perf_have_kernel(const struct tt_perf *e) { return !e->attr[0].exclude_kernel; }

@@ -79,10 +79,14 @@ const struct tt_counter *tt_counter_at(size_t); /* NULL: there are no more */
 /* Of a stack, at most so much is copied: what the system takes. */
 enum { TT_PERF_STACK = 32 << 10, TT_PERF_STACK_MAX = 65528 };
 
+enum tt_perf_side { TT_PERF_BOTH, TT_PERF_KERNEL, TT_PERF_USER };
+
 struct tt_perf_options {
-    pid_t pid;
+    const pid_t *pid; /* borrowed; at least one */
+    size_t pids;
     uint32_t hz;
-    uint32_t stack; /* bytes of each sample's stack that are copied */
+    enum tt_perf_side side; /* where samples are taken: in the kernel, in user code */
+    uint32_t stack;         /* bytes of each sample's stack that are copied */
     int at_exec; /* it begins when the process becomes another program, and not at start */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
@@ -90,7 +94,10 @@ struct tt_perf_options {
 
 struct tt_perf;
 
-/* Opens events for all threads of a process.  0; or a negative error, and `reason` says what
+/* May the calling user look at a process of its own? */
+int tt_perf_is_allowed(void);
+
+/* Opens events for all threads of these processes and of the children that they have.  0; or a negative error, and `reason` says what
  * went wrong, and what to do. */
 int tt_perf_open(struct tt_perf **, const struct tt_perf_options *, char *reason,
                  size_t size);
@@ -104,6 +111,9 @@ void tt_perf_stop(struct tt_perf *);
 void tt_perf_read(struct tt_perf *, uint64_t before,
                   void (*each)(void *arg, const struct tt_perf_event *), void *arg);
 unsigned tt_perf_rest(const struct tt_perf *);
+
+/* Calls back for each child that the user may not look at. */
+void tt_perf_denied(const struct tt_perf *, void (*each)(void *arg, pid_t), void *arg);
 
 /* Is the time in the kernel counted, and are its frames shown? */
 int tt_perf_have_kernel(const struct tt_perf *);

@@ -40,11 +40,9 @@ try "-a leads to processes" says "-p PID" 125 record -a true
 try "--freq leads to --sampled" says "--sampled=HZ" 125 record --freq=99 true
 try "--call-graph leads nowhere, as stacks are there" says "stacks are always recorded" 125 record --call-graph dwarf true
 try "a flag that no tool has is said to be none" says "there is no option '--nonsense'" 125 record --nonsense true
-try "a value behind a blank is not a program" says "--sampled=999" 127 record --sampled 999 true
-try "nor is one of bytes" says "--heap=512K" 127 record --heap 512K true
 no_value()
 {
-    ! tallytree record 999 2>err && grep -q "there is no such program" err && ! grep "comes after" err
+    ! tallytree record 999 2>err && grep "there is no such program" err
 }
 try "a program that is not there is no value where no flag may have one" no_value
 try "the view comes before the files" says "tallytree report flat rec" 2 report rec flat

@@ -49,10 +49,10 @@ said()
     "$tallytree" report header --csv "$1" | awk -F, '$4 == "rate"'
 }
 
-# recorded HZ SECONDS - in a.tt.
+# recorded HZ SECONDS - in a.tt, from within, as what is allocated is only seen there.
 recorded()
 {
-    "$tallytree" record --sampled="$1" -o "$work/a.tt" "$work/burn" "$2" 2>"$work/err"
+    "$tallytree" record --heap --sampled="$1" -o "$work/a.tt" "$work/burn" "$2" 2>"$work/err"
 }
 
 too_fast()

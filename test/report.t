@@ -228,8 +228,9 @@ try "a metric like no other" says "report: there is no metric 'zzzz'; there are:
 try "a wrong column" says "report: there is no column 'slf'; did you mean 'self'?" \
     --sort slf "$tmp/rec"
 try "another view's flag" says "report: the view 'flat' has no 'by'" flat --by x "$tmp/rec"
-try "no file" says "report wants a recording or a profile; see 'tallytree report --help'"
-try "a view and no file" says "report wants a recording or a profile; see 'tallytree report --help'" tree
+no_file() { mkdir -p "$tmp/none" && (cd "$tmp/none" && says "report wants a recording or a profile: there is no file *.tt in this folder; 'tallytree record PROGRAM' makes one" "$@"); }
+try "no file" no_file
+try "a view and no file" no_file tree
 try "a file that is not there" says "$tmp/none: No such file or directory" "$tmp/none"
 try "no value" says "report: '--select' wants a value: PATTERN" "$tmp/rec" --select
 try "a value too many" says "report: '--json' takes no value" --json=x "$tmp/rec"

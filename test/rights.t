@@ -88,7 +88,6 @@ escapes()
     [ $? = 2 ] && grep -qF 'no\x1b[31m\u009b1mfile' err && ! grep -q "$(printf '\033\\|\302\233')" err
 }
 try "no code for the terminal is in what is said of a file" escapes
-try "a second process is refused" sh -c "'$tallytree' record -p $$ -p $$ -o two.tt 2>&1 | grep 'takes one process'"
 
 # ── A process that answers where root shall write ────────────────────────────────────
 cat >answers.c <<'END'
