@@ -348,6 +348,7 @@ static void put_sum(struct tt_table *t, enum tt_row_role role, uint64_t a, uint6
 static void put_remainder(struct tt_table *t, uint64_t a, uint64_t b, size_t more)
 {
     put_sum(t, TT_ROW_REMAINDER, a, b);
+    tt_table_left(t, more);
     tt_table_string(t, NAME, tt_table_text(t, "%zu more", more));
 }
 

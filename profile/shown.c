@@ -465,8 +465,10 @@ static void fill_rest(const struct filling *f, size_t i)
     const struct tt_shown *s = &f->shown[i];
     struct tt_figures one = {0};
 
-    if (s->rest)
+    if (s->rest) {
         fill_remainder(f, i, tt_table_text(f->table, "%u more", s->rest), &s->left);
+        tt_table_left(f->table, s->rest);
+    }
     one.self = one.self_low = s->dropped;
     if (one.self)
         fill_remainder(f, i, "[dropped]", &one);

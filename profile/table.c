@@ -68,9 +68,15 @@ void tt_table_row(struct tt_table *t, enum tt_row_role role, uint32_t depth,
     if (!t->failed && tt_vector_add(&t->value, t->column.count))
         r = tt_vector_add(&t->row, 1);
     if (r)
-        *r = (struct tt_row){role, depth, group, ~0ull, first};
+        *r = (struct tt_row){role, depth, group, 0, ~0ull, first};
     else
         t->failed = 1;
+}
+
+void tt_table_left(struct tt_table *t, uint64_t rows)
+{
+    if (t->row.count && !t->failed)
+        ((struct tt_row *)t->row.item)[t->row.count - 1].left = rows;
 }
 
 /* Where the last row's value is; NULL once the table has failed. */

@@ -55,6 +55,7 @@ union tt_value {
 struct tt_row {
     enum tt_row_role role;
     uint32_t depth, group; /* group: rows of one number belong together */
+    uint64_t left;         /* of a remainder: how many rows a limit left out; or 0 */
     uint64_t missing;      /* bit i: column i has no value */
     size_t first;          /* its values in `value` */
 };
@@ -76,6 +77,8 @@ void tt_table_column(struct tt_table *, const char *key, const char *title,
                      const char *unit, enum tt_column_type, uint32_t flags);
 /* A row whose values are all missing until they are set. */
 void tt_table_row(struct tt_table *, enum tt_row_role, uint32_t depth, uint32_t group);
+/* The last row is the sum of so many that a limit or a threshold left out. */
+void tt_table_left(struct tt_table *, uint64_t rows);
 void tt_table_amount(struct tt_table *, uint32_t column, uint64_t);
 void tt_table_change(struct tt_table *, uint32_t column, int64_t);
 void tt_table_real(struct tt_table *, uint32_t column, double); /* infinite: missing */

@@ -446,6 +446,7 @@ static void fill_rest(struct inverting *v, uint32_t at)
 
     if (c->callers > c->shown) {
         tt_table_row(v->t, TT_ROW_REMAINDER, c->depth + 1, 0);
+        tt_table_left(v->t, c->callers - c->shown);
         tt_metric_view_figures(v->l, v->t, &v->c, &rest);
         if (v->further.count)
             tt_several_fill(v->l, v->t, &v->c, &further_at(v, at)->rest);
@@ -522,6 +523,7 @@ static void fill_others(struct inverting *v)
         return;
     tt_metric_view_remainder(v->l, v->t, &v->c, 0, 0,
                              tt_table_text(v->t, "%u more", others), &rest);
+    tt_table_left(v->t, others);
     memcpy(further.inclusive, further.self, sizeof further.self); /* as of the main one */
     tt_several_fill(v->l, v->t, &v->c, &further);
 }

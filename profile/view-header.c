@@ -58,6 +58,9 @@ int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     add_row(t, "strands", "", p->strands);
     add_row(t, "space", "", p->spaces);
     add_row(t, "series", "", p->many_series);
+    for (uint32_t i = 0; i < p->many_series; i++)
+        add_row(t, "series.kept", tt_profile_string(p, p->series[i].name),
+                p->series[i].interval);
     add_row(t, "activations", "", p->activations);
     if (p->metrics && tt_view_metric(p, q, &choice) == 0)
         tt_view_notes(p, &choice, t);

@@ -300,5 +300,6 @@ void tt_view_cut(const struct tt_metric_view *l, struct tt_table *t,
     if (!more)
         return;
     tt_metric_view_remainder(l, t, c, 0, 0, tt_table_text(t, "%u more", more), &rest);
+    tt_table_left(t, more);
     tt_several_fill(l, t, c, &others);
 }

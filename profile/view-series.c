@@ -141,9 +141,11 @@ static size_t add_time(struct series *v, size_t first, uint32_t group, int in_al
     }
     if (in_all)
         add_row(v, TT_ROW_ENTRY, group, time, sum, "");
-    if (more)
+    if (more) {
         add_row(v, TT_ROW_REMAINDER, group, time, rest,
                 tt_table_text(v->t, "%zu more", more));
+        tt_table_left(v->t, more);
+    }
     return i;
 }
 

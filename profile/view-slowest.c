@@ -194,6 +194,7 @@ static int add_rows(struct slowest *v, struct tt_query *q, int by,
         error = add_activation(v, row[i]);
     if (!error && rows.count > limit) {
         tt_table_row(v->t, TT_ROW_REMAINDER, 0, 0);
+        tt_table_left(v->t, rows.count - limit);
         tt_table_string(v->t, v->block.name,
                         tt_table_text(v->t, "%zu more", rows.count - limit));
     }

@@ -269,8 +269,10 @@ static void cut(struct space *v, struct tt_query *q)
         more++;
     }
     v->t->row.count = kept;
-    if (more)
+    if (more) {
         add_row(v, TT_ROW_REMAINDER, rest, tt_table_text(v->t, "%u more", more));
+        tt_table_left(v->t, more);
+    }
     add_row(v, TT_ROW_TOTAL, all, "total");
     if (v->by == BY_BLOCK)
         add_heap(v, v->p->blocks);

@@ -112,8 +112,11 @@ static void put_rows(struct tt_text *out, const struct tt_table *t)
     tt_text_put(out, "[");
     for (size_t row = 0; row < tt_table_rows(t); row++) {
         const struct tt_row *r = tt_table_row_at(t, row);
-        tt_text_printf(out, "%s\n{\"role\":\"%s\",\"depth\":%u,\"group\":%u,\"values\":[",
+        tt_text_printf(out, "%s\n{\"role\":\"%s\",\"depth\":%u,\"group\":%u,",
                        row ? "," : "", tt_row_role_word(r->role), r->depth, r->group);
+        if (r->left)
+            tt_text_printf(out, "\"left\":%llu,", (unsigned long long)r->left);
+        tt_text_put(out, "\"values\":[");
         for (size_t i = 0; i < tt_table_columns(t); i++) {
             if (i)
                 tt_text_put(out, ",");

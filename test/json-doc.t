@@ -73,7 +73,10 @@ def check(text):
     keys = [c["key"] for c in t["columns"]]
     assert len(set(keys)) == len(keys), keys
     for r in t["rows"]:
-        assert list(r) == ROW and r["role"] in ROLES, r
+        assert [k for k in r if k != "left"] == ROW and r["role"] in ROLES, r
+        if "left" in r:
+            assert r["role"] == "remainder", r
+            assert r["values"][keys.index("name")] == "%d more" % r["left"] != "0 more", r
         assert type(r["depth"]) is int and type(r["group"]) is int
         assert len(r["values"]) == len(keys)
         for c, v in zip(t["columns"], r["values"]):

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cells, digits, folder, is, ok, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
 
-const flat = "Each block: itself, and with all that it called";
+const flat = "Functions: self, and total with all that they called";
 
 async function table(page, label, file, ...words) {
   const got = await cells(page, label);
@@ -52,7 +52,7 @@ await run(async () => {
     [got, want] = await table(page, flat, file, "flat", "--limit=all", "--metric=bytes");
     is(got, want, "their bytes");
     await to(page, "#view=tree");
-    [got, want] = await table(page, "Contexts from the root, the largest first", file, "tree", "--limit=200");
+    [got, want] = await table(page, "Paths from the root, the largest first", file, "tree", "--limit=200");
     is(got, want, "their tree");
     await shoot(page, "ghc");
     is(page.complaints, [], "no complaint from the browser");
@@ -78,7 +78,7 @@ await run(async () => {
     await to(page, "#view=callers&as=table&limit=4000");
     const total = report(file, "flat").find((r) => r.role === "total").self;
     const rows = report(file, "callers", "--limit=4000");
-    const shown = await cells(page, "Each block, then who called it");
+    const shown = await cells(page, "Each function, and below it its callers");
     is(shown.map((r) => [r.name, digits(r.figures[1])]), rows.map((r) => [r.name, String(r.self)]), "its inverted view");
     const sum = rows.reduce((s, r, i) => s + (r.depth === 0 && r.role !== "total" ? Number(digits(shown[i].figures[1])) : 0), 0);
     is(sum, total, "adds up to the same");
@@ -122,7 +122,7 @@ await run(async () => {
     is(marked, report(file, "tree").filter((r) => r.estimated).map((r) => r.name), "rows that are estimates are marked");
     ok(marked.length > 1 && !(await page.textContent("thead")).includes("estimated"), "by no column", marked.join());
     await to(page, "#view=groups");
-    const groups = await cells(page, "Sets of mutually recursive blocks, each taken as one");
+    const groups = await cells(page, "Rings of recursion, each taken as one");
     is(groups.map((r) => r.name), report(file, "groups").map((r) => r.name), "a cycle is one group");
     await to(page, "#view=graph");
     is(await page.$$eval(".graph .box", (b) => b.length), report(file, "graph", "--limit=30").filter((r) => r.role === "entry").length, "its graph");

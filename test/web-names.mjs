@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cells, digits, folder, is, ok, replayed, report, run, settled, shoot, to, view } from "./browser.mjs";
 
-const flat = "Each block: itself, and with all that it called";
+const flat = "Functions: self, and total with all that they called";
 const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
 const drawn = (page) =>
   page.evaluate(() => {
@@ -40,10 +40,10 @@ await run(async () => {
       await to(page, "#view=flat");
       await open(place);
       await settled(page);
-      is((await cells(page, "The block")).map((r) => digits(r.figures[1])), [cost], `the row of ${place} opens the page of its figure`);
+      is((await cells(page, "The function")).map((r) => digits(r.figures[1])), [cost], `the row of ${place} opens the page of its figure`);
     }
     await to(page, "#view=block&block=init");
-    is(digits((await cells(page, "The block"))[0].figures[1]), "800", "a name that is written by hand asks about both");
+    is(digits((await cells(page, "The function"))[0].figures[1]), "800", "a name that is written by hand asks about both");
     ok((await page.textContent("main .notice")).includes("2 blocks match and are added up as one: b.c:init#"), "and the page says so above the figures", await page.textContent("main"));
 
     for (const [key, left, kind] of [["s", [["init", "b.c", "300"]], "select"], ["x", [["init", "c.c", "500"]], "exclude"], ["f", [["init", "c.c", "500"]], "fold"], ["p", [["init", "c.c", "500"]], "prune"], ["r", [["init", "b.c", "300"]], "root"]]) {
@@ -70,7 +70,7 @@ await run(async () => {
     await shoot(page, "long-names");
     await page.locator(".top li button", { hasText: "_M_dfs" }).first().click();
     await settled(page);
-    is((await cells(page, "The block")).map((r) => digits(r.figures[1])), ["60"], "and a name of hundreds of letters can be opened");
+    is((await cells(page, "The function")).map((r) => digits(r.figures[1])), ["60"], "and a name of hundreds of letters can be opened");
     is(await page.$$eval(".error", (e) => e.length), 0, "without an error");
     is(page.complaints, [], "and without a complaint");
   }
@@ -89,18 +89,18 @@ await run(async () => {
     await sheet.focus();
     for (let i = 0; i < 4; i++) await page.keyboard.press("ArrowDown");
     ok((await page.textContent("figcaption")).startsWith("+: inclusive 300"), "a path opens its context, whatever number stands before it", await page.textContent("figcaption"));
-    await page.keyboard.press("5");
-    await settled(page);
+    await to(page, page.url().replace(/^.*#view=flame/, "#view=tree"));
     is((await page.$$eval("table tbody tr.entry [data-block]", (e) => e.map((x) => x.textContent))), ["+"], "another page shows the same part");
     await page.keyboard.press("2");
     await settled(page);
-    await page.fill('input[aria-label="pattern"]', "cd");
-    await page.selectOption('select[aria-label="kind of filter"]', "exclude");
-    await page.click('button:text("add")');
+    const hide = async (name) => {
+      await page.fill('input[type="search"]', name);
+      await page.click(".matches .all >> text=hide");
+    };
+    await hide("cd");
     await settled(page);
     is(word(page, "context"), `1#${plus.path}`, "a filter leaves it open");
-    await page.fill('input[aria-label="pattern"]', "b");
-    await page.click('button:text("add")');
+    await hide("b");
     await settled(page);
     ok((await page.textContent("main .notice")).includes("not in what is shown now"), "one that takes it away is said, and all is shown");
     is(page.complaints.filter((c) => !c.includes("400")), [], "which is no error of the page");

@@ -7,7 +7,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, cells, digits, folder, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
 
-const flat = "Each block: itself, and with all that it called";
+const flat = "Functions: self, and total with all that they called";
 const quiet = { stdio: ["ignore", "ignore", "pipe"] };
 
 const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
@@ -43,7 +43,7 @@ await run(async () => {
 
     /* Time and space in one table, weighted by a slider. */
     await to(page, "#view=space&by=weighted");
-    const slider = 'input[aria-label="weight of time against space"]';
+    const slider = 'input[aria-label="weight of time against memory"]';
     const widths = () => page.$$eval(".twin span", (e) => e.map((x) => parseFloat(x.style.width)));
     const space = report(file, "space", "--by=block", "--limit=200").filter((r) => r.role === "entry" && r.share > 0).sort((a, b) => b.share - a.share);
     await page.fill(slider, "0");
@@ -58,7 +58,7 @@ await run(async () => {
     await to(page, "#view=space");
     const by = () => page.$eval('[aria-label="by"] [aria-checked=true]', (e) => e.textContent);
     const spaces = async () => (await cells(page, "What was allocated, copied and freed")).map((r) => r.name);
-    is([await by(), await spaces()], ["blocks", report(file, "space").map((r) => r.name)], "an allocator's events are shown by block when nothing is said");
+    is([await by(), await spaces()], ["functions", report(file, "space").map((r) => r.name)], "an allocator's events are shown by block when nothing is said");
     await page.click('[aria-label="by"] button >> text=/^types$/');
     await settled(page);
     is([await by(), await spaces()], ["types", report(file, "space", "--by=type").map((r) => r.name)], "and by type when that is");
@@ -176,7 +176,7 @@ await run(async () => {
     const before = replayed("before.tt", calls({ parse: [10, 30], eval: [5, 100], print: [3, 7] }));
     const now = replayed("now.tt", calls({ parse: [10, 10], eval: [9, 100], log: [4, 25] }));
     const page = await view(now, "#view=diff", ["--before", before]);
-    for (const [hash, label, words] of [["#view=diff", "Each block, before and now", []], ["#view=diff&normalise=1", "Each block, before and now", ["--normalise"]]]) {
+    for (const [hash, label, words] of [["#view=diff", "Each function, before and now", []], ["#view=diff&normalise=1", "Each function, before and now", ["--normalise"]]]) {
       await to(page, hash);
       const table = JSON.parse(execFileSync(tallytree, ["diff", "--json", ...words, before, now]).toString());
       const name = table.columns.findIndex((c) => c.key === "name");
@@ -189,7 +189,7 @@ await run(async () => {
       is(missing, [], `${hash}: with its figures`);
     }
     await to(page, "#view=diff");
-    const whole = (await cells(page, "Each block, before and now")).at(-1);
+    const whole = (await cells(page, "Each function, before and now")).at(-1);
     is([whole.role, ...["self", "total"].map((_, i) => whole.figures.slice(3 * i, 3 * i + 2).map(digits))], ["total", ["831", "1110"], ["831", "1110"]], "and the whole, last");
     await shoot(page, "changes");
     const sorted = (...words) => {
@@ -199,18 +199,19 @@ await run(async () => {
     for (const [turn, column] of [["first", "self.b"], ["then", "-self.b"]]) {
       await page.click("th button:has-text('self now')");
       await settled(page);
-      is((await cells(page, "Each block, before and now")).map((r) => r.name), sorted("--sort", column), `sorted by a column, ${turn}`);
+      is((await cells(page, "Each function, before and now")).map((r) => r.name), sorted("--sort", column), `sorted by a column, ${turn}`);
     }
     await to(page, "#view=diff&limit=1");
-    is((await cells(page, "Each block, before and now")).map((r) => r.name), sorted("--limit", "1"), "what is cut off is said");
+    is((await cells(page, "Each function, before and now")).map((r) => r.name), sorted("--limit", "1"), "what is cut off is said");
     await page.click(".more-rows");
     await settled(page);
-    is((await cells(page, "Each block, before and now")).map((r) => r.name), sorted("--limit", "4"), "and can be had");
+    is((await cells(page, "Each function, before and now")).map((r) => r.name), sorted("--limit", "4"), "and can be had");
     is(page.complaints, [], "no complaint from the browser");
 
     /* The slider that prunes: in the address, one step back, as the command prunes. */
     await to(page, "#view=flat");
-    const slider = 'input[aria-label="prune what is below a share of all"]';
+    const slider = 'input[aria-label="cut off what is below a share of all"]';
+    await page.focus('input[type="search"]');
     await page.focus(slider);
     for (let i = 0; i < 10; i++) await page.keyboard.press("ArrowRight");
     await settled(page);
@@ -263,7 +264,7 @@ await run(async () => {
   {
     const file = replayed("slow.tt", "push main\n" + Array.from({ length: 40 }, (_, i) => `push frame\ntick ${10 + ((i * 7) % 40)}\npush draw\ntick ${(i * 13) % 29}\npop\npop\n`).join("") + "pop\n", "--slowest", "frame:5");
     const page = await view(file, "#view=overview");
-    await page.keyboard.press("l");
+    await page.click("nav >> text=Time");
     await settled(page);
     const want = report(file, "slowest");
     ok(want.filter((r) => r.name === "draw").length >= 5, "each of the slowest has its subtree", JSON.stringify(want));

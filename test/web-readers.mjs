@@ -104,7 +104,8 @@ async function reached(page, count) {
     document.body.removeAttribute("tabindex");
   });
   const found = new Set();
-  for (let i = 0; i < count + 8; i++) {
+  const more = await page.$$eval(".panel :is(a, button, input)", (e) => e.length); // of the search, while it has the focus
+  for (let i = 0; i < count + more + 8; i++) {
     await page.keyboard.press("Tab");
     const at = await page.evaluate(() => document.activeElement?.getAttribute("data-control"));
     if (at !== null && at !== undefined) found.add(at);

@@ -54,19 +54,19 @@ try {
   /* Blocks. */
   await page.keyboard.press("3");
   await settled(page);
-  let got = await cells(page, "Each block: itself, and with all that it called");
+  let got = await cells(page, "Functions: self, and total with all that they called");
   is(got.filter((r) => r.role === "entry").map((r) => r.name), entries.map((r) => r.name), "blocks are in the engine's order");
   is(got.filter((r) => r.role === "entry").map((r) => [digits(r.figures[1]), digits(r.figures[3]), digits(r.figures[4])]),
     entries.map((r) => [String(r.self), String(r.inclusive), String(r.calls)]), "with its exact figures");
   is(digits(got.find((r) => r.role === "total").figures[1]), String(want.find((r) => r.role === "total").self), "and its total");
   await shoot(page, "blocks");
-  await page.click("text=with all that was called");
+  await page.click('th button:text-is("total")');
   await settled(page);
-  got = await cells(page, "Each block: itself, and with all that it called");
-  is(got[0].name, report(profile, "flat", "--sort=inclusive")[0].name, "by dominated times");
+  got = await cells(page, "Functions: self, and total with all that they called");
+  is(got[0].name, report(profile, "flat", "--sort=inclusive")[0].name, "by total times");
   await page.click("th button:has-text('calls')");
   await settled(page);
-  got = await cells(page, "Each block: itself, and with all that it called");
+  got = await cells(page, "Functions: self, and total with all that they called");
   is(got.filter((r) => r.role === "entry").map((r) => r.name), report(profile, "flat", "--sort=calls").filter((r) => r.role === "entry").map((r) => r.name), "sorted by a column");
   is(await page.$eval("th[aria-sort=descending]", (e) => e.textContent.trim().split(" ")[0]), "calls", "which says so to readers");
   ok(!page.complaints.length && (await page.$("img")) === null, "a name that is HTML stays a text", page.complaints.join("\n"));
@@ -75,7 +75,7 @@ try {
   await page.click('[data-block="eval"]');
   await settled(page);
   const block = report(profile, "block", "--block=eval");
-  for (const [label, role] of [["Going in: what would be got back if this call were taken away", "caller"], ["Going out", "callee"]]) {
+  for (const [label, role] of [["Callers: what would be saved without their calls", "caller"], ["Callees: what it called", "callee"]]) {
     got = await cells(page, label);
     is(got.map((r) => [r.name, digits(r.figures[1])]), block.filter((r) => r.role === role).map((r) => [r.name, String(r.inclusive)]), `the block page: ${role}s`);
   }
@@ -84,38 +84,72 @@ try {
   /* Lists: by the menu, by its key, by hand; chips; undo. */
   await to(page, "#view=flat");
   await page.click('[data-block="parse"]', { button: "right" });
-  await page.click("text=exclude: no paths");
+  await page.click("text=hide paths through it");
   await settled(page);
   is(await page.$eval(".chip .pattern", (e) => e.textContent), "parse", "the menu adds to a list");
   const without = report(profile, "flat", "--exclude=parse");
-  got = await cells(page, "Each block: itself, and with all that it called");
+  got = await cells(page, "Functions: self, and total with all that they called");
   is(got.map((r) => [r.name, digits(r.figures[1])]), without.map((r) => [r.name, String(r.self)]), "and the page shows what is left");
   await page.focus('[data-block="apply"]');
   await page.keyboard.press("m");
   await page.keyboard.press("f");
   await settled(page);
   is(await page.$$eval(".chip", (e) => e.map((c) => c.className)), ["chip exclude", "chip fold"], "by keys");
-  got = await cells(page, "Each block: itself, and with all that it called");
+  got = await cells(page, "Functions: self, and total with all that they called");
   is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply").map((r) => [r.name, String(r.self)]), "both in their order");
   const shared = page.url();
-  await page.click(".chip.exclude button");
+  await page.click(".chip.exclude .remove");
   await settled(page);
   is(await page.$$eval(".chip", (e) => e.length), 1, "a chip is removed by its button");
   await page.goBack();
   await settled(page);
   is(await page.$$eval(".chip", (e) => e.length), 2, "going back undoes it");
-  await page.selectOption('select[aria-label="kind of filter"]', "prune");
-  await page.fill('input[aria-label="pattern"]', "5%");
-  await page.keyboard.press("Enter");
+  await page.fill('input[type="search"]', "5%");
+  await page.click("text=cut off parts below 5%");
   await settled(page);
-  got = await cells(page, "Each block: itself, and with all that it called");
-  is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply", "--prune=5%").map((r) => [r.name, String(r.self)]), "a filter written by hand");
+  got = await cells(page, "Functions: self, and total with all that they called");
+  is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply", "--prune=5%").map((r) => [r.name, String(r.self)]), "a limit that is typed");
+  const figuresOf = async (...words) => is((await cells(page, "Functions: self, and total with all that they called")).map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", ...words).map((r) => [r.name, String(r.self)]), `filters are ${words.join(" ")}`);
+  await page.click(".chip.fold .edit");
+  await page.fill('.editor input[aria-label="pattern"]', "g*");
+  await page.selectOption('.editor select[aria-label="kind of filter"]', "select");
+  await page.click(".editor >> text=apply");
+  await settled(page);
+  await figuresOf("--exclude=parse", "--select=g*", "--prune=5%");
+  await page.click(".chip.select .edit");
+  await page.click(".editor >> text=switch off");
+  await settled(page);
+  await figuresOf("--exclude=parse", "--prune=5%");
+  is(await page.$$eval(".chip.off .pattern", (e) => e.map((c) => c.textContent)), ["g*"], "one that is switched off is kept");
+  await page.click(".editor >> text=switch on");
+  await page.click('.editor [aria-label="apply it earlier"]');
+  await page.keyboard.press("Escape");
+  await page.focus(".chip.prune .edit");
+  await page.keyboard.press("Alt+ArrowLeft");
+  await settled(page);
+  is(await page.$$eval(".chip", (e) => e.map((c) => c.classList[1])), ["select", "prune", "exclude"], "filters are moved by buttons and by keys");
+  await figuresOf("--select=g*", "--prune=5%", "--exclude=parse");
+  await page.focus(".chip.select .edit");
+  await page.keyboard.press("Delete");
+  await settled(page);
+  await figuresOf("--prune=5%", "--exclude=parse");
+  await page.click("text=remove all");
+  await settled(page);
+  await figuresOf();
+  for (const [key, kind] of [["hide", "exclude"], ["merge", "fold"], ["charge to", "centre"], ["begin at", "root"], ["only", "select"]]) {
+    await to(page, "#view=flat");
+    await page.fill('input[type="search"]', "^ev");
+    await page.fill('input[type="search"]', "/^ev/");
+    await page.click(`.matches .all >> text=${key}`);
+    await settled(page);
+    await figuresOf(`--${kind}=/^ev/`);
+  }
   {
     const other = await context.newPage();
     await other.goto(shared);
     await other.waitForSelector(".chip");
     await settled(other);
-    got = await cells(other, "Each block: itself, and with all that it called");
+    got = await cells(other, "Functions: self, and total with all that they called");
     is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply").map((r) => [r.name, String(r.self)]), "a copied link shows the same");
     await other.close();
   }
@@ -208,13 +242,13 @@ try {
 
   /* The other pages, against the engine. */
   await to(page, "#view=tree");
-  got = await cells(page, "Contexts from the root, the largest first");
+  got = await cells(page, "Paths from the root, the largest first");
   is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "tree", "--limit=200").map((r) => [r.name, String(r.self)]), "the tree");
   await to(page, "#view=callers&as=table");
-  got = await cells(page, "Each block, then who called it");
+  got = await cells(page, "Each function, and below it its callers");
   is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "callers", "--limit=200").map((r) => [r.name, String(r.self)]), "callers");
   await to(page, "#view=groups");
-  got = await cells(page, "Sets of mutually recursive blocks, each taken as one");
+  got = await cells(page, "Rings of recursion, each taken as one");
   is(got.map((r) => r.name), report(profile, "groups").map((r) => r.name), "groups");
   await to(page, "#view=graph");
   is((await page.$$eval(".graph .box", (b) => b.length)), report(profile, "graph", "--limit=30").filter((r) => r.role === "entry").length, "the graph has a box for each block");
@@ -244,7 +278,7 @@ try {
   got = await cells(page, "Threads, processes, ranks");
   is(got.map((r) => digits(r.figures[1])), report(profile, "strands").map((r) => String(r.self)), "strands");
   await to(page, "#view=strands&by=block");
-  got = await cells(page, "How figures spread over strands");
+  got = await cells(page, "How figures spread over threads");
   is(got.map((r) => r.name), report(profile, "strands", "--by=block", "--limit=100").map((r) => r.name), "and how blocks spread over them");
   await shoot(page, "strands");
   await to(page, "#view=strands&by=rank");
@@ -261,7 +295,7 @@ try {
   await to(page, "#view=flat&metric=nope");
   ok(/no metric 'nope'/.test(await page.textContent(".error")), "a wrong query is explained");
   await to(page, "#view=flat&metric=calls");
-  got = await cells(page, "Each block: itself, and with all that it called");
+  got = await cells(page, "Functions: self, and total with all that they called");
   is(got.map((r) => r.name), report(profile, "flat", "--metric=calls").map((r) => r.name), "another metric");
   await to(page, "#view=flat&beside=calls");
   const calls = new Map(report(profile, "flat", "--metric=calls").map((r) => [r.name, String(r.self)]));
@@ -297,10 +331,10 @@ try {
     const single = await open("file://" + file + "#view=flat", { offline: true });
     browsers.push(single.context);
     await settled(single.page);
-    got = await cells(single.page, "Each block: itself, and with all that it called");
+    got = await cells(single.page, "Functions: self, and total with all that they called");
     is(got.filter((r) => r.role === "entry").map((r) => [r.name, digits(r.figures[1])]), entries.map((r) => [r.name, String(r.self)]), "one file shows the same without a server");
     await to(single.page, "#view=flat&exclude=parse&fold=apply");
-    got = await cells(single.page, "Each block: itself, and with all that it called");
+    got = await cells(single.page, "Functions: self, and total with all that they called");
     is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply").map((r) => [r.name, String(r.self)]), "its filters too");
     is(single.page.complaints, [], "no complaint from the browser");
     is(single.page.asked.filter((u) => !u.startsWith("file:") && !u.startsWith("data:")), [], "it asks nobody");

@@ -1,95 +1,160 @@
 // SPDX-License-Identifier: MIT
-// filters.tsx - the lists that are always in view: what is selected, excluded, folded …
-import { useState } from "preact/hooks";
+// filters.tsx - the filters that apply, as chips: each can be edited, moved, switched off and
+// removed.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { withoutIdentity } from "./names";
-import { Slider } from "./parts";
 import { useShell } from "./shell";
-import { addFilter, filterKinds, withFilters, type FilterKind } from "./state";
+import { filterKinds, withFilters, type Filter, type FilterKind } from "./state";
 
-const meaning: Record<FilterKind, string> = {
-  select: "keep only paths that contain it",
-  exclude: "drop paths that contain it",
-  fold: "splice it out: its cost goes to its callers",
-  centre: "make it a cost centre: all others are folded; several in a row are meant together",
-  prune: "drop parts: by name, or below 0.5 %, 10ms, 1000, calls<9; the cost stays with the parent",
-  root: "paths begin there; others are dropped",
-  strand: "only these threads, processes, ranks",
+// What the kinds are called on the page, and what they do.
+export const filterWords: Record<FilterKind, { label: string; about: string }> = {
+  select: { label: "only", about: "keep only paths that contain it" },
+  exclude: { label: "hide", about: "drop paths that contain it" },
+  fold: { label: "merge", about: "take it out of paths: its cost goes to its caller" },
+  centre: { label: "charge to", about: "merge all others: their cost goes to it" },
+  prune: { label: "cut", about: "cut parts off, by name or below 0.5%, 10ms, 1000, calls<9: the cost stays with the caller" },
+  root: { label: "begin at", about: "paths begin there, and others are dropped" },
+  strand: { label: "thread", about: "only these threads, processes or ranks" },
 };
 
-// What is below so many % of all is pruned; 0 is nowhere.
-const shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
+// As text: "only parse".
+export const filterText = (f: Filter) => `${filterWords[f.kind].label} ${withoutIdentity(f.pattern)}`;
 
-function Pruning() {
-  const { state } = useShell();
-  const at = state.filters.findIndex((f) => f.kind === "prune" && /^[\d.]+%$/.test(f.pattern));
-  const now = at < 0 ? 0 : parseFloat(state.filters[at]!.pattern);
-  const place = shares.reduce((best, s, i) => (Math.abs(s - now) < Math.abs(shares[best]! - now) ? i : best), 0);
-  const moved = (i: number) => {
-    const filters = state.filters.filter((_, k) => k !== at);
-    if (i) filters.splice(at < 0 ? filters.length : at, 0, { kind: "prune", pattern: `${shares[i]}%` });
-    return withFilters(state, filters);
-  };
-  return (
-    <label class="pruning" title={meaning.prune}>
-      <span>{now ? `prune below ${now} %` : "prune nothing"}</span>
-      <Slider label="prune what is below a share of all" most={shares.length - 1} value={place} text={now ? `below ${now} %` : "nothing"} onMove={moved} />
-    </label>
-  );
+interface At {
+  index: number;
+  x: number;
+  y: number;
 }
 
-export function Filters() {
+export function Chips() {
   const shell = useShell();
   const { state } = shell;
-  const [kind, setKind] = useState<FilterKind>("select");
-  const [pattern, setPattern] = useState("");
-  const without = (i: number) => withFilters(state, state.filters.filter((_, at) => at !== i));
+  const [at, edit] = useState<At | null>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const { filters } = state;
+  const set = (to: Filter[]) => shell.go(withFilters(state, to));
+  const without = (i: number) => set(filters.filter((_, k) => k !== i));
+  const move = (i: number, by: number) => {
+    const to = [...filters];
+    const [one] = to.splice(i, 1);
+    if (!one || i + by < 0 || i + by > to.length) return;
+    to.splice(i + by, 0, one);
+    set(to);
+    edit((before) => before && { ...before, index: i + by });
+    list.current?.querySelectorAll<HTMLElement>(".edit")[i + by]?.focus();
+  };
+  const open = (index: number, of: HTMLElement) => {
+    const box = of.getBoundingClientRect();
+    edit({ index, x: box.left, y: box.bottom + 4 });
+  };
+  const onKey = (e: KeyboardEvent, i: number) => {
+    if (e.key === "Delete" || e.key === "Backspace") without(i);
+    else if (e.altKey && e.key === "ArrowLeft") move(i, -1);
+    else if (e.altKey && e.key === "ArrowRight") move(i, 1);
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  const edited = at && filters[at.index];
+  if (!filters.length) return null;
   return (
-    <div class="filters" role="region" aria-label="filters">
-      <ul>
-        {state.filters.map((f, i) => (
-          <li class={"chip " + f.kind} title={meaning[f.kind]}>
-            <span class="kind">{f.kind}</span>{" "}
-            <span class="pattern" title={f.pattern}>
-              {withoutIdentity(f.pattern)}
-            </span>
-            <button aria-label={`remove ${f.kind} ${withoutIdentity(f.pattern)}`} onClick={() => shell.go(without(i))}>
+    <>
+      <ul ref={list} class="chips" aria-label="filters, in the order in which they apply">
+        {filters.map((f, i) => (
+          <li class={`chip ${f.kind}${f.off ? " off" : ""}`}>
+            <button class="edit" aria-label={`edit the filter ${filterText(f)}${f.off ? ", which is off" : ""}`} title={`${filterWords[f.kind].about}\n${f.pattern}`} onClick={(e) => open(i, e.currentTarget)} onKeyDown={(e) => onKey(e, i)}>
+              <span class="kind">{filterWords[f.kind].label}</span> <span class="pattern">{withoutIdentity(f.pattern)}</span>
+            </button>
+            <button class="remove" aria-label={`remove the filter ${filterText(f)}`} onClick={() => without(i)}>
               ×
             </button>
           </li>
         ))}
-      </ul>
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          if (!pattern.trim()) return;
-          shell.go(addFilter(state, kind, pattern.trim()));
-          setPattern("");
-        }}
-      >
-        <select
-          aria-label="kind of filter"
-          value={kind}
-          title={meaning[kind]}
-          onChange={(e) => setKind(e.currentTarget.value as FilterKind)}
-        >
-          {filterKinds.map((k) => (
-            <option value={k}>{k}</option>
-          ))}
-        </select>
-        <input
-          aria-label="pattern"
-          placeholder={kind === "prune" ? "name, 0.5%, 10ms" : "name, glob* or /regex/"}
-          value={pattern}
-          onInput={(e) => setPattern(e.currentTarget.value)}
-        />
-        <button type="submit">add</button>
-        {state.filters.length ? (
-          <button type="button" onClick={() => shell.go(withFilters(state, []))}>
-            clear
-          </button>
+        {filters.length > 1 ? (
+          <li>
+            <button class="quiet" onClick={() => set([])}>
+              remove all
+            </button>
+          </li>
         ) : null}
-      </form>
-      <Pruning />
-    </div>
+      </ul>
+      {edited ? (
+        <Editor
+          key={at.index}
+          filter={edited}
+          at={at}
+          most={filters.length - 1}
+          change={(f) => set(filters.map((old, i) => (i === at.index ? f : old)))}
+          move={(by) => move(at.index, by)}
+          close={() => edit(null)}
+        />
+      ) : null}
+    </>
+  );
+}
+
+interface Editing {
+  filter: Filter;
+  at: At;
+  most: number; // the index of the last one
+  change(filter: Filter): void;
+  move(by: number): void;
+  close(): void;
+}
+
+function Editor({ filter, at, most, change, move, close }: Editing) {
+  const [kind, setKind] = useState(filter.kind);
+  const [pattern, setPattern] = useState(filter.pattern);
+  const box = useRef<HTMLFormElement>(null);
+  useLayoutEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    box.current?.querySelector("input")?.focus();
+    const outside = (e: MouseEvent) => {
+      if (!box.current?.contains(e.target as Node)) close();
+    };
+    document.addEventListener("mousedown", outside);
+    return () => {
+      document.removeEventListener("mousedown", outside);
+      before?.focus?.();
+    };
+  }, []);
+  return (
+    <form
+      ref={box}
+      class="editor"
+      role="dialog"
+      aria-label={`filter ${filterText(filter)}`}
+      style={{ left: `${Math.max(4, Math.min(at.x, window.innerWidth - 330))}px`, top: `${at.y}px` }}
+      onKeyDown={(e) => {
+        e.stopPropagation();
+        if (e.key === "Escape") close();
+      }}
+      onSubmit={(e) => {
+        e.preventDefault();
+        if (!pattern.trim()) return;
+        change({ kind, pattern: pattern.trim() });
+        close();
+      }}
+    >
+      <select aria-label="kind of filter" value={kind} onChange={(e) => setKind(e.currentTarget.value as FilterKind)}>
+        {filterKinds.map((k) => (
+          <option value={k}>{filterWords[k].label}</option>
+        ))}
+      </select>
+      <input aria-label="pattern" value={pattern} onInput={(e) => setPattern(e.currentTarget.value)} />
+      <p>{filterWords[kind].about}</p>
+      <div class="buttons">
+        <button type="submit">apply</button>
+        <button type="button" aria-pressed={!!filter.off} onClick={() => change({ ...filter, off: !filter.off })}>
+          {filter.off ? "switch on" : "switch off"}
+        </button>
+        <button type="button" aria-label="apply it earlier" disabled={at.index === 0} onClick={() => move(-1)}>
+          ←
+        </button>
+        <button type="button" aria-label="apply it later" disabled={at.index === most} onClick={() => move(1)}>
+          →
+        </button>
+      </div>
+    </form>
   );
 }

@@ -1,110 +1,16 @@
 // SPDX-License-Identifier: MIT
-// find.tsx - names that are looked for: which ones match in the whole profile, and how much of
-// all is on paths through them.
+// find.tsx - the search: names of the whole profile that match, what to do with one of them or
+// with all, and how much of all is on paths through them.
+import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { amount, share } from "./format";
+import { findIn } from "./expression";
+import { filterWords } from "./filters";
+import { amount, group, share } from "./format";
 import type { Table } from "./model";
 import { addressOf, blockOf, brief, placeEnd } from "./names";
+import { Slider } from "./parts";
 import { useShell, useTable } from "./shell";
-import { format, query, withView, type State } from "./state";
-
-// What is typed, for the browser, which marks names, and for the engine, which counts.
-export interface Wanted {
-  marks: RegExp;
-  pattern: string;
-}
-
-const classes: Record<string, string> = { d: "0-9", w: "A-Za-z0-9_", s: "[:space:]" };
-const posix: Record<string, string> = { alpha: "A-Za-z", digit: "0-9", alnum: "A-Za-z0-9", upper: "A-Z", lower: "a-z", space: "\\s", punct: "!-\\/:-@\\[-`{-~", xdigit: "0-9A-Fa-f", blank: " \\t" };
-
-// The set "[…]" that begins at `from`, as both write it, and where it ends.
-function setOf(text: string, from: number): { js: string; ere: string; end: number } {
-  let at = from + 1;
-  let js = "";
-  let ere = "";
-  const negated = text[at] === "^" ? "^" : "";
-  at += negated.length;
-  for (let first = true; at < text.length && (first || text[at] !== "]"); first = false) {
-    const named = /^\[:(\w+):\]/.exec(text.slice(at));
-    const c = text[at]!;
-    const next = text[at + 1] ?? "";
-    if (named && posix[named[1]!]) {
-      js += posix[named[1]!];
-      ere += named[0];
-      at += named[0].length;
-    } else if (c === "\\" && classes[next]) {
-      js += c + next;
-      ere += classes[next];
-      at += 2;
-    } else if (c === "\\" && /[^A-Za-z0-9\]^-]/.test(next)) {
-      js += c + next;
-      ere += next;
-      at += 2;
-    } else if (c === "\\") {
-      throw new Error(`\\${next} in [ ] is not known`);
-    } else {
-      js += c === "[" || c === "]" ? "\\" + c : c;
-      ere += c;
-      at++;
-    }
-  }
-  if (at >= text.length) throw new Error("[ without ]");
-  return { js: `[${negated}${js}]`, ere: `[${negated}${ere}]`, end: at };
-}
-
-// JavaScript's expressions and POSIX's extended ones, as far as both mean the same by them.
-function expressionOf(text: string): { js: string; ere: string } {
-  let js = "";
-  let ere = "";
-  for (let i = 0; i < text.length; i++) {
-    const c = text[i]!;
-    const next = text[i + 1] ?? "";
-    if (c === "[") {
-      const set = setOf(text, i);
-      js += set.js;
-      ere += set.ere;
-      i = set.end;
-    } else if (c === "(" && next === "?") {
-      throw new Error("(? is not known");
-    } else if (c === "\\" && /[A-Za-z0-9]/.test(next)) {
-      const of = classes[next.toLowerCase()];
-      if (!of && next.toLowerCase() !== "b") throw new Error(`\\${next} is not known`);
-      js += c + next;
-      ere += of ? `[${next < "a" ? "^" : ""}${of}]` : c + next;
-      i++;
-    } else {
-      js += c === "\\" ? c + next : c;
-      ere += c === "\\" ? c + next : c;
-      i += c === "\\" ? 1 : 0;
-    }
-  }
-  return { js, ere };
-}
-
-const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-
-// Texts are parts of names, globs whole names, and /…/ expressions; throws what is wrong.
-export function wantedOf(text: string): Wanted {
-  const written = /^\/(.+)\/(i?)$/.exec(text);
-  if (written) {
-    const { js, ere } = expressionOf(written[1]!);
-    return { marks: new RegExp(js, written[2]), pattern: `/${ere}/${written[2]}` };
-  }
-  if (/[*?]/.test(text)) {
-    const marks = [...text].map((c) => (c === "*" ? "[^]*" : c === "?" ? "[^]" : literally(c))).join("");
-    return { marks: new RegExp(`^${marks}$`, "u"), pattern: text.replace(/[[\\]/g, "\\$&") };
-  }
-  return { marks: new RegExp(literally(text), "i"), pattern: `/${literally(text)}/i` };
-}
-
-export function findIn(text: string): { wanted: Wanted | null; error: string } {
-  if (!text) return { wanted: null, error: "" };
-  try {
-    return { wanted: wantedOf(text), error: "" };
-  } catch (e) {
-    return { wanted: null, error: `not an expression: ${(e as Error).message.replace(/^Invalid regular expression: /, "")}` };
-  }
-}
+import { addFilter, format, query, replace, withFilters, withView, withWords, type FilterKind } from "./state";
 
 const PAUSE = 300; // ms without a letter
 
@@ -124,60 +30,181 @@ const LISTED = 10;
 
 const partOf = (table: Table | null) => (table?.total() ? table.number(table.total()!, "self") : null);
 
-// Names of the whole profile that match, whatever the page shows.
-function Matches({ table, pattern, state }: { table: Table; pattern: string; state: State }) {
-  const left = table.rows.find((r) => r.role === "remainder" && /^\d+ more$/.test(table.text(r, "name")));
+/* ── Parts below a share ──────────────────────────────────────────────────────────── */
+
+// What is below so many % of all is cut off; 0 is nowhere.
+const shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
+
+function Cutting() {
+  const { state } = useShell();
+  const at = state.filters.findIndex((f) => f.kind === "prune" && !f.off && /^[\d.]+%$/.test(f.pattern));
+  const now = at < 0 ? 0 : parseFloat(state.filters[at]!.pattern);
+  const place = shares.reduce((best, s, i) => (Math.abs(s - now) < Math.abs(shares[best]! - now) ? i : best), 0);
+  const moved = (i: number) => {
+    const filters = state.filters.filter((_, k) => k !== at);
+    if (i) filters.splice(at < 0 ? filters.length : at, 0, { kind: "prune", pattern: `${shares[i]}%` });
+    return withFilters(state, filters);
+  };
   return (
-    <ul class="matches" aria-label="names that match">
-      {table.rows
-        .filter((r) => r.role === "entry")
-        .map((r) => {
-          const block = blockOf(table, r);
-          return (
-            <li>
-              <a href={format(withView(state, "block", { block: addressOf(block) }))} title={block.name}>
-                <span class="name">
-                  {brief(block.name)} <small class="place">{block.apart || placeEnd(table, r)}</small>
-                </span>
-                <span>{share(table.number(r, "self_share"))}</span>
-                <span>{share(table.number(r, "inclusive_share"))}</span>
-              </a>
-            </li>
-          );
-        })}
-      {left ? (
-        <li>
-          <a href={format(withView(state, "flat", { block: pattern }))}>{table.text(left, "name")}</a>
-        </li>
-      ) : null}
+    <label class="cutting" title={filterWords.prune.about}>
+      <span>{now ? `small parts are cut off: below ${now} %` : "no part is cut off for being small"}</span>
+      <Slider label="cut off what is below a share of all" most={shares.length - 1} value={place} text={now ? `below ${now} %` : "nothing"} onMove={moved} />
+    </label>
+  );
+}
+
+/* ── Matches ──────────────────────────────────────────────────────────────────────── */
+
+const actions: [FilterKind, string][] = [
+  ["select", "only"],
+  ["exclude", "hide"],
+  ["fold", "merge"],
+  ["centre", "charge to"],
+  ["root", "begin at"],
+];
+
+function Actions({ pattern, of }: { pattern: string; of: string }) {
+  const shell = useShell();
+  return (
+    <span class="actions">
+      {actions.map(([kind, label]) => (
+        <button type="button" aria-label={`${label} ${of}`} title={filterWords[kind].about} onClick={() => shell.go(withWords(addFilter(shell.state, kind, pattern), { find: "" }))}>
+          {label}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+// Names of the whole profile that match, whatever the page shows.
+function Matches({ table, pattern }: { table: Table; pattern: string }) {
+  const { state } = useShell();
+  const entries = table.rows.filter((r) => r.role === "entry");
+  const left = table.left;
+  return (
+    <ul class="matches" aria-label="functions that match">
+      {entries.map((r) => {
+        const block = blockOf(table, r);
+        return (
+          <li>
+            <a href={format(withView(state, "block", { block: addressOf(block) }))} title={block.name}>
+              <span class="name">
+                {brief(block.name)} <small class="place">{block.apart || placeEnd(table, r)}</small>
+              </span>
+              <span class="part">{share(table.number(r, "self_share"))}</span>
+              <span class="part">{share(table.number(r, "inclusive_share"))}</span>
+            </a>
+            <Actions pattern={addressOf(block)} of={block.name} />
+          </li>
+        );
+      })}
+      <li class="all">
+        {left ? <a href={format(withView(state, "flat", { block: pattern }))}>{`${group(String(left))} more`}</a> : <span class="name">all that match</span>}
+        <Actions pattern={pattern} of="all that match" />
+      </li>
     </ul>
   );
 }
 
-export function Found({ error, wanted, hits, hit, entered }: { error: string; wanted: Wanted | null; hits: number; hit: number; entered: number }) {
+// What is typed may also be a limit, or the name of a thread.
+const limits = /^(\d+(\.\d+)?\s*(%|[a-zA-Zµ]+)?|[\w ]+<\d+)$/;
+
+function Other({ text, pattern, threads }: { text: string; pattern: string; threads: number }) {
+  const shell = useShell();
+  const add = (kind: FilterKind, what: string) => shell.go(withWords(addFilter(shell.state, kind, what), { find: "" }));
+  return (
+    <p class="actions">
+      {limits.test(text) ? (
+        <button type="button" onClick={() => add("prune", text)}>
+          cut off parts below {text.split("<").pop()}
+        </button>
+      ) : null}
+      {threads > 1 ? (
+        <button type="button" onClick={() => add("strand", pattern)}>
+          only threads of this name
+        </button>
+      ) : null}
+    </p>
+  );
+}
+
+interface Props {
+  input: RefObject<HTMLInputElement>;
+  hits: number; // on the page
+  hit: number;
+  step(by: number): void;
+}
+
+export function Search({ input, hits, hit, step }: Props) {
   const { state } = useShell();
+  const [entered, enter] = useState(0);
+  const text = state.words.find ?? "";
+  const { wanted, error } = findIn(text);
   const { table: header } = useTable("view=header");
-  const contexts = header?.rows.find((r) => header.text(r, "name") === "contexts");
-  const large = contexts ? (header!.number(contexts, "number") ?? 0) > LARGE : true;
+  const count = (name: string) => {
+    const row = header?.rows.find((r) => header.text(r, "name") === name);
+    return row ? (header!.number(row, "number") ?? 0) : Infinity;
+  };
+  const large = count("contexts") > LARGE;
   const pattern = useSettled(wanted?.pattern ?? "", entered);
   const [asked, ask] = useState("");
   useEffect(() => ask(pattern), [entered]);
-  const share_ = pattern && (!large || asked === pattern) ? pattern : "";
-  const through = useTable(share_ ? query({ ...state, filters: [...state.filters, { kind: "select", pattern }] }, "flat", { limit: 1 }) : null);
-  const all = useTable(share_ ? query(state, "flat", { limit: 1 }) : null);
+  const through_ = pattern && (!large || asked === pattern) ? pattern : "";
+  const through = useTable(through_ ? query({ ...state, filters: [...state.filters, { kind: "select", pattern }] }, "flat", { limit: 1 }) : null);
+  const all = useTable(through_ ? query(state, "flat", { limit: 1 }) : null);
   const matches = useTable(pattern ? query(state, "flat", { block: pattern, limit: LISTED, sort: "inclusive" }) : null);
-  // Figures of what was typed before say nothing of what stands there now.
+  // Figures of what was typed before say nothing of what is there now.
   const current = wanted?.pattern === pattern && !through.busy && !all.busy && !matches.busy;
   const part = current ? partOf(through.table) : null;
   const whole = partOf(all.table);
-  const none = !current ? "" : matches.error?.startsWith("no block matches") ? "no name matches" : hits ? "" : "none on this page";
+  const none = !current ? "" : matches.error ? "no name matches" : hits ? "" : "none on this page";
   return (
-    <>
+    <form class="find" role="search" onSubmit={(e) => e.preventDefault()} onKeyDown={onKey}>
+      <input
+        ref={input}
+        type="search"
+        aria-label="find and filter"
+        placeholder="find or filter  ( / )"
+        value={text}
+        onInput={(e) => replace(withWords(state, { find: e.currentTarget.value }))}
+        onKeyDown={(e) => {
+          if (e.key === "Enter") {
+            enter((n) => n + 1);
+            step(e.shiftKey ? -1 : 1);
+          }
+        }}
+      />
       <span class={"found" + (error ? " wrong" : "")} aria-live="polite">
         {error || (!wanted ? "" : hits ? `${hit + 1} of ${hits}` : none)}
         {wanted && part !== null && whole ? `, on paths of ${share(part / whole)} (${amount(part, through.table!.unit)})` : ""}
       </span>
-      {current && matches.table ? <Matches table={matches.table} pattern={pattern} state={state} /> : null}
-    </>
+      <div class="panel">
+        {current && matches.table ? <Matches table={matches.table} pattern={pattern} /> : null}
+        {text ? null : <p class="hint">Part of a name, a glob* of a whole one, or a /regular expression/. Choose what to do with what matches.</p>}
+        {wanted ? <Other text={text} pattern={wanted.pattern} threads={count("strands")} /> : null}
+        <Cutting />
+      </div>
+    </form>
   );
+}
+
+// Up and down go from match to match, left and right to what can be done with one.
+function onKey(e: KeyboardEvent) {
+  const form = e.currentTarget as HTMLElement;
+  const from = document.activeElement as HTMLElement;
+  const input = form.querySelector<HTMLElement>("input[type=search]")!;
+  if (e.key === "Escape") {
+    from.blur();
+    return;
+  }
+  if (from.matches("input[type=range]")) return;
+  const rows = [...form.querySelectorAll(".matches li")];
+  const row = rows.findIndex((r) => r.contains(from));
+  const of = (i: number) => [...(rows[i]?.querySelectorAll<HTMLElement>("a, button") ?? [])];
+  const by = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+  const aside = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+  if (by) (of(row + by)[Math.max(0, of(row).indexOf(from))] ?? of(row + by)[0] ?? (row + by < 0 ? input : from)).focus();
+  else if (aside && row >= 0) of(row)[of(row).indexOf(from) + aside]?.focus();
+  else return;
+  e.preventDefault();
 }

@@ -44,6 +44,11 @@ export function layOut(table: Table, rows: Row[], key: string, depth0 = 0): Fram
   return frames;
 }
 
+export const FRAMES = 8000; // at most
+
+// As many frames as could be seen: a pixel is the smallest.
+export const finest = () => Number((1 / Math.max(400, window.innerWidth)).toFixed(6));
+
 const pathOf = (f: Frame) => f.table.text(f.row, "path");
 
 // What finds a frame's context again, also in another profile: its path.  The number before
@@ -355,18 +360,13 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
   const measure = (t: string) => canvas.current!.getContext("2d")!.measureText(t).width;
   return (
     <figure ref={figure} class={"flame" + (busy ? " busy" : "")} data-hits={hits.length}>
-      <div class="tools">
-        <span class="caption">{label}</span>
-        <button onClick={() => save("flame.svg", new Blob([svgOf(frames, look, measure)], { type: "image/svg+xml" }))}>save SVG</button>
-        <button onClick={() => canvas.current?.toBlob((b) => b && save("flame.png", b))}>save PNG</button>
-      </div>
       <div
         ref={setBox}
         class="sheet"
         tabIndex={0}
         role="application"
         aria-label={`${label}. Arrow keys choose a frame, Enter opens it, Backspace leaves it, m shows its menu.`}
-        style={{ height: `${Math.min(levels * ROW + 4, Math.max(240, window.innerHeight - 260))}px` }}
+        style={{ height: `${Math.min(levels * ROW + 4, Math.max(240, window.innerHeight - 180))}px` }}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onKeyDown={onKey}
       >
@@ -392,7 +392,11 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
           />
         </div>
       </div>
-      <figcaption aria-live="polite">{chosen ? describe(chosen) : "\u00a0"}</figcaption>
+      <div class="tools">
+        <figcaption aria-live="polite">{chosen ? describe(chosen) : label}</figcaption>
+        <button onClick={() => save("flame.svg", new Blob([svgOf(frames, look, measure)], { type: "image/svg+xml" }))}>save SVG</button>
+        <button onClick={() => canvas.current?.toBlob((b) => b && save("flame.png", b))}>save PNG</button>
+      </div>
       {tip ? <Tip {...tip} /> : null}
     </figure>
   );

@@ -80,26 +80,31 @@ function pathOf(points: { x: number; y: number }[]): string {
   return last ? d + `L${last.x},${last.y}` : d;
 }
 
-export function GraphPage() {
+const BOXES = 30;
+
+export function GraphTools() {
   const shell = useShell();
   const { state } = shell;
-  const limit = Number(state.words.limit ?? 30);
-  const asked = useTable(query(state, "graph", { limit }));
+  return (
+    <Choice
+      label="functions"
+      value={state.words.limit ?? String(BOXES)}
+      options={[
+        ["15", "15 functions"],
+        ["30", "30"],
+        ["60", "60"],
+        ["120", "120"],
+      ]}
+      onChange={(v) => shell.go(withWords(state, { limit: v, at: "" }))}
+    />
+  );
+}
+
+export function GraphPage() {
+  const { state } = useShell();
+  const asked = useTable(query(state, "graph", { limit: state.words.limit ?? BOXES }));
   return (
     <section>
-      <div class="bar">
-        <Choice
-          label="blocks"
-          value={String(limit)}
-          options={[
-            ["15", "15 blocks"],
-            ["30", "30"],
-            ["60", "60"],
-            ["120", "120"],
-          ]}
-          onChange={(v) => shell.go(withWords(state, { limit: v, at: "" }))}
-        />
-      </div>
       <Answer asked={asked}>{(table) => <Picture table={table} />}</Answer>
     </section>
   );
@@ -216,16 +221,6 @@ function Picture({ table }: { table: Table }) {
 
   return (
     <figure class="graph">
-      <div class="tools">
-        <span class="caption">
-          Call graph: {drawing.boxes.length} blocks, {drawing.arrows.length} calls
-        </span>
-        <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
-        <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
-        <button onClick={() => look(() => ({ x: 0, y: 0, zoom: 1 }))}>whole</button>
-        <button onClick={() => save("graph.svg", new Blob([copyOf()], { type: "image/svg+xml" }))}>save SVG</button>
-        <button onClick={savePng}>save PNG</button>
-      </div>
       <svg
         ref={svg}
         tabindex={0}
@@ -309,7 +304,14 @@ function Picture({ table }: { table: Table }) {
           );
         })}
       </svg>
-      <figcaption>Each box: its own share of its inclusive share. An arrow is as wide as what its calls cost.</figcaption>
+      <div class="tools">
+        <figcaption>{`${drawing.boxes.length} functions, ${drawing.arrows.length} calls. Each box has its self of its total share; an arrow is as wide as what its calls cost.`}</figcaption>
+        <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
+        <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
+        <button onClick={() => look(() => ({ x: 0, y: 0, zoom: 1 }))}>whole</button>
+        <button onClick={() => save("graph.svg", new Blob([copyOf()], { type: "image/svg+xml" }))}>save SVG</button>
+        <button onClick={savePng}>save PNG</button>
+      </div>
     </figure>
   );
 }

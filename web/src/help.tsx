@@ -3,19 +3,20 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 const keys: [string, string][] = [
-  ["1 … 0, t, l, c, b", "the views, in their order; the block that was opened last"],
-  ["/", "find part of a name, glob* or /regular expression/, in the whole profile"],
-  ["Enter, Shift+Enter", "the next hit, the one before; outside the box also n, N"],
+  ["1 … 9", "the groups of pages, in their order; again: the next page of the group"],
+  ["/", "find part of a name, a glob* or a /regular expression/ in the whole profile; filter by it"],
+  ["Enter, Shift+Enter", "the next hit on the page, the one before; outside the box also n, N"],
   ["arrows or w a s d", "from frame to frame, in a flame graph"],
   ["Enter", "opens a frame or a name"],
   ["Backspace", "one level out of a frame"],
   ["Ctrl + wheel", "into the frame below the pointer, and out"],
-  ["m", "the menu of a frame or a name: select, exclude, fold, prune, root"],
+  ["m", "the menu of a frame or a name: open, only, hide, merge, charge to, cut, begin at"],
+  ["Alt+← Alt+→ Delete", "on a filter: move it, remove it"],
   ["u", "undo: back to what was shown before"],
   ["?", "this page"],
 ];
 
-// Whoever speaks to the computer, or hits keys by accident, has them off.
+// For those that speak to the computer, or hit keys by accident.
 const LETTERS = "tallytree.letters";
 
 export function hasLetters(): boolean {

@@ -3,21 +3,33 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { addressOf, labelOf } from "./names";
 import { useShell, type MenuAt } from "./shell";
-import { addFilter, withView } from "./state";
+import { addFilter, exactly, withView, type FilterKind } from "./state";
+
+// A pattern of all functions of a module, whose name is a path's last part.
+const ofModule = (module: string) => `${exactly(module)}:*`;
 
 export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   const shell = useShell();
   const { state } = shell;
   const pattern = addressOf(at.block);
   const list = useRef<HTMLDivElement>(null);
+  const filter = (kind: FilterKind, what: string) => () => shell.go(addFilter(state, kind, what));
+  const { module } = at.block;
   const actions: [string, string, () => void][] = [
     ["o", "open", () => shell.go(withView(state, "block", { block: pattern }))],
-    ["s", "select: only paths through it", () => shell.go(addFilter(state, "select", pattern))],
-    ["x", "exclude: no paths through it", () => shell.go(addFilter(state, "exclude", pattern))],
-    ["f", "fold: its cost to its callers", () => shell.go(addFilter(state, "fold", pattern))],
-    ["p", "prune: its cost stays, its parts go", () => shell.go(addFilter(state, "prune", pattern))],
-    ["r", "root: paths begin here", () => shell.go(addFilter(state, "root", pattern))],
-    ...(at.context ? [["z", "zoom: this path in the flame graph", () => shell.go(withView(state, "flame", { context: at.context! }))] as [string, string, () => void]] : []),
+    ...(at.context ? [["z", "open this path in the flame graph", () => shell.go(withView(state, "flame", { context: at.context! }))] as [string, string, () => void]] : []),
+    ["s", "only paths through it", filter("select", pattern)],
+    ["x", "hide paths through it", filter("exclude", pattern)],
+    ["f", "merge into its callers", filter("fold", pattern)],
+    ["h", "charge to it: merge all others", filter("centre", pattern)],
+    ["p", "cut off: its cost stays with the caller", filter("prune", pattern)],
+    ["r", "begin at it", filter("root", pattern)],
+    ...(module
+      ? ([
+          ["l", `only ${module}`, filter("select", ofModule(module))],
+          ["k", `merge all of ${module}`, filter("fold", ofModule(module))],
+        ] as [string, string, () => void][])
+      : []),
     ["c", "copy its name", () => void navigator.clipboard.writeText(at.block.name)],
   ];
   const buttons = () => [...(list.current?.querySelectorAll("button") ?? [])] as HTMLButtonElement[];
@@ -58,7 +70,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
       aria-label={at.block.name}
       style={{
         left: `${Math.max(4, Math.min(at.x, window.innerWidth - 300))}px`,
-        top: `${Math.max(4, Math.min(at.y, window.innerHeight - 280))}px`,
+        top: `${Math.max(4, Math.min(at.y, window.innerHeight - 370))}px`,
       }}
       onKeyDown={onKey}
     >

@@ -18,6 +18,7 @@ export interface Row {
   role: Role;
   depth: number;
   group: number;
+  left?: number; // of a remainder: how many rows it stands for
   values: Value[];
 }
 
@@ -59,6 +60,11 @@ export class Table {
   }
   total(): Row | undefined {
     return this.rows.find((r) => r.role === "total");
+  }
+  // How many rows a limit or a threshold left out, at the end of the table.
+  get left(): number {
+    const last = this.rows.filter((r) => r.role === "remainder" && r.depth === 0 && (r.left ?? 0) > 0).pop();
+    return last?.left ?? 0;
   }
   // Of a header: the names of all metrics, first that which is looked at when none is named.
   metrics(): string[] {

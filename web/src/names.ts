@@ -9,6 +9,7 @@ import { exactly } from "./state";
 export interface Block {
   name: string;
   id: string; // "": the answer does not say
+  module: string; // the last part of its path; "": it is not known
   apart: string; // what tells it from others of its name; "": its name does
 }
 
@@ -44,11 +45,12 @@ export function takeNames(table: Table) {
 export function blockOf(table: Table, row: Row): Block {
   const name = table.text(row, "name");
   const id = table.text(row, "id");
+  const module = table.text(row, "module").split("/").pop() ?? "";
   const known = seen.get(name);
-  if (!id || !known || known.size < 2) return { name, id, apart: "" };
+  if (!id || !known || known.size < 2) return { name, id, module, apart: "" };
   const where = known.get(id) ?? "";
   const alone = where && [...known.values()].filter((w) => w === where).length === 1;
-  return { name, id, apart: alone ? where : `${where} #${id.slice(0, 6)}`.trim() };
+  return { name, id, module, apart: alone ? where : `${where} #${id.slice(0, 6)}`.trim() };
 }
 
 // As text of one line: frames, boxes, chips.

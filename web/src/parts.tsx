@@ -9,7 +9,7 @@ import { group } from "./format";
 import { replace, withWords, type State } from "./state";
 
 function Notes({ table }: { table: Table }) {
-  const notes = table.notes.filter((n) => !n.startsWith("series: ")); // their page says so itself
+  const { notes } = table;
   if (!notes.length) return null;
   return (
     <ul class="notes" aria-label="what this view cannot see">
@@ -61,12 +61,12 @@ export function Scroll({ label, children }: { label: string; children: Component
 // Asks for more rows where a limit left some out.
 export function More({ table, limit }: { table: Table; limit: number }) {
   const shell = useShell();
-  const left = table.rows.find((r) => r.role === "remainder" && /^\d+ more$/.test(table.text(r, "name")));
+  const { left } = table;
   const shown = table.rows.filter((r) => r.role !== "remainder" && r.role !== "total").length;
   if (!left || shown < limit) return null; // what is left is too small to be shown
   return (
     <button class="more-rows" onClick={() => shell.go(withWords(shell.state, { limit: String(limit * 4) }))}>
-      show more ({group(table.text(left, "name").replace(" more", ""))} left)
+      show more ({group(String(left))} left)
     </button>
   );
 }

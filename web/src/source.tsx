@@ -18,39 +18,55 @@ function shade(of: number, hottest: number): number {
   return Math.max(1, Math.min(SHADES, Math.round(SHADES + Math.log2(of / hottest) * 2)));
 }
 
-export function SourcePage() {
+// Files that have figures, the hottest first; of code whose source is not known there is none.
+function useFiles() {
+  const { state } = useShell();
+  const asked = useTable(query(state, "lines", { by: "file", limit: 400, uncovered: 1 }));
+  const rows = asked.table?.rows.filter((r) => r.role === "entry" && asked.table!.text(r, "file") && !isBuildId(asked.table!.text(r, "file"))) ?? [];
+  return { asked, rows };
+}
+
+export function SourceTools() {
   const shell = useShell();
   const { state } = shell;
+  const { asked, rows } = useFiles();
+  if (!asked.table || !rows.length) return null;
+  return (
+    <>
+      <select aria-label="file" value={state.words.file ?? ""} onChange={(e) => shell.go(withWords(state, { file: e.currentTarget.value, first: "", line: "" }))}>
+        {state.words.file ? null : <option value="">the hottest file</option>}
+        {rows.map((r) => (
+          <option value={asked.table!.text(r, "file")}>{`${share(asked.table!.number(r, "self_share"))}  ${asked.table!.text(r, "file")}`}</option>
+        ))}
+      </select>
+      <Choice
+        label="by"
+        value={state.words.by ?? "line"}
+        options={[
+          ["line", "lines"],
+          ["statement", "statements"],
+        ]}
+        onChange={(v) => shell.go(withWords(state, { by: v === "line" ? "" : v }))}
+      />
+    </>
+  );
+}
+
+export function SourcePage() {
+  const { state } = useShell();
   const file = state.words.file ?? "";
-  const files = useTable(query(state, "lines", { by: "file", limit: 400, uncovered: 1 }));
+  const { asked, rows } = useFiles();
   const by = state.words.by ?? "line";
   const [missing, miss] = useState<ReadonlySet<string>>(new Set());
   return (
     <section>
-      <Answer asked={files} silent>
+      <Answer asked={asked} silent>
         {(table) => {
-          const named = table.rows.filter((r) => r.role === "entry" && table.text(r, "file") && !isBuildId(table.text(r, "file")));
-          if (!named.length) return <p class="empty">No block of this profile says where in the sources it is.</p>;
-          const hottest = named.map((r) => table.text(r, "file"));
+          if (!rows.length) return <p class="empty">No function of this profile says where in the sources it is. Debug information does: build with -g, and record with --lines.</p>;
+          const hottest = rows.map((r) => table.text(r, "file"));
           const shown = file || (hottest.slice(0, TRIED).find((f) => !missing.has(f)) ?? hottest[0]!);
           return (
             <>
-              <div class="bar">
-                <select aria-label="file" value={shown} onChange={(e) => shell.go(withWords(state, { file: e.currentTarget.value, first: "", line: "" }))}>
-                  {named.map((r) => (
-                    <option value={table.text(r, "file")}>{`${share(table.number(r, "self_share"))}  ${table.text(r, "file")}`}</option>
-                  ))}
-                </select>
-                <Choice
-                  label="by"
-                  value={by}
-                  options={[
-                    ["line", "lines"],
-                    ["statement", "statements"],
-                  ]}
-                  onChange={(v) => shell.go(withWords(state, { by: v === "line" ? "" : v }))}
-                />
-              </div>
               {!file && missing.size ? <p class="empty">{`Not here, and so left out: ${[...missing].join(", ")}.`}</p> : null}
               <File file={shown} by={by} onMissing={file ? undefined : (f) => miss((before) => new Set([...before, f]))} />
             </>
@@ -169,7 +185,7 @@ function Lines({ table, text, line }: { table: Table; text: Source; line: number
           <thead>
             <tr>
               <th scope="col" class="figure"><span>self</span></th>
-              <th scope="col" class="figure"><span>inclusive</span></th>
+              <th scope="col" class="figure"><span>total</span></th>
               <th scope="col" class="figure"><span>calls</span></th>
               <th scope="col" class="figure"><span>line</span></th>
               <th scope="col" class="name"><span>{text.file}</span></th>

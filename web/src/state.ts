@@ -9,6 +9,7 @@ export type FilterKind = (typeof filterKinds)[number];
 export interface Filter {
   kind: FilterKind;
   pattern: string;
+  off?: boolean; // it is kept, and has no effect
 }
 
 export interface State {
@@ -20,11 +21,14 @@ export interface State {
 const isFilter = (key: string): key is FilterKind =>
   (filterKinds as readonly string[]).includes(key);
 
+const OFF = "off-"; // before the kind of a filter that is switched off
+
 export function parse(hash: string): State {
   const state: State = { view: "overview", filters: [], words: {} };
   for (const [key, value] of new URLSearchParams(hash.replace(/^#/, ""))) {
     if (key === "view") state.view = value;
     else if (isFilter(key)) state.filters.push({ kind: key, pattern: value });
+    else if (key.startsWith(OFF) && isFilter(key.slice(OFF.length))) state.filters.push({ kind: key.slice(OFF.length) as FilterKind, pattern: value, off: true });
     else state.words[key] = value;
   }
   return state;
@@ -33,7 +37,7 @@ export function parse(hash: string): State {
 export function format(state: State): string {
   const out = new URLSearchParams();
   out.append("view", state.view);
-  for (const f of state.filters) out.append(f.kind, f.pattern);
+  for (const f of state.filters) out.append((f.off ? OFF : "") + f.kind, f.pattern);
   for (const [key, value] of Object.entries(state.words)) if (value) out.append(key, value);
   return "#" + out.toString();
 }
@@ -58,9 +62,11 @@ export function withFilters(state: State, filters: Filter[]): State {
   return { ...state, filters, words: { ...state.words, context: context.includes("#") ? context : "" } };
 }
 
+// Adds one; one like it that is switched off is switched on.
 export function addFilter(state: State, kind: FilterKind, pattern: string): State {
-  if (state.filters.some((f) => f.kind === kind && f.pattern === pattern)) return state;
-  return withFilters(state, [...state.filters, { kind, pattern }]);
+  const at = state.filters.findIndex((f) => f.kind === kind && f.pattern === pattern);
+  if (at < 0) return withFilters(state, [...state.filters, { kind, pattern }]);
+  return state.filters[at]!.off ? withFilters(state, state.filters.map((f, i) => (i === at ? { kind, pattern } : f))) : state;
 }
 
 // An entry of the history has its number among those of this page, and where it was scrolled.
@@ -151,7 +157,7 @@ export function useAddress(): State {
 export function query(state: State, view: string, words: Record<string, string | number> = {}) {
   const out = new URLSearchParams();
   out.append("view", view);
-  for (const f of state.filters) out.append(f.kind, f.pattern);
+  for (const f of state.filters) if (!f.off) out.append(f.kind, f.pattern);
   if (state.words.metric) out.append("metric", state.words.metric);
   for (const [key, value] of Object.entries(words)) if (value !== "") out.set(key, String(value));
   return out.toString();

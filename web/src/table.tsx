@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { cell, exact, share } from "./format";
 import type { Column, Row, Table } from "./model";
@@ -12,9 +13,13 @@ import { format, withView, withWords } from "./state";
 const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "id", "apart", "context", "path", "module", "file", "line", "column", "offset", "length", "estimated"]);
 
 const headings: Record<string, string> = {
-  self_share: "self",
-  inclusive_share: "inclusive",
-  edge_share: "of entry",
+  self_share: "self %",
+  self: "self",
+  inclusive_share: "total %",
+  inclusive: "total",
+  edge_share: "% of the function",
+  calls_inside: "calls inside",
+  away: "away from the median",
   "self.a": "self before",
   "self.b": "self now",
   "total.a": "total before",
@@ -60,7 +65,7 @@ function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown })
     const width = column.key === "imbalance" ? 0 : Math.max(0, Math.min(1, high)) * 100; // that is no part of a whole
     return (
       <td class="figure share" title={String(value)}>
-        <span class="bar" style={{ width: width + "%" }} />
+        <span class="measure" style={{ width: width + "%" }} />
         <span class="text">
           {share(high)}
           {error ? <small> ±{share(error)}</small> : null}
@@ -76,7 +81,7 @@ function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown })
   );
 }
 
-// A block's name: a click opens it, its menu adds it to a list.
+// A function's name: a click opens it, its menu adds it to a list.
 export function BlockName({ block, title, context }: { block: Block; title?: string; context?: string }) {
   const shell = useShell();
   const { name } = block;
@@ -161,10 +166,11 @@ interface Props {
   blocks?: boolean;
   texts?: (key: string, text: string) => string; // how a text is shown
   order?: string; // the column that rows are sorted by when the address names none
+  tools?: ComponentChildren; // beside the caption
   link?: (row: Row) => string; // of rows that are no blocks: the address that a name leads to
 }
 
-export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", link }: Props) {
+export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", tools, link }: Props) {
   const shell = useShell();
   const columns = shownColumns(table, rows, new Set(leave));
   const sort = shell.state.words.sort || order;
@@ -193,7 +199,8 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
   return (
     <div class="table">
       <div class="tools">
-        <span class="caption">{caption}</span>
+        <h2 class="caption">{caption}</h2>
+        {tools}
         <button
           onClick={() =>
             navigator.clipboard.writeText(csv(table, rows)).then(() => {
@@ -220,7 +227,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                   <td class="name" style={{ "--depth": Math.min(row.depth, 60) }}>
                     {key && within ? (
                       <button
-                        class="fold"
+                        class="twist"
                         aria-expanded={!closed.has(key)}
                         aria-label={`${closed.has(key) ? "show" : "hide"} what ${table.text(row, "name")} called`}
                         onClick={() => close((before) => new Set(before.has(key) ? [...before].filter((k) => k !== key) : [...before, key]))}
@@ -228,7 +235,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                         {closed.has(key) ? "▸" : "▾"}
                       </button>
                     ) : key && rows.some((r) => r.depth) ? (
-                      <span class="fold" />
+                      <span class="twist" />
                     ) : null}
                     {table.has("estimated") && table.at(row, "estimated") !== null ? (
                       <span title="a share: the file does not say on which paths the function had its cost">≈ </span>

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// functions.tsx - the pages that list functions, and rings of them.
+import { withoutIdentity } from "./names";
+import { Beside } from "./frame";
+import { Answer, More } from "./parts";
+import { useShell, useTable } from "./shell";
+import { besideOf, query, withWords } from "./state";
+import { Figures } from "./table";
+
+// The metric that is looked at, and those that are beside it, as the engine takes them.
+export function useMetrics(): string {
+  const { state } = useShell();
+  const { table } = useTable("view=header");
+  const beside = besideOf(state);
+  const names = table?.metrics() ?? [];
+  const main = state.words.metric || names[0] || "";
+  return beside.length && main ? [main, ...beside.filter((b) => b !== main && names.includes(b))].join(",") : (state.words.metric ?? "");
+}
+
+export function FlatPage() {
+  const shell = useShell();
+  const { state } = shell;
+  const limit = Number(state.words.limit ?? 100);
+  const sort = state.words.sort ?? "self";
+  const { block = "" } = state.words;
+  const asked = useTable(query(state, "flat", { sort, limit, block, metric: useMetrics() }));
+  return (
+    <section>
+      {block ? (
+        <p class="notice">
+          {`Functions that match ${withoutIdentity(block)}. `}
+          <button onClick={() => shell.go(withWords(state, { block: "" }))}>show all</button>
+        </p>
+      ) : null}
+      <Answer asked={asked}>
+        {(table) => (
+          <>
+            <Figures table={table} caption="Functions: self, and total with all that they called" order={sort} tools={<Beside />} />
+            <More table={table} limit={limit} />
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}
+
+export function GroupsPage() {
+  const { state } = useShell();
+  const limit = Number(state.words.limit ?? 60);
+  const asked = useTable(query(state, "groups", { limit, sort: state.words.sort ?? "" }));
+  return (
+    <section>
+      <Answer asked={asked}>
+        {(table) => (
+          <>
+            <Figures table={table} caption="Rings of recursion, each taken as one" order="inclusive" />
+            <More table={table} limit={limit} />
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}

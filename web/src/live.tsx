@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// live.tsx - a recording that is still written is read again and again, to its end.
+import { useEffect, useState } from "preact/hooks";
+import { forgetAnswers, readState, type LiveState } from "./model";
+
+export interface Following {
+  version: number;
+  live: boolean;
+  end: LiveState["end"] | "unknown"; // unknown: the server does not answer any more
+  before: boolean;
+  paused: boolean;
+  pause(paused: boolean): void;
+}
+
+export function useLive(): Following {
+  const [now, set] = useState<Omit<Following, "paused" | "pause">>({ version: 0, live: false, end: "", before: false });
+  const [paused, pause] = useState(false);
+  useEffect(() => {
+    if (paused) return undefined;
+    let timer = 0;
+    let ended = false;
+    const look = () =>
+      readState().then(
+        (s) => {
+          if (ended) return;
+          set((last) => {
+            if (last.version && last.version !== s.version) forgetAnswers();
+            return s;
+          });
+          if (s.live) timer = window.setTimeout(look, 1000);
+        },
+        () => set((last) => ({ ...last, live: false, end: last.live ? "unknown" : last.end })),
+      );
+    void look();
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+    };
+  }, [paused]);
+  return { ...now, paused, pause };
+}
+
+const ends = {
+  ended: { text: "recording ended", about: "The program has ended, and this is all of its recording." },
+  lost: { text: "recording lost", about: "The program has gone without ending its recording, or the file has: this is what was read last." },
+  unknown: { text: "no answer", about: "tallytree view does not answer any more: this is what it showed last." },
+};
+
+export function Live({ live: { live, end, paused, pause } }: { live: Following }) {
+  return (
+    <>
+      {live || paused ? (
+        <button class={"live" + (paused ? " paused" : "")} aria-pressed={paused} onClick={() => pause(!paused)}>
+          {paused ? "paused" : "live"}
+        </button>
+      ) : null}
+      {end && !live ? (
+        <span class={"end " + end} role="status" title={ends[end].about}>
+          {ends[end].text}
+        </span>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// memory.tsx - the page of what was allocated: by function, by type and generation, and weighted
+// against time.
+import { useMemo } from "preact/hooks";
+import { share } from "./format";
+import type { Table } from "./model";
+import { blockOf, type Block } from "./names";
+import { Answer, Choice, More, Slider } from "./parts";
+import { useShell, useTable } from "./shell";
+import { query, withWords } from "./state";
+import { BlockName, Figures } from "./table";
+
+// Bars of time and space, weighted by hand: all space at one end, all time at the other.
+function Weighted() {
+  const { state } = useShell();
+  const weight = Math.min(100, Math.max(0, Number(state.words.weight ?? 50) || 0)) / 100;
+  const space = useTable(query(state, "space", { by: "block", limit: 200 }));
+  const time = useTable(query(state, "flat", { limit: 400, metric: "time" }));
+  const bars = useMemo(() => {
+    const by = new Map<string, { block: Block; time: number; space: number }>();
+    const add = (table: Table | null, key: "time" | "space", column: string) => {
+      for (const r of table?.rows ?? []) {
+        if (r.role !== "entry") continue;
+        const block = blockOf(table!, r);
+        const bar = by.get(block.id) ?? { block, time: 0, space: 0 };
+        bar[key] = table!.number(r, column) ?? 0;
+        by.set(block.id, bar);
+      }
+    };
+    add(space.table, "space", "share");
+    add(time.table, "time", "self_share");
+    return [...by.values()]
+      .map((b) => ({ ...b, sum: b.time * weight + b.space * (1 - weight) }))
+      .filter((b) => b.time + b.space > 0)
+      .sort((a, b) => b.sum - a.sum)
+      .slice(0, 40);
+  }, [space.table, time.table, weight]);
+  const failed = [space, time].find((asked) => !asked.table);
+  if (failed) return <Answer asked={failed}>{() => null}</Answer>;
+  const most = Math.max(...bars.map((b) => b.sum), 1e-12);
+  return (
+    <div class="weighted">
+      <label>
+        memory
+        <Slider
+          label="weight of time against memory"
+          most={100}
+          value={Math.round(weight * 100)}
+          text={`${Math.round(weight * 100)} % time`}
+          onMove={(v) => withWords(state, { weight: String(v) })}
+        />
+        time
+      </label>
+      <table aria-label="time and memory, weighted">
+        <tbody>
+          {bars.map((b) => (
+            <tr>
+              <td class="name">
+                <BlockName block={b.block} />
+                {b.block.apart ? <small class="place">{b.block.apart}</small> : null}
+              </td>
+              <td class="twin" title={`time ${share(b.time)}, memory ${share(b.space)}`}>
+                <span class="time" style={{ width: `${((b.time * weight) / most) * 100}%` }} />
+                <span class="space" style={{ width: `${((b.space * (1 - weight)) / most) * 100}%` }} />
+              </td>
+              <td class="figure">{share(b.time)} time</td>
+              <td class="figure">{share(b.space)} memory</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+// Columns of what no collector did.
+const neverHappened = (table: Table) =>
+  table.columns.map((c) => c.key).filter((k) => /^(copied|freed)_/.test(k) && table.rows.every((r) => !table.number(r, k)));
+
+function useAsked() {
+  const { state } = useShell();
+  const wanted = state.words.by ?? "";
+  const asked = useTable(wanted === "weighted" ? null : query(state, "space", { by: wanted, limit: state.words.limit ?? 60, sort: state.words.sort ?? "" }));
+  // When nothing is said, an allocator's events are shown by function, which alone has a peak.
+  return { asked, by: wanted || (asked.table?.has("peak") ? "block" : "type") };
+}
+
+export function MemoryTools() {
+  const shell = useShell();
+  const { state } = shell;
+  const { by } = useAsked();
+  const { table: header } = useTable("view=header");
+  const hasTime = header?.metrics().includes("time") ?? false;
+  return (
+    <Choice
+      label="by"
+      value={by}
+      options={[
+        ["block", "functions"],
+        ["type", "types"],
+        ["generation", "generations"],
+        ["both", "types and generations"],
+        ...(hasTime ? [["weighted", "time and memory"] as [string, string]] : []),
+      ]}
+      onChange={(v) => shell.go(withWords(state, { by: v, sort: "" }))}
+    />
+  );
+}
+
+export function MemoryPage() {
+  const { asked, by } = useAsked();
+  const limit = Number(useShell().state.words.limit ?? 60);
+  return (
+    <section>
+      {by === "weighted" ? (
+        <Weighted />
+      ) : (
+        <Answer asked={asked}>
+          {(table) => (
+            <>
+              <Figures table={table} caption="What was allocated, copied and freed" blocks={by === "block"} leave={neverHappened(table)} />
+              <More table={table} limit={limit} />
+            </>
+          )}
+        </Answer>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// strands.tsx - the page of threads, processes and ranks, each of which leads to what it did, and
+// of how figures spread over them.
+import { share } from "./format";
+import type { Row, Table } from "./model";
+import { Answer, Choice, More } from "./parts";
+import { useShell, useTable } from "./shell";
+import { addFilter, exactly, format, query, withView, withWords, type State } from "./state";
+import { Figures } from "./table";
+
+function Spread({ table, row }: { table: Table; row: Row }) {
+  const most = Math.max(...table.rows.filter((r) => r.role === "entry").map((r) => table.number(r, "spread_max") ?? 0), 1);
+  const place = (key: string) => ((table.number(row, key) ?? 0) / most) * 100;
+  const mean = place("spread_mean");
+  const deviation = place("spread_deviation");
+  return (
+    <span class="spread" aria-hidden="true">
+      <span class="range" style={{ left: `${place("spread_min")}%`, width: `${Math.max(0.5, place("spread_max") - place("spread_min"))}%` }} />
+      <span class="near" style={{ left: `${Math.max(0, mean - deviation)}%`, width: `${Math.max(0.5, Math.min(100, mean + deviation) - Math.max(0, mean - deviation))}%` }} />
+      <span class="mean" style={{ left: `${mean}%` }} />
+    </span>
+  );
+}
+
+// A thread or a process leads to its flame graph: by its name, or, where others have that, by
+// its number.
+const strandLink = (state: State, table: Table, by: string) => (row: Row) => {
+  const alone = (key: string) => table.rows.filter((r) => r.role === "entry" && table.text(r, key) === table.text(row, key)).length === 1;
+  const number = alone("name") ? undefined : (by === "rank" ? ["rank", "pid"] : ["thread", "pid"]).find((k) => table.text(row, k) && alone(k));
+  const pattern = number ? `${number}:${table.text(row, number)}` : exactly(table.text(row, "name"));
+  return format(withView(addFilter(state, "strand", pattern), "flame"));
+};
+
+const waitsCaption = "Who waits for whom: the time until calls came back";
+
+export function StrandsTools() {
+  const shell = useShell();
+  const { state } = shell;
+  const { table: header } = useTable("view=header");
+  const waits = state.words.by === "wait" || header?.metrics().includes("waited");
+  return (
+    <Choice
+      label="by"
+      value={state.words.by ?? ""}
+      options={[
+        ["", "threads"],
+        ["rank", "processes"],
+        ["block", "functions over threads"],
+        ["context", "paths over threads"],
+        ["rank-context", "paths over processes"],
+        ...(waits ? [["wait", "who waits for whom"] as [string, string]] : []),
+      ]}
+      onChange={(v) => shell.go(withWords(state, { by: v, sort: "" }))}
+    />
+  );
+}
+
+export function StrandsPage() {
+  const { state } = useShell();
+  const by = state.words.by ?? "";
+  const spreads = by === "block" || by === "context" || by === "rank-context";
+  const whose = by === "rank-context" ? "process" : "thread";
+  const limit = Number(state.words.limit ?? 100);
+  const metric = by === "wait" ? "waited" : "";
+  const asked = useTable(query(state, "strands", { by, limit, sort: state.words.sort ?? "", metric }));
+  return (
+    <section>
+      <Answer asked={asked}>
+        {(table) => (
+          <>
+            {spreads ? (
+              <div class="spreads">
+                <h2>From the least to the greatest {whose}</h2>
+                <table aria-label={`From the least to the greatest ${whose}`}>
+                  <thead class="unseen">
+                    <tr>
+                      <th scope="col">name</th>
+                      <th scope="col">from the least to the greatest</th>
+                      <th scope="col">the greatest</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {table.rows
+                      .filter((r) => r.role === "entry")
+                      .slice(0, 25)
+                      .map((r) => (
+                        <tr>
+                          <td class="name">{table.text(r, "name")}</td>
+                          <td class="wide">
+                            <Spread table={table} row={r} />
+                          </td>
+                          <td class="figure">{table.at(r, "imbalance") === null ? "" : `${share(table.number(r, "imbalance"))} above the mean`}</td>
+                        </tr>
+                      ))}
+                  </tbody>
+                </table>
+              </div>
+            ) : null}
+            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over threads") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} link={by === "" || by === "rank" ? strandLink(state, table, by) : undefined} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
+            <More table={table} limit={limit} />
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}

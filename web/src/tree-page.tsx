@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// tree-page.tsx - the page of contexts: each function below its caller.
+import { Beside } from "./frame";
+import { useMetrics } from "./functions";
+import { Answer, More } from "./parts";
+import { useShell, useTable } from "./shell";
+import { query } from "./state";
+import { Figures } from "./table";
+
+export function TreePage() {
+  const { state } = useShell();
+  const limit = Number(state.words.limit ?? 200);
+  const asked = useTable(query(state, "tree", { context: state.words.context ?? "", limit, sort: state.words.sort ?? "", metric: useMetrics() }));
+  return (
+    <section>
+      <Answer asked={asked}>
+        {(table) => (
+          <>
+            <Figures table={table} caption="Paths from the root, the largest first" order="inclusive" tools={<Beside />} />
+            <More table={table} limit={limit} />
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}
