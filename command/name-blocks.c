@@ -28,6 +28,7 @@ struct naming {
     uint32_t next;            /* of them, to be asked for */
     int lines, no_inlines, failed;
     struct tt_block_info chain[MOST_BLOCKS];
+    struct tt_source_line at[MOST_BLOCKS];    /* of each of these */
     char line[MOST_BLOCKS / 2][LONGEST_LINE]; /* names of statements */
 };
 
@@ -126,9 +127,11 @@ static size_t chain_of(void *arg, const struct tt_block_info *block,
         note(n, block->module, spots.reason);
     if (!spots.count && spots.start && block->kind == TT_KIND_NATIVE)
         n->chain[count++] = nameless_of(block, spots.start, n->line[0]);
+    n->at[0] = (struct tt_source_line){.file = ""};
     module = spots.module ? spots.module : block->module;
     for (size_t i = 0; i < spots.count && count + 2 <= MOST_BLOCKS; i++) {
         const struct tt_spot *s = &spots.spot[i];
+        n->at[count] = (struct tt_source_line){s->at_file, s->at_line, s->at_column};
         n->chain[count++] = function_of(s, module);
         if (n->lines && s->at_line && block->kind == TT_KIND_NATIVE) {
             n->chain[count] = line_of(s, module, n->line[count / 2]);
@@ -137,6 +140,11 @@ static size_t chain_of(void *arg, const struct tt_block_info *block,
     }
     *chain = n->chain;
     return count;
+}
+
+static const struct tt_source_line *lines_of(void *arg)
+{
+    return ((const struct naming *)arg)->at;
 }
 
 /* In the order in which they will be asked for. */
@@ -154,7 +162,7 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
                      struct tt_symbols *symbols, const struct tt_names_wanted *wanted)
 {
     struct naming *n = calloc(1, sizeof *n);
-    const struct tt_naming naming = {chain_of, n};
+    const struct tt_naming naming = {chain_of, n, lines_of};
     int error;
 
     if (!n)

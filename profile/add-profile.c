@@ -26,6 +26,7 @@ struct gathering {
     const struct tt_naming *naming; /* NULL: a block is a block */
     struct tt_chains chains;
     uint32_t *entry; /* of each context: the outermost of its chain; NULL: no chains */
+    uint32_t *trail; /* of each context: its stack as addresses; NULL: no chains */
 };
 
 static uint32_t *ids_new(struct tt_builder *b, size_t count)
@@ -138,6 +139,27 @@ static void gather_context(struct gathering *g, uint32_t parent, uint32_t contex
     g->own[context] = parent;
 }
 
+/* Native code has its address.  What was named before has its addresses in trails. */
+static uint32_t place_of_block(const struct gathering *g, uint32_t block)
+{
+    if (!g->trail || (g->p->block[block].kind != TT_KIND_NATIVE && g->p->trails))
+        return TT_NONE;
+    return g->chains.place[block];
+}
+
+/* Below an address what has none has its place on the path too. */
+static void gather_trail(struct gathering *g, uint32_t parent, uint32_t context)
+{
+    const uint32_t up = g->trail[parent], block = tt_block_of(g->p, context),
+                   place = g->p->block[block].kind == TT_KIND_NATIVE
+                               ? place_of_block(g, block)
+                               : TT_NONE;
+
+    g->trail[context] = TT_NONE;
+    if (place != TT_NONE || up != TT_NONE)
+        g->trail[context] = tt_builder_trail(g->b, up, g->own[context], place);
+}
+
 /* Contexts under the same paths. */
 static void gather_contexts(struct gathering *g)
 {
@@ -146,15 +168,22 @@ static void gather_contexts(struct gathering *g)
     if (g->context)
         return;
     g->own = ids_new(g->b, g->p->contexts);
-    if (g->naming)
+    if (g->naming) {
         g->entry = ids_new(g->b, g->p->contexts);
+        g->trail = ids_new(g->b, g->p->contexts);
+    }
+    if (g->trail)
+        g->trail[0] = TT_NONE;
     if (g->b->failed || tt_walk_init(&w, g->p, 0) != 0) {
         g->b->failed = 1;
         return;
     }
     while (!g->b->failed && tt_walk_next(&w))
-        if (w.depth) /* or both ends are the builder's root */
+        if (w.depth) { /* or both ends are the builder's root */
             gather_context(g, g->own[w.path[w.depth - 1]], w.context);
+            if (g->trail)
+                gather_trail(g, w.path[w.depth - 1], w.context);
+        }
     tt_walk_fini(&w);
     g->context = g->own;
 }
@@ -243,6 +272,32 @@ static void gather_calls(struct gathering *g, uint32_t arc, uint64_t amount)
     tt_builder_add(g->b, TT_ROLE_SELF, arrived_at(g, arc), g->calls, amount);
 }
 
+/* Self of a block that was evicted. */
+static void gather_evicted(struct gathering *g, uint32_t block, uint32_t metric,
+                           uint64_t amount)
+{
+    uint32_t place = place_of_block(g, block);
+
+    if (amount && place != TT_NONE && g->p->block[block].kind == TT_KIND_NATIVE)
+        tt_builder_trail_add(g->b,
+                             tt_builder_trail(g->b, TT_NONE, TT_BUILDER_ROOT, place),
+                             g->metric[metric], amount);
+}
+
+/* Calls of a function that reports them are of its first instruction. */
+static uint32_t trail_of(struct gathering *g, uint32_t context, uint32_t metric)
+{
+    const uint32_t block = tt_block_of(g->p, context), place = place_of_block(g, block);
+    const struct tt_trail_row *trail = g->b->trail.item;
+
+    if (place == TT_NONE || g->p->block[block].kind == TT_KIND_NATIVE ||
+        !is_of_calls(g, metric))
+        return g->trail[context];
+    return tt_builder_trail(
+        g->b, g->trail[context] == TT_NONE ? TT_NONE : trail[g->trail[context]].parent,
+        g->own[context], place);
+}
+
 static void gather_block(struct gathering *g, enum tt_role role, uint32_t block,
                          uint32_t metric, uint64_t amount)
 {
@@ -258,6 +313,7 @@ static void gather_block(struct gathering *g, enum tt_role role, uint32_t block,
             tt_builder_add(g->b, role, link[i], g->metric[metric], amount);
         return;
     }
+    gather_evicted(g, block, metric, amount);
     block = is_of_calls(g, metric) ? link[0] : link[length - 1];
     tt_builder_add(g->b, role, block, g->metric[metric], amount);
 }
@@ -283,9 +339,13 @@ static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
         role = row < p->contexts ? TT_ROLE_ELSEWHERE : TT_ROLE_OWN;
         row %= p->contexts;
     }
-    if (!is_left_out(g, role, (uint32_t)row, metric))
-        tt_builder_add(g->b, role, bearer_of(g, role, (uint32_t)row, metric),
-                       g->metric[metric], amount);
+    if (is_left_out(g, role, (uint32_t)row, metric))
+        return;
+    tt_builder_add(g->b, role, bearer_of(g, role, (uint32_t)row, metric),
+                   g->metric[metric], amount);
+    if (role == TT_ROLE_SELF && g->trail && amount)
+        tt_builder_trail_add(g->b, trail_of(g, (uint32_t)row, metric), g->metric[metric],
+                             amount);
 }
 
 /* Of a profile with one strand, or with figures of all strands together only. */
@@ -372,6 +432,95 @@ static void gather_missed(struct gathering *g)
             if (!is_left_out(g, TT_ROLE_SELF, c, i))
                 tt_builder_missed(g->b, bearer_of(g, TT_ROLE_SELF, c, i), g->metric[i],
                                   p->metric[i].missed[c]);
+}
+
+/* ── Addresses ────────────────────────────────────────────────────────────────────── */
+
+/* What was evicted, which no context has, goes where contexts are left out. */
+static int is_trail_left_out(const struct gathering *g, uint32_t context)
+{
+    return g->context[context] == TT_NONE || (!context && g->filtered);
+}
+
+/* An address that had no name has one now. */
+static uint32_t place_with_name(const struct gathering *g, const struct tt_place_row *r)
+{
+    const uint32_t block = g->p->place_frame[r->first].block;
+
+    return g->naming && r->frames == 1 && g->p->block[block].kind == TT_KIND_NATIVE
+               ? g->chains.place[block]
+               : TT_NONE;
+}
+
+static uint32_t gather_place(struct gathering *g, uint32_t place)
+{
+    const struct tt_place_row *r = &g->p->place[place];
+    const struct tt_place_frame *from = g->p->place_frame + r->first;
+    struct tt_place_frame *frame;
+    uint32_t id = place_with_name(g, r);
+
+    if (id != TT_NONE)
+        return id;
+    frame = tt_memory_get(&g->b->memory, r->frames * sizeof *frame);
+    for (uint32_t i = 0; frame && i < r->frames; i++) {
+        frame[i] = from[i];
+        frame[i].block = g->block[from[i].block];
+        frame[i].file = tt_builder_string(g->b, g->p->strings + from[i].file);
+    }
+    g->b->failed |= !frame;
+    if (!g->b->failed)
+        id = tt_builder_place(g->b, g->p->strings + r->module, g->p->strings + r->id,
+                              r->address, frame, r->frames);
+    tt_memory_put(&g->b->memory, frame, r->frames * sizeof *frame);
+    return id;
+}
+
+/* Where a context is left out its address goes with it, and those below hang higher. */
+static void gather_trail_rows(struct gathering *g, uint32_t *trail, uint32_t *place)
+{
+    const struct tt_profile *p = g->p;
+
+    memset(place, 0xff, p->places * sizeof *place);
+    for (uint32_t i = 0; i < p->trails && !g->b->failed; i++) {
+        const struct tt_trail_row *t = &p->trail[i];
+        trail[i] = t->parent == TT_NONE ? TT_NONE : trail[t->parent];
+        if (is_trail_left_out(g, t->context))
+            continue;
+        if (t->place != TT_NONE && place[t->place] == TT_NONE)
+            place[t->place] = gather_place(g, t->place);
+        trail[i] = tt_builder_trail(g->b, trail[i], g->context[t->context],
+                                    t->place == TT_NONE ? TT_NONE : place[t->place]);
+    }
+}
+
+static void gather_trail_entry(struct gathering *g, const struct tt_entry *e,
+                               const uint32_t *trail)
+{
+    const uint32_t context = g->p->trail[e->row].context;
+
+    if (is_trail_left_out(g, context) ||
+        is_left_out(g, TT_ROLE_SELF, context, e->metric) ||
+        (g->chosen && (e->strand == TT_NONE || !g->chosen[e->strand])))
+        return;
+    g->b->of_many = e->strand == TT_NONE;
+    if (e->strand != TT_NONE)
+        g->b->current = g->strand[e->strand];
+    tt_builder_trail_add(g->b, trail[e->row], g->metric[e->metric], e->amount);
+    g->b->of_many = 0;
+}
+
+static void gather_trails(struct gathering *g)
+{
+    const struct tt_profile *p = g->p;
+    uint32_t *trail = p->trails ? ids_new(g->b, p->trails) : NULL,
+             *place = p->trails ? ids_new(g->b, p->places) : NULL;
+
+    if (trail && place)
+        gather_trail_rows(g, trail, place);
+    for (size_t i = 0; trail && place && i < p->trail_entries && !g->b->failed; i++)
+        gather_trail_entry(g, &p->trail_entry[i], trail);
+    ids_free(g->b, trail, p->trails);
+    ids_free(g->b, place, p->places);
 }
 
 /* ── Tables by edge ───────────────────────────────────────────────────────────────── */
@@ -594,6 +743,7 @@ static int gather(struct gathering *way)
     if (!b->failed) {
         gather_figures(&g);
         gather_missed(&g);
+        gather_trails(&g);
         gather_times(&g);
         gather_bins(&g);
         gather_activations(&g);
@@ -606,6 +756,7 @@ static int gather(struct gathering *way)
     ids_free(b, g.arc, p->arcs);
     ids_free(b, g.own, p->contexts);
     ids_free(b, g.entry, p->contexts);
+    ids_free(b, g.trail, p->contexts);
     if (g.naming)
         tt_chains_free(b, &g.chains);
     tt_memory_put(&b->memory, g.unseen, p->metrics * sizeof *g.unseen);

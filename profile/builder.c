@@ -12,16 +12,13 @@ enum { NO_PARENT = TT_ARC_ROW };
 
 /* Of a deep stack, parents and blocks have numbers that grow together: as they are, their
  * difference in bits would be the same few for all. */
-static uint64_t mix(uint64_t h, uint64_t value)
+uint64_t tt_mix(uint64_t h, uint64_t value)
 {
     h = (h * 0xff51afd7ed558ccdu ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
     return h ^ h >> 29;
 }
 
-typedef int is_same_function(const struct tt_builder *, uint32_t id, const void *what);
-typedef uint64_t hash_function(const struct tt_builder *, uint32_t id);
-
-static int grow_index(struct tt_builder *b, struct tt_index *x, hash_function *hash)
+static int grow_index(struct tt_builder *b, struct tt_index *x, tt_hash_function *hash)
 {
     struct tt_index bigger = {.size = x->size ? x->size * 2 : 64, .count = x->count};
 
@@ -44,9 +41,9 @@ static int grow_index(struct tt_builder *b, struct tt_index *x, hash_function *h
 }
 
 /* The id of `what`; when it is not there, the next one is noted for it, and *is_new set. */
-static uint32_t find_or_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
-                             hash_function *rehash, is_same_function *is_same,
-                             const void *what, int *is_new)
+uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
+                       tt_hash_function *rehash, tt_is_same_function *is_same,
+                       const void *what, int *is_new)
 {
     size_t at;
 
@@ -69,7 +66,7 @@ static uint32_t find_or_note(struct tt_builder *b, struct tt_index *x, uint64_t 
 }
 
 /* A new item at the end of a vector; NULL: no memory, and the builder has failed. */
-static void *add_item(struct tt_builder *b, struct tt_vector *v)
+void *tt_builder_item(struct tt_builder *b, struct tt_vector *v)
 {
     void *item = b->failed ? NULL : tt_vector_add(v, 1);
 
@@ -85,7 +82,7 @@ static uint64_t hash_text(const char *text)
     uint64_t h = 0;
 
     while (*text)
-        h = mix(h, (unsigned char)*text++);
+        h = tt_mix(h, (unsigned char)*text++);
     return h;
 }
 
@@ -109,9 +106,9 @@ uint32_t tt_builder_string(struct tt_builder *b, const char *text)
 {
     const char *t = text ? text : "";
     int is_new;
-    uint32_t id = find_or_note(b, &b->strings, hash_text(t), hash_string, is_same_string,
-                               t, &is_new);
-    size_t *offset = is_new ? add_item(b, &b->string) : NULL;
+    uint32_t id = tt_index_note(b, &b->strings, hash_text(t), hash_string, is_same_string,
+                                t, &is_new);
+    size_t *offset = is_new ? tt_builder_item(b, &b->string) : NULL;
 
     if (offset) {
         size_t length = strlen(t) + 1;
@@ -130,10 +127,10 @@ uint32_t tt_builder_string(struct tt_builder *b, const char *text)
 
 static uint64_t hash_block_row(const struct tt_block_row *r)
 {
-    uint64_t h = mix(mix(r->name, r->module), r->file);
+    uint64_t h = tt_mix(tt_mix(r->name, r->module), r->file);
 
-    h = mix(mix(mix(h, r->kind), r->line), r->column);
-    return mix(mix(h, r->length), r->offset);
+    h = tt_mix(tt_mix(tt_mix(h, r->kind), r->line), r->column);
+    return tt_mix(tt_mix(h, r->length), r->offset);
 }
 
 static uint64_t hash_block(const struct tt_builder *b, uint32_t id)
@@ -165,9 +162,9 @@ uint32_t tt_builder_block(struct tt_builder *b, const struct tt_block_info *info
     row.name = tt_builder_string(b, info->name);
     row.module = tt_builder_string(b, info->module);
     row.file = tt_builder_string(b, info->file);
-    id = find_or_note(b, &b->blocks, hash_block_row(&row), hash_block, is_same_block,
-                      &row, &is_new);
-    added = is_new ? add_item(b, &b->block) : NULL;
+    id = tt_index_note(b, &b->blocks, hash_block_row(&row), hash_block, is_same_block,
+                       &row, &is_new);
+    added = is_new ? tt_builder_item(b, &b->block) : NULL;
     if (added)
         *added = row;
     return b->failed ? TT_NONE : id;
@@ -177,7 +174,7 @@ static uint64_t hash_context(const struct tt_builder *b, uint32_t id)
 {
     const struct tt_grown *g = (const struct tt_grown *)b->context.item + id;
 
-    return mix(g->parent, g->block);
+    return tt_mix(g->parent, g->block);
 }
 
 static int is_same_context(const struct tt_builder *b, uint32_t id, const void *what)
@@ -198,9 +195,9 @@ uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t bloc
         b->failed = 1;
     else if (block == TT_BUILDER_ROOT && parent != NO_PARENT)
         return parent; /* a frame of some other tool that stands for no block */
-    id = find_or_note(b, &b->contexts, mix(parent, block), hash_context, is_same_context,
-                      &g, &is_new);
-    added = is_new ? add_item(b, &b->context) : NULL;
+    id = tt_index_note(b, &b->contexts, tt_mix(parent, block), hash_context,
+                       is_same_context, &g, &is_new);
+    added = is_new ? tt_builder_item(b, &b->context) : NULL;
     if (added)
         *added = g;
     return b->failed ? TT_NONE : id;
@@ -220,7 +217,7 @@ static uint64_t hash_arc(const struct tt_builder *b, uint32_t id)
 {
     const struct tt_grown_arc *a = (const struct tt_grown_arc *)b->arc.item + id;
 
-    return mix(mix(a->from, a->to), a->block);
+    return tt_mix(tt_mix(a->from, a->to), a->block);
 }
 
 static int is_same_arc(const struct tt_builder *b, uint32_t id, const void *what)
@@ -239,9 +236,9 @@ uint32_t tt_builder_arc(struct tt_builder *b, uint32_t from, uint32_t to, uint32
 
     if (from >= b->context.count || to >= b->context.count || block >= b->block.count)
         b->failed = 1;
-    id = find_or_note(b, &b->arcs, mix(mix(from, to), block), hash_arc, is_same_arc, &a,
-                      &is_new);
-    added = is_new ? add_item(b, &b->arc) : NULL;
+    id = tt_index_note(b, &b->arcs, tt_mix(tt_mix(from, to), block), hash_arc,
+                       is_same_arc, &a, &is_new);
+    added = is_new ? tt_builder_item(b, &b->arc) : NULL;
     if (added)
         *added = a;
     return b->failed ? TT_NONE : id;
@@ -258,8 +255,8 @@ uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *u
     for (uint32_t i = 0; i < b->metric.count; i++)
         if (row[i].name == n && row[i].unit == u && row[i].flags == flags)
             return i;
-    row = add_item(b, &b->metric);
-    if (!row || !add_item(b, &b->total))
+    row = tt_builder_item(b, &b->metric);
+    if (!row || !tt_builder_item(b, &b->total))
         return TT_NONE;
     *row = (struct tt_metric_row){.name = n, .unit = u, .flags = flags};
     return (uint32_t)b->metric.count - 1;
@@ -267,9 +264,9 @@ uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *u
 
 static uint64_t hash_strand_row(const struct tt_strand_row *r)
 {
-    uint64_t h = mix(mix(r->host, r->process), mix(r->node, r->name));
+    uint64_t h = tt_mix(tt_mix(r->host, r->process), tt_mix(r->node, r->name));
 
-    return mix(mix(mix(h, r->pid), r->thread), r->rank);
+    return tt_mix(tt_mix(tt_mix(h, r->pid), r->thread), r->rank);
 }
 
 static uint64_t hash_strand(const struct tt_builder *b, uint32_t id)
@@ -308,9 +305,9 @@ uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *in
     uint32_t id;
     int is_new;
 
-    id = find_or_note(b, &b->strands, hash_strand_row(&row), hash_strand, is_same_strand,
-                      &row, &is_new);
-    added = is_new ? add_item(b, &b->strand) : NULL;
+    id = tt_index_note(b, &b->strands, hash_strand_row(&row), hash_strand, is_same_strand,
+                       &row, &is_new);
+    added = is_new ? tt_builder_item(b, &b->strand) : NULL;
     if (added)
         *added = row;
     b->current = b->failed ? TT_NONE : id;
@@ -338,7 +335,7 @@ void tt_builder_fact(struct tt_builder *b, const char *name, enum tt_fact_rule r
             f->number = number;
         return;
     }
-    f = add_item(b, &b->fact);
+    f = tt_builder_item(b, &b->fact);
     if (f)
         *f = (struct tt_fact){.name = n,
                               .text = rule == TT_FACT_EACH ? t : 0,
@@ -351,7 +348,7 @@ void tt_builder_digest(struct tt_builder *b, uint32_t rows) { b->digest = rows; 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
 /* Figures that come before any strand are of one without a name. */
-static uint32_t current_strand(struct tt_builder *b)
+uint32_t tt_builder_current(struct tt_builder *b)
 {
     if (b->of_many)
         return TT_NONE;
@@ -375,7 +372,7 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
                     uint64_t amount)
 {
     enum { SUM_UP_FROM = 1 << 20 };
-    uint32_t strand = current_strand(b);
+    uint32_t strand = tt_builder_current(b);
     struct tt_entry *e;
 
     if (!amount || id == TT_NONE || metric == TT_NONE)
@@ -388,7 +385,7 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
     }
     if (role == TT_ROLE_SELF || role == TT_ROLE_ELSEWHERE)
         add_to_total(b, metric, amount);
-    e = add_item(b, &b->entry);
+    e = tt_builder_item(b, &b->entry);
     if (e)
         *e = (struct tt_entry){strand, metric, (uint64_t)role << 32 | id, amount};
 }
@@ -396,7 +393,7 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
 void tt_builder_missed(struct tt_builder *b, uint32_t context, uint32_t metric,
                        uint64_t amount)
 {
-    struct tt_missing *m = amount ? add_item(b, &b->missing) : NULL;
+    struct tt_missing *m = amount ? tt_builder_item(b, &b->missing) : NULL;
 
     if (m)
         *m = (struct tt_missing){context, metric, amount};
@@ -411,8 +408,9 @@ static uint32_t edge_row(int arc, uint32_t id)
 struct tt_times_row *tt_builder_times(struct tt_builder *b, int arc, uint32_t id,
                                       const struct tt_times_row *row)
 {
-    uint32_t strand = current_strand(b);
-    struct tt_times_row *t = row->count && id != TT_NONE ? add_item(b, &b->times) : NULL;
+    uint32_t strand = tt_builder_current(b);
+    struct tt_times_row *t = row->count && id != TT_NONE ? tt_builder_item(b, &b->times)
+                                                         : NULL;
 
     if (t) {
         *t = *row;
@@ -425,7 +423,7 @@ struct tt_times_row *tt_builder_times(struct tt_builder *b, int arc, uint32_t id
 void tt_builder_bin(struct tt_builder *b, int arc, uint32_t id, uint32_t bin,
                     uint64_t count)
 {
-    struct tt_bin_row *r = count && id != TT_NONE ? add_item(b, &b->bin) : NULL;
+    struct tt_bin_row *r = count && id != TT_NONE ? tt_builder_item(b, &b->bin) : NULL;
 
     if (r)
         *r = (struct tt_bin_row){edge_row(arc, id), bin, count};
@@ -435,8 +433,9 @@ static struct tt_activation_row *add_activation(struct tt_builder *b, int arc,
                                                 uint32_t id, uint64_t start,
                                                 uint64_t duration)
 {
-    uint32_t strand = current_strand(b);
-    struct tt_activation_row *a = id != TT_NONE ? add_item(b, &b->activation) : NULL;
+    uint32_t strand = tt_builder_current(b);
+    struct tt_activation_row *a = id != TT_NONE ? tt_builder_item(b, &b->activation)
+                                                : NULL;
 
     if (a)
         *a = (struct tt_activation_row){.row = edge_row(arc, id),
@@ -477,7 +476,7 @@ void tt_builder_space(struct tt_builder *b, uint32_t context, const char *type,
                       uint64_t overhead)
 {
     uint32_t t = tt_builder_string(b, type);
-    struct tt_space_row *r = add_item(b, &b->space);
+    struct tt_space_row *r = tt_builder_item(b, &b->space);
 
     if (r)
         *r = (struct tt_space_row){context, t, from, to, number, bytes, overhead};
@@ -496,7 +495,7 @@ uint32_t tt_builder_series(struct tt_builder *b, const char *name, const char *u
                 s[i].interval = interval;
             return i;
         }
-    s = add_item(b, &b->series);
+    s = tt_builder_item(b, &b->series);
     if (!s)
         return TT_NONE;
     *s = row;
@@ -507,7 +506,7 @@ void tt_builder_point(struct tt_builder *b, uint32_t series, const char *label,
                       uint64_t time, uint64_t amount)
 {
     uint32_t l = tt_builder_string(b, label);
-    struct tt_point *p = series != TT_NONE ? add_item(b, &b->point) : NULL;
+    struct tt_point *p = series != TT_NONE ? tt_builder_item(b, &b->point) : NULL;
 
     if (p)
         *p = (struct tt_point){series, l, time, amount};
@@ -546,6 +545,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     tt_vector_init(&b->point, m, sizeof(struct tt_point));
     tt_vector_init(&b->spread, m, sizeof(struct tt_vector));
     tt_vector_init(&b->total, m, sizeof(uint64_t));
+    tt_trails_init(b);
     (void)tt_builder_string(b, "");
     (void)tt_builder_block(b, &root);
     (void)tt_builder_context(b, NO_PARENT, TT_BUILDER_ROOT);
@@ -555,7 +555,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
 void tt_builder_drop_indexes(struct tt_builder *b)
 {
     struct tt_index *all[] = {&b->strings, &b->blocks, &b->contexts, &b->arcs,
-                              &b->strands};
+                              &b->strands, &b->places, &b->trails};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         tt_memory_put(&b->memory, all[i]->slot, all[i]->size * sizeof *all[i]->slot);
@@ -569,11 +569,11 @@ void tt_builder_free(struct tt_builder *b)
 
     if (!b)
         return;
-    struct tt_vector *vectors[] = {&b->bytes,      &b->string,  &b->block,  &b->metric,
-                                   &b->context,    &b->arc,     &b->strand, &b->fact,
-                                   &b->entry,      &b->missing, &b->times,  &b->bin,
-                                   &b->activation, &b->slow,    &b->space,  &b->series,
-                                   &b->point,      &b->spread,  &b->total};
+    struct tt_vector *vectors[] = {
+        &b->bytes,      &b->string, &b->block, &b->metric,  &b->context,    &b->arc,
+        &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,      &b->bin,
+        &b->activation, &b->slow,   &b->space, &b->series,  &b->point,      &b->spread,
+        &b->total,      &b->place,  &b->frame, &b->trail,   &b->trail_entry};
     for (size_t i = 0; i < b->spread.count; i++)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)

@@ -88,6 +88,17 @@ uint32_t tt_builder_series(struct tt_builder *, const char *name, const char *un
 void tt_builder_point(struct tt_builder *, uint32_t series, const char *label,
                       uint64_t time, uint64_t amount);
 
+/* Addresses of code: places, and trails, which are stacks of them.  A trail is of a context,
+ * and has the part of its self that was charged there.  `parent`: TT_NONE: there is none;
+ * of frames block and file are the builder's ids. */
+uint32_t tt_builder_place(struct tt_builder *, const char *module, const char *id,
+                          uint64_t address, const struct tt_place_frame *,
+                          uint32_t frames);
+uint32_t tt_builder_trail(struct tt_builder *, uint32_t parent, uint32_t context,
+                          uint32_t place);
+void tt_builder_trail_add(struct tt_builder *, uint32_t trail, uint32_t metric,
+                          uint64_t amount);
+
 /* Adds all of a profile, which has been checked. */
 int tt_builder_profile(struct tt_builder *, const struct tt_profile *);
 /* The same, but what is left of it.  Arrays of which nothing is said are NULL. */
@@ -122,6 +133,13 @@ struct tt_naming {
     size_t (*chain)(void *arg, const struct tt_block_info *,
                     const struct tt_block_info **chain);
     void *arg;
+    /* Of the blocks of the last chain: where in the sources each one is; NULL: addresses
+     * are not kept.  What a line is a block of its own for has no file. */
+    const struct tt_source_line *(*lines)(void *arg);
+};
+struct tt_source_line {
+    const char *file;
+    uint32_t line, column;
 };
 /* All blocks but the root in the order of modules, files and offsets; to be given back with
  * tt_memory_put, its size being that of p->blocks.  NULL: no memory. */

@@ -38,10 +38,13 @@ struct tt_builder {
     struct tt_vector missing, times, bin, activation, slow, space, series, point;
     struct tt_vector spread; /* struct tt_vector of spreads: two for each metric */
     struct tt_vector total; /* uint64_t: of each metric, in all contexts and below them */
-    uint32_t current;       /* strand */
-    uint32_t digest;        /* its rows; 0: as many as the profile deserves */
-    int of_many;            /* figures that come now are of many strands together */
-    int summary;            /* no figures by strand in the end, only how they spread */
+    struct tt_vector place, frame, trail, trail_entry; /* see trails.c */
+    struct tt_index places, trails;
+    size_t trails_summed; /* of the entries, when they were last summed up */
+    uint32_t current;     /* strand */
+    uint32_t digest;      /* its rows; 0: as many as the profile deserves */
+    int of_many;          /* figures that come now are of many strands together */
+    int summary;          /* no figures by strand in the end, only how they spread */
     int failed;
     int overflown; /* some total is more than 64 bits hold */
 };
@@ -52,6 +55,21 @@ static inline void tt_add_capped(uint64_t *to, uint64_t more)
     if (__builtin_add_overflow(*to, more, to))
         *to = UINT64_MAX;
 }
+
+/* In an index: the id of `what`; when it is not there, the next one is noted for it, and
+ * *is_new set. */
+typedef int tt_is_same_function(const struct tt_builder *, uint32_t id, const void *what);
+typedef uint64_t tt_hash_function(const struct tt_builder *, uint32_t id);
+uint32_t tt_index_note(struct tt_builder *, struct tt_index *, uint64_t hash,
+                       tt_hash_function *rehash, tt_is_same_function *, const void *what,
+                       int *is_new);
+uint64_t tt_mix(uint64_t hash, uint64_t value);
+
+/* A new item at the end of a vector; NULL: no memory, and the builder has failed. */
+void *tt_builder_item(struct tt_builder *, struct tt_vector *);
+
+/* The strand that figures are of from here on; TT_NONE: they are of many. */
+uint32_t tt_builder_current(struct tt_builder *);
 
 /* When nothing is looked up any more. */
 void tt_builder_drop_indexes(struct tt_builder *);
@@ -78,6 +96,7 @@ struct tt_chains {
     uint32_t *first;
     struct tt_vector link;
     uint32_t blocks;
+    uint32_t *place; /* of each block: the builder's, or TT_NONE */
 };
 int tt_chains_make(struct tt_builder *, const struct tt_profile *,
                    const struct tt_naming *, struct tt_chains *);
@@ -88,6 +107,11 @@ int tt_chains_slow(const struct tt_chains *, const struct tt_slow_figure *, size
 
 /* A metric's spreads of totals, or of self, one for each context; NULL: no memory. */
 struct tt_spread *tt_spreads_of(struct tt_builder *, uint32_t metric, int of_self);
+
+/* Addresses, with vectors empty; of all strands together; in the file's order. */
+void tt_trails_init(struct tt_builder *);
+void tt_trails_summarise(struct tt_builder *);
+int tt_trails_order(struct tt_builder *, const struct tt_order *);
 
 /* Sorts entries by strand, row, metric, and adds up those that agree.  0 or an error. */
 int tt_patchable_sum(struct tt_vector *);

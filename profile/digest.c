@@ -170,15 +170,17 @@ int tt_digest_fill(void *image, size_t size, uint32_t rows,
 {
     struct tt_file_header *h = image;
     struct tt_section *s = (void *)(h + 1);
-    const uint32_t sections = h->sections;
+    const uint32_t sections = h->sections, extras = s->reserved;
     struct digesting d = {.image = image, .rows = rows};
     uint32_t edges = 0;
     int error;
 
     while (h->sections && s[h->sections - 1].kind >= TT_SECTION_DIGEST)
         h->sections--;
+    s->reserved = 0;
     error = tt_profile_open(&d.p, image, size, memory);
     h->sections = sections;
+    s->reserved = extras;
     if (error)
         return error;
     d.least = part(&d, TT_SECTION_DIGEST_LEAST, 0);

@@ -14,6 +14,7 @@ struct part { /* a section; `from` is copied, NULL: it is filled in later */
 
 struct image {
     struct tt_vector part;
+    uint32_t extras; /* of the parts, the last ones */
     char *at;
     size_t size;
 };
@@ -37,6 +38,21 @@ static void add_vector(struct tt_builder *b, struct image *m, enum tt_section_ki
                        const struct tt_vector *v)
 {
     add_part(b, m, kind, 0, v->item, v->count, v->size);
+}
+
+static void add_extra(struct tt_builder *b, struct image *m, enum tt_extra_kind kind,
+                      const struct tt_vector *v)
+{
+    add_part(b, m, (enum tt_section_kind)kind, 0, v->item, v->count, v->size);
+    m->extras += v->count != 0;
+}
+
+static void add_extras(struct tt_builder *b, struct image *m)
+{
+    add_extra(b, m, TT_EXTRA_PLACES, &b->place);
+    add_extra(b, m, TT_EXTRA_PLACE_FRAMES, &b->frame);
+    add_extra(b, m, TT_EXTRA_TRAILS, &b->trail);
+    add_extra(b, m, TT_EXTRA_TRAIL_ENTRIES, &b->trail_entry);
 }
 
 /* Which columns a metric needs, by what was added to it. */
@@ -175,7 +191,7 @@ static int allocate_image(struct tt_builder *b, const struct tt_order *o, struct
     *h = (struct tt_file_header){.version = b->digest ? TT_PROFILE_VERSION : 1,
                                  .header_size = sizeof *h,
                                  .size = m->size,
-                                 .sections = (uint32_t)m->part.count,
+                                 .sections = (uint32_t)m->part.count - m->extras,
                                  .section_size = sizeof(struct tt_section),
                                  .contexts = (uint32_t)b->context.count,
                                  .arcs = (uint32_t)b->arc.count,
@@ -184,6 +200,7 @@ static int allocate_image(struct tt_builder *b, const struct tt_order *o, struct
                                  .strands = (uint32_t)b->strand.count,
                                  .depth = o->depth};
     memcpy(h->magic, TT_PROFILE_MAGIC, sizeof h->magic);
+    p[0].section.reserved = m->extras;
     for (size_t i = 0; i < m->part.count; i++) {
         memcpy(m->at + sizeof *h + i * sizeof p->section, &p[i].section,
                sizeof p->section);
@@ -405,6 +422,7 @@ static int make_image(struct tt_builder *b, struct tt_order *o, struct image *m)
     if (add_entries(b, o, m) != 0)
         return -TT_ERR_MEMORY;
     add_digest(b, o, m);
+    add_extras(b, m);
     if (allocate_image(b, o, m) != 0)
         return -TT_ERR_MEMORY;
     tt_order_drop_copied(b, o);

@@ -70,10 +70,20 @@ enum tt_section_kind {
     TT_SECTIONS
 };
 
+/* In the table, behind the sections that the header counts, stand others: as many as
+ * `reserved` of the first entry says.  A reader skips those that it does not know. */
+enum tt_extra_kind {
+    TT_EXTRA_PLACES = 256,  /* struct tt_place_row: addresses of code */
+    TT_EXTRA_PLACE_FRAMES,  /* struct tt_place_frame, of places */
+    TT_EXTRA_TRAILS,        /* struct tt_trail_row: stacks as addresses */
+    TT_EXTRA_TRAIL_ENTRIES, /* struct tt_entry, by strand, row, metric; row: a trail */
+    TT_EXTRAS
+};
+
 struct tt_section {
     uint32_t kind, key;
-    uint64_t offset, count; /* count: of items */
-    uint32_t width, reserved;
+    uint64_t offset, count;   /* count: of items */
+    uint32_t width, reserved; /* reserved: of the first entry, how many extras follow */
 };
 
 enum tt_fact_rule { /* what merging makes of two facts of one name */
@@ -226,6 +236,24 @@ struct tt_edge_tally { /* what is below them; a path counts once */
     uint64_t inclusive, inclusive_low;
 };
 
+struct tt_place_row {    /* an address; identity: module, id, address, frames */
+    uint32_t module, id; /* strings: path; build-id in hex, or where JIT code has names */
+    uint64_t address;    /* in the file; of a call: of its last byte */
+    uint32_t first, frames; /* of the frames: the functions there, outermost first */
+};
+
+struct
+    tt_place_frame { /* a function, and where in it the address or what is inlined is */
+    uint32_t block, file;  /* file: a string */
+    uint32_t line, column; /* 0: not known */
+};
+
+struct tt_trail_row { /* a path of addresses; parents come before their children */
+    uint32_t parent, context; /* parent: TT_NONE: it is the outermost address */
+    uint32_t place,
+        reserved; /* place: TT_NONE: what has no address, below one that has */
+};
+
 #define TT_HAS_SIZE(type, n) _Static_assert(sizeof(struct type) == (n), #type)
 TT_HAS_SIZE(tt_file_header, 64);
 TT_HAS_SIZE(tt_section, 32);
@@ -249,5 +277,8 @@ TT_HAS_SIZE(tt_digest_figure, 16);
 TT_HAS_SIZE(tt_block_tally, 32);
 TT_HAS_SIZE(tt_edge_row, 32);
 TT_HAS_SIZE(tt_edge_tally, 16);
+TT_HAS_SIZE(tt_place_row, 24);
+TT_HAS_SIZE(tt_place_frame, 16);
+TT_HAS_SIZE(tt_trail_row, 16);
 
 #endif

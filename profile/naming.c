@@ -11,6 +11,8 @@
 
 #include "building.h"
 
+enum { MOST_FRAMES = 256 };
+
 struct named {
     const struct tt_profile *p;
     uint32_t block;
@@ -48,14 +50,38 @@ uint32_t *tt_blocks_by_place(const struct tt_profile *p, const struct tt_memory 
     return block;
 }
 
+/* The address that the chain of a block stands for; its functions are the chain's links but
+ * for lines. */
+static uint32_t make_place(struct tt_builder *b, const struct tt_block_info *info,
+                           const struct tt_block_info *chain, const uint32_t *id,
+                           size_t length, const struct tt_source_line *line)
+{
+    struct tt_place_frame frame[MOST_FRAMES];
+    uint32_t frames = 0;
+
+    for (size_t i = 0; i < length && frames < MOST_FRAMES; i++)
+        if (chain[i].kind != TT_KIND_STATEMENT)
+            frame[frames++] = (struct tt_place_frame){
+                .block = id[i],
+                .file = tt_builder_string(b, line ? line[i].file : ""),
+                .line = line ? line[i].line : 0,
+                .column = line ? line[i].column : 0};
+    return frames && !b->failed ? tt_builder_place(b, info->module, info->file,
+                                                   info->offset, frame, frames)
+                                : TT_NONE;
+}
+
 /* Of one block: notes where its chain begins, and how long it is in *count. */
 static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t block,
                      const struct tt_naming *naming, struct tt_vector *link,
-                     uint32_t *count)
+                     uint32_t *count, uint32_t *place)
 {
     struct tt_block_info info = tt_block_info_of(p, block);
     const struct tt_block_info *chain = &info;
     size_t length = block ? naming->chain(naming->arg, &info, &chain) : 0;
+    const struct tt_source_line *line = length && naming->lines
+                                            ? naming->lines(naming->arg)
+                                            : NULL;
     uint32_t *id;
 
     if (!length) {
@@ -67,6 +93,9 @@ static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t 
         return -TT_ERR_MEMORY;
     for (size_t i = 0; i < length; i++)
         id[i] = block ? tt_builder_block(b, &chain[i]) : TT_BUILDER_ROOT;
+    *place = block && naming->lines && tt_is_nameless(&info)
+                 ? make_place(b, &info, chain, id, length, line)
+                 : TT_NONE;
     *count = (uint32_t)length;
     return 0;
 }
@@ -104,12 +133,14 @@ int tt_chains_make(struct tt_builder *b, const struct tt_profile *p,
 
     c->blocks = p->blocks;
     c->first = tt_memory_get(m, ((size_t)p->blocks + 1) * sizeof *c->first);
+    c->place = tt_memory_get(m, p->blocks * sizeof *c->place);
     tt_vector_init(&c->link, m, sizeof(uint32_t));
     tt_vector_init(&link, m, sizeof(uint32_t));
-    if (order && count && c->first) {
-        error = add_chain(b, p, 0, naming, &link, &count[0]);
+    if (order && count && c->first && c->place) {
+        error = add_chain(b, p, 0, naming, &link, &count[0], &c->place[0]);
         for (uint32_t i = 0; !error && i + 1 < p->blocks; i++)
-            error = add_chain(b, p, order[i], naming, &link, &count[order[i]]);
+            error = add_chain(b, p, order[i], naming, &link, &count[order[i]],
+                              &c->place[order[i]]);
         if (!error)
             error = put_in_order(c, order, &link, count);
     }
@@ -122,6 +153,7 @@ int tt_chains_make(struct tt_builder *b, const struct tt_profile *p,
 void tt_chains_free(struct tt_builder *b, struct tt_chains *c)
 {
     tt_memory_put(&b->memory, c->first, ((size_t)c->blocks + 1) * sizeof *c->first);
+    tt_memory_put(&b->memory, c->place, c->blocks * sizeof *c->place);
     if (c->first)
         tt_vector_fini(&c->link);
 }

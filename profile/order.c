@@ -631,7 +631,7 @@ int tt_order_make(struct tt_builder *b, struct tt_order *o)
     order_bins(b, o);
     order_space(b, o);
     sort_rows(&b->fact, by_fact);
-    return 0;
+    return tt_trails_order(b, o);
 }
 
 void tt_order_drop_copied(struct tt_builder *b, struct tt_order *o)

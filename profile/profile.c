@@ -7,26 +7,13 @@
  * contexts goes through tt_block_of and tt_end_of, which stay inside whatever is there. */
 #include "profile.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "checking.h"
 #include "sorted.h"
 
 enum { CHECKED_AT_ONCE = 64 << 20 };
-
-/* ── Errors ───────────────────────────────────────────────────────────────────────── */
-
-static __attribute__((format(printf, 2, 3))) int damaged(struct tt_profile *p,
-                                                         const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    (void)vsnprintf(p->error, sizeof p->error, format, list);
-    va_end(list);
-    return -TT_ERR_FORMAT;
-}
 
 /* ── Sections ─────────────────────────────────────────────────────────────────────── */
 
@@ -104,14 +91,14 @@ static int check_section(struct tt_profile *p, const struct tt_section *s, uint3
     uint64_t bytes;
 
     if (s->kind == TT_SECTION_NONE || s->kind >= end)
-        return damaged(p, "section %u is of no known kind (%u)", i, s->kind);
+        return tt_damaged(p, "section %u is of no known kind (%u)", i, s->kind);
     if (s->width != section_rules[s->kind].width || s->count != count_by_rule(p, s) ||
         (section_rules[s->kind].by_metric ? s->key >= p->metrics : s->key != 0))
-        return damaged(p, "section %u does not fit the header", i);
+        return tt_damaged(p, "section %u does not fit the header", i);
     if (__builtin_mul_overflow(s->count, (uint64_t)s->width, &bytes) || s->offset % 8 ||
         s->offset > p->size || bytes > p->size - s->offset)
-        return damaged(p, "section %u ends at byte %llu of %zu", i,
-                       (unsigned long long)(s->offset + s->count * s->width), p->size);
+        return tt_damaged(p, "section %u ends at byte %llu of %zu", i,
+                          (unsigned long long)(s->offset + s->count * s->width), p->size);
     return 0;
 }
 
@@ -236,24 +223,20 @@ static void take_section(struct tt_profile *p, const struct tt_section *s)
 
 /* ── What is in them ──────────────────────────────────────────────────────────────── */
 
-static int is_string(const struct tt_profile *p, uint32_t at)
-{
-    return at < p->strings_size && (at == 0 || p->strings[at - 1] == '\0');
-}
-
 static int check_strings(struct tt_profile *p)
 {
     if (!p->strings || !p->strings_size || p->strings[0] != '\0' ||
         p->strings[p->strings_size - 1] != '\0')
-        return damaged(p, "damaged strings");
+        return tt_damaged(p, "damaged strings");
     for (uint32_t i = 0; i < p->facts; i++)
-        if (!is_string(p, p->fact[i].name) || !is_string(p, p->fact[i].text) ||
+        if (!tt_is_string(p, p->fact[i].name) || !tt_is_string(p, p->fact[i].text) ||
             p->fact[i].rule >= TT_FACT_RULES)
-            return damaged(p, "damaged fact %u", i);
+            return tt_damaged(p, "damaged fact %u", i);
     for (uint32_t i = 0; i < p->strands; i++)
-        if (!is_string(p, p->strand[i].host) || !is_string(p, p->strand[i].process) ||
-            !is_string(p, p->strand[i].node) || !is_string(p, p->strand[i].name))
-            return damaged(p, "damaged strand %u", i);
+        if (!tt_is_string(p, p->strand[i].host) ||
+            !tt_is_string(p, p->strand[i].process) ||
+            !tt_is_string(p, p->strand[i].node) || !tt_is_string(p, p->strand[i].name))
+            return tt_damaged(p, "damaged strand %u", i);
     return 0;
 }
 
@@ -261,10 +244,11 @@ static int check_blocks(struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->blocks; i++) {
         const struct tt_block_row *b = &p->block[i];
-        if (!is_string(p, b->name) || !is_string(p, b->module) || !is_string(p, b->file))
-            return damaged(p, "damaged block %u", i);
+        if (!tt_is_string(p, b->name) || !tt_is_string(p, b->module) ||
+            !tt_is_string(p, b->file))
+            return tt_damaged(p, "damaged block %u", i);
         if (i > 1 && tt_block_compare(p, i - 1, p, i) >= 0)
-            return damaged(p, "block %u is not in order", i);
+            return tt_damaged(p, "block %u is not in order", i);
     }
     return 0;
 }
@@ -273,8 +257,9 @@ static int check_metrics(struct tt_profile *p, const struct tt_metric_row *row)
 {
     for (uint32_t i = 0; i < p->metrics; i++) {
         struct tt_metric_columns *m = &p->metric[i];
-        if (!row || !is_string(p, row[i].name) || !is_string(p, row[i].unit) || !m->self)
-            return damaged(p, "damaged metric %u", i);
+        if (!row || !tt_is_string(p, row[i].name) || !tt_is_string(p, row[i].unit) ||
+            !m->self)
+            return tt_damaged(p, "damaged metric %u", i);
         m->name = tt_profile_string(p, row[i].name);
         m->unit = tt_profile_string(p, row[i].unit);
         m->flags = row[i].flags;
@@ -297,7 +282,7 @@ static int check_contexts(struct tt_profile *p)
         if (p->block_of[c] >= p->blocks || (c && !p->block_of[c]) || !p->size_of[c] ||
             p->size_of[c] > (depth ? end[depth - 1] : p->contexts) - c ||
             depth > p->depth)
-            error = damaged(p, "damaged context %u", c);
+            error = tt_damaged(p, "damaged context %u", c);
         else
             end[depth++] = c + p->size_of[c];
     }
@@ -311,16 +296,16 @@ static int fits(const void *digest, const void *column) { return !digest == !col
 static int check_digest_edges(struct tt_profile *p)
 {
     if (p->edges && !p->edge)
-        return damaged(p, "a part of the digest is missing");
+        return tt_damaged(p, "a part of the digest is missing");
     for (uint32_t i = 0; p->edges && i < p->metrics; i++)
         if (!p->metric[i].edge_tally)
-            return damaged(p, "a part of the digest is missing");
+            return tt_damaged(p, "a part of the digest is missing");
     for (uint32_t i = 0; i < p->edges; i++) {
         const struct tt_edge_row *e = &p->edge[i];
         if (e->caller >= p->blocks || e->callee >= p->blocks ||
             (i && (e->caller < e[-1].caller ||
                    (e->caller == e[-1].caller && e->callee <= e[-1].callee))))
-            return damaged(p, "damaged edge %u of the digest", i);
+            return tt_damaged(p, "damaged edge %u of the digest", i);
     }
     return 0;
 }
@@ -332,18 +317,18 @@ static int check_digest(struct tt_profile *p)
     if (!p->digests)
         return 0;
     if (!p->digest || (p->metrics && !p->digest_least) || !p->contexts_of)
-        return damaged(p, "a part of the digest is missing");
+        return tt_damaged(p, "a part of the digest is missing");
     for (uint32_t i = 0; i < p->metrics; i++) {
         const struct tt_metric_columns *m = &p->metric[i];
         if (!fits(m->digest_self, m->self) || !fits(m->tally, m->self) ||
             !fits(m->digest_elsewhere, m->elsewhere) || !fits(m->digest_low, m->low))
-            return damaged(p, "a part of the digest is missing");
+            return tt_damaged(p, "a part of the digest is missing");
     }
     for (; rows < p->digests && p->digest[rows].context != TT_NONE; rows++) {
         const struct tt_digest_row *r = &p->digest[rows];
         if (r->context < after || r->context >= p->contexts || r->block >= p->blocks ||
             !r->size || r->size > p->contexts - r->context)
-            return damaged(p, "damaged digest at context %u", r->context);
+            return tt_damaged(p, "damaged digest at context %u", r->context);
         after = r->context + 1;
     }
     p->digests = rows;
@@ -371,8 +356,8 @@ static int check_digest_figures(struct tt_profile *p)
                    (!m->low || is_figure(&m->digest_low[i], m->low, from, to));
         }
         if (!same)
-            return damaged(p, "the digest of context %u is not what it says itself",
-                           from);
+            return tt_damaged(p, "the digest of context %u is not what it says itself",
+                              from);
     }
     return 0;
 }
@@ -382,38 +367,33 @@ static int rows_of(const struct tt_profile *p, uint32_t row)
     return row < (uint64_t)p->contexts + p->arcs;
 }
 
-static int is_strand(const struct tt_profile *p, uint32_t strand)
-{
-    return strand == TT_NONE || strand < p->strands;
-}
-
 static int check_edges(struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->arcs; i++)
         if (p->arc[i].from >= p->contexts || p->arc[i].to >= p->contexts ||
             p->arc[i].block >= p->blocks)
-            return damaged(p, "arc %u leads nowhere", i);
+            return tt_damaged(p, "arc %u leads nowhere", i);
     for (size_t i = 0; i < p->many_times; i++) {
         const struct tt_times_row *t = &p->times[i];
-        if (!rows_of(p, t->row) || !is_strand(p, t->strand) ||
-            !is_strand(p, t->min_strand) || !is_strand(p, t->max_strand) ||
+        if (!rows_of(p, t->row) || !tt_is_strand(p, t->strand) ||
+            !tt_is_strand(p, t->min_strand) || !tt_is_strand(p, t->max_strand) ||
             (i && (t->row < t[-1].row ||
                    (t->row == t[-1].row && t->strand + 1 <= t[-1].strand + 1))))
-            return damaged(p, "damaged times %zu", i);
+            return tt_damaged(p, "damaged times %zu", i);
     }
     for (size_t i = 0; i < p->bins; i++)
         if (!rows_of(p, p->bin[i].row) || p->bin[i].bin > 63 ||
             (i && p->bin[i].row < p->bin[i - 1].row))
-            return damaged(p, "damaged histogram %zu", i);
+            return tt_damaged(p, "damaged histogram %zu", i);
     for (size_t i = 0; i < p->activations; i++) {
         const struct tt_activation_row *a = &p->activation[i];
-        if (!rows_of(p, a->row) || !is_strand(p, a->strand) || a->first > p->slows ||
+        if (!rows_of(p, a->row) || !tt_is_strand(p, a->strand) || a->first > p->slows ||
             a->figures > p->slows - a->first || (i && a->row < a[-1].row))
-            return damaged(p, "damaged activation %zu", i);
+            return tt_damaged(p, "damaged activation %zu", i);
         for (uint32_t j = 0; j < a->figures; j++)
             if (p->slow[a->first + j].block >= p->blocks ||
                 p->slow[a->first + j].parent > j)
-                return damaged(p, "damaged activation %zu", i);
+                return tt_damaged(p, "damaged activation %zu", i);
     }
     return 0;
 }
@@ -424,7 +404,7 @@ static int check_spread(struct tt_profile *p, const struct tt_spread *s)
     for (uint32_t c = 0; s && c < p->contexts; c++)
         if (s[c].count &&
             (s[c].min_strand >= p->strands || s[c].max_strand >= p->strands))
-            return damaged(p, "damaged spread of context %u", c);
+            return tt_damaged(p, "damaged spread of context %u", c);
     return 0;
 }
 
@@ -436,7 +416,7 @@ static int check_entries(struct tt_profile *p)
         const struct tt_entry *e = &p->entry[i];
         if (e->strand >= p->strands || e->metric >= p->metrics || e->row >= rows ||
             (i && e->strand < e[-1].strand))
-            return damaged(p, "damaged entry %zu", i);
+            return tt_damaged(p, "damaged entry %zu", i);
     }
     for (uint32_t m = 0; m < p->metrics; m++)
         if (check_spread(p, p->metric[m].spread) ||
@@ -448,18 +428,18 @@ static int check_entries(struct tt_profile *p)
 static int check_space(struct tt_profile *p)
 {
     for (size_t i = 0; i < p->spaces; i++)
-        if (p->space[i].context >= p->contexts || !is_string(p, p->space[i].type))
-            return damaged(p, "damaged space row %zu", i);
+        if (p->space[i].context >= p->contexts || !tt_is_string(p, p->space[i].type))
+            return tt_damaged(p, "damaged space row %zu", i);
     for (uint32_t i = 0; i < p->many_series; i++)
-        if (!is_string(p, p->series[i].name) || !is_string(p, p->series[i].unit) ||
-            !is_string(p, p->series[i].label) || !is_strand(p, p->series[i].strand))
-            return damaged(p, "damaged series %u", i);
+        if (!tt_is_string(p, p->series[i].name) || !tt_is_string(p, p->series[i].unit) ||
+            !tt_is_string(p, p->series[i].label) || !tt_is_strand(p, p->series[i].strand))
+            return tt_damaged(p, "damaged series %u", i);
     for (size_t i = 0; i < p->points; i++)
-        if (p->point[i].series >= p->many_series || !is_string(p, p->point[i].label) ||
+        if (p->point[i].series >= p->many_series || !tt_is_string(p, p->point[i].label) ||
             (i && (p->point[i].series < p->point[i - 1].series ||
                    (p->point[i].series == p->point[i - 1].series &&
                     p->point[i].time < p->point[i - 1].time))))
-            return damaged(p, "damaged point %zu", i);
+            return tt_damaged(p, "damaged point %zu", i);
     return 0;
 }
 
@@ -468,20 +448,20 @@ static int check_space(struct tt_profile *p)
 static int check_header(struct tt_profile *p, const struct tt_file_header *h)
 {
     if (p->size < 8 || memcmp(h->magic, TT_PROFILE_MAGIC, 8) != 0)
-        return damaged(p, "this is not a profile");
+        return tt_damaged(p, "this is not a profile");
     if (p->size < sizeof *h)
-        return damaged(p, "cut off in the header, at %zu bytes", p->size);
+        return tt_damaged(p, "cut off in the header, at %zu bytes", p->size);
     if (!h->version || h->version > TT_PROFILE_VERSION || h->header_size != sizeof *h ||
         h->section_size != sizeof(struct tt_section))
-        return damaged(p, "a profile of version %u; this reads versions up to %u",
-                       h->version, TT_PROFILE_VERSION);
+        return tt_damaged(p, "a profile of version %u; this reads versions up to %u",
+                          h->version, TT_PROFILE_VERSION);
     if (h->size != p->size)
-        return damaged(p, "cut off: %zu of %llu bytes are there", p->size,
-                       (unsigned long long)h->size);
+        return tt_damaged(p, "cut off: %zu of %llu bytes are there", p->size,
+                          (unsigned long long)h->size);
     if (h->sections > (p->size - sizeof *h) / sizeof(struct tt_section))
-        return damaged(p, "damaged header");
+        return tt_damaged(p, "damaged header");
     if ((uint64_t)h->contexts + h->arcs > UINT32_MAX - 2 || h->depth >= h->contexts)
-        return damaged(p, "damaged header");
+        return tt_damaged(p, "damaged header");
     p->contexts = h->contexts;
     p->arcs = h->arcs;
     p->blocks = h->blocks;
@@ -505,7 +485,7 @@ static int read_sections(struct tt_profile *p, const struct tt_file_header *h)
         return error;
     /* One more than there are, so that sections of no metric have a place to point to. */
     if (h->metrics > h->sections)
-        return damaged(p, "damaged header");
+        return tt_damaged(p, "damaged header");
     p->metric = tt_memory_get(p->memory, ((size_t)p->metrics + 1) * sizeof *p->metric);
     if (!p->metric)
         return -TT_ERR_MEMORY;
@@ -515,14 +495,16 @@ static int read_sections(struct tt_profile *p, const struct tt_file_header *h)
             metrics = (const struct tt_metric_row *)(const void *)(p->image +
                                                                    s[i].offset);
     }
+    if ((error = tt_extras_read(p, h, s)))
+        return error;
     if ((p->blocks && !p->block) || (p->arcs && !p->arc) || (p->strands && !p->strand))
-        return damaged(p, "a section is missing");
+        return tt_damaged(p, "a section is missing");
     if ((error = check_strings(p)) || (error = check_blocks(p)) ||
         (error = check_metrics(p, metrics)))
         return error;
     if (!p->block_of || !p->size_of || !p->contexts || !p->blocks ||
         p->size_of[0] != p->contexts || p->block_of[0] != 0)
-        return damaged(p, "no contexts");
+        return tt_damaged(p, "no contexts");
     if ((error = check_digest(p)))
         return error;
     return p->size < CHECKED_AT_ONCE ? tt_profile_check(p) : 0;
@@ -543,6 +525,8 @@ int tt_profile_check(struct tt_profile *p)
         error = check_entries(p);
     if (!error)
         error = check_space(p);
+    if (!error)
+        error = tt_extras_check(p);
     p->checked = !error;
     return error;
 }
@@ -560,7 +544,7 @@ int tt_profile_open(struct tt_profile *p, const void *image, size_t size,
     if (!error)
         error = read_sections(p, image);
     if (error == -TT_ERR_MEMORY)
-        (void)damaged(p, "no memory");
+        (void)tt_damaged(p, "no memory");
     if (error)
         tt_profile_close(p);
     return error;

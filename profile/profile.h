@@ -59,9 +59,14 @@ struct tt_profile {
     const uint64_t *digest_least;       /* of each metric */
     const uint32_t *contexts_of;        /* of each block: how many */
     const struct tt_edge_row *edge;     /* NULL: they are not in the digest */
+    const struct tt_place_row *place;
+    const struct tt_place_frame *place_frame;
+    const struct tt_trail_row *trail;
+    const struct tt_entry *trail_entry;
     uint32_t facts, blocks, contexts, metrics, arcs, strands, many_series;
     uint32_t digests, edges; /* digests: rows that are in use */
-    size_t many_times, bins, activations, slows, entries, spaces, points;
+    uint32_t places, place_frames, trails;
+    size_t many_times, bins, activations, slows, entries, spaces, points, trail_entries;
     uint32_t depth; /* of the deepest context; the root's is 0 */
     uint32_t usual; /* + 1: of the metrics, as it was before filters; 0: not said */
     const struct tt_profile

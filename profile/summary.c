@@ -191,5 +191,6 @@ int tt_builder_summarise(struct tt_builder *b)
     sum_times(b);
     sum_bins(b);
     keep_longest(b);
+    tt_trails_summarise(b);
     return b->failed ? -TT_ERR_MEMORY : 0;
 }

@@ -119,9 +119,10 @@ int tt_embedded_pack(const struct tt_profile *p, struct tt_vector *bytes)
 {
     const struct tt_file_header *h = (const void *)p->image;
     const struct tt_section *s = table_of(h);
-    int error = pack_bytes(h, sizeof *h + h->sections * sizeof *s, bytes);
+    const uint32_t sections = h->sections + (h->sections ? s->reserved : 0);
+    int error = pack_bytes(h, sizeof *h + sections * sizeof *s, bytes);
 
-    for (uint32_t i = 0; !error && i < h->sections; i++)
+    for (uint32_t i = 0; !error && i < sections; i++)
         error = pack_section(p, &s[i], bytes);
     return error;
 }
@@ -226,17 +227,29 @@ static int unpack_section(struct embedded *x, const struct tt_section *s)
     return 0;
 }
 
+/* With those that may be skipped; `h` is in `bytes` bytes. */
+static uint64_t sections_of(const struct tt_file_header *h, const void *embedded,
+                            size_t bytes)
+{
+    struct tt_section first = {.reserved = 0};
+
+    if (h->sections && bytes >= sizeof *h + sizeof first)
+        memcpy(&first, (const char *)embedded + sizeof *h, sizeof first);
+    return (uint64_t)h->sections + first.reserved;
+}
+
 /* How large what comes out of it is; 0: that cannot be so.  A number takes a byte at least,
  * and is eight at most: nobody is made to allocate much by little. */
-static size_t size_of_image(const struct tt_file_header *h, size_t bytes)
+static size_t size_of_image(const struct tt_file_header *h, uint64_t sections,
+                            size_t bytes)
 {
     enum { GROWTH = 8, BETWEEN = 4096 };
-    uint64_t most = (uint64_t)bytes * GROWTH + ((uint64_t)h->sections + 1) * BETWEEN;
+    uint64_t most = (uint64_t)bytes * GROWTH + (sections + 1) * BETWEEN;
 
     if (memcmp(h->magic, TT_PROFILE_MAGIC, sizeof h->magic) != 0 ||
         h->section_size != sizeof(struct tt_section) ||
-        h->sections > (bytes - sizeof *h) / sizeof(struct tt_section) ||
-        h->size < sizeof *h + h->sections * sizeof(struct tt_section) || h->size > most ||
+        sections > (bytes - sizeof *h) / sizeof(struct tt_section) ||
+        h->size < sizeof *h + sections * sizeof(struct tt_section) || h->size > most ||
         h->size > SIZE_MAX)
         return 0;
     return (size_t)h->size;
@@ -247,6 +260,7 @@ int tt_embedded_unpack(const void *embedded, size_t bytes, const struct tt_memor
 {
     struct embedded x = {.at = embedded};
     struct tt_file_header h;
+    uint64_t sections;
     int error = 0;
 
     *image = NULL;
@@ -255,16 +269,17 @@ int tt_embedded_unpack(const void *embedded, size_t bytes, const struct tt_memor
         return -TT_ERR_FORMAT;
     memcpy(&h, embedded, sizeof h);
     x.end = x.at + bytes;
-    x.size = size_of_image(&h, bytes);
+    sections = sections_of(&h, embedded, bytes);
+    x.size = size_of_image(&h, sections, bytes);
     if (!x.size)
         return -TT_ERR_FORMAT;
     x.image = tt_memory_get(memory, x.size);
     if (!x.image)
         return -TT_ERR_MEMORY;
-    x.first = sizeof h + h.sections * sizeof(struct tt_section);
+    x.first = sizeof h + (size_t)sections * sizeof(struct tt_section);
     memcpy(x.image, embedded, x.first);
     x.at += x.first;
-    for (uint32_t i = 0; !error && i < h.sections; i++)
+    for (uint64_t i = 0; !error && i < sections; i++)
         error = unpack_section(&x, &table_of(x.image)[i]);
     if (!error && x.at != x.end)
         error = -TT_ERR_FORMAT;

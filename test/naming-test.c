@@ -62,7 +62,7 @@ static void make_names(struct names *n, struct model *m)
 static int rename_profile(struct names *n, const struct tt_profile *p,
                           struct tt_profile *named)
 {
-    const struct tt_naming naming = {chain_of, n};
+    const struct tt_naming naming = {.chain = chain_of, .arg = n};
     struct tt_builder *b = tt_builder_new(NULL);
     void *image = NULL;
     size_t size = 0;
@@ -486,7 +486,7 @@ static size_t two_or_none(void *arg, const struct tt_block_info *info,
 
 TEST(the_subtree_of_a_slow_activation_has_chains_too)
 {
-    const struct tt_naming naming = {two_or_none, NULL};
+    const struct tt_naming naming = {.chain = two_or_none};
     struct tt_builder *b = tt_builder_new(NULL), *c;
     uint32_t x = tt_builder_block(b, &(struct tt_block_info){.name = "x"}),
              y = tt_builder_block(b, &(struct tt_block_info){.name = "y"}),
@@ -533,7 +533,7 @@ TEST(the_subtree_of_a_slow_activation_has_chains_too)
 
 TEST(what_was_unresolved_before_is_said_anew)
 {
-    const struct tt_naming naming = {two_or_none, NULL};
+    const struct tt_naming naming = {.chain = two_or_none};
     struct tt_builder *b = tt_builder_new(NULL), *c = tt_builder_new(NULL);
     struct tt_profile p;
     void *image, *again;
@@ -562,7 +562,7 @@ TEST(every_allocation_may_fail)
 {
     struct model *m = model_random(17);
     struct names n = {0};
-    const struct tt_naming naming = {chain_of, &n};
+    const struct tt_naming naming = {.chain = chain_of, .arg = &n};
     struct tt_profile p;
     long enough = 0;
 

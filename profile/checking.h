@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* checking.h - what the checks of a profile's sections share. */
+#ifndef TT_CHECKING_H
+#define TT_CHECKING_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "profile.h"
+
+/* Notes what is wrong; -TT_ERR_FORMAT. */
+static inline __attribute__((format(printf, 2, 3))) int tt_damaged(struct tt_profile *p,
+                                                                   const char *format,
+                                                                   ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(p->error, sizeof p->error, format, list);
+    va_end(list);
+    return -TT_ERR_FORMAT;
+}
+
+static inline int tt_is_string(const struct tt_profile *p, uint32_t at)
+{
+    return at < p->strings_size && (at == 0 || p->strings[at - 1] == '\0');
+}
+
+static inline int tt_is_strand(const struct tt_profile *p, uint32_t strand)
+{
+    return strand == TT_NONE || strand < p->strands;
+}
+
+/* Extras, from the section table at `s`: points into the image; checks what they hold, once
+ * strings and contexts have been checked. */
+int tt_extras_read(struct tt_profile *, const struct tt_file_header *,
+                   const struct tt_section *s);
+int tt_extras_check(struct tt_profile *);
+
+#endif

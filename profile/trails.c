@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* trails.c - addresses beside the tree: where in their functions figures were charged.
+ *
+ *      contexts     main ─── sort ─── less                  of functions
+ *      trails       main+0x52 ─ sort+0x10 ─ less+0x8        one an address
+ *                             └ sort+0x34 ─ less+0x8
+ *
+ * A place is an address with the functions that are there, inlined ones too.  A trail is a
+ * path of places below a context that says what the path is called; several trails are of
+ * one context.  Views of contexts never look at them, and what a filter does to contexts
+ * leaves the paths of addresses as they are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "building.h"
+
+/* ── Places ───────────────────────────────────────────────────────────────────────── */
+
+struct wanted_place {
+    struct tt_place_row row;
+    const struct tt_place_frame *frame;
+};
+
+static int is_same_frame(const struct tt_place_frame *x, const struct tt_place_frame *y)
+{
+    return x->block == y->block && x->file == y->file && x->line == y->line &&
+           x->column == y->column;
+}
+
+static uint64_t hash_wanted(const struct wanted_place *w)
+{
+    uint64_t h = tt_mix(tt_mix(w->row.module, w->row.id), w->row.address);
+
+    for (uint32_t i = 0; i < w->row.frames; i++)
+        h = tt_mix(tt_mix(h, w->frame[i].block), w->frame[i].line);
+    return h;
+}
+
+static struct wanted_place place_at(const struct tt_builder *b, uint32_t id)
+{
+    struct wanted_place w = {.row = ((const struct tt_place_row *)b->place.item)[id]};
+
+    w.frame = (const struct tt_place_frame *)b->frame.item + w.row.first;
+    return w;
+}
+
+static uint64_t hash_place(const struct tt_builder *b, uint32_t id)
+{
+    struct wanted_place w = place_at(b, id);
+
+    return hash_wanted(&w);
+}
+
+static int is_same_place(const struct tt_builder *b, uint32_t id, const void *what)
+{
+    const struct wanted_place x = place_at(b, id), *y = what;
+    int same = x.row.module == y->row.module && x.row.id == y->row.id &&
+               x.row.address == y->row.address && x.row.frames == y->row.frames;
+
+    for (uint32_t i = 0; same && i < x.row.frames; i++)
+        same = is_same_frame(&x.frame[i], &y->frame[i]);
+    return same;
+}
+
+uint32_t tt_builder_place(struct tt_builder *b, const char *module, const char *id,
+                          uint64_t address, const struct tt_place_frame *frame,
+                          uint32_t frames)
+{
+    struct wanted_place w = {{.address = address, .frames = frames}, frame};
+    struct tt_place_row *added;
+    struct tt_place_frame *to;
+    uint32_t place;
+    int is_new;
+
+    w.row.module = tt_builder_string(b, module);
+    w.row.id = tt_builder_string(b, id);
+    place = tt_index_note(b, &b->places, hash_wanted(&w), hash_place, is_same_place, &w,
+                          &is_new);
+    added = is_new ? tt_builder_item(b, &b->place) : NULL;
+    to = added ? tt_vector_add(&b->frame, frames) : NULL;
+    if (to) {
+        w.row.first = (uint32_t)(to - (struct tt_place_frame *)b->frame.item);
+        *added = w.row;
+        memcpy(to, frame, frames * sizeof *to);
+    }
+    b->failed |= is_new && !to;
+    return b->failed ? TT_NONE : place;
+}
+
+/* ── Trails ───────────────────────────────────────────────────────────────────────── */
+
+static uint64_t hash_trail_row(const struct tt_trail_row *t)
+{
+    return tt_mix(tt_mix(t->parent, t->context), t->place);
+}
+
+static uint64_t hash_trail(const struct tt_builder *b, uint32_t id)
+{
+    return hash_trail_row((const struct tt_trail_row *)b->trail.item + id);
+}
+
+static int is_same_trail(const struct tt_builder *b, uint32_t id, const void *what)
+{
+    const struct tt_trail_row *x = (const struct tt_trail_row *)b->trail.item + id,
+                              *y = what;
+
+    return x->parent == y->parent && x->context == y->context && x->place == y->place;
+}
+
+uint32_t tt_builder_trail(struct tt_builder *b, uint32_t parent, uint32_t context,
+                          uint32_t place)
+{
+    struct tt_trail_row row = {.parent = parent, .context = context, .place = place},
+                        *added;
+    uint32_t id;
+    int is_new;
+
+    if (context >= b->context.count || (place != TT_NONE && place >= b->place.count) ||
+        (parent != TT_NONE && parent >= b->trail.count))
+        b->failed = 1;
+    id = tt_index_note(b, &b->trails, hash_trail_row(&row), hash_trail, is_same_trail,
+                       &row, &is_new);
+    added = is_new ? tt_builder_item(b, &b->trail) : NULL;
+    if (added)
+        *added = row;
+    return b->failed ? TT_NONE : id;
+}
+
+void tt_builder_trail_add(struct tt_builder *b, uint32_t trail, uint32_t metric,
+                          uint64_t amount)
+{
+    enum { SUM_UP_FROM = 1 << 20 };
+    struct tt_entry *e;
+
+    if (!amount || trail == TT_NONE || metric == TT_NONE)
+        return;
+    TT_ASSERT(trail < b->trail.count && metric < b->metric.count);
+    if (b->trail_entry.count >= SUM_UP_FROM &&
+        b->trail_entry.count >= 2 * b->trails_summed) {
+        b->failed |= tt_patchable_sum(&b->trail_entry) != 0;
+        b->trails_summed = b->trail_entry.count;
+    }
+    e = tt_builder_item(b, &b->trail_entry);
+    if (e)
+        *e = (struct tt_entry){tt_builder_current(b), metric, trail, amount};
+}
+
+void tt_trails_init(struct tt_builder *b)
+{
+    tt_vector_init(&b->place, &b->memory, sizeof(struct tt_place_row));
+    tt_vector_init(&b->frame, &b->memory, sizeof(struct tt_place_frame));
+    tt_vector_init(&b->trail, &b->memory, sizeof(struct tt_trail_row));
+    tt_vector_init(&b->trail_entry, &b->memory, sizeof(struct tt_entry));
+}
+
+void tt_trails_summarise(struct tt_builder *b)
+{
+    struct tt_entry *e = b->trail_entry.item;
+
+    for (size_t i = 0; i < b->trail_entry.count; i++)
+        e[i].strand = TT_NONE;
+    b->failed |= tt_patchable_sum(&b->trail_entry) != 0;
+    b->trails_summed = b->trail_entry.count;
+}
+
+/* ── The file's order ─────────────────────────────────────────────────────────────── */
+
+#define ORDER_BY(field)                                                                  \
+    if (x->field != y->field)                                                            \
+    return x->field < y->field ? -1 : 1
+
+struct sorted_place {
+    struct wanted_place of;
+    uint32_t id;
+};
+
+static int by_frame(const struct tt_place_frame *x, const struct tt_place_frame *y)
+{
+    ORDER_BY(block);
+    ORDER_BY(file);
+    ORDER_BY(line);
+    ORDER_BY(column);
+    return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct wanted_place *p = &((const struct sorted_place *)a)->of,
+                              *q = &((const struct sorted_place *)b)->of;
+    const struct tt_place_row *x = &p->row, *y = &q->row;
+    int order = 0;
+
+    ORDER_BY(module);
+    ORDER_BY(id);
+    ORDER_BY(address);
+    ORDER_BY(frames);
+    for (uint32_t i = 0; !order && i < x->frames; i++)
+        order = by_frame(&p->frame[i], &q->frame[i]);
+    return order;
+}
+
+/* Strings become offsets at once: nothing renumbers these rows later. */
+static void renumber_places(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_place_row *p = b->place.item;
+    struct tt_place_frame *f = b->frame.item;
+
+    for (size_t i = 0; i < b->place.count; i++) {
+        p[i].module = (uint32_t)o->offset[o->string[p[i].module]];
+        p[i].id = (uint32_t)o->offset[o->string[p[i].id]];
+    }
+    for (size_t i = 0; i < b->frame.count; i++) {
+        f[i].block = o->block[f[i].block];
+        f[i].file = (uint32_t)o->offset[o->string[f[i].file]];
+    }
+}
+
+/* Writes places and their frames anew, in order; notes the new number of each. */
+static int put_places(struct tt_builder *b, const struct sorted_place *s, uint32_t *rank)
+{
+    struct tt_place_row *row = b->place.item;
+    struct tt_vector frame;
+    struct tt_place_frame *to;
+    uint32_t at = 0;
+
+    tt_vector_init(&frame, &b->memory, sizeof *to);
+    to = tt_vector_add(&frame, b->frame.count);
+    if (!to)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < b->place.count; i++) {
+        rank[s[i].id] = i;
+        row[i] = s[i].of.row;
+        row[i].first = at;
+        memcpy(to + at, s[i].of.frame, row[i].frames * sizeof *to);
+        at += row[i].frames;
+    }
+    TT_ASSERT(at == b->frame.count);
+    tt_vector_fini(&b->frame);
+    b->frame = frame;
+    return 0;
+}
+
+static int order_places(struct tt_builder *b, const struct tt_order *o, uint32_t *rank)
+{
+    const size_t bytes = b->place.count * sizeof(struct sorted_place);
+    struct sorted_place *s = tt_memory_get(&b->memory, bytes);
+    int error = -TT_ERR_MEMORY;
+
+    renumber_places(b, o);
+    if (s) {
+        for (uint32_t i = 0; i < b->place.count; i++)
+            s[i] = (struct sorted_place){place_at(b, i), i};
+        qsort(s, b->place.count, sizeof *s, by_place);
+        error = put_places(b, s, rank);
+    }
+    tt_memory_put(&b->memory, s, bytes);
+    return error;
+}
+
+struct sorted_trail {
+    struct tt_trail_row row;
+    uint32_t depth, id;
+};
+
+static int by_depth(const void *a, const void *b)
+{
+    const struct sorted_trail *x = a, *y = b;
+
+    ORDER_BY(depth);
+    ORDER_BY(id);
+    return 0;
+}
+
+static int by_trail(const void *a, const void *b)
+{
+    const struct tt_trail_row *x = &((const struct sorted_trail *)a)->row,
+                              *y = &((const struct sorted_trail *)b)->row;
+
+    ORDER_BY(parent);
+    ORDER_BY(context);
+    ORDER_BY(place);
+    return 0;
+}
+
+/* Level by level, so that the numbers of parents are known when their children are sorted. */
+static void rank_trails(struct sorted_trail *s, uint32_t count, uint32_t *rank)
+{
+    uint32_t end;
+
+    for (uint32_t first = 0; first < count; first = end) {
+        for (end = first; end < count && s[end].depth == s[first].depth; end++)
+            if (s[end].row.parent != TT_NONE)
+                s[end].row.parent = rank[s[end].row.parent];
+        qsort(s + first, end - first, sizeof *s, by_trail);
+        for (uint32_t i = first; i < end; i++)
+            rank[s[i].id] = i;
+    }
+}
+
+static int order_trails(struct tt_builder *b, const struct tt_order *o,
+                        const uint32_t *place, uint32_t *rank)
+{
+    const uint32_t count = (uint32_t)b->trail.count;
+    struct tt_trail_row *row = b->trail.item;
+    struct sorted_trail *s = tt_memory_get(&b->memory, count * sizeof *s);
+
+    if (!s)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        TT_ASSERT(row[i].parent == TT_NONE || row[i].parent < i);
+        s[i] = (struct sorted_trail){
+            .row = {.parent = row[i].parent,
+                    .context = o->context[row[i].context],
+                    .place = row[i].place == TT_NONE ? TT_NONE : place[row[i].place]},
+            .depth = row[i].parent == TT_NONE ? 0 : s[row[i].parent].depth + 1,
+            .id = i};
+    }
+    qsort(s, count, sizeof *s, by_depth);
+    rank_trails(s, count, rank);
+    for (uint32_t i = 0; i < count; i++)
+        row[i] = s[i].row;
+    tt_memory_put(&b->memory, s, count * sizeof *s);
+    return 0;
+}
+
+static int order_trail_entries(struct tt_builder *b, const struct tt_order *o,
+                               const uint32_t *rank)
+{
+    struct tt_entry *e = b->trail_entry.item;
+
+    for (size_t i = 0; i < b->trail_entry.count; i++) {
+        e[i].strand = e[i].strand == TT_NONE ? TT_NONE : o->strand[e[i].strand];
+        e[i].metric = o->metric[e[i].metric];
+        e[i].row = rank[e[i].row];
+    }
+    return tt_patchable_sum(&b->trail_entry);
+}
+
+int tt_trails_order(struct tt_builder *b, const struct tt_order *o)
+{
+    const size_t places = b->place.count * sizeof(uint32_t),
+                 trails = b->trail.count * sizeof(uint32_t);
+    uint32_t *place = tt_memory_get(&b->memory, places),
+             *rank = tt_memory_get(&b->memory, trails);
+    int error = place && rank ? 0 : -TT_ERR_MEMORY;
+
+    if (!error && b->place.count)
+        error = order_places(b, o, place);
+    if (!error && b->trail.count)
+        error = order_trails(b, o, place, rank);
+    if (!error)
+        error = order_trail_entries(b, o, rank);
+    tt_memory_put(&b->memory, place, places);
+    tt_memory_put(&b->memory, rank, trails);
+    return error;
+}
