@@ -104,6 +104,7 @@ extern const struct tt_format
     tt_format_sample,
     tt_format_snapshot,
     tt_format_speedscope,
+    tt_format_stackprof,
     tt_format_stacks,
     tt_format_tdk,
     tt_format_uftrace,

@@ -50,6 +50,8 @@ void tt_ghc_fini(struct tt_ghc *g)
     tt_frames_fini(&g->time);
 }
 
+#define ENTIRE_MODULE "<entire-module>" /* of a CAF */
+
 /* "10,1)" or "5:27-62": line, column, and how long it is on one line. */
 static void read_place(const char *at, struct tt_block_info *info)
 {
@@ -74,6 +76,8 @@ uint32_t tt_ghc_block(struct tt_ghc *g, const char *label, const char *module,
 
     if (colon && colon[1] != '(' && (colon[1] < '0' || colon[1] > '9'))
         colon = NULL;
+    if (strcmp(place, ENTIRE_MODULE) == 0)
+        info.file = ENTIRE_MODULE;
     if (colon) {
         read_place(colon + 1, &info);
         *colon = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gperftools.c - CPU and heap profiles of gperftools, and of Java in that form: reading.
+/* gperftools.c - CPU and heap profiles of gperftools, and of Java and jemalloc in that form:
+ * reading.
  *
  *      0 3 0 10000 0                       words: a head, with the period in us,
  *      1 3 55d1 55e2 55f3                  samples: how many, how deep, leaf first,
@@ -10,6 +11,11 @@
  *      45: 45000 [45: 45000] @ 0x55fe 0x55ff       alive, [allocated] @ stack
  *      #   0x55fd  main.f+0x57  /a/f.go:6          Go's: the functions of that stack
  *      MAPPED_LIBRARIES: …                         or --- Memory map: ---
+ *
+ *      heap_v2/524288                              jemalloc's
+ *      @ 0x55fe 0x55ff                             a stack, and below it its figures, of all
+ *        t*: 45: 45000 [0: 0]                      threads together, and of each
+ *        t3: 45: 45000 [0: 0]
  *
  * Words have 4 or 8 bytes, of either order.  Addresses are resolved when the mappings have
  * come, behind them; those of callers are where a call returns to, one byte behind it. */
@@ -24,6 +30,7 @@
 #include "pairs.h"
 #include "statistics.h"
 
+#define JEMALLOC "heap_v2/" /* the first line, and the rate */
 enum { HEAD_WORDS = 5, MOST_DEPTH = 1 << 20 };
 
 struct sample {
@@ -42,7 +49,7 @@ struct gperftools {
     struct tt_heap_profile heap;
     uint64_t period; /* us */
     double rate;     /* bytes between samples of a heap; 0: all were taken */
-    int width, is_big, is_java;
+    int width, is_big, is_java, is_jemalloc;
 };
 
 static int add_sample(struct gperftools *g, const struct sample *s)
@@ -168,13 +175,13 @@ static int take_char(const char **at, char wanted)
     return 1;
 }
 
-/* "46: 45144 [90: 50490] @" */
+/* "46: 45144 [90: 50490]" */
 static int take_figures(const char **at, uint64_t figure[4])
 {
     return tt_take_number(at, &figure[0]) && take_char(at, ':') &&
            tt_take_number(at, &figure[1]) && take_char(at, '[') &&
            tt_take_number(at, &figure[2]) && take_char(at, ':') &&
-           tt_take_number(at, &figure[3]) && take_char(at, ']') && take_char(at, '@');
+           tt_take_number(at, &figure[3]) && take_char(at, ']');
 }
 
 /* What was sampled stands for more: each allocation was taken with a likelihood that
@@ -190,27 +197,58 @@ static void weigh(const struct gperftools *g, uint64_t *number, uint64_t *bytes)
     *bytes = tt_whole((double)*bytes * by);
 }
 
-static int take_heap_line(struct gperftools *g, const char *line)
+/* Addresses up to the end of the line, of a sample with these figures. */
+static int take_stack(struct gperftools *g, const char *at, struct sample *s)
 {
-    struct sample s = {.first = g->address.count};
-    const char *at = line;
     uint64_t address;
     char *end;
     int error = 0;
 
-    if (!take_figures(&at, s.figure))
-        return tt_source_fail(g->s,
-                              "a line is 'NUMBER: BYTES [NUMBER: BYTES] @ ADDRESSES'");
-    weigh(g, &s.figure[0], &s.figure[1]);
-    weigh(g, &s.figure[2], &s.figure[3]);
+    s->first = g->address.count;
+    weigh(g, &s->figure[0], &s->figure[1]);
+    weigh(g, &s->figure[2], &s->figure[3]);
     for (at = tt_skip_blanks(at); !error && *at; at = tt_skip_blanks(end)) {
         address = strtoull(at, &end, 16);
         if (end == at)
             return tt_source_fail(g->s, "an address is due, and not '%.20s'", at);
         error = add_address(g, address - (address > 0));
     }
-    s.depth = g->address.count - s.first;
-    return error ? error : add_sample(g, &s);
+    s->depth = g->address.count - s->first;
+    return error ? error : add_sample(g, s);
+}
+
+static int take_heap_line(struct gperftools *g, const char *line)
+{
+    struct sample s = {.depth = 0};
+    const char *at = line;
+
+    if (!take_figures(&at, s.figure) || !take_char(&at, '@'))
+        return tt_source_fail(g->s,
+                              "a line is 'NUMBER: BYTES [NUMBER: BYTES] @ ADDRESSES'");
+    return take_stack(g, at, &s);
+}
+
+/* Of jemalloc: a stack, or its figures; before the first stack stand those of all. */
+static int take_jemalloc_line(struct gperftools *g, const char *line)
+{
+    struct sample new = {.depth = 0}, *s = g->sample.item;
+    const char *at = tt_skip_blanks(line);
+
+    if (take_char(&at, '@'))
+        return take_stack(g, at, &new);
+    if (*at == 't' && at[1] != '*' && strchr(at, ':'))
+        return 0;
+    if (*at++ != 't' || *at++ != '*' || !take_char(&at, ':') ||
+        !take_figures(&at, new.figure))
+        return tt_source_fail(g->s, "a line is '@ ADDRESSES' or 't*: NUMBER: BYTES "
+                                    "[NUMBER: BYTES]'");
+    if (!g->sample.count)
+        return 0;
+    s += g->sample.count - 1;
+    memcpy(s->figure, new.figure, sizeof s->figure);
+    weigh(g, &s->figure[0], &s->figure[1]);
+    weigh(g, &s->figure[2], &s->figure[3]);
+    return 0;
 }
 
 static int take_heap_head(struct gperftools *g, const char *line)
@@ -218,7 +256,15 @@ static int take_heap_head(struct gperftools *g, const char *line)
     const char *at = line + strlen("heap profile:"), *slash;
     uint64_t figure[4], rate;
 
-    if (!take_figures(&at, figure))
+    g->is_jemalloc = strncmp(line, JEMALLOC, strlen(JEMALLOC)) == 0;
+    if (g->is_jemalloc) {
+        at = line + strlen(JEMALLOC);
+        if (!tt_take_number(&at, &rate))
+            return tt_source_fail(g->s, "the rate of samples is too large");
+        g->rate = (double)rate;
+        return 0;
+    }
+    if (!take_figures(&at, figure) || !take_char(&at, '@'))
         return tt_source_fail(g->s, "the first line is 'heap profile: NUMBER: BYTES "
                                     "[NUMBER: BYTES] @ KIND'");
     at = tt_skip_blanks(at);
@@ -268,7 +314,8 @@ static int read_heap(struct gperftools *g)
         if (*line == '#')
             error = take_function(g, line);
         else if (*tt_skip_blanks(line))
-            error = take_heap_line(g, line);
+            error = g->is_jemalloc ? take_jemalloc_line(g, line)
+                                   : take_heap_line(g, line);
     }
     return error;
 }
@@ -331,11 +378,24 @@ static uint32_t block_of(struct gperftools *g, uint64_t address)
     return block;
 }
 
+/* Of jemalloc's stacks the library's own functions come first. */
+static void leave_out_allocator(const struct gperftools *g, struct sample *s)
+{
+    const uint64_t *address = g->address.item;
+
+    for (; s->depth > 1; s->first++, s->depth--) {
+        uint64_t offset;
+        const char *file = tt_maps_file(&g->maps, address[s->first], &offset);
+        if (!file || !strstr(file, "/libjemalloc"))
+            return;
+    }
+}
+
 static int add_contexts(struct gperftools *g, int is_heap)
 {
     static const enum tt_heap_figure figures[] = {TT_HEAP_LIVE_NUMBER, TT_HEAP_LIVE_BYTES,
                                                   TT_HEAP_ALLOCATIONS, TT_HEAP_BYTES};
-    const struct sample *s = g->sample.item;
+    struct sample *s = g->sample.item;
     const uint64_t *address = g->address.item;
     const uint32_t *named = g->named.item;
     uint64_t all = 0, time;
@@ -349,6 +409,8 @@ static int add_contexts(struct gperftools *g, int is_heap)
     }
     for (size_t i = 0; !error && i < g->sample.count; i++) {
         uint32_t context = TT_BUILDER_ROOT;
+        if (g->is_jemalloc)
+            leave_out_allocator(g, &s[i]);
         for (size_t d = s[i].named + s[i].names; d-- > s[i].named;)
             context = tt_builder_context(g->b, context, named[d]);
         for (size_t d = s[i].first + s[i].depth; !s[i].names && d-- > s[i].first;)
@@ -416,6 +478,9 @@ static enum tt_match detect(const char *head, size_t size)
     int width, is_big;
 
     return (size > sizeof heap && memcmp(head, heap, sizeof heap - 1) == 0) ||
+                   (size > sizeof JEMALLOC && head[sizeof JEMALLOC - 1] >= '0' &&
+                    head[sizeof JEMALLOC - 1] <= '9' &&
+                    memcmp(head, JEMALLOC, sizeof JEMALLOC - 1) == 0) ||
                    is_head(head, size, &width, &is_big)
                ? TT_MATCH_YES
                : TT_MATCH_NO;
@@ -423,7 +488,7 @@ static enum tt_match detect(const char *head, size_t size)
 
 const struct tt_format tt_format_gperftools = {
     .name = "gperftools",
-    .about = "CPU and heap profiles of gperftools",
+    .about = "CPU and heap profiles of gperftools, heap profiles of jemalloc",
     .detect = detect,
     .read = read_gperftools,
 };

@@ -31,10 +31,6 @@ static const struct kind kinds[] = {
     {MAGIC("go 1."), " trace",
      "an execution trace of Go; converted by 'go tool trace -pprof=sched FILE', or "
      "=net, =sync, =syscall"},
-    {MAGIC("\4\10{"), NULL,
-     "a dump of Ruby's stackprof; converted by 'stackprof --stackcollapse FILE'"},
-    {MAGIC("{"), "\"missed_samples\"",
-     "a dump of Ruby's stackprof; converted by 'stackprof --stackcollapse FILE'"},
     {MAGIC("MOJ"), NULL,
      "a file of austin; converted by 'mojo2austin FILE OUT' to what is read"},
     {MAGIC("hdrb"), NULL, "an event log of GHC; converted by 'hs-speedscope FILE'"},

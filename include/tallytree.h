@@ -240,8 +240,8 @@ TT_API tt_metric tt_metric_get(const char *name, const char *unit);
 TT_API void tt_add(tt_metric metric, uint64_t amount);
 
 /* Prints where the calling thread is: up to 20 activations, the innermost first, and where
- * a captured context was entered, up to 20 of the path that was captured: for a thunk that
- * is being forced, where it was made.  For a runtime that crashes.  Signal-safe. */
+ * a captured context was entered, up to 20 of the path that was captured, below the tail
+ * calls that were made since: where a thunk was made that is forced.  Signal-safe. */
 TT_API int tt_print_stack(int fd);
 
 /* ── A runtime: captured contexts, fibers ─────────────────────────────────────────── */

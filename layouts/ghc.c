@@ -109,12 +109,18 @@ static const char *place_of(const struct ghc *g, uint32_t block, char place[PLAC
 {
     const struct tt_block_row *b = &g->p->block[block];
     const char *file = g->p->strings + b->file;
+    int length;
 
     if (!block)
         return "<built-in>";
     if (!*file)
         return "<no location info>";
-    (void)snprintf(place, PLACE, "%.200s:%u:%u", file, b->line, b->column);
+    if (!b->line)
+        return file;
+    length = snprintf(place, PLACE, "%.200s:%u:%u", file, b->line, b->column);
+    if (b->kind == TT_KIND_CENTRE && b->length > 1) /* which lies in one line */
+        (void)snprintf(place + length, PLACE - (size_t)length, "-%u",
+                       b->column + b->length - 1);
     return place;
 }
 

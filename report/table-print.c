@@ -75,6 +75,7 @@ struct shown { /* a column as it is printed, perhaps three of the table in one *
     size_t column, low, error; /* low, error: SIZE_MAX when there is none */
     struct unit unit;
     size_t width, errors; /* errors: what the widest of them takes */
+    size_t units;         /* the same of units that cells have */
     int is_text;
 };
 
@@ -91,6 +92,7 @@ struct printing {
     size_t spared;         /* columns that were left out for lack of room: the last */
     uint32_t width;
     int color, has_sides; /* sides: callers, callees */
+    int has_changes;
 };
 
 static double magnitude(const struct tt_column *c, const union tt_value *v)
@@ -107,6 +109,20 @@ static double magnitude(const struct tt_column *c, const union tt_value *v)
         break;
     }
     return 0;
+}
+
+/* The unit of a cell: the column's, or its own where less than two digits would be left of the
+ * figure.  Changes are read beside what has changed, in one unit. */
+static struct unit unit_of_cell(const struct printing *p, const struct shown *s,
+                                const union tt_value *v)
+{
+    const struct tt_column *c = tt_table_column_at(p->t, s->column);
+    const double size = magnitude(c, v);
+    int is_small = size > 0 && size < 0.0095 * s->unit.size;
+
+    return is_small && c->type != TT_COLUMN_SHARE && !p->has_changes
+               ? choose_unit(c->unit, size)
+               : s->unit;
 }
 
 /* Scaled figures have three digits behind the point, counts none and lose none. */
@@ -150,9 +166,17 @@ static void append(char cell[CELL], const char *mark, const char *more, size_t w
     (void)snprintf(cell + length, CELL - length, "%s%*s", mark, (int)width, more);
 }
 
+/* Figures of a column stand below each other, those with a unit and those without. */
+static void append_unit(char cell[CELL], const char *unit, size_t width)
+{
+    size_t length = strlen(cell), missing = width - tt_text_width(unit);
+
+    (void)snprintf(cell + length, CELL - length, " %s%*s", unit, (int)missing, "");
+}
+
 /* "12.3–14.1", or "14.1" where both read the same; with '!' when they are far apart. */
 static void add_low(const struct printing *p, const struct shown *s, size_t row,
-                    char cell[CELL])
+                    const struct unit *unit, char cell[CELL])
 {
     const struct tt_column *c = tt_table_column_at(p->t, s->column);
     const union tt_value *high = tt_table_value(p->t, row, s->column);
@@ -162,7 +186,7 @@ static void add_low(const struct printing *p, const struct shown *s, size_t row,
 
     if (!low || !high)
         return;
-    format_value(least, c, low, &s->unit);
+    format_value(least, c, low, unit);
     if (strcmp(least, cell) != 0) {
         append(least, "–", cell, 0);
         memcpy(cell, least, CELL);
@@ -188,6 +212,7 @@ static const char *make_cell(const struct printing *p, const struct shown *s, si
 {
     const struct tt_column *c = tt_table_column_at(p->t, s->column);
     const union tt_value *v = tt_table_value(p->t, row, s->column);
+    struct unit unit;
     char error[CELL];
 
     cell[0] = '\0';
@@ -195,8 +220,11 @@ static const char *make_cell(const struct printing *p, const struct shown *s, si
         return cell;
     if (s->is_text)
         return v->text;
-    format_value(cell, c, v, &s->unit);
-    add_low(p, s, row, cell);
+    unit = unit_of_cell(p, s, v);
+    format_value(cell, c, v, &unit);
+    add_low(p, s, row, &unit, cell);
+    if (s->units)
+        append_unit(cell, unit.size < s->unit.size ? unit.name : "", s->units);
     if (s->errors)
         append(cell, make_error(p, s, row, error) ? " ± " : "   ", error, s->errors);
     return cell;
@@ -295,14 +323,30 @@ static void choose_units(struct printing *p)
         if (c->type == TT_COLUMN_CHANGE)
             changing = c->unit;
     }
+    p->has_changes = changing != NULL;
     if (changing && *changing)
         share_unit(p, changing);
+}
+
+/* What the widest unit of a cell takes. */
+static size_t measure_units(const struct printing *p, const struct shown *s)
+{
+    size_t width = 0;
+
+    for (size_t row = 0; !s->is_text && row < tt_table_rows(p->t); row++) {
+        const union tt_value *v = tt_table_value(p->t, row, s->column);
+        struct unit unit = v ? unit_of_cell(p, s, v) : s->unit;
+        if (unit.size < s->unit.size)
+            width = larger(width, tt_text_width(unit.name));
+    }
+    return width;
 }
 
 static void measure_column(const struct printing *p, struct shown *s)
 {
     char cell[CELL];
 
+    s->units = measure_units(p, s);
     for (size_t row = 0; s->error != SIZE_MAX && row < tt_table_rows(p->t); row++)
         s->errors = larger(s->errors, make_error(p, s, row, cell));
     for (size_t row = 0; row < tt_table_rows(p->t); row++)

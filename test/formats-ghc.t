@@ -73,6 +73,22 @@ END
 old() { "$tallytree" export --to folded "$dir/old" | diff - <(printf 'CAF 1000000000\nCAF;a b c 1000000000\n') && "$tallytree" report flat --csv --limit all "$dir/old" | grep -q ',é,Ünï,'; }
 try "old text has no SRC; labels may have blanks; columns are characters" old
 
+# Oracle: the file itself.  What has no figures is not written.
+places()
+{
+    "$tallytree" export --to ghc -o "$dir/places" "$sample/json" && python3 - "$sample/json" "$dir/places" <<'END'
+import json, re, sys
+def places(name):
+    return {(c["label"], c["module"], c["src_loc"]) for c in json.load(open(name))["cost_centres"]}
+was, now = places(sys.argv[1]), places(sys.argv[2])
+ended = {c for c in was if re.search(r":\d+:\d+-\d+$", c[2])}
+whole = {c for c in was if c[2] == "<entire-module>"}
+print(len(ended & now), "of", len(ended), "and", len(whole & now), "of", len(whole), now - was)
+sys.exit(not (len(ended & now) >= 5 and len(whole & now) >= 3 and all(re.search(r":\d+:\d+$|<no loc", c[2]) for c in now - was)))
+END
+}
+try "GHC's places keep their ends, and those of CAFs are modules" places
+
 bad() { sed "$2" "$3" >"$dir/bad" && refused "$dir/bad" ":$1"; }
 try "an id that there is not is refused" bad " byte [0-9]*: there is no cost centre" 's/"children": \[{"id": [0-9]*,/"children": [{"id": 99999,/' $sample/json
 try "so is JSON that was cut off" bad " byte" '12q' $sample/json

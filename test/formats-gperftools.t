@@ -34,16 +34,16 @@ HEAPPROFILE=$dir/heap.out "$dir/heap" 2>/dev/null
 cp "$(ls "$dir"/heap.out.*.heap | tail -1)" "$dir/heap.prof"
 
 cat >"$dir/compare.py" <<'END'
-import collections, re, subprocess, sys
+import collections, os, re, subprocess, sys
 tallytree, program, file, metric, scale, *words = sys.argv[1:]
 def sums(text):
     sum = collections.Counter()
     for line in text.splitlines():
         stack, count = line.rsplit(" ", 1)
         stack = [re.sub("<[0-9a-f]+>$", "", f) for f in stack.split(";")]
-        sum[";".join(stack[stack.index("main"):])] += int(count)
+        if "main" in stack: sum[";".join(stack[stack.index("main"):])] += int(count)
     return sum
-theirs = subprocess.run(["google-pprof", "--collapsed", *words, program, file], capture_output=True, text=True, check=True).stdout
+theirs = subprocess.run([os.environ.get("TOOL", "google-pprof"), "--collapsed", *words, program, file], capture_output=True, text=True, check=True).stdout
 ours = subprocess.run([tallytree, "symbolize", "-o", file + ".tt", file], check=True)
 ours = subprocess.run([tallytree, "export", "--to", "folded", "--metric", metric, file + ".tt"], capture_output=True, text=True, check=True).stdout
 want, got = sums(theirs), sums(ours)
@@ -58,6 +58,44 @@ try "so are objects" python3 "$dir/compare.py" "$tallytree" "$dir/heap" "$dir/he
 try "so is what was allocated" python3 "$dir/compare.py" "$tallytree" "$dir/heap" "$dir/heap.prof" bytes 1 --show_bytes --alloc_space
 freed() { "$tallytree" report space --csv "$dir/heap.prof" | grep -q "entry,0,0,600,1844850,0,0,0,0,350,1594850,0,1,heap"; }
 try "what was freed is a row of space" freed
+
+# jemalloc's own, once in many bytes; what jeprof rounds down is 1 less.
+if command -v jeprof >/dev/null; then
+    cc "$dir/program.c" -o "$dir/je"
+    MALLOC_CONF=prof:true,prof_final:true,prof_accum:true,lg_prof_sample:11,prof_prefix:$dir/je \
+        LD_PRELOAD=libjemalloc.so.2 "$dir/je" 2>/dev/null
+    mv "$dir"/je.*.heap "$dir/je.prof"
+fi
+jemalloc()
+{
+    "$tallytree" report header "$dir/je.prof" | grep -q gperftools && TOOL=jeprof python3 - "$@" <<END
+import sys
+source = open("$dir/compare.py").read().replace("assert want == got and want", "assert want.keys() == got.keys() and want and all(0 <= got[s] - want[s] <= 3 for s in want)")
+exec(source)
+END
+}
+for metric in "live bytes:--inuse_space --show_bytes" "live number:--inuse_objects" "bytes:--alloc_space --show_bytes" "allocations:--alloc_objects"; do
+    name="of jemalloc's heap ${metric%%:*} are jeprof's"
+    # shellcheck disable=SC2086
+    if command -v jeprof >/dev/null; then try "$name" jemalloc "$tallytree" "$dir/je" "$dir/je.prof" "${metric%%:*}" 1 ${metric#*:}; else skip "$name" "jeprof is not installed"; fi
+done
+cat >"$dir/threads" <<'END'
+heap_v2/1
+  t*: 3: 300 [0: 0]
+  t0: 3: 300 [0: 0]
+@ 0x11 0x21
+  t*: 2: 200 [0: 0]
+  t0: 1: 100 [0: 0]
+  t7: 1: 100 [0: 0]
+@ 0x31
+  t*: 1: 100 [0: 0]
+  t0: 1: 100 [0: 0]
+
+MAPPED_LIBRARIES:
+00000000-00000100 r-xp 00000000 00:00 1          /usr/bin/a program
+END
+try "of jemalloc's figures those of all threads are taken" folds $'a program+0x20;a program+0x10 200\na program+0x30 100' "$dir/threads" "live bytes"
+try "a figure of jemalloc that is none is refused" refuses 5 "a line is '@ ADDRESSES' or" '5s/200/x/' "$dir/threads"
 
 # Words of 4 bytes and of the other order; Java's names.
 python3 - "$dir" <<'END'

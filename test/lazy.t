@@ -129,6 +129,51 @@ same_everywhere()
 }
 try "calls lead to the same places whether they are counted, timed or sampled" same_everywhere
 
+# Lists that evaluate their elements once, and count each product.
+products()
+{
+    python3 - <<'E'
+import sys
+sys.setrecursionlimit(100000)
+count = 0
+class Later:
+    def __init__(self, make): self.make = make
+    def get(self):
+        if self.make: self.value, self.make = self.make(), None
+        return self.value
+def product(n, x):
+    global count
+    count += 1
+    return n * x.get()
+def mapped(n, l):
+    head, rest = l.get()
+    return Later(lambda: product(n, head)), Later(lambda: mapped(n, rest))
+def merge(f, g):
+    (a, b), (c, d) = f.get(), g.get()
+    if a.get() < c.get(): return a, Later(lambda: merge(b, g))
+    if a.get() == c.get(): return merge(f, d)
+    return c, Later(lambda: merge(f, d))
+by = lambda n: Later(lambda: mapped(n, y))
+y = Later(lambda: (Later(lambda: 1), Later(lambda: merge(Later(lambda: merge(by(2), by(3))), by(5)))))
+l = y
+for _ in range(400):
+    last, l = l.get()
+    last.get()
+print(count)
+E
+}
+partial_applications_are_curried()
+{
+    local metric
+    profiled "" hamming || return
+    for metric in "strict calls" "lazy calls" "curried calls"; do
+        echo "$metric: $("$tallytree" export --to folded --metric "$metric" "$tmp/profile" |
+            awk '/;\* / { n += $NF } END { print n + 0 }')"
+    done | tee "$tmp/kinds"
+    diff "$tmp/kinds" <(printf 'strict calls: 0\nlazy calls: 0\ncurried calls: %d\n' "$(products)")
+}
+try "the calls of hamming's (*) 2, a partial application, are curried" partial_applications_are_curried
+
 # figures N - the deepest stack and the most memory of a loop of so many tail calls.
 figures()
 {
@@ -359,11 +404,29 @@ stack:
   f
   g
   main
-  what is being evaluated was made in:
+  what is being evaluated was made, or left by a tail call, in:
     main
 E
 }
 try "a crash prints the stack, and where the thunk was made" crashes
+
+# The thunk `f 7` is h's by now: f has called it last, and is no activation any more.
+crashes_after_a_tail_call()
+{
+    printf 'main = g (f 7);\nf x = h (x - 7);\nh y = 1 + 1 / y;\ng z = 1 + z;\n' >"$tmp/tail.lazy"
+    "${TT_BUILD:-build}/examples/lazy" --profile "" "$tmp/tail.lazy" 2>"$tmp/err"
+    [ $? = 1 ] && diff - <(sed 's/  \/.*$//' "$tmp/err") <<'E'
+lazy: division by zero
+stack:
+  h
+  g
+  main
+  what is being evaluated was made, or left by a tail call, in:
+    f
+    main
+E
+}
+try "and names what has made a tail call as such" crashes_after_a_tail_call
 
 keeps_its_profile()
 {

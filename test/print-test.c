@@ -42,18 +42,21 @@ static struct tt_text text_of(const struct tt_table *t, uint32_t width, int colo
 
 /* ── Text ─────────────────────────────────────────────────────────────────────────── */
 
-TEST(amounts_of_a_column_share_one_unit)
+TEST(amounts_of_a_column_share_one_unit_unless_they_are_too_small_for_it)
 {
     struct tt_table t;
     struct tt_text out;
 
     begin(&t);
     add(&t, TT_ROW_ENTRY, 0, 12345678, "main");
-    add(&t, TT_ROW_ENTRY, 1, 1000, "child");
+    add(&t, TT_ROW_ENTRY, 1, 1234, "child");
+    tt_table_amount(&t, 1, 1100);
+    add(&t, TT_ROW_ENTRY, 1, 7, "leaf");
     out = text_of(&t, 0, 0);
-    CHECK_STR(tt_text_string(&out), "self ms  name\n"
-                                    " 12.346  main\n"
-                                    "  0.001    child\n");
+    CHECK_STR(tt_text_string(&out), "       self ms  name\n"
+                                    "     12.346     main\n"
+                                    "1.100–1.234 µs    child\n"
+                                    "          7 ns    leaf\n");
     tt_text_fini(&out);
     tt_table_fini(&t);
 }

@@ -187,10 +187,10 @@ static void call(const struct object *fn, unsigned wanted, unsigned given,
     code = f->body;
 }
 
-/* A thunk's call is lazy, wherever its function comes from. */
-static enum tt_call kind_of(enum tt_call otherwise)
+/* Of a function that the program names: a thunk that is this call makes it a lazy one. */
+static enum tt_call kind_of_call(void)
 {
-    return stack[depth - 1].task == UPDATE ? TT_CALL_LAZY : otherwise;
+    return stack[depth - 1].task == UPDATE ? TT_CALL_LAZY : TT_CALL_STRICT;
 }
 
 /* Arguments that a partial application has come first. */
@@ -239,7 +239,7 @@ static void apply(void)
     given = spare->references - 1u;
     context = value->at[value->fields - 1].context;
     if (given >= (unsigned)f->arity)
-        call(fn, (unsigned)f->arity, given, kind_of(TT_CALL_CURRIED), context);
+        call(fn, (unsigned)f->arity, given, TT_CALL_CURRIED, context);
     else
         make_partial(profiled && value->type == CLOSURE ? tt_context_capture() : context);
 }
@@ -255,7 +255,7 @@ static void evaluate_apply(const struct expr *e)
     }
     if (e->a->kind == GLOBAL && f->arity > 0 && e->args >= f->arity) {
         value = f->value;
-        call(f->value, (unsigned)f->arity, (unsigned)e->args, kind_of(TT_CALL_STRICT), 0);
+        call(f->value, (unsigned)f->arity, (unsigned)e->args, kind_of_call(), 0);
     } else {
         push(CALL, NULL, spare, 0);
         code = e->a;

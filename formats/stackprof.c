@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* stackprof.c - samples of Ruby, by stackprof: reading.
+ *
+ *      {"mode": "wall", "interval": 1000, "missed_samples": 0,
+ *       "frames": {"70098916485820": {"name": "Object#d", "file": …, "line": 23,
+ *                                     "total_samples": 11, "samples": 10, "edges": {id: n}}},
+ *       "raw": [2, id, id, 3, …]}          a depth, frames from the root on, how often
+ *
+ * as JSON, or as Ruby's marshal has it, which ruby-marshal.c turns into that.  Without "raw"
+ * it is a call graph, of which frames have all that were on the stack together. */
+#include <stdlib.h>
+
+#include "arcs.h"
+#include "formats.h"
+#include "frames.h"
+#include "json-reader.h"
+#include "ruby-marshal.h"
+
+enum mode { OTHER, TIME, OBJECTS };
+
+struct stackprof {
+    struct tt_source *s;
+    struct tt_builder *b;
+    const char *text; /* JSON */
+    size_t size;
+    struct tt_pairs frames; /* id: its number + 1 */
+    struct tt_vector frame; /* struct known */
+    struct tt_frames amount;
+    enum mode mode;
+    uint64_t interval; /* us, or objects */
+    uint64_t frames_at, raw_at;
+    struct tt_arcs arcs;
+    struct tt_vector inclusive, came; /* uint64_t: of each function, and by calls of it */
+    uint32_t root;
+};
+
+/* A frame.  Several may be one function: main has two, one within the other. */
+struct known {
+    uint32_t block, function;
+    uint64_t total, came; /* samples, and those in which other frames called it */
+};
+
+/* ── Frames ───────────────────────────────────────────────────────────────────────── */
+
+struct frame {
+    char *name, *file; /* owned */
+    uint64_t line, self, total;
+};
+
+static void free_frame(struct frame *f)
+{
+    free(f->name);
+    free(f->file);
+    *f = (struct frame){0};
+}
+
+static int read_id(struct tt_json *j, uint64_t *id)
+{
+    const char *at = j->text;
+
+    return tt_take_digits(&at, id) && !*at
+               ? 1
+               : tt_json_wrong(j, "an id of a frame is no number");
+}
+
+static int whole_or_null(struct tt_json *j, uint64_t *n)
+{
+    int is_null = 0;
+
+    return tt_json_whole(j, n, &is_null);
+}
+
+static struct known *find_frame(struct stackprof *x, uint64_t id)
+{
+    const uint32_t *at = tt_pairs_find(&x->frames, id, 0);
+
+    return at ? (struct known *)x->frame.item + *at - 1 : NULL;
+}
+
+static int add_sum(uint64_t *sum, uint64_t n)
+{
+    return __builtin_add_overflow(*sum, n, sum) ? -TT_ERR_FORMAT : 0;
+}
+
+static int add_call(struct stackprof *x, uint32_t from, uint32_t to, uint64_t samples)
+{
+    uint32_t arc = tt_arcs_arc(&x->arcs, from, to, samples);
+
+    if (arc == TT_NONE)
+        return tt_source_no_memory(x->s);
+    if (tt_arcs_add_cost(&x->arcs, arc, &samples, 1) != 0 ||
+        (from != to && add_sum((uint64_t *)x->came.item + to, samples) != 0))
+        return tt_source_fail(x->s, TT_TOO_MUCH);
+    return 0;
+}
+
+static int add_edge(struct stackprof *x, struct tt_json *j, const struct known *from,
+                    uint64_t id, uint64_t samples)
+{
+    struct known *to = find_frame(x, id);
+    int error;
+
+    if (!to)
+        return tt_json_wrong(j, "there is no frame of this id");
+    if (from != to && add_sum(&to->came, samples) != 0)
+        return tt_json_wrong(j, TT_TOO_MUCH);
+    error = add_call(x, from->function, to->function, samples);
+    return error ? error : 1;
+}
+
+static int read_edges(struct stackprof *x, struct tt_json *j, const struct known *from)
+{
+    uint64_t id, samples = 0;
+    int e = tt_json_object(j);
+
+    while (e > 0 && (e = tt_json_key(j)) > 0) {
+        e = read_id(j, &id);
+        if (e > 0)
+            e = tt_json_whole(j, &samples, NULL);
+        if (e > 0)
+            e = add_edge(x, j, from, id, samples);
+    }
+    return e < 0 ? e : 1;
+}
+
+/* `from`: the frame of a call graph whose calls are taken, or NULL. */
+static int read_frame(struct stackprof *x, struct tt_json *j, const struct known *from,
+                      struct frame *f)
+{
+    int e = tt_json_object(j);
+
+    while (e > 0 && (e = tt_json_key(j)) > 0)
+        if (tt_json_is(j, "name"))
+            e = tt_json_copy_if(j, &f->name);
+        else if (tt_json_is(j, "file"))
+            e = tt_json_copy_if(j, &f->file);
+        else if (tt_json_is(j, "line"))
+            e = whole_or_null(j, &f->line);
+        else if (tt_json_is(j, "samples"))
+            e = whole_or_null(j, &f->self);
+        else if (tt_json_is(j, "total_samples"))
+            e = whole_or_null(j, &f->total);
+        else if (from && tt_json_is(j, "edges"))
+            e = read_edges(x, j, from);
+        else
+            e = tt_json_skip(j);
+    return e < 0 ? e : 1;
+}
+
+static uint32_t block_of(struct stackprof *x, const struct frame *f)
+{
+    return tt_builder_block(x->b,
+                            &(struct tt_block_info){
+                                .name = f->name && *f->name ? f->name : "(unknown)",
+                                .file = f->file ? f->file : "",
+                                .line = f->line < UINT32_MAX ? (uint32_t)f->line : 0,
+                                .kind = TT_KIND_FUNCTION,
+                            });
+}
+
+/* The function of a frame in the call graph. */
+static uint32_t function_of(struct stackprof *x, uint32_t block)
+{
+    uint32_t function = tt_arcs_function(&x->arcs, block);
+
+    while (function != TT_NONE && x->inclusive.count <= function)
+        if (!tt_vector_add(&x->inclusive, 1) || !tt_vector_add(&x->came, 1))
+            return TT_NONE;
+    return function;
+}
+
+static int add_to_graph(struct stackprof *x, struct tt_json *j, const struct frame *f,
+                        struct known *known)
+{
+    known->function = function_of(x, known->block);
+    if (known->function == TT_NONE)
+        return tt_source_no_memory(x->s);
+    if (tt_arcs_add_self(&x->arcs, known->function, &f->self, 1) != 0 ||
+        add_sum((uint64_t *)x->inclusive.item + known->function, f->total) != 0)
+        return tt_json_wrong(j, TT_TOO_MUCH);
+    return 1;
+}
+
+static int add_frame(struct stackprof *x, struct tt_json *j, uint64_t id,
+                     const struct frame *f)
+{
+    struct known *known = tt_vector_add(&x->frame, 1);
+    uint32_t *at;
+    int is_new;
+
+    at = tt_pairs_get(&x->frames, id, 0, &is_new);
+    if (!known || !at)
+        return tt_source_no_memory(x->s);
+    if (!is_new)
+        return tt_json_wrong(j, "there are two frames of one id");
+    *at = (uint32_t)x->frame.count;
+    *known = (struct known){.block = block_of(x, f), .total = f->total};
+    if (known->block == TT_NONE)
+        return tt_source_no_memory(x->s);
+    return x->raw_at ? 1 : add_to_graph(x, j, f, known);
+}
+
+/* First frames become known, and then, of a call graph, their calls. */
+static int read_frames(struct stackprof *x, int is_second)
+{
+    struct tt_json_part p;
+    uint64_t id;
+    int e;
+
+    tt_json_part_open(&p, x->s, x->text, x->size, x->frames_at);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+        struct frame f = {0};
+        const struct known *from = NULL;
+        e = read_id(&p.json, &id);
+        if (e > 0 && is_second)
+            from = find_frame(x, id);
+        if (e > 0)
+            e = read_frame(x, &p.json, from, &f);
+        if (e > 0 && !is_second)
+            e = add_frame(x, &p.json, id, &f);
+        free_frame(&f);
+    }
+    return tt_json_part_close(&p, x->s, e);
+}
+
+/* ── A call graph ─────────────────────────────────────────────────────────────────── */
+
+/* The root calls what nothing else called, and each function has what its frames had, or where
+ * these were within each other, what its calls had. */
+static int finish_graph(struct stackprof *x)
+{
+    const struct known *frame = x->frame.item;
+    uint64_t *inclusive = x->inclusive.item;
+    const uint64_t *came;
+    int error = 0;
+
+    for (size_t i = 0; !error && i < x->frame.count; i++)
+        if (frame[i].total > frame[i].came)
+            error = add_call(x, x->root, frame[i].function,
+                             frame[i].total - frame[i].came);
+    came = x->came.item;
+    for (uint32_t f = 0; f < x->inclusive.count; f++)
+        inclusive[f] = inclusive[f] < came[f] ? inclusive[f] : came[f];
+    return error;
+}
+
+static int read_graph(struct stackprof *x)
+{
+    uint32_t metric;
+    int error;
+
+    if (tt_arcs_init(&x->arcs, x->b, x->s->memory, 1) != 0)
+        return tt_source_no_memory(x->s);
+    x->root = function_of(x, TT_BUILDER_ROOT);
+    error = x->root == TT_NONE ? tt_source_no_memory(x->s) : read_frames(x, 0);
+    error = error ? error : read_frames(x, 1);
+    error = error ? error : finish_graph(x);
+    if (!error) {
+        metric = tt_builder_metric(x->b, "samples", "", 0);
+        x->arcs.inclusive = x->inclusive.item;
+        error = tt_arcs_finish(&x->arcs, &metric, TT_NONE) ? tt_source_no_memory(x->s)
+                                                           : 0;
+    }
+    tt_arcs_fini(&x->arcs);
+    return error;
+}
+
+/* ── Stacks ───────────────────────────────────────────────────────────────────────── */
+
+/* The next number of the list; 0: there is none. */
+static int next_number(struct tt_json *j, uint64_t *n)
+{
+    int e = tt_json_item(j);
+
+    return e > 0 ? tt_json_whole(j, n, NULL) : e;
+}
+
+static int cut_short(struct tt_json *j, int e)
+{
+    return e ? e : tt_json_wrong(j, "the last stack is not whole");
+}
+
+static int read_stack(struct stackprof *x, struct tt_json *j, uint64_t depth)
+{
+    uint32_t context = TT_BUILDER_ROOT;
+    const struct known *frame;
+    uint64_t n;
+    int e;
+
+    for (; depth; depth--) {
+        if ((e = next_number(j, &n)) <= 0)
+            return cut_short(j, e);
+        frame = find_frame(x, n);
+        if (!frame)
+            return tt_json_wrong(j, "there is no frame of this id");
+        context = tt_builder_context(x->b, context, frame->block);
+        if (context == TT_NONE)
+            return tt_source_no_memory(x->s);
+    }
+    if ((e = next_number(j, &n)) <= 0)
+        return cut_short(j, e);
+    e = tt_frames_add(&x->amount, context, n);
+    if (e == -TT_ERR_MEMORY)
+        return tt_source_no_memory(x->s);
+    return e ? tt_json_wrong(j, TT_TOO_MUCH) : 1;
+}
+
+/* What a sample stands for: samples, and time or objects at so many each. */
+static int flush(struct stackprof *x)
+{
+    uint64_t each = x->mode == TIME ? x->interval * 1000 : x->interval, all;
+    const uint64_t *amount = x->amount.amount.item;
+    uint32_t metric;
+
+    if (x->mode != OTHER && each) {
+        if (__builtin_mul_overflow(x->amount.total, each, &all))
+            return tt_source_fail(x->s, TT_TOO_MUCH);
+        metric = x->mode == TIME
+                     ? tt_builder_metric(x->b, "sampled time", "ns",
+                                         TT_METRIC_TIME | TT_METRIC_SAMPLED)
+                     : tt_builder_metric(x->b, "allocations", "", TT_METRIC_SPACE);
+        for (uint32_t c = 0; c < x->amount.amount.count; c++)
+            if (amount[c])
+                tt_builder_add(x->b, TT_ROLE_SELF, c, metric, amount[c] * each);
+    }
+    tt_frames_flush(&x->amount, tt_builder_metric(x->b, "samples", "", 0));
+    return 0;
+}
+
+static int read_raw(struct stackprof *x)
+{
+    struct tt_json_part p;
+    uint64_t depth;
+    int e = read_frames(x, 0);
+
+    if (e)
+        return e;
+    tt_json_part_open(&p, x->s, x->text, x->size, x->raw_at);
+    for (e = tt_json_array(&p.json); e > 0 && (e = next_number(&p.json, &depth)) > 0;)
+        e = read_stack(x, &p.json, depth);
+    e = tt_json_part_close(&p, x->s, e);
+    return e ? e : flush(x);
+}
+
+/* ── The file ─────────────────────────────────────────────────────────────────────── */
+
+static int read_mode(struct stackprof *x, struct tt_json *j)
+{
+    int e = tt_json_string(j);
+
+    if (e > 0)
+        x->mode = tt_json_is(j, "wall") || tt_json_is(j, "cpu") ? TIME
+                  : tt_json_is(j, "object")                     ? OBJECTS
+                                                                : OTHER;
+    return e;
+}
+
+static int read_missed(struct stackprof *x, struct tt_json *j)
+{
+    uint64_t n = 0;
+    int e = whole_or_null(j, &n);
+
+    if (e > 0 && n)
+        tt_builder_fact(x->b, "lost.samples", TT_FACT_SUM, n, "");
+    return e;
+}
+
+static int read_member(struct stackprof *x, struct tt_json *j)
+{
+    if (tt_json_is(j, "mode"))
+        return read_mode(x, j);
+    if (tt_json_is(j, "interval"))
+        return whole_or_null(j, &x->interval);
+    if (tt_json_is(j, "missed_samples"))
+        return read_missed(x, j);
+    if (tt_json_is(j, "frames"))
+        return tt_json_place(j, &x->frames_at);
+    if (tt_json_is(j, "raw"))
+        return tt_json_place(j, &x->raw_at);
+    return tt_json_skip(j);
+}
+
+static int read_all(struct stackprof *x)
+{
+    struct tt_json_part p;
+    int e;
+
+    tt_json_part_open(&p, x->s, x->text, x->size, 0);
+    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;)
+        e = read_member(x, &p.json);
+    if (e == 0)
+        e = tt_json_end(&p.json);
+    if (e == 0 && !x->frames_at)
+        e = tt_json_wrong(&p.json, "there are no frames");
+    if (e == 0 && x->interval > 1000000000)
+        e = tt_json_wrong(&p.json, "the interval is longer than 1000 s");
+    e = tt_json_part_close(&p, x->s, e);
+    return e ? e : x->raw_at ? read_raw(x) : read_graph(x);
+}
+
+static int read_stackprof(struct tt_source *s, struct tt_builder *b)
+{
+    struct stackprof x = {.s = s, .b = b};
+    struct tt_vector json;
+    int error = tt_source_all(s, &x.text, &x.size);
+
+    if (error)
+        return error;
+    tt_vector_init(&json, s->memory, 1);
+    tt_pairs_init(&x.frames, s->memory);
+    tt_frames_init(&x.amount, b, s->memory);
+    tt_vector_init(&x.frame, s->memory, sizeof(struct known));
+    tt_vector_init(&x.inclusive, s->memory, sizeof(uint64_t));
+    tt_vector_init(&x.came, s->memory, sizeof(uint64_t));
+    if (x.size && *x.text == TT_RUBY_MARSHAL[0]) {
+        error = tt_ruby_json(s, x.text, x.size, &json);
+        x.text = json.item;
+        x.size = json.count;
+    }
+    error = error ? error : read_all(&x);
+    tt_vector_fini(&x.came);
+    tt_vector_fini(&x.inclusive);
+    tt_vector_fini(&x.frame);
+    tt_frames_fini(&x.amount);
+    tt_pairs_fini(&x.frames);
+    tt_vector_fini(&json);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    static const char mark[] = "\"missed_samples\"", symbol[] = "missed_samples";
+    size_t at = 0;
+
+    if (size > 3 && memcmp(head, TT_RUBY_MARSHAL "{", 3) == 0)
+        return memmem(head, size, symbol, sizeof symbol - 1) ? TT_MATCH_YES : TT_MATCH_NO;
+    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
+        at++;
+    return at < size && head[at] == '{' && memmem(head, size, mark, sizeof mark - 1)
+               ? TT_MATCH_YES
+               : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_stackprof = {
+    .name = "stackprof",
+    .about = "samples of Ruby, by stackprof: its dumps, and JSON",
+    .detect = detect,
+    .read = read_stackprof,
+};
