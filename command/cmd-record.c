@@ -32,6 +32,7 @@ enum flag {
     MANNER,
     HEAP,
     MAPS,
+    LOCKS,
     WALL,
     COUNTER,
     WHOLE,
@@ -72,6 +73,7 @@ static const struct tt_flag record_flags[] = {
     {"heap", 0, HEAP, "[BYTES]", NULL,
      "what is allocated and freed too; sampled, one in BYTES"},
     {"maps", 0, MAPS, NULL, NULL, "with --heap: what the program maps by itself too"},
+    {"locks", 0, LOCKS, NULL, NULL, "how long threads wait for each other, and for whom"},
     {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
      "what a call does that repeats its path; edge"},
     {"budget", 0, PASSED, "BYTES", NULL, "cap on memory of each process; 64M"},
@@ -104,10 +106,10 @@ struct record {
     double delay, duration; /* duration 0: until it ends */
     int profile, manner;    /* -profile is given; one of the flags that want it is */
     const char *heap;       /* NULL: not; "0": every event */
-    int maps, wall, series; /* series: which of them was said */
-    int counts;             /* a mode of calls is asked for */
-    int switches;           /* the program's functions can be switched on */
-    const char *linked;     /* a flag of what is not seen from outside; NULL: none */
+    int maps, wall, locks, series; /* series: which of them was said */
+    int counts;                    /* a mode of calls is asked for */
+    int switches;                  /* the program's functions can be switched on */
+    const char *linked; /* a flag of what is not seen from outside; NULL: none */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
     int kernel; /* from outside, where the kernel is seen too */
@@ -252,7 +254,8 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     const char *value = f->value;
 
     if (flag->id == LINKED || flag->id == SERIES || flag->id == MANNER ||
-        flag->id == PROFILE || flag->id == HEAP || flag->id == MAPS || flag->id == WALL)
+        flag->id == PROFILE || flag->id == HEAP || flag->id == MAPS || flag->id == WALL ||
+        flag->id == LOCKS)
         r->linked = flag->name;
     switch ((enum flag)flag->id) {
     case OUTPUT:
@@ -277,6 +280,9 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         return take_heap(r, f);
     case MAPS:
         r->maps = 1;
+        break;
+    case LOCKS:
+        r->locks = 1;
         break;
     case COUNTER:
         return take_counter(r, value);
@@ -327,6 +333,11 @@ static int read_flags(struct record *r, int argc, char **argv)
         return status == TT_EXIT_DONE ? status : TT_LAUNCH_FAILED;
     if (r->maps && !r->heap) {
         (void)tt_command_wants(&tt_command_record, "--heap with --maps");
+        return TT_LAUNCH_FAILED;
+    }
+    if (r->heap && r->locks) {
+        tt_complain(
+            "record: --heap and --locks are two runs: record one after the other");
         return TT_LAUNCH_FAILED;
     }
     if (r->heap && !r->series && add_words(r, "series", "type+block") != 0)
@@ -450,8 +461,9 @@ static int record_outside(struct record *r)
 static int can_switch(const struct record *r)
 {
 #ifdef __x86_64__
-    return r->counts && !r->heap && !r->wall && !r->profile && !r->counters &&
-           !r->run.program.outside && tt_program_is_patchable(&r->run.program);
+    return r->counts && !r->heap && !r->wall && !r->locks && !r->profile &&
+           !r->counters && !r->run.program.outside &&
+           tt_program_is_patchable(&r->run.program);
 #else
     (void)r;
     return 0;
@@ -467,13 +479,14 @@ static int refuse_sanitizer(const struct record *r)
                     tt_program_names(&r->run.program, "__msan_init") ||
                     tt_program_names(&r->run.program, "__hwasan_init");
 
-    if (!(r->heap && (of_memory || of_threads)) && !(r->wall && of_threads))
+    const char *const flag = r->heap ? "heap" : r->locks ? "locks" : "wall";
+
+    if (!((r->heap || r->locks) && (of_memory || of_threads)) && !(r->wall && of_threads))
         return 0;
     tt_complain(
         "record: '--%s' does not work in a program with the %s sanitizer: %s; build "
         "it without '-fsanitize', or leave out '--%s'",
-        r->heap ? "heap" : "wall", of_threads ? "thread" : "address", r->run.program.path,
-        r->heap ? "heap" : "wall");
+        flag, of_threads ? "thread" : "address", r->run.program.path, flag);
     return TT_LAUNCH_FAILED;
 }
 
@@ -510,7 +523,9 @@ static int record(struct record *r)
         return record_outside(r);
     r->run.is_outside = 1;
     status = tt_running_find(&r->run, "record",
-                             r->heap ? "libtallytree-heap.so" : "libtallytree-record.so");
+                             r->heap    ? "libtallytree-heap.so"
+                             : r->locks ? "libtallytree-locks.so"
+                                        : "libtallytree-record.so");
     if (!status && !r->run.program.outside &&
         (r->run.program.outside = choose_outside(r)) != NULL)
         (void)snprintf(r->run.program.reason, sizeof r->run.program.reason,
@@ -523,7 +538,7 @@ static int record(struct record *r)
                     "add --kernel");
         return TT_LAUNCH_FAILED;
     }
-    if (!status && (r->heap || r->wall))
+    if (!status && (r->heap || r->wall || r->locks))
         status = refuse_sanitizer(r);
     r->switches = !status && can_switch(r);
     if (r->switches)

@@ -69,17 +69,4 @@ void tt_heap_freed(const struct tt_heap_move *);
 void tt_heap_moved(const struct tt_heap_move *, void *to, size_t size, enum tt_heap_type,
                    const struct tt_caller *);
 
-/* Where the function that this stands in was called from. */
-#if defined __x86_64__
-#define TT_CALLER_SP() ((uintptr_t)__builtin_frame_address(0) + 16)
-#else
-#define TT_CALLER_SP() ((uintptr_t)__builtin_dwarf_cfa())
-#endif
-#define TT_CALLER()                                                                      \
-    (struct tt_caller)                                                                   \
-    {                                                                                    \
-        (uintptr_t) __builtin_return_address(0), TT_CALLER_SP(),                         \
-            *(const uint64_t *)__builtin_frame_address(0)                                \
-    }
-
 #endif

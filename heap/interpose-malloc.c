@@ -370,5 +370,9 @@ static void start(void)
     }
 }
 
-const struct tt_preload_heap tt_preload_heap = {
-    .start = start, .stop = tt_heap_stop, .forked = tt_heap_forked, .on = &tt_heap_on};
+const struct tt_preload_collector tt_preload_collector = {
+    .start = start,
+    .stop = tt_heap_stop,
+    .forked = tt_heap_forked,
+    .on = &tt_heap_on,
+    .without = "; no allocations: a sanitizer has the allocator"};

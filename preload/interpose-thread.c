@@ -15,13 +15,15 @@ struct beginning {
     void *arg;
 };
 
-static void enter(void)
+static void enter(uintptr_t function)
 {
     struct tt_thread *t = tt_thread_enter();
 
     tt_graft_know_stack();
     if (t)
         tt_thread_leave(t);
+    if (&tt_preload_collector && tt_preload_collector.began)
+        tt_preload_collector.began(function);
 }
 
 static void *begin(void *arg)
@@ -29,7 +31,7 @@ static void *begin(void *arg)
     struct beginning b = *(struct beginning *)arg;
 
     free(arg);
-    enter();
+    enter((uintptr_t)b.run);
     return b.run(b.arg);
 }
 
@@ -38,7 +40,7 @@ static int begin_c11(void *arg)
     struct beginning b = *(struct beginning *)arg;
 
     free(arg);
-    enter();
+    enter((uintptr_t)b.run_c11);
     return b.run_c11(b.arg);
 }
 

@@ -54,7 +54,7 @@ const struct tt_runtime *tt_host_runtime_1(void) { return tt_runtime_1(); }
 
 /* A sanitizer's allocator calls the C library, and the library the allocator, while the one
  * or the other waits for itself: nobody can be in between. */
-static int has_heap(void) { return &tt_preload_heap && !preload.sanitizer; }
+static int has_collector(void) { return &tt_preload_collector && !preload.sanitizer; }
 
 /* Where there are none these are NULL.  A failed dlsym would leave a message: its making and
  * dlerror take the lock of setlocale, which may be the caller of the malloc that we are in. */
@@ -172,8 +172,8 @@ static void after_fork_in_child(void)
     tt_modules_forked();
     tt_wall_forked();
     tt_hooks_forked();
-    if (has_heap())
-        tt_preload_heap.forked();
+    if (has_collector())
+        tt_preload_collector.forked();
     enter_thread();
 }
 
@@ -205,8 +205,8 @@ static int start(const char *words, const char *folder)
     tt_native_sampler_lend = tt_preload_lend;
     tt_native_sampler_init(&looks);
     tt_preload_unblock();
-    if (has_heap())
-        tt_preload_heap.start();
+    if (has_collector())
+        tt_preload_collector.start();
     tt_hooks_start(&o);
     error = tt_start_with(&o);
     if (error) {
@@ -233,8 +233,8 @@ static void say_source(void)
                    : wall         ? wall
                                   : "",
                    tt_hooks_count_only() ? "; -pg tells of no returns"
-                   : preload.sanitizer ? "; no allocations: a sanitizer has the allocator"
-                                       : "");
+                   : preload.sanitizer   ? tt_preload_collector.without
+                                         : "");
 }
 
 /* Valgrind simulates the program, and with our timers that did not come to its end: it is
@@ -256,7 +256,7 @@ void tt_preload_start(void)
     preload.tried = 1;
     tt_preload_find_syscall();
     *(void **)&preload.exit = tt_next_function("_exit");
-    preload.sanitizer = &tt_preload_heap && has_sanitizer();
+    preload.sanitizer = &tt_preload_collector && has_sanitizer();
     if (!words || !folder || is_simulated() || start(words, folder) != 0)
         return;
     preload.pid = getpid();
@@ -266,8 +266,8 @@ void tt_preload_start(void)
     tt_preload_watch();
     tt_preload_note_programs(folder);
     enter_thread();
-    if (has_heap())
-        __atomic_store_n(tt_preload_heap.on, 1, __ATOMIC_RELEASE);
+    if (has_collector())
+        __atomic_store_n(tt_preload_collector.on, 1, __ATOMIC_RELEASE);
 }
 
 /* The recording stays as it is, like that of a process that was killed. */
@@ -279,8 +279,8 @@ void tt_preload_cease(void)
     tt_preload_note_programs(NULL);
     tt_wall_stop();
     tt_sampler_cease();
-    if (has_heap())
-        tt_preload_heap.stop();
+    if (has_collector())
+        tt_preload_collector.stop();
     (void)snprintf(h->source + length, sizeof h->source - length,
                    "; until it filtered its system calls");
     preload.pid = 0;
@@ -324,7 +324,7 @@ static __attribute__((destructor)) void destruct(void)
     tt_wall_stop();
     tt_preload_spend();
     say_unseen();
-    if (has_heap())
-        tt_preload_heap.stop();
+    if (has_collector())
+        tt_preload_collector.stop();
     (void)tt_stop();
 }

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The signal of our timers, and that it reaches the calling thread. */
 int tt_preload_signal(void);
@@ -40,14 +41,17 @@ void tt_preload_watch(void);
 /* interpose-exec.c: notes in this folder which programs are started; NULL: nowhere. */
 void tt_preload_note_programs(const char *folder);
 
-/* What the library has that stands before the allocator too; the other has none. */
-struct tt_preload_heap {
+/* What the libraries have that stand before the allocator too, or before locks; the third one
+ * has none. */
+struct tt_preload_collector {
     void (*start)(void); /* before the recording */
     void (*stop)(void);
-    void (*forked)(void); /* in the child */
+    void (*forked)(void);              /* in the child */
+    void (*began)(uintptr_t function); /* a thread, with this function; or NULL */
     int *on;
+    const char *without; /* what the header says where a sanitizer keeps it out */
 };
-extern const struct tt_preload_heap tt_preload_heap
+extern const struct tt_preload_collector tt_preload_collector
     __attribute__((weak, visibility("hidden")));
 
 /* Looks for the C library's syscall. */

@@ -99,7 +99,10 @@ int tt_metric_view_of_choice(struct tt_metric_view *l, const struct tt_profile *
         l->calls = &p->metric[choice->calls];
     if ((l->main->flags & TT_METRIC_SAMPLED) && choice->samples != TT_NONE)
         l->samples = tt_grand_total(p, &p->metric[choice->samples]);
-    l->has_times = p->many_times && (l->main->flags & TT_METRIC_TIME);
+    /* Times without calls are of waits, which `waits` has. */
+    l->has_times = p->many_times && (l->main->flags & TT_METRIC_TIME) &&
+                   choice->calls != TT_NONE &&
+                   tt_grand_total(p, &p->metric[choice->calls]);
     return l->main->flags & TT_METRIC_CALLS ? find_arcs(p, &l->drop, 1) : 0;
 }
 

@@ -162,9 +162,9 @@ static const char *file_of(const struct tt_mapping *m)
     return m->module->mark ? m->module->mark : id_of(m->module);
 }
 
-static tt_block make(const struct tt_native *n)
+static tt_block make(const struct tt_native *n, enum tt_kind kind)
 {
-    struct tt_block_info info = {.kind = TT_KIND_NATIVE,
+    struct tt_block_info info = {.kind = kind,
                                  .module = n->mapping ? n->mapping->module->path
                                                       : "[jit]",
                                  .file = file_of(n->mapping),
@@ -181,11 +181,16 @@ tt_block tt_place_get(struct tt_recording *r, const struct tt_native *n)
     tt_block block = tt_place_find(n);
 
     if (!block) {
-        block = make(n);
+        block = make(n, TT_KIND_NATIVE);
         if (block != TT_BLOCK_OTHER)
             keep(key_of(n), block);
     }
     return tt_block_publish(r, block);
+}
+
+tt_block tt_place_whole(struct tt_recording *r, const struct tt_native *n)
+{
+    return tt_block_publish(r, make(n, TT_KIND_FUNCTION));
 }
 
 tt_block tt_place_marker(struct tt_recording *r, enum tt_unwind_end end)

@@ -16,6 +16,10 @@ tt_block tt_place_find(const struct tt_native *);
  * tt_block_done, with the recording's pages held.  Async-signal-safe. */
 tt_block tt_place_get(struct tt_recording *, const struct tt_native *);
 
+/* The same of the function, or the datum, that the address is in; it is looked for by its
+ * name each time. */
+tt_block tt_place_whole(struct tt_recording *, const struct tt_native *);
+
 /* One of the blocks that stand for what could not be followed: "[broken stack]". */
 tt_block tt_place_marker(struct tt_recording *, enum tt_unwind_end);
 

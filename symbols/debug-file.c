@@ -117,15 +117,19 @@ static unsigned char rank_of(const char *name, const GElf_Sym *s)
                                                            : 0));
 }
 
-static int is_code(const struct tt_debug_file *m, const char *name, const GElf_Sym *s,
-                   uint64_t address)
+/* Code, or data that a lock may be in. */
+static int is_wanted(const struct tt_debug_file *m, const char *name, const GElf_Sym *s,
+                     uint64_t address)
 {
     int type = GELF_ST_TYPE(s->st_info);
 
-    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
+        type != STT_OBJECT)
         return 0;
     if (!name || !*name || *name == '$' || strncmp(name, ".L", 2) == 0)
         return 0;
+    if (type == STT_OBJECT)
+        return s->st_size != 0 && !tt_spans_find(&m->code, address);
     if (!m->code.count) /* no sections are left */
         return type != STT_NOTYPE;
     return tt_spans_find(&m->code, address) != NULL;
@@ -143,7 +147,7 @@ static int add_symbols(struct tt_debug_file *m)
                                                    NULL, NULL);
         struct symbol *added;
         if (!name || section == SHN_UNDEF || section == SHN_ABS ||
-            section == (GElf_Word)-1 || !is_code(m, name, &s, address))
+            section == (GElf_Word)-1 || !is_wanted(m, name, &s, address))
             continue;
         added = add_symbol(m);
         if (!added)

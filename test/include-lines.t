@@ -11,6 +11,7 @@ declare -A may=(
     [symbols]="include base unwind"
     [sample]="include base runtime unwind"
     [heap]="include base runtime unwind sample preload"
+    [locks]="include base runtime unwind sample preload"
     [functions]="include base runtime unwind"
     [preload]="include base runtime unwind sample functions"
     [profile]="include base runtime/layout.h runtime/picture.h"

@@ -502,9 +502,14 @@ static int recall_in_parts(struct tt_stack_cache *r, struct whole *w,
     return known;
 }
 
+/* A fresh one is all zero, and mostly not even there. */
 static __attribute__((noinline, cold)) void forget(struct tt_stack_cache *r,
                                                    uint64_t generation)
 {
+    if (!r->generation) {
+        r->generation = generation;
+        return;
+    }
     memset(r->way, 0, sizeof r->way);
     for (unsigned i = 0; i < SEGMENTS; i++)
         r->segment[i].pc = 0;

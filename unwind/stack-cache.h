@@ -18,6 +18,19 @@ struct tt_caller {
     uint64_t pc, sp, fp;
 };
 
+/* Where the function that this stands in was called from. */
+#if defined __x86_64__
+#define TT_CALLER_SP() ((uintptr_t)__builtin_frame_address(0) + 16)
+#else
+#define TT_CALLER_SP() ((uintptr_t)__builtin_dwarf_cfa())
+#endif
+#define TT_CALLER()                                                                      \
+    (struct tt_caller)                                                                   \
+    {                                                                                    \
+        (uintptr_t) __builtin_return_address(0), TT_CALLER_SP(),                         \
+            *(const uint64_t *)__builtin_frame_address(0)                                \
+    }
+
 struct tt_stack_cache; /* a thread's own, mapped */
 
 struct tt_stack_cache *tt_stack_cache_new(void); /* NULL: no memory */

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* interpose-lock.c - mutexes and locks of readers and writers.
+ *
+ * Each function tries first: what is free is taken as the C library would take it, for the
+ * price of a note of where.  What is not free goes on to the function that waits. */
+#include <errno.h>
+
+#include "interposing.h"
+
+enum { TAKEN = 0 };
+
+/* Has the lock been taken?  That of a thread that has died with it, too. */
+static inline int is_taken(int error) { return error == TAKEN || error == EOWNERDEAD; }
+
+/* Tries, and waits with `call` where somebody has it.  Other errors are for `call` to find. */
+#define LOCK(lock, kind, try, busy, call)                                                \
+    do {                                                                                 \
+        int error_;                                                                      \
+        if (!tt_locks_are_on())                                                          \
+            return call;                                                                 \
+        error_ = try;                                                                    \
+        if (__builtin_expect(!is_taken(error_), 0)) {                                    \
+            if (error_ == (busy))                                                        \
+                TT_WAIT(error_, lock, kind, call);                                       \
+            else                                                                         \
+                error_ = call;                                                           \
+        }                                                                                \
+        if (is_taken(error_))                                                            \
+            tt_lock_taken(lock, TT_RETURN());                                            \
+        return error_;                                                                   \
+    } while (0)
+
+#define TRY(lock, call)                                                                  \
+    do {                                                                                 \
+        int error_ = call;                                                               \
+        if (is_taken(error_) && tt_locks_are_on())                                       \
+            tt_lock_taken(lock, TT_RETURN());                                            \
+        return error_;                                                                   \
+    } while (0)
+
+#define UNLOCK(lock, call)                                                               \
+    do {                                                                                 \
+        int error_;                                                                      \
+        if (tt_locks_are_on())                                                           \
+            TT_NOTE_RELEASE(lock);                                                       \
+        error_ = call;                                                                   \
+        tt_lock_released();                                                              \
+        return error_;                                                                   \
+    } while (0)
+
+/* It is another one from now on, which was made here. */
+#define MADE(lock, call)                                                                 \
+    do {                                                                                 \
+        if (tt_locks_are_on())                                                           \
+            tt_lock_made(lock, TT_RETURN());                                             \
+        return call;                                                                     \
+    } while (0)
+
+#define GONE(lock, call)                                                                 \
+    do {                                                                                 \
+        if (tt_locks_are_on())                                                           \
+            tt_lock_gone(lock);                                                          \
+        return call;                                                                     \
+    } while (0)
+
+#define NEXT tt_next_locks
+
+/* ── Mutexes ──────────────────────────────────────────────────────────────────────── */
+
+extern int __pthread_mutex_lock(pthread_mutex_t *) __attribute__((weak));
+extern int __pthread_mutex_trylock(pthread_mutex_t *) __attribute__((weak));
+extern int __pthread_mutex_unlock(pthread_mutex_t *) __attribute__((weak));
+
+TT_INTERPOSE int pthread_mutex_lock(pthread_mutex_t *m)
+{
+    if (!tt_has_next_locks())
+        return __pthread_mutex_lock(m);
+    LOCK(m, TT_LOCK_MUTEX, NEXT.pthread_mutex_trylock(m), EBUSY,
+         NEXT.pthread_mutex_lock(m));
+}
+
+TT_INTERPOSE int pthread_mutex_trylock(pthread_mutex_t *m)
+{
+    if (!tt_has_next_locks())
+        return __pthread_mutex_trylock(m);
+    TRY(m, NEXT.pthread_mutex_trylock(m));
+}
+
+TT_INTERPOSE int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *t)
+{
+    (void)tt_has_next_locks();
+    LOCK(m, TT_LOCK_MUTEX, NEXT.pthread_mutex_trylock(m), EBUSY,
+         NEXT.pthread_mutex_timedlock(m, t));
+}
+
+TT_INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
+                                         const struct timespec *t)
+{
+    (void)tt_has_next_locks();
+    if (!NEXT.pthread_mutex_clocklock)
+        return ENOSYS;
+    LOCK(m, TT_LOCK_MUTEX, NEXT.pthread_mutex_trylock(m), EBUSY,
+         NEXT.pthread_mutex_clocklock(m, clock, t));
+}
+
+TT_INTERPOSE int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+    if (!tt_has_next_locks())
+        return __pthread_mutex_unlock(m);
+    UNLOCK(m, NEXT.pthread_mutex_unlock(m));
+}
+
+TT_INTERPOSE int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *a)
+{
+    static const pthread_mutex_t initial = PTHREAD_MUTEX_INITIALIZER;
+
+    if (!tt_has_next_locks()) {
+        *m = initial;
+        return 0;
+    }
+    MADE(m, NEXT.pthread_mutex_init(m, a));
+}
+
+TT_INTERPOSE int pthread_mutex_destroy(pthread_mutex_t *m)
+{
+    if (!tt_has_next_locks())
+        return 0;
+    GONE(m, NEXT.pthread_mutex_destroy(m));
+}
+
+/* ── Readers and writers ──────────────────────────────────────────────────────────── */
+
+TT_INTERPOSE int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+{
+    (void)tt_has_next_locks();
+    LOCK(l, TT_LOCK_READ, NEXT.pthread_rwlock_tryrdlock(l), EBUSY,
+         NEXT.pthread_rwlock_rdlock(l));
+}
+
+TT_INTERPOSE int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
+{
+    (void)tt_has_next_locks();
+    TRY(l, NEXT.pthread_rwlock_tryrdlock(l));
+}
+
+TT_INTERPOSE int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *t)
+{
+    (void)tt_has_next_locks();
+    LOCK(l, TT_LOCK_READ, NEXT.pthread_rwlock_tryrdlock(l), EBUSY,
+         NEXT.pthread_rwlock_timedrdlock(l, t));
+}
+
+TT_INTERPOSE int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
+                                            const struct timespec *t)
+{
+    (void)tt_has_next_locks();
+    if (!NEXT.pthread_rwlock_clockrdlock)
+        return ENOSYS;
+    LOCK(l, TT_LOCK_READ, NEXT.pthread_rwlock_tryrdlock(l), EBUSY,
+         NEXT.pthread_rwlock_clockrdlock(l, clock, t));
+}
+
+TT_INTERPOSE int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+{
+    (void)tt_has_next_locks();
+    LOCK(l, TT_LOCK_WRITE, NEXT.pthread_rwlock_trywrlock(l), EBUSY,
+         NEXT.pthread_rwlock_wrlock(l));
+}
+
+TT_INTERPOSE int pthread_rwlock_trywrlock(pthread_rwlock_t *l)
+{
+    (void)tt_has_next_locks();
+    TRY(l, NEXT.pthread_rwlock_trywrlock(l));
+}
+
+TT_INTERPOSE int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *t)
+{
+    (void)tt_has_next_locks();
+    LOCK(l, TT_LOCK_WRITE, NEXT.pthread_rwlock_trywrlock(l), EBUSY,
+         NEXT.pthread_rwlock_timedwrlock(l, t));
+}
+
+TT_INTERPOSE int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
+                                            const struct timespec *t)
+{
+    (void)tt_has_next_locks();
+    if (!NEXT.pthread_rwlock_clockwrlock)
+        return ENOSYS;
+    LOCK(l, TT_LOCK_WRITE, NEXT.pthread_rwlock_trywrlock(l), EBUSY,
+         NEXT.pthread_rwlock_clockwrlock(l, clock, t));
+}
+
+TT_INTERPOSE int pthread_rwlock_unlock(pthread_rwlock_t *l)
+{
+    (void)tt_has_next_locks();
+    UNLOCK(l, NEXT.pthread_rwlock_unlock(l));
+}
+
+TT_INTERPOSE int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *a)
+{
+    (void)tt_has_next_locks();
+    MADE(l, NEXT.pthread_rwlock_init(l, a));
+}
+
+TT_INTERPOSE int pthread_rwlock_destroy(pthread_rwlock_t *l)
+{
+    (void)tt_has_next_locks();
+    GONE(l, NEXT.pthread_rwlock_destroy(l));
+}
+
+/* ── Those of C11, which the C library does not build on calls of the others ──────── */
+
+TT_INTERPOSE int mtx_lock(mtx_t *m)
+{
+    (void)tt_has_next_locks();
+    LOCK(m, TT_LOCK_MUTEX, NEXT.mtx_trylock(m), thrd_busy, NEXT.mtx_lock(m));
+}
+
+TT_INTERPOSE int mtx_trylock(mtx_t *m)
+{
+    (void)tt_has_next_locks();
+    TRY(m, NEXT.mtx_trylock(m));
+}
+
+TT_INTERPOSE int mtx_timedlock(mtx_t *m, const struct timespec *t)
+{
+    (void)tt_has_next_locks();
+    LOCK(m, TT_LOCK_MUTEX, NEXT.mtx_trylock(m), thrd_busy, NEXT.mtx_timedlock(m, t));
+}
+
+TT_INTERPOSE int mtx_unlock(mtx_t *m)
+{
+    (void)tt_has_next_locks();
+    UNLOCK(m, NEXT.mtx_unlock(m));
+}
+
+TT_INTERPOSE int mtx_init(mtx_t *m, int type)
+{
+    (void)tt_has_next_locks();
+    MADE(m, NEXT.mtx_init(m, type));
+}
+
+TT_INTERPOSE void mtx_destroy(mtx_t *m)
+{
+    (void)tt_has_next_locks();
+    if (tt_locks_are_on())
+        tt_lock_gone(m);
+    NEXT.mtx_destroy(m);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* lock-charge.c - waits that are over, in the tree of the thread that waited.
+ *
+ *      waiter ─ kind ─ lock ─ [held by] ─ path of the holder     delay: here
+ *                       └ how often, and the longest: struct tt_times
+ *
+ * These are contexts like any others, so that the budget holds for them too, and merging and
+ * reading need nothing new.  The recursion policy is not asked: a holder's path begins anew. */
+#include "lock-charge.h"
+
+#include <sched.h>
+
+#include "block.h"
+#include "locks.h"
+#include "places.h"
+
+enum { TRIES = 1000 };
+
+static struct {
+    uint32_t contentions, delay, waits, wait_time; /* metrics */
+} metric;
+
+static const char *const waits_for[TT_LOCK_KINDS][2] = {
+    /* by its origin, by its symbol */
+    [TT_LOCK_MUTEX] = {"[waits: mutex of]", "[waits: mutex]"},
+    [TT_LOCK_READ] = {"[waits: read lock of]", "[waits: read lock]"},
+    [TT_LOCK_WRITE] = {"[waits: write lock of]", "[waits: write lock]"},
+    [TT_LOCK_CONDITION] = {"[waits: condition of]", "[waits: condition]"},
+    [TT_LOCK_SEMAPHORE] = {"[waits: semaphore of]", "[waits: semaphore]"},
+    [TT_LOCK_BARRIER] = {"[waits: barrier of]", "[waits: barrier]"},
+    [TT_LOCK_THREAD] = {"[waits: end of]", "[waits: end of]"},
+};
+static const char held_by[] = "[held by]", woken_by[] = "[woken by]";
+
+static int is_event(uint32_t kind) { return kind >= TT_LOCK_CONDITION; }
+
+void tt_lock_charge_start(void)
+{
+    metric.contentions = tt_metric_get("contentions", "");
+    metric.delay = tt_metric_get("delay", "ns");
+    metric.waits = tt_metric_get("waits", "");
+    metric.wait_time = tt_metric_get("wait time", "ns");
+}
+
+/* ── What may make a block ────────────────────────────────────────────────────────── */
+
+static int try_locks(struct tt_lock_thread *h)
+{
+    struct tt_tree *tree = &h->thread->tree;
+
+    if (pthread_mutex_trylock(&tree->lock) != 0)
+        return 0;
+    if (tt_block_try()) {
+        if (tt_pages_try(h->recording))
+            return 1;
+        tt_block_done();
+    }
+    pthread_mutex_unlock(&tree->lock);
+    return 0;
+}
+
+/* Others have them for moments. */
+static int take_locks(struct tt_lock_thread *h)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (try_locks(h))
+            return 1;
+        sched_yield();
+    }
+    return 0;
+}
+
+static void give_locks(struct tt_lock_thread *h)
+{
+    tt_pages_done(h->recording);
+    tt_block_done();
+    pthread_mutex_unlock(&h->thread->tree.lock);
+}
+
+void tt_lock_name(struct tt_lock_thread *h, struct tt_lock_queue *q)
+{
+    struct tt_recording *r = h->recording;
+    const uintptr_t address = q->address, made = q->lock->made;
+    tt_block name;
+    int is_symbol;
+
+    if (__atomic_load_n(&q->name, __ATOMIC_ACQUIRE) && q->epoch == r->epoch)
+        return;
+    if (!take_locks(h))
+        return;
+    name = tt_lock_block(r, address, &is_symbol);
+    if (!name)
+        name = tt_lock_block(r, made - 1, NULL);
+    give_locks(h);
+    q->is_symbol = is_symbol;
+    q->epoch = r->epoch;
+    __atomic_store_n(&q->name, name, __ATOMIC_RELEASE);
+}
+
+/* ── Down the tree ────────────────────────────────────────────────────────────────── */
+
+/* A place in the tree: where there is no room, it is as far as there was. */
+struct descent {
+    struct tt_lock_thread *h;
+    struct tt_node *n;
+    tt_block block;
+    int below;
+};
+
+static void go_down(struct descent *d, tt_block block)
+{
+    struct tt_tree *tree = &d->h->thread->tree;
+    uint32_t cell = d->below ? 0 : tt_tree_child(tree, d->n, block);
+
+    d->block = block;
+    if (cell)
+        d->n = tt_cell(tree->base, cell);
+    else
+        d->below = 1;
+}
+
+static void add(struct descent *d, uint32_t m, uint64_t amount)
+{
+    struct tt_tree *tree = &d->h->thread->tree;
+    uint64_t *sum = d->below ? NULL : tt_tree_metric_of(tree, d->n, m);
+
+    if (sum)
+        tt_bump(sum, amount);
+    else if (!tt_tree_metric_evicted(tree, d->n, d->block, m, amount))
+        tt_bump_shared(&d->h->recording->header->lost_figures, 1);
+}
+
+static const struct tt_frame no_activation;
+
+/* In ticks, as all times of activations are. */
+static void time_wait(struct descent *d, uint64_t ns)
+{
+    const uint64_t rate = d->h->recording->header->ticks_per_second,
+                   ticks = (uint64_t)((unsigned __int128)ns * rate / 1000000000u);
+    struct tt_times *t = d->below ? NULL : tt_tree_times(&d->h->thread->tree, d->n);
+
+    if (t)
+        tt_times_add(t, &no_activation, ticks);
+}
+
+static struct descent begin_descent(struct tt_lock_thread *h,
+                                    const struct tt_lock_charge *c)
+{
+    struct descent d = {.h = h, .n = h->thread->tree.root};
+
+    if (c->waiter) {
+        d.block = tt_context_block(c->waiter);
+        d.n = tt_context_find(h->thread, c->waiter, &d.below);
+    }
+    if (!d.n)
+        d.n = h->thread->tree.root;
+    go_down(&d, tt_place_wait(h->recording, waits_for[c->kind][c->is_symbol], 1));
+    go_down(&d, tt_block_publish(h->recording, c->name));
+    return d;
+}
+
+static uint32_t path_of(struct tt_lock_thread *h, const struct tt_lock_charge *c,
+                        uint32_t path)
+{
+    if (path || !c->taken || is_event(c->kind))
+        return path;
+    return tt_lock_path(0, tt_lock_block(h->recording, c->taken - 1, NULL));
+}
+
+static void charge_share(struct tt_lock_thread *h, const struct tt_lock_charge *c,
+                         struct descent d, uint32_t path, uint64_t ns, int is_main)
+{
+    tt_block block[TT_LOCK_PATH_DEPTH];
+    uint32_t count;
+
+    path = path_of(h, c, path);
+    if (path)
+        go_down(&d,
+                tt_place_wait(h->recording, is_event(c->kind) ? woken_by : held_by, 1));
+    count = tt_lock_path_blocks(path, block);
+    for (uint32_t i = 0; i < count; i++)
+        go_down(&d, block[i]);
+    add(&d, is_event(c->kind) ? metric.wait_time : metric.delay, ns);
+    if (is_main)
+        add(&d, is_event(c->kind) ? metric.waits : metric.contentions, 1);
+}
+
+/* The wait itself counts where most of its time does. */
+static void charge(struct tt_lock_thread *h, const struct tt_lock_charge *c)
+{
+    struct descent d = begin_descent(h, c);
+    uint32_t main = 0;
+
+    time_wait(&d, c->ns);
+    if (!c->shares)
+        charge_share(h, c, d, 0, c->ns, 1);
+    for (uint32_t i = 1; i < c->shares; i++)
+        if (c->share[i].ns > c->share[main].ns)
+            main = i;
+    for (uint32_t i = 0; i < c->shares; i++)
+        charge_share(h, c, d, c->share[i].path, c->share[i].ns, i == main);
+}
+
+/* As pushes do: when enough found no room, cold contexts go.  Before anything is looked for:
+ * it may be what goes. */
+static void make_room(struct tt_lock_thread *h)
+{
+    enum { CELLS = 128 };
+    struct tt_tree *tree = &h->thread->tree;
+
+    if (tree->free_count < CELLS && tt_tree_reserve(tree, CELLS) != 0 &&
+        tree->refused++ >= tree->patience)
+        (void)tt_evict_tree(tree, h->thread);
+}
+
+void tt_lock_charge_all(struct tt_lock_thread *h)
+{
+    const uint32_t charges = h->charges;
+
+    h->charges = 0;
+    if (!charges || !take_locks(h)) {
+        tt_bump_shared(&h->recording->header->lost_figures, charges);
+        return;
+    }
+    make_room(h);
+    for (uint32_t i = 0; i < charges; i++)
+        charge(h, &h->charge[i]);
+    give_locks(h);
+}

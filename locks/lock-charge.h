@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* lock-charge.h - waits that are over, in the tree. */
+#ifndef TT_LOCK_CHARGE_H
+#define TT_LOCK_CHARGE_H
+
+#include "lock-place.h"
+#include "lock-queue.h"
+
+/* Before the recording begins: the metrics. */
+void tt_lock_charge_start(void);
+
+/* The block that stands for the lock: once for each queue and recording. */
+void tt_lock_name(struct tt_lock_thread *, struct tt_lock_queue *);
+
+/* The thread is busy. */
+void tt_lock_charge_all(struct tt_lock_thread *);
+
+#endif

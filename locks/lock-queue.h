@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* lock-queue.h - a lock that threads wait for: how many do, and who released it when.
+ *
+ *      waits since ─┬─────────┬──────┬───── has it
+ *                   └ release └ release └ release: a time, and a path (lock-paths.h)
+ *
+ * Whoever releases a lock while others wait for it notes where it stands; a waiter finds there
+ * whom it has waited for, one after the other.  A waiter that never comes back, because it was
+ * cancelled or left by longjmp, costs the releases that nobody reads, until so many were. */
+#ifndef TT_LOCK_QUEUE_H
+#define TT_LOCK_QUEUE_H
+
+#include "lock-table.h"
+#include "tallytree.h"
+
+enum { TT_LOCK_RELEASES = 64 };
+
+struct tt_lock_queue {
+    uintptr_t address;    /* of the lock; 0: of none */
+    struct tt_lock *lock; /* in the table */
+    uint32_t waiters, unread;
+    uint32_t count; /* releases noted so far: the next one goes to its remainder */
+    uint32_t epoch; /* of the recording that has */
+    tt_block name;  /* the block that stands for the lock; 0: not known so far */
+    int is_symbol;  /* it is in a module's data, and not called by its origin */
+    struct tt_lock_release {
+        uint64_t when; /* ns; 0: it is being written; stored last */
+        uint32_t path, spare;
+    } release[TT_LOCK_RELEASES];
+};
+
+/* One more waits, from the call at `caller` on.  NULL: there is no room. */
+struct tt_lock_queue *tt_lock_queue_join(const void *lock, uintptr_t caller);
+void tt_lock_queue_leave(struct tt_lock_queue *);
+
+/* The lock's, if it has one that nothing waits in. */
+void tt_lock_queue_end(struct tt_lock *);
+
+static inline int tt_lock_queue_waits(const struct tt_lock_queue *q)
+{
+    return q && __atomic_load_n(&q->waiters, __ATOMIC_RELAXED);
+}
+
+void tt_lock_queue_release(struct tt_lock_queue *, uint64_t when, uint32_t path);
+
+/* In the child of a fork: nothing waits. */
+void tt_lock_queues_forked(void);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* locks.c - who waits for a lock, for how long, and because of whom.
+ *
+ *      waiter     finds it held ─ joins its queue ─ looks where it stands ─ waits ─ has it
+ *      holder       ... holds it ......................... looks where it stands ─ releases
+ *
+ * The waiter looks at its stack while it has to wait anyway, and the holder when it is about to
+ * release what is waited for: both have the time.  A lock that nothing waits for costs neither.
+ * What the wait was for is found in the notes of the queue when it is over, and goes into the
+ * tree later, when the thread has given the lock back: others may want it. */
+#include "locks.h"
+
+#include <unistd.h>
+
+#include "clock.h"
+#include "control.h"
+#include "lock-charge.h"
+#include "lock-place.h"
+#include "lock-table.h"
+#include "locks-start.h"
+
+static struct {
+    pid_t pid;
+    uint64_t missed;     /* waits of handlers in a bad moment */
+    uint64_t begin, end; /* when waits count; 0: always */
+} locks;
+
+int tt_locks_on;
+__thread uint32_t tt_lock_unsettled;
+static __thread int inside; /* in here: a handler that comes now stays out */
+
+/* ── The calling thread ───────────────────────────────────────────────────────────── */
+
+static int begin_event(void)
+{
+    if (tt_is_unseen())
+        return 0;
+    if (inside) {
+        (void)__atomic_fetch_add(&locks.missed, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    inside = 1;
+    TT_BARRIER();
+    return 1;
+}
+
+static void end_event(void)
+{
+    TT_BARRIER();
+    inside = 0;
+}
+
+/* The calling thread's part, until leave(); NULL: it is not recorded, or not now.  A thread
+ * without a strand gets none here: that calls malloc, which may be who wants the lock. */
+static struct tt_lock_thread *enter(void)
+{
+    struct tt_thread *t = tt_self.thread;
+    struct tt_lock_thread *h;
+
+    if (!t || tt_thread_is_over() || t->recording != tt_recording_now() ||
+        !(t = tt_thread_enter()))
+        return NULL;
+    h = t->pauses ? NULL : tt_lock_thread_of(t);
+    if (!h)
+        tt_thread_leave(t);
+    return h;
+}
+
+static void leave(struct tt_lock_thread *h) { tt_thread_leave(h->thread); }
+
+static int is_outside_window(uint64_t now)
+{
+    return now < locks.begin || (locks.end && now >= locks.end);
+}
+
+/* ── Waiting ──────────────────────────────────────────────────────────────────────── */
+
+static void begin_wait(struct tt_lock_wait *w, const void *lock,
+                       const struct tt_caller *c)
+{
+    struct tt_lock_thread *h = enter();
+
+    if (!h)
+        return;
+    w->queue = tt_lock_queue_join(lock, c->pc);
+    if (w->queue) {
+        w->began = tt_clock_monotonic();
+        w->first = __atomic_load_n(&w->queue->count, __ATOMIC_ACQUIRE);
+        w->taken = w->queue->lock->taken;
+        tt_lock_name(h, w->queue);
+        w->waiter = tt_lock_place(h, c, 0)->context;
+    } else {
+        tt_bump_shared(&h->recording->header->lost_figures, 1);
+    }
+    leave(h);
+}
+
+void tt_lock_wait_begin(struct tt_lock_wait *w, const void *lock, enum tt_lock_kind kind,
+                        const struct tt_caller *c)
+{
+    w->queue = NULL;
+    w->kind = kind;
+    w->counts = 0;
+    if (!begin_event())
+        return;
+    begin_wait(w, lock, c);
+    end_event();
+}
+
+static void add_share(struct tt_lock_charge *c, uint32_t path, uint64_t ns)
+{
+    uint32_t i = 0;
+
+    while (i < c->shares && c->share[i].path != path)
+        i++;
+    if (i == TT_LOCK_SHARES) /* of many the last one has what found no room */
+        i--;
+    if (i == c->shares)
+        c->share[c->shares++] = (struct tt_lock_share){.path = path};
+    c->share[i].ns += ns;
+}
+
+/* 0: it is being written, or was not in this wait. */
+static int read_release(const struct tt_lock_queue *q, uint32_t i, uint64_t from,
+                        uint64_t to, struct tt_lock_release *out)
+{
+    const struct tt_lock_release *r = &q->release[i % TT_LOCK_RELEASES];
+
+    out->when = __atomic_load_n(&r->when, __ATOMIC_ACQUIRE);
+    out->path = __atomic_load_n(&r->path, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&r->when, __ATOMIC_ACQUIRE) == out->when &&
+           out->when >= from && out->when <= to;
+}
+
+/* Each release has the time since the one before it: so long others had the lock, one after
+ * the other.  Of more than there is room for the last ones stand for all. */
+static void share_out(const struct tt_lock_wait *w, struct tt_lock_charge *c,
+                      uint64_t now)
+{
+    const struct tt_lock_queue *q = w->queue;
+    uint32_t count = __atomic_load_n(&q->count, __ATOMIC_ACQUIRE), i = w->first;
+    uint64_t since = w->began, sum = 0, left = c->ns;
+    struct tt_lock_release r = {0};
+    int is_whole = 1;
+
+    if (count - i > TT_LOCK_RELEASES) {
+        i = count - TT_LOCK_RELEASES;
+        is_whole = 0;
+    }
+    for (; i != count; i++) {
+        if (!read_release(q, i, since, now, &r))
+            continue;
+        if (is_whole || sum)
+            add_share(c, r.path, r.when - since);
+        sum += 1;
+        since = r.when;
+    }
+    if (!c->shares)
+        return;
+    add_share(c, r.path, now - since); /* until the thread ran again */
+    sum = 0;
+    for (i = 0; i < c->shares; i++)
+        sum += c->share[i].ns;
+    for (i = 0; i < c->shares && sum; i++) {
+        c->share[i].ns = i + 1 == c->shares ? left
+                                            : (uint64_t)((unsigned __int128)c->ns *
+                                                         c->share[i].ns / sum);
+        left -= c->share[i].ns;
+    }
+}
+
+/* What happened last is what woke it. */
+static void find_waker(const struct tt_lock_wait *w, struct tt_lock_charge *c,
+                       uint64_t now)
+{
+    uint32_t count = __atomic_load_n(&w->queue->count, __ATOMIC_ACQUIRE);
+    struct tt_lock_release r;
+
+    for (uint32_t i = 0; i < TT_LOCK_RELEASES && count - i != w->first; i++)
+        if (read_release(w->queue, count - i - 1, w->began, now, &r)) {
+            add_share(c, r.path, c->ns);
+            return;
+        }
+}
+
+static void end_wait(const struct tt_lock_wait *w, uint64_t now)
+{
+    struct tt_lock_thread *h = enter();
+    struct tt_lock_charge *c;
+
+    if (!h)
+        return;
+    if (h->charges == TT_LOCK_CHARGES)
+        tt_lock_charge_all(h);
+    c = &h->charge[h->charges++];
+    *c = (struct tt_lock_charge){.waiter = w->waiter,
+                                 .kind = w->kind,
+                                 .is_symbol = w->queue->is_symbol,
+                                 .name = w->queue->name,
+                                 .taken = w->taken,
+                                 .ns = now - w->began};
+    if (w->kind >= TT_LOCK_CONDITION)
+        find_waker(w, c, now);
+    else
+        share_out(w, c, now);
+    if (w->kind == TT_LOCK_BARRIER && !c->shares)
+        h->charges--; /* it was the last one to come, and has not waited */
+    tt_lock_unsettled = h->charges;
+    leave(h);
+}
+
+void tt_lock_wait_end(struct tt_lock_wait *w)
+{
+    uint64_t now;
+
+    if (!w->queue || tt_is_unseen())
+        return;
+    now = tt_clock_monotonic();
+    if (w->counts && w->queue->name && !is_outside_window(now) && begin_event()) {
+        end_wait(w, now);
+        end_event();
+    }
+    tt_lock_queue_leave(w->queue);
+}
+
+/* ── Locks ────────────────────────────────────────────────────────────────────────── */
+
+void tt_lock_gone(const void *lock)
+{
+    struct tt_lock *l = tt_lock_find(lock);
+
+    if (!l)
+        return;
+    if (l->queue) {
+        if (!begin_event())
+            return;
+        tt_lock_queue_end(l);
+        end_event();
+    }
+    tt_lock_forget(lock);
+}
+
+void tt_lock_made(const void *lock, uintptr_t made)
+{
+    tt_lock_gone(lock);
+    (void)tt_lock_add(lock, made);
+}
+
+/* ── Releasing ────────────────────────────────────────────────────────────────────── */
+
+void tt_lock_note_release(struct tt_lock_queue *q, const struct tt_caller *c,
+                          uintptr_t taken)
+{
+    struct tt_lock_thread *h;
+
+    if (!begin_event())
+        return;
+    h = enter();
+    if (h) {
+        uint32_t path = tt_lock_place_path(h, tt_lock_place(h, c, taken));
+        tt_lock_queue_release(q, tt_clock_monotonic(), path);
+        leave(h);
+    }
+    end_event();
+}
+
+void tt_lock_settle(void)
+{
+    struct tt_lock_thread *h;
+
+    if (!begin_event())
+        return;
+    tt_lock_unsettled = 0;
+    h = enter();
+    if (h) {
+        tt_lock_charge_all(h);
+        leave(h);
+    }
+    end_event();
+}
+
+/* ── Start and stop ───────────────────────────────────────────────────────────────── */
+
+static void end_thread(struct tt_thread *t)
+{
+    struct tt_lock_thread *h = t->heap;
+
+    t->heap = NULL;
+    if (!h)
+        return;
+    if (locks.pid == getpid() && h->recording == tt_recording_now())
+        tt_lock_charge_all(h);
+    tt_lock_unsettled = 0;
+    tt_lock_thread_free(h);
+}
+
+static int is_inside(void) { return inside; }
+
+void tt_locks_start(uint64_t begin, uint64_t end)
+{
+    locks.pid = getpid();
+    locks.begin = begin;
+    locks.end = end;
+    tt_lock_charge_start();
+    tt_thread_ended = end_thread;
+    tt_is_collecting = is_inside;
+}
+
+void tt_locks_stop(void)
+{
+    struct tt_recording *r = tt_recording_now();
+
+    tt_lock_settle();
+    tt_locks_on = 0;
+    if (r)
+        tt_bump_shared(&r->header->lost_figures,
+                       __atomic_load_n(&locks.missed, __ATOMIC_RELAXED));
+}
+
+/* The new recording has none of the parent's waits.  What a handler has interrupted to fork, it
+ * goes on with, and nothing comes after it. */
+void tt_locks_forked(void)
+{
+    locks.pid = getpid();
+    locks.missed = 0;
+    tt_lock_unsettled = 0;
+    if (inside) {
+        tt_locks_on = 0;
+        return;
+    }
+    tt_lock_queues_forked();
+    tt_lock_paths_forked();
+    if (tt_lock_here) {
+        tt_lock_here->charges = 0;
+        tt_lock_places_forget(tt_lock_here);
+    }
+}

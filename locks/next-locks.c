@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* next-locks.c - the C library's functions of locks, and how our own code calls them.
+ *
+ * The linker (--wrap) makes each call of one of them in this library one of __wrap_NAME: our
+ * locks are not the program's. */
+#include "next-locks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "next-function.h"
+
+struct tt_next_locks tt_next_locks;
+
+extern int __pthread_mutex_lock(pthread_mutex_t *) __attribute__((weak));
+extern int __pthread_mutex_trylock(pthread_mutex_t *) __attribute__((weak));
+extern int __pthread_mutex_unlock(pthread_mutex_t *) __attribute__((weak));
+
+/* Of two versions of a condition variable the newer one: a search without a version may find
+ * the one of 2002. */
+static void *find(const char *name)
+{
+    void *found = strncmp(name, "pthread_cond_", 13) == 0
+                      ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2")
+                      : NULL;
+
+    return found ? found : tt_next_function(name);
+}
+
+int tt_next_locks_find(void)
+{
+    static __thread int finding;
+    int saved = errno;
+    void *found;
+
+    if (finding)
+        return 0;
+    finding = 1;
+#define FIND(result, name, ...)                                                          \
+    found = find(#name);                                                                 \
+    memcpy(&tt_next_locks.name, &found, sizeof found);
+    TT_EACH_LOCK_FUNCTION(FIND)
+#undef FIND
+    __atomic_store_n(&tt_next_locks.found, 1, __ATOMIC_RELEASE);
+    finding = 0;
+    errno = saved;
+    return 1;
+}
+
+/* ── Our own ──────────────────────────────────────────────────────────────────────── */
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *);
+int __wrap_pthread_mutex_init(pthread_mutex_t *, const pthread_mutexattr_t *);
+int __wrap_pthread_mutex_destroy(pthread_mutex_t *);
+int __wrap_pthread_join(pthread_t, void **);
+int __wrap_pthread_timedjoin_np(pthread_t, void **, const struct timespec *);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+    return tt_has_next_locks() ? tt_next_locks.pthread_mutex_lock(m)
+                               : __pthread_mutex_lock(m);
+}
+
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *m)
+{
+    return tt_has_next_locks() ? tt_next_locks.pthread_mutex_trylock(m)
+                               : __pthread_mutex_trylock(m);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+    return tt_has_next_locks() ? tt_next_locks.pthread_mutex_unlock(m)
+                               : __pthread_mutex_unlock(m);
+}
+
+int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *a)
+{
+    static const pthread_mutex_t initial = PTHREAD_MUTEX_INITIALIZER;
+
+    if (tt_has_next_locks())
+        return tt_next_locks.pthread_mutex_init(m, a);
+    *m = initial;
+    return 0;
+}
+
+int __wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+{
+    return tt_has_next_locks() ? tt_next_locks.pthread_mutex_destroy(m) : 0;
+}
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    return tt_has_next_locks() ? tt_next_locks.pthread_join(thread, result) : EAGAIN;
+}
+
+int __wrap_pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *t)
+{
+    return tt_has_next_locks() ? tt_next_locks.pthread_timedjoin_np(thread, result, t)
+                               : EAGAIN;
+}

@@ -1,0 +1,161 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Waits for locks: how long, for which lock, and because of whom, beside what the program says
+# of itself.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+guest=$TT_BUILD/test/locks-guest
+
+# Who waited how long for which lock because of whom, from the program's own lines: of a wait,
+# each holder has the time since the one before it gave the lock back.
+cat >"$tmp/truth.py" <<'END'
+import collections, sys
+holds, waits = collections.defaultdict(list), []
+for line in open(sys.argv[1]):
+    what, lock, function, start, end = line.split()
+    if what == "hold":
+        holds[lock].append((int(end), function))
+    else:
+        waits.append((lock, function, int(start), int(end)))
+truth, count, longest = collections.Counter(), collections.Counter(), collections.Counter()
+for lock, function, start, end in waits:
+    since = start
+    by = None
+    for released, holder in sorted(holds[lock]):
+        if start < released <= end:
+            truth[function, lock, holder] += released - since
+            since, by = released, holder
+    if by or lock not in holds:
+        truth[function, lock, by or "-"] += end - since
+        count[lock] += 1
+        longest[lock] = max(longest[lock], end - start)
+END
+
+# What is recorded of it, from folded stacks: waiter;[waits: kind];lock;[held by];...;holder
+cat >"$tmp/compare.py" <<'END'
+import os, sys
+exec(open(os.path.join(os.path.dirname(sys.argv[0]), "truth.py")).read())
+helpers = {"with_lock"}  # these are called by the function that the program names
+ours, kinds = collections.Counter(), set()
+for line in open(sys.argv[2]):
+    stack, amount = line.rsplit(" ", 1)
+    stack = stack.split(";")
+    at = next(i for i, f in enumerate(stack) if f.startswith("[waits: "))
+    if stack[at] == "[waits: end of]":
+        continue
+    kinds.add(stack[at])
+    waiter = [f for f in stack[:at] if f not in helpers][-1]
+    holder = [f for f in stack[at + 3:] if f not in helpers]
+    ours[waiter, stack[at + 1], holder[-1] if holder else "-"] += int(amount)
+whole = sum(truth.values())
+bad = 0
+for key in sorted(set(ours) | set(truth)):
+    wrong = abs(ours[key] - truth[key]) > 0.02 * whole + 5e6
+    bad |= wrong
+    print("%-40s %9.3f ms, truth %9.3f ms%s" % ("/".join(key), ours[key] / 1e6, truth[key] / 1e6, " WRONG" if wrong else ""))
+print("whole", sum(ours.values()) / 1e6, whole / 1e6, kinds)
+sys.exit(bad or abs(sum(ours.values()) - whole) > 0.02 * whole + 5e6 or kinds != set(sys.argv[3:]))
+END
+
+recorded()
+{
+    timeout -k 5 100 "$tallytree" record --locks -o "$tmp/$1.tt" "$guest" "$1" >"$tmp/$1.out" 2>"$tmp/err" ||
+        { cat "$tmp/err"; return 1; }
+}
+
+folded() { "$tallytree" export --force --to folded --metric "$1" -o "$tmp/folded" "$2"; }
+
+# compared WHAT METRIC KINDS... - once
+compared()
+{
+    recorded "$1" && folded "$2" "$tmp/$1.tt" && python3 "$tmp/compare.py" "$tmp/$1.out" "$tmp/folded" "${@:3}"
+}
+
+# A thread may lose its processor between the program's look at the clock and ours.
+truth() { compared "$@" || compared "$@" || compared "$@"; }
+
+try "of a convoy each wait is charged to those that had the mutex meanwhile" truth convoy delay "[waits: mutex]"
+try "of ten paths to a lock the slow one has the waits, to the amount" truth paths delay "[waits: mutex of]"
+
+# Of these the program says how long, and there is one holder.
+one_holder()
+{
+    recorded "$1" && folded "$2" "$tmp/$1.tt" || return
+    python3 - "$tmp/$1.out" "$tmp/folded" "${@:3}" <<'END'
+import sys
+said = {}
+for line in open(sys.argv[1]):
+    what, lock, function, start, end = line.split()
+    if what == "wait":
+        said[lock] = (function, int(end) - int(start))
+found = {}
+for line in open(sys.argv[2]):
+    stack, amount = line.rsplit(" ", 1)
+    stack = stack.split(";")
+    at = next(i for i, f in enumerate(stack) if f.startswith("[waits: "))
+    if stack[at] != "[waits: end of]":
+        key = (stack[at], stack[at + 1], stack[at - 1], stack[-1])
+        found[key] = found.get(key, 0) + int(amount)
+want = {tuple(w.split("/")) for w in sys.argv[3:]}
+print(said, found)
+assert set(found) == want, want
+for (kind, lock, waiter, holder), ns in found.items():
+    assert said[lock][0] == waiter and abs(said[lock][1] - ns) < 0.05 * ns + 10e6, (lock, ns, said[lock])
+END
+}
+close() { one_holder "$@" || one_holder "$@" || one_holder "$@"; }
+try "a writer that readers starve waits because of the readers" \
+    close starvation delay "[waits: write lock]/table_lock/write_table/read_table"
+try "a lock that is never given back is charged to where it was taken" \
+    close kept delay "[waits: mutex]/kept_lock/give_up/keep"
+try "conditions, semaphores and barriers are charged to what ended the wait" \
+    close events "wait time" "[waits: condition]/filled/await_filled/fill" \
+    "[waits: semaphore]/items/await_item/post_item" "[waits: barrier]/meeting/meet_early/meet_late" \
+    "[waits: condition]/plain_condition/await_plain/fill_plain"
+
+joins()
+{
+    folded "wait time" "$tmp/events.tt" && grep -q ';run_threads;\[waits: end of\];on_events ' "$tmp/folded"
+}
+try "a join waits for the function that the thread began with" joins
+
+# Two threads share a line of the cache, and no lock.
+nothing()
+{
+    recorded line && "$tallytree" report header --csv "$tmp/line.tt" >"$tmp/header" &&
+        ! grep -E 'contentions|delay' "$tmp/header"
+}
+try "of locks that nobody waits for nothing is reported" nothing
+
+counted()
+{
+    folded contentions "$tmp/convoy.tt" || return
+    python3 - "$tmp/convoy.out" "$tmp/folded" "$tmp/truth.py" <<'END'
+import sys
+exec(open(sys.argv[3]).read())
+ours = sum(int(l.rsplit(" ", 1)[1]) for l in open(sys.argv[2]))
+print(ours, count)
+# the program counts a turn as a wait when another one gave the lock back meanwhile
+assert abs(ours - count["convoy_lock"]) <= 0.1 * count["convoy_lock"] + 2
+END
+}
+try "each wait is counted once" counted
+
+merged()
+{
+    "$tallytree" merge -o "$tmp/ab.tt" "$tmp/convoy.tt" "$tmp/paths.tt" && "$tallytree" merge -o "$tmp/ba.tt" "$tmp/paths.tt" "$tmp/convoy.tt" &&
+        cmp "$tmp/ab.tt" "$tmp/ba.tt"
+}
+try "merged in any order they are the same" merged
+
+# A recording whose process was killed has the waits that were over.
+killed()
+{
+    timeout -k 5 60 "$tallytree" record --locks -o "$tmp/killed.tt" sh -c '"$0" forever & sleep 1; kill -9 $!; wait' "$guest" >"$tmp/out" 2>&1
+    folded delay "$tmp/killed.tt" && grep -q 'take_turns;\[waits: mutex\];convoy_lock;\[held by\];.*;take_turns ' "$tmp/folded"
+}
+try "what is killed leaves its waits" killed
+
+both() { "$tallytree" record --locks --heap -o "$tmp/x.tt" true; [ $? = 125 ]; }
+try "with --heap it is refused" both
+finish
