@@ -61,6 +61,7 @@ static const struct own_flag {
     {"space",
      {"by", 0, KEY, "WHAT", "type generation both block",
       "type, generation, both or block"}},
+    {"waits", {"by", 0, KEY, "WHAT", "lock pair", "lock; pair: waiter, lock and holder"}},
     {"slowest", {"by", 0, KEY, "WHAT", "slowest last", "slowest; last: the last ones"}},
     {NULL, {NULL, 0, 0, NULL, NULL, NULL}},
 };

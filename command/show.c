@@ -13,8 +13,8 @@
 #include "scratch.h"
 
 const struct tt_flag tt_show_flags[] = {
-    {"json", 0, TT_SHOW_JSON, NULL, NULL, "as JSON"},
-    {"csv", 0, TT_SHOW_CSV, NULL, NULL, "as CSV"},
+    {"json", 0, TT_SHOW_JSON, NULL, NULL, "as JSON; --csv: as CSV"},
+    {"csv", 0, TT_SHOW_CSV, NULL, NULL, NULL},
     {"width", 0, TT_SHOW_WIDTH, "N", NULL, "columns of text; 0: as many as it takes"},
     {"color", 0, TT_SHOW_COLOR, "[WHEN]", "auto always never", "auto: on a terminal"},
     {"output", 'o', TT_SHOW_OUTPUT, "OUT", "@files",

@@ -205,12 +205,21 @@ TT_INTERPOSE int pthread_barrier_destroy(pthread_barrier_t *b)
         return error_;                                                                   \
     } while (0)
 
+/* Somebody may wait for its end already, before it has begun: that is named when it is over. */
 void tt_locks_thread_began(uintptr_t function)
 {
     const void *self = (const void *)(uintptr_t)pthread_self();
+    struct tt_lock *l;
 
-    if (tt_locks_are_on())
-        tt_lock_made(self, function + 1);
+    if (!tt_locks_are_on())
+        return;
+    l = tt_lock_find(self);
+    if (!l)
+        l = tt_lock_add(self, function + 1);
+    if (!l)
+        return;
+    __atomic_store_n(&l->made, function + 1, __ATOMIC_RELAXED);
+    tt_lock_unname(l);
 }
 
 TT_INTERPOSE int pthread_join(pthread_t thread, void **result)

@@ -143,11 +143,40 @@ static void time_wait(struct descent *d, uint64_t ns)
         tt_times_add(t, &no_activation, ticks);
 }
 
+/* Where a wait for this lock, because of this path, went before; AT_LOCK: the lock itself. */
+enum { AT_LOCK = -1 };
+
+static uint64_t key_of(const struct tt_lock_charge *c, uint32_t path)
+{
+    uint64_t key = tt_lock_mix(c->waiter) + c->name * 0x9e3779b97f4a7c15u + path;
+
+    return tt_lock_mix(key * 16 + c->kind) ^ 0xaaaaaaaaaaaaaaaau;
+}
+
+static int recall(struct descent *d, const struct tt_lock_charge *c, uint32_t path)
+{
+    uint32_t cell = tt_keys_find(&d->h->keys, key_of(c, path));
+
+    if (!cell)
+        return 0;
+    d->n = tt_cell(d->h->thread->tree.base, cell);
+    d->block = d->n->key;
+    return 1;
+}
+
+static void keep(const struct descent *d, const struct tt_lock_charge *c, uint32_t path)
+{
+    if (!d->below)
+        tt_keys_add(&d->h->keys, key_of(c, path), tt_cell_of(&d->h->thread->tree, d->n));
+}
+
 static struct descent begin_descent(struct tt_lock_thread *h,
                                     const struct tt_lock_charge *c)
 {
-    struct descent d = {.h = h, .n = h->thread->tree.root};
+    struct descent d = {.h = h, .n = h->thread->tree.root, .block = c->name};
 
+    if (recall(&d, c, (uint32_t)AT_LOCK))
+        return d;
     if (c->waiter) {
         d.block = tt_context_block(c->waiter);
         d.n = tt_context_find(h->thread, c->waiter, &d.below);
@@ -156,6 +185,7 @@ static struct descent begin_descent(struct tt_lock_thread *h,
         d.n = h->thread->tree.root;
     go_down(&d, tt_place_wait(h->recording, waits_for[c->kind][c->is_symbol], 1));
     go_down(&d, tt_block_publish(h->recording, c->name));
+    keep(&d, c, (uint32_t)AT_LOCK);
     return d;
 }
 
@@ -167,19 +197,23 @@ static uint32_t path_of(struct tt_lock_thread *h, const struct tt_lock_charge *c
     return tt_lock_path(0, tt_lock_block(h->recording, c->taken - 1, NULL));
 }
 
+static void go_down_path(struct descent *d, const struct tt_lock_charge *c, uint32_t path)
+{
+    uint32_t count;
+
+    if (!path || (!d->below && recall(d, c, path)))
+        return;
+    count = tt_lock_path_blocks(path, d->h->block);
+    go_down(d, tt_place_wait(d->h->recording, is_event(c->kind) ? woken_by : held_by, 1));
+    for (uint32_t i = 0; i < count; i++)
+        go_down(d, d->h->block[i]);
+    keep(d, c, path);
+}
+
 static void charge_share(struct tt_lock_thread *h, const struct tt_lock_charge *c,
                          struct descent d, uint32_t path, uint64_t ns, int is_main)
 {
-    tt_block block[TT_LOCK_PATH_DEPTH];
-    uint32_t count;
-
-    path = path_of(h, c, path);
-    if (path)
-        go_down(&d,
-                tt_place_wait(h->recording, is_event(c->kind) ? woken_by : held_by, 1));
-    count = tt_lock_path_blocks(path, block);
-    for (uint32_t i = 0; i < count; i++)
-        go_down(&d, block[i]);
+    go_down_path(&d, c, path_of(h, c, path));
     add(&d, is_event(c->kind) ? metric.wait_time : metric.delay, ns);
     if (is_main)
         add(&d, is_event(c->kind) ? metric.waits : metric.contentions, 1);
@@ -223,6 +257,8 @@ void tt_lock_charge_all(struct tt_lock_thread *h)
         return;
     }
     make_room(h);
+    if (h->evictions != *h->evicted)
+        tt_lock_places_forget(h);
     for (uint32_t i = 0; i < charges; i++)
         charge(h, &h->charge[i]);
     give_locks(h);

@@ -213,7 +213,7 @@ struct tt_lock_place *tt_lock_place(struct tt_lock_thread *h, const struct tt_ca
 uint32_t tt_lock_place_path(struct tt_lock_thread *h, struct tt_lock_place *p)
 {
     struct tt_tree *tree = &h->thread->tree;
-    tt_block block[TT_LOCK_PATH_DEPTH];
+    tt_block *block = h->block;
     struct tt_node *n;
     uint32_t count = 0, path = 0;
     int below;

@@ -53,6 +53,7 @@ struct
     struct tt_lock_charge charge[TT_LOCK_CHARGES];
     uint32_t places;
     struct tt_lock_place place[TT_LOCK_PLACES];
+    tt_block block[TT_LOCK_PATH_DEPTH]; /* of a path that is looked at */
     struct tt_grafting hanging;
     char stack[TT_LOCK_STACK] __attribute__((aligned(64)));
 };

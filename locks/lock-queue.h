@@ -36,6 +36,15 @@ void tt_lock_queue_leave(struct tt_lock_queue *);
 /* The lock's, if it has one that nothing waits in. */
 void tt_lock_queue_end(struct tt_lock *);
 
+/* It has another origin by now. */
+static inline void tt_lock_unname(const struct tt_lock *l)
+{
+    struct tt_lock_queue *q = __atomic_load_n(&l->queue, __ATOMIC_ACQUIRE);
+
+    if (q)
+        __atomic_store_n(&q->name, 0, __ATOMIC_RELEASE);
+}
+
 static inline int tt_lock_queue_waits(const struct tt_lock_queue *q)
 {
     return q && __atomic_load_n(&q->waiters, __ATOMIC_RELAXED);

@@ -192,6 +192,13 @@ static void end_wait(const struct tt_lock_wait *w, uint64_t now)
         return;
     if (h->charges == TT_LOCK_CHARGES)
         tt_lock_charge_all(h);
+    if (w->kind == TT_LOCK_THREAD)
+        tt_lock_name(h, w->queue);
+    if (!w->queue->name) {
+        tt_bump_shared(&h->recording->header->lost_figures, 1);
+        leave(h);
+        return;
+    }
     c = &h->charge[h->charges++];
     *c = (struct tt_lock_charge){.waiter = w->waiter,
                                  .kind = w->kind,
@@ -216,7 +223,7 @@ void tt_lock_wait_end(struct tt_lock_wait *w)
     if (!w->queue || tt_is_unseen())
         return;
     now = tt_clock_monotonic();
-    if (w->counts && w->queue->name && !is_outside_window(now) && begin_event()) {
+    if (w->counts && !is_outside_window(now) && begin_event()) {
         end_wait(w, now);
         end_event();
     }

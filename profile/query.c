@@ -30,6 +30,7 @@ const struct tt_view_word tt_view_words[] = {
     {"series", "figures over time", {"by", "series", NULL}},
     {"space", "objects by type and generation", {"by", NULL}},
     {"slowest", "the slowest activations of marked blocks", {"by", NULL}},
+    {"waits", "locks: who waited for them, and who had them", {"by", NULL}},
     {"header", "what produced the profile, what it cannot tell", {NULL}},
     {NULL, NULL, {NULL}},
 };

@@ -22,6 +22,7 @@ tt_view_function tt_view_strands; /* threads, processes, ranks, and how they dif
 tt_view_function tt_view_series;  /* over time */
 tt_view_function tt_view_space;   /* by type and generation */
 tt_view_function tt_view_slowest; /* single activations, with what they called */
+tt_view_function tt_view_locks;   /* locks, who waited for them, and who had them */
 tt_view_function tt_view_header;  /* what produced it, what it cannot tell */
 
 /* What the views share. */

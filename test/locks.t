@@ -119,6 +119,45 @@ joins()
 }
 try "a join waits for the function that the thread began with" joins
 
+# Of one lock: what the view says, beside what the program says and what the stacks add up to.
+lists()
+{
+    "$tallytree" report waits --csv "$tmp/$1.tt" >"$tmp/locks.csv" && "$tallytree" report waits --by pair --csv "$tmp/$1.tt" >"$tmp/pairs.csv" &&
+        folded delay "$tmp/$1.tt" && python3 - "$tmp" "$tmp/$1.out" "${@:2}" <<'END'
+import csv, sys
+folder, said, lock, waiter, holder = sys.argv[1:]
+def rows(name):
+    return [r for r in csv.DictReader(l for l in open(f"{folder}/{name}.csv") if not l.startswith("#")) if r["role"] == "entry"]
+stacks = sum(int(l.rsplit(" ", 1)[1]) for l in open(f"{folder}/folded"))
+waits = [int(l.split()[4]) - int(l.split()[3]) for l in open(said) if l.startswith("wait ") and int(l.split()[4]) - int(l.split()[3]) > 100000]
+[row], [pair] = rows("locks"), rows("pairs")
+print(row, pair, stacks, max(waits))
+assert row["name"] == lock and int(row["self"]) == int(pair["self"]) == stacks
+assert row["waiters"] == row["holders"] == "1" and (pair["waiter"], pair["holder"]) == (waiter, holder)
+assert abs(int(row["longest"]) - max(waits)) < 0.05 * max(waits) + 10e6
+assert int(row["count"]) == int(pair["count"]) and abs(int(row["count"]) - len(waits)) <= 0.1 * len(waits) + 2
+END
+}
+try "the view of waits lists the lock, how often and how long" lists convoy "mutex convoy_lock" take_turns take_turns
+try "and of a writer its longest wait" lists starvation "write lock table_lock" write_table read_table
+
+# Go's tool reads its own format.
+contention()
+{
+    "$tallytree" export --force --to pprof --root '[[]held by]' -o "$tmp/pb.gz" "$tmp/starvation.tt" &&
+        go tool pprof -raw "$tmp/pb.gz" >"$tmp/raw" && grep -q 'contentions/' "$tmp/raw" && grep -q 'delay/nanoseconds' "$tmp/raw" && grep -q ' read_table ' "$tmp/raw"
+}
+if command -v go >/dev/null; then
+    try "exported for pprof it is a profile of contention, by holders" contention
+else
+    skip "exported for pprof it is a profile of contention, by holders" "there is no go"
+fi
+without()
+{
+    "$tallytree" record --locks -o "$tmp/none.tt" true && ! "$tallytree" report waits "$tmp/none.tt" 2>"$tmp/err" &&
+        grep -q 'tallytree record --locks' "$tmp/err"
+}
+
 # Two threads share a line of the cache, and no lock.
 nothing()
 {
@@ -140,6 +179,7 @@ assert abs(ours - count["convoy_lock"]) <= 0.1 * count["convoy_lock"] + 2
 END
 }
 try "each wait is counted once" counted
+try "where none was recorded the view says how to record them" without
 
 merged()
 {
