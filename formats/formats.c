@@ -15,6 +15,8 @@ const struct tt_format *const tt_formats[] = {
     &tt_format_pstats,
     &tt_format_jfr,
     &tt_format_stackprof,
+    &tt_format_simpleperf,
+    &tt_format_xctrace,
     &tt_format_stacks,
     &tt_format_hp,
     &tt_format_ghc,
@@ -42,6 +44,7 @@ const struct tt_format *const tt_formats[] = {
     &tt_format_v8,
     &tt_format_caliper,
     &tt_format_firefox,
+    &tt_format_gecko,
     &tt_format_folded,
     NULL,
 };

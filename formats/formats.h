@@ -85,6 +85,7 @@ extern const struct tt_format
     tt_format_dtrace,
     tt_format_firefox,
     tt_format_folded,
+    tt_format_gecko,
     tt_format_ghc,
     tt_format_gmon,
     tt_format_gperftools,
@@ -102,13 +103,15 @@ extern const struct tt_format
     tt_format_pprof,
     tt_format_pstats,
     tt_format_sample,
+    tt_format_simpleperf,
     tt_format_snapshot,
     tt_format_speedscope,
     tt_format_stackprof,
     tt_format_stacks,
     tt_format_tdk,
     tt_format_uftrace,
-    tt_format_v8;
+    tt_format_v8,
+    tt_format_xctrace;
 /* clang-format on */
 
 /* All of them, up to a NULL. */

@@ -19,12 +19,9 @@ struct kind {
 static const struct kind kinds[] = {
     {MAGIC("Nettrace"), NULL,
      "a trace of .NET; converted by 'dotnet-trace convert --format Speedscope FILE'"},
-    {MAGIC("SIMPLEPERF"), NULL,
-     "a report of Android's simpleperf; converted from its perf.data by "
-     "'stackcollapse.py'"},
     {MAGIC("SLOW"), NULL,
-     "a method trace of Android; record by simpleperf, and convert by "
-     "'stackcollapse.py'"},
+     "a method trace of Android; record by simpleperf, whose 'report-sample "
+     "--protobuf' is read"},
     {MAGIC("JAVA PROFILE 1.0"), NULL,
      "a heap dump of Java, which has no stacks; record allocations by async-profiler"},
     {MAGIC("memray"), NULL, "a file of memray, which only memray reads"},
@@ -37,14 +34,12 @@ static const struct kind kinds[] = {
     {MAGIC("v8-version,"), NULL,
      "a log of V8, which 'node --prof-process' prints; 'node --cpu-prof' writes what is "
      "read"},
-    {MAGIC("<?xml"), "<trace-query-result>",
-     "what xctrace exports; converted by 'inferno-collapse-xctrace'"},
     {MAGIC("Weight\t"), "Symbol Name",
-     "a copy of Instruments' table; export the recording by 'xctrace export', which "
-     "'inferno-collapse-xctrace' converts"},
+     "a copy of Instruments' table; what 'xctrace export' makes of the recording is "
+     "read"},
     {MAGIC("Running Time\t"), "Symbol Name",
-     "a copy of Instruments' table; export the recording by 'xctrace export', which "
-     "'inferno-collapse-xctrace' converts"},
+     "a copy of Instruments' table; what 'xctrace export' makes of the recording is "
+     "read"},
     {MAGIC("{\"label\":"), "\"profile\":{",
      "a recording of Firefox's older tools; record it anew by profiler.firefox.com"},
     {MAGIC("<?xml"), "<svg", "a picture; read what it was drawn of"},
@@ -60,8 +55,6 @@ static const struct kind kinds[] = {
      "does"},
     {MAGIC("goroutine "),
      "]:", "a dump of Go's stacks; '?debug=1' instead of 2 gives what is read"},
-    {MAGIC("{"), "\"schema\"",
-     "a raw profile of Firefox; open it in profiler.firefox.com, and save it there"},
     {MAGIC("{\"version\":1,\"recording\":{"), NULL,
      "a timeline of Safari, which only Safari reads"},
     {MAGIC("PK\3\4"), NULL, "an archive; unpack it, and read what is in it"},

@@ -217,22 +217,18 @@ done
 known() { printf '%b' "$1" >"$dir/bad" && unknown "this is $2"; }
 while IFS='|' read -r bytes what; do try "what is not read is known: $what" known "$bytes" ".*$what"; done <<'END'
 Nettrace\0\0\0|dotnet-trace convert
-SIMPLEPERF\0\1|stackcollapse.py
 JAVA PROFILE 1.0.2\0|heap dump of Java
 memray\0\12|memray
 go 1.19 trace\0\0\0|go tool trace -pprof
-\4\10{\14:|stackprof --stackcollapse
-{"version":1.2,"mode":"wall","missed_samples":0}|stackprof --stackcollapse
 MOJ\3|mojo2austin
+SLOW\0\1|report-sample --protobuf
 hdrb\0hetb|hs-speedscope
 v8-version,10,2,154|node --cpu-prof
-<?xml version="1.0"?>\n<trace-query-result>|inferno-collapse-xctrace
 <?xml version="1.0"?>\n<svg>|a picture
-Weight\tSelf Weight\tSymbol Names\n3 ms\t0 s\tmain|inferno-collapse-xctrace
+Weight\tSelf Weight\tSymbol Names\n3 ms\t0 s\tmain|xctrace export
 {"label":"a","ticks":[],"profile":{"libs":[]}}|profiler.firefox.com
 Flat profile:\n\nEach|gmon.out itself is read
 goroutine 1 [running]:\nmain.main()|?debug=1
-{"meta":{"x":3},"threads":[{"samples":{"schema":{}}}]}|profiler.firefox.com
 PK\3\4\24\0|unpack it
 \4"M\30d@|lz4 -d
 \12\3abc\12\1a\12\2ab\12\1c|traceconv json
