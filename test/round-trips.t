@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What was read is written in every format that Tallytree reads, too, and read again: each function has
+# the figures that Python reckons from the stacks.
+. "$(dirname "$0")/formats.sh"
+
+cat >"$dir/make.py" <<'END'
+import collections, random, sys
+out, dice = sys.argv[1], random.Random(int(sys.argv[2]))
+names = ["main", "f", "g", "größe", "operator()(int, char)", "a b", "x::y<z>", "h"]
+stacks = collections.Counter()
+for _ in range(60): # a call graph has no paths of recursion
+    stack = ["main"] + (dice.choices(names, k=dice.randrange(9)) if sys.argv[3:] else dice.sample(names[1:], dice.randrange(6)))
+    stacks[";".join(stack)] += dice.choice([1, 7, 1000, 123456789])
+self, all = collections.Counter(), collections.Counter()
+for stack, n in stacks.items():
+    frames = stack.split(";")
+    self[frames[-1]] += n
+    for f in set(frames): all[f] += n
+open(out + "/stacks", "w").write("".join("%s %d\n" % s for s in sorted(stacks.items())))
+open(out + "/truth", "w").write("".join("%s\t%d\t%d\n" % (f, self[f], all[f]) for f in sorted(all)))
+END
+cat >"$dir/flat.py" <<'END'
+import collections, csv, sys
+self, all = collections.Counter(), collections.Counter()
+scale = int(sys.argv[1])
+for r in csv.DictReader(sys.stdin):
+    if r["role"] == "entry" and r["name"] not in ("_start", "[root]"):
+        self[r["name"]] += int(r["self"])
+        all[r["name"]] += int(r["inclusive"])
+print("".join("%s\t%d\t%d\n" % (f, self[f] / scale, all[f] / scale) for f in sorted(all)), end="")
+END
+# written FORMAT SCALE - figures of each function are what they were, times so many.
+written()
+{
+    "$tallytree" export --to "$1" --force -o "$dir/again" "$dir/stacks" &&
+        "$tallytree" report flat --csv --limit all --threshold 0 "$dir/again" | python3 "$dir/flat.py" "$2" | diff "$dir/truth" -
+}
+# kept FORMAT - stacks, too.
+kept() { "$tallytree" export --to "$1" --force -o "$dir/again" "$dir/stacks" && "$tallytree" export --to folded "$dir/again" | LC_ALL=C sort | diff <(LC_ALL=C sort "$dir/stacks") -; }
+python3 "$dir/make.py" "$dir" 1
+for format in folded pprof otlp speedscope firefox; do
+    try "figures that are written as $format and read again are the same" written $format 1
+    try "so are stacks: $format" kept $format
+done
+python3 "$dir/make.py" "$dir" 2 recursive
+for format in folded pprof otlp speedscope firefox; do
+    try "so are those of recursive functions: $format" eval "written $format 1 && kept $format"
+done
+python3 "$dir/make.py" "$dir" 3
+try "figures that are written as callgrind and read again are the same" written callgrind 1
+try "so are those of pgcl" written pgcl 1
+finish
