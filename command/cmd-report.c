@@ -14,14 +14,16 @@
 #include "command.h"
 #include "filters.h"
 #include "input.h"
+#include "name-blocks.h"
 #include "newest.h"
 #include "query.h"
+#include "read-listing.h"
 #include "scratch.h"
 #include "show.h"
 
 /* ── Flags ────────────────────────────────────────────────────────────────────────── */
 
-enum { KEY = TT_FILTER_KEY };
+enum { KEY = TT_FILTER_KEY, SYMBOLS = 3000, SOURCE, DEBUGINFOD };
 
 static const struct tt_flag report_flags[] = {
     {"block", 0, KEY, "PATTERN", NULL, "what the view 'block' is about"},
@@ -62,6 +64,13 @@ static const struct own_flag {
      {"by", 0, KEY, "WHAT", "type generation both block",
       "type, generation, both or block"}},
     {"waits", {"by", 0, KEY, "WHAT", "lock pair", "lock; pair: waiter, lock and holder"}},
+    {"assembly", {"bytes", 0, KEY, "YES", "yes no", "yes: those of instructions"}},
+    {"assembly",
+     {"symbols", 0, SYMBOLS, "DIR", "@files", "look for the files that ran here"}},
+    {"assembly", {"source", 0, SOURCE, "DIR", "@files", "look for source text here"}},
+    {"assembly",
+     {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"}},
+    {"source", {"source", 0, SOURCE, "DIR", "@files", "look for source text here"}},
     {"slowest", {"by", 0, KEY, "WHAT", "slowest last", "slowest; last: the last ones"}},
     {NULL, {NULL, 0, 0, NULL, NULL, NULL}},
 };
@@ -78,7 +87,8 @@ static const struct tt_flag *view_flags(const char *view)
             flags[count++] = o->flag;
     for (const struct own_flag *o = own_flags; o->view; o++)
         if (!tt_flag_named(flags, o->flag.name))
-            flags[count++] = (struct tt_flag){o->flag.name, 0, KEY, "VALUE", NULL, NULL};
+            flags[count++] = (struct tt_flag){
+                o->flag.name, 0, o->flag.id, o->flag.value ? "VALUE" : NULL, NULL, NULL};
     return flags;
 }
 
@@ -110,7 +120,9 @@ struct report {
     struct tt_vector given;         /* struct given: all flags, in order */
     struct tt_vector own;           /* char *, owned: the layout's arguments */
     struct tt_show show;
-    const char *view; /* the one that stood before the files; NULL: none */
+    const char *view;             /* the one that stood before the files; NULL: none */
+    struct tt_names_wanted names; /* where the files that ran are looked for */
+    struct tt_vector source;      /* const char *: folders with source text */
     int clean;
     char **file;
     int files;
@@ -158,8 +170,23 @@ static int is_own(const struct tt_layout *layout, const struct tt_flag *flag)
     return own == flag;
 }
 
+static int set_folder(struct report *r, const struct given *g)
+{
+    const char **folder;
+
+    if (g->flag->id == SYMBOLS)
+        return tt_names_folder(&r->names, g->value);
+    folder = tt_vector_add(&r->source, 1);
+    if (!folder)
+        return no_memory();
+    *folder = g->value;
+    return 0;
+}
+
 static int set_given(struct report *r, const struct given *g)
 {
+    if (g->flag->id == SYMBOLS || g->flag->id == SOURCE)
+        return set_folder(r, g);
     if (is_own(r->layout, g->flag))
         return pass_on(r, g);
     return tt_filter_take(&r->query, "report", r->clean, g->flag, g->value);
@@ -176,6 +203,8 @@ static void set_early(struct report *r, const struct given *g)
     }
     if (g->flag->id == TT_FILTER_CLEAN)
         r->clean = 1;
+    else if (g->flag->id == DEBUGINFOD)
+        r->names.options.debuginfod = 1;
     else
         (void)tt_show_take(&r->show, g->flag->id, g->value);
 }
@@ -311,7 +340,7 @@ static int write_layout(struct report *r, const struct tt_profile *p)
     return error;
 }
 
-static int write_view(struct report *r, const struct tt_profile *p)
+static int write_table(struct report *r, const struct tt_profile *p)
 {
     struct tt_table table;
     int error = tt_view(p, &r->query, &table);
@@ -322,6 +351,29 @@ static int write_view(struct report *r, const struct tt_profile *p)
     }
     error = tt_show_table(&r->show, &table, p);
     tt_table_fini(&table);
+    return error;
+}
+
+static int shows_code(const struct tt_query *q)
+{
+    return q->view &&
+           (strcmp(q->view, "assembly") == 0 || strcmp(q->view, "source") == 0);
+}
+
+static int write_view(struct report *r, const struct tt_profile *p)
+{
+    struct tt_read_listing *listing = NULL;
+    int error;
+
+    if (shows_code(&r->query)) {
+        listing = tt_read_listing_new(&r->names.options, r->source.item, r->source.count);
+        if (!listing)
+            return no_memory();
+        r->query.listing = tt_read_listing_of(listing);
+    }
+    error = write_table(r, p);
+    r->query.listing = NULL;
+    tt_read_listing_free(listing);
     return error;
 }
 
@@ -400,6 +452,8 @@ static void fini(struct report *r)
         free(own[i]);
     tt_vector_fini(&r->own);
     tt_vector_fini(&r->given);
+    tt_vector_fini(&r->source);
+    tt_names_fini(&r->names);
     tt_query_fini(&r->query);
 }
 
@@ -410,6 +464,7 @@ static int run(int argc, char **argv)
     int status;
 
     tt_query_init(&r.query, &tt_scratch);
+    tt_vector_init(&r.source, NULL, sizeof(const char *));
     tt_vector_init(&r.given, NULL, sizeof(struct given));
     tt_vector_init(&r.own, NULL, sizeof(char *));
     status = read_flags(&r, argc, argv);
@@ -436,9 +491,11 @@ static void show_views(void)
     for (const struct tt_view_word *v = tt_view_words; v->name; v++)
         show_view(v);
     if (tt_layouts[0].name)
-        puts("Layouts:");
+        fputs("Layouts of older profilers ('report LAYOUT --help'):", stdout);
     for (const struct tt_layout *l = tt_layouts; l->name; l++)
-        printf("  %-12s %s\n", l->name, l->about);
+        printf(" %s", l->name);
+    if (tt_layouts[0].name)
+        putchar('\n');
 }
 
 const struct tt_command tt_command_report = {

@@ -124,6 +124,9 @@ static void choose(const struct tt_profile *p)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const views[] = {"view=flat",
+                                        "view=assembly&limit=0&block=*",
+                                        "view=assembly&sort=self",
+                                        "view=source&block=*",
                                         "view=graph",
                                         "view=tree",
                                         "view=callers",

@@ -24,6 +24,8 @@ const struct tt_view_word tt_view_words[] = {
      "contexts in preorder, what is too small summed up",
      {"context", "to", NULL}},
     {"lines", "locations: file and line", {"by", "uncovered", "file", NULL}},
+    {"assembly", "instructions of functions, with their figures", {"bytes", NULL}},
+    {"source", "source text of functions, with figures by line", {NULL}},
     {"strands",
      "threads, processes, ranks, and how they differ",
      {"by", "context", NULL}},

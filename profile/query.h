@@ -20,6 +20,8 @@ enum tt_filter_kind {
     TT_FILTERS
 };
 
+struct tt_listing;
+
 struct tt_filter {
     enum tt_filter_kind kind;
     const char *pattern; /* owned by the query: what was written */
@@ -46,6 +48,8 @@ struct tt_query {
      * (flat, tree and strands).  Borrowed, under the same filters; NULL: none.  Set by
      * whoever has two, never by a text. */
     const struct tt_profile *since;
+    /* Code and source text for the views that show them; NULL: there is none.  Borrowed. */
+    const struct tt_listing *listing;
     double seconds; /* between the two, for rates; 0: not known */
     char error[160];
 };

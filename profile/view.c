@@ -16,11 +16,14 @@ static const struct view {
     const char *name;
     tt_view_function *run;
 } views[] = {
-    {"flat", tt_view_flat},       {"graph", tt_view_graph}, {"tree", tt_view_tree},
-    {"callers", tt_view_callers}, {"block", tt_view_block}, {"groups", tt_view_groups},
-    {"flame", tt_view_flame},     {"lines", tt_view_lines}, {"strands", tt_view_strands},
-    {"series", tt_view_series},   {"space", tt_view_space}, {"header", tt_view_header},
-    {"slowest", tt_view_slowest}, {"waits", tt_view_locks},
+    {"flat", tt_view_flat},       {"graph", tt_view_graph},
+    {"tree", tt_view_tree},       {"callers", tt_view_callers},
+    {"block", tt_view_block},     {"groups", tt_view_groups},
+    {"flame", tt_view_flame},     {"lines", tt_view_lines},
+    {"strands", tt_view_strands}, {"series", tt_view_series},
+    {"space", tt_view_space},     {"header", tt_view_header},
+    {"slowest", tt_view_slowest}, {"assembly", tt_view_assembly},
+    {"source", tt_view_source},   {"waits", tt_view_locks},
 };
 
 /* Whoever filters by a name means one block; what is taken as one is said. */

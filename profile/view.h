@@ -18,6 +18,8 @@ tt_view_function tt_view_block;   /* one block: what goes in, what goes out */
 tt_view_function tt_view_groups;  /* mutually recursive blocks, taken as one */
 tt_view_function tt_view_flame;   /* contexts in preorder, what is too small summed up */
 tt_view_function tt_view_lines;   /* locations: file and line */
+tt_view_function tt_view_assembly; /* instructions of functions */
+tt_view_function tt_view_source;   /* their source text */
 tt_view_function tt_view_strands; /* threads, processes, ranks, and how they differ */
 tt_view_function tt_view_series;  /* over time */
 tt_view_function tt_view_space;   /* by type and generation */

@@ -395,6 +395,85 @@ void tt_debug_file_find(struct tt_debug_file *m, uint64_t address, int whole,
         spots->start = find_start(m, address);
 }
 
+/* ── Code ─────────────────────────────────────────────────────────────────────────── */
+
+enum { MOST_CODE = 16 << 20 };
+
+/* What of the file is mapped at an address: its place in the file, and how much there is. */
+static int find_segment(Elf *elf, uint64_t address, uint64_t *offset, uint64_t *size)
+{
+    size_t count = 0;
+    GElf_Phdr h;
+
+    if (elf_getphdrnum(elf, &count) != 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &h) || h.p_type != PT_LOAD ||
+            address < h.p_vaddr || address - h.p_vaddr >= h.p_filesz)
+            continue;
+        *offset = h.p_offset + (address - h.p_vaddr);
+        *size = h.p_filesz - (address - h.p_vaddr);
+        return 0;
+    }
+    return -1;
+}
+
+/* A file with debug information alone has the sections of code, and nothing in them. */
+static int is_empty(Elf *elf, uint64_t address)
+{
+    Elf_Scn *section = NULL;
+    GElf_Shdr h;
+
+    while ((section = elf_nextscn(elf, section)))
+        if (gelf_getshdr(section, &h) && (h.sh_flags & SHF_ALLOC) &&
+            address >= h.sh_addr && address - h.sh_addr < h.sh_size)
+            return h.sh_type == SHT_NOBITS;
+    return 0;
+}
+
+static void read_code(struct tt_debug_file *m, struct tt_code *code, uint64_t end)
+{
+    Elf *elf = elf_begin(m->fd, ELF_C_READ, NULL);
+    uint64_t offset, size;
+    GElf_Ehdr h;
+    ssize_t n = -1;
+
+    if (elf && gelf_getehdr(elf, &h) && !is_empty(elf, code->start) &&
+        find_segment(elf, code->start, &offset, &size) == 0) {
+        code->machine = h.e_machine;
+        size = end - code->start < size ? end - code->start : size;
+        code->bytes = size && size <= MOST_CODE ? malloc(size) : NULL;
+        n = code->bytes ? pread(m->fd, code->bytes, size, (off_t)offset) : -1;
+    }
+    code->size = n > 0 ? (size_t)n : 0;
+    if (n <= 0) {
+        free(code->bytes);
+        code->bytes = NULL;
+        code->reason = "its file has no code there";
+    }
+    (void)elf_end(elf);
+}
+
+/* A function that has no symbol begins where its rules for unwinding do, and ends where the
+ * next one begins. */
+void tt_debug_file_code(struct tt_debug_file *m, uint64_t address, struct tt_code *code)
+{
+    const struct symbol *s = find_symbol(m, address);
+    const struct tt_function *f = NULL;
+    uint64_t end = 0;
+
+    *code = (struct tt_code){.reason = "its file says of no function that it is there"};
+    if (s) {
+        code->start = s->low;
+        end = s->high;
+    } else if ((code->start = find_start(m, address)) != 0) {
+        (void)tt_rules_find(m->rules, address - m->rules->base, &f);
+        end = f ? m->rules->base + f->end : 0;
+    }
+    if (end > address)
+        read_code(m, code, end);
+}
+
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
 
 static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,

@@ -24,4 +24,7 @@ void tt_debug_file_close(struct tt_debug_file *);
 void tt_debug_file_find(struct tt_debug_file *, uint64_t address, int whole,
                         struct tt_spots *spots);
 
+/* The code of the function there, as tt_symbols_code. */
+void tt_debug_file_code(struct tt_debug_file *, uint64_t address, struct tt_code *);
+
 #endif

@@ -378,6 +378,21 @@ void tt_symbols_function(struct tt_symbols *s, const char *module, const char *i
     find(s, module, id, address, 1, spots);
 }
 
+void tt_symbols_code(struct tt_symbols *s, const char *module, const char *id,
+                     uint64_t address, struct tt_code *code)
+{
+    struct opened *o = NULL;
+
+    *code = (struct tt_code){.reason = "its code is in no file"};
+    if (strcmp(module, "[kernel]") == 0 || strcmp(module, "[jit]") == 0)
+        return;
+    o = find_module(s, module, id);
+    if (o && o->elf)
+        tt_debug_file_code(o->elf, address, code);
+    else
+        code->reason = o ? o->reason : "there is no memory";
+}
+
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
 
 /* Where libdwfl looks for debug information: beside the file, in a folder .debug there,

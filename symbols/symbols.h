@@ -47,6 +47,15 @@ struct tt_spots {
     uint64_t start; /* where the function without a name starts; 0: not known */
 };
 
+/* The code of the function at an address. */
+struct tt_code {
+    uint64_t start;
+    size_t size;
+    unsigned char *bytes; /* to be freed; NULL: they are not there, and `reason` says why */
+    unsigned machine;     /* of ELF: EM_X86_64... */
+    const char *reason;
+};
+
 /* NULL: no memory.  Folders are borrowed until tt_symbols_free.  Without `debuginfod` the
  * environment loses DEBUGINFOD_URLS: libdwfl would ask these servers of itself. */
 struct tt_symbols *tt_symbols_new(const struct tt_symbols_options *);
@@ -58,5 +67,9 @@ void tt_symbols_find(struct tt_symbols *, const char *module, const char *id,
 /* The same for the start of a function: its own name, whatever is inlined there. */
 void tt_symbols_function(struct tt_symbols *, const char *module, const char *id,
                          uint64_t address, struct tt_spots *spots);
+
+/* The code around an address of an ELF file. */
+void tt_symbols_code(struct tt_symbols *, const char *module, const char *id,
+                     uint64_t address, struct tt_code *);
 
 #endif

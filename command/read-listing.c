@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* read-listing.c - code and source text of recorded programs, from the files that ran.
+ *
+ * One function's code and one file's text are kept: views ask for line after line. */
+#include "read-listing.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "disassemble.h"
+
+enum { MOST_TEXT = 64 << 20, LONGEST_LINE = 400 };
+
+struct tt_read_listing {
+    struct tt_listing listing;
+    struct tt_symbols *symbols; /* owned */
+    const char *const *source;
+    size_t sources;
+    struct tt_instruction
+        *instruction;  /* owned: of the function that was asked for last */
+    char *file, *text; /* owned: of the file that was; text: NULL: none */
+    uint32_t *start;   /* owned: where its lines begin, and its end */
+    uint32_t lines;
+    char line[LONGEST_LINE];
+};
+
+/* ── Code ─────────────────────────────────────────────────────────────────────────── */
+
+static void read_code(void *arg, const char *module, const char *id, uint64_t address,
+                      struct tt_listed *listed)
+{
+    struct tt_read_listing *r = arg;
+    struct tt_code code;
+
+    *listed = (struct tt_listed){.count = 0};
+    free(r->instruction);
+    r->instruction = NULL;
+    tt_symbols_code(r->symbols, module, id, address, &code);
+    listed->reason = code.reason;
+    if (code.bytes)
+        listed->count = tt_disassemble(code.machine, code.bytes, code.size, code.start,
+                                       &r->instruction, &listed->reason);
+    listed->instruction = r->instruction;
+    free(code.bytes);
+}
+
+static void find_where(void *arg, const char *module, const char *id, uint64_t address,
+                       struct tt_where *w)
+{
+    struct tt_read_listing *r = arg;
+    struct tt_spots spots;
+
+    *w = (struct tt_where){0};
+    tt_symbols_find(r->symbols, module, id, address, &spots);
+    if (!spots.count)
+        return;
+    w->function = spots.spot[spots.count - 1].function;
+    w->file = spots.spot[spots.count - 1].at_file;
+    w->line = spots.spot[spots.count - 1].at_line;
+    if (!w->file || !*w->file)
+        w->file = NULL;
+}
+
+static const char *find_name(void *arg, const char *module, const char *id,
+                             uint64_t address)
+{
+    struct tt_read_listing *r = arg;
+    struct tt_spots spots;
+
+    tt_symbols_function(r->symbols, module, id, address, &spots);
+    return spots.count ? spots.spot[0].function : NULL;
+}
+
+/* ── Text ─────────────────────────────────────────────────────────────────────────── */
+
+static char *read_text(const char *path, size_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat s;
+    char *text = NULL;
+    ssize_t n = -1;
+
+    if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size <= MOST_TEXT &&
+        (text = malloc((size_t)s.st_size + 1)) != NULL)
+        n = read(fd, text, (size_t)s.st_size);
+    if (fd >= 0)
+        close(fd);
+    if (n < 0) {
+        free(text);
+        return NULL;
+    }
+    *size = (size_t)n;
+    return text;
+}
+
+/* In a folder a file stands by its path, or by less and less of it, to its name alone. */
+static char *read_below(const char *folder, const char *file, size_t *size)
+{
+    char *path, *text = NULL;
+
+    for (const char *rest = file; !text && rest; rest = strchr(rest, '/')) {
+        rest += strspn(rest, "/");
+        if (asprintf(&path, "%s/%s", folder, rest) < 0)
+            return NULL;
+        text = read_text(path, size);
+        free(path);
+    }
+    return text;
+}
+
+static void find_lines(struct tt_read_listing *r, size_t size)
+{
+    uint32_t lines = 1;
+
+    for (size_t i = 0; i < size; i++)
+        lines += r->text[i] == '\n';
+    r->start = calloc((size_t)lines + 1, sizeof *r->start);
+    if (!r->start)
+        return;
+    for (size_t i = 0; i < size; i++)
+        if (r->text[i] == '\n')
+            r->start[++r->lines] = (uint32_t)i + 1;
+    r->lines++;
+    r->start[r->lines] = (uint32_t)size + 1;
+}
+
+static void open_text(struct tt_read_listing *r, const char *file)
+{
+    size_t size = 0;
+
+    free(r->file);
+    free(r->text);
+    free(r->start);
+    r->text = NULL;
+    r->start = NULL;
+    r->lines = 0;
+    r->file = strdup(file);
+    for (size_t i = 0; !r->text && i < r->sources; i++)
+        r->text = read_below(r->source[i], file, &size);
+    if (!r->text)
+        r->text = read_text(file, &size);
+    if (r->text)
+        find_lines(r, size);
+}
+
+/* Tabs are eight columns; what terminals obey is no text. */
+static void clean_line(struct tt_read_listing *r, const char *from, size_t size)
+{
+    size_t to = 0;
+
+    for (size_t i = 0; i < size && to + 9 < sizeof r->line; i++) {
+        unsigned char c = (unsigned char)from[i];
+        if (c == '\t')
+            do
+                r->line[to++] = ' ';
+            while (to % 8);
+        else if (c >= ' ' && c != 0x7f)
+            r->line[to++] = (char)c;
+    }
+    r->line[to] = '\0';
+}
+
+static const char *read_line(void *arg, const char *file, uint32_t line,
+                             const char **reason)
+{
+    struct tt_read_listing *r = arg;
+
+    if (!r->file || strcmp(r->file, file) != 0)
+        open_text(r, file);
+    *reason = "there is no such file";
+    if (!r->start)
+        return NULL;
+    *reason = "the file has fewer lines than the one that was compiled";
+    if (!line || line > r->lines)
+        return NULL;
+    *reason = NULL;
+    clean_line(r, r->text + r->start[line - 1], r->start[line] - r->start[line - 1] - 1);
+    return r->line;
+}
+
+/* ── Life ─────────────────────────────────────────────────────────────────────────── */
+
+struct tt_read_listing *tt_read_listing_new(const struct tt_symbols_options *o,
+                                            const char *const *source, size_t sources)
+{
+    struct tt_read_listing *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    r->symbols = tt_symbols_new(o);
+    if (!r->symbols) {
+        free(r);
+        return NULL;
+    }
+    r->source = source;
+    r->sources = sources;
+    r->listing = (struct tt_listing){r, read_code, find_where, find_name, read_line};
+    return r;
+}
+
+void tt_read_listing_free(struct tt_read_listing *r)
+{
+    if (!r)
+        return;
+    tt_symbols_free(r->symbols);
+    free(r->instruction);
+    free(r->file);
+    free(r->text);
+    free(r->start);
+    free(r);
+}
+
+const struct tt_listing *tt_read_listing_of(struct tt_read_listing *r)
+{
+    return &r->listing;
+}

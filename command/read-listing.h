@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* read-listing.h - code and source text of recorded programs, from the files that ran. */
+#ifndef TT_READ_LISTING_H
+#define TT_READ_LISTING_H
+
+#include "listing.h"
+#include "name-blocks.h"
+
+struct tt_read_listing;
+
+/* Where files are looked for; `source`: folders with source text.  Folders are borrowed.  NULL:
+ * no memory. */
+struct tt_read_listing *tt_read_listing_new(const struct tt_symbols_options *,
+                                            const char *const *source, size_t sources);
+void tt_read_listing_free(struct tt_read_listing *);
+
+/* For a query; it lives as long as what it is of. */
+const struct tt_listing *tt_read_listing_of(struct tt_read_listing *);
+
+#endif

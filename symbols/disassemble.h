@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* disassemble.h - code of x86-64 and aarch64 as text, on either. */
+#ifndef TT_DISASSEMBLE_H
+#define TT_DISASSEMBLE_H
+
+#include <stddef.h>
+
+#include "instruction.h"
+
+/* Disassembles the code of a function, which begins at `address`, for the ELF machine.  How many
+ * instructions, in *out, to be freed; 0: *reason says why.  Bytes that are no instruction
+ * are one called ".byte" each. */
+size_t tt_disassemble(unsigned machine, const unsigned char *bytes, size_t size,
+                      uint64_t address, struct tt_instruction **out, const char **reason);
+
+#endif

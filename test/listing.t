@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""listing.t - instructions and lines with their figures, against objdump, perf, and arithmetic."""
+import csv
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+tallytree = os.path.join(os.environ["TT_BUILD"], "tallytree")
+tmp = tempfile.mkdtemp()
+count = 0
+
+HOT = r"""
+#include <stdio.h>
+#include <stdlib.h>
+static inline __attribute__((always_inline)) unsigned mix(unsigned x)
+{
+    x ^= x << 13;
+    x ^= x >> 17;
+    return x ^ x << 5;
+}
+__attribute__((noinline)) unsigned work(unsigned n, int *v)
+{
+    unsigned s = 1;
+    for (unsigned i = 0; i < n; i++) {
+        s = mix(s + i);
+        if (s % 5 == 0)
+            v[s & 1023] += (int)(s / 7);
+    }
+    return s;
+}
+__attribute__((noinline)) double twice(unsigned n)
+{
+    double d = 1e300;
+    for (unsigned i = 0; i < n; i++)
+        d = d / 1.0000001;
+    return d;
+}
+__attribute__((noinline)) void keep(void *p)
+{
+    static void *last;
+    free(last);
+    last = p;
+}
+int main(void)
+{
+    static int v[1024];
+    double d = 0;
+    unsigned s = 0;
+    for (int i = 0; i < 60; i++) {
+        s += work(1500000, v);
+        d += twice(300000); d += twice(300000);
+    }
+    for (int i = 0; i < 10; i++)
+        keep(malloc(1000));
+    printf("%u %g\n", s, d);
+    return 0;
+}
+"""
+
+# Chains of multiplications that wait for each other: each takes as long as any other.
+CHAINS = """
+    .text
+    .globl chains, one, two, three, after
+    .type chains, @function
+chains:
+    mov %edi, %ecx
+    mov $3, %eax
+one:
+    .rept 40
+    imul $3, %eax, %eax
+    .endr
+two:
+    .rept 120
+    imul $3, %eax, %eax
+    .endr
+three:
+    .rept 240
+    imul $3, %eax, %eax
+    .endr
+    dec %ecx
+    jnz one
+after:
+    ret
+    .size chains, .-chains
+    .section .note.GNU-stack,"",@progbits
+"""
+
+
+def run(*args, ok=True, **more):
+    r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, **more)
+    if ok and r.returncode:
+        raise AssertionError("%s: %s" % (args, r.stderr))
+    return r
+
+
+def path(name):
+    return os.path.join(tmp, name)
+
+
+def build(name, *files, flags=("-O2", "-g")):
+    run("gcc", *flags, "-o", path(name), *[path(f) for f in files])
+
+
+def write(name, text):
+    with open(path(name), "w") as f:
+        f.write(text)
+
+
+def record(name, *args):
+    run(tallytree, "record", "--force", "-o", path(name), *args)
+
+
+def report(view, name, *args):
+    out = run(tallytree, "report", view, "--csv", *args, path(name)).stdout
+    return list(csv.DictReader(out.splitlines()))
+
+
+def entries(rows):
+    return [r for r in rows if r["role"] == "entry"]
+
+
+def number(text):
+    return int(text) if text else 0
+
+
+def self_of(name, function, *args):
+    return sum(number(r["self"]) for r in entries(report("flat", name, "--limit", "all", *args)) if r["name"] == function)
+
+
+def test(what, function):
+    global count
+    count += 1
+    try:
+        why = function()
+        print("ok %d - %s%s" % (count, what, " # SKIP " + why if why else ""))
+    except (AssertionError, KeyError, ValueError, IndexError, OSError) as e:
+        print("not ok %d - %s" % (count, what))
+        print("# %s: %s" % (type(e).__name__, e), file=sys.stderr)
+    sys.stdout.flush()
+
+
+def instructions_are_objdumps():
+    rows = entries(report("assembly", "hot.tt", "--block", "work", "--limit", "all"))
+    out = run("objdump", "-d", "--no-show-raw-insn", "-M", "intel", path("hot")).stdout
+    body = out.split("<work>:\n")[1].split("\n\n")[0]
+    want = [(int(a, 16), m.split()[0]) for a, m in re.findall(r"^\s*([0-9a-f]+):\t(\S.*)$", body, re.M)]
+    got = [(int(r["address"], 16), r["name"].split()[0]) for r in rows]
+    known = dict(want)
+    assert [a for a, _ in got] == [a for a, _ in want][:len(got)] and len(got) >= len(want) - 2, (got, want)
+    known = {a: "nop" if m == "xchg" else m for a, m in known.items()}  # "xchg ax,ax"
+    assert all(m == known[a] for a, m in got), [(hex(a), m, known[a]) for a, m in got if m != known[a]]
+    labels = {r["label"].rstrip(":"): r["address"] for r in rows if r["label"]}
+    for r in rows:
+        jump = re.search(r"\bL\d+\b", r["name"])
+        if jump:
+            line = next(m for a, m in re.findall(r"^\s*([0-9a-f]+):\t(\S.*)$", body, re.M) if int(a, 16) == int(r["address"], 16))
+            assert labels[jump.group()] in line, (r["name"], labels, line)
+    assert labels
+
+
+def calls_have_names():
+    rows = entries(report("assembly", "hot.tt", "--block", "main", "--limit", "all"))
+    calls = {r["name"].split()[1] for r in rows if r["name"].startswith("call")}
+    assert {"work", "twice"} <= calls and any(c.startswith("printf@plt") or "printf" in c for c in calls), calls
+
+
+def instructions_add_up():
+    for function in "work", "twice", "mix":
+        for metric in "time", "samples":
+            rows = report("assembly", "hot.tt", "--block", function, "--limit", "all", "-m", metric)
+            got = sum(number(r["self"]) for r in entries(rows) if r["function"] == function)
+            got += sum(number(r["self"]) for r in rows if r["name"] == "[no address known]")
+            assert got == self_of("hot.tt", function, "-m", metric), (function, metric, got)
+
+
+def lines_add_up():
+    for function in "work", "twice", "mix":
+        rows = report("source", "hot.tt", "--block", function)
+        got = sum(number(r["self"]) for r in entries(rows))
+        assert got == self_of("hot.tt", function), (function, got)
+        file = path("hot.c")
+        text = open(file).read().splitlines()
+        for r in entries(rows):
+            assert r["file"] == file and text[int(r["line"]) - 1].rstrip() == r["name"], r
+
+
+def inclusive_of_a_line():
+    total = sum(number(r["self"]) for r in entries(report("flat", "hot.tt", "--select", "twice", "--limit", "all")))
+    line = HOT.splitlines().index("        d += twice(300000); d += twice(300000);") + 1
+    rows = [r for r in entries(report("source", "hot.tt", "--block", "main")) if int(r["line"]) == line]
+    assert len(rows) == 1 and number(rows[0]["inclusive"]) == total, (rows, total)
+
+
+def inlined_below_its_line():
+    line = HOT.splitlines().index("        s = mix(s + i);") + 1
+    rows = report("source", "hot.tt", "--block", "work")
+    callee = [r for r in rows if r["role"] == "callee" and int(r["line"]) == line]
+    assert len(callee) == 1 and callee[0]["function"] == "mix", callee
+    assert number(callee[0]["inclusive"]) == self_of("hot.tt", "mix")
+
+
+def allocated_bytes_are_at_the_call():
+    record("heap.tt", "--heap", "--", path("hot"))
+    rows = entries(report("assembly", "heap.tt", "--block", "main", "-m", "allocated", "--limit", "all"))
+    got = [(r["name"], number(r["self"])) for r in rows if number(r["self"])]
+    assert len(got) == 1 and "malloc" in got[0][0] and got[0][1] == 10 * 1000, got
+
+
+def shares_of_chains():
+    record("chains.tt", "--sampled=1000", "--", path("chains"))
+    at = {}
+    for line in run("nm", path("chains")).stdout.splitlines():
+        if len(line.split()) == 3:
+            at[line.split()[2]] = int(line.split()[0], 16)
+    rows = entries(report("assembly", "chains.tt", "--block", "chains", "--limit", "all"))
+    total = sum(number(r["self"]) for r in rows)
+    samples = sum(number(r["self"]) for r in entries(report("flat", "chains.tt", "-m", "samples")) if r["name"] == "chains")
+    assert samples > 50, samples
+    for begin, end, share in ("one", "two", 0.1), ("two", "three", 0.3), ("three", "after", 0.6):
+        got = sum(number(r["self"]) for r in rows if at[begin] <= int(r["address"], 16) < at[end]) / total
+        # Four deviations, and a skid over the window of an out-of-order processor at each end.
+        room = 4 * math.sqrt(share * (1 - share) / samples) + 0.12
+        assert abs(got - share) < room, (begin, got, share, room, samples)
+
+
+def perf_lines():
+    perf = path("perf.data")
+    r = run("perf", "record", "-q", "-e", "cpu-clock:u", "-F", "997", "-o", perf, path("hot"), ok=False)
+    if r.returncode:
+        return "perf cannot record here"
+    out = run("perf", "script", "-i", perf, "-F", "ip,sym", "--no-inline", ok=False).stdout
+    theirs = {}
+    base = int(next(l for l in run("nm", path("hot")).stdout.splitlines() if l.endswith(" T work")).split()[0], 16)
+    for line in out.splitlines():
+        part = line.split()
+        if len(part) == 2 and part[1] == "work":
+            theirs[int(part[0], 16) & 0xfff] = theirs.get(int(part[0], 16) & 0xfff, 0) + 1
+    n = sum(theirs.values())
+    record("both.tt", "--sampled=1000", "--", path("hot"))
+    rows = entries(report("assembly", "both.tt", "--block", "work", "--limit", "all", "-m", "samples"))
+    ours = {int(r["address"], 16) & 0xfff: number(r["self"]) for r in rows if number(r["self"])}
+    m = sum(ours.values())
+    assert base & 0xfff in range(0x1000) and n > 30 and m > 30, (n, m)
+    for address in sorted(set(ours) | set(theirs)):
+        p, q = ours.get(address, 0) / m, theirs.get(address, 0) / n
+        both = (ours.get(address, 0) + theirs.get(address, 0)) / (m + n)
+        room = 4 * math.sqrt(both * (1 - both) * (1 / m + 1 / n)) + 0.02
+        assert abs(p - q) < room, (hex(address), p, q, room, ours, theirs)
+
+
+def missing_code():
+    os.rename(path("hot"), path("away"))
+    try:
+        r = run(tallytree, "report", "assembly", "--block", "work", path("hot.tt"))
+        assert path("hot") in r.stdout and "there is no such file" in r.stdout and "--symbols DIR" in r.stdout, r.stdout
+        got = sum(number(x["self"]) for x in entries(report("assembly", "hot.tt", "--block", "work")) if x["function"] == "work")
+        assert got == self_of("hot.tt", "work")
+        os.mkdir(path("folder"))
+        shutil.copy(path("away"), path("folder/hot"))
+        rows = entries(report("assembly", "hot.tt", "--block", "work", "--symbols", path("folder")))
+        assert any(x["name"].startswith("imul") for x in rows), rows
+        shutil.copy(sys.executable, path("hot"))
+        r = run(tallytree, "report", "assembly", "--block", "work", path("hot.tt"))
+        assert "another one now" in r.stdout, r.stdout
+    finally:
+        os.rename(path("away"), path("hot"))
+
+
+def missing_source():
+    os.rename(path("hot.c"), path("away.c"))
+    try:
+        r = run(tallytree, "report", "source", "--block", "work", path("hot.tt"))
+        assert path("hot.c") in r.stdout and "--source DIR" in r.stdout, r.stdout
+        os.mkdir(path("sources"))
+        shutil.copy(path("away.c"), path("sources/hot.c"))
+        rows = entries(report("source", "hot.tt", "--block", "work", "--source", path("sources")))
+        assert any(x["name"].strip() == "s = mix(s + i);" for x in rows), rows
+    finally:
+        os.rename(path("away.c"), path("hot.c"))
+
+
+def no_addresses():
+    r = run(tallytree, "report", "assembly", "test/golden/profile-1.tt", ok=False)
+    assert r.returncode == 2 and "has no addresses" in r.stderr, r
+
+
+write("hot.c", HOT)
+write("chains.s", CHAINS)
+write("chains.c", "int chains(int);\nint main(void) { return chains(900000) == 1; }\n")
+build("hot", "hot.c")
+x86 = os.uname().machine == "x86_64"
+record("hot.tt", "--", path("hot"))
+without = "built without capstone" in run(tallytree, "report", "assembly", path("hot.tt")).stdout
+if not without and x86:
+    test("instructions are objdump's, and labels are where jumps lead", instructions_are_objdumps)
+    test("calls have the names of what is called", calls_have_names)
+    test("bytes are at the call that allocates them", allocated_bytes_are_at_the_call)
+    build("chains", "chains.c", "chains.s")
+    test("chains of instructions that wait for each other have their shares", shares_of_chains)
+test("instructions add up to the self of their function", instructions_add_up)
+test("lines add up to it too, and have the text of the file", lines_add_up)
+test("inclusive of a line with two calls is that of what it calls", inclusive_of_a_line)
+test("what is inlined stands below its line", inlined_below_its_line)
+test("shares of instructions agree with perf's", perf_lines)
+if not without and x86:
+    test("where the code is missing it is said which file is wanted", missing_code)
+test("where the source is missing it is said which file is wanted", missing_source)
+test("a profile without addresses says so", no_addresses)
+print("1..%d" % count)
+shutil.rmtree(tmp)
