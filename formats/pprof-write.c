@@ -3,7 +3,9 @@
  *
  * A block is a function and a location, both with its number; a context with figures of its
  * own is a sample.  A line below its function is no function: both are one location, which
- * is numbered behind the blocks. */
+ * is numbered behind the blocks.  Where addresses are known a context is a sample for each
+ * stack of them, and these are locations as the format means them: with an address and
+ * the lines of all functions that are inlined there. */
 #include "pprof.h"
 
 #include <string.h>
@@ -21,11 +23,16 @@ struct writing {
     struct tt_message message, inner;
     uint32_t many_modules;
     int failed;
+    uint32_t *first;  /* owned; of each context: the first of its trails, by `trail` */
+    uint32_t *trail;  /* owned; trails by context; both NULL: there are none */
+    uint64_t *amount; /* owned; of each trail and metric */
 };
 
 struct line {
-    uint32_t function, line; /* blocks */
+    uint32_t function, line; /* blocks; function ADDRESS: a place */
 };
+
+static const uint32_t ADDRESS = TT_NONE;
 
 /* ── Types ────────────────────────────────────────────────────────────────────────── */
 
@@ -95,55 +102,198 @@ static uint32_t location_of_line(struct writing *x, uint32_t function, uint32_t 
     return number ? *number : 0;
 }
 
-static void put_sample(struct writing *x, const struct tt_walk *w, int below)
+/* Contexts from depth `d` of the path outwards. */
+static void put_path(struct writing *x, const struct tt_walk *w, uint32_t d)
 {
-    int any = 0;
-
-    for (uint32_t i = 0; i < x->metrics; i++) {
-        const struct tt_metric_columns *m = &x->p->metric[x->metric[i]];
-        any |= (below ? tt_elsewhere_of(m, w->context) : tt_self_of(m, w->context)) != 0;
-    }
-    if (!any)
-        return;
-    if (below)
-        tt_message_varint(&x->inner, elsewhere(x));
-    for (uint32_t d = w->depth; d; d--) {
+    for (; d; d--) {
         uint32_t block = tt_block_of(x->p, w->path[d]);
         if (is_line(x, w, d))
             block = location_of_line(x, tt_block_of(x->p, w->path[--d]), block);
         tt_message_varint(&x->inner, block);
     }
+}
+
+/* Ends a sample whose locations are in `inner`. */
+static void put_amounts(struct writing *x, const uint64_t *amount)
+{
     if (x->inner.bytes.count)
         tt_message_within(&x->message, 1, &x->inner);
-    for (uint32_t i = 0; i < x->metrics; i++) {
-        const struct tt_metric_columns *m = &x->p->metric[x->metric[i]];
-        uint64_t amount = below ? tt_elsewhere_of(m, w->context)
-                                : tt_self_of(m, w->context);
-        tt_message_varint(&x->inner, amount < INT64_MAX ? amount : INT64_MAX);
-    }
+    for (uint32_t i = 0; i < x->metrics; i++)
+        tt_message_varint(&x->inner, amount[i] < INT64_MAX ? amount[i] : INT64_MAX);
     tt_message_within(&x->message, 2, &x->inner);
     tt_put_message(x->w, TT_PROFILE_SAMPLE, &x->message);
 }
 
+/* ── Addresses ────────────────────────────────────────────────────────────────────── */
+
+/* The depth above the functions of a place, which is at depth `d` of the path; TT_NONE: filters
+ * have made something else of the path. */
+static uint32_t depth_above(const struct writing *x, const struct tt_walk *w,
+                            const struct tt_place_row *r, uint32_t d)
+{
+    const struct tt_place_frame *f = &x->p->place_frame[r->first];
+
+    for (uint32_t i = r->frames; i-- > 0; d--) {
+        while (d && x->p->block[tt_block_of(x->p, w->path[d])].kind == TT_KIND_STATEMENT)
+            d--;
+        if (!d || tt_block_of(x->p, w->path[d]) != f[i].block)
+            return TT_NONE;
+    }
+    return d;
+}
+
+/* Puts the locations of a trail, or, with `put` 0, only sees whether they are the path's. */
+static int put_trail(struct writing *x, const struct tt_walk *w, uint32_t trail, int put)
+{
+    uint32_t d = w->depth;
+
+    for (; trail != TT_NONE; trail = x->p->trail[trail].parent) {
+        const struct tt_trail_row *t = &x->p->trail[trail];
+        if (!d || t->context != w->path[d])
+            return 0;
+        if (put)
+            tt_message_varint(&x->inner, t->place == TT_NONE
+                                             ? tt_block_of(x->p, t->context)
+                                             : location_of_line(x, ADDRESS, t->place));
+        d = t->place == TT_NONE ? d - 1 : depth_above(x, w, &x->p->place[t->place], d);
+        if (d == TT_NONE)
+            return 0;
+    }
+    if (put)
+        put_path(x, w, d);
+    return 1;
+}
+
+/* A sample for each stack of addresses; what they have is taken off the context's. */
+static void put_trails(struct writing *x, const struct tt_walk *w, uint64_t *left)
+{
+    for (uint32_t i = x->first[w->context]; i < x->first[w->context + 1]; i++) {
+        const uint32_t trail = x->trail[i];
+        const uint64_t *amount = &x->amount[(size_t)trail * x->metrics];
+        int any = 0, fits = 1;
+        for (uint32_t k = 0; k < x->metrics; k++) {
+            any |= amount[k] != 0;
+            fits &= amount[k] <= left[k];
+        }
+        if (!any || !fits || !put_trail(x, w, trail, 0))
+            continue;
+        (void)put_trail(x, w, trail, 1);
+        put_amounts(x, amount);
+        for (uint32_t k = 0; k < x->metrics; k++)
+            left[k] -= amount[k];
+    }
+}
+
+static void sort_trails(struct writing *x)
+{
+    const struct tt_profile *p = x->p;
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < p->trails; i++)
+        x->first[p->trail[i].context + 1]++;
+    for (uint32_t c = 0; c <= p->contexts; c++)
+        sum = x->first[c] += sum;
+    for (uint32_t i = p->trails; i-- > 0;) /* `first` has ends, and then beginnings */
+        x->trail[--x->first[p->trail[i].context + 1]] = i;
+    memmove(x->first, x->first + 1, p->contexts * sizeof *x->first);
+    x->first[p->contexts] = p->trails;
+}
+
+static void find_trails(struct writing *x)
+{
+    const struct tt_profile *p = x->p;
+    const struct tt_memory *m = p->memory;
+
+    x->first = tt_memory_get(m, ((size_t)p->contexts + 1) * sizeof *x->first);
+    x->trail = tt_memory_get(m, p->trails * sizeof *x->trail);
+    x->amount = tt_memory_get(m, (size_t)p->trails * x->metrics * sizeof *x->amount);
+    x->failed |= !x->first || !x->trail || !x->amount;
+    if (x->failed)
+        return;
+    sort_trails(x);
+    for (size_t i = 0; i < p->trail_entries; i++)
+        for (uint32_t k = 0; k < x->metrics; k++)
+            if (x->metric[k] == p->trail_entry[i].metric)
+                x->amount[p->trail_entry[i].row * x->metrics + k] += p->trail_entry[i]
+                                                                         .amount;
+}
+
+static void forget_trails(struct writing *x)
+{
+    const struct tt_profile *p = x->p;
+    const struct tt_memory *m = p->memory;
+
+    tt_memory_put(m, x->first, ((size_t)p->contexts + 1) * sizeof *x->first);
+    tt_memory_put(m, x->trail, p->trails * sizeof *x->trail);
+    tt_memory_put(m, x->amount, (size_t)p->trails * x->metrics * sizeof *x->amount);
+}
+
+/* ── Contexts ─────────────────────────────────────────────────────────────────────── */
+
+static void put_sample(struct writing *x, const struct tt_walk *w, int below,
+                       uint64_t *amount)
+{
+    int any = 0;
+
+    for (uint32_t i = 0; i < x->metrics; i++) {
+        const struct tt_metric_columns *m = &x->p->metric[x->metric[i]];
+        amount[i] = below ? tt_elsewhere_of(m, w->context) : tt_self_of(m, w->context);
+    }
+    if (!below && w->context && x->p->trails)
+        put_trails(x, w, amount);
+    for (uint32_t i = 0; i < x->metrics; i++)
+        any |= amount[i] != 0;
+    if (!any)
+        return;
+    if (below)
+        tt_message_varint(&x->inner, elsewhere(x));
+    put_path(x, w, w->depth);
+    put_amounts(x, amount);
+}
+
 static void put_samples(struct writing *x)
 {
+    const size_t size = ((size_t)x->p->metrics + 1) * sizeof(uint64_t);
+    uint64_t *amount = tt_memory_get(x->p->memory, size);
     struct tt_walk w;
 
-    x->failed |= tt_walk_init(&w, x->p, 0) != 0;
+    find_trails(x);
+    x->failed |= !amount | (tt_walk_init(&w, x->p, 0) != 0);
     while (!x->failed && !x->w->error && tt_walk_next(&w)) {
-        put_sample(x, &w, 0);
-        put_sample(x, &w, 1);
+        put_sample(x, &w, 0, amount);
+        put_sample(x, &w, 1, amount);
     }
     tt_walk_fini(&w);
+    forget_trails(x);
+    tt_memory_put(x->p->memory, amount, size);
 }
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */
 
+/* The build-id of a module, where an address has one. */
+static uint32_t id_of(const struct writing *x, uint32_t module)
+{
+    for (uint32_t i = 0; i < x->p->places; i++)
+        if (x->p->place[i].module == module)
+            return x->p->place[i].id;
+    return 0;
+}
+
+/* With addresses that are the file's own, whose range is all there are: readers take nothing
+ * off them. */
 static void put_mapping(struct writing *x, uint32_t module)
 {
+    const uint32_t id = id_of(x, module);
+
     tt_message_number(&x->message, 1, x->many_modules);
+    if (x->p->places)
+        tt_message_number(&x->message, 3, UINT64_MAX);
+    if (id && *tt_profile_string(x->p, module) == '/')
+        tt_message_number(&x->message, 6, tt_texts_of(&x->texts, id));
     tt_message_number(&x->message, 5, tt_texts_of(&x->texts, module));
-    tt_message_number(&x->message, 7, 1);
+    for (uint32_t has = 7; has <= (x->p->places ? 10u : 7u); has++) /* functions, files,
+                                                                         lines, inlined */
+        tt_message_number(&x->message, has, 1);
     tt_put_message(x->w, TT_PROFILE_MAPPING, &x->message);
 }
 
@@ -165,21 +315,41 @@ static int is_new_module(struct writing *x, uint32_t module)
     return number && is_new;
 }
 
-/* Readers take the first mapping for the program. */
-static void put_program(struct writing *x)
+/* The system keeps 15 bytes of a program's name. */
+static int is_program(const char *name, const char *program, size_t length)
+{
+    enum { KEPT = 15 };
+
+    return length && strncmp(name, program, length) == 0 &&
+           (!name[length] || length == KEPT);
+}
+
+/* The module that is called so, or else the one that has a function `main`: a process may give
+ * itself any name. */
+static uint32_t find_program(const struct writing *x)
 {
     const char *program = tt_fact_text(x->p, "program");
     size_t length = program ? strcspn(base_name(program), " ") : 0;
+    uint32_t main = 0;
 
-    for (uint32_t b = 1; length && b < x->p->blocks && !x->failed; b++) {
+    for (uint32_t b = 1; b < x->p->blocks; b++) {
         const uint32_t module = x->p->block[b].module;
-        const char *name = base_name(tt_profile_string(x->p, module));
-        if (!module || strncmp(name, base_name(program), length) != 0 || name[length])
-            continue;
-        if (is_new_module(x, module))
-            put_mapping(x, module);
-        return;
+        if (module && is_program(base_name(tt_profile_string(x->p, module)),
+                                 program ? base_name(program) : "", length))
+            return module;
+        if (strcmp(tt_block_name(x->p, b), "main") == 0)
+            main = module;
     }
+    return main;
+}
+
+/* Readers take the first mapping for the program. */
+static void put_program(struct writing *x)
+{
+    const uint32_t module = find_program(x);
+
+    if (module && is_new_module(x, module))
+        put_mapping(x, module);
 }
 
 static void put_mappings(struct writing *x)
@@ -187,6 +357,11 @@ static void put_mappings(struct writing *x)
     put_program(x);
     for (uint32_t b = 1; b < x->p->blocks && !x->failed; b++) {
         uint32_t module = x->p->block[b].module;
+        if (module && is_new_module(x, module))
+            put_mapping(x, module);
+    }
+    for (uint32_t i = 0; i < x->p->places && !x->failed; i++) {
+        uint32_t module = x->p->place[i].module;
         if (module && is_new_module(x, module))
             put_mapping(x, module);
     }
@@ -203,6 +378,24 @@ static void put_location(struct writing *x, uint32_t id, uint32_t function, uint
     tt_message_number(&x->message, 1, id);
     tt_message_number(&x->message, 2, module ? *module : 0);
     tt_message_within(&x->message, 4, &x->inner);
+    tt_put_message(x->w, TT_PROFILE_LOCATION, &x->message);
+}
+
+/* The innermost function is the first line. */
+static void put_place(struct writing *x, uint32_t id, uint32_t place)
+{
+    const struct tt_place_row *r = &x->p->place[place];
+    const uint32_t *module = tt_pairs_find(&x->modules, r->module, 0);
+
+    tt_message_number(&x->message, 1, id);
+    tt_message_number(&x->message, 2, module ? *module : 0);
+    tt_message_number(&x->message, 3, r->address);
+    for (uint32_t i = r->frames; i-- > 0;) {
+        const struct tt_place_frame *f = &x->p->place_frame[r->first + i];
+        tt_message_number(&x->inner, 1, f->block);
+        tt_message_number(&x->inner, 2, f->line);
+        tt_message_within(&x->message, 4, &x->inner);
+    }
     tt_put_message(x->w, TT_PROFILE_LOCATION, &x->message);
 }
 
@@ -227,7 +420,10 @@ static void put_blocks(struct writing *x)
     for (uint32_t b = 1; b <= elsewhere(x) && !x->failed; b++)
         put_location(x, b, b, b);
     for (uint32_t i = 0; i < x->line.count && !x->failed; i++)
-        put_location(x, elsewhere(x) + 1 + i, line[i].function, line[i].line);
+        if (line[i].function == ADDRESS)
+            put_place(x, elsewhere(x) + 1 + i, line[i].line);
+        else
+            put_location(x, elsewhere(x) + 1 + i, line[i].function, line[i].line);
     for (uint32_t b = 1; b < x->p->blocks && !x->failed; b++)
         put_function(x, b);
     tt_message_number(&x->message, 1, elsewhere(x));

@@ -194,7 +194,7 @@ def inclusive_of_a_line():
     total = sum(number(r["self"]) for r in entries(report("flat", "hot.tt", "--select", "twice", "--limit", "all")))
     line = HOT.splitlines().index("        d += twice(300000); d += twice(300000);") + 1
     rows = [r for r in entries(report("source", "hot.tt", "--block", "main")) if int(r["line"]) == line]
-    assert len(rows) == 1 and number(rows[0]["inclusive"]) == total, (rows, total)
+    assert len(rows) == 1 and number(rows[0]["inclusive"]) == total + number(rows[0]["self"]), (rows, total)
 
 
 def inlined_below_its_line():
@@ -254,6 +254,44 @@ def perf_lines():
         assert abs(p - q) < room, (hex(address), p, q, room, ours, theirs)
 
 
+def pprof(name, *args):
+    env = dict(os.environ, HOME=tmp, PPROF_TMPDIR=tmp, TZ="UTC")
+    return run("go", "tool", "pprof", "-unit=ns", *args, path(name), env=env).stdout
+
+
+def ns(text):
+    return 0 if text == "." else int(text.removesuffix("ns"))
+
+
+def pprof_lists_lines():
+    run(tallytree, "export", "--to", "pprof", "--force", "-o", path("hot.pb"), path("hot.tt"))
+    for function in "work", "main", "twice":
+        got = {}
+        for line in pprof("hot.pb", "-list=^%s$" % function).splitlines():
+            m = re.match(r"\s*(\.|\d+ns)\s+(\.|\d+ns)\s+(\d+):", line)
+            if m and m.group(1, 2) != (".", "."):
+                got[int(m.group(3))] = ns(m.group(1)), ns(m.group(2))
+        rows = entries(report("source", "hot.tt", "--block", function))
+        want = {int(r["line"]): (number(r["self"]), number(r["inclusive"])) for r in rows if number(r["inclusive"])}
+        assert got == want and want, (function, got, want)
+
+
+def pprof_disassembles():
+    got = {}
+    for line in pprof("hot.pb", "-disasm=work").splitlines():
+        m = re.match(r"\s*(\d+ns)\s+\S+\s+([0-9a-f]+):", line)
+        if m:
+            got[int(m.group(2), 16)] = ns(m.group(1))
+    rows = entries(report("assembly", "hot.tt", "--block", "work"))
+    want = {int(r["address"], 16): number(r["self"]) for r in rows if number(r["self"])}
+    assert got == want and want, (got, want)
+
+
+def program_is_the_first_mapping():
+    first = pprof("hot.pb", "-raw").split("Mappings\n")[1].splitlines()[0]
+    assert path("hot") in first, first
+
+
 def missing_code():
     os.rename(path("hot"), path("away"))
     try:
@@ -308,6 +346,10 @@ test("lines add up to it too, and have the text of the file", lines_add_up)
 test("inclusive of a line with two calls is that of what it calls", inclusive_of_a_line)
 test("what is inlined stands below its line", inlined_below_its_line)
 test("shares of instructions agree with perf's", perf_lines)
+if shutil.which("go"):
+    test("pprof lists lines with our figures", pprof_lists_lines)
+    test("pprof disassembles with our figures", pprof_disassembles)
+    test("the mapping that pprof names first is the program", program_is_the_first_mapping)
 if not without and x86:
     test("where the code is missing it is said which file is wanted", missing_code)
 test("where the source is missing it is said which file is wanted", missing_source)
