@@ -88,7 +88,7 @@ await run(async () => {
     const sheet = page.locator('[role="application"]');
     await sheet.focus();
     for (let i = 0; i < 4; i++) await page.keyboard.press("ArrowDown");
-    ok((await page.textContent("figcaption")).startsWith("+: inclusive 300"), "a path opens its context, whatever number stands before it", await page.textContent("figcaption"));
+    ok((await page.textContent("figcaption")).startsWith("+: total 300"), "a path opens its context, whatever number stands before it", await page.textContent("figcaption"));
     await to(page, page.url().replace(/^.*#view=flame/, "#view=tree"));
     is((await page.$$eval("table tbody tr.entry [data-block]", (e) => e.map((x) => x.textContent))), ["+"], "another page shows the same part");
     await page.keyboard.press("2");

@@ -33,6 +33,15 @@ await run(async () => {
     is(await page.$$eval("figure.series tbody tr:not(.total) td.name", (e) => e.map((x) => x.textContent.trim()).sort()),
       [...new Set(report(file, "series", "--series=live by block", "--limit=9").map((r) => r.name))].sort(), "by block, with their names");
     await shoot(page, "heap-series");
+    const points = report(file, "series", "--series=live by block", "--limit=9");
+    const times = [...new Set(points.map((r) => r.time))].sort((a, b) => a - b);
+    const sumAt = (time) => points.filter((r) => r.time === time && r.role !== "total").reduce((n, r) => n + r.amount, 0);
+    await page.focus(".plot");
+    for (const [key, time] of [["Home", times[0]], ["ArrowRight", times[1]], ["End", times.at(-1)], ["ArrowLeft", times.at(-2)]]) {
+      await page.keyboard.press(key);
+      await settled(page);
+      is(digits(await page.$eval("figure.series tr.total td", (e) => e.title)), String(sumAt(time)), `${key} goes through time, and the table has the figures of then`);
+    }
     await page.click(`.maxima a >> nth=${peak}`);
     await settled(page);
     is([word(page, "view"), word(page, "metric")], ["flame", "peak"], "a mark opens what was alive then");

@@ -8,10 +8,10 @@ import { Bar, Header } from "./frame";
 import { hasLetters, Help } from "./help";
 import { Live, useLive } from "./live";
 import { Menu } from "./menu";
-import { start } from "./model";
+import { openingMetric, start } from "./model";
 import { groupOf, groups, pageOf, pagesOf, wordsOf } from "./routes";
 import { ShellContext, useHits, useTableAt, type MenuAt, type Shell } from "./shell";
-import { go, isFirst, keepPlaces, useAddress, withView } from "./state";
+import { go, isFirst, keepPlaces, replace, useAddress, withView, withWords } from "./state";
 
 // What goes wrong on one page leaves the others.
 class Fence extends Component<{ children: ComponentChildren }, { error: string }> {
@@ -35,10 +35,15 @@ function App() {
   const hits = useHits(main, find);
   const at = hits.length ? ((hit % hits.length) + hits.length) % hits.length : 0; // beyond the last is the first
   const current = hits[at];
-  const shell: Shell = { state, version, go, openMenu, find, hit: current };
+  const shell: Shell = { state, version, before, go, openMenu, find, hit: current };
   const page = pageOf(state);
   const header = useTableAt(version).table;
 
+  // Without an address a recording opens on what it was made for.
+  useEffect(() => {
+    const metric = header && !location.hash ? openingMetric(header) : "";
+    if (metric) replace(withWords(state, { metric }));
+  }, [header]);
   useEffect(() => setHit(0), [state.words.find, state.view]);
   useEffect(() => {
     current?.element.scrollIntoView({ block: "nearest" });

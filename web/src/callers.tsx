@@ -30,7 +30,7 @@ export function CallersTablePage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="Each function, and below it its callers" />
+            <Figures table={table} caption="Each function, and below it its callers" tree />
             <More table={table} limit={limit} />
           </>
         )}

@@ -2,7 +2,7 @@
 // compare.tsx - the pages of what has changed since another profile.
 import { Answer, More } from "./parts";
 import { useShell, useTable } from "./shell";
-import { query, withWords } from "./state";
+import { compareQuery, withWords } from "./state";
 import { Figures } from "./table";
 
 const verdicts: Record<string, string> = { more: "▲ more", less: "▼ less", noise: "≈ noise" };
@@ -21,13 +21,13 @@ export function ComparePage() {
   const { state } = useShell();
   const tree = state.words.as === "tree";
   const limit = Number(state.words.limit ?? 100);
-  const asked = useTable(`diff&${state.words.normalise === "1" ? "normalise&" : ""}${query(state, tree ? "tree" : "flat", { limit, sort: state.words.sort ?? "" })}`);
+  const asked = useTable(compareQuery(state, tree ? "tree" : "flat", { limit, sort: state.words.sort ?? "" }));
   return (
     <section>
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption={`Each ${tree ? "path" : "function"}, before and now`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
+            <Figures table={table} tree={tree} caption={`Each ${tree ? "path" : "function"}, before and now`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
             <More table={table} limit={limit} />
           </>
         )}

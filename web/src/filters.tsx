@@ -105,7 +105,7 @@ interface Editing {
 function Editor({ filter, at, most, change, move, close }: Editing) {
   const [kind, setKind] = useState(filter.kind);
   const [pattern, setPattern] = useState(filter.pattern);
-  const box = useRef<HTMLFormElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     box.current?.querySelector("input")?.focus();
@@ -119,16 +119,18 @@ function Editor({ filter, at, most, change, move, close }: Editing) {
     };
   }, []);
   return (
-    <form
+    <div
       ref={box}
-      class="editor"
       role="dialog"
       aria-label={`filter ${filterText(filter)}`}
-      style={{ left: `${Math.max(4, Math.min(at.x, window.innerWidth - 330))}px`, top: `${at.y}px` }}
       onKeyDown={(e) => {
         e.stopPropagation();
         if (e.key === "Escape") close();
       }}
+    >
+    <form
+      class="editor"
+      style={{ left: `${Math.max(4, Math.min(at.x, window.innerWidth - 330))}px`, top: `${at.y}px` }}
       onSubmit={(e) => {
         e.preventDefault();
         if (!pattern.trim()) return;
@@ -156,5 +158,6 @@ function Editor({ filter, at, most, change, move, close }: Editing) {
         </button>
       </div>
     </form>
+    </div>
   );
 }

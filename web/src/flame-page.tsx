@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // flame-page.tsx - the page of the flame graph: contexts from the root, or from one that is opened.
 import { useMemo, useRef } from "preact/hooks";
-import { addressOfFrame, finest, Flame, frameOf, FRAMES, isOfContext, layOut, opened, type Frame } from "./flame";
+import { addressOfFrame, finest, Flame, frameOf, FRAMES, isOfContext, layOut, opened, type Frame, type Order } from "./flame";
+import type { ColourBy } from "./colours";
 import type { Row, Table } from "./model";
 import { Answer, Choice } from "./parts";
 import { useShell, useTable } from "./shell";
@@ -9,7 +10,7 @@ import { query, withWords, type State } from "./state";
 
 // What is to be seen of a context, by what there is of it: until the engine has answered all
 // that is asked, the frames before it as they will stand then.
-function framesOf(table: Table, path: Table | null, context: string, before: Frame[]): Frame[] {
+function framesOf(table: Table, path: Table | null, context: string, before: Frame[], order: Order): Frame[] {
   const rows = path?.rows.filter((r) => r.role === "entry") ?? [];
   const begin = table.rows[0];
   const end = rows[rows.length - 1];
@@ -17,15 +18,19 @@ function framesOf(table: Table, path: Table | null, context: string, before: Fra
   if (begin ? !isThere(table, begin) : context && context !== "0") return opened(before, context);
   if (end ? !isThere(path!, end) : context && context !== "0") return opened(before, context);
   const above = rows.slice(0, -1).map((row, depth) => frameOf(path!, row, depth, 0, 1));
-  return [...above, ...layOut(table, table.rows, "inclusive", above.length)];
+  return [...above, ...layOut(table, table.rows, "inclusive", above.length, order)];
 }
 
 const styleOf = (state: State) => (state.words.style === "flame" ? "flame" : "icicle");
+
+const orderOf = (state: State): Order => (state.words.order === "name" ? "name" : "size");
+const coloursOf = (state: State): ColourBy => (state.words.colour === "self" ? "self" : "module");
 
 export function FlameTools() {
   const shell = useShell();
   const { state } = shell;
   return (
+    <>
     <Choice
       label="direction"
       value={styleOf(state)}
@@ -35,6 +40,15 @@ export function FlameTools() {
       ]}
       onChange={(v) => shell.go(withWords(state, { style: v === "icicle" ? "" : v }))}
     />
+    <select aria-label="order" value={orderOf(state)} onChange={(e) => shell.go(withWords(state, { order: e.currentTarget.value === "name" ? "name" : "" }))}>
+      <option value="size">largest first</option>
+      <option value="name">by name</option>
+    </select>
+    <select aria-label="colours" value={coloursOf(state)} onChange={(e) => shell.go(withWords(state, { colour: e.currentTarget.value === "self" ? "self" : "" }))}>
+      <option value="module">colours: module</option>
+      <option value="self">colours: self</option>
+    </select>
+    </>
   );
 }
 
@@ -51,12 +65,13 @@ export function FlamePage() {
   const context = gone ? "" : wanted;
   const path = useTable(context ? query(state, "tree", { to: context }) : null);
   const up = styleOf(state) === "flame";
+  const order = orderOf(state);
 
   const last = useRef<Frame[]>([]);
   const frames = useMemo(() => {
-    if (asked.table) last.current = framesOf(asked.table, path.table, context, last.current);
+    if (asked.table) last.current = framesOf(asked.table, path.table, context, last.current, order);
     return last.current;
-  }, [asked.table, path.table, context]);
+  }, [asked.table, path.table, context, order]);
 
   const open = (f: Frame) => {
     if (f.colour) shell.go(withWords(state, { context: addressOfFrame(f) }));
@@ -74,7 +89,7 @@ export function FlamePage() {
         </p>
       ) : null}
       <Answer asked={asked}>
-        {() => <Flame frames={frames} up={up} context={context} busy={asked.busy} label="Flame graph" onOpen={open} onLeave={leave} />}
+        {() => <Flame frames={frames} up={up} context={context} busy={asked.busy} by={coloursOf(state)} stem={!context} label="As wide as its total, with all that it called" onOpen={open} onLeave={leave} />}
       </Answer>
     </section>
   );

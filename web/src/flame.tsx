@@ -5,9 +5,11 @@
 // anew, so that it shows all it has at any depth of a profile of any size.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, group, share, shorten } from "./format";
+import { faintPaint, hottest, modulePaint, moduleName, paintOf, type ColourBy } from "./colours";
 import type { Row, Table } from "./model";
 import { blockOf, brief, labelOf, place } from "./names";
 import { save, useDark, useShell, useSize } from "./shell";
+import { addFilter, exactly } from "./state";
 
 export interface Frame {
   table: Table; // that the row is of
@@ -24,24 +26,63 @@ export function frameOf(table: Table, row: Row, depth: number, left: number, rig
   return { table, row, name: table.text(row, "name"), depth, left, right, colour };
 }
 
-// A row's width is its figure `key`; siblings stand side by side, in their order.
-export function layOut(table: Table, rows: Row[], key: string, depth0 = 0): Frame[] {
-  const frames: Frame[] = [];
-  const next: number[] = []; // where the next child of each depth begins
-  let all = 0;
-  for (const row of rows) if (row.depth === 0 && row.role !== "total") all += table.number(row, key) ?? 0;
-  if (!all) return frames;
-  next[0] = 0;
+// Siblings, the widest first; what stands for many comes last.
+function bySize(rows: Row[], width: (row: Row) => number): Row[] {
+  const below = new Map<Row | undefined, Row[]>();
+  const path: Row[] = [];
   for (const row of rows) {
     if (row.role === "total") continue;
+    const parent = row.depth ? path[row.depth - 1] : undefined;
+    const siblings = below.get(parent);
+    if (siblings) siblings.push(row);
+    else below.set(parent, [row]);
+    path[row.depth] = row;
+  }
+  const out: Row[] = [];
+  const last = (row: Row) => (row.role === "remainder" ? 1 : 0);
+  const take = (of: Row | undefined) => (below.get(of) ?? []).sort((a, b) => last(b) - last(a) || width(a) - width(b));
+  const stack = take(undefined);
+  for (let row = stack.pop(); row; row = stack.pop()) {
+    out.push(row);
+    stack.push(...take(row));
+  }
+  return out;
+}
+
+export type Order = "size" | "name";
+
+// A row's width is its figure `key`; siblings are side by side, in their order.
+export function layOut(table: Table, rows: Row[], key: string | ((row: Row) => number), depth0 = 0, order: Order = "size"): Frame[] {
+  const frames: Frame[] = [];
+  const next: number[] = []; // where the next child of each depth begins
+  const width = typeof key === "string" ? (row: Row) => table.number(row, key) ?? 0 : key;
+  let all = 0;
+  for (const row of rows) if (row.depth === 0 && row.role !== "total") all += width(row);
+  if (!all) return frames;
+  next[0] = 0;
+  for (const row of order === "size" ? bySize(rows, width) : rows) {
+    if (row.role === "total") continue;
     const left = next[row.depth] ?? 0;
-    const right = left + (table.number(row, key) ?? 0) / all;
+    const right = left + width(row) / all;
     next[row.depth] = right;
     next[row.depth + 1] = left;
     if (row.role === "remainder" && right - left <= 0) continue;
     frames.push(frameOf(table, row, row.depth + depth0, left, right));
   }
   return frames;
+}
+
+const STEM = 4; // levels that are folded into one line; fewer are shown
+const WHOLE = 0.9995; // what is beside such a level is narrower than a pixel
+
+// How many levels from the root are one frame as wide as all, but for the last of them: they
+// say nothing that the line above the picture does not.
+export function stemOf(frames: Frame[]): number {
+  const whole = new Set<number>();
+  for (const f of frames) if (f.colour && f.right - f.left > WHOLE) whole.add(f.depth);
+  let levels = 0;
+  while (whole.has(levels)) levels++;
+  return levels > STEM ? levels - 1 : 0;
 }
 
 export const FRAMES = 8000; // at most
@@ -81,27 +122,6 @@ export function opened(frames: Frame[], context: string): Frame[] {
   }
   return out;
 }
-
-function hue(text: string): number {
-  let h = 2166136261;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
-  return (h >>> 0) % 360;
-}
-
-interface Paint {
-  fill: string;
-  ink: string; // stands out from it by 4.5 to 1 at least
-}
-
-function paintOf(frame: Frame, dark: boolean): Paint {
-  if (!frame.colour) return dark ? { fill: "#4a4a4a", ink: "#e6e8e9" } : { fill: "#d4d4d4", ink: "#111" };
-  const own = hue(frame.name);
-  const h = (hue(frame.colour) + (own % 70) - 35 + 360) % 360;
-  return { fill: dark ? `hsl(${h} 42% ${62 + (own % 8)}%)` : `hsl(${h} 62% ${76 + (own % 8)}%)`, ink: "#111" };
-}
-
-// Of what is not looked for, while something is.
-const faintPaint = (dark: boolean): Paint => (dark ? { fill: "#33383b", ink: "#a4adb3" } : { fill: "#e6e6e6", ink: "#555" });
 
 const ROW = 20;
 
@@ -159,6 +179,8 @@ interface Look {
   dark: boolean;
   find: RegExp | null;
   chosen: Frame | null;
+  by: ColourBy;
+  most: number; // of the figures of their own
 }
 
 function yOf(frame: Frame, look: Look): number {
@@ -174,19 +196,37 @@ const isEstimated = (table: Frame["table"], row: Frame["row"]) => table.has("est
 // As much of its name as there is room for; whole, it may be a single letter.
 function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
   const marks = `${isLedBack(f.table, f.row) ? "↺ " : ""}${isEstimated(f.table, f.row) ? "≈ " : ""}`;
-  const label = `${marks}${labelOf(blockOf(f.table, f.row))}`;
+  const block = blockOf(f.table, f.row);
+  const nameless = block.module && f.name.startsWith(block.module + "+0x"); // its colour says which module it is of
+  const label = marks + (nameless ? f.name.slice(block.module.length) : labelOf(block));
   if (label.length < 4 && room > 0 && measure(label) <= room) return label;
   if (room <= 16) return "";
   const most = Math.floor(room / letter);
   const text = shorten(label.length > most ? brief(label, most) : label, Math.max(1, most));
-  return text.length > 1 ? text : "";
+  return text.length > 4 || text === label ? text : "";
 }
 
-function describe(f: Frame): string {
+// What its figures are called, in tips and in texts.
+const figureWords: [string, string][] = [
+  ["inclusive", "total"],
+  ["self", "self"],
+  ["calls", "calls"],
+  ["total.a", "total before"],
+  ["total.b", "total now"],
+  ["self.a", "self before"],
+  ["self.b", "self now"],
+];
+
+const unitOf = (table: Table, key: string) => (key === "calls" ? "" : (table.column(key)?.unit ?? ""));
+
+export function describe(f: Frame): string {
   const { table, row } = f;
-  const figures = ["inclusive", "self", "calls"]
-    .filter((k) => table.at(row, k) !== null)
-    .map((k) => `${k} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), table.unit)}`);
+  const figures = figureWords
+    .filter(([k]) => table.at(row, k) !== null)
+    .map(([k, word]) => {
+      const of = table.number(row, k + "_share");
+      return `${word} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), unitOf(table, k))}${of === null ? "" : ` (${share(of)})`}`;
+    });
   const back = isLedBack(table, row) ? `, ${group(table.text(row, "by_arcs"))} of the calls by recursion that is folded` : "";
   return `${f.name}: ${figures.join(", ")}${isEstimated(table, row) ? ", a share that is estimated" : ""}${back}`;
 }
@@ -199,7 +239,7 @@ function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string)
     const y = yOf(f, look);
     if (y + ROW < 0 || y > look.height || w < 0.4) continue;
     const hit = look.find !== null && f.colour !== "" && look.find.test(f.name);
-    const paint = look.find !== null && !hit ? faintPaint(look.dark) : paintOf(f, look.dark);
+    const paint = look.find !== null && !hit ? faintPaint(look.dark) : paintOf(f, look.by, look.most, look.dark);
     const edge = f === look.chosen ? (look.dark ? "#fff" : "#000") : hit ? "#c2185b" : null;
     brush.rect(x, y, Math.max(w - 1, 0.5), ROW - 1, paint.fill, edge, () => describe(f));
     const text = textOf(f, w - 8, letter, measure);
@@ -223,14 +263,20 @@ interface Props {
   label: string;
   context?: string; // the one that is opened; without: the first one
   busy?: boolean;
+  by?: ColourBy;
+  stem?: boolean; // are functions that all is in folded into one line?
   onOpen(frame: Frame): void;
   onLeave?: () => void; // one level out
 }
 
 const ABOVE = 3; // frames that stay in sight above the one that is opened
 
-export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }: Props) {
+export function Flame({ frames: all, up, label, context = "", busy, by = "module", stem: folds = false, onOpen, onLeave }: Props) {
   const shell = useShell();
+  const [unfolded, unfold] = useState(false);
+  const stem = useMemo(() => (folds && !unfolded ? stemOf(all) : 0), [all, folds, unfolded]);
+  const frames = useMemo(() => (stem ? all.filter((f) => f.depth >= stem).map((f) => ({ ...f, depth: f.depth - stem })) : all), [all, stem]);
+  const most = useMemo(() => hottest(frames), [frames]);
   const dark = useDark();
   const [box, setBox] = useState<HTMLDivElement | null>(null);
   const figure = useRef<HTMLElement>(null);
@@ -246,7 +292,7 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
     for (const f of frames) (by[f.depth] ??= []).push(f);
     return by;
   }, [frames]);
-  const look: Look = { width, height, top, levels, up, dark, find: shell.find, chosen };
+  const look: Look = { width, height, top, levels, up, dark, find: shell.find, chosen, by, most };
 
   // What is chosen stays so while more is learned about it.
   useLayoutEffect(() => {
@@ -272,7 +318,7 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     draw(frames, look, canvasBrush(context), (t) => context.measureText(t).width);
-  }, [frames, width, height, top, levels, up, dark, shell.find, chosen]);
+  }, [frames, width, height, top, levels, up, dark, shell.find, chosen, by, most]);
 
   // Enter and Shift-Enter go through the hits.
   const hits = useMemo(() => frames.filter((f) => f.colour && shell.find?.test(f.name)), [shell.find, frames]);
@@ -360,13 +406,15 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
   const measure = (t: string) => canvas.current!.getContext("2d")!.measureText(t).width;
   return (
     <figure ref={figure} class={"flame" + (busy ? " busy" : "")} data-hits={hits.length}>
+      {stem ? <Stem frames={all.filter((f) => f.depth < stem && f.colour && f.right - f.left > WHOLE)} show={() => unfold(true)} /> : null}
+      <Axis frames={frames} />
       <div
         ref={setBox}
         class="sheet"
         tabIndex={0}
         role="application"
         aria-label={`${label}. Arrow keys choose a frame, Enter opens it, Backspace leaves it, m shows its menu.`}
-        style={{ height: `${Math.min(levels * ROW + 4, Math.max(240, window.innerHeight - 180))}px` }}
+        style={{ height: `${Math.min(levels * ROW + 4, Math.max(240, window.innerHeight - 215))}px` }}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onKeyDown={onKey}
       >
@@ -381,7 +429,9 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
             onMouseLeave={() => setTip(null)}
             onClick={(e) => {
               const frame = at(e);
-              if (frame) onOpen(frame);
+              if (!frame) return;
+              choose(frame);
+              onOpen(frame);
             }}
             onContextMenu={(e) => {
               const frame = at(e);
@@ -394,27 +444,94 @@ export function Flame({ frames, up, label, context = "", busy, onOpen, onLeave }
       </div>
       <div class="tools">
         <figcaption aria-live="polite">{chosen ? describe(chosen) : label}</figcaption>
+        {chosen?.colour ? (
+          <button
+            onClick={(e) => {
+              const r = e.currentTarget.getBoundingClientRect();
+              shell.openMenu({ block: blockOf(chosen.table, chosen.row), x: r.left, y: r.bottom });
+            }}
+          >
+            what to do with it
+          </button>
+        ) : null}
         <button onClick={() => save("flame.svg", new Blob([svgOf(frames, look, measure)], { type: "image/svg+xml" }))}>save SVG</button>
         <button onClick={() => canvas.current?.toBlob((b) => b && save("flame.png", b))}>save PNG</button>
       </div>
+      {by === "module" ? <Legend frames={frames} dark={dark} /> : null}
       {tip ? <Tip {...tip} /> : null}
     </figure>
+  );
+}
+
+// The functions that all is in, in one line.
+function Stem({ frames, show }: { frames: Frame[]; show: () => void }) {
+  const names = frames.map((f) => labelOf(blockOf(f.table, f.row)));
+  return (
+    <button class="stem" title={names.join("\n")} aria-label={`show ${names.length} functions that all is in`} onClick={show}>
+      {`${names.length} levels of 100 %: ${names.slice(-3).map((n) => brief(n, 40)).join(" › ")} ›`}
+    </button>
+  );
+}
+
+const TENTHS = [0, 0.2, 0.4, 0.6, 0.8, 1];
+
+// Shares of the whole width, and what they are.
+function Axis({ frames }: { frames: Frame[] }) {
+  const first = frames[0];
+  if (!first) return null;
+  const key = first.table.has("inclusive") ? "inclusive" : "";
+  const width = first.right - first.left;
+  const all = key && first.row.role === "entry" && width > 0 ? (first.table.number(first.row, key) ?? 0) / width : 0;
+  return (
+    <div class="axis" aria-hidden="true">
+      {TENTHS.map((t) => (
+        <span style={{ left: `${t * 100}%` }}>{`${Math.round(t * 100)} %${all && t ? `  ${amount(Math.round(all * t), unitOf(first.table, key))}` : ""}`}</span>
+      ))}
+    </div>
+  );
+}
+
+const LEGEND = 8; // modules
+
+// The modules that have most of their own, in their colours; each filters.
+function Legend({ frames, dark }: { frames: Frame[]; dark: boolean }) {
+  const shell = useShell();
+  const modules = useMemo(() => {
+    const sums = new Map<string, number>();
+    for (const f of frames) {
+      const module = f.colour && moduleName(f.table.text(f.row, "module"));
+      if (module) sums.set(module, (sums.get(module) ?? 0) + (f.table.number(f.row, "self") ?? 0));
+    }
+    return [...sums].sort((a, b) => b[1] - a[1]).slice(0, LEGEND).map(([module]) => module);
+  }, [frames]);
+  if (modules.length < 2) return null;
+  return (
+    <ul class="legend" aria-label="modules">
+      {modules.map((m) => (
+        <li>
+          <button title={`only paths through ${m}`} onClick={() => shell.go(addFilter(shell.state, "select", `${exactly(m)}:*`))}>
+            <span class="patch" style={{ background: modulePaint(m, m, dark).fill, borderColor: "transparent" }} />
+            {` ${m}`}
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }
 
 function Tip({ frame, x, y }: { frame: Frame; x: number; y: number }) {
   const { table, row } = frame;
   const lines: [string, string][] = [];
-  for (const key of ["inclusive", "self", "calls"]) {
+  for (const [key, word] of figureWords) {
     const value = table.at(row, key);
     if (value === null) continue;
     const of = table.number(row, key + "_share");
     const low = table.number(row, key + "_low");
-    const unit = key === "calls" ? "" : table.unit;
+    const unit = unitOf(table, key);
     const short = amount(Number(value), unit);
     const whole = exact(value, unit);
     const told = short.replace(/\s/g, "") === whole.replace(/\s/g, "") ? whole : `${short} = ${whole}`;
-    lines.push([key, told + (of === null ? "" : `  (${share(of)})`)]);
+    lines.push([word, told + (of === null ? "" : `  (${share(of)})`)]);
     if (low !== null && low < Number(value)) lines.push(["", `at least ${amount(low, table.unit)}`]);
   }
   const where = place(table, row);

@@ -8,6 +8,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Crumbs } from "./crumbs";
 import { Chips } from "./filters";
+import type { Table } from "./model";
 import { groupOf, groups, pagesOf, wordsOf, type Page } from "./routes";
 import { useShell, useTable } from "./shell";
 import { besideOf, format, withView, withWords } from "./state";
@@ -33,7 +34,7 @@ function Title() {
   return <h1 title={text}>{text || "Tallytree"}</h1>;
 }
 
-function programsOf(table: ReturnType<typeof useTable>["table"]) {
+export function programsOf(table: Table | null) {
   const programs = table?.facts.filter((f) => f.name === "program").map((f) => f.text) ?? [];
   const started = table?.facts.find((f) => f.name === "command")?.text.split(" ")[0]?.split("/").pop() ?? "";
   return { name: programs.includes(started) ? started : (programs[0] ?? ""), others: Math.max(0, programs.length - 1) };

@@ -17,6 +17,7 @@ interface Box {
   y: number;
   width: number;
   height: number;
+  letters: number; // their size
 }
 
 interface Arrow {
@@ -24,35 +25,50 @@ interface Arrow {
   row: Row;
   from: string;
   to: string;
+  x: number; // the middle of its label
+  y: number;
 }
 
 interface Drawing {
+  left: string[]; // names of functions that all is in, and that have nothing of their own
   boxes: Box[];
   arrows: Arrow[];
   width: number;
   height: number;
 }
 
+// All is in it, and it has next to nothing of its own: it says nothing.
+const isStem = (table: Table, row: Row) => (table.number(row, "inclusive_share") ?? 0) > 0.98 && (table.number(row, "self_share") ?? 0) < 0.001;
+
+// The more a function costs itself, the larger its name.
+const lettersOf = (table: Table, row: Row) => 12 + Math.round(12 * Math.sqrt(Math.min(0.5, table.number(row, "self_share") ?? 0)));
+
 // Entries of the answer are boxes; what an entry called is an arrow when it is a box too.
 function layOut(table: Table): Drawing {
   const g = new dagre.graphlib.Graph({ multigraph: false });
-  g.setGraph({ nodesep: 24, ranksep: 46, marginx: 12, marginy: 12 });
+  g.setGraph({ nodesep: 18, ranksep: 26, marginx: 12, marginy: 12 });
   g.setDefaultEdgeLabel(() => ({}));
   const entries = new Map<string, Row>();
-  for (const r of table.rows) if (r.role === "entry") entries.set(table.text(r, "block"), r);
+  const left: string[] = [];
+  for (const r of table.rows)
+    if (r.role !== "entry") continue;
+    else if (isStem(table, r)) left.push(table.text(r, "name"));
+    else entries.set(table.text(r, "block"), r);
   for (const [block, row] of entries) {
     const name = shorten(labelOf(blockOf(table, row)), 40);
-    g.setNode(block, { row, width: Math.max(120, name.length * 7.4 + 24), height: 44 });
+    const letters = lettersOf(table, row);
+    g.setNode(block, { row, letters, width: Math.max(112, name.length * letters * 0.62 + 24), height: letters * 1.3 + 28 });
   }
   const ofGroup = new Map([...entries].map(([block, row]) => [row.group, block]));
   for (const r of table.rows) {
     const from = ofGroup.get(r.group);
     const to = table.text(r, "block");
-    if (r.role === "callee" && from && entries.has(to)) g.setEdge(from, to, { row: r });
+    if (r.role === "callee" && from && entries.has(to)) g.setEdge(from, to, { row: r, width: 44, height: 14, labelpos: "c" });
   }
   dagre.layout(g);
   const size = g.graph();
   return {
+    left,
     width: size.width ?? 0,
     height: size.height ?? 0,
     boxes: g.nodes().map((id) => {
@@ -62,7 +78,7 @@ function layOut(table: Table): Drawing {
     }),
     arrows: g.edges().map((e) => {
       const edge = g.edge(e) as unknown as Arrow;
-      return { points: edge.points, row: edge.row, from: e.v, to: e.w };
+      return { points: edge.points, row: edge.row, from: e.v, to: e.w, x: edge.x, y: edge.y };
     }),
   };
 }
@@ -258,11 +274,16 @@ function Picture({ table }: { table: Table }) {
         {drawing.arrows.map((a) => {
           const of = table.number(a.row, "inclusive_share") ?? 0;
           return (
-            <path class="arrow" d={pathOf(a.points)} stroke-width={1 + of * 6} stroke-opacity={0.35 + Math.min(0.6, of)} marker-end="url(#head)">
-              <title>
-                {`${amount(table.number(a.row, "inclusive"), table.unit)} (${share(of)})${table.at(a.row, "calls") === null ? "" : `, ${table.text(a.row, "calls")} calls`}`}
-              </title>
-            </path>
+            <g>
+              <path class="arrow" d={pathOf(a.points)} stroke-width={1 + of * 6} stroke-opacity={0.35 + Math.min(0.6, of)} marker-end="url(#head)">
+                <title>
+                  {`${amount(table.number(a.row, "inclusive"), table.unit)} (${share(of)})${table.at(a.row, "calls") === null ? "" : `, ${table.text(a.row, "calls")} calls`}`}
+                </title>
+              </path>
+              <text class="call" x={a.x} y={a.y + 4} text-anchor="middle">
+                {`${(of * 100).toFixed(of < 0.1 ? 1 : 0)}\u202f%`}
+              </text>
+            </g>
           );
         })}
         {drawing.boxes.map((b) => {
@@ -294,10 +315,10 @@ function Picture({ table }: { table: Table }) {
                 rx={6}
                 fill={`hsl(${40 - Math.min(1, self * 2) * 25} 85% ${96 - Math.min(1, Math.sqrt(self) * 1.2) * 30}%)`}
               />
-              <text x={b.x} y={b.y - 4} text-anchor="middle">
+              <text x={b.x} y={b.y + b.letters * 0.32 - 9} text-anchor="middle" style={{ fontSize: `${b.letters}px` }}>
                 {shorten(b.name, 40)}
               </text>
-              <text x={b.x} y={b.y + 13} text-anchor="middle" class="small">
+              <text x={b.x} y={b.y + b.height / 2 - 8} text-anchor="middle" class="small">
                 {`${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
               </text>
             </g>
@@ -305,7 +326,7 @@ function Picture({ table }: { table: Table }) {
         })}
       </svg>
       <div class="tools">
-        <figcaption>{`${drawing.boxes.length} functions, ${drawing.arrows.length} calls. Each box has its self of its total share; an arrow is as wide as what its calls cost.`}</figcaption>
+        <figcaption title={drawing.left.join("\n")}>{`${drawing.boxes.length} functions, ${drawing.arrows.length} calls${drawing.left.length ? `; left out: ${drawing.left.length} that all is in` : ""}. Each box has its self of its total share; an arrow is as wide as what its calls cost.`}</figcaption>
         <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
         <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
         <button onClick={() => look(() => ({ x: 0, y: 0, zoom: 1 }))}>whole</button>

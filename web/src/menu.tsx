@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // menu.tsx - what can be done with a block, wherever its name stands.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { addressOf, labelOf } from "./names";
+import { addressOf, brief, labelOf } from "./names";
 import { useShell, type MenuAt } from "./shell";
 import { addFilter, exactly, withView, type FilterKind } from "./state";
 
@@ -17,7 +17,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   const { module } = at.block;
   const actions: [string, string, () => void][] = [
     ["o", "open", () => shell.go(withView(state, "block", { block: pattern }))],
-    ...(at.context ? [["z", "open this path in the flame graph", () => shell.go(withView(state, "flame", { context: at.context! }))] as [string, string, () => void]] : []),
+    ...(at.context ? ([["z", "open this path in the flame graph", () => shell.go(withView(state, "flame", { context: at.context! }))], ["t", "this path alone, as a tree", () => shell.go(withView(state, "tree", { context: at.context! }))]] as [string, string, () => void][]) : []),
     ["s", "only paths through it", filter("select", pattern)],
     ["x", "hide paths through it", filter("exclude", pattern)],
     ["f", "merge into its callers", filter("fold", pattern)],
@@ -63,6 +63,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   }
 
   return (
+    <section aria-label={`what to do with ${brief(at.block.name)}`}>
     <div
       ref={list}
       class="menu"
@@ -87,5 +88,6 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
         </button>
       ))}
     </div>
+    </section>
   );
 }

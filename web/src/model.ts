@@ -76,6 +76,9 @@ export class Table {
   }
 }
 
+// The metric that a recording was made for, where that is not its first: of a heap the peak.
+export const openingMetric = (header: Table) => (header.metrics().includes("peak") ? "peak" : "");
+
 export interface Source {
   file: string;
   first: number;

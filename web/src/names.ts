@@ -27,11 +27,15 @@ export function placeEnd(table: Table, row: Row): string {
   return path.slice(table.text(row, "file") ? -2 : -1).join("/");
 }
 
+// Functions of two profiles are matched by less than an identity, and have one that is of
+// neither.
+const isComparison = (table: Table) => table.has("self.a");
+
 // By name, what was seen of it in any answer: identities, and where they are.
 const seen = new Map<string, Map<string, string>>();
 
 export function takeNames(table: Table) {
-  if (!table.has("id")) return;
+  if (!table.has("id") || isComparison(table)) return;
   for (const row of table.rows) {
     const id = table.text(row, "id");
     const name = table.text(row, "name");
@@ -44,7 +48,7 @@ export function takeNames(table: Table) {
 
 export function blockOf(table: Table, row: Row): Block {
   const name = table.text(row, "name");
-  const id = table.text(row, "id");
+  const id = isComparison(table) ? "" : table.text(row, "id");
   const module = table.text(row, "module").split("/").pop() ?? "";
   const known = seen.get(name);
   if (!id || !known || known.size < 2) return { name, id, module, apart: "" };

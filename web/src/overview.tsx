@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // overview.tsx - the first page: what ran, and where it went.
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { Findings, Sentence, useKnown } from "./findings";
 import { addressOfFrame, Flame, layOut } from "./flame";
 import { amount, group, share } from "./format";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf, brief, place } from "./names";
 import { Answer } from "./parts";
 import { useShell, useTable } from "./shell";
-import { format, query, withView, withWords } from "./state";
+import { format, query, withView } from "./state";
 import { BlockName } from "./table";
 
 const factNames: [string, string][] = [
@@ -44,44 +45,17 @@ function Facts({ table }: { table: Table }) {
     })
     .filter((x) => x !== null);
   return (
-    <dl class="facts">
-      {shown.map(([k, v]) => (
-        <div>
-          <dt>{k}</dt>
-          <dd>{v}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-// What a heap recording was made for, each with the words that say what it is.
-const heapWords: [string, string][] = [
-  ["peak", "alive at the peak"],
-  ["live", "alive at the end"],
-  ["allocated", "allocated in all"],
-  ["temporary", "freed at once"],
-];
-
-function Heap() {
-  const { state } = useShell();
-  const { table: header } = useTable("view=header");
-  const rows = new Map((header?.rows ?? []).filter((r) => header!.text(r, "metric")).map((r) => [header!.text(r, "metric"), r]));
-  if (!header || !rows.has("peak")) return null;
-  return (
-    <p class="heap">
-      Memory:{" "}
-      {heapWords
-        .filter(([metric]) => rows.has(metric))
-        .map(([metric, words], i) => (
-          <>
-            {i ? ", " : ""}
-            <a aria-current={state.words.metric === metric ? "true" : undefined} href={format(withWords(state, { metric }))}>
-              {amount(header.number(rows.get(metric)!, "number"), metric === "temporary" ? "" : "bytes")} {words}
-            </a>
-          </>
+    <details class="recording">
+      <summary>about this recording</summary>
+      <dl class="facts">
+        {shown.map(([k, v]) => (
+          <div>
+            <dt>{k}</dt>
+            <dd>{v}</dd>
+          </div>
         ))}
-    </p>
+      </dl>
+    </details>
   );
 }
 
@@ -154,7 +128,7 @@ function passedOver(graph: Table): Set<Row> {
 // The root is no block.
 const isBlock = (graph: Table, row: Row) => graph.text(row, "block") !== "0";
 
-function Dominated({ graph }: { graph: Table }) {
+function Dominated({ graph, of }: { graph: Table; of: string }) {
   const { state } = useShell();
   const passed = useMemo(() => passedOver(graph), [graph]);
   const blocks = entriesOf(graph).filter((r) => isBlock(graph, r));
@@ -163,10 +137,10 @@ function Dominated({ graph }: { graph: Table }) {
   const left = blocks.slice(0, last ? blocks.indexOf(last) : 0).filter((r) => passed.has(r)); // they would be in it
   const others = left.length - NAMED;
   return (
-    <Top table={graph} rows={rows} sort="inclusive" title="With all that was called">
+    <Top table={graph} rows={rows} sort="inclusive" title={`Total, with all that was called${of}`}>
       {left.length ? (
         <p class="left-out">
-          {"Left out, as nearly all they took is in one call of theirs: "}
+          {"Left out, as 95 % of their total is that of one function they call: "}
           {left.slice(0, NAMED).map((r, i) => (
             <>
               {i ? ", " : ""}
@@ -181,23 +155,61 @@ function Dominated({ graph }: { graph: Table }) {
   );
 }
 
+const SEEN = "tallytree.seen";
+
+function isFirstVisit(): boolean {
+  try {
+    return localStorage.getItem(SEEN) === null;
+  } catch {
+    return false;
+  }
+}
+
+// What one needs to know, until it is sent away.
+function First() {
+  const [shown, show] = useState(isFirstVisit);
+  if (!shown) return null;
+  return (
+    <div class="first">
+      <ul>
+        <li>Click a frame or a name to open it; a right click, ⋯ or <kbd>m</kbd> shows what else can be done with it.</li>
+        <li><kbd>/</kbd> finds a function in the whole profile, and filters by it.</li>
+        <li><kbd>u</kbd> or the browser's back button undoes; <kbd>?</kbd> lists the keys, <em>i</em> says what a page answers.</li>
+      </ul>
+      <button
+        onClick={() => {
+          localStorage.setItem(SEEN, "1");
+          show(false);
+        }}
+      >
+        understood
+      </button>
+    </div>
+  );
+}
+
 export function OverviewPage() {
   const shell = useShell();
   const { state } = shell;
   const self = useTable(query(state, "flat", { sort: "self", limit: ROWS }));
   const calls = useTable(query(state, "graph", { sort: "inclusive", limit: 6 * ROWS }));
   const flame = useTable(query(state, "flame", { threshold: 0.002, limit: 2000, depth: 24 }));
+  const known = useKnown();
   const frames = useMemo(() => (flame.table ? layOut(flame.table, flame.table.rows, "inclusive") : []), [flame.table]);
+  const metric = state.words.metric ?? known?.header.metrics()[0] ?? "";
+  const of = metric === "time" || !metric ? "" : ` (${metric})`;
   return (
     <section class="overview">
       <Answer asked={self}>
         {(table) => (
           <>
+            {known ? <Sentence known={known} /> : null}
+            {known ? <Findings known={known} before={shell.before} /> : null}
+            <First />
             <Facts table={table} />
-            <Heap />
             <div class="two">
-              <Top table={table} rows={entriesOf(table)} sort="self" title="Where it went" />
-              {calls.table ? <Dominated graph={calls.table} /> : null}
+              <Top table={table} rows={entriesOf(table)} sort="self" title={`Self${of}`} />
+              {calls.table ? <Dominated graph={calls.table} of={of} /> : null}
             </div>
           </>
         )}
@@ -207,7 +219,8 @@ export function OverviewPage() {
           <Flame
             frames={frames}
             up={false}
-            label="From the root"
+            label="As wide as its total, with all that it called"
+            stem
             onOpen={(f) => {
               if (f.row.role !== "remainder") shell.go(withView(state, "flame", { context: addressOfFrame(f) }));
             }}

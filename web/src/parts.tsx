@@ -9,7 +9,7 @@ import { group } from "./format";
 import { replace, withWords, type State } from "./state";
 
 function Notes({ table }: { table: Table }) {
-  const { notes } = table;
+  const notes = table.notes.filter((n) => !n.startsWith("series: ")); // their page lists them
   if (!notes.length) return null;
   return (
     <ul class="notes" aria-label="what this view cannot see">

@@ -3,6 +3,7 @@
 import type { FunctionComponent } from "preact";
 import { CallersFlamePage, CallersTablePage } from "./callers";
 import { ComparePage, CompareTools } from "./compare";
+import { CompareFlamePage } from "./compare-flame";
 import { FlamePage, FlameTools } from "./flame-page";
 import { FlatPage, GroupsPage } from "./functions";
 import { FunctionPage } from "./function-page";
@@ -71,6 +72,7 @@ export const groups: Group[] = [
     title: "Compare",
     pages: [
       { view: "diff", as: "", title: "Functions", question: "Which functions cost more or less than before?", show: ComparePage, tools: CompareTools, has: compared },
+      { view: "diff", as: "flame", title: "Flame", question: "Where has the cost of paths changed? Red costs more than before, blue less.", show: CompareFlamePage, tools: CompareTools, has: compared },
       { view: "diff", as: "tree", title: "Tree", question: "On which paths did the cost change?", show: ComparePage, tools: CompareTools, has: compared },
     ],
   },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // series.tsx - the page of what was kept over time: bands on each other, with marked maxima.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { amount, exact } from "./format";
 import type { Table } from "./model";
@@ -144,6 +144,7 @@ function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: nu
   const { width } = useSize(box);
   const stack = useMemo(() => stackOf(table), [table]);
   const [at, setAt] = useState<number | null>(null);
+  const plot = useRef<uPlot | null>(null);
   const unit = table.column("amount")?.unit ?? "";
   const timeUnit = table.column("time")?.unit ?? "";
 
@@ -160,7 +161,7 @@ function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: nu
     if (!box || !width || !stack.times.length) return undefined;
     const ink = dark ? "#a4adb3" : "#5c656d";
     const axis = { stroke: ink, grid: { stroke: dark ? "#2c3235" : "#e7e9ea" }, ticks: { stroke: ink } };
-    const plot = new uPlot(
+    const drawn = new uPlot(
       {
         width,
         height: 364,
@@ -176,7 +177,7 @@ function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: nu
           { label: "time" },
           ...[...stack.labels].reverse().map((label, r) => {
             const colour = bands[(stack.labels.length - 1 - r) % bands.length]!;
-            return { label, stroke: colour, fill: pale(colour, dark), width: 1, points: { show: stack.times.length < 2 } };
+            return { label, stroke: colour, fill: pale(colour, dark), width: 1, paths: uPlot.paths.stepped!({ align: 1 }), points: { show: stack.times.length < 2 } };
           }),
         ],
         legend: { show: false },
@@ -190,17 +191,36 @@ function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: nu
       box,
     );
     // A click near a mark opens what was alive then.
-    plot.over.addEventListener("click", (e) => {
-      const near = marks.find((m) => Math.abs(plot.valToPos(m.time, "x") - e.offsetX) < 12 && Math.abs(plot.valToPos(m.amount, "y") - e.offsetY) < 24);
+    plot.current = drawn;
+    drawn.over.addEventListener("click", (e) => {
+      const near = marks.find((m) => Math.abs(drawn.valToPos(m.time, "x") - e.offsetX) < 12 && Math.abs(drawn.valToPos(m.amount, "y") - e.offsetY) < 24);
       if (near) shell.go(withView(shell.state, "flame", { metric: near.metric }));
     });
-    return () => plot.destroy();
+    return () => drawn.destroy();
   }, [box, width, sums, dark, marks]);
 
   const shown = at ?? peak;
+  // Arrow keys go from time to time, Home to the first, End to the last.
+  const onKey = (e: KeyboardEvent) => {
+    const last = stack.times.length - 1;
+    const to = { ArrowLeft: shown - 1, ArrowRight: shown + 1, PageUp: shown - 10, PageDown: shown + 10, Home: 0, End: last }[e.key];
+    if (to === undefined || e.ctrlKey || e.metaKey || e.altKey) return;
+    const index = Math.max(0, Math.min(last, to));
+    setAt(index);
+    plot.current?.setCursor({ left: plot.current.valToPos(stack.times[index]!, "x"), top: 0 });
+    e.preventDefault();
+    e.stopPropagation();
+  };
   return (
     <figure class="series">
-      <div ref={setBox} class="plot" role="img" aria-label={`${stack.labels.length} bands over time; the greatest sum is ${amount(top[peak] ?? 0, unit)}`} />
+      <div
+        ref={setBox}
+        class="plot"
+        role="application"
+        tabIndex={0}
+        onKeyDown={onKey}
+        aria-label={`Arrow keys go through time; the figures are in the table below. ${stack.labels.length} bands over time; the greatest sum is ${amount(top[peak] ?? 0, unit)}`}
+      />
       {every ? <figcaption>{`A point every ${amount(every, timeUnit)}.`}</figcaption> : null}
       <Maxima marks={marks} unit={unit} timeUnit={timeUnit} />
       <Scroll label="amounts">

@@ -16,6 +16,7 @@ export interface MenuAt {
 export interface Shell {
   state: State;
   version: number; // of the profile: a live one is asked again when it changes
+  before: boolean; // is there another one to compare with?
   go(state: State): void;
   openMenu(at: MenuAt): void;
   find: RegExp | null; // names that are looked for

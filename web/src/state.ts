@@ -43,7 +43,7 @@ export function format(state: State): string {
 }
 
 // Words that stay when another view is shown.
-const lasting = ["metric", "beside", "find", "context"];
+const lasting = ["metric", "beside", "find", "context", "without"];
 
 export function withView(state: State, view: string, words: Record<string, string> = {}): State {
   const kept: Record<string, string> = {};
@@ -162,6 +162,10 @@ export function query(state: State, view: string, words: Record<string, string |
   for (const [key, value] of Object.entries(words)) if (value !== "") out.set(key, String(value));
   return out.toString();
 }
+
+// The same of what has changed since the profile before.
+export const compareQuery = (state: State, view: string, words: Record<string, string | number> = {}) =>
+  `diff&${state.words.normalise === "1" ? "normalise&" : ""}${query(state, view, words)}`;
 
 // Metrics that stand beside the one that is looked at.
 export const besideOf = (state: State) => (state.words.beside ?? "").split(",").filter((b) => b);

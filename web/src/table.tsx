@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { cell, exact, share } from "./format";
 import type { Column, Row, Table } from "./model";
 import { addressOf, blockOf, brief, place, placeEnd, type Block } from "./names";
+import { heaviestPath, isParent, nodesOf, shownOf, useOutline, type Node } from "./outline";
 import { Scroll } from "./parts";
 import { useShell } from "./shell";
-import { format, withView, withWords } from "./state";
+import { format, withView, withWords, type State } from "./state";
 
 // Those that stand in other columns' cells, or are for machines.
 const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "id", "apart", "context", "path", "module", "file", "line", "column", "offset", "length", "estimated"]);
@@ -81,6 +82,34 @@ function Figure({ table, row, shown }: { table: Table; row: Row; shown: Shown })
   );
 }
 
+// Columns that the address leaves out.
+const withoutOf = (state: State) => (state.words.without ?? "").split(",").filter((k) => k);
+
+function Columns({ table, rows, leave }: { table: Table; rows: Row[]; leave: string[] }) {
+  const shell = useShell();
+  const without = withoutOf(shell.state);
+  const all = shownColumns(table, rows, new Set(leave));
+  if (all.length < 2) return null;
+  return (
+    <details class="drop">
+      <summary>columns</summary>
+      <fieldset>
+        <legend>columns</legend>
+        {all.map((c) => (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={!without.includes(c.key)}
+              onChange={(e) => shell.go(withWords(shell.state, { without: (e.currentTarget.checked ? without.filter((k) => k !== c.key) : [...without, c.key]).join(",") }))}
+            />{" "}
+            {c.title || c.key.replaceAll(/[_.]/g, " ")}
+          </label>
+        ))}
+      </fieldset>
+    </details>
+  );
+}
+
 // A function's name: a click opens it, its menu adds it to a list.
 export function BlockName({ block, title, context }: { block: Block; title?: string; context?: string }) {
   const shell = useShell();
@@ -122,27 +151,7 @@ export function BlockName({ block, title, context }: { block: Block; title?: str
 }
 
 // What finds the context of a row of the tree again; "": it is of none.
-const contextOf = (table: Table, row: Row) => (table.text(row, "path") ? `${table.text(row, "context")}#${table.text(row, "path")}` : "");
-
-interface Open {
-  row: Row;
-  key: string; // its context; "": it has none
-  within: boolean; // has it rows below it?
-}
-
-// Rows of a tree without those that are below closed ones.
-function openRows(table: Table, rows: Row[], closed: ReadonlySet<string>): Open[] {
-  const out: Open[] = [];
-  let hidden = Infinity; // from this depth on
-  rows.forEach((row, i) => {
-    if (row.role === "total" || row.depth < hidden) hidden = Infinity;
-    if (row.depth >= hidden) return;
-    const key = row.role === "entry" ? table.text(row, "path") : "";
-    out.push({ row, key, within: (rows[i + 1]?.depth ?? 0) > row.depth && rows[i + 1]!.role !== "total" });
-    if (closed.has(key)) hidden = row.depth + 1;
-  });
-  return out;
-}
+export const contextOf = (table: Table, row: Row) => (table.text(row, "path") ? `${table.text(row, "context")}#${table.text(row, "path")}` : "");
 
 function csv(table: Table, rows: Row[]): string {
   const quote = (v: unknown) => {
@@ -167,14 +176,40 @@ interface Props {
   texts?: (key: string, text: string) => string; // how a text is shown
   order?: string; // the column that rows are sorted by when the address names none
   tools?: ComponentChildren; // beside the caption
+  rest?: (parent: Row) => string; // the address of all that is below a row, when some of it is left out
+  tree?: boolean; // can rows below others be closed?
   link?: (row: Row) => string; // of rows that are no blocks: the address that a name leads to
 }
 
-export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", tools, link }: Props) {
+function parentOf(nodes: Node[], at: number): Row {
+  const { depth } = nodes[at]!.row;
+  let i = at;
+  while (nodes[i]!.row.depth >= depth) i--;
+  return nodes[i]!.row;
+}
+
+export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", tools, tree = false, rest, link }: Props) {
   const shell = useShell();
-  const columns = shownColumns(table, rows, new Set(leave));
+  const columns = shownColumns(table, rows, new Set(sortable ? [...leave, ...withoutOf(shell.state)] : leave));
   const sort = shell.state.words.sort || order;
-  const [closed, close] = useState<ReadonlySet<string>>(new Set());
+  const nodes = useMemo(() => nodesOf(table, rows), [table, rows]);
+  const [open, setOpen] = useOutline(caption, table, nodes);
+  const shown = tree ? shownOf(nodes, open) : nodes.map((_, i) => i);
+  const flip = (key: string) => setOpen(new Set(open.has(key) ? [...open].filter((k) => k !== key) : [...open, key]));
+  const heaviest = (from: number) => setOpen(new Set([...open, ...heaviestPath(table, nodes, from, 0)]));
+  const parents = nodes.filter((_, i) => isParent(nodes, i)).map((n) => n.key);
+  // In a tree, arrows open and close the row that has the focus, and * opens the heaviest path below it.
+  const onKey = (e: KeyboardEvent) => {
+    const at = Number((e.target as HTMLElement).closest("tr")?.dataset.row ?? NaN);
+    if (!tree || Number.isNaN(at) || e.ctrlKey || e.metaKey || e.altKey || !isParent(nodes, at)) return;
+    const { key } = nodes[at]!;
+    if (e.key === "*") heaviest(at);
+    else if (e.key === "ArrowRight" && !open.has(key)) flip(key);
+    else if (e.key === "ArrowLeft" && open.has(key)) flip(key);
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  };
   const [copied, setCopied] = useState(false);
   // Figures from the greatest, texts from A; then the other way round.
   const sortBy = (key: string) => {
@@ -201,6 +236,14 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
       <div class="tools">
         <h2 class="caption">{caption}</h2>
         {tools}
+        {tree ? (
+          <>
+            <button onClick={() => heaviest(0)}>heaviest path</button>
+            <button onClick={() => setOpen(new Set(parents))}>open all</button>
+            <button onClick={() => setOpen(new Set())}>close all</button>
+          </>
+        ) : null}
+        {sortable ? <Columns table={table} rows={rows} leave={leave} /> : null}
         <button
           onClick={() =>
             navigator.clipboard.writeText(csv(table, rows)).then(() => {
@@ -220,23 +263,20 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
               {columns.map((c) => heading(c.key, c.title, c.column.type !== "text"))}
             </tr>
           </thead>
-          <tbody>
-            {openRows(table, rows, closed).map(({ row, key, within }, i) => (
-              <tr key={key || i} class={row.role}>
+          <tbody onKeyDown={onKey}>
+            {shown.map((at) => {
+              const { row, key } = nodes[at]!;
+              return (
+              <tr key={key || at} class={row.role} data-row={tree ? at : undefined}>
                 {table.has("name") ? (
                   <td class="name" style={{ "--depth": Math.min(row.depth, 60) }}>
-                    {key && within ? (
-                      <button
-                        class="twist"
-                        aria-expanded={!closed.has(key)}
-                        aria-label={`${closed.has(key) ? "show" : "hide"} what ${table.text(row, "name")} called`}
-                        onClick={() => close((before) => new Set(before.has(key) ? [...before].filter((k) => k !== key) : [...before, key]))}
-                      >
-                        {closed.has(key) ? "▸" : "▾"}
+                    {!tree || row.role === "total" ? null : isParent(nodes, at) ? (
+                      <button class="twist" aria-expanded={open.has(key)} aria-label={`${open.has(key) ? "close" : "open"} ${table.text(row, "name")}`} onClick={() => flip(key)}>
+                        {open.has(key) ? "▾" : "▸"}
                       </button>
-                    ) : key && rows.some((r) => r.depth) ? (
+                    ) : (
                       <span class="twist" />
-                    ) : null}
+                    )}
                     {table.has("estimated") && table.at(row, "estimated") !== null ? (
                       <span title="a share: the file does not say on which paths the function had its cost">≈ </span>
                     ) : null}
@@ -245,6 +285,10 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     ) : null}
                     {link && row.role === "entry" ? (
                       <a class={shell.find?.test(table.text(row, "name")) ? "plain hit" : "plain"} href={link(row)}>
+                        {table.text(row, "name")}
+                      </a>
+                    ) : rest && row.role === "remainder" && row.left && row.depth ? (
+                      <a class="plain" href={rest(parentOf(nodes, at))}>
                         {table.text(row, "name")}
                       </a>
                     ) : row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
@@ -263,7 +307,8 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                   ),
                 )}
               </tr>
-            ))}
+              );
+            })}
           </tbody>
         </table>
       </Scroll>

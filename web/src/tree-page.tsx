@@ -4,8 +4,8 @@ import { Beside } from "./frame";
 import { useMetrics } from "./functions";
 import { Answer, More } from "./parts";
 import { useShell, useTable } from "./shell";
-import { query } from "./state";
-import { Figures } from "./table";
+import { format, query, withWords } from "./state";
+import { contextOf, Figures } from "./table";
 
 export function TreePage() {
   const { state } = useShell();
@@ -16,7 +16,7 @@ export function TreePage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="Paths from the root, the largest first" order="inclusive" tools={<Beside />} />
+            <Figures table={table} caption="Paths from the root, the largest first" order="inclusive" tools={<Beside />} tree rest={(parent) => format(withWords(state, { context: contextOf(table, parent) }))} />
             <More table={table} limit={limit} />
           </>
         )}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Every page of the viewer has no finding of axe-core, in the light and in the dark, and with
+// each thing that opens: the search, a filter's editor, a menu, the help.
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { folder, is, replayed, run, settled, to, view } from "./browser.mjs";
+
+const axe = readFileSync(createRequire(new URL("../web/package.json", import.meta.url)).resolve("axe-core/axe.min.js")).toString();
+
+// Recursion, lines, two threads, types, a marked block: something on every page.
+function events(times) {
+  const source = join(folder, "prog.c");
+  writeFileSync(source, "a line;\n".repeat(40));
+  const lines = ["main", "parse", "eval", "apply", "gc"].map((n, i) => `block ${n} kind=function module=prog file=${source} line=${3 * i + 2}`);
+  for (const strand of ["one", "two"]) {
+    lines.push(`strand ${strand}`, "push main", "tick 40");
+    for (let i = 0; i < times; i++)
+      lines.push("push parse", `tick ${5 + (i % 7)}`, "push eval", "alloc cons 16 8", "tick 30", "push apply", "push eval", "tick 9", "pop", "pop", "pop", "pop", "push gc", "tick 4", "pop");
+    lines.push("pop");
+  }
+  return lines.join("\n") + "\n";
+}
+
+// The rules that a page breaks, and where.
+async function broken(page) {
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return violations.map((v) => `${v.id} [${v.impact}]: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 140)} ${n.failureSummary.split("\n")[1] ?? ""}`).join(" | ")}`);
+}
+
+async function both(page, what) {
+  for (const colorScheme of ["dark", "light"]) {
+    await page.emulateMedia({ colorScheme });
+    await settled(page);
+    is(await broken(page), [], `${what}: axe finds nothing in the ${colorScheme}`);
+  }
+}
+
+const addresses = [
+  "overview", "flame", "flame&context=2", "callers", "flat", "tree", "callers&as=table", "groups", "block&block=eval", "graph", "lines", "strands", "strands&by=context",
+  "space", "diff", "diff&as=flame", "diff&as=tree", "flat&select=eval&off-exclude=gc&find=eval",
+];
+
+await run(async () => {
+  const before = replayed("before.tallytree", events(30)), profile = replayed("now.tallytree", events(60));
+  const page = await view(profile, "", ["--before", before]);
+  await page.evaluate(axe);
+  for (const address of addresses) {
+    await to(page, "#view=" + address);
+    await both(page, address);
+  }
+  await page.setViewportSize({ width: 390, height: 800 });
+  for (const address of ["flat", "lines", "strands"]) {
+    await to(page, "#view=" + address);
+    await both(page, `${address} on a telephone`);
+  }
+  await page.setViewportSize({ width: 1237, height: 860 });
+  await to(page, "#view=flat&select=eval");
+  await page.fill('input[type="search"]', "a");
+  await page.waitForSelector(".matches li");
+  await both(page, "the search");
+  await page.keyboard.press("Escape");
+  await page.click(".chip .edit");
+  await both(page, "a filter's editor");
+  await page.keyboard.press("Escape");
+  await page.click('main [data-block="eval"]', { button: "right" });
+  await both(page, "a menu");
+  await page.keyboard.press("Escape");
+  await page.click(".about summary");
+  await both(page, "what a page answers");
+  await page.click('[aria-label="help and keys"]');
+  await both(page, "the help");
+});

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The first page says what matters, by the kind of the recording.  The flame graph: siblings by
+// size or name, the levels that all is in, colours, the legend, the drawing as SVG, and the
+// differential one.  Figures are worked out here from the events.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { cells, digits, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
+
+const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
+
+// Six levels that all is in; below them three functions of two modules.
+const levels = ["start", "init", "boot", "shell", "loop", "work"];
+const costs = { beta: ["libx", 300], alpha: ["libx", 500], gamma: ["liby", 200] };
+const events = (factor) =>
+  Object.entries(costs).map(([n, [module]]) => `block ${n} kind=function module=/lib/${module} file=${n}.c line=1\n`).join("") +
+  levels.map((n) => `push ${n}\n`).join("") +
+  Object.entries(costs).map(([n, [, cost]]) => `push ${n}\ntick ${cost * (factor[n] ?? 1)}\npop\n`).join("") +
+  "pop\n".repeat(levels.length);
+
+// The drawing as it is saved: its boxes from left to right, by the names in their titles.
+async function drawn(page) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=save SVG")]);
+  const svg = readFileSync(await download.path()).toString();
+  return [...svg.matchAll(/<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="\d+" fill="([^"]*)"[^>]*><title>([^<]*)<\/title>/g)].map(([, x, y, width, fill, title]) => ({ x: Number(x), y: Number(y), width: Number(width), fill, title, name: title.split(":")[0] }));
+}
+const order = (boxes) => boxes.filter((b) => b.name in costs).sort((a, b) => a.x - b.x).map((b) => b.name);
+const fill = (boxes, name) => boxes.find((b) => b.name === name).fill;
+
+await run(async () => {
+  const before = replayed("before.tt", events({})), now = replayed("now.tt", events({ alpha: 2, gamma: 0.5 }));
+  const page = await view(now, "#view=flame", ["--before", before]);
+
+  /* Levels that all is in are one line. */
+  const stem = await page.textContent(".stem");
+  ok(stem.startsWith("6 levels of 100 %") && stem.includes("shell › loop ›"), "levels that all is in are one line", stem);
+  let boxes = await drawn(page);
+  is(boxes[0].name, "work", "and the last of them is the first frame");
+  is(order(boxes), ["alpha", "beta", "gamma"], "the largest is first");
+  const whole = boxes[0].width;
+  for (const [name, cost] of [["alpha", 1000], ["beta", 300], ["gamma", 100]]) {
+    const b = boxes.find((x) => x.name === name);
+    ok(Math.abs((b.width + 1) / (whole + 1) - cost / 1400) < 0.002 && b.title.includes(`total ${cost >= 1000 ? "1\u202f000" : cost}\u202fticks`), `${name} is as wide as its total, which its title says`, JSON.stringify(b));
+  }
+  is(await page.$$eval(".axis span", (e) => e.map((x) => x.textContent.split(/\s{2}/).map((t) => t.replace(/\u202f/g, " ")))), [["0 %"], ["20 %", "280 ticks"], ["40 %", "560 ticks"], ["60 %", "840 ticks"], ["80 %", "1 120 ticks"], ["100 %", "1 400 ticks"]], "an axis has shares and figures");
+  await page.selectOption('select[aria-label="order"]', "name");
+  await settled(page);
+  is([word(page, "order"), order(await drawn(page))], ["name", ["alpha", "beta", "gamma"].sort()], "or by name");
+  await to(page, "#view=flame&select=work&exclude=alpha");
+  is(order(await drawn(page)), ["beta", "gamma"], "filters apply");
+  await to(page, "#view=flame");
+  await page.click(".stem");
+  await settled(page);
+  is((await drawn(page)).slice(0, 3).map((b) => b.name), ["[root]", "start", "init"], "a click shows the levels");
+
+  /* Colours. */
+  await to(page, "#view=flame");
+  boxes = await drawn(page);
+  const hue = (name) => fill(boxes, name).match(/hsl\((\d+)/)[1];
+  ok(hue("alpha") === hue("beta") && hue("alpha") !== hue("gamma"), "a module has one hue", ["alpha", "beta", "gamma"].map((n) => fill(boxes, n)).join(" "));
+  is(await page.$$eval(".legend button", (e) => e.map((x) => x.textContent.trim())), ["libx", "liby"], "a legend lists the modules, that with most self first");
+  await page.click(".legend >> text=liby");
+  await settled(page);
+  is(order(await drawn(page)), ["gamma"], "and filters by one");
+  is((await drawn(page)).length > 0 && report(now, "flat", "--select=liby:*").find((r) => r.role === "total").self, 100, "as the command does");
+  await to(page, "#view=flame&colour=self");
+  boxes = await drawn(page);
+  ok(new Set(["alpha", "beta", "gamma", "work"].map((n) => fill(boxes, n))).size === 4, "colours show what each took itself", ["alpha", "beta", "gamma", "work"].map((n) => fill(boxes, n)).join(" "));
+
+  /* A click chooses, and the line below has its figures. */
+  await to(page, "#view=flame");
+  await page.reload();
+  await page.waitForSelector(".stem");
+  await settled(page);
+  const box = await page.$eval(".sheet canvas", (c) => { const r = c.getBoundingClientRect(); return { x: r.x, y: r.y }; });
+  await page.mouse.click(box.x + 30, box.y + 30);
+  await settled(page);
+  const told = await page.textContent("figcaption");
+  ok(told.startsWith("alpha: total 1\u202f000\u202fticks (71.43\u202f%), self 1\u202f000\u202fticks"), "a click shows a frame's figures", told);
+  is(await page.$$eval(".crumbs li", (e) => e.map((x) => x.textContent)), ["all", "5 more", "work", "alpha"], "and the path that is open is above");
+  await page.click(".crumbs >> text=work");
+  await settled(page);
+  is(await page.$$eval(".crumbs [aria-current]", (e) => e.map((x) => x.textContent)), ["work"], "whose parts lead back");
+  await page.click("nav[aria-label=pages] >> text=Functions");
+  await page.click(".bar >> text=Tree");
+  await settled(page);
+  is(await page.$$eval(".crumbs [aria-current]", (e) => e.map((x) => x.textContent)), ["work"], "on other pages, too");
+  await shoot(page, "crumbs");
+
+  /* The differential flame graph. */
+  await to(page, "#view=diff&as=flame");
+  boxes = await drawn(page);
+  is(order(boxes), ["alpha", "beta", "gamma"], "a comparison is a flame graph");
+  const sum = { alpha: 1500, beta: 600, gamma: 300 };
+  for (const [name, cost] of Object.entries(sum)) ok(Math.abs((boxes.find((b) => b.name === name).width + 1) / (whole + 1) - cost / 2400) < 0.002, `${name} is as wide as before and now together`);
+  const [more, same, less] = ["alpha", "beta", "gamma"].map((n) => fill(boxes, n).match(/hsl\((\d+) ([\d.]+)%/).slice(1).map(Number));
+  ok(more[0] < 30 && more[1] > 20 && less[0] > 200 && less[1] > 20 && same[1] === 0, "red costs more, blue less, grey as much", JSON.stringify([more, same, less]));
+  ok(boxes.find((b) => b.name === "alpha").title.includes("total before 500\u202fticks") && boxes.find((b) => b.name === "alpha").title.includes("total now 1\u202f000\u202fticks"), "with both figures", boxes.find((b) => b.name === "alpha").title);
+  await shoot(page, "diff-flame");
+  await to(page, "#view=diff");
+  await page.click('[data-block="alpha"]');
+  await settled(page);
+  is(digits((await cells(page, "The function"))[0].figures[1]), "1000", "a name of a comparison opens its function");
+
+  /* The first page. */
+  await to(page, "#view=overview");
+  const table = JSON.parse(execFileSync(tallytree, ["diff", "--json", before, now]).toString());
+  const key = Object.fromEntries(table.columns.map((c, i) => [c.key, i]));
+  const changed = table.rows.filter((r) => r.role === "entry" && r.values[key["self.change"]]).map((r) => r.values[key.name]);
+  const findings = await page.$$eval(".findings li", (e) => e.map((x) => x.textContent));
+  is(findings.slice(0, 2).map((f) => f.split(" ")[0]), changed.slice(0, 2), "with a profile before, what has changed comes first");
+  ok(findings[0].includes("500\u202fticks more than before (500\u202fticks, now 1\u202f000\u202fticks)"), "by how much", findings[0]);
+  await page.click(".first button");
+  await page.reload();
+  await settled(page);
+  is(await page.$$eval(".first", (e) => e.length), 0, "first words are sent away for good");
+  is(page.complaints, [], "no complaint from the browser");
+
+  /* Threads of which one has most. */
+  {
+    const threads = replayed("threads.tt", ["a", "b", "c", "d"].map((n) => `strand ${n}\npush main\ntick ${n === "d" ? 900 : 100}\npop\n`).join(""));
+    const page = await view(threads, "");
+    const [spread] = report(threads, "strands", "--by=context", "--limit=1");
+    const finding = (await page.$$eval(".findings li", (e) => e.map((x) => x.textContent))).find((f) => f.startsWith("Threads are uneven"));
+    ok(finding?.includes("d has") && finding.includes(`${(100 * spread.imbalance).toFixed(2)}\u202f%`), "that threads are uneven is a finding", finding);
+    is(page.complaints, [], "no complaint from the browser");
+  }
+});

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// colours.ts - what the colours of frames say: the module, the figure of its own, or the change.
+import type { Frame } from "./flame";
+
+export interface Paint {
+  fill: string;
+  ink: string; // it stands out from the fill by 4.5 to 1 at least
+}
+
+export type ColourBy = "module" | "self" | "change";
+
+const none = (dark: boolean): Paint => (dark ? { fill: "#4a4a4a", ink: "#e6e8e9" } : { fill: "#d4d4d4", ink: "#111" });
+
+// While something is looked for, all else.
+export const faintPaint = (dark: boolean): Paint => (dark ? { fill: "#33383b", ink: "#a4adb3" } : { fill: "#e6e6e6", ink: "#555" });
+
+const hues = [165, 32, 215, 95, 285, 50, 340, 190, 250, 15, 130, 310];
+const given = new Map<string, number>(); // of modules, in the order in which they were seen
+
+function hueOf(module: string): number {
+  if (!given.has(module)) given.set(module, hues[given.size % hues.length]!);
+  return given.get(module)!;
+}
+
+// The C library, the loader, the kernel: they are in every profile, and seldom looked for.
+const isSystem = (module: string) => /^(libc|libpthread|libm|ld-linux[\w-]*|ld|linux-vdso|libstdc\+\+|libgcc_s)([.-]|$)|^\[|vmlinux/.test(module);
+
+// The last part of a path.
+export const moduleName = (module: string) => module.split("/").pop() ?? "";
+
+function shadeOf(name: string): number {
+  let h = 2166136261;
+  for (let i = 0; i < name.length; i++) h = Math.imul(h ^ name.charCodeAt(i), 16777619);
+  return (h >>> 0) % 9;
+}
+
+export function modulePaint(module: string, name: string, dark: boolean): Paint {
+  const shade = shadeOf(name);
+  const [hue, full] = !module || isSystem(module) ? [210, dark ? 6 : 9] : [hueOf(module), dark ? 36 : 58];
+  return { fill: `hsl(${hue} ${full}% ${dark ? 58 + shade : 78 + shade}%)`, ink: "#111" };
+}
+
+// 0: nothing of its own, 1: as much as any.
+function heat(part: number, dark: boolean): Paint {
+  return { fill: dark ? `hsl(${40 - part * 28} ${20 + part * 60}% ${60 + part * 4}%)` : `hsl(${45 - part * 30} ${30 + part * 65}% ${92 - part * 27}%)`, ink: "#111" };
+}
+
+// -1: gone, 1: new.
+export function changePaint(by: number, noise: boolean, dark: boolean): Paint {
+  const part = noise ? 0 : Math.min(1, Math.abs(by) * 1.5);
+  return { fill: `hsl(${by > 0 ? 8 : 212} ${part * (dark ? 65 : 85)}% ${(dark ? 62 : 88) - part * (dark ? 0 : 18)}%)`, ink: "#111" };
+}
+
+// Of all frames of a picture: how much of its own the hottest has.
+export const hottest = (frames: Frame[]) => frames.reduce((most, f) => Math.max(most, f.colour ? (f.table.number(f.row, "self") ?? 0) : 0), 0);
+
+export function paintOf(f: Frame, by: ColourBy, most: number, dark: boolean): Paint {
+  if (!f.colour) return none(dark);
+  if (by === "self") return heat(most ? (f.table.number(f.row, "self") ?? 0) / most : 0, dark);
+  if (by === "change") {
+    const before = f.table.number(f.row, "total.a") ?? 0;
+    const now = f.table.number(f.row, "total.b") ?? 0;
+    return changePaint(now + before ? (now - before) / (now + before) : 0, f.table.text(f.row, "total.verdict") === "noise", dark);
+  }
+  return modulePaint(moduleName(f.table.text(f.row, "module")) || moduleName(f.table.text(f.row, "file")), f.name, dark);
+}

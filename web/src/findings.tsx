@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// findings.tsx - what ran, in one sentence, and what matters most, by the kind of the recording:
+// changes, memory, waiting, threads that are uneven, the hottest function, missing names.
+import { amount, group, share } from "./format";
+import type { Row, Table } from "./model";
+import { addressOf, blockOf, brief } from "./names";
+import { programsOf } from "./frame";
+import { useShell, useTable } from "./shell";
+import { compareQuery, format, query, withView, withWords, type State } from "./state";
+
+/* ── What is known of the recording ───────────────────────────────────────────────── */
+
+const factOf = (table: Table, name: string): number => Number(table.facts.find((f) => f.name === name)?.number ?? 0);
+
+export interface Known {
+  header: Table;
+  numbers: Map<string, number>; // of contexts, strands …
+  totals: Map<string, number>; // of metrics
+}
+
+export function useKnown(): Known | null {
+  const { table: header } = useTable("view=header");
+  if (!header) return null;
+  const numbers = new Map<string, number>();
+  const totals = new Map<string, number>();
+  for (const r of header.rows) {
+    const metric = header.text(r, "metric");
+    if (metric) totals.set(metric, header.number(r, "number") ?? 0);
+    else numbers.set(header.text(r, "name"), header.number(r, "number") ?? 0);
+  }
+  return { header, numbers, totals };
+}
+
+export const isHeap = (known: Known) => known.totals.has("peak");
+
+/* ── One sentence ─────────────────────────────────────────────────────────────────── */
+
+const many = (n: number, what: string) => `${group(String(n))} ${what}${n === 1 ? "" : "s"}`;
+
+function timesOf({ header, numbers }: Known): string {
+  const lasted = factOf(header, "lasted");
+  const cpu = factOf(header, "cpu");
+  const threads = numbers.get("strands") ?? 0;
+  const processes = factOf(header, "recordings");
+  const parts: string[] = [];
+  if (lasted) parts.push(`ran ${amount(lasted, "ns")}${processes > 1 ? ` in ${many(processes, "process").replace(/s$/, "es")}, added up` : ""}`);
+  if (cpu) parts.push(lasted ? `of which ${amount(cpu, "ns")} on the CPU (${share(cpu / lasted)})` : `took ${amount(cpu, "ns")} on the CPU`);
+  if (threads > 1) parts.push(`in ${many(threads, "thread")}`);
+  return parts.join(", ");
+}
+
+function heapOf({ totals }: Known): string {
+  const of = (metric: string) => amount(totals.get(metric) ?? 0, "bytes");
+  return `At the peak ${of("peak")} were alive, at the end ${of("live")}; ${of("allocated")} were allocated in all, in ${many(totals.get("objects") ?? 0, "object")}.`;
+}
+
+export function Sentence({ known }: { known: Known }) {
+  const { name, others } = programsOf(known.header);
+  const times = timesOf(known);
+  const what = (name || "This profile") + (others ? ` and ${many(others, "other program")}` : "");
+  const size = `${many(known.numbers.get("blocks") ?? 0, "function")} on ${many(known.numbers.get("contexts") ?? 0, "path")}`;
+  return (
+    <p class="sentence">
+      <strong>{what}</strong> {times ? `${times}.` : `has ${size}.`} {isHeap(known) ? heapOf(known) : ""}
+    </p>
+  );
+}
+
+/* ── Findings ─────────────────────────────────────────────────────────────────────── */
+
+interface Finding {
+  text: string;
+  link?: string;
+  to?: string; // what the link leads to
+}
+
+const entry = (table: Table | null): Row | undefined => table?.rows.find((r) => r.role === "entry");
+const opened = (state: State, table: Table, row: Row) => format(withView(state, "block", { block: addressOf(blockOf(table, row)) }));
+const nameOf = (table: Table, row: Row) => brief(table.text(row, "name"), 70);
+
+function changes(state: State, table: Table): Finding[] {
+  const compare = format(withView(state, "diff"));
+  return table.rows
+    .filter((r) => r.role === "entry" && table.text(r, "self.verdict") !== "noise" && (table.number(r, "self.change") ?? 0) !== 0)
+    .slice(0, 3)
+    .map((r) => {
+      const by = table.number(r, "self.change") ?? 0;
+      const unit = table.column("self.change")?.unit ?? "";
+      return { text: `${nameOf(table, r)} itself costs ${amount(Math.abs(by), unit)} ${by > 0 ? "more" : "less"} than before (${amount(table.number(r, "self.a") ?? 0, unit)}, now ${amount(table.number(r, "self.b") ?? 0, unit)}).`, link: compare, to: "compare" };
+    });
+}
+
+// A metric, and the function that has most of it.
+function most(state: State, table: Table | null, metric: string, text: (name: string, part: string) => string): Finding[] {
+  const row = entry(table);
+  if (!table || !row || !(table.number(row, "self") ?? 0)) return [];
+  return [{ text: text(nameOf(table, row), share(table.number(row, "self_share"))), link: format(withView(withWords(state, { metric }), "flat", { metric })), to: "all of them" }];
+}
+
+const WAITS = 0.5; // less of the time than this on the CPU is worth a word
+const UNEVEN = 0.25; // above the mean
+const NAMELESS = 0.05;
+const nameless = "/\\+0x[0-9a-f]+$/"; // what native code without a symbol is called
+
+function useFindings(known: Known, before: boolean): Finding[] {
+  const { state } = useShell();
+  const heap = isHeap(known);
+  const diff = useTable(before ? compareQuery(state, "flat", { limit: 12 }) : null);
+  const of = (metric: string) => (heap && (known.totals.get(metric) ?? 0) > 0 ? query(withWords(state, { metric }), "flat", { limit: 1 }) : null);
+  const peak = useTable(of("peak"));
+  const live = useTable(of("live"));
+  const temporary = useTable(of("temporary"));
+  const threads = known.numbers.get("strands") ?? 0;
+  const spread = useTable(threads > 1 ? query(state, "strands", { by: "context", limit: 1 }) : null);
+  const hot = useTable(heap ? null : query(state, "flat", { limit: 1 }));
+  const unresolved = known.header.facts.some((f) => f.name === "unresolved");
+  const without = useTable(heap || !unresolved ? null : query(state, "flat", { block: nameless, limit: 1 }));
+  const out: Finding[] = [];
+  if (diff.table) out.push(...changes(state, diff.table));
+  out.push(...most(state, peak.table, "peak", (name, part) => `${part} of what was alive at the peak was allocated by ${name}.`));
+  out.push(...most(state, live.table, "live", (name, part) => `${amount(known.totals.get("live") ?? 0, "bytes")} were never freed, ${part} of them allocated by ${name}.`));
+  out.push(...most(state, temporary.table, "temporary", (name, part) => `Objects that were freed before anything else was allocated: ${group(String(known.totals.get("temporary") ?? 0))}, ${part} of them by ${name}.`));
+  const lasted = factOf(known.header, "lasted");
+  const cpu = factOf(known.header, "cpu");
+  if (!heap && lasted && cpu && factOf(known.header, "recordings") === 1 && cpu / lasted < WAITS && !known.header.facts.some((f) => f.name === "modes" && f.text.includes("wall")))
+    out.push({ text: `For ${share(1 - cpu / lasted)} of the time nothing ran on the CPU: record with --wall to see what was waited for.` });
+  const root = entry(spread.table);
+  const uneven = root ? (spread.table!.number(root, "imbalance") ?? 0) : 0;
+  if (root && uneven > UNEVEN && known.header.facts.filter((f) => f.name === "program").length < 2)
+    out.push({ text: `Threads are uneven: ${spread.table!.text(root, "max_strand")} has ${share(uneven)} more than the mean of ${many(threads, "thread")}.`, link: format(withView(state, "strands")), to: "threads" });
+  const top = entry(hot.table);
+  if (hot.table && top && (hot.table.number(top, "self_share") ?? 0) > 0)
+    out.push({ text: `${nameOf(hot.table, top)} took most itself: ${share(hot.table.number(top, "self_share"))}, ${amount(hot.table.number(top, "self"), hot.table.unit)}.`, link: opened(state, hot.table, top), to: "the function" });
+  const part = (without.table?.rows ?? []).filter((r) => r.role === "entry" || (r.left ?? 0) > 0).reduce((n, r) => n + (without.table!.number(r, "self_share") ?? 0), 0);
+  if (part > NAMELESS)
+    out.push({ text: `${share(part)} is in functions without a name: install their debug symbols, then run tallytree symbolize.`, link: format(withView(state, "flat", { block: nameless })), to: "which" });
+  return out.slice(0, 3);
+}
+
+export function Findings({ known, before }: { known: Known; before: boolean }) {
+  const findings = useFindings(known, before);
+  if (!findings.length) return null;
+  return (
+    <ul class="findings" aria-label="what matters most">
+      {findings.map((f) => (
+        <li>
+          {f.text} {f.link ? <a href={f.link}>{f.to}</a> : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
