@@ -6,6 +6,8 @@
  * profile with names.  What the library cannot enter, and what runs already, is looked at
  * from outside.  Whatever goes wrong with us, the program's status is passed on. */
 #include <errno.h>
+#include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,10 @@
 enum flag {
     OUTPUT = 1,
     PROCESS,
+    MACHINE,
+    CGROUP,
+    USER,
+    PROCESSOR,
     LINKED,
     SERIES,
     SAMPLED,
@@ -52,6 +58,11 @@ static const struct tt_flag record_flags[] = {
     TT_REPLACING_FLAG,
     {"pid", 'p', PROCESS, "PID,...", NULL,
      "processes that run already, with their children"},
+    {"all", 'a', MACHINE, NULL, NULL, "all processes of the machine, 100 Hz a processor"},
+    {"all-cpus", 0, MACHINE, NULL, NULL, NULL}, /* as perf has it */
+    {"cgroup", 0, CGROUP, "PATH", "@files", "as -a, of this cgroup alone"},
+    {"user", 0, USER, "NAME", NULL, "as -a, of this user alone"},
+    {"cpu", 0, PROCESSOR, "LIST", NULL, "as -a, on these processors alone, as 0,2-3"},
     {"sampled", 0, SAMPLED, "[HZ]", NULL,
      "native stacks so often; scopes are sampled too"},
     {NULL, 'F', SAMPLED, "HZ", NULL, NULL},   /* as perf has it */
@@ -77,13 +88,11 @@ static const struct tt_flag record_flags[] = {
     {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
      "what a call does that repeats its path; edge"},
     {"budget", 0, PASSED, "BYTES", NULL, "cap on memory of each process; 64M"},
-    {"histogram", 0, LINKED, NULL, NULL, "of the time of each scope"},
+    {"histogram", 0, LINKED, NULL, NULL, NULL},
     {"slowest", 0, LINKED, "SCOPE:K", NULL, "keep its K slowest activations"},
-    {"stacks", 0, LINKED, "RULE", "application creation ghc",
-     "where runtimes' closures are charged; application"},
+    {"stacks", 0, LINKED, "RULE", "application creation ghc", NULL},
     {"space-rate", 0, LINKED, "BYTES", NULL, NULL},
-    {"space", 0, LINKED, "WHICH", "none alloc copies types peak",
-     "of objects: alloc+copies+types, or fewer; and peak"},
+    {"space", 0, LINKED, "WHICH", "none alloc copies types peak", NULL},
     {"series", 0, SERIES, "WHICH", "none type block centre use retainers",
      "what is alive over time: by type, block..., or none"},
     /* As MLWorks' runtime has them. */
@@ -101,6 +110,9 @@ static const struct tt_flag record_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
+/* A sample of each processor takes less than 100 us. */
+#define MACHINE_HZ "100"
+
 struct record {
     char words[2048];       /* for the runtime */
     double delay, duration; /* duration 0: until it ends */
@@ -113,6 +125,10 @@ struct record {
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
     int kernel; /* from outside, where the kernel is seen too */
+    int is_machine;
+    struct tt_attach_filter filter; /* of a machine's processes */
+    unsigned char *processor;       /* owned; of each: is it recorded?  NULL: all are */
+    int is_rated;                   /* the rate of samples is given */
     enum tt_perf_side side;
     uint64_t stack; /* bytes of each stack that are copied from outside; 0: as ever */
     struct tt_vector
@@ -240,6 +256,68 @@ static int take_processes(struct record *r, const struct tt_flags *f)
     return error;
 }
 
+/* A path as /proc/PID/cgroup has it, or of the folder in the file system of cgroups. */
+static int take_cgroup(struct record *r, const char *value)
+{
+    static const char mount[] = "/sys/fs/cgroup";
+    char path[PATH_MAX];
+    const char *below = strncmp(value, mount, sizeof mount - 1) == 0
+                            ? value + sizeof mount - 1
+                            : value;
+
+    r->is_machine = 1;
+    r->filter.cgroup = *below ? below : "/";
+    (void)snprintf(path, sizeof path, "%s%s", mount, r->filter.cgroup);
+    if (r->filter.cgroup[0] == '/' &&
+        (access(path, F_OK) == 0 || access("/sys/fs/cgroup/cgroup.procs", F_OK) != 0))
+        return 0;
+    tt_complain("record: there is no cgroup '%s' in %s", value, mount);
+    return -TT_ERR_OPTION;
+}
+
+static int take_user(struct record *r, const char *value)
+{
+    const struct passwd *p = getpwnam(value);
+    uint64_t id;
+
+    r->is_machine = r->filter.has_user = 1;
+    if (p)
+        r->filter.user = p->pw_uid;
+    else if (tt_flag_number(value, 0, UINT32_MAX, &id) == 0)
+        r->filter.user = (uid_t)id;
+    else
+        tt_complain("record: there is no user '%s'", value);
+    return p || tt_flag_number(value, 0, UINT32_MAX, &id) == 0 ? 0 : -TT_ERR_OPTION;
+}
+
+/* "0,2-3" */
+static int take_processors(struct record *r, const char *value)
+{
+    const long count = sysconf(_SC_NPROCESSORS_CONF);
+    const char *at = value;
+    char *end;
+    int given = 0;
+
+    r->is_machine = 1;
+    if (!r->processor && !(r->processor = calloc((size_t)count, 1)))
+        return -TT_ERR_MEMORY;
+    for (; *at >= '0' && *at <= '9'; at = *end == ',' ? end + 1 : end) {
+        long first = strtol(at, &end, 10),
+             last = *end == '-' && end[1] >= '0' && end[1] <= '9'
+                        ? strtol(end + 1, &end, 10)
+                        : first;
+        if (first > last || last >= count || (*end && *end != ','))
+            break;
+        memset(r->processor + first, 1, (size_t)(last - first + 1));
+        given = !*end;
+    }
+    if (given && !*at)
+        return 0;
+    tt_complain("record: '--cpu' wants processors from 0 to %ld, as 0,2-3, not '%s'",
+                count - 1, value);
+    return -TT_ERR_OPTION;
+}
+
 static int take_profile(struct record *r, const char *value)
 {
     r->profile = 1;
@@ -262,7 +340,17 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         return tt_running_writes(&r->run, "record", value);
     case PROCESS:
         return take_processes(r, f);
+    case MACHINE:
+        r->is_machine = 1;
+        break;
+    case CGROUP:
+        return take_cgroup(r, value);
+    case USER:
+        return take_user(r, value);
+    case PROCESSOR:
+        return take_processors(r, value);
     case SAMPLED:
+        r->is_rated |= value != NULL;
         return take_sampled(r, value);
     case SERIES:
         r->series = 1;
@@ -346,7 +434,13 @@ static int read_flags(struct record *r, int argc, char **argv)
         (void)tt_command_wants(&tt_command_record, "-profile OUT with these flags");
         return TT_LAUNCH_FAILED;
     }
-    if (!f.count != (r->pids.count != 0)) {
+    if (r->is_machine && !r->is_rated && take_sampled(r, MACHINE_HZ) != 0)
+        return TT_LAUNCH_FAILED;
+    if (r->is_machine && r->pids.count) {
+        (void)tt_command_wants(&tt_command_record, "-p or -a, and not both");
+        return TT_LAUNCH_FAILED;
+    }
+    if (!r->is_machine && !f.count != (r->pids.count != 0)) {
         (void)tt_command_wants(&tt_command_record, r->pids.count
                                                        ? "a program or -p, and not both"
                                                        : "a program");
@@ -440,19 +534,25 @@ static int refuse_linked(const struct record *r, const char *reason)
 
 static int record_outside(struct record *r)
 {
-    struct tt_outside_options o = {.words = r->words,
-                                   .delay = r->delay,
-                                   .duration = r->duration,
-                                   .counters = r->counters,
-                                   .is_asked_for = r->counters || r->kernel,
-                                   .side = r->side,
-                                   .stack = r->stack ? (uint32_t)r->stack
-                                                     : TT_PERF_STACK};
+    struct tt_outside_options o = {
+        .words = r->words,
+        .delay = r->delay,
+        .duration = r->duration,
+        .counters = r->counters,
+        .is_asked_for = r->counters || r->kernel || r->is_machine,
+        .side = r->side,
+        .is_machine = r->is_machine,
+        .processor = r->processor,
+        .filter = r->filter,
+        .stack = r->stack ? (uint32_t)r->stack : TT_PERF_STACK};
 
     memcpy(o.counter, r->counter, sizeof o.counter);
     if (r->linked)
-        return refuse_linked(r, r->pids.count ? "the process runs already"
-                                              : r->run.program.reason);
+        return refuse_linked(r, r->is_machine   ? "it is of the machine"
+                                : r->pids.count ? "the process runs already"
+                                                : r->run.program.reason);
+    if (r->is_machine && !r->run.argv[0])
+        return tt_outside_machine(&r->run, &o);
     return r->pids.count ? tt_outside_attach(&r->run, r->pids.item, r->pids.count, &o)
                          : tt_outside_go(&r->run, &o);
 }
@@ -507,7 +607,8 @@ static int is_beyond_ticks(const struct record *r)
 /* Why it is done from outside, though it can be done from within; NULL: it is not. */
 static const char *choose_outside(const struct record *r)
 {
-    return r->counters          ? "the system counts"
+    return r->is_machine        ? "of the machine"
+           : r->counters        ? "the system counts"
            : r->kernel          ? "with the kernel"
            : is_beyond_ticks(r) ? "the rate is more than the system's ticks allow"
                                 : NULL;
@@ -519,7 +620,7 @@ static int record(struct record *r)
 
     if (r->run.out && tt_replacing_check(r->run.out) != 0)
         return TT_LAUNCH_FAILED;
-    if (r->pids.count)
+    if (r->pids.count || (r->is_machine && !r->run.argv[0]))
         return record_outside(r);
     r->run.is_outside = 1;
     status = tt_running_find(&r->run, "record",
@@ -566,7 +667,8 @@ int tt_record_and_report(int argc, char **argv)
 
 const struct tt_command tt_command_record = {
     .name = "record",
-    .synopsis = "[FLAGS] [--] PROGRAM [ARGS]\n[FLAGS] -p PID,...",
+    .synopsis = "[FLAGS] [--] PROGRAM [ARGS]\n[FLAGS] -p PID,...\n[FLAGS] -a [[--] "
+                "PROGRAM [ARGS]]",
     .about = "run any program, and record where its time goes",
     .details =
         "Runs a program as it is, and samples its threads and those of its children,\n"
@@ -574,7 +676,8 @@ const struct tt_command tt_command_record = {
         "profile with names; without -o it is tallytree.PROGRAM.HOST.PID.tt.  Input,\n"
         "output, signals and exit status are the program's; 125 to 127 are ours, as\n"
         "with env(1).  'tallytree PROGRAM ARGS' shows a report too.  With -p it is\n"
-        "processes that run already, until they end, or Ctrl-C.\n",
+        "processes that run already, until they end, or Ctrl-C; with -a all processes,\n"
+        "until Ctrl-C or the end of PROGRAM.\n",
     .flags = record_flags,
     .operands = "@files",
     .runs_program = 1,

@@ -54,7 +54,9 @@ static const struct own_flag {
     {"lines", {"file", 0, KEY, "NAME", "@files", "only places in this file"}},
     {"lines", {"uncovered", 0, KEY, "YES", "yes no", "yes: those that never ran, too"}},
     {"strands",
-     {"by", 0, KEY, "WHAT", "strand rank context block rank-context wait",
+     {"by", 0, KEY, "WHAT",
+      "strand rank context block rank-context wait process program cgroup container unit "
+      "user",
       "strand, rank, context, block, rank-context; wait: of MPI"}},
     {"strands",
      {"context", 0, KEY, "PATH", NULL, "of this context alone, #ID or its number"}},

@@ -28,10 +28,11 @@ struct tt_command {
     const struct tt_flag *(*more_flags)(const char *first);
 };
 
-extern const struct tt_command tt_command_check, tt_command_diff, tt_command_dump,
-    tt_command_export, tt_command_lua, tt_command_merge, tt_command_off, tt_command_on,
-    tt_command_record, tt_command_replay, tt_command_report, tt_command_serve,
-    tt_command_symbolize, tt_command_tcl, tt_command_top, tt_command_view;
+extern const struct tt_command tt_command_check, tt_command_diff, tt_command_doctor,
+    tt_command_dump, tt_command_export, tt_command_lua, tt_command_merge, tt_command_off,
+    tt_command_on, tt_command_record, tt_command_replay, tt_command_report,
+    tt_command_serve, tt_command_symbolize, tt_command_tcl, tt_command_top,
+    tt_command_view;
 
 /* `tallytree PROGRAM ARGS`, and `tallytree --flag PROGRAM ARGS`: argv[0] is not looked at. */
 int tt_record_and_report(int argc, char **argv);

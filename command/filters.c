@@ -17,6 +17,7 @@ const struct tt_flag tt_filter_flags[] = {
      "drop parts below 0.5%, 10ms, 1000, calls<9; or named"},
     {"root", 0, TT_FILTER_KEY, "PATTERN", NULL, "paths begin there; others are dropped"},
     {"strand", 0, TT_FILTER_KEY, "PATTERN", NULL, "only these threads, processes, ranks"},
+    {"by", 0, TT_FILTER_KEY, "WHAT", "process program cgroup container unit user", NULL},
     {"metric", 'm', TT_FILTER_KEY, "NAME", "time ticks calls samples", "what to look at"},
     {"focus", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},
     {"ignore", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},

@@ -27,6 +27,7 @@
 #include "query.h"
 #include "scratch.h"
 #include "show.h"
+#include "statistics.h"
 #include "table-print.h"
 #include "unseen.h"
 #include "view.h"
@@ -238,12 +239,25 @@ static void tell(const struct tt_profile *p, const char *fact)
             tt_complain("%s", tt_profile_string(p, p->fact[i].text));
 }
 
+/* From outside many are in one recording. */
+static int count_processes(const struct tt_profile *p)
+{
+    int count = 0;
+
+    for (uint32_t s = 0; s < p->strands; s++)
+        count += (p->strand[s].pid || !tt_fact_number(p, "processors")) &&
+                 (s == 0 || !tt_is_one_process(p, s - 1, s));
+    return count;
+}
+
 static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                       const struct found *found)
 {
     char count[COUNT_SIZE], objects[COUNT_SIZE] = "";
-    int unseen = 0;
+    int unseen = 0, processes = found->processes;
 
+    if (count_processes(p) > processes)
+        processes = count_processes(p);
     tell(p, "missing");
     put_count(count, p,
               tt_metric_find(p, "samples") == TT_NONE && total_of(p, "calls")
@@ -252,8 +266,8 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
     if (total_of(p, "objects"))
         put_count(objects, p, "objects");
     tt_complain("%s: %s%s%s of %d process%s in %s", g->program, count,
-                *objects ? " and " : "", objects, found->processes,
-                found->processes == 1 ? "" : "es", g->out);
+                *objects ? " and " : "", objects, processes, processes == 1 ? "" : "es",
+                g->out);
     tell(p, "rate");
     for (char *const *u = found->unseen; u && *u; u++)
         unseen++;

@@ -20,23 +20,12 @@
 #include "show.h"
 
 const struct tt_command *const tt_commands[] = {
-    &tt_command_check,
-    &tt_command_diff,
-    &tt_command_dump,
-    &tt_command_export,
-    &tt_command_lua,
-    &tt_command_merge,
-    &tt_command_off,
-    &tt_command_on,
-    &tt_command_record,
-    &tt_command_replay,
-    &tt_command_report,
-    &tt_command_serve,
-    &tt_command_symbolize,
-    &tt_command_tcl,
-    &tt_command_top,
-    &tt_command_view,
-    NULL,
+    &tt_command_check,  &tt_command_diff,      &tt_command_doctor,
+    &tt_command_dump,   &tt_command_export,    &tt_command_lua,
+    &tt_command_merge,  &tt_command_off,       &tt_command_on,
+    &tt_command_record, &tt_command_replay,    &tt_command_report,
+    &tt_command_serve,  &tt_command_symbolize, &tt_command_tcl,
+    &tt_command_top,    &tt_command_view,      NULL,
 };
 
 const struct tt_command *tt_command_find(const char *name)

@@ -8,10 +8,6 @@
 static const struct hint {
     const char *where, *word, *text;
 } hints[] = {
-    {"record", "-a", "one program or process is recorded, with its children: -p PID"},
-    {"record", "--all-cpus",
-     "one program or process is recorded, with its children: -p PID"},
-    {"record", "--all", "--wall is all time, and -p PID a process that runs"},
     {"record", "-c", "--counter NAME=PERIOD takes a sample of each PERIOD events"},
     {"record", "--count", "--counter NAME=PERIOD takes a sample of each PERIOD events"},
     {"record", "--event", "--counter NAME counts what the system counts"},

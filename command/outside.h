@@ -3,7 +3,7 @@
 #ifndef TT_OUTSIDE_H
 #define TT_OUTSIDE_H
 
-#include "perf-events.h"
+#include "attach.h"
 #include "running.h"
 
 struct tt_outside_options {
@@ -14,11 +14,18 @@ struct tt_outside_options {
     int is_asked_for; /* to record from outside: no reason needs to be given */
     uint32_t stack;   /* bytes of each sample's that are copied */
     enum tt_perf_side side;
+    int is_machine;                 /* all processes, and those that are wanted of them */
+    const unsigned char *processor; /* of each: is it recorded?  NULL: all are */
+    struct tt_attach_filter filter;
 };
 
-/* Runs the program that was found, and ends as it does; returns the status to exit with when
+/* Runs the program that was found, which the recording of a machine lasts as long as, and ends
+ * as it does; returns the status to exit with when
  * it could not be run. */
 int tt_outside_go(struct tt_running *, const struct tt_outside_options *);
+
+/* Records the machine, until a signal ends us, or the duration is over. */
+int tt_outside_machine(struct tt_running *, const struct tt_outside_options *);
 
 /* Records processes that run, with the children that they have and get, until the last of them
  * ends, or a signal ends us; the status to exit with. */

@@ -93,6 +93,7 @@ static uint32_t gather_strand(struct gathering *g, uint32_t strand)
     const struct tt_strand_row *r = &g->p->strand[strand];
     struct tt_strand_info info = {.host = g->p->strings + r->host,
                                   .process = g->p->strings + r->process,
+                                  .labels = g->p->strings + r->labels,
                                   .node = g->p->strings + r->node,
                                   .name = g->p->strings + r->name,
                                   .pid = r->pid,
@@ -711,6 +712,8 @@ static void gather_facts(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
 
+    if (g->parts && g->parts->facts_are_there)
+        return;
     for (uint32_t i = 0; i < p->facts; i++) {
         if (is_outdated(g, p->strings + p->fact[i].name))
             continue;

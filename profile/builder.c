@@ -266,7 +266,7 @@ static uint64_t hash_strand_row(const struct tt_strand_row *r)
 {
     uint64_t h = tt_mix(tt_mix(r->host, r->process), tt_mix(r->node, r->name));
 
-    return tt_mix(tt_mix(tt_mix(h, r->pid), r->thread), r->rank);
+    return tt_mix(tt_mix(tt_mix(tt_mix(h, r->pid), r->thread), r->rank), r->labels);
 }
 
 static uint64_t hash_strand(const struct tt_builder *b, uint32_t id)
@@ -281,26 +281,28 @@ static int is_same_strand(const struct tt_builder *b, uint32_t id, const void *w
 
     return x->host == y->host && x->process == y->process && x->node == y->node &&
            x->name == y->name && x->pid == y->pid && x->thread == y->thread &&
-           x->rank == y->rank;
+           x->rank == y->rank && x->labels == y->labels;
 }
 
 void tt_builder_no_strand(struct tt_builder *b) { b->current = TT_NONE; }
 
 uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *info)
 {
-    struct tt_strand_row row = {.host = tt_builder_string(b, info->host),
-                                .process = tt_builder_string(b, info->process),
-                                .node = tt_builder_string(b, info->node),
-                                .name = tt_builder_string(b, info->name),
-                                .pid = info->pid,
-                                .thread = info->thread,
-                                .rank = info->rank,
-                                .members = info->members,
-                                .least = info->least,
-                                .most = info->most,
-                                .least_thread = info->least_thread,
-                                .most_thread = info->most_thread,
-                                .square = info->square};
+    struct tt_strand_row row = {
+        .host = tt_builder_string(b, info->host),
+        .process = tt_builder_string(b, info->process),
+        .node = tt_builder_string(b, info->node),
+        .name = tt_builder_string(b, info->name),
+        .pid = info->pid,
+        .thread = info->thread,
+        .rank = info->rank,
+        .labels = tt_builder_string(b, info->labels ? info->labels : ""),
+        .members = info->members,
+        .least = info->least,
+        .most = info->most,
+        .least_thread = info->least_thread,
+        .most_thread = info->most_thread,
+        .square = info->square};
     struct tt_strand_row *added;
     uint32_t id;
     int is_new;

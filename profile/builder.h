@@ -40,7 +40,8 @@ void tt_builder_fact(struct tt_builder *, const char *name, enum tt_fact_rule,
 struct tt_strand_info {
     const char *host, *process, *node, *name;
     uint64_t pid, thread;
-    uint32_t rank;                                            /* TT_NONE: none */
+    uint32_t rank;      /* TT_NONE: none */
+    const char *labels; /* "KEY=VALUE", a line each; NULL: none */
     uint64_t members, least, most, least_thread, most_thread; /* see tt_strand_row */
     struct tt_sum128 square;
 };
@@ -113,6 +114,7 @@ struct tt_parts {
     const unsigned char *strand; /* of each: is it wanted?  NULL: all are */
     int same_paths; /* or else figures of blocks that are at no context are left out, and
                        the facts say how much was hidden */
+    int facts_are_there; /* they were added by another part of the same profile */
     int less; /* what comes out does not add up to as much: "cpu" is left out of the facts */
 };
 int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,

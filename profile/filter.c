@@ -507,6 +507,27 @@ static void keep_usual(struct tt_profile *own, const struct tt_profile *p)
     own->usual = metric != TT_NONE ? metric + 1 : 0;
 }
 
+/* "by" of strands is a view's own: it has a row for each group. */
+static int apply_groups(const struct tt_profile *p, struct tt_query *q,
+                        struct tt_filtered *o)
+{
+    const char *by = tt_query_other(q, "by");
+    int group = by && strcmp(q->view, "strands") != 0 ? tt_group_find(by) : -1, error;
+    struct tt_filtered next;
+
+    if (group < 0)
+        return 0;
+    error = tt_groups_apply(o->profile, q, (enum tt_group)group, &next);
+    if (error || !next.image)
+        return error;
+    tt_filter_close(o, q->memory);
+    *o = next;
+    o->profile = &o->own;
+    keep_usual(&o->own, p);
+    o->own.whole = p->whole ? p->whole : p;
+    return 0;
+}
+
 int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_filtered *o)
 {
     size_t done = 0;
@@ -528,6 +549,8 @@ int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_fi
         keep_usual(&o->own, p);
         o->own.whole = p->whole ? p->whole : p;
     }
+    if (!error)
+        error = apply_groups(p, q, o);
     if (error)
         tt_filter_close(o, q->memory);
     return error;

@@ -250,6 +250,7 @@ static void point_to_strings(const struct tt_builder *b, const struct tt_order *
         TO_OFFSET(strand[i].process);
         TO_OFFSET(strand[i].node);
         TO_OFFSET(strand[i].name);
+        TO_OFFSET(strand[i].labels);
     }
     for (size_t i = 0; i < b->fact.count; i++) {
         TO_OFFSET(fact[i].name);

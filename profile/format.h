@@ -169,11 +169,12 @@ struct tt_slow_figure {
     uint64_t calls, self;
 };
 
-struct tt_strand_row { /* identity: host, process, pid, rank, node, thread, name */
+struct
+    tt_strand_row { /* identity: host, process, pid, rank, node, thread, name, labels */
     uint32_t host, process, node, name; /* strings */
     uint64_t pid, thread;
-    uint32_t rank; /* TT_NONE: none */
-    uint32_t reserved;
+    uint32_t rank;    /* TT_NONE: none */
+    uint32_t labels;  /* a string: "KEY=VALUE", a line each, of the process */
     uint64_t members; /* threads that share this row; of their time, when many: */
     uint64_t least, most, least_thread, most_thread;
     struct tt_sum128 square;

@@ -90,6 +90,7 @@ static int by_strand(const void *a, const void *b)
     ORDER_BY(node);
     ORDER_BY(thread);
     ORDER_BY(name);
+    ORDER_BY(labels);
     return 0;
 }
 
@@ -161,6 +162,7 @@ static void renumber_strings(struct tt_builder *b, const struct tt_order *o)
         strand[i].process = to[strand[i].process];
         strand[i].node = to[strand[i].node];
         strand[i].name = to[strand[i].name];
+        strand[i].labels = to[strand[i].labels];
     }
     for (size_t i = 0; i < b->fact.count; i++) {
         fact[i].name = to[fact[i].name];

@@ -384,7 +384,7 @@ int tt_pattern_matches_strand(const struct tt_pattern *p,
         uint32_t text;
     } names[] = {
         {"name", s->name}, {"process", s->process}, {"host", s->host}, {"node", s->node}};
-    char number[24];
+    char number[24], label[TT_GROUP_SIZE];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *text = tt_profile_string(profile, names[i].text);
@@ -395,6 +395,10 @@ int tt_pattern_matches_strand(const struct tt_pattern *p,
     }
     if (!p->colon)
         return 0;
+    for (int i = 0; *tt_profile_string(profile, s->labels) && i < TT_GROUPS; i++)
+        if (matches_pair(p, tt_group_words[i],
+                         tt_group_of(profile, strand, (enum tt_group)i, label)))
+            return 1;
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)s->pid);
     if (matches_pair(p, "pid", number))
         return 1;

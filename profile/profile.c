@@ -235,7 +235,8 @@ static int check_strings(struct tt_profile *p)
     for (uint32_t i = 0; i < p->strands; i++)
         if (!tt_is_string(p, p->strand[i].host) ||
             !tt_is_string(p, p->strand[i].process) ||
-            !tt_is_string(p, p->strand[i].node) || !tt_is_string(p, p->strand[i].name))
+            !tt_is_string(p, p->strand[i].node) || !tt_is_string(p, p->strand[i].name) ||
+            !tt_is_string(p, p->strand[i].labels))
             return tt_damaged(p, "damaged strand %u", i);
     return 0;
 }

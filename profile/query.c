@@ -104,7 +104,7 @@ int tt_query_is_bounded(const struct tt_query *q, const struct tt_profile *p)
 {
     const char *view = q->view;
 
-    if (q->filter.count)
+    if (q->filter.count || tt_query_other(q, "by"))
         return 0;
     if (strcmp(view, "flame") == 0 || strcmp(view, "tree") == 0 ||
         strcmp(view, "header") == 0)
@@ -564,12 +564,18 @@ int tt_query_set(struct tt_query *q, const char *key, const char *value)
     return view_knows(NULL, key) ? set_other(q, key, value) : unknown_key(q, key);
 }
 
+/* Any view has these. */
+static int is_group(const struct tt_setting *s)
+{
+    return strcmp(s->key, "by") == 0 && tt_group_find(s->value) >= 0;
+}
+
 int tt_query_check(struct tt_query *q)
 {
     const struct tt_setting *s = q->other.item;
 
     for (size_t i = 0; i < q->other.count; i++)
-        if (!view_knows(q->view, s[i].key))
+        if (!view_knows(q->view, s[i].key) && !is_group(&s[i]))
             return tt_query_wrong(q, "the view '%s' has no '%s'", q->view, s[i].key);
     return 0;
 }

@@ -92,7 +92,7 @@ const char *tt_query_suggest(const char *word, const char *const *known, size_t 
  * modules too).  A name or glob matches the whole name, a regular expression is looked for
  * in it.  With a colon they also match "list.c:append", "list.c:12", "module:append",
  * "append:12"; of strands "host:", "process:", "node:", "name:", "rank:", "pid:",
- * "thread:" and what follows.  A block is also found by its identity (identity.h): what
+ * "thread:", of a machine also "cgroup:", "container:", "unit:" and "user:", and what follows.  A block is also found by its identity (identity.h): what
  * stands before "#0123456789abcdef" is for people. */
 struct tt_pattern;
 /* NULL with a reason in `error` when it is not a pattern. */
@@ -118,6 +118,31 @@ struct tt_filtered {
 };
 int tt_filter_apply(const struct tt_profile *, struct tt_query *, struct tt_filtered *);
 void tt_filter_close(struct tt_filtered *, const struct tt_memory *);
+/* What strands are put together by. */
+enum tt_group {
+    TT_GROUP_PROCESS, /* name and number */
+    TT_GROUP_PROGRAM, /* name */
+    TT_GROUP_CGROUP,
+    TT_GROUP_CONTAINER,
+    TT_GROUP_UNIT,
+    TT_GROUP_USER,
+    TT_GROUPS
+};
+enum { TT_GROUP_SIZE = 512 };
+extern const char *const tt_group_words[]; /* NULL at the end */
+int tt_group_find(const char *word);       /* -1: there is none */
+/* What a strand is one of: a text, in `to` or the profile's. */
+const char *tt_group_of(const struct tt_profile *, uint32_t strand, enum tt_group,
+                        char to[TT_GROUP_SIZE]);
+/* The group of each strand, numbered in the order of their names; how many there are, to
+ * *groups, and a strand of each, to *first.  Both arrays are of p->strands, from the memory;
+ * NULL: there is none left. */
+uint32_t *tt_groups_of(const struct tt_profile *, enum tt_group, const struct tt_memory *,
+                       uint32_t **first, uint32_t *groups);
+/* Paths that begin with what their strand is one of; as tt_filter_apply. */
+int tt_groups_apply(const struct tt_profile *, struct tt_query *, enum tt_group,
+                    struct tt_filtered *);
+
 /* Gives pushes that the recursion policy dropped contexts of their own, which have their calls,
  * for what shows paths alone; as tt_filter_apply. */
 int tt_drops_apply(const struct tt_profile *, const struct tt_memory *,

@@ -169,6 +169,22 @@ static void name_trace(const struct transfer *t, const char *number,
     info->thread = t->trace->strand[i].thread;
 }
 
+static int is_labels(const struct tt_block_info *info)
+{
+    return info->kind == TT_KIND_NATIVE && strcmp(info->module, TT_LABELS) == 0;
+}
+
+/* There are few, of all blocks. */
+static const char *labels_of(const struct transfer *t, tt_block id)
+{
+    const struct tt_picture_block *b = t->p->block;
+
+    for (uint32_t i = 0; id && i < t->p->blocks; i++)
+        if (b[i].id == id)
+            return is_labels(&b[i].info) ? b[i].info.name : "";
+    return "";
+}
+
 static void add_strand(struct transfer *t, const struct tt_strand_record *s)
 {
     const struct tt_header *h = t->p->header;
@@ -180,8 +196,14 @@ static void add_strand(struct transfer *t, const struct tt_strand_record *s)
                                   .rank = h->rank && !t->trace ? (uint32_t)(h->rank - 1)
                                                                : TT_NONE,
                                   .members = s->members ? s->members : 1};
+    char process[TT_NAME_SIZE + 1];
 
-    if (s->process) { /* its main thread has its name */
+    if (h->processors && !t->trace) {
+        (void)snprintf(process, sizeof process, "%.*s", TT_NAME_SIZE, s->owner.process);
+        info.process = process;
+        info.pid = s->process;
+        info.labels = labels_of(t, s->owner.labels);
+    } else if (s->process) { /* its main thread has its name */
         info.process = s->process == s->thread ? s->name : "";
         info.pid = s->process;
     }
@@ -575,6 +597,7 @@ static void add_source(struct transfer *t)
     if (h->wall)
         add_text(t, "wall", "all time counts, also that in which threads wait");
     tt_builder_fact(t->b, "cpu", TT_FACT_SUM, h->cpu, "");
+    tt_builder_fact(t->b, "processors", TT_FACT_MAX, h->processors, "");
     tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
@@ -655,7 +678,7 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
     if (t.block && t.context && t.foreign && t.calls_here && t.self_here &&
         t.samples_here) {
         for (uint32_t i = 0; i < blocks; i++)
-            if (!p->block[i].type)
+            if (!p->block[i].type && !is_labels(&p->block[i].info))
                 t.block[i] = add_block(&t, i);
         error = index_blocks(&t);
     }

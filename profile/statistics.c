@@ -197,7 +197,7 @@ int tt_is_one_process(const struct tt_profile *p, uint32_t strand, uint32_t othe
     const struct tt_strand_row *a = &p->strand[strand], *b = &p->strand[other];
 
     return a->host == b->host && a->process == b->process && a->pid == b->pid &&
-           a->rank == b->rank;
+           a->rank == b->rank && a->labels == b->labels;
 }
 
 static int is_last_of(const struct tt_profile *p, size_t entry, enum tt_spreading over)

@@ -5,7 +5,8 @@
  * over the strands, those that lack it counting as 0, with whose the least and the greatest
  * are.  The imbalance is by how much the greatest is above the mean: what would be gained
  * if all took the same.  by=rank adds up the strands of a process, and by=rank-context
- * shows how contexts spread over these. */
+ * shows how contexts spread over these.  by=process, program, cgroup, container, unit and user
+ * add up the strands of a machine's recording. */
 #include <string.h>
 
 #include "statistics.h"
@@ -13,7 +14,7 @@
 
 #define OWN_THRESHOLD 0.005
 enum { OWN_LIMIT = 60 };
-enum by { BY_STRAND, BY_CONTEXT, BY_BLOCK, BY_RANK, BY_RANK_CONTEXT, BY_WAIT };
+enum by { BY_STRAND, BY_CONTEXT, BY_BLOCK, BY_RANK, BY_RANK_CONTEXT, BY_WAIT, BY_GROUP };
 
 /* So far from the median, in deviations of the middle half, is a stray; of fewer strands
  * nobody knows which are the usual ones. */
@@ -29,7 +30,8 @@ struct strands {
     uint32_t first_column; /* of the view's own */
     uint32_t context_column;
     uint32_t spread_over; /* so many */
-    int by_rank, has_strays;
+    int by_rank, by_group, has_strays;
+    enum tt_group group; /* where by_group */
 };
 
 static uint32_t add_column(struct strands *v, const char *key, const char *title,
@@ -85,7 +87,10 @@ static const char *rank_name(struct strands *v, uint32_t strand)
 {
     const struct tt_profile *p = v->l->p;
     const struct tt_strand_row *s = &p->strand[strand];
+    char text[TT_GROUP_SIZE];
 
+    if (v->by_group)
+        return tt_table_text(v->t, "%s", tt_group_of(p, strand, v->group, text));
     if (s->rank != TT_NONE)
         return tt_table_text(v->t, "rank %u", s->rank);
     return tt_table_text(v->t, "%s %llu", tt_profile_string(p, s->process),
@@ -100,6 +105,8 @@ static void fill_process(struct strands *v, uint32_t strand, uint64_t members)
 
     tt_table_string(v->t, v->c.name, rank_name(v, strand));
     tt_table_amount(v->t, c, members);
+    if (v->by_group)
+        return;
     tt_table_string(v->t, c + 1, tt_profile_string(v->l->p, s->host));
     tt_table_string(v->t, c + 2, tt_profile_string(v->l->p, s->process));
     tt_table_amount(v->t, c + 3, s->pid);
@@ -230,6 +237,16 @@ struct strand_group {
     struct tt_figures figures;
 };
 
+static void add_figures(struct strand_group *to, uint64_t members,
+                        const struct tt_figures *f)
+{
+    to->members += members;
+    to->figures.self += f->self;
+    to->figures.self_low += f->self_low;
+    to->figures.calls += f->calls;
+    to->figures.has &= f->has;
+}
+
 /* Strands of a process stand together.  How many groups there are. */
 static size_t group_strands(const struct strands *v, const struct tt_figures *figures,
                             struct strand_group *group)
@@ -240,15 +257,31 @@ static size_t group_strands(const struct strands *v, const struct tt_figures *fi
     for (uint32_t s = 0; s < p->strands; s++) {
         struct strand_group *last = groups ? &group[groups - 1] : NULL;
         if (last && v->by_rank && tt_is_one_process(p, last->first, s)) {
-            last->members += p->strand[s].members;
-            last->figures.self += figures[s].self;
-            last->figures.self_low += figures[s].self_low;
-            last->figures.calls += figures[s].calls;
-            last->figures.has &= figures[s].has;
+            add_figures(last, p->strand[s].members, &figures[s]);
         } else {
             group[groups++] = (struct strand_group){s, p->strand[s].members, figures[s]};
         }
     }
+    return groups;
+}
+
+/* The same by what each strand is one of; 0: no memory. */
+static size_t group_by(const struct strands *v, const struct tt_figures *figures,
+                       struct strand_group *group)
+{
+    const struct tt_profile *p = v->l->p;
+    uint32_t *first, groups,
+        *of = tt_groups_of(p, v->group, v->l->memory, &first, &groups);
+
+    for (uint32_t s = 0; of && s < p->strands; s++)
+        if (first[of[s]] == s)
+            group[of[s]] = (struct strand_group){s, p->strand[s].members, figures[s]};
+    for (uint32_t s = 0; of && s < p->strands; s++)
+        if (first[of[s]] != s)
+            add_figures(&group[of[s]], p->strand[s].members, &figures[s]);
+    if (of)
+        tt_memory_put(v->l->memory, first, p->strands * sizeof *first);
+    tt_memory_put(v->l->memory, of, p->strands * sizeof *of);
     return groups;
 }
 
@@ -273,8 +306,9 @@ static int find_strays(struct strands *v, const struct strand_group *group, size
     v->has_strays = strays > 0;
     if (strays)
         tt_table_note(v->t, "outliers: %zu; %s is %.1f deviations %s the median", strays,
-                      v->by_rank ? rank_name(v, group[worst].first)
-                                 : strand_name(v->l->p, group[worst].first, v->t),
+                      v->by_rank || v->by_group
+                          ? rank_name(v, group[worst].first)
+                          : strand_name(v->l->p, group[worst].first, v->t),
                       away[worst] < 0 ? -away[worst] : away[worst],
                       away[worst] < 0 ? "below" : "above");
     return error;
@@ -286,7 +320,7 @@ static void put_groups(struct strands *v, const struct strand_group *group, size
     for (size_t i = 0; i < groups; i++) {
         tt_table_row(v->t, TT_ROW_ENTRY, 0, 0);
         tt_metric_view_figures(v->l, v->t, &v->c, &group[i].figures);
-        if (v->by_rank)
+        if (v->by_rank || v->by_group)
             fill_process(v, group[i].first, group[i].members);
         else
             fill_identity(v, group[i].first);
@@ -301,8 +335,11 @@ static int fill_groups(struct strands *v, const struct tt_figures *figures)
     const size_t n = l->p->strands;
     struct strand_group *group = tt_memory_get(l->memory, n * sizeof *group);
     double *away = tt_memory_get(l->memory, n * sizeof *away);
-    size_t groups = group ? group_strands(v, figures, group) : 0;
-    int error = group && away ? find_strays(v, group, groups, away) : -TT_ERR_MEMORY;
+    size_t groups = !group        ? 0
+                    : v->by_group ? group_by(v, figures, group)
+                                  : group_strands(v, figures, group);
+    int error = group && away && (groups || !n) ? find_strays(v, group, groups, away)
+                                                : -TT_ERR_MEMORY;
 
     if (!error) {
         tt_self_columns(l, v->t, &v->c);
@@ -558,8 +595,9 @@ static int choose_waits(const struct tt_profile *p, struct tt_query *q)
 
 int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"strand",       "context", "block", "rank",
-                                        "rank-context", "wait",    NULL};
+    static const char *const words[] = {
+        "strand",  "context", "block",     "rank", "rank-context", "wait", "process",
+        "program", "cgroup",  "container", "unit", "user",         NULL};
     struct tt_metric_view l;
     struct strands v = {.l = &l, .t = t};
     int by = tt_view_word(q, "by", words);
@@ -571,6 +609,9 @@ int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     l.has_times = 0; /* those of activations are not asked about here */
     v.spread_over = p->strands;
     v.by_rank = by == BY_RANK || by == BY_RANK_CONTEXT;
+    v.by_group = by >= BY_GROUP;
+    if (v.by_group)
+        v.group = (enum tt_group)tt_group_find(words[by]);
     if (!error)
         error = by == BY_CONTEXT || by == BY_RANK_CONTEXT ? fill_contexts(&v, q)
                 : by == BY_BLOCK                          ? fill_blocks(&v, q)

@@ -248,10 +248,16 @@ struct tt_strand_record {
     uint64_t evictions, paused;
     uint64_t lost_pushes, lost_ticks; /* no room even for a tally */
     char name[TT_NAME_SIZE];
-    struct tt_top {
-        uint64_t entered;
-        uint32_t edge, depth;
-    } top[TT_TOP_FRAMES]; /* exact mode: open activations, at depth modulo 8 */
+    union {
+        struct tt_top {
+            uint64_t entered;
+            uint32_t edge, depth;
+        } top[TT_TOP_FRAMES]; /* exact mode: open activations, at depth modulo 8 */
+        struct tt_owner { /* in a recording of a machine, which times nothing exactly */
+            char process[TT_NAME_SIZE]; /* the name of the process whose thread it was */
+            tt_block labels; /* its name is "KEY=VALUE", a line each; 0: there are none */
+        } owner;
+    };
     struct tt_journal redo;
     uint64_t members; /* threads that share this row; 1 unless strands were merged */
     struct tt_square square; /* of their total ticks */
@@ -427,7 +433,9 @@ struct tt_header {
     uint64_t
         unwound; /* enum tt_recursion + 1, of stacks that are unwound; 0: as pushes */
     uint64_t unwound_length;
-    uint64_t reserved[30];
+    uint64_t
+        processors; /* of a recording of a machine, whose strands have owners; or 0 */
+    uint64_t reserved[29];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */
@@ -467,6 +475,10 @@ _Static_assert(sizeof(struct tt_slowest) <= 16 * TT_CELL_SIZE, "slowest");
 _Static_assert(sizeof(struct tt_slow_row) * TT_SLOW_ROWS <= 64 * TT_CELL_SIZE,
                "slow rows");
 _Static_assert(sizeof(struct tt_strand_record) == 512, "strand");
+_Static_assert(sizeof(struct tt_owner) <= TT_TOP_FRAMES * sizeof(struct tt_top), "owner");
+
+/* The module of blocks whose names are the labels of processes. */
+#define TT_LABELS "[labels]"
 _Static_assert(sizeof(struct tt_band) <= TT_PAGE_SIZE, "band");
 _Static_assert(sizeof(struct tt_space_record) == TT_PAGE_SIZE, "space");
 _Static_assert(sizeof(struct tt_live_set) == TT_PAGE_SIZE, "held");

@@ -25,6 +25,8 @@ void (*tt_thread_ended)(struct tt_thread *);
 void (*tt_function_dropped)(const struct tt_frame *);
 
 enum { THREAD_BYTES = 32 << 10, ENDED_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
+/* Of a machine: so many strands keep their place in what profiles keep by strand, 4096. */
+enum { MACHINE_ROWS_MAX = 1024, MACHINE_ENDED_MAX = 1024 };
 /* The rest is for frames: whoever leaves them and comes back takes the slow path. */
 _Static_assert(sizeof(struct tt_thread) <= THREAD_BYTES / 2, "room for 256 frames");
 
@@ -37,7 +39,7 @@ static pthread_mutex_t threads_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct { /* all guarded by threads_mutex */
     struct tt_thread *first;
     struct ended *ended, *rows, *spare;
-    uint32_t row_count;
+    uint32_t row_count, ended_count;
     uint32_t record, record_end; /* cells for records not used so far */
     uint32_t free_record;        /* a chain of records given back, by `root` */
     uint32_t index;              /* of the next strand */
@@ -202,25 +204,44 @@ static void give_ended(struct ended *e)
     all.spare = e;
 }
 
-static struct ended *find_row(const char *name)
+static int is_of_row(const struct tt_strand_record *row, const struct tt_strand_record *r)
+{
+    return strcmp(row->name, r->name) == 0 &&
+           (!tt_recording->header->processors ||
+            memcmp(&row->owner, &r->owner, sizeof r->owner) == 0);
+}
+
+static struct ended *find_row(const struct tt_strand_record *record)
 {
     struct ended *row = all.rows;
 
-    while (row && strcmp(row->tree.record->name, name) != 0)
+    while (row && !is_of_row(row->tree.record, record))
         row = row->next;
     return row;
 }
 
-/* A name of its own is one of the first so many; all the others share one. */
-static struct ended *row_for(struct tt_strand_record *record)
+static struct ended *share_row(struct tt_strand_record *record)
 {
-    struct ended *row = find_row(record->name);
-
-    if (row || all.row_count < ROWS_MAX - 1)
-        return row;
     memset(record->name, 0, TT_NAME_SIZE);
     memcpy(record->name, "[other threads]", sizeof "[other threads]");
-    return find_row(record->name);
+    return find_row(record);
+}
+
+/* A name of its own is one of the first so many; all the others share one.  On a machine each
+ * program has those of its own, as long as they are not too many. */
+static struct ended *row_for(struct tt_strand_record *record)
+{
+    const int of_machine = tt_recording->header->processors != 0;
+    const uint32_t most = of_machine ? MACHINE_ROWS_MAX : ROWS_MAX;
+    struct ended *row = find_row(record);
+
+    if (row || all.row_count < most - 1)
+        return row;
+    row = share_row(record);
+    if (row || !of_machine || all.row_count < 2 * most - 1)
+        return row;
+    memset(&record->owner, 0, sizeof record->owner);
+    return find_row(record);
 }
 
 /* The first of its name becomes the row. */
@@ -237,6 +258,8 @@ static int merge_one(struct ended *e, struct tt_recording *r, uint32_t *pages)
     }
     if (row || tt_merge_first(&e->tree) != 0)
         return -TT_ERR_MEMORY;
+    if (r->header->processors)
+        e->tree.record->process = 0; /* of many */
     e->next = all.rows;
     all.rows = e;
     all.row_count++;
@@ -256,6 +279,7 @@ static uint32_t merge_ended(struct tt_recording *r)
         }
     }
     all.ended = left;
+    all.ended_count = 0;
     return pages;
 }
 
@@ -284,7 +308,8 @@ static void forget_all(void)
 {
     forget_list(&all.ended);
     forget_list(&all.rows);
-    all.row_count = all.record = all.record_end = all.free_record = all.index = 0;
+    all.row_count = all.ended_count = all.record = all.record_end = all.free_record =
+        all.index = 0;
 }
 
 void tt_strands_forget(void)
@@ -448,7 +473,8 @@ static void leave_tree(struct tt_thread *t, struct tt_recording *r)
     tt_tree_lock_init(&e->tree);
     e->next = all.ended;
     all.ended = e;
-    if (is_tight(r))
+    all.ended_count++;
+    if (is_tight(r) || (r->header->processors && all.ended_count > MACHINE_ENDED_MAX))
         merge_ended(r);
 }
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* attach.c - a process recorded from outside.
+/* attach.c - processes recorded from outside.
  *
  *      sample ─ its process: what is mapped there ─ unwind the copied stack ─┐
  *            └─ its thread: a strand, with a tree ──────────── hang, charge ─┘
  *
  * The strands are of this process's recording, but no threads of it.  A process is known by
  * what the system has told of it: forked from one that is known, or become another program;
- * what was there before is read from /proc when it is first spoken of. */
+ * what was there before is read from /proc when it is first spoken of.
+ *
+ * Of a machine all processes are known from the start, each with its labels.  The idle task has
+ * a strand of its own, and so has the time of the processors of which there is no sample: all
+ * strands together are the number of processors times the time that it took. */
 #include "attach.h"
 
+#include <dirent.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +23,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "block.h"
 #include "clock.h"
 #include "graft.h"
 #include "strand.h"
@@ -26,8 +33,16 @@ enum {
     KERNEL_MAX = 128,
     REGIONS_MAX = 4096,
     UNSEEN_MAX = 256,
-    COMM_SIZE = 16
+    COMM_SIZE = 16,
+    CODES = 2048,          /* blocks of code that are known */
+    USERS = 64,            /* whose names are known */
+    TABLES_MAX = 96 << 20, /* bytes of unwind tables; then they are made anew */
+    LABELS_MAX = 1024,
+    SETTLED = 2000000 /* ns: what is older has been written */
 };
+
+static const char idle_name[] = "[idle]", unknown_name[] = "[unattributed]",
+                  machine_name[] = "[machine]";
 
 struct process {
     uint32_t pid;
@@ -36,6 +51,8 @@ struct process {
         *modules;          /* owned; NULL: to be made when a stack is to be unwound */
     struct tt_mapping jit; /* all that is in no file; its module comes when needed */
     char name[TT_NAME_SIZE];
+    tt_block labels; /* of a machine: what it belongs to; 0: not known */
+    int is_wanted;
     char *begun; /* owned: a program that it became, and that has mapped nothing so far */
     struct process *next;
 };
@@ -63,6 +80,17 @@ struct tt_attach {
     char *unseen[UNSEEN_MAX]; /* owned; programs, each once */
     uint32_t unseens;
     int lost; /* events were: what has not come may have been among them */
+    struct tt_attach_filter filter;
+    uint64_t since, until;    /* of a machine: when this recording began, and has ended */
+    uint64_t charged, others; /* since then, in ns; others: to what is not wanted */
+    struct code {             /* of files, as it is mapped */
+        uint64_t key;         /* 0: the place is free */
+        char bytes[TT_PEEK_BLOCK];
+    } code[CODES];
+    struct user {
+        uid_t id;
+        char name[TT_NAME_SIZE]; /* "": the place is free */
+    } user[USERS];
 };
 
 /* ── Processes ────────────────────────────────────────────────────────────────────── */
@@ -106,6 +134,97 @@ static struct process *add_process(struct tt_attach *a, uint32_t pid)
     return p;
 }
 
+/* ── What a process belongs to ────────────────────────────────────────────────────── */
+
+static const char *user_name(struct tt_attach *a, uid_t id)
+{
+    struct user *u = &a->user[id % USERS];
+    const struct passwd *p;
+
+    if (u->name[0] && u->id == id)
+        return u->name;
+    p = getpwuid(id);
+    u->id = id;
+    if (p)
+        (void)snprintf(u->name, sizeof u->name, "%s", p->pw_name);
+    else
+        (void)snprintf(u->name, sizeof u->name, "%u", (unsigned)id);
+    return u->name;
+}
+
+/* Its effective user. */
+static int read_user(uint32_t pid, uid_t *user)
+{
+    char path[64], line[256];
+    unsigned id;
+    int found = 0;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "/proc/%u/status", pid);
+    f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = sscanf(line, "Uid: %*u %u", &id) == 1;
+    if (f)
+        (void)fclose(f);
+    *user = found ? id : 0;
+    return found;
+}
+
+/* Of the unified hierarchy, or of systemd's own in the older one: "0::/path". */
+static int read_cgroup(uint32_t pid, char cgroup[LABELS_MAX])
+{
+    char path[64], line[LABELS_MAX];
+    FILE *f;
+
+    cgroup[0] = '\0';
+    (void)snprintf(path, sizeof path, "/proc/%u/cgroup", pid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *at = strchr(line, ':'), *rest = at ? strchr(at + 1, ':') : NULL;
+        line[strcspn(line, "\n")] = '\0';
+        if (rest && (at[1] == ':' || strncmp(at, ":name=systemd:", 14) == 0))
+            (void)snprintf(cgroup, LABELS_MAX, "%s", rest + 1);
+    }
+    if (f)
+        (void)fclose(f);
+    for (char *c = cgroup; *c; c++)
+        if ((unsigned char)*c < ' ')
+            *c = '?';
+    return cgroup[0] != '\0';
+}
+
+static int is_below(const char *path, const char *cgroup)
+{
+    size_t length = strlen(cgroup);
+
+    while (length && cgroup[length - 1] == '/')
+        length--;
+    return strncmp(path, cgroup, length) == 0 && (!path[length] || path[length] == '/');
+}
+
+/* One that has ended already belongs to what it did before. */
+static void read_labels(struct tt_attach *a, struct process *p)
+{
+    const struct tt_attach_filter *f = &a->filter;
+    char cgroup[LABELS_MAX], labels[LABELS_MAX + 64];
+    uid_t user;
+
+    if (!a->options.is_machine || !read_user(p->pid, &user))
+        return;
+    (void)read_cgroup(p->pid, cgroup);
+    (void)snprintf(labels, sizeof labels, "%s%s%suser=%s", *cgroup ? "cgroup=" : "",
+                   cgroup, *cgroup ? "\n" : "", user_name(a, user));
+    if (tt_block_try()) {
+        p->labels = tt_block_native(&(struct tt_block_info){
+            .kind = TT_KIND_NATIVE, .module = TT_LABELS, .file = "", .name = labels});
+        tt_block_done();
+    }
+    p->is_wanted = (!f->cgroup || is_below(cgroup, f->cgroup)) &&
+                   (!f->has_user || user == f->user);
+}
+
+/* ── Processes that are known ─────────────────────────────────────────────────────── */
+
 static struct process *get_process(struct tt_attach *a, uint32_t pid)
 {
     struct process *p = *process_slot(a, pid);
@@ -113,9 +232,15 @@ static struct process *get_process(struct tt_attach *a, uint32_t pid)
 
     if (p || !(p = add_process(a, pid)))
         return p;
+    if (!pid) {
+        (void)snprintf(p->name, sizeof p->name, "%s", machine_name);
+        p->is_wanted = !a->filter.cgroup && !a->filter.has_user;
+        return p;
+    }
     (void)tt_regions_read(&p->regions, (pid_t)pid);
     (void)snprintf(path, sizeof path, "/proc/%u/comm", pid);
     read_name(p->name, path);
+    read_labels(a, p);
     return p;
 }
 
@@ -177,6 +302,16 @@ static void fork_process(struct tt_attach *a, uint32_t pid, uint32_t parent)
         return;
     (void)tt_regions_copy(&p->regions, &from->regions);
     memcpy(p->name, from->name, sizeof p->name);
+    p->labels = from->labels;
+    p->is_wanted = from->is_wanted;
+}
+
+static int lies_on(const struct tt_regions *r, const struct tt_region *one)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (one->start < r->at[i].end && one->end > r->at[i].start)
+            return 1;
+    return 0;
 }
 
 /* One that loads and unloads at ever new places leaves regions behind; the system knows
@@ -189,6 +324,8 @@ static void map_region(struct tt_attach *a, const struct tt_perf_event *e)
         return;
     free(p->begun);
     p->begun = NULL;
+    if (!*e->of.mapped.path && !lies_on(&p->regions, &e->of.mapped))
+        return; /* code that it makes */
     if (p->regions.count > REGIONS_MAX) {
         tt_regions_fini(&p->regions);
         (void)tt_regions_read(&p->regions, (pid_t)p->pid);
@@ -221,7 +358,10 @@ static struct task *get_task(struct tt_attach *a, const struct process *p, uint3
     t->pid = p->pid;
     t->tid = tid;
     (void)snprintf(path, sizeof path, "/proc/%u/task/%u/comm", p->pid, tid);
-    read_name(t->name, path);
+    if (p->pid)
+        read_name(t->name, path);
+    else
+        (void)snprintf(t->name, sizeof t->name, "%s", tid ? unknown_name : idle_name);
     if (!t->name[0]) /* it has ended: as its process, if it was not given another */
         memcpy(t->name, p->name, sizeof t->name);
     return t;
@@ -243,10 +383,30 @@ static void drop_task(struct tt_attach *a, uint32_t tid)
     free(t);
 }
 
-static void name_strand(const struct tt_attach *a, struct task *t)
+/* Of a machine. */
+static void name_owner(struct tt_attach *a, struct task *t)
+{
+    struct tt_strand_record *r = t->thread->record;
+    const struct process *p = *process_slot(a, t->pid);
+
+    r->thread = t->tid;
+    r->process = t->pid;
+    memcpy(r->name, t->name, TT_NAME_SIZE);
+    if (!p)
+        return;
+    memcpy(r->owner.process, p->name, TT_NAME_SIZE);
+    r->owner.labels = p->labels ? tt_block_publish(t->thread->recording, p->labels) : 0;
+}
+
+static void name_strand(struct tt_attach *a, struct task *t)
 {
     struct tt_strand_record *r = t->thread->record;
     int is_main = t->pid == a->pid && t->tid == t->pid;
+
+    if (a->options.is_machine) {
+        name_owner(a, t);
+        return;
+    }
 
     r->thread = t->tid;
     r->process = t->pid == a->pid ? 0 : t->pid;
@@ -282,11 +442,19 @@ static char *find_program(const struct process *p)
     return strdup(length > 0 ? program : p->name);
 }
 
+/* What a thread of another program does is not this one's: its strand ends. */
 static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
-    struct task *t = *task_slot(a, e->tid);
-    struct process *p;
+    struct process *p = *process_slot(a, e->pid);
+    const tt_block labels = p ? p->labels : 0;
+    const int is_wanted = p ? p->is_wanted : 0;
+    struct task *t;
 
+    if (e->of.named.exec && a->options.is_machine)
+        drop_task(a, e->tid);
+    else if (p && e->tid == e->pid)
+        (void)snprintf(p->name, sizeof p->name, "%s", e->of.named.name);
+    t = *task_slot(a, e->tid);
     if (t)
         (void)snprintf(t->name, sizeof t->name, "%s", e->of.named.name);
     if (t && t->thread)
@@ -298,6 +466,9 @@ static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
     if (!p)
         return;
     (void)snprintf(p->name, sizeof p->name, "%s", e->of.named.name);
+    p->labels = labels;
+    p->is_wanted = is_wanted;
+    read_labels(a, p);
     p->begun = find_program(p);
 }
 
@@ -332,12 +503,22 @@ static int read_file(const struct process *p, const struct tt_region *r, uint64_
     return n == TT_PEEK_BLOCK ? 0 : -1;
 }
 
-/* Code, to see what stands there: in a file, or made by the program; but not what is near
- * the stack, of which the copy alone is of that moment. */
-static int fetch(void *arg, uint64_t address, void *block)
+/* The place of a block of a file's code, which all its processes have the same; NULL: it is of
+ * no module. */
+static struct code *code_at(struct tt_attach *a, uint64_t address, uint64_t *key)
+{
+    const struct tt_modules *modules = a->unwound->modules;
+    const struct tt_mapping *m = modules ? tt_modules_find(modules, address) : NULL;
+
+    if (!m || address + TT_PEEK_BLOCK > m->end)
+        return NULL;
+    *key = (uint64_t)(m->module->id + 1) << 40 ^ (address - m->bias) / TT_PEEK_BLOCK;
+    return &a->code[(*key * 0x9e3779b97f4a7c15u) >> 32 & (CODES - 1)];
+}
+
+static int fetch_anew(struct tt_attach *a, uint64_t address, void *block)
 {
     enum { NEAR = 64 << 20 };
-    const struct tt_attach *a = arg;
     const struct tt_peek *peek = &a->hanging.peek;
     const struct process *p = a->unwound;
 
@@ -350,6 +531,27 @@ static int fetch(void *arg, uint64_t address, void *block)
     if (peek->low && address - (peek->low - NEAR) < 2 * (uint64_t)NEAR)
         return -1;
     return read_memory(p, address, block);
+}
+
+/* Code, to see what stands there: in a file, or made by the program; but not what is near
+ * the stack, of which the copy alone is of that moment. */
+static int fetch(void *arg, uint64_t address, void *block)
+{
+    struct tt_attach *a = arg;
+    uint64_t key = 0;
+    struct code *c = code_at(a, address, &key);
+
+    if (c && c->key == key) {
+        memcpy(block, c->bytes, TT_PEEK_BLOCK);
+        return 0;
+    }
+    if (fetch_anew(a, address, block) != 0)
+        return -1;
+    if (c) {
+        c->key = key;
+        memcpy(c->bytes, block, TT_PEEK_BLOCK);
+    }
+    return 0;
 }
 
 static void add_kernel_frames(struct tt_attach *a, const struct tt_perf_event *e)
@@ -399,6 +601,14 @@ static void name_jit(struct tt_grafting *h, struct process *p)
     }
 }
 
+/* Time in which nothing ran, or of which nothing is known. */
+static void find_nothing(struct tt_attach *a, const char *name)
+{
+    a->hanging.stack = (struct tt_unwound){.frame = a->hanging.frame,
+                                           .end = TT_UNWIND_ROOT};
+    a->hanging.wait = name;
+}
+
 /* Where there are no registers that we know, as of a 32-bit program, the place alone. */
 static void find_stack(struct tt_attach *a, struct process *p,
                        const struct tt_perf_event *e)
@@ -424,14 +634,16 @@ static void find_stack(struct tt_attach *a, struct process *p,
 
 /* A sample of time says how sure its share is; one of a counter does not. */
 static void charge_to(struct tt_grafting *h, struct tt_node *n, uint32_t made,
-                      uint64_t amount, uint32_t metric)
+                      uint64_t amount, uint32_t metric, uint64_t samples)
 {
     tt_graft_charge(h, n, made, amount, metric);
-    if (metric)
-        tt_bump(&n->samples, (uint64_t)-1);
+    if (metric || made == h->path.count)
+        tt_bump(&n->samples, metric ? (uint64_t)-1 : samples - 1);
 }
 
-static void charge(struct tt_attach *a, struct tt_thread *t, uint64_t ns, uint32_t metric)
+/* As so many samples. */
+static void charge(struct tt_attach *a, struct tt_thread *t, uint64_t ns, uint32_t metric,
+                   uint64_t samples)
 {
     struct tt_grafting *h = &a->hanging;
     uint64_t ticks = metric ? ns
@@ -445,10 +657,10 @@ static void charge(struct tt_attach *a, struct tt_thread *t, uint64_t ns, uint32
     h->at = t->self->top;
     t->busy++;
     if (tt_graft_find(h, &n)) {
-        charge_to(h, n, h->path.count, ticks, metric);
+        charge_to(h, n, h->path.count, ticks, metric, samples);
     } else if (tt_graft_make(h, &n, &made)) {
         if (n)
-            charge_to(h, n, made, ticks, metric);
+            charge_to(h, n, made, ticks, metric, samples);
         tt_graft_done(h);
     }
     t->busy--;
@@ -458,17 +670,44 @@ static void charge(struct tt_attach *a, struct tt_thread *t, uint64_t ns, uint32
 static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct process *p = get_process(a, e->pid);
-    struct task *t = p ? get_task(a, p, e->tid) : NULL;
+    const int is_kept = p && (!a->options.is_machine || p->is_wanted);
+    struct task *t = is_kept ? get_task(a, p, e->tid) : NULL;
     struct tt_thread *thread;
 
+    if (p && !is_kept && !e->counter)
+        a->others += e->of.sample.weight;
     if (!t || (t->source && t->source != e->source))
         return;
     t->source = e->source;
     thread = get_strand(a, t);
     if (!thread)
         return;
-    find_stack(a, p, e);
-    charge(a, thread, e->of.sample.weight, a->metric[e->counter]);
+    if (p->pid || !a->options.is_machine)
+        find_stack(a, p, e);
+    else
+        find_nothing(a, idle_name);
+    charge(a, thread, e->of.sample.weight, a->metric[e->counter], 1);
+    a->hanging.wait = NULL;
+    if (!e->counter)
+        a->charged += e->of.sample.weight;
+}
+
+/* What the processors did of which there is no sample: those that were lost, and between the
+ * last one and the end. */
+static void take_rest(struct tt_attach *a)
+{
+    const uint64_t all = tt_perf_processors(a->events) * (a->until - a->since),
+                   known = a->charged + a->others, period = tt_perf_period(a->events);
+    struct process *p = get_process(a, 0);
+    struct task *t = p && p->is_wanted && all > known ? get_task(a, p, UINT32_MAX) : NULL;
+    struct tt_thread *thread = t ? get_strand(a, t) : NULL;
+    uint64_t samples = (all - known) / period;
+
+    if (!thread)
+        return;
+    find_nothing(a, unknown_name);
+    charge(a, thread, all - known, 0, samples ? samples : 1);
+    a->hanging.wait = NULL;
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
@@ -503,11 +742,23 @@ static void take_event(void *arg, const struct tt_perf_event *e)
     }
 }
 
+/* Tables of modules that no process has any more are not known to be of no use: all are made
+ * anew as they are needed. */
+static void trim_tables(struct tt_attach *a)
+{
+    if (tt_modules_size() <= TABLES_MAX)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct process *p = a->process[i]; p; p = p->next)
+            forget_modules(p);
+    tt_modules_trim();
+}
+
 unsigned tt_attach_step(struct tt_attach *a)
 {
-    enum { SETTLED = 2000000 }; /* ns: what is older has been written */
-
     tt_perf_read(a->events, tt_clock_monotonic() - SETTLED, take_event, a);
+    if (a->options.is_machine)
+        trim_tables(a);
     return tt_perf_rest(a->events);
 }
 
@@ -528,8 +779,8 @@ static void find_kernel(struct tt_attach *a)
     a->kernel.module = tt_modules_other("[kernel]", id);
 }
 
-int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o, char *reason,
-                   size_t size)
+int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o,
+                   const struct tt_attach_filter *filter, char *reason, size_t size)
 {
     struct tt_attach *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -540,7 +791,8 @@ int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o, char
         (void)snprintf(reason, size, "no memory");
         return -TT_ERR_MEMORY;
     }
-    a->pid = (uint32_t)o->pid[0];
+    a->pid = o->is_machine ? (uint32_t)getpid() : (uint32_t)o->pid[0];
+    a->filter = *filter;
     find_kernel(a);
     a->options = *o;
     for (uint32_t i = 0; i < o->counters; i++)
@@ -554,24 +806,49 @@ int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o, char
     return 0;
 }
 
+static void get_all_processes(struct tt_attach *a)
+{
+    DIR *d = opendir("/proc");
+    const struct dirent *e;
+    long pid;
+
+    while (d && (e = readdir(d)))
+        if ((pid = strtol(e->d_name, NULL, 10)) > 0)
+            (void)get_process(a, (uint32_t)pid);
+    if (d)
+        closedir(d);
+}
+
 /* Of one that runs already, the system tells only what comes from now on; when its first
  * sample is read it may have ended. */
 void tt_attach_start(struct tt_attach *a)
 {
     tt_perf_start(a->events);
-    (void)get_process(a, a->pid);
+    a->since = tt_clock_monotonic();
+    if (a->options.is_machine)
+        get_all_processes(a);
+    else
+        (void)get_process(a, a->pid);
+}
+
+static void end_strands(struct tt_attach *a)
+{
+    if (a->options.is_machine && a->since)
+        take_rest(a);
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (a->task[i])
+            drop_task(a, a->task[i]->tid);
 }
 
 void tt_attach_stop(struct tt_attach *a)
 {
+    a->until = tt_clock_monotonic();
     tt_perf_stop(a->events);
     tt_perf_read(a->events, UINT64_MAX, take_event, a);
-    for (size_t i = 0; i < BUCKETS; i++) {
-        while (a->task[i])
-            drop_task(a, a->task[i]->tid);
+    end_strands(a);
+    for (size_t i = 0; i < BUCKETS; i++)
         while (a->process[i])
             drop_process(a, a->process[i]->pid);
-    }
 }
 
 void tt_attach_close(struct tt_attach *a)
@@ -615,6 +892,7 @@ void tt_attach_describe(const struct tt_attach *a, const char *program, const ch
     struct tt_header *h = tt_recording->header;
 
     h->pid = a->pid;
+    h->processors = a->options.is_machine ? tt_perf_processors(a->events) : 0;
     memset(h->program, 0, sizeof h->program);
     (void)snprintf(h->program, sizeof h->program, "%s", program);
     (void)snprintf(h->source, sizeof h->source, "perf events of cpu-clock, %s: %s",

@@ -8,10 +8,17 @@
 
 struct tt_attach;
 
+/* What is wanted of a machine: processes below a cgroup, of a user; all zero: all. */
+struct tt_attach_filter {
+    const char *cgroup; /* borrowed: a path below the root of cgroups; NULL: any */
+    int has_user;
+    uid_t user;
+};
+
 /* With a recording that has been started.  0; or a negative error, and `reason` says what
  * went wrong and what to do. */
-int tt_attach_open(struct tt_attach **, const struct tt_perf_options *, char *reason,
-                   size_t size);
+int tt_attach_open(struct tt_attach **, const struct tt_perf_options *,
+                   const struct tt_attach_filter *, char *reason, size_t size);
 void tt_attach_start(struct tt_attach *);
 
 /* Takes what has come until now; to be called again after so many ms at the latest. */

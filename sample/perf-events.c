@@ -24,6 +24,7 @@
 enum {
     RECORD = 2048, /* of a sample without the copy of its stack, about */
     LARGEST_RING = 4 << 20,
+    ALL_RINGS = 64 << 20, /* of a machine with many processors */
     SMALLEST_RING = 128 << 10,
     RECORD_MAX = 1 << 16,
     ROUNDS = 8, /* of looking for threads that came meanwhile */
@@ -62,6 +63,7 @@ struct tt_perf {
     struct pids denied; /* children that are others' */
     struct ring *ring;
     long rings;
+    size_t largest;                                      /* of a ring */
     char record[RECORD_MAX] __attribute__((aligned(8))); /* one that went over the end */
 };
 
@@ -146,11 +148,11 @@ static int open_allowed(struct tt_perf *e, uint32_t kind, pid_t tid, long proces
 
 /* ── Rings ────────────────────────────────────────────────────────────────────────── */
 
-static int map_ring(struct ring *r, int fd)
+static int map_ring(struct ring *r, int fd, size_t largest)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-    for (size_t size = LARGEST_RING; size >= SMALLEST_RING; size /= 2) {
+    for (size_t size = largest; size >= SMALLEST_RING; size /= 2) {
         void *p = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p == MAP_FAILED)
             continue;
@@ -332,7 +334,7 @@ static int add_event(struct tt_perf *e, uint32_t kind, pid_t tid, long processor
         return -TT_ERR_MEMORY;
     }
     if (!r->page)
-        return map_ring(r, fd);
+        return map_ring(r, fd, e->largest);
     return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) == 0 ? 0 : -TT_ERR_STATE;
 }
 
@@ -392,6 +394,22 @@ static int add_tasks(struct tt_perf *e, pid_t pid)
     return error ? -TT_ERR_STATE : added;
 }
 
+/* Of whatever runs on each processor. */
+static int add_processors(struct tt_perf *e, const struct tt_perf_options *o)
+{
+    int error = 0;
+
+    for (long i = 0; i < e->rings; i++)
+        for (uint32_t kind = 0; kind < e->kinds && !error; kind++)
+            if (!o->processor || o->processor[i])
+                error = add_event(e, kind, -1, i);
+    if (!error && !e->events) {
+        errno = ENODEV;
+        error = -TT_ERR_STATE;
+    }
+    return error;
+}
+
 /* A child may end before we get to it, or be another user's. */
 static int add_process(struct tt_perf *e, const struct tt_perf_options *o, size_t i)
 {
@@ -444,6 +462,23 @@ static long paranoia(void)
     return *text ? strtol(text, NULL, 10) : 2;
 }
 
+static void say_machine_denied(char *reason, size_t size)
+{
+    if (geteuid() == 0)
+        (void)snprintf(reason, size,
+                       "perf events of all processes are forbidden: the container that "
+                       "tallytree runs in does not allow perf_event_open; give it "
+                       "CAP_PERFMON, or run tallytree outside");
+    else
+        (void)snprintf(
+            reason, size,
+            "perf events of all processes are forbidden: "
+            "/proc/sys/kernel/perf_event_paranoid is %ld; run tallytree as root, "
+            "give it CAP_PERFMON, or have that set to 0; -p PID,... records "
+            "your own processes",
+            paranoia());
+}
+
 static void say_denied(char *reason, size_t size, pid_t pid)
 {
     int n = snprintf(reason, size,
@@ -468,7 +503,11 @@ static void say_denied(char *reason, size_t size, pid_t pid)
 
 static void say_why(char *reason, size_t size, pid_t pid, int error)
 {
-    if (error == EACCES || error == EPERM)
+    if ((error == EACCES || error == EPERM) && !pid)
+        say_machine_denied(reason, size);
+    else if (error == ENODEV && !pid)
+        (void)snprintf(reason, size, "none of these processors is there");
+    else if (error == EACCES || error == EPERM)
         say_denied(reason, size, pid);
     else if (error == ESRCH)
         (void)snprintf(reason, size, "there is no process %d", (int)pid);
@@ -515,11 +554,14 @@ int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *re
     e->counter = o->counter;
     e->hz = o->hz;
     e->rings = sysconf(_SC_NPROCESSORS_CONF);
+    e->largest = LARGEST_RING;
+    while (e->largest > SMALLEST_RING && e->largest > (size_t)(ALL_RINGS / e->rings))
+        e->largest /= 2;
     e->ring = calloc((size_t)e->rings, sizeof *e->ring);
     if (!e->ring)
         goto fail;
     allow_files();
-    error = add_processes(e, o);
+    error = o->is_machine ? add_processors(e, o) : add_processes(e, o);
     if (error)
         goto fail;
     *out = e;
@@ -530,7 +572,11 @@ fail:
         (void)snprintf(reason, size, "this machine does not count %s (%s)", e->refused,
                        strerror(errno));
     else
-        say_why(reason, size, e && e->failed ? e->failed : o->pid[0], errno);
+        say_why(reason, size,
+                o->is_machine    ? 0
+                : e && e->failed ? e->failed
+                                 : o->pid[0],
+                errno);
     tt_perf_close(e);
     return error;
 }
@@ -561,6 +607,17 @@ static void tell_all(const struct tt_perf *e, unsigned long what)
 
 void tt_perf_start(struct tt_perf *e) { tell_all(e, PERF_EVENT_IOC_ENABLE); }
 void tt_perf_stop(struct tt_perf *e) { tell_all(e, PERF_EVENT_IOC_DISABLE); }
+
+uint32_t tt_perf_processors(const struct tt_perf *e)
+{
+    uint32_t count = 0;
+
+    for (long i = 0; i < e->rings; i++)
+        count += e->ring[i].page != NULL;
+    return count;
+}
+
+uint64_t tt_perf_period(const struct tt_perf *e) { return e->attr[0].sample_period; }
 
 void tt_perf_denied(const struct tt_perf *e, void (*each)(void *arg, pid_t), void *arg)
 {

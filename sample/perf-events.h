@@ -5,6 +5,8 @@
  *      thread 2 ─┼─ an event each ─ ring of processor 1 ─┼─ in the order of time
  *      ...      ─┘   a processor   ...                  ─┘
  *
+ * Of a machine there is one event a processor, for whatever runs there.
+ *
  * Threads and children that come later inherit the events of who made them.  Samples have
  * the registers and a copy of the stack; other records say what is mapped, forked, named and
  * ended.  All of it belongs to one thread. */
@@ -82,8 +84,12 @@ enum { TT_PERF_STACK = 32 << 10, TT_PERF_STACK_MAX = 65528 };
 enum tt_perf_side { TT_PERF_BOTH, TT_PERF_KERNEL, TT_PERF_USER };
 
 struct tt_perf_options {
-    const pid_t *pid; /* borrowed; at least one */
+    const pid_t *pid; /* borrowed; at least one, or none of a machine */
     size_t pids;
+    const unsigned char
+        *processor; /* borrowed; of a machine: of each, is it recorded?  NULL:
+                                       all are */
+    int is_machine;
     uint32_t hz;
     enum tt_perf_side side; /* where samples are taken: in the kernel, in user code */
     uint32_t stack;         /* bytes of each sample's stack that are copied */
@@ -114,6 +120,10 @@ unsigned tt_perf_rest(const struct tt_perf *);
 
 /* Calls back for each child that the user may not look at. */
 void tt_perf_denied(const struct tt_perf *, void (*each)(void *arg, pid_t), void *arg);
+
+/* How many processors are recorded, and the CPU time of a sample, in ns. */
+uint32_t tt_perf_processors(const struct tt_perf *);
+uint64_t tt_perf_period(const struct tt_perf *);
 
 /* Is the time in the kernel counted, and are its frames shown? */
 int tt_perf_have_kernel(const struct tt_perf *);

@@ -15,7 +15,7 @@
 #include "append-table.h"
 #include "block.h"
 
-enum { MODULES = 1024, ADDRESS_BITS = 48, NO_MODULE = 0xffff, WAITS = 64 };
+enum { MODULES = 4096, ADDRESS_BITS = 48, NO_MODULE = 0xffff, WAITS = 64 };
 
 struct place { /* of a growing table */
     uint64_t key;

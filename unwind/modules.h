@@ -80,6 +80,15 @@ struct tt_regions;
 int tt_modules_of(struct tt_modules **, pid_t, const struct tt_regions *);
 void tt_modules_free(struct tt_modules *);
 
+/* Called for a file that its path does not lead to from here, as it is another container's:
+ * whoever wants its names later keeps a copy.  NULL: nobody does. */
+extern void (*tt_modules_keep)(const struct tt_module *, int fd);
+
+/* Frees the tables of all modules; no snapshot may be left but this process's.  How many bytes
+ * they have. */
+void tt_modules_trim(void);
+size_t tt_modules_size(void);
+
 /* Code that is in no file: "[jit]" with where its names are, "[kernel]" with its boot's id.
  * NULL without memory. */
 const struct tt_module *tt_modules_other(const char *path, const char *mark);

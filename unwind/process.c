@@ -3,8 +3,10 @@
  *
  * The vDSO is the one we have ourselves. */
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "regions.h"
@@ -30,23 +32,125 @@ static int find_bias(struct tt_image *i, const struct tt_region *l)
     return 0;
 }
 
-static int add_file(struct tt_snapshot *s, pid_t pid, const struct tt_region *l)
+/* ── Files that were seen before ──────────────────────────────────────────────────── */
+
+/* Processes share most of their files: each is read once, and known again by what the system
+ * says of it, whatever process has mapped it.  A place in the table is the last one's that
+ * came to it. */
+enum { SEEN = 4096, SEGMENTS = 4 };
+
+static struct seen {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec changed;
+    struct tt_known *known;       /* NULL: none so far */
+    Elf64_Phdr segment[SEGMENTS]; /* of code */
+    unsigned segments;
+} * seen; /* SEEN of them; NULL: not used so far, or no memory */
+
+static struct seen *seen_at(const struct stat *s, const char *path)
+{
+    uint64_t hash = (uint64_t)s->st_ino * 0x9e3779b97f4a7c15u ^ (uint64_t)s->st_dev;
+
+    for (; *path; path++)
+        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    if (!seen)
+        seen = calloc(SEEN, sizeof *seen);
+    return seen ? &seen[hash >> 32 & (SEEN - 1)] : NULL;
+}
+
+static int is_seen(const struct seen *f, const struct stat *s, const char *path)
+{
+    return f && f->known && f->known->compiled && f->device == s->st_dev &&
+           f->inode == s->st_ino && f->size == s->st_size &&
+           f->changed.tv_sec == s->st_ctim.tv_sec &&
+           f->changed.tv_nsec == s->st_ctim.tv_nsec &&
+           strcmp(f->known->module.path, path) == 0;
+}
+
+static void see(struct seen *f, const struct stat *s, struct tt_image *image,
+                struct tt_known *k)
+{
+    f->known = NULL;
+    f->segments = 0;
+    for (unsigned i = 0; i < image->phdrs; i++) {
+        const Elf64_Phdr *p = &image->phdr[i];
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+            continue;
+        if (f->segments == SEGMENTS)
+            return;
+        f->segment[f->segments++] = *p;
+    }
+    f->device = s->st_dev;
+    f->inode = s->st_ino;
+    f->size = s->st_size;
+    f->changed = s->st_ctim;
+    f->known = k;
+}
+
+void (*tt_modules_keep)(const struct tt_module *, int fd);
+
+static void keep(const struct tt_known *k, int fd, const struct stat *s)
+{
+    struct stat here;
+
+    if (tt_modules_keep && (stat(k->module.path, &here) != 0 ||
+                            here.st_ino != s->st_ino || here.st_dev != s->st_dev))
+        tt_modules_keep(&k->module, fd);
+}
+
+static int add_new(struct tt_snapshot *s, int fd, const struct tt_region *l,
+                   const struct stat *status, struct seen *f)
 {
     const struct tt_mapping only = {.start = l->start, .end = l->end};
+    struct tt_known *k;
     struct tt_image image;
+    int error = tt_image_of_file(&image, fd);
+
+    if (error)
+        return error;
+    if (find_bias(&image, l)) {
+        k = tt_registry_find(&image, l->path);
+        error = k ? tt_snapshot_add_known(s, k, &image, &only) : -TT_ERR_MEMORY;
+        if (!error && f)
+            see(f, status, &image, k);
+        if (!error)
+            keep(k, fd, status);
+    }
+    tt_image_fini(&image);
+    return error;
+}
+
+static int add_seen(struct tt_snapshot *s, const struct tt_region *l,
+                    const struct seen *f)
+{
+    const struct tt_mapping only = {.start = l->start, .end = l->end};
+    struct tt_image image = {.phdr = f->segment, .phdrs = f->segments, .fd = -1};
+
+    return find_bias(&image, l) ? tt_snapshot_add_known(s, f->known, &image, &only) : 0;
+}
+
+static int add_file(struct tt_snapshot *s, pid_t pid, const struct tt_region *l)
+{
+    struct stat status;
+    struct seen *f;
     int fd = tt_region_open(l, pid), error;
 
     if (fd < 0)
         return 0;
-    error = tt_image_of_file(&image, fd);
-    if (!error) {
-        if (find_bias(&image, l))
-            error = tt_snapshot_add(s, &image, l->path, &only);
-        tt_image_fini(&image);
+    if (fstat(fd, &status) != 0) {
+        close(fd);
+        return 0;
     }
+    f = seen_at(&status, l->path);
+    error = is_seen(f, &status, l->path) ? add_seen(s, l, f)
+                                         : add_new(s, fd, l, &status, f);
     close(fd);
     return error == -TT_ERR_MEMORY ? error : 0;
 }
+
+/* ── Regions ──────────────────────────────────────────────────────────────────────── */
 
 static int add_vdso(struct tt_snapshot *s, const struct tt_region *l)
 {

@@ -196,6 +196,17 @@ void tt_registry_trim(uint64_t generation)
     }
 }
 
+void tt_modules_trim(void) { tt_registry_trim(UINT64_MAX); }
+
+size_t tt_modules_size(void)
+{
+    size_t size = 0;
+
+    for (const struct tt_known *k = registry.first; k; k = k->next)
+        size += k->rules ? k->rules->size : 0;
+    return size;
+}
+
 void tt_modules_each(void (*each)(void *arg, const struct tt_module *), void *arg)
 {
     for (const struct tt_known *k = registry.first; k; k = k->next)

@@ -43,8 +43,15 @@ int tt_snapshot_add(struct tt_snapshot *s, struct tt_image *i, const char *path,
                     const struct tt_mapping *only)
 {
     struct tt_known *k = tt_registry_find(i, path);
+
+    return k ? tt_snapshot_add_known(s, k, i, only) : -TT_ERR_MEMORY;
+}
+
+int tt_snapshot_add_known(struct tt_snapshot *s, struct tt_known *k,
+                          const struct tt_image *i, const struct tt_mapping *only)
+{
     struct tt_mapping m = {.bias = i->bias};
-    int error = k ? 0 : -TT_ERR_MEMORY;
+    int error = 0;
 
     for (unsigned n = 0; n < i->phdrs && !error; n++) {
         const Elf64_Phdr *p = &i->phdr[n];

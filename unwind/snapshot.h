@@ -22,6 +22,11 @@ void tt_snapshot_free(struct tt_snapshot *);
 int tt_snapshot_add(struct tt_snapshot *, struct tt_image *, const char *path,
                     const struct tt_mapping *only);
 
+/* The same of a module that is known. */
+struct tt_known;
+int tt_snapshot_add_known(struct tt_snapshot *, struct tt_known *,
+                          const struct tt_image *, const struct tt_mapping *only);
+
 /* Sorts; then nothing is added. */
 void tt_snapshot_finish(struct tt_snapshot *);
 

@@ -1,0 +1,239 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# All processes of a machine, with other work on it.  Ten programs are let run while they are
+# recorded; how much CPU time each has used then is what /proc says.
+. "$(dirname "$0")/tap.sh"
+PATH=$(realpath "${TT_BUILD:-build}"):$PATH
+cd "$tmp" || exit
+
+# ── Where it is not allowed ──────────────────────────────────────────────────────────
+# It is refused before anything runs, with what is missing.
+forbidden()
+{
+    local status=0
+    setpriv --reuid=65534 --regid=65534 --clear-groups tallytree record -a -o /tmp/none.$$ true 2>err || status=$?
+    [ "$status" = 125 ] && grep "perf_event_paranoid is .*CAP_PERFMON.*-p PID" err
+}
+if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups tallytree --version >/dev/null 2>&1; then
+    try "a user who may not is told what is missing" forbidden
+else
+    skip "a user who may not is told what is missing" "every user may, or there is no other one"
+fi
+refuses() { tallytree record "$@" 2>err; [ $? = 125 ] && cat err; }
+try "-p and -a do not go together" refuses -a -p 1
+try "a processor that is not there is refused" refuses --cpu 99999 true
+try "so is a list that is none" refuses --cpu 0-x true
+try "a user that is not there is refused" refuses --user nobody.is.called.so true
+if ! tallytree record -a --duration 0.1 -o first.tt 2>err; then
+    skip "all the rest" "$(tail -n 1 err)"
+    finish
+    exit
+fi
+
+# ── Ten programs ─────────────────────────────────────────────────────────────────────
+names=() functions=() pids=()
+# program NAME FUNCTION COMMAND... - starts it, and stops it when it burns.
+program()
+{
+    names+=("$1")
+    functions+=("$2")
+    shift 2
+    "$@" >/dev/null 2>&1 &
+    pids+=($!)
+}
+spin='{ for (;;) for (volatile int i = 0; i < 100000; i++) sum += i; }'
+echo "static volatile unsigned sum; __attribute__((noinline)) static void alpha_spin(void) $spin int main(void) { alpha_spin(); return 0; }" >alpha.c
+echo "static volatile unsigned sum; namespace beta { template <class T> struct Work { __attribute__((noinline)) static void spin() $spin }; } int main() { beta::Work<int>::spin(); }" >beta.cpp
+sed 's/alpha/epsilon/g' alpha.c >epsilon.c
+sed 's/alpha/zeta/g' alpha.c >zeta.c
+cat >eta.c <<END
+#define _GNU_SOURCE
+#include <pthread.h>
+static volatile unsigned sum;
+__attribute__((noinline)) static void *eta_spin(void *unused) { (void)unused; pthread_setname_np(pthread_self(), "eta-worker"); $spin }
+int main(void) { pthread_t t; pthread_create(&t, 0, eta_spin, 0); pthread_join(t, 0); return 0; }
+END
+cat >theta.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+static char room[1 << 20];
+__attribute__((noinline)) static void theta_read(int fd) { for (;;) if (read(fd, room, sizeof room) < 0) _exit(1); }
+int main(void) { theta_read(open("/dev/zero", O_RDONLY)); return 0; }
+END
+cc -O1 -g -o alpha alpha.c && c++ -O1 -g -o beta beta.cpp && cc -O1 -g -static -o epsilon epsilon.c && mkdir -p root/bin &&
+    cc -O1 -g -static -o root/bin/zeta zeta.c && cc -O1 -g -pthread -o eta eta.c && cc -O1 -g -o theta theta.c || exit
+program alpha alpha_spin ./alpha
+program beta 'beta::Work<int>::spin' ./beta
+program epsilon epsilon_spin ./epsilon
+program eta eta_spin ./eta
+program theta theta_read ./theta
+program python3 _PyEval_EvalFrameDefault python3 -c 'while True: pass'
+program perl Perl_runops_standard perl -e '1 while 1'
+program sh 'sh|dash' sh -c 'while :; do :; done'
+if unshare --mount chroot root /bin/zeta --version >/dev/null 2>&1 & then
+    sleep 0.3
+    kill $! 2>/dev/null && program zeta zeta_spin unshare --mount chroot root /bin/zeta
+fi
+if command -v rustc >/dev/null && echo 'use std::hint::black_box; #[inline(never)] fn delta_spin() { let mut n = 0u64; loop { n = black_box(n + 1); } } fn main() { delta_spin(); }' >delta.rs &&
+    timeout 60 rustc -g -o delta delta.rs 2>/dev/null; then
+    program delta delta::delta_spin ./delta
+fi
+if command -v go >/dev/null && printf 'package main\nvar sum uint32\n//go:noinline\nfunc gammaSpin() { for { sum++ } }\nfunc main() { gammaSpin() }\n' >gamma.go &&
+    timeout 60 go build -o gamma gamma.go 2>/dev/null; then
+    program gamma main.gammaSpin ./gamma
+fi
+echo "# ${#names[@]} programs: ${names[*]}"
+trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# used PID - its CPU time in ns, as the scheduler has counted it for all of its threads.
+used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%d\n", sum }'; }
+comm() { [ "$(cat /proc/"$1"/comm)" = "$2" ]; }
+for i in "${!pids[@]}"; do patiently comm "${pids[i]}" "${names[i]}"; done
+sleep 0.2
+kill -STOP "${pids[@]}"
+sleep 0.2
+for i in "${!pids[@]}"; do before[i]=$(used "${pids[i]}"); done
+tallytree record -a -o m.tt 2>err &
+recorder=$!
+under_way() { ls .m.tt.*.live/machine.* && grep '^State:.S' /proc/$recorder/status; }
+patiently under_way >/dev/null
+sleep 0.5
+kill -CONT "${pids[@]}"
+sleep 6
+kill -STOP "${pids[@]}"
+sleep 0.3
+for i in "${!pids[@]}"; do after[i]=$(used "${pids[i]}"); done
+recorded=$(awk '{ print $14 + $15 }' /proc/$recorder/stat)
+memory=$(awk '/^VmHWM/ { print $2 }' /proc/$recorder/status)
+kill -INT $recorder
+reap $recorder
+status=$?
+kill -KILL "${pids[@]}"
+wait 2>/dev/null
+equal "the recording of the machine ends well" "$status" 0
+cat err
+
+tallytree report strands --limit all --json m.tt >m.json
+tallytree export --to folded --by process m.tt >folded
+for i in "${!pids[@]}"; do
+    echo "${names[i]} ${pids[i]} $((after[i] - before[i])) ${functions[i]}"
+done >truth
+
+# shares - each program's samples within what chance allows of what /proc says: with n samples
+# of 10 ms, four times √n of them, and one at each end.
+shares()
+{
+    python3 - "$1" <<'END'
+import json, re, sys
+table = json.load(open('m.json'))
+keys = [c['key'] for c in table['columns']]
+rows = [dict(zip(keys, r['values'])) for r in table['rows'] if r['role'] == 'entry']
+lost = [r['self'] for r in rows if r['name'] == '[unattributed]']
+total = sum(r['self'] for r in rows)
+lost = sum(lost) / total
+folded = open('folded').read().splitlines()
+bad = 0
+for line in open('truth'):
+    name, pid, ns, function = line.rstrip('\n').split(' ', 3)
+    got = sum(r['self'] for r in rows if r['pid'] == int(pid)) / 1e9
+    want = int(ns) / 1e9
+    stacks = [l for l in folded if l.startswith(f'{name} {pid};')]
+    has = any(re.search(r'(^|;)([^; ]*/)?(' + (function if '|' in function else re.escape(function)) + r')[^;]*', l) for l in stacks)
+    allowed = 4 * (want * .01) ** .5 + .04 + 2 * lost * want
+    ok = (abs(got - want) <= allowed) if sys.argv[1] == 'time' else has
+    print('ok' if ok else 'NOT', name, pid, f'got {got:.3f} want {want:.3f} ± {allowed:.3f}', function, has, f'lost {lost:.3f}')
+    bad += not ok
+sys.exit(bad > 0)
+END
+}
+[ ${#names[@]} -ge 9 ] || echo "# some programs could not be built"
+try "each program has the CPU time that /proc says" shares time
+try "and its functions, also in another root and mount namespace" shares functions
+whole()
+{
+    python3 - <<'END'
+import json
+table = json.load(open('m.json'))
+keys = [c['key'] for c in table['columns']]
+rows = [dict(zip(keys, r['values'])) for r in table['rows'] if r['role'] == 'entry']
+total = sum(r['self'] for r in rows) / 1e9
+header = json.load(open('h.json'))
+keys = [c['key'] for c in header['columns']]
+facts = {}
+for r in header['rows']:
+    v = dict(zip(keys, r['values']))
+    facts[v.get('name')] = v
+print(total, facts.get('lasted'), facts.get('processors'))
+lasted = [x for x in facts['lasted'].values() if isinstance(x, (int, float)) and x > 1][0] / 1e9
+processors = [x for x in facts['processors'].values() if isinstance(x, (int, float)) and x >= 1][0]
+import os
+assert processors == os.cpu_count(), processors
+# The recording begins before the events do, and ends after them.
+assert total <= lasted * processors * 1.001 and total >= (lasted - 3) * processors, (total, lasted, processors)
+names = {r['name'] for r in rows}
+assert '[unattributed]' in names, names
+END
+}
+tallytree report header --json m.tt >h.json
+try "all strands together are the processors times the time" whole
+worker() { tallytree report strands --limit all --strand name:eta-worker --csv m.tt | grep "eta-worker"; }
+try "threads have their names" worker
+user() { tallytree report strands --by user --csv m.tt | grep -E "(^|,)$(id -un)(,|$)"; }
+try "--by user adds up the processes of a user" user
+programs()
+{
+    tallytree report flat --by program --limit all --csv m.tt | grep alpha_spin && tallytree report tree --by program --limit all --threshold 0 --csv m.tt | grep -E ",alpha(,|$)"
+}
+try "--by program puts the program before its functions in any view" programs
+same_total()
+{
+    local one two
+    one=$(awk '{ s += $NF } END { print s }' folded)
+    two=$(tallytree export --to folded m.tt | awk '{ s += $NF } END { print s }')
+    are_equal "$one" "$two"
+}
+try "grouping changes no sum" same_total
+sparing()
+{
+    # How many processes begin meanwhile is not for us to say: each costs its share.
+    read -r samples processes < <(sed -n 's/.*: \([0-9]*\) samples of \([0-9]*\) process.*/\1 \2/p' err)
+    echo "$recorded ticks of $(getconf CLK_TCK) in a second for $samples samples of $processes processes, $memory KiB"
+    [ $((recorded * 1000 / $(getconf CLK_TCK))) -le $((samples / 2 + processes * 2)) ] && [ "$memory" -le 204800 ]
+}
+try "the recorder takes half a millisecond a sample and two a process at most, and 200 MB" sparing
+
+# ── Some of it ───────────────────────────────────────────────────────────────────────
+kinds() { tallytree report strands --limit all --csv "$1" | grep "^entry"; }
+one_user()
+{
+    setpriv --reuid=65534 --regid=65534 --clear-groups ./alpha & local pid=$!
+    tallytree record --user 65534 -o u.tt --duration 2 2>err
+    kill -KILL $pid
+    kinds u.tt >rows && grep alpha rows && ! grep -v alpha rows
+}
+chmod 755 "$tmp" alpha
+if [ "$(id -u)" = 0 ]; then
+    try "--user records the processes of that user alone" one_user
+else
+    skip "--user records the processes of that user alone" "no other user is at hand"
+fi
+one_processor()
+{
+    tallytree record --cpu 0 -o c.tt --duration 0.5 2>err && tallytree report header --csv c.tt | grep "processors" | grep -E ",1(,|$)"
+}
+try "--cpu records that processor alone" one_processor
+lasts() { tallytree record -a -o p.tt -- sh -c 'sleep 0.2; exit 7' 2>err; [ $? = 7 ] && kinds p.tt | head -n 1; }
+try "with a program it lasts as long as that, and ends as it does" lasts
+cgroup()
+{
+    local group
+    group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+    tallytree record --cgroup "$group" -o g.tt -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' 2>err || { cat err; return 1; }
+    tallytree report strands --by cgroup --csv g.tt >rows && cat rows && grep -cF "$group" rows
+}
+if [ -s /proc/self/cgroup ] && [ -d "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)" ] && grep -q '^0::/' /proc/self/cgroup; then
+    try "--cgroup records what is below it" cgroup
+else
+    skip "--cgroup records what is below it" "this system has no cgroups of version 2"
+fi
+finish
