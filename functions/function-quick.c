@@ -13,11 +13,11 @@ static int is_plain(const struct tt_frame *f)
     return !(tt_frame_flags(f) & ~(uint32_t)TT_FRAME_HIDER);
 }
 
-/* Steps down from a plain frame.  No handler has the chain of hiders: it is changed while
+/* Steps down from a frame that is plain now.  No handler has the chain of hiders: it is changed while
  * busy. */
 static void step_down_from(struct tt_thread *t, struct tt_frame *f)
 {
-    if (tt_frame_flags(f))
+    if (tt_frame_flags(f) & TT_FRAME_HIDER)
         tt_hiding_end(t, f);
     TT_BARRIER();
     TT_SHOW(tt_self.top, f - 1);
@@ -101,47 +101,63 @@ static int replace_quickly(struct tt_frame *f, tt_block block)
     __atomic_store_n(&f[1].slot, f, __ATOMIC_RELAXED);
     TT_BARRIER();
     edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, &f[1], f);
-    if (!edge)
+    if (!edge || tt_picks(&tt_self, edge->calls + 1))
         return TT_FUNCTION_SLOWLY;
     TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
     f->cfa |= 1;
     TT_BARRIER();
     if (__atomic_load_n(&f[1].slot, __ATOMIC_RELAXED) != f)
         return TT_FUNCTION_SLOWLY; /* a signal handler's frame was there */
-    if (!tt_self.uncounted)
+    if (tt_self.picking)
         tt_count(&edge->calls);
     return 0;
 }
 
-/* As tt_stack_enter does it.  While the frame is not the top a handler's may be there, even
+/* The frame becomes the top, with its edge.  While it is not, a handler's may be there, even
  * though its thread is busy: then the slot is not as it was stored. */
-static int enter_hiding(struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
-                        tt_block block)
+static void push_settled(const struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
+                         const struct tt_node *edge)
 {
-    tt_block key = block | TT_KEY_ARC | TT_KEY_HIDES;
-    struct tt_node *arc;
-    uintptr_t cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
-
-    t->busy = 1;
-    TT_BARRIER();
-    arc = tt_edge_from(f[-1].node, key, 0, f, (void *)slot);
-    if (!arc || f[-1].cfa <= (cfa | 1)) {
-        t->busy = 0;
-        return TT_FUNCTION_SLOWLY;
-    }
+    TT_ASSERT(t->busy);
     do {
         __atomic_store_n(&f->slot, (void *)slot, __ATOMIC_RELAXED);
         TT_BARRIER();
-        TT_SHOW(f->node, tt_cell(tt_self.base, arc->target));
-        TT_SHOW(f->edge, tt_cell_of(&t->tree, arc));
-        f->cfa = cfa;
+        TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
+        TT_SHOW(f->edge, tt_cell_of(&t->tree, edge));
+        f->cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
         TT_BARRIER();
         TT_SHOW(tt_self.top, f);
         TT_BARRIER();
     } while (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != (void *)slot);
-    if (!tt_self.uncounted)
-        tt_count(&arc->calls);
-    tt_hiding_begin(t, f);
+}
+
+/* As tt_stack_enter does it: through an arc that hides blocks, or where the activation is
+ * timed. */
+static int enter_settled(struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
+                         tt_block block)
+{
+    uintptr_t cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
+    struct tt_node *arc = NULL, *edge;
+    int picks;
+
+    t->busy = 1;
+    TT_BARRIER();
+    edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
+    if (!edge)
+        edge = arc = tt_edge_from(f[-1].node, block | TT_KEY_ARC | TT_KEY_HIDES, 0, f,
+                                  (void *)slot);
+    picks = edge && tt_picks(&tt_self, edge->calls + 1);
+    if (!edge || f[-1].cfa <= (cfa | 1) || (picks && !tt_pick_is_plain(t))) {
+        t->busy = 0;
+        return TT_FUNCTION_SLOWLY;
+    }
+    push_settled(t, f, slot, edge);
+    if (tt_self.picking)
+        tt_count(&edge->calls);
+    if (arc)
+        tt_hiding_begin(t, f);
+    if (picks)
+        tt_pick_begin(t, f);
     f->slot = *(void **)slot;
     TT_BARRIER();
     t->busy = 0;
@@ -160,8 +176,8 @@ static int enter_counted(struct tt_frame *f, uintptr_t slot, tt_block block)
     __atomic_store_n(&f->slot, (void *)slot, __ATOMIC_RELAXED);
     TT_BARRIER();
     edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
-    if (!edge)
-        return enter_hiding(tt_self.thread, f, slot, block);
+    if (!edge || tt_picks(s, edge->calls + 1))
+        return enter_settled(s->thread, f, slot, block);
     if (f[-1].cfa <= cfa)
         return TT_FUNCTION_SLOWLY;
     TT_SHOW(f->node, tt_cell(s->base, edge->target));
@@ -173,7 +189,7 @@ static int enter_counted(struct tt_frame *f, uintptr_t slot, tt_block block)
         TT_SHOW(s->top, f - 1); /* a signal handler's frame was there */
         return TT_FUNCTION_SLOWLY;
     }
-    if (!s->uncounted)
+    if (s->picking)
         tt_count(&edge->calls);
     f->slot = *(void **)slot;
     return 1;
@@ -202,7 +218,7 @@ int tt_function_enter_quickly(uintptr_t slot, tt_block block)
 
     if (!t || t->busy)
         return TT_FUNCTION_SLOWLY;
-    if (t->hooked == TT_HOOKED_EXACT)
+    if (t->exact_functions)
         return enter_exactly(t, slot, block);
     if (!__atomic_load_n(&tt_self.hooks, __ATOMIC_RELAXED) || t->tail_from)
         return TT_FUNCTION_SLOWLY;
@@ -217,6 +233,22 @@ int tt_function_enter_quickly(uintptr_t slot, tt_block block)
 }
 
 /* ── Leaving ──────────────────────────────────────────────────────────────────────── */
+
+static int leave_picked(struct tt_thread *t, struct tt_frame *f)
+{
+    int done;
+
+    if ((tt_frame_flags(f) | TT_FRAME_HIDER) != (TT_FRAME_PICKED | TT_FRAME_HIDER))
+        return 0;
+    t->busy = 1;
+    TT_BARRIER();
+    done = tt_pick_is_plain(t) && tt_pick_end(t, f);
+    if (done)
+        step_down_from(t, f);
+    TT_BARRIER();
+    t->busy = 0;
+    return done;
+}
 
 uintptr_t tt_function_leave_quickly(uintptr_t cfa)
 {
@@ -240,9 +272,8 @@ uintptr_t tt_function_leave_quickly(uintptr_t cfa)
         t->busy = 0;
         return back;
     }
+    if (leave_picked(t, f))
+        return back;
     /* Details are added in vector registers. */
-    if (t->hooked != TT_HOOKED_EXACT || t->detailed ||
-        !tt_exact_leave(t, f, TT_PLAIN_CYCLES))
-        return 0;
-    return back;
+    return t->detailed || !tt_exact_leave(t, f, TT_PLAIN_CYCLES) ? 0 : back;
 }

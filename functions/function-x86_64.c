@@ -27,12 +27,13 @@ enum fix {
     FIX_TOP,
     FIX_HOOKS,
     FIX_BASE,
-    FIX_UNCOUNTED,
+    FIX_PICKING,
     FIX_BLOCK,
     FIX_ARC,
     FIX_BODY,
     FIX_ENTER,
-    FIX_LEAVE
+    FIX_LEAVE,
+    FIX_DIRECT,
 };
 
 struct fixup {
@@ -49,9 +50,9 @@ struct fixup {
     FIXUP(".rodata.tt_header_fixups", "tt_header_template", what, back)
 #define FIX(what) FIX_(what, "0")
 #define TOP FIX("0")
-#define HOOKS FIX("1")
+#define DIRECT FIX("9")
 #define BASE FIX("2")
-#define UNCOUNTED FIX_("3", "1")
+#define PICKING FIX_("3", "1")
 #define BLOCK FIX("4")
 #define ARC FIX("5")
 #define BODY FIX("6")
@@ -60,8 +61,9 @@ struct fixup {
 #define HEADER_TOP HEADER_FIX("0", "0")
 #define HEADER_HOOKS HEADER_FIX("1", "0")
 #define HEADER_BASE HEADER_FIX("2", "0")
-#define HEADER_UNCOUNTED HEADER_FIX("3", "1")
-_Static_assert(FIX_BLOCK == 4 && FIX_LEAVE == 8, "as above");
+#define HEADER_PICKING HEADER_FIX("3", "0")
+#define HEADER_PICKING_1 HEADER_FIX("3", "1")
+_Static_assert(FIX_BLOCK == 4 && FIX_DIRECT == 9, "as above");
 
 /* eax: the block, r8: where it is pushed.  Then rdx: the edge that a fast path may take, r8:
  * where it leads. */
@@ -83,12 +85,16 @@ _Static_assert(FIX_BLOCK == 4 && FIX_LEAVE == 8, "as above");
     "je 2f\n"                                                                            \
     "movl 56(%rdx), %edx\n"                                                              \
     "jmp 1b\n"                                                                           \
-    "2: movl 12(%rdx), %r8d\n"                                                           \
+    "2: movq 32(%rdx), %r8\n"                                                            \
+    "incq %r8\n"                                                                         \
+    "testq %r8, %fs:0\n" HEADER_PICKING "jne 10f\n"                                      \
+    "cmpq $0, %fs:0\n" HEADER_PICKING_1 "jne 7f\n" /* this one is to be timed */         \
+    "10: movl 12(%rdx), %r8d\n"                                                          \
     "shlq $6, %r8\n"                                                                     \
     "addq %fs:0, %r8\n" HEADER_BASE
 
 #define COUNT                                                                            \
-    "cmpb $0, %fs:0\n" HEADER_UNCOUNTED "jne 3f\n"                                       \
+    "cmpq $0, %fs:0\n" HEADER_PICKING_1 "je 3f\n"                                        \
     "incq 32(%rdx)\n"                                                                    \
     "3:\n"
 #define RESTORE                                                                          \
@@ -121,7 +127,7 @@ __asm__(".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         "movq %rcx, -24(%rsp)\n"
         "movq %rdx, -32(%rsp)\n"
         "movq %fs:0, %rax\n" TOP "addq $64, %rax\n"
-        "cmpq %fs:0, %rax\n" HOOKS "jae 5b\n"
+        "cmpq %fs:0, %rax\n" DIRECT "jae 5b\n"
         "movq %rsp, 16(%rax)\n"  /* slot */
         "movq -64(%rax), %rcx\n" /* the caller's node */
         "movl 20(%rcx), %edx\n"
@@ -138,7 +144,7 @@ __asm__(".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         "movq %rcx, 8(%rax)\n" /* cfa */
         "movq %rax, %fs:0\n" TOP "cmpq %rsp, 16(%rax)\n"
         "jne 6b\n"
-        "cmpb $0, %fs:0\n" UNCOUNTED "jne 8f\n"
+        "cmpb $0, %fs:0\n" PICKING "je 8f\n"
         "incq 32(%rdx)\n"        /* calls */
         "8: movq (%rsp), %rcx\n" /* where it returns to */
         "movq %rcx, 16(%rax)\n"
@@ -440,10 +446,11 @@ static uint32_t thread_offset(const void *field)
 /* What is the same in all of them. */
 static void fix_field(char *at, uint32_t what)
 {
-    const void *field = what == FIX_TOP     ? (void *)&tt_self.top
-                        : what == FIX_HOOKS ? (void *)&tt_self.hooks
-                        : what == FIX_BASE  ? (void *)&tt_self.base
-                                            : (void *)&tt_self.uncounted;
+    const void *field = what == FIX_TOP      ? (void *)&tt_self.top
+                        : what == FIX_HOOKS  ? (void *)&tt_self.hooks
+                        : what == FIX_DIRECT ? (void *)&tt_self.direct
+                        : what == FIX_BASE   ? (void *)&tt_self.base
+                                             : (void *)&tt_self.picking;
 
     put(at, thread_offset(field));
 }
@@ -454,6 +461,7 @@ static void fill_header(char *header, size_t size)
                                 (uintptr_t)header, size};
     const struct fixup *f = tt_header_fixups;
 
+    TT_ASSERT(between(tt_header_template, tt_header_end) <= HEADER);
     memcpy(header, tt_header_template, between(tt_header_template, tt_header_end));
     for (size_t i = 0; i < between(f, tt_header_fixups_end) / sizeof *f; i++)
         fix_field(header + f[i].at, f[i].what);
@@ -465,6 +473,7 @@ static void fill_thunk(char *thunk, char *header, const struct tt_site_code *s)
     enum { SITE = 5 };
     const struct fixup *f = tt_thunk_fixups;
 
+    TT_ASSERT(between(tt_thunk_template, tt_thunk_end) <= THUNK_SIZE);
     memcpy(thunk, tt_thunk_template, between(tt_thunk_template, tt_thunk_end));
     for (; between(f, tt_thunk_fixups_end) > 0; f++) {
         char *at = thunk + f->at;
@@ -472,8 +481,9 @@ static void fill_thunk(char *thunk, char *header, const struct tt_site_code *s)
         switch ((enum fix)f->what) {
         case FIX_TOP:
         case FIX_HOOKS:
+        case FIX_DIRECT:
         case FIX_BASE:
-        case FIX_UNCOUNTED:
+        case FIX_PICKING:
             fix_field(at, f->what);
             break;
         case FIX_BLOCK:

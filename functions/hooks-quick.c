@@ -33,7 +33,7 @@ TT_INLINE int enter_above(struct tt_strand *strand, struct tt_frame *below,
     __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
     TT_BARRIER();
     edge = tt_edge_from(below->node, s->block, TT_KEY_ARC, f, slot);
-    if (!edge)
+    if (!edge || tt_picks(strand, edge->calls + 1))
         return 0;
     TT_SHOW(f->node, edge->key == s->block ? edge : tt_cell(strand->base, edge->target));
     f->cfa = cfa + 1;
@@ -46,7 +46,7 @@ TT_INLINE int enter_above(struct tt_strand *strand, struct tt_frame *below,
         TT_SHOW(strand->top, below); /* a handler's frame was there */
         return 0;
     }
-    if (!strand->uncounted)
+    if (strand->picking)
         tt_count(&edge->calls);
     return 1;
 }
@@ -171,7 +171,7 @@ static int enter_exactly(const struct tt_hook_call *c)
     const struct tt_hook_site *s;
     uintptr_t cfa;
 
-    if (!t || t->hooked != TT_HOOKED_EXACT || !(s = tt_hook_find(c->pc)))
+    if (!t || !t->exact_functions || !(s = tt_hook_find(c->pc)))
         return 0;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
     return !is_in_doubt(tt_self.top, s, cfa) &&
@@ -211,8 +211,8 @@ static int leave_exactly(const struct tt_hook_call *c)
     struct tt_frame *f = tt_self.top;
     const struct tt_hook_site *start, *s;
 
-    if (!t || t->hooked != TT_HOOKED_EXACT || t->busy || tt_frame_is_fast(f) ||
-        !(start = tt_hook_find(c->function)) || tt_frame_block(t, f) != start->block)
+    if (!t || t->busy || tt_frame_is_fast(f) || !(start = tt_hook_find(c->function)) ||
+        tt_frame_block(t, f) != start->block)
         return 0;
     if (!leaves_by_jump(f, c->sp) &&
         (!(s = tt_hook_find(c->pc)) || f->cfa != tt_hook_cfa(s, c->sp, c->fp)))

@@ -6,6 +6,7 @@
 
 #include "read-objects.h"
 #include "read-series.h"
+#include "read-sparse.h"
 #include "statistics.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct transfer {
     const struct tt_picture *p;
     uint32_t *block, *context; /* the builder's ids */
     uint32_t *by_id, ids;      /* of blocks, by their ids in the recording */
+    struct tt_sparse *sparse;  /* of each context, or NULL */
     uint64_t *foreign;         /* of each context: calls of other blocks that led there */
     uint64_t *calls_here, *self_here,
         *samples_here; /* of each block: what is in the tree */
@@ -97,7 +99,8 @@ static int is_sampled(const struct tt_picture *p)
 static void add_metrics(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
-    uint32_t flags = TT_METRIC_TIME | (is_sampled(t->p) ? TT_METRIC_SAMPLED : 0);
+    uint32_t flags = TT_METRIC_TIME |
+                     (!t->sparse && is_sampled(t->p) ? TT_METRIC_SAMPLED : 0);
 
     t->calls = tt_builder_metric(t->b, "calls", "", TT_METRIC_CALLS);
     t->time = is_in_ns(h) || t->trace ? tt_builder_metric(t->b, "time", "ns", flags)
@@ -281,6 +284,23 @@ static void add_details(struct transfer *t, int arc, uint32_t id, uint32_t cell)
     add_slowest(t, arc, id, tt_picture_extension(t->p, cell, TT_SLOWEST));
 }
 
+/* An estimate below 0 is 0; so is that of a root, which has no activation. */
+static uint64_t self_of(const struct transfer *t, uint32_t i)
+{
+    int64_t change = t->sparse ? (int64_t)t->sparse[i].self : 0;
+    uint64_t self = t->p->context[i].self;
+
+    return change < 0 && self < -(uint64_t)change ? 0 : self + (uint64_t)change;
+}
+
+/* What measuring may have added to that. */
+static uint64_t own_of(const struct transfer *t, uint32_t i)
+{
+    const struct tt_picture_context *c = &t->p->context[i];
+
+    return c->self - c->self_low + (t->sparse ? t->sparse[i].own : 0);
+}
+
 struct strand_sums {
     struct running self, elsewhere, own;
 };
@@ -290,13 +310,14 @@ static void add_context(struct transfer *t, uint32_t i, struct strand_sums *sums
     const struct tt_header *h = t->p->header;
     const struct tt_picture_context *c = &t->p->context[i];
     uint32_t id = TT_BUILDER_ROOT;
+    const uint64_t self = self_of(t, i), own = own_of(t, i);
 
     if (c->block != UINT32_MAX)
         id = tt_builder_context(t->b, t->context[c->parent], t->block[c->block]);
     t->context[i] = id;
-    tt_builder_add(t->b, TT_ROLE_SELF, id, t->time, scale_next(h, &sums->self, c->self));
+    tt_builder_add(t->b, TT_ROLE_SELF, id, t->time, scale_next(h, &sums->self, self));
     tt_builder_add(t->b, TT_ROLE_OWN, id, t->time,
-                   scale_next(h, &sums->own, c->self - c->self_low));
+                   scale_next(h, &sums->own, own < self ? own : self));
     tt_builder_add(t->b, TT_ROLE_ELSEWHERE, id, t->time,
                    scale_next(h, &sums->elsewhere, c->elsewhere.self));
     tt_builder_add(t->b, TT_ROLE_SELF, id, t->samples, c->samples);
@@ -682,6 +703,8 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
                 t.block[i] = add_block(&t, i);
         error = index_blocks(&t);
     }
+    if (!error)
+        error = tt_read_sparse(p, &t.sparse);
     if (!error) {
         tt_objects_init(&t.objects, b, p);
         add_metrics(&t);
@@ -696,6 +719,7 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
     tt_memory_put(NULL, t.samples_here, 0);
     tt_memory_put(NULL, t.self_here, 0);
     tt_memory_put(NULL, t.calls_here, 0);
+    tt_memory_put(NULL, t.sparse, 0);
     tt_memory_put(NULL, t.foreign, 0);
     tt_memory_put(NULL, t.context, 0);
     tt_memory_put(NULL, t.block, 0);

@@ -545,6 +545,20 @@ static void note_figures(const struct tt_profile *p,
         tt_table_note(t, "figures: of %s, as no time was measured", choice->column->name);
 }
 
+static void note_sparse(const struct tt_profile *p, const struct tt_metric_choice *choice,
+                        struct tt_table *t)
+{
+    if (!(choice->column->flags & TT_METRIC_TIME))
+        return;
+    for (uint32_t i = 0; i < p->facts; i++) {
+        const char *text = tt_profile_string(p, p->fact[i].text),
+                   *every = strstr(text, " every:");
+        if (every && strcmp(tt_profile_string(p, p->fact[i].name), "modes") == 0)
+            tt_table_note(t, "estimated: one in %s activations of a %.*s was timed",
+                          every + strlen(" every:"), (int)(every - text), text);
+    }
+}
+
 static void note_missing(const struct tt_profile *p, struct tt_table *t)
 {
     for (uint32_t i = 0; i < p->facts; i++)
@@ -558,6 +572,7 @@ void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *ch
 {
     note_missing(p, t);
     note_figures(p, choice, t);
+    note_sparse(p, choice, t);
     note_hidden(p, choice, t);
     note_evicted(p, choice, t);
     note_brackets(p, choice, t);

@@ -315,6 +315,47 @@ refuse:
     return 0;
 }
 
+/* ── every:N ──────────────────────────────────────────────────────────────────────── */
+
+/* Of functions that are switched on, or have hooks: is the activation with that number timed? */
+TT_INLINE int tt_picks(const struct tt_strand *s, uint64_t calls)
+{
+    return TT_UNLIKELY(!(calls & s->picking)) && s->picking;
+}
+
+/* What tt_activation_pick and tt_activation_end do, where that is simple. */
+TT_INLINE int tt_pick_is_plain(const struct tt_thread *t)
+{
+    return !(t->pauses || t->detailed) && tt_clock_in_use() == TT_CLOCK_CYCLES;
+}
+
+TT_INLINE void tt_pick_begin(const struct tt_thread *t, struct tt_frame *f)
+{
+    TT_ASSERT(t->busy && !tt_frame_is_fast(f));
+    TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_PICKED));
+    f->children = 0;
+    f->entered = tt_exact_now(t, TT_PLAIN_CYCLES);
+}
+
+/* 0 where its edge has no times yet. */
+TT_INLINE int tt_pick_end(const struct tt_thread *t, const struct tt_frame *f)
+{
+    const struct tt_node *edge = tt_cell(t->tree.base, tt_frame_cell(f));
+    struct tt_times *times = (struct tt_times *)(void *)tt_cell(t->tree.base,
+                                                                edge->extension);
+    uint64_t duration = tt_exact_now(t, TT_PLAIN_CYCLES) - f->entered,
+             every = t->recording->options.every;
+
+    TT_ASSERT(t->busy && tt_frame_flags(f) & TT_FRAME_PICKED);
+    if (times->kind != TT_TIMES)
+        return 0;
+    if (TT_UNLIKELY((int64_t)duration < 0))
+        duration = 0;
+    tt_times_add(times, f, duration);
+    times->weighed += duration * (edge->calls < every ? 1 : every);
+    return 1;
+}
+
 _Static_assert((int)TT_NODE_AGAIN == (int)TT_FRAME_RECURSIVE, "one and the same bit");
 
 #endif

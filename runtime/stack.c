@@ -76,12 +76,13 @@ struct tt_frame *tt_stack_bottom(const struct tt_fiber *f)
  * come in the midst of that and make the next segment, where the top then stays, for it. */
 void tt_stack_open(struct tt_thread *t)
 {
-    struct tt_frame *last = t->end - 1;
+    struct tt_frame *last = t->end - 1, *hooks = t->exact_functions ? NULL : last;
+    uint64_t picking = t->self->picking;
 
     TT_ASSERT(t->end == t->fiber->segment->end);
     __atomic_store_n(&t->self->limit, t->exact ? NULL : last, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&t->self->hooks, t->hooked == TT_HOOKED_CALLS ? last : NULL,
-                     __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->self->hooks, hooks, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->self->direct, picking + 1 > 1 ? NULL : hooks, __ATOMIC_SEQ_CST);
     if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST) ||
         !__atomic_load_n(&tt_on, __ATOMIC_SEQ_CST)) /* stopped meanwhile */
         tt_strand_close(t->self);

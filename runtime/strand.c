@@ -367,10 +367,10 @@ static void show_fast_path(struct tt_thread *t)
     s->sparse = mode == TT_MODE_SAMPLED ? 1 : mode == TT_MODE_EVERY ? o->every : 0;
     t->exact = mode == TT_MODE_EXACT;
     mode = o->mode[TT_KIND_FUNCTION];
-    t->hooked = mode == TT_MODE_CALLS || mode == TT_MODE_SAMPLED ? TT_HOOKED_CALLS
-                : mode == TT_MODE_EXACT                          ? TT_HOOKED_EXACT
-                                                                 : TT_HOOKED_NONE;
-    s->uncounted = mode == TT_MODE_SAMPLED;
+    t->exact_functions = mode == TT_MODE_EXACT;
+    s->picking = mode == TT_MODE_SAMPLED ? 0
+                 : mode == TT_MODE_EVERY ? o->every - 1
+                                         : UINT64_MAX;
     t->timing = 0;
     for (int i = 0; i < TT_KINDS; i++)
         t->timing |= o->mode[i] == TT_MODE_EXACT;

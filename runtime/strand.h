@@ -84,7 +84,8 @@ struct tt_thread {
     uint32_t named;    /* by tt_thread_name: the system's name for it says nothing */
     uint32_t exact;    /* no fast path: scopes are timed */
     uint32_t quick;    /* enum tt_quick: how runtimes' blocks and scopes are recorded */
-    uint32_t hooked;   /* enum tt_hooked: the fast path that functions have */
+    uint32_t
+        exact_functions; /* those that are switched on, or have hooks, are all timed */
     /* All kinds are timed, by which clock, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
     uint32_t plain;                   /* enum tt_plain */
@@ -131,8 +132,6 @@ struct tt_thread {
 
 /* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */
 enum tt_quick { TT_QUICK_NOT, TT_QUICK_SAMPLED, TT_QUICK_COUNTED };
-
-enum tt_hooked { TT_HOOKED_NONE, TT_HOOKED_CALLS, TT_HOOKED_EXACT };
 
 /* Whose clock the fast path of the exact mode reads; 0: none does. */
 enum tt_plain { TT_PLAIN_CYCLES = 1, TT_PLAIN_CALLER };
@@ -290,6 +289,7 @@ static inline void tt_strand_close(struct tt_strand *s)
 {
     __atomic_store_n(&s->limit, NULL, __ATOMIC_SEQ_CST);
     __atomic_store_n(&s->hooks, NULL, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&s->direct, NULL, __ATOMIC_SEQ_CST);
 }
 
 /* Sends every thread to the slow path at its next push. */

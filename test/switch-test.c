@@ -32,7 +32,7 @@ static uint64_t called; /* of all functions here */
 #define COUNT() __atomic_fetch_add(&called, 1, __ATOMIC_RELAXED)
 
 struct figures {
-    uint64_t calls;
+    uint64_t calls, timed;
     size_t depth;
 };
 
@@ -42,6 +42,7 @@ static int add(const struct tt_visited *v, void *arg)
 
     if (v->block.kind == TT_KIND_FUNCTION && v->depth) {
         f->calls += v->calls;
+        f->timed += v->activations;
         f->depth = v->depth > f->depth ? v->depth : f->depth;
     }
     return 0;
@@ -49,7 +50,7 @@ static int add(const struct tt_visited *v, void *arg)
 
 static struct figures recorded(void)
 {
-    struct figures f = {0, 0};
+    struct figures f = {0, 0, 0};
 
     (void)tt_visit(add, &f);
     return f;
@@ -126,6 +127,34 @@ TEST(recursion_is_counted_in_every_mode)
         CHECK_INT(fib(20), 6765);
         CHECK_INT(end().calls, called);
     }
+}
+
+/* Of twice, and of what it calls at two places: the first one, and each eighth. */
+TEST(each_nth_call_is_timed)
+{
+    struct figures f;
+
+    if (!begin("hooks=every=8"))
+        return;
+    for (int i = 0; i < 1000; i++)
+        sink = twice(i) & 1;
+    f = end();
+    CHECK_INT(f.calls, 3000);
+    CHECK_INT(f.timed, 1 + 1000 / 8 + 1 + 2000 / 8);
+}
+
+/* All calls but those from here go through one arc, which leads back. */
+TEST(each_nth_call_is_timed_where_recursion_is_cut)
+{
+    struct figures f;
+
+    if (!begin("hooks=every=16,recursion=block"))
+        return;
+    for (int i = 0; i < 100; i++)
+        CHECK_INT(fib(8), 21);
+    f = end();
+    CHECK_INT(f.calls, called);
+    CHECK_INT(f.timed, 1 + 100 / 16 + 1 + (called - 100) / 16);
 }
 
 TEST(what_is_only_sampled_is_not_counted)
@@ -244,15 +273,19 @@ TEST(the_upper_halves_of_vectors_are_kept)
         return;
     CHECK(check_widest() == 54);
     (void)end();
+    if (!begin("hooks=every=2"))
+        return;
+    CHECK(check_widest() == 54);
+    (void)end();
 }
 
 /* All that a compiler may rely on when it knows what a function changes. */
-TEST(no_register_is_lost)
+static uint64_t lose(const char *options)
 {
     uint64_t lost = 0;
 
-    if (!begin("hooks=calls"))
-        return;
+    if (!begin(options))
+        return 1;
     for (int i = 0; i < 4; i++)
         __asm__ volatile(
             "movq $1, %%rax\n\tmovq $2, %%rcx\n\tmovq $3, %%rdx\n\tmovq $4, %%rsi\n\t"
@@ -268,7 +301,13 @@ TEST(no_register_is_lost)
             : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
               "memory", "cc");
     (void)end();
-    CHECK_INT(lost, 0);
+    return lost;
+}
+
+TEST(no_register_is_lost)
+{
+    CHECK_INT(lose("hooks=calls"), 0);
+    CHECK_INT(lose("hooks=every=2"), 0);
 }
 
 /* ── Ways out ─────────────────────────────────────────────────────────────────────── */

@@ -48,7 +48,10 @@ struct tt_strand { /* a thread's own; all zero while it is off */
     uint64_t sparse;        /* 0: activations are counted; 1: not even that; or every:N */
     struct tt_thread *thread;
     struct tt_frame *hooks; /* the limit of functions that are switched on */
-    uint64_t uncounted;     /* 1: they are sampled */
+    /* Of them: 0: they are sampled, and not counted; else those are timed of whose number
+     * none of these bits is set. */
+    uint64_t picking;
+    struct tt_frame *direct; /* the limit of thunks that time none of them */
 };
 
 #if defined(TT_LATE) /* in a plug-in that a program loads by itself */
