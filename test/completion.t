@@ -267,7 +267,7 @@ glossary()
 {
     local word
     for word in block context strand fiber arc tally mark; do
-        grep -q "^- .*\*\*$word\*\*" doc/README.md || echo "$word"
+        grep -q "^| .*\*\*$word\*\*" doc/glossary.md || echo "$word"
     done
 }
 none "the words that are Tallytree's own are explained" glossary

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# The documents: every line that README shows at a prompt is run as it stands there, in a
-# folder of its own, with what `make install` installs; what it prints has the lines that
+# The documents: every line that README and doc/tasks.md show at a prompt is run, in the tour's
+# folder, with what `make install` installs; what it prints has the lines that
 # README shows, whatever the figures in them.  And what documents name is there.  With
 # TT_SHOTS=doc/images the pictures that README shows are taken, of what its lines recorded.
 use strict;
@@ -68,7 +68,7 @@ sub shape
 # What is not here may be skipped: the lines of one part that need it.
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH} }
 my %needs = (
-    'sqlite3|run.tt|heap.tt'     => sub { has('sqlite3') },
+    'sqlite3|(run|heap|slow|leak).tt' => sub { has('sqlite3') },
     'tallytree tcl|tcl.tt'       => sub { -e "$library/tcltk/tallytree/libtallytree-tcl.so" },
     'tallytree lua|lua.tt'       => sub { -e "$library/tallytree/libtallytree-lua.so" && has('lua5.4') },
     'ocaml|words LICENSE'        => sub { -e "$library/ocaml/tallytree/tallytree.cmxa" },
@@ -103,8 +103,9 @@ sub run
 }
 
 my $readme = contents("$top/README.md");
-my $lines = 0;
-while ($readme =~ /^```console\n(.*?)^```/gms) {
+my $shown  = $readme . contents("$top/doc/tasks.md");
+my $lines  = 0;
+while ($shown =~ /^```console\n(.*?)^```/gms) {
     my ($command, @shown);
     for my $line (split(/\n/, $1), '$ ') {
         if ($line !~ /^\$ (.*)/) {

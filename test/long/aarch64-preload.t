@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # aarch64-preload.t - programs of aarch64, emulated, with what `record` has loaded into them:
 # their stacks, what they allocate, and what their compiler's hooks tell.
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/../tap.sh"
 . tools/rooms
 tallytree=$TT_BUILD/tallytree
 compiler=(aarch64-linux-gnu-gcc -std=gnu11 -D_GNU_SOURCE -pthread)
