@@ -16,10 +16,11 @@
 enum { METRIC = 1, MOST, LEAST, ONLY };
 
 static const struct tt_flag check_flags[] = {
-    {"max-regress", 0, MOST, "SHARE", NULL, "by how much it may grow; 5%"},
-    {"min-share", 0, LEAST, "SHARE", NULL, "only blocks with so much of the total; 1%"},
-    {"only", 0, ONLY, "PATTERN", NULL, "only blocks like this, and not the whole"},
-    {"metric", 'm', METRIC, "NAME", "time ticks calls samples", "what to compare"},
+    {"max-regress", 0, MOST, "SHARE", NULL, "allow growth up to SHARE (default: 5%)"},
+    {"min-share", 0, LEAST, "SHARE", NULL,
+     "ignore blocks below SHARE of the total (default: 1%)"},
+    {"only", 0, ONLY, "PATTERN", NULL, "check only blocks that match, not the total"},
+    {"metric", 'm', METRIC, "NAME", "time ticks calls samples", "compare this metric"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -265,12 +266,12 @@ done:
 const struct tt_command tt_command_check = {
     .name = "check",
     .synopsis = "[FLAGS] BASE NEW",
-    .about = "has it become slower?  exit status 1 when it has",
+    .about = "compare with a baseline; exit status 1: slower",
     .details =
-        "Compares the whole, and every block that had a share of it, inclusive.  Exit\n"
-        "status 0: nothing grew by more than --max-regress; 1: something did, and it is\n"
-        "no noise; 2: it could not be found out, as when no block is like PATTERN, or a\n"
-        "profile has nothing to compare.\n",
+        "Compares the total and every block with a share of it, inclusive. Exit status\n"
+        "0: nothing grew by more than --max-regress; 1: something did, and by more than\n"
+        "chance; 2: the profiles cannot be compared, for instance if no block matches\n"
+        "PATTERN.\n",
     .flags = check_flags,
     .shows_tables = 1,
     .operands = "@files",

@@ -12,14 +12,14 @@
 enum { KEY = 1, TREE, NORMALISE, SCALING };
 
 static const struct tt_flag diff_flags[] = {
-    {"metric", 'm', KEY, "NAME", "time ticks calls samples", "what to compare"},
-    {"tree", 0, TREE, NULL, NULL, "contexts, and not blocks"},
-    {"limit", 0, KEY, "N", "all", "rows, or all"},
-    {"sort", 0, KEY, "COLUMN", NULL, "by this column; -COLUMN: the least first"},
+    {"metric", 'm', KEY, "NAME", "time ticks calls samples", "compare this metric"},
+    {"tree", 0, TREE, NULL, NULL, "compare contexts, not blocks"},
+    {"limit", 0, KEY, "N", "all", "show N rows, or all"},
+    {"sort", 0, KEY, "COLUMN", NULL, "sort by COLUMN; -COLUMN: smallest first"},
     {"normalise", 0, NORMALISE, NULL, NULL, "scale B to the total of A"},
     {"scaling", 0, SCALING, "[HOW]", "strong weak",
-     "A and B ran on different numbers of strands"},
-    {"select", 0, KEY, "PATTERN", NULL, "filters, as of `report`, of both"},
+     "A and B ran on different numbers of threads or ranks"},
+    {"select", 0, KEY, "PATTERN", NULL, "filter both, as in `report`"},
     {"exclude", 0, KEY, "PATTERN", NULL, NULL},
     {"fold", 0, KEY, "PATTERN", NULL, NULL},
     {"centre", 0, KEY, "PATTERN", NULL, NULL},
@@ -147,12 +147,11 @@ done:
 const struct tt_command tt_command_diff = {
     .name = "diff",
     .synopsis = "[FLAGS] A B",
-    .about = "two profiles side by side, and what is only noise",
-    .details = "Blocks are matched by name and file, contexts by the names on their "
-               "paths.  When\n"
-               "a side has many runs, means over runs are compared; how runs, or "
-               "strands, differ\n"
-               "says whether a change is more than noise.\n",
+    .about = "compare two profiles, and tell changes from noise",
+    .details =
+        "Blocks are matched by name and file, contexts by the names on their paths. If\n"
+        "a side has several runs, their means are compared. The spread of runs, or of\n"
+        "threads, says whether a change is more than noise.\n",
     .flags = diff_flags,
     .shows_tables = 1,
     .operands = "@files",

@@ -378,8 +378,8 @@ const struct tt_command tt_command_dump = {
     .synopsis = "RECORDING",
     .about = "print a recording: every context with its tallies",
     .details =
-        "Prints a recording as text: a line for each strand, each context with its\n"
-        "tallies, each arc, each block; fields are separated by tabs.\n",
+        "Prints a recording as text: a line for each thread, each context with its\n"
+        "tallies, each arc and each block. Tabs separate the fields.\n",
     .operands = "@files",
     .run = run,
 };

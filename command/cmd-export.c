@@ -19,16 +19,19 @@
 enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR };
 
 static const struct tt_flag export_flags[] = {
-    {"to", 0, TO, "FORMAT", "@formats", "the format to write"},
-    {"output", 'o', OUTPUT, "OUT", "@files", "the file to write, or standard output"},
+    {"to", 0, TO, "FORMAT", "@formats", "write this format"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "write to OUT (default: standard output)"},
     TT_REPLACING_FLAG,
-    {"max-size", 0, MOST, "SIZE", "1M 10M", "html: leave small parts out, down to it"},
-    {"before", 0, BEFORE, "FILE", "@files", "write two figures: of this, and of FILE..."},
+    {"max-size", 0, MOST, "SIZE", "1M 10M", "html: leave out small parts to fit SIZE"},
+    {"before", 0, BEFORE, "FILE", "@files",
+     "write the figures of FILE beside those of FILE..."},
     {"as-ocr", 0, AS_OCR, NULL, NULL, "ocr: squares with the flaws of OCR's profiler"},
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
-     "edge repeat: block cycle drop recent: none", "of traces of events, as of replay"},
-    {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL, "and the cap on their memory, as 64M"},
-    {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files", "what gmon.out is of"},
+     "edge repeat: block cycle drop recent: none", "traces of events: as in `replay`"},
+    {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL,
+     "traces of events: limit memory to SIZE (default: 64M)"},
+    {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files",
+     "the program that wrote gmon.out"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -458,9 +461,10 @@ static void show_formats(void)
 const struct tt_command tt_command_export = {
     .name = "export",
     .synopsis = "--to FORMAT [FILTERS] [--metric NAME] [-o OUT] FILE...",
-    .about = "write what other tools read",
-    .details = "FILEs may be in any format that is known, too.  All metrics are written\n"
-               "where the format has room for them; --metric chooses one.\n",
+    .about = "convert to the formats of other tools",
+    .details =
+        "FILEs may be in any format that Tallytree reads. All metrics are written where\n"
+        "the format has room for them; --metric chooses one.\n",
     .show = show_formats,
     .flags = export_flags,
     .takes_filters = 1,

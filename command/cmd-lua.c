@@ -15,15 +15,16 @@
 enum flag { OUTPUT = 1, MODE, HZ, OPTION, HEAP, INTERPRETER };
 
 static const struct tt_flag lua_flags[] = {
-    {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "write the profile to OUT"},
     TT_REPLACING_FLAG,
-    {"mode", 0, MODE, "MODE", "calls lines sampled", "what is seen; calls"},
-    {"hz", 0, HZ, "N", NULL, "looks a second of CPU time, when sampled; 250"},
-    {"heap", 0, HEAP, NULL, NULL, "what is allocated too, by function and type"},
+    {"mode", 0, MODE, "MODE", "calls lines sampled", "what is recorded (default: calls)"},
+    {"hz", 0, HZ, "N", NULL, "samples per second of CPU time (default: 250)"},
+    {"heap", 0, HEAP, NULL, NULL, "record allocations too, by function and type"},
     {"recursion", 0, OPTION, "POLICY", "edge repeat: block cycle drop recent: none",
-     "what a call does that repeats its path; edge"},
-    {"budget", 0, OPTION, "BYTES", NULL, "cap on memory; 64M"},
-    {"lua", 0, INTERPRETER, "PROGRAM", "@files", "the interpreter; lua5.4"},
+     "how recursion is folded (default: edge)"},
+    {"budget", 0, OPTION, "BYTES", NULL, "limit memory to BYTES (default: 64M)"},
+    {"lua", 0, INTERPRETER, "PROGRAM", "@files",
+     "run the script by PROGRAM (default: lua5.4)"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -162,11 +163,11 @@ const struct tt_command tt_command_lua = {
     .synopsis = "[FLAGS] [--] SCRIPT [ARGS]",
     .about = "run a Lua script, and time its functions or lines",
     .details =
-        "Runs a script by Lua's own interpreter, and counts and times every call,\n"
-        "with tail calls and coroutines, or every line, or looks at the stack now\n"
-        "and then while it runs at full speed.  Without -o the profile is\n"
-        "tallytree.SCRIPT.HOST.PID.tt, and a report is shown.  Input, output and exit\n"
-        "status are the script's; 125 to 127 are ours.\n",
+        "Runs a script by Lua's own interpreter. Counts and times every call, with tail\n"
+        "calls and coroutines, or every line, or samples the stack while the script\n"
+        "runs at full speed. OUT is a profile (default: tallytree.SCRIPT.HOST.PID.tt,\n"
+        "and a report is printed). Input, output and exit status are the script's;\n"
+        "Tallytree's own errors end with 125 to 127.\n",
     .flags = lua_flags,
     .operands = "@files",
     .runs_program = 1,

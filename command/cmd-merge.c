@@ -10,14 +10,16 @@ enum flag { OUTPUT = 1, SUMMARY };
 
 static const struct tt_flag merge_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
-     "the profile to write; - is standard output"},
+     "write the profile to OUT; - is standard output"},
     TT_REPLACING_FLAG,
     {"summary", 0, SUMMARY, NULL, NULL,
-     "of each context only how it spreads over strands"},
+     "keep only how contexts spread over threads and ranks"},
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
-     "edge repeat: block cycle drop recent: none", "of traces of events, as of replay"},
-    {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL, "and the cap on their memory, as 64M"},
-    {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files", "what gmon.out is of"},
+     "edge repeat: block cycle drop recent: none", "traces of events: as in `replay`"},
+    {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL,
+     "traces of events: limit memory to SIZE (default: 64M)"},
+    {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files",
+     "the program that wrote gmon.out"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -54,12 +56,12 @@ static int run(int argc, char **argv)
 const struct tt_command tt_command_merge = {
     .name = "merge",
     .synopsis = "-o OUT FILE...",
-    .about = "one profile of many recordings and profiles",
+    .about = "merge recordings and profiles into one profile",
     .details =
-        "Makes one profile of recordings, profiles and folders of them.  Figures of the\n"
-        "same context add up.  Each strand's share is kept, with --summary and of more\n"
-        "than 4096 strands only the least, the greatest and the deviation.  OUT is\n"
-        "written whole or not at all.\n",
+        "Merges recordings, profiles and folders of them into one profile. Figures of\n"
+        "the same context are added. The figures of each thread are kept; with\n"
+        "--summary, or if there are more than 4096 threads, only minimum, maximum and\n"
+        "deviation are. OUT is written whole or not at all.\n",
     .flags = merge_flags,
     .operands = "@files",
     .run = run,

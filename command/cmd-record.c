@@ -54,59 +54,64 @@ enum flag {
 };
 
 static const struct tt_flag record_flags[] = {
-    {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "write the profile to OUT"},
     TT_REPLACING_FLAG,
     {"pid", 'p', PROCESS, "PID,...", NULL,
-     "processes that run already, with their children"},
+     "attach to these processes and their children"},
     {"all", 'a', MACHINE, NULL, NULL, "all processes of the machine, 100 Hz a processor"},
     {"all-cpus", 0, MACHINE, NULL, NULL, NULL}, /* as perf has it */
     {"cgroup", 0, CGROUP, "PATH", "@files", "as -a, of this cgroup alone"},
     {"user", 0, USER, "NAME", NULL, "as -a, of this user alone"},
     {"cpu", 0, PROCESSOR, "LIST", NULL, "as -a, on these processors alone, as 0,2-3"},
     {"sampled", 0, SAMPLED, "[HZ]", NULL,
-     "native stacks so often; scopes are sampled too"},
+     "HZ samples per second of CPU time (default: 250)"},
     {NULL, 'F', SAMPLED, "HZ", NULL, NULL},   /* as perf has it */
     {NULL, 'e', COUNTER, "NAME", NULL, NULL}, /* as perf has it */
     {NULL, 'g', WHOLE, NULL, NULL, NULL},     /* perf's stacks: ours are always there */
-    {"wall", 0, WALL, NULL, NULL, "all time, and what threads wait for"},
+    {"wall", 0, WALL, NULL, NULL, "record waiting time, too, and what threads wait for"},
     {"counter", 0, COUNTER, "NAME",
      "cycles instructions cache-misses branch-misses page-faults major-faults "
      "context-switches cpu-migrations",
-     "what the system counts too; may be repeated"},
-    {"kernel", 0, KERNEL, NULL, NULL, "from outside, with the kernel's functions"},
+     "record an event of the system; may be repeated"},
+    {"kernel", 0, KERNEL, NULL, NULL, "sample by perf events, with kernel functions"},
     {"all-kernel", 0, SIDE, NULL, NULL, NULL}, /* as perf has it: and no user code */
     {"all-user", 0, SIDE, NULL, NULL, NULL},
     {"stack-size", 0, STACK, "BYTES", NULL,
-     "with -p, --kernel, --counter: of each stack; 32K"},
-    {"exact", 0, LINKED, NULL, NULL, "linked scopes: all calls and their times"},
-    {"calls", 0, LINKED, NULL, NULL, "linked scopes: all calls"},
-    {"every", 0, LINKED, "N", NULL, "linked scopes: all calls, each N-th timed"},
-    {"heap", 0, HEAP, "[BYTES]", NULL,
-     "what is allocated and freed too; sampled, one in BYTES"},
-    {"maps", 0, MAPS, NULL, NULL, "with --heap: what the program maps by itself too"},
-    {"locks", 0, LOCKS, NULL, NULL, "how long threads wait for each other, and for whom"},
+     "perf events: copy BYTES of each stack (default: 32K)"},
+    {"exact", 0, LINKED, NULL, NULL, "scopes and functions: count and time all calls"},
+    {"calls", 0, LINKED, NULL, NULL, "scopes and functions: count all calls"},
+    {"every", 0, LINKED, "N", NULL,
+     "scopes and functions: count all calls, time each N-th"},
+    {"heap", 0, HEAP, "[BYTES]", NULL, "record allocations; BYTES: sample one in BYTES"},
+    {"maps", 0, MAPS, NULL, NULL,
+     "with --heap: record memory that the program maps, too"},
+    {"locks", 0, LOCKS, NULL, NULL, "record waits for locks, and which thread held them"},
     {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
-     "what a call does that repeats its path; edge"},
-    {"budget", 0, PASSED, "BYTES", NULL, "cap on memory of each process; 64M"},
+     "how recursion is folded (default: edge)"},
+    {"budget", 0, PASSED, "BYTES", NULL,
+     "limit memory of each process to BYTES (default: 64M)"},
     {"histogram", 0, LINKED, NULL, NULL, NULL},
-    {"slowest", 0, LINKED, "SCOPE:K", NULL, "keep its K slowest activations"},
+    {"slowest", 0, LINKED, "SCOPE:K", NULL, "keep the K slowest activations of SCOPE"},
     {"stacks", 0, LINKED, "RULE", "application creation ghc", NULL},
     {"space-rate", 0, LINKED, "BYTES", NULL, NULL},
     {"space", 0, LINKED, "WHICH", "none alloc copies types peak", NULL},
     {"series", 0, SERIES, "WHICH", "none type block centre use retainers",
-     "what is alive over time: by type, block..., or none"},
+     "live memory over time by type, block or centre, or none"},
     /* As MLWorks' runtime has them. */
     {"profile", 0, PROFILE, "OUT", "@files", NULL},
     {"profile-scan", 0, MANNER, "MS", NULL, NULL},
     {"profile-depth", 0, MANNER, "N", NULL, NULL},
     {"profile-select", 0, MANNER, "TEXT", NULL, NULL},
     {"profile-manner", 0, MANNER, "N", NULL, NULL},
-    {"delay", 0, DELAY, "SECONDS", NULL, "begin so long after the program"},
-    {"duration", 0, DURATION, "SECONDS", NULL, "end so long after that"},
-    {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
-    {"no-inlines", 0, INLINES, NULL, NULL, "inlined functions count as their callers"},
-    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for names here too; may be repeated"},
-    {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
+    {"delay", 0, DELAY, "SECONDS", NULL,
+     "start recording SECONDS after the program starts"},
+    {"duration", 0, DURATION, "SECONDS", NULL, "record for SECONDS"},
+    {"lines", 0, LINES, NULL, NULL, "show each line of a function below it"},
+    {"no-inlines", 0, INLINES, NULL, NULL, "charge inlined functions to their callers"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files",
+     "look for debug information in DIR; may be repeated"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL,
+     "fetch debug information from $DEBUGINFOD_URLS"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -669,15 +674,15 @@ const struct tt_command tt_command_record = {
     .name = "record",
     .synopsis = "[FLAGS] [--] PROGRAM [ARGS]\n[FLAGS] -p PID,...\n[FLAGS] -a [[--] "
                 "PROGRAM [ARGS]]",
-    .about = "run any program, and record where its time goes",
+    .about = "run a program and record where its time goes",
     .details =
-        "Runs a program as it is, and samples its threads and those of its children,\n"
-        "250 times in a second of their CPU time, with their whole stacks.  OUT is a\n"
-        "profile with names; without -o it is tallytree.PROGRAM.HOST.PID.tt.  Input,\n"
-        "output, signals and exit status are the program's; 125 to 127 are ours, as\n"
-        "with env(1).  'tallytree PROGRAM ARGS' shows a report too.  With -p it is\n"
-        "processes that run already, until they end, or Ctrl-C; with -a all processes,\n"
-        "until Ctrl-C or the end of PROGRAM.\n",
+        "Runs an unmodified program and samples its threads and child processes with\n"
+        "whole stacks, 250 times per second of CPU time. OUT is a profile with names\n"
+        "(default: tallytree.PROGRAM.HOST.PID.tt). Input, output, signals and exit\n"
+        "status are the program's; Tallytree's own errors end with 125 to 127, as in\n"
+        "env(1). 'tallytree PROGRAM ARGS' also prints a report. With -p it attaches to\n"
+        "running processes, with -a to the whole machine, until they end or until\n"
+        "Ctrl-C.\n",
     .flags = record_flags,
     .operands = "@files",
     .runs_program = 1,

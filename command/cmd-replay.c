@@ -687,21 +687,21 @@ enum {
 
 static const struct tt_flag replay_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
-     "the recording to write; - is standard output"},
+     "write the recording to OUT; - is standard output"},
     TT_REPLACING_FLAG,
     {"recursion", 0, RECURSION, "POLICY", "edge repeat: block cycle drop recent: none",
      "edge, repeat:K, block, cycle, drop, recent:K or none"},
-    {"budget", 0, BUDGET, "SIZE", NULL, "the cap on memory, as 64M or 65536nodes"},
+    {"budget", 0, BUDGET, "SIZE", NULL,
+     "limit memory, as 64M or 65536nodes (default: 64M)"},
     {"period", 0, PERIOD, "N", NULL,
-     "sample n adds (n + carry) / N, and carries the rest"},
-    {"slowest", 0, SLOWEST, "BLOCK:K", NULL,
-     "keep its K slowest activations, with what they called"},
-    {"history", 0, HISTORY, "BLOCK:K", NULL, "keep its last K activations"},
+     "`sample n` adds (n + carry) / N, and carries the rest"},
+    {"slowest", 0, SLOWEST, "BLOCK:K", NULL, "keep the K slowest activations of BLOCK"},
+    {"history", 0, HISTORY, "BLOCK:K", NULL, "keep the last K activations of BLOCK"},
     {"series", 0, SERIES, "WHICH", "none type block centre use",
-     "what is alive over time: by type, block..., or none"},
+     "live memory over time by type, block or centre, or none"},
     {"space", 0, SPACE, "WHICH", "none alloc copies types peak",
-     "of objects: alloc+copies+types, or fewer; and peak"},
-    {"histogram", 0, HISTOGRAM, NULL, NULL, "count activations by their length"},
+     "what to keep of objects (default: alloc+copies+types)"},
+    {"histogram", 0, HISTOGRAM, NULL, NULL, "count activations by duration"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -779,7 +779,7 @@ static int run(int argc, char **argv)
 const struct tt_command tt_command_replay = {
     .name = "replay",
     .synopsis = "[FLAGS] -o OUT [EVENTS]",
-    .about = "make a recording from events, one a line",
+    .about = "make a recording from a list of events",
     .details = "Makes a recording from events, one a line; # begins a comment:\n"
                "  strand NAME | fiber NAME | push BLOCK | pop | replace BLOCK | pause\n"
                "  resume | tick N | sample N | count METRIC N | capture NAME\n"

@@ -31,13 +31,11 @@ enum {
 };
 
 static const struct tt_flag serve_flags[] = {
-    {"pprof", 0, PPROF, NULL, NULL,
-     "/debug/pprof/profile?seconds=N and /debug/pprof/heap"},
+    {"pprof", 0, PPROF, NULL, NULL, "serve /debug/pprof/profile?seconds=N and .../heap"},
     {"listen", 0, LISTEN, "ADDR", NULL, "HOST:PORT, or :PORT on all addresses"},
-    {"pid", 'p', PROCESS, "PID", NULL, "what this process is recording"},
-    {"token-file", 0, TOKEN, "FILE", "@files",
-     "requests need the bearer token in this file"},
-    {"host", 0, HOST, "NAME", NULL, "also answer requests for this host name"},
+    {"pid", 'p', PROCESS, "PID", NULL, "serve the recording of this process"},
+    {"token-file", 0, TOKEN, "FILE", "@files", "require the bearer token in FILE"},
+    {"host", 0, HOST, "NAME", NULL, "also accept requests for the host NAME"},
     {"insecure", 0, INSECURE, NULL, NULL, "listen beyond this machine without a token"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -511,12 +509,11 @@ static int run(int argc, char **argv)
 const struct tt_command tt_command_serve = {
     .name = "serve",
     .synopsis = "--pprof --listen ADDR [FLAGS] (-p PID | FILE...)",
-    .about = "a live recording for scrapers of pprof's",
+    .about = "serve a live recording to scrapers of pprof",
     .details =
-        "Answers /debug/pprof/profile?seconds=N with what was recorded in these "
-        "seconds,\n"
-        "and /debug/pprof/heap with what was allocated, as Go programs do.  An address\n"
-        "that other machines can reach needs a token, or --insecure.\n",
+        "Answers /debug/pprof/profile?seconds=N with the samples of these seconds, and\n"
+        "/debug/pprof/heap with the allocations, as Go programs do. An address that\n"
+        "other machines can reach needs a token, or --insecure.\n",
     .flags = serve_flags,
     .operands = "@files",
     .run = run,

@@ -33,27 +33,30 @@ enum flag { PROCESS = 1, ONLY, MODE, WORD, OVERHEAD, OUTPUT, LINES, SYMBOLS, DEB
 
 static const struct tt_flag on_flags[] = {
     {"pid", 'p', PROCESS, "PID", NULL, "the process"},
-    {"only", 0, ONLY, "PATTERN", NULL, "functions whose names are like this: 'lua_*'"},
-    {"calls", 0, MODE, NULL, NULL, "count all calls; the default"},
-    {"sampled", 0, MODE, "[HZ]", NULL, "sample times alone"},
-    {"exact", 0, MODE, NULL, NULL, "count all calls, and time them"},
-    {"every", 0, MODE, "N", NULL, "count all calls, and time each N-th"},
+    {"only", 0, ONLY, "PATTERN", NULL,
+     "switch only functions that match, such as 'lua_*'"},
+    {"calls", 0, MODE, NULL, NULL, "count all calls (default)"},
+    {"sampled", 0, MODE, "[HZ]", NULL, "sample, and count no calls"},
+    {"exact", 0, MODE, NULL, NULL, "count and time all calls"},
+    {"every", 0, MODE, "N", NULL, "count all calls, time each N-th"},
     {"max-overhead", 0, OVERHEAD, "SHARE", NULL,
-     "5%: functions that cost more go off by themselves"},
-    {"output", 'o', OUTPUT, "OUT", "@files", "the profile that 'off' writes"},
+     "switch off functions that cost more, such as 5%"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "let 'off' write the profile to OUT"},
     TT_REPLACING_FLAG,
     {"recursion", 0, WORD, "POLICY", "edge repeat: block cycle drop recent: none",
-     "what a call does that repeats its path; edge"},
-    {"budget", 0, WORD, "BYTES", NULL, "cap on memory; 64M"},
+     "how recursion is folded (default: edge)"},
+    {"budget", 0, WORD, "BYTES", NULL, "limit memory to BYTES (default: 64M)"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
 static const struct tt_flag off_flags[] = {
     {"pid", 'p', PROCESS, "PID", NULL, "the process"},
     TT_REPLACING_FLAG,
-    {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
-    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for names here too; may be repeated"},
-    {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
+    {"lines", 0, LINES, NULL, NULL, "show each line of a function below it"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files",
+     "look for debug information in DIR; may be repeated"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL,
+     "fetch debug information from $DEBUGINFOD_URLS"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -668,11 +671,12 @@ const struct tt_command tt_command_on = {
     .synopsis = "[FLAGS] -p PID",
     .about = "switch functions of a running process on",
     .details =
-        "What was compiled with -fpatchable-function-entry=5, or -pg -mfentry\n"
-        "-mnop-mcount -mrecord-mcount, and runs with libtallytree-switch in it, records\n"
-        "the calls of its functions from now on.  'tallytree off' ends that, and writes\n"
-        "OUT; without -o it is tallytree.PROGRAM.HOST.PID.tt.  Another 'on' switches\n"
-        "others on instead.\n",
+        "Records the calls of functions of a running process from now on. The program\n"
+        "must be compiled with -fpatchable-function-entry=5, or with -pg -mfentry\n"
+        "-mnop-mcount -mrecord-mcount, and must have loaded libtallytree-switch.\n"
+        "'tallytree off' ends this and writes OUT (default:\n"
+        "tallytree.PROGRAM.HOST.PID.tt). Another 'on' replaces the choice of "
+        "functions.\n",
     .flags = on_flags,
     .run = run_on,
 };
@@ -680,8 +684,9 @@ const struct tt_command tt_command_on = {
 const struct tt_command tt_command_off = {
     .name = "off",
     .synopsis = "[FLAGS] -p PID",
-    .about = "switch them off, and keep what was recorded",
-    .details = "The profile is where 'tallytree on' said, with names.\n",
+    .about = "switch functions off, and write the profile",
+    .details =
+        "Writes the profile, with names, to the file that 'tallytree on' printed.\n",
     .flags = off_flags,
     .run = run_off,
 };

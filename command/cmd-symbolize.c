@@ -13,13 +13,13 @@ enum flag { OUTPUT = 1, LINES, INLINES, SYMBOLS, DEBUGINFOD };
 
 static const struct tt_flag symbolize_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
-     "the profile to write, not the one that is read"},
+     "write the profile to OUT (default: replace FILE)"},
     TT_REPLACING_FLAG,
-    {"lines", 0, LINES, NULL, NULL, "each line of a function below it"},
-    {"no-inlines", 0, INLINES, NULL, NULL, "inlined functions count as their callers"},
-    {"symbols", 0, SYMBOLS, "DIR", "@files",
-     "look for modules here too; may be repeated"},
-    {"debuginfod", 0, DEBUGINFOD, NULL, NULL, "ask the servers of $DEBUGINFOD_URLS"},
+    {"lines", 0, LINES, NULL, NULL, "show each line of a function below it"},
+    {"no-inlines", 0, INLINES, NULL, NULL, "charge inlined functions to their callers"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for modules in DIR; may be repeated"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL,
+     "fetch debug information from $DEBUGINFOD_URLS"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -146,16 +146,14 @@ static int run(int argc, char **argv)
 const struct tt_command tt_command_symbolize = {
     .name = "symbolize",
     .synopsis = "[-o OUT] [--lines] [--symbols DIR]... FILE...",
-    .about = "names for what was recorded without them",
+    .about = "give names to code that was recorded without",
     .details =
-        "Gives addresses the names of their functions, those that were inlined too, by\n"
-        "symbol tables and debug information of the files that ran.  A file is proved "
-        "by\n"
-        "its build-id: one that was replaced gives no names, and the header says so.\n"
-        "FILE itself is replaced unless OUT is given; what found no name can find one\n"
-        "another time; when no address of another tool's file found one, the exit\n"
-        "status is 1.  Nothing is "
-        "fetched from servers without --debuginfod.\n",
+        "Names addresses by the symbol tables and debug information of the files that\n"
+        "ran, with inlined functions. A file is used only if its build-id matches; the\n"
+        "header lists files that were replaced. Replaces FILE unless OUT is given. Run\n"
+        "it again when more debug information is there. If no address of another tool's\n"
+        "file found a name, the exit status is 1. Nothing is fetched from servers\n"
+        "without --debuginfod.\n",
     .flags = symbolize_flags,
     .operands = "@files",
     .run = run,

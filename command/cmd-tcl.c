@@ -15,19 +15,22 @@
 enum flag { OUTPUT = 1, MODE, CORRECTION, OPTION, ENCODING, SHELL, GLOB_IN, GLOB_OUT };
 
 static const struct tt_flag tcl_flags[] = {
-    {"output", 'o', OUTPUT, "OUT", "@files", "the profile to write"},
+    {"output", 'o', OUTPUT, "OUT", "@files", "write the profile to OUT"},
     TT_REPLACING_FLAG,
     {"mode", 0, MODE, "MODE", "statements blocks coverage procs sampled",
-     "what is seen; statements"},
-    {"include", 0, GLOB_IN, "GLOB", NULL, "only code of files like this; also again"},
-    {"exclude", 0, GLOB_OUT, "GLOB", NULL, "no code of files like this; also again"},
+     "what is recorded (default: statements)"},
+    {"include", 0, GLOB_IN, "GLOB", NULL,
+     "record only files that match; may be repeated"},
+    {"exclude", 0, GLOB_OUT, "GLOB", NULL, "skip files that match; may be repeated"},
     {"correction", 0, CORRECTION, "METHOD", "ours a b c",
-     "for what measuring costs; ours"},
+     "how overhead is corrected (default: ours)"},
     {"recursion", 0, OPTION, "POLICY", "edge repeat: block cycle drop recent: none",
-     "what a call does that repeats its path; edge"},
-    {"budget", 0, OPTION, "BYTES", NULL, "cap on memory of each process; 64M"},
-    {"encoding", 0, ENCODING, "NAME", NULL, "of the script, as tclsh has it"},
-    {"tclsh", 0, SHELL, "PROGRAM", "@files", "the shell; tclsh8.6"},
+     "how recursion is folded (default: edge)"},
+    {"budget", 0, OPTION, "BYTES", NULL,
+     "limit memory of each process to BYTES (default: 64M)"},
+    {"encoding", 0, ENCODING, "NAME", NULL, "encoding of the script, as tclsh has it"},
+    {"tclsh", 0, SHELL, "PROGRAM", "@files",
+     "run the script by PROGRAM (default: tclsh8.6)"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -212,12 +215,12 @@ const struct tt_command tt_command_tcl = {
     .synopsis = "[FLAGS] [--] SCRIPT [ARGS]",
     .about = "run a Tcl script, and time each of its statements",
     .details =
-        "Runs a script by Tcl's own shell, and counts and times every command where it\n"
-        "stands: file, line, index and length.  OUT is a profile; 'tallytree report tdk\n"
-        "OUT' has a line for each.  Without -o it is tallytree.SCRIPT.HOST.PID.tt, and "
-        "a\n"
-        "report is shown.  Input, output and exit status are the script's; 125 to 127\n"
-        "are ours.  Scripts that it starts by exec are recorded too.\n",
+        "Runs a script by Tcl's own shell. Counts and times every command at its place:\n"
+        "file, line, index and length. OUT is a profile (default:\n"
+        "tallytree.SCRIPT.HOST.PID.tt, and a report is printed); 'tallytree report tdk\n"
+        "OUT' has a line for each command. Input, output and exit status are the\n"
+        "script's; Tallytree's own errors end with 125 to 127. Scripts that it starts\n"
+        "by exec are recorded too.\n",
     .flags = tcl_flags,
     .operands = "@files",
     .runs_program = 1,

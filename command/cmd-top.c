@@ -24,14 +24,15 @@
 enum { KEY = TT_FILTER_KEY, INTERVAL = 1, LOOKS, PID, SORT, VIEW };
 
 static const struct tt_flag top_flags[] = {
-    {"interval", 'i', INTERVAL, "S", NULL, "seconds from one look to the next; 1"},
-    {"looks", 'n', LOOKS, "N", NULL, "print so many looks, and end"},
-    {"pid", 'p', PID, "PID", NULL, "the recording that this process writes"},
-    {"sort", 0, SORT, "COLUMN", "now self inclusive calls", "what has most comes first"},
+    {"interval", 'i', INTERVAL, "S", NULL, "refresh every S seconds (default: 1)"},
+    {"looks", 'n', LOOKS, "N", NULL, "print N refreshes, then exit"},
+    {"pid", 'p', PID, "PID", NULL, "read the recording of this process"},
+    {"sort", 0, SORT, "COLUMN", "now self inclusive calls",
+     "sort by COLUMN, largest first"},
     {"view", 0, VIEW, "VIEW", "@views", "flat, tree, strands, or another; flat"},
-    {"limit", 0, KEY, "N", "all", "rows, or all"},
-    {"depth", 0, KEY, "N", "all", "levels, or all"},
-    {"threshold", 0, KEY, "SHARE", NULL, "sum up rows below it, such as 0.5%"},
+    {"limit", 0, KEY, "N", "all", "show N rows, or all"},
+    {"depth", 0, KEY, "N", "all", "show N levels, or all"},
+    {"threshold", 0, KEY, "SHARE", NULL, "combine rows below SHARE, such as 0.5%"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 

@@ -19,11 +19,11 @@
 enum { PORT = 1, OPEN, BEFORE, HOST };
 
 static const struct tt_flag view_flags[] = {
-    {"port", 0, PORT, "N", NULL, "listen there; otherwise at any free port"},
-    {"open", 0, OPEN, NULL, NULL, "start a browser too"},
+    {"port", 0, PORT, "N", NULL, "listen on port N (default: any free port)"},
+    {"open", 0, OPEN, NULL, NULL, "open a browser"},
     {"host", 0, HOST, "NAME", NULL,
-     "also answer requests for this host name, as of a proxy"},
-    {"before", 0, BEFORE, "FILE", "@files", "show what has changed since then"},
+     "also accept requests for the host NAME, as of a proxy"},
+    {"before", 0, BEFORE, "FILE", "@files", "show the changes since FILE"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
@@ -358,11 +358,11 @@ static int run(int argc, char **argv)
 const struct tt_command tt_command_view = {
     .name = "view",
     .synopsis = "[--port N] [--open] [--before FILE] FILE...",
-    .about = "look at recordings and profiles in a browser",
+    .about = "show recordings and profiles in a browser",
     .details =
-        "Prints an address of this machine, with a token in it that nobody guesses,\n"
-        "and shows what is there until Ctrl-C.  A recording that still grows is\n"
-        "shown as it grows, with names, and as a whole when it has ended.\n",
+        "Prints a local address with a secret token, and serves the pages there until\n"
+        "Ctrl-C. A recording that still grows is shown with names, and is refreshed\n"
+        "until it ends.\n",
     .flags = view_flags,
     .operands = "@files",
     .run = run,

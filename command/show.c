@@ -13,12 +13,13 @@
 #include "scratch.h"
 
 const struct tt_flag tt_show_flags[] = {
-    {"json", 0, TT_SHOW_JSON, NULL, NULL, "as JSON; --csv: as CSV"},
+    {"json", 0, TT_SHOW_JSON, NULL, NULL, "print JSON; --csv: print CSV"},
     {"csv", 0, TT_SHOW_CSV, NULL, NULL, NULL},
-    {"width", 0, TT_SHOW_WIDTH, "N", NULL, "columns of text; 0: as many as it takes"},
-    {"color", 0, TT_SHOW_COLOR, "[WHEN]", "auto always never", "auto: on a terminal"},
+    {"width", 0, TT_SHOW_WIDTH, "N", NULL, "limit text to N columns; 0: no limit"},
+    {"color", 0, TT_SHOW_COLOR, "[WHEN]", "auto always never",
+     "WHEN: auto (default), always, never"},
     {"output", 'o', TT_SHOW_OUTPUT, "OUT", "@files",
-     "write it there; - is standard output"},
+     "write to OUT; - is standard output"},
     {"force", 0, TT_REPLACING_FORCE, NULL, NULL, NULL},
     {"no-header", 0, TT_SHOW_BARE, NULL, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},

@@ -86,7 +86,7 @@ static int take_byte(struct marshal *m, int *byte)
 /* 0, one byte that is 5 off, or a count of bytes that follow, the least first. */
 static int take_number(struct marshal *m, int64_t *n)
 {
-    int first = 0, size, byte, error = take_byte(m, &first);
+    int first = 0, size, byte = 0, error = take_byte(m, &first);
 
     first = (int8_t)first;
     size = first < 0 ? -first : first;
