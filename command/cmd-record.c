@@ -40,6 +40,7 @@ enum flag {
     MAPS,
     LOCKS,
     WALL,
+    INTERPRETERS,
     COUNTER,
     WHOLE,
     KERNEL,
@@ -69,6 +70,8 @@ static const struct tt_flag record_flags[] = {
     {NULL, 'e', COUNTER, "NAME", NULL, NULL}, /* as perf has it */
     {NULL, 'g', WHOLE, NULL, NULL, NULL},     /* perf's stacks: ours are always there */
     {"wall", 0, WALL, NULL, NULL, "record waiting time, too, and what threads wait for"},
+    {"interpreters", 0, INTERPRETERS, "WHICH", "all none",
+     "show functions of scripts: all (default) or none"},
     {"counter", 0, COUNTER, "NAME",
      "cycles instructions cache-misses branch-misses page-faults major-faults "
      "context-switches cpu-migrations",
@@ -124,6 +127,7 @@ struct record {
     int profile, manner;    /* -profile is given; one of the flags that want it is */
     const char *heap;       /* NULL: not; "0": every event */
     int maps, wall, locks, series; /* series: which of them was said */
+    int is_bare;                   /* functions of interpreters are not shown */
     int counts;                    /* a mode of calls is asked for */
     int switches;                  /* the program's functions can be switched on */
     const char *linked; /* a flag of what is not seen from outside; NULL: none */
@@ -241,6 +245,14 @@ static int take_stack(struct record *r, const struct tt_flags *f)
                     "'%s'",
                     LEAST, TT_PERF_STACK_MAX, f->value);
     return error;
+}
+
+static int take_interpreters(struct record *r, const char *value)
+{
+    r->is_bare = strcmp(value, "none") == 0;
+    return r->is_bare || strcmp(value, "all") == 0
+               ? 0
+               : tt_command_cannot(&tt_command_record, "interpreters", value);
 }
 
 /* "12,34" */
@@ -377,6 +389,8 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     case LOCKS:
         r->locks = 1;
         break;
+    case INTERPRETERS:
+        return take_interpreters(r, value);
     case COUNTER:
         return take_counter(r, value);
     case WHOLE:
@@ -507,15 +521,24 @@ static int set_sanitizer(void)
     return error;
 }
 
+/* Python's objects are small parts of blocks that it has for itself, unless it is told to
+ * allocate each.  Who has told it something else is right. */
+static int set_allocator(const struct record *r)
+{
+    return r->heap && !r->is_bare ? setenv("PYTHONMALLOC", "malloc", 0) : 0;
+}
+
 /* In the child. */
 static int prepare(void *arg)
 {
     const struct record *r = arg;
 
     if (set_times(r) == 0 && set_clock() == 0 && set_sanitizer() == 0 &&
-        set("TALLYTREE", r->words) == 0 &&
+        set_allocator(r) == 0 && set("TALLYTREE", r->words) == 0 &&
         set("TALLYTREE_FUNCTIONS", r->switches ? "1" : NULL) == 0 &&
         set("TALLYTREE_HEAP", r->heap) == 0 &&
+        set("TALLYTREE_INTERPRETERS", r->is_bare ? "none" : NULL) == 0 &&
+        set("TALLYTREE_LINES", r->run.naming.lines ? "1" : NULL) == 0 &&
         set("TALLYTREE_WALL", r->wall ? "1" : NULL) == 0 &&
         set("TALLYTREE_MAPS", r->maps ? "1" : NULL) == 0)
         return 0;

@@ -57,7 +57,7 @@ static int read_options(struct outside *o)
 
     for (int i = 0; i < TT_KINDS; i++)
         r->mode[i] = TT_MODE_CALLS;
-    r->mode[TT_KIND_NATIVE] = TT_MODE_SAMPLED;
+    r->mode[TT_KIND_NATIVE] = r->mode[TT_KIND_INTERPRETED] = TT_MODE_SAMPLED;
     r->clock = TT_CLOCK_MONOTONIC;
     n = snprintf(r->output, sizeof r->output, "%s/%s.%d", o->run->folder,
                  o->run->program.base, (int)first_of(o));

@@ -27,7 +27,26 @@ static uint64_t key_of(const struct tt_thread_heap *h, uint64_t stack,
 {
     uint64_t cell = tt_cell_of(&h->thread->tree, at->node);
 
-    return tt_heap_mix(stack + (cell << 8 | type) * 0x9e3779b97f4a7c15u);
+    return tt_heap_mix(stack + h->scripts + (cell << 8 | type) * 0x9e3779b97f4a7c15u);
+}
+
+uint64_t tt_heap_scripts(struct tt_thread_heap *h, const struct tt_caller *c)
+{
+    struct tt_grafting *g = &h->hanging;
+    const struct tt_interpreted_stack *s = &g->script.stack;
+    const char *sp = (const char *)(uintptr_t)c->sp;
+    uint64_t key = 0;
+
+    if (sp >= g->stack_low && sp < g->stack_end)
+        tt_peek_own(&g->peek, sp, g->stack_end);
+    else
+        tt_peek_own(&g->peek, NULL, NULL);
+    tt_safe_thread = (struct tt_safe_thread){.direct = TT_SAFE_CALLED};
+    tt_graft_walk(g);
+    tt_safe_thread.direct = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        key = tt_heap_mix(key ^ s->frame[i].code ^ s->frame[i].print);
+    return key;
 }
 
 static uint64_t key_of_frames(const struct tt_thread_heap *h, uint32_t type)
@@ -106,10 +125,14 @@ struct tt_heap_site *tt_heap_look(struct tt_thread_heap *h, uint32_t type,
 
     if (on) {
         p.key = key_of(h, on->key, at, type);
-        *on->number = tt_keys_find(&h->keys, p.key);
-        if (*on->number)
-            return tt_site_at(*on->number);
+        uint32_t number = tt_keys_find(&h->keys, p.key);
+        if (!h->scripts)
+            *on->number = number;
+        if (number)
+            return tt_site_at(number);
     }
+    tt_safe_thread.direct = TT_SAFE_CALLED;
     tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
+    tt_safe_thread.direct = 0;
     return p.site;
 }

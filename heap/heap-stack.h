@@ -10,6 +10,10 @@ struct tt_heap_site *tt_heap_look(struct tt_thread_heap *, uint32_t type,
                                   const struct tt_caller *, const struct tt_frame *at,
                                   struct tt_recalled *);
 
+/* A key of the functions that an interpreter runs below the caller: their native stack does not
+ * tell them apart.  0: there are none. */
+uint64_t tt_heap_scripts(struct tt_thread_heap *, const struct tt_caller *);
+
 /* Of who calls the allocator; NULL: there is no memory. */
 static inline struct tt_heap_site *tt_heap_site_of(struct tt_thread_heap *h,
                                                    uint32_t type,
@@ -26,8 +30,11 @@ static inline struct tt_heap_site *tt_heap_site_of(struct tt_thread_heap *h,
                                    (uint64_t)type << 32 | h->forgotten << 40};
     const int is_known = tt_stack_cache(h->recall, c, &on);
 
-    return is_known && *on.number ? tt_site_at(*on.number)
-                                  : tt_heap_look(h, type, c, at, is_known ? &on : NULL);
+    if (TT_UNLIKELY(tt_interpreters_first() != NULL))
+        h->scripts = tt_heap_scripts(h, c);
+    return is_known && *on.number && !h->scripts
+               ? tt_site_at(*on.number)
+               : tt_heap_look(h, type, c, at, is_known ? &on : NULL);
 }
 
 #endif

@@ -90,6 +90,7 @@ static struct tt_thread_heap *begin_thread(struct tt_thread *t)
     h->recording = t->recording;
     h->space = tt_heap_space(t->recording);
     tt_graft_find_stack(&h->hanging);
+    h->hanging.script.wanted = 1;
     t->heap = tt_heap_here = h;
     tt_heap_forget_keys(h);
     return h;

@@ -24,8 +24,9 @@ struct
     struct tt_stack_cache *recall;
     struct tt_keys keys; /* of stacks, contexts, and sites of others */
     struct tt_heap_site *sites;
-    void *last; /* what was made last, if nothing has happened since */
-    int *error; /* errno */
+    uint64_t scripts; /* of the event: what an interpreter runs; 0: nothing */
+    void *last;       /* what was made last, if nothing has happened since */
+    int *error;       /* errno */
     struct tt_grafting hanging;
     char stack[TT_HEAP_STACK] __attribute__((aligned(64)));
 };

@@ -156,12 +156,13 @@ typedef uint32_t tt_block; /* a block; 0 is none.  Never reused. */
 
 /* What a block stands for; each kind has a mode of its own (see tt_start). */
 enum tt_kind {
-    TT_KIND_BLOCK,     /* a runtime's function or code block; the default */
-    TT_KIND_SCOPE,     /* TT_SCOPE, TT_FUNCTION */
-    TT_KIND_FUNCTION,  /* a function compiled with hooks */
-    TT_KIND_STATEMENT, /* a statement of a script */
-    TT_KIND_NATIVE,    /* a call site found by unwinding */
-    TT_KIND_CENTRE,    /* a cost centre set by hand */
+    TT_KIND_BLOCK,       /* a runtime's function or code block; the default */
+    TT_KIND_SCOPE,       /* TT_SCOPE, TT_FUNCTION */
+    TT_KIND_FUNCTION,    /* a function compiled with hooks */
+    TT_KIND_STATEMENT,   /* a statement of a script */
+    TT_KIND_NATIVE,      /* a call site found by unwinding */
+    TT_KIND_CENTRE,      /* a cost centre set by hand */
+    TT_KIND_INTERPRETED, /* a function that an interpreter was seen to run */
     TT_KINDS,
     TT_KIND_TYPE = 255 /* no block: see tt_type_get */
 };

@@ -43,8 +43,10 @@ void tt_before_loader(void)
     if (!watched)
         return;
     is_stale = __atomic_exchange_n(&stale, 0, __ATOMIC_RELAXED);
-    if (tt_graft_is_lost() || is_stale)
+    if (tt_graft_is_lost() || is_stale) {
         (void)tt_modules_refresh();
+        tt_preload_find_interpreters();
+    }
 }
 
 void tt_before_change(void)

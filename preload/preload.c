@@ -13,6 +13,8 @@
  *      TALLYTREE_HEAP    the allocator's events: one in so many bytes; 0: all
  *      TALLYTREE_MAPS    what the program maps by itself is one of these events
  *      TALLYTREE_SEED    of the chances that choose them, to have the same ones again
+ *      TALLYTREE_INTERPRETERS  "none": their functions are not shown
+ *      TALLYTREE_LINES  lines of an interpreter's functions are shown too
  *      TALLYTREE_SOURCE  what the header says about who takes the samples */
 #include "preload.h"
 
@@ -31,6 +33,7 @@
 #include "folder.h"
 #include "graft.h"
 #include "hooks.h"
+#include "interpreter.h"
 #include "modules.h"
 #include "native-sampler.h"
 #include "next-function.h"
@@ -44,6 +47,7 @@ static struct {
     int tried;
     const char *wall; /* NULL: not wanted; "", or why there is none */
     uint64_t cpu;     /* the process had spent when it began, ns */
+    int interpreters; /* are looked for */
     int sanitizer;    /* it is there, and its allocator is left alone */
     void (*exit)(int);
 } preload;
@@ -67,6 +71,59 @@ extern void __hwasan_init(void) __attribute__((weak));
 static int has_sanitizer(void)
 {
     return __asan_init || __tsan_init || __msan_init || __lsan_init || __hwasan_init;
+}
+
+/* ── Interpreters ─────────────────────────────────────────────────────────────────── */
+
+/* Also why the functions of one are not shown, which samples may find. */
+static void say_interpreters(void)
+{
+    struct tt_header *h = tt_recording->header;
+    size_t length = 0;
+
+    for (const struct tt_interpreter *i = tt_interpreters_first();
+         i && length < sizeof h->interpreters; i = i->next)
+        length += (size_t)snprintf(h->interpreters + length,
+                                   sizeof h->interpreters - length, "%s%s%s%s",
+                                   length ? "; " : "", i->name,
+                                   i->off ? ", not shown: " : "", i->off ? i->off : "");
+}
+
+static int has_shown_one(void)
+{
+    const struct tt_interpreter *i = tt_interpreters_first();
+
+    while (i && i->off)
+        i = i->next;
+    return i != NULL;
+}
+
+void tt_preload_find_interpreters(void)
+{
+    static int busy;
+
+    if (!tt_preload_is_here() || !preload.interpreters ||
+        __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+        return;
+    tt_interpreters_find();
+    say_interpreters();
+    if (has_shown_one() && !preload.sanitizer)
+        tt_preload_resume_loads();
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+/* Before the recording begins: lines of functions are samples, as these are. */
+static void read_interpreters(struct tt_options *o)
+{
+    const char *which = secure_getenv("TALLYTREE_INTERPRETERS");
+
+    preload.interpreters = !which || strcmp(which, "none") != 0;
+    if (preload.interpreters)
+        tt_interpreters_find();
+    tt_interpreted_lines = tt_interpreters_first() &&
+                           secure_getenv("TALLYTREE_LINES") != NULL;
+    if (tt_interpreted_lines)
+        o->mode[TT_KIND_STATEMENT] = TT_MODE_SAMPLED;
 }
 
 /* ── Start ────────────────────────────────────────────────────────────────────────── */
@@ -172,6 +229,7 @@ static void after_fork_in_child(void)
     tt_modules_forked();
     tt_wall_forked();
     tt_hooks_forked();
+    tt_preload_faults_forked();
     if (has_collector())
         tt_preload_collector.forked();
     enter_thread();
@@ -196,6 +254,7 @@ static int start(const char *words, const char *folder)
     if (error)
         return error;
     read_times(&looks);
+    read_interpreters(&o);
     looks.wall = secure_getenv("TALLYTREE_WALL") != NULL;
     read_clock();
     if (times_exactly(&o))
@@ -255,6 +314,7 @@ void tt_preload_start(void)
         return;
     preload.tried = 1;
     tt_preload_find_syscall();
+    tt_preload_find_actions();
     *(void **)&preload.exit = tt_next_function("_exit");
     preload.sanitizer = &tt_preload_collector && has_sanitizer();
     if (!words || !folder || is_simulated() || start(words, folder) != 0)
@@ -262,6 +322,7 @@ void tt_preload_start(void)
     preload.pid = getpid();
     preload.cpu = process_cpu();
     say_source();
+    tt_preload_find_interpreters();
     (void)pthread_atfork(NULL, NULL, after_fork_in_child);
     tt_preload_watch();
     tt_preload_note_programs(folder);
@@ -324,6 +385,7 @@ static __attribute__((destructor)) void destruct(void)
     tt_wall_stop();
     tt_preload_spend();
     say_unseen();
+    say_interpreters();
     if (has_collector())
         tt_preload_collector.stop();
     (void)tt_stop();

@@ -35,6 +35,15 @@ int tt_preload_sigaction(int, const struct sigaction *, struct sigaction *);
 /* And its sigaltstack: see tt_native_sampler_lend. */
 int tt_preload_lend(char *stack, size_t size);
 
+/* interpose-fault.c: from now on the loads of tt_safe_copy survive, where they can; a fork leaves
+ * a lock; and the C library's calls that change actions are looked for. */
+void tt_preload_resume_loads(void);
+void tt_preload_faults_forked(void);
+void tt_preload_find_actions(void);
+
+/* Looks for interpreters in what is loaded, and says in the header which there are. */
+void tt_preload_find_interpreters(void);
+
 /* interpose-loader.c: the calls that change what is loaded are watched from now on. */
 void tt_preload_watch(void);
 

@@ -699,8 +699,8 @@ int tt_block_compare(const struct tt_profile *p, uint32_t block,
 
 const char *tt_kind_word(uint32_t i)
 {
-    static const char *const words[TT_KINDS] = {"block",     "scope",  "function",
-                                                "statement", "native", "centre"};
+    static const char *const words[TT_KINDS] = {
+        "block", "scope", "function", "statement", "native", "centre", "interpreted"};
 
     return i < TT_KINDS ? words[i] : "?";
 }

@@ -512,7 +512,8 @@ static void add_policies(struct transfer *t)
     for (uint32_t i = 0; i < t->p->blocks; i++)
         unwound |= (uint32_t)t->p->block[i].info.kind == TT_KIND_NATIVE;
     for (uint32_t kind = 0; kind < TT_KINDS; kind++)
-        pushed |= kind != TT_KIND_NATIVE && has_kind(t, kind);
+        pushed |= kind != TT_KIND_NATIVE && kind != TT_KIND_INTERPRETED &&
+                  has_kind(t, kind);
     if (pushed || !unwound || !is_apart)
         add_policy(t, h->recursion, h->recursion_length, "");
     if (unwound && is_apart)
@@ -622,6 +623,11 @@ static void add_source(struct transfer *t)
     tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
+    if (*h->interpreters) {
+        add_text(t, "interpreter", h->interpreters);
+        tt_builder_fact(t->b, "stacks.interpreted", TT_FACT_SUM, h->interpreted, "");
+        tt_builder_fact(t->b, "stacks.unplaced", TT_FACT_SUM, h->unplaced, "");
+    }
     tt_builder_fact(t->b, "threads.unseen", TT_FACT_SUM, h->unseen, "time");
 }
 

@@ -267,12 +267,22 @@ tt_block tt_block_make(const struct tt_block_info *info)
     return block;
 }
 
-tt_block tt_block_native(const struct tt_block_info *info)
+static tt_block find_or_add(const struct tt_block_info *info, int borrowed)
 {
     uint32_t hash = hash_info(info);
     tt_block block = find_block(info, hash);
 
-    return block ? block : add_block(info, hash, 1);
+    return block ? block : add_block(info, hash, borrowed);
+}
+
+tt_block tt_block_native(const struct tt_block_info *info)
+{
+    return find_or_add(info, 1);
+}
+
+tt_block tt_block_interpreted(const struct tt_block_info *info)
+{
+    return find_or_add(info, 0);
 }
 
 tt_block tt_block_get(const char *name, const char *file, uint32_t line, uint32_t column)
@@ -470,7 +480,7 @@ static void publish(struct tt_recording *r, tt_block block)
 }
 
 /* What a runtime declares is in the recording even if it never runs, so that it can be shown
- * as such; but half of the room is for what runs.  Scopes and native blocks are not
+ * as such; but half of the room is for what runs.  Scopes and what is found on stacks are not
  * declared: they are found by running. */
 static void declare_all(struct tt_recording *r)
 {
@@ -481,7 +491,8 @@ static void declare_all(struct tt_recording *r)
     while (publisher.declared < registry.count) {
         const struct tt_block_entry *e = entry_of(++publisher.declared);
         if (e->info.kind != TT_KIND_SCOPE && e->info.kind != TT_KIND_NATIVE &&
-            publisher.pages < room && !is_published(e, r))
+            e->info.kind != TT_KIND_INTERPRETED && publisher.pages < room &&
+            !is_published(e, r))
             publish(r, publisher.declared);
     }
 }

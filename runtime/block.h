@@ -61,6 +61,9 @@ int tt_block_held(void); /* so, by this thread */
 /* Between these two: a block whose file and module are not copied. */
 tt_block tt_block_native(const struct tt_block_info *);
 
+/* The same, with all copied. */
+tt_block tt_block_interpreted(const struct tt_block_info *);
+
 /* What runtimes have declared so far, when a recording begins. */
 void tt_block_declare_all(struct tt_recording *);
 

@@ -435,7 +435,10 @@ struct tt_header {
     uint64_t unwound_length;
     uint64_t
         processors; /* of a recording of a machine, whose strands have owners; or 0 */
-    uint64_t reserved[29];
+    char interpreters[96]; /* that were found, and why their functions are not shown */
+    uint64_t interpreted;  /* stacks with functions of an interpreter in them */
+    uint64_t unplaced;     /* of all stacks, those where some of these were not found */
+    uint64_t reserved[15];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

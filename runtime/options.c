@@ -395,7 +395,7 @@ static void set_defaults(struct tt_options *o)
 {
     memset(o, 0, sizeof *o);
     o->mode[TT_KIND_FUNCTION] = TT_MODE_CALLS;
-    o->mode[TT_KIND_NATIVE] = TT_MODE_SAMPLED;
+    o->mode[TT_KIND_NATIVE] = o->mode[TT_KIND_INTERPRETED] = TT_MODE_SAMPLED;
     o->every = 64;
     o->hz_of_caller = 1;
     o->hz = 250;

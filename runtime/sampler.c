@@ -105,7 +105,13 @@ static int set_action(const struct sigaction *wanted, struct sigaction *before)
 
 /* Handlers of the program stay off our stack; the C library's of cancellation, which leaves
  * all that it interrupts, too: sigfillset() would leave that signal out. */
-static void block_all(sigset_t *set) { memset(set, 0xff, sizeof *set); }
+static void block_all(sigset_t *set)
+{
+    uint64_t mask = ~tt_looker->open;
+
+    memset(set, 0xff, sizeof *set);
+    memcpy(set, &mask, sizeof mask);
+}
 
 /* Async-signal-safe. */
 static void set_mask(const void *set)
@@ -170,10 +176,12 @@ static void on_timer(int number, siginfo_t *info, void *context)
 int tt_sampler_signal(void)
 {
     struct sigaction action, before;
+    int is_ours;
 
     if (set_action(NULL, &before) != 0)
         return -TT_ERR_STATE;
-    if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction == on_timer)
+    is_ours = (before.sa_flags & SA_SIGINFO) && before.sa_sigaction == on_timer;
+    if (is_ours && !tt_looker)
         return 0;
     if (!tt_looker && ((before.sa_flags & SA_SIGINFO) || before.sa_handler != SIG_DFL))
         return -TT_ERR_STATE;
@@ -183,7 +191,8 @@ int tt_sampler_signal(void)
     sigemptyset(&action.sa_mask);
     if (tt_looker)
         block_all(&action.sa_mask);
-    sampler.before = before;
+    if (!is_ours)
+        sampler.before = before;
     return set_action(&action, NULL) == 0 ? 0 : -TT_ERR_STATE;
 }
 

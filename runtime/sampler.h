@@ -11,7 +11,8 @@
  * activation alone; set before tt_start, for good.  NULL: nobody.  All of it is called by
  * the thread itself. */
 struct tt_looker {
-    int signal; /* that the timers send */
+    int signal;    /* that the timers send */
+    uint64_t open; /* signals that its handler does not block */
     /* The system's, where sigaction is not it. */
     int (*action)(int, const struct sigaction *, struct sigaction *);
     /* A thread is about to be sampled; 0, or it is not.  And it is not any more. */

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "assertion.h"
 #include "block.h"
 #include "places.h"
 
@@ -96,17 +97,130 @@ static int is_own(const struct tt_native *n)
     return n->mapping && n->mapping->module == own;
 }
 
+/* ── Interpreters ─────────────────────────────────────────────────────────────────── */
+
+/* In a checked build each look has a load fault: tests see what becomes of it. */
+static inline int survives_a_fault(void)
+{
+    enum { NEVER_MAPPED = 8192 };
+    uint64_t word;
+
+    return !tt_safe_loads || !tt_safe_thread.direct ||
+           !tt_safe_copy(&word, NEVER_MAPPED, 1, tt_safe_thread.stack);
+}
+
+static void walk_interpreters(struct tt_grafting *h, uint32_t natives)
+{
+    struct tt_interpreted_stack *s = &h->script.stack;
+
+    TT_ASSERT(survives_a_fault());
+    s->native = h->frame;
+    s->natives = natives;
+    s->peek = &h->peek;
+    s->frame = h->script.frame;
+    s->room = TT_INTERPRETED_MAX;
+    s->count = 0;
+    h->script.unplaced = 0;
+    for (struct tt_interpreter *i = tt_interpreters_first(); i && !s->count;
+         i = (struct tt_interpreter *)(uintptr_t)i->next)
+        if (!__atomic_load_n(&i->off, __ATOMIC_RELAXED)) {
+            i->walk(i, s);
+            h->script.unplaced |= s->end == TT_INTERPRETED_BROKEN;
+        }
+}
+
+/* `all`: as many native frames as there were before some were cut off. */
+static void merge_interpreters(struct tt_grafting *h, uint32_t all)
+{
+    struct tt_interpreted_stack *s = &h->script.stack;
+    const uint32_t room = (TT_STEPS_MAX - 2u) >> (tt_interpreted_lines != 0);
+    int unplaced;
+
+    if (!s->count)
+        return;
+    s->natives = h->stack.count;
+    s->limit = s->natives < all ? h->frame[s->natives].sp : UINT64_MAX;
+    h->script.count = tt_interpreted_merge(s, h->stack.end == TT_UNWIND_ROOT,
+                                           h->script.merged, room, &unplaced);
+    h->script.unplaced |= unplaced;
+    if (h->script.count > room || s->end == TT_INTERPRETED_FULL)
+        h->stack.end = TT_UNWIND_TRUNCATED;
+    if (h->script.count > room)
+        h->script.count = room;
+}
+
 /* ── The path ─────────────────────────────────────────────────────────────────────── */
+
+static int is_published(const struct tt_recording *r, tt_block block)
+{
+    return __atomic_load_n(&tt_block_entry(block)->published, __ATOMIC_ACQUIRE) ==
+           r->epoch;
+}
 
 static tt_block find_block(struct tt_grafting *h, const struct tt_native *n, int locked)
 {
     const struct tt_recording *r = h->thread->recording;
     tt_block block = tt_place_find(n);
 
-    if (block &&
-        __atomic_load_n(&tt_block_entry(block)->published, __ATOMIC_ACQUIRE) == r->epoch)
+    if (block && is_published(r, block))
         return block;
     return locked ? tt_place_get(h->thread->recording, n) : 0;
+}
+
+static tt_block find_function(struct tt_grafting *h, const struct tt_interpreted *f,
+                              int locked)
+{
+    struct tt_recording *r = h->thread->recording;
+    tt_block block = tt_interpreted_find(f);
+
+    if (block && is_published(r, block))
+        return block;
+    return locked ? tt_interpreted_get(r, f, &h->peek) : 0;
+}
+
+static uint64_t identity_of(tt_block block) { return block * 0x9e3779b97f4a7c15u | 1; }
+
+static tt_block find_line(struct tt_grafting *h, const struct tt_interpreted *f,
+                          int locked)
+{
+    struct tt_recording *r = h->thread->recording;
+    tt_block block = tt_interpreted_find_line(f);
+
+    if (block == TT_BLOCK_OTHER || (block && is_published(r, block)))
+        return block;
+    return locked ? tt_interpreted_get_line(r, f, &h->peek) : 0;
+}
+
+/* The line in a function, as a step below it. */
+static int step_to_line(struct tt_grafting *h, const struct tt_interpreted *f, int locked)
+{
+    const struct tt_options *o = &h->thread->recording->options;
+    tt_block block = find_line(h, f, locked);
+
+    if (block && block != TT_BLOCK_OTHER)
+        tt_path_step(&h->path, o->unwound, o->unwound_length, identity_of(block), block);
+    return block != 0;
+}
+
+/* One step of the merged stack; 0 when a block is not known, and not to be made now.  To the
+ * recursion policy the same native function below two functions of an interpreter is two. */
+static int step(struct tt_grafting *h, struct tt_merged m, int locked, uint64_t *inside)
+{
+    const struct tt_options *o = &h->thread->recording->options;
+    tt_block block = m.is_interpreted
+                         ? find_function(h, &h->script.frame[m.index], locked)
+                         : find_block(h, &h->frame[m.index], locked);
+    uint64_t function;
+
+    if (!block)
+        return 0;
+    if (m.is_interpreted)
+        *inside = function = identity_of(block);
+    else
+        function = tt_place_function(&h->frame[m.index]) ^ *inside << 1;
+    tt_path_step(&h->path, o->unwound, o->unwound_length, function, block);
+    return !m.is_interpreted || !tt_interpreted_lines ||
+           step_to_line(h, &h->script.frame[m.index], locked);
 }
 
 /* 0 when a block is not known, and not to be made now. */
@@ -114,23 +228,25 @@ static int find_path(struct tt_grafting *h, int locked)
 {
     struct tt_recording *r = h->thread->recording;
     const struct tt_options *o = &r->options;
+    const uint32_t steps = h->script.count ? h->script.count : h->stack.count,
+                   each = h->script.count && tt_interpreted_lines ? 2 : 1;
+    uint64_t inside = 0;
     tt_block block;
 
-    tt_path_begin(&h->path, h->stack.count + 2); /* a marker, and what it waits for */
+    tt_path_begin(&h->path, each * steps + 2); /* a marker, and what it waits for */
     if (h->stack.end != TT_UNWIND_ROOT) {
         if (!locked)
             return 0;
         block = tt_place_marker(r, h->stack.end);
         tt_path_step(&h->path, o->unwound, o->unwound_length, UINT64_MAX, block);
     }
-    for (uint32_t i = h->stack.count; i-- > 0;) {
-        if (is_own(&h->frame[i]))
-            continue;
-        block = find_block(h, &h->frame[i], locked);
-        if (!block)
+    for (uint32_t i = steps; i-- > 0;) {
+        struct tt_merged m = {i, 0};
+        if (h->script.count)
+            m = h->script.merged[i];
+        if ((m.is_interpreted || !is_own(&h->frame[m.index])) &&
+            !step(h, m, locked, &inside))
             return 0;
-        tt_path_step(&h->path, o->unwound, o->unwound_length,
-                     tt_place_function(&h->frame[i]), block);
     }
     if (h->wait) {
         block = tt_place_wait(r, h->wait, locked);
@@ -176,23 +292,41 @@ static uint32_t make_path(struct tt_grafting *h, struct tt_node **out)
 
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 
-int tt_graft_unwind_asleep(struct tt_grafting *h)
+static int unwind_stack(struct tt_grafting *h, int is_own)
 {
+    const int wanted = h->script.wanted && tt_interpreters_first();
+    uint32_t all;
+
+    h->script.count = h->script.stack.count = 0;
     tt_modules_hold(&h->hold);
     unwind(h);
     if (h->stack.end == TT_UNWIND_UNKNOWN)
         __atomic_store_n(&lost, 1, __ATOMIC_RELAXED);
     if (!h->stack.count)
         return 0;
+    h->script.stack.is_own = is_own;
+    if (wanted)
+        walk_interpreters(h, h->stack.count);
+    all = h->stack.count;
     h->at = tt_graft_activation(h, h->frame[0].sp);
     cut_at_activation(h);
+    if (wanted)
+        merge_interpreters(h, all);
     return 1;
 }
+
+void tt_graft_walk(struct tt_grafting *h)
+{
+    h->script.stack.is_own = 1;
+    walk_interpreters(h, 0);
+}
+
+int tt_graft_unwind_asleep(struct tt_grafting *h) { return unwind_stack(h, 0); }
 
 int tt_graft_unwind(struct tt_grafting *h)
 {
     look_at_own_stack(h);
-    return tt_graft_unwind_asleep(h);
+    return unwind_stack(h, 1);
 }
 
 void tt_graft_release(struct tt_grafting *h) { tt_modules_release(&h->hold); }
@@ -280,6 +414,10 @@ static void count_end(const struct tt_grafting *h)
         tt_bump_shared(&header->truncated, 1);
     else if (h->stack.end != TT_UNWIND_ROOT)
         tt_bump_shared(&header->broken, 1);
+    if (!h->script.wanted)
+        return;
+    tt_bump_shared(&header->interpreted, h->script.count != 0);
+    tt_bump_shared(&header->unplaced, h->script.unplaced != 0);
 }
 
 void tt_graft_charge(struct tt_grafting *h, struct tt_node *n, uint32_t made,
@@ -296,8 +434,12 @@ void tt_graft_charge(struct tt_grafting *h, struct tt_node *n, uint32_t made,
 
 /* ── Another stack ────────────────────────────────────────────────────────────────── */
 
-void tt_call_on_stack(char *end, void (*f)(void *), void *arg)
+/* This function keeps less than that on the stack that it leaves. */
+enum { LEFT = 512 };
+
+__attribute__((noinline)) void tt_call_on_stack(char *end, void (*f)(void *), void *arg)
 {
+    tt_safe_thread.stack = (uintptr_t)__builtin_frame_address(0) - LEFT;
 #if defined __x86_64__
     __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %0, %%rsp\n\tcallq *%1\n\t"
                      "movq %%rbx, %%rsp"
@@ -350,6 +492,7 @@ void tt_graft_find_stack(struct tt_grafting *h)
     tt_graft_know_stack();
     h->stack_low = stack.low;
     h->stack_end = stack.end;
+    h->script.stack.thread = (uint64_t)pthread_self();
 }
 
 int tt_graft_is_lost(void) { return __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED); }

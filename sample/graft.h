@@ -12,6 +12,7 @@
 #ifndef TT_GRAFT_H
 #define TT_GRAFT_H
 
+#include "interpreted.h"
 #include "stack-path.h"
 #include "stack.h"
 #include "unwind.h"
@@ -27,6 +28,14 @@ struct tt_grafting { /* a thread's own, mapped; its pages are there once they ar
     struct tt_native frame[TT_STEPS_MAX];
     struct tt_path path;
     struct tt_unwind_cache cache;
+    struct {        /* the functions that interpreters run in it */
+        int wanted; /* by who looks: they are shown */
+        struct tt_interpreted_stack stack;
+        struct tt_interpreted frame[TT_INTERPRETED_MAX];
+        struct tt_merged merged[TT_STEPS_MAX];
+        uint32_t count; /* of merged ones; 0: the stack is as it is */
+        int unplaced;   /* some were not found, or have no loop */
+    } script;
     const char *wait; /* what the thread waits for, the innermost step; NULL: nothing */
 };
 
@@ -58,6 +67,10 @@ int tt_graft_is_lost(void);
  * it holds is to be released.  Async-signal-safe. */
 int tt_graft_unwind(struct tt_grafting *);
 void tt_graft_release(struct tt_grafting *);
+
+/* The functions alone that interpreters run in the calling thread, to h->script.stack, with
+ * h->peek set.  Async-signal-safe. */
+void tt_graft_walk(struct tt_grafting *);
 
 /* The same of a thread that sleeps, by another one, with h->peek to read its stack.  It may
  * wake up meanwhile: then the result is anything, and is not to be used. */

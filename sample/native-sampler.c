@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include "clock.h"
 #include "graft.h"
@@ -119,6 +120,12 @@ static int go_inside(struct look *l)
     return 0;
 }
 
+/* Where a fault may come, loads are safe. */
+static int may_fault(const ucontext_t *interrupted)
+{
+    return sigismember(&interrupted->uc_sigmask, SIGSEGV) == 0;
+}
+
 /* async-signal-safe */
 static int look_for(struct tt_thread *t, void *context, uint64_t ns)
 {
@@ -137,7 +144,9 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns)
     TT_SHOW(l->count, l->count + 1);
     if (!(l->count & (l->count - 1)))
         tt_thread_rename(t); /* in time for a thread that never ends */
+    tt_safe_thread.direct = may_fault(context) ? TT_SAFE_IN_HANDLER : 0;
     tt_call_on_stack(l->handler_stack + sizeof l->handler_stack, look_here, l);
+    tt_safe_thread.direct = 0;
     t->busy--;
     __atomic_store_n(&l->inside, 0, __ATOMIC_RELEASE);
     return l->done;
@@ -303,6 +312,7 @@ static int begin(struct tt_thread *t)
     l->waiting = NONE;
     l->charging = 0; /* a fork may have found it set */
     tt_graft_find_stack(&l->hanging);
+    l->hanging.script.wanted = 1;
     lend_stack(l);
     if (looking.wall)
         tt_wall_begin(&l->wall);

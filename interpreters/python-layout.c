@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* python-layout.c - where CPython keeps things, by version, and whether that is so here.
+ *
+ * Offsets stay the same within a minor version.  Builds may differ nevertheless (for debugging,
+ * of vendors), so what the interpreter exports about itself is compared first: the members of
+ * its code and frame types have their offsets in public tables.  From 3.13 on _PyRuntime begins
+ * with offsets for debuggers, of which those are taken that are there. */
+#include <link.h>
+
+#include "loaded-symbol.h"
+#include "python.h"
+
+#if defined __x86_64__
+static const struct tt_python_layout layouts[] = {
+    {.version = 0x308,
+     .runtime = {32, 1392, 1368},
+     .interpreter = {0, 8},
+     .thread = {8, 24, 0, 176},
+     .frame = {.previous = 24, .code = 32, .at = 104},
+     .code = {36, 40, 104, 112, 0, 120, 48, 0},
+     .text = {48, 72}},
+    {.version = 0x309,
+     .runtime = {32, 584, 568},
+     .interpreter = {0, 8},
+     .thread = {8, 24, 0, 176},
+     .frame = {.previous = 24, .code = 32, .at = 104},
+     .code = {36, 40, 104, 112, 0, 120, 48, 0},
+     .text = {48, 72}},
+    {.version = 0x30a,
+     .runtime = {32, 584, 568},
+     .interpreter = {0, 8},
+     .thread = {8, 24, 0, 176},
+     .frame = {.previous = 24, .code = 32, .at = 96},
+     .code = {36, 40, 104, 112, 0, 120, 48, 0},
+     .text = {48, 72}},
+    {.version = 0x30b,
+     .has_cframe = 1,
+     .runtime = {40, 592, 576},
+     .interpreter = {0, 16},
+     .thread = {8, 56, 336, 152},
+     .cframe = {8, 16},
+     .frame = {.previous = 48, .code = 32, .at = 56, .entry = 68, .owner = 69},
+     .code = {48, 72, 112, 120, 128, 136, 184, 0},
+     .text = {48, 72}},
+    {.version = 0x30c,
+     .has_cframe = 1,
+     .has_entry_frame = 1,
+     .runtime = {40, 1544, 0},
+     .interpreter = {0, 72},
+     .thread = {8, 56, 272, 136},
+     .cframe = {0, 8},
+     .frame = {.previous = 8, .code = 0, .at = 56, .owner = 70},
+     .code = {48, 68, 112, 120, 128, 136, 192, 92},
+     .text = {40, 56}},
+    {.version = 0x30d, .runtime = {.key = 2160}},
+    {.version = 0x30e, .runtime = {.key = 2336}, .is_tagged = 1},
+};
+#else
+static const struct tt_python_layout layouts[] = {{0}};
+#endif
+
+static const char unlike[] = "its structures are not those of this version";
+
+/* ── What the interpreter says ────────────────────────────────────────────────────── */
+
+/* Of _PyRuntime, from 3.13 on: numbers in this order, those of 3.14 with some between. */
+static const char *take_debug_offsets(struct tt_python *p)
+{
+    enum { PLAIN_OBJECT_TYPE = 8 };
+    const uint64_t *d = (const void *)(uintptr_t)p->runtime, *is, *ts, *frame, *code,
+                   *rest, *text;
+    struct tt_python_layout *l = &p->layout;
+    int later = l->version >= 0x30e;
+
+    if (memcmp(d, "xdebugpy", 8) != 0 || d[1] >> 16 != l->version)
+        return unlike;
+    if (d[2])
+        return "it has no global lock, and its structures are not known";
+    d += 3;
+    is = d + 3;
+    ts = is + (later ? 16 : 13);
+    frame = ts + 9;
+    code = frame + (later ? 8 : 6);
+    rest = code + (later ? 11 : 10);
+    text = rest + 2 + 4 + 3 + 3 + (later ? 4 : 0) + 3 + 2 + 3 + 3;
+    if (rest[1] != PLAIN_OBJECT_TYPE)
+        return unlike;
+    l->has_entry_frame = 1;
+    l->runtime.interpreters = (uint32_t)d[2];
+    l->interpreter.next = (uint32_t)is[2];
+    l->interpreter.threads = (uint32_t)is[3];
+    l->thread.next = (uint32_t)ts[2];
+    l->thread.frame = (uint32_t)ts[4];
+    l->thread.id = (uint32_t)ts[5];
+    l->frame.previous = (uint32_t)frame[1];
+    l->frame.code = (uint32_t)frame[2];
+    l->frame.at = (uint32_t)frame[3];
+    l->frame.owner = (uint32_t)frame[5];
+    l->code.file = (uint32_t)code[1];
+    l->code.name = (uint32_t)code[2];
+    l->code.qualname = (uint32_t)code[3];
+    l->code.table = (uint32_t)code[4];
+    l->code.line = (uint32_t)code[5];
+    l->code.bytes = (uint32_t)code[9];
+    l->code.flags = 48;
+    l->code.version = 92;
+    l->text.ascii = (uint32_t)text[3];
+    l->text.compact = (uint32_t)text[3] + 16;
+    return NULL;
+}
+
+struct member { /* PyMemberDef */
+    const char *name;
+    int type;
+    int64_t offset;
+    int flags;
+    const char *doc;
+};
+
+/* What a type says about a member's place; -1: nothing. */
+static int64_t member_of(uint64_t type, const char *name)
+{
+    enum { MEMBERS = 240, MOST = 64 };
+    const struct member *m = *(const struct member *const *)(uintptr_t)(type + MEMBERS);
+
+    for (int i = 0; m && i < MOST && m[i].name; i++)
+        if (strcmp(m[i].name, name) == 0)
+            return m[i].offset;
+    return -1;
+}
+
+static int is_at(uint64_t type, const char *name, uint32_t offset)
+{
+    return member_of(type, name) == offset;
+}
+
+static const char *check(const struct tt_python *p, const struct dl_phdr_info *o)
+{
+    enum { BASIC_SIZE = 32 };
+    const struct tt_python_layout *l = &p->layout;
+    uint64_t frame = tt_loaded_symbol(o, "PyFrame_Type", NULL);
+    int64_t size = *(const int64_t *)(uintptr_t)(p->code_type + BASIC_SIZE);
+
+    if (!is_at(p->code_type, "co_filename", l->code.file) ||
+        !is_at(p->code_type, "co_name", l->code.name) ||
+        !is_at(p->code_type, "co_firstlineno", l->code.line) ||
+        !is_at(p->code_type, "co_flags", l->code.flags))
+        return unlike;
+    if (l->code.qualname && (!is_at(p->code_type, "co_qualname", l->code.qualname) ||
+                             size != (int64_t)l->code.bytes))
+        return unlike;
+    if (!l->code.qualname && frame && !is_at(frame, "f_back", l->frame.previous))
+        return unlike;
+    return NULL;
+}
+
+/* ── Both ─────────────────────────────────────────────────────────────────────────── */
+
+const char *tt_python_layout(struct tt_python *p, const struct dl_phdr_info *o,
+                             uint32_t version)
+{
+    const struct tt_python_layout *known = NULL;
+    const char *reason = NULL;
+
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i].version == version)
+            known = &layouts[i];
+    if (!known || !version)
+        return "the structures of this version are not known";
+    p->layout = *known;
+    if (version >= 0x30d)
+        reason = take_debug_offsets(p);
+    return reason ? reason : check(p, o);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* safe-copy-x86_64.c - loads that survive a fault.
+ *
+ * Who handles the fault sets the program counter from the load to tt_safe_failed.  Meanwhile
+ * the stack pointer is where the system may put a signal's frame.  async-signal-safe */
+#include "safe-read.h"
+
+int tt_safe_loads;
+__thread struct tt_safe_thread tt_safe_thread;
+
+__asm__(".text\n\t.p2align 4\n"
+        ".hidden tt_safe_copy\n.hidden tt_safe_load\n.hidden tt_safe_load_end\n"
+        ".hidden tt_safe_failed\n.globl tt_safe_copy\n.globl tt_safe_load\n"
+        ".globl tt_safe_load_end\n.globl tt_safe_failed\n"
+        ".type tt_safe_copy, @function\n"
+        "tt_safe_copy:\n\t.cfi_startproc\n\t"
+        "movq %rsp, %r8\n\t.cfi_def_cfa r8, 8\n\t"
+        "testq %rcx, %rcx\n\tcmovneq %rcx, %rsp\n\txorl %eax, %eax\n"
+        "1:\tcmpq %rdx, %rax\n\tjae 2f\n"
+        "tt_safe_load:\n\tmovq (%rsi,%rax,8), %r9\n"
+        "tt_safe_load_end:\n\tmovq %r9, (%rdi,%rax,8)\n\tincq %rax\n\tjmp 1b\n"
+        "2:\tmovl $1, %eax\n\tmovq %r8, %rsp\n\tretq\n"
+        "tt_safe_failed:\n\txorl %eax, %eax\n\tmovq %r8, %rsp\n\tretq\n\t"
+        ".cfi_endproc\n\t.size tt_safe_copy, .-tt_safe_copy\n");

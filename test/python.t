@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Python's functions on the stacks of programs that were only started with `record`.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+
+# pythons - Debian's, those of $TT_PYTHONS, and one of each version that $PATH has.
+pythons()
+{
+    local version found
+    {
+        echo /usr/bin/python3
+        printf '%s\n' ${TT_PYTHONS:-}
+        for version in 8 9 10 11 12 13; do
+            found=$(type -P python3.$version) && echo "$found"
+        done
+    } | while read -r found; do
+        "$found" -c 'import os, sys
+if sys.version_info >= (3, 8): print("%d.%d" % sys.version_info[:2], os.path.realpath(sys.executable))' 2>/dev/null
+    done | awk '!seen[$1]++'
+}
+
+# header FACT - of $tmp/tt; its text, or the figure if it has none.
+header()
+{
+    "$tallytree" report header --csv "$tmp/tt" |
+        awk -F, -v f="$1" '$4 == f { print $5 != "" ? $5 : $NF; exit }'
+}
+
+folded() { "$tallytree" export --to folded --metric samples -o "$tmp/folded" --force "$tmp/tt"; }
+
+record() { "$tallytree" record --force -o "$tmp/tt" "$@" 2>"$tmp/messages"; }
+
+has_shares()
+{
+    local python=$1
+    "$python" test/python-shapes.py --pairs >"$tmp/pairs" &&
+        record "$python" test/python-shapes.py "$2" && folded &&
+        "$python" test/python-shares.py "$tmp/pairs" "$tmp/folded"
+}
+
+# Stacks in which a frame was not found, or has no place: the moments in which one is made or left.
+nearly_all_placed()
+{
+    local all lost
+    all=$(header stacks.interpreted) lost=$(header stacks.unplaced)
+    echo "$lost of $all"
+    [ "$all" -gt 50 ] && [ "$((lost * 50))" -lt "$all" ]
+}
+
+while read -r version python; do
+    try "Python $version: shares are what they are, and no function is next to a stranger" \
+        has_shares "$python" 400
+    equal "Python $version: the header says which it is" "$(header interpreter)" "python $version"
+    try "Python $version: nearly all frames have a place" nearly_all_placed
+done < <(pythons)
+
+python=/usr/bin/python3
+module="python $("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+
+# A function has its qualified name, its file, and the line where it begins.
+cat >"$tmp/names.py" <<'END'
+import time
+
+
+class Außen:
+    class Inner:
+        def method(self):
+            end = time.process_time() + 0.3
+            while time.process_time() < end:
+                for i in range(1000):
+                    pass
+
+
+Außen.Inner().method()
+END
+described()
+{
+    record "$python" "$tmp/names.py" || return
+    "$tallytree" report flat --select kind:interpreted --limit all --csv "$tmp/tt" | "$python" -c '
+import csv, sys
+rows = [[row[k] for k in ("module", "file", "line")]
+        for row in csv.DictReader(line for line in sys.stdin if not line.startswith("#"))
+        if row["name"] == "Außen.Inner.method"]
+print(rows)
+sys.exit(rows != [[sys.argv[2], sys.argv[1], "6"]])' "$tmp/names.py" "$module"
+}
+try "a function has its qualified name, its file and its line" described
+
+# Where the method is, by the line that stands below it in each stack.
+lines()
+{
+    record --lines "$python" "$tmp/names.py" && folded &&
+        sed -n 's/.*;Außen.Inner.method;\([^; ]*\).*/\1/p' "$tmp/folded" | sort | uniq -c >"$tmp/lines" &&
+        cat "$tmp/lines" && grep -q ' names.py:[89]$' "$tmp/lines" &&
+        ! grep -v ' names.py:\(7\|8\|9\|10\)$' "$tmp/lines"
+}
+try "--lines has the lines that were running, below their function" lines
+
+# Each function makes a number of objects of a size that nothing else has.
+cat >"$tmp/objects.py" <<'END'
+def small():
+    return [bytes(30011) for _ in range(300)]
+
+
+def large():
+    return [bytes(50021) for _ in range(100)]
+
+
+def both():
+    return small(), large()
+
+
+kept = both()
+END
+allocates()
+{
+    record --heap "$python" "$tmp/objects.py" &&
+        "$tallytree" export --to folded --metric allocated -o "$tmp/folded" --force "$tmp/tt" &&
+        awk '/;both;small;/ { small += $NF } /;both;large;/ { large += $NF }
+             END { print small, large
+                   exit !(small >= 300 * 30011 && small < 330 * 30011 && large >= 100 * 50021 && large < 110 * 50021) }' "$tmp/folded"
+}
+try "--heap has what each function allocates" allocates
+
+# All that makes and leaves frames, in threads.
+stressed()
+{
+    timeout 200 "$python" test/python-stress.py 1 >"$tmp/bare.out" 2>"$tmp/bare.err"
+    bare=$?
+    record timeout 200 "$python" test/python-stress.py 1 >"$tmp/out"
+    recorded=$?
+    cat "$tmp/messages"
+    [ "$recorded" = "$bare" ] || { echo "status $recorded, not $bare"; return 1; }
+    cmp "$tmp/bare.out" "$tmp/out" && ! grep -v '^tallytree: ' "$tmp/messages"
+}
+try "a program that is hard on its interpreter does what it does alone" stressed
+
+off()
+{
+    record --interpreters none "$python" "$tmp/names.py" && [ -z "$(header interpreter)" ] &&
+        ! "$tallytree" report flat --limit all --csv "$tmp/tt" | grep Inner
+}
+try "--interpreters none leaves the interpreter's own functions" off
+refused()
+{
+    "$tallytree" record --interpreters some true 2>&1 | grep -q "'some'"
+}
+try "there is no other such choice" refused
+
+without() { record sha256sum "$TT_BUILD/tallytree" && [ -z "$(header interpreter)" ]; }
+try "a program without an interpreter has no such facts" without
+
+# same WHAT - the same output, messages and status as without us.
+same()
+{
+    local bare recorded
+    "$python" test/python-signals.py "$1" >"$tmp/bare.out" 2>"$tmp/bare.err"
+    bare=$?
+    "$tallytree" record --force -o "$tmp/tt" "$python" test/python-signals.py "$1" >"$tmp/out" 2>"$tmp/err"
+    recorded=$?
+    cat "$tmp/err"
+    [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; return 1; }
+    cmp "$tmp/bare.out" "$tmp/out" || return
+    # Threads have other addresses.
+    sed 's/0x[0-9a-f]*/ADDRESS/' "$tmp/bare.err" >"$tmp/bare.said"
+    grep -v '^tallytree: ' "$tmp/err" | sed 's/0x[0-9a-f]*/ADDRESS/' | cmp "$tmp/bare.said" - || return
+    [ "$(header stacks.interpreted)" -gt 0 ]
+}
+ulimit -c 0
+try "a program that faults ends as it does alone" same crash_plainly
+try "faulthandler prints what it prints alone" same crash_with_faulthandler
+try "and does not once it is disabled" same crash_without_faulthandler_again
+try "SIGSEGV that is sent ends a program" same killed
+try "a handler of SIGSEGV is called each time" same handled
+try "SIGSEGV that is ignored is, also by a child" same ignored
+try "SIGSEGV that is blocked waits" same blocked
+try "a handler that the system forgets is forgotten" same once
+finish
