@@ -59,11 +59,11 @@ static const struct tt_flag record_flags[] = {
     TT_REPLACING_FLAG,
     {"pid", 'p', PROCESS, "PID,...", NULL,
      "attach to these processes and their children"},
-    {"all", 'a', MACHINE, NULL, NULL, "all processes of the machine, 100 Hz a processor"},
+    {"all", 'a', MACHINE, NULL, NULL, "sample the whole machine, 100 Hz per processor"},
     {"all-cpus", 0, MACHINE, NULL, NULL, NULL}, /* as perf has it */
-    {"cgroup", 0, CGROUP, "PATH", "@files", "as -a, of this cgroup alone"},
-    {"user", 0, USER, "NAME", NULL, "as -a, of this user alone"},
-    {"cpu", 0, PROCESSOR, "LIST", NULL, "as -a, on these processors alone, as 0,2-3"},
+    {"cgroup", 0, CGROUP, "PATH", "@files", "like -a, only this cgroup"},
+    {"user", 0, USER, "NAME", NULL, "like -a, only processes of this user"},
+    {"cpu", 0, PROCESSOR, "LIST", NULL, "like -a, only on these processors, as 0,2-3"},
     {"sampled", 0, SAMPLED, "[HZ]", NULL,
      "HZ samples per second of CPU time (default: 250)"},
     {NULL, 'F', SAMPLED, "HZ", NULL, NULL},   /* as perf has it */
@@ -702,10 +702,9 @@ const struct tt_command tt_command_record = {
         "Runs an unmodified program and samples its threads and child processes with\n"
         "whole stacks, 250 times per second of CPU time. OUT is a profile with names\n"
         "(default: tallytree.PROGRAM.HOST.PID.tt). Input, output, signals and exit\n"
-        "status are the program's; Tallytree's own errors end with 125 to 127, as in\n"
-        "env(1). 'tallytree PROGRAM ARGS' also prints a report. With -p it attaches to\n"
-        "running processes, with -a to the whole machine, until they end or until\n"
-        "Ctrl-C.\n",
+        "status are the program's; Tallytree's own errors end with 125 to 127.\n"
+        "'tallytree PROGRAM ARGS' also prints a report. -p attaches to running\n"
+        "processes, -a to the whole machine, until they end or Ctrl-C.\n",
     .flags = record_flags,
     .operands = "@files",
     .runs_program = 1,

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What record says of programs is what perf says of them: shares of modules, and of the
-# functions that have most.  Both take samples: shares may differ by what chance explains.
+# functions that have most.  Both take samples: shares may differ by what chance explains.  perf
+# does not know the functions of scripts.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 
@@ -55,7 +56,7 @@ for i in $(seq 900); do echo "struct s$i { int a[$i]; }; int f$i(struct s$i *p) 
 compare()
 {
     perf record -q -F 997 -e cpu-clock:u -o "$tmp/$1.perf" -- "${@:2}" >/dev/null 2>&1 </dev/null
-    "$tallytree" record -o "$tmp/$1.tt" -- "${@:2}" >/dev/null 2>&1 </dev/null
+    "$tallytree" record --interpreters none -o "$tmp/$1.tt" -- "${@:2}" >/dev/null 2>&1 </dev/null
     agree "$1"
 }
 
