@@ -127,9 +127,9 @@ while ($shown =~ /^```console\n(.*?)^```/gms) {
 }
 ok($lines >= 15, 'README has lines to be run');
 # The lines of "What else" and of tallytree-report(1), with files that are called as there.
-# What watches a process, and who waits in MPI, are asked for in attach.t, top.t, serve.t, mpi.t.
+# attach.t, top.t, serve.t, mpi.t, locks.t, machine.t and listing.t run the others.
 my ($others) = $readme =~ /^## What else\n(.*?)^##/ms;
-my @others = map { s/ +#.*//r =~ s/^ +//r } grep { /^ *tallytree/ && !/PID|\.live|--by wait/ }
+my @others = map { s/ +#.*//r =~ s/^ +//r } grep { /^ *tallytree/ && !/PID|\.live|--by wait|PROGRAM|record -a|assembly/ }
     split /\n/, $others . example('tallytree-report.1');
 my ($done, @told) = shell('for f in F a.tt b.tt recording node1/0 node2/0; do mkdir -p DIR $(dirname $f) && ' .
     './wordtree output=$f <LICENSE >log 2>&1 || exit; done', $tour);
