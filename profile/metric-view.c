@@ -88,6 +88,12 @@ void tt_back_note(const struct tt_profile *p, struct tt_table *t, uint32_t colum
             policy ? policy : "edge");
 }
 
+/* Times without calls are those of waits for locks, which the view `waits` shows. */
+static int is_of_waits(const struct tt_profile *p)
+{
+    return tt_metric_find(p, "delay") != TT_NONE;
+}
+
 int tt_metric_view_of_choice(struct tt_metric_view *l, const struct tt_profile *p,
                              const struct tt_metric_choice *choice,
                              const struct tt_memory *memory)
@@ -99,10 +105,8 @@ int tt_metric_view_of_choice(struct tt_metric_view *l, const struct tt_profile *
         l->calls = &p->metric[choice->calls];
     if ((l->main->flags & TT_METRIC_SAMPLED) && choice->samples != TT_NONE)
         l->samples = tt_grand_total(p, &p->metric[choice->samples]);
-    /* Times without calls are of waits, which `waits` has. */
     l->has_times = p->many_times && (l->main->flags & TT_METRIC_TIME) &&
-                   choice->calls != TT_NONE &&
-                   tt_grand_total(p, &p->metric[choice->calls]);
+                   (!is_of_waits(p) || (l->calls && tt_grand_total(p, l->calls)));
     return l->main->flags & TT_METRIC_CALLS ? find_arcs(p, &l->drop, 1) : 0;
 }
 
