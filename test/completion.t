@@ -90,12 +90,15 @@ offers()
     [ "$(cat "$tmp/offered")" = "$words" ]
 }
 
-# Each flag that is offered is taken: it is not the one that is complained of.
+# Each flag that is offered is taken: it is not the one that is complained of.  One of them records
+# the machine until Ctrl-C.
 flags_are_taken()
 {
     local flag
     for flag in $(tallytree --complete "$1" -- | sed 's/\t.*//'); do
-        [ "$flag" = --help ] || tallytree "$1" "$flag=$tmp/x" </dev/null 2>&1 | grep "no option '$flag'"
+        [ "$flag" = --help ] ||
+            (cd "$tmp" && timeout -s INT 3 "$TT_BUILD/tallytree" "$1" "$flag=$tmp/x" </dev/null 2>&1) |
+            grep "no option '$flag'"
     done
 }
 
@@ -252,7 +255,7 @@ try "fish completes a file behind an equals sign" fish_gives '--output=doc/man/t
 examples()
 {
     local flag
-    sed 's/\\-/-/g' "doc/man/tallytree-$1.1" | sed -n '/^\.SH EXAMPLES/,/^\.SH [^E]/p' | grep "^tallytree $1 " >"$tmp/lines" ||
+    sed 's/\\-/-/g' "doc/man/tallytree-$1.1" | sed -n '/^\.SH EXAMPLES/,/^\.SH [^E]/p' | grep -E "^tallytree $1( |$)" >"$tmp/lines" ||
         { echo "tallytree-$1(1) has none"; return; }
     { tallytree --complete "$1" --; tallytree --complete "$1" -; } | sed 's/\t.*//' >"$tmp/offered"
     tallytree help "$1" | grep -oE '^ +-[a-z],' | tr -d ' ,' >>"$tmp/offered"
