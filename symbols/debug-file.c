@@ -510,8 +510,9 @@ static int is_below(const char *folder, size_t length, const char *within, size_
     return found;
 }
 
-/* Whether libdwfl may find a file of that name for what is at `path`. */
-static int has_file(const char *folders, const char *path, const char *name)
+/* Whether libdwfl may find a file of that name for what is at `path`; `beside`: also in the
+ * folder of that. */
+static int has_file(const char *folders, const char *path, const char *name, int beside)
 {
     const char *slash = strrchr(path, '/');
     size_t size = slash ? (size_t)(slash - path) : 0, length;
@@ -519,27 +520,38 @@ static int has_file(const char *folders, const char *path, const char *name)
 
     for (const char *f = folders + strspn(folders, "+-"); !found; f += length + 1) {
         length = strcspn(f, ":");
-        found = *f == '/' ? is_below(f, length, path, size, name)
-                          : is_there(path, size, f, length, name);
+        if (*f == '/')
+            found = is_below(f, length, path, size, name);
+        else if (beside)
+            found = is_there(path, size, f, length, name);
         if (!f[length])
             break;
     }
     return found;
 }
 
+/* Without a link it has the name of the file, or that with .debug behind it. */
+static int has_namesake(const char *folders, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *guess = NULL;
+    int found = has_file(folders, path, name, 0) ||
+                (asprintf(&guess, "%s.debug", name) >= 0 &&
+                 has_file(folders, path, guess, 1));
+
+    free(guess);
+    return found;
+}
+
 static int may_be_found(const struct tt_debug_file *m, const char *path, const char *link)
 {
-    char *real = realpath(path, NULL), *guess = NULL;
+    char *real = realpath(path, NULL);
     const char *paths[] = {path, real};
     int found = link && *link == '/' && access(link, F_OK) == 0;
 
-    for (int i = 0; i < 2 && paths[i] && !found; i++) {
-        const char *slash = strrchr(paths[i], '/');
-        if (!link && !guess && asprintf(&guess, "%s.debug", slash ? slash + 1 : path) < 0)
-            guess = NULL;
-        found = (link || guess) && has_file(m->debug_path, paths[i], link ? link : guess);
-    }
-    free(guess);
+    for (int i = 0; i < 2 && paths[i] && !found; i++)
+        found = link ? has_file(m->debug_path, paths[i], link, 1)
+                     : has_namesake(m->debug_path, paths[i]);
     free(real);
     return found;
 }

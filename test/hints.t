@@ -36,7 +36,6 @@ says()
     tallytree "$@" >out 2>err
     [ $? = "$status" ] && [ ! -s out ] && grep -F -- "$text" err || { cat out err; return 1; }
 }
-try "-a leads to processes" says "-p PID" 125 record -a true
 try "--freq leads to --sampled" says "--sampled=HZ" 125 record --freq=99 true
 try "--call-graph leads nowhere, as stacks are there" says "stacks are always recorded" 125 record --call-graph dwarf true
 try "a flag that no tool has is said to be none" says "there is no option '--nonsense'" 125 record --nonsense true
