@@ -256,7 +256,7 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
     char count[COUNT_SIZE], objects[COUNT_SIZE] = "";
     int unseen = 0, processes = found->processes;
 
-    if (count_processes(p) > processes)
+    if (tt_fact_number(p, "recordings") == 1)
         processes = count_processes(p);
     tell(p, "missing");
     put_count(count, p,

@@ -106,7 +106,7 @@ below()
 {
     scoped "$1" || return
     paths "$2" | grep -qx ";scope of part;part;inside;leaf" &&
-        paths time | grep -qx ";_start;__libc_start_main_impl;__libc_start_call_main;main;outside;leaf" &&
+        paths time | grep -qx ";_start;__libc_start_main\(_impl\)\?;__libc_start_call_main;main;outside;leaf" &&
         ! paths "$2" | grep "main.*inside" || { paths "$2"; return 1; }
 }
 try "native frames hang below sampled scopes" below --sampled time

@@ -231,7 +231,7 @@ try "another view's flag" says "report: the view 'flat' has no 'by'" flat --by x
 no_file() { mkdir -p "$tmp/none" && (cd "$tmp/none" && says "report wants a recording or a profile: there is no file *.tt in this folder; 'tallytree record PROGRAM' makes one" "$@"); }
 try "no file" no_file
 try "a view and no file" no_file tree
-try "a file that is not there" says "$tmp/none: No such file or directory" "$tmp/none"
+try "a file that is not there" says "$tmp/absent: No such file or directory" "$tmp/absent"
 try "no value" says "report: '--select' wants a value: PATTERN" "$tmp/rec" --select
 try "a value too many" says "report: '--json' takes no value" --json=x "$tmp/rec"
 try "an empty pattern" says "report: 'select' wants a pattern" --select= "$tmp/rec"
