@@ -256,7 +256,7 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
     char count[COUNT_SIZE], objects[COUNT_SIZE] = "";
     int unseen = 0, processes = found->processes;
 
-    if (tt_fact_number(p, "recordings") == 1)
+    if (tt_fact_number(p, "recordings") == 1 && p->strands)
         processes = count_processes(p);
     tell(p, "missing");
     put_count(count, p,
