@@ -675,7 +675,8 @@ const struct tt_command tt_command_on = {
         "must be compiled with -fpatchable-function-entry=5, or with -pg -mfentry\n"
         "-mnop-mcount -mrecord-mcount, and must have loaded libtallytree-switch.\n"
         "'tallytree off' ends this and writes OUT (default:\n"
-        "tallytree.PROGRAM.HOST.PID.tt). Another 'on' replaces the choice of functions.\n",
+        "tallytree.PROGRAM.HOST.PID.tt). Another 'on' replaces the choice of "
+        "functions.\n",
     .flags = on_flags,
     .run = run_on,
 };

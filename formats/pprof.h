@@ -9,7 +9,7 @@
 enum {
     TT_PROFILE_SAMPLE_TYPE = 1, /* type 1, unit 2: strings */
     TT_PROFILE_SAMPLE = 2,      /* locations 1, values 2 */
-    TT_PROFILE_MAPPING = 3, /* id 1, limit 3, file 5, build-id 6, has functions 7, ... */
+    TT_PROFILE_MAPPING = 3,  /* id 1, limit 3, file 5, build-id 6, has functions 7, ... */
     TT_PROFILE_LOCATION = 4, /* id 1, mapping 2, address 3, lines 4: function 1, line 2 */
     TT_PROFILE_FUNCTION = 5, /* id 1, name 2, system's name 3, file 4, line 5 */
     TT_PROFILE_STRING = 6,

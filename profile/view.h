@@ -10,22 +10,22 @@
 typedef int tt_view_function(const struct tt_profile *, struct tt_query *,
                              struct tt_table *);
 
-tt_view_function tt_view_flat;    /* each block: self, inclusive, calls */
-tt_view_function tt_view_graph;   /* each block between its callers and its callees */
-tt_view_function tt_view_tree;    /* contexts from the root, the largest first */
-tt_view_function tt_view_callers; /* inverted: each block, then who called it */
-tt_view_function tt_view_block;   /* one block: what goes in, what goes out */
-tt_view_function tt_view_groups;  /* mutually recursive blocks, taken as one */
-tt_view_function tt_view_flame;   /* contexts in preorder, what is too small summed up */
-tt_view_function tt_view_lines;   /* locations: file and line */
+tt_view_function tt_view_flat;     /* each block: self, inclusive, calls */
+tt_view_function tt_view_graph;    /* each block between its callers and its callees */
+tt_view_function tt_view_tree;     /* contexts from the root, the largest first */
+tt_view_function tt_view_callers;  /* inverted: each block, then who called it */
+tt_view_function tt_view_block;    /* one block: what goes in, what goes out */
+tt_view_function tt_view_groups;   /* mutually recursive blocks, taken as one */
+tt_view_function tt_view_flame;    /* contexts in preorder, what is too small summed up */
+tt_view_function tt_view_lines;    /* locations: file and line */
 tt_view_function tt_view_assembly; /* instructions of functions */
 tt_view_function tt_view_source;   /* their source text */
-tt_view_function tt_view_strands; /* threads, processes, ranks, and how they differ */
-tt_view_function tt_view_series;  /* over time */
-tt_view_function tt_view_space;   /* by type and generation */
-tt_view_function tt_view_slowest; /* single activations, with what they called */
-tt_view_function tt_view_locks;   /* locks, who waited for them, and who had them */
-tt_view_function tt_view_header;  /* what produced it, what it cannot tell */
+tt_view_function tt_view_strands;  /* threads, processes, ranks, and how they differ */
+tt_view_function tt_view_series;   /* over time */
+tt_view_function tt_view_space;    /* by type and generation */
+tt_view_function tt_view_slowest;  /* single activations, with what they called */
+tt_view_function tt_view_locks;    /* locks, who waited for them, and who had them */
+tt_view_function tt_view_header;   /* what produced it, what it cannot tell */
 
 /* What the views share. */
 struct tt_metric_choice { /* the metric of a query, and those that stand beside it */

@@ -51,8 +51,9 @@ struct tt_spots {
 struct tt_code {
     uint64_t start;
     size_t size;
-    unsigned char *bytes; /* to be freed; NULL: they are not there, and `reason` says why */
-    unsigned machine;     /* of ELF: EM_X86_64... */
+    unsigned char
+        *bytes;       /* to be freed; NULL: they are not there, and `reason` says why */
+    unsigned machine; /* of ELF: EM_X86_64... */
     const char *reason;
 };
 
