@@ -135,6 +135,7 @@ two()
     local a b status
     ../burn 60 & a=$!
     ../burn 60 & b=$!
+    # shellcheck disable=SC2046 # they are several words
     tallytree record -F 200 --duration 2 -o l.tt $(sed "s/@A/$a/; s/@B/$b/" <<<"$*") 2>err
     status=$?
     kill $a $b
@@ -148,7 +149,8 @@ family()
 {
     local parent child children status
     ../burn 60 one two & parent=$!
-    made() { [ "$(wc -w </proc/$parent/task/$parent/children)" = 2 ]; }
+    # shellcheck disable=SC2317 # called by patiently
+    made() { [ "$(wc -w <"/proc/$parent/task/$parent/children")" = 2 ]; }
     patiently made || return
     children=$(cat /proc/$parent/task/$parent/children)
     tallytree record -F 200 --duration 2 -o c.tt -p $parent 2>err

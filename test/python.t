@@ -10,6 +10,7 @@ pythons()
     local version found
     {
         echo /usr/bin/python3
+        # shellcheck disable=SC2086 # they are several words
         printf '%s\n' ${TT_PYTHONS:-}
         for version in 8 9 10 11 12 13; do
             found=$(type -P python3.$version) && echo "$found"

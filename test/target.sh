@@ -62,14 +62,14 @@ run()
 }
 
 # The unwinder is not part of the runtime; what it knows of the machine is in
-# machine- and code-MACHINE.c.
+# machine- and code-MACHINE.c, and in safe-copy-MACHINE.c.
 run_unwinding()
 {
     local machine
     machine=$("${compiler[0]}" -dumpmachine)
     # shellcheck disable=SC2046
-    compile -Iinclude -Ibase -Iruntime -Iunwind -Isample test/stack-test.c "$tmp"/*.c.o $(unwinding) \
-        unwind/[cm]*-"${machine%%-*}".c \
+    compile -Iinclude -Ibase -Iruntime -Iunwind -Iinterpreters -Isample test/stack-test.c "$tmp"/*.c.o $(unwinding) \
+        unwind/[cm]*-"${machine%%-*}".c interpreters/safe-copy-"${machine%%-*}".c \
         -o "$tmp/program" && timeout -k 5 300 "$runner" "$tmp/program"
 }
 

@@ -24,7 +24,7 @@ sources()
 library()
 {
     sources {picture,runtime,collect,preload,heap}_sources heap_collector >"$tmp/sources"
-    printf '%s\n' "$PWD"/{functions/hooks-aarch64,functions/hooks-quick,unwind/machine-aarch64}.c >>"$tmp/sources"
+    printf '%s\n' "$PWD"/{functions/hooks-aarch64,functions/hooks-quick,unwind/machine-aarch64,interpreters/safe-copy-aarch64}.c >>"$tmp/sources"
     (cd "$tmp" && xargs -P 2 -n 30 "${compiler[@]}" -O1 -fPIC -fvisibility=hidden -ftls-model=initial-exec \
         "${headers[@]/-I/-I$OLDPWD/}" -c <sources) &&
         "${compiler[@]}" -shared -Wl,-z,nodelete -Wl,-z,now -Wl,-Bsymbolic -Wl,--undefined-version \
