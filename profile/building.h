@@ -60,9 +60,9 @@ static inline void tt_add_capped(uint64_t *to, uint64_t more)
  * *is_new set. */
 typedef int tt_is_same_function(const struct tt_builder *, uint32_t id, const void *what);
 typedef uint64_t tt_hash_function(const struct tt_builder *, uint32_t id);
-uint32_t tt_index_note(struct tt_builder *, struct tt_index *, uint64_t hash,
-                       tt_hash_function *rehash, tt_is_same_function *, const void *what,
-                       int *is_new);
+uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
+                       tt_hash_function *rehash, tt_is_same_function *is_same,
+                       const void *what, int *is_new);
 uint64_t tt_mix(uint64_t hash, uint64_t value);
 
 /* A new item at the end of a vector; NULL: no memory, and the builder has failed. */
