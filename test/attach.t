@@ -148,7 +148,7 @@ running()
         cat "$tmp/err"
         return 1
     fi
-    grep -q "samples of 1 process in" "$tmp/err" && [ "$(fact open)" = 0 ]
+    grep -q "samples of 2 processes in" "$tmp/err" && [ "$(fact open)" = 0 ]
 }
 try "a process that runs is recorded until it ends" running
 shares() { truth "$(tail -n 1 "$tmp/out" | cut -d' ' -f1)"; }

@@ -627,6 +627,14 @@ static void run_chain(int depth)
 
 static volatile pid_t forked;
 
+/* Once: its handler sets it again, so that the program goes on, however long a fork takes. */
+static void set_timer(long us)
+{
+    const struct itimerval once = {{0, 0}, {0, us}};
+
+    (void)setitimer(ITIMER_REAL, &once, NULL);
+}
+
 static void fork_here(int number)
 {
     int saved = errno;
@@ -635,6 +643,7 @@ static void fork_here(int number)
     forked = fork();
     if (forked == 0)
         _exit(8);
+    set_timer(2000);
     errno = saved;
 }
 
@@ -655,25 +664,26 @@ static void fork_and_return(int number)
         is_child = 1;
     else if (child > 0)
         child_of_handler[children++] = child;
+    if (child > 0)
+        set_timer(1500);
     errno = saved;
 }
 
 static void run_returning_forks(void)
 {
-    struct itimerval every = {{0, 1500}, {0, 1500}}, none = {{0, 0}, {0, 0}};
     struct sigaction action = {.sa_handler = fork_and_return, .sa_flags = SA_RESTART};
     int right = 0, left = 30000;
     char *p[256] = {0};
 
     (void)sigaction(SIGALRM, &action, NULL);
-    (void)setitimer(ITIMER_REAL, &every, NULL);
+    set_timer(1500);
     for (unsigned i = 0; is_child ? left-- > 0 : children < 100; i++) {
         free(p[i * 7919 % 256]);
         p[i * 7919 % 256] = malloc(1 + i % 500);
     }
     if (is_child)
         _exit(9);
-    (void)setitimer(ITIMER_REAL, &none, NULL);
+    set_timer(0);
     for (int i = 0; i < children; i++)
         right += status_of(child_of_handler[i]) == 9;
     printf("%d\n", right);
@@ -682,20 +692,19 @@ static void run_returning_forks(void)
 /* quiet: no allocator's code is interrupted. */
 static void run_handler_forks(int quiet)
 {
-    struct itimerval every = {{0, 2000}, {0, 2000}}, none = {{0, 0}, {0, 0}};
     struct sigaction action = {.sa_handler = fork_here, .sa_flags = SA_RESTART};
     int right = 0;
 
     (void)sigaction(SIGALRM, &action, NULL);
     is_quiet = quiet;
-    (void)setitimer(ITIMER_REAL, &every, NULL);
+    set_timer(2000);
     for (int i = 0; right < 100; i++) {
         for (int j = 0; j < 100; j++)
             walk((unsigned)i, 8);
         if (forked > 0 && status_of(forked) == 8)
             right++;
     }
-    (void)setitimer(ITIMER_REAL, &none, NULL);
+    set_timer(0);
     while (wait(NULL) > 0)
         ;
     printf("%d\n", right);

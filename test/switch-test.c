@@ -24,7 +24,7 @@
 #ifdef __clang__
 #define F T __attribute__((disable_tail_calls))
 #else
-#define F T __attribute__((optimize("no-optimize-sibling-calls")))
+#define F T __attribute__((noclone, optimize("no-optimize-sibling-calls")))
 #endif
 
 static volatile int sink, zero;

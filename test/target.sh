@@ -75,5 +75,5 @@ run_unwinding()
 
 unwinding()
 {
-    sed -n "/^collect_sources = files(/,/^)/s|.*'\([a-z]*/[a-z-]*\.c\)'.*|\1|p" meson.build
+    sed -n "/^collect_sources = files(/,/^)/s|.*'\([a-z]*/[a-z0-9-]*\.c\)'.*|\1|p" meson.build
 }
