@@ -90,7 +90,7 @@ static const struct tt_flag record_flags[] = {
      "with --heap: record memory that the program maps, too"},
     {"locks", 0, LOCKS, NULL, NULL, "record waits for locks, and which thread held them"},
     {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
-     "how recursion is folded (default: edge)"},
+     "how recursion is folded (default: none; scopes: edge)"},
     {"budget", 0, PASSED, "BYTES", NULL,
      "limit memory of each process to BYTES (default: 64M)"},
     {"histogram", 0, LINKED, NULL, NULL, NULL},

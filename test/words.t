@@ -9,7 +9,7 @@ forbidden+='|\b(stands?|stood) (behind|before|beside|in the place)\b|\bwho (call
 forbidden+='|\b(a|each|one|next|last) look\b|\bfell to no\b|; (ours|edge|auto|[0-9]+[KMG]?)$'
 
 # Pages that were rewritten; a page that joins them stays here.
-pages=(README.md doc/README.md doc/glossary.md doc/tasks.md)
+pages=(README.md doc/README.md doc/glossary.md doc/tasks.md doc/man/*)
 
 in_pages()
 {
