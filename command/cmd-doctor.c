@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cgroups.h"
 #include "command.h"
 #include "perf-events.h"
 #include "program.h"
@@ -148,13 +149,13 @@ static void look_at_debug_information(void)
 
 static void look_at_cgroups(void)
 {
-    int is_there = access("/sys/fs/cgroup/cgroup.procs", R_OK) == 0;
+    char mount[PATH_MAX];
+    int is_there = tt_cgroups_mount(mount);
 
     say(is_there, "cgroups",
-        is_there
-            ? "of version 2: record --cgroup, report --by cgroup"
-            : "of version 2 are not mounted at /sys/fs/cgroup: --by cgroup, container "
-              "and unit know little");
+        is_there ? "of processes: record --cgroup, report --by cgroup"
+                 : "of version 2 are not mounted: --by cgroup, container and unit know "
+                   "little");
 }
 
 static int run(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd-record.c - `tallytree record` and `tallytree PROGRAM`: any program, as it is.
  *
- * The program is started with a library that samples it from within, see collect/.  Its
+ * The program is started with a library that samples it from within, see preload/.  Its
  * processes write into a folder beside the output; when it has ended, that becomes one
  * profile with names.  What the library cannot enter, and what runs already, is looked at
  * from outside.  Whatever goes wrong with us, the program's status is passed on. */
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "calibrate.h"
+#include "cgroups.h"
 #include "clock.h"
 #include "command.h"
 #include "launch.h"
@@ -273,22 +274,16 @@ static int take_processes(struct record *r, const struct tt_flags *f)
     return error;
 }
 
-/* A path as /proc/PID/cgroup has it, or of the folder in the file system of cgroups. */
 static int take_cgroup(struct record *r, const char *value)
 {
-    static const char mount[] = "/sys/fs/cgroup";
-    char path[PATH_MAX];
-    const char *below = strncmp(value, mount, sizeof mount - 1) == 0
-                            ? value + sizeof mount - 1
-                            : value;
+    static char name[PATH_MAX];
+    char reason[2 * PATH_MAX];
 
     r->is_machine = 1;
-    r->filter.cgroup = *below ? below : "/";
-    (void)snprintf(path, sizeof path, "%s%s", mount, r->filter.cgroup);
-    if (r->filter.cgroup[0] == '/' &&
-        (access(path, F_OK) == 0 || access("/sys/fs/cgroup/cgroup.procs", F_OK) != 0))
+    r->filter.cgroup = tt_cgroups_find(value, name, reason, sizeof reason);
+    if (r->filter.cgroup)
         return 0;
-    tt_complain("record: there is no cgroup '%s' in %s", value, mount);
+    tt_complain("record: %s", reason);
     return -TT_ERR_OPTION;
 }
 
@@ -300,11 +295,11 @@ static int take_user(struct record *r, const char *value)
     r->is_machine = r->filter.has_user = 1;
     if (p)
         r->filter.user = p->pw_uid;
-    else if (tt_flag_number(value, 0, UINT32_MAX, &id) == 0)
+    else if (tt_flag_number(value, 0, (uid_t)-1 - 1, &id) == 0)
         r->filter.user = (uid_t)id;
     else
         tt_complain("record: there is no user '%s'", value);
-    return p || tt_flag_number(value, 0, UINT32_MAX, &id) == 0 ? 0 : -TT_ERR_OPTION;
+    return p || tt_flag_number(value, 0, (uid_t)-1 - 1, &id) == 0 ? 0 : -TT_ERR_OPTION;
 }
 
 /* "0,2-3" */
@@ -456,7 +451,9 @@ static int read_flags(struct record *r, int argc, char **argv)
     if (r->is_machine && !r->is_rated && take_sampled(r, MACHINE_HZ) != 0)
         return TT_LAUNCH_FAILED;
     if (r->is_machine && r->pids.count) {
-        (void)tt_command_wants(&tt_command_record, "-p or -a, and not both");
+        (void)tt_command_wants(
+            &tt_command_record,
+            "either -p, or -a with what selects processes of the machine");
         return TT_LAUNCH_FAILED;
     }
     if (!r->is_machine && !f.count != (r->pids.count != 0)) {

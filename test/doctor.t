@@ -21,7 +21,15 @@ try "the whole machine is where record -a works" agrees "whole machine" tallytre
 try "the rate is that of the system's ticks" says yes "rate of samples" "$(python3 -c 'import time; print(round(1 / time.clock_getres(6)))') Hz"
 visible() { awk '{ if ($1 ~ /[1-9a-f]/) found = 1; exit } END { exit !found }' /proc/kallsyms; }
 try "kernel symbols are there where their addresses are shown" agrees "kernel symbols" visible
-try "cgroups are there where they are mounted" agrees cgroups test -r /sys/fs/cgroup/cgroup.procs
+mounted()
+{
+    if grep -q "^0::" /proc/self/cgroup; then
+        findmnt -n -t cgroup2
+    else
+        grep -q ":name=systemd:" /proc/self/cgroup && findmnt -n -t cgroup -O name=systemd
+    fi
+}
+try "cgroups are there where they are mounted" agrees cgroups mounted
 first() { head -n 1 said | grep -F "perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"; }
 try "the first line has the system's setting" first
 status() { if grep -q "^no " said; then [ $status = 1 ]; else [ $status = 0 ]; fi; }

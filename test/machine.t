@@ -224,16 +224,50 @@ one_processor()
 try "--cpu records that processor alone" one_processor
 lasts() { tallytree record -a -o p.tt -- sh -c 'sleep 0.2; exit 7' 2>err; [ $? = 7 ] && kinds p.tt | head -n 1; }
 try "with a program it lasts as long as that, and ends as it does" lasts
-cgroup()
+# What no process can match is refused at once; otherwise these would record until Ctrl-C.
+# refused TEXT FLAGS...
+refused()
 {
-    local group
-    group=$(sed -n 's/^0:://p' /proc/self/cgroup)
-    tallytree record --cgroup "$group" -o g.tt -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' 2>err || { cat err; return 1; }
-    tallytree report strands --by cgroup --csv g.tt >rows && cat rows && grep -cF "$group" rows
+    local text=$1
+    shift
+    timeout 60 tallytree record "$@" -o no.tt </dev/null 2>err
+    [ $? = 125 ] && grep -F -e "$text" err && [ ! -e no.tt ] || { cat err; return 1; }
 }
-if [ -s /proc/self/cgroup ] && [ -d "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)" ] && grep -q '^0::/' /proc/self/cgroup; then
-    try "--cgroup records what is below it" cgroup
+try "a cgroup that is not there is refused" refused "cgroup" --cgroup /there/is/none
+try "so is one that is no path" refused "cgroup" --cgroup none
+try "so is a user without a name" refused "there is no user ''" --user ''
+try "so is the number that no user has" refused "there is no user" --user 4294967295
+try "so is a processor that is not there" refused "processors" --cpu 100000
+try "so is a process that has ended" refused "there is no process" -p "$(sh -c 'echo $$')"
+# The cgroup of this test, in the hierarchy that the system labels processes by.
+cgroup_of_test()
+{
+    if grep -q '^0::' /proc/self/cgroup; then
+        mount=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
+        group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+    else
+        mount=$(findmnt -n -o TARGET -t cgroup -O name=systemd | head -n 1)
+        group=$(sed -n 's/^[0-9]*:name=systemd://p' /proc/self/cgroup)
+    fi
+    [ "$mount" ] && [ "$group" ] && [ -d "$mount$group" ]
+}
+# below PATH - the processes that are recorded are in the cgroup, whatever way it is named.
+below()
+{
+    tallytree record --cgroup "$1" -o g.tt -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' 2>err || { cat err; return 1; }
+    tallytree report strands --by cgroup --csv g.tt >rows && cat rows && grep -F "$group" rows
+}
+if cgroup_of_test; then
+    try "--cgroup records what is below it" below "$group"
+    try "--cgroup takes its folder, too" below "$mount$group/."
+    if mkdir "$mount/tallytree-test-$$" 2>/dev/null; then
+        empty() { timeout 60 tallytree record --cgroup "/tallytree-test-$$" -o e.tt -- sleep 0.1; }
+        try "a cgroup without processes is waited for" empty
+        rmdir "$mount/tallytree-test-$$"
+    else
+        skip "a cgroup without processes is waited for" "no cgroup may be made"
+    fi
 else
-    skip "--cgroup records what is below it" "this system has no cgroups of version 2"
+    skip "--cgroup records what is below it" "no cgroups are mounted that processes here are in"
 fi
 finish
