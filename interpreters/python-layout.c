@@ -154,6 +154,21 @@ static const char *check(const struct tt_python *p, const struct dl_phdr_info *o
     return NULL;
 }
 
+/* As little of a frame is read as there is to know. */
+static void bound_frame(struct tt_python_layout *l)
+{
+    const uint32_t at[] = {l->frame.previous, l->frame.code, l->frame.at, l->frame.entry,
+                           l->frame.owner};
+
+    l->frame.begin = l->frame.code;
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        if (i < 3 && at[i] < l->frame.begin)
+            l->frame.begin = at[i] & ~7u;
+        if (at[i] >= l->frame.end)
+            l->frame.end = (at[i] & ~7u) + 8;
+    }
+}
+
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 
 const char *tt_python_layout(struct tt_python *p, const struct dl_phdr_info *o,
@@ -170,5 +185,8 @@ const char *tt_python_layout(struct tt_python *p, const struct dl_phdr_info *o,
     p->layout = *known;
     if (version >= 0x30d)
         reason = take_debug_offsets(p);
+    bound_frame(&p->layout);
+    if (!reason && p->layout.frame.end > TT_PYTHON_FRAME)
+        reason = unlike;
     return reason ? reason : check(p, o);
 }

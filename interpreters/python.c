@@ -22,7 +22,6 @@
 #include "loaded-symbol.h"
 
 enum {
-    FRAME_BYTES = 112,
     OWNED_BY_LOOP = 3, /* and above: no frame of a function */
     INTERPRETERS_MAX = 64,
     THREADS_MAX = 4096,
@@ -109,7 +108,7 @@ static int add_frame(struct tt_python *p, struct tt_interpreted_stack *s, uint64
     return 1;
 }
 
-static uint64_t code_of(const struct tt_python *p, const char bytes[FRAME_BYTES])
+static uint64_t code_of(const struct tt_python *p, const char bytes[TT_PYTHON_FRAME])
 {
     enum { TAGS = 3 };
     uint64_t code = tt_python_field(bytes, p->layout.frame.code);
@@ -117,14 +116,14 @@ static uint64_t code_of(const struct tt_python *p, const char bytes[FRAME_BYTES]
     return p->layout.is_tagged ? code & ~(uint64_t)TAGS : code;
 }
 
-static int is_entry_frame(const struct tt_python *p, const char bytes[FRAME_BYTES])
+static int is_entry_frame(const struct tt_python *p, const char bytes[TT_PYTHON_FRAME])
 {
     return p->layout.has_entry_frame &&
            (unsigned char)bytes[p->layout.frame.owner] >= OWNED_BY_LOOP;
 }
 
 /* The last frame of its loop? */
-static int ends_run(const struct tt_python *p, const char bytes[FRAME_BYTES])
+static int ends_run(const struct tt_python *p, const char bytes[TT_PYTHON_FRAME])
 {
     if (p->layout.has_entry_frame)
         return 0;
@@ -136,14 +135,16 @@ static int ends_run(const struct tt_python *p, const char bytes[FRAME_BYTES])
 static enum run take_run(struct tt_python *p, struct tt_interpreted_stack *s,
                          uint64_t frame, uint64_t anchor, uint64_t *next)
 {
+    const struct tt_python_layout *l = &p->layout;
     const uint32_t begin = s->count;
-    char bytes[FRAME_BYTES];
+    char bytes[TT_PYTHON_FRAME];
     int skipped = 0;
 
     for (; frame; frame = tt_python_field(bytes, p->layout.frame.previous)) {
         if (s->count == s->room)
             return RUN_FULL;
-        if (!tt_safe_read(s->peek, frame, bytes, sizeof bytes))
+        if (!tt_safe_read(s->peek, frame + l->frame.begin, bytes + l->frame.begin,
+                          l->frame.end - l->frame.begin))
             return RUN_BROKEN;
         *next = tt_python_field(bytes, p->layout.frame.previous);
         if (is_entry_frame(p, bytes)) {

@@ -22,6 +22,7 @@ struct tt_python_layout {
     } cframe;
     struct {
         uint32_t previous, code, at, entry, owner;
+        uint32_t begin, end; /* all of these lie between */
     } frame;
     struct {
         uint32_t flags, line, file, name, qualname, table, bytes, version;
@@ -45,7 +46,10 @@ struct tt_python {
     int is_proved;        /* one walk was right in all */
 };
 
-enum { TT_PYTHON_HEAD = 144 }; /* of a code object, as much as is read at once */
+enum {
+    TT_PYTHON_FRAME = 112,
+    TT_PYTHON_HEAD = 144 /* of a code object, as much as is read at once */
+};
 
 /* python-layout.c: the offsets of the version in `hex`, checked against what the interpreter
  * says about itself.  NULL, or why they cannot be used. */

@@ -6,6 +6,7 @@ import { run, shoot, view } from "./browser.mjs";
 
 const folder = process.argv[2];
 const pictures = [
+  ["python", "python.tt", "view=flame", 1100, 700],
   ["flame", "run.tt", "view=flame", 1100, 640],
   ["source", "tcl.tt", "view=lines", 900, 600],
   ["ranks", "all.tt", "view=strands&by=block&metric=calls", 1100, 420],

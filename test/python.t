@@ -152,13 +152,14 @@ try "there is no other such choice" refused
 without() { record sha256sum "$TT_BUILD/tallytree" && [ -z "$(header interpreter)" ]; }
 try "a program without an interpreter has no such facts" without
 
-# same WHAT - the same output, messages and status as without us.
+# same WHAT FLAG... - the same output, messages and status as without us.
 same()
 {
-    local bare recorded
-    "$python" test/python-signals.py "$1" >"$tmp/bare.out" 2>"$tmp/bare.err"
+    local bare recorded what=$1
+    shift
+    "$python" test/python-signals.py "$what" >"$tmp/bare.out" 2>"$tmp/bare.err"
     bare=$?
-    "$tallytree" record --force -o "$tmp/tt" "$python" test/python-signals.py "$1" >"$tmp/out" 2>"$tmp/err"
+    "$tallytree" record "$@" --force -o "$tmp/tt" "$python" test/python-signals.py "$what" >"$tmp/out" 2>"$tmp/err"
     recorded=$?
     cat "$tmp/err"
     [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; return 1; }
@@ -176,5 +177,6 @@ try "SIGSEGV that is sent ends a program" same killed
 try "a handler of SIGSEGV is called each time" same handled
 try "SIGSEGV that is ignored is, also by a child" same ignored
 try "SIGSEGV that is blocked waits" same blocked
+try "and while allocations are recorded" same blocked --heap
 try "a handler that the system forgets is forgotten" same once
 finish

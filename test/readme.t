@@ -69,6 +69,7 @@ sub shape
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH} }
 my %needs = (
     'sqlite3|(run|heap|slow|leak).tt' => sub { has('sqlite3') },
+    'python3|(python|lines|objects).tt' => sub { system('python3 -c "import sqlite3" 2>/dev/null') == 0 },
     'tallytree tcl|tcl.tt'       => sub { -e "$library/tcltk/tallytree/libtallytree-tcl.so" },
     'tallytree lua|lua.tt'       => sub { -e "$library/tallytree/libtallytree-lua.so" && has('lua5.4') },
     'ocaml|words LICENSE'        => sub { -e "$library/ocaml/tallytree/tallytree.cmxa" },
