@@ -20,12 +20,18 @@
 
 enum { MOST_VERSION = 3, OLD_VERSION = 0x10200, MOST_FRAMES = 64 };
 
-struct range { /* of an address's blocks, outermost first; of a string's bytes */
+struct range { /* of a string's bytes */
     size_t first, count;
+};
+
+struct ip {              /* an address */
+    size_t first, count; /* its blocks, outermost first */
+    int is_new;          /* the innermost is `operator new` */
 };
 
 struct trace {
     uint32_t context;
+    uint32_t site;  /* a trace: its own or, of `operator new`, that of the caller */
     uint64_t peaks; /* how many there had been when it changed last */
     uint64_t bytes, number, live, live_number, peak, peak_number, temporary;
 };
@@ -40,7 +46,7 @@ struct heaptrack {
     struct tt_builder *b;
     struct tt_heap_profile heap;
     struct tt_vector text, string; /* char; struct range */
-    struct tt_vector block, ip;    /* uint32_t; struct range */
+    struct tt_vector block, ip;    /* uint32_t; struct ip */
     struct tt_vector trace, kind;  /* struct trace; struct kind */
     struct tt_heap_line line, resident;
     uint64_t version, page, time, live, peak, peaks, bytes;
@@ -137,6 +143,19 @@ static int add_frame(struct heaptrack *h, uint32_t module, uint32_t function,
     return 0;
 }
 
+/* What it allocates is its caller's, as in heaptrack's own tools and in our recordings. */
+static int is_new(const char *name)
+{
+    static const char *const names[] = {
+        "operator new(unsigned long)", "operator new[](unsigned long)",
+        "operator new(unsigned int)", "operator new[](unsigned int)"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
 /* "ADDRESS MODULE [FUNCTION FILE LINE…]" */
 static int take_ip(struct heaptrack *h, const char *at)
 {
@@ -145,7 +164,7 @@ static int take_ip(struct heaptrack *h, const char *at)
     uint64_t address, line;
     uint32_t module, pair[MOST_FRAMES][2], count = 0;
     size_t first = h->block.count;
-    struct range *r;
+    struct ip *ip;
     int error = 0;
 
     if (!take(&at, &address) || !take_index(&at, &h->string, &module))
@@ -163,16 +182,17 @@ static int take_ip(struct heaptrack *h, const char *at)
         error = add_frame(h, module, pair[i][0], pair[i][1], address);
     if (error)
         return error;
-    if (!(r = tt_vector_add(&h->ip, 1)))
+    if (!(ip = tt_vector_add(&h->ip, 1)))
         return tt_source_no_memory(h->s);
-    *r = (struct range){first, h->block.count - first};
+    *ip = (struct ip){first, h->block.count - first,
+                      count && is_new(string_of(h, pair[0][0]))};
     return 0;
 }
 
 static int take_trace(struct heaptrack *h, const char *at)
 {
     struct trace *t;
-    const struct range *r;
+    const struct ip *place;
     uint32_t ip, parent, context = TT_BUILDER_ROOT;
 
     if (!take_index(&at, &h->ip, &ip) || !ip || !take_index(&at, &h->trace, &parent))
@@ -181,11 +201,13 @@ static int take_trace(struct heaptrack *h, const char *at)
         return tt_source_no_memory(h->s);
     if (parent)
         context = ((struct trace *)h->trace.item)[parent - 1].context;
-    r = (const struct range *)h->ip.item + ip - 1;
-    for (size_t i = 0; i < r->count; i++)
+    place = (const struct ip *)h->ip.item + ip - 1;
+    for (size_t i = 0; i < place->count; i++)
         context = tt_builder_context(h->b, context,
-                                     ((const uint32_t *)h->block.item)[r->first + i]);
+                                     ((const uint32_t *)h->block.item)[place->first + i]);
     t->context = context;
+    t->site = place->is_new && parent ? ((struct trace *)h->trace.item)[parent - 1].site
+                                      : (uint32_t)h->trace.count - 1;
     return context == TT_NONE ? tt_source_no_memory(h->s) : 0;
 }
 
@@ -199,7 +221,7 @@ static int take_kind(struct heaptrack *h, const char *at)
         return wants(h, "an allocation has a size and a trace");
     if (!(k = tt_vector_add(&h->kind, 1)))
         return tt_source_no_memory(h->s);
-    *k = (struct kind){size, trace - 1};
+    *k = (struct kind){size, ((struct trace *)h->trace.item)[trace - 1].site};
     return 0;
 }
 
@@ -400,7 +422,7 @@ static int read_heaptrack(struct tt_source *s, struct tt_builder *b)
         {&h.text, 1},
         {&h.string, sizeof(struct range)},
         {&h.block, sizeof(uint32_t)},
-        {&h.ip, sizeof(struct range)},
+        {&h.ip, sizeof(struct ip)},
         {&h.trace, sizeof(struct trace)},
         {&h.kind, sizeof(struct kind)},
     };
