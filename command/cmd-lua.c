@@ -23,6 +23,7 @@ static const struct tt_flag lua_flags[] = {
     {"recursion", 0, OPTION, "POLICY", "edge repeat: block cycle drop recent: none",
      "how recursion is folded (default: edge)"},
     {"budget", 0, OPTION, "BYTES", NULL, "limit memory to BYTES (default: 64M)"},
+    {"log", 0, OPTION, "SIZE", "none", "limit the log of samples by time (default: 8M)"},
     {"lua", 0, INTERPRETER, "PROGRAM", "@files",
      "run the script by PROGRAM (default: lua5.4)"},
     {NULL, 0, 0, NULL, NULL, NULL},

@@ -94,6 +94,7 @@ static const struct tt_flag record_flags[] = {
      "how recursion is folded (default: none; scopes: edge)"},
     {"budget", 0, PASSED, "BYTES", NULL,
      "limit memory of each process to BYTES (default: 64M)"},
+    {"log", 0, PASSED, "SIZE", "none", NULL},
     {"histogram", 0, LINKED, NULL, NULL, NULL},
     {"slowest", 0, LINKED, "SCOPE:K", NULL, "keep the K slowest activations of SCOPE"},
     {"stacks", 0, LINKED, "RULE", "application creation ghc", NULL},

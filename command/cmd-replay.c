@@ -680,6 +680,7 @@ enum {
     OUTPUT,
     SLOWEST,
     HISTORY,
+    LOG,
     HISTOGRAM,
     SERIES,
     SPACE
@@ -693,6 +694,7 @@ static const struct tt_flag replay_flags[] = {
      "edge, repeat:K, block, cycle, drop, recent:K or none"},
     {"budget", 0, BUDGET, "SIZE", NULL,
      "limit memory, as 64M or 65536nodes (default: 64M)"},
+    {"log", 0, LOG, "SIZE", "none", "limit the log of samples by time (default: 8M)"},
     {"period", 0, PERIOD, "N", NULL,
      "`sample n` adds (n + carry) / N, and carries the rest"},
     {"slowest", 0, SLOWEST, "BLOCK:K", NULL, "keep the K slowest activations of BLOCK"},
@@ -713,6 +715,8 @@ static int read_flag(int flag, const char *value, struct tt_options *o, struct r
         return tt_options_recursion(o, value);
     case BUDGET:
         return tt_options_budget(o, value);
+    case LOG:
+        return tt_options_log(o, value);
     case SLOWEST:
     case HISTORY:
         return tt_options_marked(o, value, flag == SLOWEST);

@@ -28,6 +28,7 @@ static const struct tt_flag tcl_flags[] = {
      "how recursion is folded (default: edge)"},
     {"budget", 0, OPTION, "BYTES", NULL,
      "limit memory of each process to BYTES (default: 64M)"},
+    {"log", 0, OPTION, "SIZE", "none", "limit the log of samples by time (default: 8M)"},
     {"encoding", 0, ENCODING, "NAME", NULL, "encoding of the script, as tclsh has it"},
     {"tclsh", 0, SHELL, "PROGRAM", "@files",
      "run the script by PROGRAM (default: tclsh8.6)"},

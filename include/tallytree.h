@@ -110,6 +110,7 @@ TT_API const char *tt_error_text(int error);
  *   stacks=application|creation|ghc             where the time of closures goes: see
  *                      tt_context_call
  *   budget=64M | budget=65536nodes              the cap on memory
+ *   log=8M | log=none                           of it, for samples by time
  *   rank=N             this process's number in a parallel job
  *   histogram          log-scaled histogram of the time of activations
  *   history=BLOCK:K    keep the last K activations of a block

@@ -201,6 +201,8 @@ static void charge_limbo(struct tt_thread *t, struct tt_frame *at, uint64_t tick
                                                                 TT_CELL_LOSS)
                                        : tt_tree_loss(&t->tree, n);
 
+    if (samples)
+        tt_log_add(t, NULL, n, ticks, TT_LOG_NOW);
     tt_bump(&t->record->limbo, ticks);
     tt_tally_evicted(&t->tree, tt_frame_block(t, at), &amounts);
     if (loss) {
@@ -219,8 +221,10 @@ static void charge_once(struct tt_thread *t, struct tt_frame *at, uint64_t ticks
         charge_limbo(t, at, ticks, samples);
     } else {
         tt_bump(&at->node->self, ticks);
-        if (samples)
+        if (samples) {
             tt_bump(&at->node->samples, samples);
+            tt_log_add(t, NULL, at->node, ticks, TT_LOG_NOW);
+        }
         if (!t->hider)
             return;
     }

@@ -257,6 +257,16 @@ static void move_arc(struct pass *p, struct tt_node *n)
     tt_change_make(&c);
 }
 
+/* Where entries of the sample log go. */
+static uint32_t move_samples(void *arg, uint32_t cell)
+{
+    const struct pass *p = arg;
+
+    return *state_of(p, cell) & VICTIM
+               ? tt_cell_of(p->tree, survivor_of(p, tt_cell(p->tree->base, cell)))
+               : cell;
+}
+
 /* Takes the victims out of the tables of what stays, so that nothing finds them. */
 static void unlink_victims(struct pass *p, struct tt_node *n)
 {
@@ -329,6 +339,7 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
     t->reserve = 0;
     TT_ASSERT(t->record->moves % 2 == 0);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
+    tt_log_move(t, move_samples, p);
     tt_space_evict_begin(t);
     evict_victims(p);
     t->space.stale = 1;

@@ -101,6 +101,15 @@ static void clear_cell(const struct clearing *c, struct tt_node *n)
     }
 }
 
+/* Entries of the sample log. */
+static uint32_t clear_samples(void *arg, uint32_t cell)
+{
+    const struct clearing *c = arg;
+    const struct tt_node *n = tt_cell(c->tree->base, cell);
+
+    return n != c->tree->root && is_meant(c, n->key) ? 0 : cell;
+}
+
 /* What found no room for a tally, be it of other strands. */
 static void clear_records(const struct clearing *c)
 {
@@ -139,6 +148,7 @@ void tt_clear(int (*which)(const struct tt_block_info *, void *), void *arg)
         for (uint32_t i = 0; i < TT_PAGE_CELLS; i++)
             clear_cell(&c, &n[i]);
     }
+    tt_log_move(c.tree, clear_samples, &c);
     clear_records(&c);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&c.tree->lock);

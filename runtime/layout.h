@@ -16,6 +16,7 @@
  *      holdings   one cell for each context that allocates, of all strands
  *      bands      one each of the process's series: what an allocator's objects are
  *      parts      what a page of holdings had at each maximum
+ *      log        samples in the order of time, 120 a page; see sample-log.c
  *      strings    {length, bytes, NUL}, at multiples of 4
  *
  * A cell is filled in before its `kind` is set, and a figure is one aligned word, so the
@@ -48,6 +49,7 @@ enum tt_page_type {
     TT_PAGE_HOLDING,
     TT_PAGE_BAND,
     TT_PAGE_PARTS,
+    TT_PAGE_LOG,
     TT_PAGE_TYPES
 };
 /* A word of the page map: type | owner << 8; the owner is the strand's index + 1. */
@@ -336,6 +338,22 @@ struct tt_live_set { /* by holding and maximum: bytes */
     uint64_t amount[TT_PAGE_CELLS][TT_PARTS];
 };
 
+/* The head of a page of the sample log: written by the thread that has the page open, then
+ * under the recording's lock. */
+enum tt_log_state { TT_LOG_EMPTY, TT_LOG_LIVE };
+struct tt_log_page {
+    uint64_t base; /* times of its entries count from here: ticks since the start */
+    uint64_t rest; /* ticks that its entries' rounded weights lack; may be below 0 */
+    uint64_t more; /* samples that it stands for, beyond one an entry */
+    uint32_t first, last; /* numbers of the pages that it was made of; 0: it is open */
+    uint32_t next, prev;  /* in its queue */
+    uint32_t owner;       /* all of it is of this strand's index + 1; 0: not known */
+    uint8_t state, shift; /* shift: times are in units of 2^shift ticks */
+    uint16_t level;       /* how often two of its entries have become one */
+    uint64_t spare[2];
+};
+enum { TT_LOG_ENTRIES = (TT_PAGE_SIZE - 64) / 8 };
+
 enum tt_recording_state { TT_RECORDING_OPEN = 1, TT_RECORDING_ENDED };
 enum tt_clock_kind { TT_CLOCK_CYCLES, TT_CLOCK_MONOTONIC, TT_CLOCK_CALLER };
 enum tt_mode { TT_MODE_EXACT, TT_MODE_CALLS, TT_MODE_SAMPLED, TT_MODE_EVERY };
@@ -438,7 +456,10 @@ struct tt_header {
     char interpreters[96]; /* that were found, and why their functions are not shown */
     uint64_t interpreted;  /* stacks with functions of an interpreter in them */
     uint64_t unplaced;     /* of all stacks, those where some of these were not found */
-    uint64_t reserved[15];
+    uint64_t log;          /* pages that the sample log may have; 0: there is none */
+    uint64_t log_bits;     /* of its entries, for a cell */
+    uint64_t log_lost;     /* ticks of samples that found no room in it */
+    uint64_t reserved[12];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */
@@ -485,6 +506,7 @@ _Static_assert(sizeof(struct tt_owner) <= TT_TOP_FRAMES * sizeof(struct tt_top),
 _Static_assert(sizeof(struct tt_band) <= TT_PAGE_SIZE, "band");
 _Static_assert(sizeof(struct tt_space_record) == TT_PAGE_SIZE, "space");
 _Static_assert(sizeof(struct tt_live_set) == TT_PAGE_SIZE, "held");
+_Static_assert(sizeof(struct tt_log_page) == TT_CELL_SIZE, "log");
 _Static_assert(sizeof(struct tt_header) <= TT_HEADER_SIZE, "header");
 
 #endif

@@ -71,27 +71,36 @@ static int read_mode(struct tt_options *o, const char *word, uint32_t *mode)
     return -TT_ERR_OPTION;
 }
 
-int tt_options_budget(struct tt_options *o, const char *value)
+/* "65536", "64K", "64MiB": from `low` to 16 GiB; *end is where the digits end. */
+static int read_size(const char *text, uint64_t low, uint64_t *out)
 {
     static const char units[] = "KMG";
     char *end;
-    unsigned long long n;
-    const char *unit;
+    unsigned long long n = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
 
-    if (value[0] < '0' || value[0] > '9')
+    if (text[0] < '0' || text[0] > '9' || n > 16ull << 30 ||
+        (*end && (!unit || (end[1] && strcmp(end + 1, "iB") != 0))))
         return -TT_ERR_OPTION;
-    n = strtoull(value, &end, 10);
-    if (strcmp(end, "nodes") == 0) {
-        o->budget_nodes = n;
-        return n < 64 || n > 1ull << 28 ? -TT_ERR_OPTION : 0;
+    *out = unit ? (uint64_t)n << (10 * (unit - units + 1)) : n;
+    return *out < low || *out > 16ull << 30 ? -TT_ERR_OPTION : 0;
+}
+
+int tt_options_budget(struct tt_options *o, const char *value)
+{
+    const size_t digits = strspn(value, "0123456789");
+
+    if (digits && strcmp(value + digits, "nodes") == 0) {
+        o->budget_nodes = strtoull(value, NULL, 10);
+        return o->budget_nodes < 64 || o->budget_nodes > 1ull << 28 ? -TT_ERR_OPTION : 0;
     }
-    unit = *end ? strchr(units, *end) : NULL;
-    if (*end && (!unit || (end[1] && strcmp(end + 1, "iB") != 0)))
-        return -TT_ERR_OPTION;
-    if (n > 16ull << 30)
-        return -TT_ERR_OPTION;
-    o->budget = unit ? (uint64_t)n << (10 * (unit - units + 1)) : n;
-    return o->budget < 128 * 1024 || o->budget > 16ull << 30 ? -TT_ERR_OPTION : 0;
+    return read_size(value, 128 * 1024, &o->budget);
+}
+
+int tt_options_log(struct tt_options *o, const char *value)
+{
+    o->log = 0;
+    return strcmp(value, "none") == 0 ? 0 : read_size(value, 16 * 1024, &o->log);
 }
 
 int tt_options_recursion(struct tt_options *o, const char *value)
@@ -134,6 +143,12 @@ static int option_budget(struct tt_options *o, const char *value, uint32_t unuse
 {
     (void)unused;
     return tt_options_budget(o, value);
+}
+
+static int option_log(struct tt_options *o, const char *value, uint32_t unused)
+{
+    (void)unused;
+    return tt_options_log(o, value);
 }
 
 static int option_recursion(struct tt_options *o, const char *value, uint32_t unused)
@@ -347,6 +362,7 @@ static const struct option_word {
 } option_table[] = {
     {"output", option_output, 0},
     {"budget", option_budget, 0},
+    {"log", option_log, 0},
     {"recursion", option_recursion, 0},
     {"stacks", option_stacks, 0},
     {"sampler", option_sampler, 0},
@@ -402,6 +418,7 @@ static void set_defaults(struct tt_options *o)
     o->recursion = TT_RECURSION_EDGE;
     o->unwound = TT_RECURSION_NONE;
     o->budget = 64ull << 20;
+    o->log = 8ull << 20;
     o->series = 1u << TT_BAND_TYPE;
     o->space = TT_SPACE_ALLOC | TT_SPACE_COPIES | TT_SPACE_TYPES;
     o->profile.scan = 10;

@@ -23,6 +23,7 @@ struct tt_options {
     uint32_t clock, recursion, recursion_length, stacks;
     uint32_t unwound, unwound_length; /* recursion of stacks that are unwound */
     uint64_t budget, budget_nodes;
+    uint64_t log;        /* bytes of the sample log, at most; 0: none */
     uint32_t space;      /* bits: what is recorded of objects */
     uint64_t space_rate; /* smaller ones are sampled; 0: none is */
     char select[128];    /* whose objects: of blocks whose names contain it; "": of all */
@@ -53,6 +54,7 @@ int tt_options_read(struct tt_options *, const char *words, size_t *at);
 /* Reads "64M" or "65536nodes", a recursion policy, or "BLOCK:K" whose last or slowest
  * activations are kept, or what is kept of objects, and over time; for the command's own flags. */
 int tt_options_budget(struct tt_options *, const char *value);
+int tt_options_log(struct tt_options *, const char *value);
 int tt_options_recursion(struct tt_options *, const char *value);
 int tt_options_stacks(const char *value, uint32_t *rule);
 int tt_options_series(struct tt_options *, const char *value);

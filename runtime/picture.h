@@ -112,6 +112,17 @@ const struct tt_band *tt_picture_band(const struct tt_picture *,
                                       const struct tt_band *before);
 uint32_t tt_band_points(const struct tt_band *, int64_t out[TT_BAND_POINTS]);
 
+/* An entry of the sample log: the share of a context's samples that were charged at a time, in
+ * ticks since the recording began.  Calls back for each, in no order; *lost: ticks of samples
+ * that are not in the log.  0 or -TT_ERR_MEMORY. */
+struct tt_picture_sample {
+    uint32_t context; /* index */
+    uint64_t time, weight, samples;
+};
+typedef void tt_picture_each_sample(void *arg, const struct tt_picture_sample *);
+int tt_picture_log(const struct tt_picture *, tt_picture_each_sample *each, void *arg,
+                   uint64_t *lost);
+
 /* x², summed, as a floating figure; mean and population deviation of activations. */
 double tt_square_value(const struct tt_square *);
 double tt_times_deviation(const struct tt_times *);

@@ -70,20 +70,20 @@ static int make_ready(struct tt_recording *r, uint32_t page)
 
 /* ── Pages ────────────────────────────────────────────────────────────────────────── */
 
-static int pages_are_held(const struct tt_recording *r)
+int tt_pages_are_held(const struct tt_recording *r)
 {
     return __atomic_load_n(&r->holder, __ATOMIC_RELAXED) == &tt_self;
 }
 
-static void lock_pages(struct tt_recording *r)
+void tt_pages_lock(struct tt_recording *r)
 {
-    if (!pages_are_held(r))
+    if (!tt_pages_are_held(r))
         pthread_mutex_lock(&r->lock);
 }
 
-static void unlock_pages(struct tt_recording *r)
+void tt_pages_unlock(struct tt_recording *r)
 {
-    if (!pages_are_held(r))
+    if (!tt_pages_are_held(r))
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -97,7 +97,7 @@ int tt_pages_try(struct tt_recording *r)
 
 void tt_pages_done(struct tt_recording *r)
 {
-    TT_ASSERT(pages_are_held(r));
+    TT_ASSERT(tt_pages_are_held(r));
     __atomic_store_n(&r->holder, NULL, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&r->lock);
 }
@@ -185,7 +185,7 @@ uint32_t tt_page_take_more(struct tt_recording *r, enum tt_page_type type, uint3
     TT_ASSERT(type != TT_PAGE_FREE && type <= TT_PAGE_TYPES && owner < 1u << 24);
     if (order >= TT_ORDERS)
         return 0;
-    lock_pages(r);
+    tt_pages_lock(r);
     if (type != TT_PAGE_CELL || r->cell_pages > 0) {
         may = may_take(r, type, has);
         page = may || !r->header->budget_nodes ? take_free(r, order) : 0;
@@ -200,13 +200,13 @@ uint32_t tt_page_take_more(struct tt_recording *r, enum tt_page_type type, uint3
             __atomic_store_n(&r->map[page - 1 + i], (uint32_t)type | owner << 8,
                              __ATOMIC_RELEASE);
     }
-    unlock_pages(r);
+    tt_pages_unlock(r);
     return page;
 }
 
 void tt_page_give(struct tt_recording *r, uint32_t page, uint32_t order)
 {
-    lock_pages(r);
+    tt_pages_lock(r);
     TT_ASSERT(page > 0 && page + (1u << order) - 1 <= r->header->used);
     TT_ASSERT(r->map[page - 1] != TT_PAGE_FREE); /* not given back twice */
     if ((r->map[page - 1] & 0xff) == TT_PAGE_CELL) {
@@ -217,7 +217,7 @@ void tt_page_give(struct tt_recording *r, uint32_t page, uint32_t order)
         __atomic_store_n(&r->map[page - 1 + i], TT_PAGE_FREE, __ATOMIC_RELEASE);
     r->next[page] = r->free[order];
     r->free[order] = page;
-    unlock_pages(r);
+    tt_pages_unlock(r);
 }
 
 uint32_t tt_pages_left(struct tt_recording *r, enum tt_page_type type)
@@ -325,6 +325,7 @@ static void set_up_header(struct tt_recording *r)
     r->ready = FIRST_PAGES;
     r->cell_pages = h->budget_nodes ? (uint32_t)(h->budget_nodes / TT_PAGE_CELLS)
                                     : h->pages;
+    tt_log_init(r);
     write_magic(h);
 }
 

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "file.h"
+#include "sample-log.h"
 
 enum { TT_ORDERS = 20 }; /* runs of 2^order pages */
 
@@ -40,6 +41,7 @@ struct tt_recording {
     int exact;           /* activations are timed, and */
     uint64_t preempted;  /* that was tt_clock_preempted as it began */
     struct tt_gone gone; /* threads that have left it since */
+    struct tt_log log;
 };
 
 /* tt_clock_preempted since the recording began, where activations are timed; else 0. */
@@ -92,6 +94,11 @@ uint32_t tt_pages_left(struct tt_recording *, enum tt_page_type);
  * pages are taken as ever meanwhile.  Async-signal-safe. */
 int tt_pages_try(struct tt_recording *);
 void tt_pages_done(struct tt_recording *);
+
+/* Has the calling thread the lock by tt_pages_try?  Takes it and gives it back unless so. */
+int tt_pages_are_held(const struct tt_recording *);
+void tt_pages_lock(struct tt_recording *);
+void tt_pages_unlock(struct tt_recording *);
 
 /* All that the mapping at `base` may hold, as its header says. */
 TT_INLINE uint64_t tt_base_size(const char *base)

@@ -35,8 +35,9 @@ static struct {
     pthread_t thread;
     int running; /* 1: timers; 2: the thread; read by threads that come, as `recording` */
     int leave;
-    struct tt_marks marks; /* the sampler thread's */
-    uint64_t seen;         /* CPU time of threads that are not sampled any more, ns */
+    struct tt_marks marks;    /* the sampler thread's */
+    struct tt_log_writer log; /* the same */
+    uint64_t seen;            /* CPU time of threads that are not sampled any more, ns */
 } sampler;
 
 static int has_sampled(const struct tt_recording *r)
@@ -327,6 +328,7 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
             TT_MODE_SAMPLED) {
         tt_bump_shared(&n->self, ticks);
         tt_bump_shared(&n->samples, 1);
+        tt_log_add(t, &sampler.log, n, ticks, TT_LOG_NOW);
         if (__atomic_load_n(&t->hider, __ATOMIC_ACQUIRE))
             look_at_hidden(t, n, ticks);
     } else if (n == t->tree.limbo) {

@@ -494,6 +494,7 @@ void tt_thread_detach(struct tt_thread *t)
     if (__atomic_load_n(&r->header->state, __ATOMIC_RELAXED) == TT_RECORDING_OPEN &&
         t->record->charged) /* else nothing of it was timed, and no file is opened */
         tt_recording_left(r);
+    tt_log_leave(r, &t->log);
     let_go_of_stacks(t);
     close_fast_path(t);
     tt_threads_lock();

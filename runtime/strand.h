@@ -110,6 +110,7 @@ struct tt_thread {
         void *looker;   /* what tt_looker needs */
         uint64_t start; /* its CPU time when it was armed, ns */
     } sampler;
+    struct tt_log_writer log;
     void *heap; /* what the collector of the allocator's events has of it */
     struct tt_slow_state {
         struct tt_frame *frame;     /* the marked activation under way */

@@ -243,6 +243,15 @@ static void send_tally(struct merge *m, struct tt_tally *from)
     }
 }
 
+/* Where entries of the sample log go. */
+static uint32_t send_samples(void *arg, uint32_t cell)
+{
+    const struct merge *m = arg;
+    uint32_t to = m->w.link[tt_place(&m->w, cell)];
+
+    return to ? to : tt_cell_of(m->into, m->into->root);
+}
+
 static void send_tree(struct merge *m)
 {
     merge_context(m, m->into->root, m->from->root);
@@ -401,6 +410,9 @@ int tt_merge(struct tt_tree *into, struct tt_tree *from)
     __atomic_fetch_add(&into->record->moves, 1, __ATOMIC_SEQ_CST);
     send_checked(&m);
     tt_bands_merge(into, from);
+    tt_log_move(from, send_samples, &m);
+    if (from->log_since < into->log_since)
+        into->log_since = from->log_since;
     count_member(into, record,
                  m.w.weight[tt_place(&m.w, record->root)] + record->lost_ticks);
     __atomic_fetch_add(&into->record->moves, 1, __ATOMIC_SEQ_CST);

@@ -62,6 +62,7 @@ struct tt_tree {
     struct tt_space_index space; /* the same */
     uint64_t refused;            /* pushes without room since the last eviction */
     uint64_t patience;           /* how many to bear before the next */
+    uint32_t log_since; /* pages of the sample log that were filled before it was made */
 };
 
 /* ── The tree: tree.c ─────────────────────────────────────────────────────────────── */

@@ -632,35 +632,41 @@ static void find_stack(struct tt_attach *a, struct process *p,
     name_jit(h, p);
 }
 
+struct drawn { /* `samples` samples of so much, at a time in ns */
+    uint64_t amount, samples, time;
+    uint32_t metric;
+};
+
 /* A sample of time says how sure its share is; one of a counter does not. */
 static void charge_to(struct tt_grafting *h, struct tt_node *n, uint32_t made,
-                      uint64_t amount, uint32_t metric, uint64_t samples)
+                      const struct drawn *d)
 {
-    tt_graft_charge(h, n, made, amount, metric);
-    if (metric || made == h->path.count)
-        tt_bump(&n->samples, metric ? (uint64_t)-1 : samples - 1);
+    const uint64_t start = h->thread->recording->header->start_ticks; /* in ns, too */
+
+    tt_graft_charge(h, n, made, d->amount, d->metric);
+    if (d->metric || made == h->path.count)
+        tt_bump(&n->samples, d->metric ? (uint64_t)-1 : d->samples - 1);
+    if (!d->metric)
+        tt_log_add(h->thread, NULL, n, d->amount, d->time > start ? d->time - start : 0);
 }
 
-/* As so many samples. */
-static void charge(struct tt_attach *a, struct tt_thread *t, uint64_t ns, uint32_t metric,
-                   uint64_t samples)
+static void charge(struct tt_attach *a, struct tt_thread *t, struct drawn d)
 {
     struct tt_grafting *h = &a->hanging;
-    uint64_t ticks = metric ? ns
-                            : (uint64_t)((unsigned __int128)ns *
-                                         t->recording->header->ticks_per_second /
-                                         1000000000u);
     struct tt_node *n;
     uint32_t made;
 
+    if (!d.metric)
+        d.amount = (uint64_t)((unsigned __int128)d.amount *
+                              t->recording->header->ticks_per_second / 1000000000u);
     h->thread = t;
     h->at = t->self->top;
     t->busy++;
     if (tt_graft_find(h, &n)) {
-        charge_to(h, n, h->path.count, ticks, metric, samples);
+        charge_to(h, n, h->path.count, &d);
     } else if (tt_graft_make(h, &n, &made)) {
         if (n)
-            charge_to(h, n, made, ticks, metric, samples);
+            charge_to(h, n, made, &d);
         tt_graft_done(h);
     }
     t->busy--;
@@ -686,7 +692,8 @@ static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
         find_stack(a, p, e);
     else
         find_nothing(a, idle_name);
-    charge(a, thread, e->of.sample.weight, a->metric[e->counter], 1);
+    charge(a, thread,
+           (struct drawn){e->of.sample.weight, 1, e->time, a->metric[e->counter]});
     a->hanging.wait = NULL;
     if (!e->counter)
         a->charged += e->of.sample.weight;
@@ -706,7 +713,7 @@ static void take_rest(struct tt_attach *a)
     if (!thread)
         return;
     find_nothing(a, unknown_name);
-    charge(a, thread, all - known, 0, samples ? samples : 1);
+    charge(a, thread, (struct drawn){all - known, samples ? samples : 1, a->until, 0});
     a->hanging.wait = NULL;
 }
 

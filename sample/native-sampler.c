@@ -32,6 +32,7 @@ struct look { /* a thread's own, mapped; its pages are there once they are used 
     uint64_t waiting; /* `count` when it was seen asleep, until its own next look; NONE */
     struct tt_wall wall;
     struct tt_grafting hanging;
+    struct tt_log_writer *writer; /* of who looks; NULL: of the thread itself */
     int done;
     int inside, charging; /* of its handler, and of another thread: never both */
     int lends;            /* that is the thread's stack for signals */
@@ -60,6 +61,7 @@ static void charge(struct look *l, struct tt_node *n, uint32_t made)
 {
     uint32_t metric = metric_of(l);
 
+    tt_log_add(l->hanging.thread, l->writer, n, ticks_of_look(l), TT_LOG_NOW);
     tt_graft_charge(&l->hanging, n, made, metric ? l->ns : ticks_of_look(l), metric);
 }
 
@@ -137,6 +139,7 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns)
         return 0;
     l->hanging.thread = t;
     l->hanging.wait = NULL;
+    l->writer = NULL;
     l->context = context;
     l->ns = ns;
     l->done = 0;
@@ -204,6 +207,8 @@ static int unwind_asleep(struct look *l, struct tt_sleeper *s)
     return tt_graft_unwind_asleep(&l->hanging) && s->still_sleeps(s->arg);
 }
 
+static struct tt_log_writer rounds_log; /* of the thread that goes round */
+
 static int charge_asleep(struct look *l, uint64_t ns)
 {
     struct tt_node *n;
@@ -212,6 +217,7 @@ static int charge_asleep(struct look *l, uint64_t ns)
     if (!tt_graft_make_asleep(&l->hanging, &n, &made))
         return 0;
     l->ns = ns;
+    l->writer = &rounds_log;
     if (n) {
         charge(l, n, made);
         l->waiting = __atomic_load_n(&l->count, __ATOMIC_RELAXED);
@@ -266,6 +272,7 @@ static int charge_once_more(struct look *l, uint64_t ns)
     if (!tt_graft_again(&l->hanging, &n, &made))
         return 0;
     l->ns = ns;
+    l->writer = &rounds_log;
     charge(l, n, made);
     tt_graft_done(&l->hanging);
     return 1;

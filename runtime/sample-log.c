@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/* sample-log.c - samples in the order of time, at constant size.
+ *
+ *      thread 1 ── its open page ─┐ full                    level 0
+ *      thread 2 ── its open page ─┼──────▶ [p7][p8]         one sample an entry
+ *      rounds ──── their page ────┘          │ two neighbours become one
+ *                                            ▼
+ *                            [p1…4][p5,6]                   level 1: two samples an entry
+ *                                  ⋮                        …
+ *      page   {base, rest, first, last, level, …} and 120 entries {context, time, weight}
+ *
+ * Each writer fills one page: a handler that interrupts it takes the next slot, and no thread
+ * waits.  While there is room a full page is kept as it is.  After that each new page
+ * costs one: of the finest level that has two pages, the two oldest become one.  Of each two
+ * neighbouring entries one stays, chosen with a probability proportional to its weight, and it
+ * gets the weight of both:
+ *
+ *      a 3  b 1  │  b 2  c 2          a 4  │  c 4
+ *
+ * So the log covers the whole run, as finely early as late, for one merge a page, a constant
+ * cost a sample.  The sum of all weights stays what it was, to the tick; what is in a range of
+ * time, and of it in a context, is right on average.  Pages that are not full, as those of
+ * threads that have ended, are put together as they are.
+ *
+ * A page is made of an interval of the pages that were closed, first to last.  The new one is
+ * shown when it is whole, before the two others are given up: after kill -9 a reader leaves out
+ * the pages whose interval lies within another's.
+ *
+ * Where there is no page, or no lock to be had in a handler, the last entry and the new sample
+ * become one by the same rule.  Entries refer to cells; when an eviction or a merge of trees
+ * takes these away, it says first where their entries go (tt_log_move). */
+#include "sample-log.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "log-entry.h"
+#include "strand.h"
+
+enum {
+    PART = 8,  /* of the budget, at most */
+    LEAST = 4, /* pages, for there to be one: two that become a third, and an open one */
+    RESOLUTION = 1 << 16 /* units in a second, at first, at least */
+};
+
+/* ── Words ────────────────────────────────────────────────────────────────────────── */
+
+static struct tt_log_page *log_page(const struct tt_recording *r, uint32_t page)
+{
+    return (struct tt_log_page *)(void *)tt_cell(r->base, tt_page_cell(r, page));
+}
+
+static uint64_t *log_entries(struct tt_log_page *p)
+{
+    return (uint64_t *)(void *)(p + 1);
+}
+
+/* splitmix64's last steps: enough for choices that no attacker gains from. */
+static uint64_t mix_chance(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Is it the one of weight `b`, of these two? */
+static int choose_second(uint64_t chance, uint64_t a, uint64_t b)
+{
+    return (uint64_t)((unsigned __int128)chance * (a + b) >> 64) >= a;
+}
+
+/* What is to be written of so many ticks, and of what was carried on; the rest is carried. */
+static uint64_t round_weight(uint64_t ticks, uint64_t *rest)
+{
+    uint64_t all = ticks + *rest, packed;
+
+    packed = (int64_t)all < 0 ? 0 : tt_log_pack_weight(all);
+    *rest = all - tt_log_weight(packed);
+    return packed;
+}
+
+/* ── Queues ───────────────────────────────────────────────────────────────────────── */
+
+static void log_link(const struct tt_recording *r, struct tt_log_queue *q, uint32_t page,
+                     uint32_t before)
+{
+    struct tt_log_page *p = log_page(r, page);
+
+    p->next = before;
+    p->prev = before ? log_page(r, before)->prev : q->last;
+    if (p->next)
+        log_page(r, p->next)->prev = page;
+    else
+        q->last = page;
+    if (p->prev)
+        log_page(r, p->prev)->next = page;
+    else
+        q->first = page;
+    q->count++;
+}
+
+static void log_unlink(const struct tt_recording *r, struct tt_log_queue *q,
+                       uint32_t page)
+{
+    const struct tt_log_page *p = log_page(r, page);
+
+    TT_ASSERT(q->count > 0);
+    if (p->next)
+        log_page(r, p->next)->prev = p->prev;
+    else
+        q->last = p->prev;
+    if (p->prev)
+        log_page(r, p->prev)->next = p->next;
+    else
+        q->first = p->next;
+    q->count--;
+}
+
+/* ── Two pages become one ─────────────────────────────────────────────────────────── */
+
+struct joining {
+    const struct tt_recording *r;
+    struct tt_log_page *from[2], *to;
+    uint32_t part, next; /* where the next entry is */
+    uint32_t used;
+    uint64_t rest;
+};
+
+static uint64_t time_of_entry(const struct joining *j, const struct tt_log_page *p,
+                              uint64_t entry)
+{
+    return p->base + (tt_log_offset(entry, j->r->header->log_bits) << p->shift);
+}
+
+/* The next entry, 0 after the last; slots that a killed or lost writer left are passed by. */
+static uint64_t next_logged(struct joining *j, uint64_t *time)
+{
+    uint64_t e = 0;
+
+    while (!e && j->part < 2) {
+        struct tt_log_page *p = j->from[j->part];
+        if (j->next == TT_LOG_ENTRIES) {
+            j->part++;
+            j->next = 0;
+            continue;
+        }
+        e = log_entries(p)[j->next++];
+        *time = e ? time_of_entry(j, p, e) : 0;
+    }
+    return e;
+}
+
+static uint32_t count_entries(struct tt_log_page *p)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < TT_LOG_ENTRIES; i++)
+        count += log_entries(p)[i] != 0;
+    return count;
+}
+
+/* Times of the new page begin with the first of them, in units that the last one fits into. */
+static void find_unit(struct joining *j)
+{
+    const uint32_t bits = tt_log_time_bits(j->r->header->log_bits);
+    uint64_t time, first = UINT64_MAX, last = 0;
+
+    while (next_logged(j, &time)) {
+        first = time < first ? time : first;
+        last = time > last ? time : last;
+    }
+    j->part = j->next = 0;
+    j->to->base = first == UINT64_MAX ? j->from[0]->base : first;
+    j->to->shift = j->from[0]->shift > j->from[1]->shift ? j->from[0]->shift
+                                                         : j->from[1]->shift;
+    while (last > first && (last - first) >> j->to->shift >> bits)
+        j->to->shift++;
+}
+
+static void put_joined(struct joining *j, uint64_t entry, uint64_t time, uint64_t weight)
+{
+    const uint64_t bits = j->r->header->log_bits;
+
+    TT_ASSERT(j->used < TT_LOG_ENTRIES);
+    log_entries(j->to)[j->used++] = tt_log_pack(
+        tt_log_cell(entry, bits), (time - j->to->base) >> j->to->shift, weight, bits);
+}
+
+/* Each two become one; of an odd number the last stays alone. */
+static void put_pair(struct joining *j, struct tt_log *log, uint64_t a, uint64_t time)
+{
+    uint64_t then, b = next_logged(j, &then), weight;
+
+    if (!b) {
+        put_joined(j, a, time, a & ((1u << TT_LOG_WEIGHT) - 1));
+        return;
+    }
+    log->chance += 0x9e3779b97f4a7c15u;
+    weight = round_weight(tt_log_weight(a) + tt_log_weight(b), &j->rest);
+    if (choose_second(mix_chance(log->chance), tt_log_weight(a), tt_log_weight(b)))
+        put_joined(j, b, then, weight);
+    else
+        put_joined(j, a, time, weight);
+}
+
+/* Into the spare page, which is shown last.  Is it thinner? */
+static int join_pages(struct tt_recording *r, struct tt_log_page *a,
+                      struct tt_log_page *b, struct tt_log_page *to)
+{
+    struct joining j = {.r = r, .from = {a, b}, .to = to, .rest = a->rest + b->rest};
+    uint32_t count = count_entries(a) + count_entries(b);
+    uint64_t e, time;
+    const int thinner = count > TT_LOG_ENTRIES;
+
+    TT_ASSERT(a->level == b->level && a->last + 1 == b->first);
+    find_unit(&j);
+    while ((e = next_logged(&j, &time)) != 0)
+        if (thinner)
+            put_pair(&j, &r->log, e, time);
+        else
+            put_joined(&j, e, time, e & ((1u << TT_LOG_WEIGHT) - 1));
+    to->rest = j.rest;
+    to->more = count + a->more + b->more - j.used;
+    to->first = a->first;
+    to->last = b->last;
+    to->owner = a->owner == b->owner ? a->owner : 0;
+    to->level = (uint16_t)(a->level + thinner);
+    __atomic_store_n(&to->state, TT_LOG_LIVE, __ATOMIC_RELEASE);
+    return thinner;
+}
+
+static void empty_log_page(struct tt_log_page *p)
+{
+    __atomic_store_n(&p->state, TT_LOG_EMPTY, __ATOMIC_RELEASE);
+    TT_BARRIER();
+    memset(p, 0, TT_PAGE_SIZE);
+}
+
+/* The two oldest pages of a level become one; the other one is returned, empty. */
+static uint32_t thin_level(struct tt_recording *r, uint32_t level)
+{
+    struct tt_log *log = &r->log;
+    struct tt_log_queue *q = &log->level[level];
+    const uint32_t a = q->first, b = log_page(r, a)->next, to = log->spare;
+    int thinner = join_pages(r, log_page(r, a), log_page(r, b), log_page(r, to));
+
+    log_unlink(r, q, a);
+    log_unlink(r, q, b);
+    log_link(r, thinner ? q + 1 : q, to, thinner ? 0 : q->first);
+    empty_log_page(log_page(r, a));
+    empty_log_page(log_page(r, b));
+    log->spare = a;
+    return b;
+}
+
+static uint32_t thin_log(struct tt_recording *r)
+{
+    for (uint32_t i = 0; r->log.spare && i + 1 < TT_LOG_LEVELS; i++)
+        if (r->log.level[i].count >= 2)
+            return thin_level(r, i);
+    return 0;
+}
+
+/* ── Pages ────────────────────────────────────────────────────────────────────────── */
+
+static uint32_t new_log_page(struct tt_recording *r)
+{
+    uint32_t page = r->log.count < r->log.max
+                        ? tt_page_take_more(r, TT_PAGE_LOG, 0, 0, r->log.count)
+                        : 0;
+
+    r->log.count += page != 0;
+    return page;
+}
+
+static uint32_t take_log_page(struct tt_recording *r)
+{
+    uint32_t page;
+
+    if (!r->log.spare)
+        r->log.spare = new_log_page(r);
+    page = new_log_page(r);
+    return page ? page : thin_log(r);
+}
+
+static void close_log_page(struct tt_recording *r, uint32_t page)
+{
+    struct tt_log_page *p = log_page(r, page);
+
+    log_unlink(r, &r->log.open, page);
+    p->first = ++r->log.closed;
+    __atomic_store_n(&p->last, r->log.closed, __ATOMIC_RELEASE);
+    log_link(r, &r->log.level[0], page, 0);
+}
+
+static void open_log_page(struct tt_recording *r, uint32_t page, uint32_t owner,
+                          uint64_t when)
+{
+    struct tt_log_page *p = log_page(r, page);
+
+    p->base = when;
+    p->owner = owner;
+    while ((uint64_t)RESOLUTION << (p->shift + 1) <= r->header->ticks_per_second)
+        p->shift++;
+    log_link(r, &r->log.open, page, 0);
+    __atomic_store_n(&p->state, TT_LOG_LIVE, __ATOMIC_RELEASE);
+}
+
+/* 0: not now. */
+static int turn_log_page(struct tt_recording *r, struct tt_log_writer *w, uint32_t owner,
+                         uint64_t when)
+{
+    const int held = tt_pages_are_held(r);
+    uint32_t page;
+
+    if (!held && !tt_pages_try(r))
+        return 0;
+    if (w->page) {
+        close_log_page(r, w->page);
+        w->page = 0;
+    }
+    page = take_log_page(r);
+    if (page)
+        open_log_page(r, page, owner, when);
+    w->used = 0;
+    TT_BARRIER();
+    w->page = page;
+    if (!held)
+        tt_pages_done(r);
+    return page != 0;
+}
+
+void tt_log_leave(struct tt_recording *r, struct tt_log_writer *w)
+{
+    tt_pages_lock(r);
+    if (w->page && w->epoch == r->epoch)
+        close_log_page(r, w->page);
+    w->page = 0;
+    tt_pages_unlock(r);
+}
+
+/* ── Entries ──────────────────────────────────────────────────────────────────────── */
+
+/* Of the page that is open: in its units; UINT64_MAX: it is too late for that page. */
+static uint64_t log_offset(const struct tt_recording *r, const struct tt_log_page *p,
+                           uint64_t when)
+{
+    uint64_t units = when > p->base ? (when - p->base) >> p->shift : 0;
+
+    return units >> tt_log_time_bits(r->header->log_bits) ? UINT64_MAX : units;
+}
+
+/* What is rounded off is carried on within the page.  A handler that comes between carries it
+ * once more, which makes the rest so much less. */
+static uint64_t weigh_entry(const struct tt_log_page *p, uint64_t ticks, uint64_t *change)
+{
+    uint64_t before = __atomic_load_n(&p->rest, __ATOMIC_RELAXED), rest = before,
+             packed = round_weight(ticks, &rest);
+
+    *change = rest - before;
+    return packed;
+}
+
+static void lose_sample(const struct tt_recording *r, uint64_t ticks)
+{
+    tt_bump_shared(&r->header->log_lost, ticks);
+}
+
+/* The last entry and this sample become one. */
+static void fold_entry(const struct tt_recording *r, uint32_t page, uint32_t cell,
+                       uint64_t ticks, uint64_t when)
+{
+    const uint64_t bits = r->header->log_bits;
+    struct tt_log_page *p = page ? log_page(r, page) : NULL;
+    uint64_t *e, old, one, offset, change;
+    uint32_t i = TT_LOG_ENTRIES;
+
+    while (p && i && !__atomic_load_n(&log_entries(p)[i - 1], __ATOMIC_RELAXED))
+        i--;
+    if (!i || !p) {
+        lose_sample(r, ticks);
+        return;
+    }
+    e = &log_entries(p)[i - 1];
+    offset = log_offset(r, p, when);
+    do {
+        old = one = __atomic_load_n(e, __ATOMIC_RELAXED);
+        if (choose_second(mix_chance(old + when * 0x9e3779b97f4a7c15u),
+                          tt_log_weight(old), ticks))
+            one = tt_log_pack(
+                cell, offset == UINT64_MAX ? tt_log_offset(old, bits) : offset, 0, bits);
+        one &= ~(uint64_t)((1u << TT_LOG_WEIGHT) - 1);
+        one |= weigh_entry(p, tt_log_weight(old) + ticks, &change);
+    } while (!__atomic_compare_exchange_n(e, &old, one, 0, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    tt_bump(&p->rest, change);
+    tt_bump(&p->more, 1);
+}
+
+/* A slot of the writer's page; TT_LOG_ENTRIES: there is none left.  A handler takes one in
+ * between, another thread does not. */
+static uint32_t claim_slot(struct tt_log_writer *w)
+{
+    uint32_t slot = __atomic_load_n(&w->used, __ATOMIC_RELAXED);
+
+    if (slot >= TT_LOG_ENTRIES)
+        return TT_LOG_ENTRIES;
+#if defined(__x86_64__)
+    slot = 1;
+    __asm__("xaddl %0, %1" : "+r"(slot), "+m"(w->used));
+#else
+    slot = __atomic_fetch_add(&w->used, 1, __ATOMIC_RELAXED);
+#endif
+    return slot < TT_LOG_ENTRIES ? slot : TT_LOG_ENTRIES;
+}
+
+static void write_entry(struct tt_recording *r, struct tt_log_writer *w, uint32_t owner,
+                        uint32_t cell, uint64_t ticks, uint64_t when, int may_turn)
+{
+    uint32_t slot = TT_LOG_ENTRIES;
+    uint64_t offset = UINT64_MAX, change;
+    struct tt_log_page *p;
+
+    if (w->epoch != r->epoch) {
+        w->page = 0;
+        w->epoch = r->epoch;
+    }
+    if (w->page && (offset = log_offset(r, log_page(r, w->page), when)) != UINT64_MAX)
+        slot = claim_slot(w);
+    if (slot == TT_LOG_ENTRIES && may_turn && turn_log_page(r, w, owner, when)) {
+        offset = log_offset(r, log_page(r, w->page), when);
+        slot = claim_slot(w);
+    }
+    if (slot == TT_LOG_ENTRIES) {
+        fold_entry(r, w->page, cell, ticks, when);
+        return;
+    }
+    p = log_page(r, w->page);
+    __atomic_store_n(
+        &log_entries(p)[slot],
+        tt_log_pack(cell, offset, weigh_entry(p, ticks, &change), r->header->log_bits),
+        __ATOMIC_RELEASE);
+    if (change)
+        tt_bump(&p->rest, change);
+}
+
+/* Ticks since the recording began; of the caller's clock, what this thread has been charged. */
+static uint64_t log_time(const struct tt_thread *t)
+{
+    uint64_t now;
+
+    if (tt_clock_in_use() == TT_CLOCK_CALLER)
+        return t->ticks > t->record->charged ? t->ticks : t->record->charged;
+    now = tt_clock_now();
+    return now > t->recording->header->start_ticks
+               ? now - t->recording->header->start_ticks
+               : 0;
+}
+
+/* A handler that has interrupted a thread at work turns no page: the thread may be doing that. */
+void tt_log_add(struct tt_thread *t, struct tt_log_writer *w, const struct tt_node *n,
+                uint64_t ticks, uint64_t when)
+{
+    struct tt_recording *r = t->recording;
+
+    TT_ASSERT(n->kind == TT_CELL_CONTEXT);
+    if (!r->log.max)
+        return;
+    if (when == TT_LOG_NOW)
+        when = log_time(t);
+    write_entry(r, w ? w : &t->log, w ? 0 : t->tree.owner, tt_cell_of(&t->tree, n), ticks,
+                when, w || t->busy <= 1);
+}
+
+/* ── Contexts go ──────────────────────────────────────────────────────────────────── */
+
+struct moving {
+    const struct tt_tree *tree;
+    uint32_t (*to)(void *, uint32_t);
+    void *arg;
+};
+
+static void move_entry(const struct moving *m, struct tt_log_page *p, uint64_t *e)
+{
+    const struct tt_recording *r = m->tree->recording;
+    const uint64_t bits = r->header->log_bits, mask = UINT64_MAX >> bits;
+    uint64_t old = __atomic_load_n(e, __ATOMIC_RELAXED), one;
+    uint32_t cell;
+
+    do {
+        cell = tt_log_cell(old, bits);
+        if (!old || tt_page_owner(r, tt_cell_page(r, cell)) != m->tree->owner)
+            return;
+        cell = m->to(m->arg, cell);
+        one = cell ? (uint64_t)cell << (64 - bits) | (old & mask) : 0;
+    } while (one != old && !__atomic_compare_exchange_n(e, &old, one, 0, __ATOMIC_RELAXED,
+                                                        __ATOMIC_RELAXED));
+    if (cell && tt_page_owner(r, tt_cell_page(r, cell)) != p->owner)
+        p->owner = 0;
+}
+
+/* From the newest back, as far as the tree was there when they were filled. */
+static void move_queue(const struct moving *m, const struct tt_log_queue *q)
+{
+    const struct tt_recording *r = m->tree->recording;
+
+    for (uint32_t page = q->last; page; page = log_page(r, page)->prev) {
+        struct tt_log_page *p = log_page(r, page);
+        if (p->last && p->last <= m->tree->log_since)
+            return;
+        if (p->owner && p->owner != m->tree->owner)
+            continue;
+        for (uint32_t i = 0; i < TT_LOG_ENTRIES; i++)
+            move_entry(m, p, &log_entries(p)[i]);
+    }
+}
+
+void tt_log_move(const struct tt_tree *t, uint32_t (*to)(void *, uint32_t), void *arg)
+{
+    const struct moving m = {t, to, arg};
+    struct tt_recording *r = t->recording;
+
+    if (!r->log.max)
+        return;
+    tt_pages_lock(r);
+    move_queue(&m, &r->log.open);
+    for (uint32_t i = 0; i < TT_LOG_LEVELS; i++)
+        move_queue(&m, &r->log.level[i]);
+    tt_pages_unlock(r);
+}
+
+/* ── The beginning ────────────────────────────────────────────────────────────────── */
+
+void tt_log_init(struct tt_recording *r)
+{
+    struct tt_header *h = r->header;
+    uint64_t bytes = h->budget / PART;
+
+    memset(&r->log, 0, sizeof r->log);
+    if (r->options.log < bytes)
+        bytes = r->options.log;
+    if (bytes / TT_PAGE_SIZE < LEAST || h->size / TT_CELL_SIZE >> TT_LOG_BITS_MAX)
+        return;
+    r->log.max = (uint32_t)(bytes / TT_PAGE_SIZE);
+    r->log.chance = h->start_time;
+    h->log = r->log.max;
+    h->log_bits = 1;
+    while (h->size / TT_CELL_SIZE >> h->log_bits)
+        h->log_bits++;
+}
