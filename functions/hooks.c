@@ -13,8 +13,8 @@
  * before it: so its return address tells whose frame it is, and what lies above is dead. */
 #include "hooks.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -22,6 +22,7 @@
 #include "control.h"
 #include "hooks-quick.h"
 #include "hooks-stacks.h"
+#include "loaded-symbol.h"
 #include "next-function.h"
 #include "stack.h"
 #include "unwind.h"
@@ -340,19 +341,23 @@ void tt_hooks_forked(void)
 
 int tt_hooks_count_only(void) { return hooks.count_only; }
 
-/* Only what such programs are linked with defines it. */
-static int is_counting_program(void)
+static int is_counter(const char *name)
 {
-    void *(*find)(void *, const char *);
+    return strcmp(name, "mcount") == 0 || strcmp(name, "_mcount") == 0 ||
+           strcmp(name, "__fentry__") == 0;
+}
 
-    *(void **)&find = tt_next_function("dlsym");
-    return find && find(RTLD_DEFAULT, "__gmon_start__") != NULL;
+static int uses_counters(struct dl_phdr_info *o, size_t size, void *arg)
+{
+    (void)size;
+    (void)arg;
+    return tt_loaded_uses(o, is_counter);
 }
 
 void tt_hooks_start(struct tt_options *o)
 {
     tt_hooks_machine();
-    hooks.count_only = is_counting_program();
+    hooks.count_only = dl_iterate_phdr(uses_counters, NULL);
     if (hooks.count_only)
         o->mode[TT_KIND_FUNCTION] = TT_MODE_CALLS;
 }

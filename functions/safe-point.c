@@ -23,6 +23,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "loaded-symbol.h"
 #include "peek.h"
 
 enum kind { OTHER, LIBRARY, UNSAFE };
@@ -44,84 +45,17 @@ extern void *__libc_stack_end __attribute__((weak));
 
 /* ── Modules ──────────────────────────────────────────────────────────────────────── */
 
-struct symbols {
-    const Elf64_Sym *symbol;
-    const char *strings;
-    const uint32_t *gnu_hash, *hash;
-};
-
-/* The C library changes addresses in a module's dynamic section, others do not. */
-static const void *located(const struct dl_phdr_info *m, Elf64_Addr at)
+static int defines(const struct dl_phdr_info *m, const char *name)
 {
-    return (const void *)(at < m->dlpi_addr ? at + m->dlpi_addr : at);
-}
-
-static int read_symbols(struct symbols *s, const struct dl_phdr_info *m)
-{
-    const Elf64_Dyn *d = NULL;
-
-    memset(s, 0, sizeof *s);
-    for (size_t i = 0; i < m->dlpi_phnum; i++)
-        if (m->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            d = (const Elf64_Dyn *)(m->dlpi_addr + m->dlpi_phdr[i].p_vaddr);
-    for (; d && d->d_tag != DT_NULL; d++)
-        if (d->d_tag == DT_SYMTAB)
-            s->symbol = located(m, d->d_un.d_ptr);
-        else if (d->d_tag == DT_STRTAB)
-            s->strings = located(m, d->d_un.d_ptr);
-        else if (d->d_tag == DT_GNU_HASH)
-            s->gnu_hash = located(m, d->d_un.d_ptr);
-        else if (d->d_tag == DT_HASH)
-            s->hash = located(m, d->d_un.d_ptr);
-    return s->symbol && s->strings;
-}
-
-static int is_defined(const struct symbols *s, uint32_t i, const char *name)
-{
-    return s->symbol[i].st_shndx != SHN_UNDEF &&
-           strcmp(s->strings + s->symbol[i].st_name, name) == 0;
-}
-
-/* Words: buckets, first symbol, words of the filter, its shift; filter, buckets, chains. */
-static int defines_gnu(const struct symbols *s, const char *name)
-{
-    const uint32_t *h = s->gnu_hash, *bucket = h + 4 + h[2] * (sizeof(Elf64_Addr) / 4),
-                   *chain = bucket + h[0];
-    uint32_t hash = 5381, i;
-
-    for (const char *p = name; *p; p++)
-        hash = hash * 33 + (unsigned char)*p;
-    i = h[0] ? bucket[hash % h[0]] : 0;
-    if (i < h[1] || i == 0)
-        return 0;
-    for (;; i++) {
-        if ((chain[i - h[1]] | 1) == (hash | 1) && is_defined(s, i, name))
-            return 1;
-        if (chain[i - h[1]] & 1)
-            return 0;
-    }
-}
-
-static int defines(const struct symbols *s, const char *name)
-{
-    if (s->gnu_hash)
-        return defines_gnu(s, name);
-    for (uint32_t i = 1; s->hash && i < s->hash[1]; i++)
-        if (is_defined(s, i, name))
-            return 1;
-    return 0;
+    return tt_loaded_symbol(m, name, NULL) != 0;
 }
 
 static enum kind kind_of(const struct dl_phdr_info *m)
 {
-    struct symbols s;
-
-    if (!read_symbols(&s, m))
-        return OTHER;
-    if (defines(&s, "__libc_start_main") || defines(&s, "pthread_create"))
+    if (defines(m, "__libc_start_main") || defines(m, "pthread_create"))
         return LIBRARY;
-    if (defines(&s, "malloc") || defines(&s, "calloc") || defines(&s, "free") ||
-        defines(&s, "__tls_get_addr") || defines(&s, "__vdso_clock_gettime"))
+    if (defines(m, "malloc") || defines(m, "calloc") || defines(m, "free") ||
+        defines(m, "__tls_get_addr") || defines(m, "__vdso_clock_gettime"))
         return UNSAFE;
     return OTHER;
 }

@@ -381,7 +381,7 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
         return;
     TT_ASSERT(role < TT_ROLES && metric < b->metric.count);
     if (b->entry.count >= SUM_UP_FROM && b->entry.count >= 2 * b->summed) {
-        if (tt_patchable_sum(&b->entry) != 0)
+        if (tt_entries_sum(&b->entry) != 0)
             b->failed = 1;
         b->summed = b->entry.count;
     }

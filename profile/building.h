@@ -114,6 +114,6 @@ void tt_trails_summarise(struct tt_builder *);
 int tt_trails_order(struct tt_builder *, const struct tt_order *);
 
 /* Sorts entries by strand, row, metric, and adds up those that agree.  0 or an error. */
-int tt_patchable_sum(struct tt_vector *);
+int tt_entries_sum(struct tt_vector *);
 
 #endif

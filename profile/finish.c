@@ -385,7 +385,7 @@ static int add_entries(struct tt_builder *b, const struct tt_order *o, struct im
     tt_order_entries(b, o);
     if (b->strand.count <= 1 || !b->metric.count || b->summary)
         return 0;
-    if (tt_patchable_sum(&b->entry) != 0)
+    if (tt_entries_sum(&b->entry) != 0)
         return -TT_ERR_MEMORY;
     add_vector(b, m, TT_SECTION_ENTRIES, &b->entry);
     return 0;

@@ -77,7 +77,7 @@ static int sort(struct tt_vector *v)
     return to && start ? 0 : -TT_ERR_MEMORY;
 }
 
-int tt_patchable_sum(struct tt_vector *v)
+int tt_entries_sum(struct tt_vector *v)
 {
     struct tt_entry *e = v->item;
     size_t kept = 0;

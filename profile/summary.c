@@ -181,11 +181,11 @@ static void keep_longest(struct tt_builder *b)
 int tt_builder_summarise(struct tt_builder *b)
 {
     b->summary = 1;
-    if (!b->failed && tt_patchable_sum(&b->entry) != 0)
+    if (!b->failed && tt_entries_sum(&b->entry) != 0)
         b->failed = 1;
     if (!b->failed)
         take_strands(b);
-    if (!b->failed && tt_patchable_sum(&b->entry) != 0)
+    if (!b->failed && tt_entries_sum(&b->entry) != 0)
         b->failed = 1;
     b->summed = b->entry.count;
     sum_times(b);

@@ -84,6 +84,24 @@ for flags in "-O0 -DINLINED -finstrument-functions" "-O2 -DINLINED -finstrument-
     try "clang, $flags: in its context" contexts
 done
 
+# Nothing says when their functions return: they are counted whatever was asked for.
+untimed()
+{
+    compiled -g -O1 -pg "$@" && record --exact && counts && "$tallytree" report header tt | grep -q '^modes .*function calls'
+}
+for flags in -fno-plt -Wl,-z,now -Wl,--hash-style=sysv "-fno-pie -no-pie"; do
+    # shellcheck disable=SC2086
+    try "-pg $flags: functions are counted, and not timed" untimed $flags
+done
+plain_program()
+{
+    printf 'int plugged(int n) { return n + 1; }\n' >plugin1.c
+    gcc -O0 -g -pg -shared -fPIC -o plugin1.so plugin1.c || return
+    compiled -g -O1 -finstrument-functions -Wl,--no-as-needed "$tmp/plugin1.so" && record --exact && counts &&
+        "$tallytree" report header tt | grep -q '^modes .*function calls'
+}
+try "a library of such functions is enough" plain_program
+
 # gmon.out has what it would have without us: the calls that gprof says.
 gmon()
 {
