@@ -195,13 +195,13 @@ static size_t color_length(const char *s)
 }
 
 /* A piece that ends with a NUL, up to where what follows may not be whole. */
-static size_t put_plainly(struct tt_text *t, const char *s, size_t size)
+static size_t put_plainly(struct tt_text *t, const char *s, size_t size, int has_colors)
 {
     char plain[TT_TEXT_PLAIN + 1];
     size_t at = 0;
 
     while (at < size) {
-        size_t length = color_length(s + at);
+        size_t length = has_colors ? color_length(s + at) : 0;
         if (!length &&
             (s[at] == '\n' || s[at] == '\t' || (s[at] == '\r' && s[at + 1] == '\n')))
             length = 1;
@@ -234,7 +234,9 @@ static int put_to_terminal(struct tt_output *o, const char *bytes, size_t size,
     count = whole.bytes.count;
     if (!is_last)
         count = count > TT_OUTPUT_HOLD / 2 ? count - TT_OUTPUT_HOLD / 2 : 0;
-    done = whole.failed ? 0 : put_plainly(&plain, tt_text_string(&whole), count);
+    done = whole.failed
+               ? 0
+               : put_plainly(&plain, tt_text_string(&whole), count, o->has_colors);
     if (!whole.failed && !plain.failed) {
         o->held = whole.bytes.count - done;
         memcpy(o->hold, (char *)whole.bytes.item + done, o->held);

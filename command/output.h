@@ -17,7 +17,8 @@ struct tt_output {
     int fd;
     int is_standard; /* whatever its number: that of a file is 1 where nothing else is */
     int is_gone;     /* whoever read it has gone away, which is no error */
-    int is_terminal; /* what it would obey is shown instead, but for colours */
+    int is_terminal; /* what it would obey is shown instead */
+    int has_colors;  /* but for colours: they are ours */
     size_t held;     /* bytes that are not whole yet */
     char hold[TT_OUTPUT_HOLD];
     struct sigaction before; /* of SIGPIPE */

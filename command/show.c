@@ -103,13 +103,22 @@ int tt_show_terminal(const struct tt_show *s, uint32_t *width, int *color)
     return find_color(s, color);
 }
 
+/* Colours are ours in text alone: in data they are part of a name. */
 int tt_show_text(const struct tt_show *s, const struct tt_text *t)
 {
+    struct tt_output o;
+    int error, closing;
+
     if (t->failed) {
         tt_complain("no memory");
         return -TT_ERR_MEMORY;
     }
-    return tt_output_write(s->out, t->bytes.item, t->bytes.count);
+    if ((error = tt_output_open(&o, s->out)) != 0)
+        return error;
+    o.has_colors = s->form == TT_FORM_TEXT;
+    error = tt_output_put(&o, t->bytes.item, t->bytes.count);
+    closing = tt_output_close(&o, !error);
+    return error ? error : closing;
 }
 
 int tt_show_table(const struct tt_show *s, const struct tt_table *t,

@@ -13,7 +13,8 @@ import re, sys
 text = open(sys.argv[1], "rb").read()
 if "terminal" in sys.argv:
     text = text.replace(b"\r\n", b"\n")
-    text = re.sub(rb"\x1b\[[0-9;]*m", b"", text)
+    if "data" not in sys.argv:
+        text = re.sub(rb"\x1b\[[0-9;]*m", b"", text)
 if not text:
     sys.exit("there is nothing")
 text = text.decode("utf-8")
@@ -52,7 +53,7 @@ shows()
     "$tallytree" "$@" >out 2>&1 </dev/null
     [ $? -lt 128 ] && python3 "$tmp/plain.py" out
 }
-# The same in a terminal of its own; data may have names of more than one line.
+# The same in a terminal of its own; data may have names of more than one line, but no colours.
 shows_there()
 {
     local command
