@@ -77,11 +77,11 @@ static void *look(void *arg)
     done = 1;
     return arg;
 }
-/* Much longer than what it interrupts: nearly always a handler is running. */
+/* Longer than what it interrupts: mostly a handler is running. */
 static void stay(int number)
 {
     (void)number;
-    for (int i = 0; i < 3000000; i++)
+    for (int i = 0; i < 300000; i++)
         sink++;
 }
 /* Whoever has the processor meanwhile, each round has all of its work. */
