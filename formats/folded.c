@@ -105,6 +105,16 @@ static int is_like_count(const char *line, size_t length)
 
 /* Text that is no list of stacks may have a line that ends in a number.  With frames, or if
  * most lines are stacks, the others are errors in such a list. */
+/* An array of JSON, and no frame as [unknown]. */
+static int is_array(const char *head, size_t size)
+{
+    size_t at = 1;
+
+    while (at < size && strchr(" \t\r\n", head[at]))
+        at++;
+    return head[0] == '[' && (at == size || strchr("{[]\"-0123456789", head[at]));
+}
+
 static enum tt_match detect(const char *head, size_t size)
 {
     enum { ALL = 1 << 16 };
@@ -112,7 +122,7 @@ static enum tt_match detect(const char *head, size_t size)
     struct count c;
     size_t length, stack, good = 0, bad = 0;
 
-    if (head[0] == '{' || head[0] == '[' || head[0] == '<')
+    if (head[0] == '{' || head[0] == '<' || is_array(head, size))
         return TT_MATCH_NO;
     while (next_line(&at, head + size, size < ALL, &line, &length)) {
         int has_frames = length && memchr(line, ';', length), has_count;

@@ -237,4 +237,10 @@ END
 printf 'one 1 1.0: 5 x:\n\t12 f (y)\n\t13 # device # (z)\n\n' >"$dir/device"
 there_and_back() { "$tallytree" export --to folded -o "$dir/device.folded" "$dir/device" && folds '#device #;f 5' "$dir/device.folded"; }
 try "a stack that is written is never a remark" there_and_back
+printf '[unknown];main 5\n[unknown] 2\nmain;f 3\n' >"$dir/unknown"
+try "the first frame may be in brackets" folds '[unknown] 2
+[unknown];main 5
+main;f 3' "$dir/unknown"
+printf '[1,\n 2]\n' >"$dir/bad"
+try "an array of JSON is no stack" unknown "this is not a recording"
 finish
