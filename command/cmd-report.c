@@ -73,6 +73,10 @@ static const struct own_flag {
      {"debuginfod", 0, DEBUGINFOD, NULL, NULL,
       "fetch debug information from $DEBUGINFOD_URLS"}},
     {"source", {"source", 0, SOURCE, "DIR", "@files", "look for source text here"}},
+    {"timeline",
+     {"by", 0, KEY, "WHAT", "strand process block",
+      "strand (default), process or block"}},
+    {"timeline", {"buckets", 0, KEY, "N", NULL, "parts of the time (default: 60)"}},
     {"slowest", {"by", 0, KEY, "WHAT", "slowest last", "slowest; last: the last ones"}},
     {NULL, {NULL, 0, 0, NULL, NULL, NULL}},
 };

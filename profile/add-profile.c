@@ -88,14 +88,15 @@ static void gather_metrics(struct gathering *g)
     }
 }
 
-static uint32_t gather_strand(struct gathering *g, uint32_t strand)
+uint32_t tt_builder_strand_of(struct tt_builder *b, const struct tt_profile *p,
+                              uint32_t strand)
 {
-    const struct tt_strand_row *r = &g->p->strand[strand];
-    struct tt_strand_info info = {.host = g->p->strings + r->host,
-                                  .process = g->p->strings + r->process,
-                                  .labels = g->p->strings + r->labels,
-                                  .node = g->p->strings + r->node,
-                                  .name = g->p->strings + r->name,
+    const struct tt_strand_row *r = &p->strand[strand];
+    struct tt_strand_info info = {.host = p->strings + r->host,
+                                  .process = p->strings + r->process,
+                                  .labels = p->strings + r->labels,
+                                  .node = p->strings + r->node,
+                                  .name = p->strings + r->name,
                                   .pid = r->pid,
                                   .thread = r->thread,
                                   .rank = r->rank,
@@ -106,14 +107,15 @@ static uint32_t gather_strand(struct gathering *g, uint32_t strand)
                                   .most_thread = r->most_thread,
                                   .square = r->square};
 
-    return tt_builder_strand(g->b, &info);
+    return tt_builder_strand(b, &info);
 }
 
 static void gather_strands(struct gathering *g)
 {
     g->strand = ids_new(g->b, g->p->strands);
     for (uint32_t i = 0; g->strand && i < g->p->strands; i++)
-        g->strand[i] = !g->chosen || g->chosen[i] ? gather_strand(g, i) : TT_NONE;
+        g->strand[i] = !g->chosen || g->chosen[i] ? tt_builder_strand_of(g->b, g->p, i)
+                                                  : TT_NONE;
 }
 
 /* The blocks that stand for one, outermost first. */
@@ -751,6 +753,7 @@ static int gather(struct gathering *way)
         gather_bins(&g);
         gather_activations(&g);
         gather_space(&g);
+        tt_samples_gather(b, p, g.context, g.strand, NULL);
         gather_facts(&g);
     }
     ids_free(b, g.block, p->blocks);

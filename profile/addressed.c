@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "listing.h"
+#include "range.h"
 
 static uint32_t block_with_most(const struct tt_metric_view *l)
 {
@@ -78,8 +79,11 @@ int tt_addressed_init(struct tt_addressed *a, const struct tt_metric_view *l,
 
     *a = (struct tt_addressed){.l = l};
     if (!l->p->trails)
-        return tt_query_wrong(q, "this profile has no addresses: they are kept where "
-                                 "native code is recorded");
+        return tt_query_wrong(q, "%s",
+                              tt_fact_number(l->p, TT_FACT_TO)
+                                  ? "addresses are not kept by time"
+                                  : "this profile has no addresses: they are kept where "
+                                    "native code is recorded");
     error = choose_blocks(a, q);
     if (error)
         return error;

@@ -545,6 +545,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     tt_vector_init(&b->space, m, sizeof(struct tt_space_row));
     tt_vector_init(&b->series, m, sizeof(struct tt_series_row));
     tt_vector_init(&b->point, m, sizeof(struct tt_point));
+    tt_vector_init(&b->sample, m, sizeof(struct tt_sample_row));
     tt_vector_init(&b->spread, m, sizeof(struct tt_vector));
     tt_vector_init(&b->total, m, sizeof(uint64_t));
     tt_trails_init(b);
@@ -572,10 +573,10 @@ void tt_builder_free(struct tt_builder *b)
     if (!b)
         return;
     struct tt_vector *vectors[] = {
-        &b->bytes,      &b->string, &b->block, &b->metric,  &b->context,    &b->arc,
-        &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,      &b->bin,
-        &b->activation, &b->slow,   &b->space, &b->series,  &b->point,      &b->spread,
-        &b->total,      &b->place,  &b->frame, &b->trail,   &b->trail_entry};
+        &b->bytes,      &b->string, &b->block, &b->metric,  &b->context,     &b->arc,
+        &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,       &b->bin,
+        &b->activation, &b->slow,   &b->space, &b->series,  &b->point,       &b->spread,
+        &b->total,      &b->place,  &b->frame, &b->trail,   &b->trail_entry, &b->sample};
     for (size_t i = 0; i < b->spread.count; i++)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)

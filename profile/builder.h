@@ -11,6 +11,7 @@
 #define TT_BUILDER_H
 
 #include "profile.h"
+#include "range.h"
 
 struct tt_builder;
 
@@ -100,6 +101,11 @@ uint32_t tt_builder_trail(struct tt_builder *, uint32_t parent, uint32_t context
 void tt_builder_trail_add(struct tt_builder *, uint32_t trail, uint32_t metric,
                           uint64_t amount);
 
+/* A sample of the current strand by time; `ran`: see tt_sample_row.  Above the cap some become
+ * one. */
+void tt_builder_sample(struct tt_builder *, uint32_t context, uint64_t time,
+                       uint64_t weight, uint64_t ran);
+
 /* Adds all of a profile, which has been checked. */
 int tt_builder_profile(struct tt_builder *, const struct tt_profile *);
 /* The same, but what is left of it.  Arrays of which nothing is said are NULL. */
@@ -119,6 +125,10 @@ struct tt_parts {
 };
 int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,
                         const struct tt_parts *);
+/* The same, but only what samples by time have in a range of it; of other metrics nothing is
+ * known there. */
+int tt_builder_range(struct tt_builder *, const struct tt_profile *,
+                     const struct tt_range *, const uint32_t *context);
 /* The same for all of it, its blocks under other identities; those that become one are
  * added up. */
 int tt_builder_renamed(struct tt_builder *, const struct tt_profile *,

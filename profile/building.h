@@ -35,7 +35,7 @@ struct tt_builder {
     struct tt_index strings, blocks, contexts, arcs, strands;
     struct tt_vector entry; /* struct tt_entry; row: enum tt_role << 32 | id */
     size_t summed;          /* of them, when they were last summed up */
-    struct tt_vector missing, times, bin, activation, slow, space, series, point;
+    struct tt_vector missing, times, bin, activation, slow, space, series, point, sample;
     struct tt_vector spread; /* struct tt_vector of spreads: two for each metric */
     struct tt_vector total; /* uint64_t: of each metric, in all contexts and below them */
     struct tt_vector place, frame, trail, trail_entry; /* see trails.c */
@@ -87,6 +87,13 @@ int tt_order_make(struct tt_builder *, struct tt_order *);
 /* Gives up what is in the image by now: `block_of`, `size_of`. */
 void tt_order_drop_copied(struct tt_builder *, struct tt_order *);
 void tt_order_free(struct tt_builder *, struct tt_order *);
+/* The samples, in the file's order, within their cap: samples.c. */
+void tt_samples_gather(struct tt_builder *, const struct tt_profile *,
+                       const uint32_t *context, const uint32_t *strand,
+                       const struct tt_range *);
+uint32_t tt_builder_strand_of(struct tt_builder *, const struct tt_profile *,
+                              uint32_t strand);
+void tt_order_samples(struct tt_builder *, const struct tt_order *);
 /* The log: its rows become those of struct tt_entry, and it stays in its own order. */
 void tt_order_entries(struct tt_builder *, const struct tt_order *);
 

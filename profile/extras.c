@@ -5,7 +5,7 @@
 /* Those behind the sections may be of kinds that a later version has, and are skipped then. */
 static const uint32_t extra_widths[TT_EXTRAS - TT_EXTRA_PLACES] = {
     sizeof(struct tt_place_row), sizeof(struct tt_place_frame),
-    sizeof(struct tt_trail_row), sizeof(struct tt_entry)};
+    sizeof(struct tt_trail_row), sizeof(struct tt_entry), sizeof(struct tt_sample_row)};
 
 static int is_known_extra(const struct tt_section *s)
 {
@@ -41,6 +41,9 @@ static void take_extra(struct tt_profile *p, const struct tt_section *s)
     } else if (s->kind == TT_EXTRA_TRAIL_ENTRIES) {
         p->trail_entry = at;
         p->trail_entries = (size_t)s->count;
+    } else if (s->kind == TT_EXTRA_SAMPLES) {
+        p->sample = at;
+        p->samples = (size_t)s->count;
     }
 }
 
@@ -82,6 +85,16 @@ static int check_places(struct tt_profile *p)
     return 0;
 }
 
+static int check_samples(struct tt_profile *p)
+{
+    for (size_t i = 0; i < p->samples; i++)
+        if (p->sample[i].context >= p->contexts ||
+            !tt_is_strand(p, p->sample[i].strand) ||
+            (i && p->sample[i].time < p->sample[i - 1].time))
+            return tt_damaged(p, "damaged sample %zu by time", i);
+    return 0;
+}
+
 int tt_extras_check(struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->trails; i++) {
@@ -95,5 +108,5 @@ int tt_extras_check(struct tt_profile *p)
         if (!tt_is_strand(p, e->strand) || e->metric >= p->metrics || e->row >= p->trails)
             return tt_damaged(p, "damaged figure %zu of an address", i);
     }
-    return check_places(p);
+    return check_samples(p) == 0 ? check_places(p) : -TT_ERR_FORMAT;
 }

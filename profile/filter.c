@@ -41,6 +41,7 @@ struct pass {
     struct tt_builder *b;
     struct stage stage[STAGES];
     uint32_t stages;
+    struct tt_range range;      /* of time; `to` 0: all of it */
     struct tt_metric_view lens; /* of a prune by size, which is the first stage */
     uint64_t least;
     unsigned char *strand, *used; /* used: a bit a context; both NULL: of all strands */
@@ -156,7 +157,7 @@ static int place_context(struct pass *f, const struct tt_walk *w)
         if (f->muted)
             f->muted[c] = l->folded != 0;
     }
-    for (; f->arc < p->arcs && p->arc[f->arc].from <= c; f->arc++)
+    for (; !f->range.to && f->arc < p->arcs && p->arc[f->arc].from <= c; f->arc++)
         if (p->arc[f->arc].from == c && tt_arc_is_dropped(p, &p->arc[f->arc]) &&
             is_used(f, c))
             f->drop[f->arc] = place_drop(f, w->depth, p->arc[f->arc].block);
@@ -191,15 +192,18 @@ static int find_used(struct pass *f)
 {
     const struct tt_profile *p = f->p;
 
-    if (!f->strand || !p->entries)
+    if (!f->range.to && (!f->strand || !p->entries))
         return 0;
     f->used = tt_memory_get(f->q->memory, (size_t)p->contexts / 8 + 1);
     if (!f->used)
         return -TT_ERR_MEMORY;
-    for (size_t i = 0; i < p->entries; i++)
+    for (size_t i = 0; f->range.to && i < p->samples; i++)
+        if (tt_range_has(p, &f->range, &p->sample[i]))
+            use(f, p->sample[i].context);
+    for (size_t i = 0; f->strand && i < p->entries; i++)
         if (f->strand[p->entry[i].strand])
             use_row(f, p->entry[i].row);
-    for (size_t i = 0; i < p->many_times; i++)
+    for (size_t i = 0; f->strand && i < p->many_times; i++)
         if (p->times[i].strand != TT_NONE && f->strand[p->times[i].strand])
             use_row(f, p->times[i].row);
     return 0;
@@ -218,7 +222,7 @@ static int has_stage(const struct pass *f, enum tt_filter_kind kind)
 /* Is what comes out less, and not only looked at in another way? */
 static int takes_away(const struct pass *f)
 {
-    return f->strand || has_stage(f, TT_FILTER_SELECT) ||
+    return f->strand || f->range.to || has_stage(f, TT_FILTER_SELECT) ||
            has_stage(f, TT_FILTER_EXCLUDE) || has_stage(f, TT_FILTER_ROOT);
 }
 
@@ -312,7 +316,9 @@ static int run(struct pass *f, struct tt_filtered *next)
         add_missing(f);
     if (!error)
         error = walk(f);
-    if (!error)
+    if (!error && f->range.to)
+        error = tt_builder_range(f->b, f->p, &f->range, f->context);
+    else if (!error)
         error = tt_builder_filtered(f->b, f->p,
                                     &(struct tt_parts){.context = f->context,
                                                        .drop = f->drop,
@@ -429,6 +435,19 @@ static int add_pattern(struct pass *f, const struct tt_filter *filter, int more)
     return error;
 }
 
+static int add_range(struct pass *f, const struct tt_filter *filter)
+{
+    char reason[100];
+
+    if (tt_range_find(f->p, filter->pattern, &f->range, reason, sizeof reason) != 0) {
+        f->range.to = 0;
+        return wrong(f, filter->pattern, reason);
+    }
+    return tt_metric_find(f->p, "time") == TT_NONE
+               ? tt_query_unknown_metric(f->q, f->p, "time")
+               : 0;
+}
+
 static int add_size(struct pass *f, const struct tt_filter *filter)
 {
     const char *name = filter->metric ? filter->metric : f->q->metric;
@@ -473,10 +492,14 @@ static int collect(struct pass *f, size_t *done)
     int error = 0;
 
     for (; !error && *done < f->q->filter.count; ++*done) {
-        const int further = is_further_centre(filter, *done);
-        if (f->stages >= STAGES && !further)
+        const int further = is_further_centre(filter, *done),
+                  begun = f->stages || f->strand;
+        if (f->range.to || (f->stages >= STAGES && !further) ||
+            (begun && filter[*done].kind == TT_FILTER_TIME))
             break;
-        if (!is_by_size(&filter[*done]))
+        if (filter[*done].kind == TT_FILTER_TIME)
+            error = add_range(f, &filter[*done]);
+        else if (!is_by_size(&filter[*done]))
             error = add_pattern(f, &filter[*done], further);
         else if (f->stages || f->strand)
             break;
@@ -538,7 +561,7 @@ int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_fi
         struct pass f = {.p = o->profile, .q = q};
         struct tt_filtered next = {0};
         error = collect(&f, &done);
-        if (!error && (f.stages || f.strand))
+        if (!error && (f.stages || f.strand || f.range.to))
             error = run(&f, &next);
         release(&f);
         if (!next.image)

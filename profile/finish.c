@@ -53,6 +53,7 @@ static void add_extras(struct tt_builder *b, struct image *m)
     add_extra(b, m, TT_EXTRA_PLACE_FRAMES, &b->frame);
     add_extra(b, m, TT_EXTRA_TRAILS, &b->trail);
     add_extra(b, m, TT_EXTRA_TRAIL_ENTRIES, &b->trail_entry);
+    add_extra(b, m, TT_EXTRA_SAMPLES, &b->sample);
 }
 
 /* Which columns a metric needs, by what was added to it. */

@@ -77,6 +77,7 @@ enum tt_extra_kind {
     TT_EXTRA_PLACE_FRAMES,  /* struct tt_place_frame, of places */
     TT_EXTRA_TRAILS,        /* struct tt_trail_row: stacks as addresses */
     TT_EXTRA_TRAIL_ENTRIES, /* struct tt_entry, by strand, row, metric; row: a trail */
+    TT_EXTRA_SAMPLES,       /* struct tt_sample_row, by time, strand, context */
     TT_EXTRAS
 };
 
@@ -212,6 +213,16 @@ struct tt_point {
     uint64_t time, amount;  /* time: ns since the start */
 };
 
+/* Samples by time: as many as that; those of one strand in one interval have become one when
+ * there were more. */
+enum { TT_SAMPLES_MAX = 1 << 18 };
+struct tt_sample_row {
+    uint64_t time;   /* ns since 1970; of a caller's clock, ticks from the start on */
+    uint64_t weight; /* in the metric of time */
+    uint64_t ran;    /* how it won: samples.c; 0: it stands for itself alone */
+    uint32_t context, strand;
+};
+
 /* The digest of a large profile: what its first views show of it, in one place.  What it
  * says is in the columns too. */
 struct tt_digest_row {
@@ -273,6 +284,7 @@ TT_HAS_SIZE(tt_spread, 48);
 TT_HAS_SIZE(tt_space_row, 40);
 TT_HAS_SIZE(tt_series_row, 24);
 TT_HAS_SIZE(tt_point, 24);
+TT_HAS_SIZE(tt_sample_row, 32);
 TT_HAS_SIZE(tt_digest_row, 12);
 TT_HAS_SIZE(tt_digest_figure, 16);
 TT_HAS_SIZE(tt_block_tally, 32);

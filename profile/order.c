@@ -632,6 +632,7 @@ int tt_order_make(struct tt_builder *b, struct tt_order *o)
         return -TT_ERR_MEMORY;
     order_bins(b, o);
     order_space(b, o);
+    tt_order_samples(b, o);
     sort_rows(&b->fact, by_fact);
     return tt_trails_order(b, o);
 }

@@ -55,6 +55,7 @@ struct tt_profile {
     const struct tt_space_row *space;
     const struct tt_series_row *series;
     const struct tt_point *point;
+    const struct tt_sample_row *sample;
     const struct tt_digest_row *digest; /* with the next two, NULL: there is none */
     const uint64_t *digest_least;       /* of each metric */
     const uint32_t *contexts_of;        /* of each block: how many */
@@ -66,6 +67,7 @@ struct tt_profile {
     uint32_t facts, blocks, contexts, metrics, arcs, strands, many_series;
     uint32_t digests, edges; /* digests: rows that are in use */
     uint32_t places, place_frames, trails;
+    size_t samples;
     size_t many_times, bins, activations, slows, entries, spaces, points, trail_entries;
     uint32_t depth; /* of the deepest context; the root's is 0 */
     uint32_t usual; /* + 1: of the metrics, as it was before filters; 0: not said */

@@ -7,6 +7,8 @@
  * one is opened. */
 #include "query.h"
 
+#include "range.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +32,7 @@ const struct tt_view_word tt_view_words[] = {
      "threads, processes, ranks, and how they differ",
      {"by", "context", NULL}},
     {"series", "figures over time", {"by", "series", NULL}},
+    {"timeline", "use over time, of each thread or block", {"by", "buckets", NULL}},
     {"space", "objects by type and generation", {"by", NULL}},
     {"slowest", "the slowest activations of marked blocks", {"by", NULL}},
     {"waits", "locks: who waited for them, and who had them", {"by", NULL}},
@@ -412,6 +415,20 @@ static int read_filter(struct tt_query *q, const char *key, const char *value,
     return error ? error : add_filter(q, &f, value);
 }
 
+static int read_time(struct tt_query *q, const char *key, const char *value,
+                     uint32_t unused)
+{
+    const struct tt_filter f = {.kind = TT_FILTER_TIME};
+
+    (void)unused;
+    if (!tt_range_is_right(value))
+        return tt_query_wrong(q,
+                              "'%s' wants FROM..TO, such as 2s..1m30s, -10s.., 80%%.. or "
+                              "14:03:10..14:03:20, not '%.30s'",
+                              key, value);
+    return add_filter(q, &f, value);
+}
+
 /* pprof's are regular expressions, also of files. */
 static int read_regex(struct tt_query *q, const char *key, const char *value,
                       uint32_t kind)
@@ -495,6 +512,7 @@ static const struct query_key {
     {"threshold", read_threshold, 0},
     {"block", read_block, 0},
     {"strand", read_filter, TT_FILTER_STRAND},
+    {"time", read_time, 0},
     {"select", read_filter, TT_FILTER_SELECT},
     {"exclude", read_filter, TT_FILTER_EXCLUDE},
     {"fold", read_filter, TT_FILTER_FOLD},

@@ -17,6 +17,7 @@ enum tt_filter_kind {
     TT_FILTER_ROOT,   /* paths begin at the outermost of these; others are dropped */
     TT_FILTER_STRAND, /* only figures of these strands */
     TT_FILTER_CENTRE, /* of all in a row together: fold whatever is none of these */
+    TT_FILTER_TIME,   /* only samples in this range of time: see range.c */
     TT_FILTERS
 };
 

@@ -656,6 +656,85 @@ static void add_facts(struct transfer *t)
     add_losses(t);
 }
 
+/* ── Samples by time ──────────────────────────────────────────────────────────────── */
+
+static void keep_sample(void *arg, const struct tt_picture_sample *s)
+{
+    struct tt_vector *v = arg;
+    struct tt_picture_sample *kept = tt_vector_add(v, 1);
+
+    if (kept)
+        *kept = *s;
+}
+
+static int by_context_and_time(const void *a, const void *b)
+{
+    const struct tt_picture_sample *x = a, *y = b;
+
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->context != y->context)
+        return x->context < y->context ? -1 : 1;
+    return (x->weight > y->weight) - (x->weight < y->weight);
+}
+
+/* Contexts of a strand lie together. */
+static uint32_t strand_of_context(const struct tt_picture *p, uint32_t context)
+{
+    uint32_t low = 0, high = p->strands;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (p->strand_first[middle] <= context)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_samples(struct transfer *t, const struct tt_vector *v,
+                        struct running *sums)
+{
+    const struct tt_header *h = t->p->header;
+    const struct tt_picture_sample *s = v->item;
+    uint32_t strand = TT_NONE;
+
+    for (size_t i = 0; i < v->count; i++) {
+        const uint32_t of = strand_of_context(t->p, s[i].context);
+        if (of != strand)
+            add_strand(t, t->p->strand[of]);
+        strand = of;
+        tt_builder_sample(t->b, t->context[s[i].context],
+                          h->start_time + scale(h, s[i].time),
+                          scale_next(h, &sums[of], s[i].weight), 0);
+    }
+}
+
+static int take_samples(struct transfer *t)
+{
+    const size_t bytes = t->p->strands * sizeof(struct running);
+    struct running *sums;
+    struct tt_vector v;
+    uint64_t lost;
+    int error;
+
+    if (t->trace || !t->p->header->log || !t->p->strands)
+        return 0;
+    tt_vector_init(&v, NULL, sizeof(struct tt_picture_sample));
+    sums = tt_memory_get(NULL, bytes);
+    error = sums ? tt_picture_log(t->p, keep_sample, &v, &lost) : -TT_ERR_MEMORY;
+    if (!error) {
+        if (v.count)
+            qsort(v.item, v.count, v.size, by_context_and_time);
+        add_samples(t, &v, sums);
+        tt_builder_fact(t->b, "lost.timed", TT_FACT_SUM, scale(t->p->header, lost), "");
+    }
+    tt_memory_put(NULL, sums, bytes);
+    tt_vector_fini(&v);
+    return error;
+}
+
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
 /* By block id, since slow activations name blocks by it. */
@@ -716,7 +795,9 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
         add_metrics(&t);
         add_strands(&t);
         add_block_figures(&t);
-        error = tt_objects_finish(&t.objects);
+        error = take_samples(&t);
+        if (!error)
+            error = tt_objects_finish(&t.objects);
         if (!error)
             error = tt_series_take(b, p, &t.objects.maxima);
         add_facts(&t);

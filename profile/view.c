@@ -10,20 +10,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "range.h"
 #include "viewing.h"
 
 static const struct view {
     const char *name;
     tt_view_function *run;
 } views[] = {
-    {"flat", tt_view_flat},       {"graph", tt_view_graph},
-    {"tree", tt_view_tree},       {"callers", tt_view_callers},
-    {"block", tt_view_block},     {"groups", tt_view_groups},
-    {"flame", tt_view_flame},     {"lines", tt_view_lines},
-    {"strands", tt_view_strands}, {"series", tt_view_series},
-    {"space", tt_view_space},     {"header", tt_view_header},
-    {"slowest", tt_view_slowest}, {"assembly", tt_view_assembly},
-    {"source", tt_view_source},   {"waits", tt_view_locks},
+    {"flat", tt_view_flat},         {"graph", tt_view_graph},
+    {"tree", tt_view_tree},         {"callers", tt_view_callers},
+    {"block", tt_view_block},       {"groups", tt_view_groups},
+    {"flame", tt_view_flame},       {"lines", tt_view_lines},
+    {"strands", tt_view_strands},   {"series", tt_view_series},
+    {"space", tt_view_space},       {"header", tt_view_header},
+    {"slowest", tt_view_slowest},   {"assembly", tt_view_assembly},
+    {"source", tt_view_source},     {"waits", tt_view_locks},
+    {"timeline", tt_view_timeline},
 };
 
 /* Whoever filters by a name means one block; what is taken as one is said. */
@@ -34,7 +36,8 @@ static void note_namesakes(const struct tt_profile *p, const struct tt_query *q,
 
     for (size_t i = 0; i < q->filter.count; i++) {
         char names[300];
-        const uint32_t count = f[i].kind == TT_FILTER_STRAND
+        const uint32_t count = f[i].kind == TT_FILTER_STRAND ||
+                                       f[i].kind == TT_FILTER_TIME
                                    ? 0
                                    : tt_namesakes(p, f[i].pattern, names, sizeof names);
         if (count > 1)
@@ -567,10 +570,30 @@ static void note_missing(const struct tt_profile *p, struct tt_table *t)
                           tt_profile_string(p, p->fact[i].text));
 }
 
+/* What of the run is shown, and what is not known of that. */
+static void note_range(const struct tt_profile *p, struct tt_table *t)
+{
+    const uint64_t from = tt_fact_number(p, TT_FACT_FROM),
+                   to = tt_fact_number(p, TT_FACT_TO);
+    const struct tt_range run = tt_range_of_run(p);
+
+    if (!to)
+        return;
+    tt_table_note(
+        t, "time: %.3f s to %.3f s of %.3f s, by %zu samples that are kept by time",
+        (double)(from - run.from) / 1e9, (double)(to - run.from) / 1e9,
+        (double)(run.to - run.from) / 1e9, p->samples);
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), TT_FACT_UNSPLIT) == 0)
+            tt_table_note(t, "time: what of %s was in this range is not known",
+                          tt_profile_string(p, p->fact[i].text));
+}
+
 void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *choice,
                    struct tt_table *t)
 {
     note_missing(p, t);
+    note_range(p, t);
     note_figures(p, choice, t);
     note_sparse(p, choice, t);
     note_hidden(p, choice, t);

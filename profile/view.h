@@ -26,6 +26,7 @@ tt_view_function tt_view_space;    /* by type and generation */
 tt_view_function tt_view_slowest;  /* single activations, with what they called */
 tt_view_function tt_view_locks;    /* locks, who waited for them, and who had them */
 tt_view_function tt_view_header;   /* what produced it, what it cannot tell */
+tt_view_function tt_view_timeline; /* use over time */
 
 /* What the views share. */
 struct tt_metric_choice { /* the metric of a query, and those that stand beside it */

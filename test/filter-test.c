@@ -355,7 +355,7 @@ static void random_step(struct filter_case *c, struct step *s)
 {
     const size_t pick = (size_t)model_below(c->m, 1000);
 
-    *s = (struct step){.kind = (enum tt_filter_kind)model_below(c->m, TT_FILTERS),
+    *s = (struct step){.kind = (enum tt_filter_kind)model_below(c->m, TT_FILTER_TIME),
                        .metric = -1};
     if (s->kind == TT_FILTER_STRAND) {
         size_t i = pick % (sizeof strand_patterns / sizeof *strand_patterns);

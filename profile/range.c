@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* range.c - a range of time, as people write it: FROM..TO.
+ *
+ *      12.3s  1m30s  250ms      from the beginning of the run
+ *      -5s                      before its end
+ *      80%                      a share of it
+ *      14:03:10.5               the time of day, UTC; the first such moment of the run
+ *
+ * Either may be left out, and `A` alone is the second that begins there. */
+#include "range.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NS = 1000000000, DAY = 24 * 3600 };
+
+enum moment_kind { FROM_START, FROM_END, SHARE, OF_DAY };
+struct moment {
+    enum moment_kind kind;
+    uint64_t ns; /* of a share: in billionths */
+};
+
+/* ── Reading ──────────────────────────────────────────────────────────────────────── */
+
+/* A decimal number of billionths: what stands behind it, or NULL when there is none. */
+static const char *read_billionths(const char *p, uint64_t *value)
+{
+    uint64_t unit = NS;
+    const char *digits = p;
+
+    *value = 0;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (*value > UINT64_MAX / 100)
+            return NULL;
+        *value = *value * 10 + (uint64_t)(*p - '0') * NS;
+    }
+    if (*p == '.' && p[1] != '.')
+        for (p++; *p >= '0' && *p <= '9'; p++) {
+            unit /= 10;
+            *value += (uint64_t)(*p - '0') * unit;
+        }
+    return p == digits || (p == digits + 1 && *digits == '.') ? NULL : p;
+}
+
+/* "1h2m3.5s", "250ms": in falling units. */
+static const char *read_duration(const char *p, uint64_t *ns)
+{
+    static const struct {
+        const char *name;
+        uint64_t many, parts;
+    } units[] = {{"h", 3600, 1}, {"min", 60, 1},     {"ms", 1, 1000}, {"m", 60, 1},
+                 {"s", 1, 1},    {"us", 1, 1000000}, {"ns", 1, NS}};
+    uint64_t value, last = UINT64_MAX;
+    const size_t count = sizeof units / sizeof *units;
+
+    *ns = 0;
+    do {
+        const char *end = read_billionths(p, &value);
+        size_t i = 0;
+        while (end && i < count &&
+               strncmp(end, units[i].name, strlen(units[i].name)) != 0)
+            i++;
+        if (!end || i == count || value > UINT64_MAX / 4 / units[i].many ||
+            units[i].many * NS / units[i].parts >= last)
+            return NULL;
+        last = units[i].many * NS / units[i].parts;
+        *ns += value * units[i].many / units[i].parts;
+        p = end + strlen(units[i].name);
+    } while (*p >= '0' && *p <= '9');
+    return p;
+}
+
+/* "14:03", "14:03:10.5" */
+static const char *read_time_of_day(const char *p, uint64_t *ns)
+{
+    unsigned hour, minute;
+    int used = 0;
+    uint64_t seconds = 0;
+
+    if (*p < '0' || *p > '9' || sscanf(p, "%2u:%2u%n", &hour, &minute, &used) != 2 ||
+        !used || hour > 23 || minute > 59)
+        return NULL;
+    p += used;
+    if (*p == ':')
+        p = read_billionths(p + 1, &seconds);
+    if (seconds > 60ull * NS)
+        return NULL;
+    *ns = ((uint64_t)hour * 3600 + minute * 60) * NS + seconds;
+    return p;
+}
+
+/* What stands behind it; NULL: it is no moment. */
+static const char *read_moment(const char *p, struct moment *m)
+{
+    const char *end;
+
+    if (*p == '-') {
+        m->kind = FROM_END;
+        return read_duration(p + 1, &m->ns);
+    }
+    m->kind = OF_DAY;
+    if ((end = read_time_of_day(p, &m->ns)) != NULL)
+        return end;
+    m->kind = SHARE;
+    end = read_billionths(p, &m->ns);
+    if (end && *end == '%')
+        return m->ns <= 100ull * NS ? end + 1 : NULL;
+    m->kind = FROM_START;
+    if (end && m->ns == 0 && (!*end || strncmp(end, "..", 2) == 0))
+        return end; /* 0 needs no unit */
+    return read_duration(p, &m->ns);
+}
+
+/* Both moments, and whether the second was left out with its dots. */
+static int read_range(const char *text, struct moment *from, struct moment *to,
+                      int *alone)
+{
+    const char *p = text;
+
+    *from = (struct moment){FROM_START, 0};
+    *to = (struct moment){FROM_END, 0};
+    *alone = 0;
+    if (strncmp(p, "..", 2) != 0)
+        p = read_moment(p, from);
+    if (!p)
+        return -TT_ERR_OPTION;
+    if (!*p && *text) {
+        *alone = 1;
+        return 0;
+    }
+    if (strncmp(p, "..", 2) != 0)
+        return -TT_ERR_OPTION;
+    p += 2;
+    if (*p)
+        p = read_moment(p, to);
+    return p && !*p ? 0 : -TT_ERR_OPTION;
+}
+
+int tt_range_is_right(const char *text)
+{
+    struct moment from, to;
+    int alone;
+
+    return read_range(text, &from, &to, &alone) == 0;
+}
+
+/* ── Of a profile ─────────────────────────────────────────────────────────────────── */
+
+struct tt_range tt_range_of_run(const struct tt_profile *p)
+{
+    const struct tt_profile *whole = p->whole ? p->whole : p;
+    struct tt_range r = {tt_fact_number(whole, "started"), 0};
+
+    if (!r.from && whole->samples)
+        r.from = whole->sample[0].time;
+    r.to = r.from + tt_fact_number(whole, "lasted");
+    if (whole->samples) { /* they are in the order of time */
+        const uint64_t last = whole->sample[whole->samples - 1].time;
+        r.from = whole->sample[0].time < r.from ? whole->sample[0].time : r.from;
+        r.to = last >= r.to && last < UINT64_MAX ? last + 1 : r.to;
+    }
+    return r;
+}
+
+static uint64_t time_of(const struct moment *m, const struct tt_range *run)
+{
+    const uint64_t length = run->to - run->from, day = (uint64_t)DAY * NS;
+    uint64_t at = m->ns;
+
+    if (m->kind == OF_DAY)
+        at = (m->ns + day - run->from % day) % day;
+    if (m->kind == SHARE)
+        at = (uint64_t)((unsigned __int128)length * m->ns / (100ull * NS));
+    if (at > length)
+        at = length;
+    return m->kind == FROM_END ? run->to - at : run->from + at;
+}
+
+int tt_range_find(const struct tt_profile *p, const char *text, struct tt_range *r,
+                  char *reason, size_t size)
+{
+    const struct tt_range run = tt_range_of_run(p);
+    struct moment from, to;
+    int alone;
+
+    *r = run;
+    if (read_range(text, &from, &to, &alone) != 0) {
+        (void)snprintf(reason, size, "a range is FROM..TO, such as 2s..3.5s or -10s..");
+        return -TT_ERR_OPTION;
+    }
+    if (!p->samples) {
+        (void)snprintf(reason, size, "this profile has no samples by time");
+        return -TT_ERR_OPTION;
+    }
+    r->from = time_of(&from, &run);
+    r->to = alone ? r->from + NS : time_of(&to, &run);
+    if (r->from >= r->to) {
+        (void)snprintf(reason, size, "the range is empty: the run took %.3f s",
+                       (double)(run.to - run.from) / NS);
+        return -TT_ERR_OPTION;
+    }
+    return 0;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* samples.c - the samples of a profile by time, within a cap that merging keeps.
+ *
+ * When there are too many, those of one strand in one interval become one: the winner of a race
+ * stays, with the weight of all.  Each runs for a time that is exponential in chance, and as
+ * much shorter as it weighs more; so it wins with a probability proportional to its weight.
+ *
+ *      time    │ 1 2   3 │   5 6  7│        │       intervals of 2^n ns, from 1970 on
+ *      weight  │ 4 1   3 │   2 2  1│        │
+ *                   ▼         ▼
+ *              │     8   │      5  │        │       sums stay what they are
+ *
+ * The chance of a sample comes of its time and its weight, and the winner keeps what it ran.
+ * Whoever wins among all has won in each part before; intervals lie within longer ones; and
+ * more samples never want shorter ones.  So what is left does not depend on the order or the
+ * grouping of merges. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "building.h"
+
+enum { ROOM = 4 * TT_SAMPLES_MAX }; /* before they are thinned */
+
+/* ── The race ─────────────────────────────────────────────────────────────────────── */
+
+static uint64_t chance_of(const struct tt_sample_row *s)
+{
+    uint64_t x = s->time * 0x9e3779b97f4a7c15u ^ s->weight * 0xff51afd7ed558ccdu;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* -log2 of a number from 0 to 1, in 2^-20: by squaring, alike on every machine. */
+static uint64_t minus_log2(uint64_t chance)
+{
+    enum { DIGITS = 20 };
+    uint64_t x = chance | 1, log;
+    const int zeros = __builtin_clzll(x);
+
+    x <<= zeros;
+    log = (uint64_t)(zeros + 1) << DIGITS;
+    for (int i = DIGITS - 1; i >= 0; i--) {
+        unsigned __int128 square = (unsigned __int128)x * x;
+        if (square >> 127) {
+            log -= (uint64_t)1 << i;
+            x = (uint64_t)(square >> 64);
+        } else {
+            x = (uint64_t)(square >> 63);
+        }
+    }
+    return log ? log : 1;
+}
+
+/* What a sample runs, as the bits of a double, which are in the order of their values. */
+static uint64_t time_run(const struct tt_sample_row *s)
+{
+    const double ran = (double)minus_log2(chance_of(s)) /
+                       (double)(s->weight ? s->weight : 1);
+    uint64_t bits;
+
+    if (s->ran)
+        return s->ran;
+    memcpy(&bits, &ran, sizeof bits);
+    return bits;
+}
+
+/* ── Order ────────────────────────────────────────────────────────────────────────── */
+
+#define ORDER_BY(field)                                                                  \
+    if (x->field != y->field)                                                            \
+    return x->field < y->field ? -1 : 1
+
+static int by_strand(const void *a, const void *b)
+{
+    const struct tt_sample_row *x = a, *y = b;
+
+    ORDER_BY(strand);
+    ORDER_BY(time);
+    ORDER_BY(context);
+    ORDER_BY(weight);
+    ORDER_BY(ran);
+    return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct tt_sample_row *x = a, *y = b;
+
+    ORDER_BY(time);
+    return by_strand(a, b);
+}
+
+/* ── Thinning ─────────────────────────────────────────────────────────────────────── */
+
+static int is_together(const struct tt_sample_row *x, const struct tt_sample_row *y,
+                       uint32_t shift)
+{
+    return x->strand == y->strand && x->time >> shift == y->time >> shift;
+}
+
+static size_t count_intervals(const struct tt_vector *v, uint32_t shift)
+{
+    const struct tt_sample_row *s = v->item;
+    size_t count = v->count != 0;
+
+    for (size_t i = 1; i < v->count; i++)
+        count += !is_together(&s[i - 1], &s[i], shift);
+    return count;
+}
+
+/* The shortest intervals that are few enough. */
+static uint32_t find_interval(const struct tt_vector *v)
+{
+    uint32_t low = 0, high = 63;
+
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (count_intervals(v, middle) <= TT_SAMPLES_MAX)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* The winner of both, with the weight of both. */
+static void race(struct tt_sample_row *into, const struct tt_sample_row *s)
+{
+    const uint64_t a = time_run(into), b = time_run(s);
+    uint64_t weight = into->weight;
+
+    tt_add_capped(&weight, s->weight);
+    if (b < a || (b == a && by_time(s, into) < 0))
+        *into = *s;
+    into->ran = b < a ? b : a;
+    into->weight = weight;
+}
+
+static void thin_samples(struct tt_vector *v)
+{
+    struct tt_sample_row *s = v->item;
+    uint32_t shift;
+    size_t kept = 1;
+
+    if (v->count <= TT_SAMPLES_MAX)
+        return;
+    qsort(s, v->count, sizeof *s, by_strand);
+    shift = find_interval(v);
+    for (size_t i = 1; i < v->count; i++)
+        if (is_together(&s[kept - 1], &s[i], shift))
+            race(&s[kept - 1], &s[i]);
+        else
+            s[kept++] = s[i];
+    v->count = kept;
+}
+
+/* ── The builder's ────────────────────────────────────────────────────────────────── */
+
+void tt_builder_sample(struct tt_builder *b, uint32_t context, uint64_t time,
+                       uint64_t weight, uint64_t ran)
+{
+    struct tt_sample_row *s;
+
+    if (b->failed || context == TT_NONE)
+        return;
+    if (b->sample.count >= ROOM)
+        thin_samples(&b->sample);
+    s = tt_vector_add(&b->sample, 1);
+    if (s)
+        *s = (struct tt_sample_row){time, weight, ran, context, b->current};
+    else
+        b->failed = 1;
+}
+
+/* ── Of a profile ─────────────────────────────────────────────────────────────────── */
+
+void tt_samples_gather(struct tt_builder *b, const struct tt_profile *p,
+                       const uint32_t *context, const uint32_t *strand,
+                       const struct tt_range *range)
+{
+    for (size_t i = 0; i < p->samples && !b->failed; i++) {
+        const struct tt_sample_row *s = &p->sample[i];
+        if (s->context >= p->contexts || s->strand >= p->strands ||
+            strand[s->strand] == TT_NONE || (range && !tt_range_has(p, range, s)))
+            continue;
+        b->current = strand[s->strand];
+        tt_builder_sample(b, context[s->context], s->time, s->weight, s->ran);
+    }
+}
+
+/* Each sample is one that was drawn, whatever it stands for: shares are as sure as that. */
+static void add_figures(struct tt_builder *b, const struct tt_metric_columns *m)
+{
+    const struct tt_sample_row *s = b->sample.item;
+    const uint32_t time = tt_builder_metric(b, m->name, m->unit,
+                                            m->flags | TT_METRIC_SAMPLED),
+                   samples = tt_builder_metric(b, "samples", "", 0);
+
+    for (size_t i = 0; i < b->sample.count && !b->failed; i++) {
+        b->current = s[i].strand;
+        tt_builder_add(b, TT_ROLE_SELF, s[i].context, time, s[i].weight);
+        tt_builder_add(b, TT_ROLE_SELF, s[i].context, samples, 1);
+    }
+}
+
+static void add_facts(struct tt_builder *b, const struct tt_profile *p,
+                      const struct tt_range *range, uint32_t of)
+{
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(p->strings + p->fact[i].name, "cpu") != 0)
+            tt_builder_fact(b, p->strings + p->fact[i].name,
+                            (enum tt_fact_rule)p->fact[i].rule, p->fact[i].number,
+                            p->strings + p->fact[i].text);
+    tt_builder_fact(b, TT_FACT_FROM, TT_FACT_MAX, range->from, "");
+    tt_builder_fact(b, TT_FACT_TO, TT_FACT_MIN, range->to, "");
+    for (uint32_t i = 0; i < p->metrics; i++)
+        if (i != of && strcmp(p->metric[i].name, "samples") != 0 &&
+            tt_grand_total(p, &p->metric[i]))
+            tt_builder_fact(b, TT_FACT_UNSPLIT, TT_FACT_EACH, 1, p->metric[i].name);
+}
+
+int tt_builder_range(struct tt_builder *b, const struct tt_profile *p,
+                     const struct tt_range *range, const uint32_t *context)
+{
+    const uint32_t of = tt_metric_find(p, "time");
+    const size_t bytes = p->strands * sizeof(uint32_t);
+    uint32_t *strand = tt_memory_get(&b->memory, bytes);
+
+    TT_ASSERT(of != TT_NONE);
+    if (!strand)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->strands; i++)
+        strand[i] = tt_builder_strand_of(b, p, i);
+    tt_samples_gather(b, p, context, strand, range);
+    add_figures(b, &p->metric[of]);
+    add_facts(b, p, range, of);
+    tt_memory_put(&b->memory, strand, bytes);
+    return b->failed ? -TT_ERR_MEMORY : 0;
+}
+
+void tt_order_samples(struct tt_builder *b, const struct tt_order *o)
+{
+    struct tt_sample_row *s = b->sample.item;
+
+    for (size_t i = 0; i < b->sample.count; i++) {
+        s[i].context = o->context[s[i].context];
+        s[i].strand = s[i].strand < b->strand.count ? o->strand[s[i].strand] : TT_NONE;
+    }
+    thin_samples(&b->sample);
+    if (b->sample.count)
+        qsort(s, b->sample.count, sizeof *s, by_time);
+}

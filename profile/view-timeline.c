@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* view-timeline.c - how much was used when, told apart by strand, process or block.
+ *
+ *      name     self    most   timeline
+ *      total   7.2 s    1.98   ▁▃▃▃▇█████▃▃
+ *        main  3.9 s    1.00   ▁▃▃▃▄▄▄▄▄▃▃▃
+ *
+ * The run is cut into buckets of one length.  A bar is the use in its bucket, beside the
+ * greatest of all rows.  Figures are of the samples by time, so each row's buckets add up to
+ * what the row has. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "range.h"
+#include "viewing.h"
+
+enum { OWN_LIMIT = 20, OWN_BUCKETS = 60, BUCKETS_MAX = 1000, NS = 1000000000 };
+enum by { BY_STRAND, BY_PROCESS, BY_BLOCK };
+enum column { NAME, SELF, SHARE, MOST, BAR, BUCKETS, FROM, LENGTH };
+
+struct use { /* of one thing */
+    const char *name;
+    uint64_t total;
+    uint64_t *bucket; /* of all: use_of */
+};
+
+struct timeline {
+    const struct tt_profile *p;
+    struct tt_table *t;
+    struct tt_range run;
+    uint64_t length; /* of a bucket */
+    uint32_t buckets, things;
+    enum by by;
+    uint32_t *thing_of; /* of each strand or block: its number; owned */
+    struct use *use;    /* owned */
+    uint64_t *amounts;  /* owned: of each thing, then of all */
+    uint64_t total, most;
+};
+
+/* ── What is told apart ───────────────────────────────────────────────────────────── */
+
+static int is_same_process(const struct tt_strand_row *x, const struct tt_strand_row *y)
+{
+    return x->host == y->host && x->pid == y->pid && x->process == y->process;
+}
+
+/* Strands of one process become one; there are few processes beside many strands. */
+static void number_processes(struct timeline *v)
+{
+    const struct tt_profile *p = v->p;
+
+    for (uint32_t i = 0; i < p->strands; i++) {
+        uint32_t j = 0;
+        /* Strands are in the order of host, process and pid. */
+        if (i && is_same_process(&p->strand[i - 1], &p->strand[i]))
+            j = v->thing_of[i - 1];
+        else
+            j = v->things++;
+        v->thing_of[i] = j;
+        v->use[j].name = p->strings + p->strand[i].process;
+    }
+}
+
+static const char *name_strand(struct timeline *v, const struct tt_strand_row *s)
+{
+    const char *name = v->p->strings + s->name;
+
+    return s->thread ? tt_table_text(v->t, "%s %llu", name, (unsigned long long)s->thread)
+                     : name;
+}
+
+static void number_things(struct timeline *v)
+{
+    const struct tt_profile *p = v->p;
+
+    if (v->by == BY_PROCESS) {
+        number_processes(v);
+        return;
+    }
+    v->things = v->by == BY_STRAND ? p->strands : p->blocks;
+    for (uint32_t i = 0; i < v->things; i++) {
+        v->thing_of[i] = i;
+        v->use[i].name = v->by == BY_STRAND ? name_strand(v, &p->strand[i])
+                                            : tt_block_name(p, i);
+    }
+}
+
+static uint32_t thing_of(const struct timeline *v, const struct tt_sample_row *s)
+{
+    if (v->by == BY_BLOCK)
+        return tt_block_of(v->p, s->context);
+    return s->strand < v->p->strands ? v->thing_of[s->strand] : TT_NONE;
+}
+
+/* ── Buckets ──────────────────────────────────────────────────────────────────────── */
+
+/* A sample has the time that went by before it, which may lie in earlier buckets; what counts
+ * is where it ended. */
+static uint32_t bucket_of(const struct timeline *v, const struct tt_sample_row *s)
+{
+    uint64_t i = (s->time - v->run.from) / v->length;
+
+    return i < v->buckets ? (uint32_t)i : v->buckets - 1;
+}
+
+static void find_buckets(struct timeline *v)
+{
+    for (uint32_t i = 0; i < v->things; i++)
+        v->use[i].bucket = v->amounts + (size_t)i * v->buckets;
+    for (size_t i = 0; i < v->p->samples; i++) {
+        const struct tt_sample_row *s = &v->p->sample[i];
+        uint32_t thing, at;
+        if (!tt_range_has(v->p, &v->run, s))
+            continue;
+        thing = thing_of(v, s);
+        at = bucket_of(v, s);
+        v->amounts[(size_t)v->things * v->buckets + at] += s->weight;
+        v->total += s->weight;
+        if (thing < v->things) {
+            v->use[thing].bucket[at] += s->weight;
+            v->use[thing].total += s->weight;
+        }
+    }
+    for (uint32_t i = 0; i < v->buckets; i++) {
+        uint64_t all = v->amounts[(size_t)v->things * v->buckets + i];
+        v->most = all > v->most ? all : v->most;
+    }
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct use *x = a, *y = b;
+
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* ── Rows ─────────────────────────────────────────────────────────────────────────── */
+
+/* Eighths of the greatest bucket of all; a blank is none. */
+static const char *draw_bar(struct timeline *v, const uint64_t *bucket)
+{
+    char text[3 * BUCKETS_MAX + 1], *to = text;
+
+    for (uint32_t i = 0; i < v->buckets; i++) {
+        uint64_t eighths = v->most ? (uint64_t)(((unsigned __int128)bucket[i] * 8 +
+                                                 v->most - 1) /
+                                                v->most)
+                                   : 0;
+        if (eighths)
+            to += snprintf(to, 4, "\342\226%c", (char)(0x80 + eighths));
+        else
+            *to++ = ' ';
+    }
+    while (to > text && to[-1] == ' ')
+        to--;
+    *to = '\0';
+    return tt_table_text(v->t, "%s", text);
+}
+
+static const char *list_buckets(struct timeline *v, const uint64_t *bucket)
+{
+    char text[21 * BUCKETS_MAX + 1];
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < v->buckets; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%llu", i ? " " : "",
+                               (unsigned long long)bucket[i]);
+    return tt_table_text(v->t, "%s", text);
+}
+
+static void add_row(struct timeline *v, enum tt_row_role role, const char *name,
+                    const uint64_t *bucket)
+{
+    uint64_t total = 0, most = 0;
+
+    for (uint32_t i = 0; i < v->buckets; i++) {
+        total += bucket[i];
+        most = bucket[i] > most ? bucket[i] : most;
+    }
+    tt_table_row(v->t, role, role != TT_ROW_TOTAL, 0);
+    tt_table_string(v->t, NAME, name);
+    tt_table_amount(v->t, SELF, total);
+    tt_table_real(v->t, SHARE, v->total ? (double)total / (double)v->total : 0);
+    tt_table_real(v->t, MOST, (double)most / (double)v->length);
+    tt_table_string(v->t, BAR, draw_bar(v, bucket));
+    tt_table_string(v->t, BUCKETS, list_buckets(v, bucket));
+    tt_table_amount(v->t, FROM, v->run.from);
+    tt_table_amount(v->t, LENGTH, v->length);
+}
+
+static void add_rest(struct timeline *v, uint32_t first)
+{
+    uint64_t *sum = v->amounts + (size_t)(v->things + 1) * v->buckets;
+    uint32_t more = 0;
+
+    for (uint32_t i = first; i < v->things; i++) {
+        more += v->use[i].total != 0;
+        for (uint32_t k = 0; k < v->buckets; k++)
+            sum[k] += v->use[i].bucket[k];
+    }
+    if (more)
+        add_row(v, TT_ROW_REMAINDER, tt_table_text(v->t, "%u more", more), sum);
+}
+
+static void add_rows(struct timeline *v, const struct tt_query *q)
+{
+    const uint64_t least = tt_least_amount(tt_threshold(q, 0), v->total);
+    uint32_t shown = 0;
+
+    qsort(v->use, v->things, sizeof *v->use, by_total);
+    while (shown < v->things && shown < tt_limit(q, OWN_LIMIT) && v->use[shown].total &&
+           v->use[shown].total >= least)
+        shown++;
+    for (uint32_t i = 0; i < shown; i++)
+        add_row(v, TT_ROW_ENTRY, v->use[i].name, v->use[i].bucket);
+    add_rest(v, shown);
+    add_row(v, TT_ROW_TOTAL, "total", v->amounts + (size_t)v->things * v->buckets);
+}
+
+static void add_columns(struct timeline *v, const char *unit)
+{
+    struct tt_table *t = v->t;
+
+    tt_table_column(t, "name",
+                    v->by == BY_BLOCK     ? "block"
+                    : v->by == BY_PROCESS ? "process"
+                                          : "strand",
+                    "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_column(t, "self", "self", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "share", "share", "", TT_COLUMN_SHARE, 0);
+    tt_table_column(t, "most", "most at once", "", TT_COLUMN_REAL, 0);
+    tt_table_column(t, "timeline", "over time", "", TT_COLUMN_TEXT, 0);
+    tt_table_column(t, "buckets", "buckets", unit, TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    tt_table_column(t, "from", "from", "ns", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+    tt_table_column(t, "length", "bucket", "ns", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
+}
+
+/* ── The view ─────────────────────────────────────────────────────────────────────── */
+
+static int choose_buckets(struct timeline *v, struct tt_query *q)
+{
+    const char *text = tt_query_other(q, "buckets");
+    char *end;
+    unsigned long n = text ? strtoul(text, &end, 10) : OWN_BUCKETS;
+
+    if (text && (*text < '1' || *text > '9' || *end || n > BUCKETS_MAX))
+        return tt_query_wrong(q, "'buckets' wants a number from 1 to %d, not '%.40s'",
+                              BUCKETS_MAX, text);
+    v->buckets = (uint32_t)n;
+    return 0;
+}
+
+/* What the filter `time` has left, or all of the run. */
+static struct tt_range range_shown(const struct tt_profile *p)
+{
+    struct tt_range r = tt_range_of_run(p);
+    const uint64_t from = tt_fact_number(p, TT_FACT_FROM),
+                   to = tt_fact_number(p, TT_FACT_TO);
+
+    return to ? (struct tt_range){from, to} : r;
+}
+
+static int fill(struct timeline *v, struct tt_query *q)
+{
+    const uint32_t things = v->by == BY_BLOCK ? v->p->blocks : v->p->strands;
+    const size_t bytes = ((size_t)things + 2) * v->buckets * sizeof *v->amounts;
+    int error = -TT_ERR_MEMORY;
+
+    v->thing_of = tt_memory_get(q->memory, things * sizeof *v->thing_of);
+    v->use = tt_memory_get(q->memory, things * sizeof *v->use);
+    v->amounts = tt_memory_get(q->memory, bytes);
+    if (v->thing_of && v->use && v->amounts) {
+        number_things(v);
+        find_buckets(v);
+        add_rows(v, q);
+        error = 0;
+    }
+    tt_memory_put(q->memory, v->amounts, bytes);
+    tt_memory_put(q->memory, v->use, things * sizeof *v->use);
+    tt_memory_put(q->memory, v->thing_of, things * sizeof *v->thing_of);
+    return error;
+}
+
+int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
+{
+    static const char *const words[] = {"strand", "process", "block", NULL};
+    struct timeline v = {.p = p, .t = t};
+    const int by = tt_view_word(q, "by", words);
+    const uint32_t time = tt_metric_find(p, "time");
+    uint64_t length;
+
+    if (by < 0)
+        return by;
+    if (choose_buckets(&v, q) != 0)
+        return -TT_ERR_OPTION;
+    if (q->sort)
+        return tt_query_wrong(q, "the view 'timeline' is in the order of use");
+    if (!p->samples)
+        return tt_query_wrong(q, "there are no samples by time here");
+    v.by = (enum by)by;
+    v.run = range_shown(p);
+    length = v.run.to - v.run.from;
+    v.length = length / v.buckets + (length % v.buckets != 0);
+    add_columns(&v, time != TT_NONE ? p->metric[time].unit : "ticks");
+    tt_table_note(t, "time: %u buckets of %.6g s, %zu samples by time", v.buckets,
+                  (double)v.length / NS, p->samples);
+    return fill(&v, q);
+}
