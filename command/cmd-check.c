@@ -145,7 +145,7 @@ static void check_row(struct checking *c, const struct tt_table *t, size_t row,
 static int check_amounts(const struct checking *c, uint64_t before, uint64_t then)
 {
     if (c->pattern && !c->matched)
-        tt_complain("check: no block is like '%s': nothing was compared", c->only);
+        tt_complain("check: no block matches '%s': nothing was compared", c->only);
     else if (!before || !then)
         tt_complain("check: %s profile has nothing to compare: its total is 0",
                     before ? "the new" : "the base");

@@ -165,7 +165,7 @@ static int prepare(struct exporting *x)
     if (!x->files)
         return tt_command_wants(&tt_command_export, "a recording or a profile");
     if (x->before && !(x->format->flags & TT_FORMAT_DIFFERS)) {
-        tt_complain("export: '%s' has no place for two figures", x->format->name);
+        tt_complain("export: the format '%s' cannot hold two figures", x->format->name);
         return TT_EXIT_FAILED;
     }
     if (x->as_ocr && !x->format->part) {
@@ -261,7 +261,7 @@ static int write_format(struct exporting *x, struct tt_export *e)
         return write_parts(x, e);
     if ((e->part = only_part(x, e)) != TT_NONE)
         return write_file(x, e, x->out);
-    tt_complain("export: '%s' is a folder of files: where to? -o FOLDER",
+    tt_complain("export: the format '%s' is a folder of files: name it by -o FOLDER",
                 x->format->name);
     return -TT_ERR_OPTION;
 }

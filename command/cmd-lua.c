@@ -68,7 +68,8 @@ static int take_flag(struct lua *l, const struct tt_flags *f)
         error = tt_command_word(self, f);
         break;
     case HZ:
-        error = tt_command_number(self, f, "looks a second, 1 to 10000", 1, 10000, &hz);
+        error = tt_command_number(self, f, "samples per second, from 1 to 10000", 1,
+                                  10000, &hz);
         break;
     case OPTION:
         error = tt_command_option(self, f);

@@ -223,7 +223,7 @@ static int take_counter(struct record *r, const char *value)
     if (!c)
         return tt_command_cannot(&tt_command_record, "counter", name);
     if (r->counters == TT_COUNTERS_MAX) {
-        tt_complain("record: there are %d counters at most", TT_COUNTERS_MAX);
+        tt_complain("record: at most %d counters can be recorded", TT_COUNTERS_MAX);
         return -TT_ERR_OPTION;
     }
     r->counter[r->counters] = *c;
@@ -439,8 +439,7 @@ static int read_flags(struct record *r, int argc, char **argv)
         return TT_LAUNCH_FAILED;
     }
     if (r->heap && r->locks) {
-        tt_complain(
-            "record: --heap and --locks are two runs: record one after the other");
+        tt_complain("record: --heap and --locks cannot be combined: make two recordings");
         return TT_LAUNCH_FAILED;
     }
     if (r->heap && !r->series && add_words(r, "series", "type+block") != 0)
@@ -553,8 +552,7 @@ static int refuse_linked(const struct record *r, const char *reason)
                     "%s; --counter context-switches shows where threads stop running",
                     reason);
     else
-        tt_complain("record: '--%s' is of what is not seen from outside: %s", r->linked,
-                    reason);
+        tt_complain("record: '--%s' works only in-process: %s", r->linked, reason);
     return TT_LAUNCH_FAILED;
 }
 
@@ -574,7 +572,7 @@ static int record_outside(struct record *r)
 
     memcpy(o.counter, r->counter, sizeof o.counter);
     if (r->linked)
-        return refuse_linked(r, r->is_machine   ? "it is of the machine"
+        return refuse_linked(r, r->is_machine   ? "-a records from outside"
                                 : r->pids.count ? "the process runs already"
                                                 : r->run.program.reason);
     if (r->is_machine && !r->run.argv[0])
@@ -660,9 +658,9 @@ static int record(struct record *r)
     if (!status && r->run.program.outside)
         return record_outside(r);
     if (!status && r->stack) {
-        tt_complain("record: '--stack-size' is of stacks that are copied from outside; "
-                    "from within they are read where they are, whole: leave it out, or "
-                    "add --kernel");
+        tt_complain(
+            "record: '--stack-size' applies only to recording from outside, because "
+            "in-process stacks are not copied: leave it out, or add --kernel");
         return TT_LAUNCH_FAILED;
     }
     if (!status && (r->heap || r->wall || r->locks))

@@ -304,7 +304,7 @@ static int complain_of_view(const struct report *r)
     for (const struct tt_layout *l = tt_layouts; l->name && count < 64; l++)
         names[count++] = l->name;
     if (!r->layout && r->files && find_layout(r->file[0])) {
-        tt_complain("report: '%s' stands before all flags", r->file[0]);
+        tt_complain("report: the layout '%s' comes before all flags", r->file[0]);
         return -TT_ERR_OPTION;
     }
     if (complain_of_place(r) != 0)

@@ -257,7 +257,7 @@ static void answer_growth(struct serving *s, long seconds, tt_growth_name *name,
     pthread_mutex_lock(&s->lock);
     if (seconds && s->waiting >= MOST_WAITING) {
         pthread_mutex_unlock(&s->lock);
-        say(r, 503, "Too many questions are waiting; ask again later.\n");
+        say(r, 503, "Too many requests are waiting; try again later.\n");
         return;
     }
     goes_on = !seconds || ((then = look(s)) && wait_for(s, seconds, r->connection));
@@ -307,7 +307,7 @@ static void answer(void *arg, const char *path, const char *query, struct tt_rep
         say(r, 200, s->file[0]);
     else if (!*name)
         say(r, 200,
-            "profile?seconds=N  what came in so many seconds, 30 without a number\n"
+            "profile?seconds=N  what was recorded in N seconds (default: 30)\n"
             "heap               what was allocated so far, and what is alive\n");
     else
         say(r, 404, "There are profile and heap.\n");

@@ -182,7 +182,7 @@ static int find_name(struct switching *s)
     FILE *f = open_proc(s, "comm");
 
     if (!f)
-        return complain(s, "there is none");
+        return complain(s, "there is no such process");
     if (!fgets(name, sizeof s->run.program.path, f))
         *name = '\0';
     (void)fclose(f);
@@ -214,8 +214,8 @@ static int check_library(const struct switching *s)
         return 0;
     if (has < 0 && (errno == EACCES || errno == EPERM))
         return complain(s, s->user != geteuid() && geteuid() != 0
-                               ? "it is another user's"
-                               : "the system does not let us look into it");
+                               ? "it belongs to another user; run this as root"
+                               : "the system does not allow access to it");
     if (has < 0)
         return complain(s, strerror(errno));
     return complain(s, TT_REMOTE_LIBRARY " is not in it, preloaded, or linked with "
@@ -250,7 +250,7 @@ static int read_status(struct switching *s, unsigned long long *caught)
     *caught = 0;
     s->inside = s->pid;
     if (!f)
-        return complain(s, "there is none");
+        return complain(s, "there is no such process");
     while (fgets(line, sizeof line, f)) {
         if (status_line(line, "SigCgt", value, sizeof value))
             *caught = strtoull(value, NULL, 16);
@@ -276,13 +276,13 @@ static int check_process(struct switching *s)
     if (find_name(s) != 0 || read_status(s, &caught) != 0)
         return -TT_ERR_STATE;
     if (geteuid() != 0 && geteuid() != s->user)
-        return complain(s, "it is another user's");
+        return complain(s, "it belongs to another user; run this as root");
     if (s->mixed)
         return complain(s, "it runs with the rights of more than one user");
     if (check_library(s) != 0)
         return -TT_ERR_STATE;
     if (!(caught >> (tt_remote_signal() - 1) & 1))
-        return complain(s, "it does not catch the signal that would wake it");
+        return complain(s, "it does not handle the signal by which requests are sent");
     return 0;
 }
 
@@ -292,7 +292,7 @@ static int take_rights(const struct switching *s)
 {
     return setgroups(1, &s->group) != 0 || setresgid(s->group, s->group, s->group) != 0 ||
                    setresuid(s->user, s->user, s->user) != 0
-               ? complain(s, "its user's rights cannot be taken")
+               ? complain(s, "tallytree cannot continue as its user")
                : 0;
 }
 
@@ -362,7 +362,7 @@ static int write_request(struct switching *s, const char *text)
         fd = openat(s->temporary, s->base,
                     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        tt_complain("%s: process %d: no request can be left in its %s: %s",
+        tt_complain("%s: process %d: cannot write a request to its %s: %s",
                     s->command->name, (int)s->pid, s->path, strerror(errno));
         return -TT_ERR_FILE;
     }
@@ -372,7 +372,7 @@ static int write_request(struct switching *s, const char *text)
     if (!error)
         return 0;
     (void)unlinkat(s->temporary, s->base, 0);
-    return complain(s, "no request can be left for it");
+    return complain(s, "cannot write a request for it");
 }
 
 /* 1 when it is whole.  *mark is what the process has done with the request. */
@@ -606,7 +606,7 @@ static int find_output(struct switching *s)
     base = strrchr(s->run.folder, '/');
     end = s->run.folder + strlen(s->run.folder) - strlen(suffix);
     if (!base || base[1] != '.' || end <= base + 2 || strcmp(end, suffix) != 0)
-        return complain(s, "its recording is not in a folder of ours");
+        return complain(s, "its recording is not in a folder that tallytree made");
     (void)snprintf(name, sizeof s->run.name, "%.*s%.*s", (int)(base + 1 - s->run.folder),
                    s->run.folder, (int)(end - base - 2), base + 2);
     end = strrchr(name, '.');
@@ -628,8 +628,8 @@ static void tell_thinned(const struct switching *s)
         p += strlen(key);
         while (blank > 0 && p[blank] != ' ')
             blank--;
-        tt_complain("%.*s went off by itself, after%.*s calls", blank, p, length - blank,
-                    p + blank);
+        tt_complain("%.*s was switched off by --max-overhead, after%.*s calls", blank, p,
+                    length - blank, p + blank);
     }
 }
 

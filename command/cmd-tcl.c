@@ -181,7 +181,8 @@ static int start(struct tcl *t, struct tt_flags *f)
     add_globs(t, "exclude", t->exclude, t->excludes);
     t->run.argv = arguments(t, f->argv + 1, f->count);
     if (t->failed || !t->run.argv) {
-        tt_complain(t->failed ? "tcl: what is asked for is too long" : "tcl: no memory");
+        tt_complain(t->failed ? "tcl: the options are too long together"
+                              : "tcl: no memory");
         return TT_LAUNCH_FAILED;
     }
     t->run.reports = !t->run.out;

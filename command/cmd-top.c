@@ -29,7 +29,7 @@ static const struct tt_flag top_flags[] = {
     {"pid", 'p', PID, "PID", NULL, "read the recording of this process"},
     {"sort", 0, SORT, "COLUMN", "now self inclusive calls",
      "sort by COLUMN, largest first"},
-    {"view", 0, VIEW, "VIEW", "@views", "flat, tree, strands, or another; flat"},
+    {"view", 0, VIEW, "VIEW", "@views", "flat (default), tree, strands, or another"},
     {"limit", 0, KEY, "N", "all", "show N rows, or all"},
     {"depth", 0, KEY, "N", "all", "show N levels, or all"},
     {"threshold", 0, KEY, "SHARE", NULL, "combine rows below SHARE, such as 0.5%"},

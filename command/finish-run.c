@@ -272,8 +272,8 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
     for (char *const *u = found->unseen; u && *u; u++)
         unseen++;
     if (unseen)
-        tt_complain("%d program%s that it started %s not in it: see the header", unseen,
-                    unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
+        tt_complain("%d program%s that it started %s not recorded: see the header",
+                    unseen, unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
     if (found->running)
         tt_complain("%d of them still run%s, and write%s to %s: this is what they had so "
                     "far",
@@ -324,13 +324,13 @@ fail_open:
 static void complain_of_nothing(const struct tt_gathering *g, const struct found *found)
 {
     if (found->begun) {
-        tt_complain("%s: nothing was recorded: its process was ended at birth",
+        tt_complain("%s: nothing was recorded: its process was killed at its start",
                     g->program);
         remove_files(g->inner);
         return;
     }
-    tt_complain("%s: nothing was recorded: it did not load what was to record it, or "
-                "found no room in %s",
+    tt_complain("%s: nothing was recorded: the program did not load the preload library, "
+                "or %s is full",
                 g->program, g->folder);
 }
 

@@ -286,10 +286,10 @@ static void leave_out_rest(struct reading *r)
     if (r->bad > NAMED)
         leave_out(r, NULL, "%u more files that cannot be read", r->bad - NAMED);
     if (r->begun)
-        leave_out(r, r->name, "%u of %u recordings %s nothing in %s: %s ended at birth",
-                  r->begun, r->files, r->begun == 1 ? "has" : "have",
-                  r->begun == 1 ? "it" : "them",
-                  r->begun == 1 ? "its process was" : "their processes were");
+        leave_out(r, r->name, "%u of %u recordings %s nothing in %s: %s", r->begun,
+                  r->files, r->begun == 1 ? "has" : "have", r->begun == 1 ? "it" : "them",
+                  r->begun == 1 ? "its process was killed at its start"
+                                : "their processes were killed at their start");
 }
 
 /* ── A folder: the recordings of several processes ────────────────────────────────── */
@@ -421,7 +421,7 @@ static int add_named(struct reading *r, const char *path)
         return fail(path, is_empty(path)
                               ? "this file is empty"
                               : "this recording has nothing in it: its process "
-                                "was ended at birth");
+                                "was killed at its start");
     return error ? error : check_sum(r, path);
 }
 

@@ -103,11 +103,11 @@ int tt_live_snapshot_find(long pid, char *path, size_t size)
         return 0;
     if (error)
         tt_complain("process %ld: %s", pid,
-                    error == ENOENT || error == ESRCH ? "there is none"
+                    error == ENOENT || error == ESRCH ? "there is no such process"
                                                       : strerror(error));
     else
-        tt_complain("process %ld writes no recording; where 'tallytree record -p %ld' "
-                    "does, give the number of that",
+        tt_complain("process %ld is not recorded in-process; if 'tallytree record -p "
+                    "%ld' records it, give the PID of that command",
                     pid, pid);
     return -TT_ERR_FILE;
 }

@@ -127,7 +127,7 @@ static void check_loader(struct tt_program *p, const char *path, int fd,
     if (!our_loader(&us, ours, sizeof ours))
         return;
     if (e->e_ident[EI_CLASS] != us.e_ident[EI_CLASS] || e->e_machine != us.e_machine) {
-        say(p, "%s is of another kind of machine than tallytree", path);
+        say(p, "%s is for another processor architecture than tallytree", path);
         return;
     }
     found = read_loader(fd, e, loader, sizeof loader);
@@ -135,9 +135,9 @@ static void check_loader(struct tt_program *p, const char *path, int fd,
         say(p, "%s is statically linked: nothing can be loaded into it", path);
         p->outside = "it is statically linked";
     } else if (found < 0 || strcmp(loader, ours) != 0) {
-        say(p, "%s is started by %s, which cannot load what is made for %s", path,
+        say(p, "%s is started by %s, which cannot load a library for %s", path,
             found < 0 ? "no loader" : loader, ours);
-        p->outside = found > 0 ? "it is of another C library" : NULL;
+        p->outside = found > 0 ? "it uses another C library" : NULL;
     }
 }
 
@@ -149,11 +149,11 @@ static int check_rights(struct tt_program *p, const char *path, int fd)
     if (fstat(fd, &s) != 0)
         return 0;
     if ((s.st_mode & S_ISUID) && s.st_uid != geteuid())
-        say(p, "%s is setuid: the system lets nobody look into it", path);
+        say(p, "%s is setuid: the system does not allow access to it", path);
     else if ((s.st_mode & S_ISGID) && (s.st_mode & S_IXGRP) && s.st_gid != getegid())
-        say(p, "%s is setgid: the system lets nobody look into it", path);
+        say(p, "%s is setgid: the system does not allow access to it", path);
     else if (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
-        say(p, "%s has capabilities: the system lets nobody look into it", path);
+        say(p, "%s has capabilities: the system does not allow access to it", path);
     else
         return 0;
     return 1;

@@ -302,8 +302,8 @@ int tt_running_go(struct tt_running *r, int (*prepare)(void *arg), void *arg)
     status = tt_launch_wait(child);
     (void)tt_running_gather(r);
     if (!r->is_module && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
-        tt_complain("%s was ended by its filter of system calls, maybe for one of ours; "
-                    "'--counter page-faults' records it from outside",
+        tt_complain("%s was ended by its filter of system calls (seccomp), perhaps for a "
+                    "call of tallytree; '--counter page-faults' records it from outside",
                     r->program.base);
     tt_launch_end(status);
 }

@@ -31,7 +31,7 @@ static char *describe(const char *path, const char *note)
     char *text = NULL;
 
     if (begins(note, apart))
-        why = " was started where the library that records is not, as after chroot: "
+        why = " was started where the preload library is missing, as after chroot: "
               "--counter "
               "page-faults records it from outside";
     else if (begins(note, TT_UNSEEN_EVENTS))

@@ -119,7 +119,7 @@ static int read_name(struct reading *r, const char *text, enum space space,
         if (!*name && !*noted && space != FUNCTIONS)
             name = "???"; /* callgrind writes it, and its tools read it */
         if (!*name && !*noted)
-            return tt_source_fail(r->s, "(%llu) stands for no name so far",
+            return tt_source_fail(r->s, "(%llu) has no name so far",
                                   (unsigned long long)id);
         if (!*name) {
             *number = *noted;
@@ -493,7 +493,7 @@ static int take_line(struct reading *r, char *line)
     if (!line[0] || line[0] == '#')
         return 0;
     if (r->arc != TT_NONE)
-        return tt_source_fail(r->s, "behind 'calls=' comes what they cost");
+        return tt_source_fail(r->s, "a line of costs is missing after 'calls='");
     result = take_assignment(r, line);
     if (result == 1)
         result = take_header(r, line);
@@ -519,7 +519,7 @@ static int finish(struct reading *r)
     if (!r->has_arcs)
         return tt_source_fail(r->s, "the file ends before its events are named");
     if (r->arc != TT_NONE)
-        return tt_source_fail(r->s, "the file ends behind 'calls='");
+        return tt_source_fail(r->s, "the file ends after 'calls='");
     if (r->is_callgrind && !r->has_totals)
         return tt_source_fail(r->s, "the file ends before its totals");
     for (uint32_t i = 0; i < r->known; i++) {

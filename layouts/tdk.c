@@ -34,7 +34,7 @@ const struct tt_flag tt_tdk_flags[] = {
     {"covered", 0, COVERED, NULL, NULL, "only statements that ran"},
     {"include", 0, INCLUDE, "GLOB", NULL, "only files like this"},
     {"exclude-file", 0, EXCLUDE, "GLOB", NULL, "no files like this"},
-    {"deviation", 0, DEVIATION, NULL, NULL, "a column more: how times spread"},
+    {"deviation", 0, DEVIATION, NULL, NULL, "add the deviation of times"},
     {"source", 0, SOURCE, NULL, NULL, "the files themselves, with hits for each line"},
     {"color", 0, COLOR, "[WHEN]", "auto always never",
      "its lines in shades of heat, uncovered ones green"},

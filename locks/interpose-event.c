@@ -273,4 +273,4 @@ const struct tt_preload_collector tt_preload_collector = {
     .forked = tt_locks_forked,
     .began = tt_locks_thread_began,
     .on = &tt_locks_on,
-    .without = "; no waits for locks: a sanitizer stands before them"};
+    .without = "; no waits for locks: a sanitizer intercepts them"};

@@ -274,7 +274,7 @@ static int start(const char *words, const char *folder)
     } else if (looks.wall) {
         preload.wall = tt_wall_start(o.hz) == 0
                            ? ""
-                           : "; the system does not let us see who waits";
+                           : "; the system does not allow access to waiting threads";
         tt_recording->header->wall = !*preload.wall;
     }
     return error;
@@ -288,10 +288,10 @@ static void say_source(void)
     if (!source)
         source = "in-process, by CPU timers of each thread";
     (void)snprintf(h->source, sizeof h->source, "%s%s%s", source,
-                   wall && !*wall ? ", and a look at all that wait"
+                   wall && !*wall ? ", and by a thread that reads waiting ones"
                    : wall         ? wall
                                   : "",
-                   tt_hooks_count_only() ? "; -pg tells of no returns"
+                   tt_hooks_count_only() ? "; -pg reports no returns"
                    : preload.sanitizer   ? tt_preload_collector.without
                                          : "");
 }

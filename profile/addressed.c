@@ -82,8 +82,8 @@ int tt_addressed_init(struct tt_addressed *a, const struct tt_metric_view *l,
         return tt_query_wrong(q, "%s",
                               tt_fact_number(l->p, TT_FACT_TO)
                                   ? "addresses are not kept by time"
-                                  : "this profile has no addresses: they are kept where "
-                                    "native code is recorded");
+                                  : "this profile has no addresses: only recordings of "
+                                    "native code have them");
     error = choose_blocks(a, q);
     if (error)
         return error;

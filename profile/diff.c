@@ -556,8 +556,9 @@ static void add_notes(const struct diff *d, struct tt_table *t)
         tt_table_note(t, "the second is scaled by %.4g to the first's total",
                       d->b.scale * (d->b.by_run ? (double)d->b.runs : 1));
     if (d->a.m->elsewhere || d->b.m->elsewhere)
-        tt_table_note(t, "contexts were evicted: what is gone or new may only be "
-                         "elsewhere");
+        tt_table_note(
+            t,
+            "contexts were evicted: a context that is gone or new may have been evicted");
 }
 
 /* Rows that have been sorted are cut off then. */

@@ -362,9 +362,9 @@ static int add_strands(struct pass *f, const struct tt_filter *filter,
         count += f->strand[i];
     }
     if (!count)
-        return wrong(f, filter->pattern, "no strand is like this");
+        return wrong(f, filter->pattern, "no thread, process or rank matches");
     if (count < p->strands && tt_profile_is_summary(p))
-        return wrong(f, filter->pattern, "figures were not kept by strand");
+        return wrong(f, filter->pattern, "the profile has no figures by strand");
     if (count == p->strands) { /* nothing is taken away */
         tt_memory_put(f->q->memory, f->strand, p->strands);
         f->strand = NULL;
@@ -464,7 +464,7 @@ static int add_size(struct pass *f, const struct tt_filter *filter)
         return tt_query_unknown_metric(f->q, f->p, name);
     choice.column = &f->p->metric[choice.main];
     if (filter->unit && strcmp(filter->unit, choice.column->unit) != 0)
-        return wrong(f, filter->pattern, "the metric is of another unit");
+        return wrong(f, filter->pattern, "the metric has another unit");
     choice.total = tt_grand_total(f->p, choice.column);
     f->least = filter->share > 0 ? tt_least_amount(filter->share, choice.total)
                                  : filter->amount;

@@ -298,7 +298,7 @@ int tt_groups_apply(const struct tt_profile *p, struct tt_query *q, enum tt_grou
     if (!p->strands)
         return 0;
     if (p->strands > 1 && !p->entries)
-        return tt_query_wrong(q, "by=%s: figures of each strand were not kept",
+        return tt_query_wrong(q, "by=%s: the profile has no figures of each strand",
                               tt_group_words[group]);
     g.of = tt_groups_of(p, group, m, &g.first, &g.groups);
     g.b = tt_builder_new(m);

@@ -174,7 +174,7 @@ static const char *weigh_repetition(struct weight *w, const char **p)
     uint64_t times = 2;
 
     if (!w->last)
-        return "it repeats nothing, or a repetition";
+        return "there is nothing to repeat before '*', '+', '?' or '{'";
     if (w->last_has)
         return "it repeats an anchor";
     if (**p == '{')

@@ -357,7 +357,7 @@ static int check_digest_figures(struct tt_profile *p)
                    (!m->low || is_figure(&m->digest_low[i], m->low, from, to));
         }
         if (!same)
-            return tt_damaged(p, "the digest of context %u is not what it says itself",
+            return tt_damaged(p, "the digest of context %u does not match its figures",
                               from);
     }
     return 0;

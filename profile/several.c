@@ -29,7 +29,7 @@ static uint32_t find_named(const struct tt_profile *p, struct tt_query *q,
 static int add_metric(struct tt_query *q, struct tt_several *several, uint32_t metric)
 {
     if (several->count == TT_SEVERAL_MAX)
-        return tt_query_wrong(q, "there are %d metrics at most side by side",
+        return tt_query_wrong(q, "at most %d metrics can be shown side by side",
                               TT_SEVERAL_MAX);
     several->metric[several->count++] = metric;
     return 0;

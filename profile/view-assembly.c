@@ -366,9 +366,10 @@ static void note_missing(struct assembly *v, const struct tt_place_row *r,
     const char *id = tt_profile_string(v->p, r->id);
 
     if (v->listing)
-        tt_table_note(v->t, "%s%s%s: %s; '--symbols DIR' says where the file is that ran",
-                      tt_profile_string(v->p, r->module), *id ? ", build-id " : "", id,
-                      reason ? reason : "there is no code");
+        tt_table_note(
+            v->t, "%s%s%s: %s; give the folder of the file that ran by '--symbols DIR'",
+            tt_profile_string(v->p, r->module), *id ? ", build-id " : "", id,
+            reason ? reason : "there is no code");
 }
 
 /* Of spots from `i` on; returns those behind what the code at hand has. */

@@ -456,7 +456,7 @@ int tt_view_block(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     tt_vector_init(&s.prefix, q->memory, sizeof(struct prefix));
     tt_vector_init(&s.arrivals, q->memory, sizeof(struct tt_arc_calls));
     if (!error && q->sort)
-        error = tt_query_wrong(q, "the view 'block' has an order of its own");
+        error = tt_query_wrong(q, "the view 'block' cannot be sorted");
     if (!error)
         error = read_sequence(&s, q);
     s.in = tt_memory_get(q->memory, p->blocks * sizeof *s.in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view-callers.c - the tree upside down: each block, then who called it, and who called
+/* view-callers.c - the tree upside down: each block, then its callers, and who called
  * that.
  *
  * A row stands for a chain of callers; behind it are the contexts whose paths end in that
@@ -580,7 +580,7 @@ static int fill(struct inverting *v)
     fill_rows(v);
     error = tt_view_sort_tree(v->q, v->t, v->q->block ? "inclusive" : "self");
     if (v->not_followed)
-        tt_table_note(v->t, "callers: of %u rows they are not shown, being too many",
+        tt_table_note(v->t, "callers: not shown for %u rows, because there are too many",
                       v->not_followed);
     fill_others(v);
     tt_metric_view_elsewhere(v->l, v->t, &v->c);

@@ -79,7 +79,7 @@ int tt_view_flame(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
 
     tt_vector_init(&shown, q->memory, sizeof(struct tt_shown));
     if (!error && q->sort)
-        error = tt_query_wrong(q, "the view 'flame' keeps the order of contexts");
+        error = tt_query_wrong(q, "the view 'flame' cannot be sorted");
     if (!error)
         error = tt_shown_rule_of(&l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
     if (!error)

@@ -275,7 +275,7 @@ static int choose_metric(const struct tt_profile *p, struct tt_query *q)
     if (tt_metric_find(p, "wait time") != TT_NONE)
         return tt_query_set(q, "metric", "wait time");
     return tt_query_wrong(q,
-                          "no wait was recorded; 'tallytree record --locks' does that");
+                          "no wait was recorded; record with 'tallytree record --locks'");
 }
 
 static int fill(struct lock_view *v, struct tt_query *q, struct tt_table *t, int is_pair)

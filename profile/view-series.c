@@ -178,7 +178,7 @@ int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     if (!error && by < 0)
         error = by;
     if (!error && q->sort)
-        error = tt_query_wrong(q, "the view 'series' is in the order of time");
+        error = tt_query_wrong(q, "the view 'series' cannot be sorted");
     if (!error)
         error = find_bands(&v, q);
     if (!error)

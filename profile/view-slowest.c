@@ -211,7 +211,7 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     unsigned char *wanted = NULL;
 
     if (!error && q->sort)
-        error = tt_query_wrong(q, "the view 'slowest' keeps its order");
+        error = tt_query_wrong(q, "the view 'slowest' cannot be sorted");
     if (!error && !p->activations)
         error = tt_query_wrong(q, "no single activations were kept: 'tallytree record "
                                   "--slowest BLOCK:K' keeps those of a block, and so "

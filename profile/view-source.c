@@ -294,8 +294,8 @@ static void put_file(struct source *v, const struct hit *h, size_t count, int wh
         at = h[i].line + 1;
     }
     if (*file && reason)
-        tt_table_note(v->t, "%s: %s; '--source DIR' says where the sources are", file,
-                      reason);
+        tt_table_note(v->t, "%s: %s; give the folder of the sources by '--source DIR'",
+                      file, reason);
     if (!*file)
         tt_table_note(v->t, "there are no lines without debug information: compile with "
                             "-g, or give the folder that has it by '--symbols DIR'");

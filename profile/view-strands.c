@@ -373,8 +373,8 @@ static int fill_strands(struct strands *v, struct tt_query *q)
         fill_single(v->l, &all);
         all.self_low = all.self - all.self_low;
         tt_metric_view_remainder(v->l, v->t, &v->c, 0, 0, "[all strands]", &all);
-        tt_table_note(v->t, "strands: figures of each were not kept, only how they "
-                            "spread: by=context");
+        tt_table_note(v->t, "strands: the profile has no figures of each strand, only "
+                            "their spread: see by=context");
     }
     tt_metric_view_sum_row(v->l, v->t, &v->c);
     return 0;
@@ -450,8 +450,9 @@ static struct tt_spread *single_spread(const struct tt_metric_view *l)
 
 static int were_not_kept(struct tt_query *q)
 {
-    return tt_query_wrong(q, "figures of each strand were not kept, only how those of "
-                             "contexts spread: by=context");
+    return tt_query_wrong(
+        q,
+        "the profile has no figures of each strand, only their spread: see by=context");
 }
 
 static uint32_t count_processes(const struct tt_profile *p)
@@ -589,7 +590,7 @@ static int fill_blocks(struct strands *v, struct tt_query *q)
 static int choose_waits(const struct tt_profile *p, struct tt_query *q)
 {
     if (!q->metric && tt_metric_find(p, "waited") == TT_NONE)
-        return tt_query_wrong(q, "by=wait: nothing that was waited for is in it");
+        return tt_query_wrong(q, "by=wait: the profile has no waits");
     return q->metric ? 0 : tt_query_set(q, "metric", "waited");
 }
 

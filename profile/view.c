@@ -362,11 +362,12 @@ static void note_unseen(const struct tt_profile *p, const struct tt_metric_choic
     for (uint32_t i = 0; i < p->facts; i++)
         if (strcmp(tt_profile_string(p, p->fact[i].name), "hidden.unseen") == 0 &&
             strcmp(tt_profile_string(p, p->fact[i].text), choice->column->name) == 0)
-            tt_table_note(t,
-                          "hidden: filters do not see %llu %s of %s that recursion hid, "
-                          "of all blocks together: inclusive figures may be too low",
-                          (unsigned long long)p->fact[i].number, choice->column->unit,
-                          choice->column->name);
+            tt_table_note(
+                t,
+                "hidden: filters do not apply to %llu %s of %s that folded recursion "
+                "hides, in all blocks together: inclusive figures may be too low",
+                (unsigned long long)p->fact[i].number, choice->column->unit,
+                choice->column->name);
 }
 
 static void note_hidden(const struct tt_profile *p, const struct tt_metric_choice *choice,
@@ -380,8 +381,8 @@ static void note_hidden(const struct tt_profile *p, const struct tt_metric_choic
             most = b;
     if (f && (int64_t)f[most].hidden > 0)
         tt_table_note(t,
-                      "hidden: where recursion was cut short, contexts do not show all "
-                      "blocks that were active; of '%s' most, by %.2f %% of %s",
+                      "hidden: contexts of folded recursion do not show all active "
+                      "blocks; '%s' lacks most, %.2f %% of %s",
                       tt_block_name(p, most), percent(f[most].hidden, choice->total),
                       choice->column->name);
     note_unseen(p, choice, t);
@@ -394,7 +395,9 @@ static void note_evicted(const struct tt_profile *p,
     uint64_t evicted = tt_sum_of(m->elsewhere, 0, p->contexts);
 
     if (evicted)
-        tt_table_note(t, "budget: %.2f %% of %s below evicted contexts",
+        tt_table_note(t,
+                      "budget: %.2f %% of %s is in evicted contexts, in rows called "
+                      "[elsewhere below]",
                       percent(evicted, choice->total), m->name);
 }
 
@@ -408,8 +411,8 @@ static void note_unsampled(const struct tt_profile *p, const struct tt_metric_co
 
     if (share >= SHOWN && (m->flags & TT_METRIC_TIME) && !tt_fact_text(p, "wall"))
         tt_table_note(t,
-                      "unsampled: %.2f %% of CPU time fell to no sample: threads or "
-                      "processes were short, or it was paused",
+                      "unsampled: %.2f %% of CPU time is in no sample: threads or "
+                      "processes were short-lived, or recording was paused",
                       share);
 }
 
@@ -423,12 +426,11 @@ static void note_preempted(const struct tt_profile *p,
     double share = percent(preempted, choice->total);
 
     if (m->low && (m->flags & TT_METRIC_TIME) && share >= SHOWN)
-        tt_table_note(
-            t,
-            "preempted: for %.3f ms (%.2f %% of %s) threads could run and others "
-            "had the processors; that time is in these figures, and no bracket "
-            "takes it out",
-            (double)preempted / 1e6, share, m->name);
+        tt_table_note(t,
+                      "preempted: for %.3f ms (%.2f %% of %s) threads were ready to run "
+                      "while other programs had the processors; that time is in these "
+                      "figures, and brackets do not exclude it",
+                      (double)preempted / 1e6, share, m->name);
 }
 
 static void note_brackets(const struct tt_profile *p,
@@ -448,17 +450,14 @@ static void note_brackets(const struct tt_profile *p,
                                : tt_grand_total(p, &p->metric[choice->samples]);
         if (!samples && !p->whole && tt_fact_text(p, "source") &&
             !tt_fact_text(p, "wall"))
-            tt_table_note(t,
-                          "sampled: no sample was taken: it used less CPU time than lies "
-                          "between two; 'tallytree record --wall' records what it waits "
-                          "for, --sampled=HZ looks more often");
+            tt_table_note(t, "sampled: no sample was taken: the program used less CPU "
+                             "time than lies between two samples; --sampled=HZ samples "
+                             "more often, --wall records waiting time, too");
         else
-            tt_table_note(t,
-                          "sampled: %llu sample%s%s; ± is the 95 %% interval of a share",
-                          (unsigned long long)samples, samples == 1 ? "" : "s",
-                          tt_fact_text(p, "wall") ? " by the wall clock, of threads that "
-                                                    "wait too"
-                                                  : "");
+            tt_table_note(
+                t, "sampled: %llu sample%s%s; ± is the 95 %% interval of a share",
+                (unsigned long long)samples, samples == 1 ? "" : "s",
+                tt_fact_text(p, "wall") ? " of wall-clock time, with waits" : "");
         note_unsampled(p, m, t);
     }
 }
@@ -473,7 +472,7 @@ static void note_strands(const struct tt_profile *p, struct tt_table *t)
             members += p->strand[i].members;
         }
     if (merged)
-        tt_table_note(t, "strands: %llu stand for %llu threads that have ended",
+        tt_table_note(t, "strands: %llu combine %llu threads that have ended",
                       (unsigned long long)merged, (unsigned long long)members);
 }
 
@@ -499,7 +498,7 @@ static void note_unresolved(const struct tt_profile *p,
     if (count)
         tt_table_note(t,
                       "unresolved: %.2f %% of %s, in %u native blocks without a name; "
-                      "`tallytree symbolize` gives them one once there are symbols",
+                      "install debug symbols, then run `tallytree symbolize`",
                       percent(self, choice->total), m->name, count);
     tt_memory_put(p->memory, nameless, p->blocks);
 }
@@ -511,21 +510,20 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
     } losses[] = {
         {"open", "open", "recordings had not been ended"},
         {"torn", "torn", "recordings changed while they were copied"},
-        {"lost.blocks", "lost", "blocks found no room and stand in [other blocks]"},
+        {"lost.blocks", "lost", "blocks found no room and are counted in [other blocks]"},
         {"lost.strands", "lost", "threads found no room"},
         {"lost.children", "lost", "child processes could not be recorded"},
         {"lost.samplers", "lost",
          "threads could not be sampled, or not while they waited"},
-        {"lost.pushes", "lost", "pushes found no room, or came in a bad moment"},
+        {"lost.pushes", "lost", "pushes found no room, or interrupted the profiler"},
         {"lost.calls", "lost", "calls were evicted and found no room"},
         {"lost.figures", "lost", "figures found no room"},
-        {"lost.objects", "lost", "events of objects came in a bad moment"},
+        {"lost.objects", "lost", "events of objects interrupted the profiler"},
         {"lost.lines", "lost", "lines of the file could not be read"},
         {"lost.events", "lost", "events of the file could not be read"},
-        {"lost.records", "lost", "records found no room where perf had them"},
+        {"lost.records", "lost", "records were lost by perf"},
         {"lost.stacks", "lost", "copied stacks could not be unwound"},
-        {"cut off", "cut off",
-         "files end before all that they tell of; the rest is read"},
+        {"cut off", "cut off", "files are cut off; the rest was read"},
         {"lost.nodes", "lost", "samples were in a node that the file does not have"},
     };
 
@@ -566,7 +564,7 @@ static void note_missing(const struct tt_profile *p, struct tt_table *t)
 {
     for (uint32_t i = 0; i < p->facts; i++)
         if (strcmp(tt_profile_string(p, p->fact[i].name), TT_NOTHING_LIKE) == 0)
-            tt_table_note(t, "filter: no block is like '%s'",
+            tt_table_note(t, "filter: no block matches '%s'",
                           tt_profile_string(p, p->fact[i].text));
 }
 

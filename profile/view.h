@@ -13,10 +13,10 @@ typedef int tt_view_function(const struct tt_profile *, struct tt_query *,
 tt_view_function tt_view_flat;     /* each block: self, inclusive, calls */
 tt_view_function tt_view_graph;    /* each block between its callers and its callees */
 tt_view_function tt_view_tree;     /* contexts from the root, the largest first */
-tt_view_function tt_view_callers;  /* inverted: each block, then who called it */
-tt_view_function tt_view_block;    /* one block: what goes in, what goes out */
-tt_view_function tt_view_groups;   /* mutually recursive blocks, taken as one */
-tt_view_function tt_view_flame;    /* contexts in preorder, what is too small summed up */
+tt_view_function tt_view_callers;  /* inverted: each block, then its callers */
+tt_view_function tt_view_block;    /* one block: its callers and callees */
+tt_view_function tt_view_groups;   /* mutually recursive blocks, combined */
+tt_view_function tt_view_flame;    /* contexts in preorder, small ones combined */
 tt_view_function tt_view_lines;    /* locations: file and line */
 tt_view_function tt_view_assembly; /* instructions of functions */
 tt_view_function tt_view_source;   /* their source text */

@@ -171,8 +171,7 @@ static int answer(struct tt_answers *a, struct question *k, const char *query,
         k->options.normalise = 1;
     error = diff && !a->before
                 ? tt_query_wrong(&k->q,
-                                 "there is nothing before it: '--before FILE' says "
-                                 "what it is compared with")
+                                 "nothing to compare with: give it by '--before FILE'")
                 : tt_query_parse(&k->q, query);
     if (!error && (diff || !tt_query_is_bounded(&k->q, a->profile)))
         error = tt_profile_check(a->profile);

@@ -33,9 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char wrong_place[] =
-    "the code is not as it was compiled where it is to change";
-static const char too_far[] = "the code is too far from where it is to jump";
+static const char wrong_place[] = "the code that is to change is not as it was compiled";
+static const char too_far[] = "the code is too far from the target of its jump";
 
 /* Memory of this process's, as a file. */
 static int memory_open(void)
@@ -97,7 +96,7 @@ static const char *site_refusal(const unsigned char *at, const void *to)
     if (to && !site_aim(tail, at, to))
         return too_far;
     if (to && many && !are_many(tail))
-        return "a thread may stand between the no-ops where the code is to change";
+        return "a thread may be between the no-ops that are to change";
     return NULL;
 }
 
@@ -265,7 +264,7 @@ static const char *patch_all(struct tt_patch *p, size_t n)
 
 const char *tt_patch_text(struct tt_patch *p, size_t n)
 {
-    const char *refusal = "another thread has been changing the code for long";
+    const char *refusal = "another thread has been changing the code for too long";
     int error = errno;
 
     if (patching_begin()) {
@@ -283,7 +282,8 @@ const char *tt_patch_refusal(const void *at, const void *to)
 
 #else
 
-static const char no_patches[] = "code is not changed on this machine";
+static const char no_patches[] =
+    "the code of this processor architecture cannot be changed";
 
 const char *tt_patch_text(struct tt_patch *p, size_t n)
 {

@@ -113,8 +113,7 @@ static int write_stack(int fd, const struct tt_thread *t)
         }
     }
     if (!error && created && created->node != t->tree.limbo) {
-        error = write_text(
-            fd, "  what is being evaluated was made, or left by a tail call, in:");
+        error = write_text(fd, "  made, or left by a tail call, in:");
         error = error ? error : write_path(fd, t, created->node);
     }
     return error;

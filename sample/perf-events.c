@@ -496,9 +496,9 @@ static void say_denied(char *reason, size_t size, pid_t pid)
                        "root, or have it set to 2",
                        paranoia());
     else
-        (void)snprintf(reason + n, size - (size_t)n,
-                       "it is another user's, or has more rights than you; run tallytree "
-                       "as root");
+        (void)snprintf(
+            reason + n, size - (size_t)n,
+            "it belongs to another user, or has more rights; run tallytree as root");
 }
 
 static void say_why(char *reason, size_t size, pid_t pid, int error)

@@ -196,7 +196,7 @@ static char *asked_here(struct tt_http *s, struct MHD_Connection *c, char *uri,
     else if (!is_ours(s, c) && (!path || *path || header_of(c, "Origin") ||
                                 !tt_access_navigation(header_of(c, "Sec-Fetch-Mode"),
                                                       header_of(c, "Sec-Fetch-Dest"))))
-        refuse(r, MHD_HTTP_FORBIDDEN, "Pages of other sites may not ask.\n");
+        refuse(r, MHD_HTTP_FORBIDDEN, "Requests of other sites' pages are refused.\n");
     else if (!path)
         refuse(r, MHD_HTTP_FORBIDDEN,
                "The address has no token, or not this one: open the one that "
@@ -223,7 +223,7 @@ static char *asked_openly(struct tt_http *s, struct MHD_Connection *c, char *uri
         return NULL;
     }
     if (!s->bearer && (header_of(c, "Origin") || !is_ours(s, c))) {
-        refuse(r, MHD_HTTP_FORBIDDEN, "Pages of other sites may not ask.\n");
+        refuse(r, MHD_HTTP_FORBIDDEN, "Requests of other sites' pages are refused.\n");
         return NULL;
     }
     return uri + (uri[0] == '/');

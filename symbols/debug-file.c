@@ -462,7 +462,7 @@ void tt_debug_file_code(struct tt_debug_file *m, uint64_t address, struct tt_cod
     const struct tt_function *f = NULL;
     uint64_t end = 0;
 
-    *code = (struct tt_code){.reason = "its file says of no function that it is there"};
+    *code = (struct tt_code){.reason = "its file has no function there"};
     if (s) {
         code->start = s->low;
         end = s->high;

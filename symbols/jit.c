@@ -332,7 +332,7 @@ void tt_jit_find(struct tt_jit *j, uint64_t address, struct tt_spots *spots)
     const struct code *c = s ? &j->code[s->item] : NULL;
 
     *spots = (struct tt_spots){.spot = &j->spot,
-                               .reason = "the run-time compiler says nothing of it"};
+                               .reason = "the run-time compiler did not name it"};
     if (!c)
         return;
     j->spot = (struct tt_spot){.function = c->name,

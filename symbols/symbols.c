@@ -278,7 +278,7 @@ static void open_jit(const struct tt_symbols *s, struct opened *o)
         fd = open_regular(path);
     }
     if (fd >= 0 && !is_trusted(fd)) {
-        o->reason = "its perf map belongs to somebody else";
+        o->reason = "its perf map belongs to another user";
         close(fd);
         fd = -1;
     }

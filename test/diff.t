@@ -121,7 +121,7 @@ equal "a part of one is a share" "$(status "$tallytree" check --max-regress 0.05
 equal "and percents may be more than 100" "$(status "$tallytree" check --max-regress 500% "$tmp/a.tt" "$tmp/b.tt")" 0
 equal "2 when no block has such a share" "$(status "$tallytree" check --min-share 200% "$tmp/a.tt" "$tmp/b.tt")" 2
 equal "2 when no block is like a pattern" "$(status "$tallytree" check --only prase "$tmp/a.tt" "$tmp/b.tt")" 2
-equal "which is said" "$("$tallytree" check --only prase "$tmp/a.tt" "$tmp/b.tt" 2>&1)" "tallytree: check: no block is like 'prase': nothing was compared"
+equal "which is said" "$("$tallytree" check --only prase "$tmp/a.tt" "$tmp/b.tt" 2>&1)" "tallytree: check: no block matches 'prase': nothing was compared"
 "$tallytree" replay -o "$tmp/nothing.rec" /dev/null
 equal "2 when there is nothing to compare with" "$(status "$tallytree" check "$tmp/nothing.rec" "$tmp/b.tt")" 2
 equal "and when nothing is there to be compared" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/nothing.rec")" 2

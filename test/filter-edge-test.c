@@ -209,12 +209,12 @@ TEST(a_filter_that_cannot_be_has_a_reason)
 
     if (!make_parser(&m))
         return;
-    check_error(&m.p, "strand=nobody", "'nobody': no strand is like this");
+    check_error(&m.p, "strand=nobody", "'nobody': no thread, process or rank matches");
     check_error(&m.p, "fold=gc&prune=1%25&strand=rank:7",
-                "'rank:7': no strand is like this");
+                "'rank:7': no thread, process or rank matches");
     check_error(&m.p, "prune=heap<5",
                 "there is no metric 'heap'; there are: calls, time");
-    check_error(&m.p, "prune=1MB", "'1MB': the metric is of another unit");
+    check_error(&m.p, "prune=1MB", "'1MB': the metric has another unit");
     end(&m);
 }
 
@@ -235,9 +235,9 @@ TEST(a_summary_has_no_strands_to_choose_from_before_or_after_filters)
     CHECK_INT(tt_builder_summarise(m.b), 0);
     if (!finish(&m))
         return;
-    check_error(&m.p, "strand=rank:1", "'rank:1': figures were not kept by strand");
+    check_error(&m.p, "strand=rank:1", "'rank:1': the profile has no figures by strand");
     check_error(&m.p, "fold=b&prune=1&strand=rank:1",
-                "'rank:1': figures were not kept by strand");
+                "'rank:1': the profile has no figures by strand");
     check_query(&m.p, "fold=b&prune=1", "a=3/33 ");
     tt_query_init(&q, NULL);
     CHECK_INT(tt_query_parse(&q, "fold=b&prune=1&exclude=b"), 0);

@@ -250,13 +250,13 @@ try "a million frames are eight functions" all_deep
 
 # ── What is wrong ────────────────────────────────────────────────────────────────────
 
-try "an id that stands for nothing" refuses 19 "(99) stands for no name" 's/^cfn=(3) leaf/cfn=(99)/'
+try "an id that stands for nothing" refuses 19 "(99) has no name" 's/^cfn=(3) leaf/cfn=(99)/'
 try "a cost that is none" refuses 9 "'x' is not a cost" 's/^1 10 1/1 10 x/'
 plain() { printf 'events: Ir\n\033[31mred\377 \302\233 \303\244\n' >"$dir/bad" && refused "$dir/bad" ":2: '?\[31mred? ?? ä' is no line"; }
 try "what is quoted of a file does nothing on a terminal" plain
 try "too many costs" refuses 9 "there are more costs than the 2 events" 's/^1 10 1/1 10 1 1/'
 try "a line that is none" refuses 9 "'nonsense' is no line" 's/^1 10 1/nonsense/'
-try "a call that costs nothing at all" refuses 18 "behind 'calls='" '/^3 60/d'
+try "a call that costs nothing at all" refuses 18 "a line of costs is missing after 'calls='" '/^3 60/d'
 try "costs before a function" refuses 6 "costs of no function" '6s/.*/1 1/'
 try "no events" refuses 7 "a function before the events" '/^events/d'
 try "more than 64 bits" refuses 24 "the figures add up" 's/^20 100/20 18446744073709551600/'

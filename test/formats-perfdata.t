@@ -64,7 +64,7 @@ faults() { folds '[unknown] 1
 program+0x400020 1' "$1" "samples of page-faults:u"; }
 try "events have the names that the file tells behind them" faults "$dir/little"
 try "so have those of a pipe" faults "$dir/big-pipe"
-losses() { "$tallytree" report "$dir/little" | grep -q "^lost: 3 records found no room where perf had them"; }
+losses() { "$tallytree" report "$dir/little" | grep -q "^lost: 3 records were lost by perf"; }
 try "records that perf lost are told" losses
 cut() { head -c "$1" "$dir/little" >"$dir/cut" && folds "$2" "$dir/cut" && "$tallytree" report "$dir/cut" | grep -q "^cut off: 1 files"; }
 half='program+0x401004;lib.so+0x1010 5

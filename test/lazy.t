@@ -404,7 +404,7 @@ stack:
   f
   g
   main
-  what is being evaluated was made, or left by a tail call, in:
+  made, or left by a tail call, in:
     main
 E
 }
@@ -421,7 +421,7 @@ stack:
   h
   g
   main
-  what is being evaluated was made, or left by a tail call, in:
+  made, or left by a tail call, in:
     f
     main
 E

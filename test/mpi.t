@@ -122,7 +122,7 @@ merged
 cp "$tmp/merged" "$tmp/out"
 try "and of one that ran out of time" test "$(calls MPI_Barrier)" -ge 4
 profiled 3 limit=1 ./c late
-equal "who waits too long gives up, and says so once" "$(cat "$tmp/said") $(grep -c 'files are left' "$tmp/err")" "done 1"
+equal "who waits too long gives up, and says so once" "$(cat "$tmp/said") $(grep -c 'merges their files' "$tmp/err")" "done 1"
 merged
 equal "the files are whole" "$(strands "$tmp/merged")" 3
 profiled 2 limit=0 ./c ring

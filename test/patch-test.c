@@ -366,11 +366,11 @@ TEST(no_other_code_is_changed)
     };
 
     CHECK_STR(tt_patch_text(p, 2),
-              "the code is not as it was compiled where it is to change");
+              "the code that is to change is not as it was compiled");
     CHECK_INT(how_many_jump(), 0);
     p[1].at = place(sites, 1);
     p[1].to = place(sites, 1) + ((ptrdiff_t)1 << 33);
-    CHECK_STR(tt_patch_text(p, 2), "the code is too far from where it is to jump");
+    CHECK_STR(tt_patch_text(p, 2), "the code is too far from the target of its jump");
     CHECK_INT(how_many_jump(), 0);
 }
 
@@ -427,7 +427,7 @@ TEST(a_thread_that_stands_between_five_no_ops_goes_on_from_there)
     if (aim_all(NULL))
         SKIP("the code cannot be changed");
     CHECK_STR(tt_patch_text(&p, 1),
-              "a thread may stand between the no-ops where the code is to change");
+              "a thread may be between the no-ops that are to change");
     for (size_t i = 0; i < sizeof aims / sizeof aims[0]; i++) {
         checked += check_singles(place(singles, (int)i), aims[i]);
         checked += check_singles(place(singles, 20), aims[i]); /* one after the other */

@@ -19,7 +19,7 @@ said=$(fact "$tmp/rec")
 try "it waited for the processor ($inner ns)" test "$inner" -gt 50000000
 try "the recording says for how long ($said)" test "${said:-0}" -ge "$inner" -a "${said:-0}" -le "$outer"
 tallytree report flat "$tmp/rec" >"$tmp/flat"
-try "and a view that no bracket takes it out" grep -q '^preempted: .* no bracket' "$tmp/flat"
+try "and a view that brackets do not exclude it" grep -q '^preempted: .* brackets do not exclude it' "$tmp/flat"
 told=$(fact "$tmp/gone")
 try "threads that have ended waited for it ($gone ns)" test "$gone" -gt 50000000
 try "that is said once ($told)" test "${told:-0}" -ge "$gone" -a "${told:-0}" -le "$every"

@@ -359,10 +359,10 @@ TEST(what_is_no_pattern_is_said)
     check_no_pattern("/((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/",
                      "it repeats too much");
     check_no_pattern("/(a)\\1/", "it refers back");
-    check_no_pattern("/a+?/", "it repeats nothing, or a repetition");
-    check_no_pattern("/*a/", "it repeats nothing, or a repetition");
-    check_no_pattern("/a|*/", "it repeats nothing, or a repetition");
-    check_no_pattern("/(*)/", "it repeats nothing, or a repetition");
+    check_no_pattern("/a+?/", "there is nothing to repeat before '*', '+', '?' or '{'");
+    check_no_pattern("/*a/", "there is nothing to repeat before '*', '+', '?' or '{'");
+    check_no_pattern("/a|*/", "there is nothing to repeat before '*', '+', '?' or '{'");
+    check_no_pattern("/(*)/", "there is nothing to repeat before '*', '+', '?' or '{'");
     check_no_pattern("/(^(^a*)*)*/", "it repeats an anchor");
     check_no_pattern("/(a|b$)+/", "it repeats an anchor");
     check_no_pattern("/a\\b*/", "it repeats an anchor");

@@ -354,7 +354,7 @@ rm -r "$work/stale"
 begun()
 {
     "${record[@]}" bash -c ': >"$TALLYTREE_FOLDER/killed.1"; head -c 4096 /dev/zero >"$TALLYTREE_FOLDER/killed.2"; exit 5' 2>"$work/err"
-    [ $? = 5 ] && grep -q "^tallytree: 2 of [0-9]* recordings have nothing in them: their processes were ended at birth$" "$work/err" &&
+    [ $? = 5 ] && grep -q "^tallytree: 2 of [0-9]* recordings have nothing in them: their processes were killed at their start$" "$work/err" &&
         "$tallytree" report flat "$work/any.tt" | grep "^missing .*2 of " && ! compgen -G "$work/.any.tt.*.live"
 }
 try "processes that are killed at birth take nothing from the others, and are told of" begun

@@ -88,8 +88,8 @@ try "what is folded cannot be selected" gives '' --fold alloc --select alloc
 missing_noted()
 {
     tallytree report flat --select print --select no-such --fold nor-this "$tmp/rec" >"$tmp/out" &&
-        [ "$(grep -c ^filter "$tmp/out")" = 1 ] && grep -q "^filter: no block is like 'no-such'$" "$tmp/out" &&
-        grep -q "^nothing like *no-such$" "$tmp/out" && tallytree report flat --root 'x*' "$tmp/rec" | grep -q "^filter: no block is like 'x\*'$" &&
+        [ "$(grep -c ^filter "$tmp/out")" = 1 ] && grep -q "^filter: no block matches 'no-such'$" "$tmp/out" &&
+        grep -q "^nothing like *no-such$" "$tmp/out" && tallytree report flat --root 'x*' "$tmp/rec" | grep -q "^filter: no block matches 'x\*'$" &&
         ! tallytree report flat --select print --root main "$tmp/rec" | grep ^filter
 }
 try "what no block is called is said, where nothing is left for it" missing_noted
@@ -239,7 +239,7 @@ try "a wrong limit" says "report: 'limit' wants a number of rows or 'all', not '
 try "a wrong colour" says "there is no colour 'alway'; did you mean 'always'?" --color=alway "$tmp/rec"
 try "a wrong width" says "report: '--width' wants a number of columns, not 'x'" --width x "$tmp/rec"
 try "a wrong number of ticks" says "report: '--min-ticks' wants a number, not 'x'" --min-ticks x "$tmp/rec"
-try "a layout behind flags" says "report: 'ocr' stands before all flags" --select x ocr "$tmp/rec"
+try "a layout behind flags" says "report: the layout 'ocr' comes before all flags" --select x ocr "$tmp/rec"
 try "JSON of a layout" says "report ocr: this layout is text, not JSON" ocr --json "$tmp/rec"
 try "flags are looked at before files" says "report: 'limit' wants a number of rows or 'all', not 'x'" \
     "$tmp/none" --limit x

@@ -56,8 +56,8 @@ in_another_root()
 {
     make_root || return
     "$tallytree" record -o root.tt -- chroot root /burn >out 2>err
-    [ $? = 3 ] && [ ! -s out ] && ! grep -i "ld.so\|preload" err && grep -q "1 program that it started is not in it: see the header" err &&
-        "$tallytree" report flat root.tt | grep "^unseen  *.*/burn was started where the library that records is not" || { cat err; return 1; }
+    [ $? = 3 ] && [ ! -s out ] && ! grep -i "ld.so\|preload" err && grep -q "1 program that it started is not recorded: see the header" err &&
+        "$tallytree" report flat root.tt | grep "^unseen  *.*/burn was started where the preload library is missing" || { cat err; return 1; }
 }
 try "a program that is started after chroot is named, and its loader says nothing" in_another_root
 same_environment()

@@ -272,7 +272,7 @@ try "on while they cost no more than this" switch on -p "$pid" --max-overhead 1%
 sleep 4
 try "off" sh -c "'$tallytree' off -p $pid 2>said"
 try "and goes on" over
-try "it is said which went off, and when" grep -Eq '^tallytree: leaf went off by itself, after [1-9][0-9]* calls$' said
+try "it is said which went off, and when" grep -Eq '^tallytree: leaf was switched off by --max-overhead, after [1-9][0-9]* calls$' said
 try "by the report too" sh -c "'$tallytree' report header thin | grep -q 'off by themselves, with their calls so far: .*leaf [1-9]'"
 begin ./steady busy
 try "on while they may cost anything" switch on -p "$pid" --max-overhead 9000% -o thick

@@ -129,8 +129,8 @@ try "a missing file is a failure" fails 'No such file' "$tmp/nothing"
 try "so is a file of another kind" fails '' "$0"
 try "so is no file" fails 'wants a recording'
 try "so is a file beside -p" fails 'wants a recording' -p $$ "$tmp/rec"
-try "so is a process that is not there" fails 'process 2147483647: there is none' -p 2147483647
-try "so is one that writes none" fails "process $$ writes no recording; where 'tallytree record -p $$' does, give the number of that" -p $$
+try "so is a process that is not there" fails 'process 2147483647: there is no such process' -p 2147483647
+try "so is one that writes none" fails "process $$ is not recorded in-process; if 'tallytree record -p $$' records it, give the PID of that command" -p $$
 try "so is a metric that is not there" fails "there is no metric 'parsecs'" -m parsecs "$tmp/rec"
 try "so is a view" fails "there is no view 'fla'; did you mean 'flat'" --view fla "$tmp/rec"
 try "so is a column" fails "there is no column 'slef'; did you mean 'self'" --sort slef "$tmp/rec"

@@ -260,9 +260,10 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     if (!finish(&m))
         return;
     CHECK(ask(&a, &m.p, "view=flat"));
-    CHECK(has_note(&a, "budget: 25.00 % of time below evicted contexts"));
+    CHECK(has_note(&a, "budget: 25.00 % of time is in evicted contexts, in rows called "
+                       "[elsewhere below]"));
     CHECK(has_note(&a, "of 'b' most, by 20.00 % of time"));
-    CHECK(has_note(&a, "filters do not see 7 ns of time"));
+    CHECK(has_note(&a, "filters do not apply to 7 ns of time"));
     CHECK(has_note(&a, "measuring itself may have added up to 10.00 % of time"));
     CHECK(has_note(&a, "1 stand for 12 threads"));
     CHECK(has_note(&a, "unresolved: 0.00 % of time, in 2 native blocks"));
@@ -334,7 +335,7 @@ TEST(a_question_that_has_no_answer_says_why)
         {"view=series", "no series was kept: `tallytree record --heap` keeps one"},
         {"view=flame&context=6", "there is no context '6'; they are 0 to 5"},
         {"view=tree&context=-1", "there is no context '-1'; they are 0 to 5"},
-        {"view=flame&sort=self", "the view 'flame' keeps the order of contexts"},
+        {"view=flame&sort=self", "the view 'flame' cannot be sorted"},
         {"view=tree&metric=heap", "there is no metric 'heap'; there are: calls, time"},
     };
     struct made m;

@@ -184,8 +184,7 @@ static void begin_watch(lua_State *L, struct watch *w, int hz)
     } else if (tt_lua_sample_begin(w, hz) != 0) {
         (void)end_watch(L);
         (void)tt_stop();
-        luaL_error(L, "tallytree: SIGPROF is somebody else's, or another universe is "
-                      "sampled");
+        luaL_error(L, "tallytree: SIGPROF is in use, or another Lua state is sampled");
     }
     make_sentinel(L);
 }

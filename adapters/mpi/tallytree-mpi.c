@@ -324,8 +324,8 @@ static void end(void)
     if (done && !job.keep && unlink(job.file) == 0)
         (void)rmdir(job.folder); /* the last one can */
     if (!done)
-        complain(job.profile, "not all ranks came in time; their files are left for "
-                              "'tallytree merge', in the folder beside it");
+        complain(job.profile, "not all ranks finished in time; 'tallytree merge' merges "
+                              "their files, which are in the folder beside it");
 }
 
 /* ── Who waits for whom ───────────────────────────────────────────────────────────────

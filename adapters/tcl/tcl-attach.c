@@ -30,8 +30,8 @@ static int complain(Tcl_Interp *interp, const char *what)
     Tcl_SetObjResult(
         interp,
         Tcl_ObjPrintf("tallytree: this is Tcl %s, and its %s is not as in the "
-                      "Tcl %s that tallytree was built for: statements cannot "
-                      "be seen; tallytree record samples it from without",
+                      "Tcl %s that tallytree was built for: statements cannot be "
+                      "recorded; 'tallytree record' samples it",
                       Tcl_GetVar2(interp, "tcl_patchLevel", NULL, TCL_GLOBAL_ONLY), what,
                       TCL_PATCH_LEVEL));
     Tcl_SetErrorCode(interp, "TALLYTREE", "VERSION", NULL);
