@@ -25,7 +25,7 @@ const struct tt_flag tt_filter_flags[] = {
      "keep only this time: 2s..1m30s, -10s.., 80%.."},
     {"by", 0, TT_FILTER_KEY, "WHAT", "process program cgroup container unit user", NULL},
     {"metric", 'm', TT_FILTER_KEY, "NAME", "time ticks calls samples",
-     "show this metric"},
+     "show this metric; 'report header' lists them"},
     {"focus", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},
     {"ignore", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},
     {"hide", 0, TT_FILTER_KEY, "REGEX", NULL, NULL},

@@ -41,7 +41,7 @@ static const struct kind kinds[] = {
      "a copy of Instruments' table; what 'xctrace export' makes of the recording is "
      "read"},
     {MAGIC("{\"label\":"), "\"profile\":{",
-     "a recording of Firefox's older tools; record it anew by profiler.firefox.com"},
+     "a recording of Firefox's older tools; record it again by profiler.firefox.com"},
     {MAGIC("<?xml"), "<svg", "a picture; read what it was drawn of"},
     {MAGIC("<svg"), NULL, "a picture; read what it was drawn of"},
     {MAGIC("<!DOCTYPE"), NULL, "a page to look at; read what it was made of"},

@@ -19,7 +19,7 @@ enum flag { FILE_NAME = 1, SCAN, DEPTH, SELECT, MANNER };
 const struct tt_flag tt_mlworks_flags[] = {
     {"profile", 0, FILE_NAME, "FILE", "@files", "write the report there"},
     {"profile-scan", 0, SCAN, "MS", NULL, "0: no times (default: 10)"},
-    {"profile-depth", 0, DEPTH, "N", NULL, "callers of callers, 15 at most; 0"},
+    {"profile-depth", 0, DEPTH, "N", NULL, "callers of callers, 15 at most (default: 0)"},
     {"profile-select", 0, SELECT, "TEXT", NULL,
      "only functions whose names contain TEXT"},
     {"profile-manner", 0, MANNER, "N", NULL,
