@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mapped-array.h - an array that grows, in a mapping of its own: the heap is the host's. */
+/* mapped-array.h - an array that grows, in a separate mapping: the heap is the host's. */
 #ifndef TT_MAPPED_ARRAY_H
 #define TT_MAPPED_ARRAY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lock-pairs.c - what a pair of lock and unlock takes.
+/* lock-pairs.c - the cost of a pair of lock and unlock.
  *
- *      lock-pairs free PAIRS       one thread, and nobody else wants it: ns of CPU time
+ *      lock-pairs free PAIRS       one thread, without contention: ns of CPU time
  *      lock-pairs queue PAIRS      eight threads, with some work while they have it: ns of
  *                                  elapsed time, and of CPU time
  */

@@ -218,7 +218,7 @@ static void check_blocks(void)
         found.blocks_off++;
 }
 
-/* ── One subject, in a process of its own ─────────────────────────────────────────── */
+/* ── One subject, in a separate process ─────────────────────────────────────────── */
 
 static int start(const struct subject *s, tt_block *blocks)
 {

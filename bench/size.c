@@ -63,7 +63,7 @@ struct sizes {
     long file, disk, memory; /* bytes */
 };
 
-/* In a process of its own, for the memory's sake. */
+/* In a separate process, for the memory's sake. */
 static int measure(subject *run, long pushes, struct sizes *sizes)
 {
     char options[4096];

@@ -109,7 +109,7 @@ static void measure(void)
 
 static unsigned call(unsigned depth);
 
-/* Each has a frame of its own size, and saves other registers. */
+/* Each has a separate frame size, and saves other registers. */
 #define FUNCTION(n)                                                                      \
     static __attribute__((noinline, noclone)) unsigned function##n(unsigned depth)       \
     {                                                                                    \

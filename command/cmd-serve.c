@@ -216,7 +216,7 @@ static long seconds_of(const char *query, long otherwise)
 }
 
 /* Under the lock, which others have meanwhile.  0 when the server ends before that, or the
- * client has gone: nobody reads the answer then. */
+ * client has gone: the answer is not read then. */
 static int nap(struct serving *s, long seconds, int connection)
 {
     struct timespec now, until;

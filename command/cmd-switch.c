@@ -268,7 +268,7 @@ static int read_status(struct switching *s, unsigned long long *caught)
     return 0;
 }
 
-/* Whoever does not catch the signal would be killed by it. */
+/* A process that does not catch the signal would be killed by it. */
 static int check_process(struct switching *s)
 {
     unsigned long long caught;

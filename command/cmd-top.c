@@ -174,7 +174,7 @@ int tt_watch_look(struct tt_watch *t, struct tt_query *q, struct tt_table *table
 
 /* ── One line about it ────────────────────────────────────────────────────────────── */
 
-/* How long the run has been going on, or had when it ended; 0: nobody knows. */
+/* How long the run has been going on, or had when it ended; 0: unknown. */
 static double run_seconds(const struct tt_live_snapshot *m)
 {
     const struct tt_profile *p = &m->in.profile;
@@ -256,7 +256,7 @@ static void wait_for_next(const struct tt_watch *t)
         ;
 }
 
-/* Has whoever read what we print gone away? */
+/* Is the reader of our output gone? */
 static int is_unread(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO};

@@ -153,7 +153,7 @@ static int reload(void *arg, struct tt_profile **profile, int *live,
 /* ── Serving ──────────────────────────────────────────────────────────────────────── */
 
 /* A page that leads to the address, so that the token is in no list of processes: a file
- * that only its owner can read, in a folder of its own. */
+ * that only its owner can read, in a separate folder. */
 struct redirect {
     char folder[4096], file[4096 + 32];
 };
@@ -216,7 +216,7 @@ static void open_browser(const char *file, const sigset_t *ends)
         close(nowhere);
 }
 
-/* Until Ctrl-C, or whoever started it goes away. */
+/* Until Ctrl-C, or until its parent ends. */
 static void wait_for_end(const sigset_t *ends)
 {
     int number;

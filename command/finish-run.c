@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* finish-run.c - what a recorded program has left behind, made into one profile.
  *
- * Each process has written a recording of its own; together they are the run.  Names are
+ * Each process has written a separate recording; together they are the run.  Names are
  * looked up here and now, where the files are that ran, so that the profile says the same
  * on any machine. */
 #include "finish-run.h"
@@ -341,7 +341,7 @@ int tt_finish_run(const struct tt_gathering *g)
     struct tt_input in;
     int error;
 
-    (void)signal(SIGPIPE, SIG_IGN); /* whoever read what we say may be gone */
+    (void)signal(SIGPIPE, SIG_IGN); /* the reader of our output may be gone */
     look_around(&found, g->inner);
     if (!found.processes) {
         complain_of_nothing(g, &found);

@@ -412,7 +412,7 @@ static int is_empty(const char *path)
     return stat(path, &s) == 0 && s.st_size == 0;
 }
 
-/* One that was named by whoever wants it. */
+/* One that the user named. */
 static int add_named(struct reading *r, const char *path)
 {
     int error = tt_input_is_folder(path) ? add_folder(r, path, 0) : add_file(r, path, 1);

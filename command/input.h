@@ -16,7 +16,7 @@ enum tt_input_how {
     TT_INPUT_UNNAMED = 1, /* blocks of recordings keep their addresses */
     TT_INPUT_QUIET =
         2,             /* files of a folder that are left out stand in the header alone */
-    TT_INPUT_ANEW = 4, /* a single profile is made anew too */
+    TT_INPUT_ANEW = 4, /* a single profile is made again too */
     TT_INPUT_SUMMARY = 8 /* figures are not kept by strand, only how they spread, as they
                              never are of more than 4096 strands */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launch.c - runs a program as if nobody stood between it and who started it. */
+/* launch.c - runs a program as if its parent had started it directly. */
 #include "launch.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launch.h - runs a program as if nobody stood between it and who started it. */
+/* launch.h - runs a program as if its parent had started it directly. */
 #ifndef TT_LAUNCH_H
 #define TT_LAUNCH_H
 

@@ -118,7 +118,7 @@ int tt_live_snapshot_is_alive(uint64_t pid)
     FILE *f;
 
     if (pid == 0 || pid > INT32_MAX)
-        return 1; /* nobody knows */
+        return 1; /* unknown */
     if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
         return 0;
     (void)snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);

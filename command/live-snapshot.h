@@ -28,7 +28,7 @@ void tt_live_snapshot_free(struct tt_live_snapshot *);
  * above 0 that changes with them.  As tt_filter_apply. */
 int tt_live_snapshot_filter(struct tt_live_snapshot *, struct tt_query *,
                             uint64_t filters);
-/* Are both of one run of one program?  The figures of another run have begun anew. */
+/* Are both of one run of one program?  The figures of another run have begun again. */
 int tt_live_snapshot_is_of(const struct tt_live_snapshot *,
                            const struct tt_live_snapshot *other);
 /* Is no process of a recording that had not been ended there any more?  Only for this host

@@ -197,7 +197,7 @@ static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p
         o->recorded = started + tt_fact_number(p, "lasted");
     for (uint32_t i = 0; i < p->strands; i++) {
         if (i && p->strand[i].pid != o->pid) {
-            o->pid = 0; /* of several nobody knows whose */
+            o->pid = 0; /* of several processes */
             return;
         }
         o->pid = p->strand[i].pid;

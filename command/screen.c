@@ -66,7 +66,7 @@ static void enter(void)
 static void leave(void)
 {
     sigset_t set, before;
-    pid_t front = tcgetpgrp(keys); /* -1: it controls nobody we know of */
+    pid_t front = tcgetpgrp(keys); /* -1: it has no known foreground group */
 
     if (!is_ours)
         return;
@@ -123,7 +123,7 @@ static void on_stop(int signal_number)
     errno = error;
 }
 
-/* After SIGSTOP, which nobody is told of, the terminal may be as anybody left it.
+/* After SIGSTOP, which cannot be handled, the terminal may have any state.
  * async-signal-safe */
 static void on_continue(int signal_number)
 {

@@ -14,7 +14,7 @@ enum tt_key { /* beside bytes; a character that is no ASCII comes as several */
               TT_KEY_PAGE_DOWN,
               TT_KEY_HOME,
               TT_KEY_END,
-              TT_KEY_AGAIN, /* the picture has to be drawn anew: it has another size, or
+              TT_KEY_AGAIN, /* the picture has to be drawn again: it has another size, or
                                was away */
               TT_KEY_GONE   /* there is no terminal any more */
 };

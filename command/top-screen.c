@@ -6,7 +6,7 @@
  *      titles
  *      rows        those that the screen has room for, from t->scroll on
  *
- * Whatever a key changes, the picture is made anew from what was read last. */
+ * Whatever a key changes, the picture is made again from what was read last. */
 #include <stdio.h>
 #include <string.h>
 

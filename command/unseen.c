@@ -22,7 +22,7 @@ static int begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* NULL: it was seen, or nobody knows. */
+/* NULL: it was seen, or it is not known. */
 static char *describe(const char *path, const char *note)
 {
     int is_bare = begins(note, bare);

@@ -93,7 +93,7 @@ static void limit_memory(void)
 #endif
 }
 
-/* Its own death is nobody's business, and it does not outlive its parent. */
+/* Its crash dumps no core, and it ends with its parent. */
 static void limit(void)
 {
     struct rlimit none = {0}, cpu = {CPU_SECONDS, CPU_SECONDS};

@@ -107,7 +107,7 @@ uint32_t tt_arcs_arc(struct tt_arcs *a, uint32_t from, uint32_t to, uint64_t cal
     }
     arc = (struct tt_arc *)a->arc.item + *slot - 1;
     if (!__builtin_add_overflow(a->calls, calls, &a->calls))
-        arc->calls += calls; /* nobody has called as often as does not fit */
+        arc->calls += calls; /* no function was called so often that it does not fit */
     return *slot - 1;
 }
 

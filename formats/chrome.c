@@ -394,7 +394,7 @@ static struct open *top(const struct play *p)
     return p->open.count ? (struct open *)p->open.item + p->open.count - 1 : NULL;
 }
 
-/* Time goes on; where nothing is open it is nobody's. */
+/* Time goes on; if nothing is open it is not charged. */
 static void advance(struct play *p, int64_t to)
 {
     uint64_t passed = p->open.count && to > p->last ? (uint64_t)(to - p->last) : 0;

@@ -215,7 +215,7 @@ static void put_one(struct writing *x, enum what what, int64_t stack, uint64_t w
         tt_putf(x->w, stack < 0 ? "null" : "%lld", (long long)stack);
 }
 
-/* A sample for each context with a figure of its own, in the order of the tree. */
+/* A sample for each context with self cost, in the order of the tree. */
 static uint64_t put_samples(struct writing *x, enum what what)
 {
     const uint32_t stacks = x->p->contexts - 1;

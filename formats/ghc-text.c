@@ -28,7 +28,7 @@ struct text {
     struct tt_vector open;    /* uint32_t: contexts */
 };
 
-/* ── What stands before the table ─────────────────────────────────────────────────── */
+/* ── The heading of the table ─────────────────────────────────────────────────── */
 
 /* The number behind a text in a line, commas left out: 1, or 0. */
 static int number_behind(const char *line, const char *what, uint64_t *n)

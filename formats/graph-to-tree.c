@@ -20,7 +20,7 @@
 enum { SMALLEST = 100000, MOST_WORK = 1 << 23 }; /* share of all; calls looked at */
 
 struct set {
-    uint32_t entry;   /* where what nobody called begins */
+    uint32_t entry;   /* where functions without a caller begin */
     uint32_t members; /* how many */
     int is_leaf;      /* no call leaves it */
     int visited;
@@ -184,7 +184,7 @@ static void add_row(struct unfolding *u, uint64_t *column, uint32_t set,
         column[(size_t)set * u->a->events + e] += figure[e];
 }
 
-/* The member that lacks most callers: where calls that nobody made begin. */
+/* The member that lacks most callers: calls without a caller begin there. */
 static void find_entries(struct unfolding *u)
 {
     for (uint32_t s = 0; s < u->sets; s++)
@@ -363,7 +363,7 @@ static uint64_t *arrive(struct unfolding *u, uint32_t parent, uint32_t function,
     return amount;
 }
 
-/* What nobody called. */
+/* Functions without a caller. */
 static void arrive_at_root(struct unfolding *u, uint32_t set)
 {
     const size_t row = (size_t)set * u->a->events;

@@ -71,7 +71,7 @@ static inline int tt_json_is(const struct tt_json *j, const char *text)
     return strcmp(j->text, text) == 0;
 }
 
-/* A reader of its own that begins at some byte of a text that is all there. */
+/* A separate reader that begins at some byte of a text that is all there. */
 struct tt_json_part {
     struct tt_bytes bytes;
     struct tt_source source;

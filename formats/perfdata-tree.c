@@ -129,7 +129,7 @@ static int is_anonymous(const char *path, size_t length)
     return !length;
 }
 
-/* Files are told apart by path and build-id, those of JITs by their processes. */
+/* Files are identified by path and build-id, those of JITs by their processes. */
 uint32_t tt_perfdata_file(struct tt_perfdata_tree *t, const char *path, size_t length,
                           uint32_t pid, const char *id, size_t id_size)
 {
@@ -522,7 +522,7 @@ static int runs_now(struct tt_perfdata_tree *t, const struct file *kernel)
 }
 
 /* The kernel may lie elsewhere since: how far, by where its text begins now.  Only names of
- * its own then, as its modules are placed anew at each boot. */
+ * its own then, as its modules are placed again at each boot. */
 static void find_kernel(struct tt_perfdata_tree *t)
 {
     const struct file *f = t->file.item, *kernel = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pgcl-write.c - the call-graph profiles of Clean: writing.
  *
- * A profile keeps contexts in an order of its own; a file that was read left its order as a
+ * A profile keeps contexts in a separate order; a file that was read left its order as a
  * fact.  Where that still is an order of all contexts, it is followed, and the file comes
  * out as it went in; else modules, cost centres and entries are in the profile's order. */
 #include "pgcl.h"
@@ -337,7 +337,7 @@ static void put_entry(struct writing *x, uint32_t centre, const uint64_t *figure
     put_number(x->w, children);
 }
 
-/* Calls of which nobody told the kind are strict. */
+/* Calls of unknown kind are strict. */
 static void add_plain(uint64_t *figure, uint64_t calls)
 {
     uint64_t kinds = figure[TT_PGCL_STRICT] + figure[TT_PGCL_LAZY] +
@@ -428,7 +428,7 @@ static const struct tt_metric_columns *find_bytes(const struct tt_profile *p)
     return NULL;
 }
 
-/* Calls of which nobody told the kind are strict. */
+/* Calls of unknown kind are strict. */
 static void choose_all(struct writing *x)
 {
     const struct tt_profile *p = x->p;

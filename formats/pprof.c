@@ -610,7 +610,7 @@ static int read_profile(struct pprof *p)
         add_facts(p);
     if (!error)
         error = take_samples(p);
-    tt_source_fini(p->s); /* nobody looks at the file any more */
+    tt_source_fini(p->s); /* the file is not used any more */
     for (uint32_t i = 0; !error && i < p->metrics; i++)
         tt_frames_flush(&p->metric[i].amount, p->metric[i].metric);
     return error;

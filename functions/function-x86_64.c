@@ -104,7 +104,7 @@ _Static_assert(FIX_BLOCK == 4 && FIX_DIRECT == 9, "as above");
     "movq -32(%rsp), %r8\n"
 
 /* The fast path of tt_scope_enter.  rax: the frame, rdx: the edge.  What is stored when, see
- * there.  What has more to it begins anew in the header. */
+ * there.  What has more to it begins again in the header. */
 __asm__(".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         ".balign 4\n"
         ".globl tt_thunk_fixups\n.hidden tt_thunk_fixups\n"

@@ -51,7 +51,7 @@ TT_INLINE int enter_above(struct tt_strand *strand, struct tt_frame *below,
     return 1;
 }
 
-/* None where nobody counts, or has begun to. */
+/* NULL if recording is off or the thread is not attached. */
 TT_INLINE int has_room(const struct tt_strand *strand, const struct tt_frame *below)
 {
     return !TT_UNLIKELY(below + 1 >= __atomic_load_n(&strand->hooks, __ATOMIC_RELAXED));

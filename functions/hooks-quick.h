@@ -14,7 +14,7 @@ struct tt_hook_site { /* of a growing table */
      * function starts. */
     uint64_t pc;
     tt_block block;     /* of the function that this is in; 0: it has no hook */
-    uint32_t epoch;     /* what is loaded is as it was then; else it is made anew */
+    uint32_t epoch;     /* what is loaded is as it was then; else it is made again */
     ptrdiff_t distance; /* from the stack pointer, or the frame pointer, to the CFA */
     uint8_t by_frame, inlined;
 };
@@ -47,7 +47,7 @@ TT_INLINE uintptr_t tt_hook_cfa(const struct tt_hook_site *s, uintptr_t sp, uint
     return (s->by_frame ? fp : sp) + (uintptr_t)s->distance;
 }
 
-/* Two inlined ones of one frame are told apart by where they are entered. */
+/* Two inlined ones of one frame are identified by where they are entered. */
 TT_INLINE void *tt_hook_slot(const struct tt_hook_site *s, uintptr_t cfa)
 {
     return (void *)(s->inlined ? (uintptr_t)s->pc : cfa - sizeof(void *));

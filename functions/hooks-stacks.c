@@ -22,7 +22,7 @@ enum { MOST_STACKS = 4096, STEPS = 256 };
 
 struct stack {
     struct tt_fiber fiber;
-    uintptr_t low, high;     /* both 0: nobody's now */
+    uintptr_t low, high;     /* both 0: free */
     struct tt_thread *owner; /* whose fiber runs; NULL: it does not run */
     uint64_t used;           /* when it was taken up last; 0: not yet as this stack */
 };
@@ -138,7 +138,7 @@ static uint32_t place_of(const struct stack *s)
     return at;
 }
 
-/* One that does not run, was used least recently, and is nobody's if there is such a one. */
+/* One that does not run: a free one, or the least recently used. */
 static struct stack *find_old(void)
 {
     struct stack *old = NULL;
@@ -271,7 +271,7 @@ static int find(const struct tt_hook_call *c, uintptr_t cfa, struct tt_thread *t
         place_stack(*out, c->sp, high);
         return 1;
     }
-    if (w.plain == w.stack.count) /* else it is a handler's, on a stack of its own */
+    if (w.plain == w.stack.count) /* else it is a handler's, on a separate stack */
         extend(*out, c->sp, high);
     return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* patchable.c - where the compiler left room for functions to be switched on.
  *
- * The lists are in sections of their own, and only the file says where: what is loaded has
+ * The lists are in separate sections, and only the file says where: what is loaded has
  * segments.  The addresses themselves are read from memory, where the loader has moved
  * them to where the functions are. */
 #include "patchable.h"

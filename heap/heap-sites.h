@@ -5,7 +5,7 @@
  *                 └───── holding                         of the process: what is alive
  *
  * A site belongs to one thread, which alone touches its rows.  Another thread that frees an
- * object has a site of its own for that, with the same context. */
+ * object has a separate site for that, with the same context. */
 #ifndef TT_HEAP_SITES_H
 #define TT_HEAP_SITES_H
 

@@ -3,7 +3,7 @@
  *
  *      recalled ─ its number ───────────────────────────── site        mostly
  *      recalled ─ its key ──────────────────────────────── site
- *      unwound, on a stack of our own ─ path ─ context ─── site        when it is new
+ *      unwound, on a separate stack ─ path ─ context ─── site        when it is new
  */
 #include "heap-stack.h"
 

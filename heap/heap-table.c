@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* heap-table.c - what is known of each live object, by its address.
  *
- * So many tables, each with a lock of its own, that threads seldom meet; open addressing,
+ * So many tables, each with a separate lock, that threads seldom meet; open addressing,
  * at most half full.  An object that goes is filled up from behind, so that there are no
  * graves. */
 #include "heap-table.h"

@@ -38,7 +38,7 @@ static inline uint64_t tt_made_ago(const struct tt_object *o, uint64_t now)
     return ((now << TT_SITE_BITS) - o->made) >> TT_SITE_BITS;
 }
 
-/* So many tables, each with a lock of its own. */
+/* So many tables, each with a separate lock. */
 enum { TT_HEAP_SHARDS_BITS = 4 };
 extern struct tt_heap_shard {
     _Alignas(64) uint32_t lock;
@@ -81,8 +81,8 @@ int tt_heap_table_remove(uint64_t address, struct tt_object *out);
 /* 1 when it is there. */
 int tt_heap_table_has(uint64_t address);
 
-/* Whether an address may be there: so many of each class of them are.  Whoever frees an
- * object has seen it put there.  Where most are there nobody counts. */
+/* Whether an address may be in the table: the number of those in each class.  A free comes after
+ * its object was added.  If most objects are in the table, there is no counting. */
 enum { TT_HEAP_CLASSES = 8192 };
 extern uint32_t tt_heap_classes[TT_HEAP_CLASSES];
 extern int tt_heap_classed; /* set before the first one is added */

@@ -41,7 +41,7 @@ void tt_heap_end_thread(struct tt_thread *);
 /* The process's record, or one that is none. */
 struct tt_space_record *tt_heap_space(struct tt_recording *);
 
-/* Where something was evicted, or loaded, what leads to sites is found anew. */
+/* Where something was evicted, or loaded, what leads to sites is found again. */
 void tt_heap_forget_keys(struct tt_thread_heap *);
 static inline int tt_heap_is_stale(const struct tt_thread_heap *h)
 {
@@ -57,7 +57,7 @@ struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *, struct tt_nod
 struct tt_heap_site *tt_heap_site_for(struct tt_thread_heap *,
                                       const struct tt_heap_site *other);
 
-/* Its context's place in the tree, and its rows: anew, when cells have moved since. */
+/* Its context's place in the tree, and its rows: again, when cells have moved since. */
 void tt_heap_find_place(struct tt_thread_heap *, struct tt_heap_site *);
 static inline void tt_heap_place_site(struct tt_thread_heap *h, struct tt_heap_site *s)
 {

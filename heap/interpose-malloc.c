@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-malloc.c - what the program asks of its allocator.
+/* interpose-malloc.c - the functions of the allocator, as the program calls them.
  *
- * Every function calls the next definition of its name, whoever's it is, and says what came
- * of it.  To find the next one the loader may itself want memory: meanwhile, and before, it
- * comes from an arena of our own, which nothing is ever given back to. */
+ * Every function calls the next definition of its name and reports the result.  The loader may
+ * need memory to find the next definition: meanwhile, and before, memory comes from a separate
+ * arena, which never gets any back. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

@@ -310,7 +310,7 @@ static enum run take_all(struct tt_python *p, struct tt_interpreted_stack *s,
     return result;
 }
 
-/* A build that nobody knew of is not shown wrongly. */
+/* An unknown build is not shown, rather than shown wrongly. */
 static void judge(struct tt_python *p, enum run result, uint32_t frames)
 {
     if (__atomic_load_n(&p->is_proved, __ATOMIC_RELAXED))

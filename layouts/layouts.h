@@ -20,7 +20,7 @@ struct tt_layout {
     const char *name, *about;
     const struct tt_flag *flags;
     tt_report_function *run;
-    const char *output; /* a flag of its own that says where to write; NULL: none */
+    const char *output; /* a separate flag that says where to write; NULL: none */
 };
 
 extern const struct tt_flag tt_fble_flags[], tt_ghc_flags[], tt_mlworks_flags[],

@@ -3,7 +3,7 @@
  *
  * A scan is a sample.  What MLWorks counted frame by frame follows from the tree: a
  * function is found once for every context of it that a sample lies below, and a scan has
- * it when its outermost context does.  Chains of callers are kept in a tree of their own,
+ * it when its outermost context does.  Chains of callers are kept in a separate tree,
  * callee first. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -285,7 +285,7 @@ static void note_recursion(const struct run *r)
             (unsigned long long)calls);
 }
 
-/* Whoever asks for a thread that is not there gets no empty table. */
+/* A thread that does not exist is an error, not an empty table. */
 static int check_chosen(const struct run *r, char *error, size_t size)
 {
     uint32_t most = 0;

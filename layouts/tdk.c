@@ -2,7 +2,7 @@
 /* tdk.c - `tallytree report tdk`: a line for each statement, as TDK's coverage and profile
  * windows and their saved data have it.
  *
- * Statements are told apart by file, line and the index of their first character, so two
+ * Statements are identified by file, line and the index of their first character, so two
  * on one line stay two. */
 #include <fnmatch.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-event.c - what a thread waits for that another one lets happen: conditions,
- * semaphores, barriers, and the ends of threads.
+/* interpose-event.c - waits for events that another thread causes: conditions, semaphores,
+ * barriers, and the ends of threads.
  *
- * Here whoever is waited for does not have something, but does something: a signal, a post, an
- * arrival.  The last one before the wait ended is taken for what ended it.  Many of these
- * functions are points where a thread may be cancelled: then none of what follows them runs,
+ * The other thread holds nothing; it causes an event: a signal, a post, an arrival.  The last
+ * event before the end of the wait is taken for its cause.  A thread may be cancelled in many
+ * of these functions: then the code after them does not run,
  * and nothing depends on it. */
 #include <errno.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  *                       └ how often, and the longest: struct tt_times
  *
  * These are contexts like any others, so that the budget holds for them too, and merging and
- * reading need nothing new.  The recursion policy is not asked: a holder's path begins anew. */
+ * reading need nothing new.  The recursion policy is not asked: a holder's path begins again. */
 #include "lock-charge.h"
 
 #include <sched.h>

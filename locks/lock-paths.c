@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lock-paths.c - paths of blocks that any thread can hand to any other.
  *
- * Whoever releases a lock knows where it stands in the tree of its thread; whoever waited for
- * it has another tree.  Blocks are the process's, so a path of blocks means the same in both. */
+ * The thread that releases a lock knows its context in its tree; the thread that waited has
+ * another tree.  Blocks belong to the process, so a path of blocks means the same in both. */
 #include "lock-paths.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* lock-place.c - where a thread stands that waits for a lock, or gives one back.
  *
  * A stack that was seen before is recognised by its return addresses, as with the allocator's
- * events; a new one is unwound, on a stack of our own. */
+ * events; a new one is unwound, on a separate stack. */
 #include "lock-place.h"
 
 #include <sched.h>

@@ -31,7 +31,7 @@ struct tt_lock_charge {
     uint32_t kind; /* enum tt_lock_kind */
     int is_symbol;
     tt_block name;
-    uintptr_t taken; /* by whom the lock was held, where nobody has released it; or 0 */
+    uintptr_t taken; /* by whom the lock was held, if it was not released; or 0 */
     uint64_t ns;
     uint32_t shares;
     struct tt_lock_share {

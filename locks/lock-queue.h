@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* lock-queue.h - a lock that threads wait for: how many do, and who released it when.
+/* lock-queue.h - a lock with waiting threads: their number, and its releases.
  *
  *      waits since ─┬─────────┬──────┬───── has it
  *                   └ release └ release └ release: a time, and a path (lock-paths.h)
  *
- * Whoever releases a lock while others wait for it notes where it stands; a waiter finds there
- * whom it has waited for, one after the other.  A waiter that never comes back, because it was
- * cancelled or left by longjmp, costs the releases that nobody reads, until so many were. */
+ * A thread that releases a lock while others wait for it stores its context; a waiter reads
+ * there the threads that it waited for, in their order.  If a waiter does not return, because it
+ * was cancelled or left by longjmp, releases are stored unread, up to a limit. */
 #ifndef TT_LOCK_QUEUE_H
 #define TT_LOCK_QUEUE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* locks.c - who waits for a lock, for how long, and because of whom.
+/* locks.c - waits for locks: which thread, how long, and which thread held it.
  *
  *      waiter     finds it held ─ joins its queue ─ looks where it stands ─ waits ─ has it
  *      holder       ... holds it ......................... looks where it stands ─ releases

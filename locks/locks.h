@@ -27,7 +27,7 @@ struct tt_lock_wait {
     struct tt_lock_queue *queue; /* NULL: it is not recorded */
     uint64_t began;
     tt_context waiter;
-    uintptr_t taken; /* where whoever had it took it; or 0 */
+    uintptr_t taken; /* where its holder took it; or 0 */
     uint32_t first;  /* of the queue's releases that may count */
     enum tt_lock_kind kind;
     int counts; /* it was a wait, and not an error */

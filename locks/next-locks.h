@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* next-locks.h - the C library's functions of locks, whoever stands before them.
+/* next-locks.h - the C library's functions of locks, even if they are overridden.
  *
  * Each is called through this table.  To fill it the loader is asked, who may allocate, and an
  * allocator may lock: what is called meanwhile goes to the C library by the names that it has

@@ -30,7 +30,7 @@
 
 enum { ROOM = 1000 }; /* of a path; stacks may be small */
 
-static char folder[ROOM]; /* "": nobody wants to know */
+static char folder[ROOM]; /* "": not wanted */
 
 /* The folder after chroot, 0: there was none; and what it is, as the program may close it. */
 static struct {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-loader.c - notices what is loaded and unloaded.
+/* interpose-loader.c - notices modules that are loaded and unloaded.
  *
- * Whom the loader serves depends on who calls it: paths and the next definition are looked
- * up for the caller's object, which it finds by the return address.  So these functions
- * look at what was loaded before, and then jump: the next call, mostly the dlsym right
- * after a dlopen, sees what the last one has changed. */
+ * The loader looks up paths and the next definition for the caller's object, which it finds by
+ * the return address.  So these functions first check the modules loaded before, and then jump
+ * to the loader: the next call, mostly the dlsym right after a dlopen, sees the changes of the
+ * previous one. */
 #include "graft.h"
 #include "hooks.h"
 #include "modules.h"

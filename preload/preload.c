@@ -43,7 +43,7 @@
 #include "wall.h"
 
 static struct {
-    pid_t pid; /* of who records; 0: nobody */
+    pid_t pid; /* of the recorder; 0: none */
     int tried;
     const char *wall; /* NULL: not wanted; "", or why there is none */
     uint64_t cpu;     /* the process had spent when it began, ns */

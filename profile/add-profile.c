@@ -703,7 +703,7 @@ static void gather_space(struct gathering *g)
     gather_points(g);
 }
 
-/* Names that are given say anew what has none, and what is less has not all of the CPU time. */
+/* Names that are given say again what has none, and what is less has not all of the CPU time. */
 static int is_outdated(const struct gathering *g, const char *fact)
 {
     return (g->naming && strcmp(fact, "unresolved") == 0) ||

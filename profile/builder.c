@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* builder.c - a profile as it grows: ids for what is new, a log of what is added.
  *
- * Whoever runs out of memory sets `failed`; after that nothing is added any more. */
+ * When memory runs out, `failed` is set; after that nothing is added. */
 #include <string.h>
 
 #include "building.h"

@@ -146,7 +146,7 @@ struct tt_naming {
                     const struct tt_block_info **chain);
     void *arg;
     /* Of the blocks of the last chain: where in the sources each one is; NULL: addresses
-     * are not kept.  What a line is a block of its own for has no file. */
+     * are not kept.  What a line is a separate block for has no file. */
     const struct tt_source_line *(*lines)(void *arg);
 };
 struct tt_source_line {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* edges.c - who calls whom: contexts taken together by the last two blocks of their path.
+/* edges.c - callers and callees: contexts added up by the last two blocks of their path.
  *
  * An edge's inclusive figure is what would be got back if the call were taken away: the
  * totals of the contexts that it leads to, of which one on a path counts.  As with blocks,

@@ -10,7 +10,7 @@
  *                                      root=list         list → gc
  *
  * The walk gives each context its place in a builder, which then moves all figures there.
- * Only a prune by size looks at figures: it begins a walk of its own, over what those
+ * Only a prune by size looks at figures: it begins a separate walk, over what those
  * before it have made. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -318,7 +318,7 @@ static void run_sums(uint64_t *sums, uint64_t contexts)
         sums[c + 1] += sums[c];
 }
 
-/* Goes through the log once, which is nobody's after that. */
+/* Goes through the log once; the log is not used after that. */
 static int write_columns(struct tt_builder *b, const struct tt_order *o,
                          const struct image *m)
 {

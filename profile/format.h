@@ -203,7 +203,7 @@ struct tt_space_row { /* generations from 0; allocated: from TT_NONE; freed: to 
 };
 
 struct tt_series_row {
-    uint32_t name, unit, label; /* strings; label: what its points are told apart by */
+    uint32_t name, unit, label; /* strings; label: what its points are identified by */
     uint32_t strand;            /* TT_NONE: all */
     uint64_t interval;
 };

@@ -19,7 +19,7 @@ void *tt_memory_get(const struct tt_memory *m, size_t size)
     return m && m->get ? m->get(m->arg, size) : calloc(1, size);
 }
 
-/* Whoever gives memory back says how much it was. */
+/* The caller passes the size of memory that it frees. */
 static void free_checked(void *p, size_t size)
 {
 #ifdef KNOWS_SIZES

@@ -7,7 +7,7 @@
  * of these always matches, so that "operator[]" finds itself.
  *
  * A pattern that ends in "#0123456789abcdef" is the block of that identity, whatever stands
- * before the '#': names that several blocks have are told apart by it. */
+ * before the '#': names that several blocks have are identified by it. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>

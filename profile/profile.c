@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile.c - opens a profile: checks an image that nobody vouches for, points into it.
+/* profile.c - opens a profile: checks an untrusted image, and points into it.
  *
  * What is small is checked when it is opened.  The columns over contexts and the tables
  * beside them may be gigabytes, of which a view looks at a few pages: a large profile's

@@ -108,7 +108,7 @@ int tt_pattern_matches_strand(const struct tt_pattern *, const struct tt_profile
  * NULL: no memory. */
 unsigned char *tt_pattern_blocks(const struct tt_pattern *, const struct tt_profile *);
 
-/* Applies a query's filters in order.  What comes out is an image of its own, from the
+/* Applies a query's filters in order.  What comes out is a separate image, from the
  * query's memory, until tt_filter_close; or the profile itself, where nothing is filtered.
  * -TT_ERR_OPTION with q->error, or -TT_ERR_MEMORY; then there is nothing to close. */
 struct tt_filtered {

@@ -7,7 +7,7 @@
 #include "picture.h"
 
 /* What is marked on what is alive over time, in the order of time: the greatest maximum, which
- * is called the peak, and local ones.  Each has a metric of its own: what was alive then. */
+ * is called the peak, and local ones.  Each has a separate metric: what was alive then. */
 struct tt_maxima {
     uint32_t count;
     struct tt_marked_maximum {

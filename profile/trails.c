@@ -215,7 +215,7 @@ static void renumber_places(struct tt_builder *b, const struct tt_order *o)
     }
 }
 
-/* Writes places and their frames anew, in order; notes the new number of each. */
+/* Writes places and their frames again, in order; notes the new number of each. */
 static int put_places(struct tt_builder *b, const struct sorted_place *s, uint32_t *rank)
 {
     struct tt_place_row *row = b->place.item;

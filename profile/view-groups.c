@@ -2,7 +2,7 @@
 /* view-groups.c - sets of mutually recursive blocks, each taken as one.
  *
  * A group is a strongly connected component of the graph of calls, found by Tarjan's
- * algorithm with a stack of its own.  Within a group it no longer matters where recursion
+ * algorithm with a separate stack.  Within a group it no longer matters where recursion
  * was cut short: what an arc hides of a path are blocks of one group, and the block it led
  * back to is one of them. */
 #include <stdlib.h>

@@ -47,7 +47,7 @@ static const char *file_of(const struct tt_profile *p, uint32_t block)
                                           : tt_profile_string(p, p->block[block].file);
 }
 
-/* Blocks whose file is not known are told apart by module and name. */
+/* Blocks whose file is not known are identified by module and name. */
 static int compare_places(const struct place *a, const struct place *b)
 {
     const struct tt_profile *p = a->p;
@@ -86,7 +86,7 @@ static void find_places(struct lines *v)
 {
     const struct tt_profile *p = v->l->p;
 
-    v->set[0] = 0; /* the root is a place of its own */
+    v->set[0] = 0; /* the root is a separate place */
     v->sets = 1;
     for (uint32_t b = 1; b < p->blocks; b++)
         v->place[b] = (struct place){b, 0, p, v->by};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view-series.c - figures over time, told apart by block, type or cost centre.
+/* view-series.c - figures over time, identified by block, type or cost centre.
  *
  * A series is drawn as bands, one for each label.  The largest bands (by the area under
  * them) are kept, and the others become one, so that each time's rows still add up. */

@@ -56,7 +56,7 @@ static struct space_sum sum_of(const struct space *v, const struct tt_space_row 
     if (v->by == BY_GENERATION || v->by == BY_BOTH) {
         s.from = r->from;
         s.to = r->to;
-        event = ALLOCATED; /* each is in rows of its own */
+        event = ALLOCATED; /* each is in separate rows */
     }
     s.of[event][0] = r->number;
     s.of[event][1] = r->bytes;

@@ -586,7 +586,7 @@ static int fill_blocks(struct strands *v, struct tt_query *q)
     return error;
 }
 
-/* What was waited has a metric of its own, unless another one was asked for. */
+/* What was waited has a separate metric, unless another one was asked for. */
 static int choose_waits(const struct tt_profile *p, struct tt_query *q)
 {
     if (!q->metric && tt_metric_find(p, "waited") == TT_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view-waits.c - who waits for whom: `strands` with by=wait.
+/* view-waits.c - ranks that wait for ranks: `strands` with by=wait.
  *
  * A call that waited for one rank has a context below it whose block stands for that rank
  * (its module says so), with the time that was waited.  A row is a rank and one that it

@@ -110,7 +110,7 @@ int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
     choice->total = tt_grand_total(p, choice->column);
     if (choice->calls != TT_NONE && choice->calls != main && choice->total &&
         choice->samples != TT_NONE && !tt_grand_total(p, &p->metric[choice->calls]))
-        choice->calls = TT_NONE; /* nobody counted */
+        choice->calls = TT_NONE; /* not counted */
     return 0;
 }
 
@@ -134,7 +134,7 @@ struct tally { /* of a set, in as few bytes as it takes: the loop is bound by me
 
 struct summing {
     const struct tt_metric_view *lens;
-    const uint32_t *set; /* of each block; NULL: a set of its own */
+    const uint32_t *set; /* of each block; NULL: a separate set */
     uint32_t sets;
     struct tt_block_sum *sum;
 };
@@ -227,7 +227,7 @@ static void take_digest(const struct summing *s)
     }
 }
 
-/* Brackets and samples are seldom there, and take a pass of their own. */
+/* Brackets and samples are seldom there, and take a separate pass. */
 static int sum_contexts(const struct summing *s)
 {
     const struct tt_metric_view *l = s->lens;

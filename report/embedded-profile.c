@@ -239,7 +239,7 @@ static uint64_t sections_of(const struct tt_file_header *h, const void *embedded
 }
 
 /* How large what comes out of it is; 0: that cannot be so.  A number takes a byte at least,
- * and is eight at most: nobody is made to allocate much by little. */
+ * and is eight at most, so that small input cannot allocate much. */
 static size_t size_of_image(const struct tt_file_header *h, uint64_t sections,
                             size_t bytes)
 {

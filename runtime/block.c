@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* block.c - the process's blocks: from an identity to a small number, once and for all.
  *
- * The registry lives in memory of its own, because blocks may be made before a recording
+ * The registry lives in separate memory, because blocks may be made before a recording
  * starts and are kept over several; a recording gets a block's record when a runtime
  * declares it, or when a strand first enters it.  Entries are in chunks that never move, so
  * a number is turned into an entry without a lock.  The registry is capped, like everything
@@ -246,7 +246,7 @@ static int lock_for_program(int at_work)
 
 static void declare_all(struct tt_recording *);
 
-/* Whoever holds the lock finds a recording that stays: the next one's start waits for it
+/* A thread that holds the lock finds a stable recording: the next start waits for it
  * (tt_metric_publish) before it drops the last one, and declares what was made until then. */
 tt_block tt_block_make(const struct tt_block_info *info)
 {
@@ -295,7 +295,7 @@ tt_block tt_block_get(const char *name, const char *file, uint32_t line, uint32_
 
 /* ── In the recording ─────────────────────────────────────────────────────────────── */
 
-/* Strings and records go into pages of their own, filled one after the other; guarded by
+/* Strings and records go into separate pages, filled one after the other; guarded by
  * the registry's lock. */
 static struct publisher {
     uint32_t epoch;

@@ -181,7 +181,7 @@ TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block 
     TT_SHOW(s->top, f);
     TT_BARRIER();
     if (TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != f)) {
-        TT_SHOW(s->top, f - 1); /* it has evicted, or has a frame of its own there */
+        TT_SHOW(s->top, f - 1); /* it has evicted, or has a separate frame there */
         return NULL;
     }
     f->slot = NULL;

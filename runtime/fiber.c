@@ -103,7 +103,7 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
     tt_stack_show(t, f->top);
 }
 
-/* They are in another's, or in none: they are looked up anew. */
+/* They are in another's, or in none: they are looked up again. */
 static void take_up_foreign(struct tt_thread *t, struct tt_fiber *f)
 {
     take_away(f);

@@ -136,7 +136,7 @@ struct tt_space {
     uint32_t next, stamp; /* stamp: how often `to` had been collected when this changed */
     struct tt_objects all;
     struct tt_objects gone; /* those among them that are not in `to` any more since it was
-                               collected: the survivors have been counted anew */
+                               collected: the survivors have been counted again */
 };
 
 #define TT_SPACE_FROM_SHIFT 24
@@ -322,7 +322,7 @@ struct tt_space_record {
 
 /* What is alive of a context's objects, whoever frees them, and was at the peak. */
 struct tt_holding {
-    uint32_t context;    /* a cell; 0: none so far; UINT32_MAX: nobody knows */
+    uint32_t context;    /* a cell; 0: none so far; UINT32_MAX: unknown */
     uint16_t generation; /* of that cell; when it has another by now, it was evicted */
     uint16_t collected;  /* of a runtime's objects: their generation + 1; else 0 */
     uint32_t type, other;

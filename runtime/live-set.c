@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* live-set.c - what is alive of runtimes' objects, and was when most was.
+/* live-set.c - the live objects of runtimes, now and at the peak.
  *
  *      origin, type, generation ── holding ── holding ── …       of one generation
  *
- * Whoever tells of an object says where it was made, so what one thread made another may
- * free: holdings are the process's, under one lock, which is held for moments.  A
- * collection empties those of its generations.  Where malloc's events are recorded too, what
- * is alive is the allocator's, and of runtimes' objects none of this is kept.
+ * Each report of an object has its context, so one thread may free an object that another one
+ * made: holdings belong to the process, under one lock, which is held for a short time.  A
+ * collection empties the holdings of its generations.  If events of malloc are recorded, too,
+ * live objects are those of the allocator, and none of this is kept for runtimes.
  *
  * Events of which no context is known (strays) are not seen here, as they are not in series;
  * but what a thread without a strand frees is. */
@@ -130,7 +130,7 @@ void tt_live_set_made(struct tt_recording *r, const struct tt_live_set_event *e,
     tt_live_set_unlock();
 }
 
-/* No more than there is: who frees twice takes nothing of others. */
+/* No more than there is: a double free takes nothing from others. */
 void tt_live_set_gone(struct tt_recording *r, const struct tt_live_set_event *e,
                       const struct tt_objects *o)
 {

@@ -19,7 +19,7 @@ void tt_live_set_made(struct tt_recording *, const struct tt_live_set_event *,
 void tt_live_set_gone(struct tt_recording *, const struct tt_live_set_event *,
                       const struct tt_objects *);
 
-/* All that is in these generations is gone: survivors come anew. */
+/* All that is in these generations is gone: survivors come again. */
 void tt_live_set_collect(struct tt_recording *, uint32_t generation, uint64_t now);
 
 /* Around fork: no other thread may hold it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* objects.c - objects that are known by a number: where they came from, and since when.
  *
- * A table of the process, of the live objects alone, in memory of its own.  It is in shards,
- * each a hash table with linear probing under a lock of its own, so that threads seldom
+ * A table of the process, of the live objects alone, in separate memory.  It is in shards,
+ * each a hash table with linear probing under a separate lock, so that threads seldom
  * meet.  Whoever holds one is in the profiler, and no signal handler waits for it then. */
 #include "objects.h"
 

@@ -47,7 +47,7 @@ static int memory_store(int memory, void *at, const void *bytes, size_t size)
     return syscall(SYS_pwrite64, memory, bytes, size, at) == (long)size ? 0 : -1;
 }
 
-/* membarrier(2): every thread fetches its instructions anew. */
+/* membarrier(2): every thread fetches its instructions again. */
 enum { SYNC_CORE = 1 << 5, REGISTER_SYNC_CORE = 1 << 6 };
 
 static int barrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }

@@ -363,7 +363,7 @@ static int by_owner(const void *key, const void *item)
     return (index > (*s)->index) - (index < (*s)->index);
 }
 
-/* What a merged strand left behind is nobody's, until its pages are given back. */
+/* What a merged strand left has no owner until its pages are freed. */
 static int drop_orphan(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
     int is_orphan = !bsearch(&owner, p->strand, p->strands, sizeof *p->strand, by_owner);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Block ids to indices: a table of its own, since ids are small and dense. */
+/* Block ids to indices: a separate table, since ids are small and dense. */
 struct block_index {
     uint32_t *at, size;
 };

@@ -354,7 +354,7 @@ static int map_next(struct tt_recording *r, uint32_t pages)
     return 0;
 }
 
-/* stem: the length of the name to which it has a number of its own; 0: no number. */
+/* stem: the length of the name to which it has a separate number; 0: no number. */
 static int open_named(struct tt_recording **out, const struct tt_options *o, size_t stem)
 {
     /* Not malloc: it may be a signal handler that drops it, or that forks. */

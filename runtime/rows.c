@@ -8,10 +8,10 @@
  *              └─ row  pair  0 → none     freed
  *
  * Rows are extensions of the context, at the end of its chain; an index in this process's
- * own memory finds one in O(1), however long the chain, and can be made anew from it.
+ * own memory finds one in O(1), however long the chain, and can be made again from it.
  *
  * What is alive need not be counted one by one.  A collection of a generation takes all out
- * of it that does not survive, and what survives is counted anew.  So of a row's objects
+ * of it that does not survive, and what survives is counted again.  So of a row's objects
  * those are in the generation `to` that came since it was collected last: `gone` is what
  * `all` was then, noted when the row is next changed, and `stamp` tells whether it was.
  *
@@ -288,7 +288,7 @@ void tt_space_evict_begin(struct tt_tree *t)
 }
 
 /* Takes no cell: there may be none.  The index is right for the contexts that stay, as long
- * as it is not asked for others; its owner sees to it that it is made anew afterwards. */
+ * as it is not asked for others; its owner sees to it that it is made again afterwards. */
 void tt_space_evict(struct tt_tree *t, struct tt_node *from, struct tt_node *to)
 {
     uint32_t *link = &from->extension;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* sampler.c - sampled mode: who looks at where the strands stand.
+/* sampler.c - sampled mode: samples of the current contexts of strands.
  *
- * Two sources, one rule: a look is worth the CPU time its thread has spent since the last
- * one, so late, lost and merged signals cost precision and no time.
+ * Two sources, one rule: a sample counts for the CPU time of its thread since the previous one.
+ * So late, lost and merged signals cost precision, not time.
  *
  *   timer   each thread's own CPU-time timer, whose signal it handles itself
- *   thread  one thread that goes round, reads each strand's `current` and its CPU clock;
- *           no signals, and any rate, for one processor's small change
+ *   thread  one thread that reads the `current` and the CPU clock of each strand in turn;
+ *           no signals, and any rate, at the cost of a little time of one processor
  *
- * The signal is SIGPROF, and only while nobody else uses it: where the program, or another
- * copy of this runtime, handles it, the thread serves.  Whoever looks at native stacks has a
- * signal of his own. */
+ * The signal is SIGPROF, if it is free: if the program, or another copy of this runtime,
+ * handles it, the thread is used.  Samples of native stacks use a
+ * separate signal. */
 #include "sampler.h"
 
 #include <errno.h>

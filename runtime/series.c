@@ -247,7 +247,7 @@ static int64_t total_of(const struct tt_band *b)
 }
 
 /* What states of use there are is known at the end of each object, and what is retained
- * when it is told anew. */
+ * when it is told again. */
 static int is_collected(const struct tt_band *b, uint32_t generation)
 {
     return b->flags != TT_BAND_RETAINERS && b->key >> TT_SPACE_FROM_SHIFT <= generation &&

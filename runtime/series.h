@@ -27,7 +27,7 @@ struct tt_life {                      /* of an object */
 /* An object has died: its states of use, over its whole life. */
 void tt_bands_life(struct tt_thread *, const struct tt_life *, int64_t bytes);
 
-/* Whatever is in these generations is not there any more: survivors come anew. */
+/* Whatever is in these generations is not there any more: survivors come again. */
 void tt_bands_collect(struct tt_thread *, uint32_t generation, uint64_t now);
 
 /* How much a set of retainers has, by the type that has its name; and that nothing is known
@@ -53,7 +53,7 @@ void tt_bands_halve(struct tt_recording *, struct tt_space_record *);
 /* All of a strand that has ended goes to another. */
 void tt_bands_merge(struct tt_tree *into, struct tt_tree *from);
 
-/* Makes bands known to an index that is made anew. */
+/* Makes bands known to an index that is made again. */
 void tt_bands_index(struct tt_tree *);
 
 /* space.c: the index, for others' use: what is known of a key at a context, or 0. */

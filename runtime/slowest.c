@@ -108,7 +108,7 @@ void tt_slowest_begin(struct tt_thread *t, struct tt_frame *f)
         *find_seen(s, tt_cell_of(&t->tree, n)) = (struct tt_slow_seen){
             tt_cell_of(&t->tree, n), 0, n->calls, n->self};
     s->frame = f;
-    f->entered = t->record->last = tt_time_now(t); /* our own time is nobody's */
+    f->entered = t->record->last = tt_time_now(t); /* our own time is not charged */
 }
 
 static struct tt_slow *find_least(struct tt_slowest *s)
@@ -192,7 +192,7 @@ void tt_slowest_end(struct tt_thread *t, struct tt_node *edge, const struct tt_f
     slot->duration = duration;
     if (slot->rows)
         write_rows(t, slot, f->node);
-    t->record->last = tt_time_now(t); /* our own time is nobody's */
+    t->record->last = tt_time_now(t); /* our own time is not charged */
 }
 
 /* With a copy of its rows; those of the slot's before are given back. */

@@ -144,7 +144,7 @@ int tt_space_stray(const struct tt_space_way *w, const struct tt_objects *o)
     return tell_stray(0, w, o);
 }
 
-/* A thread whose destructors have run gets no strand any more: nobody would end it. */
+/* A thread whose destructors have run gets no strand: it would not be ended. */
 struct tt_thread *tt_space_enter(void)
 {
     struct tt_thread *t = tt_self.thread;

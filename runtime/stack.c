@@ -161,7 +161,7 @@ const struct tt_node *tt_hider_source(const struct tt_thread *t, struct tt_frame
                                     : tt_frame_below(hider)->node;
 }
 
-/* The chain of hiders is this stack's, and this context's: another one counts anew. */
+/* The chain of hiders is this stack's, and this context's: another one counts again. */
 void tt_hiders_count(struct tt_thread *t, uint32_t change)
 {
     TT_ASSERT(change == 1 || change == UINT32_MAX);
@@ -597,7 +597,7 @@ void tt_stack_disturb(struct tt_thread *t)
     }
 }
 
-/* Since their scopes were switched off nobody has said whether these are still open.  Those
+/* Since their scopes were switched off it is not known whether these are still open.  Those
  * with others above them are. */
 static void drop_switched(struct tt_thread *t)
 {

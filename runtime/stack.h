@@ -70,7 +70,7 @@ void tt_stack_reset(struct tt_thread *);
  * out does not hold any more. */
 void tt_stack_disturb(struct tt_thread *);
 
-/* Finds all frames' places again, after the tree under them changed.  `anew`: their times
+/* Finds all frames' places again, after the tree under them changed.  `again`: their times
  * begin now. */
 void tt_stack_resolve(struct tt_thread *, int anew);
 

@@ -27,7 +27,7 @@ void (*tt_function_dropped)(const struct tt_frame *);
 enum { THREAD_BYTES = 32 << 10, ENDED_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
 /* Of a machine: so many strands keep their place in what profiles keep by strand, 4096. */
 enum { MACHINE_ROWS_MAX = 1024, MACHINE_ENDED_MAX = 1024 };
-/* The rest is for frames: whoever leaves them and comes back takes the slow path. */
+/* The rest is for frames; beyond them the slow path is taken. */
 _Static_assert(sizeof(struct tt_thread) <= THREAD_BYTES / 2, "room for 256 frames");
 
 struct ended { /* a strand without a thread, or a row of merged ones */
@@ -227,7 +227,7 @@ static struct ended *share_row(struct tt_strand_record *record)
     return find_row(record);
 }
 
-/* A name of its own is one of the first so many; all the others share one.  On a machine each
+/* A separate name is one of the first so many; all the others share one.  On a machine each
  * program has those of its own, as long as they are not too many. */
 static struct ended *row_for(struct tt_strand_record *record)
 {

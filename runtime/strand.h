@@ -127,8 +127,8 @@ struct tt_thread {
     uint32_t tail_descends;        /* it is known to be below where `tail_from` stands */
     struct tt_join join[TT_JOINS]; /* by captured context and place */
     struct tt_hidden hidden[TT_HIDDENS]; /* read and written while `charging` */
-    uint64_t told_at;                    /* time of what was told last, and of how much */
-    int64_t told_so;                     /* more it may be that, too: see event-cache.h */
+    uint64_t told_at; /* time of the last event, and for how many more */
+    int64_t told_so;  /* bytes it may be used: see event-cache.h */
 };
 
 /* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */

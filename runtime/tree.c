@@ -10,7 +10,7 @@
  *                   └── c
  *
  * Each node has a table from blocks to cells, of a power of two entries, at first the two
- * in the node itself.  It grows until each block has an entry of its own, as far as four
+ * in the node itself.  It grows until each block has a separate entry, as far as four
  * times their number; what still collides is chained, and found by the slow path. */
 #include "tree.h"
 

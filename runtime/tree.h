@@ -30,7 +30,7 @@ struct tt_space_index {
         uint32_t context, key, way, row;
     } * slot;
     uint32_t size, count;
-    int stale; /* cells have moved: it is made anew before it is used */
+    int stale; /* cells have moved: it is made again before it is used */
     struct tt_event_cache
         *told; /* TT_EVENT_CACHE of them, by origin, type and generations, or NULL */
 };

@@ -9,7 +9,7 @@
  * what was there before is read from /proc when it is first spoken of.
  *
  * Of a machine all processes are known from the start, each with its labels.  The idle task has
- * a strand of its own, and so has the time of the processors of which there is no sample: all
+ * a separate strand, and so has the time of the processors of which there is no sample: all
  * strands together are the number of processors times the time that it took. */
 #include "attach.h"
 
@@ -36,7 +36,7 @@ enum {
     COMM_SIZE = 16,
     CODES = 2048,          /* blocks of code that are known */
     USERS = 64,            /* whose names are known */
-    TABLES_MAX = 96 << 20, /* bytes of unwind tables; then they are made anew */
+    TABLES_MAX = 96 << 20, /* bytes of unwind tables; then they are made again */
     LABELS_MAX = 1024,
     SETTLED = 2000000 /* ns: what is older has been written */
 };
@@ -750,7 +750,7 @@ static void take_event(void *arg, const struct tt_perf_event *e)
 }
 
 /* Tables of modules that no process has any more are not known to be of no use: all are made
- * anew as they are needed. */
+ * again as they are needed. */
 static void trim_tables(struct tt_attach *a)
 {
     if (tt_modules_size() <= TABLES_MAX)

@@ -3,7 +3,7 @@
  *
  *      signal ─ unwind ─ recursion policy ─ blocks ─ walk down the tree ─ charge
  *
- * Everything happens in the handler, on a stack of its own: there is no trace to write,
+ * Everything happens in the handler, on a separate stack: there is no trace to write,
  * and nothing grows with time.  Where a block or a context is new and somebody has one of
  * the locks, nothing is charged, and the next look has the time of both. */
 #include "native-sampler.h"

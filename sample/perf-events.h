@@ -100,7 +100,7 @@ struct tt_perf_options {
 
 struct tt_perf;
 
-/* May the calling user look at a process of its own? */
+/* May the calling user look at a separate process? */
 int tt_perf_is_allowed(void);
 
 /* Opens events for all threads of these processes and of the children that they have.  0; or a negative error, and `reason` says what

@@ -37,7 +37,7 @@ struct tt_path {
     struct tt_seen seen;
 };
 
-/* Begins anew, for so many steps, without touching what is not used. */
+/* Begins again, for so many steps, without touching what is not used. */
 void tt_path_begin(struct tt_path *, uint32_t steps);
 
 /* Goes one step inwards; at most as many as were said, and TT_STEPS_MAX. */

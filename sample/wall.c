@@ -6,7 +6,7 @@
  *      CPU clock before = CPU clock after: it slept ──┘
  *
  * A thread that sleeps in a system call is never sent a signal: that would end the call, or
- * shorten it, and begin its time limit anew.  Its stack does not change while it sleeps, so
+ * shorten it, and begin its time limit again.  Its stack does not change while it sleeps, so
  * that another thread can read it.  Its registers are not known, but for the stack pointer
  * and the place; those that functions have saved are on the stack, and code-x86_64.c finds a
  * frame pointer that was not.  When the thread's CPU clock has moved meanwhile it woke up,

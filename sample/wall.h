@@ -32,7 +32,7 @@ int tt_wall_start(uint32_t hz);
 void tt_wall_stop(void);
 void tt_wall_forked(void);
 
-/* By a thread of its own; it is not looked at any more when the second returns. */
+/* By a separate thread; it is not looked at any more when the second returns. */
 void tt_wall_begin(struct tt_wall *);
 void tt_wall_end(struct tt_wall *);
 

@@ -21,7 +21,7 @@ int tt_access_host(const struct tt_hosts *, const char *host);
  * may be NULL: it is missing. */
 int tt_access_site(const char *host, const char *origin, const char *site);
 /* Has someone opened the address, by a link or a bookmark?  Such a request is answered with
- * a page in a window of its own, which the page with the link cannot read. */
+ * a page in a separate window, which the page with the link cannot read. */
 int tt_access_navigation(const char *mode, const char *destination);
 /* Does "Authorization: Bearer TOKEN" have this token?  Takes as long for one that is nearly
  * right. */

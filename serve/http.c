@@ -399,7 +399,7 @@ static int find_address(const struct tt_http *s, struct sockaddr_storage *to)
     return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) ? MHD_USE_DUAL_STACK : MHD_USE_IPv6;
 }
 
-/* Questions to an open address wait for what they ask about, each in a thread of its own. */
+/* Questions to an open address wait for what they ask about, each in a separate thread. */
 int tt_http_start(struct tt_http *s)
 {
     struct sockaddr_storage address;

@@ -49,7 +49,7 @@ void tt_http_stop(struct tt_http *);
 /* Can only this machine reach the address?  -1 with errno if no host is called so. */
 int tt_http_is_local(const char *address);
 
-/* A token that nobody guesses: 32 hexadecimal digits and a NUL.  0, or -1 with errno. */
+/* A token that cannot be guessed: 32 hexadecimal digits and a NUL.  0, or -1 with errno. */
 int tt_http_token(char token[33]);
 
 #endif

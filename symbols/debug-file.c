@@ -493,7 +493,7 @@ static int is_there(const char *folder, size_t length, const char *within,
     return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
-/* Below a folder of its own, debug information lies where the file does, or some of the
+/* Below a separate folder, debug information lies where the file does, or some of the
  * file's folders are left out. */
 static int is_below(const char *folder, size_t length, const char *within, size_t size,
                     const char *name)

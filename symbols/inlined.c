@@ -34,7 +34,7 @@ struct qualifier {    /* a namespace, a class, or a function with things in it *
 
 struct scope { /* a function, or what was inlined; in the order of the section */
     Dwarf_Die die;
-    uint32_t parent;    /* scope + 1; 0: a function of its own */
+    uint32_t parent;    /* scope + 1; 0: a separate function */
     uint32_t qualifier; /* + 1; 0: none */
     int known;          /* is what follows? */
     char *name;         /* owned */

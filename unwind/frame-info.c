@@ -320,7 +320,7 @@ static int run_register(struct run *run, unsigned op)
     }
 }
 
-/* Those that have a byte of their own. */
+/* Those that have a separate byte. */
 static int run_extended(struct run *run, unsigned op)
 {
     int error = run_place(run, op);

@@ -10,7 +10,7 @@
 
 #include "peek.h"
 
-/* Registers have DWARF's numbers.  PC is a place of our own where DWARF has none. */
+/* Registers have DWARF's numbers.  PC is a separate place where DWARF has none. */
 #if defined __x86_64__
 enum {
     TT_REGISTER_FP = 6,

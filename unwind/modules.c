@@ -64,7 +64,7 @@ _Static_assert(SHARDS == 1 << (64 - 59), "the hash gives a shard");
 
 /* ── Replacing ────────────────────────────────────────────────────────────────────── */
 
-/* Frees what nobody can hold any more. */
+/* Frees what no thread can hold any more. */
 static void reclaim(void)
 {
     struct tt_snapshot **at = &own.retired, *s;

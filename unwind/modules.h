@@ -70,7 +70,7 @@ void tt_modules_release(struct tt_hold *);
 
 /* ── Another process ──────────────────────────────────────────────────────────────── */
 
-/* A snapshot of its own, owned by the caller, read from /proc/PID/maps and the files named
+/* A separate snapshot, owned by the caller, read from /proc/PID/maps and the files named
  * there.  0, -TT_ERR_FILE: the process or its maps cannot be read, -TT_ERR_MEMORY. */
 int tt_modules_new(struct tt_modules **, pid_t);
 

@@ -18,7 +18,7 @@ enum {
     CHUNK = 1 << 18,
 };
 
-/* Where functions are stored, in a mapping of its own. */
+/* Where functions are stored, in a separate mapping. */
 struct chunk {
     struct chunk *before;
     size_t size;

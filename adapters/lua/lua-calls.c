@@ -3,7 +3,7 @@
  *
  * Lua calls a hook; a tail call takes its caller's place.  Errors return from functions
  * without a word, so each event is held against what Lua says is running: what is on our
- * stack and not on Lua's is left.  A coroutine has a fiber of its own.  One that was made
+ * stack and not on Lua's is left.  A coroutine has a separate fiber.  One that was made
  * before the hooks were set is met when it is resumed: its thread is among what
  * coroutine.resume, or the function made by coroutine.wrap, was given. */
 #include <stdlib.h>

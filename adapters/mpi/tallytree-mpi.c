@@ -60,9 +60,9 @@ static struct job {
     int limit, keep;     /* seconds; 0: there is no reduction */
     size_t most, budget; /* bytes */
     tt_mark program;     /* the activation of all of it, on the thread of MPI_Init */
-    tt_block *peer;      /* of each rank; NULL: nobody is interested */
+    tt_block *peer;      /* of each rank; NULL: not recorded */
     tt_metric waited;
-    MPI_Comm all; /* a copy of MPI_COMM_WORLD: nobody else's messages are in it */
+    MPI_Comm all; /* a copy of MPI_COMM_WORLD, without other messages */
     char profile[PATH_MAX], folder[PATH_MAX], file[PATH_MAX + 32];
     char words[1024]; /* for tt_start */
 } job;

@@ -331,7 +331,7 @@ static int set_focus_alone(const char *words)
     return error;
 }
 
-/* Whoever set the variable wants to know why there is nothing. */
+/* The user who set the variable needs the reason. */
 __attribute__((constructor)) static void start_by_environment(void)
 {
     const char *words = secure_getenv("TALLYTREE_OCR");

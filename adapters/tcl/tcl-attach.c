@@ -102,7 +102,7 @@ int tt_tcl_check(Tcl_Interp *interp)
 /* ── Commands that make and unmake others ─────────────────────────────────────────── */
 
 /* A command whose compiler is ours alone goes without a word: else all byte-code would be
- * made anew. */
+ * made again. */
 static void let_go(struct tt_tcl_interp *t, Tcl_Obj *name)
 {
     Command *c = (Command *)Tcl_FindCommand(t->interp, Tcl_GetString(name), NULL, 0);

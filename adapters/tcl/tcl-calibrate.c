@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-calibrate.c - what a mark costs, which nobody should be charged with.
+/* tcl-calibrate.c - what a mark costs, which is charged to no statement.
  *
  * Small loops run without marks and with them; what one mark adds is the difference by their
  * number.  It depends on what the processor can do meanwhile, so there are loops of several

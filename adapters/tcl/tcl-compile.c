@@ -675,7 +675,7 @@ static void take(struct tt_tcl_interp *t, Command *c)
     c->compileProc = compile;
 }
 
-/* One without a compiler stays without: Tcl would make all byte-code anew where it is traced,
+/* One without a compiler stays without: Tcl would make all byte-code again where it is traced,
  * renamed or deleted. */
 void tt_tcl_command_take(struct tt_tcl_interp *t, Command *c)
 {

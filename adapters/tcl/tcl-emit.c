@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tcl-emit.c - instructions at the end of the byte-code that is being made.
  *
- *      push        the mark, a literal of a type of our own
+ *      push        the mark, a literal of a separate type
  *      push        an empty list
  *      listConcat  copies the first, as it is shared: our type is called for that
  *      pop         the copy, an empty list

@@ -8,7 +8,7 @@
  *
  * Where each instruction goes is worked out first: a short jump that does not reach any more
  * becomes a long one, which moves others, until nothing moves.  Then all that has an offset
- * in it is written anew: jumps and their tables, loops over lists, ranges of exceptions, and
+ * in it is written again: jumps and their tables, loops over lists, ranges of exceptions, and
  * the table of commands. */
 #include "tcl-insert.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-late.c - marks of commands whose compiler nobody asks.
+/* tcl-late.c - marks of commands whose compiler is not called.
  *
  * Tcl itself makes the calls of a command that is not known yet, whose name is in a
  * variable, whose words are expanded, of an object's [my].  When the code is whole, it hands

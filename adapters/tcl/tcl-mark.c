@@ -48,7 +48,7 @@ static inline uint64_t now(void)
 
 uint64_t tt_tcl_now(void) { return now(); }
 
-/* Unless nobody wants to know. */
+/* Unless it is not wanted. */
 static inline uint64_t read_clock(void)
 {
     return tt_tcl_clock.method == TT_TCL_COUNT ? 0 : now();
@@ -154,7 +154,7 @@ struct item {
         *does; /* what it does, and with what: another may come to be in its place */
     ClientData with;
     const ExecEnv *env; /* whose callback that is; NULL: its interpreter is no more */
-    tt_mark mark;       /* 0: a run that is nobody's body */
+    tt_mark mark;       /* 0: a run that is no command's body */
     uint32_t base;      /* the item of its run */
     uint32_t inner;     /* method c: something was timed within it */
     tt_block block;     /* of a statement, for its history */
@@ -459,7 +459,7 @@ static int is_leaf(struct stack *s, const struct tt_tcl_mark *m, const NRE_callb
     else
         at = top->run == run ? top->base + 1 + m->depth : s->count;
     if (!(m->flags & TT_TCL_END) &&
-        at >= s->count) { /* nested: its own time is nobody's */
+        at >= s->count) { /* nested: its own time is not charged */
         top->inner = 1;
         return 0;
     }

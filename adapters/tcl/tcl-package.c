@@ -149,7 +149,7 @@ static void exclude_library(Tcl_Interp *interp)
     longer[n] = NULL;
 }
 
-/* On a recording of its own, which nobody sees. */
+/* On a separate recording, which is not shown. */
 static int measure_marks(Tcl_Interp *interp)
 {
     struct tt_tcl_globs globs = tt_tcl_globs;
@@ -181,7 +181,7 @@ static int begin(Tcl_Interp *interp, struct start *s)
     tt_tcl_mode = s->mode;
     tt_tcl_clock = s->clock;
     tt_tcl_clock.hz = tt_tcl_frequency();
-    /* A recording that is under way, of native frames say, has a clock of its own. */
+    /* A recording that is under way, of native frames say, has a separate clock. */
     if (s->mode == TT_TCL_COVERAGE || s->mode == TT_TCL_SAMPLED || tt_is_on())
         tt_tcl_clock.method = TT_TCL_COUNT;
     else if (s->clock.method == TT_TCL_OURS && measure_marks(interp) != TCL_OK)

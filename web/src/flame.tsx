@@ -2,7 +2,7 @@
 // flame.tsx - frames over frames on a canvas: flame graphs, icicles, inverted ones.
 //
 // The engine sends what is at least a pixel wide; a frame that is opened is asked for
-// anew, so that it shows all it has at any depth of a profile of any size.
+// again, so that it shows all it has at any depth of a profile of any size.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, group, share, shorten } from "./format";
 import { faintPaint, hottest, modulePaint, moduleName, paintOf, type ColourBy } from "./colours";
@@ -164,7 +164,7 @@ function svgBrush(parts: string[]): Brush {
   };
 }
 
-// A canvas that is told its size is made anew, even where it has it.
+// A canvas that is told its size is made again, even where it has it.
 function fit(canvas: HTMLCanvasElement, width: number, height: number) {
   if (canvas.width !== Math.floor(width)) canvas.width = width;
   if (canvas.height !== Math.floor(height)) canvas.height = height;
