@@ -382,7 +382,7 @@ static void note_hidden(const struct tt_profile *p, const struct tt_metric_choic
     if (f && (int64_t)f[most].hidden > 0)
         tt_table_note(t,
                       "hidden: contexts of folded recursion do not show all active "
-                      "blocks; '%s' lacks most, %.2f %% of %s",
+                      "blocks; '%s' is missing most, %.2f %% of %s",
                       tt_block_name(p, most), percent(f[most].hidden, choice->total),
                       choice->column->name);
     note_unseen(p, choice, t);
@@ -472,8 +472,9 @@ static void note_strands(const struct tt_profile *p, struct tt_table *t)
             members += p->strand[i].members;
         }
     if (merged)
-        tt_table_note(t, "strands: %llu combine %llu threads that have ended",
-                      (unsigned long long)merged, (unsigned long long)members);
+        tt_table_note(t, "strands: %llu threads that have ended are in %llu row%s",
+                      (unsigned long long)members, (unsigned long long)merged,
+                      merged == 1 ? "" : "s");
 }
 
 /* Addresses that have no name, whatever else they are called. */

@@ -262,10 +262,10 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     CHECK(ask(&a, &m.p, "view=flat"));
     CHECK(has_note(&a, "budget: 25.00 % of time is in evicted contexts, in rows called "
                        "[elsewhere below]"));
-    CHECK(has_note(&a, "of 'b' most, by 20.00 % of time"));
+    CHECK(has_note(&a, "'b' is missing most, 20.00 % of time"));
     CHECK(has_note(&a, "filters do not apply to 7 ns of time"));
     CHECK(has_note(&a, "measuring itself may have added up to 10.00 % of time"));
-    CHECK(has_note(&a, "1 stand for 12 threads"));
+    CHECK(has_note(&a, "12 threads that have ended are in 1 row"));
     CHECK(has_note(&a, "unresolved: 0.00 % of time, in 2 native blocks"));
     CHECK(has_note(&a, "lost: 3 threads found no room"));
     CHECK(has_note(&a, "blocks executed: 50.00 % of 4"));
