@@ -69,7 +69,7 @@ equal "who waits for whom, in a part of all ranks" "$(waits)" \
 profiled 16 keep,most=0 ./stencil 64 40
 merged --summary
 try "what is too large keeps how figures spread, as a summary does" cmp "$tmp/out" "$tmp/merged"
-profiled 4 keep,most=0,sum=3 ./stencil 64 40
+profiled 4 keep,most=0,sum=4 ./stencil 64 40
 merged --summary
 total() { "$tallytree" report flat --csv --metric "$1" "$2" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "total" { print $at["self"] }'; }
 equal "what is too large even so loses small contexts, and no cost" \

@@ -211,7 +211,7 @@ unseen()
         chmod +x "$work/script" && PATH=$PATH:$work "${record[@]}" "$work/script" 2>"$work/err" || { cat "$work/err"; return 1; }
     "$tallytree" report header --csv "$work/any.tt" | grep '^entry.*,unseen,' | cut -d, -f5 | sed "s|$work/||" >"$work/said"
     printf '%s\n' "/bin/true was started without LD_PRELOAD" "zero is statically linked: nothing can be loaded into it" | diff - "$work/said" &&
-        grep -q "2 programs that it started are not in it" "$work/err" && ! compgen -G "$work/.any.tt.*.live"
+        grep -q "2 programs that it started are not recorded" "$work/err" && ! compgen -G "$work/.any.tt.*.live"
 }
 try "programs that it starts, and that cannot be recorded, are named in the header" unseen
 

@@ -194,7 +194,7 @@ if "$tallytree" record --counter page-faults -o o.tt true 2>err; then
         cp burn gains && chown 65534 gains && chmod u+s gains && "$tallytree" record --counter page-faults -o o.tt sh -c "./burn; ./gains; ./gains; $1" 2>err
         "$tallytree" report header --csv o.tt | awk -F, '$4 == "unseen" { print $5 }' >said
         cat err said
-        [ "$(wc -l <said)" = 1 ] && grep 'gains has more rights' said && grep "1 program that it started is not in it" err &&
+        [ "$(wc -l <said)" = 1 ] && grep 'gains has more rights' said && grep "1 program that it started is not recorded" err &&
             "$tallytree" report flat --csv o.tt | grep ',burn,'
     }
     try "a set-user-ID child of a program that is recorded from outside is named" from_outside "true"
