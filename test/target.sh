@@ -57,7 +57,7 @@ run()
     ! head -n 5 "$1" | grep -q 'needs: internals' ||
         with=(-Iinclude -Ibase -Iruntime "$tmp"/*.c.o)
     # At length they run with this machine's own C library.
-    compile "$1" "${with[@]}" -o "$tmp/program" &&
+    compile "$1" "${with[@]}" -o "$tmp/program" -lm &&
         env -u TT_LONG timeout -k 5 600 "$runner" "$tmp/program"
 }
 

@@ -537,7 +537,7 @@ int tt_frame_each(struct tt_frame_reader *r,
 
 /* ── Readers ──────────────────────────────────────────────────────────────────────── */
 
-enum { READERS = 4, TRIES = 20000 }; /* for a second at most */
+enum { READERS = 2, TRIES = 20000 }; /* for a second at most */
 
 /* Untouched pages of it cost nothing. */
 static struct tt_frame_reader *_Atomic readers;

@@ -18,7 +18,7 @@ struct tt_leaving {
 };
 
 /* A function with more is left out; the longest of gcc's own has 2,000 rows. */
-enum { TT_ROWS_MAX = 1 << 15, TT_RULE_WORDS_MAX = 1 << 15, TT_RULES_RECENT = 32 };
+enum { TT_ROWS_MAX = 1 << 14, TT_RULE_WORDS_MAX = 1 << 14, TT_RULES_RECENT = 32 };
 
 struct tt_rule_builder {
     uint32_t rows, words, rules;
