@@ -306,6 +306,17 @@ static void open_log_page(struct tt_recording *r, uint32_t page, uint32_t owner,
     __atomic_store_n(&p->state, TT_LOG_LIVE, __ATOMIC_RELEASE);
 }
 
+/* Others hold the lock for microseconds: tries again for some time, and never sleeps. */
+static int hold_pages(struct tt_recording *r)
+{
+    enum { TRIES = 2000 };
+
+    for (int i = 0; i < TRIES; i++)
+        if (tt_pages_try(r))
+            return 1;
+    return 0;
+}
+
 /* 0: not now. */
 static int turn_log_page(struct tt_recording *r, struct tt_log_writer *w, uint32_t owner,
                          uint64_t when)
@@ -313,7 +324,7 @@ static int turn_log_page(struct tt_recording *r, struct tt_log_writer *w, uint32
     const int held = tt_pages_are_held(r);
     uint32_t page;
 
-    if (!held && !tt_pages_try(r))
+    if (!held && !hold_pages(r))
         return 0;
     if (w->page) {
         close_log_page(r, w->page);

@@ -369,8 +369,14 @@ static void check_threads(const char *options, int exact)
         for (int k = 0; k < BLOCKS; k++) {
             all += by_block[k];
             there += f.in[0][k];
-            if (exact)
+            if (exact && !f.lost)
                 CHECK_INT(f.in[0][k], by_block[k]);
+            CHECK(!exact || f.in[0][k] <= by_block[k]);
+        }
+        /* A new thread may find the lock held by one that has no processor. */
+        if (exact) {
+            CHECK_INT(there + f.lost, all);
+            CHECK(f.lost * 2 <= all);
         }
         CHECK_INT(f.weight + f.lost, all);
         CHECK_INT(f.samples, f.lost ? (long long)f.samples : THREADS * EACH);
