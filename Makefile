@@ -27,7 +27,7 @@ mutants: ; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-as
 # What takes too long for `make test`.
 LONG = $(patsubst %,build/test/%-test,crash limits restart signal sites window)
 long: export TT_LONG = 1
-long: ; $(call build,build,,test) && $(PROVE) test/long/*.t test/musl.t test/aarch64.t $(LONG)
+long: ; $(call build,build,,test) && $(PROVE) test/long/*.t $(LONG)
 # What fails beside others runs once more alone.
 gate: ; $(foreach part,asan tsan long,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
 	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=30000 tools/fuzz 20

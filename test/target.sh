@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # target.sh - the C test programs on another target: with the runtime as one file, or
 # with its own files for those that say in their first lines that they see its internals.
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
 # on_target RUNNER COMPILER FLAGS... - `env` runs a program as it is.
 on_target()
