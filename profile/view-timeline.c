@@ -294,7 +294,7 @@ int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_t
 
     if (by < 0)
         return by;
-    if (choose_buckets(&v, q) != 0)
+    if (choose_buckets(&v, q) != 0 || v.buckets == 0)
         return -TT_ERR_OPTION;
     if (q->sort)
         return tt_query_wrong(q, "the view 'timeline' is in the order of use");
