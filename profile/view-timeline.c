@@ -142,21 +142,23 @@ static int by_total(const void *a, const void *b)
 /* Eighths of the greatest bucket of all; a blank is none. */
 static const char *draw_bar(struct timeline *v, const uint64_t *bucket)
 {
-    char text[3 * BUCKETS_MAX + 1], *to = text;
+    char text[3 * BUCKETS_MAX + 1];
+    size_t at = 0, used = 0; /* used: without blanks at the end */
 
     for (uint32_t i = 0; i < v->buckets; i++) {
         uint64_t eighths = v->most ? (uint64_t)(((unsigned __int128)bucket[i] * 8 +
                                                  v->most - 1) /
                                                 v->most)
                                    : 0;
-        if (eighths)
-            to += snprintf(to, 4, "\342\226%c", (char)(0x80 + eighths));
-        else
-            *to++ = ' ';
+        if (!eighths) {
+            text[at++] = ' ';
+            continue;
+        }
+        memcpy(text + at, "\342\226", 2);
+        text[at + 2] = (char)(0x80 + eighths);
+        used = at += 3;
     }
-    while (to > text && to[-1] == ' ')
-        to--;
-    *to = '\0';
+    text[used] = '\0';
     return tt_table_text(v->t, "%s", text);
 }
 
