@@ -18,7 +18,7 @@ struct tt_output {
     int is_standard; /* whatever its number: that of a file is 1 where nothing else is */
     int is_gone;     /* whoever read it has gone away, which is no error */
     int is_terminal; /* what it would obey is shown instead */
-    int has_colors;  /* but for colours: they are ours */
+    int has_colors;  /* keep our own colours */
     size_t held;     /* bytes that are not whole yet */
     char hold[TT_OUTPUT_HOLD];
     struct sigaction before; /* of SIGPIPE */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* heap-table.c - what is known of each live object, by its address.
  *
- * So many tables, each with a separate lock, that threads seldom meet; open addressing,
- * at most half full.  An object that goes is filled up from behind, so that there are no
- * graves. */
+ * There are many tables, each with a lock, so threads seldom wait for each other.  They use open
+ * addressing and are at most half full.  A removed object's place is filled by a later one, so
+ * no places are marked as deleted. */
 #include "heap-table.h"
 
 #include <stddef.h>

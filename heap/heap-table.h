@@ -38,7 +38,7 @@ static inline uint64_t tt_made_ago(const struct tt_object *o, uint64_t now)
     return ((now << TT_SITE_BITS) - o->made) >> TT_SITE_BITS;
 }
 
-/* So many tables, each with a separate lock. */
+/* The number of tables; each has a lock. */
 enum { TT_HEAP_SHARDS_BITS = 4 };
 extern struct tt_heap_shard {
     _Alignas(64) uint32_t lock;

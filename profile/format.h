@@ -219,7 +219,7 @@ enum { TT_SAMPLES_MAX = 1 << 18 };
 struct tt_sample_row {
     uint64_t time;   /* ns since 1970; of a caller's clock, ticks from the start on */
     uint64_t weight; /* in the metric of time */
-    uint64_t ran;    /* how it won: samples.c; 0: it stands for itself alone */
+    uint64_t ran;    /* its time run, see samples.c; 0: it has its own weight only */
     uint32_t context, strand;
 };
 

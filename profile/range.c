@@ -22,7 +22,7 @@ struct moment {
 
 /* ── Reading ──────────────────────────────────────────────────────────────────────── */
 
-/* A decimal number of billionths: what stands behind it, or NULL when there is none. */
+/* Reads a decimal number, in billionths.  Returns its end, or NULL if there is none. */
 static const char *read_billionths(const char *p, uint64_t *value)
 {
     uint64_t unit = NS;
@@ -89,7 +89,7 @@ static const char *read_time_of_day(const char *p, uint64_t *ns)
     return p;
 }
 
-/* What stands behind it; NULL: it is no moment. */
+/* Returns the end of the moment, or NULL if there is none. */
 static const char *read_moment(const char *p, struct moment *m)
 {
     const char *end;

@@ -10,9 +10,9 @@
  *                   ▼         ▼
  *              │     8   │      5  │        │       sums stay what they are
  *
- * The chance of a sample comes of its time and its weight, and the winner keeps what it ran.
- * Whoever wins among all has won in each part before; intervals lie within longer ones; and
- * more samples never want shorter ones.  So what is left does not depend on the order or the
+ * The chance of a sample is a hash of its time and weight.  The winner keeps its time run.  The
+ * winner of all samples has won in each part of them before; intervals lie within longer ones;
+ * and more samples never need shorter ones.  So the result does not depend on the order or the
  * grouping of merges. */
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +190,7 @@ void tt_samples_gather(struct tt_builder *b, const struct tt_profile *p,
     }
 }
 
-/* Each sample is one that was drawn, whatever it stands for: shares are as sure as that. */
+/* Each entry counts as one sample, whatever its weight: the intervals of shares follow from that. */
 static void add_figures(struct tt_builder *b, const struct tt_metric_columns *m)
 {
     const struct tt_sample_row *s = b->sample.item;

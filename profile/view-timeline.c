@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view-timeline.c - how much was used when, told apart by strand, process or block.
+/* view-timeline.c - use over time, by strand, process or block.
  *
  *      name     self    most   timeline
  *      total   7.2 s    1.98   ▁▃▃▃▇█████▃▃
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "range.h"
+#include "statistics.h"
 #include "viewing.h"
 
 enum { OWN_LIMIT = 20, OWN_BUCKETS = 60, BUCKETS_MAX = 1000, NS = 1000000000 };
@@ -38,27 +39,25 @@ struct timeline {
     uint64_t total, most;
 };
 
-/* ── What is told apart ───────────────────────────────────────────────────────────── */
+/* ── Strands, processes, blocks ───────────────────────────────────────────────────── */
 
-static int is_same_process(const struct tt_strand_row *x, const struct tt_strand_row *y)
+static const char *name_process(struct timeline *v, const struct tt_strand_row *s)
 {
-    return x->host == y->host && x->pid == y->pid && x->process == y->process;
+    const char *name = v->p->strings + s->process;
+
+    return s->pid ? tt_table_text(v->t, "%s %llu", name, (unsigned long long)s->pid)
+                  : name;
 }
 
-/* Strands of one process become one; there are few processes beside many strands. */
+/* Strands of a process are neighbours. */
 static void number_processes(struct timeline *v)
 {
     const struct tt_profile *p = v->p;
 
     for (uint32_t i = 0; i < p->strands; i++) {
-        uint32_t j = 0;
-        /* Strands are in the order of host, process and pid. */
-        if (i && is_same_process(&p->strand[i - 1], &p->strand[i]))
-            j = v->thing_of[i - 1];
-        else
-            j = v->things++;
-        v->thing_of[i] = j;
-        v->use[j].name = p->strings + p->strand[i].process;
+        if (i == 0 || !tt_is_one_process(p, i - 1, i))
+            v->use[v->things++].name = name_process(v, &p->strand[i]);
+        v->thing_of[i] = v->things - 1;
     }
 }
 

@@ -187,7 +187,7 @@ void tt_metric_view_remainder(const struct tt_metric_view *, struct tt_table *,
                               const struct tt_columns *, uint32_t depth, uint32_t group,
                               const char *name, const struct tt_figures *);
 /* What was evicted is in the figures of blocks; where filters have taken these away it
- * stands in a separate row. */
+ * is in a separate row. */
 void tt_metric_view_elsewhere(const struct tt_metric_view *, struct tt_table *,
                               const struct tt_columns *);
 /* The sum of all: self columns above add up to it. */

@@ -344,7 +344,7 @@ enum tt_log_state { TT_LOG_EMPTY, TT_LOG_LIVE };
 struct tt_log_page {
     uint64_t base; /* times of its entries count from here: ticks since the start */
     uint64_t rest; /* ticks that its entries' rounded weights lack; may be below 0 */
-    uint64_t more; /* samples that it stands for, beyond one an entry */
+    uint64_t more; /* its samples, beyond one for each entry */
     uint32_t first, last; /* numbers of the pages that it was made of; 0: it is open */
     uint32_t next, prev;  /* in its queue */
     uint32_t owner;       /* all of it is of this strand's index + 1; 0: not known */

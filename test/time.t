@@ -101,5 +101,11 @@ equal "a bucket has what was charged in it" "$("$tallytree" report timeline --cs
 import csv, sys
 print(*[r["buckets"] for r in csv.DictReader(sys.stdin) if r["name"] == "b"])')" \
     "$(for i in 0 1 2 3 4 5 6; do truth "$tmp/one" ${i}000000000 $((i + 1))000000000 | awk '$1 == "b" { printf "%.0f", n = $2 } END { if (!n) printf 0 }'; echo; done | paste -sd' ')"
+# Four processes of one name.
+printf '#include <unistd.h>\n#include <sys/wait.h>\nint main(void) { fork(); fork(); for (volatile long i = 0; i < 100000000; i++) ; while (wait(0) > 0) ; }' >"$tmp/several.c"
+gcc -O1 -w -o "$tmp/several" "$tmp/several.c" && "$tallytree" record -o "$tmp/several.tt" -- "$tmp/several" 2>/dev/null
+processes() { "$tallytree" report timeline --by process --csv "$tmp/several.tt" | grep '^entry'; }
+equal "processes of one name have their own rows" "$(processes | wc -l)" 4
+equal "with different names" "$(processes | cut -d, -f4 | sort -u | wc -l)" 4
 try "text draws it" has "$("$tallytree" report timeline "$tmp/one.rec")" "█"
 finish

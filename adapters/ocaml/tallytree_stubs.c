@@ -334,7 +334,7 @@ struct looked_at {
     size_t bytes, overhead;
 };
 
-/* What begins in the major heap has a separate type: it is told of as if copied there. */
+/* An object that is allocated in the major heap has a separate type, and counts as copied there. */
 static tt_type type_of(unsigned kind)
 {
     static const char *const names[] = {
