@@ -492,7 +492,7 @@ try "a process that is not there is refused" refused "there is no process 999999
 try "what is no number is refused" refused "number of a process" "$tallytree" record -p me
 try "a program and a process at once are refused" refused "not both" "$tallytree" record -p $$ true
 try "a counter that there is not is refused" refused "cannot be 'nonsense'" "$tallytree" record --counter nonsense true
-try "scopes cannot be asked for from outside" refused "seen from outside" "$tallytree" record --exact -p $$
+try "scopes cannot be asked for from outside" refused "'--exact' works only in-process: the process runs already" "$tallytree" record --exact -p $$
 others()
 {
     [ "$(id -u)" = 0 ] && chmod 755 "$tmp" && mkdir -m 777 "$tmp/none" && cp "$tallytree" "$tmp/tallytree" || return 0

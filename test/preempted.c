@@ -32,6 +32,12 @@ static unsigned long long clock_of(clockid_t id)
     return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
 }
 
+/* The ns in which the process had no processor, since some moment. */
+static unsigned long long off_processor(void)
+{
+    return clock_of(CLOCK_MONOTONIC) - clock_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 static void *turn(void *unused)
 {
     const char *own = "/proc/thread-self/schedstat";
@@ -50,7 +56,7 @@ static void *turn(void *unused)
 int main(int argc, char **argv)
 {
     const char *own = "/proc/self/schedstat";
-    unsigned long long before = waited(own), most = clock_of(CLOCK_MONOTONIC);
+    unsigned long long before = waited(own), most = off_processor();
     pthread_t thread;
 
     if (argc < 3 || tt_start(argv[1]) != 0)
@@ -65,7 +71,7 @@ int main(int argc, char **argv)
     if (tt_stop() != 0)
         return 1;
     /* One thread after the other: while one runs, it does not wait. */
-    most = clock_of(CLOCK_MONOTONIC) - most - clock_of(CLOCK_PROCESS_CPUTIME_ID);
+    most = off_processor() - most;
     printf("%llu %llu\n", inner, waited(own) - before + (argc > 3 ? most : 0));
     return 0;
 }
