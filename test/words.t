@@ -10,13 +10,8 @@ forbidden='\b(nobody|whoever|anew|told of|is told|are told|tells of|of its own|o
 forbidden+='|\b(stands?|stood) (behind|before|beside|in the place)\b|\bwho (calls|asks|frees|reads|writes|waits)\b'
 forbidden+='|\b(a|each|one|next|last) look($|[^-a-z])|\bfell to no\b|; (ours|edge|auto|[0-9]+[KMG]?)$'
 
-# doc/style.md quotes what it forbids, and CHANGELOG.md is history; benchmarks.md is printed by
-# bench/run, and quotes it until it is run again.
-pages()
-{
-    printf '%s\n' README.md CONTRIBUTING.md doc/*.md doc/man/* |
-        grep -vxE 'doc/(style|benchmarks)\.md'
-}
+# doc/style.md quotes what it forbids, and CHANGELOG.md is history.
+pages() { printf '%s\n' README.md CONTRIBUTING.md doc/*.md doc/man/* | grep -vx doc/style.md; }
 
 # Names of tests in doc/security.md are the tests'.
 in_pages() { pages | xargs grep -niE "$forbidden" | grep -v ':  Test: ' || true; }
