@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* activation.c - time: charged to contexts, and measured for activations.
+/* activation.c - charges time to contexts and measures activations.
  *
- * The exact mode reads the clock once on entering and once on leaving.  What went by since
- * the last reading belongs to the nearest timed activation below the event; so the self
- * times of a strand add up to the whole of its time, whatever was missed.
+ * The exact mode reads the clock once on entering and once on leaving.  The time since
+ * the previous reading belongs to the nearest timed activation below the event.  So the
+ * self times of a strand add up to all of its time, whatever was missed.
  *
  * Inclusive time is the sum over the tree, for blocks that are on the path.  A block that
- * an arc hides is on the true stack but not on the path: what is charged meanwhile goes
- * into its tally as well.  We walk the path and the hiding arcs then, and keep what they hid
- * from this context, for the next time; where no arc hides anything, as nearly always, it
- * costs one look at `hider`. */
+ * an arc hides is on the true stack but not on the path: the time charged meanwhile is
+ * added to its tally, too.  For that we walk the path and the hiding arcs, and cache for
+ * this context the blocks that they hide.  If no arc hides anything, as nearly always,
+ * this costs one read of `hider`. */
 #include <string.h>
 
 #include "block.h"
@@ -34,7 +34,7 @@ struct hidden_walk {
     struct tt_thread *thread;
     uint32_t metric; /* 0: ticks */
     uint64_t amount;
-    struct tt_hidden *kept; /* what is found is noted there; NULL: nowhere */
+    struct tt_hidden *kept; /* the blocks found are cached there; NULL: not cached */
 };
 
 /* 1 when the block is seen for the first time in this walk. */

@@ -10,9 +10,9 @@
 #include "quick.h"
 #include "share.h"
 
-/* A push that has no stack to go to: of a thread without a strand, its block's record
- * counts it; of a signal handler that interrupted the profiler, it is only known how many
- * there were.  The recording stays for whoever holds a lock of ours, or has a strand in it. */
+/* Counts a push that has no stack to go to: of a thread without a strand, in the block's
+ * record; of a signal handler that interrupted the profiler, only in a total.  The
+ * recording cannot be dropped meanwhile, as we hold a lock or have a strand in it. */
 void tt_push_stray(tt_block block)
 {
     struct tt_thread *t = tt_self.thread;
@@ -126,8 +126,8 @@ static TT_ASIDE void leave_stack(const void *frame, int keep)
     tt_thread_leave(t);
 }
 
-/* The frame of a scope that was on as it was entered.  If it was not, anything may be in
- * that place: what is no frame, or another scope's. */
+/* The frame of a scope; NULL if the scope was off when it was entered.  `place` may then
+ * contain anything: no frame, or the frame of another scope. */
 TT_INLINE struct tt_frame *frame_at(const struct tt_thread *t, const void *place)
 {
     struct tt_frame *const *at = (const void *)((const char *)place - TT_PLACE);
@@ -167,7 +167,7 @@ TT_ASIDE struct tt_frame *tt_scope_time(struct tt_frame *f)
 }
 
 #ifdef TT_THUNKS
-/* As thunk.c calls them: behind two registers that it keeps. */
+/* As thunk.c calls them: two registers that it keeps come before the arguments. */
 struct tt_frame *tt_jumped_enter(uint64_t, uint64_t, struct tt_site *, void *slot,
                                  uintptr_t cfa);
 void tt_jumped_leave(uint64_t, uint64_t, struct tt_frame *);

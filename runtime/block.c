@@ -479,9 +479,9 @@ static void publish(struct tt_recording *r, tt_block block)
     }
 }
 
-/* What a runtime declares is in the recording even if it never runs, so that it can be shown
- * as such; but half of the room is for what runs.  Scopes and what is found on stacks are not
- * declared: they are found by running. */
+/* A block that a runtime declares is in the recording even if it never runs, so that
+ * views can show that it did not; but half of the room is kept for blocks that run.
+ * Scopes and native functions are not declared: they are found when they run. */
 static void declare_all(struct tt_recording *r)
 {
     const uint32_t room = (uint32_t)(r->options.budget / 8 / TT_PAGE_SIZE);
@@ -529,8 +529,8 @@ tt_block tt_block_publish(struct tt_recording *r, tt_block block)
     return tt_block_publish(r, TT_BLOCK_OTHER);
 }
 
-/* In a recording that is over, the next one may have taken the block away meanwhile: what is
- * charged then is nobody's, but must not be written to where no file is any more. */
+/* After a recording has ended, the next one may have taken the block's record.  Figures
+ * charged then are lost, but they must not be written outside the mapping. */
 struct tt_block_record *tt_block_record(struct tt_recording *r, tt_block block)
 {
     static struct tt_block_record nowhere;

@@ -21,7 +21,7 @@ extern struct tt_block_entry *tt_block_chunk[]; /* written under a lock, read wi
 const struct tt_block_entry *tt_block_entry(tt_block);
 uint32_t tt_block_count(void); /* the last one made */
 
-/* Of any number: TT_KIND_BLOCK when there is none. */
+/* Takes any number; returns TT_KIND_BLOCK if there is no such block. */
 TT_INLINE enum tt_kind tt_block_kind(tt_block block)
 {
     const struct tt_block_entry *chunk = NULL;
@@ -41,7 +41,7 @@ tt_block tt_block_publish(struct tt_recording *, tt_block);
  * thread may add to it. */
 struct tt_block_record *tt_block_record(struct tt_recording *, tt_block);
 
-/* Are objects of this block recorded?  Where none was chosen, all are. */
+/* Are objects of this block recorded?  If no block was selected, all are. */
 int tt_block_is_selected(const struct tt_recording *, tt_block);
 extern int tt_block_selecting; /* the program says which are */
 
@@ -51,12 +51,12 @@ uint32_t tt_block_marked(tt_block);
 /* The name of a metric in the recording's header. */
 void tt_metric_publish(struct tt_recording *);
 
-/* For signal handlers: 1 when nobody has the registry, and it is the caller's until
- * tt_block_done; blocks are made and published as ever meanwhile, with the recording's pages
- * held too.  Async-signal-safe. */
+/* For signal handlers: takes the registry's lock and returns 1, or returns 0 if it is
+ * taken.  The caller has it until tt_block_done, and may make and publish blocks
+ * meanwhile if it also holds the recording's pages.  Async-signal-safe. */
 int tt_block_try(void);
 void tt_block_done(void);
-int tt_block_held(void); /* so, by this thread */
+int tt_block_held(void); /* by this thread, by tt_block_try */
 
 /* Between these two: a block whose file and module are not copied. */
 tt_block tt_block_native(const struct tt_block_info *);

@@ -257,7 +257,7 @@ static void move_arc(struct pass *p, struct tt_node *n)
     tt_change_make(&c);
 }
 
-/* Where entries of the sample log go. */
+/* The new cell of a sample-log entry: its own, or the survivor's. */
 static uint32_t move_samples(void *arg, uint32_t cell)
 {
     const struct pass *p = arg;
@@ -327,7 +327,7 @@ static void evict_victims(struct pass *p)
         }
 }
 
-/* Samples of its own thread wait until the figures stand still. */
+/* Samples of the thread itself are deferred until the figures are consistent again. */
 static void evict_quietly(struct pass *p, struct tt_thread *thread)
 {
     struct tt_tree *t = p->tree;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* calibrate.c - what the exact mode itself costs.
+/* calibrate.c - measures the overhead of the exact mode.
  *
- * An activation adds to what is measured twice: a little inside its own time, and more in
- * its caller's.  Both depend on what the processor can do meanwhile, so they are measured
- * on loops of several kinds, each as the least of many blocks, and kept as a bracket: a
- * constant alone would over-correct. */
+ * Each activation adds to the measured time twice: a little inside its own time, and more
+ * in its caller's.  Both depend on what the processor can do meanwhile.  So they are
+ * measured on loops of several kinds, each as the minimum of many blocks, and kept as a
+ * bracket: a single constant would over-correct. */
 #include "calibrate.h"
 
 #include <string.h>

@@ -152,7 +152,7 @@ void tt_results_free(struct tt_results *results)
     free(k);
 }
 
-/* The copy is one of our own, so that it can be given back as one. */
+/* Copies a snapshot into memory of malloc, so that tt_results_free can free it. */
 static int copy_image(struct kept *k, size_t *size)
 {
     void *copy = tt_snapshot(size);

@@ -3,9 +3,9 @@
  *
  *      f calls g strictly, g tail-calls h        the stack: f h      the path: f g h
  *
- * Kinds are counted as metrics, on the context that is called.  What a tail call left is
- * remembered with the frame it came down to.  The next call from there, when it still is at
- * the same place, stands at what was left first, as in a captured context. */
+ * Kinds are counted as metrics, on the context that is called.  The context that a tail
+ * call left is stored with the frame below it.  If the next call comes from the same
+ * frame and node, it is recorded below that context, as in a captured context. */
 #include "block.h"
 #include "quick.h"
 #include "share.h"
@@ -90,7 +90,7 @@ static int is_tail(const struct tt_thread *t)
     return t->tail_from == t->self->top && t->tail_at == t->self->top->node;
 }
 
-/* Where a tail call left off; NULL: there is no room for that. */
+/* The node of the context that a tail call left; NULL if there is no room for it. */
 static struct tt_node *tail_place(struct tt_thread *t)
 {
     const struct tt_node *n = t->tail_node;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cell.c - what a strand's tree is made of: cells, tables and other data.
+/* cell.c - the memory of a strand's tree: cells, tables and other data.
  *
- * All of it comes from pages of the recording, and goes back to free lists of the tree's
- * own: a page is the tree's as long as the tree lives.
+ * All of it comes from pages of the recording.  Freed memory goes to free lists of this
+ * tree: a page belongs to the tree as long as the tree lives.
  *
  *      cells      one page at a time; free ones wait in a queue
  *      tables     2^order cells of data, free ones by order
- *      data       the same for all else, on lists of its own */
+ *      data       all else, in the same way, on separate lists */
 #include "tree.h"
 
 #include <string.h>
@@ -34,10 +34,10 @@ static int take_cell_page(struct tt_tree *t)
     return 0;
 }
 
-/* A free cell, all zero but for its generation; NULL when no more than `reserve` are left.
- * The one that has been free longest comes first, so that a handle to what it was finds
- * its way to the ancestor for as long as possible.  Some are always left for an eviction to
- * begin with: it needs hardly more than it gives back. */
+/* Takes a free cell, all zero but its generation; returns NULL if at most `reserve` cells
+ * are left.  The cell that was freed first is taken first, so that a handle to its old
+ * context leads to an ancestor for as long as possible.  A few cells are always kept back
+ * to start an eviction, which needs hardly more than it frees. */
 struct tt_node *tt_tree_take(struct tt_tree *t, uint32_t reserve)
 {
     struct tt_node *n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clear.c - what was counted of some blocks is forgotten; the tree stays as it is. */
+/* clear.c - resets the counts of some blocks; the tree does not change. */
 #include <string.h>
 
 #include "block.h"

@@ -86,7 +86,7 @@ static void advise_page(int advice)
 static __thread int fork_unsafe;
 static __thread void *fork_copy;
 
-/* The calling thread, when its stack stands in a tree: of this recording or an older one. */
+/* The calling thread, if it has a tree: in this recording or an older one. */
 static struct tt_thread *thread_with_tree(void)
 {
     struct tt_thread *t = tt_self.thread;
@@ -94,9 +94,10 @@ static struct tt_thread *thread_with_tree(void)
     return t && t->recording ? t : NULL;
 }
 
-/* Has a handler left by longjmp what keeps the thread busy?  It has if who asks stands above
- * that, for a handler stands below it; or hardly below, for a signal's frame is larger.  Far
- * above all that was seen of this stack is another one. */
+/* Was the thread left busy by a handler that ended with longjmp?  It was if our frame is
+ * above the stored address: a handler's frame is below it.  The margin is HARDLY, as a
+ * signal's frame is larger.  An address FAR above all that was seen of this stack is on
+ * another stack. */
 static TT_ASIDE int is_left(const struct tt_thread *t)
 {
     enum { HARDLY = 512, FAR = 8 << 10, ADDRESS = 1 << 16 };
@@ -107,7 +108,7 @@ static TT_ASIDE int is_left(const struct tt_thread *t)
            !tt_on_signal_stack(here);
 }
 
-/* A thread that is busy no more is seen to be that by the first one who asks. */
+/* A thread that is not busy any more is cleaned up by the first check that finds this. */
 static int is_busy(struct tt_thread *t)
 {
     if (!t || !TT_UNLIKELY(t->busy))
@@ -377,7 +378,7 @@ static int begin(const struct tt_options *o)
     if (old)
         tt_recording_drop(old);
     __atomic_store_n(&tt_space_rate, o->space_rate, __ATOMIC_RELAXED);
-    tt_threads_stop();         /* whoever looked at the old one in between */
+    tt_threads_stop();         /* again: threads may have seen the old recording */
     (void)tt_sampler_start(r); /* without it calls are still counted */
     tt_share_turn(1);
     tt_block_declare_all(r);
@@ -400,7 +401,7 @@ int tt_start_with(const struct tt_options *o)
     return error;
 }
 
-/* Of the thread's last start; "": none was refused for its options. */
+/* Of the thread's last start; "" if no option was refused. */
 static __thread char option_error[104];
 
 /* 0, or an error whose text names the option. */

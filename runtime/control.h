@@ -10,7 +10,8 @@ int tt_start_with(const struct tt_options *);
 /* This library is not unloaded any more. */
 void tt_stay_loaded(void);
 
-/* What the calling thread has locked, or is about to: each is set by who has the lock. */
+/* Locks that the calling thread has, or is about to take; set by the code that takes
+ * them. */
 struct tt_work {
     int control, threads, blocks, objects;
 };
@@ -32,8 +33,8 @@ int tt_is_at_work(void);
  * work.  NULL: there is no such collector. */
 extern int (*tt_is_collecting)(void);
 
-/* The recording stays as it is from here on, and none of its code makes a system call any
- * more: not when a thread ends, nor at a fork. */
+/* After this the recording does not change, and its code makes no system call: not when a
+ * thread ends, nor at a fork. */
 void tt_cease(void);
 int tt_has_ceased(void);
 
@@ -45,8 +46,8 @@ static inline int tt_is_unseen(void)
                             __ATOMIC_RELAXED);
 }
 
-/* A copy of the recording as it stands, in memory of the caller's (munmap); NULL when
- * there is none, or no memory. */
+/* Copies the recording in its present state; the caller unmaps it.  Returns NULL if there
+ * is no recording or no memory. */
 void *tt_snapshot(size_t *size);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* event-cache.h - the fast path of objects: what was told of before is told again.
+/* event-cache.h - the fast path of objects: caches where an event is counted.
  *
- *      (origin, type, from, to) ── row ── band          a thread's, until something is evicted
+ *      (origin, type, from, to) ── row ── band          per thread, until something is evicted
  *
- * Programs tell of the same again and again: objects of this type, made there, were freed.
- * Where that goes to is kept with the tree, so nearly all events are two look-ups and two
- * changes.  Whatever is not that simple is refused, before anything was changed, and takes
- * the general way (space.c). */
+ * Programs report the same event again and again: objects of this type, made there, were
+ * freed.  The row of such an event is cached with the tree, so nearly all events are two
+ * look-ups and two changes.  Any other case is refused before anything is changed, and
+ * takes the general path (space.c). */
 #ifndef TT_EVENT_CACHE_H
 #define TT_EVENT_CACHE_H
 
@@ -15,8 +15,8 @@
 #include "space.h"
 #include "stack.h"
 
-/* To ask for the time costs more than all the rest, so some events that follow each other may
- * come at the time of the first: fifteen of them, or a few, if they are of large objects. */
+/* Reading the time costs more than all the rest.  So up to fifteen successive events
+ * share the time of the first one; if they are of large objects, only a few do. */
 enum { TT_EVENT_CACHE_EVENT = 512, TT_EVENT_CACHE_AT_ONCE = 16 * TT_EVENT_CACHE_EVENT };
 
 TT_INLINE int tt_event_cache_so(struct tt_thread *t, uint64_t bytes)
@@ -114,7 +114,8 @@ TT_INLINE int tt_event_cache_may(const struct tt_thread *t)
     return __atomic_load_n(&t->tells, __ATOMIC_RELAXED) != 0;
 }
 
-/* Made where the thread stands.  TT_NOWHERE: it is not that simple. */
+/* Counts an object made in the thread's current context; TT_NOWHERE if the case is not
+ * simple. */
 TT_INLINE tt_context tt_event_cache_make(struct tt_thread *t, tt_type type, size_t bytes,
                                          size_t overhead)
 {

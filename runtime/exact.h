@@ -31,9 +31,9 @@ TT_INLINE int tt_exact_begin(struct tt_thread *t)
     return 1;
 }
 
-/* The same for who changes the stack and what its frames say, and takes no cells.  A handler may
- * leave that by longjmp: whoever asks next whether the thread is at work sees by the address that
- * it is not, and has the stack mended. */
+/* The same for code that changes the stack and its frames, and takes no cells.  A handler
+ * may leave such code by longjmp: the next check whether the thread is at work sees from
+ * the address that it is not, and mends the stack. */
 TT_INLINE int tt_exact_begin_here(struct tt_thread *t)
 {
     if (TT_UNLIKELY(t->busy))
@@ -61,9 +61,9 @@ TT_INLINE void tt_exact_charge(struct tt_strand_record *record, struct tt_frame 
     timed->node->self += ticks; /* no handler adds to it: this path is closed to them */
 }
 
-/* The edge of that key, but for what is ignored of it, which a fast path may go along that has
- * stored `slot` in a frame.  NULL: there is more to do, or a handler came between: then what
- * follows an edge may be anything. */
+/* The edge with that key (but for the bits `ignored`) if a fast path that has stored
+ * `slot` in a frame may use it.  NULL: the case is not simple, or a handler ran in
+ * between, which may have changed the cells that follow an edge. */
 TT_INLINE struct tt_node *tt_edge_from(const struct tt_node *from, tt_block key,
                                        uint32_t ignored, const struct tt_frame *f,
                                        const void *slot)
@@ -317,13 +317,15 @@ refuse:
 
 /* ── every:N ──────────────────────────────────────────────────────────────────────── */
 
-/* Of functions that are switched on, or have hooks: is the activation with that number timed? */
+/* For functions that are switched on or have hooks: is the activation with that number
+ * timed? */
 TT_INLINE int tt_picks(const struct tt_strand *s, uint64_t calls)
 {
     return TT_UNLIKELY(!(calls & s->picking)) && s->picking;
 }
 
-/* What tt_activation_pick and tt_activation_end do, where that is simple. */
+/* The next three do the work of tt_activation_pick and tt_activation_end in the simple
+ * case. */
 TT_INLINE int tt_pick_is_plain(const struct tt_thread *t)
 {
     return !(t->pauses || t->detailed) && tt_clock_in_use() == TT_CLOCK_CYCLES;

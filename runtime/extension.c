@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* extension.c - the figures that stand beside the tree.
+/* extension.c - the figures that are stored beside the tree.
  *
- * What a cell has no room for hangs on it as a chain of extensions: times first, for the
- * sake of the exact mode, rows of space last, since there may be many.  What is a block's
- * in all of a strand, wherever its contexts went, is its tally. */
+ * Figures for which a cell has no room are in a chain of extensions: times first, for the
+ * sake of the exact mode, rows of space last, since there may be many.  The totals of a
+ * block over all of a strand, including evicted contexts, are its tally. */
 #include "tree.h"
 
 #include <string.h>

@@ -76,7 +76,7 @@ static void suspend(struct tt_thread *t)
     f->timed = t->timed;
     f->running = 0;
     if (!t->recording)
-        return; /* its frames stand in no tree */
+        return; /* it has no frames in a tree */
     f->thread = t;
     f->epoch = t->recording->epoch;
     pthread_mutex_lock(&t->tree.lock);

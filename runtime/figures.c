@@ -223,7 +223,7 @@ static const struct tt_maximum *kept_maximum(const struct tt_picture *p, uint32_
                : NULL;
 }
 
-/* Where the i-th of them stands; TT_PARTS: it is the one that still grew. */
+/* The place of the i-th maximum; TT_PARTS: it is the one that was still growing. */
 static uint32_t place_of_maximum(const struct tt_picture *p, uint32_t i)
 {
     uint32_t place = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* file.c - the file behind a recording.
+/* file.c - the file of a recording.
  *
- * It is mapped, so nobody may shorten it: a page that lost its room on disk kills whoever
- * touches it.  Hence a file that is there already is not written over but replaced, and a
- * recording that is under way, which holds a lock, not even that.  A file that is no
- * recording and no profile is not ours to replace.  And the file is open in a
- * program that did not open it: the descriptor may be closed at any time, and its number
- * be another file's, so each use asks first whether it is still ours. */
+ * It is mapped, so it must never be shortened: touching a page that lost its room on disk
+ * kills the process.  Hence an existing file is replaced, not overwritten.  A recording
+ * that is under way, which holds a lock, is not even replaced, nor is a file that is
+ * neither a recording nor a profile.  The program did not open this file itself: it may
+ * close the descriptor at any time, and reuse its number for another file.  So each use
+ * first checks that it is still our file. */
 #include "file.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 /* Stands for a descriptor that is open only while it is used. */
 enum { CLOSED = INT_MAX };
 
-/* Descriptors are the program's to number: ours stands where none of its own will come. */
+/* Moves our descriptor to a number that the program itself will hardly use. */
 static int put_aside(int fd)
 {
     static const int high[] = {1000, 500, 200};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file.h - the file behind a recording. */
+/* file.h - the file of a recording. */
 #ifndef TT_FILE_H
 #define TT_FILE_H
 

@@ -5,8 +5,8 @@
 
 #include "options.h"
 
-/* Chooses o->output: FOLDER/PROGRAM.PID, or with a number behind it where that is taken.  0, or
- * -TT_ERR_FILE, -TT_ERR_OPTION. */
+/* Sets o->output to FOLDER/PROGRAM.PID, with a number appended if that exists.  Returns
+ * 0, -TT_ERR_FILE or -TT_ERR_OPTION. */
 int tt_folder_output(struct tt_options *o, const char *folder);
 
 #endif

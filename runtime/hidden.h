@@ -14,8 +14,8 @@ TT_INLINE uint64_t tt_hidden_word(const struct tt_thread *t, const struct tt_nod
     return tt_cell_of(&t->tree, n) | (uint64_t)n->generation << 32;
 }
 
-/* By this context and the chain of hiders.  Where it would be kept, when it was there before;
- * NULL: that is too long. */
+/* The cache slot of this context with the chain of hiders, and its key; NULL if the chain
+ * is too long. */
 TT_INLINE struct tt_hidden *tt_hidden_place(struct tt_thread *t, const struct tt_node *n,
                                             struct tt_hidden *key)
 {

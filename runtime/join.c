@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* join.c - by which rule a captured context is entered, and ways that are known.
+/* join.c - the rule by which a captured context is entered, and a cache of the results.
  *
- *      creation      the captured context, as it is
+ *      creation      the captured context itself
  *      application   none: the caller's stays
- *      ghc           app ++> fn: the path `app` of the caller, and of the captured one, `fn`,
- *                    what is not a beginning of both
+ *      ghc           app ++> fn: the path `app` of the caller, then the blocks of the captured
+ *                    path `fn` that follow their common beginning
  *
  *                        a b c ++> a b d   is   a b c d
  *
- * Under ghc each block goes through the recursion policy, as a push does.  Where that led is
- * kept, by caller and captured context: the next time it is one look. */
+ * Under ghc each block goes through the recursion policy, as a push does.  The result is
+ * cached by caller and captured context: the next time it is one look-up. */
 #include "block.h"
 #include "quick.h"
 #include "share.h"
@@ -54,9 +54,9 @@ static void keep_join(struct tt_thread *t, const struct tt_node *from, tt_contex
 
 /* ── GHC's rule ───────────────────────────────────────────────────────────────────── */
 
-/* The last `depth` blocks of the path of `n`, pushed from `here` on.  A long path is read in
- * parts, from above.  The frame keeps from being evicted what this goes by.  NULL: there is
- * no room. */
+/* Pushes the last `depth` blocks of the path of `n` from `here` on.  A long path is read
+ * in parts, from above.  The frame keeps the nodes of this walk from being evicted.
+ * Returns NULL if there is no room. */
 static struct tt_node *append(struct tt_thread *t, struct tt_frame *f,
                               struct tt_node *here, const struct tt_node *n,
                               uint32_t depth)
@@ -66,7 +66,7 @@ static struct tt_node *append(struct tt_thread *t, struct tt_frame *f,
     uint32_t done = 0, cell;
 
     TT_ASSERT(depth <= tt_tree_depth(&t->tree, n));
-    TT_ASSERT(f == t->self->top); /* it keeps what is walked from being evicted */
+    TT_ASSERT(f == t->self->top); /* so the nodes of this walk cannot be evicted */
     while (done < depth) {
         uint32_t first = done, end = depth - done < PART ? depth : done + PART, i = depth;
         for (const struct tt_node *up = n; i > done; up = tt_parent(&t->tree, up), i--)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* journal.c - words of a recording that change together, or not at all.
  *
- *      written down       shown          carried out        over
+ *      written            shown          carried out        over
  *      where, value ──▶ count = n ──▶ *where = value ──▶ count = 0
  *
- * A process may be killed between any two instructions.  Before `count` is stored nothing
- * has changed; after that a reader carries out what is written down, which does no harm
- * when it was done already.  What a killed thread has stored is stored in the order of its
- * instructions on every processor, so it is the compiler alone that has to keep to it. */
+ * A process may be killed between any two instructions.  Before `count` is stored,
+ * nothing has changed.  After that, a reader carries out the changes in the journal,
+ * which does no harm if they were made already.  Stores of a killed thread are seen in
+ * the order of its instructions on every processor, so only the compiler has to keep that
+ * order. */
 #include "journal.h"
 
 #include <string.h>

@@ -6,12 +6,12 @@
 #include "tree.h"
 
 struct tt_change {
-    struct tt_journal *redo; /* of a strand that nobody else moves figures of */
+    struct tt_journal *redo; /* of a strand; no other thread moves its figures */
     char *base;
     uint32_t count;
 };
 
-/* Begins a change that is written down in this tree's strand. */
+/* Begins a change in the journal of this tree's strand. */
 static inline struct tt_change tt_change_begin(struct tt_tree *t)
 {
     return (struct tt_change){&t->record->redo, t->base, 0};

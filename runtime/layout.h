@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* layout.h - what lies where in a recording, for the runtime and for every reader.
+/* layout.h - the layout of a recording, for the runtime and for every reader.
  *
  *      ┌ header ─┬ page map ─┬ page ─┬ page ─┬ page ─┬ …            little-endian
  *      └ 8 KiB ──┴ 4 B each ─┴ 1 KiB: 16 cells of 64 bytes ─┴ …
  *
- * The page map says of each page what it holds and whose it is.  Everything refers to
- * everything by cell number (its offset in the file / 64), so the file means the same at
- * any address.  Cell 0 is the header, and stands for "none".
+ * The page map has the kind and the owner of each page.  All references are cell numbers
+ * (offset in the file / 64), so the file means the same at any address.  Cell 0 is the
+ * header; as a reference it means "none".
  *
  *      cells      contexts, arcs and their small extensions, one cell each
  *      data       tables of transitions and large extensions; found only through cells
  *      strands    one record of 512 bytes a thread
  *      blocks     one cell a block, or a type of objects
- *      space      what is alive in all of the process, one record
+ *      space      the live objects of the whole process, one record
  *      holdings   one cell for each context that allocates, of all strands
- *      bands      one each of the process's series: what an allocator's objects are
+ *      bands      one each of the process's series: those of an allocator's objects
  *      parts      what a page of holdings had at each maximum
  *      log        samples in the order of time, 120 a page; see sample-log.c
  *      strings    {length, bytes, NUL}, at multiples of 4
  *
  * A cell is filled in before its `kind` is set, and a figure is one aligned word, so the
- * file can be read at any moment, or after `kill -9`.  What moves figures from cell to
- * cell (eviction, merging) writes first what it is about to do into the strand's `redo`. */
+ * file can be read at any moment, or after `kill -9`.  Code that moves figures from cell
+ * to cell (eviction, merging) first writes its changes into the strand's `redo`. */
 #ifndef TT_LAYOUT_H
 #define TT_LAYOUT_H
 
@@ -129,8 +129,8 @@ struct tt_objects {
     uint64_t number, bytes, overhead;
 };
 
-/* Objects that a context made, or that are told of by where they were made: allocated, when
- * they come from no generation, freed, when they go to none, or else copied. */
+/* Objects that a context made, or that are reported with the place where they were made:
+ * allocated if they come from no generation, freed if they go to none, else copied. */
 struct tt_space {
     TT_CELL_HEAD;         /* key: the type, and `from` << 24; flags: `to` */
     uint32_t next, stamp; /* stamp: how often `to` had been collected when this changed */
@@ -143,8 +143,8 @@ struct tt_space {
 
 enum { TT_NO_GENERATION = 0xff };
 
-/* The generation that a row's objects came to, or have left; who is told of by age was in
- * the first. */
+/* The generation that a row's objects came to, or have left.  Objects that are reported
+ * with an age are in the first. */
 static inline uint32_t tt_space_generation(const struct tt_space *row)
 {
     uint32_t n = row->flags != TT_NO_GENERATION ? row->flags
@@ -213,7 +213,7 @@ struct tt_type_record {
     uint64_t number, bytes; /* of objects whose context is not known: made */
     uint32_t length, name;
     uint64_t overhead;
-    struct tt_objects freed; /* of these or others, by nobody knows whom */
+    struct tt_objects freed; /* of these or others, by an unknown block */
 };
 _Static_assert(offsetof(struct tt_type_record, name) ==
                    offsetof(struct tt_block_record, name),
@@ -240,13 +240,13 @@ typedef uint64_t __attribute__((may_alias)) tt_word;
 struct tt_strand_record {
     uint32_t state, index;
     uint32_t root, thread; /* a cell; the kernel's thread id */
-    uint64_t current;   /* offset of the context where it stood at the last slow event */
-    uint64_t moves;     /* odd while figures move between cells */
-    uint64_t charged;   /* exact mode: all ticks so far */
-    uint64_t depth;     /* exact mode: open activations */
-    uint64_t last;      /* when its time was last charged */
-    uint64_t cpu;       /* sampled mode: CPU time accounted for, ns */
-    uint64_t threshold; /* no context of this size or more was evicted */
+    uint64_t current;      /* offset of the thread's context at the last slow event */
+    uint64_t moves;        /* odd while figures move between cells */
+    uint64_t charged;      /* exact mode: all ticks so far */
+    uint64_t depth;        /* exact mode: open activations */
+    uint64_t last;         /* when its time was last charged */
+    uint64_t cpu;          /* sampled mode: CPU time accounted for, ns */
+    uint64_t threshold;    /* no context of this size or more was evicted */
     uint64_t evictions, paused;
     uint64_t lost_pushes, lost_ticks; /* no room even for a tally */
     char name[TT_NAME_SIZE];
@@ -289,8 +289,8 @@ struct tt_band {
     uint32_t next, reserved;
     struct {
         uint32_t shift,
-            halved; /* halved: the points before it are of twice the length; those
-                                   behind begin at delta[2 × halved] */
+            halved; /* the points before it are of twice the length; the others begin at
+                     * delta[2 × halved] */
     } pace;
     int64_t delta[TT_BAND_POINTS];
 };
@@ -320,7 +320,7 @@ struct tt_space_record {
     uint64_t reserved[79 - TT_GENERATIONS / 2];
 };
 
-/* What is alive of a context's objects, whoever frees them, and was at the peak. */
+/* The live objects of a context, whoever frees them, now and at the peak. */
 struct tt_holding {
     uint32_t context;    /* a cell; 0: none so far; UINT32_MAX: unknown */
     uint16_t generation; /* of that cell; when it has another by now, it was evicted */
@@ -424,25 +424,25 @@ struct tt_header {
     uint32_t recursion, recursion_length;
     uint32_t mode[8]; /* by enum tt_kind */
     uint32_t every, sample_hz, sampler_thread, histogram;
-    uint64_t budget, budget_nodes;     /* bytes; cells, 0: no cap of their own */
+    uint64_t budget, budget_nodes;     /* bytes; cells, 0: no separate cap */
     struct tt_bracket inside, outside; /* own cost, in an activation's time and around */
     uint64_t lost_blocks, lost_strands, lost_children, lost_pushes, lost_ticks;
     uint64_t lost_calls;   /* evicted with no room for a tally */
     uint64_t lost_figures; /* statistics and metrics that found no room */
     char program[128], host[64];
-    char source[128];   /* who took the samples of native stacks, and why; "": nobody */
-    uint64_t truncated; /* stacks that were deeper than there was room for, */
-    uint64_t broken;    /* and that could not be followed to their root */
-    uint64_t late;      /* looks that came in a bad moment: the next one has their time */
-    uint64_t unseen;    /* CPU time of threads that no strand stands for, ns */
-    uint64_t lost_pages;    /* of the budget, that the disk had no room for */
-    uint64_t lost_samplers; /* threads, or all at once, whose time nobody samples */
+    char source[128];    /* how native stacks are sampled, and why; "": not */
+    uint64_t truncated;  /* stacks that were deeper than there was room for, */
+    uint64_t broken;     /* and that could not be followed to their root */
+    uint64_t late;       /* samples missed in a bad moment: the next one has their time */
+    uint64_t unseen;     /* CPU time of threads without a strand, ns */
+    uint64_t lost_pages; /* of the budget, that the disk had no room for */
+    uint64_t lost_samplers; /* threads whose time is not sampled; UINT64_MAX: all */
     uint64_t space; /* a cell: struct tt_space_record; 0: no event of space so far */
-    uint64_t lost_objects; /* events of space that nothing could be said of */
+    uint64_t lost_objects; /* events of space that could not be recorded */
     uint64_t rank;         /* in a parallel job, + 1; 0: none */
     uint64_t stacks;       /* enum tt_stacks: of closures that are called */
-    uint64_t lost_samples; /* that the system had no room for: their time is nobody's */
-    uint64_t wall;         /* samples of native stacks are of all time: of waiting too */
+    uint64_t lost_samples; /* for want of room in the system: their time is lost */
+    uint64_t wall;         /* samples of native stacks are of all time, with waits */
     uint64_t space_rate;   /* runtimes' objects of fewer bytes are sampled; 0: none is */
     uint64_t cpu; /* that the process spent while its native stacks were sampled, ns */
     uint64_t

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* live-set.h - what is alive of runtimes' objects, and was when most was; see live-set.c. */
+/* live-set.h - live objects of runtimes, now and at the maximum; see live-set.c. */
 #ifndef TT_LIVE_SET_H
 #define TT_LIVE_SET_H
 

@@ -4,8 +4,9 @@
  *      63        …        14+T        …        14      …      6    …    0
  *      ┌ cell (C bits) ────┬ time (T = 50 - C) ─┬ exponent (6) ┬ mantissa (8) ┐
  *
- * C is as many bits as the cells of the whole budget need.  The time is in units of the page.  A
- * weight is rounded down; who writes it carries the rest on.  No entry is 0: cell 0 is none. */
+ * C is as many bits as the cells of the whole budget need.  The time is in units of the
+ * page.  A weight is rounded down; the writer adds the rest to the next one.  No entry is
+ * 0, as cell 0 is none. */
 #ifndef TT_LOG_ENTRY_H
 #define TT_LOG_ENTRY_H
 
@@ -27,7 +28,7 @@ static inline uint64_t tt_log_pack_weight(uint64_t ticks)
     return (uint64_t)bits << TT_LOG_MANTISSA | ticks >> bits;
 }
 
-/* Of an entry or of a packed weight alone. */
+/* The weight of an entry, or of a packed weight alone. */
 static inline uint64_t tt_log_weight(uint64_t entry)
 {
     return (entry & ((1u << TT_LOG_MANTISSA) - 1))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* maxima.c - what is alive of whom, and was when most was.
+/* maxima.c - live objects by context, now and at the maxima of the run.
  *
  *      part 0      part 1      part 2           the parts of the run, eight at most
  *      ┌───●──────┬──────●────┬────────●·····   each has its maximum, and of the last
  *      │  ╱ ╲_╱╲__│_/╲__╱ ╲___│__/╲___╱         one it may still grow
  *
- * Maxima are numbered.  A holding that has not changed since the last one still has what it
- * had then; one that is about to change notes it first.  When a part of the run is over, what
- * every holding had at its maximum is written down. */
+ * Maxima are numbered.  A holding that has not changed since the last maximum still has
+ * the amount of that time; before a holding changes, it notes that amount.  At the end of
+ * a part of the run, the amounts that all holdings had at its maximum are stored. */
 #include "maxima.h"
 
 enum { INTERVALS_SHIFT = 4 }; /* of a part, in intervals of a series at first */
@@ -90,7 +90,7 @@ static int keep_maximum(struct tt_recording *r, struct tt_space_record *s)
     return 0;
 }
 
-/* Of two maxima in one part the greater one stays. */
+/* Of two maxima in one part, keeps the greater one. */
 static void double_parts(struct tt_space_record *s)
 {
     s->part_shift++;
@@ -102,7 +102,8 @@ static void double_parts(struct tt_space_record *s)
                 s->maximum[s->maximum[i].most < s->maximum[j].most ? i : j].most = 0;
 }
 
-/* Where there is no room for the maximum of the one that is over, both have one maximum. */
+/* Without room for the maximum of the part that ended, this part and the next share
+ * one. */
 void tt_parts_end(struct tt_recording *r, struct tt_space_record *s, uint64_t now)
 {
     const int kept = !s->most || keep_maximum(r, s) == 0;

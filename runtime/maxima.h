@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* maxima.h - what is alive of whom, and was when most was; see maxima.c.  Whoever calls these
- * holds a lock, of all of it. */
+/* maxima.h - live objects by context, now and at the maxima of the run; see maxima.c.
+ * Callers hold a lock on all of it. */
 #ifndef TT_MAXIMA_H
 #define TT_MAXIMA_H
 
 #include "space.h"
 
-/* Of a context's objects of one type; node NULL: of nobody knows which.  NULL: no room. */
+/* A new holding for a context's objects of one type; node NULL: the context is unknown.
+ * Returns NULL if there is no room. */
 struct tt_holding_room {
     uint32_t cell, end; /* of the page that is being filled */
 };

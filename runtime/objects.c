@@ -36,9 +36,9 @@ static struct shard {
 
 /* ── Shards ───────────────────────────────────────────────────────────────────────── */
 
-/* What lies on one page of memory, as what is made one after the other mostly does, is side
- * by side here too: a miss of the cache brings the next ones.  Numbers that count from 1 are
- * spread by their last bits, in which addresses are all the same. */
+/* Objects on one page of memory are mostly made one after the other.  They are side by
+ * side here, too: a cache miss also brings the next ones.  Ids that count from 1 are
+ * spread by their last bits, which are the same in all addresses. */
 static inline uint64_t hash_page(uint64_t id) { return (id >> 12) * 0x9e3779b97f4a7c15u; }
 
 static inline struct shard *shard_of(uint64_t hash) { return &shard[hash >> 59]; }
@@ -119,7 +119,7 @@ static inline void empty_slot(struct shard *s, uint32_t hole)
     s->id[hole] = 0;
 }
 
-/* Objects of another recording are nobody's any more. */
+/* Drops the objects of another recording. */
 static void turn_shard(struct shard *s, const struct tt_recording *r)
 {
     if (s->epoch == r->epoch)
@@ -265,7 +265,8 @@ static void end_life(struct tt_thread *t, const struct object *o, uint64_t died)
 
 /* ── The fast path ────────────────────────────────────────────────────────────────── */
 
-/* Its shard, locked, when nobody has it and it is of this recording; or NULL. */
+/* Locks and returns the object's shard if it is not locked and is of this recording; else
+ * NULL. */
 static inline struct shard *lock_quickly(const struct tt_thread *t, uint64_t hash)
 {
     struct shard *s = shard_of(hash);
@@ -289,7 +290,7 @@ static inline void prefetch_object(uint64_t hash, uint64_t id)
     __builtin_prefetch(&s->at[i], 1);
 }
 
-/* What is told of at that time need not ask for it. */
+/* Reads the clock; the event that follows uses this time, too. */
 static inline uint64_t time_to_tell(struct tt_thread *t)
 {
     uint64_t now = tt_clock_cycles() - t->recording->header->start_ticks;
@@ -298,9 +299,9 @@ static inline uint64_t time_to_tell(struct tt_thread *t)
     return now;
 }
 
-enum told { NOT_TOLD, IN_TABLE, TOLD }; /* what is done */
+enum told { NOT_TOLD, IN_TABLE, TOLD }; /* what is done: nothing, a part, all */
 
-/* IN_TABLE is what it has yet to get to. */
+/* IN_TABLE: the rows are changed, the table is not yet. */
 static inline enum told make_quickly(struct tt_thread *t, struct object *o)
 {
     const uint64_t hash = hash_page(o->id);
@@ -322,7 +323,7 @@ static inline enum told make_quickly(struct tt_thread *t, struct object *o)
     return kept ? TOLD : IN_TABLE;
 }
 
-/* IN_TABLE is what it was taken out of: *o. */
+/* IN_TABLE: the object was moved from the table to *o; the rows are not changed yet. */
 static inline enum told free_quickly(struct tt_thread *t, uint64_t id, struct object *o,
                                      uint32_t *from)
 {
@@ -350,7 +351,7 @@ static inline enum told free_quickly(struct tt_thread *t, uint64_t id, struct ob
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-/* `make` tells of it, unless it is one that is not recorded. */
+/* Reports the object by `make`, which may find that it is not sampled. */
 static tt_context make_numbered(uint64_t id, tt_type type, size_t bytes, size_t overhead,
                                 tt_context (*make)(tt_type, size_t, size_t))
 {
@@ -406,7 +407,7 @@ static void use_object(const struct shard *s, uint32_t i)
 
     if (!s->id[i])
         return;
-    o->last = tt_space_now(tt_recording_now()) + 1; /* 0 stands for never */
+    o->last = tt_space_now(tt_recording_now()) + 1; /* 0: never */
     if (!o->first)
         o->first = o->last;
 }
@@ -496,7 +497,7 @@ void tt_object_survive(uint64_t id, uint64_t moved, unsigned to)
 
 /* ── The end of a collection ──────────────────────────────────────────────────────── */
 
-/* From behind a free slot on, so that what moves up is seen after all. */
+/* Begins after a free slot, so that an object that moves up is visited, too. */
 static void sweep_shard(struct tt_thread *t, struct shard *s, uint32_t generation)
 {
     const uint32_t collection = tt_space_collection(t->recording);

@@ -8,10 +8,10 @@
 /* Ticks since the recording began, or of the caller's own. */
 uint64_t tt_space_now(const struct tt_recording *);
 
-/* The end of a collection: what it has left behind is dead. */
+/* The end of a collection: objects that have not survived it are dead. */
 void tt_objects_sweep(struct tt_thread *, uint32_t generation);
 
-/* The end of the recording: what is alive now is alive to its end. */
+/* The end of the recording: objects that are alive now live to its end. */
 void tt_objects_end(struct tt_thread *);
 
 /* Around fork: no other thread may hold them. */

@@ -201,13 +201,13 @@ static int option_histogram(struct tt_options *o, const char *value, uint32_t un
     return *value ? -TT_ERR_OPTION : 0;
 }
 
-/* ── MLWorks' flags, and what is recorded of space ────────────────────────────────── */
+/* ── MLWorks' flags, and options for objects ──────────────────────────────────────── */
 
 enum { PROFILE_FILE = 1, PROFILE_OTHER = 2 };
 enum manner_bits { CALLS_BIT = 1, TIME_BIT = 2, SPACE_BIT = 4, KIND_BITS = 0xff00 };
 
-/* Calls are counted, and times sampled, each where it is wanted; types are told apart where
- * some kind is. */
+/* Calls are counted and times sampled where each is wanted; types are distinguished if
+ * any is. */
 static void follow_manner(struct tt_options *o)
 {
     uint32_t manner = o->profile.manner,

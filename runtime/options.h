@@ -24,9 +24,9 @@ struct tt_options {
     uint32_t unwound, unwound_length; /* recursion of stacks that are unwound */
     uint64_t budget, budget_nodes;
     uint64_t log;        /* bytes of the sample log, at most; 0: none */
-    uint32_t space;      /* bits: what is recorded of objects */
+    uint32_t space;      /* bits: what to record of objects */
     uint64_t space_rate; /* smaller ones are sampled; 0: none is */
-    char select[128];    /* whose objects: of blocks whose names contain it; "": of all */
+    char select[128];    /* only objects of blocks whose names contain it; "": of all */
     struct {
         uint32_t given; /* 1: profile=; 2: one of the others */
         uint32_t scan, manner, depth;
@@ -51,8 +51,9 @@ int tt_options_complete(const struct tt_options *);
  * words; may be NULL). */
 int tt_options_read(struct tt_options *, const char *words, size_t *at);
 
-/* Reads "64M" or "65536nodes", a recursion policy, or "BLOCK:K" whose last or slowest
- * activations are kept, or what is kept of objects, and over time; for the command's own flags. */
+/* Each reads a value of that option, as "64M" or "65536nodes"; tt_options_marked reads
+ * "BLOCK:K", for a block whose last or slowest K activations are kept.  For the command's
+ * flags, too. */
 int tt_options_budget(struct tt_options *, const char *value);
 int tt_options_log(struct tt_options *, const char *value);
 int tt_options_recursion(struct tt_options *, const char *value);

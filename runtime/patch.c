@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* patch.c - code that is changed while threads run in it.
+/* patch.c - changes code while threads run in it.
  *
- * No thread is stopped and none must trap: a breakpoint kills whoever has its signal
- * blocked.  So whatever a thread may meet meanwhile is a whole instruction that is right:
+ * No thread is stopped, and none may trap: a breakpoint kills a thread that blocks its
+ * signal.  So any state of the code that a thread may execute is a whole instruction with
+ * the right effect:
  *
  *      x86-64      0f 1f 44 00 00   nop               as compiled
  *                  a9 t0 t1 t2 t3   test $t, %eax     changes flags alone, whatever t is
@@ -11,18 +12,19 @@
  *      aarch64     d503201f         nop
  *                  14tttttt         b    . + 4 * t
  *
- * On x86-64 the first byte is stored by itself, and the others while it says `test`: in
- * between every processor is made to forget what it has read ahead.  Nobody needs the flags
- * where a function begins, nor behind an asm that may change them.  On aarch64 one store
- * does, which the architecture allows between these two.
+ * On x86-64 the first byte is stored separately, and the others while it is `test`.
+ * Between these stores every processor discards the instructions that it has fetched.
+ * The flags are not used where a function begins, nor after an asm that may change them.
+ * On aarch64 a single store is enough: the architecture allows it between these two
+ * instructions.
  *
- * Where the compiler has left five no-ops of one byte, a thread may stand between them for
- * as long as it likes, under a signal's handler for one.  It must be able to go on from
- * there, so the others may only become bytes that are harmless instructions by themselves,
- * or prefixes that mean nothing: such a place can jump only to where that makes sense.
+ * If the compiler has left five one-byte no-ops, a thread may be between them for any
+ * time, for instance interrupted by a signal handler.  It must be able to continue there,
+ * so the other bytes may only become harmless one-byte instructions, or prefixes without
+ * effect: such a place can jump only to targets with such bytes.
  *
- * The bytes go through /proc/self/mem: the kernel gives the process its own copy of the
- * page, which is neither writable nor mapped another way than before. */
+ * The bytes are written through /proc/self/mem: the kernel gives the process its own copy
+ * of the page.  Its protection and mapping do not change. */
 #include "patch.h"
 
 #include <errno.h>
@@ -67,7 +69,7 @@ static int is_harmless(unsigned char byte)
     return byte != 0 && strchr("\x90\xf5\xf8\xf9\x26\x2e\x36\x3e", byte) != NULL;
 }
 
-/* A thread may stand in them. */
+/* A thread may be between these no-ops. */
 static int are_many(const unsigned char tail[4])
 {
     return is_harmless(tail[0]) && is_harmless(tail[1]) && is_harmless(tail[2]) &&

@@ -18,7 +18,7 @@ struct tt_patch {
  * needed, no thread waits.  One call goes on at a time, others wait; not signal-safe. */
 const char *tt_patch_text(struct tt_patch *, size_t n);
 
-/* Why this place cannot jump there, as far as can be told by looking; NULL: it can. */
+/* Why this place cannot jump there, as far as the code shows it; NULL: it can. */
 const char *tt_patch_refusal(const void *at, const void *to);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* picture.c - a recording as it can be looked at.
+/* picture.c - reads and checks a recording.
  *
- * Everything is checked here that the rest relies on: sizes, kinds, and that each cell
- * refers to cells of its own strand; what hangs on a cell beside its tallies is checked in
- * figures.c.  Then preorder.c puts the contexts in order. */
+ * This checks all that later code relies on: sizes, kinds, and that each cell refers to
+ * cells of its own strand; figures.c checks the extensions of cells.  Then preorder.c
+ * puts the contexts in order. */
 #include "picture.h"
 
 #include <stdarg.h>
@@ -144,8 +144,8 @@ static int find_space_record(struct tt_picture *p)
     return 0;
 }
 
-/* Before all checks, since they change what is checked; not in a live copy, which is only
- * taken for whole when nothing moves. */
+/* Before all checks, since it changes the data that they check.  Not in a live copy,
+ * which is accepted as consistent only if nothing was moving. */
 static int finish_changes(struct tt_picture *p)
 {
     int error = find_space_record(p);

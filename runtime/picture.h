@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* picture.h - a recording as it can be looked at: contexts in preorder, arcs, blocks.
+/* picture.h - a recording for readers: contexts in preorder, arcs, blocks.
  *
- * Reads an image that nobody vouches for: a file that was cut off, damaged, or copied
+ * Reads an image that cannot be trusted: a file that was cut off, damaged, or copied
  * while the process ran or died.  Depends on layout.h alone. */
 #ifndef TT_PICTURE_H
 #define TT_PICTURE_H
@@ -30,7 +30,7 @@ struct tt_picture_context {
     uint64_t self_low, total_low; /* without all that measuring may have added */
     struct tt_amounts elsewhere;
     uint64_t missed;
-    struct tt_times times; /* of all activations that stood here; count 0: none */
+    struct tt_times times; /* of all activations of this context; count 0: none */
 };
 
 struct tt_picture_arc {
@@ -56,13 +56,13 @@ struct tt_picture {
     const struct tt_space_record *space; /* NULL: nothing was said of objects */
     uint32_t bands;                      /* a cell: the process's own; 0: none */
     unsigned char *seen;                 /* while it is read: which extensions were */
-    char error[160];                     /* what is wrong, and where, after a failure */
+    char error[160];                     /* the error and its place, after a failure */
 };
 
-/* Makes a picture of an image, which must stay, and is set right where an eviction was
- * cut short.  `live`: it was copied while the process went on, so that one part may be
- * older than another: what refers to nothing is left out and counted.
- * -TT_ERR_FORMAT or -TT_ERR_MEMORY; tt_picture_fini in either case. */
+/* Reads an image, which must outlive the picture; completes an eviction that was cut
+ * short.  `live`: the process went on while it was copied, so that one part may be older
+ * than another: cells that refer to nothing are left out and counted.  Returns 0,
+ * -TT_ERR_FORMAT or -TT_ERR_MEMORY; call tt_picture_fini in any case. */
 int tt_picture_read(struct tt_picture *, void *image, size_t size, int live);
 void tt_picture_fini(struct tt_picture *);
 
@@ -140,8 +140,9 @@ static inline uint32_t tt_picture_first(const struct tt_picture *p)
     return p->header->first / TT_CELL_SIZE;
 }
 
-/* While a picture is read: what is wrong; the page map's word for a cell, 0 where there is
- * none; whether all is right that hangs on a cell; and contexts, arcs and totals. */
+/* While a picture is read.  In this order: stores an error; the page map's word for a
+ * cell, 0 if there is none; checks bands; checks the extensions of a cell; orders the
+ * contexts. */
 __attribute__((format(printf, 2, 3))) int tt_picture_damaged(struct tt_picture *,
                                                              const char *format, ...);
 uint32_t tt_picture_page(const struct tt_picture *, uint32_t cell);

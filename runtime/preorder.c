@@ -292,7 +292,7 @@ static void add_totals(struct tt_picture *p)
     }
 }
 
-/* A block's inclusive figure counts a path once: where the block stands highest. */
+/* A block's inclusive figure counts a path once: at the topmost context of the block. */
 static void add_to_block(struct tt_picture *p, const struct tt_picture_context *c)
 {
     struct tt_picture_block *b;
@@ -305,7 +305,7 @@ static void add_to_block(struct tt_picture *p, const struct tt_picture_context *
     b->self_low += c->self_low;
     b->samples += c->samples;
     if (((struct tt_node *)tt_picture_cell(p, c->cell))->flags & TT_NODE_LEAVING)
-        b->hidden -= c->total; /* what is still here is not hidden yet */
+        b->hidden -= c->total; /* its time in this context is not hidden yet */
     else if (((struct tt_node *)tt_picture_cell(p, c->cell))->flags & TT_NODE_OUTERMOST)
         b->inclusive += c->total;
 }

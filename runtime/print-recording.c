@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* print-recording.c - a look at the recording from inside the program, with nothing else installed.
+/* print-recording.c - prints the recording from inside the program, without other tools.
  *
  * Both views work on a picture of a copy, so the program may go on meanwhile. */
 #include <errno.h>

@@ -4,19 +4,20 @@
  *      ... │ caller │ context │ f │     a thunk is forced, or a closure called
  *      ... │ caller │ context'│ g │     f has called g by a tail call
  *
- * A context's frame stands somewhere and measures nothing of its own, so where blocks are
- * not timed it is a few stores, and to return is one.  Where they are, time goes from
- * the caller to the context and back.  Whatever is not that simple, an arc that hides
- * blocks, a handle that was evicted or is another thread's, the seam of two segments, is
- * refused before anything was changed, and takes the general way.
+ * A context's frame only has a place in the tree; it measures nothing itself.  So if
+ * blocks are not timed, entering is a few stores and returning is one.  If they are, time
+ * goes from the caller to the context and back.  Other cases are refused before anything
+ * is changed, and take the general path: an arc that hides blocks, a handle that was
+ * evicted or is another thread's, the seam of two segments.
  *
- * `quick` is t->quick, as a constant: the way of what is timed stands aside. */
+ * `quick` is t->quick as a constant: so the code for timed blocks is compiled
+ * separately. */
 #ifndef TT_QUICK_H
 #define TT_QUICK_H
 
 #include "exact.h"
 
-/* Where a handle of this thread's leads, when nothing was evicted there; else NULL. */
+/* The node of a handle of this thread's, if it was not evicted; else NULL. */
 TT_INLINE struct tt_node *tt_quick_place(const struct tt_thread *t, tt_context c)
 {
     const struct tt_recording *r = t->recording;
@@ -111,7 +112,7 @@ TT_INLINE void tt_quick_end(struct tt_thread *t, struct tt_frame *f, uint64_t no
     TT_SHOW(t->self->top, f - 1);
 }
 
-/* Each where it stands. */
+/* Counts each return in the context of its frame. */
 TT_INLINE void tt_quick_count_returns(struct tt_thread *t, const struct tt_frame *last)
 {
     for (; t->self->top > last; TT_SHOW(t->self->top, t->self->top - 1))
@@ -165,9 +166,9 @@ TT_INLINE int tt_quick_leave(struct tt_thread *t, struct tt_frame *last,
 
 /* ── Entering ─────────────────────────────────────────────────────────────────────── */
 
-/* While busy and on: stands at `n` until the frame is left.  NULL when it is not that simple.
- * Where blocks are not timed a signal handler's scope may come between, and has then written
- * its own slot. */
+/* Enters `n` until the frame is left.  Returns NULL in other cases than the simple one.
+ * The thread is busy and on.  If blocks are not timed, a signal handler's scope may run
+ * in between, and has then written its slot into the frame. */
 TT_INLINE struct tt_frame *tt_quick_stand(struct tt_thread *t, const struct tt_node *n,
                                           uint32_t flags, enum tt_quick quick)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* recording.c - the mapped file that everything is tallied into.
  *
- * The whole budget is mapped at the start, and never moves; the file behind it grows step
- * by step, its room allocated before it is used: a full disk then reads as "budget used
- * up", never as SIGBUS.  What has been stored into a shared mapping is the kernel's to
- * keep, so a killed process leaves a whole recording with no work at its exit. */
+ * The whole budget is mapped at the start and never moves.  The file grows step by step,
+ * and disk space is allocated before it is used: a full disk then reads as "budget used
+ * up", never as SIGBUS.  The kernel keeps all stores into a shared mapping, so a killed
+ * process leaves a complete recording without any work at its exit. */
 #include "recording.h"
 
 #include "clock.h"
@@ -545,8 +545,9 @@ void tt_recording_drop(struct tt_recording *r)
 
 /* ── A copy ───────────────────────────────────────────────────────────────────────── */
 
-/* The strands go on writing meanwhile: a figure is copied as it was or as it is, and what
- * is torn between figures is found by `moves`.  No lock of theirs would make it whole. */
+/* The strands go on writing meanwhile.  Each figure is copied before or after a change,
+ * and `moves` shows inconsistencies between figures.  Their locks would not make it
+ * consistent. */
 __attribute__((no_sanitize("thread"))) static void copy_live(uint64_t *to, uint64_t *from,
                                                              size_t size)
 {

@@ -54,21 +54,22 @@ void tt_recording_joined(struct tt_recording *, int again);
 /* The recording of this process; there is one at a time. */
 extern struct tt_recording *tt_recording;
 
-/* The same for who does not hold the lock of the threads: it may change at once. */
+/* The same for callers that do not hold the lock of the threads: it may change at
+ * once. */
 static inline struct tt_recording *tt_recording_now(void)
 {
     return __atomic_load_n(&tt_recording, __ATOMIC_ACQUIRE);
 }
 
-/* Makes the file and the mapping.  On failure nothing is left behind. */
+/* Makes the file and the mapping.  On failure it removes both. */
 int tt_recording_open(struct tt_recording **, const struct tt_options *);
 
 /* Opens a recording for the child of a fork, beside the parent's.  When the child may not
  * make a file it is in memory, and the parent's header counts it. */
 int tt_recording_fork(struct tt_recording **child, struct tt_recording *parent);
 
-/* In the child of a fork: what is still stored into this recording, the parent's, stays in
- * the child.  `copy`, which may be NULL, takes its place. */
+/* In the child of a fork: later stores into this recording, the parent's, stay in the
+ * child.  `copy`, which may be NULL, replaces the mapping. */
 void tt_recording_detach(struct tt_recording *, void *copy);
 void *tt_recording_detached(const struct tt_recording *); /* such a copy, for munmap */
 
@@ -122,8 +123,8 @@ TT_INLINE uint32_t tt_page_owner(const struct tt_recording *r, uint32_t page)
     return __atomic_load_n(&r->map[page - 1], __ATOMIC_ACQUIRE) >> 8;
 }
 
-/* Copies the recording as it is now to memory of the caller's, for munmap; its size in
- * *size.  NULL when there is no memory. */
+/* Copies the recording in its present state; the caller unmaps it.  Its size is in *size.
+ * Returns NULL if there is no memory. */
 void *tt_recording_copy(struct tt_recording *, size_t *size);
 
 /* Adds to a figure that a signal handler of this thread may be adding to as well. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* retain.c - who retains what: sets of blocks, and how much of what is alive each set has.
+/* retain.c - retainers: sets of blocks, and how much live memory each set retains.
  *
  *      {} ── main ── {main} ── parse ── {main, parse} ── ··· ── MANY
  *
- * A set is made once and has a number, and so has the step from a set to that with one block
- * more, so that a collector that walks from each retainer on asks one look-up of each
- * reference.  Sets only grow towards MANY: whoever walks comes to an end.  They are the
- * process's, as blocks are. */
+ * A set is made once and has a number.  The step from a set to the set with one more
+ * block is also stored, so that a collector that walks from each retainer needs one
+ * look-up for each reference.  Sets only grow towards MANY, so every such walk ends.
+ * Sets belong to the process, as blocks do. */
 #include "retain.h"
 
 #include <stdio.h>
@@ -230,7 +230,8 @@ void tt_retained(tt_retainers set, size_t bytes)
     tt_thread_leave(t);
 }
 
-/* Where another thread was about to change sets, they are left to themselves. */
+/* If another thread was changing the sets at the fork, they are leaked and begun
+ * again. */
 void tt_retainers_forget(void)
 {
     if (tt_owned_forget(&retain.lock, &tt_self))

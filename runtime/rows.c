@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rows.c - what became of a context's objects: its rows, and where they go with it.
+/* rows.c - rows of a context's objects, and how they move when contexts do.
  *
  * A context has a row for each type and way of the objects that it made:
  *
@@ -7,17 +7,18 @@
  *              ── row  pair  0 → 1        copied, as it survived
  *              └─ row  pair  0 → none     freed
  *
- * Rows are extensions of the context, at the end of its chain; an index in this process's
- * own memory finds one in O(1), however long the chain, and can be made again from it.
+ * Rows are extensions of the context, at the end of its chain.  An index in the memory of
+ * this process finds one in O(1), however long the chain, and can be rebuilt from it.
  *
- * What is alive need not be counted one by one.  A collection of a generation takes all out
- * of it that does not survive, and what survives is counted again.  So of a row's objects
- * those are in the generation `to` that came since it was collected last: `gone` is what
- * `all` was then, noted when the row is next changed, and `stamp` tells whether it was.
+ * Live objects need not be counted one by one.  A collection of a generation removes all
+ * objects from it that do not survive, and counts the survivors again.  So of a row's
+ * objects, those are in the generation `to` that came since its last collection: `gone`
+ * is the value of `all` at that time, stored when the row is next changed, and `stamp`
+ * shows whether it was.
  *
  *      alive in g  =  Σ rows → g (all - gone)  -  Σ rows g → none (all - gone)
  *
- * Contexts' rows move with eviction and when ended strands are merged. */
+ * Rows move when contexts are evicted and when ended strands are merged. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -227,8 +228,8 @@ static void set_head(struct tt_change *c, struct tt_space *row, uint32_t key,
     tt_change_half(c, (uint32_t *)(void *)row + 1, half[1]);
 }
 
-/* One row's objects into another's of the same way: what is left is a row from nowhere to
- * nowhere. */
+/* Adds a row to another one of the same way; the emptied row goes from no generation to
+ * none. */
 static void move_row(struct tt_tree *t, struct tt_space *to, struct tt_space *from)
 {
     const struct tt_space_record *s = tt_space_record(t->recording);
@@ -287,8 +288,8 @@ void tt_space_evict_begin(struct tt_tree *t)
         (void)make_index_anew(t);
 }
 
-/* Takes no cell: there may be none.  The index is right for the contexts that stay, as long
- * as it is not asked for others; its owner sees to it that it is made again afterwards. */
+/* Takes no cell: there may be none.  The index stays right for the remaining contexts
+ * only; the caller has it rebuilt afterwards. */
 void tt_space_evict(struct tt_tree *t, struct tt_node *from, struct tt_node *to)
 {
     uint32_t *link = &from->extension;

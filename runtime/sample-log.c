@@ -9,26 +9,26 @@
  *                                  ⋮                        …
  *      page   {base, rest, first, last, level, …} and 120 entries {context, time, weight}
  *
- * Each writer fills one page: a handler that interrupts it takes the next slot, and no thread
- * waits.  While there is room a full page is kept as it is.  After that each new page
- * costs one: of the finest level that has two pages, the two oldest become one.  Of each two
- * neighbouring entries one stays, chosen with a probability proportional to its weight, and it
- * gets the weight of both:
+ * Each writer fills one page: a handler that interrupts it takes the next slot, and no
+ * thread waits.  While there is room, full pages are kept unchanged.  After that each new
+ * page costs one: of the finest level that has two pages, the two oldest are merged.  Of
+ * each two neighbouring entries one stays, chosen with a probability proportional to its
+ * weight, and it gets the weight of both:
  *
  *      a 3  b 1  │  b 2  c 2          a 4  │  c 4
  *
- * So the log covers the whole run, as finely early as late, for one merge a page, a constant
- * cost a sample.  The sum of all weights stays what it was, to the tick; what is in a range of
- * time, and of it in a context, is right on average.  Pages that are not full, as those of
- * threads that have ended, are put together as they are.
+ * So the log covers the whole run, as finely early as late, for one merge a page, a
+ * constant cost a sample.  The sum of all weights is exact, to the tick; the weight in a
+ * range of time, and of a context in that range, is right on average.  Pages that are not
+ * full, as those of threads that have ended, are joined without merging entries.
  *
- * A page is made of an interval of the pages that were closed, first to last.  The new one is
- * shown when it is whole, before the two others are given up: after kill -9 a reader leaves out
- * the pages whose interval lies within another's.
+ * A page covers an interval of the pages that were closed, first to last.  A new page is
+ * shown when it is complete, before the two others are freed: after kill -9 a reader
+ * ignores the pages whose interval lies within another's.
  *
- * Where there is no page, or no lock to be had in a handler, the last entry and the new sample
- * become one by the same rule.  Entries refer to cells; when an eviction or a merge of trees
- * takes these away, it says first where their entries go (tt_log_move). */
+ * If there is no page, or a handler cannot get the lock, the last entry and the new
+ * sample are merged by the same rule.  Entries refer to cells; before an eviction or a
+ * merge of trees removes cells, it moves their entries to others (tt_log_move). */
 #include "sample-log.h"
 
 #include <string.h>
@@ -352,7 +352,7 @@ void tt_log_leave(struct tt_recording *r, struct tt_log_writer *w)
 
 /* ── Entries ──────────────────────────────────────────────────────────────────────── */
 
-/* Of the page that is open: in its units; UINT64_MAX: it is too late for that page. */
+/* Time since the open page's base, in its units; UINT64_MAX: too late for that page. */
 static uint64_t log_offset(const struct tt_recording *r, const struct tt_log_page *p,
                            uint64_t when)
 {

@@ -33,17 +33,17 @@ void tt_log_init(struct tt_recording *);
 
 #define TT_LOG_NOW UINT64_MAX
 
-/* A sample of this thread, which is busy, at a context of its tree, by the writer of whoever
- * takes it (NULL: the thread itself does).  `when`: ticks since the recording began.
- * Async-signal-safe. */
+/* Adds a sample of this thread, which is busy, in a context of its tree, through the
+ * writer of the thread that samples it (NULL: its own).  `when`: ticks since the
+ * recording began.  Async-signal-safe. */
 void tt_log_add(struct tt_thread *, struct tt_log_writer *, const struct tt_node *,
                 uint64_t ticks, uint64_t when);
 
 /* The writer writes no more. */
 void tt_log_leave(struct tt_recording *, struct tt_log_writer *);
 
-/* Entries of a tree's contexts are those of others from now on: `to` says for a cell which
- * other (0: none, the entry is dropped).  Waits for the lock of the pages. */
+/* Moves the entries of a tree's contexts to others: `to` returns for a cell the new one
+ * (0: drop the entry).  Waits for the lock of the pages. */
 void tt_log_move(const struct tt_tree *, uint32_t (*to)(void *arg, uint32_t cell),
                  void *arg);
 

@@ -313,8 +313,8 @@ static void look_at_hidden(const struct tt_thread *t, const struct tt_node *n,
             add_hidden_of(&t->tree, tt_cell(t->tree.base, cell[i]), ticks);
 }
 
-/* Cells do not move while the tree's lock is held; where the strand goes meanwhile does
- * not matter: it stood there when we looked. */
+/* Cells do not move while the tree's lock is held.  The strand may leave this node
+ * meanwhile; that does not matter: the sample is of the moment when we read it. */
 static void look_at(struct tt_thread *t, uint64_t ticks)
 {
     struct tt_node *n;

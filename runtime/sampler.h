@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sampler.h - who looks at where the strands stand, and when. */
+/* sampler.h - samples the strands, by timers or by a sampler thread. */
 #ifndef TT_SAMPLER_H
 #define TT_SAMPLER_H
 
@@ -7,9 +7,9 @@
 
 #include "strand.h"
 
-/* Who looks at native stacks when a thread's timer rings, instead of at the current
- * activation alone; set before tt_start, for good.  NULL: nobody.  All of it is called by
- * the thread itself. */
+/* Samples native stacks when a thread's timer rings, instead of the current activation
+ * alone; set before tt_start, for good.  NULL: not used.  The thread itself calls all of
+ * these. */
 struct tt_looker {
     int signal;    /* that the timers send */
     uint64_t open; /* signals that its handler does not block */
@@ -45,14 +45,15 @@ void tt_sampler_disarm(struct tt_thread *);
 void tt_sampler_hush(const struct tt_thread *);
 void tt_sampler_resume(const struct tt_thread *);
 
-/* After a pause: what went by is nobody's. */
+/* After a pause: its time is not charged. */
 void tt_sampler_skip(struct tt_thread *);
 
-/* Ends it for good, of all threads: from here on the system may kill the program for calls
- * that it does not expect. */
+/* Ends sampling for good, of all threads: after this the system may kill the program for
+ * unexpected system calls. */
 void tt_sampler_cease(void);
 
-/* CPU time of all threads that were sampled so far, ns, but for what they had before. */
+/* CPU time of all threads sampled so far, ns, without their time before sampling
+ * began. */
 uint64_t tt_sampler_seen(void);
 
 /* In the child of a fork: the timers and the sampler thread are the parent's. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* series.c - what is alive, over time.
+/* series.c - live memory over time.
  *
- * A band is the live bytes of one type, block or cost centre in one generation, or of one set
- * of retainers: not as it was at each moment, but by how much it changed in each interval, so
- * that what becomes known late can be told of the past.  When the last interval is used up,
- * each two become one, and time goes on at half the pace:
+ * A band is the live bytes of one type, block or cost centre in one generation, or of one
+ * set of retainers.  It stores the change in each interval, not the value at each moment,
+ * so that changes in the past can be added when they become known late.  When the last
+ * interval is used up, each two become one, and intervals are twice as long:
  *
  *      +8 +2 -1  0 +4 -3 │            +10 -1 +1 │ 0  0  0
  *
- * A strand has bands of its own; their sum is what is alive. */
+ * Each strand has its own bands; their sum is the live memory. */
 #include "series.h"
 
 #include <string.h>
@@ -31,8 +31,9 @@ static struct tt_band *band_at(const struct tt_tree *t, uint32_t cell)
 
 /* ── Halving ──────────────────────────────────────────────────────────────────────── */
 
-/* In place, from the left: what lies before `halved` is new, what counts behind it begins at
- * twice that place.  Each step is one change, so whoever dies in between leaves it whole. */
+/* In place, from the left: points before `halved` are new, the old points that still
+ * count begin at twice that index.  Each step is one change, so a process that dies in
+ * between leaves a consistent band. */
 static void halve(struct tt_journal *redo, char *base, struct tt_band *b)
 {
     const uint32_t half = TT_BAND_POINTS / 2;
@@ -246,8 +247,8 @@ static int64_t total_of(const struct tt_band *b)
     return total;
 }
 
-/* What states of use there are is known at the end of each object, and what is retained
- * when it is told again. */
+/* A collection does not change these: states of use, which are known at the end of each
+ * object, and retainers, which are reported again. */
 static int is_collected(const struct tt_band *b, uint32_t generation)
 {
     return b->flags != TT_BAND_RETAINERS && b->key >> TT_SPACE_FROM_SHIFT <= generation &&
@@ -276,7 +277,7 @@ static void empty_bands(struct tt_thread *t, uint32_t bands, band_test *goes,
     }
 }
 
-/* Its own first: what it takes out for the others stands there, too. */
+/* The thread's own bands first, as it also writes the changes for the others there. */
 static void empty_all(struct tt_thread *t, band_test *goes, uint32_t generation,
                       uint64_t now)
 {

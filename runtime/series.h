@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* series.h - what is alive, over time; see series.c. */
+/* series.h - live memory over time; see series.c. */
 #ifndef TT_SERIES_H
 #define TT_SERIES_H
 
 #include "space.h"
 
-/* So many bytes more or less from `now` on, in a generation, of what `n` made; where nothing
- * is known of their use, in the state of those as well. */
+/* Adds `bytes` from `now` on, in a generation, for objects that `n` made.  The second
+ * adds to the state of objects whose use is unknown. */
 void tt_bands_change(struct tt_thread *, const struct tt_node *, tt_type,
                      uint32_t generation, uint64_t now, int64_t bytes);
 void tt_bands_inherent(struct tt_thread *, uint32_t generation, uint64_t now,
@@ -38,7 +38,7 @@ void tt_bands_release(struct tt_thread *, uint64_t now);
 /* The cost centre that is current there: the nearest one on the path, or the root. */
 tt_block tt_bands_centre(struct tt_tree *, const struct tt_node *);
 
-/* ── Of the whole process, for who sees all of its events one after the other ─────── */
+/* ── Bands of the whole process: callers serialise all events ─────────────────────── */
 
 /* The first interval is of 2^this ticks: a millisecond, or a tick of no known length. */
 uint32_t tt_bands_shift(const struct tt_recording *);
@@ -56,7 +56,8 @@ void tt_bands_merge(struct tt_tree *into, struct tt_tree *from);
 /* Makes bands known to an index that is made again. */
 void tt_bands_index(struct tt_tree *);
 
-/* space.c: the index, for others' use: what is known of a key at a context, or 0. */
+/* space.c: the index, for use by others: the value stored for a key at a context, or
+ * 0. */
 uint32_t tt_space_known(struct tt_tree *, uint32_t context, uint32_t key, uint32_t way);
 void tt_space_know(struct tt_tree *, uint32_t context, uint32_t key, uint32_t way,
                    uint32_t what);

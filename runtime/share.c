@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* share.c - several copies of the runtime in one process, and the one that records.
  *
- * A program may have a copy linked into it, a plug-in a second one, and `tallytree record`
- * loads a third before them all.  They keep one recording: a copy that finds another one
- * when it is loaded hands all calls on to that one ever after, and has no blocks, threads
- * or files of its own.  It is only told whether there is a recording, for its scopes to
- * look at.  What is loaded before the program comes first, else whichever copy the loader
- * finds first by name; a copy that others cannot see may still find them. */
+ * A program may have a copy linked into it, a plug-in a second one, and `tallytree
+ * record` loads a third before them all.  They keep one recording: a copy that finds
+ * another one when it is loaded forwards all calls to that one from then on, and has no
+ * blocks, threads or files itself.  It is only notified whether a recording is on, for
+ * the checks of its scopes.  A copy that was loaded before the program comes first, else
+ * the copy that the loader finds first by name; a copy that others cannot see may still
+ * find them. */
 #include "share.h"
 
 #include <dlfcn.h>

@@ -61,7 +61,7 @@
     X(tt_retainers_with)                                                                 \
     X(tt_retained)
 
-/* A copy that is told when the one that records goes on and off. */
+/* A copy that is notified when recording goes on and off in the one that records. */
 struct tt_sharer {
     void (*told)(int on);
     struct tt_sharer *next;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* sites.c - scopes that are a no-op until they are switched on: TT_SWITCHED.
  *
- * The compiler writes a note for each place, in a section that is kept and dropped with the
- * function's.  The linker gathers them into a segment of notes, which the loader tells of:
+ * The compiler writes a note for each place, in a section that is kept and dropped with
+ * the function's.  The linker gathers them into a segment of notes, which the loader
+ * lists:
  *
  *      10, 8, 1, "Tallytree\0", 0 0      sizes of name and contents, type, name
  *      place - here                      the no-op
  *      target - here                     where it jumps when on
  *
- * So nothing is registered and nothing has to be taken back: whenever scopes are switched we
- * look at what is loaded, under the loader's lock, which nothing can leave meanwhile.  What
- * is loaded later says so in its constructors. */
+ * So nothing is registered or unregistered: to switch scopes we visit all loaded modules
+ * under the loader's lock, which keeps them loaded.  Modules that are loaded later report
+ * themselves in their constructors. */
 #include "sites.h"
 
 #include <link.h>

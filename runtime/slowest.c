@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* slowest.c - the K slowest activations of a marked block, each with its own subtree.
  *
- * An average tells nothing about the one frame that took 40 ms.  When a marked activation
- * begins we note what each context below it has been charged so far; when it ends among
- * the slowest, the differences are its subtree.  Noting costs a walk over the subtree:
- * meant for blocks that are entered a few thousand times a second, not a million. */
+ * An average does not show the one frame that took 40 ms.  When a marked activation
+ * begins we note the charges of each context below it so far; if it ends among the
+ * slowest, the differences are its subtree.  Noting costs a walk over the subtree: meant
+ * for blocks that are entered a few thousand times a second, not a million. */
 #include <string.h>
 #include <sys/mman.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* space.c - objects, as runtimes tell of them: made, freed, copied by a collector.
+/* space.c - objects, as runtimes report them: made, freed, copied by a collector.
  *
- * Each event is a row's of the context that the object was made in (rows.c), and changes what
- * is alive over time (series.c).  A thread only ever adds to rows of its own tree, on a path
- * like that of the object's origin; the sum over all strands is right.
+ * Each event belongs to a row of the context that the object was made in (rows.c), and
+ * changes the live memory over time (series.c).  A thread adds only to rows of its own
+ * tree, on a path like that of the object's origin; the sum over all strands is right.
  *
- * With space-rate=N an object of so many bytes is recorded with the chance 1/w and stands for
- * w of them, the least power of two for which w of them have N bytes.  So what is freed has
- * the weight that it was made with, without anybody having kept it. */
+ * With space-rate=N an object is recorded with probability 1/w and counts as w objects: w
+ * is the least power of two for which w objects of this size have N bytes.  So a freed
+ * object has the weight that it was made with, without anything stored. */
 #include "space.h"
 
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ static struct tt_objects objects_for(size_t bytes, size_t overhead)
     return (struct tt_objects){weight, bytes * weight, overhead * weight};
 }
 
-/* Is this one of so many recorded?  Each thread has numbers of its own. */
+/* Is this one recorded, of `weight` objects?  Each thread has its own random numbers. */
 static int is_space_chosen(uint64_t weight)
 {
     static __thread uint64_t state;
@@ -96,8 +96,9 @@ static uint32_t generation_left(const struct tt_space_way *w)
     return w->from & 0x80 && w->from != TT_NO_GENERATION ? 0 : w->from;
 }
 
-/* What was freed: where it was made is known, so what is alive there is less now.  Not what
- * is of the root, as objects are that such threads made, and that were not alive there. */
+/* Subtracts a freed object from the live set of its allocation site.  Not at the root:
+ * objects of threads without a strand have it as their origin, and were not added
+ * there. */
 static void take_from_held(struct tt_recording *r, tt_context origin,
                            const struct tt_space_way *w, const struct tt_objects *o)
 {
@@ -113,8 +114,8 @@ static void take_from_held(struct tt_recording *r, tt_context origin,
     tt_live_set_gone(r, &e, o);
 }
 
-/* Of a thread that has no strand, or that a signal handler interrupted in the profiler, which
- * may have locked anything.  1 when it was counted. */
+/* For a thread that has no strand, or that a signal handler interrupted in the profiler:
+ * it may hold any lock.  Returns 1 if the event was counted. */
 static int tell_stray(tt_context origin, const struct tt_space_way *w,
                       const struct tt_objects *o)
 {
@@ -161,7 +162,7 @@ struct tt_thread *tt_space_enter(void)
     return t;
 }
 
-/* Without room, what is cold is evicted, as for a push. */
+/* If there is no room, evicts cold contexts, as a push does. */
 static struct tt_space *row_with_room(struct tt_thread *t, struct tt_node **n, int *below,
                                       const struct tt_space_way *w, tt_context *c)
 {
@@ -181,8 +182,8 @@ static struct tt_space *row_with_room(struct tt_thread *t, struct tt_node **n, i
 
 __thread int tt_space_numbered;
 
-/* What survives was taken out, with all the others, when the collection began; that may be
- * over by now.  Of an object with a number that is known in time. */
+/* Survivors were removed with all others when the collection began; they may be reported
+ * after its end.  Numbered objects are reported before. */
 static int was_taken_out(const struct tt_space_record *s, const struct tt_space_way *w)
 {
     uint32_t from = generation_left(w);
@@ -232,7 +233,7 @@ static void change_series(struct tt_thread *t, const struct tt_node *n,
     }
 }
 
-/* By where it stands: so much of what is hidden there, too. */
+/* Charges the row of a node; of what is evicted there if `below`. */
 struct tt_node *tt_space_charge(struct tt_thread *t, struct tt_node *n, int below,
                                 const struct tt_space_way *w, const struct tt_objects *o,
                                 tt_context *c)
@@ -250,7 +251,7 @@ struct tt_node *tt_space_charge(struct tt_thread *t, struct tt_node *n, int belo
     return n;
 }
 
-/* Of objects whose types are not told apart. */
+/* The type of all objects if types are not distinguished. */
 tt_type tt_space_any_type(void)
 {
     static tt_type kept;
@@ -279,7 +280,7 @@ static void change_held(struct tt_thread *t, const struct tt_live_set_event *at,
     }
 }
 
-/* The same, and what is alive: now, when most was, and over time. */
+/* The same, and changes the live memory: now, at the maximum, and over time. */
 static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
                            const struct tt_space_way *w, const struct tt_objects *o,
                            tt_context *c)
@@ -347,8 +348,8 @@ static const struct tt_event_cache *keep_told(struct tt_thread *t,
     return k;
 }
 
-/* Where objects that `n` made go to, from now on.  NULL where there may be more than a row and
- * the bands of their type, or no room. */
+/* Caches where events of objects that `n` made are counted.  Returns NULL if there may be
+ * more than a row and the bands of the type, or no room. */
 static const struct tt_event_cache *know_told(struct tt_thread *t, struct tt_node *n,
                                               int below, tt_context origin,
                                               const struct tt_space_way *w)
@@ -581,7 +582,7 @@ static void pop_named(const tt_block *kept)
 
 static tt_block gc_block, profiler_block;
 
-/* From here on what stood in these generations has gone, but for what survives. */
+/* Removes all objects from these generations; survivors are reported again. */
 void tt_gc_begin(unsigned generation)
 {
     struct tt_space_record *s;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* space.h - rows of objects on contexts, and what is said of objects; see rows.c, space.c. */
+/* space.h - rows of objects on contexts, and events of objects; see rows.c, space.c. */
 #ifndef TT_SPACE_H
 #define TT_SPACE_H
 
 #include "journal.h"
 #include "strand.h"
 
-/* What is said of objects: their type, where they come from and where they go. */
+/* An event of objects: their type, the generations they come from and go to. */
 struct tt_space_way {
     tt_type type;
     uint32_t from, to;
@@ -28,10 +28,10 @@ extern uint64_t tt_space_rate;
 /* tt_alloc of one that is recorded. */
 tt_context tt_space_make(tt_type, size_t bytes, size_t overhead);
 
-/* How many objects one of this size stands for. */
+/* How many objects a sampled one of this size counts for. */
 uint64_t tt_space_weight(size_t bytes);
 
-/* The object that this thread is telling of has a number: what use is made of it is known. */
+/* The object that this thread reports has a number: its uses are known. */
 extern __thread int tt_space_numbered;
 
 /* The number of the collection that was begun last. */
@@ -80,20 +80,20 @@ static inline unsigned tt_space_age(uint64_t amount)
     return TT_AGE(n < TT_AGES ? n : TT_AGES - 1);
 }
 
-/* Adds to the row of a context, whose handle may be given, making room where there is none;
- * without any, to the type's figures, and then returns NULL, else where it stands.  The
- * thread is busy. */
+/* Adds to the row of a context, whose handle may be given, and evicts others if there is
+ * no room.  Returns the node of the row; without room adds to the type's figures and
+ * returns NULL.  The thread is busy. */
 struct tt_node *tt_space_charge(struct tt_thread *, struct tt_node *, int below,
                                 const struct tt_space_way *, const struct tt_objects *,
                                 tt_context *);
 
-/* The type of objects whose types are not told apart. */
+/* The type of all objects if types are not distinguished. */
 tt_type tt_space_any_type(void);
 
 /* The same for a thread that has no strand.  1 when it was counted. */
 int tt_space_stray(const struct tt_space_way *, const struct tt_objects *);
 
-/* Of what a context's rows say was allocated. */
+/* The bytes that a context allocated, by its rows. */
 uint64_t tt_space_bytes(const struct tt_tree *, const struct tt_node *);
 
 /* Before rows are moved by the next one; afterwards the index is stale. */

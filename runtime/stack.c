@@ -151,8 +151,9 @@ static void step_down(struct tt_thread *t)
 
 /* ── Hidden blocks ────────────────────────────────────────────────────────────────── */
 
-/* Where a hiding frame came from: the blocks between there and its node are hidden.  An arc
- * that found no room has none of its own, but the frame below stands at its source. */
+/* The context that a hiding frame came from: the blocks between it and the frame's node
+ * are hidden.  A frame whose arc found no room has no arc cell, but the frame below has
+ * the source. */
 const struct tt_node *tt_hider_source(const struct tt_thread *t, struct tt_frame *hider)
 {
     const struct tt_node *arc = tt_cell(t->tree.base, tt_frame_cell(hider));
@@ -432,7 +433,8 @@ static void keep_block(void *arg, struct tt_frame *f)
     if (!tt_frame_is_fast(f) && f->edge >> TT_FRAME_BLOCK_SHIFT)
         return; /* it is there */
     if (tt_frame_flags(f) & TT_FRAME_CONTEXT)
-        f->entered = tt_context_of(t, f); /* a context has no time of its own */
+        f->entered = tt_context_of(t, f); /* context frames do not use this field for
+                                           * time */
     tt_frame_settle(&t->tree, f);
     TT_SHOW(f->edge, f->edge | (uint64_t)tt_frame_block(t, f) << TT_FRAME_BLOCK_SHIFT);
 }
@@ -507,7 +509,7 @@ static void stand_at_context(struct tt_thread *t, struct tt_frame *f, struct tt_
     cut_hiders(t, f);
 }
 
-/* What is below stays active, but for what the way there has cut off the path. */
+/* Frames below stay active, except those that the new place cut off the path. */
 static void stand_joined(struct tt_thread *t, struct tt_frame *f, struct tt_node *n,
                          int hides)
 {

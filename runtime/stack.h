@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack.h - entering and leaving activations; figures charged to where the top stands. */
+/* stack.h - entering and leaving activations; charging figures to the top's context. */
 #ifndef TT_STACK_H
 #define TT_STACK_H
 
@@ -36,14 +36,15 @@ struct tt_frame *tt_stack_enter(struct tt_thread *, tt_block, enum tt_kind, void
 /* Leaves the top and enters `block` in its place. */
 void tt_stack_replace(struct tt_thread *, tt_block, enum tt_kind);
 
-/* Stands at a captured context until the frame is left. */
+/* Enters a captured context until the frame is left. */
 struct tt_frame *tt_stack_enter_context(struct tt_thread *, struct tt_node *, tt_context);
 
-/* Stands, until the frame is left, where the rule of GHC leads with a captured context. */
+/* Enters, until the frame is left, the context to which GHC's rule leads from a captured
+ * one. */
 struct tt_frame *tt_stack_join_context(struct tt_thread *, tt_context);
 
-/* Stands at a place, with what is below as active as before; `hides`: that it is not below
- * where the stack stands. */
+/* Enters a node; frames below stay as active as before.  `hides`: the node is not below
+ * the current one. */
 struct tt_frame *tt_stack_join_place(struct tt_thread *, struct tt_node *, int hides);
 
 /* The cell through which a push leads; contexts are evicted for it.  0: no room. */
@@ -144,12 +145,13 @@ tt_context tt_context_below(struct tt_thread *, const struct tt_frame *,
 /* The handle of a context; of one that found no room below it, with that one's block. */
 tt_context tt_context_at(struct tt_thread *, const struct tt_node *, tt_block);
 
-/* Where a handle leads; *below: it stood below there and was evicted, or had no room.  NULL:
- * nothing is known of it but the block. */
+/* The node of a handle; *below: the context was below that node and was evicted, or had
+ * no room.  NULL: only the block is known. */
 struct tt_node *tt_context_find(struct tt_thread *, tt_context, int *below);
 
-/* Where it leads from frame->node under the rule of GHC, and whether that hides blocks;
- * NULL without room.  The frame is the top, and keeps what is needed from being evicted. */
+/* The node to which a handle leads from frame->node by GHC's rule, and whether that hides
+ * blocks; NULL without room.  The frame is the top: it keeps the nodes in use from being
+ * evicted. */
 struct tt_node *tt_context_join(struct tt_thread *, struct tt_frame *, tt_context,
                                 int *hides);
 
@@ -159,17 +161,18 @@ tt_mark tt_context_enter_by(tt_context, enum tt_stacks rule);
 /* api.c: counts a push that has no stack to go to. */
 void tt_push_stray(tt_block);
 
-/* call.c: stands where a tail call from the top left off; NULL when none did. */
+/* call.c: enters the context that a tail call from the top left; NULL if there was
+ * none. */
 struct tt_frame *tt_tail_take(struct tt_thread *);
 
-/* call.c: counts a kind of call where the top stands. */
+/* call.c: counts a kind of call in the top's context. */
 enum { TT_CALL_LEFT = TT_CALL_CURRIED + 1, TT_CALLS };
 void tt_call_count(struct tt_thread *, int call);
 
 /* Writes each frame's block into it, so that it can be resolved elsewhere. */
 void tt_stack_keep_blocks(struct tt_thread *, struct tt_fiber *);
 
-/* Calls back for each frame of a stack that stands in a tree. */
+/* Calls `each` for the frames of a stack that have a node in the tree. */
 void tt_stack_walk(const struct tt_fiber *, struct tt_frame *top,
                    void (*each)(void *arg, struct tt_frame *), void *arg);
 
@@ -180,28 +183,29 @@ void tt_stack_show(struct tt_thread *, struct tt_frame *);
 /* Takes the chain of hiders out of the count (change -1), or back into it (1). */
 void tt_hiders_count(struct tt_thread *, uint32_t change);
 
-/* Where a frame of that chain came from: what lies between there and its node is hidden. */
+/* The context that a frame of that chain came from: blocks between it and the frame's
+ * node are hidden. */
 const struct tt_node *tt_hider_source(const struct tt_thread *, struct tt_frame *hider);
 
 /* This thread's time now: without what it spent paused. */
 uint64_t tt_time_now(const struct tt_thread *);
 
-/* Charges the time since the last event to the nearest timed activation; without one it is
- * nobody's, but for the caller's own clock: then `outside` is charged. */
+/* Charges the time since the last event to the nearest timed activation.  Without one it
+ * is not charged, except that a caller's own clock charges `outside`. */
 void tt_charge_time(struct tt_thread *, uint64_t now, struct tt_frame *outside);
 
 /* Charges ticks to a place on the running stack; async-signal-safe. */
 void tt_charge(struct tt_thread *, struct tt_frame *at, uint64_t ticks, uint64_t samples);
 
-/* Charges what stands at `n`, which hangs below that place.  To `metric`, in ns, where it
- * is not 0: the ticks are an exact clock's then.  Async-signal-safe, while busy. */
+/* Charges node `n`, below the node of that frame.  If `metric` is not 0, charges that, in
+ * ns: the ticks are an exact clock's then.  Async-signal-safe, while busy. */
 void tt_charge_below(struct tt_thread *, struct tt_frame *at, struct tt_node *n,
                      uint64_t ticks, uint32_t metric);
 
-/* The nearest frame that stands in the tree, from `f` down. */
+/* The nearest frame that has a node in the tree, from `f` down. */
 struct tt_frame *tt_stack_placed(const struct tt_thread *, struct tt_frame *f);
 
-/* Charges what came while that could not be done. */
+/* Charges the ticks and samples that were deferred. */
 void tt_charge_deferred(struct tt_thread *);
 
 /* Adds to a metric of the top, after an eviction if there is no room; at least the total has
@@ -257,7 +261,7 @@ void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_fr
 void tt_slowest_drop(struct tt_thread *);
 void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, struct tt_slowest *from);
 
-/* budget.c: makes room by evicting what is cold.  Returns how many cells came free. */
+/* budget.c: evicts cold contexts to make room.  Returns the number of cells freed. */
 uint32_t tt_evict(struct tt_thread *);
 uint32_t tt_evict_tree(struct tt_tree *, struct tt_thread *);
 

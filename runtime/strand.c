@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* strand.c - threads come, get a strand, and go.
+/* strand.c - threads and their strands.
  *
- * A thread gets its strand at its first push.  When it ends, its tree stays as it is while
- * there is room; later, the ended strands of one name are merged into one row, so that any
- * number of threads fits into the budget. */
+ * A thread gets its strand at its first push.  When it ends, its tree is kept unchanged
+ * while there is room; later, the ended strands of one name are merged into one row, so
+ * that any number of threads fits into the budget. */
 #include "strand.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void (*tt_thread_ended)(struct tt_thread *);
 void (*tt_function_dropped)(const struct tt_frame *);
 
 enum { THREAD_BYTES = 32 << 10, ENDED_BYTES = 16 << 10, ROWS_MAX = 64, RETRY = 256 };
-/* Of a machine: so many strands keep their place in what profiles keep by strand, 4096. */
+/* Of a machine: profiles keep places for 4096 strands in what they store by strand. */
 enum { MACHINE_ROWS_MAX = 1024, MACHINE_ENDED_MAX = 1024 };
 /* The rest is for frames; beyond them the slow path is taken. */
 _Static_assert(sizeof(struct tt_thread) <= THREAD_BYTES / 2, "room for 256 frames");
@@ -227,8 +227,8 @@ static struct ended *share_row(struct tt_strand_record *record)
     return find_row(record);
 }
 
-/* A separate name is one of the first so many; all the others share one.  On a machine each
- * program has those of its own, as long as they are not too many. */
+/* The first so many names have separate rows; all others share one.  On a machine each
+ * program has its own rows, as long as there are not too many. */
 static struct ended *row_for(struct tt_strand_record *record)
 {
     const int of_machine = tt_recording->header->processors != 0;
@@ -273,7 +273,7 @@ static uint32_t merge_ended(struct tt_recording *r)
 
     for (e = all.ended; e; e = next) {
         next = e->next;
-        if (merge_one(e, r, &pages) != 0) { /* no room even for that: it stays as it is */
+        if (merge_one(e, r, &pages) != 0) { /* not even room for that: unchanged */
             e->next = left;
             left = e;
         }
@@ -438,7 +438,7 @@ int tt_thread_attach(struct tt_thread *t)
     return 0;
 }
 
-/* What still refers to the tree is made to stand without it. */
+/* Makes stacks that still refer to the tree independent of it. */
 static void let_go_of_stacks(struct tt_thread *t)
 {
     struct tt_fiber *f;
@@ -456,8 +456,8 @@ static void let_go_of_stacks(struct tt_thread *t)
     tt_threads_unlock();
 }
 
-/* The tree outlives its thread: it is kept as it is, or merged at once when room is
- * tight.  A recording that is over needs neither. */
+/* The tree outlives its thread: it is kept unchanged, or merged at once if room is tight.
+ * A recording that is over needs neither. */
 static void leave_tree(struct tt_thread *t, struct tt_recording *r)
 {
     struct ended *e;

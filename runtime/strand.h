@@ -4,8 +4,8 @@
  *      tt_self (thread-local) ── thread ── tree ── cells in the recording
  *                                  └── fiber ── segments of frames
  *
- * A frame is one activation.  Segments never move; the first frame of a segment stands
- * for the last of the one below, so that stepping down needs no look at segments. */
+ * A frame is one activation.  Segments never move; the first frame of a segment is a copy
+ * of the last of the one below, so that stepping down does not read the segment. */
 #ifndef TT_STRAND_H
 #define TT_STRAND_H
 
@@ -18,13 +18,13 @@ enum tt_frame_flags {                      /* above the cell in tt_frame.edge */
                       TT_FRAME_PICKED = 2, /* every:N: this one is measured */
                       TT_FRAME_HIDER = 4,  /* entered through an arc that hides blocks */
                       TT_FRAME_SEAM =
-                          8, /* stands for the last frame of the segment below */
+                          8, /* a copy of the last frame of the segment below */
                       TT_FRAME_LIMBO = 16,     /* found no room; its block is kept here */
                       TT_FRAME_CONTEXT = 32,   /* entered by tt_context_enter */
                       TT_FRAME_RECURSIVE = 64, /* its block was active already */
                       TT_FRAME_CALL = 128 /* its leaving is counted, as its kind was */
 };
-/* Entered by tt_context_call under the rule of GHC: what is below it stays active. */
+/* Entered by tt_context_call under the rule of GHC: frames below it stay active. */
 enum { TT_FRAME_JOINED = TT_FRAME_CONTEXT | TT_FRAME_RECURSIVE };
 #define TT_FRAME_FLAG(flag) ((uint64_t)(flag) << 32)
 #define TT_FRAME_BLOCK_SHIFT 40
@@ -45,7 +45,7 @@ struct tt_fiber {
     struct tt_segment *segment;
     struct tt_frame *top, *hider, *timed; /* while it does not run */
     uintptr_t high; /* the farthest up that the slow path was called on its stack */
-    uint64_t away;  /* ticks it did not run for: its clock stood still */
+    uint64_t away;  /* ticks while it did not run: its clock was stopped */
     uint64_t local; /* its time when it was left */
     struct tt_fiber *next,
         **link; /* suspended fibers of `thread`, under its tree's lock */
@@ -117,18 +117,18 @@ struct tt_thread {
         struct tt_slow_seen *table; /* what its subtree had when it began, by cell */
         uint32_t size;
     } slow;
-    /* What a tail call left, to be the parent of the next call from this frame. */
+    /* The context that a tail call left: the parent of the next call from this frame. */
     struct tt_frame *tail_from;
-    const struct tt_node *tail_at; /* where that frame stood */
+    const struct tt_node *tail_at; /* the node of that frame then */
     tt_context tail;
-    const struct tt_node *tail_node; /* where that leads, while it has this generation */
+    const struct tt_node *tail_node; /* its node, if still of this generation */
     uint16_t tail_generation;
     uint32_t tail_begins; /* a context that was left began a path: see tt_frame_begins */
-    uint32_t tail_descends;        /* it is known to be below where `tail_from` stands */
-    struct tt_join join[TT_JOINS]; /* by captured context and place */
+    uint32_t tail_descends;              /* it is known to be below `tail_at` */
+    struct tt_join join[TT_JOINS];       /* by captured context and place */
     struct tt_hidden hidden[TT_HIDDENS]; /* read and written while `charging` */
-    uint64_t told_at; /* time of the last event, and for how many more */
-    int64_t told_so;  /* bytes it may be used: see event-cache.h */
+    uint64_t told_at; /* time of the last event, which later events use */
+    int64_t told_so;  /* for this many bytes more: see event-cache.h */
 };
 
 /* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */
@@ -163,14 +163,14 @@ _Static_assert(offsetof(struct tt_strand, top) == 0, "top");
 
 static inline int tt_frame_is_fast(const struct tt_frame *f) { return f->cfa & 1; }
 
-/* Of a frame that was not entered fast. */
+/* The cell of a frame that was not entered fast. */
 static inline uint32_t tt_frame_cell(const struct tt_frame *f)
 {
     TT_ASSERT(!tt_frame_is_fast(f));
     return (uint32_t)f->edge;
 }
 
-/* Of any frame but the first of a segment. */
+/* The edge of any frame but the first of a segment. */
 static inline uint32_t tt_frame_edge(const struct tt_tree *t, const struct tt_frame *f)
 {
     return tt_frame_is_fast(f) ? tt_tree_find(t, f[-1].node, f->node->key)
@@ -221,7 +221,7 @@ static inline struct tt_frame *tt_frame_below(struct tt_frame *f)
     return f - 1;
 }
 
-/* The innermost activation itself, where the top stands for it in the next segment. */
+/* The innermost activation itself, if the top is a copy of it in the next segment. */
 static inline struct tt_frame *tt_frame_top(const struct tt_strand *s)
 {
     struct tt_frame *top = s->top;
@@ -235,13 +235,13 @@ static inline struct tt_frame *tt_frame_top(const struct tt_strand *s)
  * tt_thread_leave. */
 struct tt_thread *tt_thread_enter(void);
 
-/* The same for who is at work, but has neither the threads nor the blocks locked. */
+/* The same for callers at work that have neither the threads nor the blocks locked. */
 struct tt_thread *tt_thread_enter_anyway(void);
 
-/* Has this thread run its destructors?  It makes no strand of its own accord any more. */
+/* Has this thread run its destructors?  It then makes a strand only on request. */
 int tt_thread_is_over(void);
 
-/* What lies between may change errno, which a scope's program may be about to look at. */
+/* Code between these two may change errno, which the program may be about to read. */
 static inline void tt_thread_begin(struct tt_thread *t)
 {
     t->busy = 1;
@@ -274,7 +274,7 @@ void tt_threads_unlock(void);
 struct tt_thread *tt_threads_first(void);
 struct tt_thread *const *tt_threads_head(void); /* where the first one is */
 
-/* Called by a thread when its tree is about to be no more its own; NULL: by nobody. */
+/* Called by a thread before its tree stops being its own; NULL: not called. */
 extern void (*tt_thread_ended)(struct tt_thread *);
 
 /* Called for the frame of a function that goes before the function has returned. */
@@ -296,7 +296,7 @@ static inline void tt_strand_close(struct tt_strand *s)
 /* Sends every thread to the slow path at its next push. */
 void tt_threads_stop(void);
 
-/* In the child of a fork: there are no threads and no strands; nobody holds the lock. */
+/* In the child of a fork: there are no threads and no strands, and the lock is free. */
 void tt_threads_forked(void);
 void tt_threads_forget_lock(void);
 

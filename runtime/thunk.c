@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* thunk.c - the way from the fast path in tallytree/scope.h to the slow one.
+/* thunk.c - jumps from the fast path in tallytree/scope.h to the slow path.
  *
- * An ordinary call costs even where it is never made: what the function around it still
- * needs must be kept in registers that a call preserves, and those must be saved first.
- * So the header does not call: it jumps here, and is jumped back to, from code that the
- * compiler takes for a few instructions that change some registers.
+ * An ordinary call costs time even if it is never made: the function around it must keep
+ * its live values in registers that a call preserves, and must save these first.  So the
+ * header does not call: it jumps here, and is jumped back to, from code that looks to the
+ * compiler like a few instructions that change some registers.
  *
  *      rax             where to go on; then the result
  *      rdx, rcx, r8    arguments; lost, as are r9 to r11 and the vector registers
  *      rdi, rsi        kept, with all that a call keeps
  *
  * Up to 128 bytes below the stack pointer may be in use, and it need not be aligned.  The
- * unwind information says so too, for whoever looks at the stack meanwhile. */
+ * unwind information describes this, too, for code that unwinds the stack meanwhile. */
 #include "stack.h"
 
 #ifdef TT_THUNKS

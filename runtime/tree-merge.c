@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tree-merge.c - one tree's figures into another's.
+/* tree-merge.c - moves one tree's figures into another tree.
  *
- * Figures are not copied but moved: at any moment each stands in one of the two trees, so
- * that a process killed in the middle leaves both, and their sum is right.  Only when the
- * one tree has nothing left is its strand gone.
+ * Figures are not copied but moved: at any moment each is in one of the two trees, so a
+ * process killed in the middle leaves both, and their sum is right.  The strand of a tree
+ * is freed only when the tree has no figures left.
  *
- * A context of the one is found or made in the other under the same parent: `link` tells
- * for each cell where it went.  Before anything moves there is room for all of it: cold
- * contexts are evicted, of either tree, until there is. */
+ * For each context of the one tree, the same context is found or made in the other under
+ * the same parent: `link` has the target of each cell.  Before anything moves there is
+ * room for all of it: cold contexts of either tree are evicted until there is. */
 #include "tree-merge.h"
 
 #include <string.h>
@@ -243,7 +243,7 @@ static void send_tally(struct merge *m, struct tt_tally *from)
     }
 }
 
-/* Where entries of the sample log go. */
+/* The new cell of a sample-log entry. */
 static uint32_t send_samples(void *arg, uint32_t cell)
 {
     const struct merge *m = arg;
@@ -336,8 +336,8 @@ static uint32_t count_small_extensions(const struct merge *m, uint32_t cell)
     return count;
 }
 
-/* At most as many cells as `into` lacks: those of what it does not have, and of what is
- * beside it, one for what a new context may have missed among them. */
+/* An upper bound of the cells that `into` needs: for contexts that it lacks, for
+ * extensions, and one for the extension that a new context may need for `missed`. */
 static uint32_t count_wanted(struct merge *m)
 {
     const struct tt_node *root = m->from->root;
@@ -360,7 +360,8 @@ static uint32_t count_wanted(struct merge *m)
     return wanted;
 }
 
-/* Evicts what is cold in either until it fits; the weights are there then. */
+/* Evicts cold contexts of both trees until it fits.  Leaves the weights, if it
+ * succeeds. */
 static int make_room(struct merge *m)
 {
     while (tt_weights_init(&m->w, m->from) == 0) {

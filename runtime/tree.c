@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* tree.c - the bounded calling-context tree of one strand.
  *
- * A context is a path of blocks; a node stands for one context.  The path of a node never
- * changes, so where `push(X)` leads from it never changes either: we work it out once,
- * walking the ancestors, and remember it as a transition.  From then on a push is one
- * table look-up, however deep the stack.
+ * A context is a path of blocks; a node represents one context.  The path of a node never
+ * changes, so the target of `push(X)` from it never changes either: we find it once,
+ * walking the ancestors, and store it as a transition.  From then on a push is one table
+ * look-up, however deep the stack.
  *
  *      root ── a ── b ⟲ b        ⟲  transition back into the path: an arc
  *                   └── c
  *
  * Each node has a table from blocks to cells, of a power of two entries, at first the two
- * in the node itself.  It grows until each block has a separate entry, as far as four
- * times their number; what still collides is chained, and found by the slow path. */
+ * in the node itself.  It grows until each block has a separate entry, up to four times
+ * their number; further collisions are chained, and found by the slow path. */
 #include "tree.h"
 
 #include <string.h>
@@ -137,8 +137,8 @@ static struct tt_node *find_repeat(const struct tt_tree *t, struct tt_node *from
     return NULL;
 }
 
-/* The nearest X on the path for which what lies between it and here stands once more
- * right before it. */
+/* The nearest X on the path such that the path from it to here repeats the path right
+ * before it. */
 static struct tt_node *find_cycle(const struct tt_tree *t, struct tt_node *from,
                                   tt_block block)
 {
@@ -168,8 +168,8 @@ static struct tt_node *find_recent(const struct tt_tree *t, struct tt_node *from
     return NULL;
 }
 
-/* Has it never had a context in this tree?  Then it is nowhere on the path: who goes deep
- * into what is new does not look at all of the path at each step. */
+/* Has the block never had a context in this tree?  Then it is not on the path.  This
+ * saves walking the whole path at each step of a new deep stack. */
 static int has_never_been(const struct tt_tree *t, tt_block block)
 {
     return !tt_tree_tally_find(t, block);
@@ -244,8 +244,7 @@ static uint32_t make_context(struct tt_tree *t, struct tt_node *from, tt_block b
     return cell;
 }
 
-/* The blocks between target and from are hidden by an arc when they stand nowhere above
- * it. */
+/* An arc hides the blocks between target and from that do not occur above target. */
 static uint32_t hides(const struct tt_tree *t, const struct tt_node *from,
                       const struct tt_node *target)
 {

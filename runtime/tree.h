@@ -12,8 +12,7 @@ struct tt_marks { /* which blocks have been seen in a walk: those stamped with `
 };
 
 enum { TT_EVENT_CACHE = 1024 };
-struct
-    tt_event_cache { /* where the last that was told of such objects went: see event-cache.h */
+struct tt_event_cache { /* where events of such objects are counted: see event-cache.h */
     tt_context origin;
     uint64_t way; /* type, from and to; 0: nothing is known */
     struct tt_space *row;
@@ -40,7 +39,7 @@ struct tt_tree {
     struct tt_strand_record *record; /* in the recording */
     char *base;
     struct tt_node *root;
-    struct tt_node *limbo; /* stands for a context that found no room; nothing leads on */
+    struct tt_node *limbo; /* the node of contexts without room; no transitions */
     uint32_t owner;
     uint32_t pages; /* the chain of its cell pages, and how many */
     uint32_t page_count;
@@ -53,8 +52,8 @@ struct tt_tree {
     uint32_t tables[TT_TABLE_ORDERS]; /* free ones of 2^order cells, never used for else:
                                          a signal handler may interrupt a reader */
     uint32_t extensions[7];           /* free extensions of 2^order cells */
-    /* Held by its thread while cells move or `tally` does, and by whoever looks at them from
-     * another thread. */
+    /* Held by its thread while it moves cells or `tally`, and by other threads while they
+     * read them. */
     pthread_mutex_t lock;
     uint32_t *tally;             /* by block: a cell */
     uint32_t tally_size;         /* of it, and of the marks; grown on demand */
