@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* disabled.h - what is left of tallytree.h under TT_DISABLE: the same names, nothing behind
- * them.  What is declared there and not here does not compile where it is used. */
+/* disabled.h - tallytree.h under TT_DISABLE: the same names, which expand to nothing.  A
+ * name that is declared there but not here does not compile. */
 #ifndef TALLYTREE_DISABLED_H
 #define TALLYTREE_DISABLED_H
 

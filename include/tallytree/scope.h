@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* scope.h - what the macros of tallytree.h expand to.
+/* scope.h - the macros of tallytree.h and the fast path of scopes.
  *
- * The fast path is here so that a scope costs a look-up and not a call: it moves the top of
- * the thread's stack by one frame, to where the tree's transition leads.  Whatever is more
- * than that is done by the library. */
+ * The fast path is in this header so that a scope costs a look-up and not a call: it
+ * moves the top of the thread's stack by one frame, to the target of the tree's
+ * transition.  All other cases are left to the library. */
 #ifndef TALLYTREE_SCOPE_H
 #define TALLYTREE_SCOPE_H
 
@@ -31,9 +31,9 @@ struct tt_node { /* a cell of the recording: a context, or an arc back into its 
 };
 
 struct tt_frame {         /* an activation */
-    struct tt_node *node; /* where it stands in the tree */
+    struct tt_node *node; /* its place in the tree */
     uintptr_t cfa;        /* the stack frame of its function; odd when entered fast */
-    void *slot;           /* the scope's variable: tells two scopes of a frame apart */
+    void *slot;           /* the scope's variable: distinguishes two scopes of a frame */
     /* The cell it was entered through, and above 32 bits flags.  Entered fast it has none,
      * and the cell is looked up again where it is needed. */
     uint64_t edge;
@@ -48,8 +48,8 @@ struct tt_strand { /* a thread's own; all zero while it is off */
     uint64_t sparse;        /* 0: activations are counted; 1: not even that; or every:N */
     struct tt_thread *thread;
     struct tt_frame *hooks; /* the limit of functions that are switched on */
-    /* Of them: 0: they are sampled, and not counted; else those are timed of whose number
-     * none of these bits is set. */
+    /* How they are timed.  0: sampled, and not counted; else a call is timed if its
+     * number has none of these bits. */
     uint64_t picking;
     struct tt_frame *direct; /* the limit of thunks that time none of them */
 };
@@ -172,22 +172,22 @@ TT_INLINE void tt_count(uint64_t *n)
 #endif
 }
 
-/* Is what a frame stands for gone?  A scope that is entered in a stack frame above its own
- * says so, and one that is entered at the place of its own variable.  `odd`: cfa + 1. */
+/* Has the activation of a frame ended?  It has if a scope is entered in a stack frame
+ * above its own, or at the place of its own variable.  `odd`: cfa + 1. */
 TT_INLINE int tt_frame_is_dead(const struct tt_frame *f, const void *slot, uintptr_t odd)
 {
     if (!TT_UNLIKELY(f->cfa <= odd))
         return 0;
-    TT_BARRIER(); /* what is rarely needed takes up no register */
+    TT_BARRIER(); /* so that rare values take up no register */
     return f->cfa < odd - 1 || f->slot == slot;
 }
 
-/* Enters a scope.  What it returns is for tt_scope_leave: NULL when off, and an odd
- * pointer when there is more to do on leaving than to step down.
+/* Enters a scope; returns the argument for tt_scope_leave: NULL if off, an odd pointer if
+ * leaving takes more than stepping down.
  *
- * `slot` is stored first and looked at last: when a signal handler's scopes came between,
- * they have written their own there, and everything is worked out again.  What is stored
- * atomically is read by the sampler thread, `limit` written by whoever stops. */
+ * `slot` is stored first and read last: if a signal handler's scopes ran in between, they
+ * have written their own there, and the slow path begins again.  Atomic stores are read
+ * by the sampler thread; `limit` is written by the thread that stops recording. */
 TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot, uintptr_t cfa)
 {
     struct tt_strand *s = &tt_self;
@@ -301,7 +301,7 @@ on:
     return 1;
 }
 
-/* It was stored when the scope was on as it was entered, or by who was there before. */
+/* *at was stored if the scope was on when entered; if not, it may be anything. */
 TT_INLINE void tt_scope_close(struct tt_frame **at)
 {
     struct tt_frame *f = TT_UNLIKELY(tt_is_on()) ? *at : NULL;
