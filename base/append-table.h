@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* append-table.h - a table that only grows: readers look without a lock, one writer at a time.
+/* append-table.h - a table that only grows: readers look without a lock, one writer at a
+ * time.
  *
- *      key, scattered  ->  record: the key, and what is known of it
+ *      key, scattered  ->  record: the key, and its data
  *
- * It is replaced whole when it is half full; old ones stay, for who reads them. */
+ * It is replaced as a whole when half full; old ones stay, as readers may use them. */
 #ifndef TT_APPEND_TABLE_H
 #define TT_APPEND_TABLE_H
 

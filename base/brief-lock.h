@@ -11,7 +11,7 @@
 
 #include "assertion.h"
 
-/* The C library clears it before there is another thread, whoever makes it. */
+/* The C library clears it before a second thread exists, however that is made. */
 extern char __libc_single_threaded __attribute__((weak));
 
 static inline int tt_alone(void)
@@ -19,8 +19,8 @@ static inline int tt_alone(void)
     return &__libc_single_threaded && __libc_single_threaded;
 }
 
-/* Of a lock's word.  Whoever waits sleeps in the kernel after a moment: a thread of real-time
- * priority that went on asking would keep the holder from the processor. */
+/* The states of a lock's word.  A waiting thread soon sleeps in the kernel: a thread of
+ * real-time priority that went on spinning would keep the holder from the processor. */
 enum { TT_BRIEF_FREE, TT_BRIEF_HELD, TT_BRIEF_AWAITED };
 
 /* As in linux/futex.h, which other C libraries do not have. */
@@ -89,8 +89,8 @@ static inline void tt_brief_unlock(uint32_t *word)
         tt_brief_wake(word);
 }
 
-/* One that says who changes what it guards: from after it was taken until before it is given
- * back.  `self` is the calling thread's tt_self. */
+/* A lock that stores which thread changes the data it guards: from after it was taken
+ * until before it is released.  `self` is the calling thread's tt_self. */
 struct tt_owned {
     uint32_t word;
     const void *holder;

@@ -11,7 +11,7 @@ struct tt_byte_reader {
     int bad; /* something was asked for that was not there; numbers are then 0 */
 };
 
-/* Where a number is wanted and the bytes are not: the span is spent. */
+/* There are too few bytes for a number: uses up the span. */
 static inline uint64_t tt_byte_reader_fail(struct tt_byte_reader *s)
 {
     s->bad = 1;

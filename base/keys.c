@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys.c - numbers by keys: a hash table of what is well mixed already, at most half full. */
+/* keys.c - numbers by keys: a hash table for well-mixed keys, at most half full. */
 #include "keys.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* loaded-symbol.c - what an object that is loaded exports, by its own hash table, and what it
- * uses, by its relocations.
+/* loaded-symbol.c - finds the symbols that a loaded object exports, by its own hash
+ * table, and those it uses, by its relocations.
  *
  *      DT_GNU_HASH   bloom filter ─ bucket ─ chain of hashes ─ symbol, name
  *
- * Of an object with the older DT_HASH alone each symbol is compared.
- * The loader has relocated the object and checked it: what is read here it reads itself. */
+ * In an object that has only the older DT_HASH, every symbol is compared.  The loader has
+ * relocated and checked the object; it reads the same data itself. */
 #include "loaded-symbol.h"
 
 #include <string.h>

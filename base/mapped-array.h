@@ -11,8 +11,8 @@ struct tt_mapped_array {
     size_t used, room;
 };
 
-/* Room for `size` more bytes at the end, which are then used; NULL without memory, and
- * nothing has changed.  Moves what is there. */
+/* Adds `size` bytes at the end and returns them; NULL without memory, and nothing has
+ * changed.  May move the earlier bytes. */
 void *tt_mapped_array_add(struct tt_mapped_array *, size_t size);
 void tt_mapped_array_fini(struct tt_mapped_array *);
 

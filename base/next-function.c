@@ -5,7 +5,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* The C library's own, whatever stands before it: a version says whose it is. */
+/* The C library's own function, even if other definitions come first: its version shows
+ * whose it is. */
 static void *find_in_library(const char *name)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
