@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* code-x86_64.c - finding a caller by reading on in the code, up to the return.
+/* code-x86_64.c - finds a caller by following the code ahead up to the return.
  *
- * Some code says nothing of its frames: a C library built without tables, start-up files,
- * assembler.  But it does return, so what it will do to the stack pointer until then stands
- * in the instructions ahead.  They are gone through with the real registers; what they push
- * is remembered, everything else is in memory already.
+ * Some code has no unwind information: a C library built without tables, start-up files,
+ * assembler.  But it does return, so the instructions ahead show what it does to the
+ * stack pointer until then.  They are interpreted with the real registers; values that
+ * they push are stored, all others are in memory already.
  *
- * A path ends at a return, or where it cannot go on: then the branches that were passed are
- * tried.  The return address that is found must follow a call, or it is none. */
+ * A path ends at a return, or where it cannot go on: then the branches that were passed
+ * are tried.  A return address is accepted only if it follows a call. */
 #include "code.h"
 
 enum { RBP = 5, RSP = 4 }; /* as instructions number them */
@@ -523,10 +523,10 @@ static int frame_size(struct tt_peek *peek, uint64_t function, uint64_t pc,
     return knows(p, RBP) && knows(p, RSP) && p->reg[RBP] >= p->reg[RSP];
 }
 
-/* Of the call before a return address: what it may have called, the likeliest last. */
+/* The call before a return address: what it may have called, the likeliest last. */
 enum called { CALLED_NOTHING, CALLED_OTHER, CALLED_SOMETHING, CALLED_IT };
 
-/* Does what begins there go on in the function by a jump near its beginning? */
+/* Does the code at `at` continue in the function, by a jump near its beginning? */
 static int jumps_to(struct tt_peek *p, uint64_t at, uint64_t function)
 {
     enum { NEAR = 32, JUMP = 5 };

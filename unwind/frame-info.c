@@ -78,8 +78,7 @@ static uint64_t take_value(struct tt_byte_reader *s, unsigned format)
     }
 }
 
-/* A pointer as its encoding says, in .debug_frame a plain one; what is stored elsewhere is
- * not looked up. */
+/* A pointer in its encoding, in .debug_frame a plain one; indirect ones are an error. */
 static uint64_t take_pointer(const struct tt_frame_reader *r, struct tt_byte_reader *s,
                              unsigned encoding)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* image.c - what unwinding needs of an ELF object, found by its program headers.
+/* image.c - the parts of an ELF object that unwinding needs, found by its program
+ * headers.
  *
- * A part of the object is a link-time address and a size; in memory it lies there already,
- * of a file it is read (not mapped: a file that shrinks must not kill who reads it). */
+ * A part of the object is a link-time address and a size.  In memory it is there already;
+ * from a file it is read (not mapped: a file that shrinks would kill the reader). */
 #include "image.h"
 
 #include <string.h>
@@ -96,8 +97,8 @@ static const Elf64_Phdr *find_segment(const struct tt_image *i, uint64_t address
     return NULL;
 }
 
-/* What lies at the address, *size bytes at most; how many are there; NULL: nothing.  Of
- * files, it is read to `room`, in place of what was there. */
+/* The bytes at the address, *size at most; sets *size to how many there are; NULL: none.
+ * Those of a file are read into `room`, replacing its contents. */
 static const uint8_t *part(struct tt_image *i, struct tt_mapped_array *room,
                            uint64_t address, size_t *size)
 {
@@ -222,7 +223,7 @@ static int find_section(const struct tt_image *i, const char *wanted, uint64_t f
     return -TT_ERR_FORMAT;
 }
 
-/* Of objects without .eh_frame_hdr. */
+/* For objects without .eh_frame_hdr. */
 static int from_sections(struct tt_image *i, struct tt_frame_info *info)
 {
     Elf64_Shdr s;

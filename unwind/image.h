@@ -29,11 +29,11 @@ void tt_image_of_memory(struct tt_image *, uint64_t bias, const Elf64_Phdr *, un
 int tt_image_of_file(struct tt_image *, int fd);
 void tt_image_fini(struct tt_image *);
 
-/* Where its .eh_frame is; `info` points into the image.  0; -TT_ERR_FORMAT: it has none. */
+/* Finds .eh_frame; `info` points into the image.  0; -TT_ERR_FORMAT: there is none. */
 int tt_image_frame_info(struct tt_image *, struct tt_frame_info *info);
 
-/* Adds its .debug_frame, which is in files alone, to what is known of its .eh_frame, if that
- * is anything.  0; -TT_ERR_FORMAT: it has none, or it is compressed. */
+/* Adds .debug_frame, which only files have, to the description of .eh_frame, which may be
+ * empty.  Returns 0; -TT_ERR_FORMAT: it has none, or it is compressed. */
 int tt_image_debug_frame(struct tt_image *, struct tt_frame_info *info);
 
 /* The bytes of its build-id; 0 without one. */

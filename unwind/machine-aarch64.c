@@ -82,8 +82,8 @@ int tt_machine_follows_call(struct tt_peek *p, uint64_t pc)
            (code & 0xfefff000) == 0xd63f0000;
 }
 
-/* Whether this is a place where the frame record does not stand: before stp x29, x30, after
- * ldp x29, x30, and at ret.  The return address is then in x30. */
+/* Is pc where the frame record is not valid: before stp x29, x30, after ldp x29, x30, and
+ * at ret?  The return address is then in x30. */
 static int at_edge(struct tt_peek *p, uint64_t pc)
 {
     uint32_t code;

@@ -95,8 +95,8 @@ int tt_machine_leave_signal(struct tt_registers *r, struct tt_peek *p)
 
 /* ── Code without rules ───────────────────────────────────────────────────────────── */
 
-/* Where the first function of a goroutine returns to, as if it had been called there: behind
- * the first of the three instructions nop, call, nop. */
+/* Does a goroutine's first function return here, as if called from there: after the first
+ * of the three instructions nop, call, nop? */
 static int ends_goroutine(struct tt_peek *p, uint64_t pc)
 {
     uint8_t code[7];
@@ -143,9 +143,8 @@ static int ends_thread(struct tt_peek *p, uint64_t pc)
            memcmp(code, musl, sizeof musl) == 0;
 }
 
-/* Whether this is what the kernel leaves on the stack for a program: the number of
- * arguments, pointers to them, which point further up, each behind the one before, and a
- * zero. */
+/* Is this what the kernel leaves on the stack for a program: the number of arguments,
+ * pointers to them, which point further up, each above the one before, and a zero? */
 static int is_first(struct tt_peek *p, uint64_t at)
 {
     uint64_t arguments, last = at, next;

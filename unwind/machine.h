@@ -39,7 +39,7 @@ struct tt_registers {
 /* What a handler that was installed with SA_SIGINFO gets as its third argument. */
 void tt_registers_of_context(struct tt_registers *, const void *ucontext);
 
-/* Of a thread of which only these two are known. */
+/* For a thread of which only these two are known. */
 void tt_registers_of_place(struct tt_registers *, uint64_t pc, uint64_t sp);
 
 /* The user registers of a perf event: those of `mask`, in the order of its bits. */
@@ -54,8 +54,8 @@ int tt_machine_is_trampoline(struct tt_peek *, uint64_t pc);
 /* From such code's frame to the one that was interrupted.  0 when memory is not there. */
 int tt_machine_leave_signal(struct tt_registers *, struct tt_peek *);
 
-/* To the caller where nothing is known but how the code looks, and that it may keep a frame
- * pointer.  `exact`: pc is where the thread stands, and not a return address. */
+/* Steps to the caller by the code alone, which may keep a frame pointer.  `exact`: pc is
+ * the thread's current instruction, and not a return address. */
 enum tt_guess {
     TT_GUESS_CALLER, /* the registers are now the caller's */
     TT_GUESS_ROOT,   /* there is no caller */
@@ -63,13 +63,13 @@ enum tt_guess {
 };
 enum tt_guess tt_machine_guess(struct tt_registers *, struct tt_peek *, int exact);
 
-/* Finds the frame pointer of a frame that keeps one, where it is lost: from the stack, and
- * from how the function begins.  The frame's CFA is `offset` above it; `function` is 0 where
- * its beginning is not known.  0 when there is nothing that can be it. */
+/* Finds the frame pointer of a frame that keeps one but has lost it: from the stack, and
+ * from the first instructions of the function.  The frame's CFA is `offset` above it;
+ * `function` is its start, or 0 if unknown.  Returns 0 if no value fits. */
 int tt_machine_find_frame(struct tt_registers *, struct tt_peek *, uint64_t function,
                           int32_t offset);
 
-/* Whether a call stands before the address, so that it can be one to return to. */
+/* Is there a call before the address, so that it can be a return address? */
 int tt_machine_follows_call(struct tt_peek *, uint64_t pc);
 
 /* Takes off what signs a return address. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* modules.c - the snapshot of what is loaded, and when an old one may go.
+/* modules.c - the snapshot of loaded modules, and when an old one may be freed.
  *
- * Handlers count themselves in and out, in one of a few counters, so that threads seldom
- * meet.  A snapshot that was replaced may be freed when each counter was seen at zero after
- * that: whoever counts himself in later finds the new one.  Nobody waits for it; who
- * replaces the next one looks again.
+ * Handlers increment one of a few counters while they use a snapshot, so that threads
+ * seldom share one.  A snapshot that was replaced may be freed when each counter was seen
+ * at zero after that: later users get the new one.  No thread waits for this; the next
+ * replacement checks again.
  *
- * One thread at a time refreshes.  Who comes meanwhile leaves word and goes: it may be
- * inside of the loader, for whose lock the first one waits. */
+ * One thread at a time refreshes.  Another one that wants to refresh meanwhile leaves a
+ * note and returns: it may be inside of the loader, for whose lock the first one
+ * waits. */
 #include "modules.h"
 
 #include <link.h>
@@ -31,8 +32,8 @@ static struct {
 
 static struct {
     struct tt_snapshot *_Atomic current;
-    _Atomic int busy, again; /* somebody refreshes; and shall look once more */
-    /* The rest is written by who is busy. */
+    _Atomic int busy, again; /* a thread is refreshing; it shall do so once more */
+    /* The rest is written by the thread that has set `busy`. */
     struct tt_snapshot *retired;
     uint64_t loads, unloads; /* the loader's counters, as of the current one */
 } own;
@@ -135,7 +136,8 @@ static const char *path_before(const struct dl_phdr_info *o, const char *name)
     return NULL;
 }
 
-/* The loader keeps a name as it was given, by which nobody finds the file from elsewhere. */
+/* The loader keeps a name as it was given, which does not find the file from another
+ * folder. */
 static const char *absolute(const struct dl_phdr_info *o, char *room, size_t size)
 {
     const char *name = o->dlpi_name, *before;

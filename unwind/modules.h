@@ -24,7 +24,7 @@ struct tt_module {
     uint8_t build_id[TT_BUILD_ID_MAX];
     const char *path; /* as the system calls it: of the file, or [vdso] */
     uint64_t low;     /* link-time address that its lowest code has */
-    const char *mark; /* what tells it apart where it is no file; NULL: it is one */
+    const char *mark; /* identifies it if it is no file; NULL: it is one */
 };
 
 struct tt_mapping {
@@ -42,10 +42,11 @@ struct tt_modules {
 
 /* ── This process ─────────────────────────────────────────────────────────────────── */
 
-/* Looks at what is loaded now; cheap when nothing has changed.  At the start, after dlopen
- * and dlclose, and when a sample was in no known module.  Any thread, but no handler; where
- * another thread is at it already, that one looks again, and this returns at once.  0, or
- * -TT_ERR_MEMORY, and what was known is kept. */
+/* Updates the snapshot to the modules loaded now; cheap if nothing has changed.  To be
+ * called at the start, after dlopen and dlclose, and when a sample was in no known
+ * module.  From any thread, but no handler; if another thread is refreshing, that one
+ * does it again, and this returns at once.  Returns 0, or -TT_ERR_MEMORY and keeps the
+ * old snapshot. */
 int tt_modules_refresh(void);
 
 /* That of the current snapshot.  Async-signal-safe. */
@@ -74,14 +75,14 @@ void tt_modules_release(struct tt_hold *);
  * there.  0, -TT_ERR_FILE: the process or its maps cannot be read, -TT_ERR_MEMORY. */
 int tt_modules_new(struct tt_modules **, pid_t);
 
-/* The same of what is known to be mapped there; files that cannot be opened any more are
- * left out.  0 or -TT_ERR_MEMORY. */
+/* The same from known mappings of the process; omits files that cannot be opened any
+ * more.  Returns 0 or -TT_ERR_MEMORY. */
 struct tt_regions;
 int tt_modules_of(struct tt_modules **, pid_t, const struct tt_regions *);
 void tt_modules_free(struct tt_modules *);
 
-/* Called for a file that its path does not lead to from here, as it is another container's:
- * whoever wants its names later keeps a copy.  NULL: nobody does. */
+/* Called for a file whose path does not lead to it from here, as it is in another
+ * container: to keep a copy, from which names are resolved later.  NULL: not called. */
 extern void (*tt_modules_keep)(const struct tt_module *, int fd);
 
 /* Frees the tables of all modules; no snapshot may be left but this process's.  How many bytes

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* peek.c - memory outside of the window, asked of the system.
+/* peek.c - reads memory outside of the window, by system calls.
  *
- * process_vm_readv on the process itself copies what is there and says what is not.  Where
- * it is forbidden (old containers), or absent (emulators), a system call that reads eight
- * bytes and then fails for another reason tells whether a page can be read. */
+ * process_vm_readv on the process itself copies the readable bytes and reports the
+ * others.  If it is forbidden (old containers) or missing (emulators), a system call that
+ * reads eight bytes and then fails for another reason shows whether a page can be
+ * read. */
 #include "peek.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* peek.h - reading the memory of what is being unwound, without ever faulting.
+/* peek.h - reads the memory of an unwound thread, without ever faulting.
  *
  *      thread's own stack, or a copy of it        anything else
  *      ├── window ─────────────┤                  ├─ block ─┤
- *      read where it lies                         copied by `fetch`, 512 bytes at once
+ *      read in place                              copied by `fetch`, 512 bytes at once
  *
- * The window is known to be readable as long as the peek lives.  Whatever lies outside of
- * it is copied by the system, which checks the address and copies at one go, so that no
- * other thread can take the memory away in between. */
+ * The window is readable as long as the peek lives.  Memory outside of it is copied by
+ * the system, which checks the address and copies in one step, so that no other thread
+ * can take the memory away in between. */
 #ifndef TT_PEEK_H
 #define TT_PEEK_H
 
@@ -24,22 +24,22 @@ struct tt_peek {
     int (*fetch)(void *arg, uint64_t address, void *block);
     void *arg;      /* borrowed */
     uint64_t block; /* address of what `copy` holds; 1 for none */
-    int cut;        /* the window is a copy: there may have been more behind its end */
+    int cut;        /* the window is a copy, which may have ended too early */
     char copy[TT_PEEK_BLOCK];
 };
 
-/* Of this process.  [low, high) is what is known of the running stack: from the stack
- * pointer to its end; empty where that is unknown.  Async-signal-safe. */
+/* For this process. [low, high) is the known part of the running stack: from the stack
+ * pointer to its end; empty if that is unknown.  Async-signal-safe. */
 void tt_peek_own(struct tt_peek *, const void *low, const void *high);
 
-/* Of this process, with a copy of what lay at `low`.  Async-signal-safe. */
+/* For this process, with a copy of its memory at `low`.  Async-signal-safe. */
 void tt_peek_own_copy(struct tt_peek *, uint64_t low, const void *copy, size_t size);
 
-/* Copies what is there from that address on, without ever faulting: how many bytes; less
- * than 0: the system does not do that.  Async-signal-safe. */
+/* Copies the memory from that address on, without ever faulting; returns how many bytes,
+ * or less than 0 if the system has no such call.  Async-signal-safe. */
 long tt_peek_take(uint64_t address, void *to, size_t size);
 
-/* Of a copy of a stack that lay at `low`.  Async-signal-safe. */
+/* For a copy of a stack that was at `low`.  Async-signal-safe. */
 void tt_peek_copy(struct tt_peek *, uint64_t low, const void *copy, size_t size);
 
 /* The way that leads outside of the window.  1: the bytes are there. */

@@ -14,7 +14,7 @@
 #include "snapshot.h"
 #include "tallytree.h"
 
-/* From what is mapped at `start` from `offset` on, to where the object was loaded. */
+/* Sets the bias of an object from one of its mappings: at `start`, from `offset` on. */
 static int find_bias(struct tt_image *i, const struct tt_region *l)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* regions.h - what another process has mapped as code: files, and where.
+/* regions.h - the code mappings of another process: files, and their addresses.
  *
- * Read from /proc/PID/maps, or put together from what the system tells of each mapping, in
- * the order in which it was made: a new one lies on top of what was there. */
+ * Read from /proc/PID/maps, or built from the system's report of each mapping, in the
+ * order in which they were made: a new one replaces the earlier ones below it. */
 #ifndef TT_REGIONS_H
 #define TT_REGIONS_H
 

@@ -18,7 +18,7 @@ enum { CHUNK = 1 << 16, KEPT = 32, MARKED = 1 << 16 };
 static struct {
     struct tt_known *first, **last;
     uint32_t count;
-    char *chunk; /* what is left of memory that is never freed */
+    char *chunk; /* the rest of memory that is never freed */
     size_t left;
 } registry;
 
@@ -98,7 +98,7 @@ static struct tt_known *add(const struct tt_module *m, uint64_t mark)
     return k;
 }
 
-/* Where half of the code has no rules it was compiled so, and may have some in .debug_frame. */
+/* If half of the code has no rules, .debug_frame may have some for it. */
 static int is_covered(const struct tt_rules *r, const struct tt_frame_info *info)
 {
     return r && tt_rules_covered(r) >= (info->high - info->low) / 2;

@@ -5,7 +5,7 @@
 
 #include "modules.h"
 
-/* All of this belongs to who has the registry: one thread at a time, see modules.c. */
+/* For the thread that holds the registry: one at a time, see modules.c. */
 struct tt_known {
     struct tt_module module;
     struct tt_known *next;
@@ -18,7 +18,7 @@ struct tt_known {
 /* The module of this image, with its table; NULL without memory. */
 struct tt_known *tt_registry_find(struct tt_image *, const char *path);
 
-/* Frees tables that no snapshot from `generation` on has, but for a few of the last. */
+/* Frees tables that no snapshot from `generation` on has, except the last few. */
 void tt_registry_trim(uint64_t generation);
 
 #endif

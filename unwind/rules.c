@@ -18,7 +18,7 @@ enum {
     CHUNK = 1 << 18,
 };
 
-/* Where functions are stored, in a separate mapping. */
+/* Storage of functions, in a separate mapping. */
 struct chunk {
     struct chunk *before;
     size_t size;
@@ -123,7 +123,7 @@ static void *take_room(struct tt_rule_store *s, size_t size)
     return room;
 }
 
-/* Where another thread was faster, the table has both, and they are equal. */
+/* If another thread was faster, the table has both, and they are equal. */
 static const struct tt_function *publish(const struct tt_rules *r, struct tt_function *f)
 {
     const struct tt_function *_Atomic *bucket = bucket_of(r, f->entry);
@@ -243,7 +243,7 @@ uint64_t tt_rules_covered(const struct tt_rules *r)
 
 /* ── Making a table ───────────────────────────────────────────────────────────────── */
 
-/* Of an index that is made here. */
+/* An entry of an index that is made here. */
 struct found {
     uint32_t start, end;
     uint32_t at;
@@ -275,7 +275,7 @@ static int add_found(void *arg, uint64_t at, uint64_t after)
     return 0;
 }
 
-/* Where both sections have a place, .eh_frame is the first. */
+/* If both sections have an entry for a place, .eh_frame comes first. */
 static int is_before(const struct found *a, const struct found *b)
 {
     return a->start != b->start ? a->start < b->start : a->at < b->at;
@@ -315,7 +315,7 @@ static void sort(struct found *e, size_t n)
     }
 }
 
-/* Of two entries for one place the first is believed. */
+/* Of two entries for one place, keeps the first. */
 static void drop_overlaps(struct making *m)
 {
     struct found *e = m->found.bytes;
@@ -375,7 +375,7 @@ static uint32_t buckets_for(size_t functions)
     return n;
 }
 
-/* What is copied behind the table: its index, and the sections. */
+/* Parts copied after the table: its index, and the sections. */
 struct parts {
     size_t entries, bytes, debug;
 };

@@ -30,7 +30,7 @@ struct tt_function {
     struct tt_unwind_row row[];
 };
 
-/* Where a register's value of the caller is; `how` of a rule, low three bits. */
+/* Where the caller's value of a register is; `how` of a rule, low three bits. */
 enum tt_how {
     TT_HOW_SAVED,    /* in memory at CFA + n, n being the other bits */
     TT_HOW_OFFSET,   /* is CFA + n */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* stack-cache.c - stacks that were walked before are recognised, part by part.
+/* stack-cache.c - recognises stacks that were walked before, segment by segment.
  *
  * The key of a stack is a polynomial over its return addresses, so that segments can be
- * put together in any lengths: key(inner ++ outer) = key(inner) + power(inner) × key(outer).
+ * joined in any lengths: key(inner ++ outer) = key(inner) + power(inner) × key(outer).
  *
- * Where segments end depends on what stands there and not on where the walk began, so that
- * stacks of different depths share their outer segments.
+ * The ends of segments depend on the stack's contents and not on where the walk began, so
+ * that stacks of different depths share their outer segments.
  *
- * A stack that comes again and again is kept whole: all that its segments look at, in one
- * list, and beside it a number that is the caller's. */
+ * A stack that recurs often is kept as a whole: all words that its segments check, in one
+ * list, with a number for the caller's use. */
 #include "stack-cache.h"
 
 #include <stddef.h>
@@ -40,7 +40,7 @@ enum {
 enum {
     ENDS = 1,     /* its last frame is the outermost one */
     READS_FP = 2, /* the frame pointer on entry matters */
-    SETS_FP = 4,  /* the last one restored stands at `fp_at` */
+    SETS_FP = 4,  /* the last one restored is at `fp_at` */
 };
 
 struct segment {
@@ -125,7 +125,7 @@ struct making {
     int restored; /* fp was read from the stack, at fp_at */
 };
 
-/* Where the rule says that a register was saved, from the CFA; NOT_SAVED: it was not. */
+/* Offset from the CFA at which the rule saved a register; NOT_SAVED: it did not. */
 static int32_t find_saved(const struct tt_rule *rule, unsigned column)
 {
     if (!(rule->set >> column & 1))
@@ -300,7 +300,8 @@ static inline int is_from(const struct segment *s, const struct tt_caller *c,
            holds(s->sp, s->at, s->value, s->checks);
 }
 
-/* What stands where another stack with the same beginning has what led on. */
+/* A hash of this stack's words at the offsets that led on in another stack with the same
+ * beginning. */
 static uint64_t fold(uint64_t sp, const uint32_t *at, unsigned checks)
 {
     uint64_t sum = 0;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* stack-cache.h - whether a stack is one that was seen before, without unwinding it again.
+/* stack-cache.h - recognises a stack that was seen before, without unwinding it again.
  *
  *      (pc, sp) ─ segment ─ (pc, sp) ─ segment ─ ... ─ root
- *                 "at sp+24 stands this return address, at sp+72 that one, ..."
+ *                 "this return address is at sp+24, that one at sp+72, ..."
  *
- * A segment is what the rules made of some frames when they were walked: words of the stack
- * that led from caller to caller.  While they hold the same values the walk would go the
- * same way, so it is enough to look at them, all at once; the next segment begins where
- * this one ends.  What comes out is one number for all return addresses of the stack. */
+ * A segment is the result of the rules for some frames when they were walked: the words
+ * of the stack that led from caller to caller.  While they have the same values the walk
+ * would take the same steps, so it is enough to compare them, all at once; the next
+ * segment begins where this one ends.  The result is one number for all return addresses
+ * of the stack. */
 #ifndef TT_STACK_CACHE_H
 #define TT_STACK_CACHE_H
 
 #include "modules.h"
 
-/* Where the caller of a function stands once it returns. */
+/* The caller's registers once a function returns. */
 struct tt_caller {
     uint64_t pc, sp, fp;
 };
 
-/* Where the function that this stands in was called from. */
+/* The call site of the function that uses this. */
 #if defined __x86_64__
 #define TT_CALLER_SP() ((uintptr_t)__builtin_frame_address(0) + 16)
 #else
@@ -47,8 +48,8 @@ struct tt_recalled {
                             when it was forgotten */
 };
 
-/* 1, and the key; 0 where the rules alone do not lead to the root: the stack is to be
- * unwound, which tells its key too (tt_stack_cache_frame).  Not in a handler. */
+/* Returns 1, and the key; 0 if the rules alone do not lead to the root.  Then unwind the
+ * stack, which also gives its key (tt_stack_cache_frame).  Not in a handler. */
 int tt_stack_cache(struct tt_stack_cache *, const struct tt_caller *,
                    struct tt_recalled *);
 

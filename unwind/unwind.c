@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* unwind.c - from frame to frame, by rules where there are some.
  *
- * A step finds the rule of the place (for a return address: of the call before it), reckons
- * the CFA, reads the registers that were saved, and stands in the caller.  Where a module
- * has no rule, the looks of the code decide (machine.h).  Each step is checked: the stack
- * pointer goes one way while it stays on one stack, and a return address lies in code that
- * we know, or behind a call.  A walk that fails a check ends there and says so. */
+ * A step finds the rule of the pc (for a return address: of the call before it), computes
+ * the CFA, reads the registers that were saved, and is in the caller.  If a module has no
+ * rule, the code itself is examined (machine.h).  Each step is checked: the stack pointer
+ * goes one way while it stays on one stack, and a return address is in known code, or
+ * follows a call.  A walk that fails a check ends there and reports this. */
 #include "unwind.h"
 
 #include "expression.h"
@@ -29,7 +29,7 @@ struct walk {
     const struct tt_mapping *mapping; /* of the frame */
     const struct tt_rule *rule;       /* NULL: none */
     uint64_t function;                /* where it starts; 0: not known */
-    int exact;                        /* pc is where it stands, not a return address */
+    int exact;                        /* pc is no return address */
     int made;                         /* the first frame of a coroutine */
     unsigned switches;
     uint64_t cfa;                  /* of the last rule */
@@ -144,7 +144,7 @@ static enum step step_by_rule(struct walk *w)
         return STEP_MEMORY;
     w->r->value[TT_REGISTER_PC] = tt_machine_strip(w->r->value[rule->ra]);
     w->r->lost &= ~((uint64_t)rule->set | (uint64_t)1 << TT_REGISTER_SP);
-    /* Where the return address was not saved, only the innermost frame can have one. */
+    /* If the return address was not saved, only the innermost frame can have one. */
     if (!(rule->set >> rule->ra & 1) && !w->exact)
         return STEP_STRAY;
     return w->r->value[TT_REGISTER_PC] ? STEP_ON : STEP_ROOT;
@@ -236,7 +236,7 @@ static int is_made(struct walk *w, const struct tt_function *caller)
            tt_peek_bytes(w->peek, pc, &code, 1) && !tt_machine_follows_call(w->peek, pc);
 }
 
-/* What is known of where the thread stands; of a return address, it is the call's place. */
+/* The mapping and rule of the current pc; for a return address, of its call. */
 static void find_place(struct walk *w, const struct tt_modules *modules,
                        struct tt_native *frame)
 {
@@ -282,7 +282,7 @@ static void keep(const struct walk *w, const struct tt_native *frame)
     w->cache->place[i].function = frame->function;
 }
 
-/* Where the thread stands now, as a frame. */
+/* Describes the current frame. */
 static void describe(struct walk *w, const struct tt_modules *modules,
                      struct tt_native *frame)
 {
@@ -316,7 +316,7 @@ static void close_cache(struct walk *w)
         w->cache->busy = 0;
 }
 
-/* A copy of a stack is seldom all of it: where a frame lies behind its end, it was cut off. */
+/* A copy of a stack is seldom complete: if a frame is beyond its end, it was cut off. */
 static int is_cut(const struct walk *w)
 {
     const struct tt_peek *p = w->peek;

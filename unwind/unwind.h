@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind.h - the callers of where a thread stands, and whether they are all there.
+/* unwind.h - the callers of a thread's current function, and whether all were found.
  *
  *      struct tt_native frame[256];
  *      struct tt_unwound stack = {.frame = frame, .room = 256};
@@ -10,8 +10,8 @@
  *      tt_native_unwind(&stack, hold.modules, &registers, &peek);
  *      tt_modules_release(&hold);
  *
- * frame[0] is where the thread stands; stack.end says how the walk ended, and only with
- * TT_UNWIND_ROOT is the last frame the outermost one. */
+ * frame[0] is the thread's current function; stack.end says how the walk ended.  Only
+ * with TT_UNWIND_ROOT is the last frame the outermost one. */
 #ifndef TT_UNWIND_H
 #define TT_UNWIND_H
 
@@ -23,17 +23,16 @@ enum tt_unwind_end {
     TT_UNWIND_ROOT,      /* the last frame has no caller */
     TT_UNWIND_TRUNCATED, /* there was no room for more, or the copy of the stack ended */
     TT_UNWIND_UNKNOWN,   /* the last frame is in no module we know: JIT code, or new */
-    TT_UNWIND_NO_RULE, /* its module does not say how to leave it, nor does it look so */
-    TT_UNWIND_MEMORY,  /* memory that the rule speaks of is not there */
-    TT_UNWIND_STRAY,   /* the rule led to what cannot be a caller */
+    TT_UNWIND_NO_RULE,   /* neither rules nor the code itself show its caller */
+    TT_UNWIND_MEMORY,    /* memory that the rule refers to is not readable */
+    TT_UNWIND_STRAY,     /* the rule led to a place that cannot be a caller */
     TT_UNWIND_ENDS,
 };
 
 enum {
-    TT_NATIVE_EXACT = 1,  /* pc is where it stands; else it is where it will return to */
+    TT_NATIVE_EXACT = 1,  /* pc is the current instruction; else a return address */
     TT_NATIVE_SIGNAL = 2, /* a signal trampoline: the next frame was interrupted */
-    TT_NATIVE_GUESSED =
-        4 /* found by frame pointers or the looks of the code, not rules */
+    TT_NATIVE_GUESSED = 4 /* found by frame pointers or from the code, not by rules */
 };
 
 struct tt_native {
