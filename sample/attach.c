@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* attach.c - processes recorded from outside.
  *
- *      sample ─ its process: what is mapped there ─ unwind the copied stack ─┐
- *            └─ its thread: a strand, with a tree ──────────── hang, charge ─┘
+ *      sample ─ its process: its mappings ─ unwind the copied stack ─┐
+ *            └─ its thread: a strand, with a tree ───── graft, charge ─┘
  *
- * The strands are of this process's recording, but no threads of it.  A process is known by
- * what the system has told of it: forked from one that is known, or become another program;
- * what was there before is read from /proc when it is first spoken of.
+ * The strands are of this process's recording, but not its threads.  A process is known
+ * from the system's events: it was forked from a known one, or has become another
+ * program.  Older processes are read from /proc at their first event.
  *
- * Of a machine all processes are known from the start, each with its labels.  The idle task has
- * a separate strand, and so has the time of the processors of which there is no sample: all
- * strands together are the number of processors times the time that it took. */
+ * On a machine all processes are known from the start, each with its labels.  The idle
+ * task has a separate strand, and so has processor time without a sample.  So the sum of
+ * all strands is the number of processors times the elapsed time. */
 #include "attach.h"
 
 #include <dirent.h>
@@ -34,11 +34,11 @@ enum {
     REGIONS_MAX = 4096,
     UNSEEN_MAX = 256,
     COMM_SIZE = 16,
-    CODES = 2048,          /* blocks of code that are known */
-    USERS = 64,            /* whose names are known */
-    TABLES_MAX = 96 << 20, /* bytes of unwind tables; then they are made again */
+    CODES = 2048,          /* known blocks of code */
+    USERS = 64,            /* whose names are cached */
+    TABLES_MAX = 96 << 20, /* bytes of unwind tables; beyond it they are rebuilt */
     LABELS_MAX = 1024,
-    SETTLED = 2000000 /* ns: what is older has been written */
+    SETTLED = 2000000 /* ns: older events have been written */
 };
 
 static const char idle_name[] = "[idle]", unknown_name[] = "[unattributed]",
@@ -47,49 +47,47 @@ static const char idle_name[] = "[idle]", unknown_name[] = "[unattributed]",
 struct process {
     uint32_t pid;
     struct tt_regions regions;
-    struct tt_modules
-        *modules;          /* owned; NULL: to be made when a stack is to be unwound */
-    struct tt_mapping jit; /* all that is in no file; its module comes when needed */
+    struct tt_modules *modules; /* owned; NULL: made when a stack is to be unwound */
+    struct tt_mapping jit; /* all code outside of files; its module is made when needed */
     char name[TT_NAME_SIZE];
-    tt_block labels; /* of a machine: what it belongs to; 0: not known */
+    tt_block labels; /* of a machine: the process's labels; 0: not known */
     int is_wanted;
-    char *begun; /* owned: a program that it became, and that has mapped nothing so far */
+    char *begun; /* owned: the program that it became, until it maps something */
     struct process *next;
 };
 
-struct task { /* a thread of it */
+struct task { /* a thread of a process */
     uint32_t pid, tid;
-    uint64_t
-        source; /* whose events its samples are taken from: its own, or inherited ones */
+    uint64_t source; /* the thread whose events it uses: itself, or an ancestor */
     char name[TT_NAME_SIZE];
     struct tt_strand self;
-    struct tt_thread *thread; /* NULL: it has had no sample so far */
+    struct tt_thread *thread; /* NULL: no sample so far */
     struct task *next;
 };
 
 struct tt_attach {
     struct tt_perf *events;
     struct tt_perf_options options;
-    uint32_t metric[1 + TT_COUNTERS_MAX]; /* of each counter; 0: its time */
+    uint32_t metric[1 + TT_COUNTERS_MAX]; /* of each counter; 0: CPU time */
     uint32_t pid;
     struct process *process[BUCKETS];
     struct task *task[BUCKETS];
     struct tt_mapping kernel;
-    const struct process *unwound; /* that of the stack at hand */
+    const struct process *unwound; /* the process of the current stack */
     struct tt_grafting hanging;
     char *unseen[UNSEEN_MAX]; /* owned; programs, each once */
     uint32_t unseens;
-    int lost; /* events were: what has not come may have been among them */
+    int lost; /* events were lost: a missing one may have been among them */
     struct tt_attach_filter filter;
-    uint64_t since, until;    /* of a machine: when this recording began, and has ended */
-    uint64_t charged, others; /* since then, in ns; others: to what is not wanted */
-    struct code {             /* of files, as it is mapped */
-        uint64_t key;         /* 0: the place is free */
+    uint64_t since, until;    /* of a machine: begin and end of this recording */
+    uint64_t charged, others; /* since then, in ns; others: to other processes */
+    struct code {             /* of files, as mapped */
+        uint64_t key;         /* 0: the slot is free */
         char bytes[TT_PEEK_BLOCK];
     } code[CODES];
     struct user {
         uid_t id;
-        char name[TT_NAME_SIZE]; /* "": the place is free */
+        char name[TT_NAME_SIZE]; /* "": the slot is free */
     } user[USERS];
 };
 
@@ -121,7 +119,7 @@ static void read_name(char *name, const char *path)
     name[strcspn(name, "\n")] = '\0';
 }
 
-/* One of which nothing is known; NULL without memory. */
+/* A process of which only the number is known; NULL without memory. */
 static struct process *add_process(struct tt_attach *a, uint32_t pid)
 {
     struct process **at = process_slot(a, pid), *p = calloc(1, sizeof *p);
@@ -134,7 +132,7 @@ static struct process *add_process(struct tt_attach *a, uint32_t pid)
     return p;
 }
 
-/* ── What a process belongs to ────────────────────────────────────────────────────── */
+/* ── Labels of a process ──────────────────────────────────────────────────────────── */
 
 static const char *user_name(struct tt_attach *a, uid_t id)
 {
@@ -170,7 +168,7 @@ static int read_user(uint32_t pid, uid_t *user)
     return found;
 }
 
-/* Of the unified hierarchy, or of systemd's own in the older one: "0::/path". */
+/* The path in the unified hierarchy, or in systemd's own in the older one: "0::/path". */
 static int read_cgroup(uint32_t pid, char cgroup[LABELS_MAX])
 {
     char path[64], line[LABELS_MAX];
@@ -202,7 +200,7 @@ static int is_below(const char *path, const char *cgroup)
     return strncmp(path, cgroup, length) == 0 && (!path[length] || path[length] == '/');
 }
 
-/* One that has ended already belongs to what it did before. */
+/* A process that has already ended keeps its earlier labels. */
 static void read_labels(struct tt_attach *a, struct process *p)
 {
     const struct tt_attach_filter *f = &a->filter;
@@ -223,7 +221,7 @@ static void read_labels(struct tt_attach *a, struct process *p)
                    (!f->has_user || user == f->user);
 }
 
-/* ── Processes that are known ─────────────────────────────────────────────────────── */
+/* ── Known processes ──────────────────────────────────────────────────────────────── */
 
 static struct process *get_process(struct tt_attach *a, uint32_t pid)
 {
@@ -244,7 +242,7 @@ static struct process *get_process(struct tt_attach *a, uint32_t pid)
     return p;
 }
 
-/* Of a program that ended at once only the first 15 bytes of its file's name are known. */
+/* If a program ended at once, only the first 15 bytes of its file's name are known. */
 static int is_same_program(const char *a, const char *b)
 {
     const char *path = strchr(a, '/') ? a : b, *other = path == a ? b : a;
@@ -254,8 +252,8 @@ static int is_same_program(const char *a, const char *b)
     return strncmp(strrchr(path, '/') + 1, other, COMM_SIZE - 1) == 0;
 }
 
-/* A program whose events end as it begins has mapped nothing by then; every other one maps
- * itself at once. */
+/* A program whose events end when it begins has mapped nothing by then; every other one
+ * maps its code at once. */
 static void note_unseen(struct tt_attach *a, struct process *p)
 {
     uint32_t i = 0;
@@ -268,7 +266,7 @@ static void note_unseen(struct tt_attach *a, struct process *p)
     before = i < a->unseens ? a->unseen[i] : NULL;
     if (before && (strchr(before, '/') || !strchr(p->begun, '/')))
         return;
-    a->unseen[i] = p->begun; /* the path is more than the name */
+    a->unseen[i] = p->begun; /* replaces a name by its path */
     a->unseens += !before;
     p->begun = before;
 }
@@ -314,8 +312,8 @@ static int lies_on(const struct tt_regions *r, const struct tt_region *one)
     return 0;
 }
 
-/* One that loads and unloads at ever new places leaves regions behind; the system knows
- * what is there now. */
+/* A process that loads and unloads code at ever new addresses leaves old regions; /proc
+ * has the current ones. */
 static void map_region(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct process *p = get_process(a, e->pid);
@@ -325,7 +323,7 @@ static void map_region(struct tt_attach *a, const struct tt_perf_event *e)
     free(p->begun);
     p->begun = NULL;
     if (!*e->of.mapped.path && !lies_on(&p->regions, &e->of.mapped))
-        return; /* code that it makes */
+        return; /* generated code */
     if (p->regions.count > REGIONS_MAX) {
         tt_regions_fini(&p->regions);
         (void)tt_regions_read(&p->regions, (pid_t)p->pid);
@@ -362,12 +360,12 @@ static struct task *get_task(struct tt_attach *a, const struct process *p, uint3
         read_name(t->name, path);
     else
         (void)snprintf(t->name, sizeof t->name, "%s", tid ? unknown_name : idle_name);
-    if (!t->name[0]) /* it has ended: as its process, if it was not given another */
+    if (!t->name[0]) /* it has ended: use the process's name, unless it had another */
         memcpy(t->name, p->name, sizeof t->name);
     return t;
 }
 
-/* Its strand stays in the recording, as one that has ended. */
+/* Its strand stays in the recording as an ended one. */
 static void drop_task(struct tt_attach *a, uint32_t tid)
 {
     struct task **at = task_slot(a, tid), *t = *at;
@@ -383,7 +381,7 @@ static void drop_task(struct tt_attach *a, uint32_t tid)
     free(t);
 }
 
-/* Of a machine. */
+/* Of a machine: stores the owner of a strand. */
 static void name_owner(struct tt_attach *a, struct task *t)
 {
     struct tt_strand_record *r = t->thread->record;
@@ -420,7 +418,7 @@ static struct tt_thread *get_strand(struct tt_attach *a, struct task *t)
     t->thread = tt_thread_new(&t->self);
     if (!t->thread)
         return NULL;
-    t->thread->named = 1; /* by us, whatever thread the system thinks this is */
+    t->thread->named = 1; /* by us: the system's name is of our own thread */
     if (tt_thread_attach(t->thread) != 0) {
         tt_thread_free(t->thread);
         t->thread = NULL;
@@ -430,7 +428,7 @@ static struct tt_thread *get_strand(struct tt_attach *a, struct task *t)
     return t->thread;
 }
 
-/* By its path, where it still runs; to be freed. */
+/* The path of its program, if it still runs; to be freed. */
 static char *find_program(const struct process *p)
 {
     char path[64], program[PATH_MAX];
@@ -442,7 +440,7 @@ static char *find_program(const struct process *p)
     return strdup(length > 0 ? program : p->name);
 }
 
-/* What a thread of another program does is not this one's: its strand ends. */
+/* Time after exec is not this program's: ends the strand. */
 static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct process *p = *process_slot(a, e->pid);
@@ -503,8 +501,8 @@ static int read_file(const struct process *p, const struct tt_region *r, uint64_
     return n == TT_PEEK_BLOCK ? 0 : -1;
 }
 
-/* The place of a block of a file's code, which all its processes have the same; NULL: it is of
- * no module. */
+/* The cache slot of a block of a file's code, which is the same in all processes; NULL:
+ * it is in no module. */
 static struct code *code_at(struct tt_attach *a, uint64_t address, uint64_t *key)
 {
     const struct tt_modules *modules = a->unwound->modules;
@@ -533,8 +531,8 @@ static int fetch_anew(struct tt_attach *a, uint64_t address, void *block)
     return read_memory(p, address, block);
 }
 
-/* Code, to see what stands there: in a file, or made by the program; but not what is near
- * the stack, of which the copy alone is of that moment. */
+/* Reads code, of a file or generated; but not memory near the stack, of which only the
+ * copy is of the sample's moment. */
 static int fetch(void *arg, uint64_t address, void *block)
 {
     struct tt_attach *a = arg;
@@ -583,8 +581,8 @@ static void unwind_stack(struct tt_attach *a, const struct process *p,
     h->stack.end = user.end;
 }
 
-/* A place in no file is in code that the program has made; where its names are, if there
- * are any, is said by the process's number. */
+/* An address in no file is in code that the program has generated.  The process's number
+ * shows where its names are, if there are any. */
 static void name_jit(struct tt_grafting *h, struct process *p)
 {
     char map[64];
@@ -609,7 +607,8 @@ static void find_nothing(struct tt_attach *a, const char *name)
     a->hanging.wait = name;
 }
 
-/* Where there are no registers that we know, as of a 32-bit program, the place alone. */
+/* Unwinds the stack; without known registers, as of a 32-bit program, uses only the
+ * pc. */
 static void find_stack(struct tt_attach *a, struct process *p,
                        const struct tt_perf_event *e)
 {
@@ -632,12 +631,13 @@ static void find_stack(struct tt_attach *a, struct process *p,
     name_jit(h, p);
 }
 
-struct drawn { /* `samples` samples of so much, at a time in ns */
+struct drawn { /* `samples` samples of `amount` together, at a time in ns */
     uint64_t amount, samples, time;
     uint32_t metric;
 };
 
-/* A sample of time says how sure its share is; one of a counter does not. */
+/* The number of time samples gives the error of a share; samples of a counter do not
+ * count there. */
 static void charge_to(struct tt_grafting *h, struct tt_node *n, uint32_t made,
                       const struct drawn *d)
 {
@@ -672,7 +672,7 @@ static void charge(struct tt_attach *a, struct tt_thread *t, struct drawn d)
     t->busy--;
 }
 
-/* A thread that came while events were opened may have two of them. */
+/* A thread that began while events were opened may have two of them. */
 static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct process *p = get_process(a, e->pid);
@@ -699,8 +699,7 @@ static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
         a->charged += e->of.sample.weight;
 }
 
-/* What the processors did of which there is no sample: those that were lost, and between the
- * last one and the end. */
+/* Charges processor time without a sample: of lost samples, and after the last one. */
 static void take_rest(struct tt_attach *a)
 {
     const uint64_t all = tt_perf_processors(a->events) * (a->until - a->since),
@@ -749,8 +748,8 @@ static void take_event(void *arg, const struct tt_perf_event *e)
     }
 }
 
-/* Tables of modules that no process has any more are not known to be of no use: all are made
- * again as they are needed. */
+/* It is unknown which tables belong to modules without a process: frees all of them; they
+ * are made again when needed. */
 static void trim_tables(struct tt_attach *a)
 {
     if (tt_modules_size() <= TABLES_MAX)
@@ -771,7 +770,7 @@ unsigned tt_attach_step(struct tt_attach *a)
 
 /* ── Opening ──────────────────────────────────────────────────────────────────────── */
 
-/* Names of the kernel's functions are good for this boot. */
+/* Names of the kernel's functions are valid for this boot. */
 static void find_kernel(struct tt_attach *a)
 {
     char id[64] = "";
@@ -826,8 +825,8 @@ static void get_all_processes(struct tt_attach *a)
         closedir(d);
 }
 
-/* Of one that runs already, the system tells only what comes from now on; when its first
- * sample is read it may have ended. */
+/* For a running process the system reports only new events; it may have ended when its
+ * first sample is read. */
 void tt_attach_start(struct tt_attach *a)
 {
     tt_perf_start(a->events);

@@ -3,7 +3,7 @@
  *
  *      unwind ─ cut at the activation ─ recursion policy ─ blocks ─ walk down the tree
  *
- * Where a block or a context is new, the locks are tried: a handler must not wait. */
+ * To make a new block or context it only tries the locks: a handler must not wait. */
 #include "graft.h"
 
 #include <stddef.h>
@@ -12,14 +12,14 @@
 #include "block.h"
 #include "places.h"
 
-enum { WAIT = 1 }; /* is no function's identity */
+enum { WAIT = 1 }; /* not the identity of any function */
 
-static const struct tt_module *own; /* what this code is in: not shown */
+static const struct tt_module *own; /* the module of this code: not shown */
 static int lost;
 
 /* ── Locks ────────────────────────────────────────────────────────────────────────── */
 
-/* All that a new block or context may need; 0 when somebody has one of them. */
+/* Takes the locks that a new block or context may need; 0 if one of them is taken. */
 static int try_locks(struct tt_thread *t)
 {
     if (pthread_mutex_trylock(&t->tree.lock) != 0)
@@ -42,8 +42,8 @@ static void give_locks(struct tt_thread *t)
 
 /* ── The stack ────────────────────────────────────────────────────────────────────── */
 
-/* The innermost activation that is still there: one whose function has been left, by
- * longjmp, lies below the stack pointer. */
+/* The innermost valid activation.  If a function was left by longjmp, its activation is
+ * below the stack pointer. */
 struct tt_frame *tt_graft_search(const struct tt_grafting *h, uint64_t sp)
 {
     struct tt_frame *f = tt_stack_placed(h->thread, h->thread->self->top);
@@ -73,7 +73,7 @@ static void unwind(struct tt_grafting *h)
     tt_native_unwind(&h->stack, h->hold.modules, &h->registers, &h->peek);
 }
 
-/* Only what is younger than the activation; its own function is. */
+/* Keeps only frames younger than the activation, with that of its function. */
 static void cut_at_activation(struct tt_grafting *h)
 {
     uint64_t cfa = TT_CFA_OF(h->at);
@@ -99,7 +99,7 @@ static int is_own(const struct tt_native *n)
 
 /* ── Interpreters ─────────────────────────────────────────────────────────────────── */
 
-/* In a checked build each look has a load fault: tests see what becomes of it. */
+/* In checked builds every sample has a load fault, so that tests cover it. */
 static inline int survives_a_fault(void)
 {
     enum { NEVER_MAPPED = 8192 };
@@ -129,7 +129,7 @@ static void walk_interpreters(struct tt_grafting *h, uint32_t natives)
         }
 }
 
-/* `all`: as many native frames as there were before some were cut off. */
+/* `all`: the number of native frames before some were cut off. */
 static void merge_interpreters(struct tt_grafting *h, uint32_t all)
 {
     struct tt_interpreted_stack *s = &h->script.stack;
@@ -202,8 +202,9 @@ static int step_to_line(struct tt_grafting *h, const struct tt_interpreted *f, i
     return block != 0;
 }
 
-/* One step of the merged stack; 0 when a block is not known, and not to be made now.  To the
- * recursion policy the same native function below two functions of an interpreter is two. */
+/* Adds one step of the merged stack; 0 if its block is new and may not be made now.  For
+ * the recursion policy, a native function below two interpreted functions is two
+ * functions. */
 static int step(struct tt_grafting *h, struct tt_merged m, int locked, uint64_t *inside)
 {
     const struct tt_options *o = &h->thread->recording->options;
@@ -223,7 +224,7 @@ static int step(struct tt_grafting *h, struct tt_merged m, int locked, uint64_t 
            step_to_line(h, &h->script.frame[m.index], locked);
 }
 
-/* 0 when a block is not known, and not to be made now. */
+/* 0 if a block is new and may not be made now. */
 static int find_path(struct tt_grafting *h, int locked)
 {
     struct tt_recording *r = h->thread->recording;
@@ -233,7 +234,7 @@ static int find_path(struct tt_grafting *h, int locked)
     uint64_t inside = 0;
     tt_block block;
 
-    tt_path_begin(&h->path, each * steps + 2); /* a marker, and what it waits for */
+    tt_path_begin(&h->path, each * steps + 2); /* a marker, and the wait */
     if (h->stack.end != TT_UNWIND_ROOT) {
         if (!locked)
             return 0;
@@ -260,7 +261,8 @@ static int find_path(struct tt_grafting *h, int locked)
 
 /* ── The tree ─────────────────────────────────────────────────────────────────────── */
 
-/* Down from the activation's context as far as it goes; how many steps were made. */
+/* Walks down from the activation's context as far as nodes exist; returns the number of
+ * steps. */
 static uint32_t walk_down(struct tt_grafting *h, int locked, struct tt_node **out)
 {
     struct tt_tree *tree = &h->thread->tree;
@@ -278,7 +280,7 @@ static uint32_t walk_down(struct tt_grafting *h, int locked, struct tt_node **ou
     return i;
 }
 
-/* The whole path, with room made for it where that is worth it. */
+/* Walks the whole path and makes missing nodes, evicting others if that is worth it. */
 static uint32_t make_path(struct tt_grafting *h, struct tt_node **out)
 {
     struct tt_tree *tree = &h->thread->tree;
@@ -347,8 +349,8 @@ int tt_graft_make(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
     return 1;
 }
 
-/* Where there is no room for a context, what the thread does next makes it: only the thread
- * itself knows that it does not walk through the cells that are taken away. */
+/* If there is no room for a context, the thread itself makes room later: only the thread
+ * itself knows that it is not walking through cells that would be evicted. */
 int tt_graft_make_asleep(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
 {
     if (!try_locks(h->thread))
@@ -384,7 +386,7 @@ static void charge_hidden_steps(struct tt_grafting *h, uint64_t ticks)
     }
 }
 
-/* What found no room stands below the nearest context that did. */
+/* Charges a sample without room to the nearest context that has some. */
 static void charge_elsewhere(struct tt_grafting *h, struct tt_node *n, uint32_t made,
                              uint64_t ticks)
 {
@@ -434,7 +436,7 @@ void tt_graft_charge(struct tt_grafting *h, struct tt_node *n, uint32_t made,
 
 /* ── Another stack ────────────────────────────────────────────────────────────────── */
 
-/* This function keeps less than that on the stack that it leaves. */
+/* This function uses less than that of the stack that it leaves. */
 enum { LEFT = 512 };
 
 __attribute__((noinline)) void tt_call_on_stack(char *end, void (*f)(void *), void *arg)
@@ -471,7 +473,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
     const char *low, *end;
 } stack;
 
-/* pthread_getattr_np has a lock of the thread's, and calls malloc with it. */
+/* pthread_getattr_np takes a lock of the thread, and calls malloc with it. */
 void tt_graft_know_stack(void)
 {
     pthread_attr_t a;

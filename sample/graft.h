@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* graft.h - where in its thread's tree a native stack hangs.
+/* graft.h - finds the place of a native stack in its thread's tree.
  *
  *      root ── scope ── scope            the activations that the thread keeps
- *                        └── f ── g ── h     and what is younger than the last of them
+ *                        └── f ── g ── h     and the frames above the last of them
  *
  *      tt_registers_of_context(&h->registers, ucontext);    or the caller's
  *      if (tt_graft_unwind(h) && (tt_graft_find(h, &n) || tt_graft_try(h))) ...
  *      tt_graft_release(h);
  *
- * Mostly the whole path is in the tree already, and no lock is looked at. */
+ * Mostly the whole path is in the tree already, and no lock is needed. */
 #ifndef TT_GRAFT_H
 #define TT_GRAFT_H
 
@@ -17,10 +17,10 @@
 #include "stack.h"
 #include "unwind.h"
 
-struct tt_grafting { /* a thread's own, mapped; its pages are there once they are used */
+struct tt_grafting { /* a thread's own, mapped; pages exist once used */
     struct tt_thread *thread;
     const char *stack_low, *stack_end; /* of the thread; NULL: not known */
-    struct tt_frame *at;               /* the activation below which the stack hangs */
+    struct tt_frame *at;               /* the stack is grafted below this activation */
     struct tt_unwound stack;
     struct tt_hold hold;
     struct tt_peek peek;
@@ -28,27 +28,27 @@ struct tt_grafting { /* a thread's own, mapped; its pages are there once they ar
     struct tt_native frame[TT_STEPS_MAX];
     struct tt_path path;
     struct tt_unwind_cache cache;
-    struct {        /* the functions that interpreters run in it */
-        int wanted; /* by who looks: they are shown */
+    struct {        /* interpreted functions on the stack */
+        int wanted; /* by the sampler: show them */
         struct tt_interpreted_stack stack;
         struct tt_interpreted frame[TT_INTERPRETED_MAX];
         struct tt_merged merged[TT_STEPS_MAX];
-        uint32_t count; /* of merged ones; 0: the stack is as it is */
+        uint32_t count; /* of merged frames; 0: the stack is all native */
         int unplaced;   /* some were not found, or have no loop */
     } script;
-    const char *wait; /* what the thread waits for, the innermost step; NULL: nothing */
+    const char *wait; /* what the thread waits for, as innermost step; NULL: none */
 };
 
-/* Before any other; not in a handler. */
+/* Before any other function; not in a handler. */
 void tt_graft_init(void);
 
-/* Where the calling thread's stack is.  The first call takes the lock that
- * pthread_getattr_np takes, and calls malloc.  The program's malloc may be called with that
- * lock: a thread that records allocations has to know its stack before it runs. */
+/* Finds the calling thread's stack.  The first call takes the lock of pthread_getattr_np,
+ * and calls malloc.  The program's malloc may be called with that lock: a thread that
+ * records allocations has to know its stack before it runs. */
 void tt_graft_find_stack(struct tt_grafting *);
 void tt_graft_know_stack(void);
 
-/* The innermost activation that is still there for a stack pointer; mostly it is the top. */
+/* The innermost valid activation for a stack pointer; mostly it is the top. */
 struct tt_frame *tt_graft_search(const struct tt_grafting *, uint64_t sp);
 static inline struct tt_frame *tt_graft_activation(const struct tt_grafting *h,
                                                    uint64_t sp)
@@ -60,38 +60,38 @@ static inline struct tt_frame *tt_graft_activation(const struct tt_grafting *h,
                : tt_graft_search(h, sp);
 }
 
-/* Has a stack led to code that no module known so far has?  Once. */
+/* Has a stack led to code outside of all known modules?  Returns 1 once. */
 int tt_graft_is_lost(void);
 
-/* Unwinds from the registers to the activation.  1 when there is a stack.  In any case what
- * it holds is to be released.  Async-signal-safe. */
+/* Unwinds from the registers to the activation; 1 if there is a stack.  Call
+ * tt_graft_release in any case.  Async-signal-safe. */
 int tt_graft_unwind(struct tt_grafting *);
 void tt_graft_release(struct tt_grafting *);
 
-/* The functions alone that interpreters run in the calling thread, to h->script.stack, with
+/* Finds only the interpreted functions of the calling thread, in h->script.stack, with
  * h->peek set.  Async-signal-safe. */
 void tt_graft_walk(struct tt_grafting *);
 
-/* The same of a thread that sleeps, by another one, with h->peek to read its stack.  It may
- * wake up meanwhile: then the result is anything, and is not to be used. */
+/* The same for a thread that sleeps, by another one, with h->peek to read its stack.  It
+ * may wake up meanwhile: then the result is arbitrary, and must not be used. */
 int tt_graft_unwind_asleep(struct tt_grafting *);
 
-/* The context, where all of it is there; 0 where it is not, or something is hidden.  Takes
- * no lock.  Async-signal-safe. */
+/* The context, if all of it exists; 0 if not, or if something is hidden.  Takes no lock.
+ * Async-signal-safe. */
 int tt_graft_find(struct tt_grafting *, struct tt_node **);
 
-/* The same, made, with room for it where that is worth it: how many steps of the path were
- * made, to *out.  0: somebody has one of the locks; 1: they are the caller's until
- * tt_graft_done.  Async-signal-safe. */
+/* The same, but makes missing nodes, evicting others if that is worth it; *made is the
+ * number of steps of the path in the tree.  Returns 0 if one of the locks is taken; 1:
+ * the caller has them until tt_graft_done.  Async-signal-safe. */
 int tt_graft_make(struct tt_grafting *, struct tt_node **out, uint32_t *made);
 void tt_graft_done(struct tt_grafting *);
 
-/* The context of a thread that sleeps, made by another one without taking anything away for
- * it; and that once more, while the thread has not run. */
+/* The context of a thread that sleeps, made by another one without evicting anything from
+ * it; and the same context again, if the thread has not run since. */
 int tt_graft_make_asleep(struct tt_grafting *, struct tt_node **out, uint32_t *made);
 int tt_graft_again(struct tt_grafting *, struct tt_node **out, uint32_t *made);
 
-/* Charges a sample to what was found or made: ticks, or a metric where it is not 0.
+/* Charges a sample to a node found or made: ticks, or a metric if that is not 0.
  * Async-signal-safe, while busy. */
 void tt_graft_charge(struct tt_grafting *, struct tt_node *, uint32_t made,
                      uint64_t amount, uint32_t metric);

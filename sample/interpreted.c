@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* interpreted.c - a native stack with the functions that interpreters run in it.
+/* interpreted.c - merges a native stack with the functions that interpreters run in it.
  *
  *      native   sre_search   loop   call   loop   main
  *      frames                f, g          h
  *      merged   sre_search   f g    call   h      main
  *
- * Functions come and go with the code of a program, so what is known of them is a cache of a
- * fixed size: what falls out of it is found in the registry of blocks again.  An entry is one
- * word, a block and the rest of a hash; writers hold the registry.  async-signal-safe */
+ * Functions come and go with the code of a program, so their blocks are in a cache of
+ * fixed size; a block that was dropped from it is found in the registry of blocks again.
+ * An entry is one word, a block and the rest of a hash; writers hold the registry.
+ * async-signal-safe */
 #include "interpreted.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ enum { SLOTS = 1 << 14, WAYS = 4, BLOCK_BITS = 24 };
 
 int tt_interpreted_lines;
 
-static uint64_t known[SLOTS]; /* functions, and lines of them */
+static uint64_t known[SLOTS]; /* functions, and lines in them */
 _Static_assert(TT_BLOCKS_MAX <= 1 << BLOCK_BITS, "a block fits into an entry");
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */
@@ -56,7 +57,7 @@ static tt_block find(uint64_t hash)
     return 0;
 }
 
-/* In a free place, or in that of one of those that are there. */
+/* Stores an entry in a free place, or in place of another one. */
 static void keep(uint64_t hash, tt_block block)
 {
     static uint32_t turn;
@@ -161,14 +162,14 @@ static void add(struct merge *m, uint32_t index, uint32_t is_interpreted)
     m->count++;
 }
 
-/* Those whose anchor lies below an address. */
+/* Adds the frames whose anchor is below an address. */
 static void add_frames(struct merge *m, uint64_t below)
 {
     while (m->at < m->s->count && m->s->frame[m->at].anchor < below)
         add(m, m->at++, 1);
 }
 
-/* What is anchored below the innermost native frame has no loop. */
+/* A frame anchored below the innermost native frame has no loop. */
 uint32_t tt_interpreted_merge(const struct tt_interpreted_stack *s, int rooted,
                               struct tt_merged *out, uint32_t room, int *unplaced)
 {

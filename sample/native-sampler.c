@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* native-sampler.c - native stacks, sampled into the tree of the thread that they are of.
+/* native-sampler.c - samples native stacks into their threads' trees.
  *
  *      signal ─ unwind ─ recursion policy ─ blocks ─ walk down the tree ─ charge
  *
- * Everything happens in the handler, on a separate stack: there is no trace to write,
- * and nothing grows with time.  Where a block or a context is new and somebody has one of
- * the locks, nothing is charged, and the next look has the time of both. */
+ * Everything happens in the handler, on a separate stack: there is no trace to write, and
+ * nothing grows with time.  If a block or a context is new and one of the locks is taken,
+ * nothing is charged, and the next sample has the time of both. */
 #include "native-sampler.h"
 
 #include <errno.h>
@@ -24,19 +24,19 @@ enum { HANDLER_STACK = 64 << 10, SIGNAL_STACK = 64 << 10, LARGE_STACK = 256 << 1
 
 static const uint64_t NONE = UINT64_MAX;
 
-struct look { /* a thread's own, mapped; its pages are there once they are used */
+struct look { /* a thread's own, mapped; pages exist once used */
     char handler_stack[HANDLER_STACK] __attribute__((aligned(64)));
     void *context;
     uint64_t ns;
     uint64_t count;
-    uint64_t waiting; /* `count` when it was seen asleep, until its own next look; NONE */
+    uint64_t waiting; /* `count` when seen asleep, until its next own sample; or NONE */
     struct tt_wall wall;
     struct tt_grafting hanging;
-    struct tt_log_writer *writer; /* of who looks; NULL: of the thread itself */
+    struct tt_log_writer *writer; /* of the sampling thread; NULL: the thread's own */
     int done;
-    int inside, charging; /* of its handler, and of another thread: never both */
-    int lends;            /* that is the thread's stack for signals */
-    char signal_stack[SIGNAL_STACK]; /* for the system's frame, in a thread of little */
+    int inside, charging; /* set by its handler, by another thread: never both */
+    int lends;            /* `signal_stack` is the thread's alternate stack */
+    char signal_stack[SIGNAL_STACK]; /* for signal frames, if its stack is small */
 };
 
 static struct tt_native_sampler_options looking;
@@ -51,7 +51,8 @@ static uint64_t ticks_of_look(const struct look *l)
     return (uint64_t)((unsigned __int128)l->ns * rate / 1000000000u);
 }
 
-/* Below an activation that a clock times, its time is known already. */
+/* Time below an activation that is timed by a clock is charged already: only the metric
+ * is. */
 static uint32_t metric_of(const struct look *l)
 {
     return l->hanging.thread->timed ? looking.metric : 0;
@@ -65,9 +66,9 @@ static void charge(struct look *l, struct tt_node *n, uint32_t made)
     tt_graft_charge(&l->hanging, n, made, metric ? l->ns : ticks_of_look(l), metric);
 }
 
-/* ── A look ───────────────────────────────────────────────────────────────────────── */
+/* ── A sample ─────────────────────────────────────────────────────────────────────── */
 
-/* With nothing to make: when all of it is there, and nothing is hidden. */
+/* Charges an existing context, if nothing is hidden. */
 static int charge_what_is_there(struct look *l)
 {
     struct tt_node *n;
@@ -101,7 +102,7 @@ static void look_here(void *arg)
     tt_graft_release(&l->hanging);
 }
 
-/* Is this outside of the time that was asked for? */
+/* Is this outside of the requested interval? */
 static int is_out_of_time(void)
 {
     uint64_t now;
@@ -112,7 +113,7 @@ static int is_out_of_time(void)
     return now < looking.begin || (looking.end && now >= looking.end);
 }
 
-/* 0 while another thread charges what was seen last. */
+/* 0 while another thread charges this thread's wait. */
 static int go_inside(struct look *l)
 {
     __atomic_store_n(&l->inside, 1, __ATOMIC_SEQ_CST);
@@ -122,7 +123,7 @@ static int go_inside(struct look *l)
     return 0;
 }
 
-/* Where a fault may come, loads are safe. */
+/* May loads fault here?  Not if SIGSEGV was blocked when the signal came. */
 static int may_fault(const ucontext_t *interrupted)
 {
     return sigismember(&interrupted->uc_sigmask, SIGSEGV) == 0;
@@ -134,7 +135,7 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns)
     struct look *l = t->sampler.looker;
 
     if (t->pauses || is_out_of_time())
-        return 1; /* nobody's */
+        return 1; /* not charged */
     if (!go_inside(l))
         return 0;
     l->hanging.thread = t;
@@ -180,8 +181,8 @@ static struct look *look_of(struct tt_wall *w)
     return (struct look *)(void *)((char *)w - offsetof(struct look, wall));
 }
 
-/* The stack is copied at one go, mostly all of it.  Where the system forbids that, it is
- * read where it lies: the thread cannot end meanwhile (wall.h). */
+/* Copies the stack in one call, mostly all of it.  If the system forbids that, reads it
+ * in place: the thread cannot end meanwhile (wall.h). */
 static void read_stack(struct look *l, uint64_t sp, struct tt_stack_copy *copy)
 {
     const char *low = (const char *)(uintptr_t)sp, *end = l->hanging.stack_end;
@@ -207,7 +208,7 @@ static int unwind_asleep(struct look *l, struct tt_sleeper *s)
     return tt_graft_unwind_asleep(&l->hanging) && s->still_sleeps(s->arg);
 }
 
-static struct tt_log_writer rounds_log; /* of the thread that goes round */
+static struct tt_log_writer rounds_log; /* of the rounds' thread */
 
 static int charge_asleep(struct look *l, uint64_t ns)
 {
@@ -226,7 +227,7 @@ static int charge_asleep(struct look *l, uint64_t ns)
     return n != NULL;
 }
 
-/* 1: the thread's own handler keeps out until `charging` is cleared. */
+/* 1: the thread's own handler returns at once until `charging` is cleared. */
 static int keep_out(struct look *l, const struct tt_thread *t)
 {
     __atomic_store_n(&l->charging, 1, __ATOMIC_SEQ_CST);
@@ -293,8 +294,8 @@ int tt_native_sampler_again(struct tt_thread *t, struct tt_wall *w, uint64_t ns)
 
 /* ── Threads ──────────────────────────────────────────────────────────────────────── */
 
-/* What a signal leaves on a stack may be more than all that a small one has left.  The
- * program does not see that there is another one: tt_native_sampler_lend. */
+/* A signal's frame may be larger than the rest of a small stack.  The program does not
+ * see the alternate stack: tt_native_sampler_lend. */
 static void lend_stack(struct look *l)
 {
     const struct tt_grafting *h = &l->hanging;
@@ -317,7 +318,7 @@ static int begin(struct tt_thread *t)
     }
     l->hanging.thread = t;
     l->waiting = NONE;
-    l->charging = 0; /* a fork may have found it set */
+    l->charging = 0; /* may have been set at a fork */
     tt_graft_find_stack(&l->hanging);
     l->hanging.script.wanted = 1;
     lend_stack(l);
@@ -332,7 +333,7 @@ static void end(struct tt_thread *t)
     struct look *l = t->sampler.looker;
 
     if (looking.wall)
-        tt_threads_lock(); /* the rounds do not come to it any more */
+        tt_threads_lock(); /* the rounds do not visit this thread any more */
     __atomic_store_n(&t->sampler.looker, NULL, __ATOMIC_RELEASE);
     if (looking.wall)
         tt_threads_unlock();

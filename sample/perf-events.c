@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* perf-events.c - perf events of all threads of processes, read in the order of time.
  *
- * Each processor's ring has its records nearly in order.  What is taken at one time is what
- * is older than a moment that has just passed, so that no ring still gets anything from
- * before it. */
+ * Each processor's ring has its records nearly in order.  A read takes only records that
+ * are older than a moment just passed, so that no ring gets an older record
+ * afterwards. */
 #include "perf-events.h"
 
 #include <dirent.h>
@@ -22,12 +22,12 @@
 #include "tallytree.h"
 
 enum {
-    RECORD = 2048, /* of a sample without the copy of its stack, about */
+    RECORD = 2048, /* size of a sample without its stack, about */
     LARGEST_RING = 4 << 20,
-    ALL_RINGS = 64 << 20, /* of a machine with many processors */
+    ALL_RINGS = 64 << 20, /* for a machine with many processors */
     SMALLEST_RING = 128 << 10,
     RECORD_MAX = 1 << 16,
-    ROUNDS = 8, /* of looking for threads that came meanwhile */
+    ROUNDS = 8, /* of looking for new threads */
 };
 
 struct ring {
@@ -44,39 +44,38 @@ struct pids {
 };
 
 struct tt_perf {
-    struct perf_event_attr attr[1 + TT_COUNTERS_MAX]; /* time, and what is counted */
+    struct perf_event_attr attr[1 + TT_COUNTERS_MAX]; /* time, and the counters */
     uint32_t kinds;
     const struct tt_counter *counter;
     const char *refused; /* the counter that the machine does not have */
-    pid_t failed;        /* whose events could not be opened */
+    pid_t failed;        /* the process whose events could not be opened */
     uint32_t hz;
-    struct opened { /* in the order of their ids */
+    struct opened { /* sorted by id */
         uint64_t id;
         pid_t tid;
         uint32_t kind;
         int fd;
     } * event;
     size_t events, event_room;
-    struct pids task; /* threads that have some */
-    struct pids
-        process;        /* that were asked for, and behind them children that they have */
-    struct pids denied; /* children that are others' */
+    struct pids task;    /* threads that have events */
+    struct pids process; /* those that were asked for, then their children */
+    struct pids denied;  /* children of other users */
     struct ring *ring;
     long rings;
-    size_t largest;                                      /* of a ring */
-    char record[RECORD_MAX] __attribute__((aligned(8))); /* one that went over the end */
+    size_t largest;                                      /* size of a ring */
+    char record[RECORD_MAX] __attribute__((aligned(8))); /* one that wraps around */
 };
 
-/* ── What is asked for ────────────────────────────────────────────────────────────── */
+/* ── Attributes ───────────────────────────────────────────────────────────────────── */
 
-/* perf-record.c takes it apart. */
+/* perf-record.c decodes these records. */
 static void describe(struct perf_event_attr *a, const struct tt_perf_options *o)
 {
     memset(a, 0, sizeof *a);
     a->size = sizeof *a;
     a->type = PERF_TYPE_SOFTWARE;
     a->config = PERF_COUNT_SW_CPU_CLOCK;
-    a->sample_period = 997130000u / o->hz; /* what is regular itself is seldom in step */
+    a->sample_period = 997130000u / o->hz; /* seldom in step with regular programs */
     a->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
                      PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
                      PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -133,7 +132,7 @@ static int open_event(const struct perf_event_attr *a, pid_t tid, long processor
                         (long)PERF_FLAG_FD_CLOEXEC);
 }
 
-/* With the kernel, where it may be looked at. */
+/* With the kernel, if that is allowed. */
 static int open_allowed(struct tt_perf *e, uint32_t kind, pid_t tid, long processor)
 {
     int fd = open_event(&e->attr[kind], tid, processor);
@@ -197,7 +196,7 @@ static const void *record_at(struct tt_perf *e, const struct ring *r, size_t siz
     return e->record;
 }
 
-/* The ring with the oldest record; NULL: there is none before that time. */
+/* The ring with the oldest record; NULL: none before that time. */
 static struct ring *oldest(struct tt_perf *e, uint64_t before)
 {
     struct ring *found = NULL;
@@ -213,7 +212,7 @@ static struct ring *oldest(struct tt_perf *e, uint64_t before)
     return found;
 }
 
-/* The thread whose event it was opened as; a thread has one for each processor. */
+/* The thread that an event was opened for; a thread has one for each processor. */
 static const struct opened *owner_of(const struct tt_perf *e, uint64_t id)
 {
     size_t low = 0, high = e->events;
@@ -242,7 +241,7 @@ void tt_perf_read(struct tt_perf *e, uint64_t before,
                                              __ATOMIC_ACQUIRE);
     while ((r = oldest(e, before))) {
         size_t size = size_at(r, r->at);
-        if (size < sizeof(struct perf_event_header)) { /* never: nothing leads on */
+        if (size < sizeof(struct perf_event_header)) { /* never; it would not advance */
             r->at = r->end;
             continue;
         }
@@ -262,7 +261,7 @@ void tt_perf_read(struct tt_perf *e, uint64_t before,
     }
 }
 
-/* A third of what a thread that never waits needs to fill its ring. */
+/* A third of the time in which a thread that never waits fills its ring. */
 unsigned tt_perf_rest(const struct tt_perf *e)
 {
     enum { SHORTEST = 5, LONGEST = 100 };
@@ -319,7 +318,8 @@ static int keep_event(struct tt_perf *e, uint32_t kind, pid_t tid, int fd)
     return 0;
 }
 
-/* Of one thread on one processor.  0 also where there is no such processor. */
+/* Opens an event of one thread on one processor.  0 also if there is no such
+ * processor. */
 static int add_event(struct tt_perf *e, uint32_t kind, pid_t tid, long processor)
 {
     struct ring *r = &e->ring[processor];
@@ -349,7 +349,7 @@ static int add_task(struct tt_perf *e, pid_t tid)
     return error == -TT_ERR_STATE && errno == ESRCH ? 0 : error;
 }
 
-/* The children that a thread has made, and that run; systems without the file have none. */
+/* Adds the running children of a thread; systems without the file report none. */
 static int find_children(struct tt_perf *e, pid_t pid, pid_t tid)
 {
     char path[64];
@@ -366,7 +366,7 @@ static int find_children(struct tt_perf *e, pid_t pid, pid_t tid)
     return error;
 }
 
-/* How many were new; less than 0: what went wrong is in errno. */
+/* Returns the number of new ones; less than 0: an error, in errno. */
 static int add_tasks(struct tt_perf *e, pid_t pid)
 {
     char path[64];
@@ -394,7 +394,7 @@ static int add_tasks(struct tt_perf *e, pid_t pid)
     return error ? -TT_ERR_STATE : added;
 }
 
-/* Of whatever runs on each processor. */
+/* Opens events for whatever runs on each processor. */
 static int add_processors(struct tt_perf *e, const struct tt_perf_options *o)
 {
     int error = 0;
@@ -424,8 +424,8 @@ static int add_process(struct tt_perf *e, const struct tt_perf_options *o, size_
     return keep_pid(&e->denied, pid);
 }
 
-/* Those that come while events are opened may have inherited theirs, or not: they get their
- * own, and who reads takes no thread's samples from two events. */
+/* Threads that begin while events are opened may have inherited theirs or not: they get
+ * their own, and the reader takes no thread's samples from two events. */
 static int add_processes(struct tt_perf *e, const struct tt_perf_options *o)
 {
     int added = 0, some = 1;

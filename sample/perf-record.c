@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* perf-record.c - a record of perf events, taken apart.
+/* perf-record.c - decodes a record of perf events.
  *
  *      sample   {head, identifier, ip, pid tid, time, period, callchain, registers, stack}
  *      others   {head, ..., pid tid, time, identifier}
  *
- * What stands in it, and in this order, is what perf-events.c asks for. */
+ * perf-events.c requests these fields; the system writes them in this order. */
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct cursor {
     const char *at, *end;
 };
 
-/* NULL when there is not so much left. */
+/* NULL if less is left. */
 static const void *take(struct cursor *c, size_t size)
 {
     const char *at = c->at;
@@ -47,7 +47,7 @@ static int take_pair(struct cursor *c, uint32_t *a, uint32_t *b)
     return 1;
 }
 
-/* Of all that is not a sample; what stands before it is left. */
+/* Takes the fields at the end of all records other than samples. */
 static int take_trailer(struct tt_perf_event *e, struct cursor *c)
 {
     struct cursor t = {c->end - TRAILER, c->end};
@@ -61,7 +61,7 @@ static int take_trailer(struct tt_perf_event *e, struct cursor *c)
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
-/* Markers say whose addresses follow; only the kernel's were asked for. */
+/* Markers say whose addresses follow; only the kernel's were requested. */
 static int take_chain(struct tt_perf_event *e, struct cursor *c)
 {
     uint64_t count, address;
@@ -77,7 +77,7 @@ static int take_chain(struct tt_perf_event *e, struct cursor *c)
         if (address == PERF_CONTEXT_USER)
             break;
         if (address >= PERF_CONTEXT_MAX)
-            e->of.sample.kernel = NULL; /* those behind it */
+            e->of.sample.kernel = NULL; /* the addresses after it */
         else if (!e->of.sample.kernel)
             e->of.sample.kernel = (const void *)(chain + i * sizeof address);
         e->of.sample.kernels = e->of.sample.kernel ? e->of.sample.kernels + 1 : 0;
@@ -131,7 +131,7 @@ static int take_sample(struct tt_perf_event *e, struct cursor *c, int has_period
 
 /* ── Others ───────────────────────────────────────────────────────────────────────── */
 
-/* The rest is a text that ends within it. */
+/* The rest is a string that ends within it. */
 static const char *take_text(struct cursor *c)
 {
     return memchr(c->at, 0, (size_t)(c->end - c->at)) ? c->at : NULL;

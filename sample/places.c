@@ -3,8 +3,8 @@
  *
  *      module's number, link-time address  ->  block
  *
- * Writers of the table hold the registry of blocks.  A module's number is never used again, so
- * that what is loaded elsewhere later is something else. */
+ * Writers of the table hold the registry of blocks.  A module's number is never reused,
+ * so a module that is loaded later at the same place is different. */
 #include "places.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { MODULES = 4096, ADDRESS_BITS = 48, NO_MODULE = 0xffff, WAITS = 64 };
 
-struct place { /* of a growing table */
+struct place { /* a record of an append table */
     uint64_t key;
     tt_block block;
     uint32_t spare;
@@ -30,7 +30,7 @@ static struct wait { /* filled from the front */
     tt_block block;
 } waits[WAITS];
 static char *build_id[MODULES]; /* in hex */
-static char *text, *text_end;   /* room for these */
+static char *text, *text_end;   /* room for build-ids */
 
 static uint64_t key_of(const struct tt_native *n)
 {
@@ -65,7 +65,7 @@ tt_block tt_place_find(const struct tt_native *n)
     const uint64_t key = key_of(n);
     const struct place *p = t ? slot_of(t, key) : NULL;
 
-    /* One that is unused may be about to be somebody else's. */
+    /* An unused one may be about to get another key. */
     return p && __atomic_load_n(&p->key, __ATOMIC_ACQUIRE) == key ? p->block : 0;
 }
 
@@ -74,13 +74,13 @@ static void keep(uint64_t key, tt_block block)
     struct place *p;
 
     if (tt_append_table_reserve(&table, sizeof *p) != 0)
-        return; /* it is made again, and found in the registry */
+        return; /* it will be made again, and found in the registry */
     p = slot_of(table, key);
     p->block = block;
     tt_append_table_show(table, p, key);
 }
 
-/* ── What a block says ────────────────────────────────────────────────────────────── */
+/* ── Contents of a block ──────────────────────────────────────────────────────────── */
 
 static char *keep_text(size_t size)
 {
@@ -117,7 +117,7 @@ static const char *id_of(const struct tt_module *m)
     return build_id[m->id] ? build_id[m->id] : "";
 }
 
-/* Where runtimes tell names of the code that they make. */
+/* The file in which runtimes store the names of code that they generate. */
 static const char *perf_map(void)
 {
     static char path[40];

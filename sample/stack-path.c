@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* stack-path.c - the recursion policy, applied to a stack that is there as a whole.
+/* stack-path.c - the recursion policy, applied to a whole stack.
  *
- * The tree's own policies work push by push and keep what they found as transitions.  A
- * sample has all of its stack at once and no pushes to count: its path is worked out here,
- * and the tree sees a path without recursion.  async-signal-safe */
+ * The tree's own policies work push by push and keep the results as transitions.  A
+ * sample has its whole stack at once and no pushes to count: its path is computed here,
+ * and the tree gets a path without recursion. async-signal-safe */
 #include "stack-path.h"
 
 enum { FEWEST_SEEN = 64 };
 
-/* 1 when the function was not in the set; it is now. */
+/* Adds a function to the set; 1 if it was not in it. */
 static int see(struct tt_seen *s, uint64_t function)
 {
     uint32_t i = (uint32_t)(function * 0x9e3779b97f4a7c15u >> 40) & s->mask;
@@ -32,7 +32,7 @@ void tt_path_begin(struct tt_path *p, uint32_t steps)
         p->seen.mask = 2 * p->seen.mask + 1;
 }
 
-/* ── Where on the path a step leads; UINT32_MAX for on ────────────────────────────── */
+/* ── The target of a step on the path; UINT32_MAX: the step is added ──────────────── */
 
 /* The nearest place on the path that ends in the same `length` functions. */
 static uint32_t nearest_repeat(const struct tt_path *p, uint64_t function,
@@ -50,7 +50,7 @@ static uint32_t nearest_repeat(const struct tt_path *p, uint64_t function,
     return UINT32_MAX;
 }
 
-/* The nearest place of the function for which what lies between it and here stands once more
+/* The nearest place of the function such that the path from it to here repeats the path
  * right before it. */
 static uint32_t nearest_cycle(const struct tt_path *p, uint64_t function)
 {
@@ -100,8 +100,8 @@ static uint32_t target_of(const struct tt_path *p, uint32_t recursion, uint32_t 
 
 /* ── Steps ────────────────────────────────────────────────────────────────────────── */
 
-/* A set that a cut has taken functions from still has them: then the path is looked through
- * in vain, and that is all. */
+/* A function that was cut from the path is still in the set: then the path is searched in
+ * vain, which only costs time. */
 void tt_path_step(struct tt_path *p, uint32_t recursion, uint32_t length,
                   uint64_t function, tt_block block)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* stack-path.h - the recursion policy, applied to a stack that is there as a whole.
+/* stack-path.h - the recursion policy, applied to a whole stack.
  *
  *      main ─ f ─ g ─ f ─ g ─ h      steps, outermost first, as the stack has them
- *      main ─ f ─ g ─ h              what `edge` leaves; the second f was cut, and f is
+ *      main ─ f ─ g ─ h              the result of `edge`; the second f was cut, and f is
  *                                    on the path, so that nothing is hidden
  *
- * Functions are compared, and not the places in them: a call from another line of the same
- * function is the same recursion.  A step that goes back takes the place of the one it goes
- * back to, so that the innermost step is where the stack really stands. */
+ * Functions are compared, and not the places in them: a call from another line of the
+ * same function is the same recursion.  A step that goes back replaces the one it goes
+ * back to, so that the innermost step is the true innermost place. */
 #ifndef TT_STACK_PATH_H
 #define TT_STACK_PATH_H
 
@@ -20,27 +20,27 @@ struct tt_step {
     tt_block block;    /* the place in it */
 };
 
-struct tt_seen { /* a set of functions, emptied by counting `serial` up */
+struct tt_seen { /* a set of functions, emptied by incrementing `serial` */
     struct {
         uint64_t function;
         uint32_t stamp;
     } at[TT_SEEN_SIZE];
     uint32_t serial;
-    uint32_t mask; /* as much of it as the stack needs, so that it stays warm */
+    uint32_t mask; /* only as large as the stack needs, for the cache */
 };
 
 struct tt_path {
     struct tt_step step[TT_STEPS_MAX];
     uint32_t count;
-    struct tt_step cut[TT_STEPS_MAX]; /* steps that a cut took off */
+    struct tt_step cut[TT_STEPS_MAX]; /* steps that were cut */
     uint32_t cuts;
     struct tt_seen seen;
 };
 
-/* Begins again, for so many steps, without touching what is not used. */
+/* Begins again, for so many steps, without touching unused memory. */
 void tt_path_begin(struct tt_path *, uint32_t steps);
 
-/* Goes one step inwards; at most as many as were said, and TT_STEPS_MAX. */
+/* Goes one step inwards; at most as many as tt_path_begin was given, and TT_STEPS_MAX. */
 void tt_path_step(struct tt_path *, uint32_t recursion, uint32_t length,
                   uint64_t function, tt_block block);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* wall.c - threads that sleep, seen from another thread of the process.
+/* wall.c - samples sleeping threads from another thread of the process.
  *
  *      /proc: the call, the stack pointer, the place ─┐
  *      a copy of the stack                            ├─ unwind ─ charge
  *      CPU clock before = CPU clock after: it slept ──┘
  *
- * A thread that sleeps in a system call is never sent a signal: that would end the call, or
- * shorten it, and begin its time limit again.  Its stack does not change while it sleeps, so
- * that another thread can read it.  Its registers are not known, but for the stack pointer
- * and the place; those that functions have saved are on the stack, and code-x86_64.c finds a
- * frame pointer that was not.  When the thread's CPU clock has moved meanwhile it woke up,
- * and what was read is thrown away.
+ * A thread that sleeps in a system call is never sent a signal: that would end the call,
+ * or shorten it, and begin its time limit again.  Its stack does not change while it
+ * sleeps, so another thread can read it.  Of its registers only the stack pointer and the
+ * pc are known; those that functions have saved are on the stack, and code-x86_64.c finds
+ * a frame pointer that was not.  If the thread's CPU clock has moved meanwhile, it woke
+ * up, and the sample is discarded.
  *
  * Each round is a sample of all threads at one moment, and counts for the time since the
- * round before.  Rounds come at random distances, so that nothing is in step with them, and
- * take two parts in a hundred of a processor at most. */
+ * previous round.  Rounds come at random intervals, so that nothing is in step with them,
+ * and take 2 % of a processor at most. */
 #include "wall.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ enum { SHARE = 50 };
 
 enum end { GOES_ON, STOPPED, ALONE };
 
-enum { FREE, HELD, AWAITED }; /* of tt_wall.held */
+enum { FREE, HELD, AWAITED }; /* values of tt_wall.held */
 
 static struct {
     pthread_t thread, guard;
@@ -47,12 +47,13 @@ static struct {
     uint32_t end; /* enum end, a futex */
     uint32_t hz;
     uint64_t cpu, chance;
-    pid_t pid;                 /* the process that the thread is in */
+    pid_t pid;                 /* the process of this thread */
     struct tt_stack_copy copy; /* the rounds' own */
 } rounds;
 
-/* What gives a thread a table of files of its own, without those from `first` to `last`;
- * where first is behind last it says EINVAL if that can be done, and else something else. */
+/* Arguments of close_range that give a thread its own table of files, without those from
+ * `first` to `last`.  If first > last it fails with EINVAL if that is possible, else with
+ * another error. */
 #define OWN_FILES(first, last)                                                           \
     (long[6]) { first, last, CLOSE_RANGE_UNSHARE }
 
@@ -61,7 +62,7 @@ static struct {
 #ifdef SYS_poll
 #define OLD(call, name) {SYS_##call, name},
 #else
-#define OLD(call, name) /* not of this machine */
+#define OLD(call, name) /* this machine has no such call */
 #endif
 
 static const struct {
@@ -153,7 +154,7 @@ static char *put_number(char *out, unsigned n)
     return out + (digits + sizeof digits - d);
 }
 
-/* A file of a thread of this process; less than 0: there is none. */
+/* Reads a file of a thread of this process; less than 0: it does not exist. */
 static long read_about(int tid, const char *name, char *text, size_t size)
 {
     char path[64] = "/proc/self/task/", *end = put_number(path + 16, (unsigned)tid);
@@ -191,9 +192,9 @@ static int parse_where(const char *text, struct tt_sleeper *s)
     return 1;
 }
 
-/* 1: it sleeps there; 0: it runs, or wants to, or that is not known.  Of a program that has
- * given up its rights /proc says nothing, to itself as well, unless it makes itself
- * dumpable again: threads count as lost as long as that is so. */
+/* 1: it sleeps there; 0: it runs, or is runnable, or that is unknown.  For a program that
+ * has given up its rights /proc is closed, even to itself, unless it makes itself
+ * dumpable again: its threads count as lost as long as that lasts. */
 static int find_where(struct tt_wall *w, struct tt_sleeper *s)
 {
     char text[256];
@@ -233,7 +234,7 @@ static uint64_t ns_of(struct timespec t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* To the nanosecond, of a thread that sleeps as of one that runs. */
+/* To the nanosecond, for sleeping and running threads. */
 static int still_sleeps(void *arg)
 {
     const struct tt_wall *w = arg;
@@ -249,7 +250,7 @@ static void charge(struct tt_wall *w, int done)
         w->owed = 0;
 }
 
-/* A thread that never ends has its name in time, too. */
+/* So that a thread that never ends also has its name. */
 static void rename_thread(struct tt_thread *t, struct tt_wall *w)
 {
     char name[64];
@@ -265,7 +266,7 @@ static void rename_thread(struct tt_thread *t, struct tt_wall *w)
     }
 }
 
-/* Where it cannot be looked at now, what it slept is charged to where it sleeps next. */
+/* If it cannot be sampled now, the time that it slept is charged to its next sleep. */
 static void look_at(struct tt_thread *t, struct tt_wall *w)
 {
     struct tt_sleeper s = {.copy = &rounds.copy, .still_sleeps = still_sleeps, .arg = w};
@@ -291,7 +292,7 @@ static void look_at(struct tt_thread *t, struct tt_wall *w)
     }
 }
 
-/* The first thread has ended, and stays because there are others: us two alone. */
+/* Has the main thread ended, and is it kept only because of our two threads? */
 static int is_alone(void)
 {
     char text[256], *state;
@@ -304,7 +305,7 @@ static int is_alone(void)
     return state && state[1] == ' ' && state[2] == 'Z';
 }
 
-/* While it is held a thread does not end (tt_wall_end), and the others may come and go. */
+/* While it is held a thread does not end (tt_wall_end), but others may come and go. */
 static struct tt_wall *hold(struct tt_thread *t)
 {
     struct tt_wall *w = tt_native_sampler_wall(t);
@@ -335,8 +336,8 @@ void tt_wall_end(struct tt_wall *w)
                                                   FUTEX_WAIT_PRIVATE, AWAITED, 0});
 }
 
-/* The files in /proc are read without the lock that threads begin and end with.  What is
- * held stays in the list, and with it the way on. */
+/* The files in /proc are read without the threads' lock.  A held thread stays in the
+ * list, and with it the link to the next one. */
 static void go_round(void)
 {
     int count = 0;
@@ -356,7 +357,7 @@ static void go_round(void)
         end_rounds(ALONE);
 }
 
-/* ── The thread that goes round ───────────────────────────────────────────────────── */
+/* ── The rounds' thread ───────────────────────────────────────────────────────────── */
 
 static uint64_t own_cpu(void)
 {
@@ -365,7 +366,8 @@ static uint64_t own_cpu(void)
     return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? ns_of(t) : 0;
 }
 
-/* From half of the mean to half as much again, and so long that the rounds cost little. */
+/* Between half of the mean and 1.5 times it, and long enough that the rounds cost
+ * little. */
 static uint64_t choose_rest(uint64_t cost)
 {
     uint64_t mean = 1000000000u / rounds.hz;
@@ -376,10 +378,10 @@ static uint64_t choose_rest(uint64_t cost)
     return mean / 2 + (rounds.chance >> 33) % mean;
 }
 
-/* With files of its own: a file that is open for a moment must not take the number that the
- * program's next one would have. */
-/* Closes all files for this thread alone, but the recording's: that has to grow, also when
- * the program may not open it again, having given up its rights. */
+/* With its own table of files: a file that is open for a moment must not take the number
+ * that the program's next one would have. */
+/* Closes all files for this thread alone, except the recording's: that has to grow, also
+ * if the program may not open it again, having given up its rights. */
 static int leave_files(void)
 {
     const struct tt_recording *r = tt_recording_now();
@@ -422,8 +424,8 @@ static int create(pthread_t *thread, void *(*run)(void *))
     return next ? next(thread, NULL, run, NULL) : ENOSYS;
 }
 
-/* They would be closed with the last of the program's threads, and cannot be flushed then:
- * it is this one that ends the program. */
+/* When the last thread of the program ended, its files would be closed without being
+ * flushed: so this thread ends the program. */
 static void *guard(void *arg)
 {
     (void)pthread_setname_np(pthread_self(), "tallytree");
@@ -435,7 +437,7 @@ static void *guard(void *arg)
     return arg;
 }
 
-/* Does /proc say where threads are, and can one of them have files of its own? */
+/* Does /proc show where threads are, and can a thread have its own table of files? */
 static int is_possible(void)
 {
     char text[16];
@@ -477,7 +479,7 @@ void tt_wall_stop(void)
     rounds.running = 0;
     end_rounds(STOPPED);
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE; /* who ends the process may hold what the rounds wait for */
+    until.tv_sec += PATIENCE; /* the ending thread may hold a lock that the rounds need */
     (void)pthread_timedjoin_np(rounds.guard, NULL, &until);
 }
 
@@ -488,7 +490,7 @@ void tt_wall_forked(void)
     if (!rounds.running)
         return;
     if (w)
-        w->held = FREE; /* by the parent's rounds */
+        w->held = FREE; /* it was the parent's rounds that held it */
     rounds.cpu = 0;
     (void)tt_wall_start(rounds.hz);
 }
@@ -506,13 +508,13 @@ void tt_wall_begin(struct tt_wall *w)
     __atomic_store_n(&w->ready, 1, __ATOMIC_RELEASE);
 }
 
-/* What a CPU sample is worth may be less than its CPU time, when rounds said by chance that
- * the thread waited more than it did: by half at most. */
+/* A CPU sample may count for less than its CPU time, if rounds by chance overestimated
+ * the thread's waits: by half at most. */
 uint64_t tt_wall_stretch(struct tt_wall *w, uint64_t ns)
 {
     int64_t queued = __atomic_load_n(&w->queued, __ATOMIC_RELAXED), least;
 
-    /* The CPU time since the last round is not yet taken off. */
+    /* The CPU time since the last round is not yet subtracted. */
     least = -(int64_t)(ns / 2);
     if (queued < least)
         queued = least;
