@@ -436,7 +436,7 @@ struct tt_header {
     uint64_t late;       /* samples missed in a bad moment: the next one has their time */
     uint64_t unseen;     /* CPU time of threads without a strand, ns */
     uint64_t lost_pages; /* of the budget, that the disk had no room for */
-    uint64_t lost_samplers; /* threads whose time is not sampled; UINT64_MAX: all */
+    uint64_t lost_samplers; /* threads whose time is not sampled, or 1 for all */
     uint64_t space; /* a cell: struct tt_space_record; 0: no event of space so far */
     uint64_t lost_objects; /* events of space that could not be recorded */
     uint64_t rank;         /* in a parallel job, + 1; 0: none */
