@@ -60,7 +60,7 @@ uint32_t tt_arcs_function(struct tt_arcs *a, uint32_t block)
     return *number = tt_arcs_namesake(a, block);
 }
 
-/* Where the arc is noted, or the free place where it would be. */
+/* Returns the slot of the arc, or the free slot where it would be. */
 static uint32_t *place_of(const struct tt_arcs *a, uint32_t from, uint32_t to)
 {
     const struct tt_arc *arc = a->arc.item;
@@ -133,7 +133,7 @@ int tt_arcs_add_cost(struct tt_arcs *a, uint32_t arc, const uint64_t *figure,
     return add(a, (uint64_t *)a->cost.item + (size_t)arc * a->events, figure, count);
 }
 
-/* Arcs in the order of the functions that they begin at. */
+/* Sorts the arcs by the function that they begin at. */
 static int order_arcs(struct tt_arcs *a)
 {
     size_t functions = a->function.count, arcs = a->arc.count;

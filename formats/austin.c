@@ -87,7 +87,8 @@ static int add_figures(struct austin *x, uint32_t context, const char *at)
     return error ? error : add_bytes(x, context, at);
 }
 
-/* "P8374;T0:8375;" and what is behind it; NULL: it is none. */
+/* Takes "P8374;T0:8375;"; returns the rest of the line, or NULL if it does not begin
+ * so. */
 static char *take_thread(struct austin *x, char *line)
 {
     const char *at = line + 1;
@@ -159,7 +160,7 @@ static int take_sample(struct austin *x, char *line)
     return add_figures(x, context, figures);
 }
 
-/* "# mode: wall"; others are of no matter. */
+/* Takes "# mode: wall"; ignores other remarks. */
 static int take_remark(struct austin *x, const char *line)
 {
     static const char *const modes[] = {"wall", "cpu", "memory", "full"};

@@ -26,7 +26,7 @@ struct bpftrace {
     struct tt_builder *b;
     struct tt_frames names;
     struct tt_vector stack;              /* uint32_t: blocks, leaf first */
-    struct map map[MOST_MAPS], *current; /* current: NULL: outside of one */
+    struct map map[MOST_MAPS], *current; /* current: NULL outside of a map */
     int maps;
     char keys[KEYS];
 };
@@ -66,7 +66,7 @@ static struct map *find_map(struct bpftrace *x, const char *name, size_t length)
     return m;
 }
 
-/* Parts of a key that are no stacks, without the commas around them. */
+/* Adds the parts of a key that are not stacks, without the commas around them. */
 static void add_keys(struct bpftrace *x, const char *at, const char *end)
 {
     size_t have = strlen(x->keys), length;
@@ -86,7 +86,8 @@ static void add_keys(struct bpftrace *x, const char *at, const char *end)
     x->keys[have + length] = '\0';
 }
 
-/* Where "(module)" at the end begins, which may have brackets itself; `end`: nowhere. */
+/* Returns where the "(module)" at the end begins; the module may have brackets itself.
+ * `end`: there is no module. */
 static const char *without_module(const char *at, const char *end)
 {
     int depth = 0;
@@ -146,7 +147,7 @@ static int end_key(struct bpftrace *x, const char *value)
     return context == TT_NONE ? tt_source_no_memory(x->s) : 0;
 }
 
-/* The value behind "]: " at the end of a line; NULL: the key goes on. */
+/* Returns the value after "]: " at the end of a line; NULL: the key continues. */
 static const char *value_of(const char *line)
 {
     const char *found = NULL;
@@ -200,7 +201,7 @@ static int read_bpftrace(struct tt_source *s, struct tt_builder *b)
     return error;
 }
 
-/* It begins with what bpftrace says, or with a map. */
+/* The file begins with a message of bpftrace, or with a map. */
 static enum tt_match detect(const char *head, size_t size)
 {
     static const char attaching[] = "Attaching ";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* cali.c - the .cali files of Caliper: reading.
  *
- *      __rec=node,id=40,attr=10,data=276,parent=3     a node of the tree of what is known:
+ *      __rec=node,id=40,attr=10,data=276,parent=3     a node of the tree of metadata:
  *      __rec=node,id=41,attr=8,data=region,parent=40      an attribute, with its properties,
  *      __rec=node,id=42,attr=41,data=main                 a value of it,
  *      __rec=node,id=47,attr=41,data=init,parent=42       and one below that
  *      __rec=ctx,ref=47,attr=36=39,data=0.000015=2    a record: nodes, and values
  *
- * The values of nested attributes, from the root to a node, are a path of regions.  Twelve
- * nodes are there from the start: types, and what attributes are made of. */
+ * The values of nested attributes, from the root to a node, are a path of regions.
+ * Twelve nodes exist from the start: types, and the properties of attributes. */
 #include <string.h>
 
 #include "caliper.h"
@@ -43,8 +43,8 @@ struct cali {
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
-/* Splits "name=value=value,name=…" in place: each name and value is a string, and behind
- * the last of a field stands NULL. */
+/* Splits "name=value=value,name=…" in place.  Each name and value is a string; a NULL
+ * follows the last value of a field. */
 static int split(struct cali *x, char *line)
 {
     char *from = line, *to = line, *begin = line;
@@ -121,7 +121,8 @@ static int find_node(struct cali *x, const char *id, uint32_t *index)
     return 0;
 }
 
-/* What the nearest of a node and its ancestors has of an attribute, or NULL. */
+/* Returns the data that the nearest of a node and its ancestors has for an attribute, or
+ * NULL. */
 static const char *data_of(const struct cali *x, uint32_t index, uint64_t attribute)
 {
     for (; index != TT_NONE; index = node_at(x, index)->parent)
@@ -130,7 +131,7 @@ static const char *data_of(const struct cali *x, uint32_t index, uint64_t attrib
     return NULL;
 }
 
-/* The same of an attribute by its name; "": nothing. */
+/* The same for an attribute's name; "": nothing. */
 static const char *data_named(const struct cali *x, uint32_t index, const char *name)
 {
     const char *text = x->text.item;
@@ -155,7 +156,7 @@ static int keep_text(struct cali *x, const char *text, size_t *at)
     return 0;
 }
 
-/* Files of 2016 write the nodes that all files take for granted. */
+/* Files of 2016 contain the nodes that later files assume. */
 static int is_same(const struct cali *x, uint32_t index, uint64_t attribute,
                    const char *data, uint32_t parent)
 {
@@ -174,7 +175,7 @@ static int add_node(struct cali *x, uint64_t id, uint64_t attribute, const char 
 
     if (!at)
         return error ? error : tt_source_no_memory(x->s);
-    /* The last of these came later. */
+    /* The last of these was added in a later version. */
     if (!is_new && id == FIRST_NODES - 1 && *at == FIRST_NODES)
         is_new = 1;
     if (!is_new && id < FIRST_NODES && is_same(x, *at - 1, attribute, data, parent)) {
@@ -196,7 +197,7 @@ static int add_node(struct cali *x, uint64_t id, uint64_t attribute, const char 
     return 0;
 }
 
-/* The nodes that every file takes for granted: types, and what attributes have. */
+/* Adds the nodes that every file assumes: types, and the properties of attributes. */
 static int add_first_nodes(struct cali *x)
 {
     static const struct {
@@ -276,7 +277,8 @@ static struct tt_caliper_column *column_of(struct cali *x, const char *id, int *
     return (struct tt_caliper_column *)x->column.item + n->column - 1;
 }
 
-/* The path of a node, in which other nodes' regions may come before its own. */
+/* Finds the context of a node.  If *context is not the root, the node's path is added
+ * below it. */
 static int enter(struct cali *x, uint32_t index, uint32_t *context)
 {
     struct tt_vector path;
@@ -308,7 +310,7 @@ static int enter(struct cali *x, uint32_t index, uint32_t *context)
     return *context == TT_NONE ? tt_source_no_memory(x->s) : 0;
 }
 
-/* Whose a record is, by its values; then its figures. */
+/* Takes the rank and the thread of a record from its values, and then its figures. */
 static int take_values(struct cali *x, const struct list *attr, const struct list *data,
                        uint32_t context)
 {

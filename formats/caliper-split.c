@@ -7,9 +7,9 @@
  *       "nodes": [{"label": "main", "column": "path"},
  *                 {"label": "init", "column": "path", "parent": 0}]}
  *
- * Rows come first and are read last, so the text is kept.  Where there is a column `path`
- * its nodes are the contexts; where there is none, those of all columns of nodes are, one
- * column's below the one's before. */
+ * Rows come first and are read last, so the text is kept.  If there is a column `path`,
+ * its nodes are the contexts.  Otherwise the nodes of all columns are, each column's
+ * nodes below those of the column before. */
 #include <string.h>
 
 #include "caliper.h"
@@ -225,7 +225,7 @@ static int read_cells(struct split *x, struct tt_json *j)
     return e;
 }
 
-/* What the cell of a column of nodes refers to; TT_NONE: nothing. */
+/* Finds the node that a cell in a column of nodes refers to; TT_NONE: none. */
 static int node_of(struct split *x, struct tt_json *j, const struct cell *c,
                    uint32_t *index)
 {
@@ -238,7 +238,7 @@ static int node_of(struct split *x, struct tt_json *j, const struct cell *c,
                : tt_json_wrong(j, "a row is of a node that is not there");
 }
 
-/* Where a row is, and whose. */
+/* Finds the context, the rank and the thread of a row. */
 static int take_keys(struct split *x, struct tt_json *j, uint32_t *context)
 {
     const struct cell *cell = x->cell.item;
@@ -360,7 +360,7 @@ static int read_split(struct tt_source *s, struct tt_builder *b)
     return error;
 }
 
-/* Its first key is "data", of rows, or it tells of its columns early. */
+/* The first key is "data", with rows, or the columns are described early. */
 static enum tt_match detect(const char *head, size_t size)
 {
     static const char *const first[] = {"{", "\"data\"", ":", "[", "[", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* caliper.c - what Caliper's two forms share. */
+/* caliper.c - code that Caliper's two forms share. */
 #include "caliper.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static int is_among(const char *name, const char *const *words)
     return *words != NULL;
 }
 
-/* "min#time", "Min time/rank": of others; what is a share of them adds up no more. */
+/* False for "min#time" or "Min time/rank": minima and shares do not add up. */
 static int adds_up(const char *name)
 {
     static const char *const of[] = {"min", "max", "avg", "ratio", "percent", "variance"};
@@ -72,8 +72,9 @@ static int take_out(char *name, const char *word)
 
 enum { SECONDS = 9, MICROSECONDS = 3 };
 
-/* How many digits of a unit's time are below it; -1: it is none.  Without a unit, figures
- * that were scaled are seconds, and of others *is_guess says that their values tell. */
+/* Returns how many decimal digits a unit's time has below it; -1: it is not time.
+ * Without a unit, scaled figures are seconds; for others *is_guess means that the first
+ * value decides. */
 static int time_shift(const char *name, const char *unit, int *is_guess)
 {
     static const struct {
@@ -96,7 +97,7 @@ static int time_shift(const char *name, const char *unit, int *is_guess)
     return MICROSECONDS;
 }
 
-/* Old versions counted whole microseconds; later ones have seconds, which are not whole. */
+/* Old versions counted whole microseconds; later ones write seconds with a fraction. */
 static void decide_unit(struct tt_caliper_column *c, const char *value)
 {
     const char *point = strpbrk(value, ".eE");
@@ -224,7 +225,8 @@ int tt_caliper_add(struct tt_caliper *x, struct tt_caliper_column *c, uint32_t c
                                               : add_inclusive(x, c->metric, parent, -n);
 }
 
-/* Where a child's figures were rounded up, or its parent has none, nothing is left. */
+/* Adds the self figures.  If a child's figures were rounded up, or its parent has no
+ * figure, self would be below 0; then nothing is added. */
 int tt_caliper_finish(struct tt_caliper *x)
 {
     const struct figure *f = x->inclusive.item;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* callgrind-write.c - the format of callgrind: functions and the calls between them.
  *
- * Its readers take what the calls of a function cost, all together, to be the function's
- * inclusive cost.  That this is right however it recurs, only the outermost activation on
- * each path adds to the cost of the call that led there; what a path hides of a function is
- * shared by the calls of it.  So that all have callers, those that nobody called are called
- * by "[root]". */
+ * Its readers take the summed cost of the calls of a function as the function's inclusive
+ * cost.  To make this right for recursive functions, only the outermost activation on
+ * each path adds to the cost of its call; the hidden cost of a function is shared among
+ * the calls of it.  Every function needs a caller: "[root]" calls those that have
+ * none. */
 #include "callgrind.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct writing {
     const struct tt_memory *memory;
     struct tt_writer *w;
     uint32_t *metric, metrics, calls; /* metric: owned */
-    uint32_t functions;               /* and behind them one that stands for no block */
+    uint32_t functions;               /* and after them one for costs without a block */
     uint32_t *function_of, *blocks;   /* owned; of each block; blocks in their order */
     uint32_t *first;                  /* owned; of each function: its blocks */
     uint32_t *open, *outer;           /* owned; see walk */
@@ -100,7 +100,7 @@ static void add_calls(struct writing *x, uint32_t from, uint32_t to, uint64_t ca
         ((struct call *)x->call.item)[call].calls += calls;
 }
 
-/* Calls by an arc are not by the edge of the tree. */
+/* Adds the calls of arcs.  They are not calls along the edges of the tree. */
 static void add_arcs(struct writing *x)
 {
     for (uint32_t i = 0; x->calls != TT_NONE && i < x->p->arcs; i++) {
@@ -120,7 +120,7 @@ static uint32_t elsewhere(const struct writing *x) { return x->functions; }
 
 /* ── The walk ─────────────────────────────────────────────────────────────────────── */
 
-/* Of the path: of each depth its function and the depth + 1 of the context of the same
+/* One level of the path: its function, and the depth + 1 of the context of the same
  * function above it. */
 struct level {
     uint32_t function, before;
@@ -182,7 +182,7 @@ static void walk(struct writing *x)
     tt_memory_put(x->memory, level, size);
 }
 
-/* What stands beside the tree. */
+/* Adds the figures that are kept beside the tree. */
 static void add_beside(struct writing *x)
 {
     for (uint32_t b = 0; b < x->p->blocks; b++)
@@ -196,7 +196,7 @@ static void add_beside(struct writing *x)
         }
 }
 
-/* A share of what is hidden, which may be below 0. */
+/* Returns the share of a hidden cost, which may be below 0. */
 static uint64_t part_of(uint64_t hidden, uint64_t cost, uint64_t all)
 {
     const int is_less = (int64_t)hidden < 0;
@@ -204,12 +204,12 @@ static uint64_t part_of(uint64_t hidden, uint64_t cost, uint64_t all)
     uint64_t part = all ? (uint64_t)((unsigned __int128)size * cost / all) : size;
 
     if (is_less && part > cost)
-        part = cost; /* no call costs less than nothing */
+        part = cost; /* the cost of a call is never below 0 */
     return is_less ? 0 - part : part;
 }
 
-/* What contexts do not show of a function goes to the calls of it, by what they cost; what
- * they show too much is taken from them. */
+/* Distributes a function's hidden cost, which contexts do not show, to the calls of it,
+ * in proportion to their costs.  A negative hidden cost is taken from the calls. */
 static void add_hidden_of(struct writing *x, uint32_t m, uint64_t *hidden, uint64_t *sum)
 {
     const struct call *c = x->call.item;
@@ -222,7 +222,7 @@ static void add_hidden_of(struct writing *x, uint32_t m, uint64_t *hidden, uint6
     for (size_t i = 0; i < x->call.count; i++) {
         uint64_t *here = &cost[i * x->metrics + m], all = sum[c[i].to];
         const uint64_t part = part_of(hidden[c[i].to], *here, all);
-        sum[c[i].to] -= *here; /* the last one gets what is left */
+        sum[c[i].to] -= *here; /* the last call gets the rest */
         hidden[c[i].to] -= part;
         *here += part;
     }
@@ -281,7 +281,7 @@ static const char *name_of(const struct writing *x, uint32_t f)
     return *name ? name : "???";
 }
 
-/* A block of the function, or 0, the root's, of those that have none. */
+/* Returns a block of the function; functions without blocks have block 0, the root's. */
 static const struct tt_block_row *row_of(const struct writing *x, uint32_t f)
 {
     return &x->p->block[f < x->functions ? x->blocks[x->first[f]] : 0];
@@ -354,14 +354,14 @@ static void put_call(struct writing *x, const struct call *c, unsigned char *nam
         put_text(x->w, name_of(x, c->to));
         named[c->to] = 1;
     }
-    /* Where calls were not counted there is one: of none, the costs would be self. */
+    /* If calls were not counted, writes 1: with 0 calls, the costs would be self. */
     tt_putf(x->w, "\ncalls=%llu %u\n%u", (unsigned long long)(c->calls ? c->calls : 1),
             row->line, row_of(x, c->from)->line);
     put_figures(x, (const uint64_t *)x->cost.item +
                        (size_t)(c - (const struct call *)x->call.item) * x->metrics);
 }
 
-/* The event's name, with the unit where that says more: "time_(ns)". */
+/* Writes the event's name, with the unit if the name does not contain it: "time_(ns)". */
 static void put_event(struct writing *x, const struct tt_metric_columns *m)
 {
     tt_put_char(x->w, ' ');
@@ -400,7 +400,8 @@ static void put_totals(struct writing *x)
     tt_put_char(x->w, '\n');
 }
 
-/* Where the calls of each function begin, once they are counted; `order` them. */
+/* Computes where the calls of each function begin, after they have been counted, and
+ * their `order`. */
 static void order_calls(const struct writing *x, uint32_t *first, uint32_t *order)
 {
     const struct call *c = x->call.item;
@@ -452,8 +453,8 @@ static void put_all(struct writing *x)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* The one that was asked for; or all, the one that people look at first before the others,
- * and calls where they belong. */
+/* Chooses the metric that was asked for; or all metrics, the one that is shown first
+ * before the others, and calls in their place. */
 static int choose_metrics(struct writing *x, struct tt_export *e)
 {
     uint32_t main = tt_export_metric(e), calls = TT_NONE;

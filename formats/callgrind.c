@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* callgrind.c - what callgrind, cachegrind, pprof and Xdebug write for KCachegrind: reading.
+/* callgrind.c - the files that callgrind, cachegrind, pprof and Xdebug write for
+ * KCachegrind: reading.
  *
  *      fn=(1) main            a function; ids stand for names that were given once
  *      16 20                  line 16 cost 20
@@ -7,8 +8,8 @@
  *      calls=1 50             once, at line 50,
  *      16 400                 from line 16, and cost 400 with all it called
  *
- * The calls make a graph, arcs.c makes contexts of it.  Lines and addresses within functions
- * are not kept. */
+ * The calls make a graph, and arcs.c makes contexts of it.  Lines and addresses within
+ * functions are not kept. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ struct reading {
     struct tt_pairs blocks;    /* (object and file, name) to a function of `arcs` + 1 */
     struct tt_arcs arcs;
     int has_arcs;
-    /* Names: what is current, and what was said of the callee, 0: nothing. */
+    /* Names: the current ones, and those given for the callee; 0: none. */
     uint32_t object, file, function_file, callee_object, callee_file;
     uint32_t function, callee; /* of `arcs`; TT_NONE */
     uint32_t arc;              /* whose cost is in the next line; TT_NONE: none's */
@@ -102,7 +103,8 @@ static int read_number(const char **at, uint64_t *n)
     }
 }
 
-/* "name", "(id) name" or "(id)", which stands for the name it was given before. */
+/* Reads "name", "(id) name" or "(id)"; "(id)" means the name that was given with it
+ * before. */
 static int read_name(struct reading *r, const char *text, enum space space,
                      uint32_t *number)
 {
@@ -132,7 +134,7 @@ static int read_name(struct reading *r, const char *text, enum space space,
     return *number ? 0 : no_memory(r);
 }
 
-/* Another function, of that name there. */
+/* Adds another function of that name there. */
 static int new_function(struct reading *r, const struct identity *i, uint32_t *function)
 {
     const char *module = text_of(r, i->object), *path = text_of(r, i->file);
@@ -151,7 +153,7 @@ static int new_function(struct reading *r, const struct identity *i, uint32_t *f
     return 0;
 }
 
-/* The function of that name there. */
+/* Finds the function of that name there. */
 static int find_function(struct reading *r, const struct identity *i, uint32_t *function)
 {
     int is_new, error;
@@ -170,9 +172,9 @@ static int find_function(struct reading *r, const struct identity *i, uint32_t *
     return 0;
 }
 
-/* "(id) name" begins a function, wherever "(id)" stands from then on.  Callgrind tells
- * functions apart by their addresses: instances of a template that have one name, and would
- * call themselves if they were one, are several. */
+/* "(id) name" defines the function that "(id)" means from then on.  Callgrind
+ * distinguishes functions by address.  Instances of a template can have the same name;
+ * they stay several functions, as one function would seem to call itself. */
 static int take_id(struct reading *r, uint64_t id, int is_named, const struct identity *i,
                    uint32_t *function)
 {
@@ -210,8 +212,8 @@ static int read_function(struct reading *r, const char *text, uint32_t object,
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-/* Columns are known by name from one part to the next; there is memory for them all from
- * the first part on, since figures of functions lie in rows. */
+/* Columns keep their names from one part to the next.  All columns get memory in the
+ * first part, because the figures of a function are in one row. */
 static int find_event(struct reading *r, const char *name, size_t length,
                       uint32_t *column)
 {
@@ -343,7 +345,7 @@ static int take_costs(struct reading *r, const char *line)
     return error ? tt_source_fail(r->s, TT_TOO_MUCH) : 0;
 }
 
-/* The callee of a call and what was said of its place, for this call only. */
+/* Takes the callee of a call and its place, for this call only. */
 static int take_calls(struct reading *r, const char *text)
 {
     uint64_t calls;
@@ -449,7 +451,8 @@ static int take_positions(struct reading *r, const char *list)
                : tt_source_fail(r->s, "positions are 'line', 'instr', or both");
 }
 
-/* A part begins: what stood for something may stand for something else, but names last. */
+/* A part begins: positions and counters may mean something else, but names keep their
+ * meaning. */
 static int begin_part(struct reading *r)
 {
     if (r->is_callgrind && r->function != TT_NONE && !r->has_totals)

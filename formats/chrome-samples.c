@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* chrome-samples.c - samples that stand beside the events of a trace, as Hermes writes them.
+/* chrome-samples.c - samples beside the events of a trace, as Hermes writes them.
  *
  *      "samples": [{"ts": "1155", "pid": 7, "tid": "1", "sf": 3}, …]
  *      "stackFrames": {"3": {"name": "f", "parent": 1}, …}
  *
- * Frames are those of all threads.  A sample lasts until the next one of its thread. */
+ * All threads share the frames.  A sample lasts until the next one of its thread. */
 #include "chrome.h"
 
 #include <string.h>

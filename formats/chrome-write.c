@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* chrome-write.c - trace events: each context once, as long as it and all below it cost.
+/* chrome-write.c - trace events: each context once, as long as its inclusive cost.
  *
- * Not in the order of time, which a profile does not know: one behind the other, first what
- * a context cost itself.  A unit that is no time is a microsecond. */
+ * A profile does not know the order in time, so events follow each other; the self cost
+ * of a context comes first.  If the unit is not a time, one unit is a microsecond. */
 #include "chrome.h"
 
 struct writing {

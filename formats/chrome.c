@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* chrome.c - the trace events of Chrome and of whoever writes them too: reading.
+/* chrome.c - the trace events of Chrome, and of other tools that write them: reading.
  *
- * A trace is in no order: an event that knows how long it took is written when it is over,
- * threads are mixed, and clocks tie.  So what begins and what ends is gathered first, a few
- * words each, in memory that may lie in a file; then thread by thread, in order, it goes
- * through the tree of a live run. */
+ * A trace has no order: an event with a duration is written when it is over, threads are
+ * mixed, and clocks tie.  So the begins and ends are gathered first, a few words each, in
+ * memory that may be in a file.  Then each thread's events, in order, drive the tree of a
+ * live run. */
 #include "chrome.h"
 
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "pairs.h"
 #include "v8.h"
 
-struct mark {        /* something begins, or ends */
-    int64_t at, end; /* ns; end: of what says so itself, or else NEVER */
+struct mark {        /* a begin or an end */
+    int64_t at, end; /* ns; end: of an event with a duration, else NEVER */
     uint32_t thread, block;
     uint64_t order; /* in the file */
 };
@@ -30,7 +30,7 @@ struct thread {
     char *name, *process; /* owned, or NULL */
 };
 
-struct event { /* as it is read */
+struct event { /* the event that is being read */
     char phase;
     int has_time, has_length, has_name;
     int64_t at, length;
@@ -139,7 +139,7 @@ static int read_data(struct chrome *c)
     return result;
 }
 
-/* Of arguments, only the name that metadata give, and samples. */
+/* Reads arguments: only samples, and the name that metadata give, are used. */
 static int read_arguments(struct chrome *c, struct event *e)
 {
     struct tt_json *j = &c->json;
@@ -298,7 +298,7 @@ static int read_event(struct chrome *c)
     return result;
 }
 
-/* The array of events; its end may be missing, when the program did not come to write it. */
+/* Reads the array of events.  Its end is missing if the program was killed. */
 static int read_events(struct chrome *c, int may_be_open)
 {
     int result = 1;
@@ -340,7 +340,7 @@ static int read_file(struct chrome *c)
     if ((x) != (y))                                                                      \
     return (x) < (y) ? -1 : 1
 
-/* Of what begins at the same time, the longer one is the outer one. */
+/* If two events begin at the same time, the longer one is the outer one. */
 static int compare_begins(const void *a, const void *b)
 {
     const struct mark *x = a, *y = b;
@@ -365,19 +365,19 @@ static int compare_ends(const void *a, const void *b)
 
 struct open {
     uint32_t block;
-    int64_t end; /* when it, or one that it lies in, is over by itself */
-    int ends;    /* it says so itself, no other event does */
+    int64_t end; /* when it, or an event around it, is over by its duration */
+    int ends;    /* it has a duration; no end event closes it */
 };
 
 struct of_block {
-    uint64_t open;     /* how many are open that an end may close */
-    struct mark *next; /* the first end of it that is left at the time in question */
+    uint64_t open;     /* how many open activations an end can close */
+    struct mark *next; /* its first end that is left at the time in question */
 };
 
 struct play {
     struct chrome *c;
-    struct mark *begin, *end;   /* what is next, */
-    struct mark *begins, *ends; /* and where it ends: of this thread */
+    struct mark *begin, *end;   /* the next begin and end, */
+    struct mark *begins, *ends; /* and the end of each array, for this thread */
     struct mark *tie, *ties;    /* the ends of one time, of which some are left */
     struct tt_vector open;      /* struct open */
     struct tt_vector of_block;  /* struct of_block; first of none, then of each block */
@@ -394,7 +394,7 @@ static struct open *top(const struct play *p)
     return p->open.count ? (struct open *)p->open.item + p->open.count - 1 : NULL;
 }
 
-/* Time goes on; if nothing is open it is not charged. */
+/* Advances the time; time with nothing open is not charged. */
 static void advance(struct play *p, int64_t to)
 {
     uint64_t passed = p->open.count && to > p->last ? (uint64_t)(to - p->last) : 0;
@@ -449,7 +449,8 @@ static int is_tie(const struct play *p, const struct mark *m)
     return m >= p->tie && m < p->ties;
 }
 
-/* `end` of an end: the number of the next one in its row, NEVER or TAKEN. */
+/* Links the ends of one time.  `end` of an end is the number of the next one of the same
+ * block, NEVER or TAKEN. */
 static void tie_ends(struct play *p)
 {
     p->tie = p->ties = p->end;
@@ -470,7 +471,8 @@ static void take(struct play *p, struct mark *m)
         p->end++;
 }
 
-/* Of what is open innermost, before that of anything else. */
+/* Returns the next end.  Of several at the same time, one of the innermost open block
+ * comes first. */
 static struct mark *find_end(const struct play *p)
 {
     struct mark *of_any = of(p, TT_NONE)->next, *m;
@@ -483,7 +485,8 @@ static struct mark *find_end(const struct play *p)
     return is_tie(p, m) ? m : p->end;
 }
 
-/* What the end is of, and all that is left open in it; an end of nothing is left out. */
+/* Closes the activation that the end belongs to, with all activations in it; ignores an
+ * end without a begin. */
 static void end_one(struct play *p)
 {
     const struct open *open = p->open.item;
@@ -505,8 +508,8 @@ static void end_one(struct play *p)
     take(p, m);
 }
 
-/* What is open innermost may last no longer than what it lies in: is its own end there, at
- * that very time? */
+/* The innermost activation lasts no longer than the one around it.  Is there an end event
+ * of its own at that very time? */
 static int is_ended_too(struct play *p)
 {
     if (p->end == p->ends || top(p)->ends || p->end->at != top(p)->end)
@@ -559,7 +562,8 @@ static int play_thread(struct play *p, uint32_t number)
     while (!error && (p->begin < p->begins || p->end < p->ends ||
                       (p->open.count && top(p)->end != NEVER)))
         error = step(p);
-    p->c->unbalanced += p->open.count; /* they are never closed: they last until now */
+    p->c->unbalanced += p->open.count; /* they are never closed: they last until the end
+                                          of the trace */
     while (p->open.count)
         leave(p);
     return error;
@@ -633,7 +637,7 @@ static int play_all(struct chrome *c)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* Is there an event that lasts, or that one of another kind may end? */
+/* Is there an event with a duration, or a begin that an end of another kind may close? */
 static int has_time(const struct chrome *c)
 {
     const struct mark *m = c->begin.item;

@@ -6,10 +6,10 @@
 #include "formats.h"
 #include "v8.h"
 
-uint64_t tt_chrome_id(const char *text); /* a number, or what stands for one */
-/* A process, a thread or a frame, which is next. */
+uint64_t tt_chrome_id(const char *text); /* a number, or a hash of the text */
+/* Reads the id of a process, a thread or a frame. */
 int tt_chrome_read_id(struct tt_json *, uint64_t *id);
-/* Lists of samples and of frames that stand beside the events, which are next. */
+/* Read the lists of samples and of frames, which are beside the events. */
 int tt_chrome_samples(struct tt_v8 *, struct tt_json *);
 int tt_chrome_frames(struct tt_v8 *, struct tt_json *);
 int tt_chrome_write(struct tt_export *, struct tt_writer *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dhat.c - the JSON of Valgrind's DHAT: reading.
  *
- * An object for each place that allocated, and behind them the table of frames that they
- * refer to by number; so what the places say is kept until the table has come. */
+ * The file has an object for each allocation site, and after them the table of frames.
+ * The sites refer to frames by number, so they are kept until the table has been read. */
 #include <string.h>
 
 #include "formats.h"
@@ -11,7 +11,7 @@
 
 enum { VERSION = 2 };
 
-/* What a place says. */
+/* The figures of an allocation site. */
 static const struct {
     const char *key;
     enum tt_heap_figure figure;

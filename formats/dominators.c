@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* dominators.c - dominators of a graph, by Lengauer and Tarjan.
  *
- * Nodes have numbers in the order of a search in depth.  The semidominator of a node is the
- * lowest number from which a way leads to it through higher numbers alone; with it, a second
- * pass from the highest number down finds the dominators.  Trees that have been linked are
- * compressed while they are looked at. */
+ * Nodes are numbered in the order of a depth-first search.  The semidominator of a node
+ * is the lowest number with a path to it through higher numbers alone.  With it, a second
+ * pass from the highest number down finds the dominators.  Linked trees are compressed
+ * during lookups. */
 #include "dominators.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ static void see(struct search *s, uint32_t node, uint32_t parent, uint32_t depth
     s->count++;
 }
 
-/* Numbers what is reached from a node that the root holds. */
+/* Numbers the nodes that can be reached from `start`, which has an edge from the root. */
 static void search_from(struct search *s, uint32_t start)
 {
     uint32_t depth = 0;
@@ -70,8 +70,8 @@ static void search_from(struct search *s, uint32_t start)
     }
 }
 
-/* Which nodes the search began at, beside the root: those have an edge from it.  `held` has
- * a 1 for each. */
+/* Sets bit 1 of `held` for the nodes that the search began at, beside the root: they get
+ * an edge from the root. */
 static void search_all(struct search *s, unsigned char *held)
 {
     const struct tt_graph *g = s->g;
@@ -100,7 +100,7 @@ static void reverse_edges(struct search *s)
     for (uint32_t n = 0; n < g->nodes; n++)
         for (uint32_t e = g->first[n]; e < g->first[n + 1]; e++)
             s->in[--s->in_first[s->number[g->to[e]] + 1]] = s->number[n];
-    /* Each has gone down to where its own begin: one place too far up. */
+    /* Each entry is now one place too far up: move all down. */
     for (uint32_t n = 0; n < g->nodes; n++)
         s->in_first[n] = s->in_first[n + 1];
     s->in_first[g->nodes] = g->first[g->nodes];

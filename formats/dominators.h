@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* dominators.h - through which node of a graph each other one is reached, whatever the way:
- * its dominator, without which it would not be reached at all.
+/* dominators.h - finds the dominator of each node of a graph: the node that is on every
+ * path from the root to it.
  *
  *      root ── a ── b ── d          a dominates b, c and d: d is reached by way of b
  *              └─── c ──▲           as well as of c
  *
- * By Lengauer and Tarjan, in time of (nodes + edges) · log(nodes); no depth costs C stack. */
+ * By Lengauer and Tarjan, in time of (nodes + edges) · log(nodes); no depth costs C
+ * stack. */
 #ifndef TT_DOMINATORS_H
 #define TT_DOMINATORS_H
 
@@ -20,12 +21,12 @@ struct tt_graph {
 struct tt_dominators {
     const struct tt_memory *memory;
     uint32_t nodes;
-    uint32_t *order; /* owned: nodes, each behind its dominator; the root is first */
+    uint32_t *order; /* owned: nodes, each after its dominator; the root is first */
     uint32_t *by;    /* owned: of each node its dominator; the root's is itself */
 };
 
-/* What no edge leads to from the root is taken to be held by the root: first that to which no
- * edge leads at all.  -TT_ERR_MEMORY. */
+/* Nodes that cannot be reached from the root get an edge from it: first those without any
+ * incoming edge.  -TT_ERR_MEMORY. */
 int tt_dominators_find(struct tt_dominators *, const struct tt_graph *,
                        const struct tt_memory *);
 void tt_dominators_fini(struct tt_dominators *);

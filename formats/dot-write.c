@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* dot-write.c - call graphs to be drawn: Graphviz's DOT, and Mermaid: writing.
  *
- * The boxes and lines are those of the view `graph`: the largest blocks, and between two of
- * them what all paths cost on which one calls the other.  What is left out is said. */
+ * The boxes and lines are those of the view `graph`: the largest blocks, and between two
+ * blocks the cost of all paths on which one calls the other.  A note says how much is
+ * left out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +26,8 @@ struct drawing {
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
 
-/* In quotes: what either language would take for its own is written another way, and what is
- * not UTF-8 as U+FFFD. */
+/* Writes a string in quotes.  Escapes what has a meaning in the language; bytes that are
+ * not UTF-8 become U+FFFD. */
 static void put_quoted(const struct drawing *d, const char *text)
 {
     uint32_t code;
@@ -112,7 +113,7 @@ static void put_box(struct drawing *d, size_t row)
         tt_put(d->w, ", ");
         put_share(d, row, d->self_share);
     }
-    if (d->is_dot) /* the more of it is its own, the darker */
+    if (d->is_dot) /* the larger its self share, the darker */
         tt_putf(d->w, "\", fillcolor=\"0.08 %.3f 1.0\"];\n",
                 share_at(d, row, d->self_share));
     else
@@ -154,7 +155,7 @@ static void put_rows(struct drawing *d)
     }
 }
 
-/* How much is not there. */
+/* Writes how much is left out. */
 static void put_rest(const struct drawing *d)
 {
     for (size_t i = 0; i < tt_table_rows(&d->table); i++) {

@@ -95,8 +95,9 @@ static int end_key(struct dtrace *d, uint64_t n)
     return context == TT_NONE ? tt_source_no_memory(d->s) : 0;
 }
 
-/* Another part of the key, with single blanks for those that keep columns apart.  A second
- * one before a stack begins another key: the first was what a script prints itself. */
+/* Adds another part of the key; runs of blanks, which separate columns, become one.  A
+ * second part before a stack begins a new key: the first was printed by the script
+ * itself. */
 static void add_key(struct dtrace *d, const char *at, size_t length)
 {
     size_t to = 0;

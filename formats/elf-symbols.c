@@ -66,7 +66,7 @@ static int by_address(const void *a, const void *b)
 
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return x->end < y->end ? -1 : x->end > y->end; /* a local one goes before, for now */
+    return x->end < y->end ? -1 : x->end > y->end; /* local symbols sort first here */
 }
 
 static int add_symbol(struct tt_elf *e, const struct file *f, const struct section *names,
@@ -96,7 +96,8 @@ static int add_symbol(struct tt_elf *e, const struct file *f, const struct secti
     return 0;
 }
 
-/* Of names for one place the last one is taken; each ends where the next one begins. */
+/* If several symbols have one address, keeps the last one.  Each function ends where the
+ * next one begins. */
 static void finish(struct tt_elf *e)
 {
     struct tt_elf_function *f = e->function.item;
@@ -161,7 +162,7 @@ const struct tt_elf_function *tt_elf_find(const struct tt_elf *e, uint64_t addre
     const struct tt_elf_function *f = e->function.item;
     size_t low = 0, high = e->function.count;
 
-    while (low < high) { /* the first that begins behind it */
+    while (low < high) { /* the first one that begins after the address */
         size_t mid = low + (high - low) / 2;
         if (f[mid].start <= address)
             low = mid + 1;

@@ -19,7 +19,8 @@ struct tt_elf {
  * source then has noted. */
 int tt_elf_read(struct tt_elf *, struct tt_source *);
 void tt_elf_fini(struct tt_elf *);
-/* The function that an address is in, or the first behind it when `next`; NULL: none. */
+/* Returns the function that contains an address; if none does, the first one after it
+ * with `next`, else NULL. */
 const struct tt_elf_function *tt_elf_find(const struct tt_elf *, uint64_t, int next);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* events.c - a recording in memory, made of somebody's trace.
+/* events.c - a recording in memory, made from a foreign trace.
  *
- * A strand here is no thread: switching strands exchanges what is thread-local. */
+ * A strand is not a thread here: switching strands exchanges the thread-local data. */
 #include "events.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct strand {
 
 struct tt_events {
     struct tt_source *s;
-    struct tt_strand outside; /* of the thread that reads, before it began */
+    struct tt_strand outside; /* the state of the reading thread before this began */
     struct tt_vector strand;  /* struct strand *, owned */
     struct tt_pairs known;    /* (pid, thread) to its number */
     struct tt_pairs is_long;  /* of blocks: their names' place in `text` */
@@ -125,8 +125,8 @@ static uint64_t hash_of(const char *text, uint64_t h)
     return h;
 }
 
-/* A block whose name is as good as the long one to tell it from others; the name itself is
- * kept here. */
+/* Makes a block with a shortened name and a hash, which distinguish it as the long name
+ * would.  The long name is kept here. */
 static uint32_t make_long(struct tt_events *e, const struct tt_block_info *info)
 {
     struct tt_block_info shorter = *info;
@@ -186,7 +186,8 @@ void tt_events_pop(struct tt_events *e)
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
 
-/* Whatever is open ends here, so that its statistics are there, and the clock stops. */
+/* Closes all open activations, so that their statistics are complete, and stops the
+ * clock. */
 static void end_strands(struct tt_events *e)
 {
     for (uint32_t i = 0; i < e->strand.count; i++) {

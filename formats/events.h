@@ -19,16 +19,16 @@ void tt_events_close(struct tt_events *); /* NULL: nothing */
 /* The number of a thread of the trace, new at its first time; TT_NONE: no memory. */
 uint32_t tt_events_strand(struct tt_events *, const char *process, const char *name,
                           uint64_t pid, uint64_t thread);
-/* What follows is of that thread. */
+/* The events that follow are of that thread. */
 void tt_events_switch(struct tt_events *, uint32_t strand);
 void tt_events_tick(uint64_t ns);
 /* Blocks are numbers of the runtime's; their names may be of any length. */
 uint32_t tt_events_block(struct tt_events *, const struct tt_block_info *);
 int tt_events_push(struct tt_events *, uint32_t block); /* -TT_ERR_MEMORY */
-/* Leaves the block that is open innermost; none is: nothing. */
+/* Pops the innermost open block; does nothing if none is open. */
 void tt_events_pop(struct tt_events *);
 
-/* Ends what is open, and adds all of it to the builder.  0 or an error, noted. */
+/* Closes open blocks, and adds everything to the builder.  0 or an error, noted. */
 int tt_events_finish(struct tt_events *, struct tt_builder *);
 
 #endif

@@ -17,8 +17,9 @@ struct writing {
     int failed;
 };
 
-/* Behind the blocks' own there is one frame for what was evicted, behind contexts a stack of
- * it for each that has some; and strings are numbered name, file, of each block in turn. */
+/* One frame for evicted contexts follows the frames of the blocks.  After the stacks of
+ * contexts comes one of that frame for each context with evicted ones.  Strings are
+ * numbered name, file, for each block in turn. */
 static uint32_t elsewhere(const struct writing *x) { return x->p->blocks; }
 
 static void put_repeated(struct tt_writer *w, const char *key, const char *value,
@@ -75,7 +76,7 @@ static int64_t line_of(struct writing *x, uint32_t row)
                                                        : -1;
 }
 
-/* -1 stands for none here. */
+/* Writes -1 for a missing resource. */
 static void put_resources(struct writing *x, uint32_t rows)
 {
     tt_put(x->w, ",\"resource\":[");

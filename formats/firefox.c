@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* firefox.c - processed profiles of Firefox's profiler, as samply writes them too: reading.
+/* firefox.c - processed profiles of Firefox's profiler, as samply writes them too:
+ * reading.
  *
- * Tables of columns: samples have stacks, a stack is a frame on a stack before it, a frame is
- * in a function, which has a name among the strings.  They are each thread's own, or shared:
- * the strings from version 56 on, all from 60 on.  The text is kept, as tables may stand
- * behind what refers to them.  Functions that are only an address are places in the files
- * (`libs`) that they lie in, to be named by symbols later on. */
+ * Tables have columns: samples have stacks, a stack is a frame on another stack, a frame
+ * is in a function, and the name of a function is a string.  Each thread has its tables,
+ * or they are shared: the strings from version 56 on, all tables from 60 on.  The text is
+ * kept, as a table may come after rows that refer to it.  Functions that are only an
+ * address are places in files of code (`libs`), and symbols name them later. */
 #include "firefox.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const char *const table_names[TABLES] = {
 struct column {
     const char *name, *other; /* other: what it is called too, or NULL */
     struct tt_vector value;   /* int64_t; NONE: null */
-    int shift;                /* digits behind the point that count */
+    int shift;                /* digits after the decimal point that count */
     int is_there, is_other;
 };
 #define NONE INT64_MIN
@@ -108,7 +109,7 @@ static void free_columns(struct column *column)
         tt_vector_fini(&column->value);
 }
 
-/* NONE where there is no such row. */
+/* Returns NONE if there is no such row. */
 static int64_t value_of(const struct column *c, int64_t row)
 {
     return row >= 0 && (uint64_t)row < c->value.count
@@ -358,7 +359,7 @@ struct thread {
     uint64_t pid, id;
 };
 
-/* A number, in quotes or not; what else it may be says nothing. */
+/* Reads a number, in quotes or not; ignores other values. */
 static int read_id(struct tt_json *j, uint64_t *id)
 {
     int kind = tt_json_value(j);
@@ -489,7 +490,7 @@ static int read_samples(struct firefox *x, const struct thread *t)
     return error;
 }
 
-/* What a thread does not have of its own is what all have. */
+/* Tables that a thread lacks are the shared ones. */
 static void take_shared(struct place *own, const struct place *shared)
 {
     for (int t = 0; t < TABLES; t++)

@@ -91,7 +91,7 @@ static int next_line(const char **at, const char *end, int is_all, const char **
     return 1;
 }
 
-/* The last word of a line looks like a count, but is none: "-5", "1e3". */
+/* Does the last word of a line look like a count, but is none ("-5", "1e3")? */
 static int is_like_count(const char *line, size_t length)
 {
     size_t at = length;
@@ -140,7 +140,7 @@ static enum tt_match detect(const char *head, size_t size)
     }
     if (good > bad)
         return TT_MATCH_MAYBE;
-    /* A stack may be longer than what is seen here. */
+    /* A single stack may be longer than this head. */
     return size >= ALL && is_text(head, size) && memchr(head, ';', size) &&
                    !memchr(head, '\n', size)
                ? TT_MATCH_MAYBE
@@ -259,7 +259,8 @@ static int is_stack_of(const struct folded *f, uint32_t context, const char *sta
     return length == 0;
 }
 
-/* The place of a stack, or the free one where it would be; NULL: too many are like it. */
+/* Returns the place of a stack, or the free place where it would be; NULL: too many
+ * stacks have similar hashes. */
 static struct kept *find_kept(const struct folded *f, uint64_t hash, const char *stack,
                               size_t length)
 {
@@ -272,7 +273,8 @@ static struct kept *find_kept(const struct folded *f, uint64_t hash, const char 
     return NULL;
 }
 
-/* Where one that is kept belongs in a table that has grown; NULL: too many are like it. */
+/* Returns the place of a kept stack in a table that has grown; NULL: too many stacks have
+ * similar hashes. */
 static struct kept *find_free(struct folded *f, uint64_t hash)
 {
     for (size_t i = 0; i < MOST_ALIKE; i++) {
@@ -300,8 +302,8 @@ static int grow_kept(struct folded *f)
     return 1;
 }
 
-/* It does no harm when there is no room.  A stack that its context does not tell, with a
- * frame that has no name, would never be found. */
+/* Notes a stack; does nothing if there is no room.  Leaves out a stack that cannot be
+ * rebuilt from its context (a frame without a name): it would never be found. */
 static void note_kept(struct folded *f, uint64_t hash, const char *stack, size_t length,
                       uint32_t context)
 {
@@ -316,7 +318,7 @@ static void note_kept(struct folded *f, uint64_t hash, const char *stack, size_t
     f->kept_count++;
 }
 
-/* Keeps the stack for the next one; what both begin with is there already. */
+/* Keeps the stack for the next line; their common beginning is kept already. */
 static int keep(struct folded *f, const char *stack, size_t length, size_t common)
 {
     f->last.count = common;
@@ -374,7 +376,7 @@ static int add_to(struct folded *f, int before, uint32_t context, const struct c
     return error ? tt_source_fail(f->s, TT_TOO_MUCH) : 0;
 }
 
-/* The count of a line, and the one before it where there are two. */
+/* Adds the count of a line, and the count before it if there are two. */
 static int add(struct folded *f, uint32_t context, const struct count c[2])
 {
     int error = add_to(f, 0, context, &c[0]);
@@ -443,16 +445,15 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
 
 struct folding {
     const struct tt_profile *p;
-    const struct tt_metric_columns
-        *column[2]; /* the second, or NULL: then there is one */
+    const struct tt_metric_columns *column[2]; /* the second is NULL for one profile */
     struct tt_writer *w;
     struct tt_vector path; /* char */
     size_t *end;           /* owned; of each open context's part of the path */
     int failed;
 };
 
-/* What would end the frame, or the line, is replaced as others do; a line that begins with
- * "# " would be a remark. */
+/* Replaces characters that would end the frame or the line, as other tools do; a line
+ * that begins with "# " would be a remark. */
 static void append_name(struct folding *f, const char *name, int is_first)
 {
     int is_like_remark = is_first && name[0] == '#' && tt_is_blank(name[1]);
@@ -589,7 +590,7 @@ static int make_both(struct tt_export *e, uint32_t metric, void **image, size_t 
     return error;
 }
 
-/* A profile that has not a single figure has no column. */
+/* Returns NULL for a profile without figures. */
 static const struct tt_metric_columns *column(const struct tt_profile *p,
                                               const char *name)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* formats.c - which formats there are, and which one a content is in. */
+/* formats.c - the list of formats, and the detection of a content's format. */
 #include "formats.h"
 
 #include <string.h>
 
-/* In the order in which they are asked: those that know for sure at the first bytes, then
- * those that look further, then those that guess. */
+/* Formats are tried in this order: first those that are certain after the first bytes,
+ * then those that read more, then those that guess. */
 /* clang-format off */
 const struct tt_format *const tt_formats[] = {
     &tt_format_pgcl,

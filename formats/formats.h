@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* formats.h - foreign formats, all behind one interface.
+/* formats.h - foreign formats, all with one interface.
  *
  *      bytes ─ unpack ─ source ─ read ─▶ builder ─▶ profile ─▶ write ─ writer ─ (gzip) ─ bytes
  *
  * A format is one file, NAME.c, that ends in its `const struct tt_format tt_format_NAME`.
- * To add one: write that file; name it in the list below, in formats.c (its place there is
- * the order in which formats are asked whether a content is theirs) and in meson.build; add
- * test/formats-NAME.t, a corpus fuzz/formats/NAME/ (fuzz/formats.c drives any format) and
- * its section in doc/formats.md.
+ * To add one: write that file; name it in the list below, in formats.c (the order there
+ * is the order of detection) and in meson.build; add test/formats-NAME.t, a corpus
+ * fuzz/formats/NAME/ (fuzz/formats.c drives any format) and its section in
+ * doc/formats.md.
  *
  * A reader takes bytes or lines from a source, and adds to a builder (profile/builder.h),
- * through names.h where frames come as text.  It sees whole lines and as many bytes as it
- * asks for, and no compression or UTF-16.  It believes no size it reads: memory is taken
- * for what has arrived, depth costs no C stack, and what is wrong ends it by
- * `return tt_source_fail(s, "…")`, which notes file and line (or byte); the builder is
- * thrown away then.  A writer walks the profile, which filters have been applied to, and
- * puts text or bytes; it does not look at errors, as the writer keeps them.  Neither does
- * I/O, so both run in a browser too; only unpack.c, pack.c, the list in formats.c, and what
- * reads traces by the runtime (events.h) do not: a format that does writes in a file of its
- * own. */
+ * through frames.h if frames come as text.  It gets whole lines and as many bytes as it
+ * asks for; compression and UTF-16 are already decoded.  It trusts no size that it reads:
+ * it takes memory for data that has arrived, and depth costs no C stack.  On wrong input
+ * it ends by `return tt_source_fail(s, "…")`, which notes file and line (or byte); the
+ * builder is thrown away then.  A writer walks the profile, after filters were applied,
+ * and puts text or bytes; it ignores errors, as the writer keeps them.  Neither does I/O,
+ * so both run in a browser too.  Exceptions are unpack.c, pack.c, the list in formats.c,
+ * and formats that read traces with the runtime (events.h); such a format has its writer
+ * in a separate file. */
 #ifndef TT_FORMATS_H
 #define TT_FORMATS_H
 
@@ -26,17 +26,18 @@
 #include "source.h"
 #include "writer.h"
 
-/* What is written: all metrics where a format can hold them, or the one that was chosen. */
+/* What to write: all metrics if the format can hold them, or the chosen one. */
 struct tt_export {
     const struct tt_profile *profile; /* checked, and never NULL */
     const struct tt_profile
-        *before;       /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
-    uint32_t metric;   /* the one that was asked for, or TT_NONE */
-    const char *first; /* of all, the one that is to be looked at first; NULL: as ever */
-    uint32_t series;   /* TT_FORMAT_SERIES: 1 + the one that was asked for, or 0 */
-    uint32_t part;     /* of a format that has several files: which one is written */
-    uint32_t node, thread; /* its numbers, for the next one's */
-    int as_ocr;            /* with the flaws of what OCR's profiler writes */
+        *before;           /* TT_FORMAT_DIFFERS: what it is compared to, or NULL */
+    uint32_t metric;       /* the chosen metric, or TT_NONE */
+    const char *first;     /* the metric to show first, if there are several; NULL: the
+                          default */
+    uint32_t series;       /* TT_FORMAT_SERIES: 1 + the chosen series, or 0 */
+    uint32_t part;         /* of a format with several files: the one to write */
+    uint32_t node, thread; /* the numbers of the next file */
+    int as_ocr;            /* with the flaws of the files of OCR's profiler */
     char error[160];       /* why it cannot be written */
 };
 
@@ -47,11 +48,10 @@ enum tt_match { TT_MATCH_NO, TT_MATCH_MAYBE, TT_MATCH_YES };
 enum tt_format_flags {
     TT_FORMAT_PACKED = 1,  /* its files are compressed by gzip */
     TT_FORMAT_DIFFERS = 2, /* it can show two profiles beside each other */
-    TT_FORMAT_SERIES = 4,  /* it shows a series, which may be called for as a metric is */
-    TT_FORMAT_PATHS =
-        8, /* it has paths, and no other place for pushes that were dropped */
+    TT_FORMAT_SERIES = 4,  /* it shows a series, which is chosen like a metric */
+    TT_FORMAT_PATHS = 8,   /* it has paths, and no other place for dropped pushes */
     TT_FORMAT_NATIVE =
-        16, /* its addresses get names when it is read, as recordings' do */
+        16, /* its addresses get names when it is read, as recordings' addresses do */
 };
 
 struct tt_format {
@@ -59,16 +59,15 @@ struct tt_format {
     const char *about; /* one line, without a full stop */
     unsigned flags;
     /* Is this the beginning of such a file?  `head` is all of it, or its first 64 KiB.
-     * MAYBE: only if no other format says YES.  NULL where there is no reader. */
+     * MAYBE: only if no other format says YES.  NULL: there is no reader. */
     enum tt_match (*detect)(const char *head, size_t size);
-    /* 0, or an error, and then the source says what is wrong; NULL: it is only written. */
+    /* 0, or an error, which the source has noted; NULL: the format is only written. */
     int (*read)(struct tt_source *, struct tt_builder *);
-    /* -TT_ERR_OPTION with `error`, or -TT_ERR_MEMORY; what else goes wrong the writer
-     * knows.  NULL: it is only read. */
+    /* -TT_ERR_OPTION with `error`, or -TT_ERR_MEMORY; the writer keeps other errors.
+     * NULL: the format is only read. */
     int (*write)(struct tt_export *, struct tt_writer *);
-    /* Of a format that is a folder of files: the name of the file e->part.  They are asked
-     * for in their order, from 0.  1: there it is; 0: there are no more; 2: there is
-     * nothing in it.  NULL: it is one file. */
+    /* For a format with several files: returns the name of file e->part, from 0 on.  1:
+     * there is one; 0: there are no more; 2: this one is empty.  NULL: it is one file. */
     int (*part)(struct tt_export *e, char name[TT_PART_NAME]);
 };
 
@@ -118,11 +117,12 @@ extern const struct tt_format
 extern const struct tt_format *const tt_formats[];
 
 const struct tt_format *tt_format_find(const char *name); /* or NULL */
-/* The format of what a source will give, by its content; NULL: none that is known, or the
- * source cannot be read, and then its `error` is not empty.  Takes nothing from it. */
+/* Detects the format of a source by its content.  NULL: unknown format, or the source
+ * cannot be read, and then its `error` is not empty.  Consumes nothing. */
 const struct tt_format *tt_format_detect(struct tt_source *);
 
-/* The metric to write where there is room for one; TT_NONE with `error`: there is none. */
+/* Returns the metric to write if there is room for one; TT_NONE with `error`: there is
+ * none. */
 uint32_t tt_export_metric(struct tt_export *);
 
 #endif

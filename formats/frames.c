@@ -6,7 +6,7 @@
 
 struct tt_frame_name {
     uint64_t hash;
-    size_t offset;   /* in the text; behind it a NUL */
+    size_t offset;   /* in the text; a NUL follows it */
     uint32_t length; /* + 1; 0: this place is free */
     uint32_t value;
 };
@@ -109,7 +109,7 @@ uint32_t *tt_frames_find(struct tt_frames *f, const char *text, size_t length,
     return note(f, n, hash, text, length);
 }
 
-/* What was noted last, as a string. */
+/* Returns the text that was noted last, as a string. */
 static const char *last_text(struct tt_frames *f, size_t length)
 {
     char *text = (char *)f->text.item + f->text.count - length - 1;

@@ -9,7 +9,7 @@
 
 #include "builder.h"
 
-struct tt_frame_name; /* a text and the number that it stands for */
+struct tt_frame_name; /* a text and its number */
 
 struct tt_frames {
     struct tt_builder *b; /* borrowed */
@@ -25,24 +25,24 @@ struct tt_frames {
 void tt_frames_init(struct tt_frames *, struct tt_builder *, const struct tt_memory *);
 void tt_frames_fini(struct tt_frames *);
 
-/* The number that was noted for a text; NULL: no memory.  *is_new: it was not there before,
- * and the caller says what it stands for.  Stays until the next call. */
+/* Returns the place of the number for a text; NULL: no memory.  *is_new: the text is new,
+ * and the caller sets the number.  Valid until the next call. */
 uint32_t *tt_frames_find(struct tt_frames *, const char *text, size_t length,
                          int *is_new);
-/* The block that has this name and nothing else; TT_NONE: no memory.  A NUL in the text
- * becomes a question mark. */
+/* Returns the block that has this name and nothing else; TT_NONE: no memory.  A NUL in
+ * the text becomes a question mark. */
 uint32_t tt_frames_block(struct tt_frames *, const char *name, size_t length);
 
-/* The function of a line that Go prints below a stack, "#\t0x4b3f37\tmain.f+0x57\tf.go:6"
- * (name and file; lines are added up), in *block: 1; 0: it is no such line; -TT_ERR_MEMORY.
- * Writes into the line. */
+/* Sets *block to the function of a line that Go prints below a stack,
+ * "#\t0x4b3f37\tmain.f+0x57\tf.go:6" (name and file; lines are added up).  1; 0: it is no
+ * such line; -TT_ERR_MEMORY.  Writes into the line. */
 int tt_frames_go(struct tt_frames *, char *line, uint32_t *block);
 
-/* Adds to a context.  0, or -TT_ERR_FORMAT when all together is more than 64 bits hold (for
- * `return tt_source_fail(s, TT_TOO_MUCH)`), or -TT_ERR_MEMORY. */
+/* Adds to a context.  0; -TT_ERR_FORMAT if the sum does not fit 64 bits (for `return
+ * tt_source_fail(s, TT_TOO_MUCH)`); or -TT_ERR_MEMORY. */
 int tt_frames_add(struct tt_frames *, uint32_t context, uint64_t amount);
 #define TT_TOO_MUCH "the figures add up to more than 64 bits hold"
-/* Adds what was added to the builder, as self of the current strand. */
+/* Adds the amounts to the builder, as self of the current strand. */
 void tt_frames_flush(struct tt_frames *, uint32_t metric);
 
 #endif

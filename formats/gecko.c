@@ -9,8 +9,8 @@
  *           "stringTable": ["(root)", "0x1000", "f (a.js:3)"]}],
  *       "processes": [profiles like this one]}
  *
- * A thread may be a text that is such an object, as old versions have those of other
- * processes. */
+ * A thread may be a text that contains such an object: old versions write the threads of
+ * other processes so. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,12 +29,13 @@ struct gecko {
     const char *text;
     size_t size;
     struct tt_vector block, context;  /* uint32_t: of each string, of each stack */
-    struct tt_vector column[COLUMNS]; /* int64_t: what was read of a table last */
+    struct tt_vector column[COLUMNS]; /* int64_t: the columns of the table that was read
+                                         last */
     uint64_t threads;
 };
 
 struct thread {
-    uint64_t table[TABLES]; /* where they are; 0: nowhere */
+    uint64_t table[TABLES]; /* their places; 0: missing */
     uint64_t id, process_id;
     char *name, *process; /* owned */
 };
@@ -99,7 +100,7 @@ static int read_rows(struct gecko *x, struct tt_json *j, const uint64_t at[COLUM
     return e < 0 ? e : 1;
 }
 
-/* Columns may stand behind what they are of. */
+/* Finds the columns of a table.  The schema may come after the rows. */
 static int find_columns(struct gecko *x, uint64_t place, const char *const names[COLUMNS],
                         uint64_t at[COLUMNS], uint64_t *data)
 {
@@ -143,7 +144,7 @@ static int wrong(struct gecko *x, uint64_t place, const char *what)
 
 /* ── Blocks and contexts ──────────────────────────────────────────────────────────── */
 
-/* Where ":12" or ":12:3" at the end of a text begins; its end: nowhere. */
+/* Returns where ":12" or ":12:3" at the end of a text begins; its end: there is none. */
 static char *find_line(char *text, uint32_t *line)
 {
     char *end = text + strlen(text), *at = end;
@@ -161,7 +162,8 @@ static char *find_line(char *text, uint32_t *line)
     return at;
 }
 
-/* "f (http://a/b.js:12:3)" has a file and a line; other names stay as they are. */
+/* Adds a string.  "f (http://a/b.js:12:3)" becomes a function with file and line; other
+ * names are kept unchanged. */
 static int add_string(struct gecko *x, char *text)
 {
     struct tt_block_info info = {.name = text, .kind = TT_KIND_FUNCTION};
@@ -201,7 +203,7 @@ static int read_strings(struct gecko *x, uint64_t place)
     return tt_json_part_close(&p, x->s, e);
 }
 
-/* The frames of a thread become blocks, in place of what strings were. */
+/* Turns the frames of a thread into blocks, which replace those of the strings. */
 static int read_frames(struct gecko *x, uint64_t place, struct tt_vector *frame)
 {
     int error = read_table(x, place, "location", NULL);
@@ -328,7 +330,7 @@ static int add_thread(struct gecko *x, struct tt_json *j, const struct thread *t
 
 static int read_profile(struct gecko *x, struct tt_json *j, int depth);
 
-/* A text that is a thread, or a profile with several. */
+/* Reads a text that contains a thread, or a profile with several. */
 static int read_text(struct gecko *x, struct tt_json *j, int depth)
 {
     struct gecko inner = *x;
@@ -345,7 +347,7 @@ static int read_text(struct gecko *x, struct tt_json *j, int depth)
     e = tt_json_part_close(&p, x->s, e > 0 ? 0 : e);
     inner.text = x->text;
     inner.size = x->size;
-    *x = inner; /* with what its lists have become */
+    *x = inner; /* with the lists, which may have moved */
     free(copy);
     return e ? e : 1;
 }

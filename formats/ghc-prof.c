@@ -4,8 +4,8 @@
  *      "cost_centres": [{"id": 300, "label": "build", "module": "Main", "src_loc": …}, …],
  *      "profile": {"id": 149, "entries": 0, "alloc": 832, "ticks": 0, "children": […]}
  *
- * The tree of stacks is as deep as the program's; what is open is kept on a stack of ours.
- * Its root, MAIN, is ours. */
+ * The tree of stacks is as deep as the program's, so open levels are kept on a stack in
+ * memory, not on the C stack.  The root, MAIN, becomes the root of the profile. */
 #include "ghc-prof.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct centre {
 
 struct level {
     uint32_t parent, context; /* context TT_NONE: its centre is not known yet */
-    uint64_t figure[3];       /* what came before the centre */
+    uint64_t figure[3];       /* figures that came before the centre */
     int is_open;              /* its children are being read */
 };
 
@@ -203,7 +203,7 @@ static int take_id(struct reading *r)
     return l->context == TT_NONE ? tt_source_no_memory(r->g.s) : 1;
 }
 
-/* What was read of a stack belongs to its context, which is known by now. */
+/* Adds the figures of a stack to its context, which is known by now. */
 static int add_level(struct reading *r)
 {
     struct level *l = top(r);
@@ -216,7 +216,7 @@ static int add_level(struct reading *r)
     return error ? error : 1;
 }
 
-/* A member of the innermost stack that is open. */
+/* Reads a member of the innermost open stack. */
 static int read_member(struct reading *r)
 {
     static const char *const names[] = {"entries", "alloc", "ticks"};
@@ -237,7 +237,7 @@ static int read_member(struct reading *r)
     return result;
 }
 
-/* Goes on with the children of the innermost stack, or else with its members. */
+/* Continues with the children of the innermost stack, or else with its members. */
 static int read_on(struct reading *r)
 {
     struct tt_json *j = &r->json;

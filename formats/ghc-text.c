@@ -17,7 +17,7 @@
 #include "json-reader.h"
 
 enum { NUMBER, ENTRIES, TIME, ALLOC, ALL_TIME, ALL_ALLOC, TICKS, BYTES, MOST };
-/* In percent; there is one digit behind the point. */
+/* In percent; figures have one decimal. */
 #define LARGEST 100.05
 
 struct text {
@@ -30,7 +30,7 @@ struct text {
 
 /* ── The heading of the table ─────────────────────────────────────────────────── */
 
-/* The number behind a text in a line, commas left out: 1, or 0. */
+/* Takes the number after a text in a line, ignoring commas: 1, or 0. */
 static int number_behind(const char *line, const char *what, uint64_t *n)
 {
     const char *at = strstr(line, what);
@@ -72,7 +72,7 @@ static void take_head(struct text *t, char *line)
     }
 }
 
-/* How many characters there are before a place. */
+/* Returns how many characters there are before a place. */
 static size_t column_of(const char *line, const char *place)
 {
     size_t count = 0;
@@ -82,7 +82,7 @@ static size_t column_of(const char *line, const char *place)
     return count;
 }
 
-/* The heading of the tree, which alone has numbers of stacks. */
+/* Takes the heading of the tree; only the tree's heading has the column of numbers. */
 static int take_heading(struct text *t, const char *line)
 {
     const char *module = strstr(line, "MODULE"), *number = strstr(line, " no. ");
@@ -99,7 +99,7 @@ static int take_heading(struct text *t, const char *line)
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
-/* Takes the figures off the end of a row; 1, or 0: they are none. */
+/* Takes the figures off the end of a row; 1, or 0: there are none. */
 static int take_figures(const struct text *t, char *line, double figure[MOST],
                         uint64_t whole[MOST])
 {
@@ -122,14 +122,15 @@ static int take_figures(const struct text *t, char *line, double figure[MOST],
     return 1;
 }
 
-/* Cuts a row at a column; where the text behind it begins. */
+/* Cuts a row at a column; returns where the next text begins. */
 static char *cut_at(char *line, size_t column)
 {
     char *at = line, *end;
 
     for (; *at && (column || ((unsigned char)*at & 0xc0) == 0x80); at++)
         column -= ((unsigned char)*at & 0xc0) != 0x80;
-    if (at > line && *at && at[-1] != ' ') /* it is too long: the next word it is */
+    if (at > line && *at && at[-1] != ' ') /* the text is longer than the column: cut at
+                                              the next blank */
         at += strcspn(at, " ");
     for (end = at; end > line && end[-1] == ' '; end--)
         ;
@@ -185,7 +186,7 @@ static int take_row(struct text *t, char *line)
     return tt_ghc_add(&t->g, context, whole[ENTRIES], bytes, ticks);
 }
 
-/* 1: an empty line behind the rows, which ends them. */
+/* Takes a line.  1: it is the empty line after the rows, which ends them. */
 static int take_line(struct text *t, char *line, int *rows)
 {
     if (!t->has_heading) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* gmon.c - what a program leaves behind that was compiled with -pg: reading.
+/* gmon.c - the profile that a program compiled with -pg writes when it ends: reading.
  *
  *      "gmon" version          a head of 20 bytes
  *      0 low high bins rate …  a histogram: how often the clock found each piece of code
  *      1 from self count       calls from one place to one function
  *
- * There are no names in it, and not even how wide an address is: both are in the program's
- * own file.  A bin that several functions share is divided as they share its bytes.  What
- * calls cost is not known; as gprof does, it is taken to be in proportion to their number
- * (arcs.h). */
+ * The file has no names, and does not say how wide an address is: both are in the program
+ * file.  A bin that spans several functions is divided in proportion to its bytes in
+ * each.  The cost of calls is unknown; like gprof, this takes it to be in proportion to
+ * their number (arcs.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ static int take(struct gmon *g, int size, uint64_t *n)
     return 0;
 }
 
-/* The number among those with figures of the function that an address is in. */
+/* Returns the number of the function that contains an address, among those with
+ * figures. */
 static uint32_t function_at(struct gmon *g, uint64_t address)
 {
     const struct tt_elf_function *f = tt_elf_find(&g->elf, address, 0);
@@ -77,7 +78,7 @@ static int add_time(struct gmon *g, uint64_t address, uint64_t ns)
     return tt_arcs_add_self(&g->arcs, f, &ns, 1) ? tt_source_fail(g->s, TT_TOO_MUCH) : 0;
 }
 
-/* Divides what was found in [low, high) among the functions there. */
+/* Divides the time found in [low, high) among the functions there. */
 static int add_bin(struct gmon *g, uint64_t low, uint64_t high, uint64_t ns)
 {
     uint64_t given = 0, from = low;
@@ -118,7 +119,7 @@ static int read_histogram(struct gmon *g)
                               (unsigned long long)bins, (unsigned long long)rate,
                               (unsigned long long)(high - low));
     for (uint64_t i = 0; !error && i < bins; i++) {
-        /* As gprof has it: a bin is as wide as all are on average. */
+        /* As gprof does: each bin has the average width. */
         uint64_t from = low + (uint64_t)((unsigned __int128)(high - low) * i / bins);
         uint64_t to = low + (uint64_t)((unsigned __int128)(high - low) * (i + 1) / bins);
         error = take(g, 2, &count);
@@ -165,7 +166,7 @@ static int read_records(struct gmon *g)
             error = read_histogram(g);
         } else if (tag == ARC) {
             error = read_arc(g);
-        } else if (tag == BLOCKS) { /* how often lines ran */
+        } else if (tag == BLOCKS) { /* counts of executed lines */
             error = take(g, 4, &count);
             for (uint64_t i = 0; !error && i < count * 2; i++)
                 error = take(g, g->elf.width, &skipped);
@@ -178,7 +179,8 @@ static int read_records(struct gmon *g)
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-/* The program's functions: the file is named, or a.out beside the profile. */
+/* Reads the functions of the program: the file that was given, or a.out beside the
+ * profile. */
 static int read_program(struct gmon *g)
 {
     const char *name = g->s->reading->executable;

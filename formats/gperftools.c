@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gperftools.c - CPU and heap profiles of gperftools, and of Java and jemalloc in that form:
- * reading.
+/* gperftools.c - CPU and heap profiles of gperftools, and of Java and jemalloc in that
+ * form: reading.
  *
  *      0 3 0 10000 0                       words: a head, with the period in us,
  *      1 3 55d1 55e2 55f3                  samples: how many, how deep, leaf first,
@@ -17,8 +17,9 @@
  *        t*: 45: 45000 [0: 0]                      threads together, and of each
  *        t3: 45: 45000 [0: 0]
  *
- * Words have 4 or 8 bytes, of either order.  Addresses are resolved when the mappings have
- * come, behind them; those of callers are where a call returns to, one byte behind it. */
+ * Words have 4 or 8 bytes, of either order.  Addresses are resolved after the mappings,
+ * which come last, have been read.  An address of a caller is a return address, one byte
+ * after the call. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ enum { HEAD_WORDS = 5, MOST_DEPTH = 1 << 20 };
 struct sample {
     uint64_t figure[4]; /* samples; or alive: number, bytes, allocated: number, bytes */
     size_t first, depth;
-    size_t named, names; /* the same as functions, where Go has written them below */
+    size_t named, names; /* the same as functions, if Go has written them below */
 };
 
 struct gperftools {
@@ -48,7 +49,8 @@ struct gperftools {
     struct tt_pairs blocks; /* of addresses: index + 1 */
     struct tt_heap_profile heap;
     uint64_t period; /* us */
-    double rate;     /* bytes between samples of a heap; 0: all were taken */
+    double rate;     /* bytes between samples of a heap; 0: every allocation was
+                        recorded */
     int width, is_big, is_java, is_jemalloc;
 };
 
@@ -83,7 +85,7 @@ static uint64_t word_at(const char *at, int width, int is_big)
     return value;
 }
 
-/* Is this the head of a CPU profile?  Says of what words. */
+/* Is this the head of a CPU profile?  Sets the size and the order of its words. */
 static int is_head(const char *head, size_t size, int *width, int *is_big)
 {
     for (int kind = 0; kind < 4; kind++) {
@@ -114,7 +116,7 @@ static int take_word(struct gperftools *g, uint64_t *word)
     return 0;
 }
 
-/* 1: there it is; 0: it is the end. */
+/* Reads a sample.  1: it was there; 0: the end. */
 static int read_sample(struct gperftools *g)
 {
     struct sample s = {.first = g->address.count};
@@ -129,7 +131,8 @@ static int read_sample(struct gperftools *g)
                               (unsigned long long)depth);
     for (uint64_t i = 0; !error && i < depth; i++) {
         error = take_word(g, &address);
-        /* The signal's address and the first of the stack may be one, written twice. */
+        /* The signal's address and the first of the stack may be the same one, written
+         * twice. */
         if (error || (i == 1 && depth > 2 && address == before && !g->is_java))
             continue;
         before = address;
@@ -184,8 +187,8 @@ static int take_figures(const char **at, uint64_t figure[4])
            tt_take_number(at, &figure[3]) && take_char(at, ']');
 }
 
-/* What was sampled stands for more: each allocation was taken with a likelihood that
- * depends on its size. */
+/* Scales up sampled figures: the probability that an allocation was sampled depends on
+ * its size. */
 static void weigh(const struct gperftools *g, uint64_t *number, uint64_t *bytes)
 {
     double mean = *number ? (double)*bytes / (double)*number : 0, by;
@@ -197,7 +200,7 @@ static void weigh(const struct gperftools *g, uint64_t *number, uint64_t *bytes)
     *bytes = tt_whole((double)*bytes * by);
 }
 
-/* Addresses up to the end of the line, of a sample with these figures. */
+/* Takes the addresses up to the end of the line, for a sample with these figures. */
 static int take_stack(struct gperftools *g, const char *at, struct sample *s)
 {
     uint64_t address;
@@ -228,7 +231,8 @@ static int take_heap_line(struct gperftools *g, const char *line)
     return take_stack(g, at, &s);
 }
 
-/* Of jemalloc: a stack, or its figures; before the first stack stand those of all. */
+/* Takes a line of jemalloc's: a stack, or its figures.  The figures before the first
+ * stack are totals. */
 static int take_jemalloc_line(struct gperftools *g, const char *line)
 {
     struct sample new = {.depth = 0}, *s = g->sample.item;
@@ -279,7 +283,7 @@ static int take_heap_head(struct gperftools *g, const char *line)
     return 0;
 }
 
-/* A function of the stack before. */
+/* Takes a function of the stack before. */
 static int take_function(struct gperftools *g, char *line)
 {
     struct sample *s = g->sample.item;
@@ -322,7 +326,7 @@ static int read_heap(struct gperftools *g)
 
 /* ── What lay where ───────────────────────────────────────────────────────────────── */
 
-/* " 0x0000006 com.example.function (source.java:6)": the block of a number. */
+/* Takes " 0x0000006 com.example.function (source.java:6)": the block of an address. */
 static int take_name(struct gperftools *g, const char *line)
 {
     uint64_t address;
@@ -378,7 +382,7 @@ static uint32_t block_of(struct gperftools *g, uint64_t address)
     return block;
 }
 
-/* Of jemalloc's stacks the library's own functions come first. */
+/* Drops the library's own functions from the top of jemalloc's stacks. */
 static void leave_out_allocator(const struct gperftools *g, struct sample *s)
 {
     const uint64_t *address = g->address.item;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* graph-to-tree.c - from the root down, every call gets a context and its share.
  *
- * Functions that reach each other are one set (mostly of one function).  A set has a total:
- * what its members cost themselves, and what calls that leave it cost.  An arrival at it
- * brings an amount; each member's self and each call that leaves get their share of it.
- * With x₁, x₂, … for these figures and sᵢ = x₁ + … + xᵢ, what xᵢ has been given in all is
+ * Functions that reach each other are one set (most sets are one function).  A set has a
+ * total: the self costs of its members, plus the costs of calls that leave it.  An
+ * arrival at the set brings an amount; each member's self, and each call that leaves,
+ * gets its share of it.  Let these figures be x₁, x₂, … and sᵢ = x₁ + … + xᵢ.  The sum
+ * that xᵢ has been given so far is
  *
  *      ⌊sᵢ · arrived / total⌋ - ⌊sᵢ₋₁ · arrived / total⌋
  *
- * so that the parts of an arrival add up to it, and those of xᵢ, when all has arrived, to xᵢ.
- * What arrives too small to be followed stays out; in the end, what is lacking to self
- * stands beside the tree. */
+ * so that the parts of an arrival add up to it, and the parts given to xᵢ, after all
+ * arrivals, to xᵢ.  Amounts that are too small are not followed; in the end, self cost
+ * that was not given to a context is kept beside the tree. */
 #include "graph-to-tree.h"
 
 #include <string.h>
@@ -48,21 +49,22 @@ struct unfolding {
     const struct tt_arc *arc;
     const uint64_t *self, *cost;
     uint32_t *set_of, *context; /* owned; of each function: its set; where it is open */
-    uint32_t *stamp;            /* owned; of each function: the search that has met it */
+    uint32_t *stamp;            /* owned; of each function: the last search that reached
+                                   it */
     struct set *set;            /* owned */
-    /* Owned; `events` of each set: its total; what calls bring to it, all told; what of it
-     * has come, in that unit; what of its total has been given; what has been shown. */
+    /* Owned; `events` of each set: its total; the sum that calls bring to it; how much of
+     * this sum has arrived; how much of the total has been given; how much is shown. */
     uint64_t *total, *in, *come, *given, *shown;
     /* Owned; `events` of each function, of each call: the sum of the figures before it in
-     * its set; what it has been given. */
+     * its set; how much it has been given. */
     uint64_t *self_at, *cost_at, *self_given, *cost_given;
-    /* Owned; of each event: all self; `given` before this arrival; what parts of it were too
-     * large until now. */
+    /* Owned; of each event: all self; `given` before this arrival; how much earlier parts
+     * of the arrival were too large. */
     uint64_t *all, *before, *owed;
-    int is_shared;                      /* some function was arrived at more than once */
+    int is_shared;                      /* a function was arrived at more than once */
     struct tt_vector arrivals, amounts; /* struct arrival; `events` of each */
     struct tt_vector stack, lost;       /* struct member, struct lost */
-    struct tt_stated shown_at;          /* what stands at contexts */
+    struct tt_stated shown_at;          /* the figures at contexts */
     uint64_t *inclusive;                /* owned; `events` of each function: as stated */
     uint32_t search;
     uint64_t work; /* calls that were looked at */
@@ -184,14 +186,14 @@ static void add_row(struct unfolding *u, uint64_t *column, uint32_t set,
         column[(size_t)set * u->a->events + e] += figure[e];
 }
 
-/* The member that lacks most callers: calls without a caller begin there. */
+/* Finds the member with the fewest callers: calls without a caller begin there. */
 static void find_entries(struct unfolding *u)
 {
     for (uint32_t s = 0; s < u->sets; s++)
         u->set[s].entry = TT_NONE;
     for (uint32_t i = 0; i < u->a->arc.count; i++)
         if (u->arc[i].from != u->arc[i].to)
-            u->context[u->arc[i].to]++; /* of callers, for now */
+            u->context[u->arc[i].to]++; /* number of callers, for now */
     for (uint32_t f = 0; f < u->functions; f++) {
         struct set *s = &u->set[u->set_of[f]];
         if (s->entry == TT_NONE || u->context[f] < u->context[s->entry])
@@ -199,8 +201,8 @@ static void find_entries(struct unfolding *u)
     }
 }
 
-/* What calls cost, where only their number is known: the total of the set that they lead to
- * is shared among them.  Sets come behind those that they call. */
+/* If only the number of calls is known: shares the total of a set among the calls that
+ * lead to it.  Sets come after those that they call. */
 static void share_by_calls(struct unfolding *u)
 {
     const size_t sets = u->sets, arcs = u->a->arc.count;
@@ -254,7 +256,8 @@ static void add_costs(struct unfolding *u)
     find_entries(u);
 }
 
-/* Where each figure lies among those of its set; `come` holds the sums until then. */
+/* Computes the sum of the figures before each one in its set; `come` holds the sums until
+ * then. */
 static void add_places(struct unfolding *u)
 {
     const uint32_t events = u->a->events;
@@ -294,9 +297,10 @@ static void find_callers(const struct unfolding *u, uint32_t *callers)
     }
 }
 
-/* What calls state of each function: what those of it cost or, where there are none, what it
- * cost with its own.  Calls from within itself are part of another one; those within a
- * cycle count inner ones again, but no member costs more than the cycle. */
+/* Computes the inclusive cost that the calls state for each function: the cost of the
+ * calls of it or, if there are none, its self and the cost of the calls that it makes.
+ * Recursive calls are part of an outer call.  Calls within a cycle count inner ones
+ * again, but no member costs more than the cycle. */
 static void state(struct unfolding *u)
 {
     const uint32_t events = u->a->events;
@@ -349,7 +353,7 @@ static void add_at(struct unfolding *u, enum tt_role role, uint32_t context,
 
 /* ── Arrivals ─────────────────────────────────────────────────────────────────────── */
 
-/* Room for an arrival; its amounts, or NULL: no memory. */
+/* Makes room for an arrival; returns its amounts, or NULL: no memory. */
 static uint64_t *arrive(struct unfolding *u, uint32_t parent, uint32_t function,
                         uint64_t calls)
 {
@@ -363,7 +367,7 @@ static uint64_t *arrive(struct unfolding *u, uint32_t parent, uint32_t function,
     return amount;
 }
 
-/* Functions without a caller. */
+/* The arrival of functions without a caller. */
 static void arrive_at_root(struct unfolding *u, uint32_t set)
 {
     const size_t row = (size_t)set * u->a->events;
@@ -380,7 +384,7 @@ static void arrive_at_root(struct unfolding *u, uint32_t set)
             amount[e] = u->total[row + e] - u->in[row + e];
 }
 
-/* What a figure of the set gets of this arrival. */
+/* Returns the part of this arrival that a figure of the set gets. */
 static uint64_t part(struct unfolding *u, uint32_t set, uint32_t event, uint64_t x,
                      uint64_t at, uint64_t *given)
 {
@@ -414,13 +418,13 @@ static uint64_t part_of_cost(struct unfolding *u, uint32_t set, uint32_t event,
     return part(u, set, event, u->cost[i], u->cost_at[i], &u->cost_given[i]);
 }
 
-/* Calls are shared as the first event is. */
+/* Calls are shared in the proportion of the first event. */
 static uint64_t part_of_calls(const struct unfolding *u, uint32_t set, uint64_t calls)
 {
     const size_t at = (size_t)set * u->a->events;
 
     if (!u->total[at])
-        return u->set[set].visited ? 0 : calls; /* the first one gets them all */
+        return u->set[set].visited ? 0 : calls; /* the first arrival gets them all */
     return share(calls, u->given[at], u->total[at]) -
            share(calls, u->before[0], u->total[at]);
 }
@@ -435,7 +439,7 @@ static void arrive_by(struct unfolding *u, uint32_t set, uint32_t arc, uint32_t 
         uint64_t come = part_of_cost(u, set, e, arc);
         uint64_t before = u->come[row + e];
         u->come[row + e] += come;
-        /* Where calls claim more than there is, all get less. */
+        /* If calls claim more than there is, all get proportionally less. */
         amount[e] = u->in[row + e] <= u->total[row + e]
                         ? come
                         : share(u->total[row + e], before + come, u->in[row + e]) -
@@ -466,8 +470,8 @@ static void open_member(struct unfolding *u, uint32_t set, uint32_t f, uint32_t 
         add_at(u, TT_ROLE_SELF, context, e, part_of_self(u, set, e, f));
 }
 
-/* A call within the set: to one that is open, and then it leads back, or that stands
- * elsewhere, or that is met here first. */
+/* A call within the set.  If its target is open, it leads back; otherwise its target was
+ * visited elsewhere in this search, or is visited here for the first time. */
 static void call_member(struct unfolding *u, uint32_t set, uint32_t arc, uint32_t context)
 {
     uint32_t to = u->arc[arc].to, id;
@@ -481,7 +485,7 @@ static void call_member(struct unfolding *u, uint32_t set, uint32_t arc, uint32_
         add_calls(u, u->context[to], calls);
         return;
     }
-    /* Where it stands in this search is known no more: its calls go to the context that
+    /* The target's place in this search is not kept: its calls go to the context that
      * this call would have had. */
     add_calls(u, context_below(u, context, to), calls);
 }
@@ -506,8 +510,9 @@ static void go_through(struct unfolding *u, uint32_t set, uint32_t entry, uint32
     }
 }
 
-/* Is it worth following?  Each member of the set gets a context, so it has to bring enough for
- * all of them: or else a large cycle that is entered from many places takes them all. */
+/* Is an arrival worth following?  Each member of the set gets a context, so it must bring
+ * enough for all of them.  Otherwise a large cycle with many entries would use up all
+ * contexts. */
 static int is_followed(const struct unfolding *u, uint32_t set, const uint64_t *amount)
 {
     const size_t row = (size_t)set * u->a->events;
@@ -574,7 +579,7 @@ static void take_arrivals(struct unfolding *u, uint64_t *amount)
 
 /* ── What is not in the tree ──────────────────────────────────────────────────────── */
 
-/* Self that stands at no context; how much, of each event, in `lacking`. */
+/* Adds self that is at no context; how much, of each event, in `lacking`. */
 static void add_beside(struct unfolding *u, uint64_t *lacking)
 {
     const uint32_t events = u->a->events;
@@ -589,7 +594,7 @@ static void add_beside(struct unfolding *u, uint64_t *lacking)
         }
 }
 
-/* It stands below the contexts that were not followed. */
+/* Puts that self "elsewhere below" the contexts that were not followed. */
 static void add_elsewhere(struct unfolding *u, uint64_t *lacking)
 {
     const struct lost *l = u->lost.item;
@@ -626,7 +631,7 @@ static void add_calls_beside(struct unfolding *u)
     tt_builder_add(u->a->b, TT_ROLE_ELSEWHERE, TT_BUILDER_ROOT, u->calls, all);
 }
 
-/* What a function cost with all it called, where no context shows it. */
+/* Adds the inclusive cost of functions that no context shows. */
 static void add_hidden(struct unfolding *u)
 {
     const uint32_t events = u->a->events;
@@ -657,7 +662,7 @@ static int init(struct unfolding *u)
         u->before = u->all + events;
         u->owed = u->before + events;
     }
-    if (!u->a->by_calls) /* or else no calls state anything */
+    if (!u->a->by_calls) /* otherwise calls state nothing */
         u->inclusive = get(u, functions * events, sizeof(uint64_t));
     tt_stated_init(&u->shown_at, u->a->memory, u->a->events);
     tt_vector_init(&u->arrivals, u->a->memory, sizeof(struct arrival));
@@ -675,7 +680,7 @@ static int init(struct unfolding *u)
     return u->failed ? -TT_ERR_MEMORY : 0;
 }
 
-/* What calls were given matters while there are arrivals. */
+/* Frees the figures of calls, which are used only while there are arrivals. */
 static void drop_costs(struct unfolding *u)
 {
     const size_t figures = u->a->arc.count * u->a->events;

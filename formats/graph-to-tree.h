@@ -5,8 +5,8 @@
 
 #include "arcs.h"
 
-/* Arcs are in the order of the functions that they begin at, function i has those from its
- * `first` to that of i + 1, and there is one function more than there are. */
+/* Arcs must be sorted by the function that they begin at.  Function i has the arcs from
+ * its `first` to that of i + 1; one more function ends the list. */
 int tt_graph_to_tree(struct tt_arcs *, const uint32_t *metric, uint32_t calls);
 
 #endif

@@ -83,7 +83,8 @@ void tt_heap_finish(struct tt_heap_profile *h, const char *type)
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Where " (" begins whose text goes to the end; `length` when nothing is in brackets. */
+/* Returns where the last " (" with text up to the end begins; `length` if nothing is in
+ * brackets. */
 static size_t find_place(const char *text, size_t length)
 {
     size_t at = length;
@@ -114,7 +115,7 @@ const char *tt_heap_frame_name(const char *text, size_t *length)
     if (at == 2 || end - at < 3)
         return text;
     if (end - at == 5 && memcmp(text + at, ": ???", 5) == 0) {
-        *length = at; /* its address is all there is */
+        *length = at; /* the address is all that is known */
         return text;
     }
     *length = end - at - 2;
@@ -187,7 +188,8 @@ static void halve(struct tt_heap_line *l)
 void tt_heap_line_point(struct tt_heap_line *l, uint64_t time, uint64_t amount)
 {
     if (l->count && time < l->point[l->count - 1].time)
-        time = l->point[l->count - 1].time; /* clocks that go back stand still */
+        time = l->point[l->count - 1].time; /* if the clock goes back, keep the last
+                                               time */
     if (l->count && is_same_interval(l, l->point[l->count - 1].time, time)) {
         if (amount < l->point[l->count - 1].amount)
             return;

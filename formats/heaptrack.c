@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* heaptrack.c - what heaptrack wrote, once it has been interpreted: reading.
+/* heaptrack.c - interpreted files of heaptrack: reading.
  *
  *      s c /usr/bin/app                  a string, with its length from version 3 on
- *      i 5565d 1 f 10 2c                 an address: module, function, file, line, and what
- *                                        the compiler put it into, in turn
+ *      i 5565d 1 f 10 2c                 an address: module, function, file, line, and the
+ *                                        functions that it is inlined into, in turn
  *      t 5 4                             a trace: an address, and the trace of its caller
  *      a 3e8 5                           a size that was allocated at a trace
- *      + 0    - 0                        that was done; undone
+ *      + 0    - 0                        that was allocated; freed
  *      c 1f   R 3d5                      the time in ms; resident pages
  *
- * Numbers are hexadecimal, and count from 1 but for those behind + and -.  What was alive at
- * the peak is found on the way: a trace remembers during which peak it changed last, and what
- * it had before it did; one that has not changed since the last peak still has it. */
+ * Numbers are hexadecimal, and count from 1, except those after + and -.  Memory alive at
+ * the peak is found in one pass: a trace remembers during which peak it changed last, and
+ * how much it had before that change.  A trace that has not changed since the last peak
+ * still has it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,8 +32,9 @@ struct ip {              /* an address */
 
 struct trace {
     uint32_t context;
-    uint32_t site;  /* a trace: its own or, of `operator new`, that of the caller */
-    uint64_t peaks; /* how many there had been when it changed last */
+    uint32_t site;  /* the trace it is charged to: itself, or for `operator new` its
+                       caller */
+    uint64_t peaks; /* number of peaks when it changed last */
     uint64_t bytes, number, live, live_number, peak, peak_number, temporary;
 };
 
@@ -50,7 +52,7 @@ struct heaptrack {
     struct tt_vector trace, kind;  /* struct trace; struct kind */
     struct tt_heap_line line, resident;
     uint64_t version, page, time, live, peak, peaks, bytes;
-    uint32_t last; /* what was allocated last; TT_NONE: something was freed since */
+    uint32_t last; /* the last allocation; TT_NONE: something was freed since */
 };
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
@@ -83,7 +85,7 @@ static int wants(struct heaptrack *h, const char *what)
     return tt_source_fail(h->s, "%s", what);
 }
 
-/* A number of something that is there, counted from 1; 0: none. */
+/* Takes the number of an existing thing, counted from 1; 0: none. */
 static int take_index(const char **at, const struct tt_vector *of, uint32_t *index)
 {
     uint64_t n;
@@ -143,7 +145,8 @@ static int add_frame(struct heaptrack *h, uint32_t module, uint32_t function,
     return 0;
 }
 
-/* What it allocates is its caller's, as in heaptrack's own tools and in our recordings. */
+/* Allocations by `operator new` are charged to its caller, as heaptrack's own tools and
+ * our recordings do. */
 static int is_new(const char *name)
 {
     static const char *const names[] = {
@@ -172,7 +175,7 @@ static int take_ip(struct heaptrack *h, const char *at)
     for (; *at; count++)
         if (count == MOST_FRAMES || !take_index(&at, &h->string, &pair[count][0]))
             return wants(h, what);
-        else if (!*at) /* the function alone is known */
+        else if (!*at) /* only the function is known */
             pair[count][1] = 0;
         else if (!take_index(&at, &h->string, &pair[count][1]) || !take(&at, &line))
             return wants(h, what);
@@ -227,7 +230,7 @@ static int take_kind(struct heaptrack *h, const char *at)
 
 /* ── What happened ────────────────────────────────────────────────────────────────── */
 
-/* The trace that is about to change. */
+/* Returns a trace that is about to change. */
 static struct trace *trace_of(struct heaptrack *h, const struct kind *k)
 {
     struct trace *t = (struct trace *)h->trace.item + k->trace;
@@ -315,7 +318,7 @@ static int take_version(struct heaptrack *h, const char *at)
     if (!take(&at, &program))
         return wants(h, "a version is due");
     if (!take(&at, &h->version) && program == OLD_VERSION)
-        h->version = 1; /* this one did not say so */
+        h->version = 1; /* this version is not written in the file */
     if (h->version < 1 || h->version > MOST_VERSION)
         return tt_source_fail(h->s, "version %llu is not known, only 1 to %d are",
                               (unsigned long long)h->version, MOST_VERSION);
@@ -353,8 +356,8 @@ static int take_line(struct heaptrack *h, const char *line, size_t length)
         return take_resident(h, at);
     case '\0':
     case '#':
-    case 'A': /* from here on it was attached */
-    case 'S': /* leaks that are not to be reported */
+    case 'A': /* it was attached from here on */
+    case 'S': /* suppressed leaks */
         return 0;
     case 'x':
     case 'm':
@@ -438,7 +441,7 @@ static int read_heaptrack(struct tt_source *s, struct tt_builder *b)
     return error;
 }
 
-/* A version, then what ran. */
+/* A version, then the command line. */
 static enum tt_match detect(const char *head, size_t size)
 {
     size_t at = 2;

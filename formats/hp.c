@@ -42,10 +42,10 @@ static int starts(const char *line, const char *word)
     return strncmp(line, word, strlen(word)) == 0;
 }
 
-/* Is nothing behind this line?  Then it may be unfinished. */
+/* Is this the last line?  Then it may be unfinished. */
 static int is_at_end(struct hp *h) { return tt_source_want(h->s, 1) == 0; }
 
-/* What stands in quotes behind a keyword. */
+/* Takes the text in quotes after a keyword. */
 static int take_text(struct hp *h, char *line, char **text)
 {
     char *from = strchr(line, '"'), *to = strrchr(line, '"');
@@ -68,7 +68,7 @@ static int begin_sample(struct hp *h, const char *text)
         return tt_source_fail(h->s, "a sample begins within another");
     if (!tt_decimal(text, h->clock[0] ? 0 : 9, &time) || time < 0)
         return tt_source_fail(h->s, "'%.40s' is no time", text);
-    /* Samples of one time would be added up. */
+    /* Samples of the same time would be added up. */
     h->time = h->has_time && (uint64_t)time <= h->last ? h->last + 1 : (uint64_t)time;
     h->has_time = h->is_open = 1;
     h->now.count = h->text.count = 0;
@@ -130,7 +130,7 @@ static int take_part(struct hp *h, char *line)
 
 /* ── The sample that is the profile ───────────────────────────────────────────────── */
 
-/* Where the names of "(54)leaf/caller/..." begin; NULL: it is one name. */
+/* Returns where the names of "(54)leaf/caller/..." begin; NULL: it is a single name. */
 static const char *stack_of(const char *label)
 {
     const char *c = label;
@@ -262,8 +262,8 @@ static int read_hp(struct tt_source *s, struct tt_builder *b)
 
 /* ── Writing ──────────────────────────────────────────────────────────────────────── */
 
-/* The one that was asked for, or that is called as the metric is, or "heap", or else the first;
- * TT_NONE: none. */
+/* Chooses the series that was asked for, or the one with the name of the metric ("heap"
+ * if none was asked for), or else the first; TT_NONE: none. */
 static uint32_t choose_series(const struct tt_export *e)
 {
     const struct tt_profile *p = e->profile;
@@ -309,7 +309,7 @@ static void put_time(struct tt_writer *w, const char *word, uint64_t time, int i
                 (unsigned long long)time % 1000000000 / 1000);
 }
 
-/* A label; to hp2ps it is a word, and no number. */
+/* Writes a label; hp2ps expects a word that is not a number. */
 static void put_label(struct tt_writer *w, const char *label)
 {
     if (!*label)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* inflate.c - bzip2 and xz, by libraries that are loaded when such a file is read.
  *
- * Few files are packed so; nothing else shall need these libraries.  Their structures are
- * written out here as their interface has them, which has not changed in libbz2.so.1.0 and
- * liblzma.so.5. */
+ * Few files are compressed so; without one, these libraries are not needed.  Their
+ * structures are copied here from their interface, which has not changed in libbz2.so.1.0
+ * and liblzma.so.5. */
 #include "inflate.h"
 
 #include <dlfcn.h>

@@ -104,8 +104,8 @@ static int put_utf16(struct tt_jfr *j, size_t *at, uint64_t count, struct tt_vec
     return error;
 }
 
-/* Puts the text at `at` behind what is in `to`, without a NUL.  *is_null: it is none, or a
- * constant, and then *key is that. */
+/* Appends the text at `at` to `to`, without a NUL.  *is_null: there is no text; it may be
+ * a constant, and then *key is its key. */
 static int put_text(struct tt_jfr *j, size_t *at, struct tt_vector *to, int *is_null,
                     uint64_t *key)
 {
@@ -260,8 +260,8 @@ static int add_field(struct tt_jfr *j, const struct attributes *a)
     return 0;
 }
 
-/* An element with what is in it.  `in_class`: of how many elements around it a class is one;
- * fields are those right in a class. */
+/* Reads an element and its children.  `in_class`: it is a direct child of a class; only
+ * these can be fields. */
 static int read_element(struct tt_jfr *j, size_t *at, int depth, int in_class)
 {
     struct attributes a;
@@ -331,7 +331,8 @@ static int is_text(const struct tt_jfr *j, uint32_t class)
     return strcmp(tt_jfr_class(j, class)->name, "java.lang.String") == 0;
 }
 
-/* Bytes of a primitive; 0: it is a number of any length; less than 0: no primitive. */
+/* Returns the bytes of a primitive; 0: a number of variable length; less than 0: no
+ * primitive. */
 static int width_of(const char *name)
 {
     static const struct {
@@ -380,7 +381,7 @@ static int skip_field(struct tt_jfr *j, const struct tt_jfr_field *f, size_t *at
             error = tt_jfr_wrong(j, *at, "a field is of a class that there is not");
         else
             error = skip_object(j, f->class, at, depth);
-        if (*at == before) /* such values take no bytes, however many they are */
+        if (*at == before) /* such values take no bytes, whatever their number */
             break;
     }
     return error;
@@ -408,7 +409,7 @@ int tt_jfr_follow(struct tt_jfr *j, const struct tt_jfr_field *f, size_t at,
     return error;
 }
 
-/* The field of that name, and where its value is; NULL: there is none. */
+/* Finds the field of that name, and where its value is; NULL: there is none. */
 static int find_field(struct tt_jfr *j, struct tt_jfr_place of, const char *name,
                       const struct tt_jfr_field **field, size_t *at)
 {
@@ -503,7 +504,7 @@ static int read_pool(struct tt_jfr *j, size_t *at)
     return error;
 }
 
-/* From behind its type on. */
+/* `at` is after the type. */
 static int read_checkpoint(struct tt_jfr *j, size_t at)
 {
     uint64_t number, pools = 0;

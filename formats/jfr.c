@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* jfr.c - recordings of Java's Flight Recorder and of async-profiler: reading.
  *
- * Of each kind of event that has a stack and says what a program did, how many there were is a
- * metric, and so is what they add up to: bytes, or how long they took.  Stacks, threads,
- * methods and classes are constants of the chunk; each stack becomes a context once. */
+ * For each kind of event with a stack, one metric is their number, and another is the sum
+ * of their bytes or durations.  Stacks, threads, methods and classes are constants of the
+ * chunk; each stack becomes a context once. */
 #include "jfr.h"
 
 #include <stdio.h>
@@ -12,7 +12,13 @@
 #include "formats.h"
 #include "frames.h"
 
-enum weight { NO_WEIGHT, TICKS, BYTES, NUMBER }; /* NUMBER: it stands for so many */
+enum weight {
+    NO_WEIGHT,
+    TICKS,
+    BYTES,
+    NUMBER
+}; /* NUMBER: the event counts for that
+                                                    many */
 
 static const struct kind {
     const char *event, *count, *amount; /* metrics */
@@ -57,7 +63,7 @@ struct reading {
 
 /* ── Stacks ───────────────────────────────────────────────────────────────────────── */
 
-/* A name that stays: cut to what there is room for. */
+/* Copies a name, cut to the size of the buffer. */
 static int copy_text(struct reading *r, struct tt_jfr_place from, char *to, size_t size)
 {
     const char *text;
@@ -67,8 +73,8 @@ static int copy_text(struct reading *r, struct tt_jfr_place from, char *to, size
     return error;
 }
 
-/* Hidden classes, as those of lambdas, end in where they happen to be: "A$$Lambda$8+0x7f/36", or
- * "A$$Lambda/0x7f". */
+/* Replaces the address in names of hidden classes, such as those of lambdas:
+ * "A$$Lambda$8+0x7f/36", or "A$$Lambda/0x7f". */
 static void make_dots(char *name)
 {
     char *place = strstr(name, "0x");
@@ -80,8 +86,8 @@ static void make_dots(char *name)
             *name = '.';
 }
 
-/* Native methods of Java are of a class, "java/lang/Class"; async-profiler has a file there,
- * or nothing. */
+/* Native methods of Java have a class, "java/lang/Class"; for native code, async-profiler
+ * writes a file there, or nothing. */
 static int is_library(const char *class)
 {
     return !*class || *class == '/' || *class == '[' || strchr(class, '.');
@@ -124,8 +130,7 @@ static int make_block(struct reading *r, struct tt_jfr_place frame, uint32_t *bl
     error = error ? error : copy_text(r, name, r->text + length, sizeof r->text - length);
     if (!r->text[length])
         (void)snprintf(r->text + length, sizeof r->text - length, "(unknown)");
-    if (native &&
-        !length) /* there is no library, and the name stands where it would be */
+    if (native && !length) /* there is no library; the name is in its place */
         info.module = info.module == r->text ? NULL : info.module;
     *block = tt_builder_block(r->b, &info);
     return error;
@@ -256,7 +261,7 @@ static int switch_thread(struct reading *r, const struct tt_jfr_field *f, size_t
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-/* What is of interest in an event. */
+/* The fields of an event that are used. */
 struct event {
     const struct tt_jfr_field *stack, *thread, *class;
     size_t stack_at, thread_at, class_at;
@@ -308,7 +313,7 @@ static int add(struct reading *r, int which, size_t kind, uint32_t context, uint
     return 0;
 }
 
-/* "[B" and "java/lang/String", as Java's sources have them: "byte[]". */
+/* Turns "[B" and "java/lang/String" into the form of Java's sources: "byte[]". */
 static void make_type(char *text, size_t size)
 {
     static const struct {
@@ -367,7 +372,7 @@ static int take_event(struct reading *r, uint32_t class, size_t kind, size_t at)
         error = add_space(r, &e, context);
     if (k->weight == TICKS) {
         __uint128_t ns = (__uint128_t)e.amount * 1000000000 / r->j.ticks;
-        e.amount = ns < INT64_MAX ? (uint64_t)ns : 0; /* it has no length */
+        e.amount = ns < INT64_MAX ? (uint64_t)ns : 0; /* it has no duration */
     }
     error = error ? error : add(r, 0, kind, context, k->weight == NUMBER ? e.amount : 1);
     return error || !k->amount ? error : add(r, 1, kind, context, e.amount);
@@ -409,7 +414,7 @@ static void make_metrics(struct reading *r, size_t kind)
         r->metric[1][kind] = tt_builder_metric(r->b, k->amount, unit, flags);
 }
 
-/* The events have been walked once, so that each is as long as it can be. */
+/* The events have been walked once before, to check that each fits in the chunk. */
 static int read_events(struct reading *r)
 {
     enum { HEAD = 68 };

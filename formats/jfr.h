@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* jfr.h - a chunk of a recording of Java's Flight Recorder: its types, constants and values.
+/* jfr.h - a chunk of a recording of Java's Flight Recorder: its types, constants and
+ * values.
  *
  *      ┌──────┬───────────────────┬─────────────┬──────────┐
- *      │ head │ events …          │ checkpoints │ metadata │      in any order behind the head
+ *      │ head │ events …          │ checkpoints │ metadata │      in any order after the head
  *      └──────┴───────────────────┴─────────────┴──────────┘
  *
- * Metadata are a tree of elements: classes with their fields, so that a value is read only by
- * its class.  Checkpoints are pools of constants, (class, key) to value.  Nothing is unpacked:
- * a place is a class and an offset in the chunk, and fields are found by walking. */
+ * Metadata are a tree of elements: classes with their fields, so a value can be read only
+ * with its class.  Checkpoints are pools of constants, (class, key) to value.  Nothing is
+ * unpacked: a place is a class and an offset in the chunk, and fields are found by
+ * walking. */
 #ifndef TT_JFR_H
 #define TT_JFR_H
 
@@ -28,7 +30,7 @@ struct tt_jfr_field {
 
 struct tt_jfr {
     struct tt_source *s;        /* borrowed */
-    const unsigned char *bytes; /* the chunk; it stays until the next one */
+    const unsigned char *bytes; /* the chunk; valid until the next one */
     size_t size;
     uint64_t start;                        /* where the chunk is in the file */
     uint64_t ticks;                        /* per second */
@@ -36,11 +38,11 @@ struct tt_jfr {
     struct tt_vector class, field, string; /* string: size_t, of `text` */
     struct tt_vector text;                 /* char: the metadata's strings */
     struct tt_pairs pool;                  /* (class, key): the offset of the value */
-    struct tt_vector word;                 /* char: what was read last as text */
+    struct tt_vector word;                 /* char: the text that was read last */
     size_t taken;                          /* bytes of the chunk before this one */
 };
 
-/* A value: of a class, at a byte of the chunk; class TT_NONE: it is null, or not there. */
+/* A value: of a class, at a byte of the chunk; class TT_NONE: it is null, or missing. */
 struct tt_jfr_place {
     uint32_t class;
     size_t at;
@@ -48,12 +50,12 @@ struct tt_jfr_place {
 
 void tt_jfr_init(struct tt_jfr *, struct tt_source *);
 void tt_jfr_fini(struct tt_jfr *);
-/* Takes the next chunk, with its types and constants.  1: there it is; 0: there is no more;
- * less than 0: an error, noted. */
+/* Takes the next chunk, with its types and constants.  1: it was there; 0: there are no
+ * more; less than 0: an error, noted. */
 int tt_jfr_chunk(struct tt_jfr *);
 
 int tt_jfr_wrong(struct tt_jfr *, size_t at, const char *what); /* -TT_ERR_FORMAT */
-/* A number, of 7 bits a byte, and of 8 in the ninth.  0, or an error, noted. */
+/* Takes a number of 7 bits a byte, 8 in the ninth.  0, or an error, noted. */
 int tt_jfr_number(struct tt_jfr *, size_t *at, uint64_t *number);
 uint32_t tt_jfr_class_of(const struct tt_jfr *, uint64_t id); /* TT_NONE: there is none */
 static inline const struct tt_jfr_class *tt_jfr_class(const struct tt_jfr *j, uint32_t i)
@@ -61,18 +63,19 @@ static inline const struct tt_jfr_class *tt_jfr_class(const struct tt_jfr *j, ui
     return (const struct tt_jfr_class *)j->class.item + i;
 }
 const char *tt_jfr_field_name(const struct tt_jfr *, const struct tt_jfr_field *);
-/* Goes behind a value. */
+/* Moves *at past a value. */
 int tt_jfr_skip(struct tt_jfr *, const struct tt_jfr_field *, size_t *at);
-/* The value of a field at `at`: a constant is looked up; an array is at its count. */
+/* Gets the value of a field at `at`: a constant is looked up; an array is at its
+ * count. */
 int tt_jfr_follow(struct tt_jfr *, const struct tt_jfr_field *, size_t at,
                   struct tt_jfr_place *);
-/* The field of that name of an object. */
+/* Gets the field of that name of an object. */
 int tt_jfr_get(struct tt_jfr *, struct tt_jfr_place, const char *name,
                struct tt_jfr_place *);
-/* The key of the constant that such a field holds; 0: it has none. */
+/* Gets the key of the constant in such a field; 0: it has none. */
 int tt_jfr_key(struct tt_jfr *, struct tt_jfr_place, const char *name, uint64_t *key);
-/* A text, or an object that has one as its only or first text: *text is NULL where it is
- * null, and stays until the next one. */
+/* Gets a text, or the first text of an object.  *text is NULL if it is null; it is valid
+ * until the next call. */
 int tt_jfr_text(struct tt_jfr *, struct tt_jfr_place, const char **text);
 
 #endif

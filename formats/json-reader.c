@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json-reader.c - JSON as it arrives: RFC 8259, and no more of it in memory than a string. */
+/* json-reader.c - JSON as it arrives: RFC 8259, with only one string of it in memory. */
 #include "json-reader.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ int tt_json_wrong(struct tt_json *j, const char *what)
     return tt_source_fail(j->s, "%s", what);
 }
 
-/* The next character, which stays; 0: the file ends. */
+/* Returns the next character without taking it; 0: the file ends. */
 static int peek(struct tt_json *j)
 {
     struct tt_source *s = j->s;
@@ -96,7 +96,7 @@ static int append_character(struct tt_json *j, uint32_t c)
     return append(j, bytes, tt_utf8_put(bytes, c));
 }
 
-/* Behind "\u". */
+/* Reads the digits after "\u". */
 static int read_code(struct tt_json *j)
 {
     uint32_t high, low;
@@ -250,7 +250,7 @@ int tt_json_array(struct tt_json *j)
     return tt_json_wrong(j, "an array was wanted before this");
 }
 
-/* What comes before the next key or item: 1; 0: the level has ended, and is left. */
+/* Takes what is before the next key or item: 1; 0: the level has ended, and is closed. */
 static int next(struct tt_json *j, char end)
 {
     int c = skip_blanks(j);
@@ -301,13 +301,13 @@ int tt_json_item(struct tt_json *j)
     if (result <= 0)
         return result;
     result = skip_blanks(j);
-    /* Behind a comma there may be no item: some writers end so. */
+    /* Some writers put a comma after the last item. */
     if (result == ']')
         return next(j, ']');
     return result > 0 ? 1 : result < 0 ? result : cut_off(j);
 }
 
-/* Goes on until so many levels are open. */
+/* Skips until so many levels are open. */
 static int leave(struct tt_json *j, size_t levels)
 {
     while (j->open.count > levels) {
@@ -348,7 +348,7 @@ int tt_json_end(struct tt_json *j)
 
 /* ── Numbers and texts ────────────────────────────────────────────────────────────── */
 
-/* Digits and where the point stands among them. */
+/* Reads the digits, and the position of the decimal point among them. */
 int tt_decimal(const char *text, int shift, int64_t *out)
 {
     const char *c = text;

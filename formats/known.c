@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* known.c - files that people have and that are not read: what they are, and what converts
+/* known.c - files that are recognized but not read: what they are, and what converts
  * them.
  *
- * Each is known by what it begins with, and where that says too little, by a word within its
+ * Each is recognized by its first bytes and, if that is not enough, by a word within its
  * first 64 KiB. */
 #include "known.h"
 
@@ -63,7 +63,7 @@ static const struct kind kinds[] = {
     {MAGIC("\177ELF"), NULL, "a program; 'tallytree record' runs it"},
 };
 
-/* A trace of Perfetto is packets, each field 1 of the whole. */
+/* A trace of Perfetto is a sequence of packets, each field 1 of the whole. */
 static int is_packets(const char *head, size_t size)
 {
     enum { ENOUGH = 4 };

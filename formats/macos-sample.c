@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* macos-sample.c - what macOS's sample prints: reading.
+/* macos-sample.c - the text that macOS's `sample` prints: reading.
  *
  *      Call graph:
  *          825 Thread_15758535
@@ -9,8 +9,8 @@
  *
  *      Total number in stack (recursive counted multiple, when >=5):
  *
- * A number counts the samples of a place with all below it; how deep it stands is told by its
- * column.  Threads are strands; lines and addresses within functions are added up. */
+ * A number counts the samples of a place and of all below it; the column gives the depth.
+ * Threads are strands; lines and addresses within functions are added up. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static int close_places(struct sample *x, size_t column)
     return error;
 }
 
-/* Ends a text in front of what is behind two blanks. */
+/* Ends a text at two blanks; returns the text after them. */
 static char *cut_column(char *at)
 {
     char *behind = strstr(at, "  ");
@@ -140,7 +140,7 @@ static int open_place(struct sample *x, size_t column, uint64_t count, char *tex
     return 0;
 }
 
-/* A line of the graph; 1: it is none. */
+/* Takes a line of the graph; 1: it is none. */
 static int take_line(struct sample *x, char *line)
 {
     char *at = line;
@@ -215,7 +215,7 @@ static int read_sample(struct tt_source *s, struct tt_builder *b)
     return error;
 }
 
-/* In its first lines, as the program says before that what it does. */
+/* The title is in the first lines; messages of the tool may precede it. */
 static enum tt_match detect(const char *head, size_t size)
 {
     static const char title[] = "Analysis of sampling ";

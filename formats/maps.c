@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below, files are where they were linked to: nothing is moved there. */
+/* Files that are mapped below this were not moved from where they were linked to. */
 #define LOW (1ull << 30)
 
 struct map {
-    uint64_t start, end, offset, base, first; /* first: where the file's lowest one is */
+    uint64_t start, end, offset, base, first; /* first: the file's lowest mapping */
     size_t name;                              /* in the text */
 };
 
@@ -44,7 +44,8 @@ static const char *read_hex(const char *at, uint64_t *n)
     }
 }
 
-/* The file's name, behind the permissions, the offset, the device and the inode. */
+/* Returns the file's name, which follows the permissions, the offset, the device and the
+ * inode. */
 static const char *read_rest(const char *at, uint64_t *offset)
 {
     *offset = 0;
@@ -94,7 +95,7 @@ static int compare(const void *a, const void *b)
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Parts of a file follow each other, each with the base of the first. */
+/* The parts of a file follow each other; each gets the base of the first. */
 void tt_maps_sort(struct tt_maps *m)
 {
     const char *text = m->text.item;

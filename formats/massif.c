@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* massif.c - the heap over time, as Valgrind's massif keeps it: reading.
+/* massif.c - the heap over time, as Valgrind's massif writes it: reading.
  *
  *      snapshot=9
  *      time=146262
@@ -8,9 +8,9 @@
  *      mem_stacks_B=0                            n0: 42080 0x1091AA: work (leak.c:5)
  *      heap_tree=peak
  *
- * Each snapshot is a point of a series.  Some have a tree, which goes from what allocates to
- * its callers; the one at the peak, or else the largest, is the profile.  A tree is gone
- * through once: its nodes are kept until the next larger one comes. */
+ * Each snapshot is a point of a series.  Some snapshots have a tree, from allocating
+ * functions to their callers; the tree at the peak, or else the largest, is the profile.
+ * A tree is read in one pass: its nodes are kept until a larger tree comes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,9 +23,9 @@ struct node {
     uint32_t block, depth;
 };
 
-struct level { /* on the path to what is read */
+struct level { /* on the path to the node that is read */
     uint64_t node;
-    uint32_t children; /* to come */
+    uint32_t children; /* not yet read */
 };
 
 enum { TIME, HEAP, EXTRA, STACKS, SNAPSHOT_FIGURES, ALL_FIGURES = 15 };
@@ -37,7 +37,7 @@ struct massif {
     uint64_t scale;            /* ns of a unit of time, or 1 */
     uint32_t memory, function; /* series */
     uint64_t now[SNAPSHOT_FIGURES], last;
-    unsigned has;                /* bits: which of them came */
+    unsigned has;                /* bits: which fields were there */
     struct tt_vector node, best; /* struct node */
     struct tt_vector level;      /* struct level */
     uint64_t best_bytes;
@@ -48,7 +48,7 @@ static const char below[] = "[callers below the threshold]";
 
 /* ── Trees ────────────────────────────────────────────────────────────────────────── */
 
-/* The block of a node from the text behind its bytes. */
+/* Returns the block of a node from the text after its bytes. */
 static uint32_t node_block(struct massif *m, const char *text, size_t length)
 {
     if (strncmp(text, "0x", 2) == 0)
@@ -69,7 +69,7 @@ static void add_point(struct massif *m, const char *text, size_t length, uint64_
     tt_builder_point(m->b, m->function, label, m->now[TIME], bytes);
 }
 
-/* A node below the one that is innermost on the path, and then on it itself. */
+/* Adds a node below the innermost one of the path, and extends the path by it. */
 static int add_node(struct massif *m, uint32_t block, uint64_t bytes, uint32_t children)
 {
     struct node *n = tt_vector_add(&m->node, 1), *parent = m->node.item;
@@ -140,18 +140,19 @@ static int take_tree(struct massif *m, int is_peak)
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
 
-/* A tree goes from the leaf to its callers, contexts from the root: a node's path is read
- * backwards.  Its beginning has mostly been the path of another node, however deep; the
- * longest that was is looked for by a hash of its blocks,
+/* A massif tree goes from the leaf to its callers, but contexts go from the root: a
+ * node's path is read backwards.  The beginning of the path has mostly been the path of
+ * another node.  The longest such beginning is found by a hash of its blocks,
  *
  *      hash[d] = hash[d - 1] · BASE + block[d]
- *      of the blocks behind c up to d: hash[d] - hash[c] · BASE^(d - c)
+ *      of the blocks after c up to d: hash[d] - hash[c] · BASE^(d - c)
  *
- * and only what is new costs something. */
+ * and only the rest costs time. */
 struct paths {
-    struct tt_vector block;       /* uint32_t, by depth: of the node that is looked at */
+    struct tt_vector block;       /* uint32_t, by depth: of the current node */
     struct tt_vector hash, power; /* uint64_t, by depth */
-    struct tt_pairs known;        /* (hash, how many blocks) to a context: each STEP */
+    struct tt_pairs known;        /* (hash, how many blocks) to a context: every STEP
+                                     blocks */
 };
 
 enum { BASE = 0x3c6ef372, STEP = 16, MOST_CONTEXTS = 1 << 20 };
@@ -162,7 +163,7 @@ static uint64_t times(uint64_t a, uint64_t b)
     return (uint64_t)((unsigned __int128)a * b % prime);
 }
 
-/* The node's block is at its depth, and those above it are there. */
+/* Sets the block of a node at its depth; those above it are set already. */
 static int set_block(struct paths *p, const struct node *n)
 {
     uint32_t *block;
@@ -182,7 +183,8 @@ static int set_block(struct paths *p, const struct node *n)
     return 0;
 }
 
-/* Of the innermost `count` blocks up to a depth, which are the first of a path. */
+/* Returns the hash of the innermost `count` blocks up to a depth: the beginning of a
+ * path. */
 static uint64_t hash_of(const struct paths *p, uint32_t depth, uint32_t count)
 {
     const uint64_t *hash = p->hash.item, *power = p->power.item;
@@ -190,7 +192,7 @@ static uint64_t hash_of(const struct paths *p, uint32_t depth, uint32_t count)
     return (hash[depth] + prime - times(hash[depth - count], power[count])) % prime;
 }
 
-/* The outermost node is no function. */
+/* The outermost node is not a function. */
 static uint32_t find_context(struct massif *m, struct paths *p, uint32_t depth)
 {
     const uint32_t *block = p->block.item, *known;
@@ -219,8 +221,8 @@ static uint32_t find_context(struct massif *m, struct paths *p, uint32_t depth)
     return context;
 }
 
-/* What is not accounted for by callers, at each node's path.  massif indents by depth, so
- * that all paths together are shorter than its file. */
+/* Adds the bytes that callers do not account for, at each node's path.  massif indents by
+ * depth, so all paths together are shorter than its file. */
 static int add_tree(struct massif *m)
 {
     const struct node *n = m->best.item;
@@ -253,7 +255,7 @@ static int add_tree(struct massif *m)
 static const char *const keys[SNAPSHOT_FIGURES] = {
     "time=", "mem_heap_B=", "mem_heap_extra_B=", "mem_stacks_B="};
 
-/* One that is there whole becomes points. */
+/* A complete snapshot becomes points. */
 static int end_snapshot(struct massif *m)
 {
     if (!m->is_open)

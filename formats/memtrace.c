@@ -2,13 +2,13 @@
 /* memtrace.c - allocations that OCaml's memtrace sampled: reading.
  *
  *      packet ─┬ head: magic, size, times, process, domain, a check, ids of allocations
- *              └ events: location │ alloc │ promote │ collect, each behind code and time
+ *              └ events: location │ alloc │ promote │ collect, each after code and time
  *
- * A stack is given by what it shares with the one before it, root first, and by codewords
- * for the rest.  These refer to a table of 16384 frames that the writer has, too: each entry
- * knows which one followed it last, so that runs of known frames are one byte.  Names of
- * files and functions are codes in tables in which what was used last is first.  So all of
- * this is done over as the writer did it, domain by domain. */
+ * A stack is encoded as the length that it shares with the stack before it, root first,
+ * and codewords for the rest.  These refer to a table of 16384 frames, which the writer
+ * has, too: each entry knows which frame followed it last, so that runs of known frames
+ * take one byte.  Names of files and functions are codes in move-to-front tables.  So the
+ * reader repeats what the writer did, domain by domain. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ enum {
     LONGEST = 116
 };
 
-struct names { /* what was used last is first; the functions of a file, by its `table` */
+struct names { /* the last used is first; the functions of a file, by its `table` */
     uint32_t text[TABLE], table[TABLE], count;
 };
 
@@ -45,16 +45,16 @@ struct domain {
 
 struct head {
     uint64_t begin, end, first, last, pid, value;
-    uint32_t size, version, domain, ix, next; /* size: of what follows */
+    uint32_t size, version, domain, ix, next; /* size: of the rest */
 };
 
 struct object {
     uint64_t bytes, number;
     uint32_t context;
-    int generation; /* -1: it is gone */
+    int generation; /* -1: it was collected */
 };
 
-/* What happened to objects: from a generation to one. */
+/* The fates of objects: from one generation to another. */
 enum { TO_MINOR, TO_MAJOR, PROMOTED, FROM_MINOR, FROM_MAJOR, FATES };
 static const struct {
     uint32_t from, to;
@@ -139,7 +139,7 @@ static int note_text(struct memtrace *m, uint32_t *offset)
     return 0;
 }
 
-/* Puts an entry first, those before it one back. */
+/* Moves an entry to the front. */
 static void use(struct names *n, uint32_t i)
 {
     uint32_t text = n->text[i], table = n->table[i];
@@ -150,8 +150,8 @@ static void use(struct names *n, uint32_t i)
     n->table[0] = table;
 }
 
-/* The text of a code, which is first then; `TABLE` is a new one's, which takes the place of
- * the last, and of its table. */
+/* Returns the text of a code, and moves it to the front; the code `TABLE` is a new text,
+ * which replaces the last one and its table. */
 static int take_code(struct memtrace *m, struct names *n, uint32_t code)
 {
     int error;
@@ -222,7 +222,7 @@ static int take_location(struct memtrace *m)
 
 /* ── Stacks ───────────────────────────────────────────────────────────────────────── */
 
-/* One frame more, on top of the stack. */
+/* Pushes a frame on the stack. */
 static int push_frame(struct memtrace *m, uint64_t frame)
 {
     struct domain *d = m->now;
@@ -255,7 +255,7 @@ static int push_frame(struct memtrace *m, uint64_t frame)
     return above == TT_NONE ? tt_source_no_memory(m->s) : 0;
 }
 
-/* A codeword: a frame, and how many of those that followed last time. */
+/* Takes a codeword: a frame, and how many of the frames that followed it last time. */
 static int take_codeword(struct memtrace *m, uint32_t *before, int is_wanted)
 {
     struct domain *d = m->now;
@@ -314,8 +314,8 @@ static int add_fate(struct memtrace *m, int fate, const struct object *o)
     return error ? error : add(m, &m->number[fate], o->context, o->number);
 }
 
-/* Each sample stands for 1 / rate words; how many objects these are depends on their
- * size, and what is lacking to a whole one is carried over. */
+/* Each sample counts for 1 / rate words.  The number of objects depends on their size;
+ * the fraction is carried over. */
 static int weigh(struct memtrace *m, uint64_t words, uint64_t samples, struct object *o)
 {
     double all = (double)samples / m->rate;
@@ -389,7 +389,7 @@ static int take_fate(struct memtrace *m, int is_promoted)
     at = tt_pairs_find(&m->objects, m->id - 1 - back, 0);
     o = at ? (struct object *)m->object.item + *at - 1 : NULL;
     if (!o || o->generation < 0) {
-        m->lost++; /* of a packet that was left out */
+        m->lost++; /* it belongs to a packet that was skipped */
         return 0;
     }
     if (is_promoted) {
@@ -449,7 +449,7 @@ static int take_event(struct memtrace *m)
     code = (uint32_t)(word >> TIME_BITS);
     time = (m->head.begin & ~mask) + (word & mask);
     if ((word & mask) < (m->head.begin & mask))
-        time += mask + 1; /* the lower bits went round */
+        time += mask + 1; /* the lower bits wrapped around */
     if (time < m->head.begin || time > m->head.end)
         return fail(m, "an event is not within the time of its packet");
     if (code == INFO)
@@ -500,7 +500,7 @@ static int take_packet(struct memtrace *m)
     int error = 0;
 
     if (m->has_info && h->pid != m->pid) {
-        m->lost++; /* a child's, after a fork */
+        m->lost++; /* from a child, after a fork */
         return 0;
     }
     m->now = find_domain(m, h->domain);
@@ -519,7 +519,7 @@ static int take_packet(struct memtrace *m)
     return error;
 }
 
-/* 1: a packet follows; 0: none that is whole; less than 0: it is none. */
+/* 1: a packet follows; 0: there is no complete one; less than 0: it is not a packet. */
 static int take_head(struct memtrace *m)
 {
     struct head *h = &m->head;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ocr-files.h - what the two halves of OCR's format share. */
+/* ocr-files.h - declarations for the reader and the writer of OCR's format. */
 #ifndef TT_OCR_FILES_H
 #define TT_OCR_FILES_H
 

@@ -5,11 +5,12 @@
  *      ENTRY i:i = count(c), sum(ms.ns), sumSq(ms²)
  *      ENTRY p:k = …, sumChild(ms.ns), sumSqChild(ms²), sumRecurse(ms.ns), sumSqRecurse(ms²)
  *
- * A file has functions and pairs of caller and callee, and no paths.  They become a tree of
- * two levels, in which nothing is lost and self and calls are exact: p;k has what k did on
- * behalf of p, and i what is left of i for calls that nobody who is known made.  What a
- * function cost with all below it is more than stands below it here; the difference is
- * hidden, as that of recursive code is.  The activations of p;k carry the entry as it was. */
+ * A file has functions, and pairs of caller and callee, but no paths.  They become a tree
+ * of two levels, in which nothing is lost and self and calls are exact: p;k has the cost
+ * of k on behalf of p, and i has the rest of i, for calls without a known caller.  The
+ * inclusive cost of a function is more than the tree shows below it; the difference is
+ * hidden, as it is for recursive code.  The activations of p;k keep the figures of their
+ * entry. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ struct ocr {
     struct tt_vector entry; /* struct entry */
     uint32_t time, calls;
     uint64_t all_time, all_calls; /* of all entries */
-    uint64_t odd; /* figures of pairs that are more than their function's */
+    uint64_t odd;                 /* figures of pairs that exceed their function's */
 };
 
 /* ── Words and numbers ────────────────────────────────────────────────────────────── */
@@ -48,7 +49,7 @@ static int is_word(char c)
            c == '_';
 }
 
-/* Is this "DEF name id"?  Then where its id is. */
+/* Is this "DEF name id"?  Returns where its id is. */
 static const char *is_definition(const char *line, const char *end)
 {
     const char *c = line + 4;
@@ -84,7 +85,7 @@ static int take_integer(const char **at, uint64_t *n)
     return *n == ULLONG_MAX ? -TT_ERR_FORMAT : 0;
 }
 
-/* "12.000345" in units of its `digits`-th decimal; further ones are dropped. */
+/* Takes "12.000345" in units of its `digits`-th decimal; drops further ones. */
 static int take_decimal(const char **at, int digits, unsigned __int128 *n)
 {
     uint64_t whole;
@@ -174,7 +175,7 @@ static int find_function(struct ocr *x, uint64_t id, size_t *found)
     return 0;
 }
 
-/* What follows the names: whatever of a pair is not there is 0. */
+/* Takes the figures after the names; missing ones of a pair are 0. */
 static int take_figures(const char *at, int is_pair, struct tt_times_row *t)
 {
     int error = take(&at, " = count(");
@@ -272,11 +273,12 @@ static void add_context(struct ocr *x, uint32_t context, const struct tt_times_r
     tt_builder_times(x->b, 0, context, t);
 }
 
-/* What of a function nobody who is known called, what it called, and where it recurred. */
+/* The part of a function that no known caller accounts for, its callees, and its
+ * recursion. */
 struct rest {
     struct tt_times_row times;
-    uint64_t below, recursive; /* of its callees: their own time; of itself again */
-    uint64_t self;             /* its own, on behalf of others */
+    uint64_t below, recursive; /* self time of its callees; time of recursive calls */
+    uint64_t self;             /* its self time, on behalf of others */
 };
 
 static void take_pair(struct ocr *x, struct rest *rest, const struct entry *e)
@@ -296,7 +298,8 @@ static void take_pair(struct ocr *x, struct rest *rest, const struct entry *e)
     parent->recursive += t->recursive;
 }
 
-/* Functions' own entries first, so that the rest is never below 0 in between. */
+/* Takes the functions' own entries first, so that the rest is never below 0 in
+ * between. */
 static int find_rest(struct ocr *x, struct rest *rest)
 {
     struct def *defs = x->def.item;
@@ -325,8 +328,9 @@ static int find_rest(struct ocr *x, struct rest *rest)
 }
 
 /* A function that is still open when the file is written has callees, but no entry.
- * Squares of pairs wrap around at 2^32 ms², those of functions do not: where all calls are
- * of pairs, what is missing goes to one of them, so that the function's stays as it is. */
+ * Squares of pairs wrap around at 2^32 ms², those of functions do not.  If all calls have
+ * a known caller, the missing squares go to one pair, so the function's total is
+ * right. */
 static void build(struct ocr *x, struct rest *rest)
 {
     struct def *defs = x->def.item;
@@ -378,7 +382,7 @@ static int add_tree(struct ocr *x)
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-/* "profiler_3-1f" is node 3's thread 1f; in another name the strand is the whole of it. */
+/* "profiler_3-1f" is node 3, thread 1f; other names become the strand's name. */
 static void name_strand(struct ocr *x)
 {
     const char *slash = strrchr(x->s->name, '/');

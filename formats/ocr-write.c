@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ocr-write.c - the files of OCR's profiler, one a thread: writing.
  *
- * A process is a node; nodes and their threads are numbered, in hexadecimal, in their order,
- * but for those that came from such files and have their numbers.  Names have nothing but
- * letters, digits and '_', as OCR's analyser wants it. */
+ * A process is a node.  Nodes and their threads are numbered in order, in hexadecimal;
+ * those that came from such files keep their numbers.  Names have only letters, digits
+ * and '_', as OCR's analyser expects. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int is_same_node(const struct tt_strand_row *x, const struct tt_strand_ro
            x->rank == y->rank && x->node == y->node;
 }
 
-/* Did it come from a file of OCR's, whose name is in no other folder? */
+/* Did it come from a file of OCR's?  Then its names have no '/'. */
 static int has_number(const struct tt_profile *p, uint32_t strand)
 {
     const struct tt_strand_row *s = &p->strand[strand];
@@ -120,7 +120,7 @@ static void put_definitions(const struct tt_profile *p, struct tt_writer *w,
     for (uint32_t b = 1; b < p->blocks; b++) {
         const char *name = tt_block_name(p, b);
         if (*name == '[' && !s->function[b].value[OCR_CALLS])
-            continue; /* one of our own, such as [other blocks] */
+            continue; /* a block that Tallytree adds, such as [other blocks] */
         tt_put(w, "DEF ");
         if (!*name)
             tt_put_char(w, '_');
@@ -133,7 +133,7 @@ static void put_definitions(const struct tt_profile *p, struct tt_writer *w,
     }
 }
 
-/* A pair of a function and itself is within its activation. */
+/* Skips pairs of a function with itself: they are within its activation. */
 static void put_thread(const struct tt_export *e, struct tt_writer *w,
                        const struct ocr *o, const struct ocr_sum *s)
 {

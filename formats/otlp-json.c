@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* otlp-json.c - OpenTelemetry's profiles as JSON become the same message as protocol buffers.
+/* otlp-json.c - translates OpenTelemetry's profiles from JSON to protocol buffers.
  *
- * Fields have the names of the protocol in lowerCamelCase, and numbers of 64 bits are texts.
- * What the reader does not look at is left out. */
+ * Fields have the names of the protocol in lowerCamelCase, and numbers of 64 bits are
+ * texts.  Fields that the reader does not use are dropped. */
 #include "otlp-json.h"
 
 enum kind {
@@ -72,7 +72,7 @@ static const struct rule {
 
 static int put_object(struct tt_json *j, enum kind of, struct tt_message *to);
 
-/* A number, which may be written as a text. */
+/* Reads a number, which may be in quotes. */
 static int read_number(struct tt_json *j, uint64_t *number)
 {
     int kind = tt_json_value(j);
@@ -94,7 +94,7 @@ static int no_memory(struct tt_json *j, const struct tt_message *m)
     return *m->failed ? tt_source_no_memory(j->s) : 1;
 }
 
-/* A repeated number becomes one field, of times of 8 bytes each, else of varints. */
+/* Writes repeated numbers as one field: times of 8 bytes each, others as varints. */
 static int put_numbers(struct tt_json *j, const struct rule *r, struct tt_message *to)
 {
     struct tt_message inner;
@@ -137,7 +137,7 @@ static int put_one(struct tt_json *j, const struct rule *r, struct tt_message *t
     return result < 0 ? result : no_memory(j, to);
 }
 
-/* Is it repeated? */
+/* Is the field repeated? */
 static int is_list(const struct rule *r)
 {
     return r->of == DICTIONARY || r->kind == RESOURCE || r->kind == SCOPE ||
@@ -159,7 +159,7 @@ static int put_value(struct tt_json *j, const struct rule *r, struct tt_message 
     return result < 0 ? result : 1;
 }
 
-/* Messages lie within each other as deep as the rules say. */
+/* Messages are nested as deep as the rules say. */
 static int put_object(struct tt_json *j, enum kind of, struct tt_message *to)
 {
     int result = tt_json_object(j);

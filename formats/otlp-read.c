@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* otlp-read.c - OpenTelemetry's profiles, as of version 1.11.0 of its protocol: reading.
  *
- * The dictionary may stand behind what refers to it: one pass notes where its rows are, the
- * next takes the profiles.  Each stack becomes a context once.  JSON becomes the same message
- * first; there may be several of them, one behind the other. */
+ * The dictionary may come after messages that refer to it: one pass finds its rows, the
+ * next reads the profiles.  Each stack becomes a context once.  JSON is translated to the
+ * same message first; there may be several of them, one after the other. */
 #include "otlp.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct otlp_read {
     struct tt_source *s;
     struct tt_builder *b;
     const unsigned char *bytes;
-    int is_json;                    /* bytes are not those of the file */
+    int is_json;                    /* bytes are translated, not those of the file */
     struct tt_vector table[TABLES]; /* struct tt_wire, of each part of the dictionary */
     struct tt_vector context;       /* uint32_t: of each stack + 1 */
     struct tt_vector block;         /* uint32_t: of a stack, leaf first */
@@ -56,7 +56,7 @@ static int note_dictionary(struct otlp_read *o, struct tt_wire m)
     return more < 0 ? damaged(o, &m) : 0;
 }
 
-/* A row of a table; an empty message where there is none. */
+/* Returns a row of a table; an empty message if there is none. */
 static struct tt_wire row_of(const struct otlp_read *o, int table, uint64_t i)
 {
     const struct tt_vector *v = &o->table[table];
@@ -65,7 +65,7 @@ static struct tt_wire row_of(const struct otlp_read *o, int table, uint64_t i)
                         : (struct tt_wire){(const unsigned char *)"", NULL};
 }
 
-/* The numbers of a row, by field; others are 0.  Its first message of field `inner`. */
+/* Gets the numbers of a row, by field; missing ones are 0. */
 static void numbers_of(struct tt_wire m, uint64_t *number, uint32_t count)
 {
     struct tt_wire_field f = {0};
@@ -79,7 +79,7 @@ static void numbers_of(struct tt_wire m, uint64_t *number, uint32_t count)
             number[f.number] = f.value;
 }
 
-/* A string, behind those that are in o->text: where; empty where there is none. */
+/* Appends a string to o->text and sets its place; it is empty if there is none. */
 static int add_text(struct otlp_read *o, uint64_t i, size_t *at)
 {
     struct tt_wire m = row_of(o, TT_DICTIONARY_STRINGS, i);
@@ -111,7 +111,8 @@ static int add_block(struct otlp_read *o, const struct tt_block_info *info)
     return *to == TT_NONE ? tt_source_no_memory(o->s) : 0;
 }
 
-/* A place without a function: in its file, to be found by symbols later. */
+/* Adds a place without a function: an address in its file, to be named by symbols
+ * later. */
 static int add_address(struct otlp_read *o, const uint64_t mapping[5], uint64_t address,
                        size_t module)
 {
@@ -153,7 +154,7 @@ static int add_line(struct otlp_read *o, struct tt_wire line, size_t module)
     return add_block(o, &info);
 }
 
-/* The frames of a location, the innermost first. */
+/* Adds the frames of a location, the innermost first. */
 static int add_location(struct otlp_read *o, uint64_t i)
 {
     struct tt_wire m = row_of(o, TT_DICTIONARY_LOCATIONS, i);
@@ -176,7 +177,7 @@ static int add_location(struct otlp_read *o, uint64_t i)
     return error || lines ? error : add_address(o, mapping, location[2], module);
 }
 
-/* Of a repeated number, which may be packed or not: the next one.  1: there it is. */
+/* Returns the next of repeated numbers, which may be packed or not.  1: there is one. */
 static int next_number(struct tt_wire *m, struct tt_wire *packed, uint32_t field,
                        uint64_t *number)
 {
@@ -232,7 +233,7 @@ static int context_of(struct otlp_read *o, const struct tt_wire *sample, uint64_
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
 
-/* What a sample adds: its values, or where it has none, one for each time. */
+/* Adds up the values of a sample; without values, it counts once for each timestamp. */
 static int amount_of(struct otlp_read *o, struct tt_wire m, uint64_t *amount)
 {
     struct tt_wire packed = {NULL, NULL}, all = m;
@@ -277,7 +278,7 @@ static int take_sample(struct otlp_read *o, struct tt_wire m, uint32_t metric,
     return 0;
 }
 
-/* The metric of a profile, which is its type. */
+/* Makes the metric of a profile from its type. */
 static int make_metric(struct otlp_read *o, struct tt_wire type, uint32_t *metric,
                        uint64_t *times)
 {
@@ -326,7 +327,7 @@ static int take_profile(struct otlp_read *o, struct tt_wire m)
     return error;
 }
 
-/* Calls for each message of a field. */
+/* Calls a function for each message of a field. */
 static int each(struct otlp_read *o, struct tt_wire m, uint32_t field,
                 int (*call)(struct otlp_read *, struct tt_wire))
 {
@@ -347,7 +348,7 @@ static int take_scope(struct otlp_read *o, struct tt_wire m)
     return each(o, m, TT_SCOPE_PROFILES, take_profile);
 }
 
-/* "service.name": whose profiles these are. */
+/* "service.name": the process of these profiles. */
 static int take_attribute(struct otlp_read *o, struct tt_wire m)
 {
     static const char service[] = "service.name";
@@ -410,7 +411,8 @@ static int take_data(struct otlp_read *o, struct tt_wire all)
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-/* A message of protocol buffers begins with what is a line's end, and then maybe a bracket. */
+/* The first byte of a message of protocol buffers is a line feed, and a bracket may
+ * follow. */
 static int is_text(const char *head, size_t size)
 {
     size_t at = 0;
@@ -488,7 +490,7 @@ int tt_otlp_read(struct tt_source *s, struct tt_builder *b)
     return error;
 }
 
-/* What is there of the message whose field this is; empty: it is another field. */
+/* Returns the available part of the message in this field; empty: it is another field. */
 static struct tt_wire enter(struct tt_wire m, uint32_t field)
 {
     uint64_t tag, size;
@@ -505,8 +507,8 @@ static struct tt_wire enter(struct tt_wire m, uint32_t field)
     return (struct tt_wire){NULL, NULL};
 }
 
-/* A profile within a scope within a resource, whose first field is a type of two numbers:
- * what pprof has first is such a type itself. */
+/* Detects a profile within a scope within a resource, whose first field is a type of two
+ * numbers.  In a pprof file, the first field is such a type itself. */
 enum tt_match tt_otlp_detect(const char *head, size_t size)
 {
     const unsigned char *at = (const unsigned char *)head;

@@ -47,7 +47,8 @@ static uint32_t module_of(struct otlp *o, uint32_t at)
     return *index;
 }
 
-/* Functions and locations have the numbers of blocks; behind them, what was evicted. */
+/* Functions and locations have the numbers of blocks; one more, after them, is for
+ * evicted contexts. */
 static void add_blocks(struct otlp *o)
 {
     for (uint32_t b = 0; b <= o->p->blocks && !o->failed; b++) {
@@ -71,7 +72,7 @@ static void add_blocks(struct otlp *o)
     }
 }
 
-/* A row of the table of stacks: the path of a context, leaf first. */
+/* Adds a row to the table of stacks: the path of a context, leaf first. */
 static uint32_t add_stack(struct otlp *o, const struct tt_walk *w, int elsewhere)
 {
     if (elsewhere)
@@ -142,7 +143,7 @@ static void add_profile(struct otlp *o, struct tt_message *scope, uint32_t metri
     tt_message_fini(&profile);
 }
 
-/* Whose profiles these are: the name of the program, and ours. */
+/* Adds the name of the program as the resource, and Tallytree as the scope. */
 static void add_owner(struct otlp *o, struct tt_message *resource,
                       struct tt_message *scope)
 {
@@ -161,7 +162,7 @@ static void add_owner(struct otlp *o, struct tt_message *resource,
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* The dictionary is its messages, one behind the other. */
+/* Writes the dictionary: its messages, one after the other. */
 static void put_dictionary(struct tt_writer *w, const struct otlp *o)
 {
     const struct tt_message *part[] = {&o->dictionary, &o->mappings, &o->stacks,

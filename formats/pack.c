@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pack.c - gzip on the way out; the same bytes for the same content, whenever it is made. */
+/* pack.c - gzip for output; the same content always gives the same bytes. */
 #include "pack.h"
 
 #include <stdint.h>

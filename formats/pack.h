@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pack.h - what a writer puts, compressed by gzip. */
+/* pack.h - compresses the output of a writer by gzip. */
 #ifndef TT_PACK_H
 #define TT_PACK_H
 
@@ -7,7 +7,7 @@
 
 struct tt_pack;
 
-/* Hands what is put on to `put`.  NULL: no memory. */
+/* Passes the compressed bytes on to `put`.  NULL: no memory. */
 struct tt_pack *tt_pack_new(int (*put)(void *arg, const void *bytes, size_t size),
                             void *arg);
 int tt_pack_put(void *pack, const void *bytes, size_t size); /* 0, or an error */

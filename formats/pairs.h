@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pairs.h - numbers for pairs of numbers: ids of a file, of any size, to indices of ours. */
+/* pairs.h - numbers for pairs of numbers: ids in a file, of any size, become indices. */
 #ifndef TT_PAIRS_H
 #define TT_PAIRS_H
 
@@ -15,10 +15,10 @@ struct tt_pairs {
 
 void tt_pairs_init(struct tt_pairs *, const struct tt_memory *);
 void tt_pairs_fini(struct tt_pairs *);
-/* The number that was noted for a pair, 0 when it is new; NULL: no memory.  Stays until the
- * next call. */
+/* Returns the place of a pair's number, which is 0 if the pair is new; NULL: no memory.
+ * Valid until the next call. */
 uint32_t *tt_pairs_get(struct tt_pairs *, uint64_t a, uint64_t b, int *is_new);
-/* The same without noting anything; NULL: it is not there. */
+/* The same without adding the pair; NULL: it is not there. */
 const uint32_t *tt_pairs_find(const struct tt_pairs *, uint64_t a, uint64_t b);
 
 #endif

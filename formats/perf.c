@@ -5,9 +5,10 @@
  *              7f3a 22 leaf+0x12 (/lib/libc.so.6)
  *              55d0 main (/usr/bin/program)
  *
- * A sample: who, where and when, how much of which event, then its stack, leaf first, up to
- * an empty line.  The time, the processor and the amount may be missing; without a stack
- * names are padded with blanks in front.  Threads are strands. */
+ * A sample has a thread, a processor and a time, the amount of an event, then its stack,
+ * leaf first, up to an empty line.  The time, the processor and the amount may be
+ * missing; without a stack, names are padded with blanks in front.  Threads are
+ * strands. */
 #include <string.h>
 
 #include "formats.h"
@@ -25,7 +26,7 @@ struct header {
     size_t comm_length, event_length;
     uint64_t pid, thread, period;
     int has_period;
-    char *rest; /* behind the event */
+    char *rest; /* the text after the event */
 };
 
 struct perf {
@@ -37,7 +38,7 @@ struct perf {
     int events;
     struct event *current; /* NULL: no sample has begun */
     uint64_t period, sum;
-    uint64_t lost; /* lines that are no part of a sample */
+    uint64_t lost; /* lines that belong to no sample */
     int is_apart; /* an empty line has come between a sample's first line and its stack */
 };
 
@@ -52,7 +53,7 @@ static int is_time(const char *word, const char *end)
            tt_take_digits(&word, &n) && end - word == 1 && *word == ':';
 }
 
-/* "100" or "100/101", -1 standing for none. */
+/* "100" or "100/101"; -1 means none. */
 static int is_pid(const char *word, const char *end, struct header *h)
 {
     if (end - word == 2 && word[0] == '-' && word[1] == '1') {
@@ -78,7 +79,8 @@ static const char *word_before(const char *line, const char *end, const char **s
     return end;
 }
 
-/* What stands before the time: names have blanks and brackets, so from the right. */
+/* Takes the fields before the time.  Names have blanks and brackets, so it starts at the
+ * right. */
 static int read_who(const char *line, const char *time, struct header *h)
 {
     const char *stop, *word = word_before(line, time, &stop);
@@ -119,7 +121,7 @@ static int read_what(char *at, const char *end, struct header *h)
     return 1;
 }
 
-/* What follows an event is nothing, or one frame: "ffff do_idle ([kernel])". */
+/* Only one frame may follow an event: "ffff do_idle ([kernel])". */
 static int ends_well(const char *rest)
 {
     size_t length = strlen(rest);
@@ -129,7 +131,8 @@ static int ends_well(const char *rest)
     return !length || rest[length - 1] == ')';
 }
 
-/* A header without a time: the first number is the process, as stackcollapse-perf has it. */
+/* Takes a header without a time; like stackcollapse-perf, the first number is the
+ * process. */
 static int read_timeless(char *line, const char *end, struct header *h)
 {
     const char *stop, *name = tt_skip_blanks(line);
@@ -172,7 +175,7 @@ static int read_timed(char *line, size_t length, struct header *h)
 
 static int is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-/* Where "(module)" begins at the end of a line; in it, brackets are balanced. */
+/* Returns where "(module)" begins at the end of a line; brackets in it are balanced. */
 static size_t find_module(const char *line, size_t length)
 {
     size_t depth = 0;
@@ -187,7 +190,7 @@ static size_t find_module(const char *line, size_t length)
     return length;
 }
 
-/* "name+0x12" is in the function called name. */
+/* Returns the length of the name in "name+0x12". */
 static size_t without_offset(const char *name, size_t length)
 {
     size_t at = length;
@@ -204,7 +207,7 @@ static int add_frame(struct perf *p, char *name, size_t length, char *module,
     uint32_t *frame = tt_vector_add(&p->stack, 1), *block;
     int is_new;
 
-    /* Both together are what a block is known by: "name\nmodule". */
+    /* The key of a block is both together: "name\nmodule". */
     if (module_length) {
         name[length] = '\n';
         memmove(name + length + 1, module, module_length);
@@ -227,7 +230,7 @@ static int add_frame(struct perf *p, char *name, size_t length, char *module,
     return *block == TT_NONE ? tt_source_no_memory(p->s) : 0;
 }
 
-/* A line of a stack; what does not begin with an address is something else. */
+/* Takes a line of a stack; ignores lines that do not begin with an address. */
 static int take_frame(struct perf *p, char *line, size_t length)
 {
     size_t at = 0, name, end, module, module_length = 0;
@@ -253,7 +256,7 @@ static int take_frame(struct perf *p, char *line, size_t length)
     end = name + without_offset(line + name, end - name);
     if (module_length == 7 && memcmp(line + module + 1, "inlined", 7) == 0)
         module_length = 0;
-    if (end == name) { /* no name: the address is one */
+    if (end == name) { /* there is no name: use the address */
         name = at;
         for (end = at; end < length && is_hex(line[end]); end++)
             ;
@@ -335,8 +338,8 @@ static int begin_sample(struct perf *p, struct header *h)
                       strlen(h->rest)); /* without -g it is on the same line */
 }
 
-/* Is it a frame of the sample that has begun?  Stacks are indented, but in some old files;
- * so are the names of samples without a stack. */
+/* Is it a frame of the current sample?  Stacks are indented, except in some old files;
+ * names of samples without a stack are indented, too. */
 static int is_frame(const char *line, size_t length)
 {
     const char *at = tt_skip_blanks(line), *end = at;
@@ -348,7 +351,7 @@ static int is_frame(const char *line, size_t length)
     return at > line || (end - at >= 8 && line[length - 1] == ')');
 }
 
-/* What perf says of itself on standard error, when both went to one file. */
+/* Is it a message that perf wrote to standard error, if both went to one file? */
 static int is_remark(const char *line)
 {
     return line[0] == '#' || strstr(line, " PERF_RECORD_") ||
@@ -372,7 +375,7 @@ static int take_line(struct perf *p, char *line, size_t length)
         return take_frame(p, line, length);
     if (!is_timed && p->current && !p->is_apart && tt_is_blank(line[0]) &&
         !read_timeless(line, line + length, &h))
-        return 0; /* a line of source, a branch: something else of this sample */
+        return 0; /* another line of this sample: a line of source, or a branch */
     error = end_sample(p);
     if (error)
         return error;
@@ -410,7 +413,7 @@ static int read_perf(struct tt_source *s, struct tt_builder *b)
     return error;
 }
 
-/* Copies the line at `at`; where the next one begins, or NULL: it is too long. */
+/* Copies the line at `at`; returns where the next one begins, or NULL: it is too long. */
 static const char *copy_line(const char *at, const char *end, char line[512])
 {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -427,7 +430,8 @@ static const char *copy_line(const char *at, const char *end, char line[512])
     return stop + 1;
 }
 
-/* Remarks, then a sample; one that has no time has a frame behind it. */
+/* The file begins with remarks, then a sample; a frame must follow a sample without a
+ * time. */
 static enum tt_match detect(const char *head, size_t size)
 {
     const char *at = head, *end = head + size;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* perfdata-events.c - what was sampled, and what stands in a sample of it.
+/* perfdata-events.c - the events that were sampled, and the fields of their samples.
  *
  *      sample   {identifier, ip, pid tid, time, addr, id, stream, cpu, period, read,
  *                callchain, raw, branches, registers, stack, …}
  *      others   {…, pid tid, time, id, stream, cpu, identifier}
  *
- * Each field is there if the event's attributes say so.  Events that share a file all have
- * the identifier, or else the same fields. */
+ * The event's attributes decide which fields there are.  Events that share a file all
+ * have the identifier, or else the same fields. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,14 +46,15 @@ void tt_perfdata_events_fini(struct tt_perfdata_events *e)
 
 /* ── Attributes ───────────────────────────────────────────────────────────────────── */
 
-/* A word of the attributes, which are shorter the older they are. */
+/* Returns a word of the attributes; older versions have fewer words. */
 static uint64_t word_of(const struct tt_perfdata_events *e, const char *at, size_t size,
                         size_t offset)
 {
     return offset + 8 <= size ? tt_perfdata_number(at + offset, 8, e->is_big) : 0;
 }
 
-/* Flags are bits of C: where the first byte is the highest, so is the first bit. */
+/* Returns a flag.  Flags are bit-fields of C: in big-endian files the first one is the
+ * highest bit. */
 static int flag_of(const struct tt_perfdata_events *e, uint64_t flags, int bit)
 {
     return (int)(flags >> (e->is_big ? 63 - bit : bit) & 1);
@@ -143,7 +144,8 @@ const char *tt_perfdata_event_called(const struct tt_perfdata_event *event, char
 
 /* ── Times ────────────────────────────────────────────────────────────────────────── */
 
-/* The event of a record whose identifier is at that place, or else the first one. */
+/* Returns the event of a record whose identifier is at that offset, or else the first
+ * one. */
 static struct tt_perfdata_event *event_at(struct tt_perfdata_events *e,
                                           const struct tt_perfdata_record *r,
                                           size_t offset)
@@ -210,7 +212,7 @@ static uint64_t word(struct cursor *c)
     return at ? tt_perfdata_number(at, 8, c->is_big) : 0;
 }
 
-/* So many items, the number of which may be nonsense. */
+/* Takes that many items; the number may be invalid. */
 static const char *take_items(struct cursor *c, uint64_t count, size_t size)
 {
     if (count > c->left / size) {
@@ -220,7 +222,7 @@ static const char *take_items(struct cursor *c, uint64_t count, size_t size)
     return take(c, count * size);
 }
 
-/* Values of counters, alone or of a group, with what else is wanted. */
+/* Skips values of counters, alone or of a group, with the optional fields. */
 static void skip_read(struct cursor *c, uint64_t reads)
 {
     enum { ENABLED = 1, RUNNING = 2, WITH_ID = 4, GROUP = 8, LOST = 16 };
@@ -255,7 +257,7 @@ static void take_stack(struct cursor *c, struct tt_perfdata_sample *s)
     s->stack_size = (size_t)(copied < size ? copied : size);
 }
 
-/* What comes before the stack's fields. */
+/* Takes the fields before those of the stack. */
 static void take_head(struct cursor *c, const struct tt_perfdata_event *event,
                       struct tt_perfdata_sample *s)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* perfdata-packed.c - records that `perf record -z` packed: one stream of zstd, in pieces.
+/* perfdata-packed.c - records that `perf record -z` compressed: one stream of zstd, in
+ * pieces.
  *
- * A piece is unpacked by as much as is wanted, so that a small file that unpacks to a huge
- * one takes no more memory than any other. */
+ * A piece is decompressed only as far as it is needed, so that a small file that expands
+ * to a huge one takes no more memory than any other. */
 #include <string.h>
 #include <zstd.h>
 

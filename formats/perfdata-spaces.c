@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* perfdata-spaces.c - what each process has mapped, as time goes on.
+/* perfdata-spaces.c - the mappings of each process over time.
  *
  *      process ──┐
  *      process ──┴─▶ map  [region] [region] …      shared from fork to the first change
  *      thread: its name
  *
- * A new mapping lies on top of what was there, also after exec: until the new program runs,
- * samples are still of the call in the old one. */
+ * A new mapping covers older ones, also after exec: until the new program runs, samples
+ * still belong to the call in the old one. */
 #include <string.h>
 
 #include "perfdata.h"
@@ -26,7 +26,7 @@ static struct tt_perfdata_map *map_at(const struct tt_perfdata_spaces *s, uint32
     return (struct tt_perfdata_map *)s->map.item + map;
 }
 
-/* A new one with one user; 0: no memory. */
+/* Makes a map with one user; 0: no memory. */
 static uint32_t new_map(struct tt_perfdata_spaces *s)
 {
     struct tt_perfdata_map *map;
@@ -129,7 +129,7 @@ const struct tt_perfdata_map *tt_perfdata_kernel(const struct tt_perfdata_spaces
     return map_at(s, KERNEL);
 }
 
-/* The first region that ends behind an address. */
+/* Returns the first region that ends after an address. */
 static size_t first_behind(const struct tt_perfdata_map *map, uint64_t address)
 {
     const struct tt_perfdata_region *r = map->region.item;
@@ -154,7 +154,7 @@ const struct tt_perfdata_region *tt_perfdata_find(const struct tt_perfdata_map *
     return at < map->region.count && r[at].start <= address ? r + at : NULL;
 }
 
-/* Puts a region where others may lie: what is left of the first and the last of them stays. */
+/* Puts a region into the map.  Parts of others that it does not cover are kept. */
 static int put(struct tt_perfdata_map *map, const struct tt_perfdata_region *new)
 {
     struct tt_vector *v = &map->region;
@@ -188,7 +188,7 @@ static int put(struct tt_perfdata_map *map, const struct tt_perfdata_region *new
     return 0;
 }
 
-/* The map of a process that is its own, to be changed. */
+/* Returns a map of the process that is not shared, so that it can be changed. */
 static struct tt_perfdata_map *own_map(struct tt_perfdata_spaces *s, struct process *p)
 {
     struct tt_perfdata_map *map = map_at(s, p->map), *old;
@@ -241,7 +241,7 @@ const struct tt_perfdata_map *tt_perfdata_space(struct tt_perfdata_spaces *s,
 
 /* ── Threads ──────────────────────────────────────────────────────────────────────── */
 
-/* A number may be given to another process once one has ended. */
+/* The number of a process may be used again after it has ended. */
 static int forked_process(struct tt_perfdata_spaces *s, uint32_t pid, uint32_t parent,
                           int with_maps)
 {

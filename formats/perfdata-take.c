@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perfdata-take.c - records in the order of their times: what is mapped, and where
- * samples are. */
+/* perfdata-take.c - takes records in the order of their times: mappings and samples. */
 #include <string.h>
 
 #include "perfdata.h"
@@ -26,7 +25,8 @@ int tt_perfdata_short(struct tt_perfdata *p)
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
-/* Where a sample is, from the root down: kernel frames below those of the process. */
+/* The node that a sample has reached, from the root down: kernel frames are below those
+ * of the process. */
 struct where {
     struct tt_perfdata *p;
     const struct tt_perfdata_map *user;
@@ -42,7 +42,7 @@ static void add_frame(struct where *w, uint64_t address, int is_kernel)
                                 tt_perfdata_find(map, address), is_kernel);
 }
 
-/* What is mapped, as those who walk stacks want to have it. */
+/* Lists the mappings in the form that walkers use. */
 static int list_regions(struct tt_perfdata *p, const struct tt_perfdata_map *map)
 {
     const struct tt_perfdata_region *r = map->region.item;
@@ -61,7 +61,7 @@ static int list_regions(struct tt_perfdata *p, const struct tt_perfdata_map *map
     return 0;
 }
 
-/* The callers in a copied stack, as far as anybody can tell. */
+/* Adds the callers found in a copied stack, as far as the walker finds them. */
 static int add_walked(struct where *w, const struct tt_perfdata_sample *s)
 {
     struct tt_perfdata *p = w->p;
@@ -91,8 +91,9 @@ static int add_walked(struct where *w, const struct tt_perfdata_sample *s)
     return 0;
 }
 
-/* Marks say whose addresses follow.  All but the first are where a call returns to; but in
- * the kernel many are where it was interrupted, often in the first instruction. */
+/* Marks separate addresses of kernel and user.  All addresses but the first are return
+ * addresses.  In the kernel, many are places of an interrupt instead, often the first
+ * instruction. */
 static int add_chain(struct where *w, const struct tt_perfdata_sample *s, int is_kernel)
 {
     struct tt_perfdata *p = w->p;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* perfdata-tree.c - samples by their addresses in files, until all is known of the files.
+/* perfdata-tree.c - samples by their addresses in files, until the files are completely
+ * known.
  *
  *      file    path, build-id
- *      place   (file, offset in it)        an address of a process where there is no file
+ *      place   (file, offset in it)        without a file: an address of the process
  *      node    (node above, place)
  *      amount  (node, strand, event)       samples, sum of periods
  *
- * An offset becomes an address of the file by its program headers, if it is still there; a
- * file that was mapped below LOW was not moved, so that its addresses are those it ran at. */
+ * The program headers of a file turn an offset into an address of the file, if the file
+ * still exists.  A file that was mapped below LOW was not moved, so its addresses are
+ * those it ran at. */
 #include "perfdata.h"
 
 #include <stdio.h>
@@ -27,7 +29,7 @@ struct file {
 };
 
 struct place {
-    uint32_t file, block; /* block: in the end */
+    uint32_t file, block; /* block: set in the end */
     uint64_t offset;
 };
 
@@ -117,7 +119,7 @@ static int begins(const char *path, size_t length, const char *with)
     return length >= strlen(with) && memcmp(path, with, strlen(with)) == 0;
 }
 
-/* What stands for a mapping without a file: code that was written there. */
+/* Is this the name of a mapping without a file, such as generated code? */
 static int is_anonymous(const char *path, size_t length)
 {
     static const char *const names[] = {"//anon", "/anon_hugepage", "/dev/zero", "[anon",
@@ -144,7 +146,7 @@ uint32_t tt_perfdata_file(struct tt_perfdata_tree *t, const char *path, size_t l
         length = 4096;
     if (id_size > TT_PERFDATA_ID)
         id_size = TT_PERFDATA_ID;
-    key[0] = '\n'; /* so it is no text of another kind */
+    key[0] = '\n'; /* so that it differs from other kinds of texts */
     memcpy(key + 1, path, length);
     end = length + 1;
     if (jit)
@@ -167,7 +169,7 @@ uint32_t tt_perfdata_file(struct tt_perfdata_tree *t, const char *path, size_t l
     return (uint32_t)t->file.count - 1;
 }
 
-/* Zeros stand for none. */
+/* A build-id of zeros is none. */
 static int is_id(const char *id, size_t size)
 {
     while (size && !id[size - 1])
@@ -214,7 +216,7 @@ const char *tt_perfdata_file_path(const struct tt_perfdata_tree *t, uint32_t fil
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
-/* The one file of a kind that has no path. */
+/* Returns the only file of a kind that has no path. */
 static uint32_t other_file(struct tt_perfdata_tree *t, enum file_kind kind)
 {
     const char *name = kind == KERNEL ? "[kernel.kallsyms]" : nowhere;
@@ -266,7 +268,7 @@ static uint32_t find_place(struct tt_perfdata_tree *t, uint64_t address,
 uint32_t tt_perfdata_below(struct tt_perfdata_tree *t, uint32_t above, uint64_t address,
                            const struct tt_perfdata_region *region, int is_kernel)
 {
-    /* After a failure what is known may lead nowhere: nothing is looked up any more. */
+    /* After a failure a known node may be invalid: looks up nothing more. */
     uint32_t place = above == TT_NONE ? TT_NONE
                                       : find_place(t, address, region, is_kernel);
     uint32_t *known;
@@ -317,7 +319,7 @@ int tt_perfdata_add(struct tt_perfdata_tree *t, uint32_t node, uint32_t pid, uin
         return -TT_ERR_MEMORY;
     if (__builtin_add_overflow(e->sum, period, &e->sum))
         return -TT_ERR_FORMAT;
-    e->samples = 0; /* it has some */
+    e->samples = 0; /* the event has samples */
     if (is_new) {
         *known = (uint32_t)t->amount.count;
         a = tt_vector_add(&t->amount, 1);
@@ -332,9 +334,9 @@ int tt_perfdata_add(struct tt_perfdata_tree *t, uint32_t node, uint32_t pid, uin
     return 0;
 }
 
-/* ── Where a file's code is linked to ─────────────────────────────────────────────── */
+/* ── Addresses that files are linked to ───────────────────────────────────────────── */
 
-/* Of an ELF file's head: is it the one with this build-id, and what lies at an offset? */
+/* The head of an ELF file, to check its build-id and to turn offsets into addresses. */
 struct elf {
     const char *at;
     size_t size;
@@ -376,7 +378,7 @@ static struct segment segment_at(const struct elf *e, uint64_t i)
                             number(e, at + 16, 8), number(e, at + 32, 8)};
 }
 
-/* The build-id among the notes that lie there; NULL: none is. */
+/* Returns the build-id among the notes there; NULL: there is none. */
 static const char *find_id(const struct elf *e, uint64_t at, uint64_t end, uint64_t *size)
 {
     enum { BUILD_ID = 3 };
@@ -394,7 +396,7 @@ static const char *find_id(const struct elf *e, uint64_t at, uint64_t end, uint6
     return NULL;
 }
 
-/* Has the file this build-id, if it has any? */
+/* Is the file's build-id the expected one, if there is one? */
 static int may_be(const struct elf *e, const struct file *f)
 {
     enum { NOTE = 4 };
@@ -411,7 +413,7 @@ static int may_be(const struct elf *e, const struct file *f)
     return 1;
 }
 
-/* What is to be added to an offset: 1; 0: no code is there. */
+/* Finds the difference between an address and its offset: 1; 0: there is no code. */
 static int address_by(const struct elf *e, uint64_t offset, uint64_t *by)
 {
     enum { LOAD = 1, EXECUTABLE = 1 };
@@ -427,7 +429,7 @@ static int address_by(const struct elf *e, uint64_t offset, uint64_t *by)
     return 0;
 }
 
-/* Offsets of a file's places become addresses. */
+/* Turns the offsets of a file's places into addresses. */
 static void link_places(struct tt_perfdata_tree *t, uint32_t file, struct place *const *p,
                         size_t count)
 {
@@ -484,8 +486,8 @@ static int link_all(struct tt_perfdata_tree *t)
 
 /* ── The kernel ───────────────────────────────────────────────────────────────────── */
 
-/* Is the kernel that runs the one that was recorded?  Without a build-id, that of its
- * release is taken for it.  Says what it is known by. */
+/* Is the running kernel the recorded one?  If the recording has no build-id, the release
+ * is compared.  Sets the identity of the kernel. */
 static int runs_now(struct tt_perfdata_tree *t, const struct file *kernel)
 {
     enum { NOTES = 4096 };
@@ -514,15 +516,16 @@ static int runs_now(struct tt_perfdata_tree *t, const struct file *kernel)
     }
     if (is_it || kernel)
         put_id(kernel ? kernel : &own, t->kernel);
-    if (!t->kernel[0]) /* or else any kernel would be taken for it */
+    if (!t->kernel[0]) /* otherwise any kernel would match */
         memcpy(t->kernel, "unknown", sizeof "unknown");
     tt_source_close(release);
     tt_source_close(notes);
     return is_it;
 }
 
-/* The kernel may lie elsewhere since: how far, by where its text begins now.  Only names of
- * its own then, as its modules are placed again at each boot. */
+/* The kernel may have moved since.  Finds how far, by where its text begins now.  Then
+ * only its own symbols are used, as modules are placed at other addresses after each
+ * boot. */
 static void find_kernel(struct tt_perfdata_tree *t)
 {
     const struct file *f = t->file.item, *kernel = NULL;
@@ -571,7 +574,7 @@ static uint32_t unknown_block(struct tt_perfdata_tree *t, const char *module)
                                                           .kind = TT_KIND_FUNCTION});
 }
 
-/* Code of a JIT has names if its process left a map of them. */
+/* Returns the block of a JIT's code, with a name if its process left a map file. */
 static uint32_t jit_block(struct tt_perfdata_tree *t, const struct file *f,
                           uint64_t address)
 {
@@ -632,7 +635,7 @@ static int make_metrics(struct tt_perfdata_tree *t, struct tt_perfdata_events *e
     return 0;
 }
 
-/* Where nodes become contexts: each after the one above. */
+/* Makes contexts of nodes; each node comes after its parent. */
 static uint32_t *make_contexts(struct tt_perfdata_tree *t, struct tt_vector *to)
 {
     const struct node *n = t->node.item;

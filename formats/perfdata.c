@@ -2,12 +2,13 @@
 /* perfdata.c - the file that `perf record` writes: reading.
  *
  *      PERFILE2  head ─ attributes, ids ─ data: records ─ features     a file
- *      PERFILE2  16   ─ records, those of the head among them          a pipe
+ *      PERFILE2  16   ─ records, including those of the head           a pipe
  *
- * Each processor's records are in order, but not those of several: between two marks
- * (FINISHED_ROUND) whatever is older than the mark before has come, so that records wait in
- * a queue for two rounds, and are looked at by time.  What was packed (-z) gives records
- * again.  What has no time was written before the recording began. */
+ * The records of one processor are in order, but not those of several.  At each mark
+ * (FINISHED_ROUND), all records older than the mark before have been written.  So records
+ * wait in a queue for two rounds, and are taken in the order of time.  Compressed data
+ * (-z) are more records.  Records without a time were written before the recording
+ * began. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static int by_time(const void *a, const void *b)
     return x->number < y->number ? -1 : 1;
 }
 
-/* Takes what waits and is as old, and closes up the rest. */
+/* Takes the waiting records up to a time, and closes the gap. */
 static int take_until(struct tt_perfdata *p, uint64_t time)
 {
     struct waiting *w = p->waiting.item;
@@ -115,7 +116,7 @@ static int end_round(struct tt_perfdata *p)
 
 /* ── What describes the recording ─────────────────────────────────────────────────── */
 
-/* A text behind its length. */
+/* Returns the text after its length. */
 static const char *text_at(const struct tt_perfdata *p, const char *at, size_t size,
                            size_t *length)
 {
@@ -159,7 +160,7 @@ static int take_build_ids(struct tt_perfdata *p, const char *at, size_t size)
     return error;
 }
 
-/* Each event: its attributes, ids and name. */
+/* Takes the attributes, ids and name of each event. */
 static void take_event_names(struct tt_perfdata *p, const char *at, size_t size)
 {
     uint64_t count, attributes;
@@ -257,7 +258,7 @@ static int add_event(struct tt_perfdata *p, const char *at, size_t size, const c
     return error ? tt_source_no_memory(p->s) : 0;
 }
 
-/* In a pipe the attributes say how long they are. */
+/* In a pipe, the attributes contain their own size. */
 static int take_attributes(struct tt_perfdata *p, const char *at, size_t size)
 {
     uint64_t length = size >= 8 ? number(p, at + 4, 4) : 0;
@@ -348,7 +349,7 @@ static int unpack(struct tt_perfdata *p, const struct tt_perfdata_record *r)
     return unpack_records(p, r->body + 8, (size_t)size);
 }
 
-/* Leaves out as many bytes: 1; 0: the file ends before; less than 0: an error. */
+/* Skips that many bytes: 1; 0: the file ends before; less than 0: an error. */
 static int skip(struct tt_perfdata *p, uint64_t size)
 {
     while (size) {
@@ -364,7 +365,7 @@ static int skip(struct tt_perfdata *p, uint64_t size)
     return 1;
 }
 
-/* What some records have behind them. */
+/* Returns the size of the data that follow some records. */
 static uint64_t behind(const struct tt_perfdata *p, const struct tt_perfdata_record *r)
 {
     if (r->type == TT_PERFDATA_AUXTRACE && r->size >= 8)
@@ -373,7 +374,7 @@ static uint64_t behind(const struct tt_perfdata *p, const struct tt_perfdata_rec
                                                                : 0;
 }
 
-/* So many bytes of records, as far as they are there: 1; 0: the file was cut off. */
+/* Reads that many bytes of records, or up to the end: 1; 0: the file was cut off. */
 static int read_records(struct tt_perfdata *p, uint64_t left)
 {
     int error = 0;
@@ -415,7 +416,7 @@ static int read_records(struct tt_perfdata *p, uint64_t left)
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-/* A part of the head: NULL: it is not within it. */
+/* Returns a part of the head; NULL: it is outside. */
 static const char *part(struct tt_perfdata *p, uint64_t at, uint64_t size, uint64_t whole)
 {
     return at <= whole && size <= whole - at ? tt_source_at(p->s) + at : NULL;
@@ -443,7 +444,7 @@ static int read_events(struct tt_perfdata *p, uint64_t whole)
     return error;
 }
 
-/* Behind the data a table says where each feature is, in the order of their bits. */
+/* After the data comes a table of where each feature is, in the order of their bits. */
 static int read_features(struct tt_perfdata *p, const uint64_t bits[4])
 {
     const uint64_t begin = tt_source_offset(p->s);
@@ -492,7 +493,7 @@ static int read_file(struct tt_perfdata *p)
         return error;
     tt_source_skip(p->s, (size_t)begin);
     whole = read_records(p, size ? size : UINT64_MAX);
-    if (whole <= 0 || !size) /* without a size perf was ended before it wrote it */
+    if (whole <= 0 || !size) /* perf was killed before it wrote the size */
         return whole < 0 ? whole : 0;
     error = read_features(p, bits);
     return error ? error : 1;

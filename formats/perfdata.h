@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* perfdata.h - what the parts of the reader of perf.data share.
+/* perfdata.h - declarations for the parts of the reader of perf.data.
  *
- *      source ─ records ─ in order of time ─┬─ spaces: who has what mapped where
+ *      source ─ records ─ in order of time ─┬─ spaces: the mappings of each process
  *               (perfdata-packed.c)         └─ samples ─ tree ─ builder
  *
- * Names of events and build-ids of files stand behind the samples, so samples are gathered
+ * Names of events and build-ids of files come after the samples.  So samples are gathered
  * in a tree of addresses in files, which goes to the builder in the end. */
 #ifndef TT_PERFDATA_H
 #define TT_PERFDATA_H
@@ -14,7 +14,7 @@
 #include "pairs.h"
 #include "source.h"
 
-/* A number of so many bytes, in the order of the machine that wrote it. */
+/* Reads a number of that many bytes, in the byte order of the file. */
 static inline uint64_t tt_perfdata_number(const char *at, int size, int is_big)
 {
     uint64_t n = 0;
@@ -67,11 +67,11 @@ int tt_perfdata_event_add(struct tt_perfdata_events *, const char *attributes,
 /* The event of an id, or NULL. */
 struct tt_perfdata_event *tt_perfdata_event_of(struct tt_perfdata_events *, uint64_t id);
 void tt_perfdata_event_name(struct tt_perfdata_event *, const char *name, size_t);
-/* What an event is called without a name in the file. */
+/* Returns the name of an event that has none in the file. */
 const char *tt_perfdata_event_called(const struct tt_perfdata_event *, char text[64]);
-/* When it was; 0: that is not known. */
+/* Returns the time of a record; 0: unknown. */
 uint64_t tt_perfdata_time(struct tt_perfdata_events *, const struct tt_perfdata_record *);
-/* Takes a sample apart: 1; 0: it is no whole sample of an event that is known. */
+/* Reads the fields of a sample: 1; 0: it is incomplete, or of an unknown event. */
 int tt_perfdata_sample(struct tt_perfdata_events *, const struct tt_perfdata_record *,
                        struct tt_perfdata_sample *);
 
@@ -82,16 +82,16 @@ struct tt_perfdata_region {
     uint32_t file; /* of tt_perfdata_tree */
 };
 
-/* What is mapped in one or more processes that have forked and not changed it since. */
+/* The mappings of one or more processes that have forked and not changed them since. */
 struct tt_perfdata_map {
     struct tt_vector region; /* by address; they do not overlap */
     uint32_t users;          /* processes */
-    uint64_t version;        /* another one whenever it changes, never 0 */
+    uint64_t version;        /* changes with every change, never 0 */
 };
 
 struct tt_perfdata_spaces {
     const struct tt_memory *memory;
-    struct tt_vector process, thread, free; /* free: uint32_t, maps that nobody has */
+    struct tt_vector process, thread, free; /* free: uint32_t, unused maps */
     struct tt_vector map;                   /* struct tt_perfdata_map; 0: the kernel's */
     struct tt_pairs by_pid, by_tid;
     uint64_t version;
@@ -99,7 +99,7 @@ struct tt_perfdata_spaces {
 
 int tt_perfdata_spaces_init(struct tt_perfdata_spaces *, const struct tt_memory *);
 void tt_perfdata_spaces_fini(struct tt_perfdata_spaces *);
-/* The map of a process, which stays until the next call; NULL: no memory. */
+/* Returns the map of a process, valid until the next call; NULL: no memory. */
 const struct tt_perfdata_map *tt_perfdata_space(struct tt_perfdata_spaces *,
                                                 uint32_t pid);
 const struct tt_perfdata_map *tt_perfdata_kernel(const struct tt_perfdata_spaces *);
@@ -110,11 +110,11 @@ int tt_perfdata_mapped(struct tt_perfdata_spaces *, uint32_t pid, int is_kernel,
                        const struct tt_perfdata_region *);
 int tt_perfdata_forked(struct tt_perfdata_spaces *, uint32_t pid, uint32_t parent,
                        uint32_t tid, uint32_t parent_tid, int with_maps);
-/* One of the process's threads has ended. */
+/* A thread of the process has ended. */
 int tt_perfdata_exited(struct tt_perfdata_spaces *, uint32_t pid);
-/* What a thread is called from here on. */
+/* Sets the name of a thread from here on. */
 int tt_perfdata_called(struct tt_perfdata_spaces *, uint32_t tid, uint32_t comm);
-/* Its name, as it was given; TT_NONE: it has none. */
+/* Returns the name that was set; TT_NONE: none. */
 uint32_t tt_perfdata_comm(const struct tt_perfdata_spaces *, uint32_t tid);
 
 /* ── The tree: perfdata-tree.c ────────────────────────────────────────────────────── */
@@ -131,7 +131,7 @@ struct tt_perfdata_tree {
     struct tt_pairs places, nodes, strands, amounts;
     uint64_t text_at;   /* the kernel's: where its text began */
     char kernel[64];    /* its build-id, or else its release */
-    uint64_t moved;     /* what lies between that place and where it is now */
+    uint64_t moved;     /* distance from that address to where it is now */
     int is_same_kernel; /* is that known? */
 };
 
@@ -141,23 +141,24 @@ void tt_perfdata_tree_fini(struct tt_perfdata_tree *);
 /* The number of a text; TT_NONE: no memory. */
 uint32_t tt_perfdata_text(struct tt_perfdata_tree *, const char *, size_t);
 const char *tt_perfdata_text_of(const struct tt_perfdata_tree *, uint32_t);
-/* The number of a file that is mapped; id: the bytes of its build-id, or none. */
+/* Returns the number of a mapped file; id: the bytes of its build-id, or none. */
 uint32_t tt_perfdata_file(struct tt_perfdata_tree *, const char *path, size_t,
                           uint32_t pid, const char *id, size_t id_size);
-/* Notes the build-id of a file, for those that came without one. */
+/* Notes the build-id of a file whose mappings came without one. */
 int tt_perfdata_file_id(struct tt_perfdata_tree *, const char *path, size_t,
                         const char *id, size_t id_size);
 const char *tt_perfdata_file_path(const struct tt_perfdata_tree *, uint32_t file,
                                   char id[2 * TT_PERFDATA_ID + 1]);
-/* A context, from the root down: the address in a region of a file, in the kernel (where
- * the region may be one of its modules) or nowhere (NULL, and not the kernel). */
+/* Returns the context of an address below `node`: in a region of a file, in the kernel
+ * (where the region may be one of its modules) or in no region (NULL, and not the
+ * kernel). */
 uint32_t tt_perfdata_below(struct tt_perfdata_tree *, uint32_t node, uint64_t address,
                            const struct tt_perfdata_region *, int is_kernel);
-/* Adds a sample.  0, -TT_ERR_FORMAT: too much, -TT_ERR_MEMORY. */
+/* Adds a sample.  0; -TT_ERR_FORMAT: the sum is too large; -TT_ERR_MEMORY. */
 int tt_perfdata_add(struct tt_perfdata_tree *, uint32_t node, uint32_t pid, uint32_t tid,
                     uint32_t comm, struct tt_perfdata_event *, uint32_t event,
                     uint64_t period);
-/* Gives all of it to the builder.  0 or -TT_ERR_MEMORY. */
+/* Adds everything to the builder.  0 or -TT_ERR_MEMORY. */
 int tt_perfdata_finish(struct tt_perfdata_tree *, struct tt_perfdata_events *);
 
 /* ── What -z packed: perfdata-packed.c ────────────────────────────────────────────── */
@@ -166,14 +167,14 @@ struct tt_perfdata_packed;
 struct tt_perfdata_packed *tt_perfdata_packed_new(const struct tt_memory *);
 void tt_perfdata_packed_free(struct tt_perfdata_packed *);
 void tt_perfdata_packed_put(struct tt_perfdata_packed *, const char *bytes, size_t);
-/* The next `size` bytes that were unpacked, which stay until the next call, in *bytes: 1;
- * 0: there are not so many yet; -TT_ERR_FORMAT: the data are damaged; -TT_ERR_MEMORY. */
+/* Sets *bytes to the next `size` decompressed bytes, valid until the next call: 1; 0:
+ * there are not yet enough; -TT_ERR_FORMAT: the data are damaged; -TT_ERR_MEMORY. */
 int tt_perfdata_packed_want(struct tt_perfdata_packed *, size_t size, const char **bytes);
 void tt_perfdata_packed_skip(struct tt_perfdata_packed *, size_t size);
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* Those from ATTRIBUTES on are perf's, and have no time. */
+/* The types from ATTRIBUTES on are perf's own, and have no time. */
 enum tt_perfdata_type {
     TT_PERFDATA_MMAP = 1,
     TT_PERFDATA_LOST = 2,
@@ -203,7 +204,7 @@ struct tt_perfdata {
     struct tt_perfdata_events events;
     struct tt_perfdata_spaces spaces;
     struct tt_perfdata_tree tree;
-    struct tt_perfdata_packed *packed; /* owned; NULL: nothing was so far */
+    struct tt_perfdata_packed *packed; /* owned; NULL: no compressed data so far */
     struct tt_vector waiting, bytes;   /* struct waiting; char */
     struct tt_vector rest, regions;    /* char; struct tt_walk_region */
     uint64_t number, latest, round;    /* latest: time; round: that of the last mark */
@@ -211,7 +212,7 @@ struct tt_perfdata {
     uint64_t frame[TT_PERFDATA_FRAMES];
 };
 
-/* Looks at a record, all that were before it in time having been looked at: 0 or an error
+/* Takes a record; all records before it in time have been taken: 0 or an error
  * (perfdata-take.c). */
 int tt_perfdata_take(struct tt_perfdata *, const struct tt_perfdata_record *);
 int tt_perfdata_short(struct tt_perfdata *); /* "a record is not whole": the error */

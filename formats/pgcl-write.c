@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pgcl-write.c - the call-graph profiles of Clean: writing.
  *
- * A profile keeps contexts in a separate order; a file that was read left its order as a
- * fact.  Where that still is an order of all contexts, it is followed, and the file comes
- * out as it went in; else modules, cost centres and entries are in the profile's order. */
+ * A profile keeps contexts in another order; the reader keeps the order of the file as a
+ * fact.  If that is still an order of all contexts, the writer uses it, and the file is
+ * the same as the one that was read.  Otherwise modules, cost centres and entries are in
+ * the profile's order. */
 #include "pgcl.h"
 
 #include <string.h>
@@ -29,16 +30,18 @@ struct writing {
     const struct tt_profile *p;
     struct tt_writer *w;
     const struct tt_metric_columns *column[TT_PGCL_FIELDS]; /* or NULL */
-    const struct tt_metric_columns *calls; /* of all kinds, and of none; or NULL */
-    uint64_t unit[TT_PGCL_FIELDS];         /* so much is one */
+    const struct tt_metric_columns *calls; /* calls of all kinds, and of unknown kind; or
+                                              NULL */
+    uint64_t unit[TT_PGCL_FIELDS];         /* how many of the profile's are one of the
+                                              file's */
     uint32_t *centre_of;                   /* owned; of each block, from 1; 0: none */
     struct tt_vector module;               /* struct text */
     struct tt_vector centre;               /* struct centre */
     struct tt_vector order;                /* uint32_t: contexts but the root */
     enum tt_pgcl_layout layout;
-    uint32_t elsewhere;     /* the centre of what was evicted; 0: nothing was */
-    uint32_t start;         /* the centre that stands for the root; 0: it is left out */
-    const char *from, *end; /* of the order that was noted */
+    uint32_t elsewhere;     /* the centre of evicted contexts; 0: there are none */
+    uint32_t start;         /* the centre of the root; 0: it is left out */
+    const char *from, *end; /* in the noted order */
     int failed;
 };
 
@@ -85,7 +88,7 @@ static int compare(const char *name, const struct text *text)
     return order ? order : (length > text->length) - (length < text->length);
 }
 
-/* The block of a centre, which has a name and a module alone; 0: there is none. */
+/* Returns the block of a centre, which has only a name and a module; 0: there is none. */
 static uint32_t find_block(const struct tt_profile *p, const struct text *name,
                            const struct text *module)
 {
@@ -130,7 +133,7 @@ static int take_names(struct writing *x, uint64_t modules, uint64_t centres,
         *to = c;
         *b = find_block(x->p, &c.name, &((struct text *)x->module.item)[module - 1]);
         if (*b && x->centre_of[*b])
-            return 0; /* two of one name */
+            return 0; /* two centres with one name */
         if (*b)
             x->centre_of[*b] = (uint32_t)(i + 1);
     }
@@ -155,7 +158,7 @@ static int index_contexts(const struct tt_profile *p, struct tt_pairs *pairs)
     return ok;
 }
 
-/* The next entry of the order, as a context; each is found once. */
+/* Takes the next entry of the order, as a context; each may come once. */
 static int take_entry(struct writing *x, const struct tt_vector *block,
                       const struct tt_pairs *pairs, char *seen, struct tt_vector *path)
 {
@@ -204,7 +207,7 @@ static int take_entries(struct writing *x, uint64_t entries,
     return ok;
 }
 
-/* 1: it is followed. */
+/* 1: the order can be used. */
 static int take_order(struct writing *x)
 {
     const char *text = tt_fact_text(x->p, TT_PGCL_ORDER);
@@ -228,7 +231,7 @@ static int take_order(struct writing *x)
     return ok;
 }
 
-/* ── An order of our own ──────────────────────────────────────────────────────────── */
+/* ── An order from the profile ────────────────────────────────────────────────────── */
 
 static uint32_t add_module(struct writing *x, const char *name)
 {
@@ -254,7 +257,7 @@ static uint32_t add_centre(struct writing *x, uint32_t module, const char *name)
     return (uint32_t)x->centre.count;
 }
 
-/* A block without a module is of its file. */
+/* A block without a module belongs to its file. */
 static uint32_t module_of(struct writing *x, struct tt_pairs *known, uint32_t block)
 {
     const struct tt_block_row *row = &x->p->block[block];
@@ -271,7 +274,7 @@ static uint32_t module_of(struct writing *x, struct tt_pairs *known, uint32_t bl
     return *number;
 }
 
-/* The root is left out when it is nothing but what the only outermost context stands in. */
+/* The root is left out if it has no figures, and only one child. */
 static int is_root_needed(const struct writing *x)
 {
     for (int i = 0; i < TT_PGCL_FIELDS; i++)
@@ -319,7 +322,7 @@ static void put_word(struct tt_writer *w, uint32_t n)
         tt_put_char(w, (char)(n >> 8 * i));
 }
 
-/* Rounded figures add up to the rounded sum. */
+/* Rounds figures so that they add up to the rounded sum. */
 static uint64_t part(const uint64_t *sums, uint32_t c, uint64_t unit)
 {
     if (!sums)
@@ -463,11 +466,11 @@ static int choose_columns(struct tt_export *e, struct writing *x)
         any |= x->column[i] != NULL;
     if (!any)
         choose(x, TT_PGCL_TICKS, main);
-    /* A file of Clean's in which all is 0 is written as it was. */
+    /* A file of Clean's without any figures is written unchanged. */
     return main == TT_NONE && x->p->contexts < 2 ? -TT_ERR_OPTION : 0;
 }
 
-/* Merged with files that have them, a file without them has them too. */
+/* Tail calls are written if any of the merged files had them. */
 static int has_tails(const struct writing *x)
 {
     const struct tt_metric_columns *m = x->column[TT_PGCL_TAILS];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pgcl.c - the call-graph profiles of Clean: reading.
  *
- * A file is one tree in preorder, each entry with the number of its children, so how many
- * entries are still to come is a single number.  It is gone through twice: to see that it
- * is whole, and in which layout, which version 1 does not say; and then to take it. */
+ * A file is one tree in preorder, each entry with the number of its children, so the
+ * number of entries still to come is a single counter.  It is read twice: first to check
+ * that it is complete, and to find the layout, which version 1 does not state; then to
+ * take the figures. */
 #include "pgcl.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ struct entry {
 
 struct open {
     uint32_t context;
-    uint64_t left; /* children to come */
+    uint64_t left; /* children not yet read */
 };
 
 struct pgcl {
@@ -60,7 +61,7 @@ static uint32_t word_at(const struct pgcl *x, size_t at)
     return (uint32_t)tt_number_at(x->bytes + at, 4);
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or an error text. */
 static const char *take_number(struct pgcl *x, uint64_t *value)
 {
     *value = 0;
@@ -101,7 +102,7 @@ static const char *take_entry(struct pgcl *x, enum tt_pgcl_layout layout, struct
 
 /* ── Is it whole? ─────────────────────────────────────────────────────────────────── */
 
-/* NULL, or what is wrong at the byte x->at. */
+/* Returns NULL, or an error text for the byte x->at. */
 static const char *check_tree(struct pgcl *x, enum tt_pgcl_layout layout)
 {
     uint64_t left = 1;
@@ -306,8 +307,8 @@ static int read_entry(struct pgcl *x)
     return 0;
 }
 
-/* What the program's own profiling has added to the ticks of a context, by its estimate: so
- * many ticks for 1000 calls.  A context cannot have less than none. */
+/* Adds the ticks that profiling itself took: the file has an estimate for 1000 calls.
+ * They are at most the ticks of the context. */
 static void add_overhead(struct pgcl *x, uint32_t metric)
 {
     const uint64_t *ticks = x->figure[TT_PGCL_TICKS].amount.item;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pprof-write.c - profile.proto: writing.
  *
- * A block is a function and a location, both with its number; a context with figures of its
- * own is a sample.  A line below its function is no function: both are one location, which
- * is numbered behind the blocks.  Where addresses are known a context is a sample for each
- * stack of them, and these are locations as the format means them: with an address and
+ * A block is a function and a location, both with the block's number; a context with self
+ * figures is a sample.  A line below its function is no function: both are one location,
+ * numbered after the blocks.  If addresses are known, a context has a sample for each
+ * stack of addresses.  These are locations as the format means them: with an address and
  * the lines of all functions that are inlined there. */
 #include "pprof.h"
 
@@ -41,7 +41,8 @@ const char *tt_pprof_unit(const char *unit)
     return !*unit ? "count" : strcmp(unit, "ns") == 0 ? "nanoseconds" : unit;
 }
 
-/* All, or the one that was asked for; the last is what people look at first. */
+/* Chooses all metrics, or the one that was asked for; the last one is the default
+ * view. */
 static int choose_metrics(struct writing *x, struct tt_export *e)
 {
     uint32_t main = e->first ? tt_metric_find(e->profile, e->first) : TT_NONE;
@@ -71,8 +72,8 @@ static void put_types(struct writing *x, uint64_t *default_type)
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
-/* The numbers of blocks are those of locations and functions; behind them is that of what
- * was evicted. */
+/* Locations and functions have the numbers of blocks; the number after them is for
+ * evicted contexts. */
 static uint32_t elsewhere(const struct writing *x) { return x->p->blocks; }
 
 /* Is the block at `d` of the path a line of the function above it? */
@@ -102,7 +103,7 @@ static uint32_t location_of_line(struct writing *x, uint32_t function, uint32_t 
     return number ? *number : 0;
 }
 
-/* Contexts from depth `d` of the path outwards. */
+/* Writes the contexts of the path from depth `d` outwards. */
 static void put_path(struct writing *x, const struct tt_walk *w, uint32_t d)
 {
     for (; d; d--) {
@@ -126,8 +127,8 @@ static void put_amounts(struct writing *x, const uint64_t *amount)
 
 /* ── Addresses ────────────────────────────────────────────────────────────────────── */
 
-/* The depth above the functions of a place, which is at depth `d` of the path; TT_NONE: filters
- * have made something else of the path. */
+/* Returns the depth above the functions of a place, which is at depth `d` of the path;
+ * TT_NONE: filters have changed the path. */
 static uint32_t depth_above(const struct writing *x, const struct tt_walk *w,
                             const struct tt_place_row *r, uint32_t d)
 {
@@ -142,7 +143,8 @@ static uint32_t depth_above(const struct writing *x, const struct tt_walk *w,
     return d;
 }
 
-/* Puts the locations of a trail, or, with `put` 0, only sees whether they are the path's. */
+/* Writes the locations of a trail.  With `put` 0, only checks whether they match the
+ * path. */
 static int put_trail(struct writing *x, const struct tt_walk *w, uint32_t trail, int put)
 {
     uint32_t d = w->depth;
@@ -164,7 +166,8 @@ static int put_trail(struct writing *x, const struct tt_walk *w, uint32_t trail,
     return 1;
 }
 
-/* A sample for each stack of addresses; what they have is taken off the context's. */
+/* Writes a sample for each stack of addresses, and subtracts its figures from the
+ * context's. */
 static void put_trails(struct writing *x, const struct tt_walk *w, uint64_t *left)
 {
     for (uint32_t i = x->first[w->context]; i < x->first[w->context + 1]; i++) {
@@ -193,7 +196,8 @@ static void sort_trails(struct writing *x)
         x->first[p->trail[i].context + 1]++;
     for (uint32_t c = 0; c <= p->contexts; c++)
         sum = x->first[c] += sum;
-    for (uint32_t i = p->trails; i-- > 0;) /* `first` has ends, and then beginnings */
+    for (uint32_t i = p->trails; i-- > 0;) /* `first` has ends before, and beginnings
+                                              after */
         x->trail[--x->first[p->trail[i].context + 1]] = i;
     memmove(x->first, x->first + 1, p->contexts * sizeof *x->first);
     x->first[p->contexts] = p->trails;
@@ -270,7 +274,7 @@ static void put_samples(struct writing *x)
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */
 
-/* The build-id of a module, where an address has one. */
+/* Returns the build-id of a module, if one of its addresses has it. */
 static uint32_t id_of(const struct writing *x, uint32_t module)
 {
     for (uint32_t i = 0; i < x->p->places; i++)
@@ -279,8 +283,8 @@ static uint32_t id_of(const struct writing *x, uint32_t module)
     return 0;
 }
 
-/* With addresses that are the file's own, whose range is all there are: readers take nothing
- * off them. */
+/* Addresses are those of the file, and the mapping's range is all of them, so that
+ * readers subtract nothing. */
 static void put_mapping(struct writing *x, uint32_t module)
 {
     const uint32_t id = id_of(x, module);
@@ -315,7 +319,7 @@ static int is_new_module(struct writing *x, uint32_t module)
     return number && is_new;
 }
 
-/* The system keeps 15 bytes of a program's name. */
+/* The kernel keeps 15 bytes of a program's name. */
 static int is_program(const char *name, const char *program, size_t length)
 {
     enum { KEPT = 15 };
@@ -324,8 +328,8 @@ static int is_program(const char *name, const char *program, size_t length)
            (!name[length] || length == KEPT);
 }
 
-/* The module that is called so, or else the one that has a function `main`: a process may give
- * itself any name. */
+/* Finds the module with the program's name, or else the one with a function `main`: a
+ * process may give itself any name. */
 static uint32_t find_program(const struct writing *x)
 {
     const char *program = tt_fact_text(x->p, "program");
@@ -343,7 +347,7 @@ static uint32_t find_program(const struct writing *x)
     return main;
 }
 
-/* Readers take the first mapping for the program. */
+/* Readers take the first mapping as the program. */
 static void put_program(struct writing *x)
 {
     const uint32_t module = find_program(x);
@@ -367,7 +371,7 @@ static void put_mappings(struct writing *x)
     }
 }
 
-/* `function` is a block, and `line` the one that its line is of. */
+/* `function` is a block, and `line` the block whose line is written. */
 static void put_location(struct writing *x, uint32_t id, uint32_t function, uint32_t line)
 {
     const struct tt_block_row *row = &x->p->block[line < x->p->blocks ? line : 0];
@@ -431,7 +435,7 @@ static void put_blocks(struct writing *x)
     tt_put_message(x->w, TT_PROFILE_FUNCTION, &x->message);
 }
 
-/* The format has no place for it in a sample; comments are shown by `pprof -comments`. */
+/* The format has no place in a sample for this; `pprof -comments` shows comments. */
 static const char *comment_on_folding(const struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->arcs; i++)

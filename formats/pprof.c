@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pprof.c - profile.proto, which Go, gperftools and many others write: reading.
  *
- * What samples refer to, and the texts that that refers to, stands behind the samples in
- * most files: one pass over the whole notes where everything is, the last takes the samples,
- * and gives up what is behind it.
- * A stack is leaf first; a location may be several frames, the innermost of them first. */
+ * In most files, locations, functions and strings come after the samples that refer to
+ * them.  A first pass notes where everything is; the last one takes the samples, and
+ * frees what it has passed.  A stack is leaf first; a location may be several frames, the
+ * innermost of them first. */
 #include "pprof.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct pprof {
     const unsigned char *bytes;
     size_t size;
     struct tt_vector text;        /* struct text */
-    struct tt_vector slot[SLOTS]; /* char: strings that are looked at */
+    struct tt_vector slot[SLOTS]; /* char: strings in use */
     struct tt_pairs mappings,
         functions;             /* by id: where they are in the file, see below */
     struct tt_pairs locations; /* by id: an index */
@@ -68,8 +68,8 @@ static int damaged(struct pprof *p, const struct tt_wire *m, const char *what)
 
 static int no_memory(struct pprof *p) { return tt_source_no_memory(p->s); }
 
-/* A string of the table as a C string, which stays until the next one of that slot; NULL:
- * there is none, or no memory. */
+/* Returns a string of the table as a C string, valid until the next one of that slot;
+ * NULL: there is none, or no memory. */
 static const char *text_of(struct pprof *p, uint64_t index, enum slot slot)
 {
     static const char nul[] = "\xe2\x90\x80"; /* U+2400, its picture */
@@ -95,7 +95,7 @@ static const char *text_of(struct pprof *p, uint64_t index, enum slot slot)
     return name;
 }
 
-/* A number of a message, 0 when it is not there. */
+/* Returns a number of a message, 0 if it is missing. */
 static uint64_t number_in(struct tt_wire m, uint32_t number)
 {
     uint64_t value = 0;
@@ -255,7 +255,7 @@ static uint32_t add_metric(struct pprof *p, uint32_t type, const char *name,
     return metric;
 }
 
-/* The default one, the last if none is named, is what people look at. */
+/* The default metric, or the last one if none is named, is shown first. */
 static int make_metrics(struct pprof *p)
 {
     uint32_t looked_at = p->metrics - 1;
@@ -326,7 +326,7 @@ static int find_place(struct pprof *p, const struct tt_pairs *ids, uint64_t id,
     return index != NULL;
 }
 
-/* A string of a function or mapping; *missing: there is none of that number. */
+/* Returns a string of a function or mapping; *missing: there is none of that number. */
 static const char *text_in(struct pprof *p, const struct tt_wire *m, uint32_t number,
                            enum slot slot, int *missing)
 {
@@ -336,7 +336,7 @@ static const char *text_in(struct pprof *p, const struct tt_wire *m, uint32_t nu
     return text ? text : "";
 }
 
-/* The block of a function in a mapping; of address alone, function is 0. */
+/* Finds the block of a function in a mapping; function 0: only the address is known. */
 static int find_block(struct pprof *p, const struct tt_wire *where, uint64_t function,
                       uint64_t mapping, uint64_t address, uint32_t *block)
 {
@@ -389,7 +389,7 @@ static int add_frame(struct pprof *p, const struct tt_wire *where, uint64_t func
     return error;
 }
 
-/* Turns the place of a location in the file into its frames. */
+/* Reads a location into its frames. */
 static int read_location(struct pprof *p, struct tt_wire m, struct location *l)
 {
     const struct tt_wire all = m;
@@ -472,7 +472,8 @@ static int open_location(struct pprof *p, const struct tt_wire *where, uint64_t 
     return 0;
 }
 
-/* What it shares with the sample before it, from the root on, is known. */
+/* Finds the context of a sample; reuses the part that it shares with the sample before,
+ * from the root on. */
 static int find_context(struct pprof *p, const struct tt_wire *where, uint32_t *context)
 {
     const uint64_t *id = p->ids.item;
@@ -631,8 +632,9 @@ static int read_pprof(struct tt_source *s, struct tt_builder *b)
     return error;
 }
 
-/* Nothing marks such a file: it is one when all that is seen of it fits, and a type of
- * samples is among it; with one that has no name, something that it is of must be there. */
+/* The format has no magic number: a file matches if all messages in the head are valid,
+ * and one is a type of samples.  If the type has no name, a location must be there as
+ * well. */
 static enum tt_match detect(const char *head, size_t size)
 {
     struct tt_wire m = {(const unsigned char *)head, (const unsigned char *)head + size};

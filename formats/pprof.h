@@ -19,9 +19,9 @@ enum {
     TT_PROFILE_DEFAULT_TYPE = 14,
 };
 
-/* What the format calls a unit of ours. */
+/* Returns the format's name of a unit of ours. */
 const char *tt_pprof_unit(const char *unit);
-/* What we call one of the format's, and how many of ours one of those is. */
+/* Replaces a unit of the format by ours; returns how many of ours one of it is. */
 uint64_t tt_pprof_read_unit(const char **unit);
 int tt_pprof_write(struct tt_export *, struct tt_writer *);
 

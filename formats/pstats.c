@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* pstats.c - what Python's cProfile and profile save, for pstats: reading.
+/* pstats.c - the files that Python's cProfile and profile save, for pstats: reading.
  *
  *      {("a.py", 12, "f"): (primitive calls, calls, self, cumulative,
  *                           {("b.py", 3, "g"): (calls, primitive calls, self, cumulative),
  *                            …}), …}                     callers; profile has the calls alone
  *
- * as Python's marshal writes it: values by a letter each, and what comes again as a number of
- * what came before.  It is a call graph; the cumulative time of each function is as it is
- * there.  What was not called by anything that was profiled is called by the root. */
+ * as Python's marshal writes it: each value begins with a letter, and repeated values are
+ * references to earlier ones.  It is a call graph; the cumulative time of each function
+ * is taken from the file.  The root calls functions that have no profiled caller. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +31,14 @@ struct pstats {
     const unsigned char *bytes;
     size_t size, at;
     struct tt_vector item;    /* struct value: of tuples and dicts, keys before values */
-    struct tt_vector known;   /* struct value: what may come again, by number */
-    struct tt_vector strings; /* the same of Python 2 */
+    struct tt_vector known;   /* struct value: values that may be referred to, by
+                                 number */
+    struct tt_vector strings; /* the same for Python 2 */
     struct tt_vector text;    /* char: the names of a function, with a NUL each */
     struct tt_arcs arcs;
     struct tt_vector inclusive; /* uint64_t: of each function */
     uint32_t root;
-    int layout; /* of code objects + 1; 0: not yet known */
+    int layout; /* of code objects + 1; 0: not known yet */
 };
 
 static int wrong(struct pstats *p, const char *what)
@@ -81,7 +82,8 @@ static int read_text(struct pstats *p, size_t width, struct value *v)
     return 0;
 }
 
-/* Digits of 15 bits, the least first; the count is below 0 where the number is. */
+/* Reads digits of 15 bits, the least first; for a negative number the count is
+ * negative. */
 static int read_long(struct pstats *p, struct value *v)
 {
     uint64_t count, digit;
@@ -101,7 +103,7 @@ static int read_long(struct pstats *p, struct value *v)
     return error;
 }
 
-/* A number as text, as old versions have it. */
+/* Reads a number as text, as old versions have it. */
 static int read_old_real(struct pstats *p, struct value *v)
 {
     struct value text = {0};
@@ -131,7 +133,7 @@ static int read_real(struct pstats *p, struct value *v)
 
 static int read_value(struct pstats *p, struct value *v, int depth);
 
-/* Values that belong together are gathered here until all have come. */
+/* Gathers the values of a tuple or dict until all have been read. */
 static int keep_items(struct pstats *p, const struct tt_vector *items, struct value *v)
 {
     struct value *to;
@@ -200,8 +202,9 @@ static int read_number(struct pstats *p, int width, struct value *v)
     return error;
 }
 
-/* `python -m profile` has the program's code in place of its name.  What is in it differs by
- * Python's version, which the file does not tell: numbers, values, a line, and values. */
+/* `python -m profile` has the program's code object in place of its name.  The layout of
+ * code objects depends on Python's version, which the file does not state: numbers,
+ * values, a line, and values. */
 static const struct layout {
     int numbers, values, name, more;
 } layouts[] = {{5, 8, 6, 2}, {6, 8, 7, 1}, {5, 8, 7, 1}, {4, 8, 7, 1}};
@@ -340,7 +343,8 @@ static const struct value *items_of(const struct pstats *p, const struct value *
     return (const struct value *)p->item.item + v->first;
 }
 
-/* A text with a NUL behind it in place of any within it; where it begins in p->text. */
+/* Appends a text with a NUL after it; NULs within become '?'.  Sets where it begins in
+ * p->text. */
 static int add_text(struct pstats *p, const struct value *v, size_t *at)
 {
     char *to = tt_vector_add(&p->text, v->count + 1);
@@ -353,7 +357,8 @@ static int add_text(struct pstats *p, const struct value *v, size_t *at)
     return 0;
 }
 
-/* What is built in has "~" for a file, and "<…>" for a name: "{built-in method exec}". */
+/* Built-in functions have "~" for a file, and "<…>" for a name: "{built-in method
+ * exec}". */
 static int find_function(struct pstats *p, const struct value *key, uint32_t *function)
 {
     const struct value *part = items_of(p, key);
@@ -388,18 +393,18 @@ static int find_function(struct pstats *p, const struct value *key, uint32_t *fu
     return *function == TT_NONE ? tt_source_no_memory(p->s) : 0;
 }
 
-/* Seconds, as ns. */
+/* Takes seconds, as ns. */
 static int take_time(struct pstats *p, const struct value *v, uint64_t *ns)
 {
     double x = v->kind == REAL ? v->real : v->kind == NUMBER ? (double)v->number : -1;
 
     if (!(x < 9e9) || x < -1e-3 || (v->kind != REAL && v->kind != NUMBER))
         return wrong(p, "a time is no number, below 0, or too large");
-    *ns = x > 0 ? (uint64_t)llround(x * 1e9) : 0; /* clocks are not quite even */
+    *ns = x > 0 ? (uint64_t)llround(x * 1e9) : 0; /* clocks are not exact: below 0 is 0 */
     return 0;
 }
 
-/* On Windows Python counts in 32 bits, and from 2^31 on its numbers are below 0. */
+/* On Windows, Python counts in 32 bits: counts from 2^31 on are negative. */
 static int take_count(struct pstats *p, const struct value *v, uint64_t *count)
 {
     if (v->kind != NUMBER || v->number < INT32_MIN)
@@ -421,7 +426,7 @@ static int add_call(struct pstats *p, uint32_t from, uint32_t to, uint64_t calls
 struct row {
     uint32_t function;
     uint64_t calls, self, cost;
-    uint64_t called, came; /* by its callers together, and what that cost */
+    uint64_t called, came; /* sums over its callers: calls, and their cost */
 };
 
 static int take_caller(struct pstats *p, struct row *r, const struct value *key,
@@ -434,7 +439,8 @@ static int take_caller(struct pstats *p, struct row *r, const struct value *key,
 
     if (error)
         return error;
-    if (v->kind == NUMBER) { /* of profile, which does not know what these calls cost */
+    if (v->kind == NUMBER) { /* from `profile`, which does not know the cost of these
+                                calls */
         error = take_count(p, v, &calls);
         cost = r->calls ? (uint64_t)((unsigned __int128)r->cost *
                                      (calls < r->calls ? calls : r->calls) / r->calls)

@@ -3,9 +3,9 @@
  *
  *      4 8  { 2  : 5 "mode"  I : 4 "wall" …      a letter, and what belongs to it
  *
- * Symbols and objects come once, and after that as a number of what came before.  An object
- * that is referred to is read again where it was; lists and hashes are not, as a few bytes
- * could stand for any number of values then. */
+ * Symbols and objects are written once; after that, a number refers to them.  An object
+ * that is referred to is read again at its first place.  Lists and hashes are not,
+ * because then a few bytes could expand to any number of values. */
 #include "ruby-marshal.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct marshal {
     size_t size, at;
     struct tt_vector symbol, object; /* size_t: where they are */
     struct tt_vector *out;           /* char */
-    int is_again;                    /* what is read was numbered before */
+    int is_again;                    /* the value was numbered before */
 };
 
 static int wrong(struct marshal *m, const char *what)
@@ -29,7 +29,7 @@ static int wrong(struct marshal *m, const char *what)
 
 static int put(struct marshal *m, const char *text, size_t length)
 {
-    enum { MOST = 64, LEAST = 1 << 20 }; /* names of members come as two bytes */
+    enum { MOST = 64, LEAST = 1 << 20 }; /* a reference to a name takes only two bytes */
     char *to;
 
     if (m->out->count > MOST * m->size + LEAST)
@@ -83,7 +83,8 @@ static int take_byte(struct marshal *m, int *byte)
     return 0;
 }
 
-/* 0, one byte that is 5 off, or a count of bytes that follow, the least first. */
+/* Takes 0, or one byte with an offset of 5, or a count of bytes that follow, the least
+ * first. */
 static int take_number(struct marshal *m, int64_t *n)
 {
     int first = 0, size, byte = 0, error = take_byte(m, &first);
@@ -165,7 +166,7 @@ static int read_float(struct marshal *m, int is_key)
     return put(m, (const char *)text, length);
 }
 
-/* "l+" and so many 16 bits. */
+/* Reads "l+" and that many 16-bit words. */
 static int read_large(struct marshal *m, int is_key)
 {
     int sign = 0, byte = 0, error = take_byte(m, &sign);
@@ -182,7 +183,7 @@ static int read_large(struct marshal *m, int is_key)
     return error ? error : put_number(m, sign == '-', n, is_key);
 }
 
-/* What comes again: a symbol, or an object that is no list. */
+/* Reads a repeated value: a symbol, or an object that is no list. */
 static int read_again(struct marshal *m, const struct tt_vector *places, int depth,
                       int is_key)
 {
@@ -206,7 +207,8 @@ static int read_again(struct marshal *m, const struct tt_vector *places, int dep
     return error;
 }
 
-/* A value with variables of its own, such as a text's encoding, which are left out. */
+/* Reads a value with instance variables, such as a text's encoding; drops the
+ * variables. */
 static int read_dressed(struct marshal *m, int depth, int is_key)
 {
     size_t count = 0, kept;

@@ -5,9 +5,9 @@
 
 #include "source.h"
 
-#define TT_RUBY_MARSHAL "\4\10" /* how it begins: version 4.8 */
+#define TT_RUBY_MARSHAL "\4\10" /* the first bytes: version 4.8 */
 
-/* Puts the text behind what is in `json` (char).  0, or an error, noted. */
+/* Appends the text to `json` (char).  0, or an error, noted. */
 int tt_ruby_json(struct tt_source *, const char *bytes, size_t size,
                  struct tt_vector *json);
 

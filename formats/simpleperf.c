@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* simpleperf.c - samples of Android's simpleperf, as `report-sample --protobuf` has them: reading.
+/* simpleperf.c - samples of Android's simpleperf, as `report-sample --protobuf` has them:
+ * reading.
  *
  *      SIMPLEPERF 1 │ size │ record │ size │ record │ … │ 0
  *
- * A record is a message: a sample (a stack, leaf first, of addresses and numbers of symbols), a
- * file with its symbols, a thread, or what events there are.  Files and threads may stand behind
- * the samples, so records are gone through twice. */
+ * A record is a message: a sample (a stack, leaf first, of addresses and numbers of
+ * symbols), a file with its symbols, a thread, or the list of events.  Files and threads
+ * may come after the samples, so records are read twice. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ struct simpleperf {
     const unsigned char *bytes;
     size_t size, at;
     struct tt_pairs files, symbols,
-        threads; /* numbers + 1 into what follows; a symbol by file */
+        threads; /* numbers + 1 into the vectors below; a symbol by file */
     struct tt_vector file, symbol, thread; /* struct text, struct text, struct thread */
     struct tt_pairs blocks;                /* file and symbol, or address: block + 1 */
     struct event event[MOST_EVENTS];
@@ -265,7 +266,8 @@ static int is_clock(const char *event)
     return strncmp(event, "cpu-clock", 9) == 0 || strncmp(event, "task-clock", 10) == 0;
 }
 
-/* Metrics are called as those of perf: of the first event "samples", and as the event. */
+/* Metrics have the names that perf's have: "samples" for the first event, and the event's
+ * name. */
 static int add_figures(struct simpleperf *x, uint32_t context, uint64_t type,
                        uint64_t count)
 {

@@ -38,7 +38,8 @@ void tt_source_close(struct tt_source *s)
 
 /* ── Errors ───────────────────────────────────────────────────────────────────────── */
 
-/* What is quoted of a file may be anything; on a terminal it shall do nothing. */
+/* Error texts quote the file, which may contain anything; control characters must not
+ * reach a terminal. */
 static void make_plain(char *text)
 {
     uint32_t code;
@@ -96,7 +97,8 @@ int tt_source_no_memory(struct tt_source *s)
 
 /* ── Bytes ────────────────────────────────────────────────────────────────────────── */
 
-/* Room for more behind `end`, and for a NUL: what was taken goes, or the buffer doubles. */
+/* Makes room after `end` for more, and for a NUL: drops consumed bytes, or doubles the
+ * buffer. */
 static int make_room(struct tt_source *s)
 {
     size_t room = s->room ? s->room * 2 : FIRST_ROOM, have = s->end - s->at;
@@ -117,7 +119,7 @@ static int make_room(struct tt_source *s)
     return 0;
 }
 
-/* Takes what the stream has, with a NUL behind it; 0 at its end. */
+/* Reads once from the stream, and puts a NUL after it; 0 at the end. */
 static int fill(struct tt_source *s)
 {
     int64_t n;

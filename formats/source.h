@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* source.h - what a reader reads from: lines or bytes, one after the other.
+/* source.h - the source of a reader: lines or bytes, in order.
  *
  *      ─────────┬───────────────┬────────┬─ ─ ─
  *       taken   │ in the buffer │        │  still to come
  *      ─────────┴───────────────┴────────┴─ ─ ─
  *               at              end      room
  *
- * Bytes come from a callback, through any number of stages that unpack them.  The buffer
- * grows only while somebody wants more than it holds, and by what has really come. */
+ * Bytes come from a callback, through any number of stages that decompress them.  The
+ * buffer grows only if a caller wants more than it holds, and only as bytes arrive. */
 #ifndef TT_SOURCE_H
 #define TT_SOURCE_H
 
@@ -16,8 +16,8 @@
 #include "memory.h"
 #include "tallytree.h"
 
-/* Gives up to `size` bytes, 0 at the end, less than 0 for an error whose text it leaves in
- * `error`.  There is room for a character at the least: TT_STREAM_ROOM. */
+/* Gives up to `size` bytes, 0 at the end, less than 0 for an error, with its text in
+ * `error`.  There is room for at least one character: TT_STREAM_ROOM. */
 enum { TT_STREAM_ROOM = 4 };
 struct tt_stream {
     int64_t (*read)(void *arg, void *to, size_t size);
@@ -25,12 +25,12 @@ struct tt_stream {
     char error[120];
 };
 
-/* How events become contexts, and what only the user knows. */
+/* How events become contexts, and facts that the file does not contain. */
 struct tt_reading {
     const char *recursion, *budget; /* of event traces, as the flags have it; or NULL */
     const char *executable;         /* of formats that do not name functions; or NULL */
-    /* What a symbol is called in its program's language, to be freed; NULL: no memory.  NULL
-     * itself: symbols stay as they are. */
+    /* Returns a symbol's name in the language of its program, to be freed; NULL: no
+     * memory.  If this is NULL, symbols are kept unchanged. */
     char *(*demangle)(const char *symbol);
     const struct tt_walker *walker; /* of formats that copy stacks (walker.h); or NULL */
 };
@@ -39,8 +39,8 @@ struct tt_source {
     const char *name; /* of the file; borrowed */
     const struct tt_memory *memory;
     const struct tt_reading *reading; /* never NULL */
-    /* Opens a file that lies beside this one ("task.txt"), or NULL; to be closed by
-     * tt_source_close.  NULL: nothing lies beside. */
+    /* Opens a file in the same folder ("task.txt"), or returns NULL; to be closed by
+     * tt_source_close.  NULL: the source is not in a folder. */
     struct tt_source *(*beside)(const struct tt_source *, const char *name);
     void (*close)(struct tt_source *); /* of one that `beside` opened */
     struct tt_stream *stream;          /* borrowed */
@@ -48,7 +48,7 @@ struct tt_source {
     size_t at, end, room;
     size_t forgotten; /* bytes of the buffer */
     uint64_t taken;   /* bytes before buffer[0] */
-    uint64_t line;    /* of the line that was taken last, from 1; 0: bytes are */
+    uint64_t line;    /* of the line that was taken last, from 1; 0: bytes are taken */
     int ended;
     char error[4300]; /* "file:line: what", after a failure */
 };
@@ -59,8 +59,8 @@ void tt_source_fini(struct tt_source *);
 struct tt_source *tt_source_beside(const struct tt_source *, const char *name);
 void tt_source_close(struct tt_source *); /* NULL: nothing */
 
-/* Has at least `size` bytes ready, or all there are; how many are.  Less than 0: an error.
- * They are at tt_source_at until the next call, and there is a NUL behind them. */
+/* Has at least `size` bytes ready, or all that are left; returns how many.  Less than 0:
+ * an error.  They are at tt_source_at until the next call, with a NUL after them. */
 int64_t tt_source_want(struct tt_source *, size_t size);
 static inline const char *tt_source_at(const struct tt_source *s)
 {
@@ -72,23 +72,23 @@ static inline uint64_t tt_source_offset(const struct tt_source *s)
 }
 static inline void tt_source_skip(struct tt_source *s, size_t size) { s->at += size; }
 
-/* Takes the next line, without its end (\n or \r\n); it may be written to, and ends with a
- * NUL.  1: there it is; 0: there is no more; less than 0: an error. */
+/* Takes the next line, without its end (\n or \r\n); it may be written to, and ends with
+ * a NUL.  1: there is one; 0: there are no more; less than 0: an error. */
 int tt_source_line(struct tt_source *, char **line, size_t *length);
-/* Takes all the rest, as one piece that stays until the source is closed. */
+/* Takes all the rest, as one piece that is valid until the source is closed. */
 int tt_source_all(struct tt_source *, const char **bytes, size_t *size);
-/* Nobody will look at what is before this place of it. */
+/* The bytes before this place will not be used any more. */
 void tt_source_forget(struct tt_source *, const char *before);
 
-/* Notes what is wrong, and where: in the line that was taken last, or where no line was,
- * at the byte that is next.  -TT_ERR_FORMAT. */
+/* Notes an error and its place: the line that was taken last or, if no line was, the next
+ * byte.  -TT_ERR_FORMAT. */
 int tt_source_fail(struct tt_source *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int tt_source_fail_at(struct tt_source *, uint64_t byte, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int tt_source_no_memory(struct tt_source *); /* -TT_ERR_MEMORY */
 
-/* A number of so many bytes, the least first. */
+/* Reads a number of that many bytes, the least first. */
 static inline uint64_t tt_number_at(const char *at, int size)
 {
     uint64_t n = 0;
@@ -106,9 +106,9 @@ static inline const char *tt_skip_blanks(const char *at)
     return at;
 }
 
-/* Takes decimal digits: 1; 0: there are none, or they are more than 64 bits hold. */
+/* Takes decimal digits: 1; 0: there are none, or the number does not fit 64 bits. */
 int tt_take_digits(const char **at, uint64_t *number);
-/* The same behind blanks. */
+/* The same after blanks. */
 static inline int tt_take_number(const char **at, uint64_t *number)
 {
     *at = tt_skip_blanks(*at);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* speedscope.c - speedscope's JSON, read and written.
  *
- * What a profile refers to may stand behind it, and what its numbers mean behind them: the
- * text is kept, and each part is read when it is known what for. */
+ * Frames may come after the profiles that refer to them, and a unit after its numbers.
+ * So the text is kept, and each part is read when its meaning is known. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { MOST_METRICS = 256 };
 
 /* ── Parts of the text ────────────────────────────────────────────────────────────── */
 
-struct profile { /* where its parts are, 0: they are not there */
+struct profile { /* the places of its parts; 0: missing */
     uint64_t samples, weights, events;
     char type[16], unit[16];
     char *name; /* owned */
@@ -30,8 +30,8 @@ struct speedscope {
     struct tt_vector open;  /* uint32_t: contexts, of events */
     struct tt_frames amount, calls;
     uint32_t metric;
-    int shift;     /* digits behind the point that are read, */
-    int64_t worth; /* and how many of that are one */
+    int shift;     /* decimal digits that are read, */
+    int64_t worth; /* and how many of these units are one */
     int64_t last, rest;
     uint64_t total; /* of all profiles */
     char *exporter; /* owned, or NULL */
@@ -124,7 +124,7 @@ static int find_block(struct speedscope *x, struct tt_json *j, uint32_t *block)
 
 /* ── Amounts ──────────────────────────────────────────────────────────────────────── */
 
-/* Where digits behind the point are not what is counted, they are carried over. */
+/* Adds an amount; a fraction that the metric cannot hold is carried over. */
 static int add_amount(struct speedscope *x, struct tt_json *j, uint32_t context,
                       int64_t amount)
 {
@@ -164,7 +164,7 @@ static void choose_unit(struct speedscope *x, const char *unit)
         x->metric = tt_builder_metric(x->b, "bytes", "bytes", TT_METRIC_SPACE);
     else if (strcmp(unit, "none") == 0)
         x->metric = tt_builder_metric(x->b, "ticks", "ticks", TT_METRIC_TIME);
-    else /* others are none, to speedscope too: "samples" */
+    else /* others have no unit, in speedscope too: "samples" */
         x->metric = tt_builder_metric(x->b, unit, unit, TT_METRIC_TIME);
 }
 
@@ -259,7 +259,7 @@ static uint32_t top_of(const struct speedscope *x)
                          : (uint32_t)TT_BUILDER_ROOT;
 }
 
-/* Of each open frame the context, and behind it the block. */
+/* For each open frame: the context, and after it the block. */
 static int open_frame(struct speedscope *x, struct tt_json *j, uint32_t block)
 {
     uint32_t context = tt_builder_context(x->b, top_of(x), block);
@@ -353,8 +353,8 @@ static int scan_profile(struct tt_json *j, struct profile *p)
     return e;
 }
 
-/* In files of our own each profile is a metric, the first the main one, and events are no
- * calls; in others it is a strand. */
+/* In files of Tallytree, each profile is a metric, the first is the main one, and events
+ * are not calls; in others each profile is a strand. */
 static int is_ours(const struct speedscope *x)
 {
     return x->exporter && strncmp(x->exporter, "tallytree ", 10) == 0;
@@ -543,7 +543,7 @@ static void put_event(struct writing *x, char type, uint32_t frame)
     x->any = 1;
 }
 
-/* A context is open for what it cost with all below it: first what it cost itself. */
+/* A context is open for its inclusive cost; its self cost comes first. */
 static void put_context(struct writing *x, uint32_t context, uint32_t depth)
 {
     uint64_t below = tt_elsewhere_of(x->m, context), self = tt_self_of(x->m, context);
@@ -562,7 +562,7 @@ static void put_context(struct writing *x, uint32_t context, uint32_t depth)
 
 static int put_events(struct writing *x)
 {
-    uint32_t open = 0; /* the depth of what is open; the root never is */
+    uint32_t open = 0; /* depth of the open contexts; the root is not open */
     struct tt_walk w;
     int error = tt_walk_init(&w, x->p, 0);
     uint32_t *path;

@@ -6,8 +6,8 @@
  *                                     "total_samples": 11, "samples": 10, "edges": {id: n}}},
  *       "raw": [2, id, id, 3, …]}          a depth, frames from the root on, how often
  *
- * as JSON, or as Ruby's marshal has it, which ruby-marshal.c turns into that.  Without "raw"
- * it is a call graph, of which frames have all that were on the stack together. */
+ * as JSON, or as Ruby's marshal, which ruby-marshal.c turns into JSON.  Without "raw" it
+ * is a call graph with inclusive samples for each frame. */
 #include <stdlib.h>
 
 #include "arcs.h"
@@ -34,7 +34,7 @@ struct stackprof {
     uint32_t root;
 };
 
-/* A frame.  Several may be one function: main has two, one within the other. */
+/* A frame.  Several may be one function: main has two, one inside the other. */
 struct known {
     uint32_t block, function;
     uint64_t total, came; /* samples, and those in which other frames called it */
@@ -200,7 +200,7 @@ static int add_frame(struct stackprof *x, struct tt_json *j, uint64_t id,
     return x->raw_at ? 1 : add_to_graph(x, j, f, known);
 }
 
-/* First frames become known, and then, of a call graph, their calls. */
+/* The first pass takes the frames; the second, of a call graph, their calls. */
 static int read_frames(struct stackprof *x, int is_second)
 {
     struct tt_json_part p;
@@ -225,8 +225,9 @@ static int read_frames(struct stackprof *x, int is_second)
 
 /* ── A call graph ─────────────────────────────────────────────────────────────────── */
 
-/* The root calls what nothing else called, and each function has what its frames had, or where
- * these were within each other, what its calls had. */
+/* Samples of a frame without a caller become calls by the root.  The inclusive figure of
+ * a function is the sum over its frames or, if these contain each other, that over its
+ * calls. */
 static int finish_graph(struct stackprof *x)
 {
     const struct known *frame = x->frame.item;
@@ -305,7 +306,7 @@ static int read_stack(struct stackprof *x, struct tt_json *j, uint64_t depth)
     return e ? tt_json_wrong(j, TT_TOO_MUCH) : 1;
 }
 
-/* What a sample stands for: samples, and time or objects at so many each. */
+/* Adds the metrics: samples, and the time or the objects that each sample counts for. */
 static int flush(struct stackprof *x)
 {
     uint64_t each = x->mode == TIME ? x->interval * 1000 : x->interval, all;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stacks.c - pages of stacks, as servers with gperftools have them: contention and threads.
+/* stacks.c - pages of stacks, as servers with gperftools have them: contention and
+ * threads.
  *
- *      --- contentionz 1 ---                   how long locks were waited for:
+ *      --- contentionz 1 ---                   how long threads waited for locks:
  *      cycles/second = 3201000000
  *      sampling period = 100
  *      19490304 27 @ 0xbcbbf1 0xbc61c2         cycles, how often, where
@@ -9,23 +10,24 @@
  *      --- threadz 1 ---                       where each thread was:
  *      --- Thread 7eff063d9940 (name: main/25376) stack: ---
  *        PC: 0xbc8f1c 0x40be31
- *            creator: 0xa45b96                 and who started it, behind it
+ *            creator: 0xa45b96                 and then, where it was started
  *      --- Thread 7eff04b95700 (name: io/25380) stack: ---
  *        [same as previous thread]
  *
- *      --- Memory map: ---                     then what lay where
+ *      --- Memory map: ---                     then the mappings
  *
  *      goroutine profile: total 6              Go's: how many are at each place
  *      5 @ 0x4378b6 0x40619b
  *      #   0x4b401a  main.wait+0x1a  main.go:7     by name, if these lines are there
  *
- *      --- heapz 1 ---                         Java's, and contention of it:
+ *      --- heapz 1 ---                         Java's heap, and its contention:
  *      format = java
  *          7048     1 @ 0x00000003 0x00000004  bytes (or time), number, where
- *       0x00000003 com.example.f (Source.java:103)   and what is called so
+ *       0x00000003 com.example.f (Source.java:103)   and the name of each number
  *
- * Addresses are leaf first.  Those of callers are where a call returns to, one byte behind
- * it; all of contention are, and of a thread all but the first.  Java's are mere numbers. */
+ * Addresses are leaf first.  Those of callers are return addresses, one byte after the
+ * call: all of contention, and all but the first of a thread.  Java's are mere
+ * numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,7 @@
 struct stack {
     uint64_t number, time; /* time: ns, or bytes */
     size_t first, depth;
-    size_t named, names; /* the same as functions, where Go has written them below */
+    size_t named, names; /* the same as functions, if Go has written them below */
 };
 
 struct stacks {
@@ -52,8 +54,9 @@ struct stacks {
     struct tt_pairs names;           /* of addresses that come with one: block + 1 */
     struct tt_maps maps;
     struct tt_heap_profile heap; /* names as Java and Go write them */
-    uint64_t period, cycles;     /* 1 stands for so many; in a second, 0: they are ns */
-    uint64_t unit;               /* ns, of Java's times; 0: it is not Java's */
+    uint64_t period, cycles;     /* sampling period; cycles a second, 0: times are in
+                                    ns */
+    uint64_t unit;               /* ns, of Java's times; 0: it is not Java */
     char kind;
 };
 
@@ -83,7 +86,8 @@ static int take_name(struct stacks *x, uint64_t address, const char *name)
     return 0;
 }
 
-/* "0xbcbbf1 0xbc61c2 …", or "0x0040be31: main"; `leaf`: the first is no caller's. */
+/* Takes "0xbcbbf1 0xbc61c2 …", or "0x0040be31: main"; `leaf`: the first is not a
+ * caller. */
 static int take_addresses(struct stacks *x, const char *at, int leaf)
 {
     int error = 0;
@@ -121,7 +125,7 @@ static int add_stack(struct stacks *x, const struct stack *s)
 
 /* ── Contention ───────────────────────────────────────────────────────────────────── */
 
-/* "sampling period = 100"; what else is told this way does not matter. */
+/* Takes "sampling period = 100"; ignores other settings. */
 static int take_setting(struct stacks *x, const char *line)
 {
     const char *value = tt_skip_blanks(strchr(line, '=') + 1), *end = value;
@@ -142,8 +146,8 @@ static int take_setting(struct stacks *x, const char *line)
     return 0;
 }
 
-/* What Java's heap was sampled with: each allocation by a likelihood that depends on its
- * size. */
+/* Scales up a sample of Java's heap: the probability that an allocation is sampled
+ * depends on its size. */
 static void weigh(struct stack *s)
 {
     const double rate = 512 << 10;
@@ -187,7 +191,7 @@ static int take_contention(struct stacks *x, const char *line)
     return add_stack(x, &s);
 }
 
-/* A function of the stack before: "#\t0x4b401a\tmain.wait+0x1a\tmain.go:7". */
+/* Takes a function of the stack before: "#\t0x4b401a\tmain.wait+0x1a\tmain.go:7". */
 static int take_function(struct stacks *x, char *line)
 {
     struct stack *s = x->stack.item;
@@ -282,7 +286,7 @@ static int read_counts(struct stacks *x)
 
 /* ── Threads ──────────────────────────────────────────────────────────────────────── */
 
-/* A line of a thread's stack; 1: it is that of the thread before. */
+/* Takes a line of a thread's stack; 1: it is the same as that of the thread before. */
 static int take_thread_line(struct stacks *x, const char *at, int is_first)
 {
     int is_leaf = is_word(&at, "PC:") || is_first;
@@ -309,7 +313,7 @@ static int end_thread(struct stacks *x, struct stack *s, int is_same)
     return 0;
 }
 
-/* Lines up to the map of memory, or to the end. */
+/* Reads lines up to the memory map, or to the end. */
 static int read_threads(struct stacks *x, int in_thread)
 {
     struct stack s = {.number = 1};
@@ -415,7 +419,8 @@ static int add_contexts(struct stacks *x, const char *what)
     return 0;
 }
 
-/* "goroutine profile: total 6": how long the word is; 0: the line is none of these. */
+/* "goroutine profile: total 6": returns the length of the first word; 0: it is no such
+ * line. */
 static size_t count_of(const char *head, size_t size)
 {
     static const char total[] = " profile: total ";
@@ -431,8 +436,8 @@ static size_t count_of(const char *head, size_t size)
                : 0;
 }
 
-/* By the first line of a page: 'c' contention, 't' threads, 'T' a thread, at once, 'h' a heap
- * of Java's, 'g' a count of Go's; 0. */
+/* Detects a page by its first line: 'c' contention, 't' threads, 'T' the first thread,
+ * 'h' Java's heap, 'g' a count of Go's; 0: none. */
 static char kind_of(const char *head, size_t size)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stated.c - what contexts of a block show, and what its calls state. */
+/* stated.c - compares the figures of contexts with those that calls state. */
 #include "stated.h"
 
 void tt_stated_init(struct tt_stated *s, const struct tt_memory *memory, uint32_t events)
@@ -51,7 +51,7 @@ void tt_stated_add(struct tt_stated *s, uint32_t context, uint32_t event, uint64
              s->total.item)[(size_t)index_of(s, context) * s->events + event] += amount;
 }
 
-/* Totals of subtrees, and lists of children: parents lie before their children. */
+/* Sums up subtrees, and makes lists of children; parents come before their children. */
 static void sum_up(struct tt_stated *s)
 {
     struct tt_stated_place *p = s->place.item;
@@ -65,7 +65,7 @@ static void sum_up(struct tt_stated *s)
     }
 }
 
-/* Takes from each block's figures what its outermost contexts show. */
+/* Subtracts the figures of a block's outermost contexts from the block's. */
 static void take_shown(const struct tt_stated *s, uint64_t *figure, uint32_t *open)
 {
     const struct tt_stated_place *p = s->place.item;

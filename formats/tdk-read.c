@@ -4,8 +4,8 @@
  *      NrCallsToCmd,Filename,CmdLine,Min,Avg,Max,Total,CmdCharIndex,CmdLength
  *      2,/t/mult.tcl,5,23,29.0,35,58,59,10
  *
- * A row is a statement, and times are in microseconds.  One that never ran has zeros, and is
- * a block without a context; where only coverage was taken, times are empty. */
+ * A row is a statement, and times are in microseconds.  A statement that never ran has
+ * zeros, and becomes a block without a context.  With coverage alone, times are empty. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct tdk {
     uint64_t all_calls, all_time;
 };
 
-/* Cuts a row into its fields, and takes off quotes; how many there are. */
+/* Splits a row into its fields, and removes quotes; returns how many. */
 static int split(char *line, char *field[FIELDS])
 {
     int count = 0;
@@ -86,7 +86,7 @@ static void add_times(struct tdk *t, uint32_t context, const uint64_t n[FIELDS])
                                .max = n[MAX],
                                .min_strand = TT_NONE,
                                .max_strand = TT_NONE};
-    /* How times spread is not known: as if they did not. */
+    /* The file does not have the spread of times: assumes that all were equal. */
     unsigned __int128 square = (unsigned __int128)n[TOTAL] * n[TOTAL] / n[CALLS];
 
     row.square = (struct tt_sum128){(uint64_t)square, (uint64_t)(square >> 64)};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* uftrace.c - the folder that uftrace records into: reading.
  *
- *      info                what ran                       task.txt        sessions and tasks
- *      sid-SESSION.map     which file lies where          FILE.sym        symbols in it
+ *      info                the command               task.txt        sessions and tasks
+ *      sid-SESSION.map     which file is mapped where    FILE.sym        symbols in it
  *      TID.dat             a task's events: 8 bytes of time, 8 of kind, depth and address
  *
- * The source is `info`; the others lie beside it.  A task's events go through the tree of a
- * live run, one after the other, in 16 bytes of memory.  A session is what a process runs
- * from its start, or from an exec, on. */
+ * The source is `info`; the others are beside it.  The events of one task after the other
+ * drive the tree of a live run, in 16 bytes of memory.  A session is the program of a
+ * process from its start, or from an exec. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ struct uftrace {
     uint64_t time; /* of all tasks */
 };
 
-/* An error of a file beside is one of the folder. */
+/* Passes an error of another file on to `info`. */
 static void pass_on(struct uftrace *u, const struct tt_source *in, int error)
 {
     if (error < 0 && !u->s->error[0] && in->error[0])
@@ -106,7 +106,7 @@ static int read_symbols(struct uftrace *u, struct file *f)
     (void)snprintf(name, sizeof name, "%.250s.sym", slash ? slash + 1 : f->path);
     in = tt_source_beside(u->s, name);
     if (!in)
-        return 0; /* addresses it is, then */
+        return 0; /* only addresses are known, then */
     while (!error && (error = tt_source_line(in, &line, &length)) > 0)
         error = *line == '#' ? 0 : take_symbol(f, line);
     pass_on(u, in, error);
@@ -190,7 +190,7 @@ static uint32_t block_of(struct uftrace *u, struct session *s, uint64_t address)
 
 /* ── Sessions and tasks ───────────────────────────────────────────────────────────── */
 
-/* What follows "KEY=" in a line; NULL: it is not there. */
+/* Returns the text after "KEY=" in a line; NULL: it is missing. */
 static const char *value_of(const char *line, const char *key)
 {
     const char *at = strstr(line, key);
@@ -300,7 +300,8 @@ static int read_tasks(struct uftrace *u)
     return error;
 }
 
-/* What a process ran at a time: of its own, or from before it was forked. */
+/* Returns the session of a process at a time: its own, or one from before it was
+ * forked. */
 static struct session *session_of(struct uftrace *u, uint64_t pid, uint64_t time)
 {
     struct session **s = u->session.item, *found = NULL;
@@ -326,10 +327,10 @@ struct playing {
     struct session *session;
     uint64_t last, depth;
     uint64_t
-        base; /* the depth of the outermost one: a child goes on where it was forked */
+        base; /* the depth of the outermost one: a child continues where it was forked */
 };
 
-/* Leaves what is deeper than the event says. */
+/* Pops down to the depth of the event. */
 static void leave(struct playing *p, uint64_t depth)
 {
     for (; p->depth > depth; p->depth--)

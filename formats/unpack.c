@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* unpack.c - gzip, zstd, bzip2, xz and UTF-16, as they arrive.
  *
- * What comes out is never gathered here: whoever reads says how much it wants at a time, so
- * that a small file that unpacks to a huge one takes no more memory than any other. */
+ * Output is not gathered here: the caller says how much it wants at a time, so that a
+ * small file that expands to a huge one takes no more memory than any other. */
 #include "unpack.h"
 
 #include <stdio.h>
@@ -156,7 +156,7 @@ static int64_t read_inflate(struct unpack *u, void *to, size_t size)
         if (error)
             return error;
         while (is_xz && !u->inside && u->at < u->have && !u->in[u->at])
-            u->at++; /* what fills up to the next member */
+            u->at++; /* padding before the next member */
         in = u->have - u->at;
         if (!in && !u->ended)
             continue;
@@ -206,7 +206,7 @@ static uint32_t unit(const struct unpack *u, size_t at)
     return u->kind == UTF16_BIG ? (uint32_t)c[0] << 8 | c[1] : (uint32_t)c[1] << 8 | c[0];
 }
 
-/* The character that is next; a half of a pair without the other is U+FFFD. */
+/* Returns the next character; an unpaired surrogate becomes U+FFFD. */
 static uint32_t take_character(struct unpack *u)
 {
     uint32_t c = unit(u, u->at), low;

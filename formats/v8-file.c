@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* v8-file.c - what JavaScript's engine saves by itself: reading.
+/* v8-file.c - the profiles that V8 saves itself: reading.
  *
  *      {"nodes": […], "startTime": …, "samples": […], "timeDeltas": […]}     .cpuprofile
  *      {"head": {"callFrame": {…}, "selfSize": 0, "children": [{…}, …]}}     .heapprofile
  *      {"head": {"functionName": …, "id": 1, "children": [{…}, …]},          .cpuprofile
  *       "samples": […], "timestamps": […]}                                   of older ones
  *
- * A tree is as deep as the program's stacks; what is open is on a stack of ours. */
+ * A tree is as deep as the program's stacks, so open levels are kept in memory, not on
+ * the C stack. */
 #include <string.h>
 
 #include "formats.h"
@@ -14,10 +15,10 @@
 #include "v8.h"
 
 struct level {
-    uint32_t parent, context; /* context TT_NONE: its callFrame has not come */
+    uint32_t parent, context; /* context TT_NONE: its callFrame was not read yet */
     uint64_t bytes;
     int is_open; /* its children are being read */
-    /* Of a CPU profile: */
+    /* For a CPU profile: */
     uint64_t id, hits;
     uint64_t line, column;    /* from 1; 0: none */
     size_t name, file, names; /* in `text`; where this level's begin */
@@ -31,7 +32,7 @@ struct file {
     struct tt_v8 v8;
     struct tt_heap_profile heap;
     struct tt_vector level, text;
-    int has_head, has_frames; /* it is a heap's: its nodes have a callFrame */
+    int has_head, has_frames; /* a heap profile: its nodes have a callFrame */
 };
 
 static struct level *top(struct file *f)
@@ -65,7 +66,7 @@ static int keep_text(struct file *f, size_t *at, int *is_there)
     return 1;
 }
 
-/* A number from 1; -1 and 0 are none. */
+/* Reads a number from 1; -1 and 0 are none. */
 static int read_place(struct tt_json *j, uint64_t *place)
 {
     int64_t n;
@@ -75,7 +76,7 @@ static int read_place(struct tt_json *j, uint64_t *place)
     return result;
 }
 
-/* A member of an older CPU profile's node; 0: it is none. */
+/* Reads a member of an older CPU profile's node; 0: it is none. */
 static int read_cpu_member(struct file *f)
 {
     struct tt_json *j = &f->json;
@@ -97,7 +98,7 @@ static int read_cpu_member(struct file *f)
     return tt_json_whole(j, &l->id, NULL);
 }
 
-/* What a node of an older CPU profile is, once all of it has come. */
+/* Adds a node of an older CPU profile, after all of it was read. */
 static int end_cpu_level(struct file *f)
 {
     const struct level *l = top(f), *above = l - 1;
@@ -116,7 +117,7 @@ static int end_cpu_level(struct file *f)
     return tt_v8_node(&f->v8, l->id, block, has_parent ? &above->id : NULL);
 }
 
-/* A member of the innermost node that is open. */
+/* Reads a member of the innermost open node. */
 static int read_member(struct file *f)
 {
     struct tt_json *j = &f->json;

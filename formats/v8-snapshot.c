@@ -3,13 +3,14 @@
  *
  *      {"snapshot": {"meta": {"node_fields": ["type", "name", …], "node_types": [[…], …],
  *                             "edge_fields": […], "edge_types": [[…], …]}, …},
- *       "nodes": [9, 1, 1, 0, 22, 0, …],      each so many numbers
+ *       "nodes": [9, 1, 1, 0, 22, 0, …],      a fixed count of numbers each
  *       "edges": [1, 1, 7, …],                those of the first node, then of the next
  *       "strings": ["", …]}
  *
- * An object stands below the one that keeps it alive, its dominator: what it retains is what
- * it holds and all below it.  Objects of one constructor at one place are one context, and
- * those right below their like as well, as in a list. */
+ * An object is placed below the one that keeps it alive, its dominator: its retained size
+ * is its own and that of all objects below it.  Objects of one constructor at one place
+ * are one context; an object right below one of the same kind is in that context too, as
+ * in a list. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@ struct node {
     uint32_t type;
 };
 
-struct fields { /* which number of a node or an edge is what; UINT32_MAX: none */
+struct fields { /* the position of each field in a node or an edge; UINT32_MAX: missing */
     uint32_t count, type, name, size, edges, to;
     struct tt_vector types; /* size_t: names, in `text` */
 };
@@ -38,10 +39,10 @@ struct snapshot {
     struct tt_json json;
     struct tt_heap_profile heap;
     struct fields node, edge;
-    struct tt_vector text;      /* char: with a NUL behind each */
+    struct tt_vector text;      /* char: with a NUL after each */
     struct tt_vector nodes;     /* struct node */
     struct tt_vector first, to; /* uint32_t: the graph */
-    struct tt_vector degree;    /* uint32_t: edges of each node, as they are there */
+    struct tt_vector degree;    /* uint32_t: number of edges of each node, in the file */
     struct tt_vector strings;   /* size_t: of those that are names, in `text`; 0: none */
     struct tt_vector block;     /* uint32_t: of each string + 1 */
     struct tt_vector of_type;   /* uint32_t: of each type + 1 */
@@ -95,7 +96,7 @@ static int read_fields(struct snapshot *x, struct fields *f)
     return result < 0 ? result : 1;
 }
 
-/* [["hidden", "array", …], "string", …]: the first are those of the type. */
+/* [["hidden", "array", …], "string", …]: the first list has the names of the types. */
 static int read_types(struct snapshot *x, struct fields *f)
 {
     int result = tt_json_array(&x->json), is_first = 1;
@@ -151,7 +152,7 @@ static int read_head(struct snapshot *x)
 
 /* ── Nodes and edges ──────────────────────────────────────────────────────────────── */
 
-/* The numbers of the next node or edge.  1: they are there; 0: there is no more. */
+/* Reads the numbers of the next node or edge.  1: there is one; 0: there are no more. */
 static int read_row(struct snapshot *x, uint32_t count, uint64_t row[MOST_FIELDS])
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -192,7 +193,7 @@ static int read_nodes(struct snapshot *x)
     return result < 0 ? result : 1;
 }
 
-/* What is weak does not keep alive; a shortcut does only from the root. */
+/* A weak edge does not keep its target alive; a shortcut does so only from the root. */
 static int is_held(const struct snapshot *x, uint64_t type, uint32_t from)
 {
     const char *name = text_at(x, ((const size_t *)x->edge.types.item)[type]);
@@ -258,7 +259,8 @@ static int has_type(const struct snapshot *x, uint32_t type, const char *name)
     return strcmp(text_at(x, ((const size_t *)x->node.types.item)[type]), name) == 0;
 }
 
-/* Objects have the name of their constructor; of others, a name is what they contain. */
+/* Objects have the name of their constructor; the name of other nodes is their
+ * content. */
 static int is_named(const struct snapshot *x, uint32_t type)
 {
     return has_type(x, type, "object") || has_type(x, type, "native") ||
@@ -303,7 +305,7 @@ static uint32_t make_block(struct snapshot *x, const char *name)
     return tt_frames_block(&x->heap.names, name, strlen(name));
 }
 
-/* As Chrome's tools call them. */
+/* Uses the names that Chrome's tools show. */
 static uint32_t block_of(struct snapshot *x, const struct node *n)
 {
     static const struct {

@@ -6,16 +6,13 @@
 
 #include "frames.h"
 
-enum {
-    SHARED = UINT32_MAX - 1
-}; /* the profile of frames that all threads' samples name */
+enum { SHARED = UINT32_MAX - 1 }; /* the profile of the frames that all threads share */
 
 struct node {
     uint64_t id;
     uint32_t profile;
-    uint32_t parent; /* + 1; 0: none is known */
-    uint32_t
-        block; /* TT_NONE: only its number is known; the root's for what is called so */
+    uint32_t parent; /* + 1; 0: unknown */
+    uint32_t block;  /* TT_NONE: only its id is known; the root's block for V8's root */
     uint32_t context;
     uint64_t samples, time;
 };
@@ -24,10 +21,10 @@ struct profile {
     uint64_t pid, thread;
     uint32_t last; /* the node of the last sample, + 1 */
     int64_t at;    /* us since it began */
-    int64_t until; /* the latest time that there was */
+    int64_t until; /* the latest time so far */
 };
 
-struct raw { /* a node as it is read */
+struct raw { /* a node that is being read */
     uint64_t id, parent;
     uint32_t block;
     int has_parent;
@@ -173,7 +170,7 @@ static int read_node(struct tt_v8 *v, struct tt_json *j)
     return 1;
 }
 
-/* 1: an array is open; 0: what was next is none, and left out. */
+/* 1: an array is open; 0: the next value is none, and was skipped. */
 static int open_array(struct tt_json *j)
 {
     int kind = tt_json_value(j);
@@ -209,7 +206,7 @@ int tt_v8_node(struct tt_v8 *v, uint64_t id, uint32_t block, const uint64_t *par
     return 1;
 }
 
-/* The first one's does not matter: a sample lasts until the next. */
+/* The first difference is ignored: a sample lasts until the next. */
 int tt_v8_times(struct tt_v8 *v, struct tt_json *j)
 {
     int result = read_numbers(v, j, &v->elapsed);
@@ -309,7 +306,7 @@ static int add_sample(struct tt_v8 *v, struct profile *p, uint32_t number, uint6
 
     if (at == TT_NONE)
         return tt_source_no_memory(v->s);
-    if (p->last && p->at > p->until) /* clocks that go back stand still */
+    if (p->last && p->at > p->until) /* if the clock goes back, keep the last time */
         n[p->last - 1].time += (uint64_t)p->at - (uint64_t)p->until;
     p->until = !p->last || p->at > p->until ? p->at : p->until;
     p->last = at + 1;
@@ -362,7 +359,7 @@ int tt_v8_shared(struct tt_v8 *v, uint64_t id, uint32_t block, int has_parent,
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
 
-/* What it is, if it is a node of a frame that all threads share. */
+/* Takes block and parent from the shared frame, if the node is one. */
 static void look_up_shared(struct tt_v8 *v, uint32_t at)
 {
     struct node *n = v->node.item;
@@ -374,7 +371,7 @@ static void look_up_shared(struct tt_v8 *v, uint32_t at)
     }
 }
 
-/* A trace may begin too late, and then the file lacks nodes: callers are called so. */
+/* A trace may begin too late, so that nodes are missing: callers get this name. */
 static uint32_t unknown_callers(struct tt_v8 *v)
 {
     struct tt_block_info info = {.name = "(unknown callers)", .kind = TT_KIND_FUNCTION};

@@ -4,7 +4,8 @@
  *      {"nodes": [{"id": 2, "parent": 1, "callFrame": {"functionName": …}}, …],
  *       "samples": [2, 2, 3], "timeDeltas": [120, 130, 125]}
  *
- * Of one or more profiles, each in one or more pieces.  A sample lasts until the next one. */
+ * There may be several profiles, each in several pieces.  A sample lasts until the next
+ * one. */
 #ifndef TT_V8_H
 #define TT_V8_H
 
@@ -20,35 +21,36 @@ struct tt_v8 {
     struct tt_vector now,
         elapsed;             /* the piece that was read last: uint64_t nodes, int64_t */
     struct tt_vector piece;  /* its nodes */
-    struct tt_vector parent; /* what they say of their children */
+    struct tt_vector parent; /* the parents that they state for their children */
     uint64_t samples;        /* in all */
-    uint64_t lost;           /* of them: in nodes that there are not */
+    uint64_t lost;           /* of them: in nodes that are missing */
 };
 
 void tt_v8_init(struct tt_v8 *, struct tt_source *, struct tt_builder *);
 void tt_v8_fini(struct tt_v8 *);
 
-/* Takes a member of a piece, whose key is in j->text: 1, 0 when it is none of them, or an
- * error.  tt_v8_forget: what was taken is of no profile. */
+/* Takes a member of a piece, whose key is in j->text: 1; 0: it is none of them; or an
+ * error.  tt_v8_forget: drops the piece that was taken. */
 int tt_v8_member(struct tt_v8 *, struct tt_json *);
 void tt_v8_forget(struct tt_v8 *);
-/* The same of a node that is not in a list, and of the time of each sample. */
+/* The same for a node that is not in a list, and for the time of each sample. */
 int tt_v8_node(struct tt_v8 *, uint64_t id, uint32_t block, const uint64_t *parent);
 int tt_v8_times(struct tt_v8 *, struct tt_json *);
-/* What was taken is of this profile; its strand is that of its first piece. */
+/* Adds the piece that was taken to this profile; its strand is that of its first
+ * piece. */
 int tt_v8_piece(struct tt_v8 *, uint64_t pid, uint64_t id, uint64_t thread);
-/* One sample of a thread, in a frame that all threads share: such a frame. */
+/* Add one sample of a thread, in a frame that all threads share; and such a frame. */
 int tt_v8_sample(struct tt_v8 *, uint64_t pid, uint64_t thread, uint64_t id, int64_t us);
 int tt_v8_shared(struct tt_v8 *, uint64_t id, uint32_t block, int has_parent,
                  uint64_t parent);
 /* A block: name, file, line from 1, or 0. */
 uint32_t tt_v8_block(struct tt_v8 *, const char *name, const char *file, int64_t line,
                      int64_t column);
-/* A callFrame, which is next. */
+/* Reads a callFrame. */
 int tt_v8_frame(struct tt_v8 *, struct tt_json *, uint32_t *block);
 
-/* Adds the samples; what is lost is counted: "lost.nodes".  `who` names a thread.  `is_main`:
- * their time is what people look at. */
+/* Adds the samples; counts lost ones in "lost.nodes".  `who` names a thread.  `is_main`:
+ * their time is the main metric. */
 struct tt_v8_names {
     void (*who)(void *arg, uint64_t pid, uint64_t thread, const char **process,
                 const char **name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walker.h - the callers in a stack that was copied, which whoever reads may know a way to
- * find: it takes the files that ran, and this machine's unwinder. */
+/* walker.h - finds the callers in a copied stack.  A reader may be given one; it uses the
+ * files that ran, and this machine's unwinder. */
 #ifndef TT_WALKER_H
 #define TT_WALKER_H
 
@@ -19,14 +19,15 @@ struct tt_copied_stack {
     size_t regions;
     uint64_t mask;         /* of the registers, as the system has it */
     const uint64_t *value; /* those of the mask, in its order */
-    const char *stack;     /* what lay at the stack pointer */
+    const char *stack;     /* the copied stack, from the stack pointer on */
     size_t stack_size;
 };
 
 struct tt_walker {
     /* Does it know the regions of this space already? */
     int (*knows)(void *arg, uint64_t space);
-    /* Notes addresses of the calls, from where the registers are; how many. */
+    /* Writes the addresses of the calls, from the place of the registers on; returns how
+     * many. */
     size_t (*walk)(void *arg, const struct tt_copied_stack *, uint64_t *to, size_t room);
     void *arg;
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.h - protocol buffers: their numbers, and messages that are put together.
+/* wire.h - protocol buffers: decoding, and messages that are put together.
  *
  *      field << 3 | kind │ value                     numbers, 7 bits a byte
  *      field << 3 | 2    │ length │ bytes …          texts and messages
  *
- * A message goes out behind its length, so each is put together in memory first. */
+ * A message goes out behind its length, so each is put together in memory first.
+ *
+ * A message is written after its length, so each is put together in memory first. */
 #ifndef TT_WIRE_H
 #define TT_WIRE_H
 
@@ -14,7 +16,7 @@
 
 enum { TT_WIRE_VARINT = 0, TT_WIRE_64 = 1, TT_WIRE_BYTES = 2, TT_WIRE_32 = 5 };
 
-/* A message that is read, and a field of it. */
+/* A message that is being read, and a field of it. */
 struct tt_wire {
     const unsigned char *at, *end;
 };
@@ -38,19 +40,19 @@ void tt_message_init(struct tt_message *, const struct tt_memory *, int *failed)
 void tt_message_fini(struct tt_message *);
 void tt_message_bytes(struct tt_message *, const void *bytes, size_t size);
 void tt_message_varint(struct tt_message *, uint64_t value);
-/* A field that is a number; 0 is left out. */
+/* Writes a field that is a number; 0 is left out. */
 void tt_message_number(struct tt_message *, uint32_t field, uint64_t value);
 void tt_message_text(struct tt_message *, uint32_t field, const char *text);
-/* A message within another; it is empty then. */
+/* Writes a message within another, and empties it. */
 void tt_message_within(struct tt_message *, uint32_t field, struct tt_message *inner);
 
 void tt_put_number_field(struct tt_writer *, uint32_t field, uint64_t value);
-/* What is before the bytes of a text or a message. */
+/* Writes what precedes the bytes of a text or a message: the tag and the length. */
 void tt_put_head(struct tt_writer *, uint32_t field, uint64_t size);
-/* A field of the file itself; the message is empty then. */
+/* Writes a field of the outermost message, and empties the message. */
 void tt_put_message(struct tt_writer *, uint32_t field, struct tt_message *);
 
-/* A field that is repeated, of texts, in which strings of a profile have their numbers. */
+/* A repeated field of texts; strings of the profile get their numbers in it. */
 struct tt_texts {
     const struct tt_profile *p; /* borrowed */
     uint32_t field, count;

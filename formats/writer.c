@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* writer.c - text and bytes into a buffer, and out of it. */
+/* writer.c - a buffer for text and bytes. */
 #include "writer.h"
 
 #include <stdarg.h>

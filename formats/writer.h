@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* writer.h - what a format is written to: a buffer, and a callback that empties it.
+/* writer.h - the output of a format: a buffer, and a callback that empties it.
  *
- * The first error is kept, and nothing is put any more after it. */
+ * The first error is kept; after it, nothing more is written. */
 #ifndef TT_WRITER_H
 #define TT_WRITER_H
 
@@ -15,7 +15,7 @@ struct tt_writer {
     int (*put)(void *arg, const void *bytes, size_t size); /* 0, or an error */
     void *arg;
     int error;
-    uint64_t put_before; /* bytes that are out of the buffer */
+    uint64_t put_before; /* bytes that have left the buffer */
     size_t count;
     char buffer[TT_WRITER_ROOM];
 };
@@ -39,7 +39,7 @@ static inline void tt_put_char(struct tt_writer *w, char c)
 void tt_put_number(struct tt_writer *, uint64_t);
 void tt_putf(struct tt_writer *, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* up to 1000 bytes */
-/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/* Writes a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 void tt_put_json(struct tt_writer *, const char *text);
 
 #endif

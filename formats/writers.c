@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* writers.c - what writers share. */
+/* writers.c - code that all writers share. */
 #include <stdio.h>
 
 #include "formats.h"

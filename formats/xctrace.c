@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* xctrace.c - tables of samples that `xctrace export` has made of Instruments' recordings: reading.
+/* xctrace.c - tables of samples that `xctrace export` made of Instruments' recordings:
+ * reading.
  *
  *      <row> <thread id="2" fmt="main  0x84 (p, pid: 7)"> <tid id="3">132</tid> … </thread>
  *            <weight id="9" fmt="1.00 ms">1000000</weight>
@@ -7,8 +8,8 @@
  *            </backtrace> </row>
  *      <row> <thread ref="2"/> <weight ref="9"/> <backtrace ref="10"/> </row>
  *
- * Each element comes once, with an id, and then as a reference to that.  When one ends, what it
- * stands for goes to the one that it is in; frames are leaf first. */
+ * Each element comes once, with an id, and then as a reference to it.  When an element
+ * ends, its value is passed to the element around it; frames are leaf first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static const struct {
 
 enum { NAME = 200 };
 
-struct element { /* that is open, or that has an id */
+struct element { /* an open one, or one with an id */
     enum kind kind;
     uint64_t id;     /* 0: none */
     uint64_t number; /* WEIGHT, CYCLES, TID, PID, of THREAD its tid, of PROCESS its pid */
@@ -64,7 +65,7 @@ struct element { /* that is open, or that has an id */
     size_t file;       /* FRAME, SOURCE */
     size_t first;      /* BACKTRACE: its frames in x->frame */
     uint64_t weight, cycles; /* ROW */
-    size_t thread;           /* ROW: index + 1 of what is known */
+    size_t thread;           /* ROW: index + 1 in `known` */
     int has_weight, has_cycles, has_stack;
 };
 
@@ -93,7 +94,7 @@ static const char *text_at(const struct xctrace *x, size_t at)
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
 
-/* A character by its number, as UTF-8. */
+/* Writes a character, given by its number, as UTF-8. */
 static size_t put_character(char *to, unsigned long c)
 {
     if (c < 0x80) {
@@ -111,7 +112,8 @@ static size_t put_character(char *to, unsigned long c)
     return 3;
 }
 
-/* "&amp;" and the like, of up to `size` bytes: how many they are; 0: it is none. */
+/* Takes "&amp;" and the like, of up to `size` bytes; returns how many they are; 0: it is
+ * none. */
 static size_t take_entity(const char *at, size_t size, char *to, size_t *length)
 {
     static const char names[][8] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
@@ -133,7 +135,7 @@ static size_t take_entity(const char *at, size_t size, char *to, size_t *length)
     return (size_t)(end - at) + 1;
 }
 
-/* Where it is kept; 0 is the empty one.  SIZE_MAX: no memory. */
+/* Keeps a text and returns where; 0 is the empty one.  SIZE_MAX: no memory. */
 static size_t keep_text(struct xctrace *x, const char *at, size_t size)
 {
     char *to = tt_vector_add(&x->text, size + 1);
@@ -154,7 +156,7 @@ static size_t keep_text(struct xctrace *x, const char *at, size_t size)
     return first;
 }
 
-/* ── What an element stands for ───────────────────────────────────────────────────── */
+/* ── The values of elements ───────────────────────────────────────────────────────── */
 
 static struct element *innermost(struct xctrace *x, enum kind kind)
 {
@@ -246,7 +248,8 @@ static int add_row(struct xctrace *x, const struct element *row)
     return 0;
 }
 
-/* Gives it to what it is in; `known`: its index + 1 there, or 0. */
+/* Passes the element's value to the element around it; `known`: its index + 1 in
+ * x->known, or 0. */
 static int deliver(struct xctrace *x, const struct element *e, size_t known)
 {
     static const enum kind in[] = {
@@ -361,7 +364,7 @@ static int is_word(const char *at, size_t length, const char *word)
     return strlen(word) == length && memcmp(at, word, length) == 0;
 }
 
-/* An attribute of `e`; *ref: what it refers to. */
+/* Takes an attribute of `e`; *ref: the id that it refers to. */
 static int take_attribute(struct xctrace *x, struct element *e, const char *name,
                           size_t length, const char *value, size_t size, uint64_t *ref)
 {
@@ -413,7 +416,7 @@ static int take_attributes(struct xctrace *x, struct element *e, uint64_t *ref)
     }
 }
 
-/* The text up to the next element, of those that are a number or a path. */
+/* Takes the text up to the next element, for elements that are a number or a path. */
 static int take_content(struct xctrace *x, struct element *e)
 {
     const char *from = x->bytes + x->at, *end = memchr(from, '<', x->size - x->at),
@@ -467,7 +470,7 @@ static int begin_element(struct xctrace *x)
     return is_empty ? end_element(x) : 0;
 }
 
-/* From a '<' on. */
+/* Takes markup from a '<' on. */
 static int take_markup(struct xctrace *x)
 {
     const char *end;
