@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* byte-sampling.c - which bytes are sampled, and what a sampled object stands for.
+/* byte-sampling.c - chooses the sampled bytes, and the weight of a sampled object.
  *
- * Each byte is sampled with the same small chance, so that the way to the next one is
- * exponential; an object is when one of its bytes is.  Whatever the sizes, the weights add
- * up to what was allocated, on average, one object at a time. */
+ * Each byte is sampled with the same small probability, so the distance to the next one
+ * is exponential; an object is sampled if one of its bytes is.  Whatever the sizes, the
+ * weights add up to the allocated amount, on average, one object at a time. */
 #include "byte-sampling.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static uint64_t next(struct tt_byte_sampling *c)
     return c->state * 0x2545f4914f6cdd1du;
 }
 
-/* Above 0, and at most 1. */
+/* A random number above 0, and at most 1. */
 static double unit(struct tt_byte_sampling *c)
 {
     return ((double)(next(c) >> 11) + 1) * 0x1p-53;

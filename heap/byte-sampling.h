@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* byte-sampling.h - which bytes are sampled, and what a sampled object stands for. */
+/* byte-sampling.h - chooses the sampled bytes, and the weight of a sampled object. */
 #ifndef TT_BYTE_SAMPLING_H
 #define TT_BYTE_SAMPLING_H
 
@@ -12,11 +12,11 @@ struct tt_byte_sampling {
 
 void tt_byte_sampling_seed(struct tt_byte_sampling *, uint64_t);
 
-/* How many bytes until the next one that is sampled: exponential, `rate` on average. */
+/* The number of bytes up to the next sampled one: exponential, `rate` on average. */
 uint64_t tt_byte_sampling_gap(struct tt_byte_sampling *, uint64_t rate);
 
-/* How many objects of this size one stands for, and how many bytes, when an object is
- * sampled with the chance 1 - e^(-size/rate).  Rounded so that the mean is right. */
+/* The number of objects of this size, and of bytes, that one counts for, if an object is
+ * sampled with probability 1 - e^(-size/rate).  Rounded so that the mean is right. */
 void tt_byte_sampling_weigh(struct tt_byte_sampling *, uint64_t size, uint64_t rate,
                             uint64_t *number, uint64_t *bytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* heap-alive.c - what is alive: now, at its maxima, and over time.
+/* heap-alive.c - live memory: now, at its maxima, and over time.
  *
- * What is alive of a site is changed together with the sum, under one lock: so both are of
- * one moment (maxima.c). */
+ * The live memory of a site is changed together with the sum, under one lock: so both are
+ * of one moment (maxima.c). */
 #include "heap-alive.h"
 
 #include "brief-lock.h"
@@ -16,12 +16,12 @@ enum {
 };
 
 static struct {
-    uint32_t lock; /* of all of it: of what is alive, of all sites and in all */
+    uint32_t lock; /* of all live memory, by site and in total */
     uint32_t events;
     uint64_t now; /* when the clock was last read: ticks since the recording began */
-    uint32_t interval, shift;       /* it is this one, of 2^shift ticks */
-    struct tt_recording *recording; /* that the bands are of */
-    struct tt_keys bands;           /* cells, by what they are of */
+    uint32_t interval, shift;       /* the current interval, of 2^shift ticks */
+    struct tt_recording *recording; /* the recording of the bands */
+    struct tt_keys bands;           /* cells, by what the band counts */
     uint32_t count[TT_BANDS];
 } alive;
 
@@ -40,7 +40,7 @@ static void begin_recording(struct tt_recording *r, struct tt_space_record *s)
         tt_parts_begin(s, alive.shift);
 }
 
-/* NULL: there is no room, and it is counted. */
+/* NULL: there is no room, and the loss is counted. */
 static struct tt_band *band_of(struct tt_recording *r, struct tt_space_record *s,
                                enum tt_band_of of, uint32_t key)
 {
@@ -99,8 +99,8 @@ static __attribute__((noinline)) void read_time(struct tt_space_record *s)
         begin_interval(s);
 }
 
-/* To read the clock takes as long as all else here: of small objects' events one in so many
- * does it, and the others stand where it was read last. */
+/* Reading the clock takes as long as all else here.  Of the events of small objects one
+ * in UNTIMED reads it; the others have the last time read. */
 static inline void see_time(struct tt_space_record *s, const struct tt_object *o)
 {
     if (s->part_shift && (o->bytes >= SMALL || ++alive.events % UNTIMED == 0))
@@ -154,7 +154,7 @@ void tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
     tt_maxima_change(r, -(int64_t)o->bytes, alive.now);
     TT_ASSERT(s->objects > 0);
     is_free = s->objects == 1 && !s->owner;
-    TT_SHOW(s->objects, s->objects - 1); /* last: its owner may give it back then */
+    TT_SHOW(s->objects, s->objects - 1); /* last: its owner may then free the site */
     tt_brief_unlock(&alive.lock);
     if (is_free)
         tt_site_give(s);
@@ -174,7 +174,7 @@ int tt_alive_leave(struct tt_heap_site *s)
 
 void tt_alive_free(void) { alive.lock = TT_BRIEF_FREE; }
 
-/* Another thread may have been about to change the keys: they are left to themselves. */
+/* Another thread may have been changing the keys at the fork: they are leaked. */
 void tt_alive_forked(void)
 {
     alive.lock = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap-sites.c - who made objects. */
+/* heap-sites.c - the sites that made objects. */
 #include "heap-sites.h"
 
 #include <string.h>
@@ -11,13 +11,13 @@ enum { CHUNK = TT_SITES_CHUNK, TYPES = 8 };
 
 static struct {
     uint32_t lock;
-    uint32_t count; /* ever taken; the first is none */
+    uint32_t count; /* ever taken; the first is unused */
     struct tt_heap_site *free;
     uint32_t serial;
-    /* Of holdings; cells of this recording. */
+    /* For holdings; cells of this recording. */
     struct tt_recording *recording;
     struct tt_holding_room room;
-    struct tt_holding *other[TYPES]; /* what has none of its own, by type */
+    struct tt_holding *other[TYPES]; /* for sites without a separate one, by type */
 } all;
 
 static void *map(size_t size)
@@ -78,7 +78,7 @@ struct tt_heap_site *tt_site_take(struct tt_thread_heap *owner, tt_context conte
     return s;
 }
 
-/* Its holding stays as it is: it may be part of the peak. */
+/* Its holding is kept: it may be part of the peak. */
 void tt_site_give(struct tt_heap_site *s)
 {
     tt_brief_lock(&all.lock);

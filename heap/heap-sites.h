@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* heap-sites.h - who made objects: a context, and what is at hand of it.
+/* heap-sites.h - the sites that made objects: a context, and cached data of it.
  *
  *      object ── site ── context, and its rows          of the thread that made it
- *                 └───── holding                         of the process: what is alive
+ *                 └───── holding                         of the process: live objects
  *
- * A site belongs to one thread, which alone touches its rows.  Another thread that frees an
+ * A site belongs to one thread, which alone uses its rows.  Another thread that frees an
  * object has a separate site for that, with the same context. */
 #ifndef TT_HEAP_SITES_H
 #define TT_HEAP_SITES_H
@@ -17,15 +17,14 @@ enum { TT_SITE_AGES = 4, TT_SITE_BANDS = TT_BAND_CENTRE + 1 };
 
 struct tt_thread_heap;
 
-struct tt_heap_site {             /* what each event looks at comes first, in one line */
-    struct tt_thread_heap *owner; /* NULL: its thread is over */
-    struct tt_space *made;        /* of its owner alone, and so is what is marked *; */
-    uint64_t
-        seen; /* * the tree's evictions, when these were found; they hold no longer */
-    /* Under the lock, which anybody takes: */
+struct tt_heap_site {             /* fields of each event first, in one cache line */
+    struct tt_thread_heap *owner; /* NULL: its thread has ended */
+    struct tt_space *made;        /* of its owner alone, as all fields with a * */
+    uint64_t seen;                /* * evictions of the tree for which these are valid */
+    /* Under the lock, for any thread: */
     struct tt_holding *holding;          /* NULL: there was no room */
     struct tt_band *band[TT_SITE_BANDS]; /* of its type, block and cost centre; or NULL */
-    uint32_t objects;                    /* that refer to it */
+    uint32_t objects;                    /* number of objects that refer to it */
     uint32_t index;                      /* never changes */
     struct {
         uint32_t age;
@@ -36,7 +35,7 @@ struct tt_heap_site {             /* what each event looks at comes first, in on
     int below;             /* * */
     uint32_t serial, type; /* never change */
     tt_context context;
-    struct tt_heap_site *next; /* of its owner's; of the free ones */
+    struct tt_heap_site *next; /* of its owner's sites, or of the free ones */
 } __attribute__((aligned(64)));
 
 /* A site without a holding; NULL: no memory. */
@@ -53,12 +52,12 @@ static inline struct tt_heap_site *tt_site_at(uint32_t index)
            index % TT_SITES_CHUNK;
 }
 
-/* What is alive of it, at its node, from now on: of one of so many types.  Without a node, or
- * without room, together with all others of its type. */
+/* Gives it a holding for its live objects at its node; of one of `count` types.  Without
+ * a node, or without room, it shares the holding of its type. */
 void tt_site_hold(struct tt_heap_site *, struct tt_recording *, const tt_type *types,
                   uint32_t count);
 
-/* In the child of a fork: no other thread has their lock; and there are none. */
+/* In the child of a fork: frees the lock; and drops all sites. */
 void tt_sites_free(void);
 void tt_sites_forked(void);
 

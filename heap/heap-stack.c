@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* heap-stack.c - the site of a stack.
  *
- *      recalled ─ its number ───────────────────────────── site        mostly
- *      recalled ─ its key ──────────────────────────────── site
- *      unwound, on a separate stack ─ path ─ context ─── site        when it is new
- */
+ *      cached: its number ──────────────────────────────── site        mostly
+ *      cached: its key ─────────────────────────────────── site
+ *      unwound, on a separate stack ─ path ─ context ─── site        if it is new */
 #include "heap-stack.h"
 
 #include <sched.h>
@@ -20,12 +19,12 @@ struct placing {
     struct tt_thread_heap *h;
     const struct tt_caller *caller;
     uint32_t type;
-    uint64_t key; /* 0: not known so far */
+    uint64_t key; /* 0: not known yet */
     const struct tt_frame *at;
     struct tt_heap_site *site;
 };
 
-/* Of the stack above the activation's context. */
+/* The key of the stack above the activation's context. */
 static uint64_t key_of(const struct tt_thread_heap *h, uint64_t stack,
                        const struct tt_frame *at, uint32_t type)
 {
@@ -34,7 +33,8 @@ static uint64_t key_of(const struct tt_thread_heap *h, uint64_t stack,
     return tt_heap_mix(stack + h->scripts + (cell << 8 | type) * 0x9e3779b97f4a7c15u);
 }
 
-/* The program may call the allocator with SIGSEGV blocked, where a load that faults ends it. */
+/* The program may call the allocator with SIGSEGV blocked, when a load that faults kills
+ * it. */
 static int way_to_read(void)
 {
     const uint64_t fault = (uint64_t)1 << (SIGSEGV - 1);
@@ -76,8 +76,8 @@ static uint64_t key_of_frames(const struct tt_thread_heap *h, uint32_t type)
     return key_of(h, key + g->stack.end, g->at, type);
 }
 
-/* With a block or a context that is new.  Others hold the locks for moments; and where one
- * was left locked, what is below the activation is not told apart. */
+/* Makes a new block or context.  Others hold the locks only briefly; if a lock was left
+ * locked, all stacks above the activation share its context. */
 static void make_place(struct placing *p)
 {
     struct tt_grafting *g = &p->h->hanging;
@@ -101,7 +101,7 @@ static void make_place(struct placing *p)
     p->site = tt_heap_site_of_node(p->h, n, made < g->path.count, block, p->type);
 }
 
-/* On our own stack. */
+/* Runs on our own stack. */
 static void place(void *arg)
 {
     struct placing *p = arg;
@@ -133,7 +133,7 @@ static void place(void *arg)
         tt_keys_add(&p->h->keys, p->key, p->site->index);
 }
 
-/* `on`: as the stack was recalled; NULL: it was not. */
+/* `on`: the result of the cache; NULL: the stack was not found. */
 struct tt_heap_site *tt_heap_look(struct tt_thread_heap *h, uint32_t type,
                                   const struct tt_caller *c, const struct tt_frame *at,
                                   struct tt_recalled *on)

@@ -5,16 +5,16 @@
 
 #include "heap-thread.h"
 
-/* Of one that has no number so far. */
+/* The site of a stack that has no number yet. */
 struct tt_heap_site *tt_heap_look(struct tt_thread_heap *, uint32_t type,
                                   const struct tt_caller *, const struct tt_frame *at,
                                   struct tt_recalled *);
 
-/* A key of the functions that an interpreter runs below the caller: their native stack does not
- * tell them apart.  0: there are none. */
+/* A key of the functions that an interpreter runs below the caller: their native stacks
+ * are the same.  0: none. */
 uint64_t tt_heap_scripts(struct tt_thread_heap *, const struct tt_caller *);
 
-/* Of who calls the allocator; NULL: there is no memory. */
+/* The site of the allocator's caller; NULL: no memory. */
 static inline struct tt_heap_site *tt_heap_site_of(struct tt_thread_heap *h,
                                                    uint32_t type,
                                                    const struct tt_caller *c)

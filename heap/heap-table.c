@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* heap-table.c - what is known of each live object, by its address.
+/* heap-table.c - the data of each live object, by its address.
  *
- * There are many tables, each with a lock, so threads seldom wait for each other.  They use open
- * addressing and are at most half full.  A removed object's place is filled by a later one, so
- * no places are marked as deleted. */
+ * There are many tables, each with a lock, so threads seldom wait for each other.  They
+ * use open addressing and are at most half full.  A removed object's place is filled by a
+ * later one, so no places are marked as deleted. */
 #include "heap-table.h"
 
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void count_class(uint64_t address, uint32_t change)
 
 /* ── Places ───────────────────────────────────────────────────────────────────────── */
 
-/* That of the address, or the free one where it belongs. */
+/* The place of the address, or the free one where it belongs. */
 static struct tt_object *find(struct tt_object *o, uint64_t mask, uint64_t address)
 {
     uint64_t i = tt_heap_place(tt_heap_hash(address), mask), found;
@@ -55,7 +55,7 @@ static int grow(struct tt_heap_shard *s)
     return 0;
 }
 
-/* Those behind it that would not be found any more move up. */
+/* Later entries that would not be found any more move up. */
 static void remove_place(struct tt_heap_shard *s, struct tt_object *o)
 {
     uint64_t free = (uint64_t)(o - s->object), i = free;

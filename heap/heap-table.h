@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap-table.h - what is known of each live object, by its address.
+/* heap-table.h - the data of each live object, by its address.
  *
  *      address  ->  site and time, bytes, number, overhead
  *
  * As large as the program has objects; its memory comes from the system.  Removing never
- * fails.  All functions may be called by any number of threads at once, but not by a handler
- * that has interrupted one of them. */
+ * fails.  Thread-safe, but not for a handler that has interrupted one of these
+ * functions. */
 #ifndef TT_HEAP_TABLE_H
 #define TT_HEAP_TABLE_H
 
@@ -13,9 +13,9 @@
 
 struct tt_object {
     uint64_t address;  /* 0: none */
-    uint64_t bytes;    /* of all that it stands for */
-    uint64_t made;     /* tt_made: by whom, and when */
-    uint32_t number;   /* how many it stands for: 1, but for samples */
+    uint64_t bytes;    /* of all that it counts for */
+    uint64_t made;     /* tt_made: its site, and the time */
+    uint32_t number;   /* of objects that it counts for: 1, except for samples */
     uint32_t overhead; /* of each of them */
 };
 
@@ -62,7 +62,7 @@ static inline uint64_t tt_heap_place(uint64_t hash, uint64_t mask)
     return hash >> 20 & mask;
 }
 
-/* To be called some time before the next one, which is faster then. */
+/* To be called some time before the next one, which is then faster. */
 static inline void tt_heap_table_prefetch(uint64_t address)
 {
     const uint64_t hash = tt_heap_hash(address);
@@ -71,18 +71,18 @@ static inline void tt_heap_table_prefetch(uint64_t address)
     __builtin_prefetch(&s->object[tt_heap_place(hash, s->mask)], 1);
 }
 
-/* 1 when one of that address was there already, whose end nobody saw: it is in *before now.
- * -1: there is no memory. */
+/* Adds an object; returns 1 if that address had one already, whose end was missed: moves
+ * that to *before. -1: there is no memory. */
 int tt_heap_table_add(const struct tt_object *, struct tt_object *before);
 
-/* 1 when it was there, and is in *out. */
+/* Removes an object; returns 1 if it was there, and moves it to *out. */
 int tt_heap_table_remove(uint64_t address, struct tt_object *out);
 
-/* 1 when it is there. */
+/* Is the address in the table? */
 int tt_heap_table_has(uint64_t address);
 
-/* Whether an address may be in the table: the number of those in each class.  A free comes after
- * its object was added.  If most objects are in the table, there is no counting. */
+/* May an address be in the table?  Counts the addresses in each class.  A free comes
+ * after its object was added.  If most objects are in the table, nothing is counted. */
 enum { TT_HEAP_CLASSES = 8192 };
 extern uint32_t tt_heap_classes[TT_HEAP_CLASSES];
 extern int tt_heap_classed; /* set before the first one is added */
@@ -98,10 +98,10 @@ static inline int tt_heap_table_maybe(uint64_t address)
            __atomic_load_n(&tt_heap_classes[tt_heap_class(address)], __ATOMIC_RELAXED);
 }
 
-/* In the child of a fork: no other thread holds a lock. */
+/* In the child of a fork: frees the locks. */
 void tt_heap_table_free(void);
 
-/* And it is empty. */
+/* The same, and empties the table. */
 void tt_heap_table_forked(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* heap-thread.c - a thread's part of the collector: sites, by context and by who made them.
+/* heap-thread.c - a thread's part of the collector: sites, by context and by maker.
  *
- * Sites of which nothing is alive are given back when keys are forgotten; what is alive of a
- * thread that ends keeps its site until the last object is freed, by whomever. */
+ * Sites without live objects are freed when keys are forgotten.  When a thread ends, a
+ * site with live objects stays until the last one is freed, by any thread. */
 #include "heap-thread.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static struct tt_space_record none;
 
 /* ── A thread's part ──────────────────────────────────────────────────────────────── */
 
-/* Sites of which nothing is alive go, and so does what leads to the others. */
+/* Frees sites without live objects, and forgets the keys of the others. */
 void tt_heap_forget_keys(struct tt_thread_heap *h)
 {
     struct tt_heap_site *s, **link = &h->sites;
@@ -37,7 +37,7 @@ void tt_heap_forget_keys(struct tt_thread_heap *h)
     h->generation = tt_modules_generation();
 }
 
-/* What is alive of its sites stays; whoever frees the last object gives the site back. */
+/* Sites with live objects stay; the thread that frees the last object frees the site. */
 static void leave_sites(struct tt_thread_heap *h)
 {
     struct tt_heap_site *s, *next;
@@ -132,7 +132,7 @@ static struct tt_heap_site *take_site(struct tt_thread_heap *h, tt_context c,
     return s;
 }
 
-/* Of a context of this thread; `below`: or of what found no room below it. */
+/* The site of a context of this thread; `below`: of contexts without room below it. */
 struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_node *n,
                                           int below, tt_block block, uint32_t type)
 {
@@ -159,7 +159,7 @@ struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_no
     return s;
 }
 
-/* For what another thread has made. */
+/* The site for objects that another thread has made. */
 struct tt_heap_site *tt_heap_site_for(struct tt_thread_heap *h,
                                       const struct tt_heap_site *other)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.c - events of the allocator, charged to where they happen.
+/* heap.c - charges events of the allocator to their contexts.
  *
- *      event ─ stack's key ─ site ─ its rows in the tree, and what is alive of it
+ *      event ─ stack's key ─ site ─ its rows in the tree, and its live objects
  *
- * A stack that was seen before is recognised by its key (stack-cache.c), and its site has the
- * rows at hand: nothing is unwound, looked up in the tree, or locked but by a word.  Only a
- * new stack is unwound in full, as a sample is.
+ * A stack that was seen before is recognised by its key (stack-cache.c), and its site has
+ * the rows at hand: no unwinding, no look-up in the tree, and only a one-word lock.  Only
+ * a new stack is unwound in full, as a sample is.
  *
- * What is alive is kept beside that, by site, and over time: see heap-alive.c.  The age of
- * an object is what was allocated since it was made. */
+ * Live objects are also counted by site, and over time: see heap-alive.c.  The age of an
+ * object is the number of bytes allocated since it was made. */
 #include "heap.h"
 
 #include "byte-sampling.h"
@@ -21,15 +21,15 @@
 static struct {
     uint64_t rate, seed;
     size_t (*usable)(void *);
-    struct tt_heap_site *nobody[TT_HEAP_TYPES]; /* for threads without a strand */
+    struct tt_heap_site *nobody[TT_HEAP_TYPES]; /* sites for threads without a strand */
     uint32_t temporary, resized, moved;         /* metrics */
-    uint64_t missed;                            /* events of handlers in a bad moment */
+    uint64_t missed;                            /* of handlers amid an event */
     uint64_t begin, end;                        /* when events count; 0: always */
 } heap;
 
 int tt_heap_on;
-static __thread int inside; /* in here: a handler that comes now stays out; or we have */
-enum { OURSELVES = 2 };     /* called what may itself allocate */
+static __thread int inside; /* 1: in here, so a handler's events are only counted; */
+enum { OURSELVES = 2 };     /* or we called code that may allocate: ignored */
 static __thread int seeded;
 __thread int64_t tt_heap_gap;
 static __thread struct tt_byte_sampling chance;
@@ -41,7 +41,7 @@ static struct tt_objects objects_of(const struct tt_object *o)
     return (struct tt_objects){o->number, o->bytes, (uint64_t)o->overhead * o->number};
 }
 
-/* The first of its kind at this context. */
+/* The first event of its kind at this context. */
 static struct tt_space *charge_first(struct tt_thread_heap *h, struct tt_heap_site *s,
                                      const struct tt_space_way *w,
                                      const struct tt_objects *o)
@@ -122,7 +122,7 @@ static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
     tt_alive_gone(h->space, origin, o);
 }
 
-/* What an object takes beyond what was asked for. */
+/* The bytes that an object takes beyond the requested size. */
 static uint32_t overhead_of(void *p, size_t size, enum tt_heap_type type)
 {
     size_t usable = heap.usable && type != TT_HEAP_MMAP ? heap.usable(p) : size;
@@ -170,7 +170,7 @@ static struct tt_heap_site *record_made(struct tt_thread_heap *h, void *p, size_
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-/* Nothing has changed for the thread since it was here before. */
+/* Has nothing changed for the thread since its last event? */
 static inline int is_quick(const struct tt_thread_heap *h)
 {
     return h && h->thread == tt_self.thread && !h->thread->busy && !tt_holds_locks() &&
@@ -178,7 +178,7 @@ static inline int is_quick(const struct tt_thread_heap *h)
            h->recording == tt_recording_now() && !tt_heap_is_stale(h);
 }
 
-/* The calling thread's part, until leave(); NULL: nothing can be recorded now. */
+/* The calling thread's part, until leave(); NULL: recording is not possible now. */
 static struct tt_thread_heap *enter_slowly(void)
 {
     struct tt_thread *t;
@@ -212,7 +212,7 @@ static inline void leave(struct tt_thread_heap *h)
     h->thread->busy--;
 }
 
-/* After the end nothing is asked any more. */
+/* After the end of the window it switches events off. */
 static int is_outside_window(void)
 {
     const uint64_t now = tt_clock_monotonic();
@@ -243,7 +243,8 @@ static inline void end_event(void)
     inside = 0;
 }
 
-/* One of its bytes is, if the thread knows already how many go by until the next one. */
+/* Is one of its bytes sampled?  The thread has drawn the distance to the next sampled
+ * byte, except at first. */
 static int is_sampled(size_t size)
 {
     if (TT_UNLIKELY(!seeded)) {
@@ -266,7 +267,7 @@ static inline int is_chosen(size_t size)
     return 1;
 }
 
-/* By a thread that has no strand, or none any more. */
+/* Records an object made by a thread that has no strand, or none any more. */
 static void made_by_nobody(void *p, size_t size, enum tt_heap_type type)
 {
     struct tt_space_way w = {tt_heap_type[type], TT_NO_GENERATION, 0};
@@ -307,7 +308,7 @@ void tt_heap_made(void *p, size_t size, enum tt_heap_type type, const struct tt_
     end_event();
 }
 
-/* Freed by a thread that has no strand any more: what is alive is still right. */
+/* Freed by a thread that has no strand any more: live memory is still right. */
 static void forget_by_nobody(const struct tt_object *o)
 {
     struct tt_heap_site *s = tt_site_at(tt_made_by(o));
@@ -328,7 +329,7 @@ static inline void forget(struct tt_thread_heap *h, const struct tt_object *o, v
         forget_object(h, o, h->last == p);
 }
 
-/* The table is asked last: its memory is on the way meanwhile. */
+/* The table is read last: its memory is prefetched meanwhile. */
 void tt_heap_gone(void *p)
 {
     struct tt_object o;
@@ -337,7 +338,7 @@ void tt_heap_gone(void *p)
     if (!p || !begin_event())
         return;
     tt_heap_table_prefetch((uintptr_t)p);
-    __builtin_prefetch((const char *)p - 16, 1); /* and what the allocator looks at */
+    __builtin_prefetch((const char *)p - 16, 1); /* and the allocator's data before it */
     h = enter();
     if (tt_heap_table_remove((uintptr_t)p, &o))
         forget(h, &o, p);
@@ -348,7 +349,7 @@ void tt_heap_gone(void *p)
     end_event();
 }
 
-/* Of an object that has been taken out. */
+/* Of an object that was removed from the table. */
 static void forget_moved(const struct tt_heap_move *m)
 {
     struct tt_thread_heap *h = enter();
@@ -406,7 +407,7 @@ void tt_heap_moved(const struct tt_heap_move *m, void *to, size_t size,
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
 
-/* They are never given back. */
+/* They are never freed. */
 static void take_nobodies(void)
 {
     for (int i = 0; i < TT_HEAP_TYPES; i++) {
@@ -453,8 +454,9 @@ void tt_heap_stop(void)
                        __atomic_load_n(&heap.missed, __ATOMIC_RELAXED));
 }
 
-/* The new recording knows of none of the parent's objects.  What a handler has interrupted to
- * fork, it goes on with, and nothing comes after it. */
+/* The new recording knows none of the parent's objects.  If a handler forked while it
+ * interrupted this code, that code goes on with the old tables, and later events are
+ * off. */
 void tt_heap_forked(void)
 {
     if (inside) {

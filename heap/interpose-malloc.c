@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* interpose-malloc.c - the functions of the allocator, as the program calls them.
  *
- * Every function calls the next definition of its name and reports the result.  The loader may
- * need memory to find the next definition: meanwhile, and before, memory comes from a separate
- * arena, which never gets any back. */
+ * Every function calls the next definition of its name and reports the result.  The
+ * loader may need memory to find the next definition: until then, memory comes from a
+ * separate arena, which never reuses any. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -35,7 +35,7 @@ static struct {
     void (*free_sized)(void *, size_t);
     void (*free_aligned_sized)(void *, size_t, size_t);
     size_t (*malloc_usable_size)(void *);
-    int found; /* all of them that there are; stored last */
+    int found; /* all that exist are found; stored last */
 } next;
 
 /* ── The arena ────────────────────────────────────────────────────────────────────── */
@@ -45,7 +45,7 @@ static size_t arena_used;
 
 static int is_arena(const void *p) { return (uintptr_t)p - (uintptr_t)arena < ARENA; }
 
-/* Before each piece stands its size. */
+/* The size of each piece is stored before it. */
 static void *take_arena(size_t alignment, size_t size)
 {
     size_t used, start;
@@ -75,7 +75,7 @@ static size_t arena_size(const void *p)
 
 /* ── The next ones ────────────────────────────────────────────────────────────────── */
 
-/* The real dlsym knows the versions of a name that are meant, and whose they are. */
+/* The real dlsym finds the right version of a name, and the right library. */
 static void find_next(void)
 {
     static const struct {
@@ -105,7 +105,7 @@ static void find_next(void)
     __atomic_store_n(&next.found, 1, __ATOMIC_RELEASE);
 }
 
-/* 0: they are being looked for, by this call. */
+/* 0: this very call is looking for them. */
 static __attribute__((noinline, cold)) int look_for_next(void)
 {
     static __thread int finding;
@@ -131,8 +131,8 @@ static size_t usable(void *p)
     return next.malloc_usable_size ? next.malloc_usable_size(p) : 0;
 }
 
-/* The loader frees its last message in the middle of its own work: it cannot be asked for
- * anything then, and what was made before there is a next one is not worth it. */
+/* The loader frees its last message in the middle of its own work: we cannot call it
+ * then, and memory from before is not worth the trouble. */
 static inline int can_free(const void *p)
 {
     return !is_arena(p) && __atomic_load_n(&next.found, __ATOMIC_ACQUIRE);
@@ -184,7 +184,7 @@ TT_INTERPOSE void *calloc(size_t count, size_t size)
     return p;
 }
 
-/* A piece of the arena goes to the allocator when it changes its size. */
+/* A piece of the arena moves to the allocator when it is resized. */
 static void *leave_arena(void *p, size_t size)
 {
     void *to = malloc(size);

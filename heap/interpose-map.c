@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-map.c - memory that the program has mapped by itself, where that is asked for.
+/* interpose-map.c - memory that the program maps itself, if that is to be recorded.
  *
- * The system is called directly: the library's own functions have nothing to add, and are
- * wanted before they could be found.  What we map ourselves is not the program's. */
+ * These call the system directly: the library's own functions do nothing more, and are
+ * needed before they could be found.  Our own mappings are not the program's. */
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 int tt_heap_maps;
 
-/* Where this library is: the linker's. */
+/* The address of this library: from the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
@@ -36,7 +36,7 @@ static void *map(void *at, size_t size, int protection, int flags, int fd, off_t
     return (void *)p; /* MAP_FAILED is -1 */
 }
 
-/* The headers may call the one by the other's name. */
+/* The headers may define one as the other. */
 void *interposed_mmap(void *, size_t, int, int, int, off_t) __asm__("mmap");
 void *interposed_mmap64(void *, size_t, int, int, int, off_t) __asm__("mmap64");
 
@@ -64,8 +64,8 @@ TT_INTERPOSE void *interposed_mmap64(void *at, size_t size, int protection, int 
     return p;
 }
 
-/* Of a mapping that loses its beginning, the rest is one that is new; one that loses its end
- * or its middle is seen to go when its beginning does. */
+/* If the beginning of a mapping is unmapped, the rest counts as a new one.  If its end or
+ * middle is, this is noticed when its beginning is unmapped. */
 TT_INTERPOSE int munmap(void *at, size_t size)
 {
     const long a[6] = {(long)at, (long)size};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-new.c - what C++ makes and deletes where that does not go through malloc.
+/* interpose-new.c - C++'s new and delete, if they do not use malloc.
  *
- * The C++ library's own operators call malloc and free, which are counted there; we get out
- * of their way.  Those of an allocator's library do not, and are counted here.  One that
- * calls malloc after all has been counted when it returns: its object is known.
+ * The C++ library's own operators call malloc and free, which are counted there; then we
+ * do nothing here.  Those of an allocator's library do not, and are counted here.  If one
+ * calls malloc after all, its object is counted when it returns: we find it in the table.
  *
  * The names are those of the C++ ABI.  An exception passes through our frames. */
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ static const char *const delete_names[2][DELETES] = {
      "_ZdaPvmSt11align_val_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t"},
 };
 
-/* They take up to three words. */
+/* They have up to three arguments. */
 typedef void *maker(size_t, size_t, const void *);
 typedef void deleter(void *, size_t, size_t);
 
@@ -97,7 +97,8 @@ static int is_standard(const void *function)
     return strncmp(base, "libstdc++", 9) == 0 || strncmp(base, "libc++", 6) == 0;
 }
 
-/* Where a program in C has loaded something in C++, its library is in no scope of ours. */
+/* If a program in C has loaded a library in C++, its C++ library is in no scope of
+ * ours. */
 static void *find_in_library(const char *name)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* probes.c - a nop for each, and a note that says where it stands and where its arguments
- * are: the format that SystemTap began, and perf, bpftrace and gdb read. */
+/* probes.c - a nop for each probe, and a note with its address and its arguments:
+ * SystemTap's format, which perf, bpftrace and gdb read. */
 #include "probes.h"
 
 #define SEMAPHORE __attribute__((section(".probes"), used, visibility("hidden")))

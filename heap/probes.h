@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* probes.h - places in our code where tracers of the system find objects come and go.
+/* probes.h - probes in our code by which the system's tracers see objects come and go.
  *
- *      otel_memory:alloc   address, size, bytes that it stands for
+ *      otel_memory:alloc   address, size, bytes that it counts for
  *      otel_memory:free    address
  *
- * The names and arguments that OpenTelemetry's profiler looks for.  A tracer that listens
+ * OpenTelemetry's profiler looks for these names and arguments.  A tracer that listens
  * raises the semaphore; without one a probe costs a load. */
 #ifndef TT_PROBES_H
 #define TT_PROBES_H
