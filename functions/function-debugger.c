@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* function-debugger.c - what debuggers are told of thunks.
+/* function-debugger.c - registers thunks with debuggers.
  *
- * A debugger reads no frames that were registered with libgcc.  But it knows a list of
- * object files that a program has made in memory, by two names that whoever makes code
- * gives it (gdb's manual, "JIT Compilation Interface"); it stops where the function is that
- * is called when the list changes, or reads it when it attaches. */
+ * A debugger does not read frames that were registered with libgcc.  But it reads a list
+ * of object files that a program has made in memory, by two names that the program
+ * defines (gdb's manual, "JIT Compilation Interface").  It sets a breakpoint in the
+ * function that is called when the list changes, or reads the list when it attaches. */
 #include "function-debugger.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* function-debugger.h - what debuggers are told of thunks. */
+/* function-debugger.h - registers thunks with debuggers. */
 #ifndef TT_FUNCTION_DEBUGGER_H
 #define TT_FUNCTION_DEBUGGER_H
 
@@ -23,7 +23,7 @@ struct tt_debugger_file {
     } entry;
 };
 
-/* Fills it in, and tells of it; it stays for ever.  One call at a time. */
+/* Fills it in, and registers it, for ever.  One call at a time. */
 void tt_debugger_tell(struct tt_debugger_file *, const struct tt_function_area *,
                       size_t size_of_frames);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* function-frames.c - how unwinders find their way through thunks.
+/* function-frames.c - unwind information for thunks.
  *
- * When a function that is switched on is on the stack, its return address is that of a
- * thunk, whose caller is known to the frames alone.  Unwind information may be a program,
- * and this one does what function.c does: it looks for the frame of this stack address in
- * the thread's stack, and in what is kept of those that lost theirs.
+ * While a function that is switched on is on the stack, its return address is that of a
+ * thunk; only the frames have the real one.  Unwind information may be a program, and
+ * this one does what function.c does: it looks for the frame of this stack address in the
+ * thread's stack, and among the kept ones that lost their frame.
  *
  *      before the call    CFA = sp + 8   return address at CFA - 8
- *      behind it          CFA = sp + 8   return address as found   caller's sp = CFA - 8
+ *      after it           CFA = sp + 8   return address as found   caller's sp = CFA - 8
  *
- * Behind the call the thunk has nothing on the stack.  But libgcc tells frames apart by
- * their CFA, and takes one of no size for its caller: so it has some of its caller's. */
+ * After the call the thunk has nothing on the stack.  But libgcc distinguishes frames by
+ * their CFA, and confuses one of no size with its caller: so it has a part of its
+ * caller's. */
 #include "function-frames.h"
 #include "function-debugger.h"
 
@@ -63,7 +64,7 @@ static void back_to(struct text *t, unsigned op, const unsigned char *target)
     bytes(t, &distance, 2);
 }
 
-/* A jump to what is not: it lands where `land` is called. */
+/* A forward jump; its target is where `land` is called. */
 static unsigned char *ahead(struct text *t, unsigned op)
 {
     byte(t, op);
@@ -85,7 +86,7 @@ static void load(struct text *t, const void *address)
     byte(t, DW_OP_deref);
 }
 
-/* Of one byte each. */
+/* Operations of one byte each. */
 #define DUP "\x12"
 #define DROP "\x13"
 #define OVER "\x14"
@@ -150,14 +151,14 @@ static void compare_frame(struct text *t, unsigned pick)
     ops(t, LIT2 PLUS EQ);
 }
 
-/* Where a thread's own stack has its outermost activation: the program's stacks do not
- * overlap, so who has the nearest of all above is the thread. */
+/* The place of the outermost activation of a thread's own stack: the program's stacks do
+ * not overlap, so the thread with the nearest one above is the right one. */
 enum {
     OUTERMOST = sizeof(struct tt_thread) + offsetof(struct tt_segment, frame) +
                 sizeof(struct tt_frame) + offsetof(struct tt_frame, cfa)
 };
 
-/* Stack: cfa cfa thread best.  What is no stack address is above all others. */
+/* Stack: cfa cfa thread best.  A value that is no stack address is above all others. */
 static void write_choice(struct text *t)
 {
     unsigned char *next, *more, *done, *above, *nothing, *first, *nearer;
@@ -200,7 +201,7 @@ static void write_choice(struct text *t)
     ops(t, SWAP DROP);
 }
 
-/* Stack: cfa cfa thread segment frame.  Where it is found, the address is on top. */
+/* Stack: cfa cfa thread segment frame.  When found, the address is on top. */
 static void write_search(struct text *t, unsigned char **found, unsigned char **none)
 {
     unsigned char *frame, *next, *have, *below, *maybe, *again;
@@ -291,7 +292,7 @@ static void write_return_address(struct text *t, const struct tt_function_places
     ops(t, DEREF);
     done = ahead(t, DW_OP_skip);
     land(t, behind);
-    ops(t, DUP); /* libgcc picks what is on the bottom from no stack */
+    ops(t, DUP); /* libgcc reads the bottom even of an empty stack */
     write_choice(t);
     write_search(t, &found, &none);
     land(t, none);
@@ -303,7 +304,7 @@ static void write_return_address(struct text *t, const struct tt_function_places
 
 /* ── The table ────────────────────────────────────────────────────────────────────── */
 
-/* Behind two bytes for its length. */
+/* Starts after two bytes for its length. */
 static void block(struct text *t,
                   void (*write)(struct text *, const struct tt_function_places *),
                   const struct tt_function_places *p)
@@ -354,7 +355,7 @@ static unsigned char *begin_range(struct text *t, const unsigned char *common,
     return begin;
 }
 
-/* Where the function may have been called.  NULL: it has been, and has returned. */
+/* For code where the function may have been called.  NULL: it was, and has returned. */
 static void write_called(struct text *t, const struct tt_function_places *p)
 {
     byte(t, DW_CFA_def_cfa);
@@ -368,7 +369,7 @@ static void write_called(struct text *t, const struct tt_function_places *p)
     block(t, write_return_address, p);
 }
 
-/* From there on, and where a thunk has called the header, as in any function. */
+/* After that, and where a thunk has called the header, as in any function. */
 static void write_plain(struct text *t, size_t left)
 {
     byte(t, DW_CFA_advance_loc1);

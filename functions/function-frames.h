@@ -10,7 +10,7 @@
 struct tt_function_places {
     size_t left;         /* on the way back: the return address is on the stack again */
     size_t thunks, size; /* where they begin, and of each, a power of two */
-    size_t call, after;  /* in a thunk: the function's call, and behind what follows it */
+    size_t call, after;  /* in a thunk: the function's call, and what follows it */
 };
 void tt_function_frames(const struct tt_function_area *,
                         const struct tt_function_places *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* function-quick.c - entering and leaving functions where it is nearly simple.
+/* function-quick.c - entering and leaving functions in nearly simple cases.
  *
- * Compiled without vector registers, which are the program's arguments and results: to save
- * them all takes longer than what is done here, and what is rarely done may wait for that. */
+ * Compiled without vector registers, which hold the program's arguments and results:
+ * saving them all takes longer than this code, and rare cases take the slow path. */
 #include "exact.h"
 #include "function.h"
 #include "hiding.h"
@@ -91,7 +91,7 @@ static int drop_dead_quickly(struct tt_thread *t, uintptr_t cfa)
 
 /* ── Entering ─────────────────────────────────────────────────────────────────────── */
 
-/* A tail call: the frame goes on as that of what is called. */
+/* A tail call: the frame becomes that of the called function. */
 static int replace_quickly(struct tt_frame *f, tt_block block)
 {
     struct tt_node *edge;

@@ -159,13 +159,13 @@ __asm__(".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         "tt_thunk_fixups_end:\n"
         ".popsection\n");
 
-/* What thunks have in common: they are near it, and it need not be near this library.  First
- * the way back; then the way in where the edge is not the first of its bucket, and of tail
+/* Code that thunks share: it is near them, and need not be near this library.  First the
+ * return path; then entering if the edge is not the first of its bucket, and for tail
  * calls.  There eax is the block, and a thunk's return address is on the stack.
  *
- * A tail call comes with a thunk's as the function's: the frame goes on as that of what is
- * called, and the thunk goes on without a call (the zero flag says so).  The next frame's
- * cfa is what a handler would change. */
+ * At a tail call the function's return address is a thunk's: the frame becomes that of
+ * the called function, and the thunk jumps instead of calling (the zero flag says so).  A
+ * handler would change the next frame's cfa. */
 __asm__(".pushsection .rodata.tt_header_fixups,\"a\",@progbits\n"
         ".balign 4\n"
         ".globl tt_header_fixups\n.hidden tt_header_fixups\n"
@@ -197,7 +197,7 @@ __asm__(".pushsection .rodata.tt_header_fixups,\"a\",@progbits\n"
         "movq %fs:0, %rcx\n" HEADER_TOP "addq $64, %rcx\n"
         "cmpq %fs:0, %rcx\n" HEADER_HOOKS "jae 7f\n"
         "leaq 19(%rsp), %r8\n"
-        "movq %r8, 8(%rcx)\n" /* cfa: the first, so that it tells of the others too */
+        "movq %r8, 8(%rcx)\n" /* cfa: stored first, so that it covers the others */
         "movq 8(%rsp), %rdx\n"
         "movq %rdx, 16(%rcx)\n" /* slot */
         "cmpq %r8, -56(%rcx)\n" /* is the caller's frame dead? */
@@ -252,8 +252,7 @@ _Static_assert(offsetof(struct tt_node, target) == 12 &&
  * functions use these too: all of them are saved, in so many bytes.  0: by fxsave. */
 uint32_t tt_state_size __attribute__((visibility("hidden")));
 uint32_t tt_state_compact
-    __attribute__((visibility("hidden"))); /* what is not in use is left
-                                                                    out: it takes a third */
+    __attribute__((visibility("hidden"))); /* omit unused state: a third of the time */
 
 enum { STATE_COMPONENTS = 0xe6 }; /* SSE, AVX, AVX-512 */
 
@@ -509,7 +508,7 @@ static void fill_thunk(char *thunk, char *header, const struct tt_site_code *s)
 
 static int is_many(const char *at) { return at[0] == '\x90' && at[1] == '\x90'; }
 
-/* Where the mirror of an address lies. */
+/* The address of the mirror of `at`. */
 static uintptr_t mirrored(const char *at, uint32_t distance)
 {
     enum { SITE = 5 };

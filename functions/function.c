@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* function.c - entering and leaving functions that are switched on, the slow way.
  *
- * The tree may lose a frame: longjmp skips it, a coroutine runs on another stack, a runtime
- * pops what lies below.  The function must find back all the same.  So whoever drops a
- * frame that has not returned says so, and its way back is kept by its stack address, which
- * no two functions have at a time:
+ * The tree may lose a frame: longjmp skips it, a coroutine runs on another stack, a
+ * runtime pops frames below.  The function must find its return address all the same.  So
+ * code that drops the frame of a function that has not returned keeps its return address
+ * by the function's stack address, which no two functions share at a time:
  *
  *      leaving at X:   the frame of X in this stack ─ what was kept of X ─ other stacks
  *
- * The frame of X that was entered last counts; what else there is of X is dead. */
+ * The frame of X that was entered last counts; all others of X are dead. */
 #include "function.h"
 
 #include <stdlib.h>

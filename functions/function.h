@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* function.h - functions that are switched on: what their thunks do, and how they are made.
+/* function.h - functions that are switched on: what their thunks do, and how they are
+ * made.
  *
- *      f:  jmp thunk ──> thunk:  enter; its stack slot ← behind the call
+ *      f:  jmp thunk ──> thunk:  enter; its stack slot ← after the call
  *          body  <────────────── call body
  *                                leave; return to where the frame says
  *
- * A thunk calls, so that every return goes to where the processor expects it.  Where the
- * function really returns to stands in the slot of its tt_frame, until it does. */
+ * A thunk calls, so that every return is predicted.  The real return address of the
+ * function is in the slot of its tt_frame until it returns. */
 #ifndef TT_FUNCTION_H
 #define TT_FUNCTION_H
 
 #include "stack.h"
 
-/* ── What thunks come to when it is not that simple ─────────────────────────────────
+/* ── The slow path of thunks ──────────────────────────────────────────────────────────
  * On the program's stack, with all of its registers saved.  Async-signal-safe. */
 
-/* The return address is at `slot`.  1: call the function; 0: go on into it, it returns by
- * itself. */
+/* The return address is at `slot`.  1: call the function; 0: continue in it without a
+ * frame. */
 int tt_function_enter(uintptr_t slot, tt_block block);
 
-/* The function has returned, and its caller's stack ends at `cfa`: where to go on. */
+/* The function has returned to stack address `cfa`: returns the address to continue
+ * at. */
 uintptr_t tt_function_leave(uintptr_t cfa);
 
 /* The same where it is nearly simple, with but the general registers saved; or it is not:

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 struct tt_hook_call {     /* of a hook */
-    uintptr_t pc, sp, fp; /* where it returns to, and its caller's registers then */
-    uintptr_t function;   /* that it was told of; 0: none */
-    uintptr_t back;       /* where that returns to; 0: it lies on the stack */
+    uintptr_t pc, sp, fp; /* its return address, and its caller's registers then */
+    uintptr_t function;   /* that it was called with; 0: none */
+    uintptr_t back;       /* the function's return address; 0: it is on the stack */
 };
 
-/* Finds what we stand before, which has its calls too. */
+/* Finds the C library's hooks, which are called, too. */
 void tt_hooks_machine(void);
 
 /* 1: counted, or there is nothing to count.  Uses no registers but the general ones. */

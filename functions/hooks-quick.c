@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks-quick.c - entering and leaving what a compiler's hooks tell of, where it is simple.
+/* hooks-quick.c - the fast path of compiler hooks: entering and leaving functions.
  *
  *      place -> site -> edge of the top: seen before, and nothing on top is dead
  *
  * Leaving looks up nothing: a frame that was entered fast has room for the function's
- * address, and for where the stack was then; who says the same is that function.
+ * address, and for its stack pointer; a leaving function with the same two is that
+ * function.
  *
- * Compiled without vector registers, in which the arguments are of what calls mcount. */
+ * Compiled without vector registers, which hold the arguments of mcount's caller. */
 #include "hooks-quick.h"
 
 #include "exact.h"
@@ -15,7 +16,7 @@
 
 struct tt_hook_sites tt_hook_sites;
 
-/* Of frames that were entered fast: what exact ones have other use for. */
+/* Of frames that were entered fast: fields with another use in the exact mode. */
 #define FUNCTION entered
 #define STACK children
 
@@ -146,7 +147,7 @@ int tt_hook_quickly(const struct tt_hook_call *c)
 
 /* ── -finstrument-functions ───────────────────────────────────────────────────────── */
 
-/* Where the hook returns to, and its caller's registers. */
+/* The hook's return address, and its caller's registers. */
 #define CALL_OF(whose)                                                                   \
     (uintptr_t) __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa(),           \
         *(const uintptr_t *)__builtin_frame_address(0), (uintptr_t)(whose)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks-quick.h - what is known of the places that hooks are called from. */
+/* hooks-quick.h - data of the places that hooks are called from. */
 #ifndef TT_HOOKS_QUICK_H
 #define TT_HOOKS_QUICK_H
 
@@ -9,12 +9,12 @@
 
 enum { TT_HOOK_INLINED = 4 }; /* below the CFA of whom it is in */
 
-struct tt_hook_site { /* of a growing table */
-    /* Where the hook returns to; where a function that is counted returns to; or where a
+struct tt_hook_site { /* in an append table */
+    /* The return address of the hook; or of a function that is counted; or where a
      * function starts. */
     uint64_t pc;
     tt_block block;     /* of the function that this is in; 0: it has no hook */
-    uint32_t epoch;     /* what is loaded is as it was then; else it is made again */
+    uint32_t epoch;     /* if other code was loaded since, it is made again */
     ptrdiff_t distance; /* from the stack pointer, or the frame pointer, to the CFA */
     uint8_t by_frame, inlined;
 };
@@ -25,7 +25,7 @@ struct tt_hook_sites {
 };
 extern struct tt_hook_sites tt_hook_sites __attribute__((visibility("hidden")));
 
-/* NULL: not known, or what is there now is something else. */
+/* NULL: not known, or other code is there now. */
 TT_INLINE const struct tt_hook_site *tt_hook_find(uintptr_t pc)
 {
     struct tt_append_table *t = __atomic_load_n(&tt_hook_sites.table, __ATOMIC_ACQUIRE);
@@ -41,19 +41,19 @@ TT_INLINE const struct tt_hook_site *tt_hook_find(uintptr_t pc)
                : s;
 }
 
-/* Where the caller's part of the stack ends that belongs to the function. */
+/* The CFA of the function: the end of its caller's part of the stack. */
 TT_INLINE uintptr_t tt_hook_cfa(const struct tt_hook_site *s, uintptr_t sp, uintptr_t fp)
 {
     return (s->by_frame ? fp : sp) + (uintptr_t)s->distance;
 }
 
-/* Two inlined ones of one frame are identified by where they are entered. */
+/* Two inlined functions of one frame are distinguished by where they are entered. */
 TT_INLINE void *tt_hook_slot(const struct tt_hook_site *s, uintptr_t cfa)
 {
     return (void *)(s->inlined ? (uintptr_t)s->pc : cfa - sizeof(void *));
 }
 
-/* Of a function that says when it returns nobody needs to know who called it. */
+/* The function's return address; not needed if its exit is reported, too. */
 TT_INLINE uintptr_t tt_hook_back(const struct tt_hook_call *c, uintptr_t cfa)
 {
     if (c->function)
@@ -61,7 +61,7 @@ TT_INLINE uintptr_t tt_hook_back(const struct tt_hook_call *c, uintptr_t cfa)
     return c->back ? c->back : ((const uintptr_t *)cfa)[-1];
 }
 
-/* Enters on top of what is alive.  0: more is to be done. */
+/* Enters above a live top.  0: not in the simple case. */
 int tt_hook_enter(const struct tt_hook_site *, const struct tt_hook_call *, uintptr_t cfa,
                   tt_block caller);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks-stacks.c - coroutines, told by the stacks that they run on.
+/* hooks-stacks.c - coroutines, recognised by their stacks.
  *
- * Nobody says that a program goes on on another stack: it changes its stack pointer.  But a
- * hook that is called far from the one before, or is of another activation than the top, is
- * looked at: does the walk over its callers come by the activations that are open?  Then it
- * is the same stack.  If it comes by what is known of another one, it is that, and else a new
- * one.  Each is a fiber of ours; which part of memory it was seen in says the next time
- * whose it is, without a walk.
+ * Nothing reports that a program continues on another stack: it changes its stack
+ * pointer.  So if a hook is called far from the previous one, or for another activation
+ * than the top, we walk its callers.  If the walk meets an open activation, it is the
+ * same stack.  If it meets known parts of another stack, it is that one; else a new one.
+ * Each stack is a fiber of ours.  Next time its range of memory identifies it, without a
+ * walk.
  *
- * Records are never freed: one that was not used for long becomes another stack's. */
+ * Records are never freed: one that was not used for long is reused for another stack. */
 #include "hooks-stacks.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static struct {
     uint64_t now;
 } stacks; /* all under the lock */
 
-struct mine {           /* the thread's: what runs, and what is known of its own stack */
+struct mine {           /* the thread's: the current stack, and its own */
     struct stack *runs; /* NULL: its own */
     uintptr_t low, high;
 };

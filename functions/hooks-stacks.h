@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks-stacks.h - which stack of the program a hook was called on.
+/* hooks-stacks.h - the program's stack that a hook was called on.
  *
- *      thread's own   ████████████░░░░          each has activations of its own, which stay
+ *      thread's own   ████████████░░░░          each has separate activations, which stay
  *      coroutine           ░░░███               while it does not run
  *      coroutine      ░░░░░░░█████
- *                         low    high           of what was seen of it: grows downwards
- */
+ *                         low    high           the part seen so far: grows downwards */
 #ifndef TT_HOOKS_STACKS_H
 #define TT_HOOKS_STACKS_H
 
@@ -19,7 +18,7 @@
 void tt_hook_walk(struct tt_unwound *, const struct tt_modules *,
                   const struct tt_hook_call *);
 
-struct tt_hook_here { /* of the stack that runs; nothing is known at first */
+struct tt_hook_here { /* of the current stack; unknown at first */
     uintptr_t low, size;
 };
 extern __thread struct tt_hook_here tt_hook_here __attribute__((visibility("hidden")));
@@ -33,8 +32,8 @@ TT_INLINE int tt_hook_is_here(uintptr_t cfa)
  * a CFA that is not here.  Nothing when the program itself says what its fibers are. */
 void tt_hook_follow(const struct tt_hook_call *, uintptr_t cfa);
 
-/* Meanwhile no handler of the program's comes: it would want what its thread holds, or leave it
- * held by longjmp.  What the thread itself does wrong goes on being told. */
+/* Blocks the program's handlers: one might need a lock that its thread holds, or leave it
+ * locked by longjmp.  Signals of the thread's own faults are still delivered. */
 static inline void tt_hook_hold_signals(sigset_t *before)
 {
     sigset_t held;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks-x86_64.c - mcount and __fentry__: called where the caller has all of its registers
- * in use, arguments too.
+/* hooks-x86_64.c - mcount and __fentry__: called while all registers of the caller are in
+ * use, arguments too.
  *
- *      mcount        behind `push %rbp; mov %rsp, %rbp`: the CFA is %rbp + 16
- *      __fentry__    at the very beginning: the CFA is behind the caller's return address
+ *      mcount        after `push %rbp; mov %rsp, %rbp`: the CFA is %rbp + 16
+ *      __fentry__    at the very beginning: the CFA is above the caller's return address
  *
- * Both end in the C library's own, with all as they found it: gmon.out is as it would be. */
+ * Both end in the C library's own, with all registers restored: gmon.out does not
+ * change. */
 #include <cpuid.h>
 #include <stdint.h>
 
@@ -18,7 +19,7 @@ uint32_t tt_hooks_vectors __attribute__((visibility("hidden")));
 void *tt_hooks_mcount __attribute__((visibility("hidden"))),
     *tt_hooks_fentry __attribute__((visibility("hidden")));
 
-/* %rbp: the caller's, then where to return to.  A struct tt_hook_call at (%rsp) for the calls. */
+/* %rbp: the caller's, then the return address.  A struct tt_hook_call is at (%rsp). */
 #define HOOK(name, sp, fp, next)                                                         \
     __asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"             \
             ".cfi_startproc\n"                                                           \

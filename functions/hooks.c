@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks.c - functions whose compiler has them call us.
+/* hooks.c - functions that a compiler has call our hooks.
  *
  *      place of the call ──> site: block, and how far the end of its caller's stack is
  *
- * A frame is told by where its caller's stack ends (its CFA), as scopes are: who is entered
- * above a frame, or at the same place, finds it dead, whether it returned, was left by
- * longjmp, or ended in a tail call.  So -pg, which tells of entering alone, is enough for
- * exact counts in the right context; only times need to know who returns.
+ * A frame is identified by the end of its caller's stack (its CFA), as scopes are: a
+ * function that is entered above a frame, or at the same place, proves it dead, whether
+ * it returned, was left by longjmp, or ended in a tail call.  So -pg, which reports only
+ * entering, is enough for exact counts in the right context; only times need to know when
+ * functions return.
  *
- * An inlined function has its caller's CFA: it counts as a little below that.  And where
- * nobody says who returns, what is called with more arguments begins below what was called
- * before it: so its return address tells whose frame it is, and what lies above is dead. */
+ * An inlined function has its caller's CFA: it counts as a little below that.  If exits
+ * are not reported, a function with more stack arguments begins below one that was called
+ * before it: so its return address shows whose frame it is, and frames above that are
+ * dead. */
 #include "hooks.h"
 
 #include <errno.h>
@@ -32,7 +34,7 @@ static struct {
     int count_only;
 } hooks;
 
-/* ── What stands at a site ────────────────────────────────────────────────────────── */
+/* ── The block of a site ──────────────────────────────────────────────────────────── */
 
 static char *put_hex(char *out, uint64_t n)
 {
@@ -46,7 +48,7 @@ static char *put_hex(char *out, uint64_t n)
     return out + (text + sizeof text - at);
 }
 
-/* As the function that a symbol table may name, "program+0x1234" until then. */
+/* A name as "program+0x1234" for the function, which a symbol table may replace later. */
 static tt_block make_block(const struct tt_mapping *m, uint64_t function)
 {
     char name[200], id[2 * TT_BUILD_ID_MAX + 1], *end = id;
@@ -230,8 +232,8 @@ static struct tt_frame *top_of(const struct tt_strand *strand)
     return tt_frame_flags(f) & TT_FRAME_SEAM ? tt_frame_below(f) + 1 : f;
 }
 
-/* What stands at or below the CFA of one that is not inlined is dead, and what stands above
- * its caller's frame. */
+/* Leaves dead frames: those at or below the CFA of a function that is not inlined, and
+ * those above its caller's frame. */
 static void leave_dead(struct tt_thread *t, uintptr_t cfa, tt_block caller)
 {
     struct tt_frame *f = top_of(t->self), *dead = NULL, *above;
@@ -265,8 +267,8 @@ static void enter(const struct tt_hook_site *s, const struct tt_hook_call *c,
     tt_thread_leave(t);
 }
 
-/* Who has interrupted the profiler goes without, and waits for nobody: others may wait for
- * what its thread holds, and have new code looked at, one at a time. */
+/* A handler that interrupts the profiler only counts, and does not wait: others may wait
+ * for a lock that its thread holds.  New code is examined by one thread at a time. */
 void tt_hook_slowly(const struct tt_hook_call *c)
 {
     const struct tt_hook_site *s, *caller;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks.h - functions whose compiler has them call us.
+/* hooks.h - functions that a compiler has call our hooks.
  *
  *      -finstrument-functions      enter and exit: __cyg_profile_func_enter, _exit
- *      -pg                         enter alone: mcount, __fentry__, which we stand before
+ *      -pg                         enter alone: mcount, __fentry__, which we interpose
  *
  * Each is an activation of a block that is named afterwards, as native code is. */
 #ifndef TT_HOOKS_H
@@ -10,11 +10,11 @@
 
 #include "options.h"
 
-/* Before the recording.  Where the program is built with -pg its functions are counted, and
- * not timed: nobody says when they return. */
+/* Before the recording.  If the program is built with -pg its functions are counted, and
+ * not timed: their returns are not reported. */
 void tt_hooks_start(struct tt_options *);
 
-/* What was loaded is about to change: other code may come to stand at the same places. */
+/* Modules are about to change: other code may then be at the same addresses. */
 void tt_hooks_forget(void);
 
 /* In the child of a fork. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* patchable.c - where the compiler left room for functions to be switched on.
+/* patchable.c - finds the no-ops that the compiler left for switching functions on.
  *
- * The lists are in separate sections, and only the file says where: what is loaded has
- * segments.  The addresses themselves are read from memory, where the loader has moved
- * them to where the functions are. */
+ * Their lists are in separate sections, and only the file has section headers: a loaded
+ * module has segments.  The addresses themselves are read from memory, where the loader
+ * has relocated them. */
 #include "patchable.h"
 
 #include <errno.h>
@@ -238,7 +238,7 @@ static void name_found(struct tt_patchable *s, const struct symbols *symbols)
 enum { LANDING = 4 };
 static const unsigned char landing[LANDING] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
 
-/* The no-op at the beginning of a function, behind what an indirect jump must land on. */
+/* The no-op at the beginning of a function, after a landing pad of indirect jumps. */
 static const unsigned char *nop_at(const unsigned char *p)
 {
     static const unsigned char one[5] = {0x0f, 0x1f, 0x44, 0, 0},
@@ -326,7 +326,7 @@ static int add_listed(struct finding *f, const struct file *file, const char *se
     return 1;
 }
 
-/* Where nothing is listed, most functions of a program that was compiled so begin so. */
+/* If there is no list: most functions of a program compiled so begin with no-ops. */
 static void add_beginnings(struct finding *f, const struct symbols *symbols)
 {
     size_t functions = 0;

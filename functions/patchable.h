@@ -13,7 +13,7 @@
 
 #include "image.h"
 
-/* A module that is loaded, as the loader tells of it. */
+/* A loaded module, as the loader reports it. */
 struct tt_loaded {
     char path[PATH_MAX]; /* of its file; empty: that may not be read */
     char build_id[2 * TT_BUILD_ID_MAX + 1];
@@ -23,9 +23,9 @@ struct tt_loaded {
     unsigned phdrs;
 };
 
-/* Calls back for each but what this code is in, and what has no file.  None is loaded or
- * unloaded meanwhile: `each` may not do so either.  What it returns tells whether any was
- * between two calls. */
+/* Calls `each` for all modules except this code's own and those without a file.  None is
+ * loaded or unloaded meanwhile: `each` must not do so either.  The result differs from
+ * tt_loaded_changes if modules have changed since. */
 uint64_t tt_loaded_each(void (*each)(void *arg, const struct tt_loaded *), void *arg);
 uint64_t tt_loaded_changes(void);
 

@@ -36,7 +36,7 @@ static struct {
     pid_t worker;            /* in which process there is one, or is about to be */
     int taken;               /* the signal is ours */
     int recording;           /* the worker's: it has started one, */
-    int joined;              /* or the program has one of its own */
+    int joined;              /* or joined one of the program */
     struct tt_throttle thin; /* share 0: whatever it costs */
     char output[TT_PATH_SIZE];
 } wake;
@@ -180,7 +180,7 @@ static void switch_off(struct reply *a)
     wake.output[0] = '\0';
 }
 
-/* Whose file it is, and that nobody else could have written it. */
+/* Is the file of a user we trust, and could no other user have written it? */
 static int is_trusted(int fd)
 {
     struct stat st;
@@ -431,5 +431,5 @@ static __attribute__((constructor)) void begin_at_once(void)
         begin(words, folder);
 }
 
-/* The recording ends with the process, if nobody has ended it. */
+/* Ends a recording that is still running when the process ends. */
 static __attribute__((destructor)) void end(void) { end_recording(); }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* remote-control.h - what `tallytree on` and a process that is asked to switch agree on.
+/* remote-control.h - the protocol of `tallytree on` and a process that is asked to
+ * switch.
  *
  *      command                          process
- *      writes WAKE_PATH, 0600
+ *      writes TT_REMOTE_PATH, 0600
  *      signal with the number ────────> handler: starts a thread, or marks it busy
  *      sends it again while busy        the thread marks it taken, reads it, does it
- *      reads the answer, unlinks <───── writes it behind the request
+ *      reads the answer, unlinks <───── writes it after the request
  *
- * A request is lines of KEY=VALUE, an answer the same, from WAKE_ANSWER on; its last line is
- * a full stop.  The byte before the answer is the mark. */
+ * A request is lines of KEY=VALUE, an answer the same, from TT_REMOTE_ANSWER on; its last
+ * line is a full stop.  The byte before the answer is the mark. */
 #ifndef TT_REMOTE_CONTROL_H
 #define TT_REMOTE_CONTROL_H
 
 #include <signal.h>
 
-/* Where the process finds the file of request NUMBER; its own number first. */
+/* The file of request NUMBER; the process's own number comes first. */
 #define TT_REMOTE_PATH "/tmp/tallytree.%d.%08x"
 #define TT_REMOTE_LIBRARY "libtallytree-switch.so"
 
@@ -24,7 +25,7 @@ enum {
     TT_REMOTE_MARK = TT_REMOTE_ANSWER - 1
 };
 
-/* Busy: no thread can be started where the thread is that took the signal.  Taken: no other
+/* Busy: the thread that took the signal cannot start a thread now.  Taken: no other
  * signal is needed. */
 enum { TT_REMOTE_BUSY = 'b', TT_REMOTE_TAKEN = 't' };
 

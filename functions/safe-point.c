@@ -40,7 +40,7 @@ static struct {
     int is_known;
 } safe;
 
-/* Of the C library: where the first thread's stack begins. */
+/* Of the C library: the beginning of the first thread's stack. */
 extern void *__libc_stack_end __attribute__((weak));
 
 /* ── Modules ──────────────────────────────────────────────────────────────────────── */
@@ -171,7 +171,7 @@ static int is_called_by_unsafe(struct tt_peek *p, uint64_t sp)
     return 0;
 }
 
-/* Where the stack ends, if it is the one that the thread began with. */
+/* The end of the stack, if it is the one that the thread began with. */
 static uint64_t end_of(uint64_t sp)
 {
     uint64_t first = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0,
@@ -182,8 +182,8 @@ static uint64_t end_of(uint64_t sp)
     return own > sp ? own : UINT64_MAX;
 }
 
-/* Each word up to the stack's end.  What is left there of a handler that has returned looks
- * the same, until it is overwritten: it is tried again. */
+/* Checks each word up to the stack's end.  Remains of a handler that has returned look
+ * the same, until they are overwritten: then it is tried again. */
 static int is_in_handler(struct tt_peek *p, uint64_t sp)
 {
     enum { MOST = 64 << 20 };

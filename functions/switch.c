@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* switch.c - which functions are on, in what is loaded now.
+/* switch.c - which functions are on, in the modules loaded now.
  *
  *      module    path, bias, range
  *        functions   no-op, block, thunk, on
  *
- * A module's thunks are made once, at the first time that it is seen, and stay: a function
- * may be running when it is switched off, and when its module is gone another may be loaded
- * in its place that is the same. */
+ * A module's thunks are made once, when it is first seen, and stay: a function may be
+ * running when it is switched off, and after its module is unloaded the same one may be
+ * loaded again in its place. */
 #include "switch.h"
 
 #include <fnmatch.h>
@@ -39,7 +39,7 @@ static struct { /* all guarded by mutex */
     uint64_t changes;
     struct tt_switched counts;
     const struct tt_throttle *thin; /* while some are being thinned out */
-    char thinned[4096];             /* what is said of them */
+    char thinned[4096];             /* messages about them */
 } all;
 
 /* ── Modules ──────────────────────────────────────────────────────────────────────── */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* throttle.c - which functions cost more than they tell.
+/* throttle.c - finds functions that cost more than they are worth.
  *
- * From time to time the calls of each function are added up, in the recording itself: what is
- * added to meanwhile is seen sooner or later, and figures that move are missed once.  Those
- * that came since the last time, at what one costs, are held against the time that the
- * process has spent. */
+ * From time to time the calls of each function are added up, in the recording itself:
+ * calls that come meanwhile are counted the next time, and figures that move are missed
+ * once.  The new calls since the last time, times the cost of one, are compared with the
+ * CPU time that the process used. */
 #include "throttle.h"
 
 #include <stdlib.h>
