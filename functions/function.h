@@ -16,12 +16,11 @@
 /* ── The slow path of thunks ──────────────────────────────────────────────────────────
  * On the program's stack, with all of its registers saved.  Async-signal-safe. */
 
-/* The return address is at `slot`.  1: call the function; 0: continue in it without a
+/* The return address is at `slot`.  1: call the function; 0: it goes on without a
  * frame. */
 int tt_function_enter(uintptr_t slot, tt_block block);
 
-/* The function has returned to stack address `cfa`: returns the address to continue
- * at. */
+/* The function has returned to stack address `cfa`; returns where to continue. */
 uintptr_t tt_function_leave(uintptr_t cfa);
 
 /* The same where it is nearly simple, with but the general registers saved; or it is not:
