@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* interpose-exec.c - notes which programs are started.
  *
- *      FOLDER/.started.HASH  ->  /path/of/program         with what loads us
+ *      FOLDER/.started.HASH  ->  /path/of/program         with this library
  *      FOLDER/.bare.HASH     ->  /path/of/program         without: it is not seen
- *      FOLDER/.apart.HASH    ->  /path/of/program         where we, or the folder, are not
+ *      FOLDER/.apart.HASH    ->  /path/of/program         no library or folder there
  *
- * What can be loaded into them is looked at when all is over.  A link says its path without
- * a file being open here for a moment, which a program with several threads might notice;
- * and it may be made by a child of vfork, which has its parent's memory.
+ * Whether the library can be loaded into them is checked at the end.  A link stores the
+ * path without opening a file here, which a program with several threads might notice; a
+ * child of vfork, which has its parent's memory, can make one, too.
  *
- * After chroot the loader would not find us, and would say so on the program's own standard
- * error: such a program is started without us.  The folder is reached by a descriptor then,
- * which a process has from its first chroot on. */
+ * After chroot the loader would not find this library, and would write a message to the
+ * program's standard error: such a program is started without it.  The folder is then
+ * reached by a descriptor, which a process has from its first chroot on. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,11 +28,12 @@
 #include "preload.h"
 #include "system-call.h"
 
-enum { ROOM = 1000 }; /* of a path; stacks may be small */
+enum { ROOM = 1000 }; /* bytes of a path; stacks may be small */
 
-static char folder[ROOM]; /* "": not wanted */
+static char folder[ROOM]; /* "": notes are off */
 
-/* The folder after chroot, 0: there was none; and what it is, as the program may close it. */
+/* The folder, opened before chroot (0: none), and its identity, as the program may close
+ * it. */
 static struct {
     int fd;
     dev_t device;
@@ -51,7 +52,7 @@ TT_NEXT_FUNCTION(int, posix_spawnp, pid_t *, const char *,
                  const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
                  char *const[], char *const[]);
 
-/* A child of fork must not ask the loader. */
+/* A child of fork must not call the loader. */
 void tt_preload_note_programs(const char *in)
 {
     folder[0] = '\0';
@@ -71,7 +72,7 @@ static int is_executable(const char *path)
                           (long[6]){AT_FDCWD, (long)(uintptr_t)path, X_OK}) == 0;
 }
 
-/* 0 when it is too long. */
+/* 0 if it is too long. */
 static int join(char *out, const char *before, size_t length, const char *name)
 {
     size_t rest = strlen(name);
@@ -118,7 +119,7 @@ static int make_absolute(char *path)
 
 static const char preload[] = "LD_PRELOAD=", ours[] = "/libtallytree-";
 
-/* What the loader is asked to load, with that name before it; NULL: without us. */
+/* The LD_PRELOAD variable if it contains our libraries; else NULL. */
 static const char *find_us(char *const environment[])
 {
     for (; environment && *environment; environment++)
@@ -127,7 +128,7 @@ static const char *find_us(char *const environment[])
     return NULL;
 }
 
-/* The length of the first of "A:B C" that is one of ours, and where it begins. */
+/* The length of the first of "A:B C" that is one of our libraries, and its begin. */
 static size_t find_library(const char *list, const char **library)
 {
     size_t length;
@@ -148,7 +149,7 @@ static int is_readable(const char *path)
                           (long[6]){AT_FDCWD, (long)(uintptr_t)path, R_OK}) == 0;
 }
 
-/* Can it load us, and write where we are? */
+/* Can the program load our library, at its current path? */
 static int has_us_there(const char *list)
 {
     char path[ROOM];
@@ -156,7 +157,7 @@ static int has_us_there(const char *list)
     size_t length = find_library(list, &library);
 
     if (!length || length >= sizeof path)
-        return 1; /* nothing that could be helped */
+        return 1; /* cannot be improved */
     memcpy(path, library, length);
     path[length] = '\0';
     return is_readable(path);
@@ -197,7 +198,7 @@ static void make_note(const char *path, enum note kind)
                          (long[6]){(long)(uintptr_t)path, at, (long)(uintptr_t)name});
 }
 
-/* Is it apart from us, so that we must not be asked for? */
+/* Notes a program.  Returns whether LD_PRELOAD must not contain our libraries. */
 static int note(const char *file, int in_path, char *const environment[])
 {
     const char *list = find_us(environment);
@@ -221,7 +222,7 @@ static int note(const char *file, int in_path, char *const environment[])
 
 /* ── Without us ───────────────────────────────────────────────────────────────────── */
 
-enum { MANY = 4096 }; /* so many variables are copied onto the stack */
+enum { MANY = 4096 }; /* the most variables that are copied onto the stack */
 
 static size_t count_variables(char *const environment[])
 {
@@ -232,7 +233,7 @@ static size_t count_variables(char *const environment[])
     return n;
 }
 
-/* The same variables, but for ours in the list, whose rest goes into `rest`. */
+/* Copies the variables, without our libraries in the list; the changed list is `rest`. */
 static void leave_us_out(char *const environment[], size_t count, char **copy, char *rest)
 {
     const char *list = find_us(environment), *library;
@@ -244,7 +245,7 @@ static void leave_us_out(char *const environment[], size_t count, char **copy, c
         copy[i] = environment[i] == list ? rest : environment[i];
 }
 
-/* Calls `call` with an environment in which we are not asked for, which is on the stack. */
+/* Calls `call` with an environment, on the stack, without our libraries. */
 #define WITHOUT_US(environment, call)                                                    \
     do {                                                                                 \
         size_t count_ = count_variables(environment);                                    \
@@ -259,7 +260,7 @@ static void leave_us_out(char *const environment[], size_t count, char **copy, c
 
 /* ── The calls ────────────────────────────────────────────────────────────────────── */
 
-/* The program may open as many files as before: this one's number is high. */
+/* The program may open as many files as before: this descriptor has a high number. */
 static void keep_folder(void)
 {
     static const int high[] = {1000, 500, 200};
@@ -329,7 +330,7 @@ TT_INTERPOSE int execvpe(const char *file, char *const argv[], char *const envir
     return start_in_path(file, argv, environment);
 }
 
-/* Behind the first one, with the NULL at the end. */
+/* The words after the first one, with the NULL at the end. */
 static size_t count_words(va_list list)
 {
     size_t n = 1;
@@ -339,7 +340,7 @@ static size_t count_words(va_list list)
     return n;
 }
 
-/* Some call these with no arguments at all, which the headers forbid. */
+/* Some programs pass no arguments at all, which the headers forbid. */
 #define TAKE_WORDS(argv, list, first)                                                    \
     do {                                                                                 \
         char *word_ = (char *)(uintptr_t)(first);                                        \
@@ -387,7 +388,7 @@ TT_INTERPOSE int execle(const char *path, const char *first, ...)
     return start(path, argv, environment);
 }
 
-/* The program has no path that could be noted. */
+/* There is no path that could be noted. */
 TT_INTERPOSE int fexecve(int fd, char *const argv[], char *const environment[])
 {
     tt_preload_leave();

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-fault.c - faults of our loads from an interpreter's memory, before the program's own.
+/* interpose-fault.c - handles faults of our loads from an interpreter's memory, before
+ * the program.
  *
  *      the system's action   ours ─ a load of tt_safe_copy: it goes on after it
  *                              └─── anything else: the program's handler, in our place
  *
- * This is so only once an interpreter was found.  The program's action is in a variable then, and
- * the system's differs from it in the handler alone, so that masks, stacks and restarts are the
- * program's.  Its calls find the system's action as it would be without us: ours is taken away
- * before them and put back after.  Where the program ignores the signal or wants its handler
- * once, ours is not put back, and tt_safe_read has the system copy. */
+ * This is active only once an interpreter was found.  The program's action is then in a
+ * variable.  The system's action differs from it only in the handler, so that masks,
+ * stacks and restarts are the program's.  During the program's calls the system has the
+ * program's action: ours is removed before them and put back after.  If the program
+ * ignores the signal or wants its handler once, ours is not put back, and tt_safe_read
+ * lets the system copy. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,9 +29,9 @@ typedef void (*handler)(int);
 
 static struct {
     int wanted;    /* an interpreter was found */
-    uint32_t lock; /* with all signals blocked */
+    uint32_t lock; /* held with all signals blocked */
     uint64_t
-        program; /* its handler, and whether that wants to know more: read by faults */
+        program; /* its handler, and whether that is of type SA_SIGINFO: read by faults */
 } front;
 static const uint64_t WITH_INFO = (uint64_t)1 << 63; /* no address has that bit */
 
@@ -56,7 +58,8 @@ static int resume_load(ucontext_t *u)
 enum { RESUMES = 0 };
 #endif
 
-/* A signal that was sent, and no fault, comes again when our handler has been left. */
+/* A signal that was sent, and is no fault, is sent again after our handler has
+ * returned. */
 static int put_off(int number, siginfo_t *info, ucontext_t *u)
 {
     if (info->si_code > 0 || tt_safe_thread.direct != TT_SAFE_IN_HANDLER)
@@ -68,7 +71,7 @@ static int put_off(int number, siginfo_t *info, ucontext_t *u)
                                     (long)(uintptr_t)info}) == 0;
 }
 
-/* By default: a fault comes again after this, and what was sent is sent again. */
+/* The default action: a fault recurs after this, and a sent signal is sent again. */
 static void end_program(int number, const siginfo_t *info)
 {
     const struct sigaction end = {.sa_handler = SIG_DFL};
@@ -143,7 +146,7 @@ struct aside {
     sigset_t mask;
 };
 
-/* A child of vfork has our memory, and actions of its own. */
+/* A child of vfork has our memory, but separate actions. */
 static void step_aside(struct aside *a, int number)
 {
     sigset_t all;
@@ -174,7 +177,7 @@ static void step_back(const struct aside *a)
 enum { SIGACTION, SIGNAL, BSD_SIGNAL, SSIGNAL, SYSV_SIGNAL, SIGSET, SIGIGNORE, CALLS };
 static void *next[CALLS];
 
-/* Handlers call these too, and cannot look for the next ones. */
+/* Handlers call these, too, and cannot look up the next ones. */
 void tt_preload_find_actions(void)
 {
     static const char *const names[CALLS] = {"sigaction", "signal",      "bsd_signal",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* interpose-signal.c - the signal of our timers, which no program can use.
  *
- * The C library keeps the first real-time signals for itself: programs cannot handle, block
- * or wait for them, sigfillset() leaves them out, and SIGRTMIN comes after them.  Our timers
- * send the one by which pthread_cancel() interrupts a thread.  So nothing has to be hidden
- * from the program, whatever it does with signals.  The library looks at who sent that
- * signal and ignores ours, so it does no harm if its handler is there for a moment instead
- * of ours; and ours calls the library's for all signals that are not ours. */
+ * The C library reserves the first real-time signals: programs cannot handle, block or
+ * wait for them, sigfillset() omits them, and SIGRTMIN comes after them.  Our timers send
+ * the one by which pthread_cancel() interrupts a thread.  So nothing has to be hidden
+ * from the program, whatever it does with signals.  The library checks the sender of that
+ * signal and ignores ours, so it does no harm if its handler is installed for a moment
+ * instead of ours; and ours calls the library's for all signals that are not ours. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #include "sampler.h"
 #include "system-call.h"
 
-enum { CANCEL_SIGNAL = 32 }; /* of glibc; musl has its timers' there */
+enum { CANCEL_SIGNAL = 32 }; /* of glibc; musl uses it for its timers */
 
 TT_NEXT_FUNCTION(int, pthread_cancel, pthread_t);
 
@@ -32,15 +32,15 @@ int tt_preload_signal(void) { return CANCEL_SIGNAL; }
 
 /* ── The handler ──────────────────────────────────────────────────────────────────── */
 
-struct system_action { /* as the system has it */
+struct system_action { /* in the system's layout */
     void *handler;
     unsigned long flags;
     void *restorer;
     uint64_t mask;
 };
 
-/* The C library's sigaction refuses this signal.  What a handler returns to is known to
- * debuggers and unwinders by these very bytes; they look at the byte before it, too. */
+/* The C library's sigaction refuses this signal.  Debuggers and unwinders recognise the
+ * return address of a handler by exactly these bytes; they also read the byte before. */
 #if defined __x86_64__
 enum { HAS_RESTORER = 0x04000000 };
 extern const char tt_signal_return[] __attribute__((visibility("hidden")));
@@ -90,7 +90,7 @@ int tt_preload_sigaction(int number, const struct sigaction *wanted,
     return 0;
 }
 
-/* A parent that does without the C library may have left it blocked. */
+/* A parent that does not use the C library may have left it blocked. */
 void tt_preload_unblock(void)
 {
     const uint64_t set = (uint64_t)1 << (CANCEL_SIGNAL - 1);
@@ -99,7 +99,7 @@ void tt_preload_unblock(void)
                          (long[6]){SIG_UNBLOCK, (long)(uintptr_t)&set, 0, sizeof set});
 }
 
-/* The first one in a process puts the C library's handler in the place of ours. */
+/* The first call in a process replaces our handler by the C library's. */
 TT_INTERPOSE int pthread_cancel(pthread_t thread)
 {
     int error = next_pthread_cancel()(thread);
@@ -111,7 +111,7 @@ TT_INTERPOSE int pthread_cancel(pthread_t thread)
 
 /* ── Stacks for signals ───────────────────────────────────────────────────────────── */
 
-static __thread stack_t lent; /* ss_sp NULL: none is */
+static __thread stack_t lent; /* ss_sp NULL: none */
 
 static int set_stack(const stack_t *wanted, stack_t *before)
 {
@@ -139,8 +139,8 @@ int tt_preload_lend(char *stack, size_t size)
     return done;
 }
 
-/* Where the program has no stack for signals it has none, and when it takes its own away it
- * has none again. */
+/* If the program has no signal stack it is shown none; when it removes its own, it sees
+ * none again. */
 TT_INTERPOSE int sigaltstack(const stack_t *wanted, stack_t *before)
 {
     const stack_t none = {.ss_flags = SS_DISABLE};
@@ -163,14 +163,14 @@ TT_INTERPOSE int sigaltstack(const stack_t *wanted, stack_t *before)
 
 /* ── Sandboxes ────────────────────────────────────────────────────────────────────── */
 
-/* A filter of system calls does not know of ours, and kills for them. */
+/* A filter of system calls does not know ours, and would kill the process for them. */
 static void before_filter(void)
 {
     if (tt_looker && __atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         tt_preload_cease();
 }
 
-/* Without one it is a question: can there be filters? */
+/* Without a filter the call only asks: can there be filters? */
 static int is_filter(const long a[6]) { return a[1] != SECCOMP_MODE_FILTER || a[2]; }
 
 TT_INTERPOSE int prctl(int option, ...)
@@ -187,8 +187,8 @@ TT_INTERPOSE int prctl(int option, ...)
     return (int)tt_call_system(SYS_prctl, a);
 }
 
-/* Some programs give all signals their defaults before they start another program, with calls
- * that the C library does not see.  Our timers' signal would end them: what they want is kept
+/* Some programs reset all signals before they start another program, by calls that the C
+ * library does not see.  Our timers' signal would kill them: the action they set is kept
  * for signals that are not ours. */
 static long set_our_action(const long a[6])
 {
@@ -242,8 +242,9 @@ long tt_preload_call(long number, ...)
     return tt_call_system(number, a);
 }
 
-/* A child that begins on a stack that the program gives it, or on its parent's, must not return
- * through a frame of ours: such calls go to the C library's function, and leave no trace here. */
+/* A child that begins on a stack that the program gives it, or on its parent's, must not
+ * return through a frame of ours: these calls jump to the C library's function, without a
+ * frame here. */
 long (*tt_next_syscall)(long, ...)
     __attribute__((used, visibility("hidden"))) = tt_preload_call;
 

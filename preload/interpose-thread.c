@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-thread.c - threads get their strand, and their timer, before they run. */
+/* interpose-thread.c - gives threads their strand, and their timer, before they run. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <threads.h>

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* preload.c - the library that `tallytree record` has loaded into a program.
+/* preload.c - the library that `tallytree record` loads into a program.
  *
- * It has the runtime in it, starts it before main, and stops it after all else.  Programs
- * that are linked with the runtime find this one first.  Where it cannot record it leaves
- * the program alone: the reason stands in no way but in that there is no recording.
+ * It contains the runtime, starts it before main, and stops it after all else.  Programs
+ * that are linked with the runtime find this one first.  If it cannot record, it does not
+ * disturb the program: only the recording is missing, and its reason.
  *
  *      TALLYTREE         the words of tt_start
- *      TALLYTREE_FOLDER  where every process puts its recording: PROGRAM.PID
+ *      TALLYTREE_FOLDER  every process writes its recording there: PROGRAM.PID
  *      TALLYTREE_CLOCK   how fast the processor's counter runs, and what exact times cost
  *      TALLYTREE_WHEN    "BEGIN END" by the system's clock, in ns: when samples count
- *      TALLYTREE_WALL    threads that wait are looked at too
+ *      TALLYTREE_WALL    waiting threads are sampled, too
  *      TALLYTREE_HEAP    the allocator's events: one in so many bytes; 0: all
- *      TALLYTREE_MAPS    what the program maps by itself is one of these events
- *      TALLYTREE_SEED    of the chances that choose them, to have the same ones again
+ *      TALLYTREE_MAPS    mappings of the program count as such events
+ *      TALLYTREE_SEED    of the random choice of events, to repeat it
  *      TALLYTREE_INTERPRETERS  "none": their functions are not shown
- *      TALLYTREE_LINES  lines of an interpreter's functions are shown too
- *      TALLYTREE_SOURCE  what the header says about who takes the samples */
+ *      TALLYTREE_LINES   lines of an interpreter's functions are shown, too
+ *      TALLYTREE_SOURCE  how samples are taken, for the header */
 #include "preload.h"
 
 #include <dlfcn.h>
@@ -43,25 +43,26 @@
 #include "wall.h"
 
 static struct {
-    pid_t pid; /* of the recorder; 0: none */
+    pid_t pid; /* of the recording process; 0: none */
     int tried;
-    const char *wall; /* NULL: not wanted; "", or why there is none */
-    uint64_t cpu;     /* the process had spent when it began, ns */
-    int interpreters; /* are looked for */
-    int sanitizer;    /* it is there, and its allocator is left alone */
+    const char *wall; /* NULL: not wanted; ""; or why it is impossible */
+    uint64_t cpu;     /* CPU time of the process when it began, ns */
+    int interpreters; /* they are looked for */
+    int sanitizer;    /* present, so its allocator is not intercepted */
     void (*exit)(int);
 } preload;
 
-/* Where the program has a copy of the runtime in it, that one hands on to this. */
+/* A copy of the runtime in the program forwards its calls to this one. */
 TT_API const struct tt_runtime *tt_host_runtime_1(void);
 const struct tt_runtime *tt_host_runtime_1(void) { return tt_runtime_1(); }
 
-/* A sanitizer's allocator calls the C library, and the library the allocator, while the one
- * or the other waits for itself: nobody can be in between. */
+/* A sanitizer's allocator calls the C library, and the library the allocator, while one
+ * of them waits for itself: no code can run in between. */
 static int has_collector(void) { return &tt_preload_collector && !preload.sanitizer; }
 
-/* Where there are none these are NULL.  A failed dlsym would leave a message: its making and
- * dlerror take the lock of setlocale, which may be the caller of the malloc that we are in. */
+/* NULL if there is no sanitizer.  A failed dlsym would leave a message: making it, and
+ * dlerror, take the lock of setlocale, which the caller of the malloc that we are in may
+ * hold. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
@@ -75,7 +76,7 @@ static int has_sanitizer(void)
 
 /* ── Interpreters ─────────────────────────────────────────────────────────────────── */
 
-/* Also why the functions of one are not shown, which samples may find. */
+/* Stores the interpreters in the header, and why functions of some are not shown. */
 static void say_interpreters(void)
 {
     struct tt_header *h = tt_recording->header;
@@ -128,7 +129,7 @@ static void read_interpreters(struct tt_options *o)
 
 /* ── Start ────────────────────────────────────────────────────────────────────────── */
 
-/* 3 ms are much where a build runs a thousand processes. */
+/* Measuring takes 3 ms, which is much if a build runs a thousand processes. */
 static void read_clock(void)
 {
     const char *clock = secure_getenv("TALLYTREE_CLOCK");
@@ -156,7 +157,7 @@ static void read_times(struct tt_native_sampler_options *look)
     look->end = strtoull(end, NULL, 10);
 }
 
-/* Each thread has its strand from its first moment on. */
+/* Each thread has its strand from the start. */
 static void enter_thread(void)
 {
     struct tt_thread *t = tt_thread_enter();
@@ -203,9 +204,9 @@ int tt_preload_stay(int result)
     return result;
 }
 
-/* Threads that were made by none of the calls that we stand before have no timers; what the
- * process has spent says that there are some.  Threads that go on have an interval each that
- * no look has seen so far. */
+/* Threads that were made by calls that we do not intercept have no timers; the CPU time
+ * of the process shows that they exist.  Each running thread may have an interval without
+ * a sample so far. */
 static void say_unseen(void)
 {
     enum { INTERVALS = 8 };
@@ -296,8 +297,7 @@ static void say_source(void)
                                          : "");
 }
 
-/* Valgrind simulates the program, and with our timers that did not come to its end: it is
- * left alone. */
+/* Valgrind simulates the program, which never ended with our timers: we do not record. */
 static int is_simulated(void)
 {
     const char *loaded = getenv("LD_PRELOAD");
@@ -331,7 +331,7 @@ void tt_preload_start(void)
         __atomic_store_n(tt_preload_collector.on, 1, __ATOMIC_RELEASE);
 }
 
-/* The recording stays as it is, like that of a process that was killed. */
+/* The recording stays as it is now, like that of a process that was killed. */
 void tt_preload_cease(void)
 {
     struct tt_header *h = tt_recording->header;
@@ -351,7 +351,7 @@ void tt_preload_cease(void)
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
 
 /* Shells and children of fork end by these, handlers of signals may, and then nothing can
- * be waited for: the recording stays as it is, and this was its end. */
+ * be waited for: the recording stays as it is now, and this was its end. */
 static _Noreturn void exit_at_once(int status)
 {
     const long arguments[6] = {status};
@@ -377,7 +377,7 @@ TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { exit_at_once(statu
 
 static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
 
-/* A child that no handler of fork knows of leaves the recording to its parent. */
+/* A child that no fork handler has seen leaves the recording to its parent. */
 static __attribute__((destructor)) void destruct(void)
 {
     if (!preload.pid || tt_has_ceased() || !tt_preload_is_here())
