@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-event.c - waits for events that another thread causes: conditions, semaphores,
- * barriers, and the ends of threads.
+/* interpose-event.c - waits for events that another thread causes: conditions,
+ * semaphores, barriers, and the ends of threads.
  *
- * The other thread holds nothing; it causes an event: a signal, a post, an arrival.  The last
- * event before the end of the wait is taken for its cause.  A thread may be cancelled in many
- * of these functions: then the code after them does not run,
- * and nothing depends on it. */
+ * The other thread holds nothing; it causes an event: a signal, a post, an arrival.  The
+ * last event before the end of the wait counts as its cause.  A thread may be cancelled
+ * in many of these functions: then the code after them does not run, and nothing depends
+ * on it. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 /* ── Conditions ───────────────────────────────────────────────────────────────────── */
 
-/* The mutex is released meanwhile, and taken again. */
+/* The mutex is released meanwhile, and locked again. */
 #define WAIT_CONDITION(condition, mutex, call)                                           \
     do {                                                                                 \
         int error_;                                                                      \
@@ -120,7 +120,7 @@ TT_INTERPOSE void cnd_destroy(cnd_t *c)
 
 /* ── Semaphores ───────────────────────────────────────────────────────────────────── */
 
-/* Is there nothing to take?  Then it waits; if that changes meanwhile, not for long. */
+/* Is it 0?  Then the thread waits; if that changes meanwhile, only briefly. */
 static int is_empty(sem_t *s)
 {
     int value = 1;
@@ -166,7 +166,7 @@ TT_INTERPOSE int sem_destroy(sem_t *s) { GONE(s, NEXT.sem_destroy(s)); }
 
 /* ── Barriers ─────────────────────────────────────────────────────────────────────── */
 
-/* Each arrival is what those are waiting for that came before. */
+/* Earlier threads wait for each arrival. */
 TT_INTERPOSE int pthread_barrier_wait(pthread_barrier_t *b)
 {
     int result;
@@ -193,7 +193,7 @@ TT_INTERPOSE int pthread_barrier_destroy(pthread_barrier_t *b)
 
 /* ── The ends of threads ──────────────────────────────────────────────────────────── */
 
-/* A thread is called by the function that it began with. */
+/* The name of a thread is the function that it began with. */
 #define JOIN(thread, call)                                                               \
     do {                                                                                 \
         int error_;                                                                      \
@@ -205,7 +205,8 @@ TT_INTERPOSE int pthread_barrier_destroy(pthread_barrier_t *b)
         return error_;                                                                   \
     } while (0)
 
-/* Somebody may wait for its end already, before it has begun: that is named when it is over. */
+/* A thread may wait for the end of this one before it begins: that wait is named at its
+ * end. */
 void tt_locks_thread_began(uintptr_t function)
 {
     const void *self = (const void *)(uintptr_t)pthread_self();

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* interpose-lock.c - mutexes and locks of readers and writers.
  *
- * Each function tries first: what is free is taken as the C library would take it, for the
- * price of a note of where.  What is not free goes on to the function that waits. */
+ * Each function first tries: a free lock is taken as the C library would take it, and
+ * only the place is stored.  If the lock is not free, the waiting function is called. */
 #include <errno.h>
 
 #include "interposing.h"
 
 enum { TAKEN = 0 };
 
-/* Has the lock been taken?  That of a thread that has died with it, too. */
+/* Has the lock been taken?  From a thread that died holding it, too. */
 static inline int is_taken(int error) { return error == TAKEN || error == EOWNERDEAD; }
 
-/* Tries, and waits with `call` where somebody has it.  Other errors are for `call` to find. */
+/* Tries, and waits by `call` if the lock is held.  `call` reports other errors. */
 #define LOCK(lock, kind, try, busy, call)                                                \
     do {                                                                                 \
         int error_;                                                                      \
@@ -48,7 +48,7 @@ static inline int is_taken(int error) { return error == TAKEN || error == EOWNER
         return error_;                                                                   \
     } while (0)
 
-/* It is another one from now on, which was made here. */
+/* The address is now a different lock, initialised here. */
 #define MADE(lock, call)                                                                 \
     do {                                                                                 \
         if (tt_locks_are_on())                                                           \
@@ -208,7 +208,7 @@ TT_INTERPOSE int pthread_rwlock_destroy(pthread_rwlock_t *l)
     GONE(l, NEXT.pthread_rwlock_destroy(l));
 }
 
-/* ── Those of C11, which the C library does not build on calls of the others ──────── */
+/* ── C11's functions, which the C library does not build on the others ────────────── */
 
 TT_INTERPOSE int mtx_lock(mtx_t *m)
 {

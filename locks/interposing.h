@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interposing.h - what the functions that stand in for those of locks have in common. */
+/* interposing.h - shared by the functions that interpose those of locks. */
 #ifndef TT_INTERPOSING_H
 #define TT_INTERPOSING_H
 
@@ -9,7 +9,7 @@
 #include "next-function.h"
 #include "next-locks.h"
 
-/* Where the call returns that this function is. */
+/* The return address of the interposed call. */
 #define TT_RETURN() ((uintptr_t)__builtin_return_address(0))
 
 static inline int tt_locks_are_on(void)
@@ -17,7 +17,7 @@ static inline int tt_locks_are_on(void)
     return __builtin_expect(__atomic_load_n(&tt_locks_on, __ATOMIC_RELAXED), 1) != 0;
 }
 
-/* Until it got what it wanted, or until its time was up; -1 is also a semaphore's. */
+/* Has it got the lock, or timed out? -1 is also a semaphore's result. */
 static inline int tt_lock_has_waited(int result)
 {
     return result == 0 || result == EOWNERDEAD || result == ETIMEDOUT ||
@@ -35,7 +35,7 @@ static inline int tt_lock_has_waited(int result)
         tt_lock_wait_end(&wait_);                                                        \
     } while (0)
 
-/* What of a lock is to be done before it is released, or before what is waited for happens. */
+/* Work before a lock is released, or before an event that others wait for. */
 #define TT_NOTE_RELEASE(lock)                                                            \
     do {                                                                                 \
         struct tt_lock *lock_ = tt_lock_find(lock);                                      \
@@ -46,7 +46,7 @@ static inline int tt_lock_has_waited(int result)
         }                                                                                \
     } while (0)
 
-/* After it. */
+/* Work after it. */
 static inline void tt_lock_released(void)
 {
     if (__builtin_expect(tt_lock_unsettled, 0))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lock-charge.c - waits that are over, in the tree of the thread that waited.
+/* lock-charge.c - adds finished waits to the tree of the waiting thread.
  *
  *      waiter ─ kind ─ lock ─ [held by] ─ path of the holder     delay: here
- *                       └ how often, and the longest: struct tt_times
+ *                       └ count, and the longest: struct tt_times
  *
- * These are contexts like any others, so that the budget holds for them too, and merging and
- * reading need nothing new.  The recursion policy is not asked: a holder's path begins again. */
+ * These are contexts like any others, so the budget, merging and reading apply to them,
+ * too.  The recursion policy is not used: a holder's path begins again. */
 #include "lock-charge.h"
 
 #include <sched.h>
@@ -42,7 +42,7 @@ void tt_lock_charge_start(void)
     metric.wait_time = tt_metric_get("wait time", "ns");
 }
 
-/* ── What may make a block ────────────────────────────────────────────────────────── */
+/* ── Locks for making a block ─────────────────────────────────────────────────────── */
 
 static int try_locks(struct tt_lock_thread *h)
 {
@@ -59,7 +59,7 @@ static int try_locks(struct tt_lock_thread *h)
     return 0;
 }
 
-/* Others have them for moments. */
+/* Others hold them only briefly. */
 static int take_locks(struct tt_lock_thread *h)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -99,7 +99,7 @@ void tt_lock_name(struct tt_lock_thread *h, struct tt_lock_queue *q)
 
 /* ── Down the tree ────────────────────────────────────────────────────────────────── */
 
-/* A place in the tree: where there is no room, it is as far as there was. */
+/* A place in the tree; without room, as far down as possible. */
 struct descent {
     struct tt_lock_thread *h;
     struct tt_node *n;
@@ -143,7 +143,8 @@ static void time_wait(struct descent *d, uint64_t ns)
         tt_times_add(t, &no_activation, ticks);
 }
 
-/* Where a wait for this lock, because of this path, went before; AT_LOCK: the lock itself. */
+/* The cached place of a wait for this lock, by the holder's path; AT_LOCK: of the
+ * lock. */
 enum { AT_LOCK = -1 };
 
 static uint64_t key_of(const struct tt_lock_charge *c, uint32_t path)
@@ -219,7 +220,7 @@ static void charge_share(struct tt_lock_thread *h, const struct tt_lock_charge *
         add(&d, is_event(c->kind) ? metric.waits : metric.contentions, 1);
 }
 
-/* The wait itself counts where most of its time does. */
+/* Counts the wait itself at the holder with most of its time. */
 static void charge(struct tt_lock_thread *h, const struct tt_lock_charge *c)
 {
     struct descent d = begin_descent(h, c);
@@ -235,8 +236,8 @@ static void charge(struct tt_lock_thread *h, const struct tt_lock_charge *c)
         charge_share(h, c, d, c->share[i].path, c->share[i].ns, i == main);
 }
 
-/* As pushes do: when enough found no room, cold contexts go.  Before anything is looked for:
- * it may be what goes. */
+/* As pushes do: evicts cold contexts after enough failed for want of room.  Before any
+ * look-up, as it may evict the result. */
 static void make_room(struct tt_lock_thread *h)
 {
     enum { CELLS = 128 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock-charge.h - waits that are over, in the tree. */
+/* lock-charge.h - adds finished waits to the tree. */
 #ifndef TT_LOCK_CHARGE_H
 #define TT_LOCK_CHARGE_H
 
@@ -9,10 +9,10 @@
 /* Before the recording begins: the metrics. */
 void tt_lock_charge_start(void);
 
-/* The block that stands for the lock: once for each queue and recording. */
+/* Finds the block that names the lock: once for each queue and recording. */
 void tt_lock_name(struct tt_lock_thread *, struct tt_lock_queue *);
 
-/* The thread is busy. */
+/* Charges all waits of the thread, which is busy. */
 void tt_lock_charge_all(struct tt_lock_thread *);
 
 #endif

@@ -12,7 +12,7 @@
 enum { SLOTS = 2 * TT_LOCK_PATHS };
 
 static struct {
-    uint32_t lock; /* of whoever adds a path */
+    uint32_t lock; /* for adding a path */
     uint32_t count;
     struct step {
         uint32_t parent;

@@ -15,10 +15,11 @@ enum { TT_LOCK_PATHS = 1 << 16, TT_LOCK_PATH_DEPTH = 1024 };
 /* The path with one more block.  Not to be called by a handler that interrupted a call. */
 uint32_t tt_lock_path(uint32_t path, tt_block block);
 
-/* The blocks of a path, outermost first; how many: at most TT_LOCK_PATH_DEPTH, the inner. */
+/* The blocks of a path, outermost first; returns their number: the TT_LOCK_PATH_DEPTH
+ * innermost at most. */
 uint32_t tt_lock_path_blocks(uint32_t path, tt_block out[TT_LOCK_PATH_DEPTH]);
 
-/* In the child of a fork: there is none. */
+/* In the child of a fork: drops all paths. */
 void tt_lock_paths_forked(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lock-place.c - where a thread stands that waits for a lock, or gives one back.
+/* lock-place.c - the context of a thread that waits for a lock, or releases one.
  *
- * A stack that was seen before is recognised by its return addresses, as with the allocator's
- * events; a new one is unwound, on a separate stack. */
+ * A stack that was seen before is recognised by its return addresses, as with the
+ * allocator's events; a new one is unwound, on a separate stack. */
 #include "lock-place.h"
 
 #include <sched.h>
@@ -72,7 +72,7 @@ void tt_lock_thread_free(struct tt_lock_thread *h)
 
 /* ── Where a lock was taken ───────────────────────────────────────────────────────── */
 
-/* Where the function starts that the address is in, as frames have it; 0: not known. */
+/* The start of the function that the address is in, as frames have it; 0: not known. */
 static uint64_t function_of(const struct tt_modules *modules, uint64_t pc)
 {
     const struct tt_mapping *m = modules ? tt_modules_find(modules, pc) : NULL;
@@ -83,7 +83,7 @@ static uint64_t function_of(const struct tt_modules *modules, uint64_t pc)
     return f ? m->bias + m->rules->base + f->start : 0;
 }
 
-/* What was called from there since is left out. */
+/* Removes the frames of calls since then. */
 static void go_back_to(struct tt_grafting *g, uintptr_t taken)
 {
     const uint64_t function = function_of(g->hold.modules, taken - 1);
@@ -105,7 +105,7 @@ struct placing {
     struct tt_lock_thread *h;
     const struct tt_caller *caller;
     uintptr_t taken;
-    uint64_t key; /* 0: not known so far */
+    uint64_t key; /* 0: not known yet */
     uint32_t place;
 };
 
@@ -128,7 +128,7 @@ static uint32_t place_of_node(struct tt_lock_thread *h, const struct tt_node *n,
     return index;
 }
 
-/* With a block or a context that is new: others have the locks for moments. */
+/* Makes a new block or context; others hold the locks only briefly. */
 static uint32_t make_place(struct tt_lock_thread *h)
 {
     struct tt_grafting *g = &h->hanging;
@@ -158,7 +158,7 @@ static uint64_t key_of(const struct placing *p, uint64_t stack, const struct tt_
                        p->taken * 0xd1342543de82ef95u);
 }
 
-/* On our own stack. */
+/* Runs on our own stack. */
 static void place(void *arg)
 {
     struct placing *p = arg;
@@ -230,10 +230,10 @@ uint32_t tt_lock_place_path(struct tt_lock_thread *h, struct tt_lock_place *p)
     return p->path;
 }
 
-/* ── What stands for a lock ───────────────────────────────────────────────────────── */
+/* ── The block of a lock ──────────────────────────────────────────────────────────── */
 
-/* Of the C library since 2.35: the module that an address is in, its data too, without a
- * lock.  Where there is none, locks are called by where they were used first. */
+/* In the C library since 2.35: finds the module that an address is in, its data too,
+ * without a lock.  If it is missing, locks are named by the place of their first use. */
 struct found_object {
     unsigned long long flags;
     void *start, *end;
@@ -241,7 +241,7 @@ struct found_object {
 };
 extern int _dl_find_object(void *, void *) __attribute__((weak));
 
-/* The code of the module whose data the address is in. */
+/* The code of the module whose data contains the address. */
 static const struct tt_mapping *mapping_of_data(const struct tt_modules *modules,
                                                 uintptr_t address)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lock-queue.c - locks that threads wait for.
  *
- * There are so many at a time; another lock takes over the one of a lock that nothing waits
- * for.  Memory of a queue is never unmapped, so that a release that comes late does no harm. */
+ * Their number is limited; a new one takes over the queue of a lock without waiters.
+ * Memory of a queue is never unmapped, so a late release does no harm. */
 #include "lock-queue.h"
 
 #include <stddef.h>
@@ -13,12 +13,13 @@
 enum { QUEUES = 1024, UNREAD_MAX = 1 << 16 };
 
 static struct {
-    uint32_t lock; /* of whoever begins or ends one */
+    uint32_t lock; /* for beginning or ending a queue */
     uint32_t used, hand;
     struct tt_lock_queue queue[QUEUES];
 } pool;
 
-/* Takes it from its lock.  A waiter that joins meanwhile sees the address change. */
+/* Takes the queue from its lock.  A waiter that joins meanwhile sees the address
+ * change. */
 static int end_queue(struct tt_lock_queue *q)
 {
     uintptr_t address = q->address;
@@ -65,7 +66,7 @@ static struct tt_lock_queue *begin_queue(struct tt_lock *l, const void *lock)
     return q;
 }
 
-/* A table's place may have become another lock's, and its queue too: then once more. */
+/* If another lock has taken over the entry, or its queue, it tries again. */
 struct tt_lock_queue *tt_lock_queue_join(const void *lock, uintptr_t caller)
 {
     enum { TRIES = 4 };

@@ -4,9 +4,10 @@
  *      waits since ─┬─────────┬──────┬───── has it
  *                   └ release └ release └ release: a time, and a path (lock-paths.h)
  *
- * A thread that releases a lock while others wait for it stores its context; a waiter reads
- * there the threads that it waited for, in their order.  If a waiter does not return, because it
- * was cancelled or left by longjmp, releases are stored unread, up to a limit. */
+ * A thread that releases a lock while others wait for it stores its context; a waiter
+ * reads there the threads that it waited for, in their order.  If a waiter does not
+ * return, because it was cancelled or left by longjmp, releases are stored unread, up to
+ * a limit. */
 #ifndef TT_LOCK_QUEUE_H
 #define TT_LOCK_QUEUE_H
 
@@ -16,27 +17,27 @@
 enum { TT_LOCK_RELEASES = 64 };
 
 struct tt_lock_queue {
-    uintptr_t address;    /* of the lock; 0: of none */
+    uintptr_t address;    /* of the lock; 0: none */
     struct tt_lock *lock; /* in the table */
     uint32_t waiters, unread;
-    uint32_t count; /* releases noted so far: the next one goes to its remainder */
-    uint32_t epoch; /* of the recording that has */
-    tt_block name;  /* the block that stands for the lock; 0: not known so far */
-    int is_symbol;  /* it is in a module's data, and not called by its origin */
+    uint32_t count; /* releases stored so far; the next one's index is the remainder */
+    uint32_t epoch; /* of the recording of `name` */
+    tt_block name;  /* the block that names the lock; 0: not known yet */
+    int is_symbol;  /* the lock is in a module's data, and not named by its origin */
     struct tt_lock_release {
         uint64_t when; /* ns; 0: it is being written; stored last */
         uint32_t path, spare;
     } release[TT_LOCK_RELEASES];
 };
 
-/* One more waits, from the call at `caller` on.  NULL: there is no room. */
+/* Adds a waiter, from the call at `caller` on.  NULL: there is no room. */
 struct tt_lock_queue *tt_lock_queue_join(const void *lock, uintptr_t caller);
 void tt_lock_queue_leave(struct tt_lock_queue *);
 
-/* The lock's, if it has one that nothing waits in. */
+/* Ends the lock's queue, if it has one without waiters. */
 void tt_lock_queue_end(struct tt_lock *);
 
-/* It has another origin by now. */
+/* The lock has another origin now. */
 static inline void tt_lock_unname(const struct tt_lock *l)
 {
     struct tt_lock_queue *q = __atomic_load_n(&l->queue, __ATOMIC_ACQUIRE);
@@ -52,7 +53,7 @@ static inline int tt_lock_queue_waits(const struct tt_lock_queue *q)
 
 void tt_lock_queue_release(struct tt_lock_queue *, uint64_t when, uint32_t path);
 
-/* In the child of a fork: nothing waits. */
+/* In the child of a fork: there are no waiters. */
 void tt_lock_queues_forked(void);
 
 #endif

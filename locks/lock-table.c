@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock-table.c - what is known of a lock, by its address. */
+/* lock-table.c - the data of a lock, by its address. */
 #include "lock-table.h"
 
 #include <stddef.h>
@@ -8,8 +8,8 @@ enum { FREE, CHANGING };
 
 struct tt_lock tt_lock_table[1 << TT_LOCKS_BITS];
 
-/* The caller's, while its address is CHANGING.  0: it is somebody else's by now, or
- * something waits for it. */
+/* Reserves an entry for the caller, by the address CHANGING.  0: another lock has it now,
+ * or threads wait for its lock. */
 static int take(struct tt_lock *l, uintptr_t address)
 {
     if (address == CHANGING ||
@@ -23,14 +23,15 @@ static int take(struct tt_lock *l, uintptr_t address)
     return 0;
 }
 
-/* Two threads may add one lock at a time: the place behind is never found, and goes later. */
+/* Two threads may add one lock at the same time: the second entry is never found, and
+ * replaced later. */
 struct tt_lock *tt_lock_add(const void *lock, uintptr_t made)
 {
     struct tt_lock *bucket = tt_lock_bucket(lock), *l;
-    const unsigned turn = (unsigned)((uintptr_t)lock >> 6); /* whose place it takes */
+    const unsigned turn = (unsigned)((uintptr_t)lock >> 6); /* the entry to replace */
 
     for (unsigned i = 0; i < 2 * TT_LOCK_WAYS; i++) {
-        const int is_free = i < TT_LOCK_WAYS; /* at first those that are */
+        const int is_free = i < TT_LOCK_WAYS; /* free entries first */
         uintptr_t address;
 
         l = &bucket[(is_free ? i : turn + i) % TT_LOCK_WAYS];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lock-table.h - what is known of a lock, by its address: a cache that forgets.
+/* lock-table.h - the data of a lock, by its address: a cache that forgets.
  *
  *      address ─ bucket of four ─ { taken: where it was taken last, made: its origin, queue }
  *
- * No operation waits: a lock that is new to a full bucket takes the place of another one that
- * nothing waits for.  A lock has a line of the processor's cache for itself, so that two locks
- * do not slow each other down. */
+ * No operation waits: a new lock in a full bucket replaces another one without waiters.
+ * Each lock has a cache line for itself, so that two locks do not slow each other
+ * down. */
 #ifndef TT_LOCK_TABLE_H
 #define TT_LOCK_TABLE_H
 
@@ -17,10 +17,10 @@ enum { TT_LOCKS_BITS = 14, TT_LOCK_WAYS = 4 };
 struct tt_lock_queue;
 
 struct tt_lock {
-    _Alignas(64) uintptr_t address; /* 0: free; 1: about to be another lock's */
-    uintptr_t taken;                /* where the call returns that took it last */
-    uintptr_t made;                 /* where it was initialised, or else used first */
-    struct tt_lock_queue *queue; /* of threads that wait; NULL: it was never contended */
+    _Alignas(64) uintptr_t address; /* 0: free; 1: being replaced */
+    uintptr_t taken;                /* return address of the call that took it last */
+    uintptr_t made;                 /* of its initialisation, or else its first use */
+    struct tt_lock_queue *queue;    /* of waiting threads; NULL: never contended */
 };
 
 extern struct tt_lock tt_lock_table[1 << TT_LOCKS_BITS];
@@ -32,7 +32,7 @@ static inline struct tt_lock *tt_lock_bucket(const void *lock)
     return &tt_lock_table[hash >> (64 - TT_LOCKS_BITS) & ~(uint64_t)(TT_LOCK_WAYS - 1)];
 }
 
-/* NULL: it is not known, or not any more. */
+/* NULL: not known, or not any more. */
 static inline struct tt_lock *tt_lock_find(const void *lock)
 {
     struct tt_lock *l = tt_lock_bucket(lock);
@@ -43,14 +43,14 @@ static inline struct tt_lock *tt_lock_find(const void *lock)
     return NULL;
 }
 
-/* Makes it known, with where it was made.  NULL: something waits for all others there. */
+/* Adds it, with its origin.  NULL: all others in its bucket have waiters. */
 struct tt_lock *tt_lock_add(const void *lock, uintptr_t made);
 
-/* Gives its place back, if nothing waits for it. */
+/* Frees its entry, if it has no waiters. */
 void tt_lock_forget(const void *lock);
 
-/* The lock was taken; the call returns to `taken`.  A place that is there already is not
- * written again: readers on many processors share the line then. */
+/* The lock was taken; the call returns to `taken`.  An equal value is not written again:
+ * so readers on many processors share the line. */
 static inline void tt_lock_taken(const void *lock, uintptr_t taken)
 {
     struct tt_lock *l = tt_lock_find(lock);

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Before the recording begins; waits count between these times, by the system's clock; end
- * 0: until it stops. */
+/* Before the recording begins.  Waits count between these times, by the system's clock;
+ * end 0: no end. */
 void tt_locks_start(uint64_t begin, uint64_t end);
 void tt_locks_stop(void);
 void tt_locks_forked(void); /* in the child */

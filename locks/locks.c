@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.c - waits for locks: which thread, how long, and which thread held it.
  *
- *      waiter     finds it held ─ joins its queue ─ looks where it stands ─ waits ─ has it
- *      holder       ... holds it ......................... looks where it stands ─ releases
+ *      waiter     finds it held ─ joins its queue ─ finds its context ─ waits ─ has it
+ *      holder       ... holds it ......................... finds its context ─ releases
  *
- * The waiter looks at its stack while it has to wait anyway, and the holder when it is about to
- * release what is waited for: both have the time.  A lock that nothing waits for costs neither.
- * What the wait was for is found in the notes of the queue when it is over, and goes into the
- * tree later, when the thread has given the lock back: others may want it. */
+ * The waiter unwinds its stack while it has to wait anyway, and the holder just before it
+ * releases the lock: both have the time.  A lock without waiters costs neither.  After
+ * the wait, its causes are read from the queue.  They are added to the tree later, after
+ * the thread has released the lock: others may want it. */
 #include "locks.h"
 
 #include <unistd.h>
@@ -21,13 +21,13 @@
 
 static struct {
     pid_t pid;
-    uint64_t missed;     /* waits of handlers in a bad moment */
+    uint64_t missed;     /* waits of handlers that interrupted this code */
     uint64_t begin, end; /* when waits count; 0: always */
 } locks;
 
 int tt_locks_on;
 __thread uint32_t tt_lock_unsettled;
-static __thread int inside; /* in here: a handler that comes now stays out */
+static __thread int inside; /* in here: a handler's events are only counted */
 
 /* ── The calling thread ───────────────────────────────────────────────────────────── */
 
@@ -50,8 +50,9 @@ static void end_event(void)
     inside = 0;
 }
 
-/* The calling thread's part, until leave(); NULL: it is not recorded, or not now.  A thread
- * without a strand gets none here: that calls malloc, which may be who wants the lock. */
+/* The calling thread's part, until leave(); NULL: it is not recorded, or not now.  A
+ * thread without a strand gets none here: that calls malloc, which may be the caller that
+ * needs the lock. */
 static struct tt_lock_thread *enter(void)
 {
     struct tt_thread *t = tt_self.thread;
@@ -113,7 +114,7 @@ static void add_share(struct tt_lock_charge *c, uint32_t path, uint64_t ns)
 
     while (i < c->shares && c->share[i].path != path)
         i++;
-    if (i == TT_LOCK_SHARES) /* of many the last one has what found no room */
+    if (i == TT_LOCK_SHARES) /* the last share also has those without room */
         i--;
     if (i == c->shares)
         c->share[c->shares++] = (struct tt_lock_share){.path = path};
@@ -132,8 +133,8 @@ static int read_release(const struct tt_lock_queue *q, uint32_t i, uint64_t from
            out->when >= from && out->when <= to;
 }
 
-/* Each release has the time since the one before it: so long others had the lock, one after
- * the other.  Of more than there is room for the last ones stand for all. */
+/* Each release gets the time since the previous one: so long its thread held the lock.
+ * If there were more than there is room for, the last ones represent all. */
 static void share_out(const struct tt_lock_wait *w, struct tt_lock_charge *c,
                       uint64_t now)
 {
@@ -169,7 +170,7 @@ static void share_out(const struct tt_lock_wait *w, struct tt_lock_charge *c,
     }
 }
 
-/* What happened last is what woke it. */
+/* The last event has woken it. */
 static void find_waker(const struct tt_lock_wait *w, struct tt_lock_charge *c,
                        uint64_t now)
 {
@@ -211,7 +212,7 @@ static void end_wait(const struct tt_lock_wait *w, uint64_t now)
     else
         share_out(w, c, now);
     if (w->kind == TT_LOCK_BARRIER && !c->shares)
-        h->charges--; /* it was the last one to come, and has not waited */
+        h->charges--; /* it came last, and has not waited */
     tt_lock_unsettled = h->charges;
     leave(h);
 }
@@ -324,8 +325,9 @@ void tt_locks_stop(void)
                        __atomic_load_n(&locks.missed, __ATOMIC_RELAXED));
 }
 
-/* The new recording has none of the parent's waits.  What a handler has interrupted to fork, it
- * goes on with, and nothing comes after it. */
+/* The new recording has none of the parent's waits.  If a handler forked while it
+ * interrupted this code, that code goes on with the old data, and later events are
+ * off. */
 void tt_locks_forked(void)
 {
     locks.pid = getpid();

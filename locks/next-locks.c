@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* next-locks.c - the C library's functions of locks, and how our own code calls them.
  *
- * The linker (--wrap) makes each call of one of them in this library one of __wrap_NAME: our
- * locks are not the program's. */
+ * The linker (--wrap) turns each call of one of them in this library into one of
+ * __wrap_NAME: our locks are not the program's. */
 #include "next-locks.h"
 
 #include <dlfcn.h>
@@ -17,8 +17,8 @@ extern int __pthread_mutex_lock(pthread_mutex_t *) __attribute__((weak));
 extern int __pthread_mutex_trylock(pthread_mutex_t *) __attribute__((weak));
 extern int __pthread_mutex_unlock(pthread_mutex_t *) __attribute__((weak));
 
-/* Of two versions of a condition variable the newer one: a search without a version may find
- * the one of 2002. */
+/* Of two versions of the functions for conditions, the newer one: a search without a
+ * version may find the one of 2002. */
 static void *find(const char *name)
 {
     void *found = strncmp(name, "pthread_cond_", 13) == 0
@@ -48,7 +48,7 @@ int tt_next_locks_find(void)
     return 1;
 }
 
-/* ── Our own ──────────────────────────────────────────────────────────────────────── */
+/* ── Calls of our own code ────────────────────────────────────────────────────────── */
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *);
 int __wrap_pthread_mutex_trylock(pthread_mutex_t *);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* next-locks.h - the C library's functions of locks, even if they are overridden.
  *
- * Each is called through this table.  To fill it the loader is asked, who may allocate, and an
- * allocator may lock: what is called meanwhile goes to the C library by the names that it has
- * for itself. */
+ * Each is called through this table.  Filling it calls the loader, which may allocate,
+ * and an allocator may lock: such calls go to the C library by its internal names. */
 #ifndef TT_NEXT_LOCKS_H
 #define TT_NEXT_LOCKS_H
 
@@ -82,7 +81,7 @@ struct tt_next_locks {
 };
 extern struct tt_next_locks tt_next_locks;
 
-/* 0: they are being looked for, by this thread. */
+/* 0: this very thread is looking for them. */
 int tt_next_locks_find(void);
 
 static inline int tt_has_next_locks(void)
