@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* debug-file.c - what an ELF file, with its debug information, says of its addresses.
+/* debug-file.c - names and lines of addresses, from an ELF file and its debug
+ * information.
  *
- * DWARF knows best: functions, what was inlined into them, lines.  Where there is none the
- * symbol table has at least functions.  libdwfl finds what belongs to a file: debug
- * information by build-id or .gnu_debuglink, what dwz has moved out of it, and the
- * compressed symbol table in .gnu_debugdata. */
+ * DWARF is best: functions, functions inlined into them, lines.  Without it the symbol
+ * table has at least functions. libdwfl finds the parts of a file: debug information by
+ * build-id or .gnu_debuglink, parts that dwz has moved out of it, and the compressed
+ * symbol table in .gnu_debugdata. */
 #include "debug-file.h"
 
 #include <elfutils/libdwelf.h>
@@ -510,8 +511,8 @@ static int is_below(const char *folder, size_t length, const char *within, size_
     return found;
 }
 
-/* Whether libdwfl may find a file of that name for what is at `path`; `beside`: also in the
- * folder of that. */
+/* May libdwfl find a file of that name for `path`?  `beside`: also in the folder of
+ * `path`. */
 static int has_file(const char *folders, const char *path, const char *name, int beside)
 {
     const char *slash = strrchr(path, '/');
@@ -530,7 +531,7 @@ static int has_file(const char *folders, const char *path, const char *name, int
     return found;
 }
 
-/* Without a link it has the name of the file, or that with .debug behind it. */
+/* Without a link it has the name of the file, or that with .debug appended. */
 static int has_namesake(const char *folders, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* demangle.c - the names that programmers wrote, from those of symbols.
+/* demangle.c - the names in the source, from those of symbols.
  *
- * What compilers append to the pieces that they cut a function into would only hide that
- * the pieces are of one function: it goes, as it is not there in debug information. */
+ * Compilers append suffixes to the pieces that they cut a function into.  These would
+ * hide that the pieces are of one function, and debug information does not have them:
+ * they are removed. */
 #include "demangle.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ enum { LONGEST = 8192 };
 /* C++'s own, in libstdc++ and libc++abi. */
 extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status);
 
-/* ".part" of ".part.0": the numbers behind are gone already. */
+/* Is it ".part" of ".part.0"?  The number is already removed. */
 static int is_piece(const char *text, size_t length)
 {
     static const char *const pieces[] = {".cold", ".part",     ".isra",      ".constprop",

@@ -14,7 +14,7 @@ char *tt_demangle(const char *symbol);
  * at most `size` bytes with a NUL; the length, or 0: it is no such name, or too long. */
 size_t tt_demangle_rust(const char *symbol, char *text, size_t size);
 
-/* The legacy ones, behind "_ZN". */
+/* Demangles a legacy name, after "_ZN". */
 size_t tt_rust_legacy(const char *symbol, char *text, size_t size);
 
 #endif

@@ -48,7 +48,7 @@ static int load(void)
     return -1;
 }
 
-/* Where a jump or call leads, if that stands in it. */
+/* The target of a jump or call, if it is in the instruction. */
 static uint64_t target_of(unsigned machine, const cs_insn *i)
 {
     const cs_detail *d = i->detail;
@@ -63,7 +63,7 @@ static uint64_t target_of(unsigned machine, const cs_insn *i)
     return 0;
 }
 
-/* The operands before the target, which stands last: "x0, #3, " of a tbz. */
+/* The operands before the target, which is the last one: "x0, #3, " of a tbz. */
 static int length_before_target(const char *operands)
 {
     const char *comma = strrchr(operands, ',');

@@ -96,7 +96,7 @@ static struct scope *add_scope(struct unit *u)
     return &u->scope[u->scopes++];
 }
 
-/* What things below a DIE are qualified by, given what is so around it; -1: no memory. */
+/* The qualifier of names inside a DIE, given that around it; -1: no memory. */
 static int64_t qualifier_of(struct unit *u, Dwarf_Die *die, int tag, uint32_t around)
 {
     struct qualifier *more;
@@ -342,7 +342,7 @@ static char *put_before(char *end, const char *text)
     return end;
 }
 
-/* "outer::inner::" before what is at `end`; where it begins. */
+/* Puts "outer::inner::" before `end`; returns its begin. */
 static char *put_qualifiers(const struct unit *u, uint32_t at, char *start, char *end)
 {
     for (; at; at = u->qualifier[at - 1].outer) {
@@ -357,8 +357,8 @@ static char *put_qualifiers(const struct unit *u, uint32_t at, char *start, char
     return end;
 }
 
-/* What has a name in the symbol table has all of it there; what is only known in its own
- * source has a short one. */
+/* A linkage name contains all qualifiers; a name that is only known in its own source
+ * file is short. */
 static char *name_of(const struct unit *u, struct scope *s)
 {
     enum { LONGEST = 4096 };
@@ -418,7 +418,7 @@ static const char *file_of(Dwarf_Attribute *attribute)
     return dwarf_filesrc(files, index, NULL, NULL);
 }
 
-/* Where it is declared, and where its caller calls it. */
+/* Finds its declaration, and its call site. */
 static void learn(struct tt_inlined *x, struct unit *u, struct scope *s)
 {
     struct tt_spot *f = &s->spot;

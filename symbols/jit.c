@@ -231,7 +231,7 @@ static int read_debug(struct debug *d, const char *body, size_t size)
         *l = (struct line){.address = u64_at(body + at),
                            .line = u32_at(body + at + 8),
                            .column = u32_at(body + at + 12)};
-        /* "\377" stands for the name before. */
+        /* "\377" means the previous name. */
         l->file = strdup(strcmp(name, "\377") == 0 && d->count ? l[-1].file : name);
         if (!l->file)
             return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel.c - the running kernel's symbols, where it shows them.
+/* kernel.c - the running kernel's symbols, if it shows them.
  *
- * Where the kernel lies differs from one boot to the next, and so do addresses; names of
- * this boot are good for what was recorded in it.  Without the right to see addresses all
+ * The kernel's address, and so those of its symbols, differ from boot to boot; names of
+ * this boot are valid for recordings made in it.  Without the right to see addresses, all
  * of /proc/kallsyms are 0. */
 #include "kernel.h"
 

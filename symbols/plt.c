@@ -102,7 +102,7 @@ static int32_t signed_at(const unsigned char *code)
 }
 
 /* The slot that a stub of 16 or 8 bytes at `address` jumps through: jmp *disp32(%rip),
- * perhaps behind endbr64 and with a bnd prefix. */
+ * perhaps after endbr64 and with a bnd prefix. */
 static uint64_t slot_of_x86_64(const unsigned char *code, size_t size, uint64_t address)
 {
     size_t at = size >= 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0;
@@ -114,7 +114,7 @@ static uint64_t slot_of_x86_64(const unsigned char *code, size_t size, uint64_t 
     return address + at + 6 + (uint64_t)(int64_t)signed_at(code + at + 2);
 }
 
-/* adrp x16, page; ldr x17, [x16, offset], perhaps behind bti c. */
+/* adrp x16, page; ldr x17, [x16, offset], perhaps after bti c. */
 static uint64_t slot_of_aarch64(const unsigned char *code, size_t size, uint64_t address)
 {
     size_t at = size >= 4 && (uint32_t)signed_at(code) == 0xd503245f ? 4 : 0;

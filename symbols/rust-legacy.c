@@ -3,7 +3,7 @@
  *
  *      _ZN7mycrate3foo3baz17h0123456789abcdefE      mycrate::foo::baz
  *
- * They look like C++'s, but for the hash at the end. */
+ * They look like C++'s, except for the hash at the end. */
 #include <stdint.h>
 #include <string.h>
 
@@ -107,7 +107,7 @@ static int is_hash(const char *text, size_t length)
     return 1;
 }
 
-/* A length and as many bytes; what is behind, or NULL. */
+/* Reads a length and as many bytes; returns the text after them, or NULL. */
 static const char *read_part(const char *at, const char **part, size_t *length)
 {
     *length = 0;

@@ -16,7 +16,7 @@
 enum { DEEPEST = 200, MOST_STEPS = 1 << 16 };
 
 struct reading {
-    const char *text; /* behind the prefix; back references count from here */
+    const char *text; /* after the prefix; back references count from here */
     size_t at, end;
     char *out;
     size_t size, length;
@@ -588,7 +588,7 @@ static struct digits read_digits(struct reading *r)
     return d;
 }
 
-/* Of at most 16 digits after leading zeros, or -1. */
+/* The value of at most 16 digits after leading zeros; -1 if there are more. */
 static int value_of(struct digits d, uint64_t *value)
 {
     *value = 0;
@@ -697,7 +697,7 @@ static void read_structure(struct reading *r)
     }
 }
 
-/* Constants that are expressions, and stand in braces among types. */
+/* Constants that are expressions, in braces among types. */
 static void read_expression(struct reading *r, char tag)
 {
     switch (tag) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* source-paths.c - one name for each source file, however compilers were told of it.
+/* source-paths.c - one name for each source file, however compilers spell it.
  *
- * Names in debug information are many times fewer than questions for them, and stay where
- * they are: their address is enough to find what was made of them. */
+ * Names in debug information are far fewer than look-ups of them, and stay at their
+ * addresses: the address is enough to find the result. */
 #include "source-paths.h"
 
 #include <stdint.h>
@@ -35,7 +35,7 @@ static int grow(struct tt_source_paths *p)
     return 0;
 }
 
-/* Where the last part of path[0 … end) begins; `end` when ".." cannot take it back. */
+/* The begin of the last part of path[0 … end); `end` if ".." cannot remove it. */
 static size_t begin_of_last(const char *path, size_t end)
 {
     size_t at = end;
@@ -45,7 +45,7 @@ static size_t begin_of_last(const char *path, size_t end)
     return end - at == 2 && memcmp(path + at, "..", 2) == 0 ? end : at;
 }
 
-/* Each part that stays is written with a slash before it, but for the first. */
+/* Writes each remaining part with a slash before it, except the first. */
 void tt_source_path_shorten(char *path)
 {
     const size_t root = *path == '/', end = strlen(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* source-paths.h - one name for each source file, however compilers were told of it. */
+/* source-paths.h - one name for each source file, however compilers spell it. */
 #ifndef TT_SOURCE_PATHS_H
 #define TT_SOURCE_PATHS_H
 
@@ -15,9 +15,9 @@ struct tt_source_paths { /* a hash table by `raw` */
     size_t size, count;
 };
 
-/* `raw` as it is seen from an absolute `folder` (or NULL), without what "." and ".." take
- * back.  Asked again for the same address of `raw` it gives the same answer.  Lives until
- * tt_source_paths_fini; where there is no memory it is `raw`. */
+/* `raw` as seen from an absolute `folder` (or NULL), with "." and ".." resolved.  Returns
+ * the same answer for the same address of `raw`, and `raw` itself if there is no memory.
+ * Lives until tt_source_paths_fini. */
 const char *tt_source_paths_get(struct tt_source_paths *, const char *folder,
                                 const char *raw);
 void tt_source_paths_fini(struct tt_source_paths *);

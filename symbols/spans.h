@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spans.h - which of many nested ranges of addresses is the innermost around one.
+/* spans.h - finds the innermost of many nested ranges of addresses around one.
  *
  *      ├─────── f ────────┤├──── g ────┤
  *        ├─ inlined ─┤                         outer: f

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* symbols.c - names for addresses: which file is asked.
+/* symbols.c - names for addresses: chooses the file to read.
  *
- * Files are found by path and proved by build-id.  Some are kept open, the last ones that
- * were asked for: whoever asks for one module after the other opens each once. */
+ * Files are found by path and verified by build-id.  The files used last are kept open:
+ * callers that finish one module before the next open each file once. */
 #include "symbols.h"
 
 #include <dlfcn.h>
@@ -67,7 +67,8 @@ static int is_newer(const struct tt_symbols *s, int fd)
                s->options.recorded;
 }
 
-/* Opens a file if it is the one; `told`: the user has said that it is. */
+/* Opens a file if it is the right one; `told`: the user has named it, so its age is not
+ * checked. */
 static int try_file(const struct tt_symbols *s, const char *path, const char *id,
                     int told, const char **reason)
 {
@@ -101,7 +102,7 @@ static int try_joined(const struct tt_symbols *s, const char *folder, const char
     return fd;
 }
 
-/* FOLDER/.build-id/ab/cdef…, and with .debug behind */
+/* FOLDER/.build-id/ab/cdef…, and with .debug appended */
 static int try_build_id(const struct tt_symbols *s, const char *folder, const char *id,
                         const char **reason)
 {
@@ -395,8 +396,8 @@ void tt_symbols_code(struct tt_symbols *s, const char *module, const char *id,
 
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
 
-/* Where libdwfl looks for debug information: beside the file, in a folder .debug there,
- * and in these folders, with the checksums of .gnu_debuglink ("+"). */
+/* The search path of libdwfl for debug information: beside the file, in a folder .debug
+ * there, and in these folders, with the checksums of .gnu_debuglink ("+"). */
 static char *make_debug_path(const struct tt_symbols_options *o)
 {
     char *path = strdup("+:.debug:/usr/lib/debug");

@@ -34,7 +34,7 @@ struct tt_spot {
     const char *function;  /* demangled */
     const char *file;      /* of its declaration; "": not known */
     uint32_t line, column; /* the same; 0: not known */
-    uint64_t start; /* 0 unless the module has namesakes that only this tells apart */
+    uint64_t start; /* 0 unless it is needed to distinguish namesakes in the module */
     const char *at_file;
     uint32_t at_line, at_column;
 };
