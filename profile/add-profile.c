@@ -43,7 +43,7 @@ static void ids_free(struct tt_builder *b, uint32_t *id, size_t count)
     tt_memory_put(&b->memory, id, count * sizeof *id);
 }
 
-/* ── Who is who ───────────────────────────────────────────────────────────────────── */
+/* ── Identities ───────────────────────────────────────────────────────────────────── */
 
 static uint32_t block_renamed(struct tt_builder *b, const struct tt_profile *p,
                               uint32_t block, void (*rename)(struct tt_block_info *))
@@ -118,7 +118,7 @@ static void gather_strands(struct gathering *g)
                                                   : TT_NONE;
 }
 
-/* The blocks that stand for one, outermost first. */
+/* Returns the number of blocks that replace one, and the blocks, outermost first. */
 static uint32_t chain_of(const struct gathering *g, uint32_t block, const uint32_t **link)
 {
     if (!g->naming) {
@@ -142,7 +142,8 @@ static void gather_context(struct gathering *g, uint32_t parent, uint32_t contex
     g->own[context] = parent;
 }
 
-/* Native code has its address.  What was named before has its addresses in trails. */
+/* Native code has its address.  Blocks that were named before have their addresses in
+ * trails. */
 static uint32_t place_of_block(const struct gathering *g, uint32_t block)
 {
     if (!g->trail || (g->p->block[block].kind != TT_KIND_NATIVE && g->p->trails))
@@ -150,7 +151,7 @@ static uint32_t place_of_block(const struct gathering *g, uint32_t block)
     return g->chains.place[block];
 }
 
-/* Below an address what has none has its place on the path too. */
+/* Below an address, a block without an address is also in the path of places. */
 static void gather_trail(struct gathering *g, uint32_t parent, uint32_t context)
 {
     const uint32_t up = g->trail[parent], block = tt_block_of(g->p, context),
@@ -163,7 +164,7 @@ static void gather_trail(struct gathering *g, uint32_t parent, uint32_t context)
         g->trail[context] = tt_builder_trail(g->b, up, g->own[context], place);
 }
 
-/* Contexts under the same paths. */
+/* Keeps contexts under the same paths. */
 static void gather_contexts(struct gathering *g)
 {
     struct tt_walk w;
@@ -191,14 +192,15 @@ static void gather_contexts(struct gathering *g)
     g->context = g->own;
 }
 
-/* Where calls of a context arrive. */
+/* Returns the context that gets the calls of one. */
 static uint32_t entry_of(const struct gathering *g, uint32_t context)
 {
     return g->entry ? g->entry[context] : g->context[context];
 }
 
-/* An arc that led back to a context is part of its calls.  It goes where the context is left
- * out or spliced out; where that has become part of another one, so has the arc. */
+/* The calls of an arc are part of the calls of its target.  It is dropped if the target
+ * is left out or spliced out; if the target has become part of another context, so has
+ * the arc. */
 static uint32_t gather_arc(struct gathering *g, const struct tt_arc_row *a)
 {
     const struct tt_grown *grown = g->b->context.item;
@@ -232,7 +234,8 @@ static int is_of_calls(const struct gathering *g, uint32_t metric)
     return (g->p->metric[metric].flags & TT_METRIC_CALLS) != 0;
 }
 
-/* Of what is spliced out the calls vanish; those that were evicted below it were others'. */
+/* The calls of a spliced context are dropped; calls that were evicted below it were those
+ * of other blocks. */
 static int is_left_out(const struct gathering *g, enum tt_role role, uint32_t context,
                        uint32_t metric)
 {
@@ -241,7 +244,7 @@ static int is_left_out(const struct gathering *g, enum tt_role role, uint32_t co
             is_of_calls(g, metric));
 }
 
-/* The context that a figure of one goes to. */
+/* Returns the context that gets a figure of another one. */
 static uint32_t bearer_of(const struct gathering *g, enum tt_role role, uint32_t context,
                           uint32_t metric)
 {
@@ -250,7 +253,8 @@ static uint32_t bearer_of(const struct gathering *g, enum tt_role role, uint32_t
     return g->context[context];
 }
 
-/* The context whose calls an arc's are part of, where they were of none; or TT_NONE. */
+/* For a dropped push that has become part of a context: the context that gets its calls;
+ * otherwise TT_NONE. */
 static uint32_t arrived_at(const struct gathering *g, uint32_t arc)
 {
     const struct tt_grown_arc *grown = g->b->arc.item;
@@ -275,7 +279,7 @@ static void gather_calls(struct gathering *g, uint32_t arc, uint64_t amount)
     tt_builder_add(g->b, TT_ROLE_SELF, arrived_at(g, arc), g->calls, amount);
 }
 
-/* Self of a block that was evicted. */
+/* Adds the self of a block's evicted contexts. */
 static void gather_evicted(struct gathering *g, uint32_t block, uint32_t metric,
                            uint64_t amount)
 {
@@ -287,7 +291,7 @@ static void gather_evicted(struct gathering *g, uint32_t block, uint32_t metric,
                              g->metric[metric], amount);
 }
 
-/* Calls of a function that reports them are of its first instruction. */
+/* The calls of a function that reports them are charged to its first instruction. */
 static uint32_t trail_of(struct gathering *g, uint32_t context, uint32_t metric)
 {
     const uint32_t block = tt_block_of(g->p, context), place = place_of_block(g, block);
@@ -351,7 +355,7 @@ static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
                              amount);
 }
 
-/* Of a profile with one strand, or with figures of all strands together only. */
+/* For a profile with one strand, or only with figures of all strands together. */
 static void gather_columns(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
@@ -393,8 +397,7 @@ static void gather_spread(struct gathering *g, const struct tt_spread *from,
     }
 }
 
-/* Where contexts are spliced or left out, how the others' totals spread is not known any
- * more. */
+/* If contexts are spliced or left out, the spread of the other totals is unknown. */
 static void gather_spreads(struct gathering *g)
 {
     g->b->summary = 1;
@@ -439,13 +442,13 @@ static void gather_missed(struct gathering *g)
 
 /* ── Addresses ────────────────────────────────────────────────────────────────────── */
 
-/* What was evicted, which no context has, goes where contexts are left out. */
+/* A trail of the root, without a context, is left out when filters are used. */
 static int is_trail_left_out(const struct gathering *g, uint32_t context)
 {
     return g->context[context] == TT_NONE || (!context && g->filtered);
 }
 
-/* An address that had no name has one now. */
+/* Returns the place of an address that has a name now. */
 static uint32_t place_with_name(const struct gathering *g, const struct tt_place_row *r)
 {
     const uint32_t block = g->p->place_frame[r->first].block;
@@ -478,7 +481,8 @@ static uint32_t gather_place(struct gathering *g, uint32_t place)
     return id;
 }
 
-/* Where a context is left out its address goes with it, and those below hang higher. */
+/* The address of a context that is left out is dropped; the addresses below it move
+ * up. */
 static void gather_trail_rows(struct gathering *g, uint32_t *trail, uint32_t *place)
 {
     const struct tt_profile *p = g->p;
@@ -545,7 +549,7 @@ static uint32_t strand_of(const struct gathering *g, uint32_t strand)
     return strand == TT_NONE ? TT_NONE : g->strand[strand];
 }
 
-/* Of a row either the sum of all is taken, or the figures by strand where they are. */
+/* Takes the figures by strand of a row if there are any, or else the sum of all. */
 static void gather_times(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
@@ -567,7 +571,7 @@ static void gather_times(struct gathering *g)
     }
 }
 
-/* They are not by strand. */
+/* These figures are not kept by strand. */
 static void gather_bins(struct gathering *g)
 {
     for (size_t i = 0; !g->chosen && i < g->p->bins; i++) {
@@ -627,8 +631,8 @@ static void gather_activations(struct gathering *g)
 
 /* ── Beside the tree ──────────────────────────────────────────────────────────────── */
 
-/* A series by block says by name whose its points are: a block that gets another name takes
- * them along. */
+/* The points of a series by block are labelled by name: if the block is renamed, they are
+ * too. */
 struct label {
     uint32_t before, after; /* strings: the profile's, the builder's */
 };
@@ -703,7 +707,8 @@ static void gather_space(struct gathering *g)
     gather_points(g);
 }
 
-/* Names that are given say again what has none, and what is less has not all of the CPU time. */
+/* "unresolved" is counted again after naming; a part of a profile does not have all of
+ * the CPU time. */
 static int is_outdated(const struct gathering *g, const char *fact)
 {
     return (g->naming && strcmp(fact, "unresolved") == 0) ||

@@ -53,7 +53,7 @@ static void add_amounts(struct tt_addressed *a)
     }
 }
 
-/* What is left of the self figures. */
+/* Returns the rest of the self figures. */
 static int find_rest(struct tt_addressed *a)
 {
     const struct tt_profile *p = a->l->p;

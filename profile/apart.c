@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* apart.c - what tells blocks of one name apart.
+/* apart.c - distinguishes blocks with the same name.
  *
  *      go      Eval                    the first parts in which it differs from all others
  *      go      Parser                  of its name
  *      append  libx.so:list.c:12
  *
- * Blocks are sorted by name, and then by these parts.  What agrees with a block in all parts
- * up to some part stands next to it, so that its two neighbours tell how many it takes. */
+ * Blocks are sorted by name, and then by these parts.  A block that agrees with another
+ * in the first parts is next to it, so comparing a block with its two neighbours shows
+ * how many parts are needed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 
 enum { PARTS = 7 }; /* module, file, line, column, offset, length, kind */
 
-/* A part as text: a number goes into `number`, and one that is 0 is empty. */
+/* Returns a part as text: a number is written to `number`; 0 becomes empty. */
 static const char *part_of(const struct tt_profile *p, uint32_t block, size_t part,
                            char number[24])
 {
@@ -49,7 +50,7 @@ static int order_of_name(const struct tt_profile *p, uint32_t block, const char 
     return strcmp(tt_block_name(p, block), name);
 }
 
-/* The blocks [first, end) of a name; the root's stands by itself. */
+/* Finds the blocks [first, end) with a name; the root's is not sorted with the others. */
 static uint32_t range_of(const struct tt_profile *p, const char *name, uint32_t *first)
 {
     uint32_t low = 1, high = p->blocks, end;
@@ -72,7 +73,7 @@ static uint32_t range_of(const struct tt_profile *p, const char *name, uint32_t 
     return end;
 }
 
-/* How many parts it takes until this block differs from another. */
+/* Returns how many parts it takes until two blocks differ. */
 static size_t parts_until(const struct tt_profile *p, uint32_t block,
                           const struct tt_profile *whole, uint32_t other)
 {
@@ -83,7 +84,7 @@ static size_t parts_until(const struct tt_profile *p, uint32_t block,
     return part == PARTS ? 0 : part + 1; /* 0: it is the same block */
 }
 
-/* Where the block itself is in [first, end), or would be. */
+/* Returns where the block is in [first, end), or would be. */
 static uint32_t find_block(const struct tt_profile *p, uint32_t block,
                            const struct tt_profile *whole, uint32_t first, uint32_t end)
 {
@@ -107,7 +108,7 @@ static size_t put_text(char *to, size_t at, size_t size, const char *text)
     return at;
 }
 
-/* Parts from the module on that it takes to tell a block from all others; 0: none, as it
+/* Returns how many parts, from the module on, distinguish a block from all others; 0: it
  * is the only one of its name. */
 static size_t parts_of(const struct tt_profile *p, uint32_t block,
                        const struct tt_profile *whole, uint32_t *end)
@@ -146,7 +147,7 @@ size_t tt_block_apart(const struct tt_profile *p, uint32_t block, char *to, size
 
 uint32_t tt_namesakes(const struct tt_profile *p, const char *name, char *to, size_t size)
 {
-    enum { ROOM = 24 }; /* of an identity, and what stands between two */
+    enum { ROOM = 24 }; /* of an identity, and the separators */
     const struct tt_profile *whole = p->whole ? p->whole : p;
     uint32_t first, end = range_of(whole, name, &first);
     size_t at = 0;

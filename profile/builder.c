@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* builder.c - a profile as it grows: ids for what is new, a log of what is added.
+/* builder.c - a profile as it grows: ids for new items, and a log of figures.
  *
- * When memory runs out, `failed` is set; after that nothing is added. */
+ * If memory runs out, `failed` is set; after that nothing is added. */
 #include <string.h>
 
 #include "building.h"
@@ -10,8 +10,8 @@ enum { NO_PARENT = TT_ARC_ROW };
 
 /* ── Hash tables of ids ───────────────────────────────────────────────────────────── */
 
-/* Of a deep stack, parents and blocks have numbers that grow together: as they are, their
- * difference in bits would be the same few for all. */
+/* In a deep stack, the numbers of parents and blocks grow together.  Unmixed, few of the
+ * bits of their difference would vary. */
 uint64_t tt_mix(uint64_t h, uint64_t value)
 {
     h = (h * 0xff51afd7ed558ccdu ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
@@ -40,7 +40,7 @@ static int grow_index(struct tt_builder *b, struct tt_index *x, tt_hash_function
     return 0;
 }
 
-/* The id of `what`; when it is not there, the next one is noted for it, and *is_new set. */
+/* Returns the id of `what`; if it is new, gives it the next id and sets *is_new. */
 uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
                        tt_hash_function *rehash, tt_is_same_function *is_same,
                        const void *what, int *is_new)
@@ -65,7 +65,7 @@ uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
     return (uint32_t)x->count - 1;
 }
 
-/* A new item at the end of a vector; NULL: no memory, and the builder has failed. */
+/* Appends an item to a vector; NULL: no memory, and the builder has failed. */
 void *tt_builder_item(struct tt_builder *b, struct tt_vector *v)
 {
     void *item = b->failed ? NULL : tt_vector_add(v, 1);
@@ -194,7 +194,7 @@ uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t bloc
         (b->context.count && parent >= b->context.count)) /* the root has no parent */
         b->failed = 1;
     else if (block == TT_BUILDER_ROOT && parent != NO_PARENT)
-        return parent; /* a frame of some other tool that stands for no block */
+        return parent; /* a frame of another tool without a block */
     id = tt_index_note(b, &b->contexts, tt_mix(parent, block), hash_context,
                        is_same_context, &g, &is_new);
     added = is_new ? tt_builder_item(b, &b->context) : NULL;
@@ -349,7 +349,7 @@ void tt_builder_digest(struct tt_builder *b, uint32_t rows) { b->digest = rows; 
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
-/* Figures that come before any strand are of one without a name. */
+/* Figures that come before any strand belong to one without a name. */
 uint32_t tt_builder_current(struct tt_builder *b)
 {
     if (b->of_many)

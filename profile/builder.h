@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* builder.h - makes a profile: from a recording, a foreign format, or other profiles.
  *
- * A tree that grows by (parent, block), with figures added to it strand by strand; in the
- * end everything is put in order and written into one image.  What is built does not
- * depend on the order of what was added.  Every function returns an id, or TT_NONE when
- * there is no memory, or it was given an id that is none; from then on the builder only
- * waits to be freed, and tt_builder_finish says -TT_ERR_MEMORY, so that callers need not
- * check each step. */
+ * A tree grows by (parent, block), and figures are added to it strand by strand; in the
+ * end everything is sorted and written into one image.  The result does not depend on the
+ * order of additions.  Every function returns an id, or TT_NONE if there is no memory or
+ * if one of its ids is TT_NONE.  After such a failure the builder can only be freed, and
+ * tt_builder_finish returns -TT_ERR_MEMORY, so callers need not check each step. */
 #ifndef TT_BUILDER_H
 #define TT_BUILDER_H
 
@@ -28,16 +27,16 @@ uint32_t tt_builder_metric(struct tt_builder *, const char *name, const char *un
                            uint32_t flags);
 uint32_t tt_builder_context(struct tt_builder *, uint32_t parent, uint32_t block);
 uint32_t tt_builder_arc(struct tt_builder *, uint32_t from, uint32_t to, uint32_t block);
-/* The parent of a context other than the root, and the name of its block, which stays until
- * the next block. */
+/* Returns the parent of a context other than the root, and the name of its block, which
+ * is valid until the next block. */
 uint32_t tt_builder_parent(const struct tt_builder *, uint32_t context,
                            const char **name);
 void tt_builder_fact(struct tt_builder *, const char *name, enum tt_fact_rule,
                      uint64_t number, const char *text);
 
-/* The strand that figures are of from here on; one that has the same identity goes on.
- * `strings` is where the row's strings are.  Without any, figures are of a strand that
- * has no name. */
+/* Sets the strand of the figures that follow; the same identity continues an earlier
+ * strand.  `strings` has the row's strings.  Without a strand, figures belong to one
+ * without a name. */
 struct tt_strand_info {
     const char *host, *process, *node, *name;
     uint64_t pid, thread;
@@ -61,22 +60,23 @@ enum tt_role {
 };
 void tt_builder_add(struct tt_builder *, enum tt_role, uint32_t id, uint32_t metric,
                     uint64_t amount);
-/* Do all figures of a metric add up to more than 64 bits hold?  What is made then is wrong. */
+/* Does the sum of all figures of a metric not fit 64 bits?  Then the profile would be
+ * wrong. */
 int tt_builder_has_overflown(const struct tt_builder *);
 void tt_builder_missed(struct tt_builder *, uint32_t context, uint32_t metric,
                        uint64_t amount);
 
-/* The profile gets a digest (digest.h) of so many rows, however small it is. */
+/* The profile gets a digest (digest.h) of that many rows, however small it is. */
 void tt_builder_digest(struct tt_builder *, uint32_t rows);
 
-/* Adds the activations through an edge (of a context, or an arc when `arc`) of the current
- * strand; the row's own `row` and `strand` are not looked at.  Returns what it added: NULL
- * when these were none, and when there was no memory. */
+/* Adds the current strand's activations through an edge (of a context, or of an arc with
+ * `arc`); ignores the row's `row` and `strand`.  Returns the row that it added; NULL:
+ * there were no activations, or no memory. */
 struct tt_times_row *tt_builder_times(struct tt_builder *, int arc, uint32_t id,
                                       const struct tt_times_row *);
 void tt_builder_bin(struct tt_builder *, int arc, uint32_t id, uint32_t bin,
                     uint64_t count);
-/* One activation of the history, or, with its subtree's figures, of the slowest. */
+/* Adds one activation of the history or, with figures of its subtree, of the slowest. */
 void tt_builder_activation(struct tt_builder *, int arc, uint32_t id, uint64_t start,
                            uint64_t duration);
 void tt_builder_slow(struct tt_builder *, int arc, uint32_t id, uint64_t start,
@@ -90,9 +90,9 @@ uint32_t tt_builder_series(struct tt_builder *, const char *name, const char *un
 void tt_builder_point(struct tt_builder *, uint32_t series, const char *label,
                       uint64_t time, uint64_t amount);
 
-/* Addresses of code: places, and trails, which are stacks of them.  A trail is of a context,
- * and has the part of its self that was charged there.  `parent`: TT_NONE: there is none;
- * of frames block and file are the builder's ids. */
+/* Adds addresses of code: places, and trails, which are stacks of places.  A trail
+ * belongs to a context, and has the part of its self that was charged at this address.
+ * `parent`: TT_NONE: none; block and file of frames are the builder's ids. */
 uint32_t tt_builder_place(struct tt_builder *, const char *module, const char *id,
                           uint64_t address, const struct tt_place_frame *,
                           uint32_t frames);
@@ -101,19 +101,20 @@ uint32_t tt_builder_trail(struct tt_builder *, uint32_t parent, uint32_t context
 void tt_builder_trail_add(struct tt_builder *, uint32_t trail, uint32_t metric,
                           uint64_t amount);
 
-/* A sample of the current strand by time; `ran`: see tt_sample_row.  Above the cap some become
- * one. */
+/* Adds a sample by time for the current strand; `ran`: see tt_sample_row.  Above the cap,
+ * samples are combined. */
 void tt_builder_sample(struct tt_builder *, uint32_t context, uint64_t time,
                        uint64_t weight, uint64_t ran);
 
-/* Adds all of a profile, which has been checked. */
+/* Adds all of a checked profile. */
 int tt_builder_profile(struct tt_builder *, const struct tt_profile *);
-/* The same, but what is left of it.  Arrays of which nothing is said are NULL. */
-enum { TT_ARC_ROW = 1u << 31 }; /* with an id, where both may stand: an arc's */
+/* The same, for a filtered profile.  An array that is NULL changes nothing. */
+enum { TT_ARC_ROW = 1u << 31 }; /* marks ids of arcs, where both kinds are possible */
 struct tt_parts {
     const uint32_t *context; /* of each, the builder's; TT_NONE: figures are left out */
-    /* Of each arc that is a dropped push: an arc of the builder (with TT_ARC_ROW), or a
-     * context that its calls now belong to, or TT_NONE.  Others stay where they can. */
+    /* For each arc of a dropped push: an arc of the builder (with TT_ARC_ROW), or the
+     * context that its calls belong to now, or TT_NONE.  Other arcs are kept where
+     * possible. */
     const uint32_t *drop;
     const unsigned char *muted;  /* of each context: is it left without calls and
                                     activations, being spliced out into its caller? */
@@ -125,52 +126,50 @@ struct tt_parts {
 };
 int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,
                         const struct tt_parts *);
-/* The same, but only what samples by time have in a range of it; of other metrics nothing is
- * known there. */
+/* The same, but only for samples by time in a range; other metrics are unknown there. */
 int tt_builder_range(struct tt_builder *, const struct tt_profile *,
                      const struct tt_range *, const uint32_t *context);
-/* The same for all of it, its blocks under other identities; those that become one are
+/* The same for all of a profile, with renamed blocks; blocks that become the same are
  * added up. */
 int tt_builder_renamed(struct tt_builder *, const struct tt_profile *,
                        void (*rename)(struct tt_block_info *));
-/* The same, with blocks that stand for chains of others: a context of such a block becomes
- * one below the other, and contexts whose paths become the same become one.  Self goes to
- * the innermost, calls to the outermost; what was hidden of the block was hidden of all of
- * them, so that sums of it may be too high.  How figures of a summary spread is lost.
- * Facts called "unresolved" are left out: the caller knows better now. */
+/* The same, with blocks replaced by chains of blocks.  A context of such a block becomes
+ * a chain of contexts, and contexts with the same path become one.  Self goes to the
+ * innermost, calls to the outermost; hidden figures of the block count for all blocks of
+ * the chain, so their sum may be too high.  The spread of figures in a summary is lost.
+ * Facts called "unresolved" are left out: the caller counts them again. */
 struct tt_naming {
-    /* How many blocks stand for this one, from the outermost inwards, at *chain, which
-     * lives until the next call; 0: it stays.  Called once for each block, in the order of
-     * tt_blocks_by_place. */
+    /* Returns how many blocks replace this one, from the outermost inwards, at *chain,
+     * which is valid until the next call; 0: it is kept.  Called once for each block, in
+     * the order of tt_blocks_by_place. */
     size_t (*chain)(void *arg, const struct tt_block_info *,
                     const struct tt_block_info **chain);
     void *arg;
-    /* Of the blocks of the last chain: where in the sources each one is; NULL: addresses
-     * are not kept.  What a line is a separate block for has no file. */
+    /* Returns the place in the sources of each block of the last chain; NULL: addresses
+     * are not kept.  A block for a line of a function has no file here. */
     const struct tt_source_line *(*lines)(void *arg);
 };
 struct tt_source_line {
     const char *file;
     uint32_t line, column;
 };
-/* All blocks but the root in the order of modules, files and offsets; to be given back with
- * tt_memory_put, its size being that of p->blocks.  NULL: no memory. */
+/* Returns all blocks but the root in the order of modules, files and offsets; to be freed
+ * by tt_memory_put, with the size of p->blocks.  NULL: no memory. */
 uint32_t *tt_blocks_by_place(const struct tt_profile *, const struct tt_memory *);
 int tt_builder_named(struct tt_builder *, const struct tt_profile *,
                      const struct tt_naming *);
-/* The builder's block for one of a profile's. */
+/* Returns the builder's block for one of a profile's. */
 uint32_t tt_builder_block_of(struct tt_builder *, const struct tt_profile *,
                              uint32_t block);
 
-/* Turns figures by strand into how they spread over strands, for good; strands that have
+/* Replaces figures by strand by their spread over strands, permanently; strands that have
  * figures now must get no more.  Called after each of many profiles, it keeps memory
- * bounded however many they are.  -TT_ERR_MEMORY. */
+ * bounded.  -TT_ERR_MEMORY. */
 int tt_builder_summarise(struct tt_builder *);
 uint32_t tt_builder_strands(const struct tt_builder *); /* how many there are */
 
-/* Puts everything in order and makes the image, from the builder's memory; the caller
- * gives it back with tt_memory_put.  The builder can be freed after that, and nothing
- * else.  -TT_ERR_MEMORY. */
+/* Sorts everything and makes the image, from the builder's memory; the caller frees it by
+ * tt_memory_put.  After this, the builder can only be freed.  -TT_ERR_MEMORY. */
 int tt_builder_finish(struct tt_builder *, void **image, size_t *size);
 
 #endif

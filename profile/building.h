@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* building.h - what a builder holds while it grows; for builder.c, add-profile.c, finish.c.
+/* building.h - the state of a growing builder; for builder.c, add-profile.c, finish.c.
  *
- * Ids are given in the order of arrival; finish.c puts everything in the file's order.
- * Figures go to a log, of one line an addition, which is summed up whenever it has
- * doubled: it never holds more than twice the figures there are. */
+ * Ids are given in the order of arrival; finish.c sorts everything into the file's order.
+ * Figures go to a log, with one line for each addition.  The log is summed up whenever it
+ * has doubled, so it never holds more than twice as many lines as there are figures. */
 #ifndef TT_BUILDING_H
 #define TT_BUILDING_H
 
@@ -49,15 +49,15 @@ struct tt_builder {
     int overflown; /* some total is more than 64 bits hold */
 };
 
-/* What several files say together may be more than 64 bits hold. */
+/* The sum over several files may not fit 64 bits. */
 static inline void tt_add_capped(uint64_t *to, uint64_t more)
 {
     if (__builtin_add_overflow(*to, more, to))
         *to = UINT64_MAX;
 }
 
-/* In an index: the id of `what`; when it is not there, the next one is noted for it, and
- * *is_new set. */
+/* Returns the id of `what` in an index; if it is new, gives it the next id and sets
+ * *is_new. */
 typedef int tt_is_same_function(const struct tt_builder *, uint32_t id, const void *what);
 typedef uint64_t tt_hash_function(const struct tt_builder *, uint32_t id);
 uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
@@ -65,13 +65,13 @@ uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
                        const void *what, int *is_new);
 uint64_t tt_mix(uint64_t hash, uint64_t value);
 
-/* A new item at the end of a vector; NULL: no memory, and the builder has failed. */
+/* Appends an item to a vector; NULL: no memory, and the builder has failed. */
 void *tt_builder_item(struct tt_builder *, struct tt_vector *);
 
-/* The strand that figures are of from here on; TT_NONE: they are of many. */
+/* The strand of the figures that follow; TT_NONE: they belong to many. */
 uint32_t tt_builder_current(struct tt_builder *);
 
-/* When nothing is looked up any more. */
+/* Frees the indices, when no more lookups follow. */
 void tt_builder_drop_indexes(struct tt_builder *);
 
 struct tt_order { /* from the id of arrival to the place in the file */
@@ -81,23 +81,23 @@ struct tt_order { /* from the id of arrival to the place in the file */
     struct tt_arc_row *arc_row;
 };
 
-/* Puts all but the log of figures in order; -TT_ERR_MEMORY; tt_order_free in either case.
- * Of the builder's contexts only their number is left. */
+/* Sorts all but the log of figures; -TT_ERR_MEMORY; tt_order_free in either case.  Only
+ * the number of the builder's contexts is kept. */
 int tt_order_make(struct tt_builder *, struct tt_order *);
-/* Gives up what is in the image by now: `block_of`, `size_of`. */
+/* Frees data that were copied into the image: `block_of`, `size_of`. */
 void tt_order_drop_copied(struct tt_builder *, struct tt_order *);
 void tt_order_free(struct tt_builder *, struct tt_order *);
-/* The samples, in the file's order, within their cap: samples.c. */
+/* The samples in the file's order, within their cap: samples.c. */
 void tt_samples_gather(struct tt_builder *, const struct tt_profile *,
                        const uint32_t *context, const uint32_t *strand,
                        const struct tt_range *);
 uint32_t tt_builder_strand_of(struct tt_builder *, const struct tt_profile *,
                               uint32_t strand);
 void tt_order_samples(struct tt_builder *, const struct tt_order *);
-/* The log: its rows become those of struct tt_entry, and it stays in its own order. */
+/* Turns the rows of the log into those of struct tt_entry, without sorting it. */
 void tt_order_entries(struct tt_builder *, const struct tt_order *);
 
-/* Of each block of a profile the builder's that stand for it, outermost first:
+/* The builder's blocks that replace each block of a profile, outermost first:
  * link[first[b] … first[b + 1] - 1], at least one. */
 struct tt_chains {
     uint32_t *first;
@@ -108,11 +108,13 @@ struct tt_chains {
 int tt_chains_make(struct tt_builder *, const struct tt_profile *,
                    const struct tt_naming *, struct tt_chains *);
 void tt_chains_free(struct tt_builder *, struct tt_chains *);
-/* A slow activation's figures, with chains in place of blocks.  0 or an error. */
+/* Adds the figures of a slow activation, with chains in place of blocks.  0 or an
+ * error. */
 int tt_chains_slow(const struct tt_chains *, const struct tt_slow_figure *, size_t count,
                    struct tt_vector *named);
 
-/* A metric's spreads of totals, or of self, one for each context; NULL: no memory. */
+/* Returns a metric's spreads of totals, or of self, one for each context; NULL: no
+ * memory. */
 struct tt_spread *tt_spreads_of(struct tt_builder *, uint32_t metric, int of_self);
 
 /* Addresses, with vectors empty; of all strands together; in the file's order. */
@@ -120,7 +122,7 @@ void tt_trails_init(struct tt_builder *);
 void tt_trails_summarise(struct tt_builder *);
 int tt_trails_order(struct tt_builder *, const struct tt_order *);
 
-/* Sorts entries by strand, row, metric, and adds up those that agree.  0 or an error. */
+/* Sorts entries by strand, row, metric, and adds up equal ones.  0 or an error. */
 int tt_entries_sum(struct tt_vector *);
 
 #endif

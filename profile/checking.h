@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checking.h - what the checks of a profile's sections share. */
+/* checking.h - code that the checks of a profile's sections share. */
 #ifndef TT_CHECKING_H
 #define TT_CHECKING_H
 
@@ -8,7 +8,7 @@
 
 #include "profile.h"
 
-/* Notes what is wrong; -TT_ERR_FORMAT. */
+/* Sets the error text; -TT_ERR_FORMAT. */
 static inline __attribute__((format(printf, 2, 3))) int tt_damaged(struct tt_profile *p,
                                                                    const char *format,
                                                                    ...)
@@ -31,8 +31,8 @@ static inline int tt_is_strand(const struct tt_profile *p, uint32_t strand)
     return strand == TT_NONE || strand < p->strands;
 }
 
-/* Extras, from the section table at `s`: points into the image; checks what they hold, once
- * strings and contexts have been checked. */
+/* Reads the extra sections from the section table at `s`, and points into the image;
+ * checks their content, after strings and contexts have been checked. */
 int tt_extras_read(struct tt_profile *, const struct tt_file_header *,
                    const struct tt_section *s);
 int tt_extras_check(struct tt_profile *);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* digest.c - writes a digest into an image that is complete but for it.
+/* digest.c - writes a digest into an image that is otherwise complete.
  *
- * How large a context must be is found by trying: a part of the total, twice as large each
- * time, until all that have as much find room.  Totals only fall from a context to its
- * children, so a try costs no more than what finds room and its children. */
+ * The least size of a context is found by trial: a part of the total, doubled each time,
+ * until all contexts of that size fit.  Totals never grow from a context to its children,
+ * so a trial visits only the contexts that fit and their children. */
 #include "digest.h"
 
 #include "viewing.h"
@@ -19,7 +19,7 @@ struct digesting {
     struct tt_digest_row *row;
 };
 
-/* A section of the image, to be written; NULL: there is none. */
+/* Returns a section of the image, to be written; NULL: there is none. */
 static void *part(const struct digesting *d, enum tt_section_kind kind, uint32_t key)
 {
     const struct tt_file_header *h = (const void *)d->image;
@@ -41,7 +41,7 @@ static int is_large(const struct digesting *d, uint32_t context)
     return 0;
 }
 
-/* Does all that is large enough find room? */
+/* Do all large contexts fit? */
 static int take_rows(struct digesting *d)
 {
     const struct tt_profile *p = &d->p;

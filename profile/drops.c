@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* drops.c - pushes that were dropped, as contexts.
+/* drops.c - gives dropped pushes contexts.
  *
  *      main ── a ── b ┄┄ a      under `drop` the inner a has no context: an arc from b to the
  *                               outer one has its calls
- *      main ── a ── b ── a      here it has one, which makes no calls of its own: what it
- *                               called is where the recording has put it
+ *      main ── a ── b ── a      here it has one, without children: its callees stay
+ *                               where the recording has put them
  *
- * For whatever shows paths, and knows no arcs. */
+ * For views that show paths, and know no arcs. */
 #include "builder.h"
 #include "query.h"
 #include "viewing.h"
@@ -19,7 +19,8 @@ static int has_drops(const struct tt_profile *p)
     return 0;
 }
 
-/* The contexts under the same paths, and below them those of the pushes. */
+/* Copies the contexts under the same paths, and adds those of dropped pushes below
+ * them. */
 static int add_contexts(struct tt_builder *b, const struct tt_profile *p,
                         uint32_t *context, uint32_t *drop)
 {

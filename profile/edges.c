@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* edges.c - callers and callees: contexts added up by the last two blocks of their path.
  *
- * An edge's inclusive figure is what would be got back if the call were taken away: the
- * totals of the contexts that it leads to, of which one on a path counts.  As with blocks,
+ * An edge's inclusive figure is the cost that removing the call would save: the totals of
+ * the contexts that it leads to, of which only one on each path counts.  As with blocks,
  * that is the first in preorder whose subtree is not inside the last one's.  An arc is a
  * call that led back into the path; its cost is in the tree's figures already. */
 #include <stdlib.h>

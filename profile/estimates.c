@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* estimates.c - rows of paths that were made of a call graph.
+/* estimates.c - marks rows whose paths were estimated from a call graph.
  *
  *      main ─ a ─┐            main ┬ a ─ f       the file says what f cost each caller, and g
  *         └── b ─┴ f ─ g           └ b ─ f ─ g   each f; how much of g is below a is a guess
  *
- * A function that stands once has what the file says.  Where it stands several times, each place
- * has a share, and so has all that is below. */
+ * A function at one place has the figures of the file.  If it is at several places, each
+ * place has a share, and so have all contexts below. */
 #include "viewing.h"
 
 int tt_estimates_begin(struct tt_estimates *e, const struct tt_metric_view *l,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* extras.c - sections that a reader may skip: what they hold, checked before it is used. */
+/* extras.c - sections that a reader may skip: their content is checked before it is
+ * used. */
 #include "checking.h"
 
-/* Those behind the sections may be of kinds that a later version has, and are skipped then. */
+/* Sections after the counted ones may have kinds of a later version; those are
+ * skipped. */
 static const uint32_t extra_widths[TT_EXTRAS - TT_EXTRA_PLACES] = {
     sizeof(struct tt_place_row), sizeof(struct tt_place_frame),
     sizeof(struct tt_trail_row), sizeof(struct tt_entry), sizeof(struct tt_sample_row)};
@@ -12,7 +14,8 @@ static int is_known_extra(const struct tt_section *s)
     return s->kind >= TT_EXTRA_PLACES && s->kind < TT_EXTRAS;
 }
 
-/* None ends behind the file: whoever copies an image copies those too that it does not know. */
+/* Checks that no section ends after the file: code that copies an image also copies
+ * sections that it does not know. */
 static int check_extra(struct tt_profile *p, const struct tt_section *s, uint32_t i)
 {
     uint64_t bytes;
@@ -47,7 +50,7 @@ static void take_extra(struct tt_profile *p, const struct tt_section *s)
     }
 }
 
-/* How many there are; TT_NONE: more than fit in the file. */
+/* Returns how many extra sections there are; TT_NONE: more than fit in the file. */
 static uint32_t extras_of(const struct tt_profile *p, const struct tt_file_header *h,
                           const struct tt_section *s)
 {

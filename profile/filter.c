@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - profiles from which something has been taken, or put elsewhere.
+/* filter.c - filters: profiles from which parts are removed, or moved.
  *
- * A filter reads a path block by block, from the root, and writes another path, or says
- * that this one is not wanted.  So any number of them is applied in one walk over the
- * contexts, each reading what the one before it has written, with two bits a filter for
- * every context that is open:
+ * A filter reads a path block by block, from the root, and writes another path, or
+ * rejects the path.  So any number of filters is applied in one walk over the contexts.
+ * Each reads the output of the one before it, with two bits a filter for every open
+ * context:
  *
  *      main → parse → list → gc        fold=parse        main → list → gc
  *                                      root=list         list → gc
  *
  * The walk gives each context its place in a builder, which then moves all figures there.
- * Only a prune by size looks at figures: it begins a separate walk, over what those
- * before it have made. */
+ * Only a prune by size uses figures: it begins a separate walk, over the result of the
+ * filters before it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct stage {
 
 struct level {       /* a context that is open, or a push that was dropped */
     uint32_t node;   /* the builder's context; TT_NONE: it has not been made */
-    uint32_t block;  /* that it has become; TT_NONE: it is part of what is above */
+    uint32_t block;  /* that it has become; TT_NONE: it is part of its parent */
     uint32_t inside; /* of each stage: is a match at it, or above? */
     uint32_t folded; /* of each stage: is it a block that was spliced out? */
     int wanted;
@@ -99,8 +99,8 @@ static struct level read_block(const struct pass *f, const struct level *above,
     return l;
 }
 
-/* The builder's context for the one that is open at a depth.  It is made when something
- * is wanted there or below, so that what leads to nothing has no place. */
+/* Returns the builder's context for the open one at a depth.  It is made only if
+ * something is wanted there or below, so rejected paths leave no contexts. */
 static uint32_t node_at(struct pass *f, uint32_t depth)
 {
     struct level *l = f->level;
@@ -115,7 +115,7 @@ static uint32_t node_at(struct pass *f, uint32_t depth)
     return l[depth].node;
 }
 
-/* A push that was dropped is a leaf below where it came from, and stays what it was,
+/* A dropped push is a leaf below the context it came from.  It stays a dropped push,
  * unless it has become part of something that was pruned. */
 static uint32_t place_drop(struct pass *f, uint32_t depth, uint32_t block)
 {
@@ -187,7 +187,7 @@ static void use_row(struct pass *f, uint64_t row)
     }
 }
 
-/* Contexts that only other strands have been at are not there. */
+/* Contexts that only other strands have are left out. */
 static int find_used(struct pass *f)
 {
     const struct tt_profile *p = f->p;
@@ -219,7 +219,7 @@ static int has_stage(const struct pass *f, enum tt_filter_kind kind)
     return 0;
 }
 
-/* Is what comes out less, and not only looked at in another way? */
+/* Do the filters remove figures, and not only move them? */
 static int takes_away(const struct pass *f)
 {
     return f->strand || f->range.to || has_stage(f, TT_FILTER_SELECT) ||
@@ -268,7 +268,7 @@ static void release(struct pass *f)
     tt_metric_view_fini(&f->lens);
 }
 
-/* Is there nothing wanted below, whatever it is? */
+/* Is everything below excluded? */
 static int is_excluded(const struct pass *f, const struct level *l)
 {
     for (uint32_t i = 0; i < f->stages; i++)
@@ -299,7 +299,7 @@ static int walk(struct pass *f)
     return error;
 }
 
-/* What comes out has nothing in it then, which looks like a profile of nothing. */
+/* Notes patterns that matched nothing: the result is then empty like an empty profile. */
 static void add_missing(struct pass *f)
 {
     for (uint32_t i = 0; i < f->stages; i++)
@@ -307,7 +307,7 @@ static void add_missing(struct pass *f)
             tt_builder_fact(f->b, TT_NOTHING_LIKE, TT_FACT_EACH, 1, f->stage[i].missing);
 }
 
-/* Makes what comes out, from what has been collected in `f`. */
+/* Makes the result from what was collected in `f`. */
 static int run(struct pass *f, struct tt_filtered *next)
 {
     int error = allocate(f);
@@ -394,8 +394,8 @@ static int add_blocks(struct pass *f, const struct tt_filter *filter,
     return 0;
 }
 
-/* Costs go to the nearest of them on the path, as they do to cost centres: whatever is none
- * is folded.  `more`: those before it are meant too. */
+/* Charges costs to the nearest of these blocks on the path, as with cost centres; folds
+ * all other blocks.  `more`: adds to the centres before. */
 static int add_centres(struct pass *f, const struct tt_pattern *pattern, int more)
 {
     unsigned char *match = tt_pattern_blocks(pattern, f->p), *others;
@@ -472,20 +472,20 @@ static int add_size(struct pass *f, const struct tt_filter *filter)
     return tt_metric_view_of_choice(&f->lens, f->p, &choice, f->q->memory);
 }
 
-/* By size alone a prune has no pattern. */
+/* A prune by size alone has no pattern. */
 static int is_by_size(const struct tt_filter *f)
 {
     return f->kind == TT_FILTER_PRUNE && (f->share > 0 || f->amount > 0);
 }
 
-/* Is it one of centres in a row, and not the first? */
+/* Is it one of several centres in a row, and not the first? */
 static int is_further_centre(const struct tt_filter *filter, size_t i)
 {
     return i && filter[i].kind == TT_FILTER_CENTRE &&
            filter[i - 1].kind == TT_FILTER_CENTRE;
 }
 
-/* As many of a query's filters as one walk can do. */
+/* Collects as many of a query's filters as one walk can do. */
 static int collect(struct pass *f, size_t *done)
 {
     const struct tt_filter *filter = f->q->filter.item;
@@ -520,7 +520,7 @@ void tt_filter_close(struct tt_filtered *o, const struct tt_memory *memory)
     *o = (struct tt_filtered){0};
 }
 
-/* What is looked at when nothing is said stays that, whatever is left of it. */
+/* Filters do not change the default metric. */
 static void keep_usual(struct tt_profile *own, const struct tt_profile *p)
 {
     uint32_t metric = tt_metric_find(p, NULL);
@@ -530,7 +530,7 @@ static void keep_usual(struct tt_profile *own, const struct tt_profile *p)
     own->usual = metric != TT_NONE ? metric + 1 : 0;
 }
 
-/* "by" of strands is a view's own: it has a row for each group. */
+/* The view of strands does "by" itself: it has a row for each group. */
 static int apply_groups(const struct tt_profile *p, struct tt_query *q,
                         struct tt_filtered *o)
 {

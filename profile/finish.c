@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* finish.c - writes a builder's image, once everything is in the file's order. */
+/* finish.c - writes a builder's image, after everything was sorted into the file's
+ * order. */
 #include <string.h>
 
 #include "building.h"
@@ -56,7 +57,7 @@ static void add_extras(struct tt_builder *b, struct image *m)
     add_extra(b, m, TT_EXTRA_SAMPLES, &b->sample);
 }
 
-/* Which columns a metric needs, by what was added to it. */
+/* Finds the columns that a metric needs, by the roles that were added to it. */
 static void add_columns(struct tt_builder *b, struct image *m, uint32_t metric,
                         uint32_t roles)
 {
@@ -108,7 +109,7 @@ static void add_spreads(struct tt_builder *b, const struct tt_order *o, struct i
                          NULL, b->context.count, sizeof(struct tt_spread));
 }
 
-/* Edges between blocks, where they are few beside the contexts. */
+/* Adds edges between blocks to the digest, if they are few compared to the contexts. */
 static void add_edges(struct tt_builder *b, const struct tt_order *o, struct image *m)
 {
     const struct tt_profile tree = {.memory = &b->memory,
@@ -224,7 +225,7 @@ static void write_strings(struct tt_builder *b, const struct tt_order *o,
     }
 }
 
-/* In rows that have been copied, the place of a string becomes its offset. */
+/* In copied rows, replaces the index of a string by its offset. */
 static void point_to_strings(const struct tt_builder *b, const struct tt_order *o,
                              const struct image *m)
 {
@@ -286,7 +287,7 @@ static struct column_set columns_of(const struct image *m, uint32_t metric)
         .block = (void *)part_at(m, TT_SECTION_BLOCK_FIGURES, metric)};
 }
 
-/* At first the figure of context c stands at c + 1; low holds what is to be taken off. */
+/* At first, the figure of context c is at c + 1; `low` holds what is subtracted later. */
 static void add_entry(const struct tt_builder *b, struct tt_arc_row *arc,
                       struct column_set *set, const struct tt_entry *e)
 {
@@ -318,7 +319,7 @@ static void run_sums(uint64_t *sums, uint64_t contexts)
         sums[c + 1] += sums[c];
 }
 
-/* Goes through the log once; the log is not used after that. */
+/* Reads the log once; the log is not used after that. */
 static int write_columns(struct tt_builder *b, const struct tt_order *o,
                          const struct image *m)
 {
@@ -379,8 +380,8 @@ static void write_spreads(const struct tt_builder *b, const struct tt_order *o,
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* The log, renumbered last: until then its rows say what is what.  Columns add it up
- * whatever its order; it is sorted when it is kept by strand. */
+/* The log is renumbered last, because its rows are used until then.  Columns do not
+ * depend on its order; it is sorted if it is kept by strand. */
 static int add_entries(struct tt_builder *b, const struct tt_order *o, struct image *m)
 {
     tt_order_entries(b, o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* format.h - what lies where in a profile (.tt), byte by byte; see doc/format.md.
+/* format.h - the layout of a profile (.tt), byte by byte; see doc/format.md.
  *
  *      ┌ header ─┬ section table ──┬ section ─┬ section ─┬ …          little-endian
  *      └ 64 B ───┴ 32 B a section ─┴ at multiples of 64 bytes
@@ -12,7 +12,7 @@
  *      self of c                  S[c + 1] - S[c]
  *      c with its subtree         S[c + size[c]] - S[c]
  *
- * so that one column answers both, and neither needs a walk. */
+ * so one column answers both, without a walk. */
 #ifndef TT_FORMAT_H
 #define TT_FORMAT_H
 
@@ -59,7 +59,8 @@ enum tt_section_kind {
     TT_SECTION_SERIES,        /* struct tt_series_row */
     TT_SECTION_POINTS,        /* struct tt_point, by series, time, label */
     TT_SECTION_DIGEST,        /* struct tt_digest_row, by context */
-    TT_SECTION_DIGEST_LEAST,  /* uint64_t a metric: who has as much is in the digest */
+    TT_SECTION_DIGEST_LEAST,  /* uint64_t a metric: contexts with at least this are in the
+                                 digest */
     TT_SECTION_DIGEST_SELF,   /* key: metric; struct tt_digest_figure a row */
     TT_SECTION_DIGEST_ELSEWHERE,
     TT_SECTION_DIGEST_LOW,
@@ -70,8 +71,8 @@ enum tt_section_kind {
     TT_SECTIONS
 };
 
-/* In the table, behind the sections that the header counts, stand others: as many as
- * `reserved` of the first entry says.  A reader skips those that it does not know. */
+/* In the table, other sections follow those that the header counts; `reserved` of the
+ * first entry is their number.  A reader skips those that it does not know. */
 enum tt_extra_kind {
     TT_EXTRA_PLACES = 256,  /* struct tt_place_row: addresses of code */
     TT_EXTRA_PLACE_FRAMES,  /* struct tt_place_frame, of places */
@@ -113,7 +114,7 @@ enum tt_metric_flags {
     TT_METRIC_TIME = 2,    /* time or ticks, of the clock */
     TT_METRIC_SAMPLED = 4, /* estimated by samples, of a part of the identity */
     TT_METRIC_SPACE = 8,   /* bytes or objects */
-    TT_METRIC_PEAK = 16,   /* what is alive now, and no sum over time */
+    TT_METRIC_PEAK = 16,   /* alive at present, not a sum over time */
 };
 
 struct tt_metric_row { /* its identity: name, unit, flags */
@@ -132,15 +133,15 @@ struct tt_block_figures {
     uint64_t
         hidden; /* charged while on the true stack, but not on the path in the tree; below
                    0 where contexts show more than what a file states of the block */
-    uint64_t beside; /* self that stands at no context of the block, being evicted */
+    uint64_t beside; /* self at no context of the block, because it was evicted */
 };
 
 struct tt_sum128 {
     uint64_t low, high;
 };
 
-/* Of the activations through one edge; rows: contexts for the edge that leads to them
- * from their parent, then arcs.  In the metric of time. */
+/* The activations through one edge, in the metric of time.  Rows: contexts, for the edge
+ * from their parent, then arcs. */
 struct tt_times_row {
     uint32_t row, strand; /* strand TT_NONE: of all */
     uint64_t count, sum, min, max;
@@ -213,8 +214,8 @@ struct tt_point {
     uint64_t time, amount;  /* time: ns since the start */
 };
 
-/* Samples by time: as many as that; those of one strand in one interval have become one when
- * there were more. */
+/* Samples by time: the number of original samples; if there were too many, those of one
+ * strand in one interval were combined. */
 enum { TT_SAMPLES_MAX = 1 << 18 };
 struct tt_sample_row {
     uint64_t time;   /* ns since 1970; of a caller's clock, ticks from the start on */
@@ -223,8 +224,8 @@ struct tt_sample_row {
     uint32_t context, strand;
 };
 
-/* The digest of a large profile: what its first views show of it, in one place.  What it
- * says is in the columns too. */
+/* The digest of a large profile: the data of its first views, in one place.  The columns
+ * contain the same figures. */
 struct tt_digest_row {
     uint32_t context, block, size; /* context TT_NONE: no more rows */
 };
@@ -244,7 +245,7 @@ struct tt_edge_row { /* calls of one block by another */
     uint64_t calls, by_arcs;     /* down the tree, and back into the path */
 };
 
-struct tt_edge_tally { /* what is below them; a path counts once */
+struct tt_edge_tally { /* inclusive; a path counts once */
     uint64_t inclusive, inclusive_low;
 };
 
@@ -254,8 +255,8 @@ struct tt_place_row {    /* an address; identity: module, id, address, frames */
     uint32_t first, frames; /* of the frames: the functions there, outermost first */
 };
 
-struct
-    tt_place_frame { /* a function, and where in it the address or what is inlined is */
+struct tt_place_frame {    /* a function, and the position in it of the address or of the
+                        inlined call */
     uint32_t block, file;  /* file: a string */
     uint32_t line, column; /* 0: not known */
 };

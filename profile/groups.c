@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* groups.c - strands put together: by process, program, cgroup, container, unit, user.
+/* groups.c - groups of strands: by process, program, cgroup, container, unit, user.
  *
  *      strand 1 of nginx    root ── main ── read           root ─┬─ nginx ── main ── read
  *      strand 2 of gcc      root ── main ── parse                └─ gcc ── main ── parse
  *
- * The view of strands has a row for each group.  Every other view and every export gets
- * paths that begin with it, so that a flame graph, a tree or folded stacks are of all
- * groups side by side.  A container's id and a unit's name are parts of the cgroup's path. */
+ * The view of strands has a row for each group.  In every other view and export, paths
+ * begin with the group, so that a flame graph, a tree or folded stacks show all groups
+ * side by side.  A container's id and a unit's name are parts of the cgroup's path. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ int tt_group_find(const char *word)
 
 /* ── What a strand is one of ──────────────────────────────────────────────────────── */
 
-/* The value of a label, which ends with its line; NULL: there is none so called. */
+/* Returns the value of a label, which ends with its line; NULL: there is no such
+ * label. */
 static const char *label_of(const char *labels, const char *key, size_t *size)
 {
     size_t length = strlen(key);
@@ -49,8 +50,8 @@ static size_t hex_digits(const char *text, size_t size)
     return n;
 }
 
-/* In a part of a path such as "docker-ID.scope": an id of 64 digits, of which people write
- * twelve, or what lxc and systemd-nspawn call theirs. */
+/* Finds a container in a part of a path such as "docker-ID.scope": an id of 64 digits, of
+ * which twelve are usually shown, or the name that lxc and systemd-nspawn give it. */
 static size_t container_in(const char *part, size_t size, const char **name)
 {
     enum { WHOLE = 64, BRIEF = 12 };
@@ -87,7 +88,7 @@ static size_t unit_in(const char *part, size_t size, const char **name)
     return 0;
 }
 
-/* The innermost part of a path that has one. */
+/* Returns the innermost part of a path that names one. */
 static const char *part_of(const char *path, size_t size, char to[TT_GROUP_SIZE],
                            size_t (*find)(const char *, size_t, const char **),
                            const char *none)
@@ -237,7 +238,7 @@ static uint32_t group_context(struct grouping *g, uint32_t group)
     return tt_builder_context(g->b, TT_BUILDER_ROOT, tt_builder_block(g->b, &info));
 }
 
-/* Contexts that are used, or lead to one that is, in preorder. */
+/* Finds the contexts that have figures, or lead to one that has, in preorder. */
 static int place_contexts(struct grouping *g, uint32_t group)
 {
     const struct tt_profile *p = g->p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* growth.c - what has come between two readings of one recording, as a profile.
+/* growth.c - the difference between two readings of one recording, as a profile.
  *
- * The contexts of the older reading are built first, with nothing on them; those of the
- * newer one then find their places among them, and by these what to take away. */
+ * The contexts of the older reading are built first, without figures; those of the newer
+ * one are then found among them, and so the figures to subtract. */
 #include "growth.h"
 
 struct reading {
@@ -33,7 +33,8 @@ static void close_reading(struct reading *r)
     tt_memory_put(r->p->memory, r->context, r->p->contexts * sizeof *r->context);
 }
 
-/* In preorder a parent comes before its children.  The greatest number given, + 1. */
+/* In preorder a parent comes before its children.  Returns the greatest number given, +
+ * 1. */
 static int add_contexts(struct reading *r, struct tt_builder *b, uint32_t *end)
 {
     struct tt_walk w;
@@ -54,7 +55,7 @@ static int add_contexts(struct reading *r, struct tt_builder *b, uint32_t *end)
     return 0;
 }
 
-/* What the older reading had of this metric, by the builder's contexts. */
+/* Returns the older reading's figures of this metric, by the builder's contexts. */
 static void find_before(const struct reading *then, uint32_t metric, uint64_t *before)
 {
     for (uint32_t m = 0; m < then->p->metrics; m++)

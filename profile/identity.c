@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* identity.c - blocks and contexts by what they are, not by their numbers.
+/* identity.c - identities of blocks and contexts, independent of their numbers.
  *
- * FNV-1a over the texts, then the finisher of MurmurHash3: 64 bits, so that two of a
- * million blocks agree once in 37 million profiles; a pattern that finds both says so. */
+ * FNV-1a over the texts, then the finisher of MurmurHash3: 64 bits, so that among a
+ * million blocks, two agree once in 37 million profiles; a pattern that finds both says
+ * so. */
 #include "identity.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* listing.h - code and source text for the views that show them, from whoever may read files,
- * and the figures of addresses that these views share.
+/* listing.h - code and source text for the views that show them, read by the caller's
+ * functions, and the figures of addresses that these views share.
  *
- * Everything that a call answers lives until the next call. */
+ * The results of a call are valid until the next call. */
 #ifndef TT_LISTING_H
 #define TT_LISTING_H
 
@@ -26,13 +26,14 @@ struct tt_listing {
                  struct tt_listed *);
     void (*where)(void *arg, const char *module, const char *id, uint64_t address,
                   struct tt_where *);
-    /* What begins at the address that a call leads to; NULL: not known. */
+    /* Returns the name of what begins at the target of a call; NULL: unknown. */
     const char *(*name)(void *arg, const char *module, const char *id, uint64_t address);
-    /* A line of a file, counted from 1; NULL: *reason says why. */
+    /* Returns a line of a file, counted from 1; NULL: *reason says why. */
     const char *(*line)(void *arg, const char *file, uint32_t line, const char **reason);
 };
 
-/* What a query's block is about; the one with most self at addresses, where none is named. */
+/* Finds the block that a query names; if it names none, the one with the most self at
+ * addresses. */
 struct tt_addressed {
     const struct tt_metric_view *l;
     unsigned char *wanted; /* of each block; to be freed */
@@ -45,14 +46,15 @@ int tt_addressed_init(struct tt_addressed *, const struct tt_metric_view *,
                       struct tt_query *);
 void tt_addressed_fini(struct tt_addressed *);
 
-/* The last frame of a place. */
+/* Returns the last frame of a place. */
 static inline const struct tt_place_frame *tt_innermost(const struct tt_profile *p,
                                                         uint32_t place)
 {
     return &p->place_frame[p->place[place].first + p->place[place].frames - 1];
 }
 
-/* The block that has the self of a trail: a context's, or its function's where it is a line. */
+/* Returns the block that has the self of a trail: the context's or, if that is a line,
+ * its function's. */
 static inline uint32_t tt_trail_block(const struct tt_profile *p, uint32_t trail)
 {
     const struct tt_trail_row *t = &p->trail[trail];

@@ -19,7 +19,7 @@ void *tt_memory_get(const struct tt_memory *m, size_t size)
     return m && m->get ? m->get(m->arg, size) : calloc(1, size);
 }
 
-/* The caller passes the size of memory that it frees. */
+/* The caller passes the size of the memory that it frees. */
 static void free_checked(void *p, size_t size)
 {
 #ifdef KNOWS_SIZES
@@ -95,7 +95,7 @@ static int grow_vector(struct tt_vector *v, size_t count)
     return 0;
 }
 
-/* A MiB at a time, once its end is behind. */
+/* Forgets a MiB at a time, after its end has been passed. */
 void tt_vector_forget(struct tt_vector *v, size_t before)
 {
     enum { AT_ONCE = 1 << 20 };

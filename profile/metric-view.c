@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* metric-view.c - a profile in one metric: figures of contexts, and the cells they fill.
  *
- * Running sums answer for any range of contexts; so do those over the pushes that were
- * dropped, of which there are few: they are found by halving. */
+ * Running sums give the figures of any range of contexts.  There are also running sums
+ * over dropped pushes, which are few: a binary search finds them. */
 #include "viewing.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int compare_arc_calls(const void *a, const void *b)
     return (x->context > y->context) - (x->context < y->context);
 }
 
-/* Arcs that were dropped, or those that were not, in order. */
+/* Collects the arcs that were dropped, or those that were not, in order. */
 static int find_arcs(const struct tt_profile *p, struct tt_vector *v, int dropped)
 {
     struct tt_arc_calls *d;
@@ -88,7 +88,7 @@ void tt_back_note(const struct tt_profile *p, struct tt_table *t, uint32_t colum
             policy ? policy : "edge");
 }
 
-/* Times without calls are those of waits for locks, which the view `waits` shows. */
+/* Times without calls are waits for locks, which the view `waits` shows. */
 static int is_of_waits(const struct tt_profile *p)
 {
     return tt_metric_find(p, "delay") != TT_NONE;
@@ -130,7 +130,7 @@ void tt_metric_view_fini(struct tt_metric_view *l)
     tt_vector_fini(&l->drop);
 }
 
-/* The first that is at no context before this one. */
+/* Returns the first arc whose context is not before this one. */
 static const struct tt_arc_calls *first_at(const struct tt_vector *v, uint32_t context)
 {
     const struct tt_arc_calls *d = v->item;
@@ -174,7 +174,7 @@ static void add_times_columns(const char *unit, struct tt_table *t, struct tt_co
                               TT_COLUMN_DETAIL);
 }
 
-/* A rate of time is a share of the time that has gone by; others are by second. */
+/* A rate of time is a share of the elapsed time; other rates are per second. */
 struct rate {
     const char *title, *inclusive_title, *unit;
     enum tt_column_type type;
@@ -306,7 +306,7 @@ static void fill_since(const struct tt_metric_view *l, struct tt_table *t, uint3
         tt_table_real(t, rate, (double)amount / seconds / (is_share ? 1e9 : 1));
 }
 
-/* What samples found running was called, however often. */
+/* A function that samples found was called, but the number of calls is unknown. */
 static int is_counted(const struct tt_metric_view *l, const struct tt_figures *f)
 {
     return f->calls || l->choice.samples == TT_NONE || !(f->self || f->inclusive);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* naming.c - blocks that stand for chains of others: an address, for the functions there.
+/* naming.c - replaces blocks by chains of blocks: an address, by the functions there.
  *
  *      main+0x52 ─ sort+0x10             main ─ run ─ sort ─ less
  *                                               (inlined)    (inlined)
  *
- * add-profile.c does the rest, with contexts that have two ends: what arrives goes to the
- * outermost of a chain, and what is spent there to the innermost. */
+ * add-profile.c does the rest, with contexts that have two ends: calls go to the
+ * outermost of a chain, and self goes to the innermost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +50,8 @@ uint32_t *tt_blocks_by_place(const struct tt_profile *p, const struct tt_memory 
     return block;
 }
 
-/* The address that the chain of a block stands for; its functions are the chain's links but
- * for lines. */
+/* Makes the place of an address that a chain replaces; its functions are the links of the
+ * chain, except lines. */
 static uint32_t make_place(struct tt_builder *b, const struct tt_block_info *info,
                            const struct tt_block_info *chain, const uint32_t *id,
                            size_t length, const struct tt_source_line *line)
@@ -71,7 +71,7 @@ static uint32_t make_place(struct tt_builder *b, const struct tt_block_info *inf
                                 : TT_NONE;
 }
 
-/* Of one block: notes where its chain begins, and how long it is in *count. */
+/* Notes where the chain of a block begins, and its length in *count. */
 static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t block,
                      const struct tt_naming *naming, struct tt_vector *link,
                      uint32_t *count, uint32_t *place)
@@ -100,7 +100,7 @@ static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t 
     return 0;
 }
 
-/* Chains come in the order of places; they are wanted in that of blocks. */
+/* Chains come in the order of places; they are needed in the order of blocks. */
 static int put_in_order(struct tt_chains *c, const uint32_t *order,
                         const struct tt_vector *link, const uint32_t *count)
 {

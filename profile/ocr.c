@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ocr.c - OCR's figures, from the activations through each edge of the tree.
  *
- * One walk a thread.  On the way down every block knows where on the path it was entered
- * last, which finds recursion without a search; on the way up the growth of a block's self
- * time since a context was entered is what it took below that context. */
+ * One walk a thread.  On the way down, each block knows its last place on the path, which
+ * finds recursion without a search.  On the way up, the growth of a block's self time
+ * since a context was entered is its time below that context. */
 #include "ocr.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static size_t first_slot(const struct ocr *o, uint32_t parent, uint32_t child)
     return (h >> 20) & (o->slot.count - 1);
 }
 
-/* The pair's number; with `add` it is noted when it is new.  TT_NONE: not there. */
+/* Returns the pair's number; with `add`, a new pair is added.  TT_NONE: not there. */
 static uint32_t find_pair(struct ocr *o, uint32_t parent, uint32_t child, int add)
 {
     uint32_t *slot = o->slot.item;
@@ -55,7 +55,7 @@ static void find_pairs(struct ocr *o)
         (void)find_pair(o, tt_block_of(p, p->arc[i].from), p->arc[i].block, 1);
 }
 
-/* Is it made of OCR's files? */
+/* Was it made from OCR's files? */
 static int is_flat(const struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->facts; i++)
@@ -65,7 +65,7 @@ static int is_flat(const struct tt_profile *p)
     return 0;
 }
 
-/* Figures are differences too, and have a sign: would any sum of them be too large?  Self time
+/* Figures may be differences, with a sign: would any sum of them overflow?  Self time
  * counts once for each pair on the path. */
 static int are_too_large(const struct tt_profile *p)
 {
@@ -144,8 +144,8 @@ struct walk {
     int64_t *self;  /* of each block: its self time so far */
 };
 
-/* This thread's activations through an edge; rows are asked for in their order only for
- * contexts.  NULL: none. */
+/* Returns this thread's activations through an edge; rows must be asked for in order, but
+ * only those of contexts.  NULL: none. */
 static const struct tt_times_row *times_of(const struct walk *w, uint32_t row)
 {
     const struct tt_profile *p = w->o->p;
@@ -158,7 +158,7 @@ static const struct tt_times_row *times_of(const struct walk *w, uint32_t row)
     return NULL;
 }
 
-/* What OCR's files say of a pair. */
+/* Takes the figures that OCR's files have for a pair. */
 static void take_flat(struct walk *w, uint32_t parent, struct ocr_entry *pair,
                       const struct tt_times_row *t)
 {
@@ -172,8 +172,8 @@ static void take_flat(struct walk *w, uint32_t parent, struct ocr_entry *pair,
     w->sum->function[parent].value[OCR_OWN] += (int64_t)t->recursive;
 }
 
-/* The square of one activation's time as OCR's profiler has it: what is above a ms and what
- * is below are squared apart, and partly in 32 bits. */
+/* Adds the square of one activation's time as OCR's profiler computes it: ms and
+ * fractions of a ms are squared separately, and partly in 32 bits. */
 static void add_flawed(struct tt_sum128 *square, unsigned __int128 ns, int is_pair,
                        uint64_t times)
 {
@@ -186,8 +186,8 @@ static void add_flawed(struct tt_sum128 *square, unsigned __int128 ns, int is_pa
     tt_sum128_add(square, &(struct tt_sum128){(uint64_t)all, (uint64_t)(all >> 64)});
 }
 
-/* The least and the greatest are known; those between them count as equal.  What comes from
- * OCR's files has its flaws already. */
+/* The minimum and the maximum are known; the others count as equal.  Figures from OCR's
+ * files have its flaws already. */
 static void take_flawed(const struct walk *w, struct tt_sum128 *square,
                         const struct tt_times_row *t, int is_pair)
 {
@@ -205,7 +205,7 @@ static void take_flawed(const struct walk *w, struct tt_sum128 *square,
                    is_pair, rest);
 }
 
-/* Activations of `block`, entered from the level `from`. */
+/* Takes the activations of `block` that were entered from the level `from`. */
 static void take_edge(struct walk *w, uint32_t block, uint32_t from,
                       const struct tt_times_row *t)
 {
@@ -292,7 +292,7 @@ static void leave(struct walk *w)
                                                 l->own;
 }
 
-/* Pushes that led back into the path are calls at the end of it. */
+/* Pushes that led back into the path count as calls at its end. */
 static void take_arcs(struct walk *w, uint32_t *arc, uint32_t context)
 {
     const struct tt_profile *p = w->o->p;
@@ -366,8 +366,8 @@ int tt_ocr_thread(const struct ocr *o, uint32_t strand, struct ocr_sum *sum)
     return error;
 }
 
-/* A thread's figure moves the mean of those before it: squares are of distances from it, so
- * that nothing cancels. */
+/* A thread's figure moves the mean of those before it: squares are of distances from the
+ * mean, so that nothing cancels. */
 static void add_entries(struct ocr_entry *all, const struct ocr_entry *one, size_t count,
                         double threads)
 {

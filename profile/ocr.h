@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ocr.h - what OCR's report and files are made of: functions, and who called whom, thread
- * by thread.
+/* ocr.h - the content of OCR's report and files: functions, and pairs of caller and
+ * callee, for each thread.
  *
  * A function's direct calls to itself are part of the activation that made them.  For a
  * pair p → k, of the activations of k that p called:
@@ -14,7 +14,7 @@
  * Of A 1 → B 2 → A 4 → C 8 → A 16, A → B has total 30, self 2, recurse 28, own 20.
  *
  * A profile of OCR's own files has no paths: it gives `recurse` for each pair, and `own`,
- * which cannot be known, is the same. */
+ * which is unknown, is the same. */
 #ifndef TT_OCR_H
 #define TT_OCR_H
 
@@ -39,7 +39,8 @@ struct ocr_entry {
     double
         spread[OCR_VALUES]; /* of each thread's figure: squared distances from the mean */
     uint64_t true_calls;    /* with direct calls to itself */
-    /* Of activations: the sum of their squared times; and what OCR makes of it, in ns². */
+    /* For activations: the sum of their squared times, and the sum as OCR computes it, in
+     * ns². */
     struct tt_sum128 square, flawed;
     struct tt_sum128 children_square,
         recurse_square; /* of a pair, as OCR's files have it */
@@ -52,7 +53,7 @@ struct ocr_pair {
 struct ocr {
     const struct tt_profile *p;
     const struct tt_memory *memory;
-    int as_ocr;  /* whoever prints it: with the flaws of OCR's */
+    int as_ocr;  /* set by the caller that prints it: with the flaws of OCR's */
     int is_flat; /* it is made of OCR's files */
     uint64_t ms,
         ns; /* so many of the metric's unit are a ms; so many ns are one of them */
@@ -68,16 +69,16 @@ struct ocr_sum {
     uint32_t threads;
 };
 
-/* Finds the pairs.  -TT_ERR_MEMORY, -TT_ERR_OPTION: no activation was timed, or
- * -TT_ERR_FORMAT: activations take more than 63 bits hold; tt_ocr_fini in any case.  A tick
- * that is no ns counts as a ms. */
+/* Finds the pairs.  -TT_ERR_MEMORY; -TT_ERR_OPTION: no activation was timed;
+ * -TT_ERR_FORMAT: the sum of activations does not fit 63 bits; tt_ocr_fini in any case.
+ * A tick that is not a ns counts as a ms. */
 int tt_ocr_init(struct ocr *, const struct tt_profile *);
 void tt_ocr_fini(struct ocr *);
 int tt_ocr_sum_init(const struct ocr *, struct ocr_sum *);
 void tt_ocr_sum_fini(const struct ocr *, struct ocr_sum *);
-/* One thread's figures, in place of what was in `sum`. */
+/* Sets `sum` to one thread's figures. */
 int tt_ocr_thread(const struct ocr *, uint32_t strand, struct ocr_sum *sum);
-/* Adds a thread's figures; those it lacks count as 0. */
+/* Adds a thread's figures; missing ones count as 0. */
 void tt_ocr_add(const struct ocr *, struct ocr_sum *all, const struct ocr_sum *thread);
 
 #endif

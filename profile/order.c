@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* order.c - puts what a builder holds in the file's order.
+/* order.c - sorts the content of a builder into the file's order.
  *
- * For each kind of thing a permutation is made, from the id of its arrival to its place
- * in the file; then every figure is renumbered by them, and sorted.  Strings come in the
- * order of their bytes, which makes every other order one of numbers. */
+ * For each kind of item there is a permutation, from the id of arrival to the place in
+ * the file; every figure is renumbered by these, and sorted.  Strings come first, in the
+ * order of their bytes; then every other order is an order of numbers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* ── Sorting with the way back ────────────────────────────────────────────────────── */
 
-struct keyed { /* what is sorted, behind its id */
+struct keyed { /* followed by the data to sort */
     uint32_t id, reserved;
     union {
         struct tt_block_row block;
@@ -103,7 +103,7 @@ static struct keyed *keyed_new(struct tt_builder *b, size_t count)
     return k;
 }
 
-/* Sorts, and gives the places; NULL: no memory. */
+/* Sorts, and returns the places; NULL: no memory. */
 static uint32_t *places(struct tt_builder *b, struct keyed *k, size_t count,
                         int (*compare)(const void *, const void *))
 {
@@ -179,7 +179,7 @@ static void renumber_strings(struct tt_builder *b, const struct tt_order *o)
         point[i].label = to[point[i].label];
 }
 
-/* Puts the rows of a vector in order; gives the places. */
+/* Sorts the rows of a vector; returns the places. */
 #define ORDER_ROWS(vector, member, compare, place)                                       \
     do {                                                                                 \
         size_t n_ = b->vector.count;                                                     \
@@ -202,8 +202,8 @@ static void renumber_strings(struct tt_builder *b, const struct tt_order *o)
  *      place of c = place of its parent + 1 + sizes of the siblings with lesser blocks
  *
  * Ids of parents are less than those of their children, so that a pass down the ids adds
- * up sizes, and one up places.  What is done with goes at once: this is where a builder
- * needs most memory. */
+ * up sizes, and one up adds up places.  Data are freed as soon as possible: this is where
+ * a builder needs most memory. */
 struct contexts {
     uint32_t count, blocks;
     uint32_t *parent, *size; /* by id */
@@ -232,7 +232,7 @@ static void numbers_free(struct tt_builder *b, uint32_t **number, size_t count)
     *number = NULL;
 }
 
-/* All but the root; the builder's own list of contexts goes. */
+/* Takes all but the root; the builder's own list of contexts is freed. */
 static int sort_contexts(struct tt_builder *b, const struct tt_order *o,
                          struct contexts *c)
 {
@@ -256,7 +256,7 @@ static int sort_contexts(struct tt_builder *b, const struct tt_order *o,
     return 0;
 }
 
-/* Places, and how deep the deepest is. */
+/* Computes the places, and the greatest depth. */
 static int place_contexts(struct tt_builder *b, struct tt_order *o, struct contexts *c)
 {
     uint32_t *place = o->context = numbers_new(b, c->count);
@@ -286,7 +286,7 @@ static int place_contexts(struct tt_builder *b, struct tt_order *o, struct conte
     return 0;
 }
 
-/* The columns of the file. */
+/* Makes the columns of the file. */
 static int fill_contexts(struct tt_builder *b, struct tt_order *o, struct contexts *c)
 {
     o->block_of = numbers_new(b, c->count);
@@ -412,8 +412,8 @@ static void renumber_times(struct tt_builder *b, const struct tt_order *o)
     sort_rows(&b->times, by_times);
 }
 
-/* Adds up the rows from `first` that are of its row, and of its strand when `each`, to a
- * new row of `all`; returns the one behind them. */
+/* Adds up the rows from `first` on with its row number, and with its strand if `each`,
+ * into a new row of `all`; returns the index after them. */
 static size_t sum_times(const struct tt_vector *times, size_t first, int each,
                         struct tt_vector *all)
 {
@@ -433,7 +433,8 @@ static size_t sum_times(const struct tt_vector *times, size_t first, int each,
     return i;
 }
 
-/* Of each row first the sum of all, and then, when they are kept, of each strand. */
+/* For each row: first the sum of all, and then, if they are kept, those of each
+ * strand. */
 static int order_times(struct tt_builder *b, const struct tt_order *o)
 {
     const struct tt_times_row *t = b->times.item;
@@ -493,7 +494,7 @@ static int by_activation(const void *a, const void *b)
     return 0;
 }
 
-/* The figures of slow activations follow them into their new order. */
+/* Moves the figures of slow activations into the new order. */
 static int order_activations(struct tt_builder *b, const struct tt_order *o)
 {
     struct tt_activation_row *a = b->activation.item;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* pattern.c - names, globs and regular expressions that blocks and strands are found by.
+/* pattern.c - names, globs and regular expressions that match blocks and strands.
  *
- * A block is asked by its name.  A pattern with a colon in it is also held against what
- * else a block is called: "file:name", "file:line", "module:name", "name:line", where the
- * file (and the module) may lack any of its leading folders.  A text that is equal to one
- * of these always matches, so that "operator[]" finds itself.
+ * A pattern is matched against a block's name.  A pattern with a colon is also matched
+ * against the block's other names: "file:name", "file:line", "module:name", "name:line",
+ * where leading folders of the file (and of the module) may be omitted.  A text that is
+ * equal to one of these always matches, so that "operator[]" finds itself.
  *
- * A pattern that ends in "#0123456789abcdef" is the block of that identity, whatever stands
- * before the '#': names that several blocks have are identified by it. */
+ * A pattern that ends in "#0123456789abcdef" is the block of that identity; the text
+ * before the '#' is ignored.  It distinguishes blocks with the same name. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum {
     REGEX_SIZE = 1000,   /* the library's parser recurses: characters, */
     REGEX_DEPTH = 100,   /* brackets within brackets, */
     REGEX_WEIGHT = 2000, /* and what repetitions expand to */
-    CALLED_SIZE = 4096   /* what is called longer than this is found by its name alone */
+    CALLED_SIZE = 4096   /* longer names are matched without file and line */
 };
 
 struct tt_pattern {
@@ -36,8 +36,7 @@ struct tt_pattern {
 
 /* ── Globs ────────────────────────────────────────────────────────────────────────── */
 
-/* The character of UTF-8 at *at, which moves on; a byte that begins none stands for
- * itself. */
+/* Takes the UTF-8 character at *at; a byte that does not begin one is a character. */
 static uint32_t next_character(const char **at)
 {
     uint32_t c;
@@ -47,8 +46,8 @@ static uint32_t next_character(const char **at)
     return c;
 }
 
-/* Does the set at `glob` ("[a-z]", "[!a-z]") have c?  *end is behind it; NULL when its
- * bracket does not close, and is an ordinary character. */
+/* Does the set at `glob` ("[a-z]", "[!a-z]") contain c?  *end is after it; NULL: its
+ * bracket is not closed, and is an ordinary character. */
 static int set_has(const char *glob, uint32_t c, const char **end)
 {
     const char *p = glob + 1;
@@ -72,7 +71,7 @@ static int set_has(const char *glob, uint32_t c, const char **end)
     return has != negated;
 }
 
-/* Does one character of the glob match one of the text?  Both move on when it does. */
+/* Does one character of the glob match one of the text?  If so, moves both forward. */
 static int glob_step(const char **glob, const char **text)
 {
     const char *g = *glob, *t = *text, *end = NULL;
@@ -120,7 +119,8 @@ static int glob_matches(const char *glob, const char *text)
 
 /* ── Regular expressions ──────────────────────────────────────────────────────────── */
 
-/* Behind the bracket expression that begins at p, or at the end of the text. */
+/* Returns the place after the bracket expression that begins at p, or the end of the
+ * text. */
 static const char *skip_set(const char *p)
 {
     p++;
@@ -139,7 +139,7 @@ static const char *skip_set(const char *p)
     return *p ? p + 1 : p;
 }
 
-/* Behind the {m,n} at p; *times is one more than it says at most. */
+/* Returns the place after the {m,n} at p; *times is at most one more than its maximum. */
 static const char *interval_end(const char *p, uint64_t *times)
 {
     uint64_t n = 0;
@@ -163,7 +163,7 @@ static int is_anchor(const char *p)
            (*p == '\\' && p[1] && strchr("bB<>`'", p[1]) != NULL);
 }
 
-/* What an expression, or a bracket of it, will come to. */
+/* The size that an expression, or a bracket of it, expands to. */
 struct weight {
     uint64_t sum, last; /* of all of it; of what a repetition would repeat, 0: nothing */
     int anchors, last_has;
@@ -198,9 +198,10 @@ static const char *weigh_atom(struct weight *w, const char **p)
     return NULL;
 }
 
-/* The library copies what is repeated: "((a+)+)+" doubles with each bracket and
- * "((a{99}){99}){99}" is a million; and "(^(^a*)*)*" takes it ten times as long with each.
- * So what it will come to is reckoned first.  NULL, or why it is not to be compiled. */
+/* The library copies repeated parts: "((a+)+)+" doubles with each bracket,
+ * "((a{99}){99}){99}" is a million, and "(^(^a*)*)*" takes ten times as long with each
+ * bracket.  So the expanded size is computed first.  Returns NULL, or why it cannot be
+ * compiled. */
 static const char *too_much(const char *p)
 {
     struct weight outer[REGEX_DEPTH], w = {0};
@@ -250,7 +251,7 @@ static int compile(struct tt_pattern *p, int flags, char *error, size_t size)
     return -TT_ERR_OPTION;
 }
 
-/* The end of the expression in "/…/", "/…/i", "/…/f"; NULL when it is not one. */
+/* Returns the end of the expression in "/…/", "/…/i", "/…/f"; NULL: it is not one. */
 static const char *regex_end(const char *text, int *flags, int *files)
 {
     const char *end = strrchr(text, '/'), *p = end;
@@ -336,7 +337,7 @@ static int matches_pair(const struct tt_pattern *p, const char *one, const char 
     return length >= 0 && (size_t)length < sizeof both && tt_pattern_matches(p, both);
 }
 
-/* The same with ever fewer folders before `path`. */
+/* The same, with fewer and fewer folders before `path`. */
 static int matches_path(const struct tt_pattern *p, const char *path, const char *two)
 {
     for (const char *slash; !matches_pair(p, path, two); path = slash + 1)
@@ -345,7 +346,7 @@ static int matches_path(const struct tt_pattern *p, const char *path, const char
     return 1;
 }
 
-/* "kind:statement" is all of a kind. */
+/* "kind:statement" matches all blocks of a kind. */
 static int matches_kind(const struct tt_pattern *p, uint32_t kind)
 {
     return kind < TT_KINDS && matches_pair(p, "kind", tt_kind_word(kind));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* profile.c - opens a profile: checks an untrusted image, and points into it.
  *
- * What is small is checked when it is opened.  The columns over contexts and the tables
- * beside them may be gigabytes, of which a view looks at a few pages: a large profile's
- * are checked only before something goes over all of them, and whoever looks at single
- * contexts goes through tt_block_of and tt_end_of, which stay inside whatever is there. */
+ * Small parts are checked when it is opened.  The columns over contexts and the tables
+ * beside them may be gigabytes, of which a view reads a few pages.  Those of a large
+ * profile are checked only before code that reads all of them; code that reads single
+ * contexts uses tt_block_of and tt_end_of, which stay within bounds in any case. */
 #include "profile.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { CHECKED_AT_ONCE = 64 << 20 };
 
 /* ── Sections ─────────────────────────────────────────────────────────────────────── */
 
-/* What may be found where: the width of an item, and how many there must be. */
+/* The sections that there may be: the width of an item, and how many there must be. */
 enum count_rule { ANY, BLOCKS, METRICS, CONTEXTS, SUMS, ARCS, STRANDS, DIGESTS, EDGES };
 
 static const struct section_rule {
@@ -102,7 +102,7 @@ static int check_section(struct tt_profile *p, const struct tt_section *s, uint3
     return 0;
 }
 
-/* Where a section's pointer and count are kept. */
+/* Sets the pointer and the count of a section. */
 /* NOLINTNEXTLINE(readability-function-size): one case each */
 static void take_section(struct tt_profile *p, const struct tt_section *s)
 {
@@ -291,7 +291,7 @@ static int check_contexts(struct tt_profile *p)
     return error;
 }
 
-/* Is one of the digest's there just when its column is? */
+/* Does the digest have a column exactly if the profile has it? */
 static int fits(const void *digest, const void *column) { return !digest == !column; }
 
 static int check_digest_edges(struct tt_profile *p)
@@ -342,7 +342,7 @@ static int is_figure(const struct tt_digest_figure *f, const uint64_t *sums,
     return (f->own == sums[from + 1] - sums[from] && f->all == sums[to] - sums[from]);
 }
 
-/* Does the digest say what the columns do? */
+/* Do the figures of the digest agree with the columns? */
 static int check_digest_figures(struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->digests; i++) {
@@ -399,7 +399,7 @@ static int check_edges(struct tt_profile *p)
     return 0;
 }
 
-/* Only what nobody has is nobody's. */
+/* Strands may be missing only where no strand has a figure. */
 static int check_spread(struct tt_profile *p, const struct tt_spread *s)
 {
     for (uint32_t c = 0; s && c < p->contexts; c++)
@@ -484,7 +484,7 @@ static int read_sections(struct tt_profile *p, const struct tt_file_header *h)
         error = check_section(p, &s[i], i);
     if (error)
         return error;
-    /* One more than there are, so that sections of no metric have a place to point to. */
+    /* One more than there are metrics: sections of no metric point there. */
     if (h->metrics > h->sections)
         return tt_damaged(p, "damaged header");
     p->metric = tt_memory_get(p->memory, ((size_t)p->metrics + 1) * sizeof *p->metric);
@@ -597,8 +597,8 @@ static uint32_t metric_named(const struct tt_profile *p, const char *name)
     return TT_NONE;
 }
 
-/* What people look at first, of what there are figures of; and where there are none, of
- * what there might have been. */
+/* The default metric among those with figures; if there are none, among those that the
+ * profile had before filters. */
 static uint32_t first_metric(const struct tt_profile *p)
 {
     const uint32_t wanted[] = {

@@ -7,9 +7,9 @@
  *      2         b       1      3     3             the first follows its parent, the
  *      3         c       1      4     4             next begins where one ends
  *
- * A profile is read-only, and points into an image that somebody else keeps: a mapped
- * file, or what a builder made.  Nothing in it is trusted before it has been
- * checked.  No function here recurses, whatever the depth of the tree. */
+ * A profile is read-only, and points into an image that the caller keeps: a mapped file,
+ * or one that a builder made.  Nothing in it is trusted before it has been checked.  No
+ * function here recurses, whatever the depth of the tree. */
 #ifndef TT_PROFILE_H
 #define TT_PROFILE_H
 
@@ -19,8 +19,8 @@
 #include "memory.h"
 #include "tallytree.h"
 
-/* One metric's columns; each but `self` is NULL when all of it is 0 (or, for `low`, when
- * it is equal to `self`). */
+/* One metric's columns; each but `self` is NULL if all of it is 0 (or, for `low`, if it
+ * is equal to `self`). */
 struct tt_metric_columns {
     const char *name, *unit;
     uint32_t flags;                               /* enum tt_metric_flags */
@@ -28,7 +28,7 @@ struct tt_metric_columns {
     const uint64_t *missed;                       /* of each context */
     const struct tt_block_figures *block;         /* of each block */
     const struct tt_spread *spread, *spread_self; /* of each context */
-    /* Of each row of the digest, and, as a digest has them, of each block. */
+    /* For each row of the digest; then, from the digest, for each block. */
     const struct tt_digest_figure *digest_self, *digest_elsewhere, *digest_low;
     const struct tt_block_tally *tally;
     const struct tt_edge_tally *edge_tally;
@@ -74,17 +74,17 @@ struct tt_profile {
     const struct tt_profile
         *whole;      /* what filters made this of; borrowed; NULL: nothing */
     int checked;     /* all of it, by tt_profile_check */
-    char error[160]; /* what is wrong, and where, after a failure */
+    char error[160]; /* the error, and where, after a failure */
 };
 
-/* Checks an image and points into it; it must stay, aligned to 8 bytes, until
- * tt_profile_close.  -TT_ERR_FORMAT or -TT_ERR_MEMORY, and then the profile is closed but
- * for `error`.  Of an image above 64 MB only the small parts are checked. */
+/* Checks an image and points into it; it must be valid, aligned to 8 bytes, until
+ * tt_profile_close.  On -TT_ERR_FORMAT or -TT_ERR_MEMORY the profile is closed, except
+ * for `error`.  Of an image above 64 MB, only the small parts are checked. */
 int tt_profile_open(struct tt_profile *, const void *image, size_t size,
                     const struct tt_memory *);
 void tt_profile_close(struct tt_profile *);
 
-/* Checks all the rest, once; to be called before arcs, times, entries, spreads, space or
+/* Checks the rest, once; must be called before arcs, times, entries, spreads, space or
  * series are used.  -TT_ERR_FORMAT with `error`, or -TT_ERR_MEMORY. */
 int tt_profile_check(struct tt_profile *);
 
@@ -98,8 +98,8 @@ static inline const char *tt_block_name(const struct tt_profile *p, uint32_t blo
     return p->strings + p->block[block].name;
 }
 
-/* Of a context: its block, and the first context behind its subtree; within bounds even
- * when the image is damaged and too large to have been checked. */
+/* The block of a context, and the first context after its subtree; within bounds even if
+ * the image is damaged and was too large to check. */
 static inline uint32_t tt_block_of(const struct tt_profile *p, uint32_t context)
 {
     uint32_t block = p->block_of[context];
@@ -107,8 +107,8 @@ static inline uint32_t tt_block_of(const struct tt_profile *p, uint32_t context)
     return block < p->blocks ? block : 0;
 }
 
-/* Of a row of edges (see tt_times_row): the block of the context that it leads to, or what
- * an arc has pushed; within bounds too. */
+/* The block of a row of edges (see tt_times_row): that of the context that it leads to,
+ * or the one that an arc has pushed; within bounds too. */
 static inline uint32_t tt_block_of_edge(const struct tt_profile *p, uint32_t row)
 {
     uint32_t block;
@@ -128,8 +128,8 @@ static inline uint32_t tt_end_of(const struct tt_profile *p, uint32_t context)
     return context + size + !size;
 }
 
-/* Was the push dropped, so that its calls belong to its own block alone?  Not of an arc
- * that leads out of bounds. */
+/* Was the push dropped, so that its calls belong to its own block alone?  False for an
+ * arc that leads out of bounds. */
 static inline int tt_arc_is_dropped(const struct tt_profile *p,
                                     const struct tt_arc_row *a)
 {
@@ -137,7 +137,7 @@ static inline int tt_arc_is_dropped(const struct tt_profile *p,
            a->block != tt_block_of(p, a->to);
 }
 
-/* A figure of a context alone, and of it with its subtree (what was evicted there too). */
+/* A figure of a context alone, and with its subtree (including evicted contexts). */
 static inline uint64_t tt_self_of(const struct tt_metric_columns *m, uint32_t context)
 {
     return m->self[context + 1] - m->self[context];
@@ -162,7 +162,7 @@ static inline uint64_t tt_elsewhere_of(const struct tt_metric_columns *m,
     return tt_sum_of(m->elsewhere, context, context + 1);
 }
 
-/* The least that self may truly be; tt_total_low: the same with the subtree. */
+/* The lower bound of self; tt_total_low: the same with the subtree. */
 static inline uint64_t tt_self_low_of(const struct tt_metric_columns *m, uint32_t context)
 {
     return m->low ? m->low[context + 1] - m->low[context] : tt_self_of(m, context);
@@ -178,30 +178,30 @@ static inline uint64_t tt_total_low_of(const struct tt_profile *p,
            tt_sum_of(m->elsewhere, context, end);
 }
 
-/* Are its figures kept not by strand, but only how they spread over them? */
+/* Are its figures kept not by strand, but only as their spread over strands? */
 int tt_profile_is_summary(const struct tt_profile *);
 
 /* The sum of the whole profile: what self columns add up to. */
 uint64_t tt_grand_total(const struct tt_profile *, const struct tt_metric_columns *);
 
-/* By name ("time", "calls"); "ticks" and "time" stand for each other where only one is
- * there.  NULL: what people look at first of what there are figures of, or were before
- * filters.  TT_NONE when there is none. */
+/* Finds a metric by name ("time", "calls"); "ticks" also finds "time" and vice versa, if
+ * only one is there.  NULL: the default metric among those that have figures, or had them
+ * before filters.  TT_NONE: there is none. */
 uint32_t tt_metric_find(const struct tt_profile *, const char *name);
 uint32_t tt_series_find(const struct tt_profile *, const char *name); /* or TT_NONE */
 
-/* A fact's number, 0 when it is not there; its first text, or NULL. */
+/* Returns a fact's number, 0 if it is missing; its first text, or NULL. */
 uint64_t tt_fact_number(const struct tt_profile *, const char *name);
 const char *tt_fact_text(const struct tt_profile *, const char *name);
 
-/* A text that counts nothing is no news of the profile: it stays in the file for whoever
- * left it there, however long it is, and no view shows it. */
+/* A text without a number is private data of the code that wrote it: it is kept in the
+ * file, whatever its length, and no view shows it. */
 static inline int tt_fact_is_kept(const struct tt_fact *f)
 {
     return f->rule == TT_FACT_EACH && !f->number;
 }
 
-/* Such a one: the unit of times in series, where they are no ns. */
+/* Such a text: the unit of times in series, if they are not in ns. */
 #define TT_SERIES_CLOCK "series.clock"
 
 /* The rows of a table sorted by row that belong to `row`, as [first, returned end). */
@@ -221,14 +221,14 @@ struct tt_walk {
 };
 int tt_walk_init(struct tt_walk *, const struct tt_profile *, uint32_t context);
 int tt_walk_next(struct tt_walk *);
-void tt_walk_skip(struct tt_walk *); /* go on behind the subtree of w.context */
+void tt_walk_skip(struct tt_walk *); /* continue after the subtree of w.context */
 void tt_walk_fini(struct tt_walk *);
 
 const char *tt_kind_word(uint32_t kind); /* "?": there is none such */
-/* What a block of the profile is; its texts are the profile's. */
+/* The identity of a block; its texts are the profile's. */
 struct tt_block_info tt_block_info_of(const struct tt_profile *, uint32_t block);
-/* Is it code that has an address and no name: a place in it, or the function that starts
- * there?  What it is called is MODULE+0xADDRESS then, and its file a build-id. */
+/* Is it code with an address and without a name: a place, or the function that starts
+ * there?  Then its name is MODULE+0xADDRESS, and its file is a build-id. */
 int tt_is_nameless(const struct tt_block_info *);
 int tt_block_is_nameless(const struct tt_profile *, uint32_t block);
 

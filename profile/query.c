@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c - reads what is asked of a profile: "view=flat&select=parse&prune=0.5%".
+/* query.c - parses queries: "view=flat&select=parse&prune=0.5%".
  *
- * Each key is looked up in one table, whether it comes from a flag, an address or a page.
- * pprof's words are other names for ours, with a regular expression for a pattern.  Values
- * are checked here as far as they can be without a profile: what is wrong is said before
- * one is opened. */
+ * Each key is looked up in one table, whether it comes from a flag, a URL or a page.
+ * pprof's keys are other names for ours, with a regular expression for a pattern.  Values
+ * are checked here as far as possible without a profile: errors are reported before one
+ * is opened. */
 #include "query.h"
 
 #include "range.h"
@@ -52,8 +52,8 @@ int tt_query_wrong(struct tt_query *q, const char *format, ...)
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* How many letters to insert, drop, change or swap with their neighbour make one word of
- * the other; neither is longer than NEAR_SIZE. */
+/* Returns how many letters to insert, drop, change or swap with their neighbour to make
+ * one word of the other; neither is longer than NEAR_SIZE. */
 static size_t word_distance(const char *a, const char *b)
 {
     size_t row[3][NEAR_SIZE + 1], n = strlen(b);
@@ -92,7 +92,7 @@ const char *tt_query_suggest(const char *word, const char *const *known, size_t 
         distance = length >= 3 && strncmp(known[i], word, length) == 0
                        ? 0
                        : word_distance(word, known[i]);
-        /* Nothing is meant by a word of which no letter is the same. */
+        /* A word without a common letter is not near. */
         if (distance < best + !nearest && distance < long_one && distance < length) {
             best = distance;
             nearest = known[i];
@@ -173,8 +173,8 @@ static int keep_text(struct tt_query *q, const char *text, const char **out)
     return 0;
 }
 
-/* A decimal number: `whole` / 10^`digits`.  The end of it, or NULL when there is none or
- * too much of it. */
+/* Reads a decimal number: `whole` / 10^`digits`.  Returns its end; NULL: there is none,
+ * or it is too large. */
 static const char *read_decimal(const char *p, uint64_t *whole, int *digits)
 {
     int point = 0, some = 0;
@@ -254,8 +254,8 @@ static const struct unit {
     {"GiB", "bytes", 1 << 30},
 };
 
-/* "1000", "10ms", "1.5M".  An amount that is no whole number is rounded up: what is
- * smaller than it is smaller than that. */
+/* Reads "1000", "10ms", "1.5M".  A fraction is rounded up: the same whole numbers are
+ * below it. */
 static int read_amount(const char *text, uint64_t *amount, const char **unit)
 {
     uint64_t whole, many = 1, power;
@@ -365,7 +365,7 @@ static int read_threshold(struct tt_query *q, const char *key, const char *value
     return 0;
 }
 
-/* Would it do as a pattern? */
+/* Is it valid as a pattern? */
 static int check_pattern(struct tt_query *q, const char *key, const char *text)
 {
     char error[sizeof q->error - 24];
@@ -427,7 +427,7 @@ static int read_time(struct tt_query *q, const char *key, const char *value,
     return add_filter(q, &f, value);
 }
 
-/* pprof's are regular expressions, also of files. */
+/* pprof's patterns are regular expressions, also for files. */
 static int read_regex(struct tt_query *q, const char *key, const char *value,
                       uint32_t kind)
 {
@@ -442,7 +442,8 @@ static int read_regex(struct tt_query *q, const char *key, const char *value,
     return read_filter(q, key, text, kind);
 }
 
-/* A share or an amount, with whose it is before it: "0.5%", "10ms", "calls<1000". */
+/* Reads a share or an amount, which a metric may precede: "0.5%", "10ms",
+ * "calls<1000". */
 static int read_size(struct tt_query *q, const char *text, struct tt_filter *f)
 {
     const char *size = strchr(text, '<');
@@ -580,7 +581,7 @@ int tt_query_set(struct tt_query *q, const char *key, const char *value)
     return view_knows(NULL, key) ? set_other(q, key, value) : unknown_key(q, key);
 }
 
-/* Any view has these. */
+/* All views have these keys. */
 static int is_group(const struct tt_setting *s)
 {
     return strcmp(s->key, "by") == 0 && tt_group_find(s->value) >= 0;
@@ -616,8 +617,8 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* %XX and + in place, up to `end`, and a NUL behind it.  The last % may stand for itself,
- * as in "prune=0.5%". */
+/* Decodes %XX and + in place, up to `end`, and puts a NUL after it.  The last % may be
+ * literal, as in "prune=0.5%". */
 static int decode(struct tt_query *q, char *p, char *end)
 {
     char *to = p;

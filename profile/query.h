@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query.h - what is asked of a profile: a view, a metric, filters in order.
+/* query.h - a query to a profile: a view, a metric, filters in order.
  *
  * The same words are the command's flags, the viewer's URL and the WebAssembly call:
  * "view=flat&metric=time&select=parse&exclude=gc". */
@@ -26,7 +26,8 @@ struct tt_listing;
 struct tt_filter {
     enum tt_filter_kind kind;
     const char *pattern; /* owned by the query: what was written */
-    /* TT_FILTER_PRUNE by size: what has less than this, in the query's metric or `metric` */
+    /* TT_FILTER_PRUNE by size: contexts with less than this, in the query's metric or
+     * `metric` */
     const char *metric;
     double share;     /* of the total; 0: not by share */
     uint64_t amount;  /* 0: not by amount; a filter by neither is by name */
@@ -45,9 +46,9 @@ struct tt_query {
     struct tt_vector other;  /* struct tt_setting: keys that only one view knows */
     struct tt_vector text;   /* char *: what the query owns */
     const struct tt_memory *memory;
-    /* Another reading of the same, before: views then have columns of what came since
-     * (flat, tree and strands).  Borrowed, under the same filters; NULL: none.  Set by
-     * whoever has two, never by a text. */
+    /* An earlier reading of the same profile: views then have columns for the growth
+     * since then (flat, tree and strands).  Borrowed, with the same filters; NULL: none.
+     * Set by code that has two readings, never by a text. */
     const struct tt_profile *since;
     /* Code and source text for the views that show them; NULL: there is none.  Borrowed. */
     const struct tt_listing *listing;
@@ -61,23 +62,22 @@ struct tt_setting {
 
 void tt_query_init(struct tt_query *, const struct tt_memory *);
 void tt_query_fini(struct tt_query *);
-/* "key=value&…" with %XX and +; or one of them.  -TT_ERR_OPTION, with `error` saying which
- * and what would be right. */
+/* Parses "key=value&…" with %XX and +; or one of them.  -TT_ERR_OPTION, with `error`
+ * naming the wrong part and a correct one. */
 int tt_query_parse(struct tt_query *, const char *text);
 int tt_query_set(struct tt_query *, const char *key, const char *value);
 const char *tt_query_other(const struct tt_query *, const char *key); /* or NULL */
-/* Does the view know the keys that were set?  tt_query_parse asks this in the end; for
- * whoever sets them one by one, in any order. */
+/* Does the view know the keys that were set?  tt_query_parse checks this in the end; code
+ * that sets keys one by one calls it after the last. */
 int tt_query_check(struct tt_query *);
-/* What is wrong in a profile too large to be checked when it was opened can lead some
- * views to wrong figures only: they look at contexts within bounds, and at nothing else.
- * Is it one of those?  Then its answer is there at once, where checking would read all of
- * the file. */
+/* In a profile too large to be checked when it was opened, damage can lead some views
+ * only to wrong figures: they read contexts within bounds, and nothing else.  Is it one
+ * of those?  Then its answer needs no check, which would read the whole file. */
 int tt_query_is_bounded(const struct tt_query *, const struct tt_profile *);
-/* Says why a query cannot be answered.  -TT_ERR_OPTION. */
+/* Sets the reason why a query cannot be answered.  -TT_ERR_OPTION. */
 int tt_query_wrong(struct tt_query *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Says in q->error which metrics there are, or which one was meant; -TT_ERR_OPTION. */
+/* Lists the metrics in q->error, or suggests the one that was meant; -TT_ERR_OPTION. */
 int tt_query_unknown_metric(struct tt_query *, const struct tt_profile *,
                             const char *name);
 /* The views, and keys that only they know; ends with a name that is NULL. */
@@ -86,7 +86,7 @@ struct tt_view_word {
     const char *keys[6]; /* up to a NULL */
 };
 extern const struct tt_view_word tt_view_words[];
-/* The nearest known word, when it is near enough to be what was meant; or NULL. */
+/* Returns the nearest known word, if it is near enough; or NULL. */
 const char *tt_query_suggest(const char *word, const char *const *known, size_t count);
 
 /* Names, globs (* ? [set]) or /regular expressions/ (/…/i: either case; /…/f: in files and
@@ -96,7 +96,7 @@ const char *tt_query_suggest(const char *word, const char *const *known, size_t 
  * "thread:", of a machine also "cgroup:", "container:", "unit:" and "user:", and what follows.  A block is also found by its identity (identity.h): what
  * stands before "#0123456789abcdef" is for people. */
 struct tt_pattern;
-/* NULL with a reason in `error` when it is not a pattern. */
+/* Returns NULL with a reason in `error` if it is not a pattern. */
 struct tt_pattern *tt_pattern_new(const char *text, char *error, size_t size);
 void tt_pattern_free(struct tt_pattern *);
 int tt_pattern_matches(const struct tt_pattern *, const char *text);
@@ -104,12 +104,12 @@ int tt_pattern_matches_block(const struct tt_pattern *, const struct tt_profile 
                              uint32_t block);
 int tt_pattern_matches_strand(const struct tt_pattern *, const struct tt_profile *,
                               uint32_t strand);
-/* A byte for each block: does it match?  Behind them is room for one more.  To be freed;
- * NULL: no memory. */
+/* Returns a byte for each block: does it match?  There is room for one more.  To be
+ * freed; NULL: no memory. */
 unsigned char *tt_pattern_blocks(const struct tt_pattern *, const struct tt_profile *);
 
-/* Applies a query's filters in order.  What comes out is a separate image, from the
- * query's memory, until tt_filter_close; or the profile itself, where nothing is filtered.
+/* Applies a query's filters in order.  The result is a separate image, from the query's
+ * memory, until tt_filter_close; or the profile itself, if nothing is filtered.
  * -TT_ERR_OPTION with q->error, or -TT_ERR_MEMORY; then there is nothing to close. */
 struct tt_filtered {
     const struct tt_profile *profile; /* what views look at */
@@ -119,7 +119,7 @@ struct tt_filtered {
 };
 int tt_filter_apply(const struct tt_profile *, struct tt_query *, struct tt_filtered *);
 void tt_filter_close(struct tt_filtered *, const struct tt_memory *);
-/* What strands are put together by. */
+/* The properties that strands are grouped by. */
 enum tt_group {
     TT_GROUP_PROCESS, /* name and number */
     TT_GROUP_PROGRAM, /* name */
@@ -132,25 +132,25 @@ enum tt_group {
 enum { TT_GROUP_SIZE = 512 };
 extern const char *const tt_group_words[]; /* NULL at the end */
 int tt_group_find(const char *word);       /* -1: there is none */
-/* What a strand is one of: a text, in `to` or the profile's. */
+/* Returns a strand's value of that property: a text, in `to` or the profile's. */
 const char *tt_group_of(const struct tt_profile *, uint32_t strand, enum tt_group,
                         char to[TT_GROUP_SIZE]);
-/* The group of each strand, numbered in the order of their names; how many there are, to
- * *groups, and a strand of each, to *first.  Both arrays are of p->strands, from the memory;
- * NULL: there is none left. */
+/* Returns the group of each strand, numbered in the order of their names; sets *groups to
+ * their number, and *first to a strand of each.  Both arrays have p->strands items, from
+ * the memory; NULL: no memory. */
 uint32_t *tt_groups_of(const struct tt_profile *, enum tt_group, const struct tt_memory *,
                        uint32_t **first, uint32_t *groups);
-/* Paths that begin with what their strand is one of; as tt_filter_apply. */
+/* Puts the group of the strand at the beginning of each path; as tt_filter_apply. */
 int tt_groups_apply(const struct tt_profile *, struct tt_query *, enum tt_group,
                     struct tt_filtered *);
 
-/* Gives pushes that the recursion policy dropped contexts of their own, which have their calls,
- * for what shows paths alone; as tt_filter_apply. */
+/* Gives dropped pushes separate contexts, which get their calls, for views that show only
+ * paths; as tt_filter_apply. */
 int tt_drops_apply(const struct tt_profile *, const struct tt_memory *,
                    struct tt_filtered *);
 
-/* Answers a query (its filters have been applied): the table is initialised here.
- * -TT_ERR_OPTION with q->error for what the view cannot do, -TT_ERR_MEMORY. */
+/* Answers a query (its filters have been applied): initialises the table.  -TT_ERR_OPTION
+ * with q->error if the view cannot do it; -TT_ERR_MEMORY. */
 int tt_view(const struct tt_profile *, struct tt_query *, struct tt_table *);
 
 #endif

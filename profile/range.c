@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* range.c - a range of time, as people write it: FROM..TO.
+/* range.c - parses a range of time: FROM..TO.
  *
  *      12.3s  1m30s  250ms      from the beginning of the run
  *      -5s                      before its end
  *      80%                      a share of it
  *      14:03:10.5               the time of day, UTC; the first such moment of the run
  *
- * Either may be left out, and `A` alone is the second that begins there. */
+ * Either may be omitted, and `A` alone is the second that begins there. */
 #include "range.h"
 
 #include <stdio.h>
@@ -111,7 +111,7 @@ static const char *read_moment(const char *p, struct moment *m)
     return read_duration(p, &m->ns);
 }
 
-/* Both moments, and whether the second was left out with its dots. */
+/* Reads both moments, and whether the second was omitted with its dots. */
 static int read_range(const char *text, struct moment *from, struct moment *to,
                       int *alone)
 {
@@ -144,7 +144,7 @@ int tt_range_is_right(const char *text)
     return read_range(text, &from, &to, &alone) == 0;
 }
 
-/* ── Of a profile ─────────────────────────────────────────────────────────────────── */
+/* ── Ranges of a profile ──────────────────────────────────────────────────────────── */
 
 struct tt_range tt_range_of_run(const struct tt_profile *p)
 {

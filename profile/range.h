@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* range.h - a range of time, as people write it: see range.c. */
+/* range.h - parses a range of time: see range.c. */
 #ifndef TT_RANGE_H
 #define TT_RANGE_H
 
@@ -9,23 +9,23 @@ struct tt_range { /* in ns, as rows of samples have it: [from, to) */
     uint64_t from, to;
 };
 
-/* Facts of a profile that is a range of another's time, and of the metrics that it lacks. */
+/* Facts of a profile that is a range of another, and of the metrics that it lacks. */
 #define TT_FACT_FROM "time.from"
 #define TT_FACT_TO "time.to"
 #define TT_FACT_UNSPLIT "time.unsplit"
 
-/* Would it do as a range of any profile? */
+/* Is it valid as a range of any profile? */
 int tt_range_is_right(const char *text);
 
-/* The range of a profile's samples; -TT_ERR_OPTION: there are no samples, or none can be in
- * it, and `reason` says so. */
+/* Finds the range of a profile's samples; -TT_ERR_OPTION: there are no samples, or none
+ * can be in the range, and `reason` says so. */
 int tt_range_find(const struct tt_profile *, const char *text, struct tt_range *,
                   char *reason, size_t size);
 
-/* All of the run: from the beginning to behind the last sample. */
+/* The whole run: from the beginning to just after the last sample. */
 struct tt_range tt_range_of_run(const struct tt_profile *);
 
-/* Has a sample a place in the profile, and is it in the range? */
+/* Does a sample have a valid context and strand, and is it in the range? */
 static inline int tt_range_has(const struct tt_profile *p, const struct tt_range *r,
                                const struct tt_sample_row *s)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* read-objects.c - from a recording's rows of space to those of a profile.
  *
- * A row of a recording tells of objects that came into a generation or left it, and how
- * many of them did so since it was last collected.  What one strand allocates another may
- * free, or collect: only the sum over strands tells what is alive.  What came, is not
- * alive, and was not said to leave, died unseen in a collection: it is freed. */
+ * A row of a recording counts objects that came into a generation or left it, and how
+ * many of them did so since it was last collected.  One strand may allocate objects that
+ * another frees, or collects: only the sum over strands shows what is alive.  Objects
+ * that came, are not alive, and were not reported to leave, died in a collection: they
+ * are counted as freed. */
 #include "read-objects.h"
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ void tt_objects_init(struct tt_objects_taken *x, struct tt_builder *b,
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
-/* Of a generation that objects came into (sign 1) or left (-1). */
+/* Adds the objects that came into a generation (sign 1) or left it (-1). */
 static void add_state(struct tt_objects_taken *x, uint32_t type, uint32_t generation,
                       int sign, const struct tt_objects *all,
                       const struct tt_objects *alive)
@@ -102,7 +103,7 @@ void tt_objects_take(struct tt_objects_taken *x, uint32_t context, uint32_t cell
     tt_picture_space(x->p, cell, take_row, x);
 }
 
-/* What found no room in any context stands at the root. */
+/* Objects for which no context had room are charged to the root. */
 static void take_type(struct tt_objects_taken *x, const struct tt_picture_block *b)
 {
     const struct tt_type_record *r = b->type;
@@ -131,7 +132,7 @@ static void take_holding(void *arg, const struct tt_holding *h, uint32_t cell, i
     enum tt_role role = below ? TT_ROLE_ELSEWHERE : TT_ROLE_SELF;
 
     context = context ? context - 1 : TT_BUILDER_ROOT;
-    if (!h->collected) { /* or else the rows tell of what is alive */
+    if (!h->collected) { /* otherwise the rows have what is alive */
         if (h->type < x->p->types && x->held)
             x->held[h->type] = 1;
         tt_builder_add(x->b, role, context, x->live, h->live);

@@ -14,19 +14,19 @@ struct tt_objects_taken {
         live_objects; /* metrics; TT_NONE before the first row */
     struct tt_maxima maxima;
     uint32_t *taken;     /* by cell: the builder's context + 1 */
-    unsigned char *held; /* by type: is what is alive known of each context? */
+    unsigned char *held; /* by type: is it known for each context what is alive? */
     int failed;
 };
 
 void tt_objects_init(struct tt_objects_taken *, struct tt_builder *,
                      const struct tt_picture *);
 
-/* Takes the rows of a cell of the recording: they are the builder's `context`'s, and the
- * current strand's. */
+/* Takes the rows of a cell of the recording, for the builder's `context` and the current
+ * strand. */
 void tt_objects_take(struct tt_objects_taken *, uint32_t context, uint32_t cell);
 
-/* After all, once: what only the sum over strands tells, alive and dead; it stands with the
- * current strand.  -TT_ERR_MEMORY. */
+/* After all strands, once: adds figures that need the sum over strands, alive and dead,
+ * to the current strand.  -TT_ERR_MEMORY. */
 int tt_objects_finish(struct tt_objects_taken *);
 
 #endif

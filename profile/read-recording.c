@@ -21,7 +21,7 @@ struct transfer {
     struct tt_sparse *sparse;  /* of each context, or NULL */
     uint64_t *foreign;         /* of each context: calls of other blocks that led there */
     uint64_t *calls_here, *self_here,
-        *samples_here; /* of each block: what is in the tree */
+        *samples_here; /* of each block: the part that is in the tree */
     uint32_t calls, time, samples, metric[TT_METRICS_MAX + 1];
     uint64_t beside[3], elsewhere[3]; /* calls, time, samples */
     uint32_t at;                  /* the context whose metrics are taken, or the block */
@@ -60,7 +60,8 @@ static struct tt_sum128 scale_square(const struct tt_header *h, const struct tt_
     return (struct tt_sum128){(uint64_t)n, (uint64_t)(n >> 64)};
 }
 
-/* Amounts in the order of a running sum: rounded, they still add up to the rounded sum. */
+/* Converts amounts in the order of a running sum: rounded, they still add up to the
+ * rounded sum. */
 struct running {
     uint64_t ticks, scaled;
 };
@@ -85,7 +86,7 @@ static int is_sampled(const struct tt_picture *p)
         const struct tt_picture_block *b = &p->block[i];
         if (!b->self)
             continue;
-        if (b->id == TT_BLOCK_OTHER) { /* which stands for any kind */
+        if (b->id == TT_BLOCK_OTHER) { /* it may be of any kind */
             sampled |= b->samples != 0;
             continue;
         }
@@ -115,7 +116,7 @@ static void add_metrics(struct transfer *t)
         t->metric[i] = TT_NONE;
 }
 
-/* A metric of the program's own, known from its first figure on. */
+/* Returns a metric of the program's own; it is added with its first figure. */
 static uint32_t metric_of(struct transfer *t, const struct tt_metric_record *m)
 {
     size_t i = (size_t)(m - t->p->header->metric);
@@ -134,7 +135,7 @@ static void take_metric(void *arg, const struct tt_metric_record *m, int elsewhe
                    metric_of(t, m), amount);
 }
 
-/* Of a block: what was evicted of it is in the tree too, elsewhere. */
+/* The evicted figures of a block are added to the tree too, as elsewhere. */
 static void take_block_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
                               uint64_t amount)
 {
@@ -177,7 +178,7 @@ static int is_labels(const struct tt_block_info *info)
     return info->kind == TT_KIND_NATIVE && strcmp(info->module, TT_LABELS) == 0;
 }
 
-/* There are few, of all blocks. */
+/* These are few, for all blocks together. */
 static const char *labels_of(const struct transfer *t, tt_block id)
 {
     const struct tt_picture_block *b = t->p->block;
@@ -337,8 +338,8 @@ static void add_context(struct transfer *t, uint32_t i, struct strand_sums *sums
     add_details(t, 0, id, c->cell);
 }
 
-/* An arc of another block than its target's, which was dropped there: its calls are not
- * the target's. */
+/* An arc whose block is not its target's was dropped there: its calls are not the
+ * target's. */
 static int is_foreign(const struct tt_picture *p, const struct tt_picture_arc *a)
 {
     return a->block != p->context[a->to].block;
@@ -399,8 +400,8 @@ static void add_beside(struct transfer *t, uint32_t block, int which, uint32_t m
                    metric == t->time ? scale(t->p->header, all - here) : all - here);
 }
 
-/* Blocks' figures are exact even where the tree's are not.  They are of all strands
- * together: the first one has them. */
+/* Figures of blocks are exact even if the tree's are not.  They are sums over strands:
+ * the first strand gets them. */
 static void add_block_figures(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
@@ -418,7 +419,7 @@ static void add_block_figures(struct transfer *t)
         add_beside(t, i, 2, t->samples, b->samples, t->samples_here[i]);
     }
     add_block_metrics(t);
-    /* What found no room in the tree either stands somewhere below the root. */
+    /* Figures for which the tree had no room either are somewhere below the root. */
     for (int i = 0; i < 3; i++)
         if (t->beside[i] > t->elsewhere[i])
             tt_builder_add(t->b, TT_ROLE_ELSEWHERE, TT_BUILDER_ROOT, metric[i],
@@ -441,7 +442,7 @@ static int has_kind(const struct transfer *t, uint32_t kind)
     return 0;
 }
 
-/* The modes of the kinds of block that there are. */
+/* Lists the modes of the kinds of block that there are. */
 static void add_modes(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
@@ -467,7 +468,7 @@ static void add_modes(struct transfer *t)
     }
 }
 
-/* As Clean's profiles do, which say what a thousand calls of the profiler cost. */
+/* As Clean's profiles do: the cost of a thousand calls of the profiler. */
 static int tells_calls_apart(const struct tt_header *h)
 {
     for (int i = 1; i <= TT_METRICS_MAX; i++)
@@ -501,7 +502,7 @@ static void add_policy(struct transfer *t, uint64_t policy, uint64_t length,
     add_text(t, "recursion", text);
 }
 
-/* Pushes and stacks that are unwound may have two policies: those that were used are told. */
+/* Pushes and unwound stacks may have different policies: adds those that were used. */
 static void add_policies(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
@@ -581,7 +582,7 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.samples", TT_FACT_SUM, h->lost_samples, "");
 }
 
-/* Samples were asked for more often than the system's clock ticks, and came seldomer. */
+/* Samples were requested more often than the system's clock ticks, and were fewer. */
 static void add_rate(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
@@ -608,7 +609,7 @@ static void add_rate(struct transfer *t)
     add_text(t, "rate", text);
 }
 
-/* Who looked at native stacks, and how that went. */
+/* Adds how native stacks were sampled, and how that worked. */
 static void add_source(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
@@ -678,7 +679,7 @@ static int by_context_and_time(const void *a, const void *b)
     return (x->weight > y->weight) - (x->weight < y->weight);
 }
 
-/* Contexts of a strand lie together. */
+/* Contexts of a strand are adjacent. */
 static uint32_t strand_of_context(const struct tt_picture *p, uint32_t context)
 {
     uint32_t low = 0, high = p->strands;
@@ -737,7 +738,7 @@ static int take_samples(struct transfer *t)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* By block id, since slow activations name blocks by it. */
+/* Sorts by block id, since slow activations refer to blocks by it. */
 static int index_blocks(struct transfer *t)
 {
     const struct tt_picture *p = t->p;

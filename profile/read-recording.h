@@ -6,13 +6,13 @@
 #include "builder.h"
 #include "picture.h"
 
-/* Adds what a recording holds.  Time of clocks that count something else is converted to
- * nanoseconds, in running sums, so that what is rounded does not add up.
+/* Adds the content of a recording.  Times of clocks with other units are converted to
+ * nanoseconds, in running sums, so that rounding errors do not add up.
  * -TT_ERR_MEMORY. */
 int tt_builder_recording(struct tt_builder *, const struct tt_picture *);
 
-/* The same of what this process recorded of somebody's trace: its clock counts ns, its
- * strands are called by their numbers in `strand`, and it knows nothing of the program. */
+/* The same for a foreign trace that this process recorded: its clock counts ns, `strand`
+ * has the names of its strands, and facts of the program are left out. */
 struct tt_trace_strand {
     const char *process, *name; /* borrowed */
     uint64_t pid, thread;
@@ -20,7 +20,7 @@ struct tt_trace_strand {
 struct tt_trace {
     const struct tt_trace_strand *strand; /* borrowed */
     size_t strands;
-    /* The name of a block where that is longer than a recording keeps it, or NULL. */
+    /* Returns the name of a block if it is longer than a recording keeps it, or NULL. */
     const char *(*long_name)(void *arg, uint32_t block);
     void *arg;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* read-series.c - from a recording's bands to the series of a profile.
  *
- * A band is a strand's share, told as changes; each strand goes at its own pace.  Here they
- * come to the slowest pace of all, are added up by label, and become amounts. */
+ * A band is a strand's share, as a list of changes; each strand has its own interval.
+ * Here they are converted to the longest interval, added up by label, and become
+ * amounts. */
 #include "read-series.h"
 
 #include <stdio.h>
@@ -53,7 +54,7 @@ static struct sum *sum_of(struct series_taken *x, uint32_t kind, uint32_t label)
     return s;
 }
 
-/* Modulo 2^64: a damaged recording's figures may be anything. */
+/* Adds modulo 2^64: figures of a damaged recording may be anything. */
 static int64_t sum_of_changes(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -141,7 +142,8 @@ static uint64_t in_ns(const struct tt_header *h, uint64_t ticks)
     return (uint64_t)((unsigned __int128)ticks * 1000000000u / rate);
 }
 
-/* A point stands at the end of its interval.  Zeros are told beside what is more. */
+/* A point is at the end of its interval.  Zeros are written only next to larger
+ * points. */
 static void add_points(struct series_taken *x, const struct sum *s)
 {
     const struct tt_header *h = x->p->header;
@@ -163,12 +165,13 @@ static void add_points(struct series_taken *x, const struct sum *s)
 
 /* ── Maxima ───────────────────────────────────────────────────────────────────────── */
 
-/* A maximum that is not the greatest is one that what is alive fell from, before and after, as
- * far as to one that is greater: by this part of it, and of the greatest.  Of equal ones it is
- * the first. */
+/* A maximum other than the greatest counts if the space alive falls on both sides of it,
+ * before any greater one, by at least these parts: of it, and of the greatest.  Of equal
+ * ones the first counts. */
 enum { FALL = 16, FALL_OF_GREATEST = 64 };
 
-/* Each kind of bands has all that is alive but that of use, where lives are told of late. */
+/* Each kind of bands has all live objects, except bands of use if lives are reported
+ * late. */
 static void see_kind(struct series_taken *x, const struct tt_band *b)
 {
     if (b->flags < x->only)
@@ -186,7 +189,7 @@ static void add_total(struct series_taken *x, const struct tt_band *b)
     }
 }
 
-/* What was alive at the end of each interval; returns their shift. */
+/* Computes the amount alive at the end of each interval; returns their shift. */
 static uint32_t total_alive(const struct tt_picture *p, int64_t total[TT_BAND_POINTS])
 {
     struct series_taken x = {.p = p, .only = TT_BAND_USE, .total = total};
@@ -207,7 +210,7 @@ static int by_time(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* The least between two times. */
+/* Returns the least amount between two times. */
 static uint64_t least_between(const int64_t *total, uint32_t shift, uint64_t from,
                               uint64_t to)
 {
@@ -240,7 +243,7 @@ static int is_local(const struct tt_maxima *x, uint32_t i, uint64_t greatest,
     return 1;
 }
 
-/* Those that are not marked go. */
+/* Drops unmarked ones. */
 static void drop_others(const struct tt_picture *p, struct tt_maxima *x,
                         uint32_t greatest)
 {

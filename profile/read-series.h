@@ -6,8 +6,9 @@
 #include "builder.h"
 #include "picture.h"
 
-/* What is marked on what is alive over time, in the order of time: the greatest maximum, which
- * is called the peak, and local ones.  Each has a separate metric: what was alive then. */
+/* The marks on the amount alive over time, in the order of time: the greatest maximum,
+ * which is called the peak, and local ones.  Each has a separate metric: the amount alive
+ * then. */
 struct tt_maxima {
     uint32_t count;
     struct tt_marked_maximum {

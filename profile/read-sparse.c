@@ -26,7 +26,8 @@ static uint64_t overhead_of(uint64_t each, uint64_t calls)
     return (uint64_t)((unsigned __int128)each * calls / 1024);
 }
 
-/* Of all activations through the edge: the first one was timed, and each N-th. */
+/* Scales the timed activations to all through the edge: the first, and each N-th, was
+ * timed. */
 static uint64_t time_through(const struct tt_picture *p, const struct tt_times *t,
                              uint64_t calls)
 {
@@ -38,7 +39,8 @@ static uint64_t time_through(const struct tt_picture *p, const struct tt_times *
     return time > overhead ? time - overhead : 0;
 }
 
-/* Through an edge, by its cell.  `to` has what measuring may have added. */
+/* The same for an edge, by its cell.  `to` gets the time that measuring may have
+ * added. */
 static uint64_t take_time(const struct tt_picture *p, uint32_t cell, uint64_t calls,
                           struct tt_sparse *to)
 {
@@ -51,7 +53,7 @@ static uint64_t take_time(const struct tt_picture *p, uint32_t cell, uint64_t ca
     return time_through(p, t, calls);
 }
 
-/* Where there are samples, too, these have the time already. */
+/* If there are samples too, they have the time already. */
 static int has_sparse(const struct tt_picture *p)
 {
     int sparse = 0;
@@ -77,8 +79,8 @@ static void take_times(const struct tt_picture *p, struct tt_sparse *each)
     }
 }
 
-/* An activation during which the thread was preempted counts N times, if it was timed.  So
- * callees may seem to take longer than their caller, which they cannot. */
+/* If the thread was preempted during a timed activation, that time counts N times.  So
+ * callees may seem to take longer than their caller, which is impossible. */
 static void limit_times(const struct tt_picture *p, struct tt_sparse *each)
 {
     for (uint32_t i = 0; i < p->contexts; i++) {

@@ -12,8 +12,8 @@ struct tt_sparse {
     uint64_t time, called; /* inclusive, of the context and of what it calls */
 };
 
-/* Sets *each to one for each context, owned by the caller (tt_memory_put), or to NULL where
- * nothing was timed so.  0 or -TT_ERR_MEMORY. */
+/* Sets *each to an array with one row for each context, owned by the caller
+ * (tt_memory_put), or to NULL if nothing was timed so.  0 or -TT_ERR_MEMORY. */
 int tt_read_sparse(const struct tt_picture *, struct tt_sparse **each);
 
 #endif

@@ -53,7 +53,8 @@ static uint64_t minus_log2(uint64_t chance)
     return log ? log : 1;
 }
 
-/* What a sample runs, as the bits of a double, which are in the order of their values. */
+/* Returns the time that a sample runs, as the bits of a double, which have the order of
+ * their values. */
 static uint64_t time_run(const struct tt_sample_row *s)
 {
     const double ran = (double)minus_log2(chance_of(s)) /
@@ -110,7 +111,7 @@ static size_t count_intervals(const struct tt_vector *v, uint32_t shift)
     return count;
 }
 
-/* The shortest intervals that are few enough. */
+/* Finds the shortest intervals that give few enough samples. */
 static uint32_t find_interval(const struct tt_vector *v)
 {
     uint32_t low = 0, high = 63;
@@ -125,7 +126,7 @@ static uint32_t find_interval(const struct tt_vector *v)
     return low;
 }
 
-/* The winner of both, with the weight of both. */
+/* Returns the winner of both, with the weight of both. */
 static void race(struct tt_sample_row *into, const struct tt_sample_row *s)
 {
     const uint64_t a = time_run(into), b = time_run(s);
@@ -174,7 +175,7 @@ void tt_builder_sample(struct tt_builder *b, uint32_t context, uint64_t time,
         b->failed = 1;
 }
 
-/* ── Of a profile ─────────────────────────────────────────────────────────────────── */
+/* ── Samples of a profile ─────────────────────────────────────────────────────────── */
 
 void tt_samples_gather(struct tt_builder *b, const struct tt_profile *p,
                        const uint32_t *context, const uint32_t *strand,
@@ -190,7 +191,8 @@ void tt_samples_gather(struct tt_builder *b, const struct tt_profile *p,
     }
 }
 
-/* Each entry counts as one sample, whatever its weight: the intervals of shares follow from that. */
+/* Each entry counts as one sample, whatever its weight: confidence intervals depend on
+ * that. */
 static void add_figures(struct tt_builder *b, const struct tt_metric_columns *m)
 {
     const struct tt_sample_row *s = b->sample.item;

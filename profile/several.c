@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* several.c - figures of more metrics than the main one, in columns behind its own.
+/* several.c - figures of more metrics than the main one, in columns after its own.
  *
  *      --metric ticks,words,"strict calls"
- *      --metric 'ticks,*'      all others behind it; '*': behind the usual one
+ *      --metric 'ticks,*'      all others after it; '*': all after the default one
  *
- * The first one chooses and sorts the rows; of each other one there is its self and its
- * inclusive figure, under the keys "words.self" and "words.inclusive". */
+ * The first one chooses and sorts the rows; each other one has its self and inclusive
+ * figures, under the keys "words.self" and "words.inclusive". */
 #include <stdio.h>
 #include <string.h>
 
 #include "viewing.h"
 
-/* One metric of the list; TT_NONE, and q->error, when there is none so called. */
+/* Reads one metric of the list; TT_NONE, and q->error, if there is no such metric. */
 static uint32_t find_named(const struct tt_profile *p, struct tt_query *q,
                            const char *name, size_t length)
 {
@@ -43,7 +43,8 @@ static int is_listed(const struct tt_several *several, uint32_t metric)
     return 0;
 }
 
-/* All that are not in the list yet; the usual one is the first of a list without one. */
+/* Adds all that are not in the list yet; the default one is the first of a list without
+ * one. */
 static int add_others(const struct tt_profile *p, struct tt_query *q,
                       struct tt_several *several)
 {
@@ -108,7 +109,7 @@ void tt_several_fill(const struct tt_metric_view *l, struct tt_table *t,
     }
 }
 
-/* Of what has no self figure. */
+/* For rows without a self figure. */
 void tt_several_inclusive(const struct tt_metric_view *l, struct tt_table *t,
                           const struct tt_columns *c, const struct tt_several_figures *f)
 {

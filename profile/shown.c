@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* shown.c - the contexts that are worth a row, in preorder, of however many there are.
+/* shown.c - the contexts that are worth a row, in preorder, out of any number.
  *
- * Whatever is too small is passed over with its whole subtree, so that the cost is that of
- * what is shown, and a step for each child of it that is not.  When only so many rows are
- * wanted, twice as many are kept, and thinned out to the largest whenever they are full;
- * from then on nothing is looked at that is not above the least of them.  Where the
- * profile's digest has all of them, it is what is looked at, in place of the columns. */
+ * A context that is too small is skipped with its whole subtree, so the cost is in
+ * proportion to the shown contexts and their children.  If the number of rows is limited,
+ * twice as many are kept, and reduced to the largest whenever they are full; from then
+ * on, only contexts above the least of them are considered.  If the profile's digest has
+ * all of them, it is read in place of the columns. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "statistics.h"
 #include "viewing.h"
 
-/* ── Where to look ────────────────────────────────────────────────────────────────── */
+/* ── The source of contexts ───────────────────────────────────────────────────────── */
 
 /* Contexts in preorder, by their place: all, or those of the digest. */
 struct source {
@@ -33,7 +33,7 @@ static struct tt_digest_row row_at(const struct source *s, uint32_t place)
                                   tt_end_of(p, place) - place};
 }
 
-/* The first place that is not before a context. */
+/* Returns the first place that is not before a context. */
 static uint32_t place_of(const struct source *s, uint32_t context)
 {
     const struct tt_profile *p = s->lens->p;
@@ -43,7 +43,7 @@ static uint32_t place_of(const struct source *s, uint32_t context)
     return (uint32_t)tt_first_from(&s->row->context, sizeof *s->row, p->digests, context);
 }
 
-/* Behind the subtree of what is at a place. */
+/* Returns the place after the subtree of the one at a place. */
 static uint32_t skip(const struct source *s, uint32_t place)
 {
     struct tt_digest_row r = row_at(s, place);
@@ -84,7 +84,7 @@ static uint64_t total_at(const struct source *s, uint32_t place)
            (s->lens->drop.count ? dropped_below(s, row_at(s, place)) : 0);
 }
 
-/* All there is to know of a context. */
+/* Collects the figures of a context. */
 static struct tt_shown look_at(const struct source *s, uint32_t place, uint32_t depth)
 {
     const struct tt_metric_view *l = s->lens;
@@ -106,7 +106,7 @@ static struct tt_shown look_at(const struct source *s, uint32_t place, uint32_t 
         at.calls = figure_at(s, place, calls->self, calls->digest_self);
     at.total = at.self.all + at.elsewhere.all + dropped_below(s, r);
     at.total_low = at.total - at.self.all + at.low.all;
-    /* What is shown below it will be taken from this. */
+    /* Totals of shown children will be subtracted from this. */
     beside = at.elsewhere.own + at.dropped;
     at.left = (struct tt_figures){.has = TT_HAS_CALLS,
                                   .self = at.total - at.self.own - beside,
@@ -126,8 +126,8 @@ struct choosing {
     int thinned;
 };
 
-/* The n-th largest total, from 1: by digits from the highest, counting those that agree
- * in the higher ones. */
+/* Finds the n-th largest total, from 1: by digits from the highest, counting those that
+ * agree in the higher ones. */
 static uint64_t nth_largest(const struct tt_vector *shown, size_t n)
 {
     const struct tt_shown *s = shown->item;
@@ -146,7 +146,7 @@ static uint64_t nth_largest(const struct tt_vector *shown, size_t n)
     return prefix;
 }
 
-/* Keeps the largest, and of those that are equal to the least of them the first. */
+/* Keeps the largest; of those that are equal to the least of them, the first. */
 static void thin_out(struct choosing *c)
 {
     const uint64_t least = nth_largest(c->shown, c->rule->limit);
@@ -185,7 +185,7 @@ static int is_wanted(const struct choosing *c, uint32_t place)
     return total >= c->least && (!c->thinned || total > c->above);
 }
 
-/* Is it on the way to where the rule leads? */
+/* Is it on the path to the rule's target? */
 static int leads_there(const struct choosing *c, uint32_t place)
 {
     const uint32_t to = c->rule->towards;
@@ -237,7 +237,7 @@ static int is_in_digest(const struct source *s, uint32_t context)
     return place < s->lens->p->digests && s->row[place].context == context;
 }
 
-/* Whatever is not below `least` is in the digest; so are the parents of what is in it. */
+/* All contexts that are not below `least` are in the digest; so are their parents. */
 static int choose_from_digest(struct choosing *c, struct tt_vector *open)
 {
     const struct tt_metric_view *l = c->source.lens;
@@ -258,7 +258,7 @@ static int choose_from_digest(struct choosing *c, struct tt_vector *open)
     if (error || c->least == rule->least ||
         (limit != TT_NONE && c->shown->count >= limit))
         return error;
-    /* There may be smaller ones that are wanted too. */
+    /* Smaller contexts may be wanted too. */
     c->source.row = NULL;
     c->least = rule->least;
     c->thinned = 0;
@@ -313,7 +313,8 @@ int tt_shown_find(const struct tt_metric_view *l, const struct tt_shown_rule *ru
     return error;
 }
 
-/* A context by its path, "N#0123456789abcdef": it was number N where that was written. */
+/* Finds a context by its path, "N#0123456789abcdef"; it was number N when that was
+ * written. */
 static int find_path(const struct tt_profile *p, struct tt_query *q, const char *value,
                      uint64_t path, uint32_t *context)
 {
@@ -330,7 +331,8 @@ static int find_path(const struct tt_profile *p, struct tt_query *q, const char 
     return 0;
 }
 
-/* A context that a query names, as `key=N` or by its path; `none` when it does not. */
+/* Finds the context that a query names, as `key=N` or by its path; `none` if it does
+ * not. */
 static int find_context(const struct tt_profile *p, struct tt_query *q, const char *key,
                         uint32_t none, uint32_t *context)
 {
@@ -382,7 +384,7 @@ struct filling {
     struct tt_times_row *times; /* owned; of activations by whatever edge; or NULL */
 };
 
-/* Of what is shown, which is in order; NULL: it is not. */
+/* Returns the times of a shown context, by binary search; NULL: it is not shown. */
 static struct tt_times_row *times_at(const struct filling *f, size_t count,
                                      uint32_t context)
 {
@@ -391,7 +393,7 @@ static struct tt_times_row *times_at(const struct filling *f, size_t count,
     return f->shown[low].context == context ? &f->times[low] : NULL;
 }
 
-/* Activations that its parent made, and those that came back to it from below. */
+/* Activations called by its parent, and those that came back to it from below. */
 static void add_times(const struct filling *f, size_t count)
 {
     const struct tt_profile *p = f->lens->p;
@@ -459,7 +461,7 @@ static void fill_remainder(const struct filling *f, size_t i, const char *name,
     f->each(f->arg, i, figures->self, 1);
 }
 
-/* What a context has besides its self and the children that are shown. */
+/* Returns the cost of a context besides its self and the shown children. */
 static void fill_rest(const struct filling *f, size_t i)
 {
     const struct tt_shown *s = &f->shown[i];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* side.c - one side of a comparison.
  *
- * Figures by strand are gone through once, a unit at a time; of each row only the sum, the
- * largest and the sum of squares are kept. */
+ * Figures by strand are read once, one unit at a time; only the sum, the largest and the
+ * sum of squares of each row are kept. */
 #include "side.h"
 
 #include <string.h>
 
 #include "builder.h"
 
-/* A block is its name and its file, as these are from one build to the next. */
+/* Blocks are compared by name and file, as other properties change from build to
+ * build. */
 static void forget_place(struct tt_block_info *b)
 {
     const char *slash = b->file ? strrchr(b->file, '/') : NULL;
@@ -124,7 +125,7 @@ static void self_of_rows(struct tt_side *s)
         s->row[b] += s->amount[2 * ((size_t)p->contexts + 1) + b];
 }
 
-/* Running sums of self and elsewhere together, in place of self. */
+/* Computes running sums of self and elsewhere together, in place of self. */
 static void total_of_rows(struct tt_side *s)
 {
     const struct tt_profile *p = &s->p;
@@ -172,7 +173,7 @@ static void end_unit(struct tt_side *s)
     memset(s->amount, 0, amounts(s) * sizeof *s->amount);
 }
 
-/* Entries are sorted by strand, and the strands of a run stand together. */
+/* Entries are sorted by strand, and the strands of a run are adjacent. */
 static void add_units(struct tt_side *s)
 {
     const struct tt_profile *p = &s->p;

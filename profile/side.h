@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* side.h - one side of a comparison: figures of blocks or contexts, by what can be
- * compared. */
+/* side.h - one side of a comparison: figures of blocks or contexts, by comparable
+ * identities. */
 #ifndef TT_SIDE_H
 #define TT_SIDE_H
 
@@ -19,7 +19,7 @@ struct tt_side {
     const struct tt_metric_columns *m;
     uint32_t metric, runs, rows;
     int by_context, by_run;
-    double scale; /* from sums to what is shown */
+    double scale; /* from sums to the figures that are shown */
     uint64_t samples, whole;
     uint32_t busy;                  /* units that have figures at all */
     uint64_t longest;               /* the largest total of a strand */
@@ -29,10 +29,11 @@ struct tt_side {
     uint64_t *row;    /* a unit's figures of rows */
 };
 
-/* Renames and opens `profile`, and counts its runs; memory has been set.  tt_side_fini in
- * either case. */
+/* Renames the blocks of `profile`, opens it, and counts its runs; memory must be set.
+ * tt_side_fini in either case. */
 int tt_side_open(struct tt_side *, const struct tt_profile *profile);
-/* Then, with `metric`, `m`, `by_context`, `by_run` and `scale` set: the figures. */
+/* Then, with `metric`, `m`, `by_context`, `by_run` and `scale` set: collects the
+ * figures. */
 int tt_side_read(struct tt_side *);
 void tt_side_fini(struct tt_side *);
 

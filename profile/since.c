@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* since.c - what has come since another reading of the same recording.
+/* since.c - the growth since another reading of the same recording.
  *
- * Blocks, and the children of a context, stand in the order of their identities; so what
- * is the same in two readings is found by going through both at once:
+ * Blocks, and the children of a context, are sorted by their identities; so a merge of
+ * two readings finds what is the same in both:
  *
  *      now      main  parse  print  run        then: main  parse  run
  *      number   0     1      2      3                0     1      2
  *      then     0     1      -      2
  *
- * What is not there then had nothing. */
+ * A block or context that was not there then had no figures. */
 #include "viewing.h"
 
 static uint32_t *new_numbers(const struct tt_metric_view *l, size_t count)
@@ -18,7 +18,7 @@ static uint32_t *new_numbers(const struct tt_metric_view *l, size_t count)
 
 /* ── The same things in two readings ──────────────────────────────────────────────── */
 
-/* The root's is first in both, and in no order with the others. */
+/* The root is first in both; it is not sorted with the others. */
 static void match_blocks(const struct tt_profile *p, const struct tt_profile *then,
                          uint32_t *match)
 {
@@ -33,7 +33,7 @@ static void match_blocks(const struct tt_profile *p, const struct tt_profile *th
     }
 }
 
-/* The children of c, whose match is known. */
+/* Matches the children of c, whose match is known. */
 static void match_children(const struct tt_profile *p, uint32_t c,
                            const struct tt_profile *then, const uint32_t *block,
                            uint32_t *match)
@@ -55,7 +55,8 @@ static void match_children(const struct tt_profile *p, uint32_t c,
 
 /* ── What was then ────────────────────────────────────────────────────────────────── */
 
-/* The lens of the reading before, in the same metric; it may not have had it yet. */
+/* Makes the view of the earlier reading, in the same metric; it may not have that
+ * metric. */
 static int look_back(struct tt_since *s, const struct tt_profile *p,
                      const struct tt_metric_view *l)
 {

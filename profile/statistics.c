@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* statistics.c - what is kept so that merging stays exact: integers, and squares in 128
- * bits; fractions are made when somebody looks. */
+/* statistics.c - statistics that stay exact when they are merged: integers, and squares
+ * in 128 bits; fractions are computed for output only. */
 #include "statistics.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ double tt_mean(uint64_t count, uint64_t sum)
     return count ? (double)sum / (double)count : 0;
 }
 
-/* The numerator n·Σx² − (Σx)² is taken in 192 bits, where floating figures would cancel:
+/* The numerator n·Σx² − (Σx)² is computed in 192 bits, as floating figures would cancel:
  * here as the difference of high and low parts, each exact. */
 double tt_deviation(uint64_t count, uint64_t sum, const struct tt_sum128 *square)
 {
@@ -104,7 +104,7 @@ int tt_away_from_median(const double *x, double *away, size_t n,
     return 0;
 }
 
-/* Of equal ones, that of the first strand stays. */
+/* Of equal figures, that of the first strand is kept. */
 static void take_least(uint64_t *least, uint32_t *whose, uint64_t amount, uint32_t strand,
                        int is_first)
 {
@@ -166,8 +166,8 @@ void tt_spread_take(struct tt_spread *s, uint32_t strand, uint64_t amount)
 
 /* ── Over strands ─────────────────────────────────────────────────────────────────── */
 
-/* The figures of contexts of one strand, or process, in `amount` are taken, and made 0
- * again.  For totals, running sums do: a context's is the difference of two. */
+/* Takes the figures of contexts of one strand, or process, from `amount`, and zeroes
+ * them.  Running sums give totals: a context's is the difference of two. */
 static void take_strand(const struct tt_profile *p, struct tt_spread *s, uint32_t strand,
                         uint64_t *amount, int of_self)
 {

@@ -6,7 +6,7 @@
 
 enum { DIGIT_BITS = 16, DIGIT_VALUES = 1 << DIGIT_BITS, DIGITS = 8 };
 
-/* From the least: metric, then the row's four digits, then the strand. */
+/* From the least significant: metric, then the row's four digits, then the strand. */
 static uint32_t digit(const struct tt_entry *e, int i)
 {
     switch (i) {
@@ -34,7 +34,7 @@ static int is_sorted(const struct tt_entry *e, size_t count)
     return 1;
 }
 
-/* One stable pass from `e` to `to`; 0 when all agree in this digit and nothing was done. */
+/* One stable pass from `e` to `to`; 0 if all agree in this digit and nothing was done. */
 static int pass(const struct tt_entry *e, struct tt_entry *to, size_t count, int i,
                 size_t *start)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* summary.c - figures by strand become how they spread over strands.
+/* summary.c - replaces figures by strand by their spread over strands.
  *
- * Ten thousand strands with ten thousand contexts each would be kept as a hundred million
- * figures.  Instead each strand, once it is complete, is taken into a count, a least, a
- * greatest, a sum and a sum of squares for each context; then the log holds one figure a
- * context again, of all strands together. */
+ * Ten thousand strands with ten thousand contexts each would be a hundred million
+ * figures.  Instead each complete strand is added to a count, a minimum, a maximum, a sum
+ * and a sum of squares for each context; then the log holds one figure a context again,
+ * for all strands together. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +50,8 @@ static int take_all(struct tt_builder *b, uint32_t strand, uint32_t metric, int 
     return s ? 0 : -TT_ERR_MEMORY;
 }
 
-/* The entries from `first` on that are of its strand; returns the one behind them. */
+/* Takes the entries from `first` on that belong to its strand; returns the index after
+ * them. */
 static size_t take_strand(struct tt_builder *b, size_t first, uint32_t metric,
                           uint64_t *amount)
 {
@@ -159,7 +160,7 @@ static int by_length(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Of each edge the longest activations stay. */
+/* Keeps the longest activations of each edge. */
 static void keep_longest(struct tt_builder *b)
 {
     enum { STAY = 30 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - what a view answers: columns, rows, notes. */
+/* table.c - the answer of a view: columns, rows, notes. */
 #include "table.h"
 
 #include "assertion.h"
@@ -79,7 +79,7 @@ void tt_table_left(struct tt_table *t, uint64_t rows)
         ((struct tt_row *)t->row.item)[t->row.count - 1].left = rows;
 }
 
-/* Where the last row's value is; NULL once the table has failed. */
+/* Returns the place of the last row's value; NULL if the table has failed. */
 static union tt_value *set_value(struct tt_table *t, uint32_t column)
 {
     struct tt_row *r;
@@ -204,7 +204,8 @@ uint32_t tt_table_find(const struct tt_table *t, const char *key)
 
 /* ── Sorting ──────────────────────────────────────────────────────────────────────── */
 
-/* What moves as one: an entry with the callers before it and the callees behind it. */
+/* Rows that are sorted as one: an entry with its callers before it and its callees after
+ * it. */
 struct bundle {
     size_t first, end;
     const union tt_value *value; /* of its entry; NULL: missing */
@@ -249,8 +250,8 @@ static int is_of_group(const struct tt_row *r)
            r->role == TT_ROW_CALLEE;
 }
 
-/* The rows from `first` on that stay together: of one group when they have callers or
- * callees, or else a single one. */
+/* Returns the end of the rows from `first` on that stay together: a group with callers or
+ * callees, or else a single row. */
 static size_t bundle_end(const struct tt_table *t, size_t first,
                          const struct tt_row **entry)
 {

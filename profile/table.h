@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* table.h - what a view answers: columns, rows, and notes on what it could not see.
+/* table.h - the answer of a view: columns, rows, and notes on what it could not show.
  *
- * Every view gives one; report/ makes text, CSV and JSON of any of them.  A value is
- * always the exact figure in the column's unit; rounding is for whoever prints it. */
+ * Every view returns one; report/ makes text, CSV and JSON of it.  A value is always the
+ * exact figure in the column's unit; the code that prints it does the rounding. */
 #ifndef TT_TABLE_H
 #define TT_TABLE_H
 
@@ -77,13 +77,13 @@ void tt_table_column(struct tt_table *, const char *key, const char *title,
                      const char *unit, enum tt_column_type, uint32_t flags);
 /* A row whose values are all missing until they are set. */
 void tt_table_row(struct tt_table *, enum tt_row_role, uint32_t depth, uint32_t group);
-/* The last row is the sum of so many that a limit or a threshold left out. */
+/* The last row is the sum of that many rows that a limit or a threshold left out. */
 void tt_table_left(struct tt_table *, uint64_t rows);
 void tt_table_amount(struct tt_table *, uint32_t column, uint64_t);
 void tt_table_change(struct tt_table *, uint32_t column, int64_t);
 void tt_table_real(struct tt_table *, uint32_t column, double); /* infinite: missing */
 void tt_table_string(struct tt_table *, uint32_t column, const char *); /* NULL too */
-/* A copy that the table owns; never NULL ("" when there is no memory). */
+/* Returns a copy that the table owns; never NULL ("" if there is no memory). */
 const char *tt_table_text(struct tt_table *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tt_table_note(struct tt_table *, const char *format, ...)
@@ -101,8 +101,8 @@ const union tt_value *tt_table_value(const struct tt_table *, size_t row, size_t
 /* By key; TT_NONE (UINT32_MAX) when there is none. */
 uint32_t tt_table_find(const struct tt_table *, const char *key);
 
-/* Stable; rows of other roles than TT_ROW_ENTRY, and groups, stay where they are in
- * relation to their entry.  Missing values come last. */
+/* Stable; rows of other roles than TT_ROW_ENTRY, and groups, keep their position relative
+ * to their entry.  Missing values come last. */
 void tt_table_sort(struct tt_table *, uint32_t column, int descending);
 
 #endif

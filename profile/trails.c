@@ -5,10 +5,10 @@
  *      trails       main+0x52 ─ sort+0x10 ─ less+0x8        one an address
  *                             └ sort+0x34 ─ less+0x8
  *
- * A place is an address with the functions that are there, inlined ones too.  A trail is a
- * path of places below a context that says what the path is called; several trails are of
- * one context.  Views of contexts never look at them, and what a filter does to contexts
- * leaves the paths of addresses as they are. */
+ * A place is an address with the functions that are there, including inlined ones.  A
+ * trail is a path of places below a context; the context gives the names of the path.  A
+ * context may have several trails.  Views of contexts never read them, and filters of
+ * contexts do not change the paths of addresses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,7 +215,7 @@ static void renumber_places(struct tt_builder *b, const struct tt_order *o)
     }
 }
 
-/* Writes places and their frames again, in order; notes the new number of each. */
+/* Writes places and their frames in order; notes the new number of each. */
 static int put_places(struct tt_builder *b, const struct sorted_place *s, uint32_t *rank)
 {
     struct tt_place_row *row = b->place.item;
@@ -282,7 +282,8 @@ static int by_trail(const void *a, const void *b)
     return 0;
 }
 
-/* Level by level, so that the numbers of parents are known when their children are sorted. */
+/* Level by level, so that the numbers of parents are known when their children are
+ * sorted. */
 static void rank_trails(struct sorted_trail *s, uint32_t count, uint32_t *rank)
 {
     uint32_t end;

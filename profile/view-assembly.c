@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* view-assembly.c - the instructions of functions, each with what was charged to it.
+/* view-assembly.c - the instructions of functions, each with its figures.
  *
- * The code of a function has what is inlined there too.  Rows say whose each instruction is, so
- * that those of one function add up to its self figure; what of it has no address is a row of
- * its own.  Without code, as in a page, there is a row for each address that has a figure. */
+ * The code of a function contains inlined functions too.  Rows name the function of each
+ * instruction, so that those of one function add up to its self figure; the part without
+ * an address is a row of its own.  Without code, as in a page, there is a row for each
+ * address with a figure. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -135,7 +136,7 @@ static struct tt_where where_of_place(const struct assembly *v, uint32_t place)
     return (struct tt_where){tt_block_name(v->p, f->block), *file ? file : NULL, f->line};
 }
 
-/* The line that the next instruction is of, with its text, where it is another one. */
+/* Writes the line of the next instruction, with its text, if it is another line. */
 static void put_line(struct assembly *v, const struct tt_where *w, const char *outer)
 {
     const char *text = NULL, *reason, *slash;
@@ -173,7 +174,7 @@ static void put_place_cells(struct assembly *v, const struct tt_place_row *r,
         tt_table_amount(v->t, v->line, w->line);
 }
 
-/* An address whose code is not at hand. */
+/* Writes an address whose code is not available. */
 static void put_bare(struct assembly *v, const struct spot *s, const char *outer)
 {
     const struct tt_where w = where_of_place(v, s->place);
@@ -195,7 +196,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Where jumps lead within the code: the labels. */
+/* Finds the targets of jumps within the code: the labels. */
 static int find_targets(struct assembly *v, const struct tt_listed *code)
 {
     const struct tt_instruction *first = code->instruction,
@@ -265,7 +266,8 @@ struct printing {
     size_t cold;       /* instructions without a figure that are not shown so far */
 };
 
-/* The figures of an instruction; *next: the spots behind it; *place: one of them. */
+/* Adds up the figures of an instruction; *next: the first spot after it; *place: one of
+ * its spots. */
 static uint64_t amount_of(const struct assembly *v, const struct printing *x,
                           const struct tt_instruction *i, size_t *next, uint32_t *place)
 {
@@ -317,7 +319,7 @@ static void put_instruction(struct assembly *v, struct printing *x,
     v->sum += amount;
 }
 
-/* A byte for each instruction: is it near one that has a figure? */
+/* Makes a byte for each instruction: is it near one that has a figure? */
 static unsigned char *find_shown(struct assembly *v, const struct printing *x)
 {
     const size_t count = x->code->count;
@@ -372,7 +374,7 @@ static void note_missing(struct assembly *v, const struct tt_place_row *r,
             reason ? reason : "there is no code");
 }
 
-/* Of spots from `i` on; returns those behind what the code at hand has. */
+/* Writes the spots from `i` on; returns the first one after the available code. */
 static int put_part(struct assembly *v, const struct piece *piece, size_t *i,
                     const char *outer)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* view-block.c - one block, or a sequence of them: what goes in and what goes out.
+/* view-block.c - one block, or a sequence of them, with its callers and callees.
  *
- * The figure beside another block is what would be got back if its call of this one, or
- * this one's call of it, were taken away: the cost of all paths that contain the call,
- * each counted once.  A sequence a;b;c is looked for as a stretch of the path; what goes
- * in is what comes before a, what goes out is called by c.  Calls by arcs are calls from
- * where the arc begins, whatever path they led back into. */
+ * The figure beside another block is the cost that removing its call of this one, or this
+ * one's call of it, would save: the cost of all paths that contain the call, each counted
+ * once.  A sequence a;b;c is a stretch of the path; callers are the blocks before a,
+ * callees are called by c.  Calls by arcs are calls from where the arc begins, whatever
+ * path they led back into. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +164,8 @@ static void add_arc_side(const struct passing *s, struct side *side, uint32_t ar
     }
 }
 
-/* A call from the context at hand; what it cost itself, when it is a call that was dropped
- * and calls are what is counted, is a leaf here. */
+/* Adds a call from the current context.  If it was dropped, and the metric is calls, it
+ * is a leaf with one unit of cost for each call. */
 static void add_arc(struct passing *s, uint32_t arc)
 {
     const struct tt_arc_row *a = &s->l->p->arc[arc];
@@ -193,7 +193,7 @@ static void add_arc(struct passing *s, uint32_t arc)
         add_arc_side(s, &s->out[a->block], arc, cost);
 }
 
-/* Says which blocks were added up, and how to ask about one of them. */
+/* Notes which blocks were added up, and how to ask about one of them. */
 static void note_matches(const struct passing *s, const unsigned char *match,
                          uint32_t matches)
 {
@@ -219,7 +219,7 @@ static void note_matches(const struct passing *s, const unsigned char *match,
                   matches > NAMED ? ", …" : "");
 }
 
-/* What belongs to a block alone: of a sequence that is no more than one. */
+/* Adds figures that belong to a block alone, but not to a sequence of several. */
 static void add_beside(struct passing *s)
 {
     const struct tt_block_figures *f = s->l->main->block;
@@ -274,7 +274,8 @@ static void add_edge(struct side *side, const struct tt_edge *e)
     side->by_arcs = e->by_arcs;
 }
 
-/* The block, when there is only one, and a digest has its edges; TT_NONE. */
+/* Returns the block, if there is only one, and a digest has its edges; otherwise
+ * TT_NONE. */
 static uint32_t kept_block(const struct passing *s)
 {
     const unsigned char *match = prefix_at(s, 0)->match;
@@ -352,7 +353,8 @@ static void add_side_row(struct passing *s, const struct side *side,
     tt_block_cells(s->l->p, s->t, &s->c, side->block);
 }
 
-/* The largest; callers upwards, so that they stand nearest. */
+/* Adds the largest; callers in ascending order, so that the largest is nearest to the
+ * block. */
 static int add_sides(struct passing *s, struct side *sides, enum tt_row_role role,
                      uint32_t limit)
 {
@@ -378,7 +380,8 @@ static int add_sides(struct passing *s, struct side *sides, enum tt_row_role rol
     return 0;
 }
 
-/* Each prefix of the sequence; the self of the whole of it, and of all else, add up. */
+/* Adds each prefix of the sequence; the self of the whole sequence and of all else adds
+ * up. */
 static void add_entries(struct passing *s, const char *text)
 {
     const size_t length = s->prefix.count;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* view-callers.c - the tree upside down: each block, then its callers, and who called
- * that.
+/* view-callers.c - the tree upside down: each block, then its callers, and their callers.
  *
- * A row stands for a chain of callers; behind it are the contexts whose paths end in that
- * chain, as a stretch of one array.  To show the row's callers the stretch is sorted by
- * the block one step further up, and each run of one block is a row's stretch in turn.
- * Rows are taken from a heap, the largest first, so that no more chains are followed than
- * are shown.  A call that came by an arc was made where the arc begins, and not by the
- * parent of where it led to. */
+ * A row is a chain of callers.  The contexts whose paths end in that chain are a stretch
+ * of one array.  To show the row's callers, the stretch is sorted by the block one step
+ * further up, and each run of one block is a row's stretch in turn.  Rows are taken from
+ * a heap, the largest first, so that no more chains are followed than are shown.  A call
+ * by an arc was made where the arc begins, and not by the parent of its target. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +13,7 @@
 
 #define OWN_THRESHOLD 0.005
 enum { OWN_LIMIT = 200 };
-/* Half a minute's: without a limit, recursion a million deep would take a day. */
+/* Half a minute's work: without a limit, recursion a million deep would take a day. */
 #define MOST_STEPS ((uint64_t)1 << 31)
 
 struct reach {
@@ -34,7 +32,7 @@ struct chain {
     struct tt_figures figures, rest;
 };
 
-/* A chain in the further metrics; rest: those of its callers that are not shown. */
+/* A chain in the further metrics; rest: callers that are not shown. */
 struct further {
     struct tt_several_figures own, rest;
 };
@@ -141,8 +139,8 @@ static void sum_further(struct tt_several_figures *f,
     }
 }
 
-/* Blocks are chosen by what they cost themselves; those that were asked for by name, by
- * all that they cost. */
+/* Chooses blocks by their self cost; blocks that were asked for by name, by their
+ * inclusive cost. */
 static uint64_t amount_of(const struct inverting *v, const struct tt_figures *f)
 {
     return v->q->block && f->inclusive > f->self ? f->inclusive : f->self;
@@ -155,7 +153,7 @@ static void set_bit(unsigned char *bits, uint32_t i)
     bits[i / 8] = (unsigned char)(bits[i / 8] | 1u << (i % 8));
 }
 
-/* Parents, and which contexts are the highest of their block on their path. */
+/* Finds parents, and which contexts are the outermost of their block on their path. */
 static int find_parents(struct inverting *v)
 {
     const struct tt_profile *p = v->l->p;
@@ -181,7 +179,7 @@ static int find_parents(struct inverting *v)
     return error || !until ? -TT_ERR_MEMORY : 0;
 }
 
-/* The root has callees alone. */
+/* The root has only callees. */
 static int is_there(const struct inverting *v, uint32_t block)
 {
     const struct tt_block_sum *s = &v->sum[block];
@@ -199,7 +197,7 @@ static int is_candidate(const struct inverting *v, uint32_t block)
     return amount_of(v, &f) >= v->least && is_there(v, block);
 }
 
-/* The block that a row of reaches is of; TT_NONE when it is not looked at. */
+/* Returns the block of a row of reaches; TT_NONE: it is not chosen. */
 static uint32_t block_of_row(const struct inverting *v, uint32_t row)
 {
     const struct tt_profile *p = v->l->p;
@@ -211,7 +209,8 @@ static uint32_t block_of_row(const struct inverting *v, uint32_t row)
     return is_candidate(v, block) && !is_nothing(v, row) ? block : TT_NONE;
 }
 
-/* Stretches for the blocks, by counting; start[b] becomes the end of block b's. */
+/* Makes the stretches of the blocks, by counting; start[b] becomes the end of block
+ * b's. */
 static int find_reaches(struct inverting *v, size_t *start)
 {
     const struct tt_profile *p = v->l->p;
@@ -240,7 +239,7 @@ static int find_reaches(struct inverting *v, size_t *start)
 
 /* ── The heap ─────────────────────────────────────────────────────────────────────── */
 
-/* The larger comes first; of equals the one that was there first. */
+/* The larger one comes first; of equal ones, the earlier one. */
 static int is_before(const struct inverting *v, uint32_t a, uint32_t b)
 {
     uint64_t x = chain_at(v, a)->amount, y = chain_at(v, b)->amount;
@@ -338,7 +337,7 @@ static void add_to(struct tt_figures *f, const struct tt_figures *more)
     f->calls += more->calls;
 }
 
-/* One step up the paths; those that end at the root go no further, and come last. */
+/* Moves one step up the paths; those that end at the root come last. */
 static size_t step_up(struct inverting *v, size_t first, size_t end)
 {
     struct reach *r = v->reaches.item;
@@ -353,7 +352,7 @@ static size_t step_up(struct inverting *v, size_t first, size_t end)
         r[i] = r[kept];
         r[kept++] = here;
     }
-    if (!is_sorted(r, first, kept)) /* as it is where a block calls itself */
+    if (!is_sorted(r, first, kept)) /* already sorted, as for a block that calls itself */
         qsort(r + first, kept - first, sizeof *r, compare_reaches);
     return kept;
 }
@@ -437,7 +436,7 @@ static int choose(struct inverting *v)
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
-/* Callers that are not shown, and evicted contexts, whose callers are not known. */
+/* Adds callers that are not shown, and evicted contexts, whose callers are unknown. */
 static void fill_rest(struct inverting *v, uint32_t at)
 {
     const struct chain *c = chain_at(v, at);
@@ -460,7 +459,8 @@ static void fill_rest(struct inverting *v, uint32_t at)
     tt_metric_view_remainder(v->l, v->t, &v->c, 1, 0, "[elsewhere below]", &rest);
 }
 
-/* One step up is what the file says; further up it is where each step on the way stands once. */
+/* The first step up is exact, from the file; further up it is exact only if each block on
+ * the way is at one place. */
 static void mark_estimate(struct inverting *v, uint32_t at)
 {
     struct chain *c = chain_at(v, at);
@@ -498,7 +498,7 @@ static void fill_rows(struct inverting *v)
     }
 }
 
-/* Blocks that are not shown. */
+/* Adds the blocks that are not shown. */
 static void fill_others(struct inverting *v)
 {
     struct tt_figures rest = {.has = TT_HAS_CALLS};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* view-flame.c - contexts in preorder, each with its place, for a viewer to draw.
+/* view-flame.c - contexts in preorder, each with its position, for a viewer to draw.
  *
  *      offset  0         10        20
  *      root    ├───────────────────┤       a row is as wide as its inclusive figure;
- *              ├─ a ───┤ b ─┤ 7 more       children stand side by side from where their
- *              ├ c ┤                       parent begins, then what is not shown of it */
+ *              ├─ a ───┤ b ─┤ 7 more       children are side by side from the offset of
+ *              ├ c ┤                       their parent, then the rest that is not
+ * shown */
 #include "viewing.h"
 
 #define OWN_THRESHOLD 0.001 /* a pixel or two of a screen */

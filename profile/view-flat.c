@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* view-flat.c - each block: what it cost itself, and with all that it called. */
+/* view-flat.c - each block: its self and its inclusive cost. */
 #include <stdlib.h>
 
 #include "viewing.h"
 
 enum { OWN_LIMIT = 60 }; /* rows; a screen or two */
 
-/* Samples meet many blocks and not all, and know no others: this is for calls that were
- * counted. */
+/* Samples find only some of the blocks: this is for calls that were counted. */
 static void note_coverage(const struct tt_profile *p, const struct tt_block_sum *sum,
                           struct tt_table *t)
 {
@@ -21,7 +20,7 @@ static void note_coverage(const struct tt_profile *p, const struct tt_block_sum 
         executed += sum[b].calls || sum[b].self || sum[b].inclusive;
         all++;
     }
-    /* what filters have taken away has run, too */
+    /* blocks that filters removed were called, too */
     if (calls && !p->whole)
         tt_table_note(t, "blocks executed: %.2f %% of %u", 100.0 * executed / all, all);
 }

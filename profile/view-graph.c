@@ -124,8 +124,8 @@ static int order_edges(struct graph *g)
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
-/* What stands at the other end of an edge; an edge that only arcs have taken has no figure
- * of its own: its cost stands where they led to. */
+/* Adds the block at the other end of an edge.  An edge that consists only of arcs has no
+ * inclusive figure: its cost is at the targets of the arcs. */
 static void add_edge(struct graph *g, const struct tt_edge *e, enum tt_row_role role,
                      uint32_t block)
 {
@@ -179,7 +179,7 @@ static void add_entries(struct graph *g)
     }
 }
 
-/* The first edge of those that lead to a block, or come from it. */
+/* Returns the first edge of those that lead to a block, or come from it. */
 static size_t first_edge(const struct graph *g, const struct tt_edge **edges,
                          uint32_t block)
 {
@@ -196,8 +196,8 @@ static size_t first_edge(const struct graph *g, const struct tt_edge **edges,
     return low;
 }
 
-/* Edges that touch an entry; these have been sorted and cut, so that no other one needs a
- * row. */
+/* Collects the edges of entries, after these were sorted and cut, so that only they get
+ * rows. */
 static int find_edges(struct graph *g)
 {
     int error;
@@ -214,7 +214,7 @@ static int find_edges(struct graph *g)
     return error ? error : order_edges(g);
 }
 
-/* Rows of what calls the entries that are shown, and of what they call. */
+/* Adds rows for the callers and the callees of the shown entries. */
 static int surround(struct graph *g)
 {
     const size_t rows = g->t->row.count, count = g->edges.count;

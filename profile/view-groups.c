@@ -2,9 +2,9 @@
 /* view-groups.c - sets of mutually recursive blocks, each taken as one.
  *
  * A group is a strongly connected component of the graph of calls, found by Tarjan's
- * algorithm with a separate stack.  Within a group it no longer matters where recursion
- * was cut short: what an arc hides of a path are blocks of one group, and the block it led
- * back to is one of them. */
+ * algorithm with a separate stack.  Within a group it does not matter where recursion was
+ * folded: the blocks that an arc hides of a path are in one group, and its target is one
+ * of them. */
 #include <stdlib.h>
 
 #include "statistics.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view-header.c - what produced a profile, how large it is, and what it cannot tell.
- * The metric that is looked at when none is named stands before the others. */
+/* view-header.c - how a profile was made, how large it is, and what it does not show.
+ * The default metric comes before the others. */
 #include "viewing.h"
 
 enum { FACT, TEXT, NUMBER, METRIC };

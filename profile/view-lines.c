@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* view-lines.c - where in the sources it was: by line, by statement, or by file.
+/* view-lines.c - figures by line of the sources, by statement, or by file.
  *
- * The blocks of one place are taken as one, so that a path on which several of them lie
- * counts once.  With `uncovered=1` places that nothing ever called are there too. */
+ * The blocks of one place are taken as one, so that a path on which several of them occur
+ * counts once.  With `uncovered=1`, places that were never called are included. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,14 +40,14 @@ struct lines {
     if (!order)                                                                          \
     order = (x->field > y->field) - (x->field < y->field)
 
-/* Code without a name has a build-id where others have their file. */
+/* Code without a name has a build-id instead of a file. */
 static const char *file_of(const struct tt_profile *p, uint32_t block)
 {
     return tt_block_is_nameless(p, block) ? ""
                                           : tt_profile_string(p, p->block[block].file);
 }
 
-/* Blocks whose file is not known are identified by module and name. */
+/* Blocks whose file is unknown are identified by module and name. */
 static int compare_places(const struct place *a, const struct place *b)
 {
     const struct tt_profile *p = a->p;
@@ -131,7 +131,7 @@ static void fill_cells(struct lines *v, uint32_t block, uint32_t count)
     }
 }
 
-/* The blocks of one place, `count` of them. */
+/* Adds the blocks of one place, `count` of them. */
 static void add_place(struct lines *v, uint32_t block, uint32_t set, uint32_t count)
 {
     struct tt_figures f = tt_figures_of_sum(&v->sum[set]);
@@ -168,8 +168,8 @@ static void add_columns(struct lines *v)
     tt_table_column(v->t, "length", "length", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
 }
 
-/* A place is in the order of places where its set is new.  Samples know no place that they
- * have not met: this is for calls that were counted. */
+/* The order of places is that in which their sets are new.  Samples find only some of the
+ * places: this is for calls that were counted. */
 static void note_coverage(struct lines *v)
 {
     uint32_t covered = 0, all = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* view-locks.c - the locks that threads waited for, and who had them.
+/* view-locks.c - the locks that threads waited for, and the functions that held them.
  *
  *      waiter ─ [waits: mutex] ─ lock ─ [held by] ─ ... ─ holder       as it is recorded
  *
- * A row is a lock, or with by=pair a waiter, a lock and a holder: functions, over all contexts.
- * Lock and holder may each be a chain of functions that were inlined; a lock is called by the
- * first of these, and a holder by the last. */
+ * A row is a lock, or with by=pair a waiter, a lock and a holder: functions, over all
+ * contexts.  Lock and holder may each be a chain of inlined functions; the first of these
+ * names the lock, and the last names the holder. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,8 @@ static uint64_t longest_of(const struct tt_profile *p, uint32_t context)
     return longest;
 }
 
-/* Where on the path the innermost such marker stands, which has a lock below it; 0: none. */
+/* Returns the position on the path of the innermost marker with a lock below it; 0:
+ * none. */
 static uint32_t find_marker(const struct tt_walk *w)
 {
     for (uint32_t i = w->depth; i-- > 1;)
@@ -121,7 +122,7 @@ static int find_waits(struct lock_view *v)
     return error;
 }
 
-/* Adds up what the order takes for equal. */
+/* Adds up waits that the order takes as equal. */
 static void merge_waits(struct lock_view *v, int (*order)(const void *, const void *))
 {
     struct lock_wait *w = v->wait.item;
@@ -211,7 +212,7 @@ static size_t count_holders(struct lock_wait *w, size_t end)
     return holders;
 }
 
-/* The waits of a lock stand together. */
+/* The waits of a lock are adjacent. */
 static void put_locks(const struct lock_view *v, struct tt_table *t,
                       const struct lock_columns *c)
 {
@@ -265,7 +266,7 @@ static void add_columns(const struct lock_view *v, struct tt_table *t,
 
 /* ── The view ─────────────────────────────────────────────────────────────────────── */
 
-/* Waits for locks; where there are none, for what other threads do. */
+/* Finds waits for locks; if there are none, waits for the actions of other threads. */
 static int choose_metric(const struct tt_profile *p, struct tt_query *q)
 {
     if (q->metric)

@@ -11,7 +11,7 @@
 
 uint64_t tt_least_amount(double share, uint64_t total)
 {
-    /* a share that was written as 39 % must not lose 39 of 100 to its last bit */
+    /* rounding must not take one of 100 rows from a share that was written as 39 % */
     double least = ceil(share * (double)total * (1 - 1e-12));
 
     if (!(least > 0))
@@ -149,7 +149,7 @@ static void take_value(struct sort_key *k, const struct tt_table *t, uint32_t co
     case TT_COLUMN_CHANGE:
         k->number = (uint64_t)value->change ^ (uint64_t)1 << 63;
         break;
-    default: /* the bits of floating figures are in order but for the sign */
+    default: /* the bits of floating figures have the right order, except the sign */
         memcpy(&bits, &value->real, sizeof bits);
         k->number = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
         break;
@@ -167,7 +167,7 @@ static void find_parents(const struct tt_table *t, struct sort_key *k, uint32_t 
     }
 }
 
-/* Puts rows behind their parents, in the order of their keys. */
+/* Puts rows after their parents, in the order of their keys. */
 static void arrange(const struct sort_key *k, uint32_t rows, const struct tt_row *from,
                     struct tt_row *to, uint32_t *start, uint32_t *next, uint32_t *code)
 {
@@ -251,7 +251,7 @@ static int is_above(const struct tt_table *t, size_t row, const struct tt_column
            amount_at(t, row, c->inclusive) >= least;
 }
 
-/* Rows of one group stand together around the group's entry. */
+/* Rows of one group are adjacent, around the group's entry. */
 static size_t end_of_group(const struct tt_table *t, size_t first, size_t *entry)
 {
     size_t end = first + 1;

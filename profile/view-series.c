@@ -120,7 +120,7 @@ static void add_row(struct series *v, enum tt_row_role role, uint32_t group,
     tt_table_string(v->t, LABEL, label);
 }
 
-/* The points of one time; returns the first that is not. */
+/* Adds the points of one time; returns the first one of another time. */
 static size_t add_time(struct series *v, size_t first, uint32_t group, int in_all)
 {
     const uint64_t time = v->point[first].time;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* view-slowest.c - single activations: the slowest of marked blocks, each with what it
- * called, and the last ones.
+/* view-slowest.c - single activations: the slowest of marked blocks, each with its
+ * callees, and the last ones.
  *
- * An average tells nothing about the one frame that took 40 ms. */
+ * An average does not show the one frame that took 40 ms. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static void add_columns(struct slowest *v, const char *unit)
 
 /* ── The subtree of an activation ─────────────────────────────────────────────────── */
 
-/* Parents come first, so what is below each is summed up from the last to the first. */
+/* Parents come first, so totals are summed up from the last to the first. */
 static int sum_up(struct slowest *v, const struct tt_slow_figure *f, uint32_t count,
                   uint64_t *own)
 {
@@ -64,8 +64,8 @@ static int sum_up(struct slowest *v, const struct tt_slow_figure *f, uint32_t co
     return 0;
 }
 
-/* Of the children of `parent` (a figure + 1; 0: the activation) the next one in the order
- * of their totals, of equals of their places, after `last` (TT_NONE: the first). */
+/* Returns the next child of `parent` (a figure + 1; 0: the activation) after `last`
+ * (TT_NONE: the first), in the order of their totals; of equal ones, of their places. */
 static uint32_t next_child(const struct slowest *v, const struct tt_slow_figure *f,
                            uint32_t count, uint32_t parent, uint32_t last)
 {
@@ -164,7 +164,7 @@ static int compare_starts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Those that are wanted, in their order; the last ones in that of time. */
+/* Collects the wanted activations, in their order; the last ones in the order of time. */
 static int add_rows(struct slowest *v, struct tt_query *q, int by,
                     const unsigned char *wanted)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* view-source.c - the source text of functions, each line with what was charged to it.
+/* view-source.c - the source text of functions, each line with its figures.
  *
- * Self of a line is of the function's own addresses there, so that lines add up to its self figure.
- * Inclusive is all that ran while the function was at that line, once where it was there
- * several times on a stack.  What is inlined at a line, and what is called there, is not
- * the line's own; inlined functions are shown below their line. */
+ * Self of a line is that of the function's own addresses there, so that lines add up to
+ * its self figure.  Inclusive is the cost while the function was at that line, counted
+ * once if it was there several times on a stack.  Inlined and called functions are not
+ * part of the line's self; inlined functions are shown below their line. */
 #include <stdlib.h>
 
 #include "listing.h"
 
 enum { AROUND = 4 }; /* lines around those with figures */
 
-struct hit { /* a line of a wanted function, or what is inlined there */
+struct hit { /* a line of a wanted function, or a function that is inlined there */
     uint32_t file, line, block, inlined; /* inlined: a block + 1; 0: the line itself */
     uint64_t self, inclusive;
     size_t until; /* the entry that was counted last */
@@ -88,7 +88,7 @@ static struct hit *hit_of(struct source *v, const struct hit *wanted)
     return h;
 }
 
-/* Adds what an entry has to a line, once for each entry. */
+/* Adds an entry's figure to a line, once for each entry. */
 static int add_once(struct source *v, const struct hit *wanted, size_t entry,
                     uint64_t amount)
 {
@@ -122,8 +122,8 @@ static int add_place(struct source *v, uint32_t place, size_t entry, uint64_t am
     return error;
 }
 
-/* Self of a wanted function, at the innermost frame that is its own: where it has been made
- * part of its caller by a filter, that of the caller there. */
+/* Adds self to a wanted function, at its innermost own frame; if a filter has made it
+ * part of its caller, to the caller's line. */
 static int add_self(struct source *v, uint32_t trail, uint64_t amount)
 {
     const uint32_t place = v->p->trail[trail].place,
@@ -198,7 +198,7 @@ static const char *text_of(struct source *v, const char *file, uint32_t line,
     return text ? tt_table_text(v->t, "%s", text) : NULL;
 }
 
-/* Lines that have a tenth of what the functions have themselves. */
+/* Marks lines that have a tenth of the functions' self. */
 static int is_hot(const struct source *v, uint64_t self)
 {
     enum { PART = 10 };
@@ -244,7 +244,7 @@ static void put_line(struct source *v, const char *file, uint32_t line, const ch
     }
 }
 
-/* Lines between those that have figures: all of a few, or those around. */
+/* Adds lines between those with figures: all, if they are few, or those around. */
 static void put_between(struct source *v, const char *file, uint32_t from, uint32_t to,
                         int whole)
 {
@@ -263,7 +263,8 @@ static void put_between(struct source *v, const char *file, uint32_t from, uint3
     }
 }
 
-/* Where the function is declared, which is mostly before its first line with a figure. */
+/* Returns the line where the function is declared, which is mostly before its first line
+ * with a figure. */
 static uint32_t first_line(const struct source *v, const struct hit *h, size_t count)
 {
     uint32_t first = h->line;

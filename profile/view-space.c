@@ -130,7 +130,7 @@ static void add_heap_columns(struct space *v, uint32_t next)
                             heap_columns[i].unit, TT_COLUMN_AMOUNT, 0);
 }
 
-/* Of a block, or with p->blocks of all. */
+/* Adds the figures of a block, or with p->blocks those of all. */
 static void add_heap(struct space *v, uint32_t block)
 {
     uint32_t column = v->heap;
@@ -247,7 +247,7 @@ static void add_to_figures(const struct space *v, size_t row, uint64_t *figure)
         figure[i] += tt_table_value(v->t, row, i)->n;
 }
 
-/* What is beyond the limit, or below the threshold, and the sum of all. */
+/* Adds the rows that the limit or the threshold left out, and the sum of all. */
 static void cut(struct space *v, struct tt_query *q)
 {
     const uint64_t least = tt_least_amount(tt_threshold(q, 0), v->allocated);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* view-strands.c - threads, processes, ranks: what each cost, and how they differ.
+/* view-strands.c - threads, processes, ranks: the cost of each, and how they differ.
  *
- * `by=context` and `by=block` turn it round: for each of these, how its figure spreads
- * over the strands, those that lack it counting as 0, with whose the least and the greatest
- * are.  The imbalance is by how much the greatest is above the mean: what would be gained
- * if all took the same.  by=rank adds up the strands of a process, and by=rank-context
- * shows how contexts spread over these.  by=process, program, cgroup, container, unit and user
- * add up the strands of a machine's recording. */
+ * `by=context` and `by=block` show, for each of these, how its figure spreads over the
+ * strands (strands without it count as 0), and which strands have the minimum and the
+ * maximum.  The imbalance is the difference between the maximum and the mean: what would
+ * be saved if all took the same.  by=rank adds up the strands of a process, and
+ * by=rank-context shows how contexts spread over these.  by=process, program, cgroup,
+ * container, unit and user add up the strands of a machine's recording. */
 #include <string.h>
 
 #include "statistics.h"
@@ -16,8 +16,8 @@
 enum { OWN_LIMIT = 60 };
 enum by { BY_STRAND, BY_CONTEXT, BY_BLOCK, BY_RANK, BY_RANK_CONTEXT, BY_WAIT, BY_GROUP };
 
-/* So far from the median, in deviations of the middle half, is a stray; of fewer strands
- * nobody knows which are the usual ones. */
+/* A strand that is so far from the median, in deviations of the middle half, is an
+ * outlier; with fewer strands, the usual ones are unknown. */
 #define STRAY 3.5
 enum { FEWEST_USUAL = 5 };
 
@@ -58,7 +58,7 @@ static const char *strand_name(const struct tt_profile *p, uint32_t strand,
 
 /* ── Each strand ──────────────────────────────────────────────────────────────────── */
 
-/* What an entry adds to its strand's figures. */
+/* Adds an entry to its strand's figures. */
 static void add_entry(const struct tt_metric_view *l, const struct tt_entry *e,
                       struct tt_figures *f)
 {
@@ -76,7 +76,7 @@ static void add_entry(const struct tt_metric_view *l, const struct tt_entry *e,
     } else if (e->row >= arcs && e->row < elsewhere) {
         return;
     } else if (e->row >= low) {
-        f->self_low += is_main ? e->amount : 0; /* what is to be taken away */
+        f->self_low += is_main ? e->amount : 0; /* to be subtracted */
         return;
     }
     f->self += is_main ? e->amount : 0;
@@ -160,7 +160,7 @@ static void add_identity_columns(struct strands *v)
                      v->has_strays ? 0 : detail);
 }
 
-/* A single strand has no figures of its own: they are those of all. */
+/* A single strand has no separate figures: they are those of all. */
 static void fill_single(const struct tt_metric_view *l, struct tt_figures *f)
 {
     const uint32_t n = l->p->contexts;
@@ -173,7 +173,7 @@ static void fill_single(const struct tt_metric_view *l, struct tt_figures *f)
 
 static int is_kept(const struct tt_profile *p) { return p->entries || p->strands == 1; }
 
-/* One for each strand, from the lens' memory; NULL: no memory. */
+/* Returns one for each strand, from the view's memory; NULL: no memory. */
 static struct tt_figures *strand_figures(const struct tt_metric_view *l)
 {
     const struct tt_profile *p = l->p;
@@ -208,7 +208,7 @@ static int is_same_strand(const struct tt_profile *p, const struct tt_strand_row
            is_same_text(p, a->node, q, b->node);
 }
 
-/* What each strand has had since another reading; `figures` are those of now. */
+/* Computes each strand's growth since another reading; `figures` are those of now. */
 static int since_strands(const struct tt_metric_view *l, struct tt_figures *figures)
 {
     static const struct tt_figures nothing;
@@ -247,7 +247,7 @@ static void add_figures(struct strand_group *to, uint64_t members,
     to->figures.has &= f->has;
 }
 
-/* Strands of a process stand together.  How many groups there are. */
+/* Groups the strands of a process, which are adjacent; returns the number of groups. */
 static size_t group_strands(const struct strands *v, const struct tt_figures *figures,
                             struct strand_group *group)
 {
@@ -265,7 +265,7 @@ static size_t group_strands(const struct strands *v, const struct tt_figures *fi
     return groups;
 }
 
-/* The same by what each strand is one of; 0: no memory. */
+/* The same for other properties of strands; 0: no memory. */
 static size_t group_by(const struct strands *v, const struct tt_figures *figures,
                        struct strand_group *group)
 {
@@ -285,7 +285,7 @@ static size_t group_by(const struct strands *v, const struct tt_figures *figures
     return groups;
 }
 
-/* How far each is from the median; more than STRAY is worth a word. */
+/* Computes how far each is from the median; notes those beyond STRAY. */
 static int find_strays(struct strands *v, const struct strand_group *group, size_t groups,
                        double *away)
 {
@@ -434,7 +434,7 @@ static void fill_context(void *arg, size_t i, uint64_t amount, int is_remainder)
     fill_spread(v, &v->spread[c], tt_total_of(v->l->p, v->l->main, c));
 }
 
-/* One strand is all there is: whatever it has, it has alone. */
+/* If there is only one strand, it has all figures alone. */
 static struct tt_spread *single_spread(const struct tt_metric_view *l)
 {
     const size_t n = l->p->contexts;
@@ -504,7 +504,7 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
     return error;
 }
 
-/* Of each block's self: the entries of a strand stand together. */
+/* Computes the spread of each block's self: the entries of a strand are adjacent. */
 static void find_block_spread(const struct tt_metric_view *l, struct tt_spread *s,
                               uint64_t *amount)
 {
@@ -586,7 +586,7 @@ static int fill_blocks(struct strands *v, struct tt_query *q)
     return error;
 }
 
-/* What was waited has a separate metric, unless another one was asked for. */
+/* Waiting time has a separate metric, which is used unless another one was asked for. */
 static int choose_waits(const struct tt_profile *p, struct tt_query *q)
 {
     if (!q->metric && tt_metric_find(p, "waited") == TT_NONE)

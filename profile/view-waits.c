@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* view-waits.c - ranks that wait for ranks: `strands` with by=wait.
  *
- * A call that waited for one rank has a context below it whose block stands for that rank
- * (its module says so), with the time that was waited.  A row is a rank and one that it
- * waited for, summed over calls and threads. */
+ * A call that waited for one rank has a context below it with the time of the wait.  The
+ * block of that context is the other rank (its module marks it).  A row is a rank and one
+ * that it waited for, summed over calls and threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,8 @@ static int add_wait(struct tt_vector *waits, uint32_t rank, uint32_t peer,
     return 0;
 }
 
-/* Of each strand; of all together, where a profile keeps no figures by strand. */
+/* Collects the waits of each strand; or those of all together, if a profile keeps no
+ * figures by strand. */
 static int find_waits(const struct tt_metric_view *l, struct tt_vector *waits)
 {
     const struct tt_profile *p = l->p;

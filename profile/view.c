@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* view.c - answers queries: finds the view and the metric, and says what no view can see.
+/* view.c - answers queries: finds the view and the metric, and notes what no view can
+ * show.
  *
  * A block's inclusive figure is the sum of the totals of its outermost contexts.  In
- * preorder that needs no path: a context is outermost when it lies behind the subtree of
- * the last one that was. */
+ * preorder that needs no path: a context is outermost if it comes after the subtree of
+ * the last outermost one. */
 #include "view.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static const struct view {
     {"timeline", tt_view_timeline},
 };
 
-/* Whoever filters by a name means one block; what is taken as one is said. */
+/* A name in a filter is usually meant to be one block; notes names that match several. */
 static void note_namesakes(const struct tt_profile *p, const struct tt_query *q,
                            struct tt_table *t)
 {
@@ -157,7 +158,7 @@ static void tally_drop(const struct summing *s, const struct tt_arc_calls *d,
         tally[set].inclusive += tt_calls_of(d);
 }
 
-/* One pass over all contexts: running sums of self, and of what is looked at beside it. */
+/* One pass over all contexts: running sums of self, and of the figures beside it. */
 static void tally_contexts(const struct summing *s, const uint64_t *self,
                            const uint64_t *beside, struct tally *tally)
 {
@@ -227,7 +228,7 @@ static void take_digest(const struct summing *s)
     }
 }
 
-/* Brackets and samples are seldom there, and take a separate pass. */
+/* Lower bounds and samples are rare, and take a separate pass. */
 static int sum_contexts(const struct summing *s)
 {
     const struct tt_metric_view *l = s->lens;
@@ -260,7 +261,7 @@ int tt_context_sums(const struct tt_metric_view *l, struct tt_block_sum *sum)
     return sum_contexts(&(struct summing){.lens = l, .sets = l->p->blocks, .sum = sum});
 }
 
-/* What belongs to a block and to no context of it. */
+/* Adds figures that belong to a block and to no context of it. */
 static void sum_beside(const struct summing *s)
 {
     const struct tt_profile *p = s->lens->p;
@@ -355,7 +356,7 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-/* What the filters took with them is in a fact, by the metric's name. */
+/* A fact, with the metric's name, has the figures that filters removed. */
 static void note_unseen(const struct tt_profile *p, const struct tt_metric_choice *choice,
                         struct tt_table *t)
 {
@@ -401,7 +402,7 @@ static void note_evicted(const struct tt_profile *p,
                       percent(evicted, choice->total), m->name);
 }
 
-/* Looks cost some of it, too. */
+/* Sampling costs some of it, too. */
 static void note_unsampled(const struct tt_profile *p, const struct tt_metric_columns *m,
                            struct tt_table *t)
 {
@@ -416,7 +417,7 @@ static void note_unsampled(const struct tt_profile *p, const struct tt_metric_co
                       share);
 }
 
-/* An activation that is interrupted by another program has that one's time. */
+/* The time of an activation includes that of programs that interrupt it. */
 static void note_preempted(const struct tt_profile *p,
                            const struct tt_metric_choice *choice, struct tt_table *t)
 {
@@ -477,7 +478,7 @@ static void note_strands(const struct tt_profile *p, struct tt_table *t)
                       merged == 1 ? "" : "s");
 }
 
-/* Addresses that have no name, whatever else they are called. */
+/* Addresses without a name, whatever text is shown for them. */
 static void note_unresolved(const struct tt_profile *p,
                             const struct tt_metric_choice *choice, struct tt_table *t)
 {
@@ -536,7 +537,7 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
     }
 }
 
-/* Columns do not say of what they are, where it has no unit. */
+/* Columns do not show the metric if it has no unit. */
 static void note_figures(const struct tt_profile *p,
                          const struct tt_metric_choice *choice, struct tt_table *t)
 {
@@ -569,7 +570,7 @@ static void note_missing(const struct tt_profile *p, struct tt_table *t)
                           tt_profile_string(p, p->fact[i].text));
 }
 
-/* What of the run is shown, and what is not known of that. */
+/* Notes which part of the run is shown, and what is unknown for a part. */
 static void note_range(const struct tt_profile *p, struct tt_table *t)
 {
     const uint64_t from = tt_fact_number(p, TT_FACT_FROM),

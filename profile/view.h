@@ -24,13 +24,14 @@ tt_view_function tt_view_strands;  /* threads, processes, ranks, and how they di
 tt_view_function tt_view_series;   /* over time */
 tt_view_function tt_view_space;    /* by type and generation */
 tt_view_function tt_view_slowest;  /* single activations, with what they called */
-tt_view_function tt_view_locks;    /* locks, who waited for them, and who had them */
+tt_view_function tt_view_locks;    /* locks, the threads that waited for them, and those
+                                      that held them */
 tt_view_function tt_view_header;   /* what produced it, what it cannot tell */
 tt_view_function tt_view_timeline; /* use over time */
 
 /* What the views share. */
-struct tt_metric_choice { /* the metric of a query, and those that stand beside it */
-    uint32_t main, calls, samples;          /* indices; TT_NONE */
+struct tt_metric_choice {          /* the metric of a query, and those shown beside it */
+    uint32_t main, calls, samples; /* indices; TT_NONE */
     const struct tt_metric_columns *column; /* of main */
     uint64_t total;
 };
@@ -42,13 +43,13 @@ struct tt_block_sum {
     uint64_t self, self_low, inclusive, inclusive_low, calls, samples;
     uint64_t contexts;
 };
-/* One for each block, from `memory`; inclusive counts a path once, where the block
- * stands highest on it, and adds what arcs hid.  NULL: no memory. */
+/* Returns one for each block, from `memory`; inclusive counts a path once, at the block's
+ * outermost context, and adds hidden figures of arcs.  NULL: no memory. */
 struct tt_block_sum *tt_block_sums(const struct tt_profile *,
                                    const struct tt_metric_choice *,
                                    const struct tt_memory *);
 
-/* Half the width of the 95 % interval of a share seen in `samples` (Wilson). */
+/* Returns half the width of the 95 % interval of a share of `samples` (Wilson). */
 double tt_share_error(double share, uint64_t samples);
 
 /* Notes that every view owes its readers: hidden, evicted, unresolved, lost. */

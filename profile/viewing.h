@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* viewing.h - what the views share among themselves: figures of contexts in one metric,
- * the columns they stand in, the order of rows, and what is cut off.
+/* viewing.h - code that the views share: figures of contexts in one metric, their
+ * columns, the order of rows, and limits.
  *
- * A push that was dropped (an arc whose block is not that of where it led) is a call that
- * no context has.  Where calls are the metric, every view takes it for a leaf below the
- * context it came from, so that totals and self figures still add up. */
+ * A dropped push (an arc whose block is not that of its target) is a call that no context
+ * has.  If the metric is calls, every view takes it as a leaf below the context it came
+ * from, so that totals and self figures still add up. */
 #ifndef TT_VIEWING_H
 #define TT_VIEWING_H
 
@@ -12,7 +12,7 @@
 
 #include "view.h"
 
-/* The fact of a profile in which filters looked for a block: the pattern that none is like. */
+/* The fact of a profile whose filters matched no block: the pattern. */
 #define TT_NOTHING_LIKE "nothing like"
 
 /* Calls by arcs, in the order of a context; the last one is a sentinel: context TT_NONE,
@@ -25,7 +25,7 @@ struct tt_arc_calls {
 struct tt_since;
 
 /* A profile seen in the metric of a query. */
-/* Metrics side by side: the first is `main`, and the others have columns of their own. */
+/* Metrics side by side: the first is `main`, and the others have separate columns. */
 enum { TT_SEVERAL_MAX = 32 };
 struct tt_several {
     uint32_t metric[TT_SEVERAL_MAX], count; /* count: 0 where there is but one */
@@ -56,20 +56,21 @@ int tt_metric_view_of_choice(struct tt_metric_view *, const struct tt_profile *,
                              const struct tt_metric_choice *, const struct tt_memory *);
 void tt_metric_view_fini(struct tt_metric_view *);
 
-/* The metric that counts activations; TT_NONE: nobody does. */
+/* Returns the metric that counts activations; TT_NONE: there is none. */
 uint32_t tt_calls_metric(const struct tt_profile *);
 
-/* The arcs that were not dropped, by where they lead to, into a vector that has not been
- * initialised.  -TT_ERR_MEMORY. */
+/* Collects the arcs that were not dropped, by their targets, into a vector that has not
+ * been initialised.  -TT_ERR_MEMORY. */
 int tt_arrivals_find(const struct tt_metric_view *, struct tt_vector *);
 /* A column of how many calls led back to a context, and its cells; `arcs` are arrivals. */
 uint32_t tt_back_column(struct tt_table *);
 void tt_back_cell(struct tt_table *, uint32_t column, const struct tt_vector *arcs,
                   uint32_t context);
-/* Says what the mark of such rows means, where there are any. */
+/* Notes the meaning of the marks, if there are any. */
 void tt_back_note(const struct tt_profile *, struct tt_table *, uint32_t column);
-/* Marks rows of paths that a reader made of a call graph's calls; nothing for other profiles.
- * `has`: the contexts of that block are estimates; the end says what the marks mean. */
+/* Marks rows of paths that a reader made from a call graph; does nothing for other
+ * profiles.  `has`: the contexts of that block are estimates; the end notes the meaning
+ * of the marks. */
 struct tt_estimates {
     const struct tt_metric_view *l;
     struct tt_table *t;
@@ -102,8 +103,8 @@ static inline uint64_t tt_metric_view_calls(const struct tt_metric_view *l,
     return l->calls ? tt_self_of(l->calls, context) : 0;
 }
 
-/* Is a block one of the program's?  The root is not, nor where a recording charges blocks
- * for which it has no room. */
+/* Is it a block of the program?  The root is not, nor is the block for those without room
+ * in a recording. */
 static inline int tt_is_of_program(const struct tt_profile *p, uint32_t block)
 {
     return block && strcmp(tt_block_name(p, block), "[other blocks]") != 0;
@@ -111,7 +112,7 @@ static inline int tt_is_of_program(const struct tt_profile *p, uint32_t block)
 
 /* ── Columns and rows ─────────────────────────────────────────────────────────────── */
 
-/* A row's figures; which of them it has, and the activations they are the sum of. */
+/* A row's figures; which of them it has, and the activations that they sum up. */
 enum {
     TT_HAS_SELF = 1,
     TT_HAS_INCLUSIVE = 2,
@@ -127,7 +128,7 @@ struct tt_figures {
     uint64_t self_since, inclusive_since; /* of what came since another reading */
 };
 
-/* Where the shared columns of a table are; TT_NONE: there is none. */
+/* The shared columns of a table; TT_NONE: missing. */
 struct tt_columns {
     uint32_t self, self_low, self_share, self_error, self_since, self_rate;
     uint32_t inclusive, inclusive_low, inclusive_share, inclusive_error;
@@ -143,7 +144,8 @@ void tt_several_columns(const struct tt_metric_view *, struct tt_table *,
                         struct tt_columns *);
 void tt_several_fill(const struct tt_metric_view *, struct tt_table *,
                      const struct tt_columns *, const struct tt_several_figures *);
-/* Of each block, and of all further metrics; to be ended in either case.  -TT_ERR_MEMORY. */
+/* Sums for each block in each further metric; to be ended in either case.
+ * -TT_ERR_MEMORY. */
 struct tt_several_sums {
     struct tt_block_sum *sum[TT_SEVERAL_MAX]; /* owned; from 1 */
 };
@@ -155,7 +157,7 @@ void tt_several_block(const struct tt_metric_view *, const struct tt_several_sum
                       uint32_t block, struct tt_table *, const struct tt_columns *);
 void tt_several_inclusive(const struct tt_metric_view *, struct tt_table *,
                           const struct tt_columns *, const struct tt_several_figures *);
-/* A lens of one further metric, for tt_metric_view_fini.  -TT_ERR_MEMORY. */
+/* A view of one further metric, for tt_metric_view_fini.  -TT_ERR_MEMORY. */
 int tt_several_lens(const struct tt_metric_view *, uint32_t i,
                     struct tt_metric_view *one);
 void tt_metric_view_columns(const struct tt_metric_view *, struct tt_table *,
@@ -165,7 +167,7 @@ void tt_self_columns(const struct tt_metric_view *, struct tt_table *,
                      struct tt_columns *);
 void tt_calls_column(const struct tt_metric_view *, struct tt_table *,
                      struct tt_columns *);
-/* Then, behind whatever columns are the view's own: what a row is about. */
+/* Then, after the view's own columns: those that name the row's block. */
 void tt_block_columns(struct tt_table *, struct tt_columns *);
 /* Its context: the number and the path.  The first of these two columns. */
 uint32_t tt_context_columns(struct tt_table *);
@@ -177,17 +179,19 @@ void tt_block_cells(const struct tt_profile *, struct tt_table *,
                     const struct tt_columns *, uint32_t block);
 void tt_context_cells(struct tt_table *, uint32_t column, uint32_t context,
                       uint64_t path);
-/* What tells a block from others of its name in the whole profile, whatever filters have left
- * of these: "libx.so:list.c:12".  Its length, 0 where no other has the name; as of snprintf. */
+/* Writes what distinguishes a block from others of its name in the whole profile, before
+ * filters: "libx.so:list.c:12".  Returns its length, 0 if the name is unique; as
+ * snprintf. */
 size_t tt_block_apart(const struct tt_profile *, uint32_t block, char *to, size_t size);
-/* How many blocks of the whole profile have the name; the first of them, as patterns. */
+/* Returns how many blocks of the whole profile have the name; the first of them, as
+ * patterns. */
 uint32_t tt_namesakes(const struct tt_profile *, const char *name, char *to, size_t size);
 /* A remainder row, whose inclusive figure is its self. */
 void tt_metric_view_remainder(const struct tt_metric_view *, struct tt_table *,
                               const struct tt_columns *, uint32_t depth, uint32_t group,
                               const char *name, const struct tt_figures *);
-/* What was evicted is in the figures of blocks; where filters have taken these away it
- * is in a separate row. */
+/* Figures of evicted contexts are in those of blocks; if filters have removed these, they
+ * are in a separate row. */
 void tt_metric_view_elsewhere(const struct tt_metric_view *, struct tt_table *,
                               const struct tt_columns *);
 /* The sum of all: self columns above add up to it. */
@@ -205,8 +209,8 @@ static inline struct tt_figures tt_figures_of_sum(const struct tt_block_sum *s)
 
 /* ── Since another reading ────────────────────────────────────────────────────────── */
 
-/* What the same thing had then; things are known again by their identity, for numbers
- * change when new ones come in between. */
+/* The figures of the same item then; items are matched by identity, as numbers change if
+ * new ones come in between. */
 struct tt_since {
     struct tt_metric_view then;
     int was_there;     /* had it the metric at all? */
@@ -217,14 +221,14 @@ struct tt_since {
     uint32_t blocks, contexts; /* now */
 };
 
-/* Makes l->since, when the query has another reading.  -TT_ERR_MEMORY. */
+/* Makes l->since, if the query has another reading.  -TT_ERR_MEMORY. */
 int tt_since_init(struct tt_metric_view *, const struct tt_query *);
 void tt_since_fini(struct tt_metric_view *);
-/* To be called before figures of blocks, or of contexts.  -TT_ERR_MEMORY. */
+/* Must be called before figures of blocks, or of contexts, are read.  -TT_ERR_MEMORY. */
 int tt_since_blocks(const struct tt_metric_view *);
 int tt_since_contexts(const struct tt_metric_view *);
-/* Set self_since and inclusive_since of figures that are whole.  What is less than it was,
- * as contexts were evicted in between and have come again, is not known. */
+/* Set self_since and inclusive_since of complete figures.  A figure that is less than it
+ * was, because contexts were evicted and came back in between, is unknown. */
 void tt_since_block(const struct tt_metric_view *, uint32_t block, struct tt_figures *);
 void tt_since_context(const struct tt_metric_view *, uint32_t context,
                       struct tt_figures *);
@@ -243,40 +247,41 @@ static inline double tt_threshold(const struct tt_query *q, double own)
 {
     return q->threshold < 0 ? own : q->threshold;
 }
-/* The least amount that is not below a share of a total. */
+/* Returns the least amount that is not below a share of a total. */
 uint64_t tt_least_amount(double share, uint64_t total);
 
-/* Sorts by q->sort, or else by `own`, as it is written there. */
+/* Sorts by q->sort, or else by `own`, which has the same form. */
 int tt_view_sort(struct tt_query *, struct tt_table *, const char *own);
-/* The same among rows of one parent (by depth); remainders stay last among them. */
+/* The same for rows with the same parent (by depth); remainders are last among them. */
 int tt_view_sort_tree(struct tt_query *, struct tt_table *, const char *own);
-/* Keeps rows up to the limit, with the greater of self and inclusive not below the
- * threshold, and the groups of those it keeps; sums up what goes in a remainder row. */
+/* Keeps rows up to the limit, whose self or inclusive figure is not below the threshold,
+ * with their groups; sums up the others in a remainder row. */
 void tt_view_cut(const struct tt_metric_view *, struct tt_table *,
                  const struct tt_columns *, uint32_t limit, double threshold);
-/* The value of a key that only one view knows, as one of `words`, up to a NULL; its index,
- * 0 when it was not given, or -TT_ERR_OPTION. */
+/* Reads the value of a key that only one view knows, as one of `words`, up to a NULL;
+ * returns its index, 0 if it was not given, or -TT_ERR_OPTION. */
 int tt_view_word(struct tt_query *, const char *key, const char *const *words);
-/* Which blocks a pattern is of, a byte for each, to be freed; there is at least one. */
+/* Returns which blocks a pattern matches, a byte for each, to be freed; at least one
+ * matches. */
 int tt_view_blocks(const struct tt_profile *, struct tt_query *, const char *pattern,
                    unsigned char **wanted);
 
-/* `strands` with by=wait, in the lens of what was waited. */
+/* `strands` with by=wait, in the metric of waiting time. */
 int tt_view_waits(const struct tt_metric_view *, struct tt_query *, struct tt_table *);
 
 /* ── Sums over sets of blocks, and edges between blocks ───────────────────────────── */
 
-/* What the contexts of each block add up to: tt_block_sums without what stands beside
- * contexts.  -TT_ERR_MEMORY. */
+/* Sums up the contexts of each block: tt_block_sums without the figures beside contexts.
+ * -TT_ERR_MEMORY. */
 int tt_context_sums(const struct tt_metric_view *, struct tt_block_sum *sum);
 
-/* Like tt_block_sums for sets: set[b] is the set of block b, TT_NONE: of none.  What arcs
- * hid of several blocks together is not known: inclusive is then a lower bound, at least
+/* Like tt_block_sums for sets: set[b] is the set of block b, TT_NONE: none.  What arcs
+ * hid of several blocks together is unknown: inclusive is then a lower bound, at least
  * that of each of them.  NULL: no memory. */
 struct tt_block_sum *tt_set_sums(const struct tt_metric_view *, const uint32_t *set,
                                  uint32_t sets);
-/* Activations of each set's blocks, by whatever edge; set NULL: of each block.  NULL: no
- * memory. */
+/* Returns the activations of each set's blocks, by any edge; set NULL: of each block.
+ * NULL: no memory. */
 struct tt_times_row *tt_set_times(const struct tt_metric_view *, const uint32_t *set,
                                   uint32_t sets);
 
@@ -287,15 +292,15 @@ struct tt_edge { /* calls of one block by another */
     uint32_t until, contexts;          /* until: used while they are found */
     uint32_t id, reserved;             /* its index in the vector of times */
 };
-/* Edges by caller and callee, those of the blocks that are wanted (NULL: all), and, where
- * there are times, their activations (struct tt_times_row, by id), into vectors that have
- * not been initialised.  -TT_ERR_MEMORY. */
+/* Collects edges by caller and callee, for wanted blocks (NULL: all), and, if there are
+ * times, their activations (struct tt_times_row, by id), into vectors that have not been
+ * initialised.  -TT_ERR_MEMORY. */
 int tt_edges_find(const struct tt_metric_view *, const unsigned char *wanted,
                   struct tt_vector *edges, struct tt_vector *times);
-/* Are they in a digest, so that nothing else is looked at? */
+/* Are they in a digest, so that nothing else is read? */
 int tt_edges_are_kept(const struct tt_metric_view *);
-/* All edges, without figures, and, by their id, as many tallies as there are metrics; the
- * profile need have no more than contexts and arcs.  -TT_ERR_MEMORY. */
+/* Collects all edges, without figures, and, by their id, as many tallies as there are
+ * metrics; the profile needs only contexts and arcs.  -TT_ERR_MEMORY. */
 int tt_edges_tally(const struct tt_profile *, struct tt_vector *edges,
                    struct tt_vector *tallies);
 
@@ -315,17 +320,18 @@ struct tt_shown_rule {
     uint32_t towards;             /* only what leads there; TT_NONE: all */
     uint64_t least;               /* total */
 };
-/* Contexts below `start` whose total is not below the least, down to a depth; of them
- * the `limit` largest, of equals the first.  A parent is never smaller than its children:
- * whoever is shown has its parents shown.  Steps over what is too small, one step a child. */
+/* Finds contexts below `start` whose total is not below the least, down to a depth; of
+ * them the `limit` largest, of equal ones the first.  A parent is never smaller than its
+ * children, so parents of shown contexts are shown.  Skips small subtrees, one step a
+ * child. */
 int tt_shown_find(const struct tt_metric_view *, const struct tt_shown_rule *,
                   struct tt_vector *shown);
-/* A query's rule: its limit, depth and threshold, which is a share of what begins at
- * `context=N`; without that, of everything. */
+/* Reads a query's rule: its limit, depth and threshold, which is a share of `context=N`
+ * or, without that, of everything. */
 int tt_shown_rule_of(const struct tt_metric_view *, struct tt_query *, uint32_t limit,
                      double threshold, struct tt_shown_rule *);
-/* Rows for all that is shown, and behind each its remainders.  Calls back when a row has
- * been filled; `i` is the shown context, or the one that a remainder is of. */
+/* Adds rows for all shown contexts, each followed by its remainders.  Calls back after a
+ * row was filled; `i` is the shown context, or the one that a remainder belongs to. */
 typedef void tt_shown_row(void *arg, size_t i, uint64_t amount, int is_remainder);
 int tt_shown_rows(const struct tt_metric_view *, const struct tt_vector *shown,
                   struct tt_table *, const struct tt_columns *, tt_shown_row *,
