@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpreter.h - functions that an interpreter runs, in the place of its own native frames.
+/* interpreter.h - functions that an interpreter runs, in place of its own native frames.
  *
  *      native stack (grows down)             the interpreter's own list of frames
  *      ├─ sp 0 ── sre_search                 leaf ─ caller ─ ... ─ module
@@ -8,13 +8,13 @@
  *      ├─ sp 2 ─┘
  *      ├─ ...    main
  *
- * A loop runs some frames of the language; the last of them was called by native code, which is
- * the loop's caller.  An anchor is an address within the native frame of the loop: by it each
- * run finds its loop, and no name of the loop is needed.
+ * A loop runs some frames of the language; the last of them was called by native code,
+ * which is the loop's caller.  An anchor is an address within the native frame of the
+ * loop: it links each run to its loop, and no name of the loop is needed.
  *
- * An interpreter is found in a loaded object, once.  From then on a sample asks it for the
- * frames of a thread.  Nothing of the program is called, and all that is read is read by
- * tt_safe_read, so that a wrong address costs frames and no crash. */
+ * An interpreter is found in a loaded object, once.  From then on each sample reads the
+ * frames of a thread from it.  No function of the program is called, and all reads are
+ * done by tt_safe_read, so that a wrong address costs frames and no crash. */
 #ifndef TT_INTERPRETER_H
 #define TT_INTERPRETER_H
 
@@ -28,63 +28,63 @@ struct dl_phdr_info;
 
 struct tt_interpreted { /* a frame */
     const struct tt_interpreter *by;
-    uint64_t code;   /* address of what describes its function; */
-    uint64_t print;  /* what tells that from others that lay there before */
+    uint64_t code;   /* address of its code object; */
+    uint64_t print;  /* distinguishes it from others that were there before */
     uint64_t at;     /* its instruction */
     uint64_t anchor; /* on the native stack, in the loop that runs it */
 };
 
 enum tt_interpreted_end {
-    TT_INTERPRETED_NONE,   /* the thread runs nothing of it */
-    TT_INTERPRETED_WHOLE,  /* the frames are all that there are */
-    TT_INTERPRETED_BROKEN, /* outer ones are missing: what led to them was no frame */
+    TT_INTERPRETED_NONE,   /* the thread runs no code of it */
+    TT_INTERPRETED_WHOLE,  /* the frames are complete */
+    TT_INTERPRETED_BROKEN, /* outer ones are missing: the chain led to no frame */
     TT_INTERPRETED_FULL,   /* there was no room for outer ones */
 };
 
 struct tt_interpreted_stack {
     uint64_t thread; /* its pthread_t */
-    int is_own;      /* the caller's own, which is in a handler or calls us */
+    int is_own;      /* the calling thread itself, in a handler or in a call */
     const struct tt_native *native; /* borrowed: its native frames, the innermost first */
     uint32_t natives;
-    uint64_t limit;               /* what is anchored from here on does not count */
+    uint64_t limit;               /* frames anchored from here on do not count */
     struct tt_peek *peek;         /* borrowed: of its native stack */
     struct tt_interpreted *frame; /* the caller's: the innermost first */
     uint32_t room, count;
     enum tt_interpreted_end end;
 };
 
-struct tt_interpreted_text { /* UTF-8, cut where it is too long */
+struct tt_interpreted_text { /* UTF-8, cut if too long */
     char name[TT_INTERPRETED_TEXT], file[TT_INTERPRETED_TEXT];
     uint32_t line; /* where the function begins; 0: not known */
 };
 
-/* All but `next` and `off` is set before others see it, and stays. */
+/* All but `next` and `off` is set before it is in the list, and stays. */
 struct tt_interpreter {
     char name[TT_INTERPRETED_NAME]; /* "python 3.11": the module of its functions too */
     const struct tt_interpreter *next;
     /* Adds the frames of a thread, and sets the end.  Async-signal-safe. */
     void (*walk)(struct tt_interpreter *, struct tt_interpreted_stack *);
-    /* 0: it cannot be read, or is another one by now.  Async-signal-safe. */
+    /* 0: it cannot be read, or has been replaced.  Async-signal-safe. */
     int (*describe)(const struct tt_interpreter *, const struct tt_interpreted *,
                     struct tt_peek *, struct tt_interpreted_text *);
-    /* The line where the frame is; 0: it has none.  Async-signal-safe. */
+    /* The current line of the frame; 0: it has none.  Async-signal-safe. */
     uint32_t (*line)(const struct tt_interpreter *, const struct tt_interpreted *,
                      struct tt_peek *);
     const char *off; /* why its frames are not shown; NULL: they are.  A constant */
 };
 
-/* The interpreters that were found, the last one first; NULL: none.  What is in the list
- * stays.  A program without one pays for this test alone. */
+/* The interpreters found, the last one first; NULL: none.  Entries are never removed.  A
+ * program without interpreters pays for this test alone. */
 extern struct tt_interpreter *tt_interpreters;
 static inline struct tt_interpreter *tt_interpreters_first(void)
 {
     return __atomic_load_n(&tt_interpreters, __ATOMIC_ACQUIRE);
 }
 
-/* Looks for interpreters in what is loaded now.  One thread at a time, and no handler. */
+/* Looks for interpreters in the loaded modules.  One thread at a time, no handler. */
 void tt_interpreters_find(void);
 
-/* Each kind has one of these: the interpreter in this object, NULL without one or memory. */
+/* One for each kind: the interpreter in this object; NULL: none, or no memory. */
 struct tt_interpreter *tt_python_find(const struct dl_phdr_info *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpreters.c - the interpreters of this process, found in what is loaded. */
+/* interpreters.c - finds the interpreters of this process in its loaded modules. */
 #include <link.h>
 #include <stddef.h>
 
@@ -13,7 +13,7 @@ static struct tt_interpreter *(*const kinds[])(const struct dl_phdr_info *) = {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static uint64_t loads; /* the loader's counter when it was looked at last */
+static uint64_t loads; /* the loader's counter at the last search */
 
 static void add(struct tt_interpreter *i)
 {

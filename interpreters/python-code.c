@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* python-code.c - what a code object of CPython says: its name, its file, its first line.
+/* python-code.c - reads a code object of CPython: its name, its file, its first line.
  *
- * A code object that is gone may have left its address to another one.  What tells them apart
- * is a print of the head: the addresses of its texts and its table, the line, from 3.12 on a
- * number that no other has, and before that the hash that the name keeps.  async-signal-safe */
+ * The address of a deleted code object may be reused for another one.  They are
+ * distinguished by a print of the head: the addresses of its texts and its table, the
+ * line, from 3.12 on a unique number, and before that the hash that is stored with the
+ * name. async-signal-safe */
 #include "python.h"
 #include "utf8.h"
 
@@ -56,7 +57,7 @@ static uint32_t character(const char *bytes, uint32_t kind, uint32_t i)
     return four;
 }
 
-/* What cannot be a character of a name is shown as '?'. */
+/* Shows characters that cannot be in a name as '?'. */
 static uint32_t printable(uint32_t c)
 {
     return c < ' ' || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? '?' : c;

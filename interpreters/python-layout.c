@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* python-layout.c - where CPython keeps things, by version, and whether that is so here.
+/* python-layout.c - CPython's structures, by version, and whether they are so here.
  *
- * Offsets stay the same within a minor version.  Builds may differ nevertheless (for debugging,
- * of vendors), so what the interpreter exports about itself is compared first: the members of
- * its code and frame types have their offsets in public tables.  From 3.13 on _PyRuntime begins
- * with offsets for debuggers, of which those are taken that are there. */
+ * Offsets stay the same within a minor version.  Builds may differ nevertheless (debug
+ * builds, vendors), so they are first compared with what the interpreter exports: the
+ * members of its code and frame types have their offsets in public tables.  From 3.13 on
+ * _PyRuntime begins with offsets for debuggers; those that it has are used. */
 #include <link.h>
 
 #include "loaded-symbol.h"
@@ -61,9 +61,9 @@ static const struct tt_python_layout layouts[] = {{0}};
 
 static const char unlike[] = "its structures are not those of this version";
 
-/* ── What the interpreter says ────────────────────────────────────────────────────── */
+/* ── Offsets from the interpreter ─────────────────────────────────────────────────── */
 
-/* Of _PyRuntime, from 3.13 on: numbers in this order, those of 3.14 with some between. */
+/* From _PyRuntime, since 3.13: numbers in this order; 3.14 has others in between. */
 static const char *take_debug_offsets(struct tt_python *p)
 {
     enum { PLAIN_OBJECT_TYPE = 8 };
@@ -117,7 +117,7 @@ struct member { /* PyMemberDef */
     const char *doc;
 };
 
-/* What a type says about a member's place; -1: nothing. */
+/* The offset of a type's member; -1: not listed. */
 static int64_t member_of(uint64_t type, const char *name)
 {
     enum { MEMBERS = 240, MOST = 64 };
@@ -154,7 +154,7 @@ static const char *check(const struct tt_python *p, const struct dl_phdr_info *o
     return NULL;
 }
 
-/* As little of a frame is read as there is to know. */
+/* Limits reads of a frame to the part that is used. */
 static void bound_frame(struct tt_python_layout *l)
 {
     const uint32_t at[] = {l->frame.previous, l->frame.code, l->frame.at, l->frame.entry,

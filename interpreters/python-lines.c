@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* python-lines.c - the line of an instruction, by the table that a code object has.
+/* python-lines.c - the line of an instruction, from the table of its code object.
  *
- *      3.8, 3.9   pairs: bytes to go on, lines to go on
- *      3.10       pairs: bytes that a line has, lines to go on before; -128: it has none
- *      3.11 -     a first byte (what follows, how many units of two bytes), then what the kind
- *                 has: columns, which are skipped, and how many lines to go on
+ *      3.8, 3.9   pairs: bytes to advance, lines to advance
+ *      3.10       pairs: bytes of a line, lines to advance before it; -128: no line
+ *      3.11 -     a first byte (the kind, how many units of two bytes), then by kind:
+ *                 columns, which are skipped, and how many lines to advance
  *
  * The table is read from its beginning up to the instruction, some bytes at a time.
  * async-signal-safe */
@@ -14,7 +14,7 @@ enum { SIZE_AT = 16, BYTES_AT = 32, NO_LINE = -128 };
 
 struct table {
     const struct tt_peek *peek;
-    uint64_t at, left; /* bytes that were not read so far */
+    uint64_t at, left; /* bytes that are not read yet */
     char bytes[128];
     uint32_t used, have;
 };

@@ -6,13 +6,14 @@
  *                             └► frame ─► frame ...         until the run's end
  *      3.13 -       state ─► frame ─► entry frame ─► ...    the entry frame is on the stack
  *
- * A run of frames ends with one that is marked as its loop's first (3.11), or before the entry
- * frame of its loop (from 3.12 on).  Its anchor is the cframe or the entry frame.  Without
- * anchors the loops among the native frames are counted, and frames are given theirs in order.
+ * A run of frames ends with one that is marked as its loop's first (3.11), or before the
+ * entry frame of its loop (from 3.12 on).  Its anchor is the cframe or the entry frame.
+ * Without anchors the loops among the native frames are counted, and assigned to the
+ * frames in order.
  *
- * A handler may come between two stores of the interpreter.  What can be wrong then is the
- * innermost run alone: it is checked against the next one, and left out if it does not lead
- * there.  async-signal-safe, but for tt_python_find */
+ * A handler may run between two stores of the interpreter.  Then only the innermost run
+ * can be wrong: it is checked against the next one, and dropped if it does not lead
+ * there. async-signal-safe, except tt_python_find */
 #include "python.h"
 
 #include <link.h>
@@ -22,7 +23,7 @@
 #include "loaded-symbol.h"
 
 enum {
-    OWNED_BY_LOOP = 3, /* and above: no frame of a function */
+    OWNED_BY_LOOP = 3, /* and above: not the frame of a function */
     INTERPRETERS_MAX = 64,
     THREADS_MAX = 4096,
     PYTHONS = 4,
@@ -41,8 +42,8 @@ static int is_of(const struct tt_python *p, const struct tt_interpreted_stack *s
     return tt_safe_word(s->peek, state + p->layout.thread.id, &id) && id == s->thread;
 }
 
-/* While it runs in another interpreter of the process, up to 3.11, the thread's own state is
- * not the current one. */
+/* Up to 3.11, while it runs in another interpreter of the process, the thread's own state
+ * is not the current one. */
 static uint64_t own_state(const struct tt_python *p, const struct tt_interpreted_stack *s)
 {
     uint64_t key, own, current;
@@ -58,7 +59,7 @@ static uint64_t own_state(const struct tt_python *p, const struct tt_interpreted
     return current;
 }
 
-/* Of another thread: the one in the interpreters' lists. */
+/* Finds another thread's state in the interpreters' lists. */
 static uint64_t other_state(const struct tt_python *p,
                             const struct tt_interpreted_stack *s)
 {
@@ -130,8 +131,8 @@ static int ends_run(const struct tt_python *p, const char bytes[TT_PYTHON_FRAME]
     return !p->layout.frame.entry || bytes[p->layout.frame.entry];
 }
 
-/* Adds the run that begins with a frame; then *next is the frame of the next outer run.  Up to
- * 3.11 a frame that is being left may have lost its code already. */
+/* Adds the run that begins with a frame; *next is then the frame of the next outer run.
+ * Up to 3.11 a frame that is being left may already have no code. */
 static enum run take_run(struct tt_python *p, struct tt_interpreted_stack *s,
                          uint64_t frame, uint64_t anchor, uint64_t *next)
 {
@@ -201,7 +202,7 @@ static enum run take_loop(struct tt_python *p, struct tt_interpreted_stack *s,
     return result == RUN_ENDED && next != outer->frame ? RUN_BROKEN : result;
 }
 
-/* The cframes lie on one stack, the innermost lowest, and end at the thread's own. */
+/* The cframes are on one stack, the innermost lowest, and end at the thread's own. */
 static enum run take_cframes(struct tt_python *p, struct tt_interpreted_stack *s,
                              uint64_t at, uint64_t root)
 {
@@ -228,7 +229,7 @@ static int is_loop(const struct tt_python *p, const struct tt_native *n)
     return p->loop && n->function == p->loop;
 }
 
-/* In good samples, from the second native frame on: the first may not have its whole size. */
+/* In good samples, from the second native frame on: the first may not be complete. */
 static void learn_cframe(struct tt_python *p, const struct tt_interpreted_stack *s,
                          uint64_t at)
 {
@@ -245,7 +246,7 @@ static void learn_cframe(struct tt_python *p, const struct tt_interpreted_stack 
 }
 
 /* A loop that has just begun may have linked its cframe before it filled it in: then the
- * next one lies where its loop's native frame says. */
+ * next one is found by its loop's native frame. */
 static enum run take_outer_cframes(struct tt_python *p, struct tt_interpreted_stack *s,
                                    uint64_t root)
 {
@@ -275,8 +276,8 @@ static enum run take_by_cframes(struct tt_python *p, struct tt_interpreted_stack
 
 /* ── By count ─────────────────────────────────────────────────────────────────────── */
 
-/* One loop more than there are frames: the innermost begins or ends.  More of them: frames of
- * another interpreter lie below. */
+/* If there is one loop more than frames, the innermost loop begins or ends.  If there are
+ * still more, frames of another interpreter are below. */
 static void anchor_by_count(const struct tt_python *p, struct tt_interpreted_stack *s,
                             uint32_t begin)
 {
@@ -289,7 +290,7 @@ static void anchor_by_count(const struct tt_python *p, struct tt_interpreted_sta
             s->frame[at++].anchor = s->native[i].sp;
         else if (is_loop(p, &s->native[i]))
             skip = 0;
-    /* Of the rest no loop is known: they are shown where the last one is. */
+    /* The loops of the rest are unknown: they are shown at the last one. */
     for (; at < s->count; at++)
         s->frame[at].anchor = at > begin ? s->frame[at - 1].anchor : 0;
 }
@@ -310,7 +311,7 @@ static enum run take_all(struct tt_python *p, struct tt_interpreted_stack *s,
     return result;
 }
 
-/* An unknown build is not shown, rather than shown wrongly. */
+/* Frames of an unknown build are not shown, rather than shown wrongly. */
 static void judge(struct tt_python *p, enum run result, uint32_t frames)
 {
     if (__atomic_load_n(&p->is_proved, __ATOMIC_RELAXED))

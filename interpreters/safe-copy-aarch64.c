@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* safe-copy-aarch64.c - here the system copies: no load is resumed.  async-signal-safe */
+/* safe-copy-aarch64.c - the system copies: no load is resumed here. async-signal-safe */
 #include "safe-read.h"
 
 int tt_safe_loads;

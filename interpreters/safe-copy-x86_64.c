@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* safe-copy-x86_64.c - loads that survive a fault.
  *
- * Who handles the fault sets the program counter from the load to tt_safe_failed.  Meanwhile
- * the stack pointer is where the system may put a signal's frame.  async-signal-safe */
+ * The handler of the fault sets the program counter from the load to tt_safe_failed.
+ * Meanwhile the stack pointer is where the system may put a signal's frame.
+ * async-signal-safe */
 #include "safe-read.h"
 
 int tt_safe_loads;
