@@ -23,7 +23,7 @@ const struct tt_flag tt_fble_flags[] = {
 struct fble {
     const struct tt_profile *p;
     struct tt_text *out;
-    struct tt_query query; /* what is squashed */
+    struct tt_query query; /* the blocks that are squashed */
     int sequences;
     uint64_t period;
 };
@@ -42,7 +42,7 @@ static int is_block(const struct fble *f, uint32_t block)
 
 struct columns {
     uint32_t calls, self, inclusive, block;
-    uint32_t only_calls; /* self, where calls are all that there is */
+    uint32_t only_calls; /* self, if there are only calls */
 };
 
 static int is_of_calls(const struct tt_profile *p)
@@ -52,7 +52,7 @@ static int is_of_calls(const struct tt_profile *p)
     return metric != TT_NONE && (p->metric[metric].flags & TT_METRIC_CALLS) != 0;
 }
 
-/* Asks for a view, all of it, in this order; its columns are found. */
+/* Makes a view, all of it, in this order, and finds its columns. */
 static int ask(struct fble *f, const char *view, const char *sort, struct tt_table *t,
                struct columns *c)
 {
@@ -85,7 +85,7 @@ static uint64_t amount(const struct tt_table *t, size_t row, uint32_t column)
     return v ? v->n : 0;
 }
 
-/* The block of a row; 0: it is of none. */
+/* The block of a row; 0: it has none. */
 static uint32_t block_of(const struct fble *f, const struct tt_table *t,
                          const struct columns *c, size_t row)
 {
@@ -115,7 +115,7 @@ static void put_call(const struct fble *f, const struct tt_table *t,
     tt_text_put(f->out, highlight ? " **\n" : "\n");
 }
 
-/* A block that samples found has run, however often it was called. */
+/* A block that has samples has run, whatever its calls. */
 static int has_run(const struct tt_table *t, const struct columns *c, size_t row)
 {
     return amount(t, row, c->calls) > 0 || amount(t, row, c->inclusive) > 0;
@@ -131,7 +131,7 @@ static int put_coverage(struct fble *f)
     const struct tt_profile *squashed = f->p;
     int error;
 
-    if (f->p->whole) /* what was squashed has run */
+    if (f->p->whole) /* squashed blocks have run */
         f->p = f->p->whole;
     error = ask(f, "flat", NULL, &t, &c);
     for (uint32_t b = 1; b < f->p->blocks; b++)
@@ -149,7 +149,7 @@ static int put_coverage(struct fble *f)
     return error;
 }
 
-/* Blocks that no row is of: they never ran, and come last. */
+/* Blocks without a row: they never ran, and come last. */
 static int put_rest(const struct fble *f, const struct tt_table *t,
                     const struct columns *c, int overall)
 {
@@ -280,7 +280,7 @@ static int by_count(const void *a, const void *b)
     return (x->context > y->context) - (x->context < y->context);
 }
 
-/* In the order of the tree: what is left over of one sequence counts for the next. */
+/* In the order of the tree: the rest of one sequence counts for the next. */
 static int list_sequences(const struct fble *f, const struct tt_metric_columns *m,
                           struct tt_vector *list, uint64_t *total)
 {

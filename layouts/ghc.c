@@ -31,10 +31,10 @@ struct ghc {
     struct tt_text *out;
     enum flag form;
     const struct tt_metric_columns *time, *alloc, *calls; /* NULL: there is none */
-    uint64_t tick;                                        /* so much time is a tick */
+    uint64_t tick;                                        /* time of a tick */
     uint64_t total_ticks, total_alloc;
-    uint64_t interval; /* us that a tick is */
-    uint64_t word;     /* bytes of what is allocated; 1: it is counted in bytes */
+    uint64_t interval; /* us of a tick */
+    uint64_t word;     /* bytes of a word, as the unit of allocation; 1: bytes */
 };
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
@@ -118,7 +118,7 @@ static const char *place_of(const struct ghc *g, uint32_t block, char place[PLAC
     if (!b->line)
         return file;
     length = snprintf(place, PLACE, "%.200s:%u:%u", file, b->line, b->column);
-    if (b->kind == TT_KIND_CENTRE && b->length > 1) /* which lies in one line */
+    if (b->kind == TT_KIND_CENTRE && b->length > 1) /* it is within one line */
         (void)snprintf(place + length, PLACE - (size_t)length, "-%u",
                        b->column + b->length - 1);
     return place;
@@ -215,14 +215,14 @@ static void put_centres(struct ghc *g, struct centre *centre)
 
 /* ── The stacks ───────────────────────────────────────────────────────────────────── */
 
-struct stack { /* that waits for its line */
+struct stack { /* to be printed later */
     uint32_t context, depth;
     uint64_t entries;
 };
 
 static const struct ghc *sorting; /* qsort has no argument to pass it by */
 
-/* The one that comes first last, as a stack gives it back first. */
+/* Reversed, as a stack returns the last one first. */
 static int by_entries(const void *a, const void *b)
 {
     const struct stack *x = a, *y = b;
@@ -382,11 +382,11 @@ static void put_json_centre(const struct ghc *g, uint32_t block)
                    strncmp(label_of(g, block), "CAF", 3) == 0 ? "true" : "false");
 }
 
-/* Stacks come in preorder: what is open deeper than the next one is closed before it. */
+/* Stacks come in preorder: those open deeper than the next one are closed before it. */
 static void put_json_stack(const struct ghc *g, uint32_t context, uint32_t depth,
                            void *arg)
 {
-    uint32_t *open = arg; /* how many are, and the last was a first child or not */
+    uint32_t *open = arg; /* number of open stacks */
 
     for (; *open > depth; --*open)
         tt_text_put(g->out, "]}");
@@ -438,11 +438,11 @@ static const struct tt_metric_columns *find_metric(const struct tt_profile *p,
     return NULL;
 }
 
-/* A tick of GHC's is a ms, unless the profile says how many of its own ticks a second has:
- * a short program of those would have none, so that a us is one. */
+/* A tick of GHC is a ms.  If the profile has the frequency of its own ticks, a tick is a
+ * us, as a short program would have no ms. */
 static void find_units(struct ghc *g)
 {
-    enum { WORD = 8 }; /* bytes, where Clean has profiles */
+    enum { WORD = 8 }; /* bytes, on machines for which Clean has profiles */
     uint64_t frequency = tt_fact_number(g->p, "frequency.ticks a second");
 
     if (g->time && strcmp(g->time->unit, "ns") == 0) {

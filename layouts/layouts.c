@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layouts.c - the layouts that `tallytree report` knows beside its views; a line each. */
+/* layouts.c - the layouts of `tallytree report` besides its views; a line each. */
 #include "layouts.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* mlworks.c - `tallytree report mlworks`: MLWorks' report of time and of space.
  *
- * A scan is a sample.  What MLWorks counted frame by frame follows from the tree: a
- * function is found once for every context of it that a sample lies below, and a scan has
- * it when its outermost context does.  Chains of callers are kept in a separate tree,
- * callee first. */
+ * A scan is a sample.  MLWorks' counts by frame follow from the tree: a function is found
+ * once for every context of it that a sample is below, and a scan has it if its outermost
+ * context has the sample.  Chains of callers are kept in a separate tree, callee
+ * first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static void put_name(const struct mlworks *m, uint32_t block)
         tt_text_printf(m->out, "[%s:%u]", place, b->line);
 }
 
-/* Names in brackets are no functions: the collector, the profiler, what has no name. */
+/* Names in brackets are not functions: the collector, the profiler, unnamed code. */
 static int is_selected(const struct mlworks *m, uint32_t block)
 {
     return block && *tt_block_name(m->p, block) != '[' &&
@@ -167,7 +167,8 @@ static void take_context(struct mlworks *m, const struct tt_walk *w, struct leve
         m->deepest = level[i].ml;
 }
 
-/* How often a block was already on the path: counted up on the way down, and down again. */
+/* How often a block was already on the path: incremented on the way down, decremented on
+ * the way up. */
 static int count_depths(struct mlworks *m)
 {
     const struct tt_profile *p = m->p;
@@ -438,7 +439,7 @@ static int has_generation(const struct space *s, int generation)
     return all->number || all->bytes;
 }
 
-/* Kinds that the manner leaves out are 0, the total is of all. */
+/* Kinds that the manner omits are 0; the total is of all. */
 static uint64_t amount_of(const struct mlworks *m, const struct amounts *a, int kind,
                           int what)
 {
@@ -493,8 +494,7 @@ static void put_space_of(const struct mlworks *m, const struct space *s, uint32_
     put_kinds(m, s);
 }
 
-/* Rows are sorted by context: one function after the other takes a pass each, with the
- * whole in one that is kept. */
+/* One pass adds the rows up by function; s[0] is the sum of all. */
 static int put_space(struct mlworks *m)
 {
     const struct tt_profile *p = m->p;
@@ -616,7 +616,7 @@ static uint32_t metric_of_scans(const struct tt_profile *p)
     return metric == TT_NONE ? tt_metric_find(p, "time") : metric;
 }
 
-/* Ticks of what is no function's, wherever it was called. */
+/* Ticks of a block that is not a function, wherever it was called. */
 static uint64_t ticks_in(const struct mlworks *m, const char *name)
 {
     uint32_t metric = metric_of_scans(m->p), end = 0;

@@ -47,7 +47,7 @@ static void end_line(struct line *l)
     l->begun = 0;
 }
 
-/* Centred: of an odd rest the larger part goes right, or left when `word` is one that a
+/* Centred: the larger part of an odd rest goes right; or left, if `word` is a text that a
  * column of odd width has as a whole. */
 static const char *centred(char out[ITEM], const char *text, int width, int word)
 {
@@ -68,7 +68,7 @@ static const char *number(char out[ITEM], double x, int width)
     return centred(out, text, width, 0);
 }
 
-/* A whole number of units, in ms: to the last digit. */
+/* A whole number of units, in ms, with all digits. */
 static const char *ms_text(char text[ITEM], const struct ocr *o, int64_t x)
 {
     uint64_t size = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
@@ -122,11 +122,11 @@ struct section {
     const struct ocr_style *style;
     struct line line;
     int wide, wide_count;       /* columns of times, and of calls */
-    char gap[ITEM];             /* as wide as the column of recursion; "" without it */
+    char gap[ITEM];             /* as wide as the column of recursion, or "" */
     int64_t total;              /* self time of all functions */
     uint32_t *function, *place; /* the blocks in order; each block's place, from 1 */
     uint32_t functions;
-    enum ocr_value recurse; /* which is shown in brackets */
+    enum ocr_value recurse; /* the value shown in brackets */
 };
 
 static double share(const struct section *c, int64_t x)
@@ -144,7 +144,7 @@ static double average(const struct section *c, const struct ocr_entry *e,
     return calls > 0 ? (double)e->value[v] / calls / (double)c->o->ms : 0;
 }
 
-/* With its flaws as OCR has it: in floating numbers. */
+/* In floating point, with the same flaws as OCR's. */
 static double deviation(const struct section *c, const struct ocr_entry *e)
 {
     double n = (double)e->value[OCR_CALLS], mean = average(c, e, OCR_TOTAL), variance;
@@ -334,7 +334,7 @@ static void put_margin(struct section *c, const char *mark)
     put(&c->line, "              ");
 }
 
-/* Time below a call, as it is told of callers: with the calls to itself. */
+/* Time below a call, as shown for callers: with the calls to itself. */
 static enum ocr_value below_callers(const struct section *c, uint32_t block)
 {
     return !c->style->shipped && is_recursive(&c->s->function[block]) ? OCR_TOTAL

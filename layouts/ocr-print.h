@@ -10,14 +10,15 @@ struct tt_text;
 struct ocr_style {
     int stats;     /* -s: each line with averages and deviations over threads below it */
     int recurse;   /* -r: the time of calls to itself, in brackets */
-    int shipped;   /* figures of recursive functions as the program computed them, and not
-                    as its document's note on recursion has them */
+    int shipped;   /* figures of recursive functions as the program computes them, not as
+                    * its documentation says */
     int average;   /* a column with the average without calls to itself */
     int all_calls; /* a column with the calls that were not collapsed */
     const char *unit;
 };
 
-/* One section; stats only where the sum is of several threads' files.  -TT_ERR_MEMORY. */
+/* Prints one section; stats only if the sum is of several threads' files.
+ * -TT_ERR_MEMORY. */
 int tt_ocr_print(const struct ocr *, const struct ocr_sum *, const struct ocr_style *,
                  const char *heading, struct tt_text *out);
 

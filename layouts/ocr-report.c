@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ocr-report.c - `tallytree report ocr`: OCR's analyser, its flags and its sections.
  *
- * A node is a process, or what the strand says its node is; its threads are numbered in
- * their order.  Without -n all threads are of one node. */
+ * A node is a process, or the node that the strand names; its threads are numbered in
+ * their order.  Without -n all threads belong to one node. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ struct run {
     struct ocr o;
     struct ocr_style style;
     const char *base, *nodes, *threads, *except;
-    uint32_t *node, *thread; /* of each strand: its number, and within its node */
+    uint32_t *node, *thread; /* of each strand: its node, its number in it */
     unsigned char *chosen;
     uint32_t strands, many_nodes;
     int as_ocr;
@@ -94,8 +94,8 @@ static const char *thread_name(const struct run *r, uint32_t strand)
     return r->p->strands ? r->p->strings + r->p->strand[strand].name : "";
 }
 
-/* A file of OCR's says by its name which node and thread it is, "profiler_0-1f"; what
- * stands before that is where the strand has its process. */
+/* The name of OCR's file gives node and thread, "profiler_0-1f"; the strand has the part
+ * before that as its process. */
 static int is_file(const struct run *r, uint32_t strand)
 {
     return r->o.is_flat && r->p->strands && r->p->strings[r->p->strand[strand].process] &&
@@ -150,7 +150,7 @@ static void number_strands(struct run *r)
         }
 }
 
-/* Has it nothing but functions that were named after -e? */
+/* Has it only functions that were named after -e? */
 static int is_ignored(const struct run *r, const struct ocr_sum *s)
 {
     int any = 0;
@@ -196,7 +196,7 @@ static int print_thread(struct run *r, uint32_t strand, struct ocr_sum *one,
     if (tt_ocr_thread(&r->o, strand, one) != 0)
         return -TT_ERR_MEMORY;
     if (!has_calls(r, one))
-        return 0; /* nothing of it was profiled */
+        return 0; /* no function of it was profiled */
     ignored = is_ignored(r, one);
     if (is_file(r, strand) && !r->nodes)
         (void)snprintf(heading, sizeof heading, "#### Thread %s-%s%s ####",
@@ -266,7 +266,7 @@ static int print_all(struct run *r)
     return error;
 }
 
-/* A push that led back into the path leaves no path of its own, unless it was a function's
+/* A push that led back into the path leaves no separate path, unless it was a function's
  * call of itself, which is part of the activation in any case. */
 static void note_recursion(const struct run *r)
 {
@@ -357,7 +357,7 @@ static int take_flags(struct run *r, int argc, char **argv, char *error, size_t 
     return -TT_ERR_OPTION;
 }
 
-/* Of OCR's files only that is known of recursion which its program worked out. */
+/* OCR's files have only the recursion that the program has computed. */
 static int open_figures(struct run *r, char *error, size_t size)
 {
     int failed = tt_ocr_init(&r->o, r->p);

@@ -52,7 +52,7 @@ static const char *const csv_names[KEYS] = {
 
 struct statement {
     uint32_t block;
-    uint64_t calls, min, max, total; /* in the unit that is shown */
+    uint64_t calls, min, max, total; /* in the unit shown */
     double deviation;
     const char *file;
 };
@@ -63,9 +63,9 @@ struct tdk {
     const struct tt_profile *p;
     struct statement *statement;
     size_t count;
-    double scale; /* from the metric's unit to the one that is shown */
+    double scale; /* from the metric's unit to the unit shown */
     const char *unit;
-    int statements; /* there are some: procedures are no lines then */
+    int statements; /* there are statements: then procedures have no lines */
     int source, color;
     int timed, csv, only_covered, only_uncovered, deviation;
     struct {
@@ -170,7 +170,7 @@ static const struct tdk *sorting; /* qsort has no argument to pass it by */
 
 static int order(double a, double b) { return (a > b) - (a < b); }
 
-/* As a click on the column's head sorts first: figures fall, the rest rises. */
+/* As a first click on the column's head sorts: figures descending, all else ascending. */
 static int compare_by(enum key key, const struct statement *a, const struct statement *b)
 {
     const struct tt_block_row *x = &sorting->p->block[a->block];
@@ -331,7 +331,7 @@ static int by_place(const void *x, const void *y)
     return (p->offset > q->offset) - (p->offset < q->offset);
 }
 
-/* TDK's colours: what never ran is green, the rest goes from orange to black. */
+/* TDK's colours: green if it never ran, the others from orange to black. */
 static void put_color(struct tt_text *out, const struct statement *s, uint64_t step)
 {
     unsigned left = s->calls
@@ -345,7 +345,7 @@ static void put_color(struct tt_text *out, const struct statement *s, uint64_t s
                        171 * left / 19, 33 * left / 19);
 }
 
-/* A line, with what begins on it: the calls and the time of its first statement. */
+/* A source line, with the calls and the time of the first statement on it. */
 static void put_line(const struct tdk *d, struct tt_text *out, unsigned number,
                      const struct statement *s, uint64_t step, const char *text)
 {
@@ -409,7 +409,7 @@ static void put_sources(struct tdk *d, struct tt_text *out)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* A column that is given again is turned round. */
+/* A column that is given again is reversed. */
 static int add_sort(struct tdk *d, const char *value)
 {
     int reversed = *value == '-';
