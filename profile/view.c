@@ -570,7 +570,27 @@ static void note_missing(const struct tt_profile *p, struct tt_table *t)
                           tt_profile_string(p, p->fact[i].text));
 }
 
-/* Notes which part of the run is shown, and what is unknown for a part. */
+/* Names the metrics without figures by time: the first few. */
+static void note_unsplit(const struct tt_profile *p, struct tt_table *t)
+{
+    enum { NAMED = 4 };
+    const char *names = "";
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < p->facts; i++) {
+        if (strcmp(tt_profile_string(p, p->fact[i].name), TT_FACT_UNSPLIT) != 0)
+            continue;
+        if (count++ < NAMED)
+            names = tt_table_text(t, "%s%s%s", names, *names ? ", " : "",
+                                  tt_profile_string(p, p->fact[i].text));
+    }
+    if (count > NAMED)
+        names = tt_table_text(t, "%s and %u more", names, count - NAMED);
+    if (count)
+        tt_table_note(t, "time: a range of time has no figures of %s", names);
+}
+
+/* Says which part of the run is shown, and which figures it lacks. */
 static void note_range(const struct tt_profile *p, struct tt_table *t)
 {
     const uint64_t from = tt_fact_number(p, TT_FACT_FROM),
@@ -583,10 +603,7 @@ static void note_range(const struct tt_profile *p, struct tt_table *t)
         t, "time: %.3f s to %.3f s of %.3f s, by %zu samples that are kept by time",
         (double)(from - run.from) / 1e9, (double)(to - run.from) / 1e9,
         (double)(run.to - run.from) / 1e9, p->samples);
-    for (uint32_t i = 0; i < p->facts; i++)
-        if (strcmp(tt_profile_string(p, p->fact[i].name), TT_FACT_UNSPLIT) == 0)
-            tt_table_note(t, "time: what of %s was in this range is not known",
-                          tt_profile_string(p, p->fact[i].text));
+    note_unsplit(p, t);
 }
 
 void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *choice,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "range.h"
 #include "table-print.h"
 
 /* Facts in the order of the header; all others come after them. */
@@ -42,7 +43,10 @@ static int is_named(const struct tt_profile *p, uint32_t i, const char *name)
  * have a text that says of what. */
 static int is_text(const struct tt_profile *p, const struct tt_fact *f)
 {
-    return f->rule == TT_FACT_EACH && !strchr(name_of(p, f), '.');
+    const char *name = name_of(p, f);
+
+    return f->rule == TT_FACT_EACH &&
+           (!strchr(name, '.') || strcmp(name, TT_FACT_UNSPLIT) == 0);
 }
 
 static void put_label(struct tt_text *out, const char *label)
@@ -66,7 +70,7 @@ static void put_texts(struct tt_text *out, const struct tt_profile *p, const cha
         if (!is_named(p, i, name) || !is_text(p, &p->fact[i]) || !*text)
             continue;
         if (seen == 0)
-            put_label(out, name);
+            put_label(out, strcmp(name, TT_FACT_UNSPLIT) == 0 ? "unsplit" : name);
         else if (seen < SHOWN)
             tt_text_put(out, ", ");
         if (seen++ < SHOWN)
@@ -114,12 +118,13 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
 
     if (strcmp(name, "evicted") == 0)
         unit = unit_of_time(p);
+    if (strcmp(name, "lasted") == 0 || strcmp(name, "cpu") == 0 ||
+        strcmp(name, "preempted") == 0)
+        unit = "ns";
     (void)snprintf(label, sizeof label, "%.*s", (int)strcspn(name, "."), name);
     put_label(out, label);
     if (strcmp(name, "started") == 0)
         put_date(out, f->number);
-    else if (strcmp(name, "lasted") == 0 || strcmp(name, "cpu") == 0)
-        tt_text_amount(out, f->number, "ns");
     else
         tt_text_amount(out, f->number, unit);
     if (of) {
@@ -131,6 +136,24 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
         tt_text_show(out, text, SIZE_MAX);
     }
     tt_text_put(out, "\n");
+}
+
+/* The range of --time, as seconds of the run; it has both ends. */
+static int put_range(struct tt_text *out, const struct tt_profile *p,
+                     const struct tt_fact *f)
+{
+    const struct tt_range run = tt_range_of_run(p);
+
+    if (strcmp(name_of(p, f), TT_FACT_TO) == 0)
+        return 1;
+    if (strcmp(name_of(p, f), TT_FACT_FROM) != 0)
+        return 0;
+    put_label(out, "time");
+    tt_text_printf(out, "from %.3f s to %.3f s, of %.3f s\n",
+                   (double)(f->number - run.from) / 1e9,
+                   (double)(tt_fact_number(p, TT_FACT_TO) - run.from) / 1e9,
+                   (double)(run.to - run.from) / 1e9);
+    return 1;
 }
 
 /* What an activation costs, from the one to the other. */
@@ -159,7 +182,7 @@ static void put_facts(struct tt_text *out, const struct tt_profile *p, const cha
             continue;
         if (is_text(p, &p->fact[i]))
             has_texts = 1;
-        else if (!put_overhead(out, p, &p->fact[i]))
+        else if (!put_overhead(out, p, &p->fact[i]) && !put_range(out, p, &p->fact[i]))
             put_amount(out, p, &p->fact[i]);
     }
     if (has_texts)

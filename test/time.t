@@ -62,7 +62,7 @@ for wrong in 2 2s-3s 5s..2s 2x.. 200%.. 25:00.. 1s2m.. "" ..-; do
     equal "'$wrong' is no range of it" "$? $(grep -c . "$tmp/err")" "2 1"
 done
 has() { grep -q "$2" <<<"$1"; }
-try "a note says that calls are not known then" has "$("$tallytree" report flat --time 2s..3s "$tmp/one.rec")" "time: what of calls was in this range is not known"
+try "a note says that calls are not known then" has "$("$tallytree" report flat --time 2s..3s "$tmp/one.rec")" "time: a range of time has no figures of calls"
 equal "and none are shown" "$("$tallytree" report flat --csv --time 2s..3s "$tmp/one.rec" | head -1 | grep -c calls)" 0
 try "shares have their intervals" has "$("$tallytree" report flat --time 2s..3s "$tmp/one.rec")" "±"
 equal "other filters go with it, in any order" \
