@@ -106,7 +106,7 @@ static void mark_path(struct tt_tree *tree, const struct tt_node *n)
         (void)mark_block(&tree->marks, n->key);
 }
 
-/* What is charged to no context at all hides even the blocks of the path. */
+/* For time charged to no context at all: it is hidden time of all blocks of the path. */
 void tt_tally_path(struct tt_tree *t, const struct tt_node *n, uint64_t ticks)
 {
     for (; n != t->root; n = tt_parent(t, n))
@@ -191,7 +191,7 @@ static void charge_hidden(struct tt_thread *t, struct tt_frame *at, uint32_t met
 
 /* ── Charging ─────────────────────────────────────────────────────────────────────── */
 
-/* Below the nearest context that has room, and to the block by itself. */
+/* Charges the nearest context that has room, as elsewhere, and the block itself. */
 static void charge_limbo(struct tt_thread *t, struct tt_frame *at, uint64_t ticks,
                          uint64_t samples)
 {
@@ -292,7 +292,7 @@ void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
     tt_charge(t, at, ticks, 0);
 }
 
-/* To the top's context; `evicted`: as if that had been evicted.  0: there is no room. */
+/* Charges the top's context, or `evicted`: as if it had been evicted.  0: no room. */
 static int charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount,
                          int evicted)
 {

@@ -112,7 +112,7 @@ struct tt_frame *tt_scope_enter_named(const char *name, const char *file, uint32
     return f;
 }
 
-/* Leaves a stack whose thread may be off, or interrupted by this very signal handler. */
+/* Leaves a stack; its thread may be off, or interrupted by this very signal handler. */
 static TT_ASIDE void leave_stack(const void *frame, int keep)
 {
     struct tt_thread *t = tt_self.thread;
@@ -266,7 +266,7 @@ void tt_pop(tt_mark mark)
         pop_slowly(t, f, (int)(mark & 1));
 }
 
-/* A mark has no bit that says that there is more to do than to step down, as a scope has. */
+/* A mark has no bit for "more to do than stepping down", as a scope's frame has. */
 static void leave_counted(const struct tt_thread *t, struct tt_frame *f)
 {
     int more = tt_frame_flags(f) || f + 1 == t->end;

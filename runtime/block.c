@@ -3,9 +3,9 @@
  *
  * The registry lives in separate memory, because blocks may be made before a recording
  * starts and are kept over several; a recording gets a block's record when a runtime
- * declares it, or when a strand first enters it.  Entries are in chunks that never move, so
- * a number is turned into an entry without a lock.  The registry is capped, like everything
- * else: what comes too late is [other blocks]. */
+ * declares it, or when a strand first enters it.  Entries are in chunks that never move,
+ * so a number is turned into an entry without a lock.  The registry is capped, like
+ * everything else: blocks beyond the cap are [other blocks]. */
 #include "block.h"
 
 #include <errno.h>
@@ -231,8 +231,8 @@ int tt_block_init(void)
     return count == 0 ? -TT_ERR_MEMORY : 0;
 }
 
-/* 0 in a signal handler that interrupted the profiler, when it would have to wait: for its
- * own thread, or for one that waits for its own. */
+/* Returns 0 in a signal handler that interrupted the profiler, if it would have to wait:
+ * for its own thread, or for one that waits for it. */
 static int lock_for_program(int at_work)
 {
     if (!at_work)
@@ -247,7 +247,8 @@ static int lock_for_program(int at_work)
 static void declare_all(struct tt_recording *);
 
 /* A thread that holds the lock finds a stable recording: the next start waits for it
- * (tt_metric_publish) before it drops the last one, and declares what was made until then. */
+ * (tt_metric_publish) before it drops the last one, and declares the blocks made until
+ * then. */
 tt_block tt_block_make(const struct tt_block_info *info)
 {
     uint32_t hash = hash_info(info);
@@ -407,7 +408,7 @@ static uint32_t find_mark(const struct tt_options *o, const char *name)
     return 0;
 }
 
-/* Not when it is over, and a thread has not noticed yet that another one has begun. */
+/* Fails if the recording is over, and the thread has not noticed the next one yet. */
 static int turn_to(const struct tt_recording *r)
 {
     if (publisher.epoch < r->epoch) {
@@ -517,7 +518,7 @@ tt_block tt_block_publish(struct tt_recording *r, tt_block block)
 
     if (!is_published(e, r)) {
         if (tt_work.blocks && !tt_block_held())
-            return TT_BLOCK_OTHER; /* a handler must not wait for what its thread holds */
+            return TT_BLOCK_OTHER; /* a handler must not wait for its own thread */
         tt_block_lock();
         if (!is_published(e, r) && turn_to(r))
             publish(r, block);
@@ -547,7 +548,7 @@ uint32_t tt_block_marked(tt_block block) { return entry_of(block)->marks; }
 
 /* ── Metrics ──────────────────────────────────────────────────────────────────────── */
 
-/* In a name that is all zeros. */
+/* `out` is all zeros before. */
 static void keep_name(char out[TT_NAME_SIZE], const char *text)
 {
     if (text)

@@ -5,7 +5,7 @@
 
 #include "recording.h"
 
-/* What the registry knows of a block; valid until the process ends. */
+/* The registry's entry of a block; valid until the process ends. */
 struct tt_block_entry {
     struct tt_block_info info; /* strings owned by the registry */
     uint32_t hash, chain;
@@ -32,9 +32,9 @@ TT_INLINE enum tt_kind tt_block_kind(tt_block block)
     return chunk ? chunk[block % TT_BLOCK_CHUNK].info.kind : TT_KIND_BLOCK;
 }
 
-/* Puts a block's record into the recording, if it is not there: returns the block, or
- * TT_BLOCK_OTHER when there is no room for it.  Takes the registry's lock at its first
- * call for a block. */
+/* Puts a block's record into the recording if it is not there; returns the block, or
+ * TT_BLOCK_OTHER if there is no room.  Takes the registry's lock at its first call for a
+ * block. */
 tt_block tt_block_publish(struct tt_recording *, tt_block);
 
 /* The record of a block that was published, to tally in when a strand has no room; any
@@ -43,7 +43,7 @@ struct tt_block_record *tt_block_record(struct tt_recording *, tt_block);
 
 /* Are objects of this block recorded?  If no block was selected, all are. */
 int tt_block_is_selected(const struct tt_recording *, tt_block);
-extern int tt_block_selecting; /* the program says which are */
+extern int tt_block_selecting; /* the program chooses them */
 
 /* 1 + index in options.marked of a published block, or 0. */
 uint32_t tt_block_marked(tt_block);
@@ -58,16 +58,16 @@ int tt_block_try(void);
 void tt_block_done(void);
 int tt_block_held(void); /* by this thread, by tt_block_try */
 
-/* Between these two: a block whose file and module are not copied. */
+/* Between these two: makes a block whose file and module are not copied. */
 tt_block tt_block_native(const struct tt_block_info *);
 
-/* The same, with all copied. */
+/* The same, but copies all strings. */
 tt_block tt_block_interpreted(const struct tt_block_info *);
 
-/* What runtimes have declared so far, when a recording begins. */
+/* When a recording begins: adds the blocks that runtimes have declared so far. */
 void tt_block_declare_all(struct tt_recording *);
 
-/* Makes sure that there is [other blocks]. */
+/* Makes [other blocks]. */
 int tt_block_init(void);
 
 /* Around fork: no other thread may hold the registry. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* budget.c - what happens when a tree may not grow: its cold contexts are evicted.
+/* budget.c - eviction: if a tree may not grow, its cold contexts are removed.
  *
- * This is lossy counting on a tree.  A context's weight is what it and all below it cost,
- * plus what it may have missed.  A pass finds a threshold under which a quarter of the
- * cells lie, and evicts those: their cost goes to the nearest ancestor that stays, as
- * "elsewhere below", and to their block's tally, so that nothing is lost from any sum.
- * The threshold never falls; a context that comes back may have missed at most that much,
- * and none above it was ever evicted.  What is open now, and all above it, stays.
+ * This is lossy counting on a tree.  A context's weight is the cost of itself and all
+ * below it, plus what it may have missed.  A pass finds a threshold that a quarter of the
+ * cells are below, and evicts those: their cost goes to the nearest ancestor that stays,
+ * as "elsewhere below", and to their block's tally, so that no sum loses anything.  The
+ * threshold never falls; a context that comes back may have missed at most that much, and
+ * none above it was ever evicted.  Open contexts, and all above them, stay.
  *
- * Figures move one context at a time, all of them together: a process killed in the middle
- * leaves a recording that can be set right.  What has to be there for a move is: each
- * context's block has its tally, and some cells are kept back for the survivor's loss and for
- * metrics, from where the context's own make up for it. */
+ * Figures move one context at a time, all of them together: a process killed in the
+ * middle leaves a recording that can be repaired.  A move has what it needs: each
+ * context's block has its tally, and some cells are reserved for the survivor's loss and
+ * for metrics, until the freed cells of the context replace them. */
 #include <string.h>
 
 #include "space.h"
@@ -95,8 +95,8 @@ static uint64_t class_end(uint32_t class)
     return ((((uint64_t) class - (power << 4)) + 1) << power) - 1;
 }
 
-/* A value that about a quarter of the candidates of this kind do not exceed.  Classes are
- * reckoned from `base` on: with each pass bounds lie closer above the last threshold. */
+/* A value that about a quarter of the candidates of this kind do not exceed.  Classes
+ * begin at `base`: with each pass the bounds are closer above the last threshold. */
 static uint64_t find_quantile(const struct pass *p, uint8_t kind, uint64_t base)
 {
     uint32_t in_class[CLASSES] = {0}, candidates = 0, class = 0, below = 0;
@@ -113,7 +113,7 @@ static uint64_t find_quantile(const struct pass *p, uint8_t kind, uint64_t base)
     return base + class_end(class);
 }
 
-/* An arc goes when its source does, or when it was hardly ever taken. */
+/* An arc is evicted with its source, or if it was hardly ever taken. */
 static uint32_t choose(struct pass *p)
 {
     struct tt_tree *t = p->tree;
@@ -152,8 +152,8 @@ static struct tt_node *survivor_of(const struct pass *p, const struct tt_node *n
     return up;
 }
 
-/* Metrics of what goes: one up, as elsewhere, whence they go on when that goes too.  Their block
- * keeps its own, and what it cost with all below it. */
+/* Moves the metrics of a victim one level up, as elsewhere; they move on if that is
+ * evicted, too.  Their block keeps its own cost, and that of all below it. */
 static void move_metrics(struct tt_tree *t, const struct tt_node *n,
                          struct tt_tally *tally)
 {
@@ -201,7 +201,7 @@ static void change_kind(struct tt_change *c, struct tt_node *n, uint8_t kind,
     tt_change_half(c, (uint32_t *)(void *)n + 1, half[1]);
 }
 
-/* Its block keeps what the context cost with all below it, which are still there. */
+/* The block's tally keeps the context's cost with all below it, which is still there. */
 static void hide_context(struct pass *p, struct tt_node *n)
 {
     struct tt_change c = tt_change_begin(p->tree);
@@ -267,7 +267,7 @@ static uint32_t move_samples(void *arg, uint32_t cell)
                : cell;
 }
 
-/* Takes the victims out of the tables of what stays, so that nothing finds them. */
+/* Removes the victims from the tables of survivors, so that they are not found. */
 static void unlink_victims(struct pass *p, struct tt_node *n)
 {
     struct tt_tree *t = p->tree;

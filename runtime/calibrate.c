@@ -106,7 +106,7 @@ static void measure_kind(struct tt_thread *t, struct tt_site *site, int kind,
     widen(&h->outside, around[0], around[BLOCKS / 2]);
 }
 
-/* On a separate recording, which is not shown: its epoch is 0, in which every block
+/* Measures on a separate, invisible recording: its epoch is 0, in which every block
  * counts as published. */
 static int measure_all(struct tt_thread *t, struct tt_recording *r,
                        struct tt_strand_record *record)

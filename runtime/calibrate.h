@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calibrate.h - what the exact mode itself costs, measured where it runs. */
+/* calibrate.h - measures the overhead of the exact mode where it runs. */
 #ifndef TT_CALIBRATE_H
 #define TT_CALIBRATE_H
 

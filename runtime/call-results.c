@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* call-results.c - the profile of one call, as values for the program itself.
  *
- * It is a recording like any other, in memory; when it has ended, its picture is summed up
- * by block, and what it says of objects by block, type and generations. */
+ * It is a recording like any other, in memory.  After its end, its picture is summed up
+ * by block, and its objects by block, type and generations. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,14 +11,14 @@
 #include "picture.h"
 #include "share.h"
 
-struct kept { /* what tt_results points to; freed together */
+struct kept { /* the data of tt_results; freed together */
     struct tt_results results;
     struct tt_function_result *function;
     struct tt_object_result *object;
     size_t object_room;
     void *image;
     struct tt_picture picture;
-    uint32_t block; /* whose rows are taken; UINT32_MAX: the root's */
+    uint32_t block; /* take rows of this block; UINT32_MAX: of the root */
     int failed;
 };
 

@@ -60,7 +60,7 @@ static int is_counted(const struct tt_thread *t, enum tt_kind kind)
 
 /* ── Tail calls ───────────────────────────────────────────────────────────────────── */
 
-/* What is left first: the activation that calls. */
+/* The first frame that is left: the calling activation. */
 TT_INLINE void note_caller(struct tt_thread *t, struct tt_frame *f)
 {
     const struct tt_node *below = tt_frame_below(f)->node;
@@ -72,7 +72,7 @@ TT_INLINE void note_caller(struct tt_thread *t, struct tt_frame *f)
     t->tail_descends = f->node == below || f->node->parent == tt_cell_of(&t->tree, below);
 }
 
-/* And then each context that it was entered in. */
+/* Then each context that it was entered in. */
 TT_INLINE void note_context(struct tt_thread *t, const struct tt_frame *f)
 {
     t->tail_begins |= (uint32_t)tt_frame_begins(f);
@@ -136,7 +136,7 @@ TT_INLINE struct tt_frame *stand_quickly(struct tt_thread *t, enum tt_quick quic
                           quick);
 }
 
-/* NULL, and there still is what a tail call left, when it is not that simple. */
+/* NULL if the case is not simple; the tail call's context is then still stored. */
 TT_INLINE struct tt_frame *take_quickly(struct tt_thread *t, enum tt_quick quick)
 {
     struct tt_frame *f;
@@ -171,7 +171,7 @@ static void leave_for_tail(struct tt_thread *t)
     note_place(t);
 }
 
-/* While busy; 0 when it is not that simple. */
+/* While busy; 0 if the case is not simple. */
 TT_INLINE int leave_quickly(struct tt_thread *t, enum tt_quick quick)
 {
     struct tt_frame *top = t->self->top, *last = top;
@@ -250,7 +250,7 @@ static void count_call(struct tt_thread *t, struct tt_frame *f, enum tt_call cal
     t->busy = 0;
 }
 
-/* NULL when it is not that simple. */
+/* NULL if the case is not simple. */
 TT_INLINE struct tt_frame *enter_quickly(struct tt_thread *t, tt_block block,
                                          enum tt_call call, enum tt_quick quick)
 {
@@ -284,7 +284,7 @@ static TT_ASIDE tt_mark push_slowly(tt_block block, enum tt_call call,
     t->tail_from = NULL;
     f = enter_as(t, block, call);
     tt_thread_leave(t);
-    f = tail ? tail : f; /* what was entered first */
+    f = tail ? tail : f; /* the frame that was entered first */
     return f ? (uintptr_t)f : (uintptr_t)t->self->top | 1;
 }
 

@@ -21,7 +21,7 @@ static int take_cell_page(struct tt_tree *t)
     if (!page)
         return -TT_ERR_MEMORY;
     TT_ASSERT(tt_page_owner(r, page) == t->owner);
-    while (t->fresh < t->fresh_end) { /* what the reserve kept back */
+    while (t->fresh < t->fresh_end) { /* kept back by the reserve */
         t->free_count--;
         tt_tree_give(t, tt_cell(t->base, t->fresh++));
     }

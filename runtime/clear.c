@@ -35,7 +35,7 @@ static void clear_slowest(struct tt_tree *t, struct tt_slowest *s)
     s->count = 0;
 }
 
-/* What was evicted below is others', and stays. */
+/* Keeps figures evicted from contexts below: they are of other blocks. */
 static void clear_extension(struct tt_tree *t, struct tt_node *e)
 {
     struct tt_times *times = (struct tt_times *)(void *)e;
@@ -110,7 +110,7 @@ static uint32_t clear_samples(void *arg, uint32_t cell)
     return n != c->tree->root && is_meant(c, n->key) ? 0 : cell;
 }
 
-/* What found no room for a tally, be it of other strands. */
+/* Clears figures without room for a tally, also those of other strands. */
 static void clear_records(const struct clearing *c)
 {
     struct tt_recording *r = c->tree->recording;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.c - which clock, and how fast it runs.
+/* clock.c - chooses the clock, and measures how fast it runs.
  *
- * The processor's own counter is the cheapest, and good where it runs at one speed and
- * goes on while the processor sleeps; its frequency is measured against the system's
- * clock.  Else the system's clock serves. */
+ * The processor's own counter is the cheapest, if it runs at a constant speed and
+ * continues while the processor sleeps; its frequency is measured against the system's
+ * clock.  Otherwise the system's clock is used. */
 #include "clock.h"
 
 #include <fcntl.h>

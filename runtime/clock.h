@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - what time it is, in ticks of the recording's clock. */
+/* clock.h - the time in ticks of the recording's clock. */
 #ifndef TT_CLOCK_H
 #define TT_CLOCK_H
 
@@ -56,16 +56,15 @@ void tt_clock_choose(struct tt_header *);
 void tt_clock_know(uint64_t counter_hz);
 
 enum { TT_GONE = 64 };
-struct tt_gone { /* threads that have left a recording: */
-    uint32_t
-        thread[TT_GONE]; /* the last ones, which the system may still list; 0: none */
-    uint32_t count;      /* of all */
+struct tt_gone {              /* threads that have left a recording: */
+    uint32_t thread[TT_GONE]; /* the last ones, which the system may still list; or 0 */
+    uint32_t count;           /* of all */
     uint64_t waited[TT_GONE], sum; /* ns; sum: of all */
 };
 
-/* How long threads of the process that are alive, and not among these (NULL: none), could have
- * run while others had the processors, in ns; 0 where the system does not say.  Some microseconds
- * a thread. */
+/* How long living threads of the process, except `gone` (NULL: none), could have run
+ * while others had the processors, in ns; 0 if the system does not report it.  Takes some
+ * microseconds a thread. */
 uint64_t tt_clock_preempted(const struct tt_gone *);
 uint64_t tt_clock_preempted_here(void); /* of the calling thread */
 

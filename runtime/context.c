@@ -4,18 +4,18 @@
  *      63        40 39       25 24          0
  *      │  block    │ generation │   cell     │      a budget over 2 GiB: more for the cell
  *
- * A handle is a cell's number and generation, with the block for the case that the cell is
- * gone.  While the evicted cell is free it still knows the ancestor that was left: the block
- * comes back below that.  Once the cell is in use again, only the block is known, and comes
- * back below the root.  A cell that has been in use so often that its generations are spent
- * gives handles that say the block alone: no handle ever names another's context. */
+ * A handle is a cell's number and generation, and the block in case the cell is gone.
+ * While the evicted cell is free it still has its ancestor that stayed: the block comes
+ * back below that.  Once the cell is in use again, only the block is known, and comes
+ * back below the root.  A cell whose generations are used up gives handles with the block
+ * alone: a handle never names another context. */
 #include "block.h"
 #include "series.h"
 #include "share.h"
 #include "stack.h"
 
-/* In the index of space: where another strand's context is here, and where one is that lay
- * below it. */
+/* Keys of the index of space: where another strand's context is here, and where one that
+ * was below it is. */
 enum { FOREIGN_WAY = 0xfffd, BELOW_WAY = 0xfffc };
 
 tt_context tt_context_capture(void)
@@ -75,8 +75,8 @@ static int is_in_cells(const struct tt_recording *r, uint32_t cell)
             0xff) == TT_PAGE_CELL;
 }
 
-/* The cell of a handle, of whatever strand, or that of the ancestor that it was evicted to;
- * NULL when it has moved on. */
+/* The cell of a handle, of any strand, or of the ancestor that it was evicted to; NULL if
+ * the cell was reused. */
 UNSYNCHRONISED static struct tt_node *cell_of_handle(struct tt_recording *r, tt_context c,
                                                      int *evicted)
 {
@@ -111,8 +111,8 @@ UNSYNCHRONISED static int is_of_block(const struct tt_node *n, tt_block block)
 
 /* ── In another strand's tree ─────────────────────────────────────────────────────── */
 
-/* One step up in a tree that its thread may be evicting from meanwhile; NULL: at the root,
- * or what was read is none of it. */
+/* One step up in a tree that its thread may be evicting from meanwhile; NULL: at the
+ * root, or the data read are invalid. */
 UNSYNCHRONISED static const struct tt_node *step_up_there(const struct tt_recording *r,
                                                           const struct tt_node *n)
 {
@@ -121,7 +121,7 @@ UNSYNCHRONISED static const struct tt_node *step_up_there(const struct tt_record
     return is_in_cells(r, cell) ? tt_cell(r->base, cell) : NULL;
 }
 
-/* How deep a context is; more than there are cells: it is none. */
+/* The depth of a context; more than there are cells: it is invalid. */
 UNSYNCHRONISED static uint32_t depth_there(const struct tt_recording *r,
                                            const struct tt_node *n)
 {
@@ -144,10 +144,11 @@ UNSYNCHRONISED static void read_path(const struct tt_recording *r,
             path[depth - begin - 1] = n->key & TT_KEY_BLOCK;
 }
 
-/* Another strand's path, in this strand's tree: from the root down, block by block.  The
- * recursion policy has cut it already.  A long path is read in parts, from above.  A path
- * never changes while its context lives, so what was read holds if it still lives
- * afterwards.  NULL: it does not.  *whole: there was room for all of it. */
+/* Makes another strand's path in this strand's tree: from the root down, block by block.
+ * The recursion policy was already applied.  A long path is read in parts, from above.  A
+ * path never changes while its context lives, so the data read are right if it still
+ * lives afterwards.  Returns NULL if it does not. *whole: there was room for all of
+ * it. */
 static struct tt_node *translate(struct tt_thread *t, tt_context c,
                                  const struct tt_node *n, int *whole)
 {
@@ -208,7 +209,8 @@ struct tt_node *tt_context_find(struct tt_thread *t, tt_context c, int *below)
     return NULL;
 }
 
-/* A child, whatever the recursion policy would do: what lay between is not known any more. */
+/* Makes it a child, whatever the recursion policy: the blocks in between are not known
+ * any more. */
 struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
 {
     tt_block block = tt_block_publish(t->recording, tt_context_block(c));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* control.c - start and stop, pause and resume, copies, and fork.
  *
- * Stopping clears a flag and ends the file.  No thread is waited for: what it still does
- * on the old recording's mapping is harmless, and the last one to let go unmaps it. */
+ * Stopping clears a flag and ends the file.  It waits for no thread: their late writes to
+ * the old recording's mapping are harmless, and the last thread to drop it unmaps it. */
 #include "control.h"
 
 #include <dlfcn.h>
@@ -53,7 +53,7 @@ const uint32_t *tt_seen = &seen;
 
 enum { WIPE_ON_FORK = 18, KEEP_ON_FORK = 19 }; /* as in Linux's headers, since 4.14 */
 
-/* A page that the system does not clear says nothing. */
+/* Without a page that the system clears at a fork, forks are not detected. */
 static void make_page(void)
 {
     void *p = mmap(NULL, sizeof *seen_page, PROT_READ | PROT_WRITE,
@@ -81,8 +81,8 @@ static void advise_page(int advice)
 
 /* ── Fork ─────────────────────────────────────────────────────────────────────────── */
 
-/* A signal handler that interrupted the profiler forks: what this thread is about to do, it
- * will do in the child as well, when the handler returns.  It does it on a copy. */
+/* A signal handler that interrupted the profiler forks: when it returns, the interrupted
+ * work of this thread goes on in the child as well, on a copy. */
 static __thread int fork_unsafe;
 static __thread void *fork_copy;
 
@@ -208,9 +208,9 @@ static void after_fork_in_parent(void)
         tt_thread_leave(tt_self.thread);
 }
 
-/* No thread but the calling one is left.  What points into its tree goes on doing so until
- * it lets go of the parent's recording, as it would at a new start: a handler may have
- * forked in the midst of a push. */
+/* Only the calling thread is left.  Pointers into its tree stay valid until it drops the
+ * parent's recording, as at a new start: a handler may have forked in the middle of a
+ * push. */
 static void forget_others(struct tt_thread *own)
 {
     struct tt_fiber *f;
@@ -232,8 +232,8 @@ static void forget_others(struct tt_thread *own)
     tt_threads_forked();
 }
 
-/* Whoever held a lock is not there.  If this thread does, it goes on with that work when the
- * handler returns, and knows that it does by tt_work. */
+/* Other threads, which may have held locks, do not exist.  If this thread holds one, that
+ * work goes on when the handler returns; tt_work shows this. */
 static void forget_locks(struct tt_thread *own)
 {
     pthread_mutex_init(&control_mutex, NULL);
@@ -511,7 +511,7 @@ int tt_resume(void)
 
 /* ── Copies ───────────────────────────────────────────────────────────────────────── */
 
-/* Has an eviction moved figures while the copy was made?  Then it is not whole. */
+/* Has an eviction moved figures while the copy was made?  Then it is inconsistent. */
 static uint64_t count_moves(const char *base, const struct tt_header *h, int *odd)
 {
     const uint32_t *map = (const uint32_t *)(const void *)(base + h->map);

@@ -7,7 +7,7 @@
 
 int tt_start_with(const struct tt_options *);
 
-/* This library is not unloaded any more. */
+/* Keeps this library loaded for good. */
 void tt_stay_loaded(void);
 
 /* Locks that the calling thread has, or is about to take; set by the code that takes
@@ -29,8 +29,8 @@ static inline int tt_holds_locks(void)
 /* The calling thread is in the profiler: a signal handler must wait for nothing of it. */
 int tt_is_at_work(void);
 
-/* Is it amid an event that a collector takes down?  What it forks then is as of one that is at
- * work.  NULL: there is no such collector. */
+/* Is a collector amid an event?  A fork is then like one amid the profiler's work.  NULL:
+ * there is no collector. */
 extern int (*tt_is_collecting)(void);
 
 /* After this the recording does not change, and its code makes no system call: not when a

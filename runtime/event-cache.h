@@ -77,7 +77,8 @@ TT_INLINE void tt_event_cache_end(struct tt_thread *t)
 
 /* ── While busy ───────────────────────────────────────────────────────────────────── */
 
-/* One object; `generation`, where its row counts, was not collected since it last changed. */
+/* One object; `generation`, in which its row counts, was not collected since the row's
+ * last change. */
 TT_INLINE int tt_event_cache_again(struct tt_thread *t, const struct tt_event_cache *k,
                                    uint32_t generation, struct tt_band *band,
                                    size_t bytes, size_t overhead, int64_t change)
@@ -107,8 +108,7 @@ TT_INLINE int tt_event_cache_again(struct tt_thread *t, const struct tt_event_ca
     return 1;
 }
 
-/* Is all of this the case that is simple?  To be asked while busy: a handler that came before
- * may have changed it. */
+/* Is this the simple case?  Call it while busy: a handler before may have changed it. */
 TT_INLINE int tt_event_cache_may(const struct tt_thread *t)
 {
     return __atomic_load_n(&t->tells, __ATOMIC_RELAXED) != 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* exact.h - the exact mode's fast path: an activation through a known edge.
  *
- * What stack.c and activation.c do in general is done here once more for the case that
- * makes up nearly all of a run: the edge has been taken before, what arcs hide is known, no
- * frame has to be unwound.  Whatever is not that case is refused, before anything was
- * changed, and takes the general way.
+ * This repeats the general code of stack.c and activation.c for the case that makes up
+ * nearly all of a run: the edge has been taken before, the blocks that arcs hide are
+ * known, no frame has to be unwound.  Any other case is refused before anything is
+ * changed, and takes the general path.
  *
- * The processor can do some two hundred instructions while it reads the clock twice; this
- * has to stay below that, and then it costs hardly more than those readings. */
+ * The processor can execute some two hundred instructions while it reads the clock twice;
+ * this code has to stay below that, and then costs hardly more than those readings. */
 #ifndef TT_EXACT_H
 #define TT_EXACT_H
 
@@ -20,8 +20,8 @@ TT_INLINE int tt_exact_is_plain(const struct tt_thread *t, uint32_t plain)
                         __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != plain);
 }
 
-/* From here on signal handlers stay out.  What one that came before has changed, be it the
- * recording, is seen by all that is read after this. */
+/* Keeps signal handlers out from here on.  Reads after this see all changes by earlier
+ * handlers, even of the recording. */
 TT_INLINE int tt_exact_begin(struct tt_thread *t)
 {
     if (TT_UNLIKELY(t->busy))
@@ -149,7 +149,7 @@ static __attribute__((noinline, unused)) struct tt_frame *tt_exact_enter_hiding(
     return tt_exact_enter_as(t, block, slot, cfa, plain, 1);
 }
 
-/* NULL when it is not that simple.  `cfa` 0: a runtime's push.  `plain` is a constant. */
+/* NULL if the case is not simple.  `cfa` 0: a runtime's push.  `plain` is a constant. */
 TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, void *slot,
                                           uintptr_t cfa, uint32_t plain)
 {
@@ -157,8 +157,8 @@ TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, v
                                  : tt_exact_enter_as(t, block, slot, cfa, plain, 0);
 }
 
-/* The same where blocks are not timed, and entering one moves the top: as a scope's fast path
- * in tallytree/scope.h.  `quick`, a constant, is t->quick. */
+/* The same if blocks are not timed, and entering one moves the top: as a scope's fast
+ * path in tallytree/scope.h.  `quick`, a constant, is t->quick. */
 TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block block,
                                             enum tt_quick quick)
 {
@@ -261,16 +261,16 @@ static __attribute__((noinline, unused)) int tt_exact_leave_hiding(struct tt_thr
     return tt_exact_leave_as(t, f, plain, 1);
 }
 
-/* 0 when it is not that simple. */
+/* 0 if the case is not simple. */
 TT_INLINE int tt_exact_leave(struct tt_thread *t, struct tt_frame *f, uint32_t plain)
 {
     return TT_UNLIKELY(t->hider) ? tt_exact_leave_hiding(t, f, plain)
                                  : tt_exact_leave_as(t, f, plain, 0);
 }
 
-/* One activation ends, and at the same moment of the caller's clock another begins beside it:
- * what leaving and entering do, without what the one undoes of the other.  0 when it is not
- * that simple. */
+/* One activation ends, and another one begins beside it at the same time of the caller's
+ * clock: does the work of leaving and entering, except what cancels out.  0 if the case
+ * is not simple. */
 TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block block)
 {
     struct tt_strand *s = t->self;

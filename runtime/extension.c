@@ -169,7 +169,7 @@ uint64_t *tt_tree_metric_amount(struct tt_tree *t, uint32_t *chain, uint32_t met
     return make_place(t, chain, metric, 0);
 }
 
-/* What an eviction needs to move a metric of this block is there: it makes no new cells. */
+/* Makes the cells by which an eviction, which makes none, moves a metric of the block. */
 static int is_movable(struct tt_tree *t, tt_block block, uint32_t metric)
 {
     struct tt_tally *tally = tt_tree_tally_find(t, block);

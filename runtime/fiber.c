@@ -35,8 +35,8 @@ static void unlink_fiber(struct tt_fiber *f)
     f->link = NULL;
 }
 
-/* From the thread that ran it last, which may be about to end: what it needs to be resolved
- * elsewhere is kept in its frames. */
+/* Takes a fiber from the thread that ran it last, which may be about to end: the data to
+ * resolve its frames elsewhere are stored in them. */
 static void take_away(struct tt_fiber *f)
 {
     struct tt_thread *other;
@@ -55,7 +55,7 @@ static void take_away(struct tt_fiber *f)
 
 /* ── Leaving one stack ────────────────────────────────────────────────────────────── */
 
-/* Its books are brought up to date while there are any. */
+/* Brings its figures up to date before it is suspended. */
 static void settle(struct tt_thread *t)
 {
     struct tt_fiber *f = t->fiber;
@@ -90,7 +90,7 @@ static void suspend(struct tt_thread *t)
 
 /* ── Taking up another ────────────────────────────────────────────────────────────── */
 
-/* Its frames are in this thread's tree: they only have to be put back. */
+/* Its frames are in this thread's tree: restores them. */
 static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
 {
     pthread_mutex_lock(&t->tree.lock);
@@ -103,7 +103,7 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
     tt_stack_show(t, f->top);
 }
 
-/* They are in another's, or in none: they are looked up again. */
+/* They are in another tree, or in none: looks them up again. */
 static void take_up_foreign(struct tt_thread *t, struct tt_fiber *f)
 {
     take_away(f);
@@ -175,7 +175,7 @@ tt_fiber *tt_fiber_switch(tt_fiber *to)
     return left == &t->own ? NULL : left;
 }
 
-/* What a fiber still has open ends in the books of this thread. */
+/* Ends a fiber's open activations in this thread's tree. */
 static void close_books(struct tt_thread *t, struct tt_fiber *f)
 {
     struct tt_fiber *back = t->fiber;

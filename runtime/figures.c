@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c - what a picture's cells have beside their tallies. */
+/* figures.c - reads a picture's extensions of cells. */
 #include "picture.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static int is_seen_again(struct tt_picture *p, uint32_t cell)
     return again;
 }
 
-/* How many cells an extension takes; 0: it is none. */
+/* The number of cells of an extension; 0: it is invalid. */
 static uint32_t extension_cells(const struct tt_loss *e)
 {
     switch (e->kind) {
@@ -263,7 +263,7 @@ static uint64_t amount_then(const struct tt_picture *p, uint32_t cell, uint32_t 
                : 0;
 }
 
-/* What has not changed since the last of them is as it was then. */
+/* A holding that has not changed since the last maximum has its amount of then. */
 uint64_t tt_picture_held(const struct tt_picture *p, const struct tt_holding *h,
                          uint32_t maximum)
 {
@@ -307,7 +307,7 @@ double tt_square_value(const struct tt_square *s)
     return (double)s->high * 18446744073709551616.0 + (double)s->low;
 }
 
-/* By Newton's steps: the runtime does without the library of mathematics. */
+/* By Newton's method: the runtime does not use libm. */
 static double square_root(double x)
 {
     double root = x > 1 ? x : 1;

@@ -8,7 +8,7 @@
 #include "options.h"
 
 struct tt_file {
-    int fd; /* -1: none, the recording is in memory; or no number that is open */
+    int fd; /* -1: none, the recording is in memory; INT_MAX: closed */
     dev_t device;
     ino_t inode; /* the program may have closed ours, and opened its own there */
 };
@@ -19,11 +19,11 @@ struct tt_file {
  * so on is appended where there is one. */
 int tt_file_make(struct tt_file *, char path[TT_PATH_SIZE], uint64_t size, int replaces);
 
-/* Its descriptor, opened again where the program has closed it; -1: it is gone. */
+/* Its descriptor, opened again if the program has closed it; -1: the file is gone. */
 int tt_file_descriptor(struct tt_file *, const char *path);
 
-/* Closes it until it is next used, where the limit of open files is so low that the program
- * may want its number. */
+/* Closes it until its next use, if the limit of open files is so low that the program may
+ * want its number. */
 void tt_file_rest(struct tt_file *);
 
 /* Makes room for the bytes from start to end.  Keeps errno, raises no signal.  At most one
@@ -35,7 +35,7 @@ void tt_file_end(struct tt_file *, const char *path, uint64_t size);
 void tt_file_close(struct tt_file *);
 void tt_file_remove(struct tt_file *, const char *path);
 
-/* Writes all of it into an open file; on failure errno says why. */
+/* Writes all bytes to an open file; sets errno on failure. */
 int tt_file_put(int fd, const void *bytes, size_t size);
 /* Writes a whole file: under a temporary name first, then renamed. */
 int tt_file_write(const char *path, const void *bytes, size_t size);

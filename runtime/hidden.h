@@ -49,8 +49,8 @@ TT_INLINE int tt_hidden_is_of(const struct tt_hidden *h, const struct tt_hidden 
     return i == key->cells && h->cells == i;
 }
 
-/* What is known of this context: 0 when nothing is, and then *known is not set.  A handler
- * that came between has put something else there. */
+/* The cached result for this context; returns 0 if there is none, and then *known is not
+ * set.  A handler in between may have replaced the entry. */
 TT_INLINE int tt_hidden_find(struct tt_thread *t, const struct tt_node *n,
                              struct tt_hidden *known)
 {

@@ -23,7 +23,7 @@ TT_INLINE void tt_hider_show(struct tt_thread *t, struct tt_frame *hider)
 }
 
 /* An arc that hides blocks is on the chain of hiders once, however often it is on the
- * stack: slot[0] says so, which an arc has no other use for. */
+ * stack: marked in slot[0], which arcs do not use otherwise. */
 TT_INLINE void tt_hiding_begin(struct tt_thread *t, struct tt_frame *f)
 {
     struct tt_node *arc = tt_hider_arc(t, f);

@@ -17,11 +17,11 @@ static inline struct tt_change tt_change_begin(struct tt_tree *t)
     return (struct tt_change){&t->record->redo, t->base, 0};
 }
 
-/* The value that an aligned word of the recording is going to have; at first what it has
- * now.  At most TT_JOURNAL_WORDS of them. */
+/* The new value of an aligned word of the recording; initially its present one.  At most
+ * TT_JOURNAL_WORDS of them. */
 uint64_t *tt_change_word(struct tt_change *, void *word);
 
-/* The same of half a word: it is going to be `value`. */
+/* The same for half a word: sets its new value. */
 void tt_change_half(struct tt_change *, uint32_t *half, uint32_t value);
 
 /* Adds to three of them. */

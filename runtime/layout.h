@@ -57,7 +57,7 @@ enum tt_page_type {
 enum tt_cell_kind {
     TT_CELL_FREE,    /* target: the context it was evicted to, if any */
     TT_CELL_CONTEXT, /* struct tt_node */
-    TT_CELL_ARC,     /* struct tt_node; parent → target, which lies on parent's path */
+    TT_CELL_ARC,     /* struct tt_node; parent → target, which is on parent's path */
     TT_CELL_LOSS,    /* struct tt_loss, an extension of a context */
     TT_CELL_METRICS, /* struct tt_metrics, an extension of a context or a tally */
     TT_CELL_TALLY,   /* struct tt_tally */
@@ -90,7 +90,7 @@ static inline uint16_t tt_generation_after(uint16_t generation)
 
 enum { TT_BLOCK_ROOT = 0, TT_BLOCK_OTHER = 1, TT_BLOCKS_MAX = 1 << 24 };
 
-/* What every cell begins with. */
+/* Every cell begins with this. */
 #define TT_CELL_HEAD                                                                     \
     uint32_t key;                                                                        \
     uint16_t generation;                                                                 \
@@ -100,7 +100,7 @@ struct tt_amounts {
     uint64_t calls, self, samples;
 };
 
-struct tt_loss { /* what was evicted below a context */
+struct tt_loss { /* figures evicted below a context */
     TT_CELL_HEAD;
     uint32_t next, reserved;
     struct tt_amounts elsewhere;
@@ -116,7 +116,7 @@ struct tt_metrics {
     uint64_t amount[4];
 };
 
-struct tt_tally { /* what the tree cannot tell of a block in a strand; key: block */
+struct tt_tally { /* figures that the tree lacks of a block; key: block */
     TT_CELL_HEAD;
     uint32_t next; /* its metrics: what was hidden of them */
     uint32_t reserved;
@@ -135,8 +135,8 @@ struct tt_space {
     TT_CELL_HEAD;         /* key: the type, and `from` << 24; flags: `to` */
     uint32_t next, stamp; /* stamp: how often `to` had been collected when this changed */
     struct tt_objects all;
-    struct tt_objects gone; /* those among them that are not in `to` any more since it was
-                               collected: the survivors have been counted again */
+    struct tt_objects gone; /* those among them that are no longer in `to`, as of its last
+                             * collection: the survivors have been counted again */
 };
 
 #define TT_SPACE_FROM_SHIFT 24
@@ -204,13 +204,13 @@ struct tt_block_record {
     uint64_t offset;
     uint32_t line, column, length;
     uint32_t name, module, file;  /* strings, at 4 × this; 0: empty */
-    uint64_t calls, self, hidden; /* of all strands: what found no room for a tally */
+    uint64_t calls, self, hidden; /* of all strands: figures without room for a tally */
 };
 
 /* The record of a type of objects: a block's of kind TT_KIND_TYPE, with other figures. */
 struct tt_type_record {
     uint32_t id, kind;
-    uint64_t number, bytes; /* of objects whose context is not known: made */
+    uint64_t number, bytes; /* made objects of unknown context */
     uint32_t length, name;
     uint64_t overhead;
     struct tt_objects freed; /* of these or others, by an unknown block */
@@ -257,7 +257,7 @@ struct tt_strand_record {
         } top[TT_TOP_FRAMES]; /* exact mode: open activations, at depth modulo 8 */
         struct tt_owner { /* in a recording of a machine, which times nothing exactly */
             char process[TT_NAME_SIZE]; /* the name of the process whose thread it was */
-            tt_block labels; /* its name is "KEY=VALUE", a line each; 0: there are none */
+            tt_block labels; /* its name is "KEY=VALUE", a line each; 0: none */
         } owner;
     };
     struct tt_journal redo;
@@ -268,11 +268,11 @@ struct tt_strand_record {
     uint64_t limbo;   /* ticks of pushes that found no room even with all cold contexts
                        evicted: any context may have missed them */
     uint32_t bands;   /* a chain of struct tt_band, in data pages */
-    uint32_t process; /* whose thread it was, where it was not the header's; or 0 */
+    uint32_t process; /* of its thread, if not the header's; or 0 */
 };
 
-/* What is alive over time, in bytes: of a strand's share, what changed in each interval of
- * 2^shift ticks, from the start of the recording on. */
+/* Live bytes over time: of a strand's share, the change in each interval of 2^shift
+ * ticks, from the start of the recording on. */
 enum tt_band_of {
     TT_BAND_TYPE,
     TT_BAND_BLOCK,
@@ -300,35 +300,35 @@ struct tt_band {
 enum { TT_PARTS = 8 };
 struct tt_maximum {
     uint64_t time; /* ticks since the recording began */
-    uint64_t most; /* bytes; 0: there is none */
+    uint64_t most; /* bytes; 0: no maximum */
 };
 
-/* What the whole process has: 16 cells, from header.space on. */
+/* Data of the whole process: 16 cells, from header.space on. */
 struct tt_space_record {
     uint32_t collections[TT_GENERATIONS]; /* of each generation, so far */
     uint64_t collected;                   /* collections in all */
     uint32_t collecting, last_collected; /* the generation + 1; 0: not now, none so far */
     uint64_t collecting_since;           /* ticks since the recording began */
-    /* In bytes: allocated by an allocator; of its objects or of runtimes', alive, now and at
-     * most in this part of the run; and how often that grew so far. */
+    /* In bytes: allocated by an allocator; live bytes of its or runtimes' objects, now
+     * and at most in this part of the run; and how often the maximum has grown. */
     uint64_t clock, live, most, peak;
     uint64_t most_time;         /* ticks since the recording began */
     uint32_t bands, part_shift; /* bands: a chain.  Parts are of 2^part_shift ticks; */
-    uint64_t part;              /* this is the one; */
+    uint64_t part;              /* the current one; */
     struct tt_maximum maximum[TT_PARTS]; /* and those of earlier ones */
-    struct tt_journal redo;              /* of what moves in these bands */
+    struct tt_journal redo;              /* of changes in these bands */
     uint64_t reserved[79 - TT_GENERATIONS / 2];
 };
 
 /* The live objects of a context, whoever frees them, now and at the peak. */
 struct tt_holding {
-    uint32_t context;    /* a cell; 0: none so far; UINT32_MAX: unknown */
-    uint16_t generation; /* of that cell; when it has another by now, it was evicted */
+    uint32_t context;    /* a cell; 0: none yet; UINT32_MAX: unknown */
+    uint16_t generation; /* of that cell; if the cell has another one, it was evicted */
     uint16_t collected;  /* of a runtime's objects: their generation + 1; else 0 */
     uint32_t type, other;
     uint64_t live, live_number; /* bytes; objects */
-    uint64_t peak, peak_number; /* as of the last peak before `changed` */
-    uint64_t changed;           /* up to a peak since then: what is alive now */
+    uint64_t peak, peak_number; /* at the last peak before number `changed` */
+    uint64_t changed;           /* from this peak on: the live amount */
     uint32_t parts; /* of the first of a page: struct tt_live_set, of all of it;
                                    0: they had nothing at any maximum */
     uint32_t next;  /* of a runtime's: another of the generation; or 0 */
@@ -375,7 +375,7 @@ enum {
     TT_STACKS_RULES = TT_STACKS_GHC + 1
 };
 
-/* What people call these; "?": there is no such one. */
+/* The options' words for these; "?": no such value. */
 static inline __attribute__((unused)) const char *tt_clock_word(uint32_t i)
 {
     static const char *const words[] = {"cycles", "monotonic", "caller"};
@@ -443,7 +443,7 @@ struct tt_header {
     uint64_t stacks;       /* enum tt_stacks: of closures that are called */
     uint64_t lost_samples; /* for want of room in the system: their time is lost */
     uint64_t wall;         /* samples of native stacks are of all time, with waits */
-    uint64_t space_rate;   /* runtimes' objects of fewer bytes are sampled; 0: none is */
+    uint64_t space_rate;   /* smaller objects of runtimes are sampled; 0: none */
     uint64_t cpu; /* that the process spent while its native stacks were sampled, ns */
     uint64_t
         tick; /* ns: CPU timers end at the system's ticks alone; 0: no timer samples */
@@ -452,11 +452,11 @@ struct tt_header {
         unwound; /* enum tt_recursion + 1, of stacks that are unwound; 0: as pushes */
     uint64_t unwound_length;
     uint64_t
-        processors; /* of a recording of a machine, whose strands have owners; or 0 */
-    char interpreters[96]; /* that were found, and why their functions are not shown */
+        processors; /* of a recording of a machine, whose strands have owners; else 0 */
+    char interpreters[96]; /* those found, and why their functions are not shown */
     uint64_t interpreted;  /* stacks with functions of an interpreter in them */
-    uint64_t unplaced;     /* of all stacks, those where some of these were not found */
-    uint64_t log;          /* pages that the sample log may have; 0: there is none */
+    uint64_t unplaced;     /* of all stacks, those with functions that were not placed */
+    uint64_t log;          /* limit of the sample log in pages; 0: there is none */
     uint64_t log_bits;     /* of its entries, for a cell */
     uint64_t log_lost;     /* ticks of samples that found no room in it */
     uint64_t reserved[12];

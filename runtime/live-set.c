@@ -27,7 +27,7 @@ static struct {
     struct tt_holding_room room;
     struct tt_keys known;                     /* cells of holdings */
     uint32_t first[TT_GENERATIONS];           /* cells: a chain of each */
-    struct tt_holding *other[TT_GENERATIONS]; /* of what found no room; or NULL */
+    struct tt_holding *other[TT_GENERATIONS]; /* of contexts without room; or NULL */
 } held;
 
 static void begin_held(struct tt_recording *r, struct tt_space_record *s)
@@ -164,8 +164,8 @@ void tt_live_set_collect(struct tt_recording *r, uint32_t generation, uint64_t n
     tt_live_set_unlock();
 }
 
-/* What this thread was about, it goes on with.  Another thread may have been about to change the
- * keys: they are left to themselves. */
+/* If this thread held the lock, its work goes on.  If another thread did, it may have
+ * been changing the keys: they are leaked. */
 void tt_live_set_forget(void)
 {
     if (!tt_owned_forget(&held.lock, &tt_self))

@@ -7,7 +7,7 @@
 
 struct tt_live_set_event {
     const struct tt_node *node; /* a context of the calling thread, which is busy */
-    tt_context origin;          /* as the objects' runtime knows it */
+    tt_context origin;          /* the handle that the objects' runtime has */
     tt_type type;
     uint32_t generation;
     uint64_t now;

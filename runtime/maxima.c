@@ -39,7 +39,7 @@ void tt_parts_begin(struct tt_space_record *s, uint32_t shift)
     __atomic_store_n(&s->part_shift, shift + INTERVALS_SHIFT, __ATOMIC_RELEASE);
 }
 
-/* Room for what the holdings of a page had at maxima. */
+/* Takes room for the amounts that a page's holdings had at maxima. */
 static int reserve_held(struct tt_recording *r, struct tt_holding *h)
 {
     uint32_t page = h->parts ? 0 : tt_page_take(r, TT_PAGE_PARTS, 0, 0);
@@ -49,7 +49,7 @@ static int reserve_held(struct tt_recording *r, struct tt_holding *h)
     return h->parts ? 0 : -TT_ERR_MEMORY;
 }
 
-/* What they had at the last one. */
+/* Stores their amounts at the last maximum. */
 static void keep_holdings(const struct tt_recording *r, const struct tt_holding *h,
                           uint64_t peak, int maximum)
 {

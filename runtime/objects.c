@@ -101,7 +101,7 @@ static __attribute__((noinline)) int grow_shard(struct shard *s)
     return 0;
 }
 
-/* What comes after it and would not be found any more moves up. */
+/* Later objects that would not be found any more move up. */
 static inline void empty_slot(struct shard *s, uint32_t hole)
 {
     const uint32_t mask = s->size - 1;
@@ -200,7 +200,7 @@ static struct shard *lock_shard(uint64_t hash, int before)
     return s;
 }
 
-/* Takes out the object; 0 when there is none. */
+/* Takes out the object; 0 if it is not in the table. */
 static int take_object(uint64_t id, struct object *out)
 {
     const uint64_t hash = hash_page(id);
@@ -215,7 +215,7 @@ static int take_object(uint64_t id, struct object *out)
     return found;
 }
 
-/* One that finds no room is counted. */
+/* An object without room is counted. */
 static void put_object(struct tt_recording *r, const struct object *o)
 {
     const uint64_t hash = hash_page(o->id);
@@ -241,7 +241,7 @@ uint64_t tt_space_now(const struct tt_recording *r)
     return tt_clock_now() - r->header->start_ticks;
 }
 
-/* In µs, or in ticks of the caller's own. */
+/* In µs, or in ticks of the caller's clock. */
 static inline uint64_t age_of(const struct tt_recording *r, const struct object *o,
                               uint64_t now)
 {
@@ -279,7 +279,7 @@ static inline struct shard *lock_quickly(const struct tt_thread *t, uint64_t has
     return NULL;
 }
 
-/* Its memory is on the way while other things are done. */
+/* Prefetches its memory. */
 static inline void prefetch_object(uint64_t hash, uint64_t id)
 {
     const struct shard *s = shard_of(hash);

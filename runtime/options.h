@@ -47,8 +47,8 @@ enum tt_space_bits {
 /* MLWorks' flags but -profile are an error without it. */
 int tt_options_complete(const struct tt_options *);
 
-/* Fills in the defaults, then reads `words`.  On failure says where in *at (an offset in
- * words; may be NULL). */
+/* Fills in the defaults, then reads `words`.  On failure sets *at to the error's offset
+ * in words (may be NULL). */
 int tt_options_read(struct tt_options *, const char *words, size_t *at);
 
 /* Each reads a value of that option, as "64M" or "65536nodes"; tt_options_marked reads

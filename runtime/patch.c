@@ -76,7 +76,7 @@ static int are_many(const unsigned char tail[4])
            is_harmless(tail[3]);
 }
 
-/* What follows a jump's first byte; 0: it cannot reach. */
+/* The bytes after a jump's first byte; 0: it cannot reach. */
 static int site_aim(unsigned char tail[4], const void *at, const void *to)
 {
     int64_t far = (int64_t)((uintptr_t)to - (uintptr_t)at - SITE_SIZE);
@@ -141,7 +141,7 @@ static int sites_change(int memory, const struct tt_patch *p, size_t n)
     return store_first(memory, p, n, SITE_JUMP) != 0 ? -1 : forget_fetched();
 }
 
-/* Back to what they were: some may not have come further than the first byte. */
+/* Restores the code: some sites may have only the first byte changed. */
 static void sites_restore(int memory, const struct tt_patch *p, size_t n)
 {
     static const unsigned char test = SITE_TEST;

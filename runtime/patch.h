@@ -13,9 +13,9 @@ struct tt_patch {
     unsigned char was[8]; /* tt_patch_text's own, to go back to */
 };
 
-/* Changes all of them.  NULL; or why that cannot be, and then each does what it did before.
- * Every thread has seen the change when it returns.  No page becomes writable, no signal is
- * needed, no thread waits.  One call goes on at a time, others wait; not signal-safe. */
+/* Changes all of them; returns NULL, or an error's text, and then none is changed.  Every
+ * thread sees the change when it returns.  No page becomes writable, no signal is needed,
+ * no thread is stopped.  Calls wait for each other; not signal-safe. */
 const char *tt_patch_text(struct tt_patch *, size_t n);
 
 /* Why this place cannot jump there, as far as the code shows it; NULL: it can. */

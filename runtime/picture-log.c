@@ -44,8 +44,8 @@ static uint32_t list_pages(const struct tt_picture *p, struct page_range *list)
     return count;
 }
 
-/* The context of a cell, or of the one it was evicted to, or the strand's root; UINT32_MAX:
- * nothing is known of it any more. */
+/* The context of a cell, or of the one it was evicted to, or the strand's root;
+ * UINT32_MAX: unknown. */
 static uint32_t context_of_entry(const struct tt_picture *p, uint32_t cell)
 {
     const struct tt_node *n;
@@ -68,7 +68,8 @@ struct reading {
     uint64_t lost;
 };
 
-/* The last entry has what the others' rounded weights lack, and each its part of samples. */
+/* The last entry gets what the others lost by rounding, and each gets its part of
+ * samples. */
 static void read_page(struct reading *r, const struct tt_log_page *page)
 {
     const uint64_t *entry = (const uint64_t *)(const void *)(page + 1);

@@ -363,7 +363,7 @@ static int by_owner(const void *key, const void *item)
     return (index > (*s)->index) - (index < (*s)->index);
 }
 
-/* What a merged strand left has no owner until its pages are freed. */
+/* The cells of a merged strand have no owner until its pages are freed. */
 static int drop_orphan(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
     int is_orphan = !bsearch(&owner, p->strand, p->strands, sizeof *p->strand, by_owner);
@@ -397,8 +397,8 @@ static int check_strictly(struct tt_picture *p, uint32_t cell, uint32_t owner)
     return tt_picture_check_extensions(p, cell, owner);
 }
 
-/* A live copy goes without a cell that is not right; a strand's root it needs, which then
- * goes without what hangs on it. */
+/* Drops an invalid cell of a live copy; a strand's root is needed, and is kept without
+ * its extensions. */
 static int check_cell(struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
     struct tt_node *n = tt_picture_cell(p, cell);

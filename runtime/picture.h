@@ -11,11 +11,11 @@
 struct tt_picture_block {
     struct tt_block_info info;     /* strings point into the image */
     uint32_t id, rank;             /* rank: its place in the order of names */
-    uint64_t calls, self, samples; /* over all strands, with what was evicted */
-    uint64_t inclusive, hidden; /* hidden: the part of it that the tree does not show */
-    uint64_t evicted;           /* the part of self that was evicted */
-    uint64_t self_low;          /* self without all that measuring may have added */
-    int shares_name;            /* another block has its name */
+    uint64_t calls, self, samples; /* over all strands, with evicted ones */
+    uint64_t inclusive, hidden;    /* hidden: the part that is not in the tree */
+    uint64_t evicted;              /* the part of self that was evicted */
+    uint64_t self_low;             /* self without all that measuring may have added */
+    int shares_name;               /* another block has its name */
     const struct tt_type_record *type; /* it is a type of objects; NULL: a block */
 };
 
@@ -51,9 +51,9 @@ struct tt_picture {
     uint32_t blocks, types, contexts, arcs, strands; /* types: ids are less than that */
     uint32_t *index;                                 /* by cell: context + 1 */
     uint32_t cells;
-    int live;                            /* what dangles is not there yet, and no error */
+    int live;                            /* references may dangle: to new cells */
     uint32_t dropped;                    /* cells, for that reason */
-    const struct tt_space_record *space; /* NULL: nothing was said of objects */
+    const struct tt_space_record *space; /* NULL: no objects were recorded */
     uint32_t bands;                      /* a cell: the process's own; 0: none */
     unsigned char *seen;                 /* while it is read: which extensions were */
     char error[160];                     /* the error and its place, after a failure */
@@ -67,11 +67,11 @@ int tt_picture_read(struct tt_picture *, void *image, size_t size, int live);
 void tt_picture_fini(struct tt_picture *);
 
 /* Walks a chain of extensions: those of a context or arc, by its cell.  NULL after the
- * last.  Only what tt_picture_read has checked. */
+ * last.  Only for cells that tt_picture_read has checked. */
 const void *tt_picture_extension(const struct tt_picture *, uint32_t cell, uint32_t kind);
 
-/* Calls back for each metric of a context; of a tally, for what recursion hides of it and,
- * as elsewhere, what was evicted. */
+/* Calls `each` for each metric of a context; of a tally, for the amounts that recursion
+ * hides, and as elsewhere, those evicted. */
 void tt_picture_metrics(const struct tt_picture *, uint32_t cell,
                         void (*each)(void *arg, const struct tt_metric_record *,
                                      int elsewhere, uint64_t amount),
@@ -90,15 +90,15 @@ void tt_picture_space(const struct tt_picture *, uint32_t cell,
                                    const struct tt_objects *alive),
                       void *arg);
 
-/* Calls back for each holding whose context is known: a cell, or with `below` the ancestor
- * it was evicted to; 0: nothing is known of it any more. */
+/* Calls `each` for each holding whose context is known: a cell, or with `below` the
+ * ancestor it was evicted to; 0: unknown. */
 void tt_picture_holdings(const struct tt_picture *,
                          void (*each)(void *arg, const struct tt_holding *, uint32_t cell,
                                       int below),
                          void *arg);
 
-/* The maxima of what was alive, i from 0 on: as many as tt_picture_maxima, the last of them
- * in the part of the run that was the last; and what a holding had at one. */
+/* The maxima of live memory: tt_picture_maxima of them, i from 0 on; the last one is that
+ * of the last part of the run.  And the amount of a holding at one. */
 uint32_t tt_picture_maxima(const struct tt_picture *);
 struct tt_maximum tt_picture_maximum(const struct tt_picture *, uint32_t i);
 uint64_t tt_picture_held(const struct tt_picture *, const struct tt_holding *,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* preorder.c - the contexts of a picture in preorder, and what they add up to.
+/* preorder.c - puts the contexts of a picture in preorder, and sums them up.
  *
- * A recording's cells lie in the order in which they were first needed.  The contexts are
- * sorted by parent and name, and strung together from the roots: a subtree is then a
- * stretch, children have the order of their names, and sums go from the last to the first.
- * What a damaged file strings together in a circle no root leads to: an error. */
+ * A recording's cells are in the order of their first use.  The contexts are sorted by
+ * parent and name, and linked from the roots: a subtree is then a range, children are
+ * sorted by name, and sums are computed from the last to the first.  A cycle in a damaged
+ * file cannot be reached from a root: an error. */
 #include "picture.h"
 
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block,
     p->index[cell] = p->contexts;
 }
 
-/* One strand, in preorder: `next` on the stack is the sorted child to go on with. */
+/* One strand, in preorder: `next` on the stack is the sorted child to continue with. */
 static int string_together(struct tt_picture *p, struct sorting *s, uint32_t strand,
                            uint32_t *stack)
 {
@@ -132,7 +132,7 @@ static int string_together(struct tt_picture *p, struct sorting *s, uint32_t str
     uint32_t depth = 0, at = p->contexts;
 
     if (root->kind != TT_CELL_CONTEXT)
-        root->extension = 0; /* of a live copy: what hangs on it was not checked */
+        root->extension = 0; /* of a live copy: its extensions were not checked */
     p->strand_first[strand] = at;
     add_context(p, p->strand[strand]->root, UINT32_MAX, UINT32_MAX, strand);
     stack[0] = first_child(s, p->strand[strand]->root);
@@ -261,8 +261,8 @@ static void add_running(struct tt_picture *p, uint32_t strand)
         c->self += end - s->last;
 }
 
-/* What the profiler itself may have added, at most: its cost inside of each activation, and
- * around each activation that was entered from here. */
+/* The most that the profiler itself may have added: its cost inside of each activation,
+ * and around each activation that was entered from here. */
 static uint64_t own_cost(const struct tt_picture *p, const struct tt_picture_context *c)
 {
     const struct tt_header *h = p->header;

@@ -160,7 +160,7 @@ static uint64_t lost_pushes(const struct tt_picture *p)
     return n;
 }
 
-/* What the figures rest on comes first. */
+/* Prints the basis of the figures first. */
 static void put_header(struct printer *out)
 {
     const struct tt_picture *p = out->picture;
@@ -257,7 +257,7 @@ static uint64_t weight_of(const struct printer *out, const struct tt_picture_con
     return out->by_calls ? c->calls : c->total;
 }
 
-/* Contexts of less than half a percent are left out with all below them. */
+/* Omits contexts of less than half a percent, with all below them. */
 static void put_tree(struct printer *out)
 {
     const struct tt_picture *p = out->picture;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* print-stack.c - where a thread is, as text, when it crashes.
+/* print-stack.c - prints the context of a thread as text, when it crashes.
  *
- * What it says comes from the stack and from the recording alone, by write and nothing
- * else.  An activation is a line; a captured context is a line, and below it the path that
- * was captured, once. */
+ * It reads only the stack and the recording, and calls only write.  An activation is a
+ * line; a captured context is a line, and below it the path that was captured, once. */
 #include <string.h>
 #include <unistd.h>
 

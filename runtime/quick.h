@@ -41,7 +41,7 @@ TT_INLINE int tt_quick_is_context(const struct tt_frame *f)
     return (tt_frame_flags(f) & ~(uint32_t)TT_FRAME_RECURSIVE) == TT_FRAME_CONTEXT;
 }
 
-/* To leave it is to step down, and where calls are counted, to count that. */
+/* Is leaving it only stepping down, and counting that if calls are counted? */
 TT_INLINE int tt_quick_is_untimed(const struct tt_frame *f)
 {
     uint32_t flags = (uint32_t)(f->edge >> 32) & 0xff & ~(uint32_t)TT_FRAME_RECURSIVE;
@@ -50,7 +50,7 @@ TT_INLINE int tt_quick_is_untimed(const struct tt_frame *f)
            (tt_frame_is_fast(f) || flags == TT_FRAME_CONTEXT || flags == TT_FRAME_CALL);
 }
 
-/* Its statistics have their place. */
+/* Do its statistics have a place? */
 TT_INLINE int tt_quick_is_timed(const struct tt_thread *t, const struct tt_frame *f)
 {
     const struct tt_node *edge;
@@ -71,7 +71,7 @@ TT_INLINE int tt_quick_is_simple(const struct tt_thread *t, const struct tt_fram
                  : tt_quick_is_context(f) || tt_quick_is_timed(t, f);
 }
 
-/* May all frames from the top down to this one be left?  They are few. */
+/* May all frames from the top down to this one be left?  Only a few are checked. */
 TT_INLINE int tt_quick_may_leave(const struct tt_thread *t, const struct tt_frame *last,
                                  enum tt_quick quick)
 {
@@ -141,14 +141,14 @@ TT_INLINE void tt_quick_leave_all(struct tt_thread *t, struct tt_frame *last,
             (uint64_t)((const char *)t->self->top->node - t->tree.base));
 }
 
-/* Is it on, and no block timed, or all of them by the processor's clock? */
+/* Is recording on, with no block timed, or all by the processor's clock? */
 TT_INLINE int tt_quick_is_on(const struct tt_thread *t, enum tt_quick quick)
 {
     return quick ? __atomic_load_n(&t->self->limit, __ATOMIC_RELAXED) != NULL
                  : tt_exact_is_plain(t, TT_PLAIN_CYCLES) && !t->hider;
 }
 
-/* 0 when it is not that simple. */
+/* 0 if the case is not simple. */
 TT_INLINE int tt_quick_leave(struct tt_thread *t, struct tt_frame *last,
                              enum tt_quick quick)
 {

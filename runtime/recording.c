@@ -102,7 +102,7 @@ void tt_pages_done(struct tt_recording *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* From the free runs: the smallest that is large enough, its rest given back. */
+/* Takes the smallest free run that is large enough, and frees its rest. */
 static uint32_t take_free(struct tt_recording *r, uint32_t order)
 {
     uint32_t have = order, page;
@@ -135,7 +135,7 @@ static uint32_t take_new(struct tt_recording *r, uint32_t order)
     return page;
 }
 
-/* Cells go on in the next generation, so that handles of what they were find it gone, whatever
+/* Cells continue with the next generation, so that old handles find them gone, whatever
  * the page was used for meanwhile. */
 static void note_generations(struct tt_recording *r, uint32_t page)
 {
@@ -156,7 +156,7 @@ static void clear_pages(struct tt_recording *r, uint32_t page, enum tt_page_type
         cell[i].generation = tt_generation_after(r->past[page]);
 }
 
-/* What is left is not for the one that has most: a thread that comes late finds room, too. */
+/* The rest of the budget is not for the largest strand: late threads find room, too. */
 static int may_take(const struct tt_recording *r, enum tt_page_type type, uint32_t has)
 {
     const struct tt_header *h = r->header;
@@ -286,8 +286,8 @@ static void lay_out(struct tt_header *h, uint64_t budget)
     TT_ASSERT(h->size <= budget && h->map + pages * sizeof(uint32_t) <= first);
 }
 
-/* The last of the header: a process that is killed before leaves eight zeros there, and a
- * reader knows that the recording was only begun. */
+/* Written last: a process that is killed before leaves eight zeros, by which a reader
+ * knows that the recording was only begun. */
 static void write_magic(struct tt_header *h)
 {
     uint64_t word;
@@ -299,7 +299,7 @@ static void write_magic(struct tt_header *h)
     __atomic_store_n((uint64_t *)(void *)h, word, __ATOMIC_RELEASE);
 }
 
-/* As few as there are cells, so that as many as possible tell generations apart. */
+/* The least for the number of cells, which leaves most bits for generations. */
 static uint32_t bits_of_cells(uint64_t size)
 {
     uint32_t bits = TT_CONTEXT_BLOCK_SHIFT - TT_CONTEXT_GENERATION_BITS;
@@ -411,7 +411,7 @@ void *tt_recording_detached(const struct tt_recording *r)
     return copy;
 }
 
-/* What is stored into a private mapping of the file stays in this process. */
+/* Stores into a private mapping of the file stay in this process. */
 static int make_private(struct tt_recording *r)
 {
     int fd = tt_file_descriptor(&r->file, r->options.output);
@@ -521,7 +521,7 @@ void tt_recording_end(struct tt_recording *r, uint64_t ticks)
     pthread_mutex_lock(&r->lock);
     h->preempted = tt_recording_preempted(r);
     h->end_ticks = ticks;
-    h->pages = h->used; /* nothing more is taken: what follows may be cut off */
+    h->pages = h->used; /* no more are taken: the rest may be cut off */
     __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
     tt_file_end(&r->file, r->options.output, h->first + (uint64_t)h->used * TT_PAGE_SIZE);
     pthread_mutex_unlock(&r->lock);

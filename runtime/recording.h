@@ -28,7 +28,7 @@ struct tt_recording {
     struct tt_options options;
     size_t stem; /* of options.output: what its children's names begin with */
 
-    /* What follows is guarded by `lock`. */
+    /* The following is guarded by `lock`. */
     pthread_mutex_t lock;
     const void *holder; /* a thread that has it by tt_pages_try: its tt_self */
     uint32_t *next;     /* a page → the next of its owner, or of the free runs */
@@ -83,7 +83,7 @@ void tt_recording_drop(struct tt_recording *);
 uint32_t tt_page_take(struct tt_recording *, enum tt_page_type, uint32_t owner,
                       uint32_t order);
 
-/* The same for one that has so many already: the last part of the budget is for others. */
+/* The same for an owner of `has` pages: the last part of the budget is for others. */
 uint32_t tt_page_take_more(struct tt_recording *, enum tt_page_type, uint32_t owner,
                            uint32_t order, uint32_t has);
 void tt_page_give(struct tt_recording *, uint32_t page, uint32_t order);
@@ -91,12 +91,13 @@ void tt_page_give(struct tt_recording *, uint32_t page, uint32_t order);
 /* How many of a type were never taken so far and may be. */
 uint32_t tt_pages_left(struct tt_recording *, enum tt_page_type);
 
-/* For signal handlers: 1 when the lock was free, and is the caller's until tt_pages_done;
- * pages are taken as ever meanwhile.  Async-signal-safe. */
+/* For signal handlers: takes the lock and returns 1 if it was free; the caller has it
+ * until tt_pages_done, and may take pages meanwhile.  Async-signal-safe. */
 int tt_pages_try(struct tt_recording *);
 void tt_pages_done(struct tt_recording *);
 
-/* Has the calling thread the lock by tt_pages_try?  Takes it and gives it back unless so. */
+/* Has the calling thread the lock by tt_pages_try?  If not, the others take it and
+ * release it. */
 int tt_pages_are_held(const struct tt_recording *);
 void tt_pages_lock(struct tt_recording *);
 void tt_pages_unlock(struct tt_recording *);

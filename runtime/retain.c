@@ -25,7 +25,7 @@ enum {
     SET_OTHER, /* of sets that found no room */
     SET_FIRST,
     SETS_MAX = 1 << 16,
-    STEPS_MAX = 1 << 20, /* that are remembered */
+    STEPS_MAX = 1 << 20, /* that are cached */
     NAMED_MAX = 500,     /* as many as a strand has bands */
     NAME_MAX_BYTES = 512
 };
@@ -39,8 +39,8 @@ static struct {
         tt_type type;                 /* that has its name; 0: not yet */
     } * set;                          /* from number SET_FIRST on */
     struct tt_keys steps, sets;
-    uint32_t epoch;      /* of what was said last: its recording */
-    uint64_t collection; /* and its number; 0: nothing was */
+    uint32_t epoch;      /* recording of the last report */
+    uint64_t collection; /* and its collection; 0: no report */
 } retain;
 
 /* ── Sets ─────────────────────────────────────────────────────────────────────────── */
@@ -158,7 +158,7 @@ tt_retainers tt_retainers_with(tt_retainers set, tt_block retainer)
 
 /* ── What is alive of each ────────────────────────────────────────────────────────── */
 
-/* Its blocks' names, in the order of names, so that it is called the same in each run. */
+/* The names of its blocks, sorted, so that it has the same name in each run. */
 static void name_set(const struct set *s, char text[NAME_MAX_BYTES])
 {
     const char *name[TT_RETAINERS];

@@ -250,8 +250,8 @@ static void move_row(struct tt_tree *t, struct tt_space *to, struct tt_space *fr
     tt_change_make(&c);
 }
 
-/* A context's own row, at `link`, becomes one of what was evicted below another: the same
- * cell, in another chain. */
+/* A row of an evicted context, at `link`, becomes one of those evicted below another: the
+ * same cell, in another chain. */
 static void relink_row(struct tt_tree *t, uint32_t *link, struct tt_node *to)
 {
     struct tt_space *row = row_at(t, *link);

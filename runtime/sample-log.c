@@ -63,13 +63,13 @@ static uint64_t mix_chance(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Is it the one of weight `b`, of these two? */
+/* Chooses between weights `a` and `b`: is it the second? */
 static int choose_second(uint64_t chance, uint64_t a, uint64_t b)
 {
     return (uint64_t)((unsigned __int128)chance * (a + b) >> 64) >= a;
 }
 
-/* What is to be written of so many ticks, and of what was carried on; the rest is carried. */
+/* Rounds a weight, with the rest carried on so far; the new rest is carried on. */
 static uint64_t round_weight(uint64_t ticks, uint64_t *rest)
 {
     uint64_t all = ticks + *rest, packed;
@@ -203,7 +203,7 @@ static void put_pair(struct joining *j, struct tt_log *log, uint64_t a, uint64_t
         put_joined(j, a, time, weight);
 }
 
-/* Into the spare page, which is shown last.  Is it thinner? */
+/* Joins two pages into the spare one, which is shown last.  1: entries were merged. */
 static int join_pages(struct tt_recording *r, struct tt_log_page *a,
                       struct tt_log_page *b, struct tt_log_page *to)
 {
@@ -361,8 +361,8 @@ static uint64_t log_offset(const struct tt_recording *r, const struct tt_log_pag
     return units >> tt_log_time_bits(r->header->log_bits) ? UINT64_MAX : units;
 }
 
-/* What is rounded off is carried on within the page.  A handler that comes between carries it
- * once more, which makes the rest so much less. */
+/* The rounding error is carried on within the page.  A handler in between carries it once
+ * more, which makes the rest so much less. */
 static uint64_t weigh_entry(const struct tt_log_page *p, uint64_t ticks, uint64_t *change)
 {
     uint64_t before = __atomic_load_n(&p->rest, __ATOMIC_RELAXED), rest = before,
@@ -408,8 +408,8 @@ static void fold_entry(const struct tt_recording *r, uint32_t page, uint32_t cel
     tt_bump(&p->more, 1);
 }
 
-/* A slot of the writer's page; TT_LOG_ENTRIES: there is none left.  A handler takes one in
- * between, another thread does not. */
+/* Takes a slot of the writer's page; TT_LOG_ENTRIES: none is free.  A handler may take
+ * one in between, another thread does not. */
 static uint32_t claim_slot(struct tt_log_writer *w)
 {
     uint32_t slot = __atomic_load_n(&w->used, __ATOMIC_RELAXED);
@@ -455,7 +455,7 @@ static void write_entry(struct tt_recording *r, struct tt_log_writer *w, uint32_
         tt_bump(&p->rest, change);
 }
 
-/* Ticks since the recording began; of the caller's clock, what this thread has been charged. */
+/* Ticks since the recording began; by the caller's clock: this thread's charges. */
 static uint64_t log_time(const struct tt_thread *t)
 {
     uint64_t now;
@@ -510,7 +510,7 @@ static void move_entry(const struct moving *m, struct tt_log_page *p, uint64_t *
         p->owner = 0;
 }
 
-/* From the newest back, as far as the tree was there when they were filled. */
+/* From the newest page back to those that were filled before the tree existed. */
 static void move_queue(const struct moving *m, const struct tt_log_queue *q)
 {
     const struct tt_recording *r = m->tree->recording;

@@ -39,7 +39,7 @@ void tt_log_init(struct tt_recording *);
 void tt_log_add(struct tt_thread *, struct tt_log_writer *, const struct tt_node *,
                 uint64_t ticks, uint64_t when);
 
-/* The writer writes no more. */
+/* Ends the use of a writer. */
 void tt_log_leave(struct tt_recording *, struct tt_log_writer *);
 
 /* Moves the entries of a tree's contexts to others: `to` returns for a cell the new one

@@ -30,14 +30,14 @@ enum { HIDERS_MAX = 256 };
 const struct tt_looker *tt_looker;
 
 static struct {
-    struct sigaction before; /* what the timers' signal did */
+    struct sigaction before; /* action of the timers' signal before */
     struct tt_recording *recording;
     pthread_t thread;
     int running; /* 1: timers; 2: the thread; read by threads that come, as `recording` */
     int leave;
     struct tt_marks marks;    /* the sampler thread's */
     struct tt_log_writer log; /* the same */
-    uint64_t seen;            /* CPU time of threads that are not sampled any more, ns */
+    uint64_t seen;            /* CPU time of threads that are no longer sampled, ns */
 } sampler;
 
 static int has_sampled(const struct tt_recording *r)
@@ -120,8 +120,8 @@ static void set_mask(const void *set)
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, set, NULL, sizeof(uint64_t));
 }
 
-/* With the signals blocked that the other handler would have blocked, as it may not return:
- * a thread is cancelled in it. */
+/* Blocks the signals that the other handler would have blocked, as it may not return: a
+ * thread may be cancelled in it. */
 static void call_handler(const struct sigaction *other, int number, siginfo_t *info,
                          void *context)
 {
@@ -142,8 +142,8 @@ static void call_handler(const struct sigaction *other, int number, siginfo_t *i
         set_mask(&ours);
 }
 
-/* A signal that is not ours does what it would without us: by default it ends the program,
- * as soon as our handler is left.  Async-signal-safe. */
+/* A foreign signal has its usual effect: by default it ends the program as soon as our
+ * handler has returned.  Async-signal-safe. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *before = &sampler.before;
@@ -261,7 +261,7 @@ void tt_sampler_resume(const struct tt_thread *t)
 
 /* ── The thread ───────────────────────────────────────────────────────────────────── */
 
-/* The arcs that hide blocks of a stack that goes on moving: none when it moved. */
+/* The arcs that hide blocks of a running stack: none if it has changed meanwhile. */
 static int read_hiders(const struct tt_thread *t, uint32_t cell[HIDERS_MAX])
 {
     uint64_t before = __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE);
@@ -394,7 +394,7 @@ static int start_thread(struct tt_recording *r)
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
 
-/* The system looks at timers of CPU time when its clock ticks; its coarse clock is that one. */
+/* The system checks CPU timers when its clock ticks; its coarse clock ticks with it. */
 static uint64_t find_tick(void)
 {
     struct timespec tick;

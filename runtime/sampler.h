@@ -15,11 +15,11 @@ struct tt_looker {
     uint64_t open; /* signals that its handler does not block */
     /* The system's, where sigaction is not it. */
     int (*action)(int, const struct sigaction *, struct sigaction *);
-    /* A thread is about to be sampled; 0, or it is not.  And it is not any more. */
+    /* Begins sampling a thread; 0 on success.  And ends it. */
     int (*begin)(struct tt_thread *);
     void (*end)(struct tt_thread *);
-    /* In the signal's handler, with the thread's CPU time and what of it no sample had so
-     * far, in ns: 0 when the next one shall have it. */
+    /* In the signal's handler, with the thread's CPU time that is in no sample so far, in
+     * ns.  Returns 0 if the next sample shall have it. */
     int (*look)(struct tt_thread *, void *context, uint64_t ns);
 };
 extern const struct tt_looker *tt_looker;
@@ -28,7 +28,7 @@ extern const struct tt_looker *tt_looker;
  * To be called again when another one may have taken its place. */
 int tt_sampler_signal(void);
 
-/* What a signal shall do that is not ours, and what it did so far; either may be NULL. */
+/* Sets what a foreign signal shall do, and returns what it did; either may be NULL. */
 void tt_sampler_pass(const struct sigaction *wanted, struct sigaction *before);
 
 /* Begins and ends sampling for a recording that has a sampled kind; nothing otherwise. */
@@ -39,9 +39,8 @@ void tt_sampler_stop(struct tt_recording *);
 void tt_sampler_arm(struct tt_thread *);
 void tt_sampler_disarm(struct tt_thread *);
 
-/* No signal of the calling thread's timer is on its way, and none comes until the timer goes on.
- * A signal that is under way when a program becomes another one ends that.
- * Async-signal-safe. */
+/* Blocks the calling thread's timer signal, also a pending one, until the timer goes on.
+ * A signal that is pending at an exec would end the new program.  Async-signal-safe. */
 void tt_sampler_hush(const struct tt_thread *);
 void tt_sampler_resume(const struct tt_thread *);
 

@@ -77,7 +77,7 @@ static uint32_t count_bands(const struct tt_tree *t)
     return count;
 }
 
-/* At the head of a chain; cell 0: there was no room. */
+/* Adds a band at the head of a chain; cell 0: there was no room. */
 static struct tt_band *begin_band(const struct tt_recording *r, uint32_t *chain,
                                   uint32_t cell, uint32_t of, uint32_t key,
                                   uint32_t shift)
@@ -263,8 +263,8 @@ static int is_of_retainers(const struct tt_band *b, uint32_t any)
 
 typedef int band_test(const struct tt_band *, uint32_t generation);
 
-/* Takes out of a strand's bands what goes: by bands of this thread, so that the sum is
- * right. */
+/* Empties the chosen bands of a strand: by changes in bands of this thread, so that the
+ * sum is right. */
 static void empty_bands(struct tt_thread *t, uint32_t bands, band_test *goes,
                         uint32_t generation, uint64_t now)
 {

@@ -13,25 +13,25 @@ void tt_bands_inherent(struct tt_thread *, uint32_t generation, uint64_t now,
                        int64_t bytes);
 
 /* The same in two steps: the band, NULL without room, and the change.  A strand keeps its
- * bands as long as it lasts. */
+ * bands to its end. */
 struct tt_band *tt_band_of_type(struct tt_tree *, tt_type, uint32_t generation);
 void tt_band_change(struct tt_tree *, struct tt_band *, uint64_t when, int64_t bytes);
 
 #define TT_STILL UINT64_MAX
 
 struct tt_life {                      /* of an object */
-    uint64_t born, first, last, died; /* died: TT_STILL when it has not */
-    int used; /* or else nothing is known of the second and third */
+    uint64_t born, first, last, died; /* died: TT_STILL if it has not */
+    int used;                         /* else the second and third are unknown */
 };
 
 /* An object has died: its states of use, over its whole life. */
 void tt_bands_life(struct tt_thread *, const struct tt_life *, int64_t bytes);
 
-/* Whatever is in these generations is not there any more: survivors come again. */
+/* Removes all objects from these generations: survivors are reported again. */
 void tt_bands_collect(struct tt_thread *, uint32_t generation, uint64_t now);
 
-/* How much a set of retainers has, by the type that has its name; and that nothing is known
- * of any any more. */
+/* Sets how much a set of retainers has, by the type of its name; and drops these amounts
+ * for all sets. */
 void tt_bands_retained(struct tt_thread *, tt_type, uint64_t now, int64_t bytes);
 void tt_bands_release(struct tt_thread *, uint64_t now);
 

@@ -61,13 +61,13 @@ static const struct tt_runtime *find(const char *name)
 
     *(void **)&runtime = dlsym ? dlsym(RTLD_DEFAULT, name) : NULL;
     if (!runtime && dlerror)
-        (void)dlerror(); /* the program did not ask */
+        (void)dlerror(); /* hides our error from the program */
     return runtime ? runtime() : NULL;
 }
 
 static void told(int on) { tt_share_turn(on); }
 
-/* Before whatever else this program or library does when it is loaded. */
+/* Before any other code of this program or library runs. */
 __attribute__((constructor(101))) static void look(void)
 {
     static struct tt_sharer self = {.told = told};

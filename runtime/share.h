@@ -5,7 +5,8 @@
 
 #include "tallytree.h"
 
-/* What a copy hands on; scopes when their fast path has given up, as it always has there. */
+/* The functions that a copy forwards; scopes after their fast path, which is always
+ * refused there. */
 #define TT_SHARED_FUNCTIONS(X)                                                           \
     X(tt_scope_enter_slowly)                                                             \
     X(tt_scope_enter_named)                                                              \
@@ -74,11 +75,11 @@ struct tt_runtime {
 #undef TT_SHARED_MEMBER
 };
 
-/* This copy; the number is that of what copies of different versions have in common: this
- * table, sites and infos of blocks. */
+/* This copy; the number is the version of what copies share: this table, sites and infos
+ * of blocks. */
 TT_API const struct tt_runtime *tt_runtime_1(void);
 
-/* The other one, when this copy is not the one that records. */
+/* The other copy, if this one does not record. */
 extern const struct tt_runtime *tt_shared;
 
 #define TT_HAND_ON(function, ...)                                                        \
@@ -87,7 +88,7 @@ extern const struct tt_runtime *tt_shared;
             return tt_shared->function(__VA_ARGS__);                                     \
     } while (0)
 
-/* The same for what returns nothing. */
+/* The same for functions without a result. */
 #define TT_HAND_OVER(function, ...)                                                      \
     do {                                                                                 \
         if (TT_UNLIKELY(tt_shared != NULL)) {                                            \

@@ -23,7 +23,7 @@
 
 struct site_note {
     ElfW(Nhdr) head;
-    char name[12]; /* with what aligns it */
+    char name[12]; /* with its padding */
     int32_t at, to;
 };
 enum { SITE_NOTE = 1 };

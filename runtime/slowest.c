@@ -195,7 +195,7 @@ void tt_slowest_end(struct tt_thread *t, struct tt_node *edge, const struct tt_f
     t->record->last = tt_time_now(t); /* our own time is not charged */
 }
 
-/* With a copy of its rows; those of the slot's before are given back. */
+/* Moves a slot, with a copy of its rows; frees those that the slot had. */
 static void move_slot(struct tt_tree *into, struct tt_slowest *s, struct tt_slow *slot,
                       struct tt_slowest *from)
 {

@@ -90,7 +90,7 @@ static void count_by_type(struct tt_recording *r, const struct tt_space_way *w,
     }
 }
 
-/* An age is of what no collector moves. */
+/* Objects with an age are not moved by a collector: generation 0. */
 static uint32_t generation_left(const struct tt_space_way *w)
 {
     return w->from & 0x80 && w->from != TT_NO_GENERATION ? 0 : w->from;
@@ -145,7 +145,7 @@ int tt_space_stray(const struct tt_space_way *w, const struct tt_objects *o)
     return tell_stray(0, w, o);
 }
 
-/* A thread whose destructors have run gets no strand: it would not be ended. */
+/* A thread whose destructors have run gets no strand: it would never be ended. */
 struct tt_thread *tt_space_enter(void)
 {
     struct tt_thread *t = tt_self.thread;
@@ -207,7 +207,7 @@ static uint64_t time_of_event(struct tt_thread *t, const struct tt_space_record 
     return t->told_at;
 }
 
-/* What comes to a generation is alive there, what leaves it is not. */
+/* Are the objects still counted in the generation that they leave? */
 static int is_there_still(const struct tt_space_record *s, const struct tt_space_way *w)
 {
     return generation_left(w) != TT_NO_GENERATION && !was_taken_out(s, w);
@@ -378,8 +378,7 @@ static const struct tt_event_cache *know_told(struct tt_thread *t, struct tt_nod
     return keep_told(t, &k);
 }
 
-/* Charges the objects that a context made; `n` is where that is, NULL when it has yet to be
- * found. */
+/* Charges the objects that a context made; `n` is its node, NULL: not found yet. */
 static void tell(struct tt_thread *t, struct tt_node *n, int below, tt_context origin,
                  const struct tt_space_way *w, const struct tt_objects *o)
 {
@@ -461,7 +460,7 @@ tt_context tt_alloc(tt_type type, size_t bytes, size_t overhead)
     return c != TT_NOWHERE ? c : allocate_slowly(type, bytes, overhead);
 }
 
-/* Says of an object what became of it, at the place where it was made. */
+/* Records an event of an object at the place where it was made. */
 static void tell_of(tt_context origin, const struct tt_space_way *w,
                     const struct tt_objects *o)
 {
@@ -493,7 +492,7 @@ tt_context tt_alloc_at(tt_context at, tt_type type, size_t bytes, size_t overhea
     return at;
 }
 
-/* 0xff is no generation, and none is beyond the last. */
+/* 0xff is no generation; larger ages become the last one. */
 static uint32_t generation_or_age(unsigned n)
 {
     if (n & 0x80u)
@@ -563,7 +562,7 @@ static void push_named(tt_block *kept, const char *name)
     (void)tt_push(named_block(kept, name));
 }
 
-/* Leaves the block when it is on top: what lies above it by mistake is left as well. */
+/* Leaves the block if it is on top, and all that is above it by mistake. */
 static void pop_named(const tt_block *kept)
 {
     struct tt_thread *t = tt_thread_enter();

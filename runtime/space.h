@@ -22,10 +22,10 @@ static inline struct tt_space_record *tt_space_record(struct tt_recording *r)
                               : (struct tt_space_record *)(void *)tt_cell(r->base, cell);
 }
 
-/* Objects of fewer bytes are sampled; 0: none is.  As the recording begins. */
+/* Objects of fewer bytes are sampled; 0: none is.  Set when the recording begins. */
 extern uint64_t tt_space_rate;
 
-/* tt_alloc of one that is recorded. */
+/* tt_alloc for a chosen object. */
 tt_context tt_space_make(tt_type, size_t bytes, size_t overhead);
 
 /* How many objects a sampled one of this size counts for. */
@@ -40,8 +40,8 @@ uint32_t tt_space_collection(struct tt_recording *);
 /* The calling thread, which is busy then.  NULL: off, or it is over. */
 struct tt_thread *tt_space_enter(void);
 
-/* The row of a context, or what was evicted below it, made at its first use; NULL without
- * room. */
+/* The row of a context, or of contexts evicted below it, made at its first use; NULL
+ * without room. */
 struct tt_space *tt_space_row(struct tt_tree *, struct tt_node *, uint32_t kind,
                               const struct tt_space_way *);
 
@@ -72,7 +72,7 @@ static inline void tt_space_add(struct tt_space *row, const struct tt_space_reco
     TT_SHOW(row->all.overhead, row->all.overhead + o->overhead);
 }
 
-/* What tt_age says. */
+/* The result of tt_age. */
 static inline unsigned tt_space_age(uint64_t amount)
 {
     unsigned n = amount ? 64 - (unsigned)__builtin_clzll(amount) : 0;
@@ -90,7 +90,7 @@ struct tt_node *tt_space_charge(struct tt_thread *, struct tt_node *, int below,
 /* The type of all objects if types are not distinguished. */
 tt_type tt_space_any_type(void);
 
-/* The same for a thread that has no strand.  1 when it was counted. */
+/* The same for a thread without a strand.  Returns 1 if it was counted. */
 int tt_space_stray(const struct tt_space_way *, const struct tt_objects *);
 
 /* The bytes that a context allocated, by its rows. */

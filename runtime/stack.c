@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* stack.c - the shadow stack: entering and leaving activations, the slow way.
+/* stack.c - the shadow stack: entering and leaving activations, the slow path.
  *
- * The fast way is in tallytree/scope.h: it moves the top by one frame.  What needs
- * more is here: the first push of a block at a context, arcs that hide blocks, frames that
- * longjmp or an exception skipped, the exact mode.  A frame with more to do on leaving
- * than to step down has flags, and is handed out as an odd pointer, which the fast path
- * of leaving does not recognise. */
+ * The fast path is in tallytree/scope.h: it moves the top by one frame.  This file has
+ * all else: the first push of a block at a context, arcs that hide blocks, frames that
+ * longjmp or an exception skipped, the exact mode.  A frame that needs more on leaving
+ * than stepping down has flags, and is returned as an odd pointer, which the fast path of
+ * leaving does not recognise. */
 #include "stack.h"
 #include "hiding.h"
 #include "sites.h"
@@ -173,7 +173,7 @@ void tt_hiders_count(struct tt_thread *t, uint32_t change)
         }
 }
 
-/* Does a push back into the path do without an arc, for want of room? */
+/* Has a push back into the path no arc, for want of room? */
 static int goes_back(const struct tt_thread *t, const struct tt_node *from,
                      const struct tt_node *edge)
 {
@@ -207,7 +207,7 @@ static int has_books(const struct tt_thread *t)
                                : 1;
 }
 
-/* One activation ends; `now` is only looked at when it was timed. */
+/* One activation ends; `now` is only read if it was timed. */
 static void drop_top(struct tt_thread *t, uint64_t *now)
 {
     struct tt_frame *f = t->self->top;
@@ -271,7 +271,7 @@ static void drop_dead(struct tt_thread *t, void *slot, uintptr_t cfa)
 
 /* ── Entering ─────────────────────────────────────────────────────────────────────── */
 
-/* A context that found no room: what it costs goes below the nearest one that did. */
+/* Enters a context without room: its cost goes below the nearest one that has some. */
 static void enter_limbo(struct tt_thread *t, struct tt_frame *f, tt_block block)
 {
     static const struct tt_amounts call = {1, 0, 0};
@@ -393,7 +393,7 @@ struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kin
     return enter_from(t, f, f[-1].node, block, mode_of(t, kind));
 }
 
-/* A tail call.  As the document has it the frame is gone; under `cycle`, which is Fble as
+/* A tail call.  By the document the frame is gone; under `cycle`, which is Fble as
  * shipped, the path goes on from it. */
 void tt_stack_replace(struct tt_thread *t, tt_block block, enum tt_kind kind)
 {
@@ -489,7 +489,7 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
     }
 }
 
-/* A path begins at this frame: what arcs below it hide is not active above it. */
+/* A path begins at this frame: blocks that arcs below it hide are not active above it. */
 static void cut_hiders(struct tt_thread *t, struct tt_frame *f)
 {
     if (!t->hider)
@@ -521,8 +521,8 @@ static void stand_joined(struct tt_thread *t, struct tt_frame *f, struct tt_node
         tt_hiding_begin(t, f);
 }
 
-/* The block of what found no room is on the stack all the same.  `begins`: nothing below it is,
- * and what it costs is below the root. */
+/* A block without room is on the stack all the same.  `begins`: frames below it are not
+ * active, and its cost is below the root. */
 static void stand_in_limbo(struct tt_thread *t, struct tt_frame *f, tt_context c,
                            int begins)
 {

@@ -12,7 +12,8 @@
 /* The frame below all activations. */
 struct tt_frame *tt_stack_bottom(const struct tt_fiber *);
 
-/* Sets up an empty stack whose first segment is in `memory`, or is mapped when NULL. */
+/* Sets up an empty stack.  Its first segment is in `memory`, or mapped if that is
+ * NULL. */
 int tt_stack_init(struct tt_fiber *, void *memory, size_t size);
 void tt_stack_fini(struct tt_fiber *);
 
@@ -20,7 +21,7 @@ void tt_stack_fini(struct tt_fiber *);
  * recording has begun. */
 void tt_stack_open(struct tt_thread *);
 
-/* Another stack, that of a signal handler, says nothing about this one. */
+/* Addresses on a signal handler's stack cannot be compared with this stack's. */
 TT_INLINE int tt_on_signal_stack(uintptr_t cfa)
 {
     stack_t s;
@@ -50,25 +51,25 @@ struct tt_frame *tt_stack_join_place(struct tt_thread *, struct tt_node *, int h
 /* The cell through which a push leads; contexts are evicted for it.  0: no room. */
 uint32_t tt_stack_step(struct tt_thread *, struct tt_node *from, tt_block);
 
-/* Leaves everything above `f`, and `f` too unless `keep`.  Nothing when it is not there. */
+/* Leaves everything above `f`, and `f` too unless `keep`; nothing if `f` is not there. */
 void tt_stack_leave(struct tt_thread *, struct tt_frame *f, int keep);
 
 /* Is this one of the running stack's frames?  It may point anywhere. */
 int tt_stack_has(const struct tt_thread *, const struct tt_frame *f);
 
-/* Ends the running stack's activations in the books; frames stay, to be left quietly. */
+/* Ends the running stack's activations in the figures; leaving them has no effect. */
 void tt_stack_close(struct tt_thread *);
 
-/* What a handler has left by longjmp in the midst of entering or leaving the exact mode's fast
- * way is made as if that had not begun, or had ended. */
+/* Repairs the state after a handler left the exact mode's fast path by longjmp: as if
+ * entering had not begun, or leaving had ended. */
 void tt_stack_mend(struct tt_thread *);
 
-/* Until they are, a signal handler finds the root to charge to, and nothing of a tree that
- * is no more. */
+/* Resets the stack: until frames are resolved again, signal handlers charge the root, and
+ * not a tree that is gone. */
 void tt_stack_reset(struct tt_thread *);
 
-/* A scope that is just being entered, and that a handler interrupted, sees that what it found
- * out does not hold any more. */
+/* Makes a scope that is just being entered, and was interrupted by a handler, look up its
+ * edge again. */
 void tt_stack_disturb(struct tt_thread *);
 
 /* Finds all frames' places again, after the tree under them changed.  `again`: their times
@@ -87,14 +88,14 @@ static inline uint32_t tt_context_generations(const struct tt_recording *r)
     return 1u << (TT_CONTEXT_BLOCK_SHIFT - r->context_bits);
 }
 
-/* The cell in a handle; 0: the handle says nothing but a block. */
+/* The cell in a handle; 0: the handle has only a block. */
 static inline uint32_t tt_context_cell(const struct tt_recording *r, tt_context c)
 {
     return (uint32_t)c & ((1u << r->context_bits) - 1);
 }
 
-/* What a handle has of a generation, and back.  Generations of one recording look like none of
- * another's. */
+/* Encodes a generation in a handle, and back.  Different recordings have different
+ * ones. */
 static inline uint32_t tt_context_stir(const struct tt_recording *r, uint64_t generation)
 {
     return ((uint32_t)generation ^ r->epoch * 0x9e5u) & (tt_context_generations(r) - 1);
@@ -105,8 +106,8 @@ static inline uint32_t tt_context_generation(const struct tt_recording *r, tt_co
     return tt_context_stir(r, c >> r->context_bits);
 }
 
-/* The handle of a node; 0: of a root.  A cell that was in use too often to have a generation
- * for this handle alone gives one that says the block and nothing else. */
+/* The handle of a node; 0 for a root.  A cell that was reused too often to have a
+ * generation for this handle alone gives one with the block and nothing else. */
 static inline tt_context tt_context_make(const struct tt_recording *r,
                                          const struct tt_node *n)
 {
@@ -120,7 +121,7 @@ static inline tt_context tt_context_make(const struct tt_recording *r,
     return cell | (uint64_t)tt_context_stir(r, n->generation) << r->context_bits | block;
 }
 
-/* Is it the handle of that cell's node?  Not of a root: that has none. */
+/* Is it the handle of that cell's node?  A root has none. */
 static inline int tt_context_is_of(const struct tt_recording *r, const struct tt_node *n,
                                    tt_context c)
 {
@@ -134,8 +135,8 @@ static inline int tt_context_is_of(const struct tt_recording *r, const struct tt
 /* context.c: the handle of a frame's context. */
 tt_context tt_context_of(struct tt_thread *, const struct tt_frame *);
 
-/* The context in this tree that a handle leads to.  It is always of the handle's block: what was
- * evicted comes back below the nearest ancestor that is left.  NULL: there is no room. */
+/* The context in this tree for a handle.  It is always of the handle's block: an evicted
+ * one comes back below the nearest ancestor that is left.  NULL: there is no room. */
 struct tt_node *tt_context_place(struct tt_thread *, tt_context);
 
 /* The handle of a frame without room, whose costs go below `n`. */
@@ -221,7 +222,7 @@ void tt_activation_end(struct tt_thread *, struct tt_frame *, uint64_t now);
 void tt_visit_begin(struct tt_thread *, struct tt_frame *);
 void tt_visit_end(struct tt_thread *, struct tt_frame *);
 
-/* What is kept of an activation beside its sums, where that was asked for. */
+/* Details of an activation beside its sums, if they are recorded. */
 void tt_activation_details(struct tt_thread *, struct tt_node *edge,
                            const struct tt_frame *, uint64_t duration);
 
@@ -265,7 +266,7 @@ void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, struct tt_slowes
 uint32_t tt_evict(struct tt_thread *);
 uint32_t tt_evict_tree(struct tt_tree *, struct tt_thread *);
 
-/* Did an eviction, where it is time for one, make room for what found none? */
+/* Evicts contexts if enough pushes found no room; returns whether that freed cells. */
 int tt_make_room(struct tt_thread *);
 
 #endif

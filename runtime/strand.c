@@ -511,7 +511,7 @@ void tt_thread_detach(struct tt_thread *t)
 
 /* ── Threads ──────────────────────────────────────────────────────────────────────── */
 
-/* Those of threads that are over, where unwinders may look at all: see tt_function_dropped. */
+/* Those of ended threads, which unwinders may still read: see tt_function_dropped. */
 static struct tt_thread *spare_threads;
 
 static struct tt_thread *take_spare(void)
@@ -633,7 +633,7 @@ static int attach_again(struct tt_thread *t)
     return error;
 }
 
-/* A handler must not wait for what its thread holds. */
+/* A handler must not wait for its own thread. */
 struct tt_thread *tt_thread_enter(void)
 {
     return tt_is_at_work() ? NULL : tt_thread_enter_anyway();

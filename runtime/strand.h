@@ -37,8 +37,8 @@ struct tt_segment {
 };
 
 struct tt_fiber {
-    struct tt_thread *thread; /* whose tree its frames are in; NULL: none yet; when that
-                                 thread ends it clears this */
+    struct tt_thread *thread; /* in whose tree its frames are; NULL: none yet; cleared
+                               * when that thread ends */
     uint32_t epoch;           /* of the recording they are in */
     uint32_t running;
     uint32_t switches; /* tt_sites_switches when its frames were looked at */
@@ -46,7 +46,7 @@ struct tt_fiber {
     struct tt_frame *top, *hider, *timed; /* while it does not run */
     uintptr_t high; /* the farthest up that the slow path was called on its stack */
     uint64_t away;  /* ticks while it did not run: its clock was stopped */
-    uint64_t local; /* its time when it was left */
+    uint64_t local; /* its time when it last ran */
     struct tt_fiber *next,
         **link; /* suspended fibers of `thread`, under its tree's lock */
 };
@@ -60,19 +60,18 @@ struct tt_join { /* where a captured context led from a place */
 };
 
 enum { TT_HIDDENS = 128, TT_HIDDEN_CELLS = 9, TT_HIDDEN_BLOCKS = 5 };
-struct tt_hidden { /* what hiders hide that is not on the path of a context */
-    /* Cells, and above 32 bits generations: the context, the arcs, or of a hider that came
-     * through none, from where to where it led. */
+struct tt_hidden { /* hidden blocks that are not on a context's path */
+    /* Cells, and above 32 bits generations: the context, the arcs; for a hider without an
+     * arc, its source and target. */
     uint64_t at[TT_HIDDEN_CELLS];
-    uint32_t cells, count; /* no cells: nothing is kept here */
+    uint32_t cells, count; /* no cells: unused */
     uint32_t tally[TT_HIDDEN_BLOCKS];
 };
 
 struct tt_thread {
     struct tt_strand *self; /* its thread-local part */
     struct tt_recording *recording;
-    struct tt_recording
-        *last; /* a scope that a handler interrupted may look at it still */
+    struct tt_recording *last; /* a scope that a handler interrupted may still read it */
     struct tt_strand_record *record;
     struct tt_tree tree;
     struct tt_fiber own, *fiber, *suspended;
@@ -81,7 +80,7 @@ struct tt_thread {
     uintptr_t busy;    /* signal handlers stay out; an address: see exact.h */
     int program_errno; /* as it was at the beginning of the slow path */
     uint32_t pauses;   /* read by the sampler thread */
-    uint32_t named;    /* by tt_thread_name: the system's name for it says nothing */
+    uint32_t named;    /* by tt_thread_name: ignore the system's name */
     uint32_t exact;    /* no fast path: scopes are timed */
     uint32_t quick;    /* enum tt_quick: how runtimes' blocks and scopes are recorded */
     uint32_t
@@ -89,8 +88,8 @@ struct tt_thread {
     /* All kinds are timed, by which clock, and none is kept among the slowest.
      * Cleared, as self->limit is, when the recording ends. */
     uint32_t plain;                   /* enum tt_plain */
-    uint32_t tells;                   /* of objects: nothing but rows, and types' bands */
-    uint32_t detailed;                /* more than sums is kept of activations */
+    uint32_t tells;                   /* objects change only rows, and types' bands */
+    uint32_t detailed;                /* more than sums is stored of activations */
     uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
     uint64_t ticks;                   /* of clock=caller */
     uint32_t timing;                  /* some kind of block is timed */
@@ -106,15 +105,15 @@ struct tt_thread {
         int armed;
         uint64_t cpu; /* already accounted for, ns; also written by the sampler thread */
         int clock;    /* the thread's CPU clock */
-        uint64_t spent; /* on looks, ns */
-        void *looker;   /* what tt_looker needs */
+        uint64_t spent; /* on sampling, ns */
+        void *looker;   /* the data of tt_looker */
         uint64_t start; /* its CPU time when it was armed, ns */
     } sampler;
     struct tt_log_writer log;
-    void *heap; /* what the collector of the allocator's events has of it */
+    void *heap; /* the thread's part of the collector of allocations */
     struct tt_slow_state {
         struct tt_frame *frame;     /* the marked activation under way */
-        struct tt_slow_seen *table; /* what its subtree had when it began, by cell */
+        struct tt_slow_seen *table; /* figures of its subtree when it began, by cell */
         uint32_t size;
     } slow;
     /* The context that a tail call left: the parent of the next call from this frame. */
@@ -134,7 +133,7 @@ struct tt_thread {
 /* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */
 enum tt_quick { TT_QUICK_NOT, TT_QUICK_SAMPLED, TT_QUICK_COUNTED };
 
-/* Whose clock the fast path of the exact mode reads; 0: none does. */
+/* The clock that the fast path of the exact mode reads; 0: none. */
 enum tt_plain { TT_PLAIN_CYCLES = 1, TT_PLAIN_CALLER };
 
 /* Keeps the stack pointer, in one instruction where that is possible. */
@@ -144,8 +143,8 @@ enum tt_plain { TT_PLAIN_CYCLES = 1, TT_PLAIN_CALLER };
 #define TT_STACK_STORE(to) ((to) = (uintptr_t)__builtin_frame_address(0))
 #endif
 
-/* A field of this thread's own that the sampler thread looks at: it finds whole values, and
- * what was stored before them. */
+/* Stores a field that the sampler thread reads: it sees whole values, and all stores
+ * before them. */
 #define TT_SHOW(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
 
 #define TT_FRAME_OF(f) ((struct tt_frame *)((uintptr_t)(f) & ~(uintptr_t)1))
@@ -156,8 +155,8 @@ _Static_assert(offsetof(struct tt_strand, top) == 0, "top");
 /* The lowest frame's: above all others.  Even, as are those not entered fast. */
 #define TT_CFA_BOTTOM (UINTPTR_MAX - 3)
 
-/* In the cfa of a function that is switched on.  Its frame's slot is where it returns to,
- * or NULL when it has. */
+/* In the cfa of a function that is switched on.  Its frame's slot has its return address,
+ * or NULL after it has returned. */
 #define TT_CFA_FUNCTION ((uintptr_t)2)
 #define TT_CFA_OF(f) ((f)->cfa & ~(uintptr_t)3)
 
@@ -192,10 +191,10 @@ static inline void tt_frame_settle(const struct tt_tree *t, struct tt_frame *f)
     f->cfa &= ~(uintptr_t)1;
 }
 
-/* Is it a scope's that is switched?  Its slot is odd. */
+/* Is it the frame of a switched scope?  Its slot is odd. */
 #define TT_IS_SWITCHED(f) (((uintptr_t)(f)->slot & 1) != 0)
 
-/* Is what lies below it not active while it is? */
+/* Are the frames below inactive while this one is there? */
 static inline int tt_frame_begins(const struct tt_frame *f)
 {
     return (tt_frame_flags(f) & TT_FRAME_JOINED) == TT_FRAME_CONTEXT;
@@ -230,9 +229,9 @@ static inline struct tt_frame *tt_frame_top(const struct tt_strand *s)
                                                               : top;
 }
 
-/* The calling thread, attached to the running recording; NULL when off, when there is no
- * memory, or when a signal handler interrupted the profiler.  Not NULL: busy, until
- * tt_thread_leave. */
+/* Attaches the calling thread to the running recording; NULL if off, if there is no
+ * memory, or if a signal handler interrupted the profiler.  Else the thread is busy,
+ * until tt_thread_leave. */
 struct tt_thread *tt_thread_enter(void);
 
 /* The same for callers at work that have neither the threads nor the blocks locked. */
@@ -285,7 +284,7 @@ static inline int tt_frame_is_function(const struct tt_frame *f)
     return (f->cfa & TT_CFA_FUNCTION) && f->slot;
 }
 
-/* Its pushes take the slow path from now on; any thread may say so. */
+/* Its pushes take the slow path from now on; any thread may call this. */
 static inline void tt_strand_close(struct tt_strand *s)
 {
     __atomic_store_n(&s->limit, NULL, __ATOMIC_SEQ_CST);

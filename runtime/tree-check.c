@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tree-check.c - is a tree as it has to be?  In checked builds alone. */
+/* tree-check.c - checks a tree's invariants, in checked builds only. */
 #include "tree.h"
 
 #ifdef TT_CHECKED

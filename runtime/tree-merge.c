@@ -80,7 +80,7 @@ static void merge_histogram(struct merge *m, struct tt_node *to,
     tt_change_make(&c);
 }
 
-/* What leads to this extension on its context's chain. */
+/* The link to this extension in its context's chain. */
 static uint32_t *link_to(const struct tt_tree *t, struct tt_node *n, uint32_t cell)
 {
     uint32_t *link = &n->extension;
@@ -92,8 +92,7 @@ static uint32_t *link_to(const struct tt_tree *t, struct tt_node *n, uint32_t ce
     return link;
 }
 
-/* Each keeps what the ring has room for, the later ones: a new ring takes the place of both
- * at once. */
+/* Each keeps the latest that the ring has room for: a new ring replaces both at once. */
 static void merge_history(struct merge *m, struct tt_node *to, struct tt_history *from)
 {
     struct tt_tree *t = m->into;
@@ -167,7 +166,7 @@ static void clear_amounts(struct tt_change *c, struct tt_amounts *a)
     *tt_change_word(c, &a->samples) = 0;
 }
 
-/* What was lost below a context, or of it, is lost there in the other tree too. */
+/* Losses below a context, or of it, are losses in the other tree, too. */
 static void merge_loss(struct merge *m, struct tt_node *to, struct tt_loss *from)
 {
     struct tt_loss *into = tt_tree_loss(m->into, to);
@@ -203,7 +202,7 @@ static void merge_arc(struct merge *m, struct tt_node *edge, struct tt_node *fro
     merge_extensions(m, edge, from);
 }
 
-/* One whose parent has been sent; so has an arc's target, which is above it. */
+/* Sends a cell after its parent, and after an arc's target, which is above it. */
 static void send_cell(struct merge *m, struct tt_node *n)
 {
     struct tt_tree *t = m->into;
@@ -263,7 +262,7 @@ static void send_tree(struct merge *m)
             send_tally(m, tt_tree_tally_find(m->from, block));
 }
 
-/* What both had the one has then, and the other nothing. */
+/* Then one has the figures of both, and the other none. */
 static void send_checked(struct merge *m)
 {
 #ifdef TT_CHECKED
@@ -291,8 +290,8 @@ static int make_tallies(struct merge *m)
 
 /* ── The row ──────────────────────────────────────────────────────────────────────── */
 
-/* What the members of a row have spent in all, and which the least and the most.  With this
- * the member is gone, and any context of the row may lack what was evicted of it there. */
+/* Sums up the ticks of a row's members, with minimum and maximum.  After this the member
+ * is gone, and any context of the row may lack figures that were evicted there. */
 static void count_member(struct tt_tree *into, struct tt_strand_record *member,
                          uint64_t ticks)
 {

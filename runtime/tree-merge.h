@@ -8,9 +8,9 @@
 /* Makes a row of a strand, of which it is the one member. */
 int tt_merge_first(struct tt_tree *);
 
-/* Moves all that `from` tallied to `into`, context by context, and counts it as a member of
- * its row; its strand is gone then, its pages are the caller's to give back.  What finds no
- * room goes below the nearest context that has.  -TT_ERR_MEMORY: nothing has moved. */
+/* Moves all figures of `from` to `into`, context by context, and counts it as a member of
+ * its row; its strand is then gone, and the caller frees its pages.  Figures without room
+ * go below the nearest context that has some. -TT_ERR_MEMORY: nothing has moved. */
 int tt_merge(struct tt_tree *into, struct tt_tree *from);
 
 #endif

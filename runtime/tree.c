@@ -60,7 +60,7 @@ static void put_edge(char *base, uint32_t *table, uint32_t mask, uint32_t cell)
 }
 
 /* Moves a node's transitions into a table of 2^order cells.  The new one is shown in one
- * store: a signal handler may look at any moment.  When there is no room it stays. */
+ * store: a signal handler may read it at any moment.  Without room the old one stays. */
 static void grow_table(struct tt_tree *t, struct tt_node *n, uint32_t order)
 {
     uint32_t cell = tt_tree_table(t, order),
@@ -92,7 +92,7 @@ static int is_taken(const struct tt_tree *t, const struct tt_node *from, tt_bloc
     return tt_table(t->base, from)[block & from->mask] != 0;
 }
 
-/* The fast paths look at the first edge of a bucket alone. */
+/* The fast paths read only the first edge of a bucket. */
 static void add_edge(struct tt_tree *t, struct tt_node *from, uint32_t cell)
 {
     tt_block block = tt_cell(t->base, cell)->key & TT_KEY_BLOCK;
@@ -203,8 +203,8 @@ static struct tt_node *find_target(const struct tt_tree *t, struct tt_node *from
 
 /* ── Growing ──────────────────────────────────────────────────────────────────────── */
 
-/* How much of this context may have been evicted before it came back: no more than what
- * its parent lost below it, and no more than any context that ever was evicted had. */
+/* How much of this context may have been evicted before it came back: at most the loss of
+ * its parent below it, and at most the weight of any evicted context. */
 static uint64_t missed_by(const struct tt_tree *t, const struct tt_node *parent)
 {
     const struct tt_loss *loss = tt_tree_loss_find(t, parent);
@@ -217,7 +217,7 @@ static uint64_t missed_by(const struct tt_tree *t, const struct tt_node *parent)
     return below < t->record->threshold ? below : t->record->threshold;
 }
 
-/* Its block has its tally from now on: for when the context is evicted or hidden. */
+/* Makes its block's tally, too: for when the context is evicted or hidden. */
 static uint32_t make_context(struct tt_tree *t, struct tt_node *from, tt_block block)
 {
     struct tt_node *n;
@@ -254,8 +254,9 @@ static uint32_t hides(const struct tt_tree *t, const struct tt_node *from,
     return 0;
 }
 
-/* May a push back to `target` be counted as one through its own edge?  Not under `drop`,
- * where it is another block's, nor under `cycle`, where a tail call's source is no frame's. */
+/* May a push back to `target` be counted through its own edge?  Not under `drop`, where
+ * the target is another block's, nor under `cycle`, where a tail call's source has no
+ * frame. */
 static int has_own_edge(const struct tt_tree *t, const struct tt_node *target,
                         tt_block block)
 {

@@ -72,14 +72,14 @@ int tt_tree_init(struct tt_tree *, struct tt_recording *, struct tt_strand_recor
 /* For a tree that was copied. */
 void tt_tree_lock_init(struct tt_tree *);
 
-/* Gives all its pages back; or leaves them as they are, for good. */
+/* Frees all its pages; or keeps them, for good. */
 void tt_tree_fini(struct tt_tree *);
 void tt_tree_forget(struct tt_tree *);
 
-/* The cell through which a push of `block` at `from` goes; 0 when there is none yet. */
+/* The cell through which a push of `block` at `from` goes; 0 if there is none yet. */
 uint32_t tt_tree_find(const struct tt_tree *, const struct tt_node *from, tt_block block);
 
-/* The same, made at its first use under the recursion policy; 0 when there is no room. */
+/* The same, made at its first use under the recursion policy; 0 without room. */
 uint32_t tt_tree_step(struct tt_tree *, struct tt_node *from, tt_block block);
 
 /* The same as a child, whatever the policy. */
@@ -89,7 +89,7 @@ uint32_t tt_tree_child(struct tt_tree *, struct tt_node *from, tt_block block);
 uint32_t tt_tree_arc(struct tt_tree *, struct tt_node *from, tt_block block,
                      struct tt_node *target);
 
-/* Walks what leads on from a node: for (e = first; e; e = next). */
+/* Walks the edges of a node: for (e = first; e; e = next). */
 struct tt_edges {
     const struct tt_tree *tree;
     const struct tt_node *node;
@@ -114,7 +114,7 @@ uint32_t tt_tree_common(const struct tt_tree *, const struct tt_node *,
 int tt_tree_is_above(const struct tt_tree *, const struct tt_node *a,
                      const struct tt_node *b);
 
-/* ── What it is made of: cell.c ───────────────────────────────────────────────────── */
+/* ── Memory of a tree: cell.c ─────────────────────────────────────────────────────── */
 
 static inline uint32_t tt_cell_of(const struct tt_tree *t, const void *cell)
 {
@@ -124,13 +124,13 @@ static inline uint32_t tt_cell_of(const struct tt_tree *t, const void *cell)
     return (uint32_t)((size_t)((const char *)cell - t->base) / TT_CELL_SIZE);
 }
 
-/* Sees to it that so many cells are free; takes one, zeroed, if more than `reserve` are left;
- * gives one back. */
+/* Makes sure that so many cells are free; takes one, zeroed, if more than `reserve` are
+ * left; frees one. */
 int tt_tree_reserve(struct tt_tree *, uint32_t cells);
 struct tt_node *tt_tree_take(struct tt_tree *, uint32_t reserve);
 void tt_tree_give(struct tt_tree *, struct tt_node *);
 
-/* 2^order cells, zeroed, as a table or as other data; 0 when there is no room. */
+/* 2^order cells, zeroed, as a table or as other data; 0 without room. */
 uint32_t tt_tree_table(struct tt_tree *, uint32_t order);
 void tt_tree_give_table(struct tt_tree *, struct tt_node *);
 uint32_t tt_tree_data(struct tt_tree *, uint32_t order);
@@ -155,15 +155,16 @@ void tt_tree_give_pages(struct tt_tree *);
 
 /* ── Figures beside it: extension.c ───────────────────────────────────────────────── */
 
-/* A block's tally, an edge's times, a context's loss: made at their first use, NULL when there
- * is no room; or NULL when there is none yet. */
+/* A block's tally, an edge's times, a context's loss: made at their first use, NULL
+ * without room; the others return NULL if there is none yet. */
 struct tt_tally *tt_tree_tally(struct tt_tree *, tt_block block);
 struct tt_times *tt_tree_times(struct tt_tree *, struct tt_node *edge);
 struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *context);
 struct tt_tally *tt_tree_tally_find(const struct tt_tree *, tt_block block);
 struct tt_loss *tt_tree_loss_find(const struct tt_tree *, const struct tt_node *context);
 
-/* The same of a large extension of any kind; one that is there, of any kind but space. */
+/* The same for a large extension of any kind; and an existing one, of any kind but
+ * space. */
 void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind,
                         uint32_t order);
 void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain,
@@ -179,19 +180,19 @@ void tt_tree_link(const struct tt_tree *, uint32_t *chain, void *extension,
                   uint32_t kind);
 void tt_tree_give_extensions(struct tt_tree *, uint32_t *chain);
 
-/* The amount of a metric on a chain of extensions, at first 0; NULL when there is no room. */
+/* The amount of a metric on a chain of extensions, initially 0; NULL without room. */
 uint64_t *tt_tree_metric_amount(struct tt_tree *, uint32_t *chain, uint32_t metric);
 
-/* The same of a context, with what an eviction of the context needs to keep the amount; and of
- * what was evicted below `n`: on the nearest ancestor that has room for it. */
+/* The same of a context, with the cells that an eviction needs to keep the amount; and of
+ * amounts evicted below `n`: on the nearest ancestor that has room. */
 uint64_t *tt_tree_metric_of(struct tt_tree *, struct tt_node *, uint32_t metric);
 uint64_t *tt_tree_metric_below(struct tt_tree *, struct tt_node *n, uint32_t metric);
 
-/* Adds to a metric of a block that has no context, but lies below `n`.  0: there is no room. */
+/* Adds to a metric of a block without a context, below `n`.  0: there is no room. */
 int tt_tree_metric_evicted(struct tt_tree *, struct tt_node *n, tt_block, uint32_t metric,
                            uint64_t amount);
 
-/* Adds to a metric on a chain of extensions; async-signal-safe when it is there already. */
+/* Adds to a metric on a chain of extensions; async-signal-safe if it is already there. */
 int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t amount);
 
 int tt_marks_grow(struct tt_marks *, uint32_t size);
@@ -200,8 +201,8 @@ void tt_marks_fini(struct tt_marks *);
 /* ── Checked: tree-check.c ─────────────────────────────────────────────────────────────── */
 
 #ifdef TT_CHECKED
-/* What is wrong with a tree that no other thread changes: "" when nothing is.  It takes time
- * that grows with the tree and the depths of its contexts. */
+/* The first error in a tree that no other thread changes; "" if there is none.  Takes
+ * time that grows with the tree and the depths of its contexts. */
 const char *tt_tree_check(struct tt_tree *);
 
 /* Figures that no eviction changes. */

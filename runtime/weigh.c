@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* weigh.c - what each context of a tree cost with all below it.
+/* weigh.c - the cost of each context of a tree, with all below it.
  *
- * Cells lie in no order.  Each context waits for as many as lead on from it; those that
- * wait for none add their weight to their parent, which may then do so itself. */
+ * Cells are in no order.  Each context waits for its children; one that waits for none
+ * adds its weight to its parent, which may then do so itself. */
 #include "weigh.h"
 #include "space.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weigh.h - what each context of a tree cost with all below it. */
+/* weigh.h - the cost of each context of a tree, with all below it. */
 #ifndef TT_WEIGH_H
 #define TT_WEIGH_H
 
