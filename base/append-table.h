@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) void *tt_append_table_slot(
  * memory.  Async-signal-safe. */
 int tt_append_table_reserve(struct tt_append_table **t, size_t record);
 
-/* The writer's: says that the record is filled.  One that is filled again counts once. */
+/* For the writer: the record is filled.  A record that is filled again counts once. */
 void tt_append_table_show(struct tt_append_table *, void *slot, uint64_t key);
 
 #endif

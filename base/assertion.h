@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* assertion.h - TT_ASSERT(condition): what always holds here.
+/* assertion.h - TT_ASSERT(condition): conditions that always hold.
  *
- * A build with -DTT_CHECKED (meson: -Dchecked=true; the tests, the sanitizers and the fuzzers
- * use it) ends the process at the first assertion that fails.  Other builds evaluate nothing.
- * A failure allocates nothing and takes no lock, so signal handlers may assert too. */
+ * A build with -DTT_CHECKED (meson: -Dchecked=true; the tests, the sanitizers and the
+ * fuzzers use it) ends the process at the first assertion that fails.  Other builds
+ * evaluate nothing.  A failure allocates nothing and takes no lock, so signal handlers
+ * may assert, too. */
 #ifndef TT_ASSERTION_H
 #define TT_ASSERTION_H
 
@@ -26,7 +27,7 @@ __attribute__((noreturn, noinline, cold, unused)) static void tt_assertion_faile
                  : tt_assertion_failed("tallytree: " __FILE__ ":" TT_ASSERTION_TEXT(     \
                        __LINE__) ": assertion failed: " #condition "\n"))
 
-/* What a checker complains of: "" is nothing. */
+/* Asserts that a checker's message is "". */
 __attribute__((unused)) static inline void TT_ASSERT_NOTHING(const char *wrong)
 {
     char text[160] = "tallytree: ";

@@ -66,7 +66,7 @@ static inline void tt_brief_lock(uint32_t *word)
         tt_brief_wait(word);
 }
 
-/* 0: it is held, maybe by whom the caller has interrupted. */
+/* 0: it is held, maybe by the thread that the caller has interrupted. */
 static inline int tt_brief_try(uint32_t *word)
 {
     uint32_t expected = TT_BRIEF_FREE;
@@ -110,8 +110,8 @@ static inline void tt_owned_unlock(struct tt_owned *l)
     tt_brief_unlock(&l->word);
 }
 
-/* In the child of a fork: 1: another thread was about a change.  What the calling one was about,
- * it goes on with. */
+/* In the child of a fork; returns 1 if another thread was making a change.  A change by
+ * the calling thread goes on. */
 static inline int tt_owned_forget(struct tt_owned *l, const void *self)
 {
     const void *holder = l->holder;

@@ -8,7 +8,7 @@
 
 struct tt_byte_reader {
     const uint8_t *at, *end;
-    int bad; /* something was asked for that was not there; numbers are then 0 */
+    int bad; /* a read went beyond the end; numbers are then 0 */
 };
 
 /* There are too few bytes for a number: uses up the span. */

@@ -7,7 +7,7 @@
 
 struct tt_keys {
     struct tt_keys_place {
-        uint64_t key; /* 0: none */
+        uint64_t key; /* 0: free */
         uint32_t number, spare;
     } * place;
     uint64_t mask;

@@ -24,7 +24,7 @@ struct table {
     size_t relative; /* that many of the others come first, and are of no symbol */
 };
 
-/* Some loaders add the bias to what they keep in memory; the vdso's is as in the file. */
+/* Some loaders add the bias to addresses in memory; the vdso's are as in the file. */
 static uint64_t address_of(const struct dl_phdr_info *o, uint64_t value)
 {
     return value < o->dlpi_addr ? value + o->dlpi_addr : value;
@@ -143,7 +143,7 @@ uint64_t tt_loaded_symbol(const struct dl_phdr_info *o, const char *name, uint64
     return o->dlpi_addr + s->st_value;
 }
 
-/* Those before `relative` are of no symbol. */
+/* Relocations before `relative` have no symbol. */
 static int uses(const struct table *t, const struct relocations *r, size_t relative,
                 int (*is_wanted)(const char *name))
 {

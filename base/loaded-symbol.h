@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loaded-symbol.h - what an object that is loaded exports and uses. */
+/* loaded-symbol.h - the symbols that a loaded object exports and uses. */
 #ifndef TT_LOADED_SYMBOL_H
 #define TT_LOADED_SYMBOL_H
 
@@ -11,7 +11,7 @@
  * when it fails. */
 uint64_t tt_loaded_symbol(const struct dl_phdr_info *, const char *name, uint64_t *size);
 
-/* Does the object call or address a symbol by such a name, whichever object exports it? */
+/* Does the object use a symbol with such a name, whichever object exports it? */
 int tt_loaded_uses(const struct dl_phdr_info *, int (*is_wanted)(const char *name));
 
 #endif

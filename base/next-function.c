@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* next-function.c - the way from functions of ours to the C library's. */
+/* next-function.c - finds the C library's functions that ours replace. */
 #include "next-function.h"
 
 #include <dlfcn.h>
@@ -17,9 +17,9 @@ static void *find_in_library(const char *name)
     return found;
 }
 
-/* It finds what has no version too: the functions that a sanitizer, or another library that
- * is loaded first, has in the C library's place.  The program must not see the loader's
- * message about one that is not there. */
+/* Also finds functions without a version: those of a sanitizer, or of another library
+ * that is loaded first, which replace the C library's.  The program must not see the
+ * loader's message about a missing one. */
 void *tt_next_function(const char *name)
 {
     static __typeof__(dlsym) *find;

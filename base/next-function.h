@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* next-function.h - functions of ours in front of the C library's, and the way to those. */
+/* next-function.h - functions that replace the C library's, and call them. */
 #ifndef TT_NEXT_FUNCTION_H
 #define TT_NEXT_FUNCTION_H
 
 /* A function that programs call instead of the C library's. */
 #define TT_INTERPOSE __attribute__((visibility("default")))
 
-/* The next definition of a function after ours; NULL: there is none. */
+/* The next definition of a function after ours; NULL: none. */
 void *tt_next_function(const char *name);
 
-/* next_NAME(): that, looked for once. */
+/* next_NAME(): the same, looked up once. */
 #define TT_NEXT_FUNCTION(result, name, ...)                                              \
     typedef result name##_function(__VA_ARGS__);                                         \
     static name##_function *next_##name(void)                                            \

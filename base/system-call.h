@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* system-call.h - a system call, where the C library's function cannot be asked. */
+/* system-call.h - system calls without the C library's function. */
 #ifndef TT_SYSTEM_CALL_H
 #define TT_SYSTEM_CALL_H
 
 #include <errno.h>
 
-/* What the library's syscall does, without looking for it: allocators call such functions,
- * and the loader allocates. */
+/* The same as the library's syscall, without looking that up: allocators call such
+ * functions, and the loader allocates. */
 static inline long tt_call_system(long number, const long a[6])
 {
     long result = number;

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many bytes the UTF-8 character at `text` has, and which it is; 0 when none begins
- * there, and *code is the byte.  Reads no further than a NUL. */
+/* Returns the number of bytes of the UTF-8 character at `text`, and its *code; 0 if there
+ * is none, and *code is the byte.  Does not read beyond a NUL. */
 size_t tt_utf8(const char *text, uint32_t *code);
 
-/* Puts a character as UTF-8: up to four bytes; returns how many. */
+/* Puts a character as UTF-8: up to four bytes; returns their number. */
 size_t tt_utf8_put(char *to, uint32_t code);
 
 #endif
