@@ -18,7 +18,7 @@ static const uint8_t dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 
 
 struct path {
     uint64_t pc, reg[16];
-    uint16_t lost; /* registers whose value is not known any more */
+    uint16_t lost; /* registers with unknown values */
     unsigned stored;
     struct {
         uint64_t at, value;
@@ -57,7 +57,7 @@ static int has_modrm(unsigned op)
            op == 0xf7 || op == 0xfe || op == 0xff;
 }
 
-/* Bytes of the immediate; `wide` is 4, or 2 with the prefix that says so. */
+/* Bytes of the immediate; `wide` is 4, or 2 with the operand-size prefix. */
 static unsigned immediate_size(const struct instruction *i, unsigned wide)
 {
     unsigned op = i->opcode;
@@ -207,7 +207,7 @@ static void lose(struct path *p, unsigned reg)
         p->lost |= (uint16_t)(1u << reg);
 }
 
-/* Remembers what the word at the address will be. */
+/* Stores the later value of the word at the address. */
 static void store(struct path *p, uint64_t at, uint64_t value, int known)
 {
     if (p->stored == STORED) {
@@ -261,7 +261,7 @@ static void pop(const struct reading *r, struct path *p, unsigned reg)
         lose(p, RSP);
 }
 
-/* mov between a register and the stack: where functions keep what they must restore. */
+/* mov between a register and the stack, where functions save registers. */
 static void do_stack(const struct reading *r, struct path *p, const struct instruction *i)
 {
     uint64_t at = p->reg[RSP] + (uint64_t)i->offset, value;
@@ -295,7 +295,7 @@ static void do_move(struct path *p, const struct instruction *i, unsigned to,
     set(p, to, p->reg[from], (i->rex & 8) && knows(p, from));
 }
 
-/* Those that write a register in general: it is lost. */
+/* Instructions that write a register in general: its value is lost. */
 static void do_other(struct path *p, const struct instruction *i)
 {
     unsigned op = i->opcode, low = op & 7;
@@ -362,7 +362,7 @@ static void do_call(struct path *p)
 
 enum going { GO_ON, GO_RETURN, GO_NOWHERE };
 
-/* 1 the first time: what was jumped to is gone through once, so that loops end. */
+/* 1 the first time: each target of a jump is followed once, so that loops end. */
 static int is_new(struct reading *r, uint64_t pc)
 {
     for (unsigned i = 0; i < r->targets; i++)
@@ -382,8 +382,7 @@ static void branch(struct reading *r, uint64_t pc)
     }
 }
 
-/* A call that does not come back has nothing after it but what fills up to the next
- * function. */
+/* After a call that does not return there is only padding up to the next function. */
 static int is_filling(const struct instruction *i, uint64_t pc)
 {
     return (pc & 15) != 0 &&
@@ -425,7 +424,7 @@ static enum going go_path(struct reading *r)
         uint8_t code[32] = {0};
         struct instruction i;
         enum going going;
-        /* Sixteen bytes, or what there is before the end of the page. */
+        /* sixteen bytes, or fewer at the end of the page */
         if (!tt_peek_bytes(r->peek, p->pc, code, 16) &&
             !tt_peek_bytes(r->peek, p->pc, code, 16 - (p->pc & 15)))
             return GO_NOWHERE;
@@ -440,7 +439,7 @@ static enum going go_path(struct reading *r)
     return GO_NOWHERE;
 }
 
-/* Takes the return that the path came to; 0: it is none. */
+/* Takes the return at the end of the path; 0: it is invalid. */
 static int take_return(struct reading *r, struct tt_registers *to)
 {
     struct path *p = &r->now;
@@ -541,8 +540,8 @@ static int jumps_to(struct tt_peek *p, uint64_t at, uint64_t function)
     return 0;
 }
 
-/* What was called may be the function, what jumps to it, or a jump of the linker's to one of
- * them in another library. */
+/* The call may have gone to the function, to code that jumps to it, or to a PLT jump to
+ * one of them in another library. */
 static int leads_to(struct tt_peek *p, uint64_t at, uint64_t function)
 {
     static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
@@ -582,8 +581,8 @@ static enum called find_called(struct tt_peek *p, uint64_t pc, uint64_t function
     return leads_to(p, target, function) ? CALLED_IT : CALLED_OTHER;
 }
 
-/* Can the caller's frame pointer be kept at that place, with a return address above it?  How
- * likely that is. */
+/* How likely is it that the caller's frame pointer is saved there, with a return address
+ * above it?  0: impossible. */
 static unsigned weigh(struct tt_peek *p, uint64_t at, uint64_t function)
 {
     uint64_t kept, pc;
@@ -596,8 +595,8 @@ static unsigned weigh(struct tt_peek *p, uint64_t at, uint64_t function)
     return called ? 2 * called + (kept < 2 || (kept > at && kept % 8 == 0)) : 0;
 }
 
-/* What lies there of frames that are left can look like a frame, too: one whose call was of
- * this function is believed first. */
+/* Remains of earlier frames can look like a frame, too: a frame whose call was of this
+ * function is preferred. */
 static uint64_t search_frame(struct tt_peek *p, uint64_t sp, uint64_t function)
 {
     enum { SPAN = 64 << 10 };

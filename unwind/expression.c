@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* expression.c - the few frames whose CFA or registers take a little arithmetic.
+/* expression.c - evaluates DWARF expressions, for the few frames that need arithmetic.
  *
- * Linkers write one for PLTs, the C library for signal trampolines, compilers for functions
- * that realign their stack, and assembler programmers where they like.  It is a machine with
- * a stack; ours knows no way back in the code, so that every expression ends. */
+ * Linkers write one for PLTs, the C library for signal trampolines, compilers for
+ * functions that realign their stack, and assembler programmers anywhere.  The machine
+ * has a stack; ours has no backward jumps, so that every expression ends. */
 #include "expression.h"
 
 #include "byte-reader.h"
@@ -117,7 +117,7 @@ static void step_binary(struct machine *m, unsigned op)
     push(m, compute(m, op, a, b));
 }
 
-/* 1 when it was one. */
+/* 1 if it was a constant. */
 static int step_constant(struct machine *m, unsigned op)
 {
     struct tt_byte_reader *s = &m->s;
@@ -157,7 +157,7 @@ static int step_constant(struct machine *m, unsigned op)
     }
 }
 
-/* What moves on the stack, and in the expression. */
+/* Operations that move on the stack, or within the expression. */
 static int step_move(struct machine *m, unsigned op)
 {
     uint64_t a, b;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* frame-info.c - reading .eh_frame and .debug_frame.
+/* frame-info.c - reads .eh_frame and .debug_frame.
  *
- *      CIE   what entries have in common: encodings, first instructions
+ *      CIE   common data of entries: encodings, first instructions
  *      FDE   a function, and instructions: "from here on the CFA is ..."
  *
- * Whatever the bytes are: reading ends, and one bad entry costs only its function. */
+ * Any bytes are safe: reading ends, and one bad entry costs only its function. */
 #include "frame-info.h"
 
 #include <errno.h>
@@ -170,7 +170,7 @@ static int set_cfa_expression(struct run *run)
     return error;
 }
 
-/* The state holds up to the place that lies `delta` on. */
+/* The present state holds for the next `delta`. */
 static int advance(struct run *run, uint64_t delta)
 {
     uint32_t size = run->size;
@@ -216,7 +216,7 @@ static int64_t factored(const struct run *run, int64_t n)
 
 enum { NOT_MINE = 1 };
 
-/* Those that move on, and those that keep the state. */
+/* Operations that advance, or save and restore the state. */
 static int run_place(struct run *run, unsigned op)
 {
     switch (op) {
@@ -319,7 +319,7 @@ static int run_register(struct run *run, unsigned op)
     }
 }
 
-/* Those that have a separate byte. */
+/* Operations of a whole byte. */
 static int run_extended(struct run *run, unsigned op)
 {
     int error = run_place(run, op);
@@ -352,8 +352,8 @@ static int run_all(struct run *run)
 
 /* ── Entries ──────────────────────────────────────────────────────────────────────── */
 
-/* Takes the length off and leaves a span of what the entry consists of.  How many bytes say
- * first which CIE it has, or that it is one; 0: the end. */
+/* Reads the length and returns a span of the entry's contents.  The result is the width
+ * of the field that refers to its CIE, or marks it as one; 0: the end. */
 static unsigned take_entry(const struct tt_frame_reader *r, struct tt_byte_reader *all,
                            struct tt_byte_reader *entry)
 {
@@ -433,7 +433,7 @@ static int read_common(struct tt_frame_reader *r, struct tt_frame_common *c,
     return error;
 }
 
-/* NULL when it is none that we can read. */
+/* NULL if it is not a readable CIE. */
 static const struct tt_frame_common *find_common(struct tt_frame_reader *r, uint64_t at)
 {
     struct tt_frame_common *c = &r->common[(at >> 3) % TT_CIES_KEPT];
@@ -453,7 +453,7 @@ static const struct tt_frame_common *find_common(struct tt_frame_reader *r, uint
 
 /* ── Functions ────────────────────────────────────────────────────────────────────── */
 
-/* In .eh_frame an entry says how far back its CIE is, in .debug_frame where. */
+/* In .eh_frame an entry has the distance of its CIE, in .debug_frame its offset. */
 static int find_own(const struct tt_frame_reader *r, struct tt_byte_reader *s,
                     unsigned width, uint64_t *common)
 {
@@ -569,7 +569,7 @@ static void sleep_briefly(void)
     errno = saved;
 }
 
-/* A reader is taken for a microsecond, by a thread that may be preempted then. */
+/* A reader is held for about a microsecond, by a thread that may be preempted then. */
 struct tt_frame_reader *tt_frame_reader_take(const struct tt_frame_info *info)
 {
     struct tt_frame_reader *all = atomic_load(&readers);

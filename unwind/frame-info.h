@@ -13,9 +13,9 @@ enum {
     TT_CIES_KEPT = 8,    /* while entries that share them are read */
 };
 
-/* What entries have in common. */
+/* Common data of entries. */
 struct tt_frame_common {
-    uint64_t at; /* its offset + 1, and of which section; 0: none */
+    uint64_t at; /* its offset + 1, with the section; 0: none */
     uint8_t encoding, augmented, valid;
     uint64_t code_factor;
     int64_t data_factor;
@@ -43,23 +43,24 @@ struct tt_frame_reader {
 /* Makes the readers.  Not in a handler.  0 or -TT_ERR_MEMORY. */
 int tt_frame_readers_prepare(void);
 
-/* A reader for this thread alone, until it is given back; NULL: all are taken, or there are
- * none.  Async-signal-safe. */
+/* A reader for this thread alone, until it is given back; NULL: all are in use, or there
+ * is no memory.  Async-signal-safe. */
 struct tt_frame_reader *tt_frame_reader_take(const struct tt_frame_info *);
 void tt_frame_reader_give(struct tt_frame_reader *);
 
-/* In the child of a fork: gives back those of threads that are not here. */
+/* In the child of a fork: takes back those of other threads. */
 void tt_frame_readers_forked(void);
 
-/* Reads the entry at an offset.  1: it is a function; 0: it is none that is believed.
- * Async-signal-safe, as is what follows. */
+/* Reads the entry at an offset.  1: a function; 0: not a valid one.  Async-signal-safe,
+ * as are the next ones. */
 int tt_frame_read(struct tt_frame_reader *, uint64_t at, struct tt_frame_function *);
 
-/* Runs the instructions of what was read last into reader->building.  0 or -TT_ERR_FORMAT. */
+/* Runs the instructions of the entry read last into reader->building.  0 or
+ * -TT_ERR_FORMAT. */
 int tt_frame_run(struct tt_frame_reader *, const struct tt_frame_function *);
 
-/* Calls for each entry of both sections until it returns something else than 0, and returns
- * that.  `after`: the offset where the entry ends. */
+/* Calls `each` for each entry of both sections until it returns a value other than 0, and
+ * returns that.  `after`: the offset where the entry ends. */
 int tt_frame_each(struct tt_frame_reader *,
                   int (*each)(void *arg, uint64_t at, uint64_t after), void *arg);
 

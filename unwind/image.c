@@ -194,11 +194,11 @@ static int from_header(struct tt_image *i, uint64_t header, struct tt_frame_info
         return -TT_ERR_FORMAT;
     }
     info->header = header;
-    info->size = SIZE_MAX; /* it says itself where it ends */
+    info->size = SIZE_MAX; /* it ends with a terminator */
     return 0;
 }
 
-/* Files have sections.  `flags` is what it has of SHF_ALLOC and SHF_COMPRESSED. */
+/* Only files have sections.  `flags`: the section's SHF_ALLOC and SHF_COMPRESSED. */
 static int find_section(const struct tt_image *i, const char *wanted, uint64_t flags,
                         Elf64_Shdr *s)
 {

@@ -18,7 +18,7 @@ struct tt_image {
     int fd;        /* borrowed; -1: in memory */
     uint64_t bias; /* in memory: address there = link-time address + bias */
     int stays;     /* in memory: for as long as the process lives */
-    struct tt_mapped_array headers, contents, table, debug; /* of files: what was read */
+    struct tt_mapped_array headers, contents, table, debug; /* of files: the parts read */
     Elf64_Ehdr header;                                      /* of files */
 };
 

@@ -41,7 +41,7 @@ void tt_registers_of_perf(struct tt_registers *r, uint64_t mask, const uint64_t 
     r->lost = 0;
 }
 
-/* Addresses of programs have 48 bits unless they ask for more; the signature is above. */
+/* Addresses have 48 bits unless the program requests more; the signature is above. */
 uint64_t tt_machine_strip(uint64_t pc) { return pc & (((uint64_t)1 << 48) - 1); }
 
 /* ── Signal frames ────────────────────────────────────────────────────────────────── */
@@ -60,7 +60,7 @@ int tt_machine_is_trampoline(struct tt_peek *p, uint64_t pc)
 int tt_machine_leave_signal(struct tt_registers *r, struct tt_peek *p)
 {
     uint64_t at = r->value[SP] + 128 + offsetof(ucontext_t, uc_mcontext.regs);
-    uint64_t saved[33]; /* x0 to x30, sp, pc: they lie one after the other */
+    uint64_t saved[33]; /* x0 to x30, sp, pc, one after the other */
 
     if (!tt_peek_bytes(p, at, saved, sizeof saved))
         return 0;
@@ -116,8 +116,8 @@ enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int ex
     return TT_GUESS_CALLER;
 }
 
-/* A frame record lies where the frame is lowest, or a little above: it holds that of the
- * caller, which is above it, and where the function returns to. */
+/* A frame record is at the lowest address of the frame, or a little above: it has the
+ * caller's frame record, which is above it, and the return address. */
 int tt_machine_find_frame(struct tt_registers *r, struct tt_peek *p, uint64_t function,
                           int32_t offset)
 {

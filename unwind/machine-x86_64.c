@@ -17,7 +17,7 @@ enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R15 = 15, RIP };
 
 /* ── Registers ────────────────────────────────────────────────────────────────────── */
 
-/* In DWARF's order, what the kernel's context calls them. */
+/* The kernel's names of the registers, in DWARF's order. */
 static const unsigned char context_place[TT_REGISTERS] = {
     REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
     REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
@@ -120,7 +120,7 @@ int tt_machine_follows_call(struct tt_peek *p, uint64_t pc)
            ends_goroutine(p, pc);
 }
 
-/* The return address is `at`; what the frame pointer was is in r already. */
+/* The return address is at `at`; r already has the caller's frame pointer. */
 static int return_from(struct tt_registers *r, struct tt_peek *p, uint64_t at)
 {
     uint64_t pc;
@@ -132,8 +132,8 @@ static int return_from(struct tt_registers *r, struct tt_peek *p, uint64_t at)
     return 1;
 }
 
-/* What a C library without rules does after the first function of a thread has returned to
- * it: it ends the thread. */
+/* Is this the code of a C library without rules after the first function of a thread,
+ * which ends the thread? */
 static int ends_thread(struct tt_peek *p, uint64_t pc)
 {
     static const uint8_t musl[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
@@ -157,8 +157,8 @@ static int is_first(struct tt_peek *p, uint64_t at)
     return tt_peek_word(p, at + 8 * (arguments + 1), &next) && next == 0;
 }
 
-/* Whether what was called here is a thread's or a program's first function: its result goes
- * to a function that does not come back, and near above the stack began. */
+/* Is this the caller of a thread's or a program's first function?  Its result goes to a
+ * function that does not return, and the stack began near above. */
 static int is_bottom(const struct tt_registers *r, struct tt_peek *p)
 {
     uint64_t sp = r->value[RSP], word;

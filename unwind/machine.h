@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* machine.h - what the unwinder knows of a processor: machine-x86_64.c, machine-aarch64.c.
+/* machine.h - the unwinder's parts by processor: machine-x86_64.c, machine-aarch64.c.
  *
  * Everything here is async-signal-safe. */
 #ifndef TT_MACHINE_H
@@ -10,12 +10,12 @@
 
 #include "peek.h"
 
-/* Registers have DWARF's numbers.  PC is a separate place where DWARF has none. */
+/* Registers have DWARF's numbers.  PC has a separate number if DWARF has none. */
 #if defined __x86_64__
 enum {
     TT_REGISTER_FP = 6,
     TT_REGISTER_SP = 7,
-    TT_REGISTER_RA = 16, /* the return address, and no register of the machine */
+    TT_REGISTER_RA = 16, /* the return address, not a register of the machine */
     TT_REGISTER_PC = 16,
     TT_REGISTERS = 17,
 };
@@ -36,7 +36,7 @@ struct tt_registers {
     uint64_t lost; /* a bit for each that is not known; its value is 0 */
 };
 
-/* What a handler that was installed with SA_SIGINFO gets as its third argument. */
+/* The third argument of a handler with SA_SIGINFO. */
 void tt_registers_of_context(struct tt_registers *, const void *ucontext);
 
 /* For a thread of which only these two are known. */
@@ -48,10 +48,10 @@ void tt_registers_of_perf(struct tt_registers *, uint64_t mask, const uint64_t *
 /* The mask to ask perf events for. */
 uint64_t tt_machine_perf_mask(void);
 
-/* Whether the code at `pc` is what a signal handler returns to. */
+/* Is the code at `pc` the return of a signal handler? */
 int tt_machine_is_trampoline(struct tt_peek *, uint64_t pc);
 
-/* From such code's frame to the one that was interrupted.  0 when memory is not there. */
+/* From its frame to the interrupted one.  0 if memory is not readable. */
 int tt_machine_leave_signal(struct tt_registers *, struct tt_peek *);
 
 /* Steps to the caller by the code alone, which may keep a frame pointer.  `exact`: pc is
@@ -72,7 +72,7 @@ int tt_machine_find_frame(struct tt_registers *, struct tt_peek *, uint64_t func
 /* Is there a call before the address, so that it can be a return address? */
 int tt_machine_follows_call(struct tt_peek *, uint64_t pc);
 
-/* Takes off what signs a return address. */
+/* Removes the signature from a return address. */
 uint64_t tt_machine_strip(uint64_t pc);
 
 #endif

@@ -65,7 +65,7 @@ _Static_assert(SHARDS == 1 << (64 - 59), "the hash gives a shard");
 
 /* ── Replacing ────────────────────────────────────────────────────────────────────── */
 
-/* Frees what no thread can hold any more. */
+/* Frees snapshots that no thread can hold any more. */
 static void reclaim(void)
 {
     struct tt_snapshot **at = &own.retired, *s;
@@ -119,7 +119,7 @@ static int has(const struct dl_phdr_info *o, uint64_t address)
     return 0;
 }
 
-/* What it was called when it was found before: since then the folder may be another one. */
+/* Its path when it was found before: the working directory may have changed since. */
 static const char *path_before(const struct dl_phdr_info *o, const char *name)
 {
     const struct tt_snapshot *s = atomic_load(&own.current);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* modules.h - what code a process has where, and how to leave it.
+/* modules.h - the code of a process by address, and how to unwind it.
  *
  *      snapshot   [start end bias module rules] [...] ...      sorted by address
  *                                   │     └─ table of rules (rules.h)
- *      module     id, path, build-id          kept for ever: what was recorded names it
+ *      module     id, path, build-id          kept for ever: recordings refer to it
  *
- * A snapshot never changes.  The one of this process is replaced whole by
- * tt_modules_refresh; a handler holds the one it found until it is done, and what it holds
- * is not freed.  Nothing in a snapshot points into the modules themselves, so that they may
- * be unloaded at any time. */
+ * A snapshot never changes. tt_modules_refresh replaces the one of this process as a
+ * whole.  A handler holds the snapshot that it found until it is done, and a held one is
+ * not freed.  No snapshot points into the modules themselves, so that they may be
+ * unloaded at any time. */
 #ifndef TT_MODULES_H
 #define TT_MODULES_H
 
@@ -31,7 +31,7 @@ struct tt_mapping {
     uint64_t start, end; /* of code: [start, end) */
     uint64_t bias;       /* run-time address = link-time address + bias */
     const struct tt_module *module;
-    const struct tt_rules *rules; /* NULL: it has none */
+    const struct tt_rules *rules; /* NULL: none */
 };
 
 struct tt_modules {
@@ -56,7 +56,7 @@ static inline uint64_t tt_modules_generation(void)
     return __atomic_load_n(&tt_modules_latest, __ATOMIC_SEQ_CST);
 }
 
-/* In the child of a fork: no other thread holds or refreshes anything any more. */
+/* In the child of a fork: no other thread holds or refreshes anything. */
 void tt_modules_forked(void);
 
 struct tt_hold {
@@ -96,10 +96,10 @@ const struct tt_module *tt_modules_other(const char *path, const char *mark);
 
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 
-/* The code that the address is in; NULL: none that is known.  Async-signal-safe. */
+/* The code that contains the address; NULL: unknown.  Async-signal-safe. */
 const struct tt_mapping *tt_modules_find(const struct tt_modules *, uint64_t address);
 
-/* Calls back for each module ever seen, in the order of their ids. */
+/* Calls `each` for each module ever seen, in the order of their ids. */
 void tt_modules_each(void (*each)(void *arg, const struct tt_module *), void *arg);
 
 #endif

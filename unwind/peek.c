@@ -13,8 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Whether eight aligned bytes can be read: the kernel fetches the set before it finds that
- * it does not know what to do with it. */
+/* Can eight aligned bytes be read?  The kernel reads the set before it rejects `how`. */
 static int readable(uint64_t address)
 {
     return syscall(SYS_rt_sigprocmask, -1, address, NULL, 8) != 0 && errno == EINVAL;

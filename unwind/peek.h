@@ -20,7 +20,7 @@ enum { TT_PEEK_BLOCK = 512 }; /* divides a page; small, for handlers on small st
 struct tt_peek {
     uint64_t low, high; /* the window: [low, high) */
     const char *window; /* borrowed: the byte at `low` */
-    /* Copies one aligned block; 0 when it is there.  NULL: nothing else can be read. */
+    /* Copies one aligned block; 0: it is readable.  NULL: only the window is. */
     int (*fetch)(void *arg, uint64_t address, void *block);
     void *arg;      /* borrowed */
     uint64_t block; /* address of what `copy` holds; 1 for none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* process.c - what code another process has where, by its maps and the files they name.
+/* process.c - the code of another process by address, from its maps and their files.
  *
- * The vDSO is the one we have ourselves. */
+ * Its vDSO is taken from this process. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +34,9 @@ static int find_bias(struct tt_image *i, const struct tt_region *l)
 
 /* ── Files that were seen before ──────────────────────────────────────────────────── */
 
-/* Processes share most of their files: each is read once, and known again by what the system
- * says of it, whatever process has mapped it.  A place in the table is the last one's that
- * came to it. */
+/* Processes share most of their files: each is read once, and recognised by its stat
+ * data, whatever process has mapped it.  An entry in the table has the last file with
+ * this hash. */
 enum { SEEN = 4096, SEGMENTS = 4 };
 
 static struct seen {
@@ -44,7 +44,7 @@ static struct seen {
     ino_t inode;
     off_t size;
     struct timespec changed;
-    struct tt_known *known;       /* NULL: none so far */
+    struct tt_known *known;       /* NULL: none yet */
     Elf64_Phdr segment[SEGMENTS]; /* of code */
     unsigned segments;
 } * seen; /* SEEN of them; NULL: not used so far, or no memory */

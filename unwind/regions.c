@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* regions.c - what another process has mapped as code. */
+/* regions.c - the code mappings of another process. */
 #include "regions.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void drop(struct tt_regions *r, size_t i)
     r->at[i] = r->at[--r->count];
 }
 
-/* What is left above the new one. */
+/* Keeps the part above the new one. */
 static int keep_end(struct tt_regions *r, size_t i, uint64_t from)
 {
     struct tt_region rest = r->at[i];

@@ -13,7 +13,7 @@
 struct tt_region {
     uint64_t start, end, offset, inode;
     unsigned major, minor; /* of the inode's device */
-    const char *path;      /* "": none, which only takes away what lay there */
+    const char *path;      /* "": none, it only replaces earlier mappings */
 };
 
 struct tt_regions {       /* all zero at first */
@@ -21,19 +21,20 @@ struct tt_regions {       /* all zero at first */
     size_t count, room;
 };
 
-/* Adds what /proc/PID/maps has.  0, -TT_ERR_FILE: it cannot be read, -TT_ERR_MEMORY. */
+/* Adds the mappings in /proc/PID/maps.  0; -TT_ERR_FILE: it cannot be read;
+ * -TT_ERR_MEMORY. */
 int tt_regions_read(struct tt_regions *, pid_t);
 
-/* Adds a mapping, which takes away what it overlaps.  0 or -TT_ERR_MEMORY. */
+/* Adds a mapping, which replaces those it overlaps.  0 or -TT_ERR_MEMORY. */
 int tt_regions_add(struct tt_regions *, const struct tt_region *);
 
-/* Adds all of another's, as a child of fork has its parent's. */
+/* Adds all mappings of another one, as a child of fork has its parent's. */
 int tt_regions_copy(struct tt_regions *, const struct tt_regions *);
 void tt_regions_fini(struct tt_regions *); /* all zero again */
 
-/* The file that is mapped there, and not another that has its name by now; -1 without one.
- * /proc/PID/root is how files look from here, if the process lives in a container or their
- * folder was renamed; where it has ended, its name here must do. */
+/* Opens the mapped file, and not another one that has its name now; -1: not found.
+ * /proc/PID/root is the file system as that process sees it, if it is in a container or a
+ * folder was renamed; if it has ended, its path here is used. */
 int tt_region_open(const struct tt_region *, pid_t);
 
 #endif

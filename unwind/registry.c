@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.c - modules and their tables, found again when they are loaded again.
+/* registry.c - modules and their tables, reused when they are loaded again.
  *
- * A program that opens and closes a plug-in in a loop has one module and one table.  What
- * names a module stays for ever, as recorded addresses speak of it; tables of modules that
- * are gone are kept while they are few. */
+ * A program that opens and closes a plug-in in a loop has one module and one table.  The
+ * identity of a module stays for ever, as recorded addresses refer to it; tables of
+ * unloaded modules are kept while they are few. */
 #include "registry.h"
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Without a build-id: its segments and what it says about its frames. */
+/* Without a build-id: its segments and its frame information. */
 static uint64_t mark_of(struct tt_image *i)
 {
     struct tt_frame_info info;
@@ -104,7 +104,7 @@ static int is_covered(const struct tt_rules *r, const struct tt_frame_info *info
     return r && tt_rules_covered(r) >= (info->high - info->low) / 2;
 }
 
-/* With what only the sections of a file have. */
+/* Adds what is only in a file's sections. */
 static int compile_sections(struct tt_known *k, struct tt_image *file)
 {
     struct tt_frame_info info;
@@ -121,8 +121,8 @@ static int compile_sections(struct tt_known *k, struct tt_image *file)
     return 0;
 }
 
-/* In memory, an object without .eh_frame_hdr does not say where its .eh_frame is, and none
- * has .debug_frame; its file does, if it is still the same. */
+/* In memory, an object without .eh_frame_hdr does not show where its .eh_frame is, and no
+ * object has .debug_frame; the file does, if it is still the same. */
 static int compile_file(struct tt_known *k, const struct tt_image *loaded)
 {
     struct tt_image file;

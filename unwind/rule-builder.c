@@ -21,7 +21,7 @@ static int fits(int64_t n, unsigned bits)
     return n >= -((int64_t)1 << (bits - 1)) && n < (int64_t)1 << (bits - 1);
 }
 
-/* The rule's words, and their number; 0 when it cannot be expressed. */
+/* Encodes the rule and returns its number of words; 0 if it cannot be expressed. */
 static unsigned encode(const struct tt_leaving *l, uint32_t word[RULE_WORDS + 32])
 {
     struct tt_rule rule = {

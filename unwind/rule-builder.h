@@ -6,7 +6,7 @@
 
 #include "rules.h"
 
-/* What is known of the caller at one place. */
+/* How to find the caller's registers at one place. */
 struct tt_leaving {
     uint8_t base, flags, ra; /* as in struct tt_rule; base 255: no CFA yet */
     int64_t offset;
@@ -17,7 +17,7 @@ struct tt_leaving {
     } reg[32]; /* only those in `set` mean anything */
 };
 
-/* A function with more is left out; the longest of gcc's own has 2,000 rows. */
+/* Longer functions are skipped; gcc's own longest has 2,000 rows. */
 enum { TT_ROWS_MAX = 1 << 14, TT_RULE_WORDS_MAX = 1 << 14, TT_RULES_RECENT = 32 };
 
 struct tt_rule_builder {

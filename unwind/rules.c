@@ -296,7 +296,7 @@ static void sift(struct found *e, size_t at, size_t n)
     e[at] = moved;
 }
 
-/* By address, without memory; most sections are sorted as they are. */
+/* By address, without memory; most sections are already sorted. */
 static void sort(struct found *e, size_t n)
 {
     size_t i = 1;

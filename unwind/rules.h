@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.h - how to leave each function of a module, as its .eh_frame or .debug_frame says.
+/* rules.h - how to unwind each function of a module, from its .eh_frame or .debug_frame.
  *
  *      entry      [start at] [start at] ...         sorted; `at`: of its bytes in the sections
  *                        │ read when its function is looked up first
@@ -8,9 +8,9 @@
  *      row        [at rule]   at: from the function's start
  *      rule       [cfa set how how]        equal ones of one function are stored once
  *
- * A table lies in one mapping, with a copy of the bytes that it reads from, unless those stay
- * in memory.  So the module may be unloaded while its table is in use.  Functions are added
- * without a lock, also in signal handlers, and never change. */
+ * A table is in one mapping, with a copy of the bytes that it is read from, unless those
+ * stay in memory.  So the module may be unloaded while its table is in use.  Functions
+ * are added without a lock, also in signal handlers, and never change. */
 #ifndef TT_RULES_H
 #define TT_RULES_H
 
@@ -26,7 +26,7 @@ struct tt_function {
     const struct tt_function *next; /* in its bucket */
     uint32_t entry;
     uint32_t start, end; /* [start, end), addresses from `base` */
-    uint32_t rows;       /* 0: its entry is damaged or beyond what a rule can say */
+    uint32_t rows;       /* 0: its entry is damaged, or rules cannot express it */
     struct tt_unwind_row row[];
 };
 
@@ -35,8 +35,8 @@ enum tt_how {
     TT_HOW_SAVED,    /* in memory at CFA + n, n being the other bits */
     TT_HOW_OFFSET,   /* is CFA + n */
     TT_HOW_REGISTER, /* in register n */
-    TT_HOW_AT,       /* in memory at what expression n gives */
-    TT_HOW_IS,       /* is what expression n gives; n: where it is in the sections */
+    TT_HOW_AT,       /* in memory at the result of expression n */
+    TT_HOW_IS,       /* is the result of expression n; n: its place in the sections */
     TT_HOW_LOST,     /* not known */
     TT_HOW_BITS = 3,
 };
@@ -45,7 +45,7 @@ enum {
     TT_RULE_PLAIN = 1,      /* CFA is register + offset, every `how` SAVED */
     TT_RULE_SIGNAL = 2,     /* frame of a signal trampoline */
     TT_RULE_ROOT = 4,       /* has no caller */
-    TT_RULE_EXPRESSION = 8, /* CFA is what expression `offset` gives */
+    TT_RULE_EXPRESSION = 8, /* CFA is the result of expression `offset` */
 };
 
 struct tt_rule {
@@ -86,18 +86,18 @@ struct tt_rules {
     const void *entry;         /* struct tt_frame_entry, not aligned */
     int64_t start_shift;       /* entry's start + this: from `base` */
     uint32_t at_shift;         /* its at + this: offset in the sections, modulo 2^32 */
-    struct tt_frame_info info; /* what the functions are read from */
+    struct tt_frame_info info; /* the bytes that functions are read from */
     struct tt_rule_store *store;
     size_t size; /* of the mapping that this is in */
 };
 
-/* Any bytes give a table, if an empty one: a damaged entry is skipped, and what follows a
- * damaged length is not read.  *rules is owned by the caller.  Not in a handler.
- * -TT_ERR_MEMORY, and then *rules is NULL. */
+/* Any bytes give a table, maybe an empty one: a damaged entry is skipped, and bytes after
+ * a damaged length are not read.  The caller owns *rules.  Not in a handler.  Returns 0,
+ * or -TT_ERR_MEMORY and *rules is NULL. */
 int tt_rules_new(struct tt_rules **rules, const struct tt_frame_info *);
 void tt_rules_free(struct tt_rules *);
 
-/* How many bytes of code have rules, roughly where they are most of the code or hardly any. */
+/* The bytes of code that have rules: roughly, if they are most of the code or few. */
 uint64_t tt_rules_covered(const struct tt_rules *);
 
 /* The function of an entry; NULL: it cannot be read, or there is no memory.
@@ -112,12 +112,12 @@ static inline const struct tt_rule *tt_function_rule(const struct tt_function *f
                                                   row->rule);
 }
 
-/* The rule of a place, counted from `base`, and its function; NULL when there is none, and
- * then *function is NULL.  Async-signal-safe; three binary searches. */
+/* The rule of a place, counted from `base`, and its function; NULL if there is none, and
+ * *function is NULL.  Async-signal-safe; three binary searches. */
 const struct tt_rule *tt_rules_find(const struct tt_rules *, uint64_t at,
                                     const struct tt_function **function);
 
-/* The bytes of an expression and, in *size, how many follow at most; NULL: none. */
+/* The bytes of an expression, and in *size the most that follow; NULL: none. */
 const uint8_t *tt_frame_bytes(const struct tt_frame_info *, uint32_t at, size_t *size);
 
 #endif

@@ -22,7 +22,7 @@ enum {
     SEGMENTS_BITS = 10,
     SEGMENTS = 1 << SEGMENTS_BITS,
     LAST = 16,
-    WAYS_BITS = 10, /* what was found of return addresses */
+    WAYS_BITS = 10, /* cached ways of return addresses */
     NOT_SAVED = INT32_MIN,
     FRAMES = 32, /* of a segment, at most */
     CHECKS = FRAMES + 8,
@@ -56,7 +56,7 @@ struct segment {
 };
 
 struct whole {                    /* a stack */
-    uint64_t pc, sp, fp, end, of; /* as it was asked for; pc 0: unused */
+    uint64_t pc, sp, fp, end, of; /* of the call; pc 0: unused */
     uint64_t key;
     uint32_t number;
     uint16_t checks;
@@ -65,7 +65,7 @@ struct whole {                    /* a stack */
     uint64_t value[WHOLE_CHECKS];
 };
 
-/* How to leave a frame: CFA = base + offset, and what was saved where. */
+/* How to leave a frame: CFA = base + offset, and where registers were saved. */
 struct way {
     uint64_t pc, mixed;
     int32_t offset, ra, fp;
@@ -134,7 +134,7 @@ static int32_t find_saved(const struct tt_rule *rule, unsigned column)
            TT_HOW_BITS;
 }
 
-/* What the rules say of a return address, where it is simple. */
+/* Finds the way from a return address by its rule, if that is simple. */
 static void find_way(struct way *w, const struct tt_modules *modules, uint64_t pc)
 {
     const struct tt_mapping *m = modules ? tt_modules_find(modules, pc - 1) : NULL;
@@ -206,7 +206,7 @@ static int find_cfa(struct making *m, const struct way *w, uint64_t *cfa)
     return *cfa > m->sp && *cfa <= m->on->high;
 }
 
-/* One frame, to its caller: 1; 0: it cannot be left so. */
+/* Steps from one frame to its caller: 1; 0: not possible in this way. */
 static int step(struct making *m, const struct way *w)
 {
     uint64_t cfa, at;
@@ -311,8 +311,8 @@ static uint64_t fold(uint64_t sp, const uint32_t *at, unsigned checks)
     return sum;
 }
 
-/* A beginning has its place; stacks that go on otherwise have one each by what they hold
- * where the first one was looked at. */
+/* A first segment is found by its start.  Other stacks with the same start have an entry
+ * each, by the words that the first one's checks read. */
 static struct segment *find(struct tt_stack_cache *r, const struct tt_caller *c,
                             uint64_t end)
 {
@@ -331,9 +331,9 @@ static struct segment *find(struct tt_stack_cache *r, const struct tt_caller *c,
     return s;
 }
 
-/* The innermost frame, by itself: a function that calls from several places has the same
- * segments above it.  1 when its caller is in *c, with pc 0 where there is none; 0: it is
- * not simple. */
+/* Leaves the innermost frame separately: a function that calls from several places has
+ * the same segments above it.  1: its caller is in *c, with pc 0 if there is none; 0: not
+ * simple. */
 static inline int leave_innermost(const struct way *w, struct tt_caller *c, uint64_t high)
 {
     uint64_t cfa = (w->base == TT_REGISTER_SP ? c->sp : c->fp) +
@@ -419,8 +419,8 @@ static int add_check(struct whole *w, uint64_t address)
     return 1;
 }
 
-/* What a segment looks at, once.  *fp: where the frame pointer on its entry was saved; 0: it
- * is what it was in the beginning. */
+/* Adds the checks of a segment, each once. *fp: where the frame pointer at its start was
+ * saved; 0: it is still the initial one. */
 static int add_segment(struct whole *w, const struct segment *s, uint64_t *fp)
 {
     if (s->flags & READS_FP) {
@@ -436,8 +436,8 @@ static int add_segment(struct whole *w, const struct segment *s, uint64_t *fp)
     return 1;
 }
 
-/* The innermost frame, as leave_innermost() leaves it, and the segments above it, if they are
- * still what they were: one may have taken another's place. */
+/* Adds the innermost frame, as leave_innermost() leaves it, and the segments above it, if
+ * they are unchanged: an entry may have been reused. */
 static int add_all(struct tt_stack_cache *r, struct whole *w, const struct way *way,
                    const struct tt_recalled *on, unsigned segments)
 {
@@ -462,8 +462,8 @@ static int add_all(struct tt_stack_cache *r, struct whole *w, const struct way *
     return segments <= LAST;
 }
 
-/* When it comes for the second time in a row, of those that begin so: to keep a stack whole
- * takes as long as to look at it in parts. */
+/* Keeps a stack as a whole when it comes for the second time in a row, among those with
+ * the same start: this takes as long as checking it in parts. */
 static void keep_whole(struct tt_stack_cache *r, struct whole *w,
                        const struct tt_caller *c, const struct tt_recalled *on,
                        struct tt_hold *hold, unsigned segments)
@@ -519,8 +519,8 @@ static __attribute__((noinline, cold)) void forget(struct tt_stack_cache *r,
     r->generation = generation;
 }
 
-/* As in find(): a beginning has its place, and others with it by what they hold there.  NULL:
- * there is none; *place: where it would be. */
+/* As in find(): by its start, and others with the same start by their words.  NULL: not
+ * found; *place: where it would be. */
 static struct whole *find_whole(struct tt_stack_cache *r, const struct tt_caller *c,
                                 struct tt_recalled *on, uint64_t key,
                                 struct whole **place)

@@ -41,11 +41,11 @@ struct tt_recalled {
     uint64_t low, high;  /* the thread's stack, readable from the caller's sp on */
     uint64_t end;        /* only frames whose stack pointer is below count */
     uint32_t most;       /* of frames */
-    uint64_t generation; /* of the modules, as they are now */
-    uint64_t of;         /* whom the number is for */
+    uint64_t generation; /* of the modules now */
+    uint64_t of;         /* the number's owner */
     uint64_t key;        /* the result */
-    uint32_t *number; /* kept with this very stack: 0 until the caller sets it, and again
-                            when it was forgotten */
+    uint32_t *number;    /* kept with exactly this stack: 0 until the caller sets it, and
+                       * again after it was forgotten */
 };
 
 /* Returns 1, and the key; 0 if the rules alone do not lead to the root.  Then unwind the

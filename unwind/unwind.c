@@ -54,7 +54,7 @@ static int evaluate_cfa(struct walk *w, uint64_t *cfa)
 
 static int find_cfa(struct walk *w, uint64_t *cfa)
 {
-    enum { FRAME = 16 }; /* what functions keep that align their stack by themselves */
+    enum { FRAME = 16 }; /* saved by functions that realign their stack */
     const struct tt_rule *rule = w->rule;
 
     if (rule->flags & TT_RULE_EXPRESSION)
@@ -94,8 +94,8 @@ static int find_register(struct walk *w, uint32_t how, uint64_t cfa, uint64_t *v
     }
 }
 
-/* A register that was popped is still said to be saved, below the stack pointer; copies of
- * stacks end there, and it has its value already. */
+/* A register that was popped still has a rule, which refers to memory below the stack
+ * pointer; copies of stacks end there, and it already has its value. */
 static int is_popped(const struct walk *w, int number, uint64_t at)
 {
     return w->exact && w->peek->cut && number != TT_REGISTER_RA &&
@@ -254,7 +254,7 @@ static void find_place(struct walk *w, const struct tt_modules *modules,
         frame->function = w->function;
 }
 
-/* The same from the cache, if it is there. */
+/* The same from the cache. */
 static int recall(struct walk *w, struct tt_native *frame)
 {
     uint64_t pc = w->r->value[TT_REGISTER_PC];
@@ -349,7 +349,7 @@ void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
     for (; result == STEP_ON && out->count < out->room; out->count++) {
         struct tt_native *frame = &out->frame[out->count];
         describe(&w, modules, frame);
-        /* A stray address is not a frame; the one before was not what it seemed. */
+        /* A stray address is not a frame; so the previous one was wrong, too. */
         if (!w.mapping && !w.exact && !tt_machine_follows_call(peek, frame->pc) &&
             !tt_machine_is_trampoline(peek, frame->pc)) {
             result = STEP_STRAY;

@@ -21,8 +21,8 @@
 
 enum tt_unwind_end {
     TT_UNWIND_ROOT,      /* the last frame has no caller */
-    TT_UNWIND_TRUNCATED, /* there was no room for more, or the copy of the stack ended */
-    TT_UNWIND_UNKNOWN,   /* the last frame is in no module we know: JIT code, or new */
+    TT_UNWIND_TRUNCATED, /* no room for more, or the copy of the stack ended */
+    TT_UNWIND_UNKNOWN,   /* the last frame is in no known module: JIT code, or new */
     TT_UNWIND_NO_RULE,   /* neither rules nor the code itself show its caller */
     TT_UNWIND_MEMORY,    /* memory that the rule refers to is not readable */
     TT_UNWIND_STRAY,     /* the rule led to a place that cannot be a caller */
@@ -44,8 +44,8 @@ struct tt_native {
     uint32_t spare;
 };
 
-/* What was found of return addresses: a fifth of the time where stacks are unwound again and
- * again.  All zero at first; of one thread.  A handler that interrupts its use goes without. */
+/* Cached rules of return addresses (a fifth of the time if stacks recur).  All zero at
+ * first; of one thread.  A handler that interrupts its use does not use it. */
 struct tt_unwind_cache {
     uint64_t generation; /* of the snapshot it holds for */
     volatile int busy;
@@ -68,10 +68,10 @@ struct tt_unwound {
 void tt_native_unwind(struct tt_unwound *, const struct tt_modules *,
                       struct tt_registers *, struct tt_peek *);
 
-/* The link-time address of the call or instruction: what a block's identity is made of. */
+/* The link-time address of the call or instruction: the identity of a block. */
 uint64_t tt_native_place(const struct tt_native *);
 
-/* What to tell people. */
+/* Text for users. */
 const char *tt_unwind_reason(enum tt_unwind_end);
 
 #endif
