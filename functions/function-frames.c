@@ -54,7 +54,7 @@ static void with(struct text *t, unsigned op, size_t value)
 
 static void ops(struct text *t, const char *list) { bytes(t, list, strlen(list)); }
 
-/* A jump to what was written already. */
+/* A backward jump. */
 static void back_to(struct text *t, unsigned op, const unsigned char *target)
 {
     int16_t distance;
@@ -136,8 +136,7 @@ static void write_caller(struct text *t, const struct tt_function_places *p)
     ops(t, LIT3 SHL MINUS);
 }
 
-/* Is the frame on top that of the function whose caller's stack ends where the one at
- * `pick` says? */
+/* Is the top frame that of the function whose caller's stack ends at address `pick`? */
 static void compare_frame(struct text *t, unsigned pick)
 {
     ops(t, DUP);
@@ -396,7 +395,7 @@ static void write_table(struct text *t, const struct tt_function_area *a,
     half(t, 0);
 }
 
-/* The unwinder of a program in C comes when it is needed. */
+/* In a C program, loads the unwinder when it is needed. */
 static void *find_register(void)
 {
     void *library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_GLOBAL);

@@ -7,7 +7,7 @@
 #include "function.h"
 #include "hiding.h"
 
-/* Has it no more to do on leaving than that it may end what it hides? */
+/* Does leaving it need no more than maybe ending what it hides? */
 static int is_plain(const struct tt_frame *f)
 {
     return !(tt_frame_flags(f) & ~(uint32_t)TT_FRAME_HIDER);
@@ -48,8 +48,8 @@ void tt_function_keep(uintptr_t cfa, uintptr_t back)
     *k = (struct tt_kept){cfa, back};
 }
 
-/* The nearest frame whose caller's stack does not end below `cfa`, when those above it have
- * nothing to do but to go; else NULL. */
+/* The nearest frame whose caller's stack does not end below `cfa`, if those above it only
+ * need to be dropped; else NULL. */
 static struct tt_frame *find_plainly(struct tt_frame *f, uintptr_t cfa, size_t *functions)
 {
     *functions = 0;

@@ -4,13 +4,14 @@
  *      area    ┌ header: leave, ways to the slow path ┬ thunk ┬ thunk ┬ …   256 bytes each
  *      mirror  └ jmp thunk, as far from each function as from any other
  *
- * A thunk is the template below with the function's numbers filled in.  It is the fast path
- * of tt_scope_enter, in the registers that it saves below the stack pointer: no other may
- * be lost, as a compiler that knows the function relies on what it does not change.
+ * A thunk is the template below with the function's numbers filled in.  It is the fast
+ * path of tt_scope_enter, in registers that it saves below the stack pointer: it must not
+ * change any other, as a compiler that knows the function relies on those that it does
+ * not change.
  *
- * A function that begins with five no-ops of one byte can jump only where each byte of the
- * distance is harmless by itself (see patch.h): one such distance is taken for the whole
- * module, and what lies there jumps on.
+ * A function that begins with five no-ops of one byte can jump only where each byte of
+ * the distance is harmless by itself (see patch.h): one such distance is used for the
+ * whole module, and code at that distance jumps on.
  *
  * Pages are written first and become executable then, and are never both. */
 #include <cpuid.h>
@@ -103,8 +104,8 @@ _Static_assert(FIX_BLOCK == 4 && FIX_DIRECT == 9, "as above");
     "movq -24(%rsp), %rdx\n"                                                             \
     "movq -32(%rsp), %r8\n"
 
-/* The fast path of tt_scope_enter.  rax: the frame, rdx: the edge.  What is stored when, see
- * there.  What has more to it begins again in the header. */
+/* The fast path of tt_scope_enter; the order of stores is explained there. rax: the
+ * frame, rdx: the edge.  Other cases begin again in the header. */
 __asm__(".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         ".balign 4\n"
         ".globl tt_thunk_fixups\n.hidden tt_thunk_fixups\n"
@@ -248,8 +249,9 @@ _Static_assert(offsetof(struct tt_node, target) == 12 &&
 
 /* ── The slow path ────────────────────────────────────────────────────────────────── */
 
-/* Arguments and results may be in vector registers of any size, and the C library's string
- * functions use these too: all of them are saved, in so many bytes.  0: by fxsave. */
+/* Arguments and results may be in vector registers of any size, and the C library's
+ * string functions use these, too: all of them are saved, in tt_state_size bytes.  0: by
+ * fxsave. */
 uint32_t tt_state_size __attribute__((visibility("hidden")));
 uint32_t tt_state_compact
     __attribute__((visibility("hidden"))); /* omit unused state: a third of the time */
@@ -401,7 +403,7 @@ static char *map_at(uintptr_t address, size_t size)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* Below, for what lies above may be about to grow; and else far above. */
+/* Below the module, as memory above it may be about to grow; else far above. */
 static char *map_near(uintptr_t low, uintptr_t high, size_t size)
 {
     const uintptr_t step = 1 << 20, reach = (uintptr_t)1 << 31, far = (uintptr_t)1 << 30;
@@ -427,13 +429,13 @@ static size_t between(const void *from, const void *to)
 
 static void put(char *at, uint32_t value) { memcpy(at, &value, sizeof value); }
 
-/* What follows the four bytes is what it counts from. */
+/* It counts from the end of its four bytes. */
 static void put_distance(char *at, const char *to)
 {
     put(at, (uint32_t)((uintptr_t)to - (uintptr_t)at - 4));
 }
 
-/* The same in all threads, for the library was there when they began. */
+/* The same in all threads, as the library was loaded before they began. */
 static uint32_t thread_offset(const void *field)
 {
     uintptr_t self;
@@ -442,7 +444,7 @@ static uint32_t thread_offset(const void *field)
     return (uint32_t)((uintptr_t)field - self);
 }
 
-/* What is the same in all of them. */
+/* Fills in a field that is the same in all thunks. */
 static void fix_field(char *at, uint32_t what)
 {
     const void *field = what == FIX_TOP      ? (void *)&tt_self.top

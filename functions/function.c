@@ -54,8 +54,8 @@ static struct tt_kept *map_slots(size_t size)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* Those that have returned are left out: mostly the new table is no larger.  The old one
- * stays, for an unwinder may be looking at it; of one size there are two at most. */
+/* Drops those that have returned: mostly the new table is no larger.  The old one stays,
+ * as an unwinder may be reading it; of one size there are two at most. */
 static int make_room(void)
 {
     static struct tt_kept *spare;
@@ -159,7 +159,7 @@ static struct tt_frame *find_elsewhere(uintptr_t cfa)
 
 /* ── Leaving ──────────────────────────────────────────────────────────────────────── */
 
-/* Without a way back there is nothing that could go on. */
+/* Without a return address the program cannot go on. */
 static __attribute__((noreturn, cold)) void lose(void)
 {
     static const char text[] = "tallytree: a function cannot find back to its caller\n";

@@ -13,7 +13,7 @@
 
 #include "stack.h"
 
-/* ── The slow path of thunks ──────────────────────────────────────────────────────────
+/* ── The slow path of thunks ────────────────────────────────────────────────────────
  * On the program's stack, with all of its registers saved.  Async-signal-safe. */
 
 /* The return address is at `slot`.  1: call the function; 0: it goes on without a
@@ -23,7 +23,7 @@ int tt_function_enter(uintptr_t slot, tt_block block);
 /* The function has returned to stack address `cfa`; returns where to continue. */
 uintptr_t tt_function_leave(uintptr_t cfa);
 
-/* The same where it is nearly simple, with but the general registers saved; or it is not:
+/* The same in nearly simple cases, with only the general registers saved; in others
  * TT_FUNCTION_SLOWLY, 0. */
 enum { TT_FUNCTION_SLOWLY = -1 };
 int tt_function_enter_quickly(uintptr_t slot, tt_block block);
@@ -41,10 +41,10 @@ struct tt_site_code { /* a function to be, and then its thunk */
  * reason why it cannot be. */
 const char *tt_function_make(struct tt_site_code *, size_t count);
 
-/* Is what begins with this no-op on? */
+/* Is the function with this no-op on? */
 int tt_function_jumps(const char *at);
 
-/* Code of ours, [start, end): what returns there is in a function that is switched on. */
+/* Our code, [start, end): functions that are switched on return there. */
 struct tt_function_area {
     uintptr_t start, end;
     struct tt_function_area *next;
@@ -52,8 +52,7 @@ struct tt_function_area {
 void tt_function_add(struct tt_function_area *); /* borrowed for ever */
 int tt_function_is_ours(uintptr_t address);
 
-/* Ways back of those whose frame is gone, by where their caller's stack ends; for
- * unwinders. */
+/* Return addresses of functions that lost their frame, by their CFA; for unwinders. */
 extern struct tt_kept_all {
     struct tt_kept {
         uintptr_t cfa, back; /* cfa 0: unused; back 0: it has returned */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks-machine.h - what -pg calls, by machine. */
+/* hooks-machine.h - the hooks of -pg, by machine. */
 #ifndef TT_HOOKS_MACHINE_H
 #define TT_HOOKS_MACHINE_H
 

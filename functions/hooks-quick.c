@@ -22,7 +22,7 @@ struct tt_hook_sites tt_hook_sites;
 
 /* ── Counting ─────────────────────────────────────────────────────────────────────── */
 
-/* On top of `below`, which is the top, alive, and has room above it. */
+/* Enters above `below`, which is the top, alive, and has room above it. */
 TT_INLINE int enter_above(struct tt_strand *strand, struct tt_frame *below,
                           const struct tt_hook_site *s, const struct tt_hook_call *c,
                           uintptr_t cfa)
@@ -77,8 +77,8 @@ TT_INLINE int is_in_doubt(const struct tt_frame *top, const struct tt_hook_site 
             (!s->inlined || tt_frame_is_dead(top, tt_hook_slot(s, cfa), cfa + 1)));
 }
 
-/* The frame on top that is alive when a function is entered whose caller is that block's: of
- * frames that were entered fast alone.  NULL: there are others. */
+/* The live frame on top when a function is entered from that block: only among frames
+ * that were entered fast.  NULL: there are others. */
 static struct tt_frame *find_alive(struct tt_frame *f, uintptr_t cfa, tt_block caller)
 {
     struct tt_frame *g;
@@ -119,8 +119,8 @@ int tt_hook_enter(const struct tt_hook_site *s, const struct tt_hook_call *c,
     return enter_alive(s, c, cfa, caller);
 }
 
-/* Nobody says when a handler's functions return: what they left is not for us to drop, so
- * they stay out. */
+/* The returns of a handler's functions are not reported, and we must not drop its frames:
+ * so they are not recorded. */
 int tt_hook_quickly(const struct tt_hook_call *c)
 {
     const struct tt_hook_site *s, *caller = NULL;
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void enter(uintptr_t pc, uintptr_t sp, uintptr_
         tt_hook_slowly(&c);
 }
 
-/* By its last instruction, a jump, when there is nothing left of its frame. */
+/* Does it leave by its last instruction, a jump, after its frame is gone? */
 TT_INLINE int leaves_by_jump(const struct tt_frame *f, uintptr_t sp)
 {
     return (uintptr_t)f->slot == sp - sizeof(void *);

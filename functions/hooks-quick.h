@@ -7,7 +7,7 @@
 #include "hooks-machine.h"
 #include "tallytree.h"
 
-enum { TT_HOOK_INLINED = 4 }; /* below the CFA of whom it is in */
+enum { TT_HOOK_INLINED = 4 }; /* below the CFA of the function it is in */
 
 struct tt_hook_site { /* in an append table */
     /* The return address of the hook; or of a function that is counted; or where a

@@ -23,15 +23,15 @@ enum { MOST_STACKS = 4096, STEPS = 256 };
 struct stack {
     struct tt_fiber fiber;
     uintptr_t low, high;     /* both 0: free */
-    struct tt_thread *owner; /* whose fiber runs; NULL: it does not run */
-    uint64_t used;           /* when it was taken up last; 0: not yet as this stack */
+    struct tt_thread *owner; /* thread that runs it; NULL: it does not run */
+    uint64_t used;           /* last time that it was run; 0: not yet as this stack */
 };
 
 static struct {
     uint32_t lock;
     struct stack *all;                   /* mapped */
     uint32_t count;                      /* that were ever used */
-    uint32_t placed, place[MOST_STACKS]; /* those that are somebody's, by address */
+    uint32_t placed, place[MOST_STACKS]; /* those in use, by address */
     uint64_t now;
 } stacks; /* all under the lock */
 
@@ -86,7 +86,7 @@ static void remove_place(uint32_t at)
             (stacks.placed - at) * sizeof *stacks.place);
 }
 
-/* What was seen there before is gone: its memory has another use. */
+/* Forgets stacks seen there before: their memory has been reused. */
 static void clear_places(const struct stack *but, uintptr_t low, uintptr_t high)
 {
     for (uint32_t at = count_below(high); at-- > 0;) {
@@ -123,7 +123,7 @@ static void extend(struct stack *s, uintptr_t low, uintptr_t high)
     low = *to && *from < low ? *from : low;
     high = *to > high ? *to : high;
     clear_places(s, low, high);
-    *from = low; /* the order stays: nothing else lies between */
+    *from = low; /* the order stays: no other is in between */
     *to = high;
 }
 
@@ -138,7 +138,7 @@ static uint32_t place_of(const struct stack *s)
     return at;
 }
 
-/* One that does not run: a free one, or the least recently used. */
+/* A record that does not run: a free one, or the least recently used. */
 static struct stack *find_old(void)
 {
     struct stack *old = NULL;
@@ -215,8 +215,8 @@ static void walk_up(struct walk *w, const struct tt_hook_call *c)
         w->plain++;
 }
 
-/* Does it come by an activation that is open?  The stack pointer of who called it is the end
- * of its frame. */
+/* Does the walk meet an open activation?  The stack pointer of its caller is the end of
+ * its frame. */
 static int comes_by(const struct walk *w, const struct tt_thread *t)
 {
     struct tt_frame *f = t->self->top;
@@ -233,8 +233,8 @@ static int comes_by(const struct walk *w, const struct tt_thread *t)
     return 0;
 }
 
-/* The first stack that it comes by; 0: none that is known.  A handler's is whom it has
- * interrupted: it may be in the midst of entering there. */
+/* The first known stack that the walk meets; 0: none.  A handler's stack is that of the
+ * interrupted code, which may be in the middle of entering there. */
 static int find_known(const struct walk *w, struct stack **out)
 {
     for (uint32_t i = 0; i < w->stack.count; i++) {
@@ -246,7 +246,7 @@ static int find_known(const struct walk *w, struct stack **out)
     return 0;
 }
 
-/* The stack of a call; *out NULL: the thread's own.  0: it cannot be said. */
+/* The stack of a call; *out NULL: the thread's own.  0: unknown. */
 static int find(const struct tt_hook_call *c, uintptr_t cfa, struct tt_thread *t,
                 struct stack **out)
 {
@@ -287,7 +287,8 @@ static void show_here(struct stack *s)
     tt_hook_here.size = *high_of(s) - *low_of(s);
 }
 
-/* Another thread's that does not know yet that it has left it: what was open there is lost. */
+/* It is another thread's, which does not know yet that it has left it: its open
+ * activations are lost. */
 static struct stack *take_over(struct stack *s)
 {
     struct stack *other;
@@ -302,7 +303,7 @@ static struct stack *take_over(struct stack *s)
     return other;
 }
 
-/* What the record was before may have activations open that never end. */
+/* Activations of a reused record may still be open, and would never end. */
 static void take_up(struct stack *s, int is_new)
 {
     (void)tt_fiber_switch(s ? &s->fiber : NULL);

@@ -28,8 +28,9 @@ TT_INLINE int tt_hook_is_here(uintptr_t cfa)
     return cfa - tt_hook_here.low <= tt_hook_here.size;
 }
 
-/* Makes the running stack's activations the thread's, where another one runs by now.  With
- * a CFA that is not here.  Nothing when the program itself says what its fibers are. */
+/* Switches the thread to the activations of the stack that runs now, if that has changed.
+ * Call it with a CFA that is not on the current one.  Does nothing if the program reports
+ * its fibers itself. */
 void tt_hook_follow(const struct tt_hook_call *, uintptr_t cfa);
 
 /* Blocks the program's handlers: one might need a lock that its thread holds, or leave it

@@ -50,7 +50,7 @@ void *tt_hooks_mcount __attribute__((visibility("hidden"))),
             "cmpq $0, " next "(%rip)\nje 1f\njmpq *" next "(%rip)\n1: ret\n"             \
             ".cfi_endproc\n.size " name ", . - " name "\n")
 
-/* Its caller's registers, of which one step leads to the CFA. */
+/* The hook's caller's registers, of which one step leads to the CFA. */
 HOOK("mcount", "leaq 16(%rbp), %rax\n", "movq (%rbp), %rax\n", "tt_hooks_mcount");
 HOOK("_mcount", "leaq 16(%rbp), %rax\n", "movq (%rbp), %rax\n", "tt_hooks_mcount");
 HOOK("__fentry__", "leaq 16(%rbp), %rax\n", "movq (%rbp), %rax\n", "tt_hooks_fentry");

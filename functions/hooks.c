@@ -73,7 +73,7 @@ static tt_block make_block(const struct tt_mapping *m, uint64_t function)
     return tt_block_make(&info);
 }
 
-/* One step from the hook's caller: which function it is, and where its frame ends. */
+/* One step from the hook's caller: its function, and the end of its frame. */
 static void look_at(struct tt_hook_site *s, const struct tt_hook_call *c,
                     const struct tt_modules *modules, uintptr_t *function)
 {
@@ -132,7 +132,7 @@ static int fill_site(struct tt_hook_site *s, const struct tt_hook_call *c)
     return found && keep(&start);
 }
 
-/* Whose code it is that a function returns to. */
+/* Finds the function that a return address is in. */
 static const struct tt_hook_site *add_caller(uintptr_t back, uintptr_t cfa)
 {
     struct tt_hook_call c = {.pc = back, .sp = cfa, .fp = cfa};
@@ -156,8 +156,8 @@ static const struct tt_hook_site *add_site(const struct tt_hook_call *c)
     return fill_site(&made, c) ? keep(&made) : NULL;
 }
 
-/* Whoever holds the loader's lock may wait for ours, or for what we are called before: only
- * where something new is loaded is the loader asked, and not under our lock. */
+/* A thread that holds the loader's lock may wait for ours, or for a lock of our caller:
+ * so the loader is called only if modules were loaded, and not under our lock. */
 static void refresh_for(uintptr_t pc)
 {
     struct tt_hold hold;
@@ -293,8 +293,8 @@ void tt_hook_slowly(const struct tt_hook_call *c)
 
 /* ── Leaving ──────────────────────────────────────────────────────────────────────── */
 
-/* The frame of this function that was entered last; NULL: it was entered before there was a
- * recording.  What lies below the end of its frame is dead, and goes with it. */
+/* The latest frame of this function; NULL: it was entered before the recording.  Frames
+ * below the end of its frame are dead, and dropped with it. */
 static struct tt_frame *find_frame(const struct tt_strand *strand, tt_block block,
                                    uintptr_t end)
 {

@@ -26,7 +26,7 @@ struct visit {
     int count;
 };
 
-/* 0 when it has none: it is the system's own, or not there any more. */
+/* 0 if it has no file: it is the system's, or deleted. */
 static int name_file(struct tt_loaded *l, const char *name)
 {
     ssize_t n;

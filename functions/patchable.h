@@ -48,10 +48,10 @@ struct tt_patchable {
     int borrowed;
 };
 
-/* What one has; count 0 where there is nothing, or nothing can be read.  None is switched. */
+/* The functions of a module, all off; count 0: there are none, or it cannot be read. */
 void tt_patchable_find(struct tt_patchable *, const struct tt_loaded *);
 
-/* Names for what was found before; `found` is borrowed meanwhile. */
+/* Names for functions found before; `found` is borrowed meanwhile. */
 void tt_patchable_name(struct tt_patchable *, const struct tt_loaded *,
                        struct tt_found *found, size_t count);
 void tt_patchable_fini(struct tt_patchable *);

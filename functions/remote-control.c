@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* remote-control.c - a process that pays nothing is asked to switch functions on.
+/* remote-control.c - lets a process switch functions on by request, without any cost
+ * before.
  *
  *      signal ─ handler ─ is this a safe point? ─ yes: pthread_create ─ worker
  *                                               └ no: "busy"; the command asks again
  *
  * The handler may have interrupted malloc or the loader, which a new thread needs.  So it
- * makes one only where the thread that it interrupted is in neither: see safe-point.h.
- * Until then there is no thread, no file and no memory. */
+ * makes one only if the interrupted thread is in neither: see safe-point.h.  Until then
+ * there is no thread, no file and no memory. */
 #include "remote-control.h"
 
 #include <errno.h>
@@ -113,7 +114,7 @@ static void say_counts(struct reply *a, const struct tt_switched *s)
         wake.output);
 }
 
-/* What a call costs, in and out; measured. */
+/* The cost of a call, in and out; measured. */
 enum { CALL_NS = 5, EXACT_NS = 60 };
 
 static void switch_on(const struct request *r, struct reply *a)
@@ -230,8 +231,8 @@ static void wait_for(uint32_t seen, const struct timespec *most)
     (void)syscall(SYS_futex, &wake.requests, FUTEX_WAIT_PRIVATE, seen, most, NULL, 0);
 }
 
-/* While something is on it looks at what has been loaded, too.  Signals 32 to 34 are those by
- * which a C library has each thread change its user, and waits for it. */
+/* While recording is on it checks for loaded modules, too.  Signals 32 to 34 are those by
+ * which a C library lets each thread change its user, and waits for it. */
 static void *work(void *arg)
 {
     const struct timespec tick = {0, 50000000};
@@ -370,8 +371,8 @@ static void take_request(const void *context)
     }
 }
 
-/* With all signals blocked, so that the worker takes none; sigfillset() leaves out the one
- * that cancels a thread, which must not end in the midst of pthread_create. */
+/* With all signals blocked, so that the worker takes none; sigfillset() omits the one
+ * that cancels a thread, which must not end in the middle of pthread_create. */
 static void handle(int number, siginfo_t *info, void *context)
 {
     uint64_t all = ~(uint64_t)0, before;
@@ -405,7 +406,8 @@ static __attribute__((constructor)) void take_signal(void)
 
 /* ── From the beginning ───────────────────────────────────────────────────────────── */
 
-/* Started by `tallytree record`: it says how, and where each process puts its recording. */
+/* Started by `tallytree record`, with its options, and the folder for each process's
+ * recording. */
 static void begin(const char *words, const char *folder)
 {
     struct tt_switched s;

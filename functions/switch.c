@@ -74,7 +74,7 @@ static void fini_module(struct module *m)
     free(m);
 }
 
-/* Takes over what was found. */
+/* Takes over the functions found. */
 static struct module *new_module(const struct tt_loaded *l, struct tt_patchable *s)
 {
     struct module *m = calloc(1, sizeof *m);
@@ -120,7 +120,7 @@ static struct module *find_module(const struct tt_loaded *l)
     return m;
 }
 
-/* NULL when it has no functions to switch. */
+/* NULL if it has no functions to switch. */
 static struct module *get_module(const struct tt_loaded *l)
 {
     struct module *m = find_module(l);
@@ -150,7 +150,7 @@ static int is_wanted(const struct module *m, size_t i)
     return !all.only || (name && fnmatch(all.only, name, 0) == 0);
 }
 
-/* As its code says: the module may have been unloaded and loaded again. */
+/* Reads the code: the module may have been unloaded and loaded again. */
 static int is_on(const struct module *m, size_t i)
 {
     return m->code[i].thunk && tt_function_jumps(m->code[i].at);
@@ -212,7 +212,7 @@ static void tell_all(struct module *m)
         }
 }
 
-/* The one that was called most; 0: none was. */
+/* The function called most; 0: none was called. */
 static uint64_t find_hottest(struct tt_found **hottest)
 {
     uint64_t most = 0;

@@ -5,12 +5,12 @@
 
 #include "tallytree-switch.h"
 
-/* What is loaded by now is switched as the rest is.  Cheap when nothing has changed. */
+/* Switches modules loaded since as the others.  Cheap if nothing has changed. */
 void tt_switch_refresh(void);
 
-/* Looks whether calls cost more of the process's time than they may, and switches the hottest
- * functions off until they do not.  What is said of that, since the last 'on', is in
- * tt_switch_thinned: "NAME CALLS" a line. */
+/* Checks whether calls cost more of the process's time than they may, and switches the
+ * hottest functions off until they do not. tt_switch_thinned has them, since the last
+ * 'on': "NAME CALLS" a line. */
 struct tt_throttle;
 void tt_switch_thin(struct tt_throttle *);
 const char *tt_switch_thinned(void);
