@@ -34,7 +34,7 @@ struct symbol {
     unsigned char is_local;    /* there may be others of this name */
     unsigned char is_namesake; /* there are */
     unsigned char is_stub;
-    char *name; /* owned; NULL: not asked for yet */
+    char *name; /* owned; NULL: not made yet */
 };
 
 struct tt_debug_file {
@@ -104,8 +104,8 @@ static struct symbol *add_symbol(struct tt_debug_file *m)
     return &m->symbol[m->symbols++];
 }
 
-/* Aliases: what programs call is better than what libraries call among themselves, and so
- * is what everybody sees; weak ones are as good as others. */
+/* Chooses among aliases: names that programs call are better than names internal to
+ * libraries, and global ones are better; weak ones are as good as others. */
 static unsigned char rank_of(const char *name, const GElf_Sym *s)
 {
     int type = GELF_ST_TYPE(s->st_info), underscores = (int)strspn(name, "_");
@@ -230,7 +230,7 @@ static int by_address(const void *a, const void *b)
     return strcmp(x->symbol, y->symbol);
 }
 
-/* One symbol for each address, the best; as long as the longest there. */
+/* Keeps one symbol for each address, the best; as long as the longest there. */
 static void drop_aliases(struct tt_debug_file *m)
 {
     size_t kept = 0;
@@ -276,8 +276,8 @@ static int find_namesakes(struct tt_debug_file *m)
     return 0;
 }
 
-/* A symbol without a size reaches to the next one, or to the end of its section; one that
- * lies in another, as a label in a function of assembler, is none. */
+/* A symbol without a size reaches to the next one, or to the end of its section; one
+ * inside another, as a label in a function of assembler, is ignored. */
 static int add_spans(struct tt_debug_file *m)
 {
     uint64_t sized_to = 0;
@@ -332,7 +332,7 @@ static const char *name_of(struct symbol *s)
     return s->name;
 }
 
-/* By the symbol table; the line of the function's start is where it begins. */
+/* By the symbol table; uses the line of the function's start. */
 static size_t find_by_symbol(struct tt_debug_file *m, uint64_t address)
 {
     struct symbol *s = find_symbol(m, address);
@@ -400,7 +400,7 @@ void tt_debug_file_find(struct tt_debug_file *m, uint64_t address, int whole,
 
 enum { MOST_CODE = 16 << 20 };
 
-/* What of the file is mapped at an address: its place in the file, and how much there is. */
+/* The segment at an address: its place in the file, and its size from there. */
 static int find_segment(Elf *elf, uint64_t address, uint64_t *offset, uint64_t *size)
 {
     size_t count = 0;
@@ -494,8 +494,8 @@ static int is_there(const char *folder, size_t length, const char *within,
     return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
-/* Below a separate folder, debug information lies where the file does, or some of the
- * file's folders are left out. */
+/* In a separate folder, debug information is below the file's path, or below that without
+ * some of its first folders. */
 static int is_below(const char *folder, size_t length, const char *within, size_t size,
                     const char *name)
 {
@@ -558,7 +558,7 @@ static int may_be_found(const struct tt_debug_file *m, const char *path, const c
 }
 
 /* libdwfl loads libdebuginfod, and some thirty libraries with it, for each file without
- * debug information, even where no server is to be asked. */
+ * debug information, even if no server is to be used. */
 static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
                           Dwarf_Addr base, const char *path, const char *link,
                           GElf_Word checksum, char **found)

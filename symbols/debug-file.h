@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* debug-file.h - what an ELF file, with its debug information, says of its addresses. */
+/* debug-file.h - names and lines from an ELF file and its debug information. */
 #ifndef TT_DEBUG_FILE_H
 #define TT_DEBUG_FILE_H
 
@@ -9,12 +9,12 @@ struct tt_debug_file;
 
 enum { TT_BUILD_ID_SIZE = 2 * 64 + 1 }; /* in hex, with a NUL */
 
-/* The build-id of an ELF file, "" when it has none.  0; -1: it is not such a file. */
+/* The build-id of an ELF file, "" if it has none.  Returns 0; -1: no such file. */
 int tt_build_id_of(int fd, char id[TT_BUILD_ID_SIZE]);
 
-/* Opens a file; `path` serves to find what belongs to it, in the folders of
- * `debug_path` (as libdwfl has them).  `brief`: DWARF that is in a file apart is not
- * read.  Takes the descriptor, in any case.  NULL: it cannot be read, or no memory. */
+/* Opens a file; `path` serves to find its debug information, in the folders of
+ * `debug_path` (in libdwfl's form).  `brief`: does not read DWARF in a separate file.
+ * Takes the descriptor, in any case.  NULL: it cannot be read, or no memory. */
 struct tt_debug_file *tt_debug_file_open(int fd, const char *path, const char *debug_path,
                                          int brief);
 void tt_debug_file_close(struct tt_debug_file *);

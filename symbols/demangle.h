@@ -5,13 +5,14 @@
 
 #include <stddef.h>
 
-/* The name of a symbol for people: without a version (@@GLIBC_2.2), without what compilers
- * append to the pieces of a function (.cold, .part.0), demangled.  The caller frees it;
+/* The name of a symbol for people: demangled, without a version (@@GLIBC_2.2) and without
+ * compilers' suffixes for pieces of a function (.cold, .part.0).  The caller frees it;
  * NULL: no memory. */
 char *tt_demangle(const char *symbol);
 
-/* Rust's v0 (_R...) and legacy (_ZN...17h0123456789abcdefE) names, without hashes.  Writes
- * at most `size` bytes with a NUL; the length, or 0: it is no such name, or too long. */
+/* Rust's v0 (_R...) and legacy (_ZN...17h0123456789abcdefE) names, without hashes.
+ * Writes at most `size` bytes with a NUL; returns the length, or 0: no such name, or too
+ * long. */
 size_t tt_demangle_rust(const char *symbol, char *text, size_t size);
 
 /* Demangles a legacy name, after "_ZN". */

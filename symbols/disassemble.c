@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* disassemble.c - code of x86-64 and aarch64 as text, by capstone.
  *
- * The library is loaded when it is needed: it is large, and no other command uses it. */
+ * The library is loaded when needed: it is large, and no other command uses it. */
 #include "disassemble.h"
 
 #include <dlfcn.h>

@@ -7,9 +7,9 @@
 
 #include "instruction.h"
 
-/* Disassembles the code of a function, which begins at `address`, for the ELF machine.  How many
- * instructions, in *out, to be freed; 0: *reason says why.  Bytes that are no instruction
- * are one called ".byte" each. */
+/* Disassembles the code of a function at `address`, for the ELF machine.  Returns the
+ * number of instructions, which are in *out, to be freed; 0: the reason is in *reason.
+ * Bytes that are not an instruction are one called ".byte" each. */
 size_t tt_disassemble(unsigned machine, const unsigned char *bytes, size_t size,
                       uint64_t address, struct tt_instruction **out, const char **reason);
 

@@ -5,15 +5,15 @@
  *                               │                     inlined           function
  *                               └── line table
  *
- * A unit is walked once, when the first address in it is asked for; from then on an
- * address is two binary searches.  Units that were walked are forgotten when they have
- * become too many.
+ * A unit is walked once, at the first look-up of an address in it; from then on an
+ * address is two binary searches.  The results of walks are dropped when they are too
+ * many.
  *
- * Functions that no other file can see have no name in the symbol table, in C++ too; what
- * they are qualified by is where they are declared.
+ * Functions that no other file can see have no name in the symbol table, in C++ too;
+ * their qualifiers come from their declaration.
  *
- * What is read may be damaged, or made to hurt: a walk only ever goes forward in its
- * section, so that it ends, and no deeper than some bound. */
+ * The data may be damaged or malicious: a walk only goes forward in its section, so that
+ * it ends, and its depth is limited. */
 #include "inlined.h"
 
 #include <dwarf.h>
@@ -26,17 +26,17 @@
 
 enum { DEEPEST = 512, MOST_SCOPES = 1 << 21, MOST_PER_UNIT = 1 << 24 };
 
-struct qualifier {    /* a namespace, a class, or a function with things in it */
-    const char *name; /* borrowed; NULL: it has none */
+struct qualifier {    /* a namespace, a class, or a function that contains others */
+    const char *name; /* borrowed; NULL: unnamed */
     uint32_t outer;   /* qualifier + 1; 0: none */
     int is_namespace;
 };
 
-struct scope { /* a function, or what was inlined; in the order of the section */
+struct scope { /* a function, or an inlined one; in the order of the section */
     Dwarf_Die die;
     uint32_t parent;    /* scope + 1; 0: a separate function */
     uint32_t qualifier; /* + 1; 0: none */
-    int known;          /* is what follows? */
+    int known;          /* are the following fields set? */
     char *name;         /* owned */
     struct tt_spot spot;
 };
@@ -122,7 +122,7 @@ static int64_t qualifier_of(struct unit *u, Dwarf_Die *die, int tag, uint32_t ar
     return (int64_t)u->qualifiers;
 }
 
-/* Are there functions below it, or what was inlined? */
+/* May it contain functions, or inlined ones? */
 static int is_walked_into(int tag)
 {
     switch (tag) {
@@ -300,7 +300,7 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
     return text && *text ? text : NULL;
 }
 
-/* The scope of a DIE of this unit; NULL: it is none. */
+/* The scope of a DIE of this unit; NULL: none. */
 static const struct scope *scope_of_die(const struct unit *u, Dwarf_Die *wanted)
 {
     size_t low = 0, high = u->scopes;

@@ -17,7 +17,7 @@ void tt_inlined_free(struct tt_inlined *);
  * how many.  0: nothing is known of it but, perhaps, a line: that is then spot[0]'s. */
 size_t tt_inlined_find(struct tt_inlined *, uint64_t address, struct tt_spot *spot,
                        size_t most);
-/* Only the line, into at_file, at_line, at_column; is there one? */
+/* Finds only the line, in at_file, at_line, at_column; returns whether there is one. */
 int tt_inlined_line(struct tt_inlined *, uint64_t address, struct tt_spot *);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* jit.c - names of code that a run-time compiler has made, from what it says of it.
+/* jit.c - names of code that a run-time compiler has made, from the files it writes.
  *
- * Compilers put more than a name into the name of a function: Python its file, Node a tier
- * of its compiler, the file and the line.  A function is one block whatever compiled it,
- * so names are taken apart. */
+ * Compilers put more than a name into the name of a function: Python its file, Node a
+ * tier of its compiler, the file and the line.  A function is one block whatever compiled
+ * it, so names are split. */
 #include "jit.h"
 
 #include <stdio.h>
@@ -119,7 +119,7 @@ static int split_python(struct code *c, char *text)
     return 1;
 }
 
-/* Takes the text apart, and no more of it. */
+/* Splits the text, which it modifies. */
 static int name_code(struct code *c, char *text)
 {
     if (!split_node(c, text) && !split_python(c, text)) {
@@ -241,7 +241,7 @@ static int read_debug(struct debug *d, const char *body, size_t size)
     return 0;
 }
 
-/* Its lines; a function begins where its first line is, when its name does not say it. */
+/* Adds its lines; a function begins at its first line, unless its name has a line. */
 static void take_lines(struct code *c, struct debug *d)
 {
     if (d->address != c->low || !d->count)
@@ -349,8 +349,7 @@ void tt_jit_find(struct tt_jit *j, uint64_t address, struct tt_spots *spots)
 
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
 
-/* What was made later has overwritten what was there: of two that overlap the earlier is
- * left out. */
+/* Later code has overwritten earlier code: of two that overlap the earlier is dropped. */
 static int by_address(const void *a, const void *b)
 {
     const struct tt_span *x = a, *y = b;

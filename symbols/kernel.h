@@ -7,10 +7,10 @@
 
 struct tt_kernel;
 
-/* What "[kernel]" has for an id: that of this boot; "" when it is not known. */
+/* The id of "[kernel]": that of this boot; "" if unknown. */
 void tt_kernel_id(char id[64]);
 
-/* NULL: no memory.  It is there even where nothing can be read, and names nothing then. */
+/* NULL: no memory.  If nothing can be read, it finds no names. */
 struct tt_kernel *tt_kernel_open(void);
 /* The same from a file like /proc/kallsyms. */
 struct tt_kernel *tt_kernel_open_file(const char *path);

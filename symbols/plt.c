@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* plt.c - the stubs through which a module calls others, named after what they call.
+/* plt.c - the stubs through which a module calls others, named after their targets.
  *
  *      .plt.sec          .got.plt                .rela.plt          .dynsym
  *      jmp *slot  ───►   slot  ◄── offset ─────  relocation  ───►   puts
  *
- * Which layout a linker has chosen does not matter: whatever jumps through a slot that a
- * relocation fills is the stub of that relocation's symbol. */
+ * The linker's layout does not matter: code that jumps through a slot that a relocation
+ * fills is the stub of that relocation's symbol. */
 #include "plt.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plt.h - the stubs through which a module calls others, named after what they call. */
+/* plt.h - the stubs through which a module calls others, named after their targets. */
 #ifndef TT_PLT_H
 #define TT_PLT_H
 

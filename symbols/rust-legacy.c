@@ -46,7 +46,7 @@ static int hex_value(char c)
     return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? 10 + c - 'a' : -1;
 }
 
-/* $LT$ and the like; the bytes that were read, 0: it is none. */
+/* Decodes $LT$ and the like; returns the bytes read, 0: not an escape. */
 static size_t unescape(struct name *n, const char *text, size_t length)
 {
     static const struct {

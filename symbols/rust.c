@@ -3,9 +3,9 @@
  *
  *      _RNvMs_NtCs4fqI2P2rA04_7mycrate3fooNtB4_3Bar3baz    <mycrate::foo::Bar>::baz
  *
- * A name is printed while it is read, by a function for each rule of its grammar.  What
- * is read only to get past it is read with `silent` set.  Back references could make a
- * short name print for ever: both depth and output are bounded. */
+ * A name is printed while it is read, by a function for each rule of its grammar.  Parts
+ * that are only skipped are read with `silent` set.  Back references could make a short
+ * name print for ever: both depth and output are limited. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -143,7 +143,7 @@ static uint64_t read_base62(struct reading *r)
     return scaled(r, value, 1, 1);
 }
 
-/* One that a tag announces; 0 when it is not there. */
+/* A number after a tag; 0 if the tag is not there. */
 static uint64_t read_tagged(struct reading *r, char tag)
 {
     return eat(r, tag) ? scaled(r, read_base62(r), 1, 1) : 0;
@@ -334,7 +334,7 @@ static void read_nested(struct reading *r, int in_value)
 
 static void read_impl(struct reading *r, char tag)
 {
-    if (tag != 'Y') { /* where the impl is, which its type says better */
+    if (tag != 'Y') { /* the place of the impl, which its type shows better */
         r->silent++;
         (void)read_tagged(r, 's');
         read_path(r, 0);
@@ -763,7 +763,7 @@ static void read_const(struct reading *r, int in_value)
     r->depth--;
 }
 
-/* A name, perhaps the crate that made this instance of it, perhaps what LLVM appended. */
+/* A name, perhaps the crate of this instance, perhaps a suffix of LLVM. */
 static size_t read_v0(const char *symbol, char *out, size_t size)
 {
     struct reading r = {

@@ -35,8 +35,8 @@ static int compare(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
-/* What overlaps and is not nested has no place inside: its outer is the nearest before it
- * that reaches as far as it begins. */
+/* A span that overlaps and is not nested is in no other: its outer one is the nearest
+ * before it that reaches to its begin. */
 void tt_spans_sort(struct tt_spans *s)
 {
     if (s->count)

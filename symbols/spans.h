@@ -13,7 +13,7 @@
 
 struct tt_span {
     uint64_t low, high; /* [low, high) */
-    uint32_t item;      /* the caller's; of equal spans the greatest is the innermost */
+    uint32_t item;      /* the caller's; of equal spans the greatest is innermost */
     uint32_t outer;     /* the next span around it + 1; 0: none */
 };
 
@@ -22,7 +22,7 @@ struct tt_spans {
     size_t count, room;
 };
 
-/* 0 or -TT_ERR_MEMORY; an empty span is none. */
+/* 0 or -TT_ERR_MEMORY; an empty span is ignored. */
 int tt_spans_add(struct tt_spans *, uint64_t low, uint64_t high, uint32_t item);
 void tt_spans_sort(struct tt_spans *);
 const struct tt_span *tt_spans_find(const struct tt_spans *, uint64_t address);

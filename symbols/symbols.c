@@ -24,11 +24,11 @@
 enum { MOST_OPEN = 8 };
 
 struct opened {
-    char *module, *id;         /* owned; what was asked for */
+    char *module, *id;         /* owned; of the look-up */
     struct tt_debug_file *elf; /* or */
     struct tt_jit *jit;        /* or neither, and */
     const char *reason;
-    struct opened *next; /* the one that was asked for before */
+    struct opened *next; /* the one used before it */
 };
 
 struct tt_symbols {
@@ -165,8 +165,8 @@ static int try_server(const struct tt_symbols *s, const char *id)
     return fd < 0 ? -1 : fd;
 }
 
-/* What still runs has its files: in the folders of a container, and its own when that was
- * deleted. */
+/* The files of a running process: in the folders of a container, and its program even if
+ * that was deleted. */
 static int try_process(const struct tt_symbols *s, const char *module, const char *id)
 {
     const char *ignored;
@@ -256,7 +256,7 @@ static void open_elf(const struct tt_symbols *s, struct opened *o)
     free(path);
 }
 
-/* A file that another user may have put into /tmp says nothing of our programs. */
+/* A file in /tmp that belongs to another user is not used for our programs. */
 static int is_trusted(int fd)
 {
     struct stat s;
@@ -426,7 +426,7 @@ struct tt_symbols *tt_symbols_new(const struct tt_symbols_options *options)
         free(s);
         return NULL;
     }
-    if (!options->debuginfod) /* or libdwfl would ask of itself */
+    if (!options->debuginfod) /* libdwfl would use it by itself */
         (void)unsetenv("DEBUGINFOD_URLS");
     return s;
 }

@@ -8,11 +8,11 @@
 
 /* The bytes of a character; 0: there is no such character. */
 size_t tt_utf8_encode(uint32_t c, char bytes[4]);
-/* The first character of `count` bytes, at least one: how many are its; 0: it is none. */
+/* Decodes the first character of at least one byte; returns its size; 0: invalid. */
 size_t tt_utf8_decode(const unsigned char *bytes, size_t count, uint32_t *c);
 
-/* Decodes punycode (RFC 3492, with "_" for "-"); the number of characters, 0: it is none,
- * or they are more than `room`. */
+/* Decodes punycode (RFC 3492, with "_" for "-"); returns the number of characters, 0:
+ * invalid, or more than `room`. */
 size_t tt_punycode_decode(const char *text, size_t length, uint32_t *out, size_t room);
 
 #endif
