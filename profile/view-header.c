@@ -62,6 +62,7 @@ int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_tab
         add_row(t, "series.kept", tt_profile_string(p, p->series[i].name),
                 p->series[i].interval);
     add_row(t, "activations", "", p->activations);
+    add_row(t, "log", "", p->samples);
     if (p->metrics && tt_view_metric(p, q, &choice) == 0)
         tt_view_notes(p, &choice, t);
     return 0;

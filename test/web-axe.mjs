@@ -16,7 +16,7 @@ function events(times) {
   for (const strand of ["one", "two"]) {
     lines.push(`strand ${strand}`, "push main", "tick 40");
     for (let i = 0; i < times; i++)
-      lines.push("push parse", `tick ${5 + (i % 7)}`, "push eval", "alloc cons 16 8", "tick 30", "push apply", "push eval", "tick 9", "pop", "pop", "pop", "pop", "push gc", "tick 4", "pop");
+      lines.push("push parse", `tick ${5 + (i % 7)}`, "push eval", "alloc cons 16 8", "tick 30", "push apply", "push eval", "tick 9", "pop", "pop", "pop", "pop", "push gc", "tick 4", "sample 1000000", "pop");
     lines.push("pop");
   }
   return lines.join("\n") + "\n";
@@ -38,7 +38,7 @@ async function both(page, what) {
 
 const addresses = [
   "overview", "flame", "flame&context=2", "callers", "flat", "tree", "callers&as=table", "groups", "block&block=eval", "graph", "lines", "strands", "strands&by=context",
-  "space", "diff", "diff&as=flame", "diff&as=tree", "flat&select=eval&off-exclude=gc&find=eval",
+  "space", "diff", "diff&as=flame", "diff&as=tree", "flat&select=eval&off-exclude=gc&find=eval", "flat&time=10ms..30ms", "tree&time=10ms..30ms&strip=0.005s..0.04s&select=gc",
 ];
 
 await run(async () => {
@@ -50,7 +50,7 @@ await run(async () => {
     await both(page, address);
   }
   await page.setViewportSize({ width: 390, height: 800 });
-  for (const address of ["flat", "lines", "strands"]) {
+  for (const address of ["flat", "lines", "strands", "flat&time=10ms..30ms&strip=5ms..40ms"]) {
     await to(page, "#view=" + address);
     await both(page, `${address} on a telephone`);
   }

@@ -11,6 +11,7 @@ import { Menu } from "./menu";
 import { openingMetric, start } from "./model";
 import { groupOf, groups, pageOf, pagesOf, wordsOf } from "./routes";
 import { ShellContext, useHits, useTableAt, type MenuAt, type Shell } from "./shell";
+import { Strip } from "./strip";
 import { go, isFirst, keepPlaces, replace, useAddress, withView, withWords } from "./state";
 
 // What goes wrong on one page leaves the others.
@@ -66,6 +67,7 @@ function App() {
       if (e.key === "?") showHelp((on) => !on);
       else if (e.key === "/") input.current?.focus();
       else if (e.key === "Escape") showHelp(false);
+      else if (e.key === "t") document.querySelector<HTMLElement>(".strip [data-part=range]")?.focus();
       else if (e.key === "n" || (e.key === "Enter" && state.words.find && (target === document.body || target === main))) setHit((h) => h + (e.shiftKey ? -1 : 1));
       else if (e.key === "N") setHit((h) => h - 1);
       else if (e.key === "u") isFirst() || history.back();
@@ -93,6 +95,7 @@ function App() {
         </button>
       </Header>
       <Bar page={page} before={before} />
+      <Strip live={live.live} />
       <main id="main" ref={setMain} tabIndex={-1} aria-label={page.title}>
         <Fence key={page.view + page.as}>
           <page.show />

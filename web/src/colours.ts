@@ -11,6 +11,16 @@ export type ColourBy = "module" | "self" | "change";
 
 const none = (dark: boolean): Paint => (dark ? { fill: "#4a4a4a", ink: "#e6e8e9" } : { fill: "#d4d4d4", ink: "#111" });
 
+// Of things that lie on each other over time.
+export const bands = ["#2f7f73", "#c9772b", "#5b6fb5", "#b5486b", "#6f9a2f", "#8a5bb0", "#b59a2f", "#3f93b8", "#a05a3f", "#5f6b73"];
+
+// Paler, but not to be seen through: bands are drawn over each other.
+export function pale(colour: string, dark: boolean): string {
+  const back = dark ? 0x20 : 0xff;
+  const part = (at: number) => Math.round(parseInt(colour.slice(at, at + 2), 16) * 0.62 + back * 0.38);
+  return `rgb(${part(1)} ${part(3)} ${part(5)})`;
+}
+
 // While something is looked for, all else.
 export const faintPaint = (dark: boolean): Paint => (dark ? { fill: "#33383b", ink: "#a4adb3" } : { fill: "#e6e6e6", ink: "#555" });
 

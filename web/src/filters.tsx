@@ -15,6 +15,7 @@ export const filterWords: Record<FilterKind, { label: string; about: string }> =
   prune: { label: "cut", about: "cut parts off, by name or below 0.5%, 10ms, 1000, calls<9: the cost stays with the caller" },
   root: { label: "begin at", about: "paths begin there, and others are dropped" },
   strand: { label: "thread", about: "only these threads, processes or ranks" },
+  time: { label: "time", about: "only this range: 2s..3.5s, -10s.., 25%..50%, 14:03:10..14:03:20" },
 };
 
 // As text: "only parse".

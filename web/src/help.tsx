@@ -11,6 +11,7 @@ const keys: [string, string][] = [
   ["Backspace", "one level out of a frame"],
   ["Ctrl + wheel", "into the frame below the pointer, and out"],
   ["m", "the menu of a frame or a name: open, only, hide, merge, charge to, cut, begin at"],
+  ["t", "the strip of time: arrows move the range, with Shift they resize it, + and - zoom, Escape clears it"],
   ["Alt+← Alt+→ Delete", "on a filter: move it, remove it"],
   ["u", "undo: back to what was shown before"],
   ["?", "this page"],
@@ -51,6 +52,9 @@ export function Help({ close }: { close: () => void }) {
           </div>
         ))}
       </dl>
+      <p>
+        Drag in the strip of time, and each page shows that range. Drag its edges, or all of it; double-click to zoom in.
+      </p>
       <label class="check">
         <input type="checkbox" checked={hasLetters()} onChange={(e) => setLetters(e.currentTarget.checked)} /> keys of one letter
       </label>

@@ -2,20 +2,12 @@
 // series.tsx - the page of what was kept over time: bands on each other, with marked maxima.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
+import { bands, pale } from "./colours";
 import { amount, exact } from "./format";
 import type { Table } from "./model";
 import { Answer, Scroll } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
 import { format, query, withView, withWords } from "./state";
-
-const bands = ["#2f7f73", "#c9772b", "#5b6fb5", "#b5486b", "#6f9a2f", "#8a5bb0", "#b59a2f", "#3f93b8", "#a05a3f", "#5f6b73"];
-
-// Paler, but not to be seen through: bands are drawn over each other.
-function pale(colour: string, dark: boolean): string {
-  const back = dark ? 0x20 : 0xff;
-  const part = (at: number) => Math.round(parseInt(colour.slice(at, at + 2), 16) * 0.62 + back * 0.38);
-  return `rgb(${part(1)} ${part(3)} ${part(5)})`;
-}
 
 interface Stack {
   times: number[];

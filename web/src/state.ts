@@ -3,7 +3,7 @@
 // and a copied link shows the same.  Its words are those of a query.
 import { useEffect, useState } from "preact/hooks";
 
-export const filterKinds = ["select", "exclude", "fold", "centre", "prune", "root", "strand"] as const;
+export const filterKinds = ["select", "exclude", "fold", "centre", "prune", "root", "strand", "time"] as const;
 export type FilterKind = (typeof filterKinds)[number];
 
 export interface Filter {
@@ -43,7 +43,7 @@ export function format(state: State): string {
 }
 
 // Words that stay when another view is shown.
-const lasting = ["metric", "beside", "find", "context", "without"];
+const lasting = ["metric", "beside", "find", "context", "without", "strip"];
 
 export function withView(state: State, view: string, words: Record<string, string> = {}): State {
   const kept: Record<string, string> = {};
@@ -67,6 +67,17 @@ export function addFilter(state: State, kind: FilterKind, pattern: string): Stat
   const at = state.filters.findIndex((f) => f.kind === kind && f.pattern === pattern);
   if (at < 0) return withFilters(state, [...state.filters, { kind, pattern }]);
   return state.filters[at]!.off ? withFilters(state, state.filters.map((f, i) => (i === at ? { kind, pattern } : f))) : state;
+}
+
+// The range of time that is looked at, as it is written; "": all of the run.
+export const timeOf = (state: State) => state.filters.find((f) => f.kind === "time" && !f.off)?.pattern ?? "";
+
+// There is one range at most: another one takes its place.
+export function withTime(state: State, text: string): State {
+  const at = state.filters.findIndex((f) => f.kind === "time");
+  const filters = state.filters.filter((f) => f.kind !== "time");
+  if (text) filters.splice(at < 0 ? filters.length : at, 0, { kind: "time", pattern: text });
+  return withFilters(state, filters);
 }
 
 // An entry of the history has its number among those of this page, and where it was scrolled.

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// The strip of time above each page: what it draws is what `report timeline` says, and what is
+// dragged, typed or clicked is the range that each page shows.  The phases of the programs are
+// known: one is replayed, one says itself when it did what.
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build, cells, digits, folder, is, ok, open, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
+
+const flat = "Functions: self, and total with all that they called";
+const words = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1));
+const time = (page) => words(page).get("time");
+
+// Each strand begins at 0: a sample each millisecond of these, in seconds.
+const MS = 1000000;
+const phases = { main: [["parse", 2], ["print", 1]], worker: [["eval", 1], ["gc", 2.5]] };
+const RUN = 3.5;
+const events = Object.entries(phases).map(([strand, list]) => `strand ${strand}\npush outer\n` + list.map(([block, s]) => `push ${block}\n` + `sample ${MS}\n`.repeat(1000 * s) + "pop\n").join("") + "pop\n").join("");
+
+// What each block has in a range, by arithmetic, in ms.
+function known(from, to) {
+  const all = {};
+  for (const list of Object.values(phases)) {
+    let at = 0;
+    for (const [block, s] of list) {
+      all[block] = Math.max(0, Math.min(to, at + s) - Math.max(from, at)) * 1000;
+      at += s;
+    }
+  }
+  return all;
+}
+
+const within = (text, run = RUN) => {
+  const [from, to] = text.split("..").map((t) => (t ? parseFloat(t) : null));
+  return [from ?? 0, to ?? run];
+};
+
+const place = (page) => page.$eval(".lane", (e) => { const r = e.getBoundingClientRect(); return { x: r.x, y: r.y + 12, width: r.width }; });
+async function dragTo(page, from, to, { drop = true, steps = 12 } = {}) {
+  const { x, y, width } = await place(page);
+  await page.mouse.move(x + from * width, y);
+  await page.mouse.down();
+  await page.mouse.move(x + to * width, y, { steps });
+  if (drop) await page.mouse.up();
+  await settled(page);
+}
+const changed = (page, before) => page.waitForFunction((b) => location.href !== b, before);
+const ready = async (page) => {
+  await page.waitForSelector(".strip:not([aria-busy=true]) .window");
+  await settled(page);
+};
+const values = (page) => page.$$eval(".strip [role=slider]", (e) => e.map((s) => Number(s.getAttribute("aria-valuenow"))));
+
+// How high each column of the drawing is, of all that is painted or of one colour.
+const heights = (page, columns, colour = null) =>
+  page.$eval(".lane canvas", (c, [columns, colour]) => {
+    const pen = c.getContext("2d");
+    const { data } = pen.getImageData(0, 0, c.width, c.height);
+    return Array.from({ length: columns }, (_, i) => {
+      const x = Math.floor(((i + 0.5) / columns) * c.width);
+      let sum = 0;
+      for (let y = 0; y < c.height; y++) {
+        const at = 4 * (y * c.width + x);
+        if (!colour) sum += data[at + 3] / 255;
+        else if (colour.every((v, k) => Math.abs(data[at + k] - v) < 12)) sum++;
+      }
+      return sum;
+    });
+  }, [columns, colour]);
+const bucketsAsked = (page) => Number(new URLSearchParams(page.asked.filter((u) => u.includes("view=timeline")).pop().split("?")[1]).get("buckets"));
+const timeline = (file, ...more) => report(file, "timeline", ...more).map((r) => ({ ...r, buckets: r.buckets.split(" ").map(Number) }));
+const near = (a, b, by) => a.length === b.length && a.every((v, i) => Math.abs(v - b[i]) <= by);
+
+await run(async () => {
+  const file = replayed("phases.tt", events);
+  const page = await view(file, "#view=flat");
+  await ready(page);
+
+  /* What it draws. */
+  const buckets = bucketsAsked(page);
+  const rows = timeline(file, "--by=strand", `--buckets=${buckets}`, "--limit=6");
+  const total = rows.find((r) => r.role === "total");
+  const most = Math.max(...total.buckets);
+  ok(near(await heights(page, buckets), total.buckets.map((n) => (30 * n) / most), 1.01), "each column is as high as the use in its bucket", JSON.stringify(await heights(page, buckets)));
+  {
+    const { x, y, width } = await place(page);
+    for (const part of [0.1, 0.5, 0.97]) {
+      const at = Math.floor(part * buckets), n = total.buckets[at];
+      await page.mouse.move(x + ((at + 0.5) / buckets) * width, y);
+      await page.waitForSelector(".tip.time");
+      is((await page.$eval(".tip.time strong", (e) => e.textContent)).split(/\u202f(?=[A-Za-z])/)[0].replace(/\u202f/g, ""), n < 1e7 ? String(n) : (n / 1e6).toFixed(2), `the figure below the pointer at ${100 * part} % is the engine's`);
+      is(await page.$$eval(".tip.time .patch", (e) => e.length), rows.filter((r) => r.role === "entry" && r.buckets[at]).length, "with those threads that have some of it");
+    }
+    await page.mouse.move(x, y + 400);
+    await page.waitForFunction(() => !document.querySelector(".tip.time"));
+  }
+  is(await page.$$eval(".marks span", (e) => e.map((s) => s.textContent.replace("\u202f", " "))), ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s", "3.0 s"], "an axis has a few moments");
+
+  /* Dragging. */
+  let before = page.url(), asked = page.asked.length;
+  await dragTo(page, 0.2, 0.6, { drop: false, steps: 40 });
+  is([page.url(), page.asked.length], [before, asked], "while it is dragged nothing is asked, and the address stays");
+  await page.keyboard.press("Escape");
+  await page.mouse.up();
+  is([page.url(), (await values(page))[1]], [before, 0], "Escape ends a drag without a range");
+  await dragTo(page, 0.2, 0.6);
+  await ready(page);
+  const [from, until] = within(time(page));
+  ok(Math.abs(from - 0.2 * RUN) < 0.01 && Math.abs(until - 0.6 * RUN) < 0.01, "what is dragged is a range in the address", time(page));
+  const shown = async () => (await cells(page, flat)).filter((r) => r.role === "entry").map((r) => [r.name, digits(r.figures[1])]).filter(([, n]) => n !== "0");
+  is(await shown(), report(file, "flat", `--time=${time(page)}`).filter((r) => r.role === "entry" && r.self).map((r) => [r.name, String(r.self)]), "the page has its figures");
+  const truth = known(from, until);
+  ok((await shown()).every(([n, ns]) => Math.abs(Number(ns) / MS - truth[n]) <= 1.5), "which are those of the phases in it", JSON.stringify([await shown(), truth]));
+  is(await page.$$eval(".chip.time .pattern", (e) => e.map((c) => c.textContent)), [time(page)], "a chip has the range");
+  ok(near(await values(page), [from, from, until], 1e-6), "and the sliders", JSON.stringify(await values(page)));
+  await shoot(page, "strip-range");
+  for (const address of ["overview", "flame", "callers", "tree", "callers&as=table", "groups", "block&block=parse", "graph", "strands"]) {
+    await to(page, `#view=${address}&time=0.5s..1.5s`);
+    is(await page.$$eval("main .error", (e) => e.map((x) => x.textContent)), [], `${address} follows it`);
+  }
+  await to(page, "#view=flat&time=0.5s..1.5s");
+  await page.click("nav[aria-label=pages] >> text=Flame");
+  await settled(page);
+  is(time(page), "0.5s..1.5s", "another page keeps it");
+  await page.goBack();
+  await ready(page);
+  await dragTo(page, 1.5 / RUN, 2.5 / RUN);
+  await ready(page);
+  ok(near(within(time(page)), [0.5, 2.5], 0.01), "an edge can be dragged", time(page));
+  await dragTo(page, 1.5 / RUN, 2 / RUN);
+  await ready(page);
+  ok(near(within(time(page)), [1, 3], 0.02), "and the whole range", time(page));
+  await page.goBack();
+  await ready(page);
+  ok(near(within(time(page)), [0.5, 2.5], 0.01) && near((await values(page)).slice(1), [0.5, 2.5], 0.01), "Back brings the one before", time(page));
+  await page.click(".chip.time .remove");
+  await ready(page);
+  is([time(page), ...(await values(page)).slice(1)], [null, 0, RUN], "without its chip all of the run is shown");
+
+  /* Keys. */
+  before = page.url();
+  asked = page.asked.length;
+  await page.focus(".strip .window");
+  for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowRight");
+  ok(near((await values(page)).slice(1), [0.04 * RUN, 0.14 * RUN], 1e-6), "an arrow key begins a range, and moves it", JSON.stringify(await values(page)));
+  is(await page.$$eval(".tip.time .chosen", (e) => e.length), 1, "the values are shown");
+  await changed(page, before);
+  await ready(page);
+  ok(page.asked.slice(asked).filter((u) => u.includes("view=flat")).length === 1, "keys that follow each other are asked for once", page.asked.slice(asked).join("\n"));
+  ok(near(within(time(page)), [0.04 * RUN, 0.14 * RUN], 0.01), "and are one step", time(page));
+  for (const [selector, key, want] of [
+    [".strip .window", "Shift+ArrowRight", [0.04, 0.15]],
+    [".strip .window", "Shift+ArrowLeft", [0.04, 0.14]],
+    [".strip .window", "PageUp", [0.14, 0.24]],
+    ['.strip [aria-label="from"]', "ArrowRight", [0.15, 0.24]],
+    ['.strip [aria-label="to"]', "End", [0.15, 1]],
+    ['.strip [aria-label="from"]', "Home", [0, 1]],
+  ]) {
+    before = page.url();
+    await page.focus(selector);
+    await page.keyboard.press(key);
+    await changed(page, before);
+    await ready(page);
+    ok(near((await values(page)).slice(1), want.map((w) => w * RUN), 0.01), `${key} on ${selector.replace(/.*(window|from|to).*/, "$1")}`, JSON.stringify(await values(page)));
+  }
+  is(time(page), null, "a range of all is none");
+  is(await page.$eval('.strip [aria-label="to"]', (e) => [e.getAttribute("aria-valuemin"), e.getAttribute("aria-valuemax"), e.getAttribute("aria-valuetext").replace(/\u202f/g, " ").split(",")[0]]), ["0", String(RUN), "3.500 s"], "a slider says where it is");
+  await to(page, "#view=flat&time=1s..2s");
+  await ready(page);
+  await page.focus(".strip .window");
+  await page.keyboard.press("Escape");
+  await ready(page);
+  is(time(page), null, "Escape clears it");
+
+  /* Ranges that are written by hand. */
+  for (const [text, want] of [["25%..50%", [0.25 * RUN, 0.5 * RUN]], ["-1s..", [2.5, 3.5]], ["..500ms", [0, 0.5]], ["1s", [1, 2]], ["3s..1s", [0, RUN]]]) {
+    await to(page, "#view=flat&time=" + encodeURIComponent(text));
+    await page.waitForFunction(([a, b]) => { const v = [...document.querySelectorAll(".strip [role=slider]")].map((s) => Number(s.getAttribute("aria-valuenow"))); return Math.abs(v[1] - a) < 1e-6 && Math.abs(v[2] - b) < 1e-6; }, want);
+    ok(true, `the edges of '${text}'`);
+  }
+  ok((await page.textContent("main .error")).includes("empty"), "a range that is none is an error of the page alone");
+  is(page.complaints.splice(0).every((c) => c.includes("400 (Bad Request)")), true, "which the browser has noted");
+
+  /* Zooming. */
+  await to(page, "#view=flat&time=1s..2s");
+  await ready(page);
+  {
+    const { x, y, width } = await place(page);
+    before = page.url();
+    await page.mouse.dblclick(x + width * (1.5 / RUN), y);
+    await changed(page, before);
+    await ready(page);
+    is([words(page).get("strip"), time(page)], ["1s..2s", "1s..2s"], "a double click zooms in on the range");
+    const part = timeline(file, "--by=strand", `--buckets=${bucketsAsked(page)}`, "--limit=6", "--time=1s..2s").find((r) => r.role === "total");
+    ok(near(await heights(page, part.buckets.length), part.buckets.map((n) => (30 * n) / Math.max(...part.buckets)), 1.01), "which is drawn as the engine says");
+    await dragTo(page, 0.25, 0.5);
+    await ready(page);
+    ok(near(within(time(page)), [1.25, 1.5], 0.01), "a range in what is zoomed in", time(page));
+    before = page.url();
+    await page.click('.strip [aria-label="later"]');
+    await changed(page, before);
+    await ready(page);
+    is(words(page).get("strip"), "1.5s..2.5s", "later by half");
+    await page.goBack();
+    await page.goBack();
+    await page.goBack();
+    await ready(page);
+    is([words(page).get("strip"), time(page)], [null, "1s..2s"], "Back undoes it");
+    await page.goForward();
+    await ready(page);
+    await page.click('.strip [aria-label="zoom out"]');
+    await page.waitForFunction(() => !document.querySelector('.strip [aria-label="zoom out"]'));
+    is(words(page).get("strip"), null, "a control zooms out");
+  }
+
+  /* What filters leave stands before all of it. */
+  await to(page, "#view=flat&select=parse&time=1s..2s");
+  await ready(page);
+  const parse = timeline(file, `--buckets=${buckets}`, "--limit=1", "--select=parse").find((r) => r.role === "total");
+  ok(near(await heights(page, buckets, [0x2f, 0x7f, 0x73]), parse.buckets.map((n) => (30 * n) / most), 1.01) && near(await heights(page, buckets), total.buckets.map((n) => (30 * n) / most), 1.01), "what filters leave stands before all of it");
+
+  /* A telephone: touch, and no scrolling sideways. */
+  await page.setViewportSize({ width: 390, height: 800 });
+  await to(page, "#view=flat");
+  await ready(page);
+  is(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, "a telephone's page does not scroll sideways");
+  {
+    const { x, y, width } = await place(page);
+    const touch = await page.context().newCDPSession(page);
+    const send = (type, part) => touch.send("Input.dispatchTouchEvent", { type, touchPoints: part === null ? [] : [{ x: x + part * width, y }] });
+    await send("touchStart", 0.2);
+    for (let i = 1; i <= 10; i++) await send("touchMove", 0.2 + 0.04 * i);
+    await send("touchEnd", null);
+    await page.waitForFunction(() => location.hash.includes("time="));
+    ok(near(within(time(page)), [0.2 * RUN, 0.6 * RUN], 0.03), "a finger selects", time(page));
+  }
+  is(page.complaints, [], "no complaint from the browser");
+
+  /* In one file without a server, under its own policy. */
+  {
+    const single = join(folder, "single.html");
+    writeFileSync(single, execFileSync(tallytree, ["export", "--to", "html", file], { maxBuffer: 1 << 28 }));
+    const { context, page } = await open("file://" + single + "#view=flat");
+    await ready(page);
+    await dragTo(page, 0.2, 0.6);
+    await ready(page);
+    is((await cells(page, flat)).map((r) => digits(r.figures[1])), report(file, "flat", `--time=${time(page)}`).map((r) => String(r.self)), "the single file has the strip, too");
+    is(page.complaints, [], "no complaint from the browser");
+    await context.close();
+  }
+
+  /* No log, no strip. */
+  const without = await view(replayed("none.tt", events, "--log", "none"), "#view=flat");
+  is(await without.$$eval(".strip", (e) => e.length), 0, "without a log there is no strip");
+
+  /* A real program, which says when it did what; the page looks on. */
+  {
+    const source = join(folder, "burns.c"), program = join(folder, "burns"), said = join(folder, "said"), recording = join(folder, "burns.tt");
+    writeFileSync(source, `#include <stdio.h>
+#include <poll.h>
+#include <time.h>
+static double read_clock(clockid_t c) { struct timespec t; clock_gettime(c, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+static double now(void) { return read_clock(CLOCK_REALTIME); }
+static int burn(double s) { double end = read_clock(CLOCK_PROCESS_CPUTIME_ID) + s; int n = 0; while (read_clock(CLOCK_PROCESS_CPUTIME_ID) < end) for (volatile int i = 0; i < 50000; i++) n += i; return n; }
+__attribute__((noinline)) int parse(void) { return burn(1) + 1; }
+__attribute__((noinline)) int evaluate(void) { return burn(1) + 2; }
+__attribute__((noinline)) int print_all(void) { return burn(1) + 3; }
+__attribute__((noinline)) int rest(void) { struct pollfd p = {0, POLLIN, 0}; int n = 0; while (!poll(&p, 1, 0)) n += burn(0.1); return n; }
+int main(int n, char **v) { FILE *f = fopen(v[n - 1], "w"); fprintf(f, "%.6f", now()); n = parse(); fprintf(f, " %.6f", now()); n += evaluate();
+  fprintf(f, " %.6f", now()); n += print_all(); fprintf(f, " %.6f\\n", now()); fclose(f); return n + rest() == 42; }
+`);
+    execFileSync("cc", ["-O1", "-g", "-w", "-o", program, source]);
+    const recorder = spawn(tallytree, ["record", "-o", recording, "--", program, said], { stdio: ["pipe", "ignore", "ignore"] });
+    const ended = new Promise((done) => recorder.on("exit", done));
+    const folders = () => execFileSync("sh", ["-c", `ls -d ${join(folder, ".burns.tt")}.*.live 2>/dev/null || true`]).toString().trim();
+    while (!folders() && recorder.exitCode === null) await new Promise((done) => setTimeout(done, 50));
+    const page = await view(folders(), "#view=flat");
+    await page.waitForSelector(".strip .edge");
+    const end = () => page.$eval('.strip [aria-label="from"]', (e) => Number(e.nextElementSibling.getAttribute("aria-valuemax")));
+    const early = await end();
+    await page.click("text=last 10 s");
+    is(time(page), "-10s..", "of a live recording the last ten seconds are one click");
+    await page.waitForFunction((n) => Number(document.querySelector('.strip [aria-label="to"]').getAttribute("aria-valuemax")) > n, early);
+    ok(true, "its strip grows");
+    recorder.stdin.end();
+    await ended;
+    await page.waitForSelector(".end, .strip:not(:has(button[aria-pressed]))");
+    await page.waitForFunction(() => !document.querySelector(".live"));
+    const [begin, ...ends] = readFileSync(said).toString().split(" ").map(Number);
+    const started = Number(BigInt(timeline(recording, "--buckets=1").find((r) => r.role === "total").from)) / 1e9;
+    for (const [i, name] of ["parse", "evaluate", "print_all"].entries()) {
+      const a = (i ? ends[i - 1] : begin) - started + 0.02, b = ends[i] - started - 0.02;
+      await to(page, `#view=flat&time=${a.toFixed(3)}s..${b.toFixed(3)}s`);
+      const got = await cells(page, flat);
+      const of = (n) => Number(digits(got.find((r) => r.name === n)?.figures[3] ?? "0"));
+      const [all] = report(recording, "flat", `--time=${a.toFixed(3)}s..${b.toFixed(3)}s`).filter((r) => r.role === "total");
+      ok(all.self > 0 && of(name) === all.self, `in the phase of ${name} all is in it`, JSON.stringify([a, b, all.self, got.map((r) => [r.name, r.figures])]));
+    }
+    is(page.complaints, [], "no complaint from the browser");
+  }
+});
