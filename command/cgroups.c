@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cgroups.c - the hierarchy of cgroups that processes are labelled by.
+/* cgroups.c - finds the hierarchy of cgroups that processes are labelled by.
  *
- * A system may have several, and mount some that none of its processes is in.  So our own
- * entry in /proc decides which one counts, as the entries of processes do while they are
- * recorded. */
+ * A system may have several hierarchies, and mount some that none of its processes is in.
+ * So the entry of this process in /proc decides which one counts, as the entries of
+ * processes do during a recording. */
 #include "cgroups.h"
 
 #include <mntent.h>
@@ -52,7 +52,7 @@ int tt_cgroups_mount(char mount[PATH_MAX])
     return found;
 }
 
-/* What is left of a path below a folder; NULL: it lies elsewhere. */
+/* Returns the rest of a path below a folder; NULL: it is elsewhere. */
 static const char *below(const char *path, const char *folder)
 {
     const size_t length = strlen(folder);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-check.c - `tallytree check`: has it become slower?  For a build that answers by itself.
+/* cmd-check.c - `tallytree check`: tells a build whether the program has become slower.
  *
- * Looks at the whole and at every block that mattered before; what is only noise, by the
- * spread of runs or strands, is no regression. */
+ * Compares the total and every block that mattered before.  A change within the spread of
+ * runs or strands is noise, not a regression. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ struct checking {
     int matched; /* blocks like `only` */
 };
 
-/* "5%" or "0.05"; less than 0 when it is neither.  A number from 1 on without a sign is
- * refused: 5 would be 500 %, and let everything pass. */
+/* Reads "5%" or "0.05"; less than 0 if it is neither.  Refuses a number from 1 on without
+ * a %: 5 would be 500 %, and let everything pass. */
 static double share(const char *text, double most)
 {
     char *end;
@@ -118,7 +118,7 @@ static void answer(struct checking *c, enum tt_row_role role, uint64_t before,
     tt_table_string(t, NAME, tt_table_text(t, "%s", name));
 }
 
-/* Has it grown by more than it may?  What was not there before has. */
+/* Has it grown by more than is allowed?  A new block has. */
 static int is_regression(const struct checking *c, uint64_t before, uint64_t then)
 {
     return (double)then > (double)before * (1 + c->most);
@@ -141,7 +141,7 @@ static void check_row(struct checking *c, const struct tt_table *t, size_t row,
     c->regressions++;
 }
 
-/* Nothing to compare is no success. */
+/* Nothing to compare is not a success. */
 static int check_amounts(const struct checking *c, uint64_t before, uint64_t then)
 {
     if (c->pattern && !c->matched)
@@ -154,7 +154,7 @@ static int check_amounts(const struct checking *c, uint64_t before, uint64_t the
     return -TT_ERR_STATE;
 }
 
-/* The whole is what the root has: its row says whether that is noise. */
+/* The root has the total: its row says whether the change is noise. */
 static int check_rows(struct checking *c, const struct tt_table *t)
 {
     uint64_t before = 0, then = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-complete.c - what a shell may complete: `tallytree --complete WORD…`.
+/* cmd-complete.c - completion for shells: `tallytree --complete WORD…`.
  *
- * The shells' own files (doc/completion) hand us the words up to the cursor and show what
- * we print: "word<TAB>what it is" a line, and "@files" where any file will do.  The words
+ * The shells' files (doc/completion) pass the words up to the cursor, and show the
+ * output: lines of "word<TAB>description", and "@files" if any file will do.  The words
  * come from the tables that the commands read their flags by. */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static int begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* `before` stands before what is completed: "--color=", "--". */
+/* `before` is printed before the word: "--color=", "--". */
 static void offer(const char *before, const char *word, const char *about,
                   const char *typed)
 {
@@ -82,7 +82,7 @@ static void offer_flags(const struct tt_flag *table, const char *typed)
     }
 }
 
-/* The flag that the word before waits for a value of, or NULL. */
+/* Returns the flag whose value follows the word before, or NULL. */
 static const struct tt_flag *waiting(const struct tt_flags *f, const char *word)
 {
     const struct tt_flag *flag = NULL;
@@ -97,7 +97,7 @@ static const struct tt_flag *waiting(const struct tt_flags *f, const char *word)
     return flag && !tt_flag_may_lack_value(flag) ? flag : NULL;
 }
 
-/* "--color=al": the values, behind the equals sign. */
+/* "--color=al": offers the values, after the equals sign. */
 static void offer_values(const struct tt_flags *f, const char *typed)
 {
     const struct tt_flag *flag = NULL;

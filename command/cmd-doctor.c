@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-doctor.c - `tallytree doctor`: what this machine allows the calling user, and what to
- * change.
+/* cmd-doctor.c - `tallytree doctor`: what this machine allows the calling user, and what
+ * to change.
  *
- * Whatever can be tried is tried, as what the system says of itself is not all there is: a
- * container may forbid what the settings allow. */
+ * It tries everything that can be tried, because the system's settings do not say
+ * everything: a container may forbid what they allow. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const struct tt_flag doctor_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
-static int missing; /* of what is looked at */
+static int missing; /* number of checks that failed */
 
 static void say(int is_there, const char *what, const char *how)
 {
@@ -29,7 +29,7 @@ static void say(int is_there, const char *what, const char *how)
     missing |= !is_there;
 }
 
-/* The number in a file of the system's; -1000: there is none. */
+/* Returns the number in a file of the system; -1000: there is none. */
 static long setting(const char *path)
 {
     enum { NONE = -1000 };
@@ -74,7 +74,7 @@ static void look_at_events(void)
     say(is_allowed, "whole machine", is_allowed ? "record -a" : reason);
 }
 
-/* Addresses are all 0 for who may not see them. */
+/* All addresses are 0 for users that may not see them. */
 static void look_at_kernel_symbols(void)
 {
     unsigned long long address = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-dump.c - `tallytree dump`: all that a recording holds, as lines of fields between tabs. */
+/* cmd-dump.c - `tallytree dump`: everything in a recording, as lines of tab-separated
+ * fields. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,7 +260,7 @@ static void put_arc(const struct tt_picture *p, const struct tt_picture_arc *a,
     putchar('\n');
 }
 
-/* Of each strand first its contexts, then its arcs. */
+/* For each strand, first its contexts, then its arcs. */
 static void put_strands(const struct tt_picture *p, uint32_t *stack)
 {
     uint32_t arc = 0;

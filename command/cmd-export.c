@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-export.c - `tallytree export`: recordings, profiles and foreign files in a format of
- * others. */
+/* cmd-export.c - `tallytree export`: recordings, profiles and foreign files in another
+ * tool's format. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ struct exporting {
 
 /* ── Arguments ────────────────────────────────────────────────────────────────────── */
 
-/* Those that are written by rooms behind formats/. */
+/* Formats that are written by folders that formats/ may not include. */
 static const struct tt_format *const others[] = {
     &tt_format_csv_tree,  &tt_format_ghc_json, &tt_format_html,
     &tt_format_json_tree, &tt_format_tdk_csv,  NULL,
@@ -128,7 +128,8 @@ static int set_filters(struct exporting *x)
     return error;
 }
 
-/* The format that the output's name says, where it says one: "run.html", "callgrind.out.7". */
+/* Returns the format that the output's name implies, if any: "run.html",
+ * "callgrind.out.7". */
 static void find_by_output(struct exporting *x)
 {
     static const struct {
@@ -155,7 +156,8 @@ static void find_by_output(struct exporting *x)
     }
 }
 
-/* What is asked, once all flags are known; a status, or less than 0: it goes on. */
+/* Checks the request, after all flags are known; returns a status, or less than 0 to
+ * continue. */
 static int prepare(struct exporting *x)
 {
     if (!x->format && x->out)
@@ -181,7 +183,7 @@ static int prepare(struct exporting *x)
 
 /* ── Writing ──────────────────────────────────────────────────────────────────────── */
 
-/* Of a table that holds them all: it is too large for the stack. */
+/* It has large tables, too large for the stack. */
 static struct tt_writer writer;
 
 static int write_packed(struct exporting *x, struct tt_export *e, struct tt_output *o)
@@ -216,7 +218,7 @@ static int write_file(struct exporting *x, struct tt_export *e, const char *path
     return error ? error : closing;
 }
 
-/* Each part as a file of a folder, which is there whole or not at all. */
+/* Writes each part as a file of a folder; the folder appears complete or not at all. */
 static int write_parts(struct exporting *x, struct tt_export *e)
 {
     struct tt_folder folder;
@@ -236,7 +238,7 @@ static int write_parts(struct exporting *x, struct tt_export *e)
     return error ? error : closing;
 }
 
-/* The only part that has something in it; TT_NONE: there are several. */
+/* Returns the only part that is not empty; TT_NONE: there are several. */
 static uint32_t only_part(struct exporting *x, struct tt_export *e)
 {
     char name[TT_PART_NAME];
@@ -277,7 +279,7 @@ static int put_nowhere(void *arg, const void *bytes, size_t size)
     return 0;
 }
 
-/* How large the file would be. */
+/* Returns the size that the file would have. */
 static int measure(struct exporting *x, struct tt_export *e, uint64_t *size)
 {
     int error;
@@ -288,7 +290,7 @@ static int measure(struct exporting *x, struct tt_export *e, uint64_t *size)
     return error ? error : tt_writer_flush(&writer);
 }
 
-/* What is left of a profile without parts below a share of it. */
+/* Removes parts below a share of the profile. */
 static int prune(const struct tt_profile *p, double share, struct tt_filtered *left)
 {
     struct tt_query q;
@@ -304,8 +306,8 @@ static int prune(const struct tt_profile *p, double share, struct tt_filtered *l
     return error;
 }
 
-/* Makes e->profile small enough for --max-size by leaving out its smallest parts; `left`
- * is what it then points to, to be closed when *pruned. */
+/* Makes e->profile small enough for --max-size by leaving out its smallest parts; then it
+ * points to `left`, to be closed if *pruned. */
 static int shrink(struct exporting *x, struct tt_export *e, struct tt_filtered *left,
                   int *pruned)
 {
@@ -338,7 +340,7 @@ static int shrink(struct exporting *x, struct tt_export *e, struct tt_filtered *
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
 
-/* A profile that was read, and what the filters leave of it. */
+/* Exports a profile that was read, after the filters. */
 struct side {
     struct tt_input in;
     struct tt_filtered filtered, shown; /* shown: with the pushes that were dropped */
@@ -440,7 +442,7 @@ static int run(int argc, char **argv)
     return status;
 }
 
-/* The names that fit lines of a screen. */
+/* Lists the names, as many as fit on each line of the screen. */
 static void show_formats(void)
 {
     size_t column = printf("Formats:") > 0 ? 8 : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd-lua.c - `tallytree lua`: a Lua script, run by Lua's own interpreter.
  *
- * The interpreter is told, by a statement before the script, to load the module, see
- * adapters/lua, and to start it. */
+ * A statement before the script makes the interpreter load the module (see adapters/lua)
+ * and start it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static int add_field(struct lua *l, const char *name, const char *value)
     return n < (int)(sizeof l->fields - used) ? 0 : refuse("this is too long:", value);
 }
 
-/* One that was looked at: no letter of it means anything to Lua. */
+/* Passes on a value that was checked: none of its letters is special in Lua. */
 static int take_flag(struct lua *l, const struct tt_flags *f)
 {
     const struct tt_command *self = &tt_command_lua;
@@ -109,7 +109,7 @@ static int make_statement(struct lua *l)
                : refuse("no Lua loads a module from", l->run.library);
 }
 
-/* INTERPRETER -e STATEMENT SCRIPT ARGS, with room for one word before. */
+/* Makes INTERPRETER -e STATEMENT SCRIPT ARGS, with room for one word before. */
 static int start(struct lua *l, char **script, int count)
 {
     static char option[] = "-e";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-merge.c - `tallytree merge`: one profile of many recordings and profiles. */
+/* cmd-merge.c - `tallytree merge`: merges recordings and profiles into one profile. */
 #include "command.h"
 #include "foreign.h"
 #include "input.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-replay.c - `tallytree replay`: a recording from events, one a line.
+/* cmd-replay.c - `tallytree replay`: makes a recording from events, one a line.
  *
- * The events drive the runtime itself, in exact mode under a clock that only `tick` moves:
- * this is how its semantics are taught and tested.  A strand here is no thread: switching
- * strands exchanges what is thread-local. */
+ * The events drive the runtime itself, in exact mode under a clock that only `tick`
+ * moves: its semantics are taught and tested with this.  A strand is not a thread here:
+ * switching strands exchanges the thread-local data. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static int grow_names(struct names *n)
     return 0;
 }
 
-/* The slot of a name, new with value 0; NULL without memory. */
+/* Returns the slot of a name; a new one has value 0; NULL: no memory. */
 static uint64_t *name_value(struct names *n, const char *name)
 {
     struct named *slot;
@@ -90,7 +90,7 @@ static void free_names(struct names *n)
 
 /* ── State ────────────────────────────────────────────────────────────────────────── */
 
-struct stack { /* a strand's own, or a fiber's: the marks of what is open */
+struct stack { /* of a strand, or of a fiber: the marks of its open blocks */
     tt_fiber *fiber;
     struct strand *strand; /* that runs it */
     struct strand *home;   /* that ran it last: its frames are in that tree */
@@ -237,7 +237,7 @@ static int event_push(struct replay *r, char **word)
         r, call ? tt_push_as(block, (enum tt_call)(call - 1)) : tt_push(block), 0);
 }
 
-/* The contexts that it was entered in are left with it. */
+/* Popping it pops the contexts that it was entered in. */
 static int leave_for_tail(struct replay *r)
 {
     struct stack *s = r->strand->stack;
@@ -588,7 +588,8 @@ static int run_lines(struct replay *r, FILE *in)
     return error;
 }
 
-/* Whatever is open ends here, so that its statistics are there, and the clock stops. */
+/* Closes all open activations, so that their statistics are complete, and stops the
+ * clock. */
 static void close_stack(struct stack *s)
 {
     tt_fiber_switch(s->fiber);
@@ -735,7 +736,7 @@ static int read_flag(int flag, const char *value, struct tt_options *o, struct r
     }
 }
 
-/* The status when the command is over; less than 0 when it goes on. */
+/* Returns the status if the command is over; less than 0 to continue. */
 static int read_flags(int argc, char **argv, struct tt_options *o, struct replay *r,
                       const char **out)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-report.c - `tallytree report`: a view of recordings and profiles as text, CSV or JSON.
+/* cmd-report.c - `tallytree report`: a view of recordings and profiles as text, CSV or
+ * JSON.
  *
- * The flags are the words of a query (profile/query.h), taken in their order.  A first
- * word that names one of the layouts of other systems brings that layout's own flags; the
- * filters work there as everywhere. */
+ * The flags are the words of a query (profile/query.h), taken in order.  If the first
+ * word names a layout of another profiler, that layout's own flags are available, too;
+ * filters work in every layout. */
 #include "layouts.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ static const struct tt_flag report_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
-/* Keys that only some views know are flags too; the view is asked when all is read. */
+/* Keys of single views are flags too; the view checks them after all flags were read. */
 static const struct own_flag {
     const char *view;
     struct tt_flag flag;
@@ -126,7 +127,7 @@ struct report {
     struct tt_vector given;         /* struct given: all flags, in order */
     struct tt_vector own;           /* char *, owned: the layout's arguments */
     struct tt_show show;
-    const char *view;             /* the one that stood before the files; NULL: none */
+    const char *view;             /* the view before the files; NULL: none */
     struct tt_names_wanted names; /* where the files that ran are looked for */
     struct tt_vector source;      /* const char *: folders with source text */
     int clean;
@@ -155,7 +156,7 @@ static int add_own(struct report *r, const char *before, const char *name,
     return 0;
 }
 
-/* A flag of the layout's own, handed on. */
+/* Passes on a flag of the layout's own. */
 static int pass_on(struct report *r, const struct given *g)
 {
     const char letter[3] = {'-', g->flag->letter, '\0'};
@@ -198,7 +199,7 @@ static int set_given(struct report *r, const struct given *g)
     return tt_filter_take(&r->query, "report", r->clean, g->flag, g->value);
 }
 
-/* Those that others depend on, wherever they stand. */
+/* Sets flags that others depend on first, whatever their position. */
 static void set_early(struct report *r, const struct given *g)
 {
     if (is_own(r->layout, g->flag)) {
@@ -215,8 +216,8 @@ static void set_early(struct report *r, const struct given *g)
         (void)tt_show_take(&r->show, g->flag->id, g->value);
 }
 
-/* Collects the flags; the operands are in argv then.  The status when that was all, less
- * than 0 when it goes on. */
+/* Collects the flags; the operands are in argv then.  Returns the status if that was all,
+ * or less than 0 to continue. */
 static int read_flags(struct report *r, int argc, char **argv)
 {
     struct tt_flags f;
@@ -248,7 +249,8 @@ static int set_all(struct report *r)
     return error;
 }
 
-/* Is the first operand a view (or the layout that was found before)?  Then it is no file. */
+/* Is the first operand a view (or the layout that was found before)?  Then it is no
+ * file. */
 static void take_view(struct report *r)
 {
     int is_first = 0;
@@ -274,7 +276,8 @@ static int is_view(const char *word)
     return v->name != NULL || find_layout(word) != NULL;
 }
 
-/* A view behind the files, or a second one, where no file is so called. */
+/* Complains of a view after the files, or a second view, unless there is a file of that
+ * name. */
 static int complain_of_place(const struct report *r)
 {
     for (int i = 0; i < r->files; i++) {
@@ -293,7 +296,7 @@ static int complain_of_place(const struct report *r)
     return 0;
 }
 
-/* A first operand that is no file may be meant for a view. */
+/* A first operand that is no file may have been meant as a view. */
 static int complain_of_view(const struct report *r)
 {
     const char *names[64];
@@ -411,7 +414,7 @@ fail_check:
 
 /* ── The command ──────────────────────────────────────────────────────────────────── */
 
-/* A layout is a text, whatever is asked. */
+/* A layout is always text. */
 static int check_form(const struct report *r)
 {
     uint32_t width;

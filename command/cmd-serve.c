@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-serve.c - `tallytree serve --pprof`: a live recording at the addresses where Go programs
- * have theirs, for whatever collects profiles from many machines.
+/* cmd-serve.c - `tallytree serve --pprof`: a live recording at the same addresses as in
+ * Go programs, for tools that collect profiles from many machines.
  *
- * A question for N seconds reads the recording twice, N seconds apart; the program is not
- * asked anything.  Questions wait side by side, and read one at a time. */
+ * A request for N seconds reads the recording twice, N seconds apart; the program does
+ * not take part.  Requests wait in parallel, and read one at a time. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ enum { PPROF = 1, LISTEN, PROCESS, HOST, TOKEN, INSECURE };
 enum {
     SECONDS = 30,
     MOST_SECONDS = 600,
-    MOST_WAITING = 32, /* questions: others are refused, so that there are threads left */
+    MOST_WAITING = 32, /* requests: others are refused, so that there are threads left */
     TOKEN_LEAST = 16,
     TOKEN_MOST = 512
 };
@@ -50,10 +50,10 @@ struct serving {
     char name[256];             /* this machine's, one of the hosts */
     char token[TOKEN_MOST + 1]; /* "": none */
     int is_insecure;
-    pthread_mutex_t lock;  /* of reading: there is one scratch file */
+    pthread_mutex_t lock;  /* for reading: there is one scratch file */
     pthread_cond_t ending; /* by the lock */
-    int ends;              /* by the lock: no answer waits any more */
-    int waiting;           /* by the lock: answers that wait */
+    int ends;              /* by the lock: no request waits any more */
+    int waiting;           /* by the lock: requests that wait */
 };
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
@@ -145,7 +145,7 @@ static int grow_shown(struct tt_builder *b, const struct tt_profile *now,
     return error;
 }
 
-/* What came between two moments, or up to one, in pprof's format. */
+/* Writes the growth between two readings, or all of one, in pprof's format. */
 static int pack_growth(const struct tt_live_snapshot *now,
                        const struct tt_live_snapshot *then, tt_growth_name *name,
                        const char *first, struct packed *out)
@@ -215,8 +215,8 @@ static long seconds_of(const char *query, long otherwise)
     return end == at + 8 || (*end && *end != '&') || n < 0 || n > MOST_SECONDS ? -1 : n;
 }
 
-/* Under the lock, which others have meanwhile.  0 when the server ends before that, or the
- * client has gone: the answer is not read then. */
+/* Waits under the lock, which is released meanwhile.  Returns 0 if the server ends before
+ * that, or the client has gone: then nothing is read. */
 static int nap(struct serving *s, long seconds, int connection)
 {
     struct timespec now, until;
@@ -235,7 +235,7 @@ static int nap(struct serving *s, long seconds, int connection)
     return 0;
 }
 
-/* As nap, for only so many at a time. */
+/* As nap, but only for a limited number of requests at a time. */
 static int wait_for(struct serving *s, long seconds, int connection)
 {
     int is_over;
@@ -246,7 +246,7 @@ static int wait_for(struct serving *s, long seconds, int connection)
     return is_over;
 }
 
-/* `first` is what is looked at when nothing is said; NULL: the main metric. */
+/* `first` is the metric to show first; NULL: the main metric. */
 static void answer_growth(struct serving *s, long seconds, tt_growth_name *name,
                           const char *first, struct tt_reply *r)
 {
@@ -376,7 +376,8 @@ static int serve(struct serving *s, const sigset_t *ends)
     return TT_EXIT_DONE;
 }
 
-/* The first line of a file, so that no list of processes shows it. */
+/* Reads the token from the first line of a file, so that no list of processes shows
+ * it. */
 static int read_token(struct serving *s, const char *path)
 {
     FILE *f = fopen(path, "re");
@@ -407,7 +408,7 @@ static int add_host(struct serving *s, const char *name)
     return 0;
 }
 
-/* What others can reach has a token, or somebody has said that it need not. */
+/* An address that others can reach needs a token, or --insecure. */
 static int check_reach(struct serving *s)
 {
     int is_local = tt_http_is_local(s->host);
@@ -441,7 +442,7 @@ static int take_flag(struct serving *s, const struct tt_flags *f, int id)
     }
 }
 
-/* The status when that was all, less than 0 when it goes on. */
+/* Returns the status if that was all, less than 0 to continue. */
 static int read_flags(struct serving *s, int argc, char **argv)
 {
     struct tt_flags f;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-switch.c - `tallytree on` and `tallytree off`: functions of a process that runs.
+/* cmd-switch.c - `tallytree on` and `tallytree off`: switches functions of a running
+ * process.
  *
- * What is wanted is written where the process finds it, then it is woken: see remote-control.h.  The
- * folder that it writes into is ours, and becomes a profile when it is switched off.
+ * The request is written to a place where the process finds it, then the process is
+ * woken: see remote-control.h.  This command owns the folder that the process writes
+ * into; it becomes a profile after `off`.
  *
- * Root may switch functions of anybody's process.  Such a process must not choose what root
- * does: the folder and the profile are made with the rights of its user, by a child. */
+ * Root may switch functions of any user's process.  Such a process must not control what
+ * root does: a child makes the folder and the profile, with the rights of the process's
+ * user. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -143,7 +146,7 @@ static int take_flag(struct switching *s, const struct tt_flags *f)
     return 0;
 }
 
-/* The status to exit with, or less than 0 to go on. */
+/* Returns the status to exit with, or less than 0 to continue. */
 static int read_flags(struct switching *s, int argc, char **argv)
 {
     struct tt_flags f;
@@ -191,7 +194,7 @@ static int find_name(struct switching *s)
     return 0;
 }
 
-/* Is the library in it, or at least its file? */
+/* Has the process mapped the library, or at least its file? */
 static int has_library(const struct switching *s)
 {
     FILE *f = open_proc(s, "maps");
@@ -222,7 +225,7 @@ static int check_library(const struct switching *s)
                                          "-Wl,--no-as-needed");
 }
 
-/* A line of /proc/PID/status, behind its colon. */
+/* Takes a line of /proc/PID/status, after its colon. */
 static int status_line(const char *line, const char *key, char *out, size_t size)
 {
     size_t length = strlen(key);
@@ -268,7 +271,7 @@ static int read_status(struct switching *s, unsigned long long *caught)
     return 0;
 }
 
-/* A process that does not catch the signal would be killed by it. */
+/* The signal would kill a process that does not catch it. */
 static int check_process(struct switching *s)
 {
     unsigned long long caught;
@@ -296,7 +299,7 @@ static int take_rights(const struct switching *s)
                : 0;
 }
 
-/* Does this in a child when root does it for another user; *s is shared with it.  0, or a
+/* Does this in a child if root does it for another user; *s is shared with it.  0, or a
  * negative error after a complaint. */
 static int as_its_user(struct switching *s, int (*act)(struct switching *))
 {
@@ -319,8 +322,8 @@ static int as_its_user(struct switching *s, int (*act)(struct switching *))
 
 /* ── The request ──────────────────────────────────────────────────────────────────── */
 
-/* The process's own /tmp, where its user may make files too: it could have put another
- * folder there.  A descriptor, or -1 with errno. */
+/* Opens the process's own /tmp, where its user can make files too, and may have put
+ * another folder.  Returns a descriptor, or -1 with errno. */
 static int open_temporary(const struct switching *s)
 {
     char path[64];
@@ -375,7 +378,8 @@ static int write_request(struct switching *s, const char *text)
     return complain(s, "cannot write a request for it");
 }
 
-/* 1 when it is whole.  *mark is what the process has done with the request. */
+/* Returns 1 if the answer is complete.  *mark is what the process has done with the
+ * request. */
 static int read_answer(struct switching *s, char *mark)
 {
     int fd = openat(s->temporary, s->base,
@@ -406,8 +410,8 @@ static int is_blocked(const struct switching *s, const char *thread)
     return blocked;
 }
 
-/* The thread after the last one that was woken, in their order, of those that take the
- * signal; 0: none does. */
+/* Returns the thread after the last one that was woken, in their order, among those that
+ * accept the signal; 0: none. */
 static pid_t next_thread(const struct switching *s, pid_t last)
 {
     char path[64];
@@ -431,7 +435,7 @@ static pid_t next_thread(const struct switching *s, pid_t last)
     return next ? next : first;
 }
 
-/* Wakes it again, by another thread than the last. */
+/* Wakes the process again, by another thread than before. */
 static void wake_thread(struct switching *s)
 {
     siginfo_t info;
@@ -448,8 +452,8 @@ static void wake_thread(struct switching *s)
     (void)syscall(SYS_rt_tgsigqueueinfo, s->pid, s->woken, info.si_signo, &info);
 }
 
-/* A signal may have come where no thread could be started, or while another request was
- * under way.  One that was marked as taken needs no other. */
+/* The signal may have come when no thread could be started, or during another request.  A
+ * request that is marked as taken needs no further signal. */
 static int wait_for_answer(struct switching *s)
 {
     enum { TRIES = 6000, AGAIN = 200, BUSY = 2000 };
@@ -490,7 +494,7 @@ static int ask(struct switching *s, const char *text)
     return error;
 }
 
-/* A line of the answer; NULL: it has none.  Valid until the next. */
+/* Returns a line of the answer; NULL: it has none.  Valid until the next call. */
 static const char *answered(const struct switching *s, const char *key)
 {
     static char line[PATH_MAX];
@@ -528,7 +532,7 @@ static int make_folder(struct switching *s)
     return -TT_ERR_FILE;
 }
 
-/* Where nothing came into it. */
+/* If nothing was recorded into it. */
 static int remove_empty(struct switching *s)
 {
     (void)rmdir(s->run.folder);
@@ -562,7 +566,7 @@ static int switch_on(struct switching *s)
     return 0;
 }
 
-/* What a child fills in is there for us too. */
+/* Shared, so that results of the child are available here. */
 static struct switching *new_switching(const struct tt_command *command,
                                        const char *words)
 {
@@ -592,7 +596,8 @@ static int run_on(int argc, char **argv)
 
 /* ── Off ──────────────────────────────────────────────────────────────────────────── */
 
-/* DIR/.OUT.PID.live, or DIR/.OUT.PID-N.live, which holds the recordings, becomes DIR/OUT. */
+/* Turns DIR/.OUT.PID.live, or DIR/.OUT.PID-N.live, which holds the recordings, into
+ * DIR/OUT. */
 static int find_output(struct switching *s)
 {
     static const char suffix[] = ".live";

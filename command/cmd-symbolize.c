@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-symbolize.c - `tallytree symbolize`: names for what was recorded without them. */
+/* cmd-symbolize.c - `tallytree symbolize`: adds missing names to a profile. */
 #include <string.h>
 
 #include "command.h"
@@ -50,7 +50,7 @@ static uint32_t count_nameless(const struct tt_profile *p)
     return count;
 }
 
-/* Functions that are called by their address, in no file. */
+/* Functions named by their address, without a file. */
 static uint32_t count_addresses(const struct tt_profile *p)
 {
     uint32_t count = 0;
@@ -64,7 +64,8 @@ static uint32_t count_addresses(const struct tt_profile *p)
     return count;
 }
 
-/* Did another tool write it?  A recording is symbolized again and again, as files come. */
+/* Did another tool write it?  A recording may be symbolized several times, as files
+ * become available. */
 static int is_foreign(const struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->facts; i++)
@@ -73,7 +74,7 @@ static int is_foreign(const struct tt_profile *p)
     return 0;
 }
 
-/* Says so when no address has got a name: 1. */
+/* If no address got a name, says so and returns 1. */
 static int has_done_nothing(const char *path, const struct tt_profile *before,
                             const void *image, size_t size)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd-tcl.c - `tallytree tcl`: a Tcl script, run by Tcl's own shell.
  *
- * A small library that is loaded into the shell, see adapters/tcl/tcl-start.c, watches its
- * interpreters; $TALLYTREE_TCL tells it how, with the words of tallytree::start. */
+ * A small library that is loaded into the shell, see adapters/tcl/tcl-start.c, watches
+ * its interpreters; $TALLYTREE_TCL has its options, with the words of
+ * tallytree::start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static void add(struct tcl *t, const char *before, const char *word)
         t->failed = 1;
 }
 
-/* As one element of a list of Tcl's: everything that means something has a backslash. */
+/* Writes it as one element of a Tcl list: special characters get a backslash. */
 static void add_globs(struct tcl *t, const char *option, const char *const *globs,
                       int count)
 {
@@ -152,7 +153,7 @@ static int is_there(const char *shell)
     return tt_program_find(&program, shell) == 0;
 }
 
-/* SHELL [-encoding NAME] SCRIPT ARGS, with room for one word before. */
+/* Makes SHELL [-encoding NAME] SCRIPT ARGS, with room for one word before. */
 static char **arguments(struct tcl *t, char **script, int count)
 {
     char **argv = calloc((size_t)count + 6, sizeof *argv), **out;

@@ -2,11 +2,11 @@
 /* cmd-top.c - `tallytree top`: a recording while it is written, in the terminal.
  *
  *      last ──── now          two readings of the recording (live-snapshot.h), filtered alike
- *          └ now %            what came in between, as the views say it (profile/since.c)
+ *          └ now %            the growth in between, as views have it (profile/since.c)
  *
- * Every figure is one of a view, as `tallytree report` shows it.  When the recording cannot
- * be read for once, as it is being replaced, the picture before it stays, and the reason is
- * shown.  Once it has ended nothing comes any more, and the totals are what is left. */
+ * Every figure is one of a view, as `tallytree report` shows it.  If the recording cannot
+ * be read once, because it is being replaced, the picture before it is kept, and the
+ * reason is shown.  After the recording has ended, only the totals are shown. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void forget(struct tt_live_snapshot **m)
     *m = NULL;
 }
 
-/* A recording that has ended is not read again before it is another. */
+/* A recording that has ended is not read again until another one replaces it. */
 static int is_as_it_was(struct tt_watch *t)
 {
     struct stat s;
@@ -107,7 +107,8 @@ static int is_since_view(const struct tt_watch *t)
     return 0;
 }
 
-/* What came since the last look; NULL when nothing can have come, or nobody says it. */
+/* Returns the reading before this one; NULL if nothing can have changed, or the view does
+ * not show growth. */
 static struct tt_live_snapshot *moment_before(const struct tt_watch *t)
 {
     return t->now->state == TT_LIVE_SNAPSHOT_RUNNING && is_since_view(t) ? t->last : NULL;
@@ -174,7 +175,7 @@ int tt_watch_look(struct tt_watch *t, struct tt_query *q, struct tt_table *table
 
 /* ── One line about it ────────────────────────────────────────────────────────────── */
 
-/* How long the run has been going on, or had when it ended; 0: unknown. */
+/* Returns how long the run has lasted; 0: unknown. */
 static double run_seconds(const struct tt_live_snapshot *m)
 {
     const struct tt_profile *p = &m->in.profile;
@@ -256,7 +257,7 @@ static void wait_for_next(const struct tt_watch *t)
         ;
 }
 
-/* Is the reader of our output gone? */
+/* Has the reader of our output closed it? */
 static int is_unread(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO};
@@ -331,7 +332,7 @@ static int take_flag(struct tt_watch *t, int id, const struct tt_flags *f)
     }
 }
 
-/* What is meant to be read. */
+/* Finds the recording to read. */
 static int find_path(struct tt_watch *t, int count, char **operand)
 {
     if (t->pid ? count != 0 : count < 1) {
@@ -348,7 +349,7 @@ static int find_path(struct tt_watch *t, int count, char **operand)
     return tt_live_snapshot_find(t->pid, t->found, sizeof t->found);
 }
 
-/* Is the query one at all?  Before a screen is made for it. */
+/* Is the query valid?  Checked before the screen is opened. */
 static int check(struct tt_watch *t)
 {
     struct tt_query q;

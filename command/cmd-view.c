@@ -39,9 +39,9 @@ struct viewing {
 
 /* ── Recordings that grow ─────────────────────────────────────────────────────────── */
 
-/* "DIR/.OUT.PID.live" or "DIR/.OUT.PID-N.live", the folder in which `tallytree record` has
- * a program's recordings, becomes "DIR/OUT" in the end: that, to be freed; NULL: it is no
- * such folder. */
+/* "DIR/.OUT.PID.live" or "DIR/.OUT.PID-N.live", the folder in which `tallytree record`
+ * keeps a program's recordings, becomes "DIR/OUT" in the end.  Returns that name, to be
+ * freed; NULL: it is no such folder. */
 static char *live_target(const char *path)
 {
     static const char suffix[] = ".live";
@@ -75,8 +75,8 @@ static int is_live_folder(const char *path)
     return is && stat(path, &s) == 0;
 }
 
-/* A profile is finished; what is made of recordings is not, as long as one is written, or as
- * `record` has not made a profile of them yet. */
+/* A profile is finished.  Recordings are live while one of them is being written, or
+ * until `record` has made a profile of them. */
 static int is_live(const struct viewing *v)
 {
     const struct tt_input *in = &v->input;
@@ -88,8 +88,8 @@ static int is_live(const struct viewing *v)
            !tt_live_snapshot_is_gone(&in->profile);
 }
 
-/* Folders that have gone are looked for where they end.  0, or -TT_ERR_FILE while one is
- * not there. */
+/* Replaces folders that are gone by the profiles that they became.  0, or -TT_ERR_FILE
+ * while one is missing. */
 static int follow(struct viewing *v)
 {
     int error = 0;
@@ -118,14 +118,14 @@ static int is_same_fact(const struct tt_profile *p, const struct tt_profile *q,
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* The file that the recording was to become may still be that of an earlier run. */
+/* The output file of the recording may still be that of an earlier run. */
 static int is_of_same_run(const struct tt_profile *p, const struct tt_profile *q)
 {
     return tt_fact_number(p, "started") == tt_fact_number(q, "started") &&
            is_same_fact(p, q, "host");
 }
 
-/* What was there goes only when its successor is open. */
+/* The old one is closed only after its successor is open. */
 static int reload(void *arg, struct tt_profile **profile, int *live,
                   enum tt_page_end *end)
 {
@@ -152,8 +152,8 @@ static int reload(void *arg, struct tt_profile **profile, int *live,
 
 /* ── Serving ──────────────────────────────────────────────────────────────────────── */
 
-/* A page that leads to the address, so that the token is in no list of processes: a file
- * that only its owner can read, in a separate folder. */
+/* Makes a page that redirects to the address, so that no list of processes shows the
+ * token: a file that only its owner can read, in a separate folder. */
 struct redirect {
     char folder[4096], file[4096 + 32];
 };
@@ -191,7 +191,7 @@ static int write_redirect(struct redirect *r, const char *address)
     return fclose(f) != 0 || failed ? -1 : 0;
 }
 
-/* It goes on without us, with signals as they were before, and its output does not mix with
+/* It runs on by itself, with the original signal mask, and its output does not mix with
  * ours. */
 static void open_browser(const char *file, const sigset_t *ends)
 {
@@ -199,7 +199,7 @@ static void open_browser(const char *file, const sigset_t *ends)
 
     pid_t child = fork();
 
-    /* Its parent is gone at once, so that nobody has to wait for it. */
+    /* Its parent exits at once, so that this process need not wait for it. */
     if (child == 0 && fork() != 0)
         _exit(0);
     if (child == 0) {
@@ -216,7 +216,7 @@ static void open_browser(const char *file, const sigset_t *ends)
         close(nowhere);
 }
 
-/* Until Ctrl-C, or until its parent ends. */
+/* Waits until Ctrl-C, or until the parent ends. */
 static void wait_for_end(const sigset_t *ends)
 {
     int number;
@@ -293,7 +293,7 @@ static void free_files(struct viewing *v)
     free(v->file);
 }
 
-/* The status when that was all, less than 0 when it goes on. */
+/* Returns the status if that was all, less than 0 to continue. */
 static int read_flags(struct viewing *v, int argc, char **argv)
 {
     struct tt_flags f;
@@ -340,7 +340,7 @@ static int run(int argc, char **argv)
         free_files(&v);
         return TT_EXIT_FAILED;
     }
-    /* Blocked here, before there are threads, so that only wait_for_end sees them. */
+    /* Blocked here, before there are threads, so that only wait_for_end receives them. */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

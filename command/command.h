@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* command.h - what the subcommands share. */
+/* command.h - declarations for all subcommands. */
 #ifndef TT_COMMAND_H
 #define TT_COMMAND_H
 
@@ -10,11 +10,11 @@
 
 enum { TT_EXIT_DONE = 0, TT_EXIT_NO = 1, TT_EXIT_FAILED = 2 };
 
-/* A subcommand, its help page, and what a shell completes.  Each stands at the end of its
- * own file; help.c has the list. */
+/* A subcommand, its help page, and its completions.  Each is at the end of its file;
+ * help.c has the list. */
 struct tt_command {
     const char *name;
-    const char *synopsis; /* what stands behind its name; '\n' begins another form */
+    const char *synopsis; /* the text after its name; '\n' begins another form */
     const char *about;    /* one line, for `tallytree help`; without a full stop */
     const char *details;  /* lines of the page between synopsis and flags; or NULL */
     void (*show)(void);   /* prints more of them, or NULL */
@@ -24,7 +24,7 @@ struct tt_command {
     const char *operands; /* for completion, as tt_flag.words; NULL: none */
     int runs_program; /* the first operand is one, and what follows is the program's */
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
-    /* Flags that the first argument brings, as `report ocr` does; or NULL. */
+    /* Flags that the first argument adds, as `report ocr` does; or NULL. */
     const struct tt_flag *(*more_flags)(const char *first);
 };
 
@@ -34,17 +34,17 @@ extern const struct tt_command tt_command_check, tt_command_diff, tt_command_doc
     tt_command_serve, tt_command_symbolize, tt_command_tcl, tt_command_top,
     tt_command_view;
 
-/* `tallytree PROGRAM ARGS`, and `tallytree --flag PROGRAM ARGS`: argv[0] is not looked at. */
+/* `tallytree PROGRAM ARGS`, and `tallytree --flag PROGRAM ARGS`: ignores argv[0]. */
 int tt_record_and_report(int argc, char **argv);
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];
 const struct tt_command *tt_command_find(const char *name);
 
-/* Says what is wrong on standard error, after "tallytree: ". */
+/* Prints an error to standard error, after "tallytree: ". */
 void tt_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* From now on it is written into `text`, which is borrowed, as the terminal shows something
- * else; NULL: to standard error.  Returns where it was written before. */
+/* From now on, errors are written to `text`, which is borrowed, as the terminal shows
+ * something else; NULL: to standard error.  Returns the former one. */
 struct tt_complaints {
     char *text;
     size_t size;
@@ -54,35 +54,35 @@ struct tt_complaints tt_complain_into(struct tt_complaints);
 int tt_complain_of(const char *what, const char *word, const char *const *known,
                    size_t count);
 
-/* tt_flags_init and tt_flags_next for a command.  The latter shows its page for --help and
- * -h, and complains of what is wrong; then it returns less than 0, and the command
+/* tt_flags_init and tt_flags_next for a command.  The latter shows its page for --help
+ * and -h, and complains of errors; in both cases it returns less than 0, and sets
  * *status. */
 void tt_command_flags(const struct tt_command *, struct tt_flags *, int argc,
                       char **argv);
 int tt_command_next(const struct tt_command *, struct tt_flags *, int *status);
 /* "COMMAND wants WHAT; see 'tallytree COMMAND --help'"; returns TT_EXIT_FAILED. */
 int tt_command_wants(const struct tt_command *, const char *what);
-/* Reads the whole number that a flag has for a value; or complains that it "wants WHAT" and
- * returns -TT_ERR_OPTION, *out being 0. */
+/* Reads the whole number that is a flag's value; or complains that it "wants WHAT", sets
+ * *out to 0 and returns -TT_ERR_OPTION. */
 int tt_command_number(const struct tt_command *, const struct tt_flags *,
                       const char *what, uint64_t least, uint64_t most, uint64_t *out);
-/* The same of bytes, as "512K". */
+/* The same for bytes, as "512K". */
 int tt_command_bytes(const struct tt_command *, const struct tt_flags *, uint64_t least,
                      uint64_t most, uint64_t *out);
-/* The same of the number of a process. */
+/* The same for the number of a process. */
 int tt_command_process(const struct tt_command *, const struct tt_flags *, pid_t *out);
-/* Complains of a value, with those that there are: -TT_ERR_OPTION. */
+/* Complains of a value, and lists the valid ones: -TT_ERR_OPTION. */
 int tt_command_cannot(const struct tt_command *, const char *flag, const char *value);
-/* Is the value a word that the flag's table names; or what the runtime takes for its option
+/* Is the value a word of the flag's table; or does the runtime accept it for its option
  * of this name?  0, or complains and returns -TT_ERR_OPTION. */
 int tt_command_word(const struct tt_command *, const struct tt_flags *);
 int tt_command_option(const struct tt_command *, const struct tt_flags *);
 void tt_command_help(const struct tt_command *); /* shows its page */
-/* Prints what may stand for the last word of a line: `tallytree --complete WORD…`. */
+/* Prints completions of the last word of a line: `tallytree --complete WORD…`. */
 int tt_command_complete(int argc, char **argv);
 
-/* Reads a recording from a file; complains and returns an error when it cannot.  A file
- * that is still being written is read until it is whole. */
+/* Reads a recording from a file; complains and returns an error if it cannot.  A file
+ * that is still being written is read until a copy is consistent. */
 int tt_load(struct tt_picture *, const char *path);
 void tt_unload(struct tt_picture *);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* complain.c - the one place from which the command speaks of errors. */
+/* complain.c - the only place where the command prints errors. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct tt_complaints tt_complain_into(struct tt_complaints into)
     return before;
 }
 
-/* Names of files, and what is in them, may have codes that a terminal obeys. */
+/* Names and contents of files may contain control sequences of a terminal. */
 static void put_plainly(const char *text, FILE *out)
 {
     char plain[TT_TEXT_PLAIN + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filters.h - the flags that say what is kept of a profile, of every command that has them. */
+/* filters.h - the filter flags of all commands that have them. */
 #ifndef TT_FILTERS_H
 #define TT_FILTERS_H
 
@@ -12,8 +12,8 @@ enum { TT_FILTER_KEY = 2000, TT_FILTER_CLEAN, TT_FILTER_MIN_TICKS, TT_FILTER_MIN
  * .takes_filters has them. */
 extern const struct tt_flag tt_filter_flags[];
 
-/* Sets what one of them says; other flags it leaves alone.  `clean`: TT_FILTER_CLEAN stands
- * somewhere among them.  Complains in the name of `command` when the value is wrong. */
+/* Applies one of them to the query; ignores other flags.  `clean`: TT_FILTER_CLEAN is
+ * among the flags.  Complains in the name of `command` if the value is wrong. */
 int tt_filter_take(struct tt_query *, const char *command, int clean,
                    const struct tt_flag *, const char *value);
 

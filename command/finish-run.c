@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* finish-run.c - what a recorded program has left behind, made into one profile.
+/* finish-run.c - merges the recordings of a program's processes into one profile.
  *
  * Each process has written a separate recording; together they are the run.  Names are
- * looked up here and now, where the files are that ran, so that the profile says the same
- * on any machine. */
+ * looked up at once, while the files that ran are available, so that the profile is the
+ * same on any machine. */
 #include "finish-run.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@
 
 /* ── The folder ───────────────────────────────────────────────────────────────────── */
 
-/* A recording of a process; of one that became other programs there are several. */
+/* A recording of a process; if it executed other programs, there are several. */
 struct image {
     pid_t pid;
     uint64_t start;
@@ -62,8 +62,8 @@ static void each_file(const char *path, void (*each)(int folder, const char *, v
         closedir(d);
 }
 
-/* Others may write into the folder where the program gave up its rights: links, and what is
- * no file, are not theirs to choose. */
+/* If the program gave up its rights, others may write into the folder: opens neither
+ * links nor special files. */
 static int open_regular(int folder, const char *name, int flags)
 {
     int fd = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -107,7 +107,7 @@ static int compare_images(const void *a, const void *b)
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The process has gone on as another program: that is an end like any other. */
+/* The process executed another program: this counts as an ended recording. */
 static void end_image(const char *path, const struct image *image)
 {
     const uint32_t ended = TT_RECORDING_ENDED;
@@ -149,7 +149,7 @@ static void remove_file(int folder, const char *name, void *arg)
     (void)unlinkat(folder, name, 0);
 }
 
-/* Folders go when nothing is left in them. */
+/* Folders are removed when they are empty. */
 static void remove_files(const char *path) { each_file(path, remove_file, NULL); }
 
 /* ── The report ───────────────────────────────────────────────────────────────────── */
@@ -166,7 +166,7 @@ static int add_table(struct tt_text *text, const struct tt_profile *p, struct tt
     return error;
 }
 
-/* Functions, and not their lines. */
+/* Functions, without their lines. */
 static int add_view(struct tt_text *text, const struct tt_profile *p,
                     const char *const words[], uint32_t width, int color)
 {
@@ -188,7 +188,7 @@ static int add_view(struct tt_text *text, const struct tt_profile *p,
     return error;
 }
 
-/* On standard error, since standard output is the program's. */
+/* To standard error, since standard output is the program's. */
 static void report(const struct tt_profile *p)
 {
     static const char *const flat[] = {"view", "flat", "limit", "12", NULL};
@@ -231,7 +231,7 @@ static void put_count(char out[COUNT_SIZE], const struct tt_profile *p,
                    (int)strlen(metric) - (count == 1), metric);
 }
 
-/* Texts that the header has too: of recordings that could not be read, and the like. */
+/* Texts that the header has too, such as recordings that could not be read. */
 static void tell(const struct tt_profile *p, const char *fact)
 {
     for (uint32_t i = 0; i < p->facts; i++)
@@ -239,7 +239,7 @@ static void tell(const struct tt_profile *p, const char *fact)
             tt_complain("%s", tt_profile_string(p, p->fact[i].text));
 }
 
-/* From outside many are in one recording. */
+/* A recording from outside has many processes. */
 static int count_processes(const struct tt_profile *p)
 {
     int count = 0;
@@ -283,7 +283,8 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
 
 enum { BRIEF = 100 }; /* samples */
 
-/* A few samples say little of what is inlined, and finding it may take longer than the run. */
+/* With few samples, inlined functions say little, and finding them may take longer than
+ * the run. */
 static int is_brief(const struct tt_profile *p)
 {
     uint64_t samples = total_of(p, "samples");
@@ -291,7 +292,7 @@ static int is_brief(const struct tt_profile *p)
     return samples && samples < BRIEF && !total_of(p, "objects");
 }
 
-/* From the profile without names to the one with. */
+/* Replaces the profile without names by the one with names. */
 static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed,
                   const struct found *found)
 {

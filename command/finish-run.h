@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* finish-run.h - what a recorded program has left behind, made into one profile. */
+/* finish-run.h - merges the recordings of a program's processes into one profile. */
 #ifndef TT_FINISH_RUN_H
 #define TT_FINISH_RUN_H
 
@@ -14,8 +14,9 @@ struct tt_gathering {
     struct tt_names_wanted naming; /* borrowed */
 };
 
-/* Makes the profile, with names, says where it is, and removes the folder unless somebody
- * still writes there.  0, or a negative error after a complaint; the folder stays then. */
+/* Makes the profile, with names, prints where it is, and removes the folder unless a
+ * process still writes there.  0, or a negative error after a complaint; then the folder
+ * is kept. */
 int tt_finish_run(const struct tt_gathering *);
 
 #endif

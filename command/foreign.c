@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign.c - files that other tools wrote, from the disk or a pipe to their readers. */
+/* foreign.c - opens files that other tools wrote, and passes them to their readers. */
 #include "foreign.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static void close_beside(struct tt_source *s)
     free(f);
 }
 
-/* A file names it: nothing is waited for that is none. */
+/* A file names it: does not wait for it if it is a pipe or a device. */
 static int open_regular(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -124,7 +124,7 @@ fail_path:
     return NULL;
 }
 
-/* A content in no format that is read. */
+/* Complains of a content in an unknown format. */
 static void complain_of_unknown(struct tt_source *s)
 {
     enum { HEAD = 1 << 16 };
@@ -188,7 +188,7 @@ int tt_foreign_add(struct tt_builder *b, const char *path, int fd, unsigned *fla
     return error;
 }
 
-/* Files beside a profile are looked for there, so this one's path begins at the root. */
+/* Files beside a profile are found by its path, so this path is absolute. */
 static int take_executable(const char *command, const char *value)
 {
     static char path[PATH_MAX];

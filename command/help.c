@@ -104,7 +104,7 @@ void tt_command_help(const struct tt_command *c)
     show_own_flags(c);
 }
 
-/* The page of a command with flags that its first argument has brought. */
+/* Prints the page of a command with flags that its first argument has added. */
 static void show_more(const struct tt_command *c, const struct tt_flags *f)
 {
     const struct tt_flag *more = f->table[0];
@@ -132,7 +132,7 @@ void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
     f->table[4] = c->takes_filters ? tt_filter_flags : NULL;
 }
 
-/* What other tools call by this word, or else what is nearest to it. */
+/* Explains another tool's word for it, or else suggests the nearest flag. */
 static void complain_of_flag(const struct tt_command *c, const struct tt_flags *f)
 {
     const char *word = f->argv[f->next - 1], *hint = tt_hint_find(c->name, word);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hints.c - words that hands know from other profilers, and the way to the same thing. */
+/* hints.c - words from other profilers, and the way to the same thing here. */
 #include "hints.h"
 
 #include <stddef.h>

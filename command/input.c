@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* input.c - profiles from files of any kind; many become one.
+/* input.c - profiles from files of any kind; several are merged.
  *
- * A single profile is looked at as it is.  Everything else goes through a builder, one
- * file after the other: what is kept in memory is what comes out, however many there are. */
+ * A single profile is used directly.  Everything else goes through a builder, one file
+ * after the other: memory depends on the size of the result, not on the number of
+ * files. */
 #include "input.h"
 
 #include <dirent.h>
@@ -49,8 +50,8 @@ static int fail(const char *path, const char *reason)
     return -TT_ERR_FILE;
 }
 
-/* A program that writes into a mapped file changes what was checked; when it truncates the
- * file, pages go away.  So a copy is read; a large copy is in a nameless file. */
+/* A program that writes into a mapped file would change what was checked; if it truncates
+ * the file, pages disappear.  So a copy is read; a large copy is in a nameless file. */
 static int copy_file(struct tt_input *in, int fd)
 {
     size_t have = 0;
@@ -89,8 +90,8 @@ enum content { RECORDING, PROFILE, FOREIGN, NOTHING };
 
 static int is_standard_input(const char *path) { return strcmp(path, "-") == 0; }
 
-/* A recording whose process was killed as it made the file: no magic yet, and of what comes
- * next nothing, or what stands there in every recording. */
+/* Is it a recording whose process was killed while it made the file?  Then there is no
+ * magic number, and the next fields are zero or as in every recording. */
 static int is_begun(const char start[16])
 {
     static const char none[8];
@@ -112,8 +113,8 @@ static enum content content_of(const char start[16])
     return is_begun(start) ? NOTHING : FOREIGN;
 }
 
-/* Opens a file and finds out what it is; the descriptor, or a negative error.  A pipe without
- * a writer is not waited for where nobody has named it. */
+/* Opens a file and detects its kind; returns the descriptor, or a negative error.  Does
+ * not wait for a pipe without a writer, unless the user has named it. */
 static int open_file(const char *path, int is_named, enum content *content, size_t *size)
 {
     char start[16] = {0};
@@ -135,7 +136,7 @@ static int open_file(const char *path, int is_named, enum content *content, size
         return fail(path, "this is no regular file");
     }
     *size = (size_t)s.st_size;
-    /* What comes through a pipe can only be foreign. */
+    /* A pipe can only have foreign formats. */
     *content = S_ISREG(s.st_mode) ? content_of(start) : FOREIGN;
     return fd;
 }
@@ -170,10 +171,11 @@ static int add_recording(struct tt_builder *b, const char *path)
     return error;
 }
 
-/* So many strands are not kept apart any more. */
+/* Above this number, strands are not kept separately any more. */
 enum { MANY_STRANDS = 4096 };
 
-/* Of a folder: what cannot be read to its end must not be in the profile in part. */
+/* For a folder: a file that cannot be read completely must not be in the profile in
+ * part. */
 static int add_foreign_whole(struct reading *r, const char *path, int fd)
 {
     struct tt_builder *one = tt_builder_new(&tt_scratch);
@@ -217,7 +219,7 @@ static int add_content(struct reading *r, const char *path, int is_named, int fd
     return BEGUN;
 }
 
-/* What has been added stays within what figures and memory hold; or it is over. */
+/* Checks that the sums fit 64 bits and memory; otherwise reading ends. */
 static int check_sum(struct reading *r, const char *path)
 {
     int error;
@@ -266,8 +268,8 @@ static __attribute__((format(printf, 3, 4))) void leave_out(struct reading *r,
         tt_complain("%s%s%s", path ? path : "", path ? ": " : "", text);
 }
 
-/* `text` begins with the path of the file; the profile is read elsewhere too, where its name
- * says enough. */
+/* `text` begins with the path of the file; the profile may be read elsewhere, so only its
+ * name is kept. */
 static void leave_out_bad(struct reading *r, const char *folder, const char *text)
 {
     size_t length = strlen(folder);
@@ -301,7 +303,7 @@ int tt_input_is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-/* By a link: what is in it would count twice. */
+/* Is it the same folder, by a link?  Its content would count twice. */
 static int is_same(const char *folder, const char *other)
 {
     struct stat a, b;
@@ -312,7 +314,7 @@ static int is_same(const char *folder, const char *other)
 
 static int is_visible(const struct dirent *d) { return d->d_name[0] != '.'; }
 
-/* A folder that is one recording: the file in it that stands for all; NULL: it is not. */
+/* Returns the main file of a folder that is a single recording; NULL: it is not. */
 static char *find_whole(const char *path)
 {
     char *name, magic[8] = "";
@@ -331,7 +333,7 @@ static char *find_whole(const char *path)
     return NULL;
 }
 
-/* A file of a folder, which may be bad: then the complaint is kept. */
+/* Adds a file of a folder, which may be invalid: then the complaint is kept. */
 static int add_member(struct reading *r, const char *folder, const char *path)
 {
     char reason[PATH_MAX + 300] = "";
@@ -412,7 +414,7 @@ static int is_empty(const char *path)
     return stat(path, &s) == 0 && s.st_size == 0;
 }
 
-/* One that the user named. */
+/* Opens a file that the user named. */
 static int add_named(struct reading *r, const char *path)
 {
     int error = tt_input_is_folder(path) ? add_folder(r, path, 0) : add_file(r, path, 1);
@@ -456,7 +458,8 @@ static int finish(struct tt_input *in, struct tt_builder *b)
     return error;
 }
 
-/* Native code has only addresses before it is named; without names it is shown as it is. */
+/* Native code has only addresses before it is named; without names, addresses are
+ * shown. */
 static void add_names(struct tt_input *in)
 {
     struct tt_names_wanted wanted = {0};

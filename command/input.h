@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* input.h - profiles from files of any kind; many become one. */
+/* input.h - profiles from files of any kind; several are merged. */
 #ifndef TT_INPUT_H
 #define TT_INPUT_H
 
@@ -14,22 +14,22 @@ struct tt_input {
 
 enum tt_input_how {
     TT_INPUT_UNNAMED = 1, /* blocks of recordings keep their addresses */
-    TT_INPUT_QUIET =
-        2,             /* files of a folder that are left out stand in the header alone */
-    TT_INPUT_ANEW = 4, /* a single profile is made again too */
-    TT_INPUT_SUMMARY = 8 /* figures are not kept by strand, only how they spread, as they
+    TT_INPUT_QUIET = 2,   /* files of a folder that are left out are only noted in the
+                          header */
+    TT_INPUT_ANEW = 4,    /* a single profile is made again too */
+    TT_INPUT_SUMMARY = 8  /* figures are not kept by strand, only how they spread, as they
                              never are of more than 4096 strands */
 };
 
-/* Opens files, each a profile, a recording, in a foreign format, or a folder of them; a
- * file's kind is found from its content.  "-" is standard input, for foreign formats.
- * Several are merged.  Functions of recordings get names.  A file in a folder that cannot be
- * read, as a recording that was only begun, is left out: a complaint and a fact "missing"
- * say which and why.  Complains and returns a negative error when another one cannot be read,
- * or none can; nothing is open then. */
+/* Opens files: profiles, recordings, files in foreign formats, or folders of them; the
+ * kind of a file is detected from its content.  "-" is standard input, for foreign
+ * formats.  Several are merged.  Functions of recordings get names.  If a file in a
+ * folder cannot be read, such as a recording that was only begun, it is left out: a
+ * complaint and a fact "missing" say which and why.  Complains and returns a negative
+ * error if another file cannot be read, or none can; nothing is open then. */
 int tt_input_open(struct tt_input *, char *const *paths, int count, unsigned how);
 void tt_input_close(struct tt_input *);
-/* Is it a folder, of whatever there is in it? */
+/* Is it a folder, of any content? */
 int tt_input_is_folder(const char *path);
 
 #endif

@@ -13,7 +13,8 @@
 
 #include "command.h"
 
-/* Those of the terminal go to all of the foreground; the others to whom they are sent. */
+/* The terminal sends these to all processes in the foreground; others are sent to single
+ * processes. */
 static const int from_terminal[] = {SIGINT, SIGQUIT};
 static const int sent_on[] = {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
 enum { TERMINAL = 2, SENT = 5 };
@@ -45,7 +46,7 @@ static void take_signals(void)
     }
 }
 
-/* What is sent before it is known to whom waits. */
+/* Signals that arrive before the child's id is known wait. */
 static void hold_signals(sigset_t *mask)
 {
     sigset_t set;
@@ -64,9 +65,10 @@ static void give_signals_back(void)
         (void)sigaction(sent_on[i], &before[TERMINAL + i], NULL);
 }
 
-/* Between parent and child until the program begins, in two descriptors, as there may not be
- * room for more.  The child's end closes when the program begins; before, it says what went
- * wrong.  The parent's closes without a word when the program shall not begin. */
+/* Connects parent and child until the program begins, by two descriptors, as there may be
+ * no room for more.  The child's end closes when the program begins; an error is written
+ * before that.  If the parent's end closes without a word, the program shall not
+ * begin. */
 enum { PARENT, CHILD };
 
 static ssize_t read_again(int fd, void *to, size_t size)
@@ -108,7 +110,8 @@ static void become(const char *path, char **argv, const struct tt_launching *l,
     _exit(status);
 }
 
-/* 0 when the program has begun, or has been killed before; or the status to exit with. */
+/* Returns 0 if the program has begun, or was killed before; or the status to exit
+ * with. */
 static int let_go(pid_t child, const struct tt_launching *l, int end)
 {
     int status = TT_LAUNCH_FAILED;
@@ -172,7 +175,7 @@ void tt_launch_end(int status)
 
     if (!WIFSIGNALED(status))
         exit(WEXITSTATUS(status));
-    /* Its memory was dumped, if anybody's is to be. */
+    /* The program has dumped core already, if this is allowed. */
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)signal(WTERMSIG(status), SIG_DFL);
     sigemptyset(&set);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* live-snapshot.c - what is recorded, as it was at one moment: read, and read again.
+/* live-snapshot.c - a snapshot of a running recording, which can be read again.
  *
- * Nothing is asked of the process that writes: its recording is a file that it has mapped,
- * and /proc says which. */
+ * The recorded process does not take part: its recording is a mapped file, which
+ * /proc/PID/maps names. */
 #include "live-snapshot.h"
 
 #include <errno.h>
@@ -33,8 +33,8 @@ static int is_recording(const char *path)
     return is;
 }
 
-/* A line of /proc/PID/maps: "from-to rw-s offset device inode path".  Only shared mappings
- * that are written to are opened: others may be devices that mind. */
+/* Takes a line of /proc/PID/maps: "from-to rw-s offset device inode path".  Opens only
+ * shared writable mappings: opening others, such as devices, may have side effects. */
 static int take_mapping(long pid, char *line, char *path, size_t size)
 {
     char range[64], rights[8];
@@ -56,7 +56,7 @@ static int take_mapping(long pid, char *line, char *path, size_t size)
     return is_recording(path);
 }
 
-/* Is there one?  *error is why its mappings could not be looked at, or 0. */
+/* Does the process have one?  *error: why its mappings could not be read, or 0. */
 static int find_mapped(long pid, char *path, size_t size, int *error)
 {
     char name[40], *line = NULL;
@@ -78,7 +78,7 @@ static int find_mapped(long pid, char *path, size_t size, int *error)
     return is_found;
 }
 
-/* What `tallytree record` runs is a child of it. */
+/* `tallytree record` runs the program as its child. */
 static int find_in_children(long pid, char *path, size_t size)
 {
     char name[60];
@@ -181,7 +181,8 @@ static struct tt_live_snapshot *read_once(char *const *paths, int count)
     return m;
 }
 
-/* Who is gone may have ended it after it was read: what is there now stays. */
+/* The process may have ended it after it was read: the file is final now, so it is read
+ * again. */
 struct tt_live_snapshot *tt_live_snapshot_read(char *const *paths, int count)
 {
     struct tt_live_snapshot *m = read_once(paths, count);

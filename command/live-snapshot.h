@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* live-snapshot.h - what is recorded, as it was at one moment. */
+/* live-snapshot.h - a snapshot of a running recording. */
 #ifndef TT_LIVE_SNAPSHOT_H
 #define TT_LIVE_SNAPSHOT_H
 
@@ -21,26 +21,25 @@ struct tt_live_snapshot {
 };
 
 double tt_live_snapshot_clock(void);
-/* Complains and returns NULL when it cannot be read. */
+/* Complains and returns NULL if it cannot be read. */
 struct tt_live_snapshot *tt_live_snapshot_read(char *const *paths, int count);
 void tt_live_snapshot_free(struct tt_live_snapshot *);
 /* Applies the filters of a query, unless that was done for the same `filters`, a number
- * above 0 that changes with them.  As tt_filter_apply. */
+ * above 0 that changes with the filters.  As tt_filter_apply. */
 int tt_live_snapshot_filter(struct tt_live_snapshot *, struct tt_query *,
                             uint64_t filters);
-/* Are both of one run of one program?  The figures of another run have begun again. */
+/* Are both of one run of one program?  The figures of another run began again. */
 int tt_live_snapshot_is_of(const struct tt_live_snapshot *,
                            const struct tt_live_snapshot *other);
-/* Is no process of a recording that had not been ended there any more?  Only for this host
- * can that be said; on others they run. */
+/* Have all processes of an unfinished recording ended?  Known only for this host; on
+ * others they are taken to be running. */
 int tt_live_snapshot_is_gone(const struct tt_profile *);
 
-/* Is it there?  A process that nobody has waited for yet is no more, though it has its number
- * still. */
+/* Is the process running?  A zombie is not, although its number is still in use. */
 int tt_live_snapshot_is_alive(uint64_t pid);
 
-/* Puts the path of the recording that a process is writing into `path`.  Complains and
- * returns -TT_ERR_FILE when it writes none, or may not be looked at. */
+/* Writes the path of the recording that a process is writing to `path`.  Complains and
+ * returns -TT_ERR_FILE if there is none, or it may not be inspected. */
 int tt_live_snapshot_find(long pid, char *path, size_t size);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - a recording from a file into memory.
+/* load.c - reads a recording from a file into memory.
  *
- * The process may still be writing it.  Figures that move between contexts while we copy
- * show in the strands' counts of moves; then we copy again, a few times, as one that evicts
- * all the time never rests.  What its strands have been doing since they were last charged
- * counts up to when reading began. */
+ * The process may still be writing it.  The strands' counts of moves show whether figures
+ * moved between contexts during the copy.  If they did, the copy is repeated, but only a
+ * few times, as a process that always evicts never pauses.  Time since a strand was last
+ * charged counts up to the moment when reading began. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ static char *read_all(int fd, size_t size)
     return p;
 }
 
-/* Is a mapped file another one that has the same number on another device?  By its name: the
- * devices that a mapping and a descriptor tell of the same file may differ. */
+/* Is a mapped file another one that has the same number on another device?  Decided by
+ * its name: a mapping and a descriptor of one file may state different devices. */
 static int is_elsewhere(char *path, const struct stat *s)
 {
     struct stat other;
@@ -46,8 +46,8 @@ static int is_elsewhere(char *path, const struct stat *s)
            (other.st_dev != s->st_dev || other.st_ino != s->st_ino);
 }
 
-/* Has the process that began a recording still mapped it?  One that was killed has not, nor
- * has another that got its number, or any on another machine. */
+/* Is the recording still mapped by the process that began it?  Not if that was killed, if
+ * another process got its number, or on another machine. */
 static int is_mapped(int fd, uint32_t pid)
 {
     unsigned long long inode;
@@ -69,7 +69,8 @@ static int is_mapped(int fd, uint32_t pid)
     return found;
 }
 
-/* Time is up to now in a picture of what is running, as in one that it makes itself. */
+/* In a snapshot of a running process, time ends now, as in one that the process makes
+ * itself. */
 static void set_end(struct tt_header *h, size_t size, int fd, uint64_t cycles,
                     uint64_t ns)
 {
@@ -82,7 +83,7 @@ static void set_end(struct tt_header *h, size_t size, int fd, uint64_t cycles,
 
 /* ── Moves ────────────────────────────────────────────────────────────────────────── */
 
-/* Adds up those of the strands in one page. */
+/* Adds up the moves of the strands in one page. */
 static int add_moves(int fd, off_t page, uint64_t *moves)
 {
     struct tt_strand_record s[TT_PAGE_SIZE / sizeof(struct tt_strand_record)];
@@ -97,7 +98,7 @@ static int add_moves(int fd, off_t page, uint64_t *moves)
     return odd ? -1 : 0;
 }
 
-/* How often figures have moved so far; -1: they do now, or it cannot be said. */
+/* Reads how often figures have moved so far; -1: they are moving, or it is unknown. */
 static int read_moves(int fd, uint64_t *moves)
 {
     enum { PART = 1024 };
@@ -138,7 +139,7 @@ static struct copy make_copy(int fd)
     return c;
 }
 
-/* One with no moves while it was made, or the last of some. */
+/* Returns a copy without moves meanwhile, or the last of a few. */
 static struct copy make_still_copy(int fd)
 {
     enum { TRIES = 5 };
@@ -162,8 +163,8 @@ static int read_copy(struct tt_picture *p, struct copy c, int live)
     return c.image ? tt_picture_read(p, c.image, c.size, live) : -TT_ERR_MEMORY;
 }
 
-/* Is it not over, and has anybody written to the file since it was copied?  Only then may what
- * is wrong with it come from copying it piece by piece. */
+/* Is the recording unfinished, and was the file written to since the copy?  Only then can
+ * damage come from copying it piece by piece. */
 static int has_changed(int fd, struct copy c)
 {
     const struct tt_header *h = (const void *)c.image;
@@ -179,7 +180,7 @@ static int has_changed(int fd, struct copy c)
     if (fstat(fd, &s) != 0 || (size_t)s.st_size != c.size)
         return 1;
     now = read_all(fd, c.size);
-    /* The end is what we have filled in. */
+    /* Ignores the end, which set_end has filled in. */
     changed = now && (c.size < end ||
                       memcmp(now, c.image, offsetof(struct tt_header, end_ticks)) != 0 ||
                       memcmp(now + end, c.image + end, c.size - end) != 0);

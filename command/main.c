@@ -57,7 +57,7 @@ static int help(int argc, char **argv)
     return c ? TT_EXIT_DONE : TT_EXIT_FAILED;
 }
 
-/* Is it what is to be recorded, or a flag that says how? */
+/* Is it a program to record, or a flag for that? */
 static int is_program(const char *word)
 {
     static struct tt_program program;
@@ -96,7 +96,8 @@ static int run(int argc, char **argv)
     return TT_EXIT_FAILED;
 }
 
-/* What was printed is done when it is there, or nobody wants to read it. */
+/* The command has succeeded if its output was written, or its reader has closed the
+ * pipe. */
 int main(int argc, char **argv)
 {
     int status = run(argc, argv);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* name-blocks.c - a profile with names, from one with addresses.
+/* name-blocks.c - gives names to the addresses of a profile.
  *
- * What a function's block has for a line is where the function is declared, since call
- * sites would split it.  Lines, when they are wanted, are blocks of their own below it:
- * folding "kind:statement" gives back what there would be without them.  Names are looked up
- * in another process, in the order of places. */
+ * The line of a function's block is where the function is declared, since call sites
+ * would split the block.  Lines, if requested, are separate blocks below it: folding
+ * "kind:statement" gives the same profile as without lines.  Names are looked up in
+ * another process, in the order of places. */
 #include "name-blocks.h"
 
 #include <errno.h>
@@ -96,8 +96,8 @@ static struct tt_block_info line_of(const struct tt_spot *s, const char *module,
                                   .line = s->at_line};
 }
 
-/* Code without a name is one function still, from wherever in it the calls are made; whoever
- * has the file later can name it. */
+/* Code without a name is still one function, wherever in it the calls are made; it can be
+ * named later, when the file is available. */
 static struct tt_block_info nameless_of(const struct tt_block_info *block, uint64_t start,
                                         char name[LONGEST_LINE])
 {
@@ -185,10 +185,10 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
     return error;
 }
 
-/* ── An image of its own ──────────────────────────────────────────────────────────── */
+/* ── Images ───────────────────────────────────────────────────────────────────────── */
 
-/* What only the profile can tell: of files without a build-id those that were written later
- * are not what ran; a perf map is of a process. */
+/* Facts of the profile that names depend on: files without a build-id that were written
+ * later are not those that ran; a perf map belongs to a process. */
 static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p)
 {
     uint64_t started = tt_fact_number(p, "started");

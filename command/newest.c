@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* newest.c - which profile is meant where none is named: the one that was written last. */
+/* newest.c - finds the default profile: the one that was written last. */
 #include "newest.h"
 
 #include <dirent.h>

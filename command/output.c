@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c - a file that is there whole, or not at all. */
+/* output.c - an output file that appears complete, or not at all. */
 #include "output.h"
 
 #include <dirent.h>
@@ -26,8 +26,9 @@ static int cannot_write(const char *path)
     return -TT_ERR_FILE;
 }
 
-/* Anybody may put a link into a folder such as /tmp: one that is neither ours nor the folder's
- * owner's is not followed, as the system does it where it is asked to. */
+/* Any user may put a link into a folder such as /tmp.  A link is followed only if it
+ * belongs to this user or to the folder's owner, like the kernel does with
+ * protected_symlinks. */
 static int is_trusted_link(const char *path, const struct stat *link)
 {
     char *copy = strdup(path);
@@ -39,7 +40,7 @@ static int is_trusted_link(const char *path, const struct stat *link)
                      link->st_uid == geteuid() || link->st_uid == folder.st_uid);
 }
 
-/* The path that a link leads to; owned.  NULL with errno. */
+/* Returns the path that a link leads to; owned.  NULL with errno. */
 static char *follow(const char *path)
 {
     char to[PATH_MAX], *copy, *next = NULL;
@@ -57,7 +58,8 @@ static char *follow(const char *path)
     return next;
 }
 
-/* Owned; what is not there yet is as it was said.  NULL with errno. */
+/* Returns a path with links resolved, owned; parts that do not exist yet are kept.  NULL
+ * with errno. */
 static char *without_links(const char *path)
 {
     enum { MOST = 40 };
@@ -79,7 +81,7 @@ static int is_reachable_by_number(int fd, char *path, size_t size)
     return access(path, F_OK) == 0;
 }
 
-/* A file without a name: nothing is left of it however we end.  -1: there are none here. */
+/* Opens a file without a name: it disappears however we end.  -1: not supported here. */
 static int make_nameless(const char *target)
 {
     char *copy = strdup(target), path[64];
@@ -92,7 +94,7 @@ static int make_nameless(const char *target)
     return -1;
 }
 
-/* The temporary file, with the permissions that a new file has. */
+/* Opens the temporary file, with the permissions of a new file. */
 static int make_named(struct tt_output *o, const char *target)
 {
     mode_t mask = umask(0);
@@ -132,7 +134,8 @@ static int make_file(struct tt_output *o)
     return o->fd < 0 ? -1 : 0;
 }
 
-/* A file without a name takes the target's, or one from which it is renamed to that. */
+/* A file without a name gets the target's name, or a temporary one that is then
+ * renamed. */
 static int give_name(struct tt_output *o)
 {
     enum { TRIES = 100 };
@@ -186,7 +189,7 @@ int tt_output_open(struct tt_output *o, const char *path)
     return failed ? cannot_write(path) : 0;
 }
 
-/* Of a sequence that sets colours: "\033[1;31m"; 0: it is another. */
+/* Returns the length of a sequence that sets colours: "\033[1;31m"; 0: it is another. */
 static size_t color_length(const char *s)
 {
     size_t length = s[0] == '\033' && s[1] == '[' ? 2 + strspn(s + 2, "0123456789;") : 0;
@@ -194,7 +197,7 @@ static size_t color_length(const char *s)
     return length && s[length] == 'm' ? length + 1 : 0;
 }
 
-/* A piece that ends with a NUL, up to where what follows may not be whole. */
+/* Writes a piece that ends with a NUL, up to where the rest may be incomplete. */
 static size_t put_plainly(struct tt_text *t, const char *s, size_t size, int has_colors)
 {
     char plain[TT_TEXT_PLAIN + 1];
@@ -219,7 +222,8 @@ static size_t put_plainly(struct tt_text *t, const char *s, size_t size, int has
     return at;
 }
 
-/* A character or a colour may be in two pieces: the last bytes wait for more. */
+/* A character or a colour may be split between two pieces: the last bytes are kept for
+ * the next. */
 static int put_to_terminal(struct tt_output *o, const char *bytes, size_t size,
                            int is_last)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* output.h - a file that is there whole, or not at all. */
+/* output.h - an output file that appears complete, or not at all. */
 #ifndef TT_OUTPUT_H
 #define TT_OUTPUT_H
 
 #include <signal.h>
 #include <stddef.h>
 
-/* An output that grows: a file without a name in the folder of `path`, or of what that is a link
- * to, which takes that name in the end; where there are none, a temporary file.  A device or a
- * pipe is written to as it is; "-", "/dev/stdout" and NULL are standard output. */
+/* An output that grows: a file without a name in the folder of `path` (or of the target,
+ * if that is a link), which gets that name in the end; if such files are not supported, a
+ * temporary file.  A device or a pipe is written to directly; "-", "/dev/stdout" and NULL
+ * are standard output. */
 enum { TT_OUTPUT_HOLD = 32 };
 struct tt_output {
     const char *path; /* borrowed; for complaints */
@@ -16,7 +17,7 @@ struct tt_output {
     char *name;       /* owned: the temporary file's; NULL: it has none yet */
     int fd;
     int is_standard; /* whatever its number: that of a file is 1 where nothing else is */
-    int is_gone;     /* whoever read it has gone away, which is no error */
+    int is_gone;     /* its reader has closed it, which is no error */
     int is_terminal; /* what it would obey is shown instead */
     int has_colors;  /* keep our own colours */
     size_t held;     /* bytes that are not whole yet */
@@ -24,14 +25,14 @@ struct tt_output {
     struct sigaction before; /* of SIGPIPE */
 };
 
-/* Each complains and returns -TT_ERR_FILE when it cannot be done. */
+/* Each complains and returns -TT_ERR_FILE if it fails. */
 int tt_output_open(struct tt_output *, const char *path);
 int tt_output_put(void *output, const void *bytes, size_t size);
-/* Ends it: with `keep` it takes the place of what was at `path` (see replacing.h), or else that
- * stays as it was. */
+/* Ends it: with `keep` it replaces the file at `path` (see replacing.h); otherwise that
+ * is unchanged. */
 int tt_output_close(struct tt_output *, int keep);
 
-/* A folder in the same way; nothing may be at `path` but an empty one. */
+/* A folder in the same way; there may be nothing at `path`, or an empty folder. */
 struct tt_folder {
     const char *path; /* borrowed */
     char *name;       /* owned: the temporary one's */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* outside.c - processes recorded from outside.
+/* outside.c - records processes from outside.
  *
- * This process has the recording; the one that is recorded knows nothing of it.  Between two
- * looks at what the system has written we sleep, or see the process end. */
+ * This process has the recording; the recorded one is not involved.  Between two readings
+ * of the kernel's buffers it sleeps, or sees the process end. */
 #include "outside.h"
 
 #include <errno.h>
@@ -46,10 +46,10 @@ static volatile int interrupted;
 
 /* ── Beginning ────────────────────────────────────────────────────────────────────── */
 
-/* The process that names are made with: of a machine it is ours. */
+/* The process whose files names are looked up in: for a machine, this one. */
 static pid_t first_of(const struct outside *o) { return o->pids ? o->pid[0] : getpid(); }
 
-/* There are no scopes to measure from outside, and time is what the events count. */
+/* From outside there are no scopes to measure, and time is what the events count. */
 static int read_options(struct outside *o)
 {
     struct tt_options *r = &o->runtime;
@@ -64,7 +64,7 @@ static int read_options(struct outside *o)
     return error || (n > 0 && n < (int)sizeof r->output) ? error : -TT_ERR_OPTION;
 }
 
-/* Or else it starts when our child becomes the program. */
+/* Otherwise it starts when our child executes the program. */
 static int starts_itself(const struct outside *o)
 {
     return !o->at_exec || o->options->delay > 0 || o->options->is_machine;
@@ -120,7 +120,7 @@ static int begin_in_folder(struct outside *o)
     return error;
 }
 
-/* Nothing is missed from here on; on failure nothing is left behind. */
+/* Nothing is missed from here on; on failure nothing remains. */
 static int begin(struct outside *o)
 {
     int error;
@@ -135,7 +135,7 @@ static int begin(struct outside *o)
     return error;
 }
 
-/* The program could not be started. */
+/* Cleans up if the program could not be started. */
 static void cancel(struct outside *o)
 {
     if (!o->attach)
@@ -148,8 +148,8 @@ static void cancel(struct outside *o)
 
 /* ── Files of containers ──────────────────────────────────────────────────────────── */
 
-/* A container may be gone with its files before names are looked up: files that are not where
- * their names lead from here are copied, each once, beside the recordings. */
+/* A container's files may be gone before names are looked up: copies files that are not
+ * visible from here under their names, each once, to a place beside the recordings. */
 enum { FILE_MAX = 64 << 20, FILES_MAX = 512 << 20 };
 static const char *kept_in; /* the folder; NULL: nothing is kept */
 static off_t kept;          /* bytes so far */
@@ -171,7 +171,7 @@ static int copy_file(int from, const char *path, off_t size)
     return -1;
 }
 
-/* FOLDER/.files/.build-id/ab/cdef…: where names are looked for. */
+/* FOLDER/.files/.build-id/ab/cdef…: where names are looked up. */
 static void keep_file(const struct tt_module *m, int fd)
 {
     char path[PATH_MAX + 128], hex[2 * TT_BUILD_ID_MAX + 1] = "";
@@ -202,7 +202,7 @@ static int remove_entry(const char *path, const struct stat *s, int kind, struct
     return remove(path);
 }
 
-/* Names are looked for in what was kept; then it goes. */
+/* Names are looked up in the copies, which are then removed. */
 static int gather(struct tt_running *r)
 {
     char path[PATH_MAX + 16];
@@ -221,7 +221,7 @@ static int gather(struct tt_running *r)
 
 /* ── Sampling ─────────────────────────────────────────────────────────────────────── */
 
-/* Ours is left to be waited for. */
+/* Leaves our child to be waited for. */
 static int has_ended(const struct outside *o)
 {
     siginfo_t info = {.si_pid = 0};
@@ -233,7 +233,7 @@ static int has_ended(const struct outside *o)
     return kill(o->pid[o->at], 0) != 0 && errno == ESRCH;
 }
 
-/* The next process that runs; 0: there is none. */
+/* Watches the next running process; 0: there is none. */
 static int watch(struct outside *o)
 {
     if (!o->pids)
@@ -253,8 +253,8 @@ static void unwatch(struct outside *o)
     o->fd = -1;
 }
 
-/* Sleeps; 0 when all processes have ended.  Where there are no descriptors of processes, one
- * has ended when its parent has seen that. */
+/* Sleeps; 0 if all processes have ended.  Without pidfds, a process has ended when its
+ * parent has waited for it. */
 static int rest(struct outside *o, unsigned ms)
 {
     struct pollfd p = {.fd = o->fd, .events = POLLIN};
@@ -266,7 +266,7 @@ static int rest(struct outside *o, unsigned ms)
     return watch(o);
 }
 
-/* 0 when all ended before that time. */
+/* Returns 0 if all ended before that time. */
 static int wait_until(struct outside *o, uint64_t when)
 {
     while (tt_clock_monotonic() < when)
@@ -283,7 +283,7 @@ static void take_samples(struct outside *o, uint64_t end)
         ms = tt_attach_step(o->attach);
 }
 
-/* A link in the folder, as those of processes that are recorded from within. */
+/* Makes a link in the folder, as processes that are recorded from within do. */
 static void note_unseen(void *arg, const char *program)
 {
     const struct outside *o = arg;
@@ -296,9 +296,9 @@ static void note_unseen(void *arg, const char *program)
     }
 }
 
-/* Until all processes have ended, or the duration is over, or we are interrupted. */
-/* On a busy machine what comes would be lost before we get a processor: we go before others, who
- * lose little, as we mostly sleep.  Where that is not allowed, we do not. */
+/* Runs until all processes have ended, the duration is over, or we are interrupted. */
+/* On a busy machine, data would be lost before this process gets a CPU.  So it raises its
+ * priority if it may; that costs others little, as it mostly sleeps. */
 static int go_before(const struct outside *o)
 {
     int before = getpriority(PRIO_PROCESS, 0);
@@ -399,8 +399,8 @@ static int find_name(struct tt_running *r, pid_t pid)
     return 0;
 }
 
-/* Ctrl-C is for us, and ends the recording alone; from before there is a folder, which
- * nobody would take away. */
+/* Ctrl-C ends only the recording.  Handled from before the folder is made, so that the
+ * folder is always removed. */
 static void be_ended(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* outside.h - processes recorded from outside: by perf events, and with nothing loaded. */
+/* outside.h - records processes from outside: by perf events, without loading
+ * anything. */
 #ifndef TT_OUTSIDE_H
 #define TT_OUTSIDE_H
 
@@ -19,16 +20,15 @@ struct tt_outside_options {
     struct tt_attach_filter filter;
 };
 
-/* Runs the program that was found, which the recording of a machine lasts as long as, and ends
- * as it does; returns the status to exit with when
- * it could not be run. */
+/* Runs the program that was found, for as long as which the machine is recorded, and ends
+ * like it; returns the status to exit with if it could not be run. */
 int tt_outside_go(struct tt_running *, const struct tt_outside_options *);
 
-/* Records the machine, until a signal ends us, or the duration is over. */
+/* Records the machine, until a signal ends this process, or the duration is over. */
 int tt_outside_machine(struct tt_running *, const struct tt_outside_options *);
 
-/* Records processes that run, with the children that they have and get, until the last of them
- * ends, or a signal ends us; the status to exit with. */
+/* Records running processes, with their present and future children, until the last of
+ * them ends, or a signal ends this process; returns the status to exit with. */
 int tt_outside_attach(struct tt_running *, const pid_t *, size_t count,
                       const struct tt_outside_options *);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* program.c - a program that is to be run: which file it is, and what can be loaded into
+/* program.c - a program that is to be run: its file, and which library can be loaded into
  * it.
  *
- * The loader of a program loads what LD_PRELOAD says.  A static program has none, that of
- * another C library or word size cannot load ours, and that of a program with more rights
- * than we have does not. */
+ * A program's loader loads the libraries in LD_PRELOAD.  It cannot load ours if the
+ * program is static, or has another C library or word size; it ignores LD_PRELOAD if the
+ * program has more rights than we have. */
 #include "program.h"
 
 #include <elf.h>
@@ -42,7 +42,7 @@ static int is_executable(const char *path)
     return S_ISREG(s.st_mode) && access(path, X_OK) == 0;
 }
 
-/* As execvp does: what cannot be executed is passed by, but remembered. */
+/* As execvp does: skips files that cannot be executed, but remembers them. */
 static int find_in_path(struct tt_program *p, const char *name)
 {
     const char *at = getenv("PATH"), *end;
@@ -77,7 +77,8 @@ static int find_file(struct tt_program *p, const char *name)
 
 /* ── What can be loaded into it ───────────────────────────────────────────────────── */
 
-/* The path of the loader that an ELF file asks for.  1; 0: none; -1: it cannot be read. */
+/* Reads the path of the loader that an ELF file asks for.  1; 0: none; -1: it cannot be
+ * read. */
 static int read_loader(int fd, const Elf64_Ehdr *e, char *out, size_t size)
 {
     Elf64_Phdr h;
@@ -103,7 +104,7 @@ static int read_elf(int fd, Elf64_Ehdr *e)
            memcmp(e->e_ident, ELFMAG, SELFMAG) == 0;
 }
 
-/* 1 when our file can be opened. */
+/* Returns 1 if our file can be opened. */
 static int our_loader(Elf64_Ehdr *e, char *out, size_t size)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -141,7 +142,7 @@ static void check_loader(struct tt_program *p, const char *path, int fd,
     }
 }
 
-/* A program that gets rights by its file is started without what its user wants loaded. */
+/* A program that gets rights by its file is started without libraries of its user. */
 static int check_rights(struct tt_program *p, const char *path, int fd)
 {
     struct stat s;
@@ -236,7 +237,7 @@ static int has_section(int fd, const Elf64_Ehdr *e, const char *wanted)
     return find_section(fd, e, wanted, &h);
 }
 
-/* Among the names that the loader is asked for, each between two NULs. */
+/* Is it among the names that the loader is asked for, each between two NULs? */
 static int has_name(int fd, const Elf64_Ehdr *e, const char *name)
 {
     enum { MOST = 256 << 20 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* program.h - a program that is to be run: which file it is, and what can be loaded into
+/* program.h - a program that is to be run: its file, and which library can be loaded into
  * it. */
 #ifndef TT_PROGRAM_H
 #define TT_PROGRAM_H
@@ -13,15 +13,15 @@ struct tt_program {
     const char *outside; /* that in few words, where it can be looked at from outside */
 };
 
-/* Looks in $PATH as a shell does.  0; or 127: there is none, 126: it cannot be executed,
+/* Searches $PATH as a shell does.  0; or 127: there is none, 126: it cannot be executed,
  * and `reason` says why. */
 int tt_program_find(struct tt_program *, const char *name);
 
-/* Was it compiled so that each function begins with a no-op? */
+/* Was it compiled with a no-op at the beginning of each function? */
 int tt_program_is_patchable(const struct tt_program *);
 
-/* Does it call a function of that name when it is started with its libraries?  A sanitizer's
- * has such a one. */
+/* Does it call a function of that name when it is started with its libraries?  Programs
+ * with a sanitizer do. */
 int tt_program_names(const struct tt_program *, const char *function);
 
 #endif

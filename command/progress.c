@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.c - how far long work has come: on a terminal, and nowhere else. */
+/* progress.c - progress of long work: on a terminal, and nowhere else. */
 #include "progress.h"
 
 #include <stdio.h>

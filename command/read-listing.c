@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* read-listing.c - code and source text of recorded programs, from the files that ran.
  *
- * One function's code and one file's text are kept: views ask for line after line. */
+ * The last function's code and the last file's text are kept: views ask for line after
+ * line. */
 #include "read-listing.h"
 
 #include <fcntl.h>
@@ -97,7 +98,8 @@ static char *read_text(const char *path, size_t *size)
     return text;
 }
 
-/* In a folder a file stands by its path, or by less and less of it, to its name alone. */
+/* In a folder, a file is searched by its path, then without more and more leading
+ * folders, down to its name alone. */
 static char *read_below(const char *folder, const char *file, size_t *size)
 {
     char *path, *text = NULL;
@@ -147,7 +149,7 @@ static void open_text(struct tt_read_listing *r, const char *file)
         find_lines(r, size);
 }
 
-/* Tabs are eight columns; what terminals obey is no text. */
+/* Tabs are eight columns; control characters are removed. */
 static void clean_line(struct tt_read_listing *r, const char *from, size_t size)
 {
     size_t to = 0;

@@ -8,13 +8,13 @@
 
 struct tt_read_listing;
 
-/* Where files are looked for; `source`: folders with source text.  Folders are borrowed.  NULL:
- * no memory. */
+/* Options for where files are searched; `source`: folders with source text.  Folders are
+ * borrowed.  NULL: no memory. */
 struct tt_read_listing *tt_read_listing_new(const struct tt_symbols_options *,
                                             const char *const *source, size_t sources);
 void tt_read_listing_free(struct tt_read_listing *);
 
-/* For a query; it lives as long as what it is of. */
+/* For a query; valid as long as its listing. */
 const struct tt_listing *tt_read_listing_of(struct tt_read_listing *);
 
 #endif

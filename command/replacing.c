@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* replacing.c - an output does not take the place of a file that Tallytree did not write.
+/* replacing.c - protects files that Tallytree did not write from being replaced.
  *
- * Profiles and recordings are known by their first bytes, and the formats of other tools by
- * their readers.  What has no reader, as a report, is known by its beginning, which the new
- * one has too. */
+ * Profiles and recordings are recognized by their first bytes, and formats of other tools
+ * by their readers.  A file without a reader, such as a report, is recognized if it
+ * begins like the new one. */
 #include "replacing.h"
 
 #include <ctype.h>
@@ -30,7 +30,7 @@ static int refuse(const char *path)
     return -TT_ERR_FILE;
 }
 
-/* Is there a file that could be lost?  *fd: it, or -1 where it cannot be read. */
+/* Is there a file that could be lost?  *fd: it, or -1 if it cannot be read. */
 static int has_old(const char *path, int *fd)
 {
     struct stat s;
@@ -60,7 +60,7 @@ int tt_replacing_check(const char *path)
     return ours ? 0 : refuse(path);
 }
 
-/* The next character, with runs of blanks as one, and none at the beginning. */
+/* Returns the next character; runs of blanks are one, and leading ones are skipped. */
 static int next(const char **at, const char *end, int is_first)
 {
     const char *p = *at;
@@ -87,7 +87,7 @@ static int begin_alike(const char *a, size_t a_size, const char *b, size_t b_siz
     return 1;
 }
 
-/* All pages begin alike, and so do all packed files. */
+/* All pages begin alike, and so do all compressed files. */
 static int is_telling(const char *head, size_t size)
 {
     if (size >= 2 && (unsigned char)head[0] == 0x1f && (unsigned char)head[1] == 0x8b)
@@ -112,7 +112,7 @@ static int is_report(const char *head, size_t size)
     return at == FACT && at < size && head[at] != ' ';
 }
 
-/* No text, and both name the program that wrote them. */
+/* Both are binary, and name the program that wrote them. */
 static int are_binary(const char *a, size_t a_size, const char *b, size_t b_size)
 {
     static const char name[] = "tallytree";

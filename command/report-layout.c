@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* report-layout.c - reports that are files of other tools, as formats to write: what `report`
- * prints is what `export` writes. */
+/* report-layout.c - reports that are files of other tools, as formats to write: `export`
+ * writes what `report` prints. */
 #include "report-layout.h"
 
 #include <stdio.h>

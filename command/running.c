@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* running.c - runs a program with a library of ours in it, and makes one profile of what
- * its processes recorded.
+/* running.c - runs a program with one of our libraries, and makes one profile of its
+ * processes' recordings.
  *
- * They write into a folder beside the output, which is gone when the profile is there. */
+ * They write into a folder beside the output, which is removed when the profile is
+ * complete. */
 #include "running.h"
 
 #include <ctype.h>
@@ -22,9 +23,9 @@
 #include "launch.h"
 #include "replacing.h"
 
-/* ── Where things are ─────────────────────────────────────────────────────────────── */
+/* ── Paths ────────────────────────────────────────────────────────────────────────── */
 
-/* Beside the command where it was built, or in a folder of the libraries' beside its own. */
+/* Beside the command in a build folder, or in a folder of libraries beside its own. */
 static int find_library(const char *who, const char *library, char *out, size_t size)
 {
     static const char *const places[] = {"",
@@ -83,7 +84,7 @@ void tt_running_clean(char *name)
             *name = '_';
 }
 
-/* tallytree.PROGRAM.HOST.PID.tt, unless another name is wanted. */
+/* tallytree.PROGRAM.HOST.PID.tt, unless another name was given. */
 static void name_output(struct tt_running *r, pid_t pid)
 {
     char host[64] = "";
@@ -98,8 +99,9 @@ static void name_output(struct tt_running *r, pid_t pid)
                        r->program.base, host, (int)pid);
 }
 
-/* "DIR/.OUT.PID.live", or, where an earlier run left that, "DIR/.OUT.PID-2.live": what was
- * recorded then stays.  Absolute, as the program may go elsewhere.  0, or a negative error. */
+/* "DIR/.OUT.PID.live" or, if an earlier run left that, "DIR/.OUT.PID-2.live": earlier
+ * recordings are kept.  Absolute, as the program may change its folder.  0, or a negative
+ * error. */
 static int name_folder(struct tt_running *r, pid_t pid, int number)
 {
     const char *slash = strrchr(r->name, '/'), *base = slash ? slash + 1 : r->name;
@@ -134,7 +136,7 @@ int tt_running_make(struct tt_running *r, pid_t pid)
 
 /* ── Programs that give up their rights ───────────────────────────────────────────── */
 
-/* Can anybody get there? */
+/* Can every user get there? */
 static int is_reachable(const char *path)
 {
     char part[PATH_MAX];
@@ -149,8 +151,8 @@ static int is_reachable(const char *path)
     return 1;
 }
 
-/* A folder in `parent` that anybody may write into, and nobody finds: the program hands on
- * its name, which is a number of 128 bits. */
+/* Makes a folder in `parent` that every user may write into, but cannot find: its name is
+ * a number of 128 bits, which the program passes on. */
 static int make_open(const char *parent, char *out, size_t size)
 {
     uint64_t number[2];
@@ -164,7 +166,7 @@ static int make_open(const char *parent, char *out, size_t size)
     return n < (int)size && mkdir(out, 0700) == 0 && chmod(out, 01733) == 0 ? 0 : -1;
 }
 
-/* What root starts may go on as another user, for whom root's folder is closed. */
+/* A program that root starts may change its user, and root's folder is closed to that. */
 static int make_inner(struct tt_running *r)
 {
     char elsewhere[] = "/var/tmp/.tallytree.XXXXXX", link[PATH_MAX + 16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* running.h - runs a program with a library of ours in it, and makes one profile of what
- * its processes recorded. */
+/* running.h - runs a program with one of our libraries, and makes one profile of its
+ * processes' recordings. */
 #ifndef TT_RUNNING_H
 #define TT_RUNNING_H
 
@@ -16,7 +16,7 @@ struct tt_running {
     int is_module;   /* the library: the program loads it by itself */
     int is_outside;  /* nothing has to be loaded, if nothing can be: see outside.h */
     struct tt_names_wanted naming;
-    /* What follows is filled in. */
+    /* The members below are filled in. */
     struct tt_program program;
     char library[PATH_MAX];
     char name[PATH_MAX];   /* of the output */
@@ -24,24 +24,25 @@ struct tt_running {
     char inner[PATH_MAX];  /* the same, or in it, for programs that become other users' */
 };
 
-/* What -o has named.  0, or complains and returns -TT_ERR_OPTION. */
+/* Takes the value of -o.  0, or complains and returns -TT_ERR_OPTION. */
 int tt_running_writes(struct tt_running *, const char *who, const char *out);
 
-/* Finds the program, and this library of ours; `who` complains.  0, or the status to exit
- * with. */
+/* Finds the program, and one of our libraries; `who` is the command in complaints.  0, or
+ * the status to exit with. */
 int tt_running_find(struct tt_running *, const char *who, const char *library);
 
-/* Names the output and makes its folder, when it is known whose they are; what an earlier run
- * left stays, and the folder has another name.  0, or -1 with errno.
- * Makes the profile of what is in the folder; 0, or a negative error after a complaint. */
+/* tt_running_make: names the output and makes its folder, after the process is known; if
+ * an earlier run left a folder, it is kept and this one gets another name.  0, or -1 with
+ * errno. tt_running_gather: makes the profile from the folder; 0, or a negative error
+ * after a complaint. */
 int tt_running_make(struct tt_running *, pid_t);
 int tt_running_gather(const struct tt_running *);
 
-/* Makes a process's name, which it chooses by itself, one for a file: letters, digits and
- * "+-._", up to the end of the line. */
+/* Turns a process's name, which the process chooses, into a file name: letters, digits
+ * and "+-._", up to the end of the line. */
 void tt_running_clean(char *name);
 
-/* Runs it and ends as it does; returns the status to exit with when it could not be run.
+/* Runs it and ends like it; returns the status to exit with if it could not be run.
  * `prepare` is called in the child, and complains itself. */
 int tt_running_go(struct tt_running *, int (*prepare)(void *arg), void *arg);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* scratch.c - memory for the engine that need not be memory.
+/* scratch.c - memory for the engine that the kernel can write to disk.
  *
- * A piece of a nameless file, mapped shared, is memory that the kernel may write out when
- * it is short of some: a filter over a profile larger than the machine only gets slower. */
+ * A piece of a nameless file, mapped shared, is memory that the kernel may write out if
+ * it is short of memory: a filter over a profile larger than the machine only gets
+ * slower. */
 #include "scratch.h"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Smaller pieces are malloc's, and the largest are of a file. */
+/* Smaller pieces come from malloc, and the largest from a file. */
 enum { MAPPED = 1 << 20, OF_A_FILE = 64 << 20 };
 
 static int open_nameless(void)
@@ -23,7 +24,8 @@ static int open_nameless(void)
     return fd < 0 ? open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : fd;
 }
 
-/* Space in the file is taken at once, so that a full disk is no memory, and not SIGBUS. */
+/* Space in the file is allocated at once, so that a full disk means no memory, and not
+ * SIGBUS. */
 static void *map_file(size_t size)
 {
     int fd = open_nameless();
@@ -66,7 +68,7 @@ static void put(void *arg, void *p, size_t size)
         munmap(p, size);
 }
 
-/* Into a file, bit by bit, so that it is not there twice. */
+/* Copied into a file bit by bit, so that it is not there twice. */
 static void *move(char *p, size_t size, size_t larger)
 {
     char *to = map_file(larger);
@@ -79,7 +81,7 @@ static void *move(char *p, size_t size, size_t larger)
     return to;
 }
 
-/* Its pages are given to the larger one: they are not there twice, and not copied. */
+/* Its pages are moved to the larger one: they are neither there twice nor copied. */
 static void *grow(void *arg, void *p, size_t size, size_t larger)
 {
     (void)arg;
@@ -91,7 +93,7 @@ static void *grow(void *arg, void *p, size_t size, size_t larger)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* Whole pages go, of a file too. */
+/* Whole pages are freed, of a file too. */
 static void forget(void *arg, void *p, size_t size)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* screen.c - the terminal as one picture, with keys; left as it was found, always.
+/* screen.c - the terminal as one picture, with keys; always restored.
  *
  *      found ── enter ──► ours ── leave ──► found
  *
- * Whatever ends or stops the process goes through `leave` first, in the handler itself, as
- * the program may be busy reading a large file.  Both steps are made of write and tcsetattr
- * alone, which a handler may call; the handlers block each other, and all of them are
- * blocked where the program itself takes a step.
+ * Everything that ends or stops the process calls `leave` first, in the handler itself,
+ * as the program may be busy reading a large file.  Both steps use only write and
+ * tcsetattr, which a handler may call.  The handlers block each other, and all of them
+ * are blocked while the program itself takes a step.
  *
  * Keys stay signals (ISIG): the kernel makes SIGINT of ctrl-c and SIGTSTP of ctrl-z. */
 #include "screen.h"
@@ -61,8 +61,8 @@ static void enter(void)
     is_ours = 1;
 }
 
-/* The settings of a terminal that is another job's by now are none of our business; the
- * picture on it still is.  async-signal-safe */
+/* The settings of the terminal are left alone if it belongs to another job by now; the
+ * picture is still removed.  async-signal-safe */
 static void leave(void)
 {
     sigset_t set, before;
@@ -88,7 +88,7 @@ static const int ending[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE,
 
 enum { ENDING = sizeof ending / sizeof *ending };
 
-/* Lets a signal do what it does by default, now.  async-signal-safe */
+/* Runs the default action of a signal, now.  async-signal-safe */
 static void take_default(int signal_number)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, before;
@@ -153,8 +153,8 @@ static sigset_t handled(void)
     return set;
 }
 
-/* What the process was told to ignore (by nohup, say) stays ignored, and what a sanitizer
- * handles is its own. */
+/* Signals that the process inherited as ignored (by nohup, say) stay ignored, and a
+ * sanitizer's handlers are kept. */
 static void handle(int signal_number, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler, .sa_mask = handled()}, before;
@@ -163,8 +163,8 @@ static void handle(int signal_number, void (*handler)(int))
         (void)sigaction(signal_number, &action, NULL);
 }
 
-/* These two only matter while we wait for keys: there they cannot slip in between a look
- * at must_draw and the wait. */
+/* These two only matter while waiting for keys: unblocked only there, they cannot arrive
+ * between the check of must_draw and the wait. */
 static sigset_t waited_for(void)
 {
     sigset_t set;
@@ -235,8 +235,8 @@ void tt_screen_size(uint32_t *width, uint32_t *height)
     }
 }
 
-/* A line up to its end or the edge of the screen.  Names in it cannot do anything; colours
- * take no room. */
+/* Writes a line up to its end or the edge of the screen.  Control characters in names are
+ * removed; colours take no columns. */
 static void put_line(struct tt_text *out, const char *p, uint32_t width)
 {
     for (size_t used = 0; *p && *p != '\n';) {
@@ -282,7 +282,7 @@ void tt_screen_show(struct tt_text *lines)
 
 /* ── Keys ─────────────────────────────────────────────────────────────────────────── */
 
-/* Bytes that have been read, and not yet taken. */
+/* Bytes that have been read, but not yet taken. */
 static unsigned char pending[64];
 static size_t pendings;
 
@@ -292,7 +292,7 @@ static void drop(size_t count)
     memmove(pending, pending + count, pendings);
 }
 
-/* Adds what has come to what is pending; less than 0: there is no terminal any more. */
+/* Adds available bytes to the pending ones; less than 0: the terminal is gone. */
 static int read_more(void)
 {
     ssize_t n = read(keys, pending + pendings, sizeof pending - pendings);
@@ -303,7 +303,8 @@ static int read_more(void)
     return 0;
 }
 
-/* The key alone, or the beginning of what other keys send?  Those send it at once. */
+/* Is it the Escape key alone, or the beginning of another key's sequence?  Those arrive
+ * at once. */
 static int is_alone(void)
 {
     struct pollfd wait = {.fd = keys, .events = POLLIN};
@@ -343,7 +344,7 @@ static int take_escape(void)
     }
     while (i < pendings && (pending[i] < 0x40 || pending[i] > 0x7e))
         i++;
-    if (i == pendings) { /* not whole: nobody types that */
+    if (i == pendings) { /* incomplete: no key sends this */
         drop(pendings);
         return TT_KEY_NONE;
     }
@@ -362,7 +363,7 @@ static int take_key(void)
     return key;
 }
 
-/* Waits until there are bytes to take; a key when it comes to something else. */
+/* Waits for bytes; returns a key if something else ends the wait. */
 static int wait_for_bytes(double seconds)
 {
     struct timespec time = {(time_t)seconds,

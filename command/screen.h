@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* screen.h - the terminal as one picture, with keys; left as it was found, always. */
+/* screen.h - the terminal as one picture, with keys; always restored. */
 #ifndef TT_SCREEN_H
 #define TT_SCREEN_H
 
@@ -19,16 +19,16 @@ enum tt_key { /* beside bytes; a character that is no ASCII comes as several */
               TT_KEY_GONE   /* there is no terminal any more */
 };
 
-/* Takes the terminal of standard output, for one screen a process.  It is given back by
- * tt_screen_close, by every signal that ends the process (SIGINT ends it with status 0),
- * and for as long as the process is stopped.  -TT_ERR_FILE when it cannot be had. */
+/* Takes over the terminal of standard output, for one screen a process.  It is restored
+ * by tt_screen_close, by every signal that ends the process (SIGINT ends it with status
+ * 0), and while the process is stopped.  -TT_ERR_FILE: it is not available. */
 int tt_screen_open(void);
 void tt_screen_close(void);
 void tt_screen_size(uint32_t *width, uint32_t *height);
-/* Shows lines, with colours if they have any, but with nothing else that a terminal obeys;
- * what is beyond the screen is cut off.  The first is shown inverted. */
+/* Shows lines; keeps their colours, but no other control sequences; cuts lines at the
+ * edge of the screen.  The first is shown inverted. */
 void tt_screen_show(struct tt_text *lines);
-/* The next key, or TT_KEY_NONE after `seconds`. */
+/* Returns the next key, or TT_KEY_NONE after `seconds`. */
 int tt_screen_key(double seconds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* show.c - tables for people and for machines. */
+/* show.c - prints tables for people and for machines. */
 #include "show.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static int find_color(const struct tt_show *s, int *color)
     return 0;
 }
 
-/* What COLUMNS or the terminal says. */
+/* The width, from COLUMNS or the terminal. */
 static uint32_t terminal_width(const struct tt_show *s)
 {
     const char *columns = getenv("COLUMNS");
@@ -103,7 +103,7 @@ int tt_show_terminal(const struct tt_show *s, uint32_t *width, int *color)
     return find_color(s, color);
 }
 
-/* Colours are ours in text alone: in data they are part of a name. */
+/* Only text is coloured by us: in data, colour sequences are part of a name. */
 int tt_show_text(const struct tt_show *s, const struct tt_text *t)
 {
     struct tt_output o;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* show.h - tables for people and for machines: the form, the terminal, the file. */
+/* show.h - prints tables for people and for machines: the form, the terminal, the
+ * file. */
 #ifndef TT_SHOW_H
 #define TT_SHOW_H
 
@@ -30,13 +31,13 @@ extern const struct tt_flag tt_show_flags[];
 
 /* Takes one of them; 0: it is another. */
 int tt_show_take(struct tt_show *, int id, const char *value);
-/* What the flags and the terminal say: columns (0: no end), and whether to colour.
- * Complains, and returns -TT_ERR_OPTION, when a flag's value is wrong. */
+/* Takes from the flags and the terminal: columns (0: unlimited), and whether to colour.
+ * Complains, and returns -TT_ERR_OPTION, if a flag's value is wrong. */
 int tt_show_terminal(const struct tt_show *, uint32_t *width, int *color);
-/* Does a terminal that wants colours stand there? */
+/* Is this a terminal that shows colours? */
 int tt_show_is_colored(int fd);
-/* Writes a table, with the header of `profile` before it as text; or a text that is ready.
- * Complains and returns an error when that cannot be done. */
+/* Writes a table, as text with the header of `profile` before it; or a ready text.
+ * Complains and returns an error if this fails. */
 int tt_show_table(const struct tt_show *, const struct tt_table *,
                   const struct tt_profile *profile);
 int tt_show_text(const struct tt_show *, const struct tt_text *);

@@ -2,11 +2,11 @@
 /* top-screen.c - `tallytree top` on a terminal: a picture each interval, and keys.
  *
  *      state       tallytree top  wordtree  running  12.3 s  …
- *      keys        or what is being typed, or why something could not be done
+ *      keys        or the text that is being typed, or why something could not be done
  *      titles
  *      rows        those that the screen has room for, from t->scroll on
  *
- * Whatever a key changes, the picture is made again from what was read last. */
+ * After each key, the picture is made again from the last reading. */
 #include <stdio.h>
 #include <string.h>
 
@@ -101,7 +101,7 @@ static void put_screen(struct tt_watch *t, const char *table, struct tt_text *ou
     tt_text_fini(&window);
 }
 
-/* What cannot be sorted like that is sorted in another way; the reason is shown. */
+/* If a view cannot be sorted like that, its own order is used; the reason is shown. */
 static int look(struct tt_watch *t, struct tt_query *q, struct tt_table *table)
 {
     int error = tt_watch_look(t, q, table);
@@ -114,7 +114,7 @@ static int look(struct tt_watch *t, struct tt_query *q, struct tt_table *table)
     return tt_watch_look(t, q, table);
 }
 
-/* Without a table there is the reason why. */
+/* Without a table, the reason is shown. */
 static int draw(struct tt_watch *t)
 {
     struct tt_text text, screen;
@@ -189,7 +189,8 @@ static void next_metric(struct tt_watch *t)
     sort_by(t, t->sort);
 }
 
-/* A name as a pattern that matches it alone; in brackets nothing has another meaning. */
+/* A name as a pattern that matches only this name; in brackets no character is
+ * special. */
 static void quote(const char *name, char *pattern, size_t size)
 {
     size_t at = strlen(pattern);
@@ -220,7 +221,7 @@ static struct tt_watch_strand filters_of(const struct tt_profile *p, uint32_t st
     return f;
 }
 
-/* To the next strand, or the one before; all of them stand at the end. */
+/* Moves to the next strand, or the one before; the end of the list is all strands. */
 static void step_strand(struct tt_watch *t, int is_next)
 {
     const struct tt_profile *p = &t->now->in.profile;
@@ -246,7 +247,7 @@ static void scroll(struct tt_watch *t, size_t up, size_t down)
         t->scroll += down; /* put_window finds the end */
 }
 
-/* The pattern that was typed; one that is none is not taken. */
+/* Takes the typed pattern, unless it is invalid. */
 static void take_pattern(struct tt_watch *t)
 {
     char before[sizeof t->pattern], error[160];
@@ -254,7 +255,7 @@ static void take_pattern(struct tt_watch *t)
 
     memcpy(before, t->pattern, sizeof before);
     t->is_typing = 0;
-    /* "/text" goes on as it is in "/text/i" */
+    /* "/text" gets a closing slash; "/text/i" has one */
     (void)snprintf(t->pattern, sizeof t->pattern, "%s%s%s", t->typed[0] ? "/" : "",
                    t->typed, t->typed[0] && !strchr(t->typed, '/') ? "/" : "");
     change_filters(t);
@@ -340,7 +341,7 @@ static void take_letter(struct tt_watch *t, int key)
     }
 }
 
-/* Does what a key says; 0: it ends. */
+/* Handles a key; 0: it ends the program. */
 static int take_key(struct tt_watch *t, int key)
 {
     if (key == TT_KEY_GONE || (key == 'q' && !t->is_typing))
@@ -354,7 +355,7 @@ static int take_key(struct tt_watch *t, int key)
     return 1;
 }
 
-/* Until a key ends it, or there is no memory. */
+/* Runs until a key ends it, or there is no memory. */
 static int watch(struct tt_watch *t)
 {
     double next = tt_live_snapshot_clock() + t->interval;

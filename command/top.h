@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* top.h - what `tallytree top` looks at, for its two ways to show it. */
+/* top.h - the state of `tallytree top`, for its two outputs. */
 #ifndef TT_TOP_H
 #define TT_TOP_H
 
@@ -29,7 +29,7 @@ struct tt_watch {
     double interval;
     unsigned long looks; /* 0: until it ends */
 
-    /* What is looked at; keys change it. */
+    /* The query; keys change it. */
     const char *view, *sort; /* sort: "now", or a column's key */
     char metric[80];         /* "": what the flags say */
     struct tt_watch_strand strand;
@@ -44,19 +44,18 @@ struct tt_watch {
     char reason[300];          /* why something could not be done; "" */
 };
 
-/* Reads again.  0, or an error that has been complained of; what was read before is there
- * still. */
+/* Reads again.  0, or an error, after a complaint; then the last reading is kept. */
 int tt_watch_read(struct tt_watch *);
-/* Answers the query; both are to be given back in either case.  Complains. */
+/* Answers the query; both must be freed in either case.  Complains. */
 int tt_watch_look(struct tt_watch *, struct tt_query *, struct tt_table *);
 /* "tallytree top  PROGRAM  running …", without an end of the line. */
 void tt_watch_state(const struct tt_watch *, struct tt_text *);
 /* The column that rows are sorted by; NULL: the view's own. */
 const char *tt_watch_sort(const struct tt_watch *);
-/* On the terminal, until a key ends it.  Complains. */
+/* Runs on the terminal, until a key ends it.  Complains. */
 int tt_watch_screen(struct tt_watch *);
 
-/* The views that say what is new, up to a NULL. */
+/* The views that show growth, up to a NULL. */
 extern const char *const tt_watch_views[];
 
 #endif

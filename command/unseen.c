@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* unseen.c - programs that a recorded one started, and that were not recorded.
  *
- * Links name what was started: processes leave them beside their recordings, see
- * preload/interpose-exec.c, and the command makes them for programs recorded from outside.
- * Each program is checked for why it was not recorded, if its file is still there. */
+ * Links name the started programs.  Processes make them beside their recordings, see
+ * preload/interpose-exec.c; the command makes them for programs recorded from outside.
+ * Each program is checked for why it was not recorded, if its file still exists. */
 #include "unseen.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@ static int begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* NULL: it was seen, or it is not known. */
+/* NULL: it was recorded, or the reason is unknown. */
 static char *describe(const char *path, const char *note)
 {
     int is_bare = begins(note, bare);

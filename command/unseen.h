@@ -3,11 +3,11 @@
 #ifndef TT_UNSEEN_H
 #define TT_UNSEEN_H
 
-/* How the links begin that processes recorded from outside leave. */
+/* The prefix of the links for processes recorded from outside. */
 #define TT_UNSEEN_EVENTS ".events."
 
-/* Of what was noted in the folder, which is taken out of it: a sentence for each, NULL at the
- * end, to be freed; NULL without memory. */
+/* Takes the links out of the folder: returns a sentence for each, NULL at the end, to be
+ * freed; NULL: no memory. */
 char **tt_unseen_take(const char *folder);
 void tt_unseen_free(char **);
 

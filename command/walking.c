@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* walking.c - stacks that other tools copied: this machine's unwinder, and the files that were
- * mapped, if they are still those that ran.
+/* walking.c - unwinds stacks that other tools copied, with this machine's unwinder and
+ * the mapped files, if they are still those that ran.
  *
- * What is known of a space is kept for the next stack of it; of many spaces, that of those
- * that were needed last. */
+ * The data of a space are kept for its next stack; of many spaces, those of the last used
+ * ones. */
 #include "walking.h"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static int knows(void *arg, uint64_t number)
     return find_space(number) != NULL;
 }
 
-/* A file that is still the one that ran, as far as anybody can tell. */
+/* Opens a file that is still the one that ran, as far as can be determined. */
 static int add_region(struct tt_regions *regions, const struct tt_walk_region *r)
 {
     struct tt_region to = {
@@ -82,7 +82,7 @@ static struct space *make_space(const struct tt_copied_stack *w)
     return s;
 }
 
-/* Registers of another kind of processor begin with the same bits, and end with others. */
+/* The masks of different processors begin with the same bits, and differ at the end. */
 static int is_of_this_machine(uint64_t mask)
 {
     uint64_t own = tt_machine_perf_mask();

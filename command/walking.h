@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walking.h - stacks that other tools copied, unwound as those of recordings are. */
+/* walking.h - unwinds stacks that other tools copied, as those of recordings are
+ * unwound. */
 #ifndef TT_WALKING_H
 #define TT_WALKING_H
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.c - a process that reads other people's files, so that we need not survive it.
+/* worker.c - a process that reads foreign binaries, so that a crash does not end the
+ * command.
  *
  *      parent                    worker (forked: it knows all questions)
  *      answer 17  ◄──── pipe ◄── answer 17, 18, 19, …
  *
- * Nobody waits for a round trip: the worker runs ahead as far as the pipe goes.  When it
- * dies, the module that it was at is given up, and another worker goes on behind it. */
+ * The worker does not wait for its parent: it runs ahead as far as the pipe has room.  If
+ * it dies, the module that it was reading gets no names, and another worker continues
+ * after it. */
 #include "worker.h"
 
 #include <errno.h>
@@ -43,7 +45,7 @@ struct tt_worker {
 
 /* ── The worker ───────────────────────────────────────────────────────────────────── */
 
-/* A name is cut, and not left out. */
+/* A name that is too long is cut, not left out. */
 static void write_text(FILE *f, const char *text, size_t *room)
 {
     size_t length = strlen(text ? text : "");
@@ -93,7 +95,7 @@ static void limit_memory(void)
 #endif
 }
 
-/* Its crash dumps no core, and it ends with its parent. */
+/* Disables core dumps; dies with its parent. */
 static void limit(void)
 {
     struct rlimit none = {0}, cpu = {CPU_SECONDS, CPU_SECONDS};
@@ -104,8 +106,8 @@ static void limit(void)
     limit_memory();
 }
 
-/* What the parent does when it is told to end or to stop, as to give the terminal back, is not
- * the worker's to do: least of all when it crashes. */
+/* The worker must not run the parent's signal handlers, such as the one that restores the
+ * terminal, least of all when it crashes. */
 static void forget_handlers(void)
 {
     struct sigaction action;
@@ -159,7 +161,7 @@ static void stop(struct tt_worker *w)
     w->pid = 0;
 }
 
-/* 0, or -1: there is none. */
+/* Returns 0, or -1: there is none. */
 static int start(struct tt_worker *w, uint32_t from)
 {
     int fd[2];
@@ -186,7 +188,7 @@ static int read_exactly(struct tt_worker *w, void *to, size_t size)
     return fread(to, 1, size, w->in) == size ? 0 : -1;
 }
 
-/* What is no text in UTF-8, and what terminals obey, becomes question marks. */
+/* Replaces bytes that are not UTF-8, and control characters, by question marks. */
 static void clean(char *text, size_t size)
 {
     for (size_t at = 0, length; at < size; at += length) {
@@ -199,7 +201,7 @@ static void clean(char *text, size_t size)
     }
 }
 
-/* NULL: it has died. */
+/* Returns NULL if it has died. */
 static const char *read_text(struct tt_worker *w)
 {
     char *text = w->text + w->length;

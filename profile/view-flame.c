@@ -4,8 +4,7 @@
  *      offset  0         10        20
  *      root    ├───────────────────┤       a row is as wide as its inclusive figure;
  *              ├─ a ───┤ b ─┤ 7 more       children are side by side from the offset of
- *              ├ c ┤                       their parent, then the rest that is not
- * shown */
+ *              ├ c ┤                       their parent, then the hidden rest */
 #include "viewing.h"
 
 #define OWN_THRESHOLD 0.001 /* a pixel or two of a screen */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* answer.c - a query in, JSON out. */
+/* answer.c - answers a query with JSON. */
 #include "answer.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ void tt_answers_fini(struct tt_answers *a)
 
 /* ── Filters ──────────────────────────────────────────────────────────────────────── */
 
-/* All that filters depend on, as text. */
+/* Everything that filters depend on, as text. */
 static void put_key(struct tt_text *key, const struct tt_query *q, int before)
 {
     const struct tt_filter *f = q->filter.item;
@@ -61,7 +61,7 @@ static struct tt_kept *find(struct tt_answers *a, const char *key)
     return oldest;
 }
 
-/* What the query's filters leave, made or remembered. */
+/* Returns the filtered profile, computed or kept. */
 static int filter(struct tt_answers *a, struct tt_query *q, struct tt_profile *whole,
                   const struct tt_profile **p)
 {
@@ -108,7 +108,7 @@ static uint32_t entries_of(const struct tt_table *t)
     return entries;
 }
 
-/* What is asked, and of what. */
+/* Parses the query, and finds its profile. */
 struct question {
     struct tt_query q;
     const struct tt_profile *p, *before; /* before: NULL, or what p is compared with */
@@ -142,7 +142,8 @@ static int write_table(struct question *k, size_t most, struct tt_text *out)
         size = out->bytes.count - before;
         if (!most || size <= most || k->q.limit == 1)
             return 0;
-        /* As many as would have been short enough, less some; but ever fewer. */
+        /* Fewer rows, by the ratio of the sizes, less a margin; at least halved after the
+         * first time. */
         entries = (uint32_t)((double)entries * 0.9 * (double)most / (double)size);
         if (k->q.limit && k->q.limit != TT_NONE && entries >= k->q.limit / 2)
             entries = k->q.limit / 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* answer.h - a query in, JSON out: all that the viewer's page asks, natively and as
- * WebAssembly.
+/* answer.h - answers a query with JSON: everything that the viewer's page asks, natively
+ * and as WebAssembly.
  *
- * Filtering a large profile takes longer than looking at it, and a page looks many times
- * through the same filters; so what the last few came to is kept. */
+ * Filtering a large profile takes longer than a view of it, and a page requests many
+ * views with the same filters; so the last few filtered profiles are kept. */
 #ifndef TT_ANSWER_H
 #define TT_ANSWER_H
 
@@ -30,8 +30,8 @@ void tt_answers_init(struct tt_answers *, struct tt_profile *, struct tt_profile
 void tt_answers_fini(struct tt_answers *);
 
 /* Answers "view=flat&metric=time&…", or "diff&view=flat&…" and "diff&normalise&…" about
- * what has changed since `before`, with the JSON of doc/json.md.  When that is longer
- * than `most` bytes (0: any length) it has fewer rows, and the remainder says how many.
+ * the changes since `before`, with the JSON of doc/json.md.  If that is longer than
+ * `most` bytes (0: any length) it has fewer rows, and the remainder says how many.
  * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT or
  * -TT_ERR_MEMORY. */
 int tt_answer(struct tt_answers *, const char *query, size_t most, struct tt_text *);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* embedded-profile.c - images become small, and images again.
+/* embedded-profile.c - packs images, and unpacks them.
  *
- * An image has room for the largest figures, in running sums, so that any view finds what
- * it wants in one step.  Here each figure is what it is by itself, in seven bits a byte,
- * the last of which has no eighth: most take one or two bytes where the image has eight. */
+ * An image has room for the largest figures, in running sums, so that any view finds a
+ * sum in one step.  A packed image has each figure by itself, in seven bits a byte; the
+ * eighth bit marks that another byte follows.  Most figures take one or two bytes instead
+ * of eight. */
 #include "embedded-profile.h"
 
 #include <string.h>
@@ -89,7 +90,8 @@ static int pack_bytes(const void *from, size_t size, struct tt_vector *bytes)
     return 0;
 }
 
-/* Strings that were packed last lose what a view has no use for; their places stay. */
+/* Clears texts that no view uses, in the strings that were packed last; their length is
+ * kept. */
 static void blank_kept_texts(const struct tt_profile *p, char *strings)
 {
     for (uint32_t i = 0; i < p->facts; i++) {
@@ -132,10 +134,10 @@ int tt_embedded_pack(const struct tt_profile *p, struct tt_vector *bytes)
 struct embedded {
     const unsigned char *at, *end;
     char *image;
-    size_t size, first; /* behind the table, which tells where sections are */
+    size_t size, first; /* after the table of sections */
 };
 
-/* The byte behind a number, or NULL: it does not end. */
+/* Returns the byte after a number, or NULL: it does not end. */
 static inline const unsigned char *take_number(const unsigned char *at,
                                                const unsigned char *end, uint64_t *n)
 {
@@ -156,7 +158,7 @@ static inline const unsigned char *take_number(const unsigned char *at,
     return NULL;
 }
 
-/* `before` is that of a running sum, or NULL. */
+/* `before` is the sum so far of a running sum, or NULL. */
 static __attribute__((noinline)) const unsigned char *take_wide(const unsigned char *at,
                                                                 const unsigned char *end,
                                                                 uint64_t *to,
@@ -190,8 +192,8 @@ static __attribute__((noinline)) const unsigned char *take_narrow(
     return at;
 }
 
-/* Piece by piece: a browser makes a function quick that is called often, and leaves one
- * that loops long as it is. */
+/* Piece by piece: a browser optimizes a function that is called often, but not one that
+ * loops for long. */
 static int unpack_numbers(struct embedded *x, const struct tt_section *s, void *to)
 {
     uint64_t sum = 0, *before = coding_of(s) == DIFFERENCES ? &sum : NULL;
@@ -227,7 +229,7 @@ static int unpack_section(struct embedded *x, const struct tt_section *s)
     return 0;
 }
 
-/* With those that may be skipped; `h` is in `bytes` bytes. */
+/* Includes the sections that may be skipped; `h` is in `bytes` bytes. */
 static uint64_t sections_of(const struct tt_file_header *h, const void *embedded,
                             size_t bytes)
 {
@@ -238,8 +240,8 @@ static uint64_t sections_of(const struct tt_file_header *h, const void *embedded
     return (uint64_t)h->sections + first.reserved;
 }
 
-/* How large what comes out of it is; 0: that cannot be so.  A number takes a byte at least,
- * and is eight at most, so that small input cannot allocate much. */
+/* Returns the size of the unpacked image; 0: invalid.  A number takes at least one byte,
+ * and eight in the image, so small input cannot allocate much. */
 static size_t size_of_image(const struct tt_file_header *h, uint64_t sections,
                             size_t bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flags.c - reads command lines by tables. */
+/* flags.c - parses command lines by tables. */
 #include "flags.h"
 
 #include <stdarg.h>
@@ -100,7 +100,7 @@ static const struct tt_flag *find_lettered(const struct tt_flags *f, char letter
     return flag;
 }
 
-/* `word` is as it was written, with its dashes. */
+/* `word` is the original one, with its dashes. */
 static int unknown(struct tt_flags *f, const char *word)
 {
     const char *names[NAMES_MAX], *near, *text = word + strspn(word, "-");
@@ -131,8 +131,8 @@ static int lacks_value(struct tt_flags *f, const char *dashes, int length,
     return wrong(f, "'%s%.*s' wants a value: %s", dashes, length, name, f->flag->value);
 }
 
-/* Is the word that comes next the value of a flag that may lack one?  A number, or one of the
- * words that its table names: anything else may be an operand. */
+/* Is the next word the value of a flag with an optional value?  Yes if it is a number, or
+ * a word of its table; anything else may be an operand. */
 static int is_value(const struct tt_flag *flag, const char *word)
 {
     size_t length = strlen(word);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flags.h - command lines by tables: which flags there are, what each takes.
+/* flags.h - command lines by tables of flags and their values.
  *
  *      static const struct tt_flag flags[] = {
  *          {"output", 'o', OUTPUT, "FILE", "@files", "write it there"},
@@ -8,9 +8,9 @@
  *      };
  *
  * Long flags are written --name VALUE, --name=VALUE, or with one dash as pprof's are;
- * letters -o VALUE, -oVALUE, and, when they take none, several in one word.  "--" ends
- * them; a word without a dash, and "-" alone, is an operand, wherever it stands.  The same
- * tables make help pages and the words that a shell completes. */
+ * letters -o VALUE, -oVALUE, and, if they take none, several in one word.  "--" ends
+ * them; a word without a dash, and "-" alone, is an operand, at any position.  The same
+ * tables make help pages and completions. */
 #ifndef TT_FLAGS_H
 #define TT_FLAGS_H
 
@@ -26,7 +26,7 @@ struct tt_flag {
                           one of `words`; NULL: it takes none */
     const char *words; /* values to choose from, between blanks, for completion: "auto
                           always", "@files", "@views", "@formats"; NULL: anything */
-    const char *about; /* NULL: not in the help page, as it is another name for one */
+    const char *about; /* NULL: not in the help page, as it is an alias */
 };
 
 enum { TT_FLAG_TABLES = 5 };
@@ -44,19 +44,19 @@ struct tt_flags {
 };
 
 void tt_flags_init(struct tt_flags *, int argc, char **argv, const struct tt_flag *);
-/* The id of the next flag; 0: there is no more, operands are at hand.  -TT_ERR_OPTION with
- * `error`, which names what was meant when something near it is known. */
+/* Returns the id of the next flag; 0: there are no more, only operands.  -TT_ERR_OPTION
+ * with `error`, which suggests the nearest flag. */
 int tt_flags_next(struct tt_flags *);
-/* By its name (up to a '=' in `text`) or its letter; NULL: there is none. */
+/* Finds a flag by its name (up to a '=' in `text`) or its letter; NULL: there is none. */
 const struct tt_flag *tt_flag_named(const struct tt_flag *table, const char *text);
 const struct tt_flag *tt_flag_lettered(const struct tt_flag *table, char letter);
-/* Can its value be left out? */
+/* Is its value optional? */
 int tt_flag_may_lack_value(const struct tt_flag *);
 
-/* A value that is a whole number, in digits alone; -TT_ERR_OPTION when it is none, or out of
- * these bounds, and then *out is 0. */
+/* Reads a value that is a whole number, in digits alone; -TT_ERR_OPTION if it is none, or
+ * out of these bounds, and then *out is 0. */
 int tt_flag_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
-/* The same of bytes, which may be K, M or G of them: "512K". */
+/* The same for bytes, with an optional K, M or G: "512K". */
 int tt_flag_bytes(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* header.c - what produced a profile and what it lacks, before any figure is shown.
+/* header.c - how a profile was made and what it lacks, printed before any figures.
  *
- * Every fact has its line, known here or not; what is zero or empty has none.  The name of
- * an amount is "subject" or "subject.of what":
+ * Every fact has a line, known here or not, unless it is zero or empty.  The name of an
+ * amount is "subject" or "subject.of what":
  *
  *      lost.calls 12                   lost        12 calls
  *      hidden.unseen 3000 of "time"    hidden      3.000 µs unseen of time */
@@ -39,8 +39,8 @@ static int is_named(const struct tt_profile *p, uint32_t i, const char *name)
     return i < p->facts && strcmp(name_of(p, &p->fact[i]), name) == 0;
 }
 
-/* Facts that are texts, and count the recordings that say so; but those "of" something
- * have a text that says of what. */
+/* Facts that are texts, and count the recordings that have them; "subject.of" facts have
+ * a text that names the object. */
 static int is_text(const struct tt_profile *p, const struct tt_fact *f)
 {
     const char *name = name_of(p, f);
@@ -58,7 +58,7 @@ static void put_label(struct tt_text *out, const char *label)
     tt_text_repeat(out, ' ', width < LABEL ? LABEL - width + 1 : 1);
 }
 
-/* All texts of a name on one line: "exact, sampled"; a few of many. */
+/* Prints all texts of a name on one line: "exact, sampled"; a few if there are many. */
 static void put_texts(struct tt_text *out, const struct tt_profile *p, const char *name,
                       uint32_t first, uint32_t end)
 {
@@ -100,7 +100,7 @@ static const char *unit_of(const struct tt_profile *p, const char *metric)
     return i == TT_NONE ? "" : p->metric[i].unit;
 }
 
-/* What was evicted is in the unit of time, which is that of the clock. */
+/* Evicted amounts are in the unit of time, which is that of the clock. */
 static const char *unit_of_time(const struct tt_profile *p)
 {
     for (uint32_t i = 0; i < p->metrics; i++)
@@ -156,7 +156,7 @@ static int put_range(struct tt_text *out, const struct tt_profile *p,
     return 1;
 }
 
-/* What an activation costs, from the one to the other. */
+/* Prints the cost of an activation, as a range. */
 static int put_overhead(struct tt_text *out, const struct tt_profile *p,
                         const struct tt_fact *f)
 {
@@ -171,7 +171,7 @@ static int put_overhead(struct tt_text *out, const struct tt_profile *p,
     return 1;
 }
 
-/* The facts from `first` to `end` that have a name and something to say. */
+/* Prints the facts from `first` to `end` that have a name and are not empty. */
 static void put_facts(struct tt_text *out, const struct tt_profile *p, const char *name,
                       uint32_t first, uint32_t end)
 {

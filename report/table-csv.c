@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table-csv.c - any table as CSV: RFC 4180, but for lines that end in a line feed alone. */
+/* table-csv.c - any table as CSV: RFC 4180, but lines end in a line feed alone. */
 #include <stdio.h>
 #include <string.h>
 

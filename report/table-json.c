@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table-json.c - any table as JSON; doc/json.md says what is where. */
+/* table-json.c - any table as JSON; doc/json.md has the schema. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static const char *const type_names[] = {"text", "amount", "change", "real", "sh
 
 /* ── Values ───────────────────────────────────────────────────────────────────────── */
 
-/* What is not UTF-8 becomes the replacement character. */
+/* Bytes that are not UTF-8 become the replacement character. */
 void tt_text_json_string(struct tt_text *out, const char *s)
 {
     tt_text_put(out, "\"");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* table-print.c - any table as text for a terminal.
  *
- * Two passes: the first makes every cell's text and measures it, the second pads.  Columns
- * of figures come first, right-aligned; the name is last, and takes what is left.  What
- * a line takes is bounded whatever the depth of its row: a tree of a million levels is
- * no quadratic amount of blanks. */
+ * Two passes: the first makes every cell's text and measures it, the second pads.
+ * Columns of figures come first, right-aligned; the name is last, and takes the remaining
+ * width.  The length of a line is bounded whatever the depth of its row, so a tree of a
+ * million levels does not print a quadratic number of blanks. */
 #include "table-print.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ void tt_text_amount(struct tt_text *out, uint64_t n, const char *unit)
 /* ── Cells ────────────────────────────────────────────────────────────────────────── */
 
 enum {
-    FULL = 2048,     /* bytes of a name with what tells it from others of that name */
+    FULL = 2048,     /* bytes of a name with the part that distinguishes it */
     CELL = 128,      /* a bracket of two figures of 20 digits, and an error */
     NAME_LEAST = 8,  /* columns that a name gets on the narrowest terminal */
     NAME_ROOM = 30,  /* below that, columns that can be spared make room for it */
@@ -71,7 +71,7 @@ enum {
     SIDE_INDENT = 4  /* of callers and callees */
 };
 
-struct shown { /* a column as it is printed, perhaps three of the table in one */
+struct shown { /* a printed column, which may combine three of the table */
     size_t column, low, error; /* low, error: SIZE_MAX when there is none */
     struct unit unit;
     size_t width, errors; /* errors: what the widest of them takes */
@@ -111,8 +111,8 @@ static double magnitude(const struct tt_column *c, const union tt_value *v)
     return 0;
 }
 
-/* The unit of a cell: the column's, or its own where less than two digits would be left of the
- * figure.  Changes are read beside what has changed, in one unit. */
+/* Returns the unit of a cell: the column's, or a smaller one if the figure would have
+ * less than two digits.  Changes have the unit of the figures beside them. */
 static struct unit unit_of_cell(const struct printing *p, const struct shown *s,
                                 const union tt_value *v)
 {
@@ -125,7 +125,7 @@ static struct unit unit_of_cell(const struct printing *p, const struct shown *s,
                : s->unit;
 }
 
-/* Scaled figures have three digits behind the point, counts none and lose none. */
+/* Scaled figures have three decimals; counts have none, and are exact. */
 static void format_value(char cell[CELL], const struct tt_column *c,
                          const union tt_value *v, const struct unit *u)
 {
@@ -158,7 +158,7 @@ static void format_value(char cell[CELL], const struct tt_column *c,
     }
 }
 
-/* WIDTH: more is moved to the right of it. */
+/* WIDTH: longer values extend to the right. */
 static void append(char cell[CELL], const char *mark, const char *more, size_t width)
 {
     size_t length = strlen(cell);
@@ -166,7 +166,7 @@ static void append(char cell[CELL], const char *mark, const char *more, size_t w
     (void)snprintf(cell + length, CELL - length, "%s%*s", mark, (int)width, more);
 }
 
-/* Figures of a column stand below each other, those with a unit and those without. */
+/* Pads units, so that figures with and without one are aligned. */
 static void append_unit(char cell[CELL], const char *unit, size_t width)
 {
     size_t length = strlen(cell), missing = width - tt_text_width(unit);
@@ -174,7 +174,7 @@ static void append_unit(char cell[CELL], const char *unit, size_t width)
     (void)snprintf(cell + length, CELL - length, " %s%*s", unit, (int)missing, "");
 }
 
-/* "12.3–14.1", or "14.1" where both read the same; with '!' when they are far apart. */
+/* "12.3–14.1", or "14.1" if both print alike; with '!' if they are far apart. */
 static void add_low(const struct printing *p, const struct shown *s, size_t row,
                     const struct unit *unit, char cell[CELL])
 {
@@ -206,7 +206,7 @@ static size_t make_error(const struct printing *p, const struct shown *s, size_t
     return strlen(text);
 }
 
-/* The text of a cell; of a text, the one in the table. */
+/* Returns the text of a cell; for a text, the one in the table. */
 static const char *make_cell(const struct printing *p, const struct shown *s, size_t row,
                              char cell[CELL])
 {
@@ -295,8 +295,8 @@ static double largest_of(const struct printing *p, const struct shown *s)
     return largest;
 }
 
-/* Changes are read beside what has changed: all figures of their kind have their unit,
- * unless it is so small that the largest of all would have more than six digits. */
+/* Changes have the unit of the figures beside them, unless it is so small that the
+ * largest would have more than six digits. */
 static void share_unit(struct printing *p, const char *unit)
 {
     double change = 0, any = 0;
@@ -312,7 +312,7 @@ static void share_unit(struct printing *p, const char *unit)
             p->shown[i].unit = choose_unit(unit, fmax(change, any / 1000));
 }
 
-/* Each column has the unit that its largest figure wants. */
+/* Chooses the unit of each column by its largest figure. */
 static void choose_units(struct printing *p)
 {
     const char *changing = NULL;
@@ -328,7 +328,7 @@ static void choose_units(struct printing *p)
         share_unit(p, changing);
 }
 
-/* What the widest unit of a cell takes. */
+/* The width of a cell's widest unit. */
 static size_t measure_units(const struct printing *p, const struct shown *s)
 {
     size_t width = 0;
@@ -359,8 +359,8 @@ static void measure_column(const struct printing *p, struct shown *s)
 
 /* ── Names ────────────────────────────────────────────────────────────────────────── */
 
-/* What stands before a name: blanks by its depth, or the depth itself where they would
- * take more than half the room. */
+/* The indentation of a name: blanks by its depth, or the depth as a number if blanks
+ * would take more than half the room. */
 struct indent {
     size_t blanks;
     char depth[16];
@@ -402,8 +402,8 @@ static const union tt_value *value_at(const struct printing *p, size_t row,
     return column == UINT32_MAX ? NULL : tt_table_value(p->t, row, column);
 }
 
-/* After a name that several blocks have comes what tells this one from them, before it a mark
- * where calls led back into the path, and one where figures are estimates. */
+/* A name that several blocks have is followed by the part that distinguishes them.  Marks
+ * before it: calls led back into the path, or figures are estimates. */
 static const char *full_name(const struct printing *p, size_t row, char full[FULL])
 {
     const char *name = name_of(p, row);
@@ -444,7 +444,7 @@ static void measure_names(struct printing *p)
     }
 }
 
-/* Behind those that are shown stand those that are not. */
+/* Moves a column after the shown ones, to those that are not shown. */
 static void spare_column(struct printing *p, size_t i)
 {
     const struct shown spared = p->shown[i];
@@ -567,8 +567,8 @@ static int begins_group(const struct tt_table *t, size_t row)
             r[-1].role == TT_ROW_ENTRY);
 }
 
-/* Sums stand below a rule, and so does what has callers or callees; other groups and
- * parts stand apart. */
+/* A rule precedes sums, and entries with callers or callees.  A blank line separates
+ * other groups and parts. */
 static void put_break(struct printing *p, size_t row)
 {
     if (row == 0)

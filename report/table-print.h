@@ -7,22 +7,24 @@
 #include "table.h"
 #include "text.h"
 
-/* Aligned columns, the name last.  `width` is that of the terminal, 0: without end; names
- * that do not fit are shortened in the middle, and a depth that would indent them by more
- * than half their room is a number before them: "[70] name".  Amounts of a column share
- * one readable unit; where names have no room, columns that can be spared make it, and a
- * note says which.  A figure with the least it may be is a bracket, marked with a '!' where
- * what measuring may have added is above 20 %.  No name gets at the terminal. */
+/* Prints aligned columns, the name last.  `width` is that of the terminal, 0: unlimited.
+ * Names that do not fit are shortened in the middle; a depth that would indent a name by
+ * more than half its room is a number before it: "[70] name".  Amounts of a column share
+ * one readable unit.  If names have no room, dispensable columns are left out, and a note
+ * names them.  A figure with a lower bound is a bracket, marked with a '!' if measuring
+ * may have added more than 20 %.  Control characters of names do not reach the
+ * terminal. */
 void tt_text_table(struct tt_text *, const struct tt_table *, uint32_t width, int color);
 
 /* One amount in its readable unit: "1.500 ms". */
 void tt_text_amount(struct tt_text *, uint64_t n, const char *unit);
 
-/* What produced a profile, and what it lost, before a table: a line for each fact. */
+/* Prints how a profile was made, and what it lost, before a table: a line for each
+ * fact. */
 void tt_text_header(struct tt_text *, const struct tt_profile *, int color);
 
-/* RFC 4180, but for lines that end in a line feed alone: a line of column keys, after
- * "role", "depth" and "group"; exact figures. */
+/* RFC 4180, but lines end in a line feed alone: a line of column keys, after "role",
+ * "depth" and "group"; exact figures. */
 void tt_text_csv(struct tt_text *, const struct tt_table *);
 void tt_text_csv_field(struct tt_text *,
                        const char *); /* with its quotes, if it wants any */

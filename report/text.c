@@ -109,13 +109,13 @@ static const struct range wide[] = {
     {0x20000, 0x3fffd},
 };
 
-/* Marks that stand on the character before them. */
+/* Marks that combine with the character before them. */
 static const struct range marks[] = {
     {0x0300, 0x036f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200d},
     {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
 };
 
-/* What a terminal obeys: C0, DEL and C1, and what turns the direction of writing. */
+/* Control characters: C0, DEL and C1, and those that change the direction of writing. */
 static const struct range controls[] = {
     {0x00, 0x1f}, {0x7f, 0x9f}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
 };
@@ -180,7 +180,7 @@ size_t tt_text_plain(const char *s, char out[TT_TEXT_PLAIN + 1])
     return c.bytes;
 }
 
-/* What is shown instead of a character takes one column, and so does that character. */
+/* The replacement of a character takes one column, as the character does. */
 static void show_character(struct tt_text *t, const char *s, const struct tt_character *c)
 {
     if (c->code == '\t' || c->code == '\n' || c->code == '\r')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h - text that grows: what reports are written to, in place of a file. */
+/* text.h - text that grows: the output of reports, in place of a file. */
 #ifndef TT_TEXT_H
 #define TT_TEXT_H
 
@@ -17,7 +17,7 @@ void tt_text_put(struct tt_text *, const char *string);
 void tt_text_repeat(struct tt_text *, char, size_t count);
 void tt_text_printf(struct tt_text *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A finite one, for machines: 15 significant digits, a point in every locale. */
+/* Writes a finite number for machines: 15 significant digits, a point in every locale. */
 void tt_text_real(struct tt_text *, double);
 const char *tt_text_string(struct tt_text *);
 
@@ -29,22 +29,23 @@ struct tt_character {
     uint32_t width; /* columns of a terminal: 0, 1 or 2 */
 };
 
-/* The first character of a string that is not empty, as it may be shown anywhere: itself, or
- * "\\x1b", "\\u009b", "\\n" for what a terminal obeys, ends a line or is no UTF-8.  Puts up to
- * TT_TEXT_PLAIN bytes and a NUL; returns how many bytes of the string that was. */
+/* Takes the first character of a string that is not empty, in a printable form: itself,
+ * or "\\x1b", "\\u009b", "\\n" for control characters, line ends and bytes that are not
+ * UTF-8.  Writes up to TT_TEXT_PLAIN bytes and a NUL; returns the bytes of the string
+ * that it took. */
 enum { TT_TEXT_PLAIN = 12 };
 size_t tt_text_plain(const char *string, char out[TT_TEXT_PLAIN + 1]);
 
-/* The first character of a string that is not empty. */
+/* Returns the first character of a string that is not empty. */
 struct tt_character tt_text_character(const char *string);
 
 /* Characters of a string, and the columns that a terminal shows it in. */
 size_t tt_text_length(const char *string);
 size_t tt_text_width(const char *string);
 
-/* A string for a terminal, without its middle where it is wider than `room`.  Whatever it
- * holds, it stays on its line and does nothing: blanks are spaces, and what controls a
- * terminal or is no UTF-8 becomes U+FFFD.  Returns the columns that it took. */
+/* Writes a string for a terminal, without its middle if it is wider than `room`.  The
+ * result stays on one line and has no control characters: blanks are spaces, and control
+ * characters and bytes that are not UTF-8 become U+FFFD.  Returns its columns. */
 size_t tt_text_show(struct tt_text *, const char *string, size_t room);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* access.c - decides by a request's headers who may ask, and in which form answers go. */
+/* access.c - decides by a request's headers whether it is allowed, and the form of
+ * answers. */
 #include "access.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,7 @@ static int is_port(const char *text)
     return !*text || (*text == ':' && !text[1 + strspn(text + 1, "0123456789")]);
 }
 
-/* The host without its port and brackets; 0 if it is none. */
+/* Returns the host without its port and brackets; 0: invalid. */
 static int read_host(const char *host, char *out, size_t room, int *is_address)
 {
     const char *end = *host == '[' ? strchr(++host, ']') : host + strcspn(host, ":");
@@ -61,7 +62,7 @@ int tt_access_site(const char *host, const char *origin, const char *site)
 {
     static const struct tt_hosts none = {.count = 0};
 
-    /* A proxy, which has a name, may speak TLS; we do not. */
+    /* A proxy, which has a name, may use TLS; this server does not. */
     if (origin && !(host && (is_origin_of(origin, "http://", host) ||
                              (is_origin_of(origin, "https://", host) &&
                               !tt_access_host(&none, host)))))
@@ -101,7 +102,7 @@ int tt_access_bearer(const char *token, const char *authorization)
 
 static const char *skip_spaces(const char *p) { return p + strspn(p, " \t"); }
 
-/* The weight of a word of the list, up to its comma: "; q=0.5". */
+/* Returns the weight of a word of the list, up to its comma: "; q=0.5". */
 static double weight_of(const char *p, const char *end)
 {
     while ((p = memchr(p, ';', (size_t)(end - p)))) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* connections.c - who is connected, so that idle strangers cannot keep others out. */
+/* connections.c - limits connections, so that idle strangers cannot block others. */
 #include "connections.h"
 
 #include <poll.h>
@@ -19,8 +19,8 @@ void tt_connections_fini(struct tt_connections *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-/* The server sees that it has ended, and drops it.  One of the known goes only where there
- * is no other. */
+/* The server sees that it has ended, and drops it.  A known connection is ended only if
+ * there is no other. */
 static void end_one(struct tt_connections *s)
 {
     struct tt_connection *known = NULL, *c;

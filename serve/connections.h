@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* connections.h - who is connected, so that idle strangers cannot keep others out.
+/* connections.h - limits connections, so that idle strangers cannot block others.
  *
- * Any user of the machine can connect and say nothing.  When there are many connections,
- * the oldest one that has not been let in, and is not being answered, is shut down for each
- * new one. */
+ * Any user of the machine can connect and stay idle.  When there are many connections,
+ * each new one ends the oldest that has not been accepted, and is not being answered. */
 #ifndef TT_CONNECTIONS_H
 #define TT_CONNECTIONS_H
 
@@ -24,14 +23,14 @@ struct tt_connections {
 
 void tt_connections_init(struct tt_connections *, unsigned most);
 void tt_connections_fini(struct tt_connections *);
-/* NULL: no memory; it is not counted then. */
+/* Returns NULL if there is no memory; then it is not counted. */
 struct tt_connection *tt_connections_add(struct tt_connections *, int fd);
-/* Before the descriptor is closed.  NULL is accepted. */
+/* Call it before the descriptor is closed.  NULL is accepted. */
 void tt_connections_drop(struct tt_connections *, struct tt_connection *);
 void tt_connections_begin(struct tt_connections *, struct tt_connection *);
 void tt_connections_end(struct tt_connections *, struct tt_connection *, int is_known);
 
-/* Has the other end of a connection gone? */
+/* Has the other side closed a connection? */
 int tt_connection_is_gone(int fd);
 
 #endif

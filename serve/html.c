@@ -20,7 +20,7 @@ static const struct tt_asset *find(const char *name)
     return a->name ? a : NULL;
 }
 
-/* All of a packed asset, and a NUL; malloc'ed. */
+/* Returns an unpacked asset, with a NUL; malloc'ed. */
 static char *unpack(const struct tt_asset *a)
 {
     uint32_t size;
@@ -65,7 +65,7 @@ static void put_base64(struct tt_writer *w, const unsigned char *bytes, size_t s
     }
 }
 
-/* Packed and as text, piece by piece. */
+/* Writes it packed and as text, piece by piece. */
 static int put_packed(struct tt_writer *w, const void *bytes, size_t size)
 {
     unsigned char *piece = malloc(PIECE);

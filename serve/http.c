@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* http.c - pages over HTTP for one person on one machine.
  *
- * What a request may do is decided here, before anything looks at what it asks; no path is
- * ever made into a file's name. */
+ * Access is decided here, before the content of a request is read; no path ever becomes a
+ * file name. */
 #include "http.h"
 
 #include "http-library.h"
@@ -29,15 +29,15 @@ enum {
     WORTH_PACKING = 2048
 };
 
-/* ── Who may ask ──────────────────────────────────────────────────────────────────── */
+/* ── Access ───────────────────────────────────────────────────────────────────────── */
 
 static const char *header_of(struct MHD_Connection *c, const char *name)
 {
     return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-/* What stands behind the token; NULL when it is not ours.  Takes as long for a token that
- * is nearly right. */
+/* Returns the rest of the path after the token; NULL: the token is wrong.  Takes the same
+ * time for a token that is nearly right. */
 static const char *behind_token(const struct tt_http *s, const char *uri)
 {
     size_t length = strlen(s->token);
@@ -70,7 +70,7 @@ static void refuse(struct tt_reply *r, unsigned status, const char *text)
         r->size = 0;
 }
 
-/* Another body in place of a reply's own. */
+/* Replaces the body of a reply. */
 static void replace_body(struct tt_reply *r, char *body, size_t size, int is_gzipped)
 {
     if (!r->fixed)
@@ -103,7 +103,7 @@ static void pack(struct tt_reply *r)
     (void)deflateEnd(&z);
 }
 
-/* gzip's last word is the size; what is kept packed is ours, and small. */
+/* The last word of gzip data is the size; only small data of our own are kept packed. */
 static void unpack(struct tt_reply *r)
 {
     uint32_t size;
@@ -128,7 +128,7 @@ static void unpack(struct tt_reply *r)
     (void)inflateEnd(&z);
 }
 
-/* As gzip where that is accepted and worth while, and nowhere else. */
+/* Sends gzip if that is accepted and worthwhile, and only then. */
 static void encode(struct MHD_Connection *c, struct tt_reply *r)
 {
     int accepted = tt_access_gzip(header_of(c, MHD_HTTP_HEADER_ACCEPT_ENCODING));
@@ -182,8 +182,8 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, struct tt_reply *r)
     return result;
 }
 
-/* What is asked, behind the token; NULL: it may not be, and the reply says why.  Links to
- * the page itself work wherever they stand, for they have the token. */
+/* Returns the request after the token; NULL: it is refused, and the reply says why.
+ * Links to the page itself work from anywhere, as they have the token. */
 static char *asked_here(struct tt_http *s, struct MHD_Connection *c, char *uri,
                         struct tt_reply *r)
 {
@@ -206,7 +206,8 @@ static char *asked_here(struct tt_http *s, struct MHD_Connection *c, char *uri,
     return NULL;
 }
 
-/* The same of an address that others may reach: the token is in a header, if there is one. */
+/* The same for an address that others may reach: a header has the token, if there is
+ * one. */
 static char *asked_openly(struct tt_http *s, struct MHD_Connection *c, char *uri,
                           struct tt_reply *r)
 {
@@ -229,7 +230,7 @@ static char *asked_openly(struct tt_http *s, struct MHD_Connection *c, char *uri
     return uri + (uri[0] == '/');
 }
 
-/* Was it let in? */
+/* Was it accepted? */
 static int answer(struct tt_http *s, struct MHD_Connection *c, const char *method,
                   char *uri, struct tt_reply *r)
 {
@@ -257,7 +258,7 @@ struct request {
     char uri[];
 };
 
-/* The address as it was sent; what this returns is on_request's *state. */
+/* Gets the address as it was sent; the result becomes on_request's *state. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *c)
 {
     size_t size = strlen(uri) + 1;
@@ -310,7 +311,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
     (void)data;
     if (!request)
         return MHD_NO;
-    if (!request->begun || *size) { /* what is uploaded is not looked at */
+    if (!request->begun || *size) { /* uploaded data are ignored */
         request->begun = 1;
         *size = 0;
         return MHD_YES;
@@ -335,7 +336,7 @@ static void on_done(void *arg, struct MHD_Connection *c, void **state,
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
 
-/* Room for the connections among our descriptors; how many there may be. */
+/* Returns how many connections there may be, by the limit of descriptors. */
 static unsigned make_room(void)
 {
     struct rlimit l;
@@ -351,7 +352,7 @@ static unsigned make_room(void)
     return l.rlim_cur < want ? (unsigned)(l.rlim_cur / 2) : CONNECTIONS;
 }
 
-/* By IPv4 if the host has an address there, else by IPv6; errno when it has none. */
+/* Finds an IPv4 address of the host, or else an IPv6 address; errno if there is none. */
 static int find_host(const char *host, struct sockaddr_storage *to)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
@@ -380,7 +381,7 @@ int tt_http_is_local(const char *address)
                                       : IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* Where to listen, and how, as the library has it; less than 0 with errno. */
+/* Finds the address and the library's flags to listen with; less than 0 with errno. */
 static int find_address(const struct tt_http *s, struct sockaddr_storage *to)
 {
     struct sockaddr_in *four = (struct sockaddr_in *)(void *)to;
@@ -399,7 +400,7 @@ static int find_address(const struct tt_http *s, struct sockaddr_storage *to)
     return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) ? MHD_USE_DUAL_STACK : MHD_USE_IPv6;
 }
 
-/* Questions to an open address wait for what they ask about, each in a separate thread. */
+/* Requests to an open address wait for their results, each in a separate thread. */
 int tt_http_start(struct tt_http *s)
 {
     struct sockaddr_storage address;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* http.h - pages over HTTP for one person on one machine.
  *
- * Listens on loopback, and answers only requests with the token in their address: any user
- * of the machine can connect, and any page in a browser can try.  A request must name this
- * host (see access.h), must not come from another site's page, and only reads.
+ * It listens on loopback, and answers only requests with the token in their address,
+ * because any user of the machine can connect, and any page in a browser can try.  A
+ * request must name this host (see access.h), must not come from another site's page, and
+ * only reads.
  *
- * With an address, for programs that collect profiles, maybe on other machines: a request
- * has the bearer token, or, if there is none, names this host and comes from no other
- * site's page. */
+ * With an address, it serves programs that collect profiles, maybe on other machines: a
+ * request has the bearer token or, if there is none, names this host and comes from no
+ * other site's page. */
 #ifndef TT_HTTP_H
 #define TT_HTTP_H
 
@@ -33,8 +34,8 @@ struct tt_http {
     const char *bearer;  /* with an address: what the header has; NULL: nothing */
     struct tt_hosts hosts;
     uint16_t port; /* 0: any that is free; then the one that it is */
-    /* What is at `path` ("" or "query"), asked with `query` (what stands behind '?', or
-     * ""), both as they were sent, %XX and all.  Called by several threads at once. */
+    /* Answers a request for `path` ("" or "query") with `query` (the text after '?', or
+     * ""), both as they were sent, with %XX.  Called by several threads at once. */
     void (*answer)(void *arg, const char *path, const char *query, struct tt_reply *);
     void *arg;
     void *daemon;
@@ -43,13 +44,14 @@ struct tt_http {
 
 /* 0, or -1 with errno. */
 int tt_http_start(struct tt_http *);
-/* The reason of errno after a failed start, as text. */
+/* Returns the reason of errno after a failed start, as text. */
 const char *tt_http_reason(void);
 void tt_http_stop(struct tt_http *);
-/* Can only this machine reach the address?  -1 with errno if no host is called so. */
+/* Can only this machine reach the address?  -1 with errno if the host is unknown. */
 int tt_http_is_local(const char *address);
 
-/* A token that cannot be guessed: 32 hexadecimal digits and a NUL.  0, or -1 with errno. */
+/* Makes a token that cannot be guessed: 32 hexadecimal digits and a NUL.  0, or -1 with
+ * errno. */
 int tt_http_token(char token[33]);
 
 #endif

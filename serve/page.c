@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* page.c - what the viewer's page is given.
+/* page.c - the server's side of the viewer's page.
  *
  *      TOKEN/           the page and its parts
  *      TOKEN/query?…    a view, as JSON
  *      TOKEN/source?…   lines of a source that the profile names
- *      TOKEN/state      is it live, and which version is at hand */
+ *      TOKEN/state      is it live, and the current version */
 #include "page.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ void tt_page_fini(struct tt_page *s)
 
 /* ── Replies ──────────────────────────────────────────────────────────────────────── */
 
-/* The text becomes the reply's. */
+/* The reply gets ownership of the text. */
 static void reply_json(struct tt_reply *r, unsigned status, struct tt_text *t)
 {
     r->status = t->failed ? 500 : status;
@@ -153,7 +153,8 @@ static int digit(char c)
                                   : -1;
 }
 
-/* The value of `key` in a query, without its %XX; malloc'ed, NULL when it is not there. */
+/* Returns the value of `key` in a query, with %XX decoded; malloc'ed, NULL: it is
+ * missing. */
 static char *value_of(const char *query, const char *key)
 {
     size_t length = strlen(key), n = 0;
@@ -177,7 +178,7 @@ static char *value_of(const char *query, const char *key)
     return value;
 }
 
-/* Only what the profile names is ever opened. */
+/* Only files that the profile names are opened. */
 static int is_named(const struct tt_profile *p, const char *file)
 {
     uint32_t last = UINT32_MAX;

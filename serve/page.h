@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page.h - what the viewer's page is given: itself, answers, sources, what is new. */
+/* page.h - the server's side of the viewer's page: the page, answers, sources,
+ * changes. */
 #ifndef TT_PAGE_H
 #define TT_PAGE_H
 
@@ -23,7 +24,7 @@ struct tt_page {
     int live; /* it grows: `reload` makes a newer one */
     enum tt_page_end end;
     /* Replaces *profile, says whether it still grows, and if not, how it ended.  0, or an
-     * error, and then all three are as they were.  Nothing else looks at it meanwhile. */
+     * error, and then all three are unchanged.  It is not used by others meanwhile. */
     int (*reload)(void *arg, struct tt_profile **profile, int *live,
                   enum tt_page_end *end);
     void *arg;
@@ -37,7 +38,7 @@ struct tt_page {
 
 void tt_page_init(struct tt_page *);
 void tt_page_fini(struct tt_page *);
-/* A tt_http's answer; `page` is a struct tt_page. */
+/* The answer function of a tt_http; `page` is a struct tt_page. */
 void tt_page_answer(void *page, const char *path, const char *query, struct tt_reply *);
 
 #endif
