@@ -12,8 +12,7 @@
 /* The frame below all activations. */
 struct tt_frame *tt_stack_bottom(const struct tt_fiber *);
 
-/* Sets up an empty stack.  Its first segment is in `memory`, or mapped if that is
- * NULL. */
+/* Sets up an empty stack; its first segment is in `memory`, or mapped if that is NULL. */
 int tt_stack_init(struct tt_fiber *, void *memory, size_t size);
 void tt_stack_fini(struct tt_fiber *);
 
@@ -94,8 +93,7 @@ static inline uint32_t tt_context_cell(const struct tt_recording *r, tt_context 
     return (uint32_t)c & ((1u << r->context_bits) - 1);
 }
 
-/* Encodes a generation in a handle, and back.  Different recordings have different
- * ones. */
+/* Encodes a generation in a handle, and back.  Recordings have different generations. */
 static inline uint32_t tt_context_stir(const struct tt_recording *r, uint64_t generation)
 {
     return ((uint32_t)generation ^ r->epoch * 0x9e5u) & (tt_context_generations(r) - 1);
@@ -162,8 +160,7 @@ tt_mark tt_context_enter_by(tt_context, enum tt_stacks rule);
 /* api.c: counts a push that has no stack to go to. */
 void tt_push_stray(tt_block);
 
-/* call.c: enters the context that a tail call from the top left; NULL if there was
- * none. */
+/* call.c: enters the context that a tail call from the top left; NULL: there is none. */
 struct tt_frame *tt_tail_take(struct tt_thread *);
 
 /* call.c: counts a kind of call in the top's context. */
