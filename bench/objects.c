@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c PAIRS LIVE bare|header|table - W4, told by the program itself, which keeps a tree.
+/* objects.c PAIRS LIVE bare|header|table - W4, reported by the program itself, which
+ * keeps a tree.
  *
  * Objects of mixed sizes from fifty contexts some twenty-five deep, as in churn.c.  Their
- * origin stands in a word before them (header), or is kept by us (table); bare: the same
- * without a word about them.  Says on stderr what a pair took, in ns of the thread's CPU
+ * origin is in a word before them (header), or in the runtime's table (table); bare: they
+ * are not reported.  Prints the cost of a pair on stderr, in ns of the thread's CPU
  * time. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks.c - profiles of many ranks become one: how long it takes, in how much memory.
+/* ranks.c - merges profiles of many ranks: how long it takes, in how much memory.
  *
  *      ranks RANKS CONTEXTS
  *
- * Ranks' profiles are made one after the other, of so many contexts, nine tenths of them the
- * same in all, with figures of their own; none is kept.  All are added to one builder, as
- * `tallytree merge` does, and it says how memory and time grow with their number; the sum is
- * checked.  Then what one step of MPI_Finalize costs: two sums of many ranks become one.
- * Exit status 1 when a figure is wrong, or memory grows with the number of ranks. */
+ * Ranks' profiles are made one after the other, with CONTEXTS contexts each, nine tenths
+ * of them the same in all, with separate figures; none is kept.  All are added to one
+ * builder, as `tallytree merge` does, and the program prints how memory and time grow
+ * with their number; the sum is checked.  Then it measures one step of MPI_Finalize: two
+ * sums of many ranks become one.  Exit status 1 if a figure is wrong, or memory grows
+ * with the number of ranks. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 33;
 }
 
-/* Megabytes in use; the greatest so far stands in the process's records. */
+/* Megabytes in use; the process's own statistics have the maximum. */
 static double memory_now(void)
 {
     long pages = 0;
@@ -66,7 +67,7 @@ static uint32_t add_block(struct tt_builder *b, uint32_t i)
     return tt_builder_block(b, &(struct tt_block_info){.name = name, .file = "solver.c"});
 }
 
-/* A tree of chains that begin somewhere in what is there, as a program's does. */
+/* A tree of chains that begin at random contexts, as a program's do. */
 static int make_variant(struct variant *v, uint32_t number)
 {
     struct tt_builder *b = tt_builder_new(NULL);
@@ -201,7 +202,7 @@ static int sum_of(struct variant *v, uint32_t from, uint32_t to, struct variant 
     return error ? error : tt_profile_open(&made->p, made->image, made->size, NULL);
 }
 
-/* Of two sums of so many ranks each. */
+/* Times the merge of two sums of that many ranks each. */
 static int time_step(struct variant *v, uint32_t ranks)
 {
     struct variant half[2], all;

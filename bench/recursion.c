@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* recursion.c - the worst that recursion can do to a tree, and what is left of the truth.
+/* recursion.c - the worst case of recursion for a tree, and how true the result is.
  *
  *      recursion PUSHES COPY [DUMP]
  *
  * Random walks (walk.h) are done twice: by the oracle, without a cap, and by the runtime,
- * under a clock that only the walk moves.  So each figure has a true one to be held
- * against.  PUSHES is the length of the capped walks; COPY a file to write recordings to,
- * DUMP the command that prints the blocks of one.  Exit status 1 when a check fails:
+ * under a clock that only the walk moves.  So each figure can be compared with the true
+ * one.  PUSHES is the length of the capped walks; COPY a file to write recordings to,
+ * DUMP the command that prints the blocks of one.  Exit status 1 if a check fails:
  *
- *   hot   contexts with 0.5 % of the ticks, of their own or with what is below: all are
- *         there under their path, each figure within 2 % or lacking no more than `missed`
+ *   hot   contexts with 0.5 % of the ticks, self or inclusive: all are there under their
+ *         path, each figure within 2 % or lacking no more than `missed`
  *   lost  contexts with 0.1 % that are not there: none
  *   sums  the root's total is all ticks; no context is there that the walk never made
  *   nodes as many as the budget allows at most; without a cap, exactly the oracle's tree

@@ -112,8 +112,8 @@ static uint32_t next_callee(uint32_t block, uint32_t last)
     return last + 1 + (uint32_t)((h >> 40) % (BLOCKS / 10));
 }
 
-/* In preorder: a context's first child takes a random share of what there is below it,
- * mostly a small one; the next one of what is left, the last one all of it. */
+/* In preorder: a context's first child takes a random share of its subtree, mostly a
+ * small one; the next takes one of the rest, the last takes all of it. */
 static void write_contexts(struct making *m)
 {
     uint32_t *block = (void *)(m->image + m->section[BLOCK_OF].offset);

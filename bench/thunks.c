@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* thunks.c OUT WORDS - what it costs to capture a context and to enter one, at any depth.
+/* thunks.c OUT WORDS - the cost of capturing a context and of entering one, at any depth.
  *
- * So many blocks deep a thunk is made, and from the root it is forced: what is read back of
- * the depth must not be seen in the time.  Prints for each depth a row: ns of CPU time of
- * a capture, and of an enter with its pop; the medians of rounds, the bare loop taken off. */
+ * A thunk is made at a certain depth, and forced from the root: the time must not depend
+ * on the depth.  Prints for each depth a row: ns of CPU time of a capture, and of an
+ * enter with its pop; the medians of rounds, minus the empty loop. */
 #include "bench.h"
 #include "tallytree.h"
 

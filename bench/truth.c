@@ -77,7 +77,7 @@ static struct times run(long rounds)
     return times;
 }
 
-/* Where only some activations were timed, all are taken to be like those. */
+/* If only some activations were timed, all are taken to be like those. */
 static double time_of(const struct tt_visited *v)
 {
     return v->total ? (double)v->total : v->mean * (double)v->calls;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.c - the table a random walk draws from: each block as often as it is likely. */
+/* walk.c - the table from which a random walk draws: each block as often as it is
+ * likely. */
 #include "walk.h"
 
 #include <string.h>

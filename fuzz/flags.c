@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* flags.c - whatever a command line says, each word of it is a flag, a value or an operand,
- * or an error says what is wrong. */
+/* flags.c - whatever a command line says, each word of it is a flag, a value or an
+ * operand, or an error says what is wrong. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

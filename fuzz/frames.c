@@ -42,7 +42,7 @@ static void check_order(const struct tt_rules *r)
     }
 }
 
-/* The bytes are also the stack, the code, and what is in the registers. */
+/* The bytes are also the stack, the code, and the values of the registers. */
 static void unwind(const struct tt_rules *rules, const uint8_t *data, size_t size,
                    uint64_t pc)
 {

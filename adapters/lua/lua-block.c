@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* lua-block.c - functions of Lua, and their lines, as blocks.
  *
- * A function is known by its prototype, which all its closures share; a C function by its
- * address.  Where these stand in what Lua keeps private is tried out at the start, and
- * where it does not hold we ask Lua each time, and know a closure by source and line.
- * A prototype that is freed is forgotten, so that its address may come again. */
+ * The key of a function is its prototype, which all its closures share; that of a C
+ * function is its address.  Their places in Lua's private structures are tested at the
+ * start.  If a test fails, the adapter asks Lua each time, and the key of a closure is
+ * its source and line.  A freed prototype is forgotten, so that its address may be used
+ * again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,7 +254,7 @@ tt_block tt_lua_line_block(struct watch *w, lua_State *L, lua_Debug *ar)
                                                              : known(w, L, ar, key, line);
 }
 
-/* ── Who resumes ──────────────────────────────────────────────────────────────────── */
+/* ── Functions that resume coroutines ─────────────────────────────────────────────── */
 
 static const void *function_at_top(lua_State *L)
 {

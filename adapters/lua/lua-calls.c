@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lua-calls.c - every call and return of Lua, and every line when asked for.
+/* lua-calls.c - every call and return of Lua, and every line if requested.
  *
- * Lua calls a hook; a tail call takes its caller's place.  Errors return from functions
- * without a word, so each event is held against what Lua says is running: what is on our
- * stack and not on Lua's is left.  A coroutine has a separate fiber.  One that was made
- * before the hooks were set is met when it is resumed: its thread is among what
- * coroutine.resume, or the function made by coroutine.wrap, was given. */
+ * Lua calls a hook; a tail call replaces its caller.  Errors leave functions without an
+ * event, so each event is compared with the stack of Lua: calls that are no longer on it
+ * are popped.  A coroutine has a separate fiber.  A coroutine that was made before the
+ * hooks were set is found when it is resumed: its thread is among the arguments of
+ * coroutine.resume, or an upvalue of the function made by coroutine.wrap. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static __thread struct routine *current;
 
 /* ── Our stack ────────────────────────────────────────────────────────────────────── */
 
-/* What an event nearly always needs is inline, and this is not. */
+/* The common case of an event is inline; this is the rest. */
 #define ASIDE __attribute__((noinline))
 
 static ASIDE int grow_calls(struct routine *r)
@@ -49,7 +49,7 @@ static ASIDE void leave_others(struct routine *r, const void *ci)
     r->count = count;
 }
 
-/* Leaves what is above this call; all of it when it is not there. */
+/* Pops the calls above this one; all of them if it is not there. */
 static inline void leave_above(struct routine *r, const void *ci)
 {
     if (!r->count || r->call[r->count - 1].ci != ci)
@@ -65,7 +65,7 @@ static inline void enter(struct routine *r, lua_State *L, lua_Debug *ar, const v
         c->mark = tt_push(block);
 }
 
-/* What already runs is entered as if it were called now. */
+/* Running functions are entered as if they were called now. */
 static void enter_all(struct routine *r, lua_State *L)
 {
     lua_Debug ar;
@@ -108,7 +108,7 @@ static struct routine *make_routine(struct watch *w, lua_State *L)
     return r;
 }
 
-/* A thread that is gone takes its routine along. */
+/* A collected thread removes its routine. */
 struct routine *tt_lua_routine(struct watch *w, lua_State *L)
 {
     struct routine *r;
@@ -131,8 +131,8 @@ struct routine *tt_lua_routine(struct watch *w, lua_State *L)
     return r;
 }
 
-/* The routine whose events come now.  When all its frames are new to us they are entered,
- * the one that this event is about among them. */
+/* Returns the routine of the current event.  If it is new, enters all its frames,
+ * including that of this event. */
 static struct routine *switch_to(lua_State *L, const lua_Debug *ar, int *is_entered)
 {
     struct watch *w = tt_lua_watch_of(L);
@@ -162,7 +162,7 @@ static void watch_thread(const struct watch *w, lua_State *L)
         lua_sethook(L, on_event, mask_of(w), 0);
 }
 
-/* What a C function was called with, or has as its own, may be a coroutine to resume. */
+/* An argument or an upvalue of a C function may be a coroutine to resume. */
 static ASIDE void look_for_thread(const struct watch *w, lua_State *L, lua_Debug *ar)
 {
     if (lua_getlocal(L, ar, 1)) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* lua-heap.c - in front of a universe's allocator: what is freed is forgotten, and with --heap
- * objects are charged to the function that made them, with their types.
+/* lua-heap.c - wraps a universe's allocator: forgets freed functions and, with --heap,
+ * charges objects to the function that made them, with their types.
  *
- * Lua tells the allocator what a new object is; a table's array, a string's or a stack's
- * memory that grows is "memory".
+ * Lua passes the type of a new object to the allocator; memory that grows (a table's
+ * array, a string's or a stack's) is "memory".
  *
  *      made ──▶ dice: not picked ──▶ nothing
- *                     picked ──▶ waits for a look ──▶ recorded, where the look found Lua
+ *                     picked ──▶ waits for a sample ──▶ recorded at the sample's function
  *      freed ─▶ among those picked?
  *
- * Where calls are seen, an object's function is known at once.  Where they are not, a look at
- * the next instruction finds it, which costs far more than an object does: so one of many is
- * recorded, and stands for those others. */
+ * With call events, an object's function is known at once.  Without, a sample at the next
+ * instruction finds it, which costs far more than an object does: so one object of many
+ * is recorded, and counts for the others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static tt_type type_of(size_t tag) { return types[tag < TYPES && names[tag] ? ta
 
 /* ── Those that were picked ───────────────────────────────────────────────────────── */
 
-/* A hash table with few in it: what is not there is mostly missed at once. */
+/* A hash table with few entries: a lookup of a missing one mostly ends at once. */
 static uint32_t home_of(const struct picked *p, uintptr_t at)
 {
     return (uint32_t)(at * 0x9e3779b97f4a7c15u >> 32) & (p->size - 1);
@@ -77,7 +77,8 @@ static int keep_picked(struct picked *p, uintptr_t at)
     return 0;
 }
 
-/* What comes after it and would not be found any more moves up.  1 when it was there. */
+/* Entries after it that would not be found any more move up.  Returns 1 if it was
+ * there. */
 static int drop_picked(struct picked *p, uintptr_t at)
 {
     uint32_t hole, i;
@@ -95,7 +96,7 @@ static int drop_picked(struct picked *p, uintptr_t at)
     return 1;
 }
 
-/* One of so many, a power of two. */
+/* Picks one of many, a power of two. */
 static int is_picked(struct picked *p, size_t size)
 {
     uint64_t others = size <= SMALL ? p->others[size] : tt_object_weight(size) - 1;
@@ -116,7 +117,7 @@ void tt_lua_heap_tell(struct watch *w)
         (void)tt_object_picked(it->at, it->type, it->size, 0);
 }
 
-/* It was freed before anybody looked: then it is as if it had not been picked. */
+/* An object that was freed before its sample is dropped, as if it had not been picked. */
 static int does_not_wait_any_more(struct picked *p, uintptr_t at)
 {
     for (int i = 0; i < p->waits; i++)
@@ -165,7 +166,7 @@ static void note_size(struct watch *w, size_t tag, size_t size)
         w->prototype_size = size;
 }
 
-/* What is about to be freed may come again as another. */
+/* Memory that is about to be freed may be used for another function. */
 static void forget(struct watch *w, void *old, size_t size)
 {
     if (size == w->prototype_size && w->private_layout)
@@ -174,7 +175,7 @@ static void forget(struct watch *w, void *old, size_t size)
         tt_lua_sample_drop(w, old);
 }
 
-/* What fails leaves the old one as it was. */
+/* If reallocation fails, the old memory is unchanged. */
 static void *allocate(void *arg, void *old, size_t old_size, size_t size)
 {
     struct watch *w = arg;
@@ -193,8 +194,8 @@ static void *allocate(void *arg, void *old, size_t old_size, size_t size)
     return made;
 }
 
-/* Where objects are not counted: only threads and prototypes are anything to us, and what
- * comes after a new thread; all else goes straight on. */
+/* Without heap recording: handles only threads and prototypes, and the allocations after
+ * a new thread; others are passed on directly. */
 static void *pass(void *arg, void *old, size_t old_size, size_t size)
 {
     const struct watch *w = arg;
@@ -223,7 +224,7 @@ void tt_lua_heap_begin(struct watch *w)
     w->allocate = lua_getallocf(w->main, &w->ud);
     lua_setallocf(w->main, allocator_of(w), w);
     w->heap = 0;
-    (void)luaL_loadstring(w->main, ""); /* tells the size of a prototype */
+    (void)luaL_loadstring(w->main, ""); /* shows the size of a prototype */
     lua_pop(w->main, 1);
     w->heap = heap;
 }

@@ -93,7 +93,7 @@ static int close_universe(lua_State *L)
     return 0;
 }
 
-/* It stays on the stack: of a number, nobody else has the text. */
+/* It stays on the stack: the text of a number has no other reference. */
 static const char *field(lua_State *L, const char *name, const char *otherwise)
 {
     const char *value;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lua-sample.c - looks at Lua's stack now and then, while it runs at full speed.
+/* lua-sample.c - samples Lua's stack, while Lua runs at full speed.
  *
- * A signal of the thread's CPU time sets a hook on every thread of Lua's that there is, as
- * nobody tells which one runs; the next instruction of that one calls it.  The hook takes
- * them all off again, enters what is on the stack, and charges the time since the last
- * look.  Which threads there are the allocator knows: a new one is hooked only when it has
- * its stack, which two allocations later it does. */
+ * A signal of the thread's CPU time sets a hook on every thread of Lua, as it is unknown
+ * which one is running; the next instruction of the running one calls it.  The hook
+ * removes all hooks, enters the functions on the stack, and charges the time since the
+ * last sample.  The allocator knows the threads: a new one is hooked only after it has
+ * got its stack, two allocations later. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void take_hooks_off(const struct watch *w)
             lua_sethook(w->known[i], NULL, 0, 0);
 }
 
-/* A hook of the program's own stays. */
+/* A hook of the program is kept. */
 static int put_hooks_on(const struct watch *w)
 {
     int count = 0;
@@ -65,7 +65,7 @@ int tt_lua_sample_soon(struct watch *w)
 
 /* ── The look ─────────────────────────────────────────────────────────────────────── */
 
-/* The blocks of what runs, the innermost first. */
+/* Collects the blocks of the running functions, the innermost first. */
 static int stack_of(struct watch *w, lua_State *L, tt_block *block)
 {
     lua_Debug ar;
@@ -85,7 +85,7 @@ static int stack_of(struct watch *w, lua_State *L, tt_block *block)
     return depth;
 }
 
-/* Objects that wait were made before: not by a function that is only being called. */
+/* Waiting objects were made before now: not by a function that is only being called. */
 static void look(lua_State *L, lua_Debug *ar)
 {
     struct watch *w = sampled;
@@ -155,7 +155,7 @@ static void add_known(struct watch *w, lua_State *L)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* A thread begins behind the space that it keeps for whoever embeds Lua. */
+/* A thread begins after the extra space that Lua reserves for its host. */
 static lua_State *thread_in(void *memory)
 {
     return (lua_State *)(void *)((char *)memory + LUA_EXTRASPACE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lua-watch.h - what the files of the adapter for Lua share.
+/* lua-watch.h - declarations for the files of the adapter for Lua.
  *
  *      watch ── one a Lua universe that is recorded: a main state with its coroutines
  *        ├── routines: each coroutine's calls, and its fiber
@@ -43,15 +43,16 @@ struct block_table { /* from the address of a prototype or C function, and a lin
     uint32_t size, count; /* a power of two; with the graves */
 };
 
-/* Objects that are recorded, where others are not: their addresses, and those of which it is
- * not known yet where they were made. */
+/* Recorded objects, if only some are recorded: their addresses, and those whose function
+ * is not known yet. */
 enum { WAITING = 32, SMALL = 512 };
 struct picked {
     uintptr_t *slot;
     uint32_t size, count;
     int is_all; /* then none is kept here */
     uint64_t dice;
-    uint32_t others[SMALL + 1]; /* that one of so many bytes stands for */
+    uint32_t others[SMALL + 1]; /* how many others an object of that many bytes counts
+                                   for */
     struct waiting {
         uintptr_t at;
         tt_type type;
@@ -81,9 +82,9 @@ struct watch {
     struct picked picked;
 };
 
-/* Where Lua's layout is known: what the function of a call is known by, NULL when it is none
- * of the three; and the call below one, NULL: it is the last, for the first one of a thread is
- * nobody's. */
+/* If Lua's layout is known: the key of a call's function, NULL if it is of no known type;
+ * and the call below one, NULL if there is none, as the first call of a thread has no
+ * caller. */
 static inline const void *tt_lua_key_in(const void *closure)
 {
     return *(const void *const *)(const void *)((const char *)closure + IN_CLOSURE);
@@ -108,7 +109,7 @@ static inline void *tt_lua_call_below(const void *ci)
     return below && tt_lua_call_before(below) ? below : NULL;
 }
 
-/* The key of what runs, NULL: it is asked for each time. */
+/* Returns the key of the running function, NULL: Lua is asked each time. */
 static inline const void *tt_lua_key(const struct watch *w, const lua_Debug *ar)
 {
     return w->private_layout ? tt_lua_private_key(ar->i_ci) : NULL;
@@ -127,7 +128,7 @@ static inline tt_block tt_lua_block(struct watch *w, lua_State *L, lua_Debug *ar
                                                       : tt_lua_find_block(w, L, ar, key);
 }
 
-/* May what is called resume a coroutine? */
+/* Can the called function resume a coroutine? */
 void tt_lua_find_resume(struct watch *, lua_State *);
 static inline int tt_lua_may_resume(const struct watch *w, const void *key)
 {
@@ -143,19 +144,19 @@ struct routine *tt_lua_routine(struct watch *, lua_State *);
 void tt_lua_heap_begin(struct watch *);
 void tt_lua_heap_end(struct watch *);
 
-/* Those that wait were made where the profiler stands now. */
+/* Records waiting objects at the profiler's current context. */
 void tt_lua_heap_tell(struct watch *);
 
-/* lua-sample.c: looks at the stack now and then. */
+/* lua-sample.c: samples the stack. */
 int tt_lua_sample_begin(struct watch *, int hz);
 void tt_lua_sample_end(struct watch *);
 void tt_lua_sample_add(struct watch *, lua_State *);
 void tt_lua_sample_drop(struct watch *, lua_State *);
 
-/* Looks where the next instruction is.  0: it is not known which thread runs it. */
+/* Samples at the next instruction.  0: it is unknown which thread is running. */
 int tt_lua_sample_soon(struct watch *);
 
-/* lua-package.c: the watch of a universe, or NULL. */
+/* lua-package.c: returns the watch of a universe, or NULL. */
 struct watch *tt_lua_watch_of(lua_State *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.c - a process's profile, to which others' are added one by one. */
+/* reduce.c - a process's profile, to which those of others are added one by one. */
 #include "reduce.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static int add(struct tt_builder *b, const void *image, size_t size)
     return error;
 }
 
-/* What is left of it without contexts below a share of the whole, in its place. */
+/* Replaces it by the profile without contexts below a share of the total. */
 static int prune(struct tt_reduction *r, double share)
 {
     struct tt_reduction left = {NULL, 0};

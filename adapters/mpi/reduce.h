@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.h - a process's profile, to which others' are added one by one.
+/* reduce.h - a process's profile, to which those of others are added one by one.
  *
- * What comes out is the same whatever the order and the grouping; in memory are the sum,
- * the one that is added, and what becomes of both. */
+ * The result does not depend on the order or the grouping; memory holds only the sum, the
+ * added profile, and the new sum. */
 #ifndef TT_REDUCE_H
 #define TT_REDUCE_H
 
@@ -21,14 +21,15 @@ struct tt_reduction {
 
 /* Each gives 0 or a negative enum tt_error, and leaves what there was on failure. */
 
-/* From a recording; its names are looked up by whoever reads the profile. */
+/* Reads a recording; names are looked up later, by the reader of the profile. */
 TT_API int tt_reduction_read(struct tt_reduction *, const char *path);
-/* Adds a profile.  What would be larger than `most` bytes keeps no figures by strand, but
- * how they spread over strands; and of what is larger than `budget` bytes even so, the
- * smallest contexts become a part of their callers' `elsewhere`, until it is not. */
+/* Adds a profile.  If the sum is larger than `most` bytes, it keeps the spread of figures
+ * over strands instead of figures by strand.  If it is then still larger than `budget`
+ * bytes, the smallest contexts are moved to their callers' `elsewhere`, until it is
+ * not. */
 TT_API int tt_reduction_add(struct tt_reduction *, const void *image, size_t size,
                             size_t most, size_t budget);
-/* Under a temporary name first, then renamed. */
+/* Writes a temporary file first, then renames it. */
 TT_API int tt_reduction_write(const struct tt_reduction *, const char *path);
 TT_API void tt_reduction_free(struct tt_reduction *);
 

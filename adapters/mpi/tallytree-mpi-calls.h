@@ -177,7 +177,7 @@
       (MPI_File a, MPI_Offset b, const void *c, int d, MPI_Datatype e, MPI_Status *f),   \
       (a, b, c, d, e, f))
 
-/* Those that wait for one rank; behind the rest: what comes before, who it is, of which
+/* Calls that wait for one rank; at the end: code before the call, the rank, the
  * communicator. */
 #define CALLS_OF_PEERS(X)                                                                \
     X(Send, send, 6, (const void *a, int b, MPI_Datatype c, int d, int e, MPI_Comm f),   \
@@ -200,7 +200,7 @@
        MPI_Status *i),                                                                   \
       (a, b, c, d, e, f, g, h, i), OWN_STATUS(i), i->MPI_SOURCE, h)
 
-/* Those that want more than that. */
+/* Calls that need special code. */
 #define CALLS_BY_HAND(X)                                                                 \
     X(Irecv, irecv, 7,                                                                   \
       (void *a, int b, MPI_Datatype c, int d, int e, MPI_Comm f, MPI_Request *g),        \

@@ -111,7 +111,7 @@ static void complain(const char *what, const char *why)
 
 /* ── The beginning ────────────────────────────────────────────────────────────────── */
 
-/* Rank 0's names are everybody's. */
+/* All ranks use rank 0's names. */
 static void agree_on_names(void)
 {
     char host[64] = "", here[PATH_MAX], *path = NULL;
@@ -139,7 +139,7 @@ static int start_in(const char *folder)
     return tt_start(words);
 }
 
-/* A folder that this rank's machine does not see: its own will do until the end. */
+/* If this rank's machine does not have the folder, uses a local one until the end. */
 static void start(void)
 {
     const char *local = getenv("TMPDIR");
@@ -160,7 +160,7 @@ static void start(void)
     job.ours = !error;
 }
 
-/* The time between MPI's calls is the program's. */
+/* The time between MPI's calls belongs to the program. */
 static void enter_program(void)
 {
     struct tt_block_info info = {
@@ -201,7 +201,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* 0 when the request is done in time; else it is taken back. */
+/* Returns 0 if the request is done in time; otherwise it is cancelled. */
 static int await(MPI_Request *request, double until)
 {
     struct timespec nap = {0, 20000};
@@ -246,12 +246,12 @@ static int receive_from(int rank, void *bytes, size_t size, double until)
     return failed;
 }
 
-/* What a rank tells its parent first; size 0: some of those below it are missing. */
+/* The first message of a rank to its parent; size 0: some ranks below it are missing. */
 struct offer {
     uint64_t size;
 };
 
-/* Sends nothing large before the other has said that it is there. */
+/* Waits for the other side before anything large is sent. */
 static int give(int parent, const struct tt_reduction *r, int whole, double until)
 {
     struct offer o = {whole ? r->size : 0};
@@ -283,8 +283,8 @@ static int take(int child, struct tt_reduction *r, double until)
     return failed;
 }
 
-/* Adds up what hangs below this rank, hands it on, and hears, and tells those below,
- * whether the profile is there. */
+/* Adds up the ranks below this one, passes the sum on, and then passes the result down:
+ * whether the profile was written. */
 static int reduce(struct tt_reduction *r, int whole)
 {
     double until = now() + job.limit;
@@ -328,13 +328,13 @@ static void end(void)
                               "their files, which are in the folder beside it");
 }
 
-/* ── Who waits for whom ───────────────────────────────────────────────────────────────
+/* ── Waits for ranks ──────────────────────────────────────────────────────────────────
  * A call that waits for one rank has a context below it for that rank, with the ns that
  * were waited.  Ranks are those of MPI_COMM_WORLD. */
 
 static uint32_t communicators_freed; /* whose handles may be of others since */
 
-/* Of a rank in a communicator; -1: of none, or of somebody else's job. */
+/* Returns the world rank of a rank in a communicator; -1: none, or one of another job. */
 static int world_rank(MPI_Comm comm, int rank)
 {
     enum { SLOTS = 16 };
@@ -394,8 +394,8 @@ static void note_wait(int peer, uint64_t ns)
     tt_pop(mark);
 }
 
-/* What is on its way to this rank: from whom.  A request that is not there any more when
- * somebody tests it stays until its handle is used again. */
+/* Receives on their way to this rank, with their sources.  If a request was freed
+ * elsewhere, its entry stays until its handle is used again. */
 enum { REQUESTS = 1 << 12 };
 static struct {
     MPI_Request request;
@@ -411,7 +411,7 @@ static size_t place_of(MPI_Request request)
     return bits * 0x9e3779b97f4a7c15u >> 52;
 }
 
-/* Its place, or the next that is free within eight; those are tried in turn. */
+/* Returns its slot, or the next free one within eight, which are tried in turn. */
 static void note_request(MPI_Request request, int peer)
 {
     size_t at = place_of(request), found = at;
@@ -545,7 +545,7 @@ MPI_TT int MPI_Wait(MPI_Request *a, MPI_Status *b)
     return result;
 }
 
-/* Which of them came last is not said: each gets an equal share. */
+/* MPI does not report which of them came last: each gets an equal share. */
 MPI_TT int MPI_Waitall(int a, MPI_Request b[], MPI_Status *c)
 {
     enum { PEERS = 64 };

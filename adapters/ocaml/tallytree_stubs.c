@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* tallytree_stubs.c - what tallytree.ml is told, told to the runtime.
+/* tallytree_stubs.c - passes the events of tallytree.ml to the runtime.
  *
- * An object counts for the words that it stands for: where each word is looked at with the
- * chance p, one of n words is with 1 - (1 - p)^n, and counts for as many as that goes into 1.
- * What OCaml keeps of one is a number that says all we need, so that nothing is kept here:
+ * An object counts for the words that it represents: if each word is sampled with
+ * probability p, an object of n words is sampled with 1 - (1 - p)^n, and counts for the
+ * inverse of that.  The number that OCaml keeps for an object has everything, so nothing
+ * is kept here:
  *
  *      59         58        57 55  54        24 23        0
  *      │ a byte more: it, │ kind │   words    │  origin   │
  *      │ its header       │
  *
- * Call stacks are known by their frames, as they lie in OCaml's array, and origins are the
- * contexts that they lead to. */
+ * The key of a call stack is its frames, as OCaml's array has them; its origin is the
+ * context that they lead to. */
 #define CAML_NAME_SPACE
 #include <caml/alloc.h>
 #include <caml/fail.h>
@@ -31,7 +32,8 @@ static tt_mark major_mark;
 extern void (*caml_minor_gc_begin_hook)(void), (*caml_minor_gc_end_hook)(void);
 extern void (*caml_major_slice_begin_hook)(void), (*caml_major_slice_end_hook)(void);
 
-/* It leaves nothing behind in generation 0; what it copied Memprof tells of later. */
+/* A minor collection empties generation 0; Memprof reports later which objects were
+ * copied. */
 static void begin_minor(void) { tt_gc_begin(0); }
 static void end_minor(void) { tt_gc_end(); }
 static void begin_major(void) { major_mark = tt_push(major_block); }
@@ -50,7 +52,7 @@ static void hook(int on)
 
 enum { ORIGIN_BITS = 24, KEPT_MOST = 1 << 22 };
 
-/* Contexts by number, and the numbers by context: each is there once. */
+/* Contexts by number, and numbers by context: each is there once. */
 static struct {
     tt_context *at;
     uint32_t *slot;
@@ -87,7 +89,7 @@ static int grow_origins(void)
     return 0;
 }
 
-/* Without memory it is the root. */
+/* If there is no memory, it is the root. */
 static uint32_t origin_of(tt_context c)
 {
     uint32_t *slot;
@@ -112,8 +114,8 @@ static void forget_origins(void)
 
 /* ── Call stacks ──────────────────────────────────────────────────────────────────── */
 
-/* A stack of so many frames: `around`, where the program stood in ours when it was seen, and
- * the origin that both lead to. */
+/* A stack with its frames: `around`, the profiler's context when it was seen, and the
+ * origin that both lead to. */
 struct stack {
     uint64_t hash;
     tt_context around;
@@ -235,8 +237,7 @@ value tt_ml_free(value it);
 
 static double rate;
 
-/* What an object stands for, in all: its bytes, and its header; `rest`: what the whole
- * numbers lack. */
+/* What an object counts for: its bytes, and its header; `rest`: the fraction. */
 enum { KNOWN = 64 };
 static struct amounts {
     size_t words, bytes, overhead;
@@ -268,7 +269,7 @@ value tt_ml_write(value path)
     return Val_unit;
 }
 
-/* They are found on stacks, and not counted as calls. */
+/* Found on stacks, so not counted as calls. */
 value tt_ml_block(value name, value file, value line)
 {
     struct tt_block_info info = {.name = String_val(name),
@@ -281,7 +282,7 @@ value tt_ml_block(value name, value file, value line)
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
 
-/* The origin that a stack is known to lead to from here, or -1. */
+/* Returns the known origin of a stack at this context, or -1. */
 value tt_ml_find(value stack)
 {
     tt_context around = tt_context_capture();
@@ -294,7 +295,7 @@ value tt_ml_find(value stack)
     return Val_long(s ? (long)s->origin : -1);
 }
 
-/* The context of blocks, innermost first, below the one that the program stands in. */
+/* Returns the context of blocks, innermost first, below the current one. */
 static tt_context context_of(value path)
 {
     tt_mark bottom = 0, mark;
@@ -381,7 +382,7 @@ static inline struct looked_at object_of(uint64_t it)
                               all->overhead + (it >> OVERHEAD_MORE_SHIFT & 1)};
 }
 
-/* What rounding leaves is carried to the next: is it a byte more for this one? */
+/* Carries a rounding error to the next object: is this one a byte more? */
 static uint64_t carry_over(double rest, double *carry)
 {
     double all = rest + *carry;
@@ -391,7 +392,7 @@ static uint64_t carry_over(double rest, double *carry)
     return (uint64_t)is_more;
 }
 
-/* Memprof looks into it at once, and there is never a second one. */
+/* Memprof reads it at once, and there is never a second one. */
 static value some(value it)
 {
     static struct {
@@ -432,7 +433,7 @@ value tt_ml_promote(value it)
     return some(it);
 }
 
-/* Of generation 1: what it leaves behind in generation 0 a minor collection clears. */
+/* Frees an object of generation 1; a minor collection clears its part of generation 0. */
 value tt_ml_free(value it)
 {
     struct looked_at o = object_of((uint64_t)Long_val(it));

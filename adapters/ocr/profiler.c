@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* profiler.c - what OCR's macros leave: starting by the environment, and the focus.
+/* profiler.c - the rest of OCR's macros: starting by the environment, and the focus.
  *
- * While there is a focus, each thread has a stack of the scopes that are recorded, with
- * their levels below the focus.  One that is not recorded is not on it, and its time is
- * that of the one around it.  A longjmp leaves scopes behind whose stack frames are gone:
- * the next scope, whose frame lies above theirs, drops them. */
+ * With a focus, each thread has a stack of the recorded scopes, with their levels below
+ * the focus.  A scope that is not recorded is not on it; its time belongs to the scope
+ * around it.  A longjmp leaves entries of scopes whose stack frames are gone: the next
+ * scope, whose frame is above theirs, drops them. */
 #define OCR_RUNTIME_PROFILER
 #define TT_OCR_BUILD
 #include "profiler.h"
@@ -79,8 +79,8 @@ static uint32_t verdict_of(struct tt_ocr_site *site, const struct focus *f)
     return verdict;
 }
 
-/* Is a scope recorded, and at which level?  `*site` becomes EVENT_OTHER's where it is
- * that. */
+/* Is a scope recorded, and at which level?  Sets `*site` to EVENT_OTHER's if it is
+ * outside. */
 static int is_recorded(const struct focus *f, struct tt_ocr_site **site, struct level *l)
 {
     const struct level *around = levels.count ? &levels.level[levels.count - 1] : NULL;
@@ -149,7 +149,7 @@ void tt_ocr_enter_focused(struct tt_ocr_site *site, struct tt_ocr_scope *scope,
     scope->frame = tt_scope_enter(&site->site, scope, cfa);
 }
 
-/* What lies above it is gone, and it may itself have been dropped. */
+/* Entries above it are gone, and it may itself have been dropped. */
 void tt_ocr_leave_focused(struct tt_ocr_scope *scope)
 {
     if (levels.count >= scope->place)
@@ -202,7 +202,7 @@ static int take_word(struct focus *f, const char *word)
     return 0;
 }
 
-/* Takes our words out of `words`, which is changed to the rest of them. */
+/* Takes our words out of `words`, and leaves the rest there. */
 static int take_words(struct focus *f, char *words)
 {
     char *rest = words, *save, *word;
@@ -238,7 +238,7 @@ static void publish(struct focus *f)
     __atomic_store_n(&tt_ocr_focused, 1, __ATOMIC_RELEASE);
 }
 
-/* Reads words; *rest, to be freed, is what is left of them for tt_start. */
+/* Reads words; *rest, to be freed, has those for tt_start. */
 static int read_words(const char *words, char **rest)
 {
     struct focus *f = calloc(1, sizeof *f);
@@ -280,8 +280,8 @@ static int has_word(const char *words, const char *name)
     return 0;
 }
 
-/* OCR's figures are of whole paths: a function's time leaves out what it takes when it is
- * called by itself through others, which folded paths cannot show. */
+/* OCR's figures need whole paths: a function's time excludes calls of itself through
+ * others, which folded paths cannot show. */
 static int start_with(const char *words)
 {
     char host[64] = "", output[200] = "", *all;
@@ -314,7 +314,7 @@ int tt_ocr_start(const char *words)
 
 static int started;
 
-/* `tallytree record` starts the recording then, though later than this. */
+/* Then `tallytree record` starts the recording, later than this. */
 static int is_recorded_already(void)
 {
     const char *preloaded = getenv("LD_PRELOAD");
@@ -331,7 +331,7 @@ static int set_focus_alone(const char *words)
     return error;
 }
 
-/* The user who set the variable needs the reason. */
+/* Errors are printed, since a user has set the variable. */
 __attribute__((constructor)) static void start_by_environment(void)
 {
     const char *words = secure_getenv("TALLYTREE_OCR");

@@ -56,10 +56,11 @@
 extern "C" {
 #endif
 
-/* Starts recording, and sets what is in focus; the names of scopes may be of any that is
- * ever entered.  Thread-safe.  0 or a negative enum tt_error. */
+/* Starts recording, and sets the focus; it may name scopes that have not been entered
+ * yet.  Thread-safe.  0 or a negative enum tt_error. */
 TT_API int tt_ocr_start(const char *words);
-/* Only the second: for scopes that are entered from here on.  "": all are. */
+/* Sets only the focus: for scopes that are entered from here on.  "": all are
+ * recorded. */
 TT_API int tt_ocr_focus(const char *words);
 
 struct tt_ocr_site {
@@ -67,13 +68,13 @@ struct tt_ocr_site {
     uint32_t verdict; /* what the focus that was asked last says of it */
 };
 
-/* A scope on the stack.  `open` is its own address, scrambled: a jump may lead to its end
- * past its beginning. */
+/* A scope on the stack.  `open` is its own address, scrambled, because a jump may reach
+ * its end without its beginning. */
 struct tt_ocr_scope {
     volatile uintptr_t open;
     struct tt_frame *frame;
     uint32_t pauses;
-    uint32_t place; /* where there is a focus: among what is recorded, from 1 */
+    uint32_t place; /* with a focus: its place among the recorded scopes, from 1 */
 };
 
 extern TT_API int tt_ocr_focused;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* python-calls.c - a thread's open activations, and the blocks of its functions.
  *
- * A code object has room for what others want to keep with it: there is its block, so that
- * the block of a code object that is freed is not that of another one.  Functions in C are
- * known by their definition, which nearly all have for good. */
+ * A code object has room for extra data of others.  Its block is kept there, so that a
+ * freed code object's block is never used for another one.  The key of a C function is
+ * its definition, which nearly always exists for good. */
 #include "python-calls.h"
 
 #include <pthread.h>
@@ -91,7 +91,7 @@ void tt_python_forget(void) { recording++; }
 #endif
 
 static Py_ssize_t extra = -1;
-#define HIDDEN ((void *)UINTPTR_MAX) /* what is kept with a function that is not shown */
+#define HIDDEN ((void *)UINTPTR_MAX) /* extra data of a hidden function */
 
 static const char *text_of(PyObject *str)
 {
@@ -100,7 +100,7 @@ static const char *text_of(PyObject *str)
     return text ? text : "?";
 }
 
-/* As `record` calls the module of Python's functions. */
+/* The name that `record` has for the module of Python's functions. */
 static const char *module_name(void)
 {
     static char name[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* python-calls.h - what an interpreter of Python does, as activations.
+/* python-calls.h - calls in a Python interpreter, as activations.
  *
  *      python-scopes.c      the module: start, stop, scopes
- *      python-events-*.c    each call and return, by the way that the version has
+ *      python-events-*.c    each call and return, by the interface of the version
  *      python-calls.c       a thread's open activations, and the blocks of functions
  *
  * All of it runs with the interpreter's lock held. */
@@ -14,23 +14,23 @@
 
 #include <tallytree.h>
 
-/* Enters a block.  The key is given again to leave it: with all that is still open in it.  A key
- * that is not open is ignored: it was entered before the recording. */
+/* Enters a block.  Leaving it by the same key also leaves everything open in it.  An
+ * unknown key is ignored: it was entered before the recording. */
 void tt_python_enter(const void *key, tt_block);
 void tt_python_leave(const void *key);
 
-/* What is open now belongs to a recording that is over. */
+/* Open activations belong to a recording that is over. */
 void tt_python_forget(void);
 
-/* The block of a code object, made at its first use; 0: it cannot be made, or is hidden.  An exception that
- * is set stays. */
+/* Returns the block of a code object, made at its first use; 0: it cannot be made, or is
+ * hidden.  Keeps an exception that is set. */
 tt_block tt_python_block(PyObject *code);
 
-/* Its function is not shown from now on.  0, or -1 with an exception set. */
+/* Hides its function from now on.  0, or -1 with an exception set. */
 int tt_python_hide(PyObject *code);
 
-/* The block of a function in C, a PyCFunction or a method's descriptor.  *key is what it is
- * entered and left by; NULL: it is no such function, or one of this package. */
+/* Returns the block of a C function, a PyCFunction or a method's descriptor.  *key is its
+ * key; NULL: it is no such function, or one of this package. */
 tt_block tt_python_c_block(PyObject *function, const void **key);
 
 /* Is this one of this package? */

@@ -86,7 +86,7 @@ static int done(PyObject *result)
     return result ? 0 : -1;
 }
 
-/* The profilers' number, or where that is in use another one. */
+/* Returns the profilers' number, or another one if that is in use. */
 static int take_tool(PyObject *m)
 {
     static const int numbers[] = {2, 3, 4};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-attach.c - an interpreter, and what it does, is watched.
+/* tcl-attach.c - watches an interpreter.
  *
- * Marks look at the insides of Tcl; where a Tcl is met that is made otherwise, it is left
- * alone.  What is looked at is compared with what the public functions say of it. */
+ * Marks use the private structures of Tcl.  These are compared with the results of public
+ * functions; a Tcl that is built otherwise is left alone. */
 #include "tcl-attach.h"
 #include "tcl-emit.h"
 
@@ -101,8 +101,8 @@ int tt_tcl_check(Tcl_Interp *interp)
 
 /* ── Commands that make and unmake others ─────────────────────────────────────────── */
 
-/* A command whose compiler is ours alone goes without a word: else all byte-code would be
- * made again. */
+/* A command that only got our compiler is deleted silently: otherwise all byte-code would
+ * be compiled again. */
 static void let_go(struct tt_tcl_interp *t, Tcl_Obj *name)
 {
     Command *c = (Command *)Tcl_FindCommand(t->interp, Tcl_GetString(name), NULL, 0);
@@ -129,7 +129,7 @@ static int unmake(ClientData data, Tcl_Interp *interp, int objc, Tcl_Obj *const 
     return call_own(own, interp, objc, objv);
 }
 
-/* [proc] makes one, too. */
+/* [proc] makes commands, too. */
 static int remake(ClientData data, Tcl_Interp *interp, int objc, Tcl_Obj *const objv[])
 {
     const struct tt_tcl_own *own = data;
@@ -185,8 +185,9 @@ void tt_tcl_coroutine_watch(const ExecEnv *env)
 
 /* ── Waiting ──────────────────────────────────────────────────────────────────────── */
 
-/* Reading from a terminal waits for a person.  Only a terminal is asked for its file: other
- * drivers, those written in Tcl among them, keep a refusal as an error of the next operation. */
+/* Reading from a terminal waits for a person.  Only a terminal is asked for its file:
+ * other drivers, including those written in Tcl, keep a refusal as an error of the next
+ * operation. */
 static int is_typed(Tcl_Interp *interp, int objc, Tcl_Obj *const objv[])
 {
     Tcl_Channel channel;
@@ -216,7 +217,7 @@ static int read_typed(ClientData data, Tcl_Interp *interp, int objc,
     return result;
 }
 
-/* Tcl asks its sources of events before it waits for one, and again behind. */
+/* Tcl asks its event sources before it waits, and again afterwards. */
 static __thread uint64_t waits;
 
 static void before_waiting(ClientData data, int flags)
@@ -254,7 +255,7 @@ static const struct {
                                  {"::gets", read_typed},
                                  {"::read", read_typed}};
 
-/* Functions that may call back later stand in only where Tcl lets them. */
+/* Functions that may call back later are replaced only if Tcl allows it. */
 static void stand_in(struct tt_tcl_interp *t, int i)
 {
     Command *c = (Command *)Tcl_FindCommand(t->interp, stand_ins[i].name, NULL, 0);

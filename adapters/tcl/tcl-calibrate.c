@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-calibrate.c - what a mark costs, which is charged to no statement.
+/* tcl-calibrate.c - the cost of a mark, which is charged to no statement.
  *
- * Small loops run without marks and with them; what one mark adds is the difference by their
- * number.  It depends on what the processor can do meanwhile, so there are loops of several
- * kinds, which take turns: the lower quarter counts, all of them are the bracket. */
+ * Small loops run without marks and with them; the cost of a mark is the difference by
+ * their number.  It depends on how the processor overlaps it with other work, so there
+ * are loops of several kinds, which take turns: the lower quarter is the estimate, all of
+ * them the bracket. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static int make(Tcl_Interp *interp, const char *name, const char *args, const ch
     return result;
 }
 
-/* The loops that this mode is measured by. */
+/* The loops for this mode. */
 static int first_loop(void) { return tt_tcl_mode == TT_TCL_PROCS ? LOOPS : 0; }
 static int end_of_loops(void) { return tt_tcl_mode == TT_TCL_PROCS ? ALL : LOOPS; }
 
@@ -115,7 +116,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What the books take when nothing is new: the same two statements by turns, or a call. */
+/* The cost of the bookkeeping if nothing is new: the same two statements by turns, or a
+ * call. */
 static uint64_t measure_books(Interp *interp)
 {
     struct tt_block_info info = {.name = "[calibration]", .kind = TT_KIND_SCOPE};
@@ -141,7 +143,8 @@ static uint64_t measure_books(Interp *interp)
     return best / TURNS;
 }
 
-/* The lower quarter of some loops: what is taken away too much is some statement's own. */
+/* The lower quarter of the loops: subtracting too much would take time from
+ * statements. */
 static uint64_t typical(double cost[LOOPS])
 {
     qsort(cost, LOOPS, sizeof *cost, compare);

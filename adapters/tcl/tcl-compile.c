@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tcl-compile.c - marks in the byte-code that Tcl's compiler makes.
  *
- * Tcl asks the compiler of a command, where it has one, to make that command's byte-code.
- * We stand in for all of them, and for commands that have none: a mark before, what Tcl
- * would have made, and a mark behind the last of a script.  Commands that Tcl does not ask
- * about get theirs at the end, in tcl-late.c.  The text of no script is touched, so all that Tcl
- * says of it stays as it was. */
+ * If a command has a compiler, Tcl calls it to make the command's byte-code.  Our
+ * function replaces all of them, and is added to commands that have none.  It puts a mark
+ * before the code that Tcl would have made, and a mark after the last command of a
+ * script.  Commands without such a call get their marks at the end, in tcl-late.c.  The
+ * text of scripts is not changed, so everything that Tcl reports about it is
+ * unchanged. */
 #include "tcl-attach.h"
 #include "tcl-emit.h"
 #include "tcl-home.h"
@@ -20,7 +21,7 @@ static int calibrating;
 
 void tt_tcl_compile_calibration(int on) { calibrating = on; }
 
-/* What nobody shall see of a calibration is of a kind that is in a recording only when it
+/* Blocks of a calibration should not be visible: their kind is in a recording only if it
  * has run there. */
 static enum tt_kind kind_of(enum tt_kind kind)
 {
@@ -52,7 +53,7 @@ static int same_unit(const struct tt_tcl_unit *u, const CompileEnv *env)
            u->size == env->numSrcBytes && env->numCommands > u->commands;
 }
 
-/* Of methods and lambdas, whose command is a sham, Tcl keeps the name behind it. */
+/* Methods and lambdas have a temporary command; Tcl keeps the name after it. */
 static void name_sham(const Command *c, Tcl_DString *name)
 {
     const ExtraFrameInfo *info = c ? c->clientData : NULL;
@@ -62,7 +63,7 @@ static void name_sham(const Command *c, Tcl_DString *name)
         Tcl_DStringAppend(name, "lambda", -1);
         return;
     }
-    if (info->length == 2) /* a method's: that stands before */
+    if (info->length == 2) /* a method: its text precedes */
         memcpy(&what, (const char *)c - sizeof what, sizeof what);
     else if (info->length == 1 && !info->fields[0].proc)
         what = info->fields[0].clientData;
@@ -73,8 +74,7 @@ static void name_sham(const Command *c, Tcl_DString *name)
     }
 }
 
-/* One that only stands in for a moment is on the C stack, and nothing in it is to be
- * trusted. */
+/* A temporary command is on the C stack, and its content cannot be trusted. */
 static int is_passing(const Command *c)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), there = (uintptr_t)c;
@@ -142,8 +142,8 @@ static int is_in_file(const ExtCmdLoc *map)
     return map->type == TCL_LOCATION_SOURCE && map->path;
 }
 
-/* The file of a text; Tcl may know it, but its line may be wrong behind lines that are continued.
- * NULL: it is in none. */
+/* Returns the file of a text.  Tcl may know it, but its line may be wrong after continued
+ * lines.  NULL: it is in none. */
 static const char *place_text(struct tt_tcl_text *t, const ExtCmdLoc *map,
                               const void *owner, const char *text, size_t size)
 {
@@ -189,7 +189,7 @@ static int place_rest(struct tt_tcl_unit *u, const CompileEnv *env)
     return 1;
 }
 
-/* The file of the code that is running, which has this evaluated. */
+/* Returns the file of the running code, which evaluates this text. */
 static const char *running_file(const Interp *interp)
 {
     for (const CmdFrame *f = interp->cmdFramePtr; f; f = f->nextPtr) {
@@ -207,8 +207,8 @@ static const char *running_file(const Interp *interp)
     return NULL;
 }
 
-/* Code without a file is in one of its own, so that it is listed; but that which a library
- * makes is as wanted as the library.  NULL: it is not. */
+/* Code without a file gets a file of its own, so that it is listed.  Code made by a
+ * library is wanted if the library is.  NULL: it is not. */
 static char *name_elsewhere(const CompileEnv *env)
 {
     const char *runs = running_file(env->iPtr);
@@ -409,8 +409,8 @@ static const char *straight_end(const Tcl_Parse *p)
 
 /* ── Commands ─────────────────────────────────────────────────────────────────────── */
 
-/* A command that has no compiler: its name, its words, a call.  Those of [next] come nearest:
- * all of its words are pushed, and then an instruction like that for a call. */
+/* A command without a compiler: its name, its words, a call.  The code of [next] is most
+ * similar: it pushes all words, and ends with an instruction like a call. */
 static int compile_call(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
                         CompileEnv *env)
 {
@@ -474,8 +474,8 @@ static const char *end_of_body(const struct tt_tcl_interp *t, const Tcl_Parse *p
     return word->type == TCL_TOKEN_SIMPLE_WORD ? word[1].start + word[1].size : NULL;
 }
 
-/* Where its compiler fails, Tcl takes back what it made, our mark with it, and makes a call;
- * that gets its mark in tcl-late.c.  In an expression there is no such end. */
+/* If its compiler fails, Tcl drops the code with our mark, and makes a call, which gets
+ * its mark in tcl-late.c.  In an expression there is no such end. */
 static int compile_inside(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
                           CompileEnv *env)
 {
@@ -494,7 +494,8 @@ static int compile_inside(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
     return result;
 }
 
-/* What is charged with a command; `first`: its mark is put before it, `last`: behind. */
+/* Returns the block of a command; `first`: its mark is put before it, `last`: one after
+ * it. */
 static tt_block charged(struct tt_tcl_unit *u, const CompileEnv *env, const Tcl_Parse *p,
                         int *first, int *last)
 {
@@ -513,8 +514,9 @@ static tt_block charged(struct tt_tcl_unit *u, const CompileEnv *env, const Tcl_
     return u->straight_block;
 }
 
-/* How many commands the one that is being compiled lies in, within its piece: those that Tcl
- * has begun and not ended, whether it asked us about them or not. */
+/* Returns how many commands enclose the one that is being compiled, within its piece:
+ * those that Tcl has begun and not ended, including those for which we were not
+ * called. */
 static uint32_t depth_of(struct tt_tcl_unit *u, const CompileEnv *env)
 {
     const CmdLocation *map = env->cmdMapPtr;
@@ -567,7 +569,7 @@ const struct tt_tcl_mark *tt_tcl_late_mark(struct tt_tcl_interp *t, CompileEnv *
     return mark_of(&t->unit, block_of(&t->unit, env, p, length), flags);
 }
 
-/* Of a lambda the body is a word in a word, or in one that begins with [apply]. */
+/* The body of a lambda is a word in a word, or in one that begins with [apply]. */
 static void add_lambda(const Tcl_Token *inside, tt_block block, const char *file,
                        const struct tt_tcl_text *text, const char *source,
                        const struct tt_tcl_place *here)
@@ -666,7 +668,8 @@ static void take(struct tt_tcl_interp *t, Command *c)
 
     if (c->compileProc == compile || !c->nsPtr || c->nsPtr->interp != t->interp)
         return;
-    /* one ensemble knows another by its compiler; an assembler wants its code as it is */
+    /* ensembles recognize each other by their compiler; an assembler needs unchanged
+     * code */
     if ((c->nsPtr->parentPtr && c->compileProc == t->ensembles) ||
         (c->compileProc && c->compileProc == t->assembler))
         return;
@@ -675,8 +678,8 @@ static void take(struct tt_tcl_interp *t, Command *c)
     c->compileProc = compile;
 }
 
-/* One without a compiler stays without: Tcl would make all byte-code again where it is traced,
- * renamed or deleted. */
+/* A command without a compiler stays without: otherwise Tcl would compile all byte-code
+ * again when it is traced, renamed or deleted. */
 void tt_tcl_command_take(struct tt_tcl_interp *t, Command *c)
 {
     if (c->compileProc)
@@ -695,7 +698,7 @@ void tt_tcl_command_give(struct tt_tcl_interp *t, Command *c)
 
 /* ── Expressions ──────────────────────────────────────────────────────────────────── */
 
-/* One that has no compiler gets one for as long as it may be asked. */
+/* A command without a compiler gets one for as long as it may be compiled. */
 static int lend(struct tt_tcl_interp *t, Command *c)
 {
     if (c->compileProc)

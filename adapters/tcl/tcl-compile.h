@@ -12,7 +12,7 @@ struct tt_tcl_globs {
 
 enum { TT_TCL_STAND_INS = 5, TT_TCL_EXPRESSIONS = 5 };
 
-struct tt_tcl_own { /* what a command was before we stood in for it */
+struct tt_tcl_own { /* the state of a command before we replaced its functions */
     Command *command;
     Tcl_ObjCmdProc *proc, *nre;
     ClientData data;
@@ -62,7 +62,7 @@ struct tt_tcl_interp { /* one for each interpreter; freed with it */
         struct tt_tcl_place here;
         size_t at;      /* the byte that `here` is the place of */
         uint32_t depth; /* commands around */
-        int terminated; /* a newline or semicolon is behind all of it, where it was written */
+        int terminated; /* a newline or semicolon follows it in the source */
         int expression; /* or text to be substituted: tcl-late.c does not see it */
         uint32_t *open; /* owned: those that are begun, by number */
         uint32_t opened, open_room, seen;
@@ -80,11 +80,12 @@ extern struct tt_tcl_globs tt_tcl_globs;
 void tt_tcl_compile_begin(struct tt_tcl_interp *);
 void tt_tcl_compile_end(struct tt_tcl_interp *);
 
-/* The code that is compiled there is the unit from now on; whether it gets marks. */
+/* Makes the code that is compiled there the current unit; returns whether it gets
+ * marks. */
 int tt_tcl_unit_enter(struct tt_tcl_interp *, const CompileEnv *);
 void tt_tcl_unit_leave(struct tt_tcl_interp *);
 
-/* The mark of a command that its compiler was not asked for. */
+/* Returns the mark of a command whose compiler was not called. */
 const struct tt_tcl_mark *tt_tcl_late_mark(struct tt_tcl_interp *, CompileEnv *,
                                            const Tcl_Parse *, int length, uint32_t depth,
                                            uint32_t flags);
@@ -100,7 +101,7 @@ void tt_tcl_unit_homes(struct tt_tcl_interp *, const CompileEnv *, const Tcl_Par
 /* Commands that run nothing else and go on to the next. */
 int tt_tcl_is_simple(const Tcl_Parse *);
 
-/* tcl-late.c: what Tcl calls with all byte-code, at its end. */
+/* tcl-late.c: the function that Tcl calls for all byte-code, at its end. */
 void tt_tcl_finish_code(void *env);
 
 /* A command that Tcl does not compile may have expressions in its words: those are compiled
@@ -121,13 +122,13 @@ tt_block tt_tcl_statement(const char *file, const struct tt_tcl_place *,
 tt_block tt_tcl_piece(const Proc *, const char *file, const struct tt_tcl_text *,
                       const char *text, int size);
 
-/* Whether code of this file gets marks. */
+/* Does code of this file get marks? */
 int tt_tcl_is_wanted(const char *file);
 
-/* What is compiled from now on, or no more, is only there to be measured. */
+/* Code that is compiled from now on, or no more, is only a calibration. */
 void tt_tcl_compile_calibration(int on);
 
-/* The script has run: what Tcl's shell still does is its own. */
+/* The script has ended: the rest that Tcl's shell does is not part of it. */
 extern int tt_tcl_script_done;
 
 struct tt_tcl_interp *tt_tcl_interp_of(Tcl_Interp *);

@@ -49,7 +49,7 @@ static int newlines(const char *from, const char *to)
 
 /* ── Words ────────────────────────────────────────────────────────────────────────── */
 
-struct word {       /* as it is being put together */
+struct word {       /* a word that is being put together */
     Tcl_Obj *value; /* owned; NULL: nothing yet */
     int line;       /* what Tcl takes for that of the next command in it */
 };
@@ -403,7 +403,7 @@ static int run_command(struct direct *d, struct spot at, const Tcl_Parse *p,
 
 /* ── Scripts ──────────────────────────────────────────────────────────────────────── */
 
-/* What a script may not end with where nothing is around it. */
+/* Checks how a script may end at the outermost level. */
 static int fail_code(Tcl_Interp *interp, int code)
 {
     char number[16];
@@ -419,7 +419,7 @@ static int fail_code(Tcl_Interp *interp, int code)
     return TCL_ERROR;
 }
 
-/* As where a procedure returns: the code may be meant for a level further out. */
+/* As at the return of a procedure: the code may be for a level further out. */
 static int unwrap(Interp *i)
 {
     int result = TCL_RETURN;
@@ -448,8 +448,8 @@ static int end_early(struct direct *d, const char *script, const Tcl_Parse *p, i
     return result;
 }
 
-/* Stops at the first command that does not end well: a `return` may have ended all of it, and
- * that is well again. */
+/* Stops at the first command that does not end normally; a `return` may have ended all of
+ * it, which is normal. */
 static int run_commands(struct direct *d, struct spot at, const char *script, int size,
                         CmdFrame *frame, int line, uint32_t depth)
 {

@@ -5,7 +5,7 @@
 
 #include "tcl-private.h"
 
-/* Runs the text of a file.  The path is as it is normally written. */
+/* Runs the text of a file, given with its normalized path. */
 int tt_tcl_direct_run(Tcl_Interp *, Tcl_Obj *path, Tcl_Obj *text);
 
 #endif

@@ -36,7 +36,7 @@ static void put_with_1(CompileEnv *env, unsigned instruction, unsigned value, in
     put_byte(env, value);
 }
 
-/* In the short form where it fits. */
+/* In the short form if it fits. */
 static void put_index(CompileEnv *env, unsigned small, unsigned large, unsigned value,
                       int change)
 {
@@ -73,7 +73,8 @@ static void write_text(Tcl_Obj *o)
     o->length = length;
 }
 
-/* Byte-code comes by a mark.  The copy is an empty text, which is an empty list to Tcl. */
+/* Called when byte-code reaches a mark.  The copy is an empty text, which is an empty
+ * list to Tcl. */
 static void pass_mark(Tcl_Obj *mark, Tcl_Obj *copy)
 {
     Tcl_Interp *interp = mark->internalRep.twoPtrValue.ptr2;

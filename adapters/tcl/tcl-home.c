@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-home.c - where texts that are in braces or quotes were written.
+/* tcl-home.c - the places in the source of texts in braces or quotes.
  *
- * Tcl says where a body is from when it is handed on as a word of a command that looks after
- * that: [proc], [eval], [foreach].  What [after], [time], a constructor or an event run later
- * is a text like any other.  So each such word is remembered by its text when the statement
- * around it is compiled.  A text that was written twice is that of the statement that is open,
- * the innermost first. */
+ * Tcl knows the place of a body if it is a word of a command that keeps track of it:
+ * [proc], [eval], [foreach].  A body that [after], [time], a constructor or an event runs
+ * later is a text like any other.  So each such word is remembered by its text when the
+ * statement around it is compiled.  If a text occurs twice, it belongs to the open
+ * statement, the innermost first. */
 #include "tcl-home.h"
 
 #include <pthread.h>
@@ -152,8 +152,8 @@ void tt_tcl_home_add(tt_block statement, const char *file, const struct tt_tcl_p
     pthread_mutex_unlock(&homes.lock);
 }
 
-/* How well it fits: 0 is not at all.  Tcl's line counts for more than what is open, as bodies
- * are compiled when they are called. */
+/* Returns how well it fits; 0: not at all.  Tcl's line is better evidence than open
+ * statements, as bodies are compiled when they are called. */
 static uint32_t fitness(const struct home *h, const struct tt_tcl_wanted *w)
 {
     enum { OWN = 1 << 30, LINE = 1 << 29, FREE = 1 << 28, DEEPEST = (1 << 28) - 2 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-home.h - where texts that are in braces or quotes were written. */
+/* tcl-home.h - the places in the source of texts in braces or quotes. */
 #ifndef TT_TCL_HOME_H
 #define TT_TCL_HOME_H
 
@@ -7,8 +7,8 @@
 
 #include "tcl-text.h"
 
-/* A word of a statement, without its braces, as it is in the file; the file is normally
- * written.  Without memory it is not remembered. */
+/* Remembers a word of a statement, without its braces, as it is in the file; the file's
+ * path is normalized.  If there is no memory, it is not remembered. */
 void tt_tcl_home_add(tt_block statement, const char *file, const struct tt_tcl_place *,
                      const char *text, size_t size);
 
@@ -18,8 +18,9 @@ struct tt_tcl_wanted { /* which, where there are several */
     const void *owner; /* best one that is this procedure's, and not another's; or NULL */
 };
 
-/* Where this text, its continued lines joined or not, was written: the file, which is not the
- * caller's, and its place; NULL: nowhere, and nothing has changed. */
+/* Finds where this text, with its continued lines joined or not, was written: returns the
+ * file, which is not the caller's, and sets the place; NULL: nowhere, and nothing has
+ * changed. */
 const char *tt_tcl_home_find(struct tt_tcl_text *, const struct tt_tcl_wanted *,
                              const char *text, size_t size);
 

@@ -6,10 +6,10 @@
  *      4  push1 5        │               8  push1 3
  *      6  pop  ◀─────────┘              10  jumpTrue1 +4 ...
  *
- * Where each instruction goes is worked out first: a short jump that does not reach any more
- * becomes a long one, which moves others, until nothing moves.  Then all that has an offset
- * in it is written again: jumps and their tables, loops over lists, ranges of exceptions, and
- * the table of commands. */
+ * First the new place of each instruction is computed: a short jump that does not reach
+ * any more becomes a long one, which moves others, until nothing moves.  Then everything
+ * with an offset is written again: jumps and their tables, loops over lists, ranges of
+ * exceptions, and the table of commands. */
 #include "tcl-insert.h"
 
 #include <stdlib.h>
@@ -32,7 +32,8 @@ static int operand_at(const unsigned char *p, int bytes)
     return bytes == 1 ? (signed char)*p : TclGetInt4AtPtr(p);
 }
 
-/* Where in an instruction its jump offset is, and of how many bytes; 0: it has none. */
+/* Returns where an instruction has its jump offset, and its size in bytes; 0: it has
+ * none. */
 static int jump_in(const InstructionDesc *d, int *bytes)
 {
     int at = 1;
@@ -76,7 +77,7 @@ static int length_at(const struct layout *l, int at)
 
 static int find_instructions(struct layout *l)
 {
-    enum { BRANCHES = 10 }; /* bytes of short jumps behind a branch by return code */
+    enum { BRANCHES = 10 }; /* bytes of short jumps after a branch by return code */
     int at = 0;
 
     memset(l->to, 0xff, ((size_t)l->size + 1) * sizeof *l->to);

@@ -14,9 +14,10 @@ struct tt_tcl_insertion {
     unsigned char code[TT_TCL_INSERTED_MOST];
 };
 
-/* Puts all of them in, each before the instruction at its place: who jumps there comes by it,
- * and whatever else points into the code points to the same instructions as before.  0; else
- * nothing has changed: there was no memory, or the code was not understood. */
+/* Inserts all of them, each before the instruction at its place.  Jumps to that place
+ * reach the inserted code; other references still point to the same instructions as
+ * before.  0; otherwise nothing has changed: there was no memory, or the code was not
+ * understood. */
 int tt_tcl_insert(CompileEnv *, struct tt_tcl_insertion *, int count);
 
 #endif

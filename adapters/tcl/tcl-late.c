@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tcl-late.c - marks of commands whose compiler is not called.
  *
- * Tcl itself makes the calls of a command that is not known yet, whose name is in a
- * variable, whose words are expanded, of an object's [my].  When the code is whole, it hands
- * it to its optimizer, and to us first: such commands are in the table of commands, and
- * have no mark.  They get one before, and one behind where they are the last of their
- * script. */
+ * Tcl itself makes the calls of commands that are not known yet, whose name is in a
+ * variable, whose words are expanded, and of an object's [my].  Tcl passes complete code
+ * to its optimizer, and to this file first: such commands are in the table of commands,
+ * but have no mark.  They get one before and, if they are the last of their script, one
+ * after. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static int is_marked(const struct late *l, int i)
     return m && m->depth == (uint32_t)l->depth && !(m->flags & TT_TCL_END);
 }
 
-/* Whether no other command of its script comes behind what ends there. */
+/* Is there no other command of its script after this place? */
 static int is_last(const CompileEnv *env, int at)
 {
     const char *p = env->source + at, *end = env->source + env->numSrcBytes;
@@ -58,8 +58,8 @@ static int is_last(const CompileEnv *env, int at)
     return 1;
 }
 
-/* What putting it at the end of the code would have made.  One behind a command is no harm to
- * who jumps there: whatever lies as deep is over there, too. */
+/* Makes the same code as at the end of the byte-code.  A mark after a command is also
+ * right for code that jumps there: everything at that depth is over there, too. */
 static void add(struct late *l, const struct tt_tcl_mark *m, int at, int behind)
 {
     CompileEnv *env = l->env;
@@ -155,7 +155,7 @@ static void mark_all(struct late *l)
     free(l->around);
 }
 
-/* Tcl asks for the texts of literals where its table of them grows. */
+/* Tcl reads the texts of literals when its table of them grows. */
 static void forget_texts(const CompileEnv *env)
 {
     for (int i = 0; i < env->literalArrayNext; i++) {

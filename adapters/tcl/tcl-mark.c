@@ -5,11 +5,11 @@
  *            run  while  g x   run    set y       the main one, and each coroutine's
  *            └──── f ────┘    └─── g ───┘
  *
- * A mark finds its run: the one on top nearly always, or one nested in it, or one further
- * down when runs have ended without a word (return, error, break).  Tcl's own chain of
- * callbacks tells which of them still live.  Then everything of that run that lies as deep
- * as the mark ends, and the statement begins: one step of the tree, with one look at the
- * clock before and one behind, so that what the books take is nobody's time. */
+ * A mark finds its run: nearly always the one on top, or one nested in it, or one further
+ * down if runs have ended without a mark (return, error, break).  Tcl's chain of
+ * callbacks shows which runs are still active.  Then everything in that run at the mark's
+ * depth or deeper ends, and the statement begins: one step of the tree.  The clock is
+ * read before and after, so that the time of the bookkeeping is not charged. */
 #include "tcl-mark.h"
 #include "tcl-history.h"
 
@@ -205,7 +205,7 @@ static __attribute__((noinline)) uint64_t otherwise(uint64_t ticks, int leaf)
     }
 }
 
-/* What passed since the last look at the clock, as far as it is the program's. */
+/* Returns the program's part of the time since the last reading of the clock. */
 static inline uint64_t passed(struct books *b, uint64_t at, int leaf)
 {
     int64_t ticks = (int64_t)(at - b->last);
@@ -444,8 +444,8 @@ static tt_mark end(struct stack *s, const struct tt_tcl_mark *m, const ExecEnv *
     return tt_step(ticks, gone, 0);
 }
 
-/* Methods c: is what runs a statement that had none in it?  What begins now lies in those
- * below it. */
+/* For methods c: does it run inside a statement that was empty?  Then the new one is
+ * nested in those below it. */
 static int is_leaf(struct stack *s, const struct tt_tcl_mark *m, const NRE_callback *run)
 {
     struct item *top = s->count ? &s->item[s->count - 1] : NULL;
@@ -466,7 +466,7 @@ static int is_leaf(struct stack *s, const struct tt_tcl_mark *m, const NRE_callb
     return leaf;
 }
 
-/* The time up to now is charged, and the stack that runs is the one of this interpreter. */
+/* Charges the time up to now, and makes the stack of this interpreter current. */
 static inline struct stack *settle(struct books *b, const Interp *interp, uint64_t at)
 {
     if (__builtin_expect(b->stack && b->env == interp->execEnvPtr, 1))
@@ -476,9 +476,9 @@ static inline struct stack *settle(struct books *b, const Interp *interp, uint64
     return stack_of(b, interp->execEnvPtr);
 }
 
-/* From when on time is charged behind a mark that began at `at`.  Where it took what is
- * known, to look at the clock costs as much again.  The next mark takes away what is known of
- * this one, too. */
+/* Returns from when on time is charged after a mark that began at `at`.  If the mark took
+ * the calibrated time, reading the clock again would cost as much; the next mark
+ * subtracts that cost. */
 static inline uint64_t after(uint64_t at, tt_mark slowly)
 {
     switch (tt_tcl_clock.method) {
@@ -552,7 +552,7 @@ void tt_tcl_pass(Interp *interp, const struct tt_tcl_mark *m, const NRE_callback
 
 /* ── Cost centres ─────────────────────────────────────────────────────────────────── */
 
-/* Whatever is over by now ends. */
+/* Ends everything that is over by now. */
 static tt_mark end_over(struct stack *s, const ExecEnv *env, const NRE_callback *run)
 {
     uint32_t left = living(s, env, run);

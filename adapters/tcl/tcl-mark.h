@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-mark.h - what byte-code says when it comes by a statement.
+/* tcl-mark.h - called when byte-code reaches a statement.
  *
  *      proc f {} {              run ─ f                     a run is one execution of a
  *          while {...} {             └─ while               piece of byte-code, known by
@@ -7,8 +7,8 @@
  *          }                                                when it is over
  *      }
  *
- * A mark knows its statement, and how deep that lies within its piece; so where one begins,
- * whatever stands as deep or deeper in the same run has ended, by whatever way. */
+ * A mark knows its statement, and its depth within its piece; so when one begins,
+ * everything at that depth or deeper in the same run has ended. */
 #ifndef TT_TCL_MARK_H
 #define TT_TCL_MARK_H
 
@@ -28,7 +28,7 @@ extern enum tt_tcl_mode tt_tcl_mode;
 enum tt_tcl_mark_flags {
     TT_TCL_END = 1,   /* the statement ends; else it begins */
     TT_TCL_FIRST = 2, /* nothing of its piece comes before */
-    TT_TCL_LAST = 4,  /* nothing of its piece comes behind */
+    TT_TCL_LAST = 4,  /* it is the last of its piece */
 };
 
 struct tt_tcl_mark {
@@ -42,13 +42,13 @@ struct tt_tcl_mark {
 /* The mark of these; made once, kept for ever; NULL without memory. */
 const struct tt_tcl_mark *tt_tcl_mark_get(const struct tt_tcl_mark *like);
 
-/* The type of a literal that stands for a mark. */
+/* The type of a literal that is a mark. */
 extern const Tcl_ObjType tt_tcl_mark_type;
 
-/* What a thread's interpreter says: it comes by `mark`, in the run that ends with `run`. */
+/* A thread's interpreter reaches `mark`, in the run that ends with `run`. */
 void tt_tcl_pass(Interp *, const struct tt_tcl_mark *, const NRE_callback *run);
 
-/* How times are corrected for what measuring takes: the document's methods, and ours. */
+/* How times are corrected for the cost of measuring: the document's methods, and ours. */
 enum tt_tcl_method {
     TT_TCL_OURS,   /* b, and what a mark costs in Tcl, which was measured, too */
     TT_TCL_NONE,   /* a */
@@ -62,8 +62,8 @@ struct tt_tcl_clock {
     enum tt_tcl_method method;
     double factor;
     uint64_t hz;
-    /* Ours: ticks that a mark adds to what is measured, as it was found, at least and at
-     * most; and of these what the books take when there is nothing new. */
+    /* Ours: ticks that a mark adds to measured times: estimate, minimum and maximum; and
+     * the part of the bookkeeping if nothing is new. */
     uint64_t cost, low, high, books;
 };
 extern struct tt_tcl_clock tt_tcl_clock;
@@ -71,22 +71,22 @@ extern struct tt_tcl_clock tt_tcl_clock;
 uint64_t tt_tcl_now(void);
 uint64_t tt_tcl_frequency(void); /* takes 2 ms, once */
 
-/* This thread's books begin, and end: what is open is closed. */
+/* Begin and end this thread's bookkeeping; what is open is closed. */
 void tt_tcl_books_open(void);
 void tt_tcl_books_close(void);
 
-/* What is over by now has ended in the books, too; without that the next mark ends it. */
+/* Ends what is over by now; otherwise the next mark does it. */
 void tt_tcl_books_settle(Interp *);
 
-/* What passed since `since` is not the program's: it waited, or was held. */
+/* The time since `since` is not the program's: it waited, or was stopped. */
 void tt_tcl_books_skip(uint64_t since);
 void tt_tcl_books_pause(void);
 void tt_tcl_books_resume(void);
 
-/* A coroutine, or an interpreter, is no more. */
+/* A coroutine, or an interpreter, was deleted. */
 void tt_tcl_books_forget(const ExecEnv *);
 
-/* A coroutine is met for the first time: tcl-attach.c asks to be told of its end. */
+/* A coroutine is seen for the first time: tcl-attach.c watches for its end. */
 void tt_tcl_coroutine_watch(const ExecEnv *);
 
 /* A cost centre, until the callback that ends it has been called; in `around`, if not 0. */
@@ -97,7 +97,7 @@ void tt_tcl_centre_leave(Interp *, const NRE_callback *);
  * itself; 0: none is open. */
 uint32_t tt_tcl_books_height(tt_block);
 
-/* Marks that this thread has come by. */
+/* Returns how many marks this thread has reached. */
 uint64_t tt_tcl_books_marks(void);
 
 #endif

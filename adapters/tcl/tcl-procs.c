@@ -50,7 +50,7 @@ static int call(ClientData data, Tcl_Interp *interp, int objc, Tcl_Obj *const ob
     return TclNRInterpProc(data, interp, objc, objv);
 }
 
-/* Where its body begins, as Tcl wrote it down when it was made. */
+/* Returns the block where its body begins, as Tcl noted it when it was made. */
 static tt_block block_of_proc(struct tt_tcl_interp *t, Proc *proc)
 {
     const Tcl_HashEntry *e = Tcl_FindHashEntry(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-start.c - loaded into every program that `tallytree tcl` starts, and in those that they
- * start: where one turns out to be a Tcl shell, the adapter is loaded.
+/* tcl-start.c - loaded into every program that `tallytree tcl` starts, and into those
+ * that they start; if one is a Tcl shell, this loads the adapter.
  *
- * It stands before two functions of Tcl's, and needs nothing of Tcl itself. */
+ * It interposes two functions of Tcl, and needs nothing of Tcl itself. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void *load_adapter(void)
     return n < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* Of threads, and of interpreters within others. */
+/* Called for threads, and for interpreters within others. */
 EXPORTED int Tcl_Init(Tcl_Interp *interp)
 {
     static init_interp *own;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-text.c - where a script's text stands in the file that it came from.
+/* tcl-text.c - finds a script's text in the file that it came from.
  *
- * Tcl tells the file and the line on which a body begins, and no more.  Its text is looked
- * for on that line, in the file as Tcl reads it: decoded, with line ends of its own; lines that
- * a backslash continues are one in the text. */
+ * Tcl reports only the file and the line where a body begins.  The text is searched on
+ * that line, in the file as Tcl reads it: decoded, with Tcl's line ends; lines that a
+ * backslash continues are one in the text. */
 #include "tcl-text.h"
 
 #include <pthread.h>

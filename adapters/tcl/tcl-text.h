@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tcl-text.h - where a script's text stands in the file that it came from. */
+/* tcl-text.h - finds a script's text in the file that it came from. */
 #ifndef TT_TCL_TEXT_H
 #define TT_TCL_TEXT_H
 
@@ -12,8 +12,8 @@ struct tt_tcl_place {
     int found;             /* else it counts from the text's own beginning */
 };
 
-/* Tcl makes one blank of a line's end behind a backslash, with the blanks that follow, when it
- * takes a body out of its braces. */
+/* When Tcl takes a body out of its braces, it replaces a line's end after a backslash,
+ * and the blanks that follow, by one blank. */
 struct tt_tcl_join {
     size_t at;               /* the blank, in the text */
     uint32_t longer, indent; /* characters of the file, but one; those of the next line */
@@ -25,8 +25,8 @@ struct tt_tcl_text { /* a text, and its place in a file */
     uint32_t joins;
 };
 
-/* Looks for a text of `size` bytes that begins on this line of the file.  The file is read at
- * most once, and again when it has changed. */
+/* Finds a text of `size` bytes that begins on this line of the file.  The file is read
+ * once, and again if it has changed. */
 void tt_tcl_text_find(struct tt_tcl_text *, const char *path, uint32_t line,
                       const char *text, size_t size);
 
@@ -45,7 +45,8 @@ void tt_tcl_text_fini(struct tt_tcl_text *);
 void tt_tcl_text_move(const struct tt_tcl_text *, struct tt_tcl_place *, const char *text,
                       size_t from, size_t to);
 
-/* The place of a byte of a text that begins there, and is as it is in the file. */
+/* Returns the place of a byte of a text that begins there, and is unchanged in the
+ * file. */
 struct tt_tcl_place tt_tcl_text_at(const struct tt_tcl_place *, const char *text,
                                    size_t byte);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tcl-uncovered.c - procedures that were never called.
  *
- * A command is known once its script was compiled, and Tcl compiles a procedure when it is
- * first called.  So those that were made while we watched, and not called, are compiled at
- * the end, when nobody waits for it and nothing can be changed by it. */
+ * Commands are known after their script was compiled, and Tcl compiles a procedure at its
+ * first call.  So procedures that were made during the recording, and not called, are
+ * compiled at the end, when that takes no time from the program and cannot change it. */
 #include <string.h>
 
 #include "tcl-attach.h"
@@ -29,7 +29,7 @@ static int is_compiled(const Tcl_Obj *o)
     return o->typePtr && strcmp(o->typePtr->name, "bytecode") == 0;
 }
 
-/* Only what still is what it was when it was made. */
+/* Only if it is unchanged since it was made. */
 static void compile_proc(struct tt_tcl_interp *t, Command *c)
 {
     const Tcl_HashEntry *e = Tcl_FindHashEntry(&t->made, (const char *)c);
