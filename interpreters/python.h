@@ -56,7 +56,7 @@ enum {
 const char *tt_python_layout(struct tt_python *, const struct dl_phdr_info *,
                              uint32_t version);
 
-/* python-code.c: reads the head of a code object; 0: there is none. 
+/* python-code.c: reads the head of a code object; 0: there is none.
  * Async-signal-safe. */
 int tt_python_head(const struct tt_python *, const struct tt_peek *, uint64_t code,
                    char head[TT_PYTHON_HEAD]);
