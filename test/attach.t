@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 END
 cc -O2 -g -D_GNU_SOURCE -pthread -o "$tmp/mix" "$tmp/mix.c" && cc -O2 -g -D_GNU_SOURCE -static -pthread -o "$tmp/static" "$tmp/mix.c" || exit
 "$tmp/mix" wait <<<"" >/dev/null &
-if ! timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $! >"$tmp/err" 2>&1 && grep -q "forbid\|has no perf events" "$tmp/err"; then
+if ! timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" -p $! >"$tmp/err" 2>&1 && grep -q "forbid\|has no perf events" "$tmp/err"; then
     echo "1..0 # SKIP $(cat "$tmp/err")"
     exit
 fi
@@ -218,7 +218,7 @@ early()
     rm -f "$tmp/tt"
     sleep 100 &
     local pid=$! status
-    LD_PRELOAD=$tmp/early.so timeout -k 5 60 "$tallytree" record -o "$tmp/tt" -p $pid
+    LD_PRELOAD=$tmp/early.so timeout -k 5 500 "$tallytree" record -o "$tmp/tt" -p $pid
     status=$?
     kill $pid
     [ $status = 0 ] && "$tallytree" report header "$tmp/tt" >/dev/null && ! compgen -G "$tmp/.tt.*.live"
@@ -229,7 +229,7 @@ for_a_while()
     sleep 100 &
     local pid=$!
     patiently grep -q sleep "/proc/$pid/comm" || return
-    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" --delay 0.1 --duration 0.2 -p $pid
+    timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" --delay 0.1 --duration 0.2 -p $pid
     local status=$?
     kill $pid
     [ $status = 0 ] || return
@@ -248,7 +248,7 @@ named()
 }
 names_of()
 {
-    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" --duration 0.3 -p "$1" &&
+    timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" --duration 0.3 -p "$1" &&
         "$tallytree" report flat --limit all --csv "$tmp/tt" >"$tmp/flat" && has ",leaf,"
 }
 cp "$tmp/mix" "$tmp/gone"
@@ -327,7 +327,7 @@ try "and those of its threads, whose stacks lie near a library" of_threads
 # ── Programs that nothing can be loaded into ─────────────────────────────────────────
 statically()
 {
-    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" >"$tmp/out" 2>"$tmp/err"
     [ $? = 5 ] && shares && stacks && says "it is statically linked"
 }
 try "a static program is recorded, and its shares are right" statically
@@ -354,7 +354,7 @@ END
 without_descriptors()
 {
     cc -o "$tmp/without" "$tmp/without.c" || return
-    timeout -k 5 60 "$tmp/without" "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" any 100 >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tmp/without" "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" any 100 >"$tmp/out" 2>"$tmp/err"
     [ $? = 5 ] || return
     "$tmp/static" any 1000000 >"$tmp/out" &
     local pid=$! recorder
@@ -369,7 +369,7 @@ without_descriptors()
 try "and where the system has no descriptors of processes its end is seen too" without_descriptors
 in_kernel()
 {
-    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" kernel 100 >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/static" kernel 100 >"$tmp/out" 2>"$tmp/err"
     [ $? = 5 ] || return
     says "user and kernel" >/dev/null || { echo "# not allowed to see the kernel"; return 0; }
     "$tallytree" report flat --root in_kernel --sort inclusive --limit all --csv "$tmp/tt" >"$tmp/flat"
@@ -390,7 +390,7 @@ func work(done chan bool) { for i := 0; i < 400; i++ { leaf(300000) }; done <- t
 func main() { done := make(chan bool); go work(done); go work(done); <-done; <-done; fmt.Println("done") }
 END
     (cd "$tmp/go.d" && GOCACHE=$tmp/go.cache GO111MODULE=off CGO_ENABLED=0 go build -o prog main.go) || return
-    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/go.d/prog" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
+    timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/go.d/prog" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
     grep -qx "done" "$tmp/out" || return
     stacks 10 || return # those of its scheduler are not whole
     "$tallytree" report tree --limit all --csv "$tmp/tt" >"$tmp/flat"
@@ -400,10 +400,10 @@ try "a program of Go is recorded, and the stacks of its goroutines are whole" go
 passed_on()
 {
     printf 'int raise(int); int main(void) { return raise(15); }\n' >"$tmp/term.c"
-    cc -static -o "$tmp/term" "$tmp/term.c" && timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/term" 2>"$tmp/err"
+    cc -static -o "$tmp/term" "$tmp/term.c" && timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/term" 2>"$tmp/err"
     [ $? = 143 ] || return
     printf '#!/no/such/interpreter\n' >"$tmp/script" && chmod +x "$tmp/script"
-    timeout -k 5 60 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/script" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --sampled=1000 -o "$tmp/tt" "$tmp/script" 2>"$tmp/err"
     [ $? = 127 ]
 }
 try "the end of a static program is passed on" passed_on
@@ -457,7 +457,7 @@ figure()
 counts()
 {
     cc -O1 -g -o "$tmp/faults" "$tmp/faults.c" || return
-    timeout -k 5 60 "$tallytree" record --counter page-faults --counter context-switches=1 -o "$tmp/tt" "$tmp/faults" >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --counter page-faults --counter context-switches=1 -o "$tmp/tt" "$tmp/faults" >"$tmp/out" 2>"$tmp/err"
     [ $? = 5 ] || { cat "$tmp/err"; return 1; }
     local true touched lost
     true=$(cat "$tmp/out") touched=$(figure page-faults touches) lost=$(fact lost.samples)
@@ -468,7 +468,7 @@ counts()
 try "what the system counts is a metric, with the functions that cause it" counts
 hardware()
 {
-    timeout -k 5 60 "$tallytree" record --counter cycles=100000 -o "$tmp/tt" "$tmp/faults" >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --counter cycles=100000 -o "$tmp/tt" "$tmp/faults" >"$tmp/out" 2>"$tmp/err"
     case $? in
     5) [ "$(figure cycles main)" -gt 1000000 ] ;;
     125) grep "this machine does not count cycles" "$tmp/err" ;;
@@ -482,7 +482,7 @@ refused()
 {
     local reason=$1
     shift
-    timeout -k 5 60 "$@" 2>"$tmp/err"
+    timeout -k 5 500 "$@" 2>"$tmp/err"
     if [ $? != 125 ] || ! grep -q "$reason" "$tmp/err"; then
         cat "$tmp/err"
         return 1

@@ -21,7 +21,7 @@ run()
 {
     local folder=$1
     shift
-    (cd "$tmp/$folder" && timeout -k 5 100 "$@" >out 2>err </dev/null)
+    (cd "$tmp/$folder" && timeout -k 5 500 "$@" >out 2>err </dev/null)
     echo $? >"$tmp/$folder/status"
 }
 

@@ -21,7 +21,7 @@ reads()
     for ((round = 0; round < ${ROUNDS:-1}; round++)); do
         for command in "${commands[@]}"; do
             # shellcheck disable=SC2086
-            timeout 120 "$reader" ${command//FILE/$1} >said 2>err
+            timeout 500 "$reader" ${command//FILE/$1} >said 2>err
             status=$?
             [ $status = 0 ] || { [ $status -le "$2" ] && grep -q '^tallytree: ' err; } ||
                 { echo "$command: status $status"; head -50 err; return 1; }

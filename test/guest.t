@@ -15,9 +15,9 @@ fact()
 same()
 {
     local bare recorded
-    timeout -k 5 100 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
+    timeout -k 5 500 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
     bare=$?
-    timeout -k 5 100 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    timeout -k 5 500 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
     recorded=$?
     tail -n 1 "$tmp/err"
     [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; cat "$tmp/err"; return 1; }
@@ -73,7 +73,7 @@ often()
 {
     local i
     for i in $(seq "${RUNS:-20}"); do
-        timeout -k 5 100 "$TT_BUILD/tallytree" record --sampled=2000 "$@" -o "$tmp/tt" \
+        timeout -k 5 500 "$TT_BUILD/tallytree" record --sampled=2000 "$@" -o "$tmp/tt" \
             "$guest" mixed "$plugin" 1 >"$tmp/out" 2>"$tmp/err" &&
             grep -qx mixed "$tmp/out" || { echo "run $i: status $?"; cat "$tmp/err"; return 1; }
     done

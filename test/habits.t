@@ -173,7 +173,7 @@ ends()
     local a b
     ../burn 0.2 & a=$!
     ../burn 0.6 & b=$!
-    timeout -k 5 100 tallytree record -o e.tt -p $a,$b 2>err || { cat err; return 1; }
+    timeout -k 5 500 tallytree record -o e.tt -p $a,$b 2>err || { cat err; return 1; }
     is_gone $a && is_gone $b
 }
 where_perf "the recording ends with the last of them" ends

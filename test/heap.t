@@ -11,7 +11,7 @@ heap()
 {
     local name=$1
     shift
-    timeout -k 5 300 "$tallytree" record --heap -o "$tmp/$name.tt" -- "$@" >"$tmp/$name.out" 2>"$tmp/$name.err"
+    timeout -k 5 500 "$tallytree" record --heap -o "$tmp/$name.tt" -- "$@" >"$tmp/$name.out" 2>"$tmp/$name.err"
 }
 
 # figure NAME WHAT - number, bytes, overhead, freed (bytes) of all objects, or a metric.

@@ -10,7 +10,7 @@ source=$OLDPWD/test/hooks.cpp
 # record FLAGS... - of ./program; its output is that which it has alone.
 record()
 {
-    timeout -k 5 100 "$tallytree" record -o tt "$@" -- ./program "${arguments[@]}" >out 2>err
+    timeout -k 5 500 "$tallytree" record -o tt "$@" -- ./program "${arguments[@]}" >out 2>err
     [ $? = 3 ] && cmp alone out || { echo "not what it does alone"; cat err; diff alone out; return 1; }
 }
 
@@ -131,7 +131,7 @@ try "libraries that come and go have their functions counted, each its own" plug
 # coroutines WAY WHERE FLAGS... - each has its own paths, however stacks are switched.
 coroutines()
 {
-    timeout -k 5 100 "$tallytree" record -o tt --recursion none "${@:3}" -- ./program "$1" "$2" 1 >out 2>err
+    timeout -k 5 500 "$tallytree" record -o tt --recursion none "${@:3}" -- ./program "$1" "$2" 1 >out 2>err
     [ $? = 3 ] || { cat err; return 1; }
     "$tallytree" export --to folded --metric calls tt | LC_ALL=C sort >got
     [ "$(wc -l <out)" -gt 500 ] && LC_ALL=C sort out | diff - got >differs || { head differs; return 1; }
@@ -151,7 +151,7 @@ rm -f gmon.out
 # interrupt the profiler.
 interrupted()
 {
-    timeout -k 5 100 "$tallytree" record -o tt "$@" -- ./program >out 2>err
+    timeout -k 5 500 "$tallytree" record -o tt "$@" -- ./program >out 2>err
     [ $? = 3 ] || { cat err; return 1; }
     "$tallytree" report header tt | grep -Eq '^evictions +[1-9]' || { echo "nothing was evicted"; return 1; }
     figures flat self | sed 's/(.*) / /' | grep -E '^(f[0-9]+|handle) ' | sort >got

@@ -34,7 +34,7 @@ hostile folder || exit
 # reads COMMAND... - in bounds of time and memory; what it says is obeyed by no terminal.
 reads()
 {
-    (ulimit -v 4000000 -t 60; timeout 120 "$tallytree" "$@") >out 2>err
+    (ulimit -v 4000000 -t 60; timeout 500 "$tallytree" "$@") >out 2>err
     echo "status $?"
     head -c 2000 err
     ! grep -q "$(printf '\033')" out err
@@ -51,6 +51,6 @@ try "symbolize does" readable symbolize -o named folder
 try "top does" readable top -n 1 folder
 # A file that names others.
 mkdir trace && cp "$top/fuzz/formats/uftrace/fork" trace/info && mkfifo trace/task.txt
-try "a trace whose parts are pipes is refused" sh -c 'timeout 60 "$0" report flat trace 2>&1 | grep "task.txt. cannot be read"' "$tallytree"
+try "a trace whose parts are pipes is refused" sh -c 'timeout 500 "$0" report flat trace 2>&1 | grep "task.txt. cannot be read"' "$tallytree"
 try "dump refuses it" sh -c '"$0" dump folder 2>&1 | grep "this is a folder"' "$tallytree"
 finish

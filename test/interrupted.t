@@ -89,7 +89,7 @@ try "on a terminal it is shown how far it has come, and ctrl-c ends it" in_termi
 not_in_terminal()
 {
     slow_files
-    timeout 60 "$tallytree" merge -o here/out fast slow fast || echo "status $?"
+    timeout 500 "$tallytree" merge -o here/out fast slow fast || echo "status $?"
 }
 none "elsewhere it is not" not_in_terminal
 
@@ -128,7 +128,7 @@ recorder_killed()
         [ -n "$(ls -d here/.out.*.live 2>/dev/null)" ] || [ -e here/out ] || continue # it had not begun
         timeout 60 cat here/done
         cmp alone did || return
-        [ -e here/out ] || timeout 60 "$tallytree" merge --force -o here/gathered here/.out.*.live || { ls -lA here/.out.*; return 1; }
+        [ -e here/out ] || timeout 500 "$tallytree" merge --force -o here/gathered here/.out.*.live || { ls -lA here/.out.*; return 1; }
     done
 }
 try "a program goes on when record is killed, and its recordings can be read" recorder_killed

@@ -47,7 +47,7 @@ END
 # within LEAST FLAGS...
 within()
 {
-    timeout -k 5 100 "$tallytree" record -o "$tmp/tt" "${node[@]}" "${@:2}" "$tmp/work.js" 0.7 >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
+    timeout -k 5 500 "$tallytree" record -o "$tmp/tt" "${node[@]}" "${@:2}" "$tmp/work.js" 0.7 >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
     maps="$maps $("$tallytree" report strands --csv "$tmp/tt" | awk -F, '
         { for (i = 1; i <= NF; i++) if (NR == 1) at[$i] = i }
         $at["role"] == "entry" { print "/tmp/perf-" $at["pid"] ".map"; exit }')"
@@ -68,7 +68,7 @@ outside()
     pid=$!
     maps="$maps /tmp/perf-$pid.map"
     patiently grep -q begun "$tmp/out"
-    timeout -k 5 60 "$tallytree" record -o "$tmp/tt" --duration 2 -p $pid 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record -o "$tmp/tt" --duration 2 -p $pid 2>"$tmp/err"
     local status=$?
     kill $pid
     if [ $status != 0 ]; then
@@ -87,7 +87,7 @@ fi
 # recorded PROGRAM ARGS... - by its own recipe.
 recorded()
 {
-    timeout -k 5 100 "$tallytree" record -o "$tmp/tt" "$@" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err" "$tmp/out"; return 1; }
+    timeout -k 5 500 "$tallytree" record -o "$tmp/tt" "$@" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err" "$tmp/out"; return 1; }
 }
 
 cat >"$tmp/work.py" <<'END'

@@ -12,7 +12,7 @@ lazy()
     local name=$1
     shift
     rm -f "$tmp/profile"
-    timeout -k 5 60 "${TT_BUILD:-build}/examples/lazy" "$@" "$programs/$name.lazy"
+    timeout -k 5 500 "${TT_BUILD:-build}/examples/lazy" "$@" "$programs/$name.lazy"
 }
 
 # profiled WORDS NAME [FLAG...]
@@ -304,7 +304,7 @@ try "the graph over time has as many points as there is room for, and the last o
 # retained FILE - by whom, at the end of its run; against an oracle that has the same heap.
 retained()
 {
-    timeout -k 5 60 "${TT_BUILD:-build}/examples/lazy" --young 4096 --retainers --heap "$tmp/heap" \
+    timeout -k 5 500 "${TT_BUILD:-build}/examples/lazy" --young 4096 --retainers --heap "$tmp/heap" \
         --profile "output=$tmp/profile,series=type+retainers" "$1" >"$tmp/out" &&
         "$tallytree" report series --series "live by retainers" --csv --limit all "$tmp/profile" |
         python3 -c 'import csv, sys

@@ -16,7 +16,7 @@ same()
 {
     local i
     for ((i = 0; i < runs; i++)); do
-        timeout -k 5 100 "$tallytree" record --force --locks "$@" -o "$tmp/tt" "$stress" "$plugin" >"$tmp/out" 2>"$tmp/err"
+        timeout -k 5 500 "$tallytree" record --force --locks "$@" -o "$tmp/tt" "$stress" "$plugin" >"$tmp/out" 2>"$tmp/err"
         [ $? = $alone ] && cmp "$tmp/alone" "$tmp/out" || { echo "run $i"; cat "$tmp/out" "$tmp/err"; return 1; }
     done
 }

@@ -59,7 +59,7 @@ END
 
 recorded()
 {
-    timeout -k 5 100 "$tallytree" record --locks -o "$tmp/$1.tt" "$guest" "$1" >"$tmp/$1.out" 2>"$tmp/err" ||
+    timeout -k 5 500 "$tallytree" record --locks -o "$tmp/$1.tt" "$guest" "$1" >"$tmp/$1.out" 2>"$tmp/err" ||
         { cat "$tmp/err"; return 1; }
 }
 
@@ -191,7 +191,7 @@ try "merged in any order they are the same" merged
 # A recording whose process was killed has the waits that were over.
 killed()
 {
-    timeout -k 5 60 "$tallytree" record --locks -o "$tmp/killed.tt" sh -c '"$0" forever & sleep 1; kill -9 $!; wait' "$guest" >"$tmp/out" 2>&1
+    timeout -k 5 500 "$tallytree" record --locks -o "$tmp/killed.tt" sh -c '"$0" forever & sleep 1; kill -9 $!; wait' "$guest" >"$tmp/out" 2>&1
     folded delay "$tmp/killed.tt" && grep -q 'take_turns;\[waits: mutex\];convoy_lock;\[held by\];.*;take_turns ' "$tmp/folded"
 }
 try "what is killed leaves its waits" killed

@@ -14,7 +14,7 @@ record()
 {
     local name=$1
     shift
-    timeout -k 5 60 "$tallytree" lua -o "$tmp/$name.tt" "$@" "$tmp/$name.lua" one two \
+    timeout -k 5 500 "$tallytree" lua -o "$tmp/$name.tt" "$@" "$tmp/$name.lua" one two \
         >"$tmp/$name.out" 2>"$tmp/$name.err"
 }
 
@@ -170,7 +170,7 @@ tallytree.stop()
 E
 at_peak()
 {
-    LD_LIBRARY_PATH=${TT_BUILD:-build} LUA_CPATH="$tmp/?.so" timeout -k 5 60 lua5.4 "$tmp/peak.lua" "$tmp/peak.tt" || return
+    LD_LIBRARY_PATH=${TT_BUILD:-build} LUA_CPATH="$tmp/?.so" timeout -k 5 500 lua5.4 "$tmp/peak.lua" "$tmp/peak.tt" || return
     local peak last greatest
     peak=$("$tallytree" export --to folded --metric peak --select grow "$tmp/peak.tt" | awk '{ n += $NF } END { print n }')
     last=$("$tallytree" export --to folded --metric live --select grow "$tmp/peak.tt" | awk '{ n += $NF } END { print n }')

@@ -67,7 +67,7 @@ head -c 8192 /dev/zero >"$dir/left/begun.78"
 head -c 100 "$dir/folder/1.rec" >"$dir/left/cut.79"
 echo "a 1 b" >"$dir/left/text"
 mkfifo "$dir/left/pipe"
-timeout 60 "$tallytree" merge -o "$dir/left.tt" "$dir/left" 2>"$dir/said"
+timeout 500 "$tallytree" merge -o "$dir/left.tt" "$dir/left" 2>"$dir/said"
 equal "a folder is merged without what cannot be read in it" "$?" 0
 figures() { "$tallytree" report tree --limit all --threshold 0 --csv "$1"; }
 equal "and all else is there" "$(figures "$dir/left.tt")" "$(figures "$dir/all.tt")"
@@ -77,7 +77,7 @@ for bad in cut.79 text pipe; do
     try "as the terminal has it: $bad" grep -q "^tallytree: $dir/left: $bad: " "$dir/said"
 done
 rm "$dir"/left/?.rec
-equal "a folder of nothing else is an error" "$(timeout 60 "$tallytree" merge -o "$dir/no.tt" "$dir/left" 2>/dev/null; echo $?)" 2
+equal "a folder of nothing else is an error" "$(timeout 500 "$tallytree" merge -o "$dir/no.tt" "$dir/left" 2>/dev/null; echo $?)" 2
 
 # complains_below - of three files the second is slow, and the third is not there: the bar is
 # drawn in between, on a terminal.

@@ -26,7 +26,7 @@ mpi()
 {
     local ranks=$1
     shift
-    (cd "$tmp" && timeout -k 5 120 mpirun --allow-run-as-root --oversubscribe -n "$ranks" "$@") \
+    (cd "$tmp" && timeout -k 5 500 mpirun --allow-run-as-root --oversubscribe -n "$ranks" "$@") \
         >"$tmp/said" 2>"$tmp/err" </dev/null
 }
 

@@ -138,9 +138,9 @@ try "--heap has what each function allocates" allocates
 # All that makes and leaves frames, in threads.
 stressed()
 {
-    timeout 200 "$python" test/python-stress.py 1 >"$tmp/bare.out" 2>"$tmp/bare.err"
+    timeout 500 "$python" test/python-stress.py 1 >"$tmp/bare.out" 2>"$tmp/bare.err"
     bare=$?
-    record timeout 200 "$python" test/python-stress.py 1 >"$tmp/out"
+    record timeout 500 "$python" test/python-stress.py 1 >"$tmp/out"
     recorded=$?
     cat "$tmp/messages"
     [ "$recorded" = "$bare" ] || { echo "status $recorded, not $bare"; return 1; }

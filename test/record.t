@@ -175,7 +175,7 @@ pid_t fork(void)
 }
 END
 cc -D_GNU_SOURCE -shared -fPIC -o "$work/early.so" "$work/early.c" -ldl
-early() { timeout -k 5 60 env LD_PRELOAD="$work/early.so" "$@"; }
+early() { timeout -k 5 500 env LD_PRELOAD="$work/early.so" "$@"; }
 try "be it as early as can be" status 143 early "${record[@]}" sleep 100
 try "what cannot begin is our own failure, however soon" \
     status 125 early FAILS=1 "$tallytree" record -o "$work/no/such/folder" true

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/tap.sh"
 tallytree()
 {
-    timeout -k 5 60 "${TT_BUILD:-build}/tallytree" "$@"
+    timeout -k 5 500 "${TT_BUILD:-build}/tallytree" "$@"
 }
 
 # ── By hand ──────────────────────────────────────────────────────────────────────────

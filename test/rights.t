@@ -135,7 +135,7 @@ off()
     "${other[@]}" ./answers "$2" >begun &
     answering=$!
     # shellcheck disable=SC2086
-    patiently grep -q begun begun && timeout 60 "$tallytree" off $1 -p "$answering" 2>err
+    patiently grep -q begun begun && timeout 500 "$tallytree" off $1 -p "$answering" 2>err
     status=$?
     kill -9 "$answering"
     wait "$answering" 2>/dev/null

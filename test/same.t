@@ -13,7 +13,7 @@ tallytree=$build/tallytree
 # alone COMMAND... - what it comes to without us.
 alone()
 {
-    (cd "$tmp/here" && exec timeout -k 5 60 "$@") >"$tmp/out" 2>"$tmp/err" </dev/null
+    (cd "$tmp/here" && exec timeout -k 5 500 "$@") >"$tmp/out" 2>"$tmp/err" </dev/null
     echo "status $?" >>"$tmp/out"
 }
 
@@ -26,7 +26,7 @@ with()
         shift
     done
     shift
-    (cd "$tmp/here" && exec timeout -k 5 60 "$tallytree" record "${flags[@]}" -o "$tmp/tt" -- "$@") \
+    (cd "$tmp/here" && exec timeout -k 5 500 "$tallytree" record "${flags[@]}" -o "$tmp/tt" -- "$@") \
         >"$tmp/out.with" 2>"$tmp/err.with" </dev/null
     status=$?
     echo "status $status" >>"$tmp/out.with"
@@ -258,7 +258,7 @@ END
         alone $small
         for flags in "" --heap --wall; do
             # shellcheck disable=SC2086
-            (cd "$tmp/here" && exec timeout -k 5 60 valgrind -q --trace-children=yes "$tallytree" record $flags -o "$tmp/tt" -- \
+            (cd "$tmp/here" && exec timeout -k 5 500 valgrind -q --trace-children=yes "$tallytree" record $flags -o "$tmp/tt" -- \
                 "$tmp/small") >"$tmp/out.with" 2>"$tmp/err.with" </dev/null
             echo "status $?" >>"$tmp/out.with"
             diff "$tmp/out" "$tmp/out.with" && [ -z "$(sed '/^tallytree: /d' "$tmp/err.with")" ] || { cat "$tmp/err.with"; return 1; }

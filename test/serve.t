@@ -135,7 +135,7 @@ finish_server
 listen=:0 serve --token-file "$tmp/token" "$tmp/rec"
 try "with one, other machines may be served" grep -q '^http://' "$tmp/address"
 finish_server
-refused() { timeout -k 5 20 "$tallytree" serve --pprof "${@:2}" "$tmp/rec" 2>"$tmp/err"; [ $? = 2 ] && grep -q -e "$1" "$tmp/err"; }
+refused() { timeout -k 5 500 "$tallytree" serve --pprof "${@:2}" "$tmp/rec" 2>"$tmp/err"; [ $? = 2 ] && grep -q -e "$1" "$tmp/err"; }
 try "without one they are not" refused "token-file" --listen :0
 try "nor at an address that others can reach" refused "token-file" --listen 0.0.0.0:0
 try "a token that is short is refused" refused "16 to" --listen 127.0.0.1:0 --token-file "$tmp/short"
@@ -144,7 +144,7 @@ serve --host profiles.example "$tmp/rec"
 equal "a host can be added" "$(get 'profile?seconds=0' "$tmp/x" -H 'Host: profiles.example:99') $(get 'profile?seconds=0' "$tmp/x" -H 'Host: profiles.example.org')" "200 421"
 finish_server
 
-try "a file beside a process is one too many" sh -c "timeout -k 5 20 '$tallytree' serve --pprof --listen 127.0.0.1:0 -p $program '$tmp/rec' 2>'$tmp/err'
+try "a file beside a process is one too many" sh -c "timeout -k 5 500 '$tallytree' serve --pprof --listen 127.0.0.1:0 -p $program '$tmp/rec' 2>'$tmp/err'
     [ \$? = 2 ] && grep -q 'wants a recording, or -p PID' '$tmp/err'"
 exec 7>&- 8<&-
 reap $program

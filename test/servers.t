@@ -64,7 +64,7 @@ serves()
     elif ! command -v "$3" >/dev/null; then
         skip "$1" "$3 is not installed"
     else
-        try "$1" timeout -k 5 200 python3 "$tmp/serve.py" "$tallytree" "$port" "$2" "$tmp/tt" "${@:3}"
+        try "$1" timeout -k 5 500 python3 "$tmp/serve.py" "$tallytree" "$port" "$2" "$tmp/tt" "${@:3}"
     fi
 }
 port=$((20000 + $$ % 20000))

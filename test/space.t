@@ -5,7 +5,7 @@
 . "$(dirname "$0")/tap.sh"
 tallytree()
 {
-    timeout -k 5 60 "${TT_BUILD:-build}/tallytree" "$@"
+    timeout -k 5 500 "${TT_BUILD:-build}/tallytree" "$@"
 }
 
 # objects DUMP - its lines of space, summed over the strands, as the oracle has them.

@@ -61,7 +61,7 @@ stack()
     pid=$!
     exec 7>fifo
     patiently said_or_gone
-    DEBUGINFOD_URLS='' timeout -k 5 60 gdb -nx -batch -p "$pid" -ex bt >bt 2>errors
+    DEBUGINFOD_URLS='' timeout -k 5 500 gdb -nx -batch -p "$pid" -ex bt >bt 2>errors
     exec 7>&-
     wait "$pid"
     status=$?

@@ -105,9 +105,9 @@ n=0
 for policy in none edge block cycle recent:6; do
     for mode in calls exact; do
         n=$((n + 1))
-        timeout -k 5 60 ./walk "hooks=$mode,recursion=$policy,output=walk.tt" $n >calls
+        timeout -k 5 500 ./walk "hooks=$mode,recursion=$policy,output=walk.tt" $n >calls
         try "every call of walk $n is counted, $mode, $policy" counted
-        timeout -k 5 60 ./walk "hooks=$mode,recursion=$policy,output=walk.tt" $n handlers >calls
+        timeout -k 5 500 ./walk "hooks=$mode,recursion=$policy,output=walk.tt" $n handlers >calls
         try "signal handlers may come in between" counted
     done
 done

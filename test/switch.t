@@ -128,7 +128,7 @@ over()
 well" ]
 }
 
-switch() { timeout -k 5 60 "$tallytree" "$@"; }
+switch() { timeout -k 5 500 "$tallytree" "$@"; }
 
 # count_of FILE NAME - calls of a function, from everywhere.
 count_of() { "$tallytree" export --to folded --metric calls "$1" | awk -v n="$2" '{ c = $NF; sub(/ [0-9]+$/, ""); k = split($0, p, ";"); if (p[k] == n) s += c } END { print s + 0 }'; }

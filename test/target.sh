@@ -70,7 +70,7 @@ run_unwinding()
     # shellcheck disable=SC2046
     compile -Iinclude -Ibase -Iruntime -Iunwind -Iinterpreters -Isample test/stack-test.c "$tmp"/*.c.o $(unwinding) \
         unwind/[cm]*-"${machine%%-*}".c interpreters/safe-copy-"${machine%%-*}".c \
-        -o "$tmp/program" && timeout -k 5 300 "$runner" "$tmp/program"
+        -o "$tmp/program" && timeout -k 5 500 "$runner" "$tmp/program"
 }
 
 unwinding()

@@ -97,7 +97,7 @@ fails()
 # What ends in the middle of many looks is no failure, and ends them.
 is_left_alone()
 {
-    timeout -k 5 60 tallytree top -n 1000000 -i 0.05 --json "$1" | head -c 1 >/dev/null
+    timeout -k 5 500 tallytree top -n 1000000 -i 0.05 --json "$1" | head -c 1 >/dev/null
     [ "${PIPESTATUS[*]}" = "0 0" ]
 }
 
@@ -313,7 +313,7 @@ ends_late()
     exec 8>"$late"
     yes word | head -n 20 >&8
     patiently sh -c "tallytree report flat --csv '$tmp/ending' | grep -q ,insert," || return
-    LD_PRELOAD=$tmp/late.so ASKED=$tmp/asked RUNS=/proc/$writer timeout -k 5 60 tallytree top -n 9 -i 0.1 "$tmp/ending" >"$tmp/ended" 8>&- &
+    LD_PRELOAD=$tmp/late.so ASKED=$tmp/asked RUNS=/proc/$writer timeout -k 5 500 tallytree top -n 9 -i 0.1 "$tmp/ending" >"$tmp/ended" 8>&- &
     top=$!
     patiently test -e "$tmp/asked" || return
     exec 8>&-

@@ -9,7 +9,7 @@ beside()
 {
     local name=$1
     shift
-    timeout -k 5 300 env FRAMES="$tmp/$name" LD_PRELOAD="$built/libframes-preload.so" "$@" >/dev/null 2>&1 ||
+    timeout -k 5 500 env FRAMES="$tmp/$name" LD_PRELOAD="$built/libframes-preload.so" "$@" >/dev/null 2>&1 ||
         [ -s "$tmp/$name" ]
 }
 

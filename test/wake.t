@@ -167,7 +167,7 @@ END2
 gcc -O1 -w -fpatchable-function-entry=5 -pthread -o woken woken.c || exit 1
 
 said() { [ -s out ] || is_gone "$pid"; }
-switch() { timeout -k 5 90 "$build/tallytree" "$@"; }
+switch() { timeout -k 5 500 "$build/tallytree" "$@"; }
 # There is nothing in fifo; the signal alone ends it.
 over()
 {

@@ -38,7 +38,7 @@ fi
 
 compared()
 {
-    timeout -k 5 100 "$tallytree" record --wall -o "$tmp/tt" "$tmp/wall" >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --wall -o "$tmp/tt" "$tmp/wall" >"$tmp/out" 2>"$tmp/err"
     [ $? = 7 ] || { cat "$tmp/err" "$tmp/out"; return 1; }
     "$tallytree" report flat --limit all --sort inclusive --csv "$tmp/tt" >"$tmp/flat" || return
     python3 "$tmp/compare.py" "$tmp/flat" "$tmp/out" "$tmp/right"
@@ -69,7 +69,7 @@ whole() { [ "$("$tallytree" report header --csv "$tmp/tt" | awk -F, '$4 == "stac
 try "all stacks are whole" whole
 interrupted()
 {
-    timeout -k 5 100 "$tallytree" record --wall -o "$tmp/tt" "$tmp/wall" alarm >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --wall -o "$tmp/tt" "$tmp/wall" alarm >"$tmp/out" 2>"$tmp/err"
     [ $? = 7 ] || { cat "$tmp/err" "$tmp/out"; return 1; }
 }
 try "a signal of the program's own still ends a call" interrupted
@@ -83,7 +83,7 @@ calls()
     "$tmp/calls" 1 || return
     : >"$tmp/seen"
     for _ in {1..60}; do
-        timeout -k 5 200 "$tallytree" record --wall -o "$tmp/tt" "$tmp/calls" "${RUNS:-4}" || return
+        timeout -k 5 500 "$tallytree" record --wall -o "$tmp/tt" "$tmp/calls" "${RUNS:-4}" || return
         "$tallytree" report flat --limit all "$tmp/tt" >>"$tmp/seen"
         missing=
         for wait in write send receive child accept connect futex; do
@@ -100,9 +100,9 @@ try "calls that wait give all bytes, keep their time limits and do not end early
 same()
 {
     local bare recorded
-    timeout -k 5 100 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
+    timeout -k 5 500 "$guest" "$@" >"$tmp/bare.out" 2>"$tmp/bare.err" </dev/null
     bare=$?
-    timeout -k 5 100 "$tallytree" record --wall -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    timeout -k 5 500 "$tallytree" record --wall -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
     recorded=$?
     [ "$bare" = "$recorded" ] && cmp "$tmp/bare.out" "$tmp/out" || { echo "status $recorded, not $bare"; cat "$tmp/err" "$tmp/bare.err"; return 1; }
 }
@@ -121,7 +121,7 @@ END
 leaves()
 {
     cc -pthread -o "$tmp/leaves" "$tmp/leaves.c" &&
-        timeout -k 5 60 "$tallytree" record --wall -o "$tmp/tt" "$tmp/leaves" >"$tmp/out" 2>"$tmp/err" && grep -qx last "$tmp/out"
+        timeout -k 5 500 "$tallytree" record --wall -o "$tmp/tt" "$tmp/leaves" >"$tmp/out" 2>"$tmp/err" && grep -qx last "$tmp/out"
 }
 try "a program whose first thread goes first ends with its last" leaves
 
