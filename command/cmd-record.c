@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-record.c - `tallytree record` and `tallytree PROGRAM`: any program, as it is.
+/* cmd-record.c - `tallytree record` and `tallytree PROGRAM`: records any unmodified
+ * program.
  *
  * The program is started with a library that samples it from within, see preload/.  Its
- * processes write into a folder beside the output; when it has ended, that becomes one
- * profile with names.  What the library cannot enter, and what runs already, is looked at
- * from outside.  Whatever goes wrong with us, the program's status is passed on. */
+ * processes write into a folder beside the output; after the program has ended, that
+ * becomes one profile with names.  Programs that the library cannot be loaded into, and
+ * running processes, are sampled from outside.  Whatever fails here, the program's status
+ * is passed on. */
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
@@ -102,7 +104,7 @@ static const struct tt_flag record_flags[] = {
     {"space", 0, LINKED, "WHICH", "none alloc copies types peak", NULL},
     {"series", 0, SERIES, "WHICH", "none type block centre use retainers",
      "live memory over time by type, block or centre, or none"},
-    /* As MLWorks' runtime has them. */
+    /* The names that MLWorks' runtime has for them. */
     {"profile", 0, PROFILE, "OUT", "@files", NULL},
     {"profile-scan", 0, MANNER, "MS", NULL, NULL},
     {"profile-depth", 0, MANNER, "N", NULL, NULL},
@@ -132,7 +134,7 @@ struct record {
     int is_bare;                   /* functions of interpreters are not shown */
     int counts;                    /* a mode of calls is asked for */
     int switches;                  /* the program's functions can be switched on */
-    const char *linked; /* a flag of what is not seen from outside; NULL: none */
+    const char *linked; /* an option that does not work from outside; NULL: none */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
     int kernel; /* from outside, where the kernel is seen too */
@@ -236,7 +238,7 @@ static int take_counter(struct record *r, const char *value)
     return 0;
 }
 
-/* The system's limit, which is that of a record's 16 bits. */
+/* The kernel's limit, which is that of a record's 16 bits. */
 static int take_stack(struct record *r, const struct tt_flags *f)
 {
     enum { LEAST = 256 };
@@ -422,7 +424,7 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     return 0;
 }
 
-/* The status to exit with, or less than 0 to go on. */
+/* Returns the status to exit with, or less than 0 to continue. */
 static int read_flags(struct record *r, int argc, char **argv)
 {
     struct tt_flags f;
@@ -469,7 +471,7 @@ static int read_flags(struct record *r, int argc, char **argv)
 
 /* ── The program ──────────────────────────────────────────────────────────────────── */
 
-/* What is not asked for is not there: we may be recorded ourselves. */
+/* Clears variables that were not requested: this process may be recorded itself. */
 static int set(const char *name, const char *value)
 {
     return value ? setenv(name, value, 1) : unsetenv(name);
@@ -487,7 +489,8 @@ static int set_times(const struct record *r)
     return set("TALLYTREE_WHEN", r->delay > 0 || r->duration > 0 ? when : NULL);
 }
 
-/* How fast the counter runs, and what exact times cost: each process would measure it. */
+/* Measures how fast the counter runs, and the cost of exact times, once for all
+ * processes. */
 static int set_clock(void)
 {
     struct tt_header h = {.clock = TT_CLOCK_CYCLES};
@@ -502,8 +505,8 @@ static int set_clock(void)
     return set("TALLYTREE_CLOCK", h.clock == TT_CLOCK_CYCLES ? known : NULL);
 }
 
-/* The address sanitizer wants to be loaded first, and ends a program where it is not: we
- * stand before none of its functions. */
+/* The address sanitizer wants to be loaded first, and otherwise ends the program.  It
+ * need not be first here: our library replaces none of its functions. */
 static int set_sanitizer(void)
 {
     const char *options = getenv("ASAN_OPTIONS");
@@ -518,8 +521,8 @@ static int set_sanitizer(void)
     return error;
 }
 
-/* Python's objects are small parts of blocks that it has for itself, unless it is told to
- * allocate each.  Who has told it something else is right. */
+/* Python allocates small objects within large blocks, unless a variable makes it call
+ * malloc for each object.  If the user has set the variable, it is kept. */
 static int set_allocator(const struct record *r)
 {
     return r->heap && !r->is_bare ? setenv("PYTHONMALLOC", "malloc", 0) : 0;
@@ -581,7 +584,7 @@ static int record_outside(struct record *r)
                          : tt_outside_go(&r->run, &o);
 }
 
-/* Then calls are all that is wanted: native stacks are not sampled. */
+/* Then only calls are wanted: native stacks are not sampled. */
 static int can_switch(const struct record *r)
 {
 #ifdef __x86_64__
@@ -594,8 +597,8 @@ static int can_switch(const struct record *r)
 #endif
 }
 
-/* The sanitizers have an allocator, which tells its callers apart and wants to be the first;
- * that of threads also wants to have made each thread. */
+/* Sanitizers have an allocator that needs its real callers and must be loaded first; the
+ * thread sanitizer must also create each thread. */
 static int refuse_sanitizer(const struct record *r)
 {
     int of_threads = tt_program_names(&r->run.program, "__tsan_init"),
@@ -614,8 +617,8 @@ static int refuse_sanitizer(const struct record *r)
     return TT_LAUNCH_FAILED;
 }
 
-/* Timers of CPU time end at the system's ticks, perf events do not.  What is linked into the
- * program, or loaded, is only seen from within. */
+/* Timers of CPU time end at the kernel's ticks, perf events do not.  Libraries that are
+ * linked or loaded can only be seen from within. */
 static int is_beyond_ticks(const struct record *r)
 {
     struct tt_options o;
@@ -628,7 +631,8 @@ static int is_beyond_ticks(const struct record *r)
            tt_perf_is_allowed();
 }
 
-/* Why it is done from outside, though it can be done from within; NULL: it is not. */
+/* Returns why it is recorded from outside, although it could be from within; NULL: it is
+ * not. */
 static const char *choose_outside(const struct record *r)
 {
     return r->is_machine        ? "of the machine"
