@@ -42,7 +42,7 @@ async function bundle() {
   return { js: file("app.js"), css: file("style.css") };
 }
 
-// One file that needs no other; where PROFILE stands, the profile goes.
+// One file that needs no other; PROFILE is replaced by the profile.
 function single(html, js, css, wasm) {
   const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
   const script = js.toString().replaceAll("</script", "<\\/script");
@@ -67,7 +67,7 @@ function pack(bytes) {
   return packed;
 }
 
-// A C array of what is packed.
+// A C array of the packed bytes.
 function array(name, bytes) {
   const packed = pack(bytes);
   const rows = [];

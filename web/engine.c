@@ -13,12 +13,12 @@ static struct tt_profile profile;
 static struct tt_answers answers;
 static struct tt_text text;
 
-/* Aligned for anything; NULL: there is no such room. */
+/* Aligned for any type; NULL: no memory. */
 EXPORT("room") void *tt_engine_room(size_t size) { return malloc(size); }
 
 EXPORT("free") void tt_engine_free(void *room) { free(room); }
 
-/* NULL when it is open now, or what is wrong with it. */
+/* Returns NULL if it is open now, or the error. */
 EXPORT("open") const char *tt_engine_open(const void *embedded, size_t bytes)
 {
     size_t size;
@@ -35,7 +35,7 @@ EXPORT("open") const char *tt_engine_open(const void *embedded, size_t bytes)
     return NULL;
 }
 
-/* The answer, which stays until the next one. */
+/* Returns the answer, valid until the next one. */
 EXPORT("ask") const char *tt_engine_ask(const char *query)
 {
     text.bytes.count = 0;

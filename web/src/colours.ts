@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// colours.ts - what the colours of frames say: the module, the figure of its own, or the change.
+// colours.ts - the colours of frames: by module, by self figure, or by change.
 import type { Frame } from "./flame";
 
 export interface Paint {
   fill: string;
-  ink: string; // it stands out from the fill by 4.5 to 1 at least
+  ink: string; // its contrast to the fill is at least 4.5 to 1
 }
 
 export type ColourBy = "module" | "self" | "change";
@@ -21,7 +21,7 @@ export function pale(colour: string, dark: boolean): string {
   return `rgb(${part(1)} ${part(3)} ${part(5)})`;
 }
 
-// While something is looked for, all else.
+// Frames that do not match the search.
 export const faintPaint = (dark: boolean): Paint => (dark ? { fill: "#33383b", ink: "#a4adb3" } : { fill: "#e6e6e6", ink: "#555" });
 
 const hues = [165, 32, 215, 95, 285, 50, 340, 190, 250, 15, 130, 310];
@@ -50,7 +50,7 @@ export function modulePaint(module: string, name: string, dark: boolean): Paint 
   return { fill: `hsl(${hue} ${full}% ${dark ? 58 + shade : 78 + shade}%)`, ink: "#111" };
 }
 
-// 0: nothing of its own, 1: as much as any.
+// 0: no self figure, 1: the largest one.
 function heat(part: number, dark: boolean): Paint {
   return { fill: dark ? `hsl(${40 - part * 28} ${20 + part * 60}% ${60 + part * 4}%)` : `hsl(${45 - part * 30} ${30 + part * 65}% ${92 - part * 27}%)`, ink: "#111" };
 }
@@ -61,7 +61,7 @@ export function changePaint(by: number, noise: boolean, dark: boolean): Paint {
   return { fill: `hsl(${by > 0 ? 8 : 212} ${part * (dark ? 65 : 85)}% ${(dark ? 62 : 88) - part * (dark ? 0 : 18)}%)`, ink: "#111" };
 }
 
-// Of all frames of a picture: how much of its own the hottest has.
+// The largest self figure of all frames of a picture.
 export const hottest = (frames: Frame[]) => frames.reduce((most, f) => Math.max(most, f.colour ? (f.table.number(f.row, "self") ?? 0) : 0), 0);
 
 export function paintOf(f: Frame, by: ColourBy, most: number, dark: boolean): Paint {

@@ -2,7 +2,7 @@
 // expression.ts - what is typed into the search: part of a name, a glob or an expression, for
 // JavaScript, which marks names, and for the engine, which counts.
 
-// What is typed, for the browser, which marks names, and for the engine, which counts.
+// The typed text, for the browser, which marks names, and for the engine, which counts.
 export interface Wanted {
   marks: RegExp;
   pattern: string;
@@ -77,7 +77,7 @@ function expressionOf(text: string): { js: string; ere: string } {
 
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
-// Texts are parts of names, globs whole names, and /…/ expressions; throws what is wrong.
+// Plain texts match parts of names, globs whole names; /…/ are expressions; throws an error text.
 export function wantedOf(text: string): Wanted {
   const written = /^\/(.+)\/(i?)$/.exec(text);
   if (written) {

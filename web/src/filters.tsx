@@ -6,7 +6,7 @@ import { withoutIdentity } from "./names";
 import { useShell } from "./shell";
 import { filterKinds, withFilters, type Filter, type FilterKind } from "./state";
 
-// What the kinds are called on the page, and what they do.
+// The names of the kinds on the page, and their effects.
 export const filterWords: Record<FilterKind, { label: string; about: string }> = {
   select: { label: "only", about: "keep only paths that contain it" },
   exclude: { label: "hide", about: "drop paths that contain it" },

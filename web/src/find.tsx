@@ -106,7 +106,7 @@ function Matches({ table, pattern }: { table: Table; pattern: string }) {
   );
 }
 
-// What is typed may also be a limit, or the name of a thread.
+// The text may also be a limit, or the name of a thread.
 const limits = /^(\d+(\.\d+)?\s*(%|[a-zA-Zµ]+)?|[\w ]+<\d+)$/;
 
 function Other({ text, pattern, threads }: { text: string; pattern: string; threads: number }) {
@@ -153,7 +153,7 @@ export function Search({ input, hits, hit, step }: Props) {
   const through = useTable(through_ ? query({ ...state, filters: [...state.filters, { kind: "select", pattern }] }, "flat", { limit: 1 }) : null);
   const all = useTable(through_ ? query(state, "flat", { limit: 1 }) : null);
   const matches = useTable(pattern ? query(state, "flat", { block: pattern, limit: LISTED, sort: "inclusive" }) : null);
-  // Figures of what was typed before say nothing of what is there now.
+  // Figures for an earlier text do not apply to the current one.
   const current = wanted?.pattern === pattern && !through.busy && !all.busy && !matches.busy;
   const part = current ? partOf(through.table) : null;
   const whole = partOf(all.table);

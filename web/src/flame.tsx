@@ -26,7 +26,7 @@ export function frameOf(table: Table, row: Row, depth: number, left: number, rig
   return { table, row, name: table.text(row, "name"), depth, left, right, colour };
 }
 
-// Siblings, the widest first; what stands for many comes last.
+// Siblings, the widest first; combined ones come last.
 function bySize(rows: Row[], width: (row: Row) => number): Row[] {
   const below = new Map<Row | undefined, Row[]>();
   const path: Row[] = [];
@@ -73,7 +73,7 @@ export function layOut(table: Table, rows: Row[], key: string | ((row: Row) => n
 }
 
 const STEM = 4; // levels that are folded into one line; fewer are shown
-const WHOLE = 0.9995; // what is beside such a level is narrower than a pixel
+const WHOLE = 0.9995; // the rest of such a level is narrower than a pixel
 
 // How many levels from the root are one frame as wide as all, but for the last of them: they
 // say nothing that the line above the picture does not.
@@ -103,7 +103,7 @@ export function isOfContext(f: Frame, address: string): boolean {
   return at < 0 ? f.table.text(f.row, "context") === (address || "0") : pathOf(f) === address.slice(at + 1);
 }
 
-// Does one lie within the other's ends?  Sums of many widths are not exact.
+// Is one within the other's ends?  Sums of many widths are not exact.
 function isIn(one: Frame, other: Frame): boolean {
   return one.left >= other.left - 1e-9 && one.right <= other.right + 1e-9;
 }
@@ -164,7 +164,7 @@ function svgBrush(parts: string[]): Brush {
   };
 }
 
-// A canvas that is told its size is made again, even where it has it.
+// Setting a canvas's size clears it, even if the size is the same.
 function fit(canvas: HTMLCanvasElement, width: number, height: number) {
   if (canvas.width !== Math.floor(width)) canvas.width = width;
   if (canvas.height !== Math.floor(height)) canvas.height = height;
@@ -172,15 +172,15 @@ function fit(canvas: HTMLCanvasElement, width: number, height: number) {
 
 interface Look {
   width: number;
-  height: number; // of the whole picture, or of what is in sight
-  top: number; // of what is in sight
+  height: number; // of the whole picture, or of the visible part
+  top: number; // of the visible part
   levels: number;
   up: boolean; // flames grow upwards, icicles hang
   dark: boolean;
   find: RegExp | null;
   chosen: Frame | null;
   by: ColourBy;
-  most: number; // of the figures of their own
+  most: number; // the largest self figure
 }
 
 function yOf(frame: Frame, look: Look): number {
@@ -493,7 +493,7 @@ function Axis({ frames }: { frames: Frame[] }) {
 
 const LEGEND = 8; // modules
 
-// The modules that have most of their own, in their colours; each filters.
+// The modules with the largest self figures, in their colours; a click filters by one.
 function Legend({ frames, dark }: { frames: Frame[]; dark: boolean }) {
   const shell = useShell();
   const modules = useMemo(() => {

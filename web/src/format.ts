@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// format.ts - figures as people read them; the exact ones stand in titles and copies.
+// format.ts - figures in readable units; titles and copies have the exact ones.
 import type { Column, Value } from "./model";
 
 interface Step {
@@ -90,7 +90,7 @@ export function cell(value: Value, column: Column): string {
 // Numbers that count nothing.
 const plainKeys = new Set(["line", "column", "block", "context", "pid", "thread", "rank", "least_thread", "most_thread"]);
 
-// What stands for the file of code that has no name.
+// Code without a name has a build-id instead of a file.
 export const isBuildId = (file: string) => /^[0-9a-f]{16,}$/.test(file);
 
 export function shorten(text: string, most: number): string {

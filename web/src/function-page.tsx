@@ -31,10 +31,10 @@ function Sandwich({ block }: { block: string }) {
   );
 }
 
-// Of a call; the block's own row has them.
+// Not shown for a call; the block's own row has them.
 const spare = ["self", "self_share", "min", "max", "deviation"];
 
-// Where a block begins: its source, when the profile says a line.
+// Where a block begins: its source, if the profile has a line.
 function Place({ table, row }: { table: Table; row: Row | undefined }) {
   const { state } = useShell();
   const file = row ? table.text(row, "file") : "";

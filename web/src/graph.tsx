@@ -11,7 +11,7 @@ import { parse, query, replace, withView, withWords } from "./state";
 
 interface Box {
   block: Block;
-  name: string; // with what tells it from others of its name
+  name: string; // with the text that distinguishes it from others of its name
   row: Row;
   x: number;
   y: number;
@@ -30,14 +30,14 @@ interface Arrow {
 }
 
 interface Drawing {
-  left: string[]; // names of functions that all is in, and that have nothing of their own
+  left: string[]; // names of functions that everything is in, with almost no self figure
   boxes: Box[];
   arrows: Arrow[];
   width: number;
   height: number;
 }
 
-// All is in it, and it has next to nothing of its own: it says nothing.
+// Everything is in it, and it has almost no self figure: it shows nothing.
 const isStem = (table: Table, row: Row) => (table.number(row, "inclusive_share") ?? 0) > 0.98 && (table.number(row, "self_share") ?? 0) < 0.001;
 
 // The more a function costs itself, the larger its name.
@@ -152,7 +152,7 @@ function Picture({ table }: { table: Table }) {
   const drawing = useMemo(() => layOut(table), [table]);
   const svg = useRef<SVGSVGElement>(null);
   const [view, setView] = useState<View>({ x: 0, y: 0, zoom: 1 });
-  // Where it was looked at, or so large that it can be read, around what cost most.
+  // The last position, or so large that it can be read, around the largest cost.
   useLayoutEffect(() => {
     if (svg.current && drawing.boxes.length) setView(viewOf(shell.state.words.at) ?? readable(drawing, svg.current.getBoundingClientRect(), table));
   }, [drawing.width, drawing.height]);
@@ -170,7 +170,7 @@ function Picture({ table }: { table: Table }) {
   const dragged = useRef(false); // then its end opens nothing
   const width = drawing.width / view.zoom;
   const height = drawing.height / view.zoom;
-  // The picture is as large as fits both ways, and stands in the middle.
+  // The picture is as large as fits both ways, and centred.
   const scaleOf = (box: DOMRect) => Math.max(width / box.width, height / box.height);
 
   const zoom = (by: number, cx = 0.5, cy = 0.5) =>
@@ -182,7 +182,7 @@ function Picture({ table }: { table: Table }) {
     });
   const move = (dx: number, dy: number) => look((v) => ({ ...v, x: v.x + dx, y: v.y + dy }));
 
-  // Where the picture is enlarged, it moves to the hit.
+  // If the picture is enlarged, it moves to the hit.
   useEffect(() => {
     const hit = shell.hit?.element;
     const box = drawing.boxes[[...(svg.current?.querySelectorAll(".box") ?? [])].indexOf(hit as SVGElement)];

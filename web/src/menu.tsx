@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// menu.tsx - what can be done with a block, wherever its name stands.
+// menu.tsx - the actions on a block, wherever its name is shown.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { addressOf, brief, labelOf } from "./names";
 import { useShell, type MenuAt } from "./shell";

@@ -18,7 +18,7 @@ export interface Row {
   role: Role;
   depth: number;
   group: number;
-  left?: number; // of a remainder: how many rows it stands for
+  left?: number; // of a remainder: how many rows it combines
   values: Value[];
 }
 
@@ -66,7 +66,7 @@ export class Table {
     const last = this.rows.filter((r) => r.role === "remainder" && r.depth === 0 && (r.left ?? 0) > 0).pop();
     return last?.left ?? 0;
   }
-  // Of a header: the names of all metrics, first that which is looked at when none is named.
+  // Of a header: the names of all metrics, the default one first.
   metrics(): string[] {
     return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "metric"));
   }
@@ -153,7 +153,7 @@ class Module implements Engine {
     if (error) throw new Error(this.text(error));
   }
   async query(query: string) {
-    await new Promise((resolve) => setTimeout(resolve)); // what is on its way to the screen goes first
+    await new Promise((resolve) => setTimeout(resolve)); // lets the browser draw first
     const at = this.put(new TextEncoder().encode(query + "\0"));
     const answer = this.text(this.e.ask(at));
     this.e.free(at);

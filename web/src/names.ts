@@ -10,10 +10,10 @@ export interface Block {
   name: string;
   id: string; // "": the answer does not say
   module: string; // the last part of its path; "": it is not known
-  apart: string; // what tells it from others of its name; "": its name does
+  apart: string; // distinguishes it from others of its name; "": the name is unique
 }
 
-// Where a block is: in its file, or, when all that is known of that is a build-id, in its module.
+// Where a block is: in its file or, if only a build-id is known of that, in its module.
 export function place(table: Table, row: Row): string {
   const file = table.text(row, "file");
   const line = table.number(row, "line");
@@ -21,7 +21,7 @@ export function place(table: Table, row: Row): string {
   return line ? `${file}:${line}` : file;
 }
 
-// The end of it; all stands in the name's title.
+// The end of it; the name's title has all of it.
 export function placeEnd(table: Table, row: Row): string {
   const path = place(table, row).split("/");
   return path.slice(table.text(row, "file") ? -2 : -1).join("/");
@@ -81,7 +81,7 @@ function endOf(text: string, from: number, open: string, close: string): number 
   return -1;
 }
 
-// A long name without what is in its brackets: of templates and calls that is most of it.
+// A long name without the text in its brackets, which is most of a template or a call.
 export function brief(name: string, most = MOST): string {
   if (name.length <= most) return name;
   let out = "";

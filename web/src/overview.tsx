@@ -62,7 +62,7 @@ function Facts({ table }: { table: Table }) {
 /* ── Where it went ────────────────────────────────────────────────────────────────── */
 
 const ROWS = 10;
-const NAMED = 6; // of those that are left out
+const NAMED = 6; // omitted ones that are named
 
 function Top({ table, rows, sort, title, children }: { table: Table; rows: Row[]; sort: "self" | "inclusive"; title: string; children?: ComponentChildren }) {
   const shell = useShell();

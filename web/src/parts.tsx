@@ -21,7 +21,7 @@ function Notes({ table }: { table: Table }) {
 }
 
 // The answer, or why there is none.
-// `silent`: notes of the same stand elsewhere on the page.
+// `silent`: the same notes are elsewhere on the page.
 export function Answer({ asked, silent, children }: { asked: Asked; silent?: boolean; children: (table: Table) => ComponentChildren }) {
   if (asked.error) return <p class="error" role="alert">{asked.error}</p>;
   if (!asked.table) return <p class="waiting" aria-busy="true">…</p>;
@@ -63,7 +63,7 @@ export function More({ table, limit }: { table: Table; limit: number }) {
   const shell = useShell();
   const { left } = table;
   const shown = table.rows.filter((r) => r.role !== "remainder" && r.role !== "total").length;
-  if (!left || shown < limit) return null; // what is left is too small to be shown
+  if (!left || shown < limit) return null; // the rest is too small to be shown
   return (
     <button class="more-rows" onClick={() => shell.go(withWords(shell.state, { limit: String(limit * 4) }))}>
       show more ({group(String(left))} left)

@@ -30,13 +30,13 @@ function stackOf(table: Table): Stack {
     }
     amounts[i]![index.get(table.number(r, "time") ?? 0)!]! += table.number(r, "amount") ?? 0;
   }
-  // The largest lie at the bottom, and what stands for many on top of all.
+  // The largest are at the bottom, and combined ones on top.
   const area = amounts.map((a, i) => (labels[i] === "others" ? -1 : a.reduce((x, y) => x + y, 0)));
   const order = labels.map((_, i) => i).sort((i, j) => area[j]! - area[i]!);
   return { times, labels: order.map((i) => labels[i]!), amounts: order.map((i) => amounts[i]!) };
 }
 
-// Of an axis: 5 ms, and not 5.000 ms.
+// A label of an axis: 5 ms, and not 5.000 ms.
 const tick = (n: number, unit: string) => amount(n, unit).replace(/\.(\d*?)0+(?!\d)/, (_, left: string) => (left ? "." + left : ""));
 
 // The series that were kept, and the time between two points of each.

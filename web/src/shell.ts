@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shell.ts - what every page of the viewer stands in: the address, hits, the block's menu.
+// shell.ts - the frame of every page of the viewer: the address, hits, the block's menu.
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { ask, type Table } from "./model";
@@ -8,7 +8,7 @@ import type { State } from "./state";
 
 export interface MenuAt {
   block: Block;
-  context?: string | undefined; // where it stands for one path
+  context?: string | undefined; // if it is shown for one path
   x: number;
   y: number;
 }
@@ -23,7 +23,7 @@ export interface Shell {
   hit: Hit | undefined; // which of them
 }
 
-// One place of the page where something stands that is looked for.
+// A place of the page that matches the search.
 export interface Hit {
   element: HTMLElement | SVGElement;
   index: number; // in the element: a canvas says by data-hits how many it has

@@ -82,7 +82,7 @@ const SHOWN = 1000; // lines on the page
 const TRIED = 8; // of the hottest files, until one can be read
 const HOT = 8; // lines that are led to
 
-// The row with the largest figure of its own.
+// The row with the largest self figure.
 const hottestOf = (table: Table) => table.rows.reduce<Row | undefined>((a, b) => (b.role !== "entry" || (a && (table.number(a, "self") ?? 0) >= (table.number(b, "self") ?? 0)) ? a : b), undefined);
 
 // Where a file begins that the address says nothing of: so that its hottest line is shown, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// state.ts - what is looked at stands in the address, and nowhere else: going back undoes,
+// state.ts - the address has all of the view's state: going back undoes,
 // and a copied link shows the same.  Its words are those of a query.
 import { useEffect, useState } from "preact/hooks";
 
@@ -109,7 +109,7 @@ export function replace(state: State) {
   window.dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-// Scrolls when what is to be seen there is on the page; anything that the user does ends it.
+// Scrolls when the page is long enough for that; any action of the user ends it.
 function scrollBack(to: number) {
   let wanted = true;
   const end = () => (wanted = false);
@@ -135,7 +135,7 @@ function arrive(before: State, after: State) {
   last = index;
 }
 
-// Where a click or a key leads to another entry, this one's place is kept.
+// If a click or a key leads to another entry, this one's place is kept.
 export function keepPlaces() {
   history.scrollRestoration = "manual";
   history.replaceState(entry(), "");
@@ -178,7 +178,7 @@ export function query(state: State, view: string, words: Record<string, string |
 export const compareQuery = (state: State, view: string, words: Record<string, string | number> = {}) =>
   `diff&${state.words.normalise === "1" ? "normalise&" : ""}${query(state, view, words)}`;
 
-// Metrics that stand beside the one that is looked at.
+// Metrics that are shown beside the main one.
 export const besideOf = (state: State) => (state.words.beside ?? "").split(",").filter((b) => b);
 
 // A pattern that matches this name and no other.

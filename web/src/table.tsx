@@ -10,7 +10,7 @@ import { Scroll } from "./parts";
 import { useShell } from "./shell";
 import { format, withView, withWords, type State } from "./state";
 
-// Those that stand in other columns' cells, or are for machines.
+// Those that are shown in other columns' cells, or are for machines.
 const folded = new Set(["self_low", "inclusive_low", "self_error", "inclusive_error", "block", "id", "apart", "context", "path", "module", "file", "line", "column", "offset", "length", "estimated"]);
 
 const headings: Record<string, string> = {
