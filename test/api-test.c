@@ -269,7 +269,7 @@ TEST(activations_have_their_statistics)
     CHECK_INT(tt_stop(), 0);
 }
 
-/* The same events by tt_step, and by the three that it stands for. */
+/* The same events by tt_step, and by the three calls that it replaces. */
 static uint64_t walk_statements(int by_steps, struct visit_sum of[3])
 {
     struct tt_block_info of_f = {.name = "f", .kind = TT_KIND_BLOCK},

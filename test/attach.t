@@ -502,7 +502,7 @@ try "the processes of others are refused, and what to do is said" others
 leftovers() { find "$tmp" -name '*.live'; }
 none "no folder is left" leftovers
 # ── How much of a stack is copied ────────────────────────────────────────────────────
-# A function with a frame of 48 KiB, which stands between its leaf and main.
+# A function with a frame of 48 KiB, which is between its leaf and main.
 cat >"$tmp/frame.c" <<'END'
 static volatile unsigned sink;
 __attribute__((noinline)) void leaf(unsigned n) { while (n--) sink = sink * 1103515245u + 12345u; }

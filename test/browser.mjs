@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tests of the viewer share: a browser, what stands on a page, what the engine says.
+// Shared by tests of the viewer: a browser, the content of a page, the answers of the engine.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -29,7 +29,7 @@ export function report(file, ...words) {
   return table.rows.map((r) => ({ role: r.role, depth: r.depth, ...Object.fromEntries(Object.entries(index).map(([k, i]) => [k, r.values[i]])) }));
 }
 
-// The figures of a table of the page: exact ones stand in the titles.
+// The figures of a table of the page: the titles have the exact ones.
 export const cells = (page, label) =>
   page.$$eval(`table[aria-label="${label}"] tbody tr`, (rows) =>
     rows.map((r) => ({
@@ -117,7 +117,7 @@ export const watchInks = (page) =>
       return draw.call(this, text, x, y, ...rest);
     };
   });
-// A theme that has just changed may be drawn in parts of both: another size draws it anew.
+// A theme that has just changed may be drawn in parts of both: another size draws it again.
 export async function inks(page) {
   let seen;
   for (let i = 0; i < 20; i++) {
@@ -144,7 +144,7 @@ export async function serve(file, words = []) {
   return { server, address };
 }
 
-// A page of a file in a browser of its own; both end with `run`.
+// A page of a file in a separate browser; both end with `run`.
 const browsers = [], servers = [];
 export async function view(file, hash, words = []) {
   const { server, address } = await serve(file, words);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* calls.c - system calls that a signal would end, shorten or lengthen (signal(7)), each in a
- * thread of its own, again and again.  What each must come to is known: all bytes, the whole
- * time limit, the one message.  Prints what came out otherwise, and how often it was right. */
+/* calls.c - system calls that a signal would end, shorten or lengthen (signal(7)), each
+ * in a separate thread, again and again.  The right result of each is known: all bytes,
+ * the whole time limit, the one message.  Prints wrong results, and how often each was
+ * right. */
 #include "calls.h"
 
 #include <fcntl.h>
@@ -73,7 +74,7 @@ static int limit_ppoll(void)
     return is(ppoll(NULL, 0, &t, NULL), 0) && lasted(from);
 }
 
-/* The system tells how much was left: nothing. */
+/* The kernel returns the remaining time: none. */
 static int limit_select(void)
 {
     struct timeval t = {0, MS * 1000};

@@ -14,7 +14,7 @@
 
 enum { BIG = 600000, PIECES = 6, MS = 25 };
 
-extern char *pattern;        /* what is sent */
+extern char *pattern;        /* the bytes that are sent */
 extern __thread long came;   /* of the call, when it was not right */
 extern __thread double took; /* ms, of one that has a limit */
 
@@ -51,7 +51,7 @@ static inline int is(long result, long right)
     return came == right;
 }
 
-/* The limit was kept: not less, and not begun anew. */
+/* The limit was kept: the wait was neither shorter nor restarted. */
 static inline int lasted(double begin)
 {
     took = (now() - begin) * 1e3;

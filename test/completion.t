@@ -80,7 +80,7 @@ done
 
 # ── Words ────────────────────────────────────────────────────────────────────────────
 
-# offers WORDS TYPED... - what may stand for the last of TYPED.
+# offers WORDS TYPED... - completions of the last of TYPED.
 offers()
 {
     local words=$1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* coroutines.c - WAY WHERE SEED: a program that switches stacks at random depths, by `hand`
- * or by `ucontext`, in its `first` thread, in `threads`, or with coroutines `moving` between
- * them; and prints how often each path was called, from books of its own. */
+/* coroutines.c - WAY WHERE SEED: a program that switches stacks at random depths, by
+ * `hand` or by `ucontext`, in its `first` thread, in `threads`, or with coroutines
+ * `moving` between them; it prints how often each path was called, by its own counts. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,7 +157,8 @@ static void red(int depth);
 static void green(int depth);
 static void blue(int depth);
 
-/* Part of who calls it: the return address of what it calls is in a function that is counted. */
+/* Inlined into its caller: the return address of its callee is in a function that is
+ * counted. */
 static inline __attribute__((always_inline, no_instrument_function)) void wander(
     int depth)
 {
@@ -213,7 +214,7 @@ static THEIRS void resume(struct coroutine *c)
     out();
 }
 
-/* ── Who runs them ────────────────────────────────────────────────────────────────── */
+/* ── Threads ──────────────────────────────────────────────────────────────────────── */
 
 static struct coroutine coroutine[THREADS][COROUTINES];
 static pthread_mutex_t busy[COROUTINES];

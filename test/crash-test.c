@@ -446,8 +446,8 @@ static void watch_child(const char *options, void (*prepare)(void), void (*act)(
 
 /* ── While it starts ──────────────────────────────────────────────────────────────── */
 
-/* As command/input.c knows a recording that was only begun: no magic, and behind it nothing
- * that another format has there. */
+/* As command/input.c recognizes a recording that was only begun: no magic number, and the
+ * fields after it are those of no other format. */
 static int is_begun(const struct recorded *r)
 {
     static const char none[8];

@@ -74,7 +74,7 @@ static void record(const char *options)
 
 /* ── Looking at it ────────────────────────────────────────────────────────────────── */
 
-/* 1 when it could be read; `live`: as a copy of what is being written. */
+/* Returns 1 if it could be read; `live`: as a copy of a file that is being written. */
 static int look_as(const void *image, size_t size, int live)
 {
     struct tt_picture p;
@@ -266,7 +266,7 @@ TEST(a_change_that_is_carried_out_late_is_checked_as_all_else)
     free(image);
 }
 
-/* Such as it may be for who looks while it is written. */
+/* As a reader may see it while it is being written. */
 static uint32_t take_names_away(char *image)
 {
     const struct tt_header *h = (const struct tt_header *)(void *)image;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* demangle-test.c - what symbols are called by those who wrote them. */
+/* demangle-test.c - symbols, and their names in the source. */
 #include "demangle.h"
 
 #include <stdlib.h>

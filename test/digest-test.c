@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* digest-test.c - with a digest every answer is what it is without, byte by byte; what is
- * in it is what the columns say; and where it will do, nothing else is looked at. */
+/* digest-test.c - with a digest every answer is the same as without, byte by byte; its
+ * figures are those of the columns; and if it has everything that is needed, nothing else
+ * is read. */
 #include "digest.h"
 
 #include "failing.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* embedded-profile-test.c - what is packed comes out as it was, and damage is an error or a
- * profile. */
+/* embedded-profile-test.c - a packed profile is unpacked unchanged, and damage is an
+ * error or a profile. */
 #include "embedded-profile.h"
 #include "random-profile.h"
 #include "tap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* event-cache-test.c - what is told of objects on the fast path comes to the same as in general; and
- * what threads without a strand tell. */
+/* event-cache-test.c - objects reported on the fast path have the same figures as on the
+ * general one; and reports of threads without a strand. */
 #include <pthread.h>
 
 #include "recorded.h"

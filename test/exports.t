@@ -50,7 +50,7 @@ exports_what_is_listed()
     diff "$tmp/listed" "$tmp/exported"
 }
 
-# What the header declares for whoever includes it.
+# The declarations of the header.
 declared()
 {
     cc -E -dD -Iinclude include/tallytree.h | tr '\n' ' ' |

@@ -21,7 +21,7 @@ static void *failing_get(void *arg, size_t size)
     if (!p)
         return NULL;
     failing_pieces++;
-    *p = size; /* to be told it again when the piece comes back */
+    *p = size; /* it must be passed again when the piece is freed */
     return p + 16 / sizeof *p;
 }
 

@@ -112,7 +112,7 @@ TEST(each_filter_does_to_a_small_tree_what_it_says)
     end(&m);
 }
 
-/* Of what is left only calls have figures. */
+/* After filters, only calls have figures. */
 TEST(what_is_looked_at_stays_that_behind_filters)
 {
     struct tt_filtered f;
@@ -218,7 +218,7 @@ TEST(a_filter_that_cannot_be_has_a_reason)
     end(&m);
 }
 
-/* Of many strands only how they spread is kept; filters leave that out as well. */
+/* Of many strands, only the spread is kept; filters leave that out as well. */
 TEST(a_summary_has_no_strands_to_choose_from_before_or_after_filters)
 {
     struct tt_filtered f;

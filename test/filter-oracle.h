@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* filter-oracle.h - what filters should make of a random profile: each path of the model,
- * as a list of blocks, is changed by hand, and its figures added to what it has become.
+/* filter-oracle.h - the expected result of filters on a random profile: each path of the
+ * model, as a list of blocks, is changed by hand, and its figures are added to the
+ * resulting path.
  *
- * An arc that was dropped is a path of its own, one block longer than where it came from.
- * Filters are applied one after the other, each to the whole model. */
+ * A dropped arc is a separate path, one block longer than where it came from.  Filters
+ * are applied one after the other, each to the whole model. */
 #ifndef TEST_FILTER_ORACLE_H
 #define TEST_FILTER_ORACLE_H
 

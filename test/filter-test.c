@@ -212,7 +212,7 @@ static int has_calls(const struct looking *l)
     return tt_table_find(&l->a->t, "calls") != TT_NONE;
 }
 
-/* Rows say what is true of their blocks, and what has no row is nothing. */
+/* Rows have the true figures of their blocks; a block without a row has none. */
 static void check_flat(const struct looking *l)
 {
     unsigned seen = 0;

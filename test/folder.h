@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* folder.h - a recording in a folder of its own, and the children that record beside it. */
+/* folder.h - a recording in a separate folder, and the children that record beside it. */
 #ifndef TEST_FOLDER_H
 #define TEST_FOLDER_H
 
@@ -36,7 +36,7 @@ static inline const char *output(const char *words)
     return options;
 }
 
-/* Of the recording that a child makes. */
+/* Returns the path of a child's recording. */
 static inline const char *path_of(pid_t child)
 {
     static char child_path[160];

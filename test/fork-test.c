@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* fork-test.c - children of fork have recordings of their own; a disk may be full. */
+/* fork-test.c - children of fork have separate recordings; a disk may be full. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -413,7 +413,7 @@ TEST(a_thread_forks_while_others_allocate)
     leave_folder();
 }
 
-/* ── Where nothing can be written ─────────────────────────────────────────────────── */
+/* ── Without a place to write ─────────────────────────────────────────────────────── */
 
 TEST(an_output_that_cannot_be_made_is_an_error_and_the_program_goes_on)
 {
@@ -580,7 +580,7 @@ TEST(a_child_of_a_bare_call_leaves_counts_as_they_are) { make_unseen("calls"); }
 TEST(a_child_of_a_bare_call_leaves_times_as_they_are) { make_unseen("exact"); }
 TEST(a_child_of_a_bare_call_leaves_a_tiny_budget) { make_unseen("exact,budget=64nodes"); }
 
-/* In a child of its own, since the limit stays. */
+/* In a separate child, since the limit is permanent. */
 static int run_out_of_disk(const char *words, rlim_t bytes)
 {
     struct rlimit limit = {bytes, bytes};

@@ -7,7 +7,7 @@
 # fold ARGS... - FILE... as folded stacks.
 fold() { "$tallytree" export --to folded "$@"; }
 
-# gives WANT ARGS... - what is written, line by line.
+# gives WANT ARGS... - the output, line by line.
 gives()
 {
     local want=$1

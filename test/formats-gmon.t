@@ -26,7 +26,7 @@ flat = {}
 for line in run("gprof", "-b", "-p", "-z", program, gmon).splitlines():
     w = line.split()
     if len(w) >= 4 and re.match(r"[\d.]+$", w[0]): flat[w[-1]] = (float(w[2]), int(w[3]) if len(w) == 7 or w[3].isdigit() and len(w) > 4 else 0)
-# Of the call graph: self and children of each function, and what it cost each caller.
+# From the call graph: self and children of each function, and its cost for each caller.
 own, arcs, callers, primary, total = {}, {}, [], None, 0
 for line in run("gprof", "-b", "-q", program, gmon).splitlines():
     if line.startswith("---"): callers, primary = [], None

@@ -117,7 +117,7 @@ words='0x5;0x7 3
 0x8 2'
 for kind in l8 b8; do try "words of 8 bytes: callers are one byte before, $kind" folds "$words" "$dir/$kind" samples; done
 
-# What was sampled stands for more.
+# Samples are scaled up.
 cat >"$dir/sampled" <<'END'
 heap profile:      3:     3000 [     5:   5000] @ heap_v2/2000
      1:     1000 [     3:    3000] @ 0x11 0x21

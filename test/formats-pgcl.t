@@ -4,7 +4,7 @@
 # mean what a reader of twenty lines says.
 . "$(dirname "$0")/formats.sh"
 
-# Makes files, and says what is in one: "a;b ticks words tails strict lazy curried".
+# Makes files, and prints the content of one: "a;b ticks words tails strict lazy curried".
 cat >"$dir/pgcl.py" <<'END'
 import random, struct, sys
 def leb(n):

@@ -47,7 +47,7 @@ assert set(ours) == set(theirs) and len(ours) > 6, (set(ours) ^ set(theirs))
 for name, (total, total_unit, self, self_unit, calls) in theirs.items():
     r = ours[name]
     assert int(r["calls"]) == calls, (name, r, calls)
-    # They print three digits behind the point, cut off.
+    # They print three decimals, cut off.
     assert abs(int(r["self"]) - self) <= self_unit / 1000 + calls, (name, r, self)
     if name not in ("even", "odd"):  # inner activations of these they count again
         assert abs(int(r["inclusive"]) - total) <= total_unit / 1000 + calls, (name, r, total)

@@ -53,7 +53,7 @@ static void unwind_ours(struct list *l, const struct tt_modules *modules, void *
 {
     struct tt_registers r;
     struct tt_peek peek;
-    static struct tt_unwind_cache cache; /* of who is busy; every other time */
+    static struct tt_unwind_cache cache; /* of the busy thread; used every other time */
     struct tt_unwound out = {
         .frame = l->frame, .room = ROOM, .cache = state.samples % 2 ? &cache : NULL};
     const char *sp;
@@ -133,8 +133,8 @@ static void say_example(uint32_t at, const struct tt_modules *modules)
 
 /* ── Comparing ────────────────────────────────────────────────────────────────────── */
 
-/* Whether theirs went astray: it stands where no code is.  While longjmp is about to leave,
- * the stack pointer is in another register, which libunwind does not take in. */
+/* Is their result wrong, at a place without code?  While longjmp is about to jump, the
+ * stack pointer is in another register, which libunwind does not read. */
 static int is_astray(const struct list *l, const struct tt_modules *modules)
 {
     for (uint32_t i = 0; i < l->count; i++)

@@ -93,8 +93,8 @@ static void check_reading(struct tt_registers *r, struct tt_peek *peek)
     }
 }
 
-/* Of a thread that sleeps nothing is known but the place and the stack pointer: the frames
- * must be the same, or fewer. */
+/* Of a sleeping thread only the place and the stack pointer are known: the frames must be
+ * the same, or fewer. */
 static void check_alone(const struct tt_registers *r, struct tt_peek *peek,
                         enum tt_unwind_end end)
 {

@@ -33,7 +33,7 @@
 
 static volatile unsigned long sink;
 static const char *plugin;
-static int rounds = 20; /* of what is done more than once */
+static int rounds = 20; /* number of repetitions */
 
 /* A leaf that uses the red zone. */
 static NOINLINE unsigned long leaf(unsigned long n)

@@ -32,7 +32,7 @@ reads()
 # have_stopped PID - all of its threads.
 have_stopped() { ! grep -L '^State:[[:space:]]*T' /proc/"$1"/task/*/status | grep -q .; }
 
-# copies - of a recording whose figures always move; by the kernel's count of what is read.
+# copies - of a recording whose figures always move; by the kernel's count of bytes read.
 copies()
 {
     local size read

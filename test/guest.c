@@ -198,7 +198,7 @@ static void run_masks(void)
     puts("masked");
 }
 
-/* Nothing here returns early: no signal of its own is sent. */
+/* Nothing here returns early: it sends no signals itself. */
 static void run_sleep(void)
 {
     struct timespec nap = {0, 200000};
@@ -293,14 +293,14 @@ static void run_files(void)
     burn_ns(50000000);
     for (int fd = 3; fd < 4096; fd++)
         close(fd);
-    for (int fd = 3; fd < 1030; fd++) /* whoever thinks one of these his is mistaken */
+    for (int fd = 3; fd < 1030; fd++) /* code that uses one of these is wrong */
         EXPECT(open("/dev/zero", O_RDWR) == fd || fd >= 1000);
     for (int i = 0; i < 40; i++)
         burn_ns(5000000);
     EXPECT(read(5, &byte, 1) == 1 && byte == 0);
     close(7);
     for (int i = 0; i < 200000 && !wrong;
-         i++) { /* nobody else has it, be it for a moment */
+         i++) { /* no other code has it open, not even for a moment */
         EXPECT(open("/dev/zero", O_RDONLY) == 7);
         close(7);
     }
@@ -370,11 +370,11 @@ static void run_stacks(void)
     printf("%d jumps, %lu deep\n", (int)jumps, (unsigned long)recurse(20000));
 }
 
-/* ── A thread of its own making ───────────────────────────────────────────────────── */
+/* ── A thread by a bare clone ─────────────────────────────────────────────────────── */
 
 static volatile int made_ends;
 
-/* It has the thread-local memory of who made it, and does nothing that looks there. */
+/* It shares the thread-local memory of its creator, and does nothing that uses it. */
 static int run_made(void *arg)
 {
     for (unsigned i = 0; i < 300000000; i++)

@@ -51,7 +51,7 @@ where_perf()
 }
 
 fact() { tallytree report header --csv "$1" | sed -n "s/^entry,[^,]*,[^,]*,$2,//p"; }
-# selves FILE - the names of functions that have time of their own.
+# selves FILE - the names of functions that have self time.
 selves() { tallytree export --to folded "$1" | sed 's/ [0-9]*$//; s/.*;//' | sort -u; }
 
 # ── Values behind a blank ────────────────────────────────────────────────────────────
@@ -129,7 +129,7 @@ where_perf "--all-user takes none there" user
 
 # ── Several processes ────────────────────────────────────────────────────────────────
 strands() { tallytree report strands --limit all --csv "$1" >strands.csv && cat strands.csv; }
-# two PIDS-FLAGS... - records two processes for a second by these flags; @A and @B stand for them.
+# two PIDS-FLAGS... - records two processes for a second by these flags; @A and @B are their ids.
 two()
 {
     local a b status

@@ -85,7 +85,7 @@ static void resume(int i, uint64_t ticks)
 
 static int wrong, known;
 
-/* Closures of all ages, each made anew at times. */
+/* Closures of all ages, each made again at times. */
 static void live(void)
 {
     for (int step = 0; step < STEPS; step++) {

@@ -219,7 +219,7 @@ static void *fill(void *arg)
     return NULL;
 }
 
-/* Forks while another thread is in the middle of it; children free what is not theirs. */
+/* Forks while another thread allocates; children free objects of others. */
 static int forks(int n)
 {
     int stop = 0, status, bad = 0;
@@ -299,8 +299,8 @@ KEPT static void first(void) { fill_slots(1000, 1); }
 KEPT static void second(void) { fill_slots(2000, 2); }
 KEPT static void third(void) { fill_slots(1500, 3); }
 
-/* Says whether the tops stand far enough apart for each to be in a part of the run of its
- * own: on a busy machine they need not. */
+/* Says whether the tops are far enough apart for each to be in a separate part of the
+ * run: on a busy machine they may not be. */
 static int waves(void)
 {
     static void (*const wave[])(void) = {first, second, third};

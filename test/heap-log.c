@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* heap-log.c - notes every event of the allocator, to be loaded behind the collector.
+/* heap-log.c - notes every event of the allocator; it is loaded after the collector.
  *
- * What is compared with must be as simple as can be: each event is a line of numbers in a
- * file that is mapped, at a place that was taken with one addition.  HEAP_LOG names it, and
- * HEAP_LOG_OF the program. */
+ * A reference must be as simple as possible: each event is a line of numbers in a mapped
+ * file, at a place that is reserved by one addition.  HEAP_LOG names it, and HEAP_LOG_OF
+ * the program. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 tallytree=$TT_BUILD/tallytree
 guest=$TT_BUILD/test/heap-guest
 
-# recorded NAME COMMAND... - also with a library of the tests' own behind ours: NAME.log.
+# recorded NAME COMMAND... - also with a library of the tests after ours: NAME.log.
 recorded()
 {
     local name=$1
@@ -56,7 +56,7 @@ tops()
             echo "$metric $name $(figure waves "$metric" $name)"
         done
     done <"$tmp/maxima" >"$tmp/where"
-    # Of each maximum all is of one wave, but for what is alive all the time.
+    # Each maximum has objects of one wave, and those that are always alive.
     awk '$3 > 100000 { n[$1]++; at = at " " $2 } END { for (i in n) if (n[i] != 1) exit 1; print at }' "$tmp/where" >"$tmp/waves" || return
     cat "$tmp/maxima" "$tmp/waves"
     grep -qx close "$tmp/waves.out" || [ "$(cat "$tmp/waves")" = " first second third" ]

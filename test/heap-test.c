@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* heap-test.c - the collector of an allocator's events, told of objects that are not there:
- * its tables, what is alive of whom, and threads that free what others made. */
+/* heap-test.c - the collector of an allocator's events, with invented objects: its
+ * tables, the live objects of each context, and threads that free objects of others. */
 #include <pthread.h>
 #include <stdlib.h>
 

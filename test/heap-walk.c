@@ -89,7 +89,7 @@ static APART void saving(const struct walk *w, unsigned depth)
     SEEN(saving);
 }
 
-/* Its size is not known before: only the frame pointer tells. */
+/* Its size is not known statically: only the frame pointer shows it. */
 static APART void framed(const struct walk *w, unsigned depth)
 {
     char *room = __builtin_alloca(16 + next() % 8 * 16);

@@ -218,7 +218,7 @@ try "git: as heaptrack and valgrind say, to the byte" agrees git git -C "$tmp/re
 try "gcc: as heaptrack and valgrind say, to the byte" agrees gcc gcc '-###' -O2 "$tmp/program.c"
 # ── A log of every event ──────────────────────────────────────────────────────────────
 
-# logged NAME COMMAND... - also with a library of the tests' own behind ours: NAME.log.
+# logged NAME COMMAND... - also with a library of the tests after ours: NAME.log.
 logged()
 {
     local name=$1
@@ -373,7 +373,7 @@ END
     g++ -std=c++17 -O2 -o "$tmp/made" "$tmp/made.cpp" || return
     LD_PRELOAD=$1 heap made "$tmp/made"
     [ $? = 3 ] && grep -qx 'there is not so much' "$tmp/made.out" || return
-    # All that came, but for what the libraries and the output take.
+    # All allocations, except those of the libraries and of the output.
     "$tallytree" report flat --metric objects --select main --csv "$tmp/made.tt" |
         awk -F, '/^total/ { n = $5 } END { print n; exit !(n >= 301 && n <= 304) }' || return
     "$tallytree" report space --by type --csv "$tmp/made.tt" | grep -qE ",$2\$"
@@ -419,7 +419,7 @@ try "what the program maps is counted on request" maps
 
 # ── Samples ───────────────────────────────────────────────────────────────────────────
 
-# What is sampled with the chance p and stands for 1/p has the variance (1 - p)/p.
+# A sample with probability p that counts for 1/p has the variance (1 - p)/p.
 near()
 {
     "$tallytree" report flat --metric "$1" --csv "$tmp/sampled.tt" |

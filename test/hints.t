@@ -9,7 +9,7 @@ printf 'push main\npush parse\ntick 5\npop\npop\n' >events
 tallytree replay -o rec events || exit
 
 # ── What is taken ────────────────────────────────────────────────────────────────────
-# modes ARGUMENTS... - what is recorded, and how often: the header without figures.
+# modes ARGUMENTS... - the modes and rates of recording: the header without figures.
 modes()
 {
     tallytree record -o taken "$@" sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done' 2>err || { cat err; return 1; }

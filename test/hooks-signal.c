@@ -85,7 +85,7 @@ static QUIET void *work(void *arg)
     return arg;
 }
 
-/* ── Who interrupts ───────────────────────────────────────────────────────────────── */
+/* ── Signal handlers ──────────────────────────────────────────────────────────────── */
 
 /* Contexts that are new mostly, each time in another order. */
 #define HANDLER(n) COUNTED void h##n(int depth);

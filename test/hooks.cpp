@@ -147,7 +147,7 @@ APART void swings(int n)
     }
 }
 
-#ifdef INLINED /* -finstrument-functions alone tells of these */
+#ifdef INLINED /* only -finstrument-functions reports these */
 static inline __attribute__((always_inline)) int within(int x)
 {
     COUNT(WITHIN);

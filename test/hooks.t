@@ -29,7 +29,7 @@ counts()
         awk '{ n[$1] += $2 } END { for (f in n) print f, n[f] }' | sort | diff want -
 }
 
-# Longjmp, exceptions and tail calls leave no one behind: all that main calls is below it.
+# Functions left by longjmp, exceptions and tail calls are closed: all callees of main are below it.
 contexts()
 {
     "$tallytree" export --to folded --metric calls tt | sed 's/([^;]*)//g; s/^[^;]*;*main/main/' >folded
@@ -112,7 +112,7 @@ gmon()
     record --calls || return
     [ -s without ] && gprof -b -p --no-demangle ./program gmon.out | awk 'NR > 5 && NF >= 7 { print $NF, $4 }' | sort | diff without -
 }
-# Of two threads that call at once the C library leaves one out.
+# If two threads call at once, the C library misses one.
 try "-pg: gmon.out has the calls that it has without us" eval "gmon || gmon || gmon"
 
 plugins()

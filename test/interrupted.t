@@ -93,7 +93,7 @@ not_in_terminal()
 }
 none "elsewhere it is not" not_in_terminal
 
-# Where a file without a name cannot get one.
+# If a file without a name cannot get one.
 without_proc()
 {
     rm -rf here/*

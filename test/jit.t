@@ -8,7 +8,7 @@ tallytree=$TT_BUILD/tallytree
 # recipe PROGRAM - the flags that the manual says.
 recipe() { sed -n "s/^\\.B $1 //p" doc/man/tallytree-record.1 | tr -d "\\\\"; }
 
-# Pieces of work until there was so much of it, or until nobody reads any more.
+# Pieces of work up to a number, or until the reader has closed the pipe.
 cat >"$tmp/work.js" <<'END'
 function innerJs(n) { let s = 1; for (let i = 0; i < n; i++) s = (Math.imul(s, 1103515245) + 12345 + (s % 7)) | 0; return s; }
 function outerJs(k) { let t = 0; for (let i = 0; i < k; i++) t ^= innerJs(2000 + i % 100); return t; }
@@ -108,7 +108,7 @@ in_python()
     read -ra flags <<<"$(recipe python3)"
     recorded "$python" "${flags[@]}" "$tmp/work.py" 0.7 && maps="$maps $(cat "$tmp/out")" && named outer_py inner_py
 }
-# has_trampolines PYTHON - a function of its own for each of Python's, as from 3.12 on.
+# has_trampolines PYTHON - a separate function for each of Python's, as from 3.12 on.
 has_trampolines()
 {
     "$1" -X perf -c 'import os, sys

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* kill-test.c - what was recorded outlives `kill -9`, but for the push in flight. */
+/* kill-test.c - a recording survives `kill -9`, except for the push in flight. */
 #include <signal.h>
 #include <sys/wait.h>
 

@@ -258,7 +258,7 @@ last_alive()
         awk -F, '/^entry/ { last = $5 } END { print last }'
 }
 
-# The machine counts its objects as they are made, and anew after each collection.
+# The machine counts its objects as they are made, and again after each collection.
 peak_is_known()
 {
     local young by

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* limits-test.c - no disk, no memory, no descriptors, no folder: the program goes on, and
- * what was lost is counted.
+/* limits-test.c - no disk, no memory, no descriptors, no folder: the program continues,
+ * and losses are counted.
  *
- * Each case is a process of its own, the guest's host.  It must end by itself with its own
- * status, never by a signal; its recording must read well, and lack nothing uncounted. */
+ * Each case is a separate process, the guest's host.  It must end by itself with its own
+ * status, never by a signal; its recording must be readable, and everything that it lacks
+ * must be counted. */
 #include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -14,7 +15,7 @@
 
 enum { LEAVES = 20000, NAMES = 3000, HOST_STATUS = 7 };
 
-/* Calls `host` in a process of its own; what it returns is its status. */
+/* Calls `host` in a separate process; the result is its exit status. */
 static int in_a_child(int (*host)(long), long argument)
 {
     pid_t child = fork();
@@ -103,7 +104,7 @@ static int write_text(const char *file, const char *text)
     return written;
 }
 
-/* Where one is root without being it. */
+/* Becomes root in a user namespace. */
 static int become_root(void)
 {
     char user[32], group[32];

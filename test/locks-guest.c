@@ -56,7 +56,7 @@ static void run_threads(int count, void *(*run)(void *))
         pthread_join(thread[i], NULL);
 }
 
-/* ── One mutex, and many who want it ──────────────────────────────────────────────── */
+/* ── One mutex, and many waiters ──────────────────────────────────────────────────── */
 
 static pthread_mutex_t convoy_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -6,7 +6,7 @@
 tallytree=$TT_BUILD/tallytree
 dir=$tmp
 
-# record NUMBER - a recording of a strand of its own, NUMBER ticks in a;b.
+# record NUMBER - a recording of a separate strand, NUMBER ticks in a;b.
 record()
 {
     "$tallytree" replay -o "$dir/$1.rec" <<END

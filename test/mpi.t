@@ -127,7 +127,7 @@ merged
 equal "the files are whole" "$(strands "$tmp/merged")" 3
 profiled 2 limit=0 ./c ring
 equal "without a limit files alone are wanted" "$(cd "$tmp" && echo out*/*)" "$(cd "$tmp" && echo out.ranks.*/rank-00000{0,1})"
-# A machine that does not see rank 0's folder, made by what is mounted there for one rank.
+# A machine that does not see rank 0's folder, simulated by a mount for one rank.
 mkdir "$tmp/far" "$tmp/near"
 blind=(unshare -m sh -c "mount -t tmpfs -o ro none '$tmp/far' && exec \"\$@\"" sh)
 far()

@@ -108,7 +108,7 @@ static void put_links(char *text, const struct names *n, int block, int from, in
         put_info(text, &words[n->word[block][i]]);
 }
 
-/* Of a model's path, up to the first link of its last block, or to the last one. */
+/* Writes a model's path, up to the first link of its last block, or to the last one. */
 static void path_text(char *text, const struct names *n, int path, int is_entry)
 {
     const struct model_path *p = &n->m->path[path];

@@ -170,7 +170,7 @@ equal "wrong words are told of, and the program runs" "$(cat "$tmp/said") $(grep
 "$tmp/c" chain >"$tmp/said" 2>"$tmp/err"
 equal "without the variable nothing happens" "$(cat "$tmp/said" "$tmp/err") $(find "$tmp" -name 'tallytree.*' | wc -l)" "1 1"
 
-# Mutual recursion: a parser by descent, with an account of its own.
+# Mutual recursion: a parser by descent, which counts its calls itself.
 cat >"$tmp/parser.c" <<'END'
 #include <stdio.h>
 #include "profiler/profiler.h"

@@ -8,7 +8,7 @@
 
 #include <sched.h>
 
-/* Call it before the fork.  Where it is not allowed the test is slow, and right. */
+/* Call it before the fork.  If it is not permitted, the test is slower, but right. */
 static inline void stay_on_one_cpu(void)
 {
     cpu_set_t set;

@@ -248,7 +248,7 @@ static int target_depth(const int *path, int depth, int x)
     return 0;
 }
 
-/* Where a push of x at `from` leads; *arc is -1 when that is a child. */
+/* Returns the target of a push of x at `from`; *arc is -1 if that is a child. */
 static int step(int from, int x, int *arc)
 {
     int strand = contexts[from].strand, depth = contexts[from].depth, to;
@@ -615,7 +615,7 @@ static void pop(int contexts_too)
         leave(s);
 }
 
-/* Fble as shipped goes on from where it is: what is replaced stays on the path. */
+/* Fble as shipped continues from here: the replaced block stays on the path. */
 static void replace(int block)
 {
     int from = current_context();

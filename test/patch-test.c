@@ -66,7 +66,7 @@ static unsigned char *place(int (*first)(void), int i)
 
 static int call(const void *place) { return ((int (*)(void))(uintptr_t)place)(); }
 
-/* One that keeps translated code is told of a change in it by nothing but this. */
+/* An emulator that keeps translated code notices a change in it only by this. */
 static void tell_emulator(void *first, void *last)
 {
 #ifdef __aarch64__
@@ -406,7 +406,7 @@ static int check_singles(unsigned char *site, uint32_t aim)
         return 0;
     if (CHECK_STR(tt_patch_text(&p, 1), NULL)) {
         CHECK_INT(call(site), 1);
-        for (int i = 1; i < SITE; i++) /* as a thread does that stood there */
+        for (int i = 1; i < SITE; i++) /* as a thread does that was there */
             CHECK_INT(call(site + i), 0);
     }
     p.to = NULL;

@@ -30,7 +30,7 @@ static int ends_alike(const struct oracle *o, int at, uint64_t function, int n)
     return 1;
 }
 
-/* What lies between `at` and the end stands once more right before `at`. */
+/* The functions between `at` and the end occur once more right before `at`. */
 static int is_cycle(const struct oracle *o, int at, uint64_t function)
 {
     int between = o->count - at - 1;

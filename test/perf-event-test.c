@@ -10,7 +10,8 @@
 
 enum { ROOM = 8192 };
 
-/* A record as it is written, and its copy at the end of a page with nothing behind it. */
+/* A record as it is written, and its copy at the end of a page, before an unmapped
+ * one. */
 static struct {
     char bytes[ROOM];
     size_t size;

@@ -53,7 +53,7 @@ shows()
     "$tallytree" "$@" >out 2>&1 </dev/null
     [ $? -lt 128 ] && python3 "$tmp/plain.py" out
 }
-# The same in a terminal of its own; data may have names of more than one line, but no colours.
+# The same in a separate terminal; data may have names of more than one line, but no colours.
 shows_there()
 {
     local command

@@ -138,7 +138,7 @@ static int is_same(const struct tt_profile *p, const struct tt_profile *q)
     return p->size == q->size && memcmp(p->image, q->image, p->size) == 0;
 }
 
-/* Of all metrics together: those of one name may differ in what they count. */
+/* Sums up all metrics: those with the same name may count different things. */
 static uint64_t grand_totals(const struct tt_profile *p)
 {
     uint64_t sum = 0;

@@ -212,7 +212,7 @@ if "$python" -m venv --without-pip "$tmp/venv" 2>/dev/null; then
             same -c 'import sys; print(sys.argv, sys.path, sum(range(99999))); sys.exit(5)' 1 -m
     done
 
-    # Where nothing can be written the script runs nevertheless.
+    # If nothing can be written, the script runs nevertheless.
     unwritten()
     {
         "$python" -m tallytree --exact -o "$tmp/no/where.tt" -c 'import sys; print("runs"); sys.exit(5)' \

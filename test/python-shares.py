@@ -33,7 +33,7 @@ with open(sys.argv[2]) as file:
         for pair in zip(own, own[1:]):
             if pair not in pairs:
                 wrong[pair] = wrong.get(pair, 0) + int(samples)
-        # The sort is in C: its functions stand between.
+        # The sort is in C: its functions are in between.
         for caller, callee in zip(frames, frames[1:]):
             direct += (caller, callee) == ("shape_sort", "sort_key")
 

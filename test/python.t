@@ -99,7 +99,7 @@ sys.exit(rows != [[sys.argv[2], sys.argv[1], "6"]])' "$tmp/names.py" "$module"
 }
 try "a function has its qualified name, its file and its line" described
 
-# Where the method is, by the line that stands below it in each stack.
+# The place of the method, by the line below it in each stack.
 lines()
 {
     record_names --lines &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query-test.c - what queries and patterns mean, and what is said of wrong ones. */
+/* query-test.c - the meaning of queries and patterns, and the messages for wrong ones. */
 #include <fnmatch.h>
 #include <stdlib.h>
 
@@ -558,7 +558,7 @@ static void *make_namesakes(uint64_t seed, size_t *size)
     return made;
 }
 
-/* Is what tells it apart of no other block of its name? */
+/* Does the distinguishing text match no other block of that name? */
 static void check_apart(const struct tt_profile *p, const struct tt_profile *whole,
                         uint32_t b)
 {

@@ -49,7 +49,7 @@ said()
     "$tallytree" report header --csv "$1" | awk -F, '$4 == "rate"'
 }
 
-# recorded HZ SECONDS - in a.tt, from within, as what is allocated is only seen there.
+# recorded HZ SECONDS - in a.tt, from within, as allocations are only seen there.
 recorded()
 {
     "$tallytree" record --heap --sampled="$1" -o "$work/a.tt" "$work/burn" "$2" 2>"$work/err"

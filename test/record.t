@@ -153,7 +153,7 @@ terminate()
 }
 try "a signal that is sent to us reaches the program" terminate
 
-# What happens when there is a child, and nobody knows its number yet: a signal comes, or it fails.
+# A child exists, but its number is not known yet: a signal comes, or it fails.
 cat >"$work/early.c" <<'END'
 #include <dlfcn.h>
 #include <signal.h>
@@ -284,7 +284,7 @@ short()
 }
 try "processes that are short have their samples, and what they lack is said" short
 
-# Who reads what it says leaves after a line.
+# The reader of its output closes the pipe after a line.
 unread()
 {
     mkfifo "$work/fifo"
@@ -295,7 +295,7 @@ unread()
 }
 try "what is left is the profile, even where nobody reads to the end" unread
 
-# A child that goes on has not waited for one of its own, which was killed.
+# A child that continues has not waited for its own child, which was killed.
 cat >"$work/goes_on.c" <<'END'
 #include <signal.h>
 #include <stdio.h>

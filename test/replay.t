@@ -538,7 +538,7 @@ for policy in edge repeat:3 block cycle drop recent:6 none; do
     [ $policy = cycle ] && continue
     try "even when what is open needs more, blocks are exact under $policy" \
         keeps_to deep 0 $policy
-    # Of a tail call's caller without room only the last is known.
+    # If a tail call's caller has no room, only the last is known.
     [ $policy = none ] || try "and with tail calls, but for inclusive figures" \
         keeps_to tails self $policy
 done

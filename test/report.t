@@ -244,7 +244,7 @@ try "JSON of a layout" says "report ocr: this layout is text, not JSON" ocr --js
 try "flags are looked at before files" says "report: 'limit' wants a number of rows or 'all', not 'x'" \
     "$tmp/none" --limit x
 
-# refuses FILE - says what is wrong with it, on one line.
+# refuses FILE - with the reason, on one line.
 refuses()
 {
     tallytree report "$@" >"$tmp/out" 2>"$tmp/err"

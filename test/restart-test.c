@@ -29,7 +29,7 @@ static void *work_in_step(void *arg)
         for (int j = 0; j < ROUNDS; j++)
             work_once();
         meet(); /* done */
-        meet(); /* started anew */
+        meet(); /* started again */
     }
     return arg;
 }

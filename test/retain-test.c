@@ -57,7 +57,7 @@ static void find_truth(void)
     unsigned char alive[OBJECTS] = {0};
     int round = 0, found = 1;
 
-    for (int i = 0; i < ROOTS; i++) { /* a root's block is of its own */
+    for (int i = 0; i < ROOTS; i++) { /* a root has a separate block */
         round++;
         reach(root[i], round);
         for (int k = 0; k < OBJECTS; k++)
@@ -241,9 +241,9 @@ TEST(a_set_of_more_than_eight_is_all_of_them)
     tt_retainers set = 0, other = 0;
 
     make_blocks();
-    CHECK_INT(tt_retainers_with(0, block[0]), 0); /* nobody records */
+    CHECK_INT(tt_retainers_with(0, block[0]), 0); /* recording is off */
     CHECK_INT(tt_start("calls"), 0);
-    CHECK_INT(tt_retainers_with(0, block[0]), 0); /* nobody wants it */
+    CHECK_INT(tt_retainers_with(0, block[0]), 0); /* no set was requested */
     CHECK_INT(tt_stop(), 0);
     CHECK_INT(tt_start("calls,series=retainers"), 0);
     for (int i = 0; i < TT_RETAINERS; i++) {

@@ -25,7 +25,7 @@ cc -g -O1 -o burn burn.c || exit
 
 # ── Rights that are given up ─────────────────────────────────────────────────────────
 other=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-# recorded OUT COMMAND... - burn's time is in the profile, and nobody has said anything else.
+# recorded OUT COMMAND... - burn's time is in the profile, and nothing else was printed.
 recorded()
 {
     "$tallytree" record -o "$@" 2>err

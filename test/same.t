@@ -87,7 +87,7 @@ unseen()
 try "and the report says how many were not recorded" unseen --heap
 little() { local collectors=("--budget 1M"); "$@"; }
 try "with a small budget a program locks all its memory under a limit" little compare "$nasty" mlock
-# The compiler's sanitizers stand before the same functions.
+# The compiler's sanitizers interpose the same functions.
 sanitized()
 {
     cat >"$tmp/work.c" <<'END'

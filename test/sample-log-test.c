@@ -206,8 +206,8 @@ TEST(with_log_none_there_is_none)
 
 /* ── It is full ───────────────────────────────────────────────────────────────────── */
 
-/* Of each range the shares of all blocks, and their bounds of 95 %, by the entries' number as
- * it weighs: (sum)² / sum of squares. */
+/* Computes the shares of all blocks in each range, and their 95 % bounds, from the
+ * effective number of entries: (sum)² / sum of squares. */
 static void count_misses(const struct found *f, uint64_t truth[RANGES][BLOCKS],
                          int *tries, int *misses)
 {
@@ -410,7 +410,7 @@ static void charge_for_ever(const char *options)
     }
 }
 
-/* What was charged is in the log, but for the sample that was under way. */
+/* All charged samples are in the log, except the one that was being written. */
 static void check_killed(void)
 {
     struct recorded r = recorded_file(path, 0);

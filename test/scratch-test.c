@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scratch-test.c - memory for the engine that lies in files keeps what is in it. */
+/* scratch-test.c - memory for the engine that is in files keeps its content. */
 #include "scratch.h"
 
 #include <string.h>

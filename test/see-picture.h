@@ -8,7 +8,7 @@
 
 #include "picture.h"
 
-static uint64_t seen; /* what is read must not be optimised away */
+static uint64_t seen; /* keeps the compiler from dropping reads */
 
 static void see_metric(void *arg, const struct tt_metric_record *m, int elsewhere,
                        uint64_t n)

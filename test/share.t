@@ -191,7 +191,7 @@ done
 how=(--exact --heap)
 try "before the allocator too" same_as_one "$tmp/archive" "$tmp/plugin-source.so"
 
-# Where none records, a copy is on its own, and cannot write where this program wants to.
+# If none is recording, a copy works alone, and cannot write to the path of this program.
 on_its_own()
 {
     "$tmp/archive" "$tmp/plugin-source.so"

@@ -170,7 +170,7 @@ TEST(a_storm_loses_nothing_where_arcs_hide_blocks)
 
 /* ── Times ────────────────────────────────────────────────────────────────────────── */
 
-/* Of a few blocks, so that most activations go a way that is known. */
+/* Uses few blocks, so that most activations take a known path. */
 static void wander(int depth)
 {
     tt_mark mark = tt_push(main_block[dice(6)]);
@@ -217,7 +217,7 @@ TEST(inclusive_times_are_those_of_activations_where_arcs_hide_blocks)
     }
 }
 
-/* ── On a stack of their own ──────────────────────────────────────────────────────── */
+/* ── On alternate stacks ──────────────────────────────────────────────────────────── */
 
 struct stacks {
     const char *options;

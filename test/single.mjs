@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The viewer as one file: what is in it, how large it is, and that it is the same each time.
+// The viewer as one file: its content, its size, and that it is the same each time.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -122,8 +122,8 @@ static void check_sum(const char *name, uint64_t each, uint64_t least, uint64_t 
                 (unsigned long long)most);
 }
 
-/* Rounds while scopes were on for certain; what is in the recording is between these and
- * those that came while they may have been. */
+/* Rounds while scopes were certainly on; the recording has at least these, and at most
+ * those while they may have been on. */
 static uint64_t record_threads(const char *mode)
 {
     uint64_t before = rounds_now(), begun, ended, after;

@@ -45,7 +45,7 @@ sub note
     return;
 }
 
-# see TIME - a part of sixteen ticks begins with what is alive.
+# see TIME - a part of sixteen ticks begins with the live objects.
 sub see
 {
     my ($time) = @_;

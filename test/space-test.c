@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* space-test.c - objects: nothing that is said of them is lost, whoever says it, in whatever
- * thread, and however little room there is. */
+/* space-test.c - objects: no report is lost, whoever makes it, in any thread, and however
+ * little room there is. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -36,7 +36,7 @@ static void sum_row(void *arg, const struct tt_space *row, const struct tt_objec
     s->alive += row->flags == 0xff ? -(int64_t)alive->bytes : (int64_t)alive->bytes;
 }
 
-/* Of a block's contexts, or of all when `name` is NULL. */
+/* Sums up a block's contexts, or all if `name` is NULL. */
 static struct sums sums_of(const struct recorded *r, const char *name)
 {
     const struct tt_picture *p = &r->picture;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stack-test.c - stacks unwound by the profiler's own tables: their root, their frames, and
- * what is said of stacks that are not right. */
+/* stack-test.c - stacks unwound by the profiler's own tables: their root, their frames,
+ * and the errors of damaged stacks. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -498,7 +498,7 @@ static int may_map(void)
     return 1;
 }
 
-/* In place of the C library's, for what is linked into this program. */
+/* Replaces the C library's function for code that is linked into this program. */
 void *mmap(void *at, size_t size, int mode, int flags, int fd, off_t offset)
 {
     if (!may_map())

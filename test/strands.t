@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `report strands` over processes and ranks: sums, strays, who waits for whom.
+# `report strands` over processes and ranks: sums, outliers, waits between ranks.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$TT_BUILD/tallytree

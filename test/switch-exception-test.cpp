@@ -113,7 +113,7 @@ static void *work(void *arg)
     return arg;
 }
 
-/* $TT_TOGGLES: how often, for who has the time. */
+/* $TT_TOGGLES: number of rounds, for a longer test. */
 TEST(threads_throw_while_functions_are_switched)
 {
     const char *wanted = getenv("TT_TOGGLES");

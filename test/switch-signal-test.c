@@ -85,7 +85,7 @@ static void *work(void *arg)
     return arg;
 }
 
-/* ── Who interrupts ───────────────────────────────────────────────────────────────── */
+/* ── Signal handlers ──────────────────────────────────────────────────────────────── */
 
 /* What was given back longest ago is taken first: it makes as many as it evicts. */
 static void on_signal(int number)

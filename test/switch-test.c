@@ -19,7 +19,7 @@
 #include "tallytree-switch.h"
 #include "tap.h"
 
-/* T: what it calls last it jumps to.  F: the oracle counts what is called. */
+/* T: its last call is a jump.  F: the oracle counts its callees. */
 #define T __attribute__((noinline, patchable_function_entry(5)))
 #ifdef __clang__
 #define F T __attribute__((disable_tail_calls))
@@ -129,7 +129,8 @@ TEST(recursion_is_counted_in_every_mode)
     }
 }
 
-/* Of twice, and of what it calls at two places: the first one, and each eighth. */
+/* For `twice`, and for the function that it calls at two places: the first call, and each
+ * eighth. */
 TEST(each_nth_call_is_timed)
 {
     struct figures f;
@@ -466,7 +467,7 @@ TEST(signal_handlers_are_counted_on_their_own_stacks_too)
     timer_t timer;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
     struct itimerspec often = {{0, 200000}, {0, 200000}};
-    enum { OWN = 1973 + 8 }; /* calls in a round, but for the handlers' */
+    enum { OWN = 1973 + 8 }; /* calls in a round, without the handlers' */
     uint64_t more;
 
     for (int on_stack = 0; on_stack < 2; on_stack++) {
@@ -578,7 +579,7 @@ static void *work(void *arg)
     return arg;
 }
 
-/* $TT_TOGGLES: how often, for who has the time. */
+/* $TT_TOGGLES: number of rounds, for a longer test. */
 TEST(threads_run_while_functions_are_switched)
 {
     const char *wanted = getenv("TT_TOGGLES");
@@ -619,9 +620,9 @@ static void *count_on(void *arg)
 
 static uint64_t called_now(void) { return __atomic_load_n(&called, __ATOMIC_SEQ_CST); }
 
-/* Calls while functions were on for certain; what is recorded of each time lies between these
- * and those of while they may have been.  A thread may have said the one half
- * of a call, and have been late with that of an earlier time. */
+/* Counts calls while functions were certainly on; the recording of each period has at
+ * least these, and at most those while they may have been on.  A thread may have reported
+ * one half of a call, and be late with that of an earlier period. */
 static uint64_t check_once(void)
 {
     uint64_t recorded_before = recorded().calls, before = called_now(), begun, ended,

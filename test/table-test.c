@@ -312,7 +312,7 @@ TEST(every_allocation_may_fail)
         tt_table_note(&t, "that was %s", "all");
         tt_table_sort(&t, SELF, 1);
         done = !t.failed;
-        for (size_t i = 0; i < tt_table_rows(&t); i++) /* what is there can be read */
+        for (size_t i = 0; i < tt_table_rows(&t); i++) /* existing values can be read */
             for (size_t j = 0; j < tt_table_columns(&t); j++)
                 if (tt_table_value(&t, i, j) && j == NAME)
                     CHECK(strlen(tt_table_value(&t, i, j)->text) < 7);

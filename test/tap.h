@@ -3,16 +3,11 @@
  *
  *      #include "tap.h"
  *
- *      TEST(a_pop_leaves_what_lies_above)
- *      {
- *          CHECK_INT(depth(), 2);
- *      }
- *
- * There is no more to a test program: the tests find each other, and main is here.  They
- * run in one process, in the order of the file; with an argument, only those whose name
- * contains it.  A check that fails says where on standard error, and the test goes on;
- * each check is 1 when it holds, for `if (!CHECK(p)) return;`.  Checks may be made in any
- * thread.  The child of a fork tells its parent by its exit status. */
+ * A test program needs no more: the tests find each other, and main is here.  They run in
+ * one process, in the order of the file; with an argument, only those whose name contains
+ * it.  A failed check prints its place on standard error, and the test continues; a check
+ * is 1 if it holds, for `if (!CHECK(p)) return;`.  Checks may be made in any thread.  The
+ * child of a fork reports to its parent by its exit status. */
 #ifndef TAP_H
 #define TAP_H
 

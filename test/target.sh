@@ -4,7 +4,7 @@
 # with its own files for those that say in their first lines that they see its internals.
 . "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
-# on_target RUNNER COMPILER FLAGS... - `env` runs a program as it is.
+# on_target RUNNER COMPILER FLAGS... - `env` runs a program natively.
 on_target()
 {
     runner=$1 compiler=("${@:2}")

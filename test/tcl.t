@@ -176,7 +176,7 @@ all_placed()
 }
 try "statements behind lines that are continued are at their place" all_placed
 
-# What Tcl compiles anew where commands are traced or renamed: that goes on where it was.
+# Code that Tcl compiles again if commands are traced or renamed: it continues in the same place.
 cat >traced.tcl <<'END'
 proc z {} { return 1 }
 proc noop {args} {}
@@ -200,7 +200,7 @@ got=
 for i in 5 6 7 8 9 10 11 13; do got="$got$i:$(calls "$i" traced.tcl) "; done
 equal "a procedure goes on in its file after a command was traced" "$got" "5:2 6:2 7:2 8:2 9:2 2 10 10:10 11:10 13:2 "
 
-# Scripts that Tcl keeps for later, and tells no file of.
+# Scripts that Tcl keeps for later, without their file.
 cat >kept.tcl <<'END'
 oo::class create K {
     constructor {a} {

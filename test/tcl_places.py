@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tcl_places.py - where the statements of a Tcl file are, by a reader of its own: it knows Tcl's
+# tcl_places.py - where the statements of a Tcl file are, by a separate reader: it knows Tcl's
 # words, and which words of which commands are scripts, expressions, or lists of scripts.
 #
 # Places are characters of the file; a length has the newline or semicolon that ends a statement.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# terminal.py - runs a command in a terminal of its own, as a shell does, and acts on it.
+# terminal.py - runs a command in a separate terminal, as a shell does, and acts on it.
 #
 #       terminal.py STEP... -- COMMAND...
 #

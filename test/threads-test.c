@@ -289,7 +289,7 @@ static void move_fibers(const char *options)
     if (CHECK_INT(r.error, 0))
         for (int i = 0; i < 4; i++)
             CHECK_INT(recorded_calls(&r, names[i]), fiber_pushes[i]);
-    /* A fiber's path is its own, whoever runs it. */
+    /* A fiber has the same path in every thread. */
     for (uint32_t i = 0; !r.error && i < r.picture.contexts; i++)
         if (r.picture.context[i].depth > 1)
             CHECK(strcmp(r.picture.block[r.picture.context[i].block].info.name, "f0") !=

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* thunk-test.c - the way from the fast path to the slow one leaves no traces in the function
- * around it, and whoever looks at the stack meanwhile sees where it came from. */
+/* thunk-test.c - the way from the fast path to the slow one leaves no traces in the
+ * function around it, and code that reads the stack meanwhile sees where it came from. */
 #include <signal.h>
 #include <ucontext.h>
 #include <unwind.h>

@@ -153,7 +153,7 @@ struct account {
 static uint16_t number_of[TEXT]; /* of the function there; 0: none yet */
 static uint64_t offset_of[FUNCTIONS];
 static unsigned functions = 1;
-static struct account *accounts;   /* of who runs; grows at its head */
+static struct account *accounts;   /* of the running thread; grows at its head */
 static uint64_t closed[FUNCTIONS]; /* calls of threads that have ended */
 static __thread struct account *mine;
 static struct path paths[PATHS];
@@ -205,7 +205,7 @@ static struct account *get_mine(void)
     return mine;
 }
 
-/* Of the threads that have ended: all but this one. */
+/* Closes the accounts of threads that have ended: all but this one. */
 static void close_accounts(void)
 {
     struct account *next;
@@ -504,7 +504,7 @@ static void check_round(const char *options, int is_whole, int toggles)
     CHECK_INT(tt_stop(), 0);
 }
 
-/* A recording for so many: stacks of which a part is on are contexts of their own. */
+/* Makes that many recordings: stacks that are partly on are separate contexts. */
 static void check_toggles(const char *options, int is_whole)
 {
     enum { ROUND = 40 };

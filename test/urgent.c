@@ -36,7 +36,7 @@ static const struct sock_filter little[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 
-/* Nobody stands before this one. */
+/* No library interposes this one. */
 static long raw_call(long number, long a, long b, long c)
 {
 #ifdef __x86_64__

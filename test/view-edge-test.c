@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view-edge-test.c - views at their edges: worked examples, a million contexts in one path
- * or below one parent, no memory, what is not there; and the notes. */
+/* view-edge-test.c - views at their edges: worked examples, a million contexts in one
+ * path or below one parent, no memory, missing items; and the notes. */
 #include <math.h>
 #include <pthread.h>
 
@@ -450,13 +450,14 @@ TEST(a_path_of_a_million_contexts_takes_no_room_on_the_stack)
     CHECK_INT(x.sum, MILLION);
     CHECK_INT(x.rows, MILLION + 1);
     x = view_in_little_room(&m, "view=callers");
-    CHECK_INT(x.rows, 200 + 3 + 1); /* and whoever called the last of each; the total */
+    CHECK_INT(x.rows, 200 + 3 + 1); /* and the caller of the last one of each; the
+                                       total */
     x = view_in_little_room(&m, "view=header");
     CHECK(x.rows > 0);
     end(&m);
 }
 
-/* Memory that counts, and fails when it is told to. */
+/* Memory that is counted, and fails on request. */
 struct counting {
     long long left; /* until one fails; < 0: none does */
     long long held, most, pieces;

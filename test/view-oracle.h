@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* view-oracle.h - what views should say, found by looking at every path there is.
+/* view-oracle.h - the expected answers of views, found by going through every path.
  *
- * A metric is a list of items: a path with what it cost.  A call that was dropped is an
- * item of its own, one block longer than where it came from.  Every figure of a block, of
- * a call of one by another, or of a longer sequence is then one of three sums: of items
- * whose path ends in it, of items whose path contains it, and of calls that complete it.
- * A sequence begins at the root with -1. */
+ * A metric is a list of items: a path with its cost.  A dropped call is a separate item,
+ * one block longer than where it came from.  Every figure of a block, of a call of one by
+ * another, or of a longer sequence is then one of three sums: of items whose path ends in
+ * it, of items whose path contains it, and of calls that complete it.  A sequence begins
+ * at the root with -1. */
 #ifndef TEST_VIEW_ORACLE_H
 #define TEST_VIEW_ORACLE_H
 

@@ -52,7 +52,8 @@ static void check_times(const struct answer *a, size_t i, const struct model *m,
     CHECK(is_near(real_at(a, i, "deviation") * real_at(a, i, "deviation") + 1, mean + 1));
 }
 
-/* Where filters have taken away which block was evicted, a row says how much was. */
+/* If filters have removed the information which block was evicted, a row has the
+ * total. */
 static uint64_t unknown_elsewhere(const struct oracle *o)
 {
     uint64_t evicted = 0, beside = 0;
@@ -263,8 +264,7 @@ TEST(the_graph_agrees_with_a_look_at_every_path)
 
 /* ── Block ────────────────────────────────────────────────────────────────────────── */
 
-/* A sequence is of names, of which several blocks may have the same; what is at its ends
- * is a block. */
+/* A sequence has names, which several blocks may share; at its ends are blocks. */
 static int is_like(const struct model *m, const struct item *x, int from, const int *name,
                    int length)
 {

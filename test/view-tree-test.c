@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view-tree-test.c - views of contexts against the oracle: tree, flame, callers; and what
- * stands beside the tree: strands, series, space. */
+/* view-tree-test.c - views of contexts against the oracle: tree, flame, callers; and
+ * figures beside the tree: strands, series, space. */
 #include <math.h>
 
 #include "identity.h"
@@ -41,7 +41,7 @@ static int path_at(const struct answer *a, size_t i, const struct random_case *r
     return p ? (int)(p - r->m->path) : -1;
 }
 
-/* A row is its self and its children, remainders included; returns the row behind. */
+/* A row is its self and its children, remainders included; returns the row after them. */
 static size_t check_children(const struct answer *a, size_t i)
 {
     uint32_t depth = tt_table_row_at(&a->t, i)->depth;
@@ -574,7 +574,7 @@ TEST(strands_have_what_was_added_to_them)
     }
 }
 
-/* Some strand that has so much; `is_known` 0: none is told. */
+/* A strand that has that figure; `is_known` 0: none is given. */
 static void check_whose(const struct answer *a, size_t i, const char *key,
                         const uint64_t *of, int strands, uint64_t n, int is_known)
 {
@@ -680,7 +680,7 @@ static int is_of_row(const struct answer *a, size_t i, const struct model *m,
     return (*by == 'g' || is_type) && (*by == 't' || is_generation);
 }
 
-/* By generation each event has rows of its own. */
+/* By generation, each event has separate rows. */
 static int event_of(const struct model_space *s, const char *by)
 {
     if (*by == 'g' || strcmp(by, "both") == 0 || s->from == TT_NONE)
@@ -688,7 +688,7 @@ static int event_of(const struct model_space *s, const char *by)
     return s->to == TT_NONE ? 2 : 1;
 }
 
-/* Blocks of one name have rows of their own; here they are one. */
+/* Blocks with the same name have separate rows; here they are one. */
 static uint64_t space_at(const struct answer *a, size_t i, const char *by,
                          const char *key)
 {

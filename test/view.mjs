@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The viewer's server: what it answers is what `report` prints, and nobody else is answered.
+// The viewer's server: its answers are those of `report`, and others get none.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -109,7 +109,7 @@ try {
   ok((await get(url, { headers: opened })).status === 200 && (await get(at("query?view=flat"), { headers: opened })).status === 403, "a link on another page opens the viewer, and nothing else of it");
   ok((await get(url, { headers: { ...opened, "Sec-Fetch-Dest": "iframe" } })).status === 403, "and not in a frame");
 
-  // Only who accepts gzip is given it.
+  // Only clients that accept gzip get it.
   for (const [accepted, packed] of [[undefined, false], ["gzip", true], ["deflate, gzip;q=0.5", true], ["gzip;q=0", false], ["gzip; q=0.000, *;q=1", false],
     ["*", true], ["*;q=0", false], ["gzipped, br", false], ["identity", false], ["x-gzip", true]]) {
     const headers = accepted === undefined ? {} : { "Accept-Encoding": accepted };

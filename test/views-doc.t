@@ -3,7 +3,7 @@
 # doc/views.md against the views: every column and every word of theirs is there.
 . "$(dirname "$0")/tap.sh"
 
-# The keys of columns, as views add them; those of space stand in a table.
+# The keys of columns, as views add them; those of space are in a table.
 columns()
 {
     cat profile/view*.c profile/metric-view.c | tr '\n' ' ' |

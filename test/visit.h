@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* visit.h - what tt_visit tells, found by block and by path. */
+/* visit.h - the results of tt_visit, found by block and by path. */
 #ifndef TEST_VISIT_H
 #define TEST_VISIT_H
 

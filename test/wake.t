@@ -7,7 +7,7 @@ build=$(cd "$TT_BUILD" && pwd)
 library=$build/libtallytree-switch.so.0
 cd "$tmp" || exit 1
 
-# Each way of waiting is a command of its own.  What it has allocated is as it was filled.
+# Each way of waiting is a separate command.  Its memory must be unchanged.
 cat >woken.c <<'END2'
 #include <errno.h>
 #include <fcntl.h>
@@ -214,7 +214,7 @@ export MALLOC_ARENA_MAX=1
 try "with one arena, in the midst of malloc" often "" malloc
 try "with one arena, in handlers that interrupt malloc" often "" handler
 unset MALLOC_ARENA_MAX
-# With a stack for handlers that is as small as one may be, and a full one of its own.
+# With the smallest possible stack for handlers, and a full normal stack.
 cat >small.c <<'END2'
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 tallytree=$TT_BUILD/tallytree
 guest=$TT_BUILD/test/guest
 
-# Of the first thread each function has the time that it measured itself.
+# In the first thread, each function has the time that it measured itself.
 cat >"$tmp/compare.py" <<'END'
 import csv, sys
 true = {k: float(v) for k, v in (line.split() for line in open(sys.argv[2]))}

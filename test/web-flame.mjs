@@ -17,7 +17,7 @@ const events = (factor) =>
   Object.entries(costs).map(([n, [, cost]]) => `push ${n}\ntick ${cost * (factor[n] ?? 1)}\npop\n`).join("") +
   "pop\n".repeat(levels.length);
 
-// The drawing as it is saved: its boxes from left to right, by the names in their titles.
+// The saved drawing: its boxes from left to right, by the names in their titles.
 async function drawn(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=save SVG")]);
   const svg = readFileSync(await download.path()).toString();

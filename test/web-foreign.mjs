@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Profiles of other tools in the viewer: what GHC, callgrind and heap profilers wrote, and the
-// difference of two.  What stands on a page is what `report --json` says.
+// difference of two.  A page shows what `report --json` prints.
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pages of the viewer that want recordings of their own: the heap over time with its maxima, a
-// Tcl script's source, what has changed, who waits for whom; the slider that prunes, and the
-// wheel.  What stands on a page is what the command says.
+// Pages of the viewer that need separate recordings: the heap over time with its maxima, a
+// Tcl script's source, what has changed, waits between ranks; the slider that prunes, and the
+// wheel.  A page shows what the command prints.
 import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Pages of the viewer that want recordings of their own.
+# Pages of the viewer that need separate recordings.
 exec node "$(dirname "$0")/web-pages.mjs"

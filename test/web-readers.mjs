@@ -59,7 +59,7 @@ function tables() {
   return { count: document.querySelectorAll("table").length, wrong };
 }
 
-// Texts that stand out by less than WCAG's 4.5 (3 for large ones), each colour once.
+// Texts with less contrast than WCAG's 4.5 (3 for large ones), each colour once.
 function contrasts() {
   const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
   const rgba = (colour) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The viewer in a browser: every page, every list, undo, a shared link, the single file, the
-// dark, the keyboard.  What stands on a page is what `report --json` says.
+// dark, the keyboard.  A page shows what `report --json` prints.
 import { execFileSync, spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -120,7 +120,7 @@ CALLED mcount_watched(void)
 /* Until the next is called it is not known that one has returned. */
 CALLED mcount_next(void) { MCOUNT(); }
 
-/* So deep that what is called then has the last frame of the stack's first segment. */
+/* Deep enough that the next call gets the last frame of the stack's first segment. */
 static int is_deep(void) { return tt_self.thread->end - tt_self.top <= 2; }
 
 CALLED scope_descend(void (*run)(void))
@@ -217,7 +217,7 @@ static void call_next(void)
         way->next();
 }
 
-/* Up to the first stop behind it. */
+/* Runs up to the first stop after it. */
 static void be_interrupted(void)
 {
     tt_mark mark = tt_mark_get();
@@ -283,7 +283,7 @@ static int be_watched(void)
     return window->wrong;
 }
 
-/* ── Who watches it ───────────────────────────────────────────────────────────────── */
+/* ── Observers ────────────────────────────────────────────────────────────────────── */
 
 /* To where it stops itself.  A signal that is held is told of once more when it is not. */
 static int go_on(pid_t child, int signal, int *status)

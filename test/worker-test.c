@@ -159,7 +159,7 @@ static void bad_module_is_given_up(const char *bad)
     CHECK(named >= 99 + 99); /* of the bad one at most its first two */
     CHECK(named <= 99 + 2 + 99);
     tt_worker_free(w);
-    CHECK(waitpid(-1, NULL, WNOHANG) < 0); /* nobody is left */
+    CHECK(waitpid(-1, NULL, WNOHANG) < 0); /* no child is left */
 }
 
 TEST(a_module_whose_reading_aborts_has_no_names_and_the_others_have)

@@ -20,7 +20,7 @@ sources()
     done
 }
 
-# The one that records what is allocated, too.
+# The library that records allocations, too.
 library()
 {
     sources {picture,runtime,collect,preload,heap}_sources heap_collector >"$tmp/sources"
