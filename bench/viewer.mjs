@@ -60,7 +60,7 @@ async function timed(what) {
 }
 const median = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
 
-// To the first view from when the browser was told where to go.
+// From the start of the navigation to the first view.
 async function picture(address) {
   const { context, page } = await open("about:blank", {}, "body");
   const took = await timed(async () => {
@@ -101,7 +101,7 @@ async function read() {
   row(`a Clean profile of ${large} MiB, read and served`, ms(median(times)), "", "");
 }
 
-// Whoever draws on a canvas clears it before; what is drawn is seen with the next frame.
+// A canvas is cleared before it is drawn; the drawing is visible with the next frame.
 function watchDrawing() {
   const clear = CanvasRenderingContext2D.prototype.clearRect;
   window.drawn = [];

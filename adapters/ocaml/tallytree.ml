@@ -1,21 +1,21 @@
 (* SPDX-License-Identifier: MIT *)
-(* The tracker that Gc.Memprof calls: call stacks become contexts, and what it tells goes to
-   tallytree_stubs.c, which knows a stack that it has seen.  A frame is made into blocks once;
-   functions that were inlined into it are blocks of their own. *)
+(* The tracker that Gc.Memprof calls: call stacks become contexts, and its events go to
+   tallytree_stubs.c, which keeps the stacks that it has seen.  A frame is made into blocks
+   once; functions that were inlined into it are separate blocks. *)
 
 external start_recording : string -> float -> unit = "tt_ml_start"
 external stop_recording : unit -> unit = "tt_ml_stop"
 external write : string -> unit = "tt_ml_write"
 external block : string -> string -> int -> int = "tt_ml_block"
 
-(* Where a stack leads: a number; below 0, it is not known. *)
+(* The origin of a stack, a number; below 0: unknown. *)
 external find : Printexc.raw_backtrace -> int = "tt_ml_find" [@@noalloc]
 
 (* It leads to the context of these blocks, innermost first. *)
 external learn : Printexc.raw_backtrace -> int array -> int = "tt_ml_learn"
 
-(* Where a stack leads; words; is it in the major heap?  The object, if it is recorded: what
-   Memprof is to be answered, and nobody else must keep it. *)
+(* The origin of a stack; words; is it in the major heap?  Returns the object if it is
+   recorded: the answer to Memprof, to which no other reference may be kept. *)
 external alloc : int -> int -> Gc.Memprof.allocation_source -> bool -> int option
   = "tt_ml_alloc"
   [@@noalloc]
@@ -60,7 +60,7 @@ let told major (a : Gc.Memprof.allocation) =
   | Some it when major -> promote it
   | answer -> answer
 
-(* What dies in the minor heap was there when the collection began, and no more is told. *)
+(* Objects that die in the minor heap existed when the collection began; they need no event. *)
 let tracker =
   {
     Gc.Memprof.alloc_minor = told false;

@@ -18,5 +18,5 @@ val start : ?rate:float -> ?depth:int -> string -> unit
 (** Ends the recording.  What is alive by then stays alive in it. *)
 val stop : unit -> unit
 
-(** Writes a copy of the recording as it stands. *)
+(** Writes a copy of the current recording. *)
 val write : string -> unit
