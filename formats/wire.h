@@ -4,8 +4,6 @@
  *      field << 3 | kind │ value                     numbers, 7 bits a byte
  *      field << 3 | 2    │ length │ bytes …          texts and messages
  *
- * A message goes out behind its length, so each is put together in memory first.
- *
  * A message is written after its length, so each is put together in memory first. */
 #ifndef TT_WIRE_H
 #define TT_WIRE_H

@@ -89,12 +89,13 @@ extern const struct tt_view_word tt_view_words[];
 /* Returns the nearest known word, if it is near enough; or NULL. */
 const char *tt_query_suggest(const char *word, const char *const *known, size_t count);
 
-/* Names, globs (* ? [set]) or /regular expressions/ (/…/i: either case; /…/f: in files and
- * modules too).  A name or glob matches the whole name, a regular expression is looked for
- * in it.  With a colon they also match "list.c:append", "list.c:12", "module:append",
- * "append:12"; of strands "host:", "process:", "node:", "name:", "rank:", "pid:",
- * "thread:", of a machine also "cgroup:", "container:", "unit:" and "user:", and what follows.  A block is also found by its identity (identity.h): what
- * stands before "#0123456789abcdef" is for people. */
+/* Names, globs (* ? [set]) or /regular expressions/ (/…/i: either case; /…/f: in files
+ * and modules too).  A name or glob matches the whole name, a regular expression any part
+ * of it.  With a colon they also match "list.c:append", "list.c:12", "module:append",
+ * "append:12"; for strands "host:", "process:", "node:", "name:", "rank:", "pid:",
+ * "thread:", for a machine also "cgroup:", "container:", "unit:" and "user:", and the
+ * text after it.  A block is also found by its identity (identity.h): the text before
+ * "#0123456789abcdef" is ignored. */
 struct tt_pattern;
 /* Returns NULL with a reason in `error` if it is not a pattern. */
 struct tt_pattern *tt_pattern_new(const char *text, char *error, size_t size);

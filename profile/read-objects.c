@@ -132,7 +132,7 @@ static void take_holding(void *arg, const struct tt_holding *h, uint32_t cell, i
     enum tt_role role = below ? TT_ROLE_ELSEWHERE : TT_ROLE_SELF;
 
     context = context ? context - 1 : TT_BUILDER_ROOT;
-    if (!h->collected) { /* otherwise the rows have what is alive */
+    if (!h->collected) { /* otherwise the rows have the live objects */
         if (h->type < x->p->types && x->held)
             x->held[h->type] = 1;
         tt_builder_add(x->b, role, context, x->live, h->live);

@@ -3,7 +3,7 @@
  *
  * The code of a function contains inlined functions too.  Rows name the function of each
  * instruction, so that those of one function add up to its self figure; the part without
- * an address is a row of its own.  Without code, as in a page, there is a row for each
+ * an address has a separate row.  Without code, as in a page, there is a row for each
  * address with a figure. */
 #include <stdio.h>
 #include <stdlib.h>

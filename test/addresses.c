@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* addresses.c - for scripts: what is known of a module's addresses, and profiles of them.
+/* addresses.c - for scripts: the functions at a module's addresses, and profiles of them.
  *
  *      addresses MODULE [ID [DIR...]]    <addresses in hex, one a line
  *

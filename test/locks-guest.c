@@ -4,7 +4,7 @@
  *      hold LOCK FUNCTION FROM TO      FUNCTION had LOCK, by the monotonic clock, in ns
  *      wait LOCK FUNCTION FROM TO      FUNCTION waited for LOCK
  *
- * locks.t computes from these lines who has waited for whom. */
+ * locks.t computes from these lines which function waited for which. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>

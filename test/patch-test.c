@@ -16,8 +16,9 @@
 
 #if defined(__x86_64__) && defined(__LP64__)
 
-/* Functions of 11 bytes, so that their sites lie across cache lines and, the first one, two
- * pages.  Each gives 0, or behind its jump 1; so do those whose no-op is five. */
+/* Functions of 11 bytes, so that their sites lie across cache lines and, the first one,
+ * two pages.  Each returns 0, or after its jump 1; so do those with a no-op of five
+ * bytes. */
 enum { SITES = 200 };
 int sites(void), singles(void), beyond(void);
 __asm__(".text\n"

@@ -10,8 +10,7 @@
 
 enum { ROOM = 8192 };
 
-/* A record as it is written, and its copy at the end of a page, before an unmapped
- * one. */
+/* A record, and a copy of it at the end of a page, before an unmapped one. */
 static struct {
     char bytes[ROOM];
     size_t size;

@@ -81,7 +81,7 @@ TEST(six_sequences_have_exactly_what_was_charged_to_them)
     end(&m);
 }
 
-/* The document's a → b → b → b → c, as it is kept: a 1, b 1, b 2 and c 1. */
+/* The document's a → b → b → b → c, in its stored form: a 1, b 1, b 2 and c 1. */
 TEST(a_block_counts_once_on_each_path_however_often_it_calls_itself)
 {
     struct made m;

@@ -300,7 +300,7 @@ await run(async () => {
     is(page.complaints, [], "no complaint from the browser");
   }
 
-  /* Who waits for whom. */
+  /* Waits between ranks. */
   {
     const wait = (rank, n) => `push MPI_Recv\npush rank_${rank}\ncount waited ${n}\npop\npop\n`;
     const file = replayed("waits.tt", ["block rank_1 kind=function module=mpi.peer", "block rank_2 kind=function module=mpi.peer", "strand a", "push main", "tick 100"].join("\n") + "\n" + wait(1, 70) + wait(2, 30) + wait(1, 5) + "pop\n");

@@ -45,7 +45,7 @@ try {
   const want = report(profile, "flat");
   const entries = want.filter((r) => r.role === "entry");
 
-  /* Overview: the hottest block stands first. */
+  /* Overview: the hottest block is first. */
   is(await page.$eval(".top li .name", (e) => e.textContent), entries[0].name, "the overview begins with the hottest block");
   const notes = await page.$$eval("main .notes li", (e) => e.map((n) => n.textContent));
   ok(notes.length && new Set(notes).size === notes.length, "which says once what it cannot see", notes.join("\n"));

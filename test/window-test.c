@@ -285,7 +285,8 @@ static int be_watched(void)
 
 /* ── Observers ────────────────────────────────────────────────────────────────────── */
 
-/* To where it stops itself.  A signal that is held is told of once more when it is not. */
+/* Runs to where it stops itself.  A blocked signal is reported again when it is
+ * unblocked. */
 static int go_on(pid_t child, int signal, int *status)
 {
     do {
@@ -310,7 +311,7 @@ static int interrupt(pid_t child, unsigned steps)
         if (WSTOPSIG(status) != SIGTRAP)
             return WSTOPSIG(status) == SIGSTOP ? 0 : -1;
     }
-    for (int i = 0; i < 2; i++) /* to behind the scope, and to before the next */
+    for (int i = 0; i < 2; i++) /* after the scope, and before the next */
         if (!go_on(child, i ? 0 : SIGUSR1, &status)) {
             fprintf(stderr, "# at step %u: %x\n", at, (unsigned)status);
             return -1;

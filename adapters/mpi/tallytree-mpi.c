@@ -599,8 +599,8 @@ MPI_TT int MPI_Comm_free(MPI_Comm *a)
 }
 
 /* ── Fortran ──────────────────────────────────────────────────────────────────────────
- * Its calls lead past ours.  All arguments are addresses, with the error code behind them;
- * the bindings are there only where the program brings them. */
+ * Its calls bypass ours.  All arguments are addresses, the error code is the last one;
+ * the bindings are there only if the program has them. */
 
 #define DECLARE_0 void *e
 #define DECLARE_1 void *a, DECLARE_0

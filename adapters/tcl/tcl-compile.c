@@ -207,7 +207,7 @@ static const char *running_file(const Interp *interp)
     return NULL;
 }
 
-/* Code without a file gets a file of its own, so that it is listed.  Code made by a
+/* Code without a file gets a separate file name, so that it is listed.  Code made by a
  * library is wanted if the library is.  NULL: it is not. */
 static char *name_elsewhere(const CompileEnv *env)
 {

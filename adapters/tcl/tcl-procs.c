@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tcl-procs.c - calls of procedures, and nothing else.
  *
- * A procedure's own function is called by Tcl's trampoline, with a place for what is to be
- * done at its end: error, tail call or a coroutine's death lead there too. */
+ * Tcl's trampoline calls a procedure's own function, with a callback for its end: errors,
+ * tail calls and a coroutine's death reach it too. */
 #include "tcl-attach.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@ import { useShell, useTable } from "./shell";
 import { query, withWords, type State } from "./state";
 
 // What is to be seen of a context, by what there is of it: until the engine has answered all
-// that is asked, the frames before it as they will stand then.
+// that is asked, the frames before it at their final positions.
 function framesOf(table: Table, path: Table | null, context: string, before: Frame[], order: Order): Frame[] {
   const rows = path?.rows.filter((r) => r.role === "entry") ?? [];
   const begin = table.rows[0];

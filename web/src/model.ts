@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // model.ts - asks the engine, and holds what it answers.  No figure is reckoned here: the
-// engine is the one behind `tallytree report --json`, over HTTP or as WebAssembly.
+// engine is the one of `tallytree report --json`, over HTTP or as WebAssembly.
 import { takeNames } from "./names";
 
 export type Value = string | number | null;

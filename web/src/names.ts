@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // names.ts - blocks by what they are: several may have one name, so links and filters have a
-// block's identity, and where a name is not enough its place stands beside it.
+// block's identity, and if a name is not enough, its place is shown beside it.
 import { isBuildId } from "./format";
 import type { Row, Table } from "./model";
 import { exactly } from "./state";
