@@ -3,6 +3,11 @@
  *
  *      #include "tap.h"
  *
+ *      TEST(a_pop_leaves_what_lies_above)
+ *      {
+ *          CHECK_INT(depth(), 2);
+ *      }
+ *
  * A test program needs no more: the tests find each other, and main is here.  They run in
  * one process, in the order of the file; with an argument, only those whose name contains
  * it.  A failed check prints its place on standard error, and the test continues; a check
