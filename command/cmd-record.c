@@ -21,6 +21,7 @@
 #include "cgroups.h"
 #include "clock.h"
 #include "command.h"
+#include "continuous.h"
 #include "launch.h"
 #include "options.h"
 #include "outside.h"
@@ -51,6 +52,9 @@ enum flag {
     SIDE,
     DELAY,
     DURATION,
+    INTERVAL,
+    KEEP,
+    KEEP_SIZE,
     LINES,
     SYMBOLS,
     INLINES,
@@ -89,8 +93,7 @@ static const struct tt_flag record_flags[] = {
     {"every", 0, LINKED, "N", NULL,
      "scopes and functions: count all calls, time each N-th"},
     {"heap", 0, HEAP, "[BYTES]", NULL, "record allocations; BYTES: sample one in BYTES"},
-    {"maps", 0, MAPS, NULL, NULL,
-     "with --heap: record memory that the program maps, too"},
+    {"maps", 0, MAPS, NULL, NULL, NULL},
     {"locks", 0, LOCKS, NULL, NULL, "record waits for locks, and which thread held them"},
     {"recursion", 0, PASSED, "POLICY", "edge repeat: block cycle drop recent: none",
      "how recursion is folded (default: none; scopes: edge)"},
@@ -98,12 +101,11 @@ static const struct tt_flag record_flags[] = {
      "limit memory of each process to BYTES (default: 64M)"},
     {"log", 0, PASSED, "SIZE", "none", NULL},
     {"histogram", 0, LINKED, NULL, NULL, NULL},
-    {"slowest", 0, LINKED, "SCOPE:K", NULL, "keep the K slowest activations of SCOPE"},
+    {"slowest", 0, LINKED, "SCOPE:K", NULL, NULL},
     {"stacks", 0, LINKED, "RULE", "application creation ghc", NULL},
     {"space-rate", 0, LINKED, "BYTES", NULL, NULL},
     {"space", 0, LINKED, "WHICH", "none alloc copies types peak", NULL},
-    {"series", 0, SERIES, "WHICH", "none type block centre use retainers",
-     "live memory over time by type, block or centre, or none"},
+    {"series", 0, SERIES, "WHICH", "none type block centre use retainers", NULL},
     /* The names that MLWorks' runtime has for them. */
     {"profile", 0, PROFILE, "OUT", "@files", NULL},
     {"profile-scan", 0, MANNER, "MS", NULL, NULL},
@@ -113,6 +115,12 @@ static const struct tt_flag record_flags[] = {
     {"delay", 0, DELAY, "SECONDS", NULL,
      "start recording SECONDS after the program starts"},
     {"duration", 0, DURATION, "SECONDS", NULL, "record for SECONDS"},
+    {"interval", 0, INTERVAL, "TIME", NULL,
+     "-a, -p: a profile every TIME, as 1m, in the folder OUT"},
+    {"keep", 0, KEEP, "TIME", NULL,
+     "with --interval: keep profiles for TIME (default: 24h)"},
+    {"keep-size", 0, KEEP_SIZE, "SIZE", NULL,
+     "with --interval: keep at most SIZE of profiles"},
     {"lines", 0, LINES, NULL, NULL, "show each line of a function below it"},
     {"no-inlines", 0, INLINES, NULL, NULL, "charge inlined functions to their callers"},
     {"symbols", 0, SYMBOLS, "DIR", "@files",
@@ -122,14 +130,19 @@ static const struct tt_flag record_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
+/* ms */
+#define DEFAULT_KEEP (24 * 3600 * 1000)
+
 /* A sample of each processor takes less than 100 us. */
 #define MACHINE_HZ "100"
 
 struct record {
-    char words[2048];       /* for the runtime */
-    double delay, duration; /* duration 0: until it ends */
-    int profile, manner;    /* -profile is given; one of the flags that want it is */
-    const char *heap;       /* NULL: not; "0": every event */
+    char words[2048];             /* for the runtime */
+    double delay, duration;       /* duration 0: until it ends */
+    struct tt_chain_limits chain; /* interval 0: it is one profile */
+    const char *chained;          /* a flag of what needs an interval; NULL: none */
+    int profile, manner; /* -profile is given; one of the flags that want it is */
+    const char *heap;    /* NULL: not; "0": every event */
     int maps, wall, locks, series; /* series: which of them was said */
     int is_bare;                   /* functions of interpreters are not shown */
     int counts;                    /* a mode of calls is asked for */
@@ -172,6 +185,30 @@ static int take_seconds(const char *name, const char *value, double *out)
     if (end != value && !*end && *out >= 0 && *out < 1e9)
         return 0;
     tt_complain("record: '--%s' wants seconds, not '%s'", name, value);
+    return -TT_ERR_OPTION;
+}
+
+/* "90s", "1m", "24h", "7d": in ms. */
+static int take_span(const char *name, const char *value, uint64_t *out)
+{
+    static const struct {
+        char unit;
+        uint64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    char *end;
+    const double number = strtod(value, &end);
+
+    for (size_t i = 0; end != value && i < sizeof units / sizeof *units; i++)
+        if (end[0] == units[i].unit && !end[1] &&
+            number * (double)units[i].seconds >= 1 &&
+            number * (double)units[i].seconds < 1e9) {
+            *out = (uint64_t)(number * (double)units[i].seconds * 1000);
+            return 0;
+        }
+    tt_complain(
+        "record: '--%s' wants a time of at least a second, as 30s, 1m, 24h or 7d, "
+        "not '%s'",
+        name, value);
     return -TT_ERR_OPTION;
 }
 
@@ -350,9 +387,12 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         flag->id == PROFILE || flag->id == HEAP || flag->id == MAPS || flag->id == WALL ||
         flag->id == LOCKS)
         r->linked = flag->name;
+    if (flag->id == KEEP || flag->id == KEEP_SIZE)
+        r->chained = flag->name;
     switch ((enum flag)flag->id) {
     case OUTPUT:
-        return tt_running_writes(&r->run, "record", value);
+        r->run.out = value;
+        break;
     case PROCESS:
         return take_processes(r, f);
     case MACHINE:
@@ -412,6 +452,12 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         return take_seconds(flag->name, value, &r->delay);
     case DURATION:
         return take_seconds(flag->name, value, &r->duration);
+    case INTERVAL:
+        return take_span(flag->name, value, &r->chain.interval);
+    case KEEP:
+        return take_span(flag->name, value, &r->chain.keep);
+    case KEEP_SIZE:
+        return tt_command_bytes(&tt_command_record, f, 1, 1ull << 60, &r->chain.size);
     case LINES:
         r->run.naming.lines = 1;
         break;
@@ -422,6 +468,31 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         return tt_names_folder(&r->run.naming, value);
     }
     return 0;
+}
+
+static int complain_of_chain(const char *wants)
+{
+    (void)tt_command_wants(&tt_command_record, wants);
+    return -TT_ERR_OPTION;
+}
+
+/* A file, or a folder for a chain of profiles. */
+static int check_output(struct record *r)
+{
+    struct tt_chain_limits *c = &r->chain;
+
+    if (!c->interval && r->chained)
+        return complain_of_chain("--interval with --keep and --keep-size");
+    if (!c->interval)
+        return r->run.out ? tt_running_writes(&r->run, "record", r->run.out) : 0;
+    if (!r->run.out)
+        return complain_of_chain("a folder with --interval: -o FOLDER");
+    if (r->run.argv[0] || (!r->is_machine && !r->pids.count))
+        return complain_of_chain("-a or -p with --interval, and no program");
+    c->keep = c->keep ? c->keep : DEFAULT_KEEP;
+    return c->keep >= c->interval
+               ? 0
+               : complain_of_chain("--keep to be longer than --interval");
 }
 
 /* Returns the status to exit with, or less than 0 to continue. */
@@ -466,7 +537,7 @@ static int read_flags(struct record *r, int argc, char **argv)
     }
     f.argv[f.count + 1] = NULL;
     r->run.argv = f.argv + 1;
-    return -1;
+    return check_output(r) == 0 ? -1 : TT_LAUNCH_FAILED;
 }
 
 /* ── The program ──────────────────────────────────────────────────────────────────── */
@@ -559,6 +630,17 @@ static int refuse_linked(const struct record *r, const char *reason)
     return TT_LAUNCH_FAILED;
 }
 
+static int record_chain(struct record *r, struct tt_outside_options *o)
+{
+    struct tt_continuous c = {.run = &r->run,
+                              .options = o,
+                              .pid = r->pids.item,
+                              .pids = r->pids.count,
+                              .limits = r->chain};
+
+    return tt_continuous_go(&c);
+}
+
 static int record_outside(struct record *r)
 {
     struct tt_outside_options o = {
@@ -578,6 +660,8 @@ static int record_outside(struct record *r)
         return refuse_linked(r, r->is_machine   ? "-a records from outside"
                                 : r->pids.count ? "the process runs already"
                                                 : r->run.program.reason);
+    if (r->chain.interval)
+        return record_chain(r, &o);
     if (r->is_machine && !r->run.argv[0])
         return tt_outside_machine(&r->run, &o);
     return r->pids.count ? tt_outside_attach(&r->run, r->pids.item, r->pids.count, &o)
@@ -646,7 +730,7 @@ static int record(struct record *r)
 {
     int status;
 
-    if (r->run.out && tt_replacing_check(r->run.out) != 0)
+    if (r->run.out && !r->chain.interval && tt_replacing_check(r->run.out) != 0)
         return TT_LAUNCH_FAILED;
     if (r->pids.count || (r->is_machine && !r->run.argv[0]))
         return record_outside(r);

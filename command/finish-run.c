@@ -314,7 +314,7 @@ static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed
     error = tt_output_write(g->out, image, size);
     if (!error && g->reports)
         report(&named);
-    if (!error)
+    if (!error && !g->is_quiet)
         summarise(g, &named, found);
     tt_profile_close(&named);
 fail_open:

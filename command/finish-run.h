@@ -10,6 +10,7 @@ struct tt_gathering {
     const char *inner;   /* where its processes put their recordings: it, or in it */
     const char *out;     /* the profile to write */
     const char *program; /* what people call it */
+    int is_quiet;        /* only what goes wrong is said */
     int reports;         /* shows it too: the most important of it */
     struct tt_names_wanted naming; /* borrowed */
 };

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chain.h"
 #include "command.h"
 #include "foreign.h"
 #include "layout.h"
@@ -377,18 +378,23 @@ static int add_entries(struct reading *r, const char *path, int depth)
 {
     struct dirent **entry;
     int count = scandir(path, &entry, is_visible, alphasort), error = 0;
+    char *replaced;
 
     if (count < 0)
         return fail(path, strerror(errno));
-    if (count == 0 && depth == 0)
+    replaced = tt_chain_replaced(path, entry, count);
+    if (!replaced)
+        error = fail(path, tt_error_text(-TT_ERR_MEMORY));
+    else if (count == 0 && depth == 0)
         error = fail(path, "this folder is empty");
     for (int i = 0; i < count; i++) {
-        if (!error)
+        if (!error && !replaced[i])
             error = add_entry(r, path, entry[i]->d_name, depth);
         free(entry[i]);
         if (!error)
             tt_progress((uint64_t)i + 1, (uint64_t)count);
     }
+    free(replaced);
     free(entry);
     return error;
 }

@@ -219,6 +219,10 @@ int tt_symbolize_image(struct tt_names_wanted *wanted, const struct tt_profile *
         error = add_named(b, p, symbols, wanted);
     for (; !error && unseen && *unseen; unseen++)
         tt_builder_fact(b, "unseen", TT_FACT_EACH, 1, *unseen);
+    if (!error && wanted->until)
+        tt_builder_fact(b, "until", TT_FACT_MAX, wanted->until, "");
+    if (!error && wanted->gap)
+        tt_builder_fact(b, "gap", TT_FACT_SUM, wanted->gap, "");
     if (!error)
         error = tt_builder_finish(b, image, size);
     tt_symbols_free(symbols);

@@ -21,6 +21,9 @@ struct tt_names_wanted {
     struct tt_symbols_options options;
     const char **folder; /* owned; its texts are not */
     int lines, no_inlines;
+    uint64_t until,
+        gap; /* of one interval of many, for its header, in ns: when it ended, and how
+                            long nothing was recorded before it; 0: not known, there is none */
 };
 
 /* Makes an image of a checked profile, with names, in memory of tt_scratch; facts called

@@ -10,22 +10,27 @@
 #include <ftw.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attach.h"
+#include "chain.h"
 #include "clock.h"
 #include "command.h"
 #include "control.h"
 #include "launch.h"
+#include "layout.h"
 #include "modules.h"
 #include "unseen.h"
 
@@ -43,6 +48,7 @@ struct outside {
 };
 
 static volatile int interrupted;
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* ── Beginning ────────────────────────────────────────────────────────────────────── */
 
@@ -120,6 +126,15 @@ static int begin_in_folder(struct outside *o)
     return error;
 }
 
+/* Until this process ends, no other one makes a profile of its recording. */
+static void hold_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0)
+        (void)flock(fd, LOCK_EX | LOCK_NB);
+}
+
 /* Nothing is missed from here on; on failure nothing remains. */
 static int begin(struct outside *o)
 {
@@ -129,6 +144,8 @@ static int begin(struct outside *o)
         tt_complain("record: %s: %s", o->run->folder, strerror(errno));
         return -TT_ERR_FILE;
     }
+    if (o->options->interval)
+        hold_folder(o->run->folder);
     error = begin_in_folder(o);
     if (error)
         (void)rmdir(o->run->folder);
@@ -203,19 +220,27 @@ static int remove_entry(const char *path, const struct stat *s, int kind, struct
 }
 
 /* Names are looked up in the copies, which are then removed. */
+static void remove_kept(const char *folder)
+{
+    char path[PATH_MAX + 16];
+
+    (void)snprintf(path, sizeof path, "%s/.files", folder);
+    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    (void)rmdir(folder);
+}
+
 static int gather(struct tt_running *r)
 {
     char path[PATH_MAX + 16];
-    int error;
+    int error, has_files;
 
     (void)snprintf(path, sizeof path, "%s/.files", r->folder);
-    if (kept)
+    has_files = access(path, F_OK) == 0;
+    if (has_files)
         (void)tt_names_folder(&r->naming, path);
     error = tt_running_gather(r);
-    if (kept) {
-        (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-        (void)rmdir(r->folder);
-    }
+    if (has_files && !error)
+        remove_kept(r->folder);
     return error;
 }
 
@@ -277,11 +302,137 @@ static int wait_until(struct outside *o, uint64_t when)
 
 static void take_samples(struct outside *o, uint64_t end)
 {
-    unsigned ms = tt_attach_step(o->attach);
+    unsigned ms = tt_attach_step(o->attach, tt_attach_settled());
 
     while (!interrupted && tt_clock_monotonic() < end && rest(o, ms))
-        ms = tt_attach_step(o->attach);
+        ms = tt_attach_step(o->attach, tt_attach_settled());
 }
+
+/* ── One interval of many ─────────────────────────────────────────────────────────── */
+
+/* In ms since 1970, of a time of the monotonic clock. */
+static uint64_t date_of(uint64_t when)
+{
+    const uint64_t now = tt_clock_monotonic();
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - (now - when)) /
+           1000000;
+}
+
+/* 0: it will not begin. */
+static int await_previous(struct outside *o, const struct tt_interval *previous)
+{
+    while (!__atomic_load_n(&previous->over, __ATOMIC_ACQUIRE)) {
+        unsigned ms = tt_attach_skip(o->attach,
+                                     __atomic_load_n(&previous->taken, __ATOMIC_ACQUIRE));
+        if (interrupted || !rest(o, ms))
+            return 0;
+    }
+    return !interrupted;
+}
+
+/* Nothing is before this but the end of what was recorded before, maybe a while ago. */
+static void begin_interval(struct outside *o, struct tt_interval *i)
+{
+    const struct tt_interval *p = i->previous;
+    const uint64_t from = p ? p->taken : tt_clock_monotonic();
+
+    i->from = p ? p->to : date_of(from);
+    if (i->from < i->after)
+        i->from = i->after;
+    if (!p && i->after)
+        o->run->naming.gap = (i->from - i->after) * 1000000;
+    tt_attach_begin(o->attach, from);
+    __atomic_store_n(&i->taken, from, __ATOMIC_RELEASE);
+}
+
+static void end_interval(struct tt_interval *i, uint64_t until)
+{
+    i->taken = until;
+    i->to = date_of(until);
+    if (i->to <= i->from) /* the clock was set back */
+        i->to = i->from + 1;
+    __atomic_store_n(&i->over, 1, __ATOMIC_RELEASE);
+}
+
+/* Up to when; 0: it did not begin. */
+static uint64_t take_interval(struct outside *o)
+{
+    struct tt_interval *i = o->options->interval;
+    int runs = 1;
+    unsigned ms;
+
+    __atomic_store_n(&i->ready, 1, __ATOMIC_RELEASE);
+    if (i->previous && !await_previous(o, i->previous))
+        return 0;
+    begin_interval(o, i);
+    do {
+        const uint64_t settled = tt_attach_settled();
+        ms = tt_attach_step(o->attach, settled);
+        if (settled > i->taken)
+            __atomic_store_n(&i->taken, settled, __ATOMIC_RELEASE);
+        tt_attach_note_end(i->taken);
+        if (__atomic_load_n(&i->stop, __ATOMIC_ACQUIRE) && !interrupted)
+            break;
+    } while (!interrupted && (runs = rest(o, ms)));
+    i->ended = !runs;
+    end_interval(i, runs && !interrupted ? i->taken : tt_clock_monotonic());
+    return i->taken;
+}
+
+/* In the recording too, for when this process is killed before there is a profile. */
+static void note_end(const char *path, uint64_t end)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return;
+    (void)!pwrite(fd, &end, sizeof end, offsetof(struct tt_header, end_ticks));
+    close(fd);
+}
+
+/* Ctrl-C ends what is recorded; what has been recorded gets its names. */
+static void let_finish(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigaddset(&set, ends[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Its name is known when it is over. */
+static int finish_interval(struct outside *o)
+{
+    const struct tt_interval *i = o->options->interval;
+    struct tt_running *r = o->run;
+
+    if (!i->over) {
+        tt_outside_drop(r->folder, o->runtime.output);
+        return TT_EXIT_DONE;
+    }
+    let_finish();
+    note_end(o->runtime.output, i->taken);
+    close(i->lock);
+    r->naming.until = i->to * 1000000;
+    tt_chain_name(r->name, sizeof r->name, i->folder, (struct tt_dates){i->from, i->to});
+    return gather(r) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;
+}
+
+int tt_outside_recover(struct tt_running *r) { return gather(r); }
+
+void tt_outside_drop(const char *folder, const char *recording)
+{
+    if (*recording)
+        (void)unlink(recording);
+    tt_unseen_free(tt_unseen_take(folder));
+    remove_kept(folder);
+}
+
+/* ── Beginning and end ────────────────────────────────────────────────────────────── */
 
 /* Makes a link in the folder, as processes that are recorded from within do. */
 static void note_unseen(void *arg, const char *program)
@@ -296,7 +447,6 @@ static void note_unseen(void *arg, const char *program)
     }
 }
 
-/* Runs until all processes have ended, the duration is over, or we are interrupted. */
 /* On a busy machine, data would be lost before this process gets a CPU.  So it raises its
  * priority if it may; that costs others little, as it mostly sleeps. */
 static int go_before(const struct outside *o)
@@ -308,12 +458,14 @@ static int go_before(const struct outside *o)
     return before;
 }
 
+/* Runs until all processes have ended, the duration is over, or we are interrupted. */
 static void sample(struct outside *o)
 {
     const struct tt_outside_options *t = o->options;
     const int priority = go_before(o);
     uint64_t begin = tt_clock_monotonic() + (uint64_t)(t->delay * 1e9),
-             end = t->duration > 0 ? begin + (uint64_t)(t->duration * 1e9) : UINT64_MAX;
+             end = t->duration > 0 ? begin + (uint64_t)(t->duration * 1e9) : UINT64_MAX,
+             until = UINT64_MAX;
 
     o->fd = -1;
     kept_in = t->is_machine ? o->run->folder : NULL;
@@ -321,9 +473,12 @@ static void sample(struct outside *o)
     if (watch(o) && wait_until(o, begin)) {
         if (starts_itself(o))
             tt_attach_start(o->attach);
-        take_samples(o, end);
+        if (t->interval)
+            until = take_interval(o);
+        else
+            take_samples(o, end);
     }
-    tt_attach_stop(o->attach);
+    tt_attach_stop(o->attach, until);
     tt_attach_unseen(o->attach, note_unseen, o);
     tt_attach_close(o->attach);
     (void)setpriority(PRIO_PROCESS, 0, priority);
@@ -403,7 +558,6 @@ static int find_name(struct tt_running *r, pid_t pid)
  * folder is always removed. */
 static void be_ended(void)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -423,6 +577,8 @@ int tt_outside_attach(struct tt_running *r, const pid_t *pid, size_t count,
     if (find_name(r, pid[0]) != 0 || begin(&o) != 0)
         return TT_LAUNCH_FAILED;
     sample(&o);
+    if (options->interval)
+        return finish_interval(&o);
     return gather(r) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;
 }
 
@@ -438,5 +594,7 @@ int tt_outside_machine(struct tt_running *r, const struct tt_outside_options *op
     if (begin(&o) != 0)
         return TT_LAUNCH_FAILED;
     sample(&o);
+    if (options->interval)
+        return finish_interval(&o);
     return gather(r) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;
 }

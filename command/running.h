@@ -14,6 +14,7 @@ struct tt_running {
     char **argv;     /* of the program; argv[-1] is there */
     int reports;     /* shows the most important of it too */
     int is_module;   /* the library: the program loads it by itself */
+    int is_quiet;    /* what is in the profile is not said */
     int is_outside;  /* nothing has to be loaded, if nothing can be: see outside.h */
     struct tt_names_wanted naming;
     /* The members below are filled in. */

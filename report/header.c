@@ -15,9 +15,10 @@
 
 /* Facts in the order of the header; all others come after them. */
 static const char *const order[] = {
-    "program", "host",   "format",   "source",        "paths",      "started",
-    "lasted",  "cpu",    "clock",    "modes",         "rate",       "recursion",
-    "stacks",  "budget", "overhead", "overhead.most", "recordings", "unresolved"};
+    "program", "host",     "format",        "source",     "paths",
+    "started", "until",    "gap",           "lasted",     "cpu",
+    "clock",   "modes",    "rate",          "recursion",  "stacks",
+    "budget",  "overhead", "overhead.most", "recordings", "unresolved"};
 
 enum { KNOWN = sizeof order / sizeof *order };
 
@@ -119,11 +120,11 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
     if (strcmp(name, "evicted") == 0)
         unit = unit_of_time(p);
     if (strcmp(name, "lasted") == 0 || strcmp(name, "cpu") == 0 ||
-        strcmp(name, "preempted") == 0)
+        strcmp(name, "preempted") == 0 || strcmp(name, "gap") == 0)
         unit = "ns";
     (void)snprintf(label, sizeof label, "%.*s", (int)strcspn(name, "."), name);
     put_label(out, label);
-    if (strcmp(name, "started") == 0)
+    if (strcmp(name, "started") == 0 || strcmp(name, "until") == 0)
         put_date(out, f->number);
     else
         tt_text_amount(out, f->number, unit);

@@ -81,6 +81,7 @@ struct tt_attach {
     struct tt_attach_filter filter;
     uint64_t since, until;    /* of a machine: begin and end of this recording */
     uint64_t charged, others; /* since then, in ns; others: to other processes */
+    uint64_t from;            /* earlier samples are in an earlier recording */
     struct code {             /* of files, as mapped */
         uint64_t key;         /* 0: the slot is free */
         char bytes[TT_PEEK_BLOCK];
@@ -230,9 +231,9 @@ static struct process *get_process(struct tt_attach *a, uint32_t pid)
 
     if (p || !(p = add_process(a, pid)))
         return p;
+    p->is_wanted = !a->filter.cgroup && !a->filter.has_user;
     if (!pid) {
         (void)snprintf(p->name, sizeof p->name, "%s", machine_name);
-        p->is_wanted = !a->filter.cgroup && !a->filter.has_user;
         return p;
     }
     (void)tt_regions_read(&p->regions, (pid_t)pid);
@@ -675,7 +676,7 @@ static void charge(struct tt_attach *a, struct tt_thread *t, struct drawn d)
 /* A thread that began while events were opened may have two of them. */
 static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
 {
-    struct process *p = get_process(a, e->pid);
+    struct process *p = e->time < a->from ? NULL : get_process(a, e->pid);
     const int is_kept = p && (!a->options.is_machine || p->is_wanted);
     struct task *t = is_kept ? get_task(a, p, e->tid) : NULL;
     struct tt_thread *thread;
@@ -741,7 +742,8 @@ static void take_event(void *arg, const struct tt_perf_event *e)
         break;
     case TT_PERF_LOST:
         a->lost = 1;
-        tt_bump_shared(&tt_recording->header->lost_samples, e->of.lost.samples);
+        if (e->time >= a->from)
+            tt_bump_shared(&tt_recording->header->lost_samples, e->of.lost.samples);
         break;
     case TT_PERF_NONE:
         break;
@@ -760,9 +762,11 @@ static void trim_tables(struct tt_attach *a)
     tt_modules_trim();
 }
 
-unsigned tt_attach_step(struct tt_attach *a)
+uint64_t tt_attach_settled(void) { return tt_clock_monotonic() - SETTLED; }
+
+unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
 {
-    tt_perf_read(a->events, tt_clock_monotonic() - SETTLED, take_event, a);
+    tt_perf_read(a->events, before, take_event, a);
     if (a->options.is_machine)
         trim_tables(a);
     return tt_perf_rest(a->events);
@@ -837,6 +841,24 @@ void tt_attach_start(struct tt_attach *a)
         (void)get_process(a, a->pid);
 }
 
+unsigned tt_attach_skip(struct tt_attach *a, uint64_t before)
+{
+    a->from = UINT64_MAX;
+    return tt_attach_step(a, before);
+}
+
+void tt_attach_begin(struct tt_attach *a, uint64_t from)
+{
+    struct tt_header *h = tt_recording->header;
+
+    TT_ASSERT(h->clock == TT_CLOCK_MONOTONIC && !a->charged);
+    a->from = a->since = from;
+    h->start_time += from - h->start_ticks;
+    h->start_ticks = from;
+}
+
+void tt_attach_note_end(uint64_t until) { tt_recording->header->end_ticks = until; }
+
 static void end_strands(struct tt_attach *a)
 {
     if (a->options.is_machine && a->since)
@@ -846,11 +868,13 @@ static void end_strands(struct tt_attach *a)
             drop_task(a, a->task[i]->tid);
 }
 
-void tt_attach_stop(struct tt_attach *a)
+void tt_attach_stop(struct tt_attach *a, uint64_t until)
 {
-    a->until = tt_clock_monotonic();
+    const uint64_t now = tt_clock_monotonic();
+
+    a->until = until < now ? until : now;
     tt_perf_stop(a->events);
-    tt_perf_read(a->events, UINT64_MAX, take_event, a);
+    tt_perf_read(a->events, until, take_event, a);
     end_strands(a);
     for (size_t i = 0; i < BUCKETS; i++)
         while (a->process[i])

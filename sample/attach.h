@@ -21,11 +21,20 @@ int tt_attach_open(struct tt_attach **, const struct tt_perf_options *,
                    const struct tt_attach_filter *, char *reason, size_t size);
 void tt_attach_start(struct tt_attach *);
 
-/* Takes the events so far; returns the ms within which it must be called again. */
-unsigned tt_attach_step(struct tt_attach *);
+/* Takes the events before that time, mostly tt_attach_settled: older ones have been written.
+ * Returns the ms within which it must be called again. */
+unsigned tt_attach_step(struct tt_attach *, uint64_t before);
+uint64_t tt_attach_settled(void);
 
-/* Stops sampling and takes the last samples. */
-void tt_attach_stop(struct tt_attach *);
+/* For one of several recordings that share no moment.  tt_attach_skip is tt_attach_step without
+ * samples.  tt_attach_begin makes that time the beginning of the recording; earlier samples are
+ * left out.  tt_attach_note_end stores how far it goes, for a recorder that is killed. */
+unsigned tt_attach_skip(struct tt_attach *, uint64_t before);
+void tt_attach_begin(struct tt_attach *, uint64_t from);
+void tt_attach_note_end(uint64_t until);
+
+/* Stops sampling and takes the last samples before that time (UINT64_MAX: all). */
+void tt_attach_stop(struct tt_attach *, uint64_t until);
 
 /* Calls `each` for programs that became unseen when they began, as the system ends the
  * events of programs with more rights than their user; complete after tt_attach_stop. */
