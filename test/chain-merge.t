@@ -22,7 +22,7 @@ start()
     setsid tallytree record -p $burner --interval 1s -o "$folder" "$@" 2>err </dev/null & recorder=$!
     patiently grep -q "a profile every" err
 }
-stop() { kill -INT "$recorder"; reap "$recorder"; status=$?; }
+stop() { kill -INT "$recorder"; reap "$recorder"; }
 
 # names.py FOLDER - the spans of its profiles, in ms; those within a longer one left out.
 cat >names.py <<'END'
@@ -57,8 +57,9 @@ with open('truth', 'w') as truth:
         shutil.copy(f'minute{i}.tt', f'S/chain.{name}.{begin % 1000:03d}Z+{(end - begin) // 1000}.{(end - begin) % 1000:03d}s.tt')
         truth.write(f'block{i % 5} {i * 1000}\n')
 END
-minutes=$(ls S | wc -l)
-cp -r S before.d
+files() { find S -name 'chain.*' -printf '%f\n' | sort; }
+files >before
+minutes=$(wc -l <before)
 tallytree merge -o whole.tt S
 truth() { awk '{ s[$1] += $2; s["outer"]++ } END { for (k in s) print k, s[k] }' truth | sort; }
 ticks() { tallytree report flat --limit all --csv --metric ticks "$1" | python3 -c '
@@ -84,20 +85,20 @@ assert days == 1 and first <= hours <= last
 END
 }
 try "a day and its hours are there" day_and_hours "$began"
-recorded() { (cd S && ls | grep -vxFf <(ls ../before.d) | python3 -c '
+recorded() { files | grep -vxFf before | python3 -c '
 import re, sys
 for n in sys.stdin.read().split():
-    if float(re.search(r"\+([0-9.]+)s", n)[1]) < 100: print("S/" + n)'); }
+    if float(re.search(r"\+([0-9.]+)s", n)[1]) < 100: print("S/" + n)'; }
 same_bytes()
 {
-    tallytree merge -o one.tt S && tallytree merge -o two.tt whole.tt $(recorded) && cmp one.tt two.tt
+    tallytree merge -o one.tt S && recorded | xargs tallytree merge -o two.tt whole.tt && cmp one.tt two.tt
 }
 try "merging what was merged gives the bytes of merging all at once" same_bytes
 equal "sums are the same" "$(ticks S)" "$(truth)"
 find S -name 'chain.*+[0-9][0-9][0-9]*' -exec touch -d '1 minute ago' {} +
 start S --keep 400d
 stop
-few() { echo "$(ls S | wc -l) of $minutes"; [ "$(ls S | wc -l)" -lt 200 ]; }
+few() { echo "$(files | wc -l) of $minutes"; [ "$(files | wc -l)" -lt 200 ]; }
 try "what was merged is removed later" few
 equal "and nothing changes by that" "$(ticks S)" "$(truth)"
 try "byte for byte" same_bytes

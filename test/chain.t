@@ -72,6 +72,9 @@ def spans(folder):
             found.append((start, start + int(m[3]) * 1000 + int(m[4]), name))
     return sorted(s for s in found if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in found))
 END
+# others FOLDER - what is no profile of a chain in it; chain FOLDER - the profiles.
+others() { find "$1" -mindepth 1 ! -name 'chain.*.tt' -printf '%f\n'; }
+chain() { find "$1" -name 'chain.202[1-9]*.tt' -printf '%f\n' | sort; }
 # used FILE - what alpha and beta used, in ns, by a report.
 used()
 {
@@ -99,6 +102,7 @@ account >after
 stop
 cat err
 equal "a chain ends well by Ctrl-C" "$status" 0
+equal "what it says is plain lines, as for a journal" "$(LC_ALL=C tr -d '\n -~' <err | wc -c)" 0
 lost() { for f in "$1"/chain.*; do tallytree report header --csv "$f"; done | awk -F, '$4 == "lost.samples" { sum += $6 } END { print sum + 0 }'; }
 # With n samples of 4 ms, four times √n of them, and one at each end of an interval.
 sums()
@@ -128,7 +132,7 @@ END
 }
 try "each begins where the one before ends" follow
 equal "there is no gap" "$(tallytree report header --csv D | grep -c ',gap,')" 0
-equal "nothing is left beside them" "$(ls -A D | grep -v '^chain\..*\.tt$')" ".chain.lock"
+equal "nothing is left beside them" "$(others D)" ".chain.lock"
 sum_up() { for f in D/chain.*; do used "$f"; done | awk '{ a += $1; b += $2 } END { printf "%.0f %.0f\n", a, b }'; }
 equal "a report of the folder is the sum of its files" "$(used D)" "$(sum_up)"
 clock() { python3 -c 'import sys; t = int(sys.argv[1]) % (86400 * 10**9); print("%02d:%02d:%02d.%09d" % (t // 3600000000000, t // 60000000000 % 60, t // 10**9 % 60, t % 10**9))' "$1"; }
@@ -150,16 +154,17 @@ echo mine >D/.chain.2.live/spin.2
 cp first.tt D/first.tt
 foreign() { (cd D && cat "chain.20200101T000000.000Z+1.000s.tt" notes.txt .chain.1.live .chain.2.live/spin.2 && cksum first.tt && ls -d folder); }
 foreign >foreign
-(cd D && ls chain.202[1-9]*) >old
-(cd D && cksum $(cat ../old)) >old.sums
+chain D >old
+old_sums() { (cd D && xargs cksum <../old); }
+old_sums >old.sums
 last=$(python3 -c 'from names import spans; print(spans("D")[-1][1])')
 start D --keep 1h
 kill -CONT "$burner"
 sleep 1.3
 kill -STOP "$burner"
 stop
-equal "the same folder goes on" "$(cd D && cksum $(cat ../old))" "$(cat old.sums)"
-gap() { tallytree report header --csv "D/$(ls D | grep '^chain\.202[1-9]' | sed -n "$(($(wc -l <old) + 1))p")" | awk -F, '$4 == "gap" { print $6 / 1000000 }'; }
+equal "the same folder goes on" "$(old_sums)" "$(cat old.sums)"
+gap() { tallytree report header --csv "D/$(chain D | sed -n "$(($(wc -l <old) + 1))p")" | awk -F, '$4 == "gap" { print $6 / 1000000 }'; }
 equal "the first new profile says how long nothing was recorded" "$(gap)" \
     "$(python3 -c 'import sys; from names import spans; print(next(s[0] for s in spans("D") if s[0] >= int(sys.argv[1])) - int(sys.argv[1]))' "$last")"
 equal "files of other kinds are as they were" "$(foreign)" "$(cat foreign)"
@@ -174,7 +179,7 @@ try "what is older than --keep goes" kept
 start D --keep-size 1
 sleep 2.5
 stop
-equal "and what is more than --keep-size, but for the last one" "$(ls D | wc -l)" 1
+equal "and what is more than --keep-size, but for the last one" "$(chain D | wc -l)" 1
 
 # ── kill -9 ──────────────────────────────────────────────────────────────────────────
 # At any moment, the recorder alone or all its processes.  While it was ready and alive, each
@@ -182,7 +187,7 @@ equal "and what is more than --keep-size, but for the last one" "$(ls D | wc -l)
 kill -CONT "$burner"
 rounds=$([ "${TT_LONG:-}" ] && echo 30 || echo 8)
 account >before
-for i in $(seq $rounds); do
+for i in $(seq "$rounds"); do
     start K || break
     date +%s%N >ready
     sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
@@ -197,7 +202,7 @@ account >after
 equal "it was started and killed at each of these moments" "$(wc -l <lives)" "$rounds"
 whole() { tallytree report flat --csv K >/dev/null 2>said && [ ! -s said ] && ! tallytree report header --csv K | grep ',missing,'; }
 try "all profiles are whole" whole
-equal "no recording is left" "$(ls -A K | grep -v '^chain\..*\.tt$')" ".chain.lock"
+equal "no recording is left" "$(others K)" ".chain.lock"
 covered()
 {
     python3 - <<'END'
@@ -239,7 +244,8 @@ if unshare -m true 2>/dev/null && [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=6
     start full/D
     sleep 2
     cp err said.before
-    (cd full/D && ls chain.* | head -n 1 >../../first && cksum "$(cat ../../first)") >first.sum
+    chain full/D | head -n 1 >first
+    (cd full/D && cksum "$(cat ../../first)") >first.sum
     cat /dev/zero >full/stuff 2>/dev/null
     said() { grep -i "no space" err; }
     patiently said >said.full
@@ -247,7 +253,7 @@ if unshare -m true 2>/dev/null && [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=6
     equal "a full disk is said, and recording goes on" "$(test -s said.full && kill -0 "$recorder" && echo yes)" yes
     equal "what was there is whole" "$(cd full/D && cksum "$(cat ../../first)")" "$(cat first.sum)"
     rm full/stuff
-    count() { ls full/D | grep -c '^chain'; }
+    count() { chain full/D | wc -l; }
     had=$(count)
     more() { [ "$(count)" -gt $((had + 1)) ]; }
     try "with room again there are new profiles" patiently more
