@@ -219,6 +219,41 @@ await run(async () => {
   const parse = timeline(file, `--buckets=${buckets}`, "--limit=1", "--select=parse").find((r) => r.role === "total");
   ok(near(await heights(page, buckets, [0x2f, 0x7f, 0x73]), parse.buckets.map((n) => (30 * n) / most), 1.01) && near(await heights(page, buckets), total.buckets.map((n) => (30 * n) / most), 1.01), "what filters leave stands before all of it");
 
+  /* The page of use: tracks, and the heat map, in which columns are selected. */
+  await to(page, "#view=timeline");
+  await ready(page);
+  is(await page.$$eval("nav[aria-label=pages] .on", (e) => e.map((a) => a.textContent)), ["Time"], "a page of its own has the use over time");
+  for (const [by, label] of [["", "strand"], ["process", "process"], ["block", "block"]]) {
+    await to(page, `#view=timeline&by=${by}&time=0.5s..2.5s`);
+    await ready(page);
+    is(await page.$$eval('table[aria-label="Use over time"] tbody tr', (e) => e.map((r) => [r.querySelector(".name").textContent, r.querySelector(".figure").title.replace(/[^0-9]/g, "")])),
+      timeline(file, `--by=${label}`, "--time=0.5s..2.5s").map((r) => [r.name, String(r.self)]), `a track for each ${label}, with the engine's figures`);
+  }
+  await to(page, "#view=timeline");
+  await page.waitForSelector(".heat canvas");
+  await ready(page);
+  {
+    // Columns of a tenth of a second, of 20 cells: from the lowest on.
+    const cells = timeline(file, "--buckets=700", "--limit=1", "--time=0..3.5s").find((r) => r.role === "total").buckets;
+    const painted = await page.$eval(".heat canvas", (c, columns) => {
+      const pen = c.getContext("2d");
+      return Array.from({ length: columns * 20 }, (_, i) => pen.getImageData(Math.floor(((Math.floor(i / 20) + 0.5) / columns) * c.width), (19 - (i % 20)) * 9 + 3, 1, 1).data.join());
+    }, 35);
+    const colours = new Map();
+    cells.forEach((n, i) => colours.set(n, (colours.get(n) ?? new Set()).add(painted[i])));
+    const greens = [...colours].sort(([a], [b]) => a - b).map(([n, s]) => [n, ...[...s].map((c) => Number(c.split(",")[1]))]);
+    ok(greens.every((g, i) => g.length === 2 && (!i || g[1] < greens[i - 1][1] || (g[1] === greens[i - 1][1] && g[0] < 1.01 * greens[i - 1][0]))), "cells of the heat map are the redder the more was used, and alike where it is as much", JSON.stringify(greens));
+    const box = await page.$eval(".heat canvas", (e) => { const r = e.getBoundingClientRect(); return { x: r.x, y: r.y, width: r.width }; });
+    await page.mouse.move(box.x + (10.5 / 35) * box.width, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + (19.5 / 35) * box.width, box.y + 100, { steps: 5 });
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.includes("time="));
+    is(time(page), "1s..2s", "columns that are dragged over are the range");
+    await ready(page);
+    is(await page.$$eval(".heat .marked", (e) => e.length), 1, "which is marked");
+  }
+
   /* A telephone: touch, and no scrolling sideways. */
   await page.setViewportSize({ width: 390, height: 800 });
   await to(page, "#view=flat");

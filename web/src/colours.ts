@@ -51,7 +51,7 @@ export function modulePaint(module: string, name: string, dark: boolean): Paint 
 }
 
 // 0: no self figure, 1: the largest one.
-function heat(part: number, dark: boolean): Paint {
+export function heat(part: number, dark: boolean): Paint {
   return { fill: dark ? `hsl(${40 - part * 28} ${20 + part * 60}% ${60 + part * 4}%)` : `hsl(${45 - part * 30} ${30 + part * 65}% ${92 - part * 27}%)`, ink: "#111" };
 }
 

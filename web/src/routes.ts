@@ -16,6 +16,8 @@ import { SlowestPage, SlowestTools } from "./slowest";
 import { SourcePage, SourceTools } from "./source";
 import { StrandsPage, StrandsTools } from "./strands";
 import type { State } from "./state";
+import { samplesOf } from "./timeline";
+import { TracksPage, TracksTools } from "./tracks";
 import { TreePage } from "./tree-page";
 
 export interface Page {
@@ -64,6 +66,7 @@ export const groups: Group[] = [
   {
     title: "Time",
     pages: [
+      { view: "timeline", as: "", title: "Use", question: "When was how much used, by which thread, process or function?", show: TracksPage, tools: TracksTools, has: (header) => samplesOf(header) > 0 },
       { view: "series", as: "", title: "Over time", question: "How did it change while the program ran?", show: SeriesPage, tools: SeriesTools, has: any("series") },
       { view: "slowest", as: "", title: "Single calls", question: "Which single calls of a marked function took longest?", show: SlowestPage, tools: SlowestTools, has: any("activations") },
     ],

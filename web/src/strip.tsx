@@ -41,7 +41,7 @@ const timeline = (state: State, zoom: string, words: Record<string, string | num
 const read = (table: Table | null) => (table ? timelineOf(table) : null);
 
 // Of a range that is written as only the engine knows: where it is.
-function useRange(state: State, whole: Timeline | null): Range | null {
+export function useRange(state: State, whole: Timeline | null): Range | null {
   const text = timeOf(state);
   const run = whole?.span ?? 0;
   const known = text ? rangeOf(text, run) : null;
