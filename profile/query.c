@@ -31,6 +31,7 @@ const struct tt_view_word tt_view_words[] = {
      {"by", "context", NULL}},
     {"series", "figures over time", {"by", "series", NULL}},
     {"timeline", "use over time, of each thread or block", {"by", "buckets", NULL}},
+    {"bursts", "stretches in which a block ran more than in the rest", {NULL}},
     {"space", "objects by type and generation", {"by", NULL}},
     {"slowest", "the slowest activations of marked blocks", {"by", NULL}},
     {"waits", "locks: threads that waited, and that held them", {"by", NULL}},

@@ -26,7 +26,7 @@ static const struct view {
     {"space", tt_view_space},       {"header", tt_view_header},
     {"slowest", tt_view_slowest},   {"assembly", tt_view_assembly},
     {"source", tt_view_source},     {"waits", tt_view_locks},
-    {"timeline", tt_view_timeline},
+    {"timeline", tt_view_timeline}, {"bursts", tt_view_bursts},
 };
 
 /* A name in a filter is usually meant to be one block; notes names that match several. */

@@ -28,6 +28,7 @@ tt_view_function tt_view_locks;    /* locks, the threads that waited for them, a
                                       that held them */
 tt_view_function tt_view_header;   /* what produced it, what it cannot tell */
 tt_view_function tt_view_timeline; /* use over time */
+tt_view_function tt_view_bursts;   /* stretches that differ from the rest */
 
 /* What the views share. */
 struct tt_metric_choice {          /* the metric of a query, and those shown beside it */
