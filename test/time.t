@@ -70,6 +70,11 @@ equal "other filters go with it, in any order" \
     "$("$tallytree" report tree --csv --select b --time 2s..4s "$tmp/one.rec" | grep -v '^note')"
 equal "exports have it" "$("$tallytree" export --to folded --time 2s..4s "$tmp/one.rec" | awk '{ print $NF }' | paste -sd+ | bc)" \
     "$(truth "$tmp/one" 2000000000 4000000000 | awk '{ s += $2 } END { printf "%.0f", s }')"
+equal "a comparison has it, of both sides" "$("$tallytree" diff --csv --limit all --time 2s..4s "$tmp/one.rec" "$tmp/one.rec" | python3 -c '
+import csv, sys
+for r in csv.DictReader(sys.stdin):
+    if r["role"] == "entry" and r["name"] in "abcde" and r["self.a"] == r["self.b"] != "0":
+        print(r["name"], r["self.b"])' | sort)" "$(truth "$tmp/one" 2000000000 4000000000)"
 "$tallytree" replay --log none -o "$tmp/none.rec" "$tmp/one"
 "$tallytree" report flat --time 1s..2s "$tmp/none.rec" >/dev/null 2>"$tmp/err"
 equal "without a log that is said" "$? $(grep -c 'no samples by time' "$tmp/err")" "2 1"
