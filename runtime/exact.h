@@ -103,8 +103,8 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
         goto refuse;
     timed = t->timed;
     record = t->record;
-    if (hides && timed != caller)
-        goto refuse;
+    if (hides ? timed != caller : timed >= f && timed < t->end)
+        goto refuse; /* it was left by stepping down: tt_stack_drop_left */
     cell = tt_table(s->base, caller->node)[block & caller->node->mask];
     edge = tt_cell(s->base, cell);
     if (TT_UNLIKELY((edge->key & ~TT_KEY_ARC) != block) ||

@@ -60,6 +60,7 @@ static void settle(struct tt_thread *t)
 {
     struct tt_fiber *f = t->fiber;
 
+    tt_stack_drop_left(t);
     f->local = tt_time_now(t);
     tt_charge_time(t, f->local, t->self->top);
     tt_hiders_count(t, UINT32_MAX);

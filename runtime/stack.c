@@ -234,6 +234,38 @@ static void drop_top(struct tt_thread *t, uint64_t *now)
     step_down(t);
 }
 
+/* In this segment, and not live? */
+static int is_above_top(const struct tt_thread *t, const struct tt_frame *f)
+{
+    return f > t->self->top && f < t->fiber->segment->end;
+}
+
+static void end_hiding(struct tt_thread *t, struct tt_frame *f)
+{
+    if (tt_frame_flags(f) & TT_FRAME_HIDER)
+        tt_hiding_end(t, f);
+    else /* a scope that was entered fast has used the frame since */
+        tt_hider_show(t, f->hider);
+}
+
+void tt_stack_drop_left(struct tt_thread *t)
+{
+    uint64_t now = 0;
+
+    if (!has_books(t))
+        return;
+    while (is_above_top(t, t->timed)) {
+        if (!now)
+            now = tt_time_now(t);
+        if (tt_frame_flags(t->timed) & TT_FRAME_TIMED)
+            tt_activation_end(t, t->timed, now);
+        else
+            tt_visit_end(t, t->timed);
+    }
+    while (is_above_top(t, t->hider))
+        end_hiding(t, t->hider);
+}
+
 int tt_stack_has(const struct tt_thread *t, const struct tt_frame *f)
 {
     const struct tt_frame *last = t->self->top;
@@ -251,6 +283,7 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
     uint64_t now = 0;
 
     TT_ASSERT(t->busy || t->self != &tt_self);
+    tt_stack_drop_left(t);
     if (!tt_stack_has(t, f))
         return;
     while (t->self->top != f)
@@ -338,8 +371,10 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, struct tt_nod
  * a handler that came before has overwritten it. */
 static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t cfa)
 {
-    struct tt_frame *f = tt_stack_next(t);
+    struct tt_frame *f;
 
+    tt_stack_drop_left(t);
+    f = tt_stack_next(t);
     if (!f)
         return NULL;
     tt_frame_settle(&t->tree, f - 1);

@@ -53,6 +53,11 @@ uint32_t tt_stack_step(struct tt_thread *, struct tt_node *from, tt_block);
 /* Leaves everything above `f`, and `f` too unless `keep`; nothing if `f` is not there. */
 void tt_stack_leave(struct tt_thread *, struct tt_frame *f, int keep);
 
+/* Ends frames above the top that are still timed, or hide blocks.  A scope that was entered
+ * fast is left by stepping down, also if meanwhile another recording began in which leaving
+ * takes more.  Their activations end now, as the time when they were left is unknown. */
+void tt_stack_drop_left(struct tt_thread *);
+
 /* Is this one of the running stack's frames?  It may point anywhere. */
 int tt_stack_has(const struct tt_thread *, const struct tt_frame *f);
 

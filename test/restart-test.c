@@ -99,6 +99,55 @@ TEST(recordings_come_and_go_under_running_threads)
     CHECK_INT(tt_stop(), 0);
 }
 
+static void scopes_over_a_start(const char *options)
+{
+    CHECK_INT(tt_start("calls"), 0);
+    {
+        TT_SCOPE("outer");
+        {
+            TT_SCOPE("held");
+            CHECK_INT(tt_stop(), 0);
+            CHECK_INT(tt_start(options), 0);
+            {
+                TT_SCOPE("inner");
+                tt_tick(1);
+            }
+            tt_tick(2);
+        }
+        {
+            TT_SCOPE("next");
+            tt_tick(10);
+        }
+        tt_tick(100);
+    }
+    for (int i = 0; i < 3; i++) {
+        TT_SCOPE("after");
+        {
+            TT_SCOPE("inner");
+            tt_tick(1000);
+        }
+        tt_tick(10000);
+    }
+}
+
+TEST(scopes_that_are_held_over_a_start_are_timed_until_they_end)
+{
+    static const char *const options[] = {"exact,clock=caller",
+                                          "exact,clock=caller,recursion=block"};
+
+    for (int i = 0; i < 2; i++) {
+        scopes_over_a_start(options[i]);
+        CHECK_INT(visit_path("outer;held;inner").self, 1);
+        CHECK_INT(visit_path("outer;held").self, 2);
+        CHECK_INT(visit_path("outer;next").self, 10);
+        CHECK_INT(visit_path("outer").self, 100);
+        CHECK_INT(visit_path("after;inner").self, 3000);
+        CHECK_INT(visit_path("after").self, 30000);
+        CHECK_INT(visit_path("after").calls, 3);
+        CHECK_INT(tt_stop(), 0);
+    }
+}
+
 /* ── What is declared ─────────────────────────────────────────────────────────────── */
 
 static int blocks_named(const char *name)
