@@ -51,7 +51,7 @@ struct continuous {
     const char *folder;
     struct recorder current, ending[MOST];
     size_t endings;
-    pid_t tending;    /* 0: nobody */
+    pid_t tending;    /* 0: no process */
     int has_profiles; /* that were made since the folder was tended */
     uint64_t after; /* what was recorded so far ended then, in ms since 1970; 0: never */
     uint64_t boundary, end; /* by the monotonic clock: of the interval, and of all */

@@ -5,7 +5,7 @@
 //      0 s      2 s      4 s
 //
 // Without other filters it is stacked by thread, or by process; with them, what they leave
-// stands before all of it.  The part that is zoomed in is in the address as `strip`.  What is
+// is drawn in front of it.  The zoomed part is in the address as `strip`.  What is
 // dragged is drawn here alone until it is let go.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { bands } from "./colours";
@@ -15,7 +15,7 @@ import { query, timeOf, withTime, withWords, type State } from "./state";
 import { moment, movedInto, rangeOf, samplesOf, stepOf, textOf, timelineOf, useText, type Range, type Timeline } from "./timeline";
 
 const HEIGHT = 30;
-const ROWS = 6; // that are told apart
+const ROWS = 6; // with a colour each
 const PATIENCE = 250; // ms: keys that follow each other are one step
 const LAST = "-10s..";
 const ALL = "all"; // a live strip shows its last minute when nothing is said

@@ -60,7 +60,7 @@ export const samplesOf = (header: Table | null): number => {
 
 const trimmed = (text: string) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 
-// As short as `within`, which is what can be told apart, allows.
+// Written as briefly as the precision `within` allows.
 const seconds = (ns: number, within: number) => trimmed((ns / 1e9).toFixed(Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(within)))))) + "s";
 
 // A range as a filter: an end that is the run's is left out, so that it grows with the run.
