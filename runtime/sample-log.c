@@ -288,8 +288,9 @@ static void close_log_page(struct tt_recording *r, uint32_t page)
     struct tt_log_page *p = log_page(r, page);
 
     log_unlink(r, &r->log.open, page);
-    p->first = ++r->log.closed;
-    __atomic_store_n(&p->last, r->log.closed, __ATOMIC_RELEASE);
+    p->first = r->log.closed + 1;
+    __atomic_store_n(&r->log.closed, p->first, __ATOMIC_RELAXED); /* for tt_tree_init */
+    __atomic_store_n(&p->last, p->first, __ATOMIC_RELEASE);
     log_link(r, &r->log.level[0], page, 0);
 }
 

@@ -384,7 +384,7 @@ int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
     t->base = r->base;
     TT_ASSERT((uintptr_t)record % sizeof(uint64_t) == 0 && !record->redo.count);
     t->owner = record->index + 1;
-    t->log_since = r->log.closed;
+    t->log_since = __atomic_load_n(&r->log.closed, __ATOMIC_RELAXED);
     if (tt_tree_reserve(t, 1) != 0)
         return -TT_ERR_MEMORY;
     tt_tree_lock_init(t);
