@@ -28,7 +28,7 @@ declare -A may=(
 # includes - FILE HEADER, a line each: the header by its path in the tree, as written if it is not there.
 includes()
 {
-    find "${!may[@]}" -name '*.[ch]' -o -name '*.cpp' | xargs perl -ne '
+    find "${!may[@]}" \( -name '*.[ch]' -o -name '*.cpp' \) -print0 | xargs -0 perl -ne '
         BEGIN { push @{$named{s{.*/}{}r}}, $_ for grep /\.h$/, @ARGV }
         next unless m{^ *# *include *"(?:\.\./)*([^"]*)"};
         my $name = $1;

@@ -160,7 +160,8 @@ PATH(0, 0.5)
 PATH(1, 0.5)
 PATH(2, 0.5)
 PATH(3, 0.5)
-PATH(4, 0.5) PATH(5, 0.5) PATH(6, 0.5) PATH(7, 40) PATH(8, 0.5) PATH(9, 0.5)
+PATH(4, 0.5)
+PATH(5, 0.5) PATH(6, 0.5) PATH(7, 40) PATH(8, 0.5) PATH(9, 0.5)
 
     static void *on_paths(void *arg)
 {
