@@ -100,7 +100,7 @@ static int is_own(const struct tt_native *n)
 /* ── Interpreters ─────────────────────────────────────────────────────────────────── */
 
 /* In checked builds every sample has a load fault, so that tests cover it. */
-static inline int survives_a_fault(void)
+static inline __attribute__((unused)) int survives_a_fault(void)
 {
     enum { NEVER_MAPPED = 8192 };
     uint64_t word;
