@@ -32,6 +32,7 @@
 #include "command.h"
 #include "launch.h"
 #include "layout.h"
+#include "live-snapshot.h"
 
 enum {
     MOST = 6, /* intervals that wait for their names; then the last one goes on */
@@ -424,20 +425,6 @@ static void set_boundary(struct continuous *c)
     c->boundary = tt_clock_monotonic() + rest * 1000000;
 }
 
-static int is_alive(pid_t pid)
-{
-    char path[64], state = 'Z';
-    FILE *f;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    f = fopen(path, "re");
-    if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-        state = '?'; /* its name has a bracket */
-    if (f)
-        (void)fclose(f);
-    return state != 'Z' && state != 'X';
-}
-
 /* Those that have ended are recorded no more; 0: all have. */
 static int keep_alive(struct tt_continuous *o)
 {
@@ -446,7 +433,7 @@ static int keep_alive(struct tt_continuous *o)
     if (!o->pids)
         return 1;
     for (size_t i = 0; i < o->pids; i++)
-        if (is_alive(o->pid[i]))
+        if (tt_live_snapshot_is_alive((uint64_t)o->pid[i]))
             o->pid[kept++] = o->pid[i];
     if (kept)
         o->pids = kept;

@@ -508,8 +508,8 @@ static void end_one(struct play *p)
     take(p, m);
 }
 
-/* The innermost activation lasts no longer than the one around it.  Is there an end event
- * of its own at that very time? */
+/* The innermost activation ends no later than the one around it.  Does it have an end event
+ * at exactly that time? */
 static int is_ended_too(struct play *p)
 {
     if (p->end == p->ends || top(p)->ends || p->end->at != top(p)->end)

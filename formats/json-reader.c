@@ -307,7 +307,7 @@ int tt_json_item(struct tt_json *j)
     return result > 0 ? 1 : result < 0 ? result : cut_off(j);
 }
 
-/* Skips until so many levels are open. */
+/* Skips values until `levels` levels are open. */
 static int leave(struct tt_json *j, size_t levels)
 {
     while (j->open.count > levels) {

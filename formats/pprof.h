@@ -19,9 +19,9 @@ enum {
     TT_PROFILE_DEFAULT_TYPE = 14,
 };
 
-/* Returns the format's name of a unit of ours. */
+/* Returns the format's name of a Tallytree unit. */
 const char *tt_pprof_unit(const char *unit);
-/* Replaces a unit of the format by ours; returns how many of ours one of it is. */
+/* Replaces a unit of the format by that of Tallytree; returns the factor. */
 uint64_t tt_pprof_read_unit(const char **unit);
 int tt_pprof_write(struct tt_export *, struct tt_writer *);
 

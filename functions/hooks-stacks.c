@@ -5,7 +5,7 @@
  * pointer.  So if a hook is called far from the previous one, or for another activation
  * than the top, we walk its callers.  If the walk meets an open activation, it is the
  * same stack.  If it meets known parts of another stack, it is that one; else a new one.
- * Each stack is a fiber of ours.  Next time its range of memory identifies it, without a
+ * Each stack becomes a fiber.  Next time its range of memory identifies it, without a
  * walk.
  *
  * Records are never freed: one that was not used for long is reused for another stack. */

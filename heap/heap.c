@@ -21,10 +21,10 @@
 static struct {
     uint64_t rate, seed;
     size_t (*usable)(void *);
-    struct tt_heap_site *nobody[TT_HEAP_TYPES]; /* sites for threads without a strand */
-    uint32_t temporary, resized, moved;         /* metrics */
-    uint64_t missed;                            /* of handlers amid an event */
-    uint64_t begin, end;                        /* when events count; 0: always */
+    struct tt_heap_site *unowned[TT_HEAP_TYPES]; /* sites for threads without a strand */
+    uint32_t temporary, resized, moved;          /* metrics */
+    uint64_t missed;                             /* of handlers amid an event */
+    uint64_t begin, end;                         /* when events count; 0: always */
 } heap;
 
 int tt_heap_on;
@@ -268,13 +268,13 @@ static inline int is_chosen(size_t size)
 }
 
 /* Records an object made by a thread that has no strand, or none any more. */
-static void made_by_nobody(void *p, size_t size, enum tt_heap_type type)
+static void made_unowned(void *p, size_t size, enum tt_heap_type type)
 {
     struct tt_space_way w = {tt_heap_type[type], TT_NO_GENERATION, 0};
     struct tt_object object = {.address = (uintptr_t)p,
                                .overhead = overhead_of(p, size, type)},
                      before;
-    struct tt_heap_site *s = heap.nobody[type];
+    struct tt_heap_site *s = heap.unowned[type];
     struct tt_objects o;
 
     weigh(&object, size);
@@ -301,7 +301,7 @@ void tt_heap_made(void *p, size_t size, enum tt_heap_type type, const struct tt_
         if (h && !h->thread->pauses)
             (void)record_made(h, p, size, type, c);
         else if (!h)
-            made_by_nobody(p, size, type);
+            made_unowned(p, size, type);
         if (h)
             leave(h);
     }
@@ -309,7 +309,7 @@ void tt_heap_made(void *p, size_t size, enum tt_heap_type type, const struct tt_
 }
 
 /* Freed by a thread that has no strand any more: live memory is still right. */
-static void forget_by_nobody(const struct tt_object *o)
+static void forget_unowned(const struct tt_object *o)
 {
     struct tt_heap_site *s = tt_site_at(tt_made_by(o));
     struct tt_space_way w = {tt_heap_type[s->type], 0, TT_NO_GENERATION};
@@ -324,7 +324,7 @@ static inline void forget(struct tt_thread_heap *h, const struct tt_object *o, v
     if (TT_UNLIKELY(tt_otel_memory_free_semaphore))
         tt_probe_free(p);
     if (TT_UNLIKELY(!h))
-        forget_by_nobody(o);
+        forget_unowned(o);
     else
         forget_object(h, o, h->last == p);
 }
@@ -411,9 +411,9 @@ void tt_heap_moved(const struct tt_heap_move *m, void *to, size_t size,
 static void take_nobodies(void)
 {
     for (int i = 0; i < TT_HEAP_TYPES; i++) {
-        heap.nobody[i] = tt_site_take(NULL, 0, (uint32_t)i);
-        if (heap.nobody[i])
-            heap.nobody[i]->objects = 1;
+        heap.unowned[i] = tt_site_take(NULL, 0, (uint32_t)i);
+        if (heap.unowned[i])
+            heap.unowned[i]->objects = 1;
     }
 }
 

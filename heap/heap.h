@@ -27,8 +27,8 @@ enum tt_heap_type {
     TT_HEAP_TYPES
 };
 
-/* Before the recording begins.  `rate` 0: every event is recorded; else one in so many
- * bytes, at random from the seed.  `usable` returns the real size of an object, and may
+/* Call it before the recording begins.  `rate` 0: records every event; else one event in
+ * `rate` bytes, at random from the seed.  `usable` returns the real size of an object, and may
  * be NULL. */
 void tt_heap_start(uint64_t rate, uint64_t seed, size_t (*usable)(void *));
 /* Counts events only between these times, by the system's clock; end 0: no end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpreter.h - functions that an interpreter runs, in place of its own native frames.
+/* interpreter.h - functions that an interpreter runs, in place of its native frames.
  *
  *      native stack (grows down)             the interpreter's own list of frames
  *      ├─ sp 0 ── sre_search                 leaf ─ caller ─ ... ─ module

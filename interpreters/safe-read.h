@@ -20,9 +20,9 @@ enum { TT_SAFE_IN_HANDLER = 1, TT_SAFE_CALLED = 2 };
 
 /* How the calling thread reads: by the system, until SIGSEGV is known to be unblocked. */
 struct tt_safe_thread {
-    /* A fault's frame is put below this address; 0: below the running stack.  While we
-     * are on a stack of ours, the thread's alternate one may hold a signal's frame that
-     * the system would overwrite. */
+    /* A fault's frame is put below this address; 0: below the running stack.  While the
+     * sampler runs on another stack, the thread's alternate stack may hold a signal frame,
+     * which the system would overwrite. */
     uint64_t stack;
     int direct; /* loads are safe; one of the above */
 };

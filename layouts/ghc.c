@@ -438,7 +438,7 @@ static const struct tt_metric_columns *find_metric(const struct tt_profile *p,
     return NULL;
 }
 
-/* A tick of GHC is a ms.  If the profile has the frequency of its own ticks, a tick is a
+/* A tick of GHC is a ms.  If the profile states the frequency of its ticks, a tick is a
  * us, as a short program would have no ms. */
 static void find_units(struct ghc *g)
 {

@@ -6,7 +6,7 @@
  * the one by which pthread_cancel() interrupts a thread.  So nothing has to be hidden
  * from the program, whatever it does with signals.  The library checks the sender of that
  * signal and ignores ours, so it does no harm if its handler is installed for a moment
- * instead of ours; and ours calls the library's for all signals that are not ours. */
+ * instead of ours.  Our handler passes all other signals on to that of the library. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -243,8 +243,8 @@ long tt_preload_call(long number, ...)
 }
 
 /* A child that begins on a stack that the program gives it, or on its parent's, must not
- * return through a frame of ours: these calls jump to the C library's function, without a
- * frame here. */
+ * return through a frame of this library: these calls jump to the C library's function,
+ * and leave no frame here. */
 long (*tt_next_syscall)(long, ...)
     __attribute__((used, visibility("hidden"))) = tt_preload_call;
 

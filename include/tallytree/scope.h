@@ -172,8 +172,8 @@ TT_INLINE void tt_count(uint64_t *n)
 #endif
 }
 
-/* Has the activation of a frame ended?  It has if a scope is entered in a stack frame
- * above its own, or at the place of its own variable.  `odd`: cfa + 1. */
+/* Has the activation of a frame ended?  It has if another scope is entered in an outer
+ * stack frame, or with the same variable.  `odd`: cfa + 1. */
 TT_INLINE int tt_frame_is_dead(const struct tt_frame *f, const void *slot, uintptr_t odd)
 {
     if (!TT_UNLIKELY(f->cfa <= odd))
