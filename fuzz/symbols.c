@@ -35,9 +35,9 @@ static void look_at(const struct tt_spots *s)
     __asm__ volatile("" ::"r"(length));
 }
 
-static void ask_elf(int fd)
+static void ask_elf(int fd, int brief)
 {
-    struct tt_debug_file *m = tt_debug_file_open(fd, "fuzz", "", size & 1);
+    struct tt_debug_file *m = tt_debug_file_open(fd, "fuzz", "", brief);
     struct tt_spots s;
 
     for (uint64_t at = 0x1000; m && at < 0x1400; at += 13) {
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0)
         return 0;
     if (*data == 'E')
-        ask_elf(fd);
+        ask_elf(fd, size & 1);
     else
         ask_jit(fd);
     return 0;
