@@ -378,6 +378,7 @@ static int take_profile(struct record *r, const char *value)
     return r->manner ? 0 : add_words(r, "profile-manner", "7");
 }
 
+/* NOLINTNEXTLINE(readability-function-size): one case each */
 static int take_flag(struct record *r, const struct tt_flags *f)
 {
     const struct tt_flag *flag = f->flag;

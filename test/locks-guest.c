@@ -161,9 +161,13 @@ PATH(1, 0.5)
 PATH(2, 0.5)
 PATH(3, 0.5)
 PATH(4, 0.5)
-PATH(5, 0.5) PATH(6, 0.5) PATH(7, 40) PATH(8, 0.5) PATH(9, 0.5)
+PATH(5, 0.5)
+PATH(6, 0.5)
+PATH(7, 40)
+PATH(8, 0.5)
+PATH(9, 0.5)
 
-    static void *on_paths(void *arg)
+static void *on_paths(void *arg)
 {
     static void (*const path[])(void) = {path0, path1, path2, path3, path4,
                                          path5, path6, path7, path8, path9};
