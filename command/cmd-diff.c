@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd-diff.c - `tallytree diff`: two profiles side by side. */
+/* cmd-diff.c - `tallytree diff`: two profiles side by side, or a range of a run's time and the
+ * rest of it. */
 #include "diff.h"
 
 #include <string.h>
@@ -101,6 +102,29 @@ static int open_side(struct comparison *c, char **path, struct tt_input *in,
     return error;
 }
 
+/* A range of a file's time, and the rest of it. */
+static int compare_range(struct comparison *c, char **path)
+{
+    struct tt_filtered range = {0}, rest = {0};
+    struct tt_input in;
+    int error = complain(c, tt_query_turn(&c->query));
+
+    if (error)
+        return error;
+    error = open_side(c, path, &in, &rest);
+    if (error)
+        return error;
+    error = complain(c, tt_query_turn(&c->query));
+    if (!error)
+        error = complain(c, tt_filter_apply(&in.profile, &c->query, &range));
+    if (!error)
+        error = show(c, rest.profile, range.profile);
+    tt_filter_close(&range, &tt_scratch);
+    tt_filter_close(&rest, &tt_scratch);
+    tt_input_close(&in);
+    return error;
+}
+
 static int compare(struct comparison *c, char **paths)
 {
     struct tt_filtered a = {0}, b = {0};
@@ -133,12 +157,14 @@ static int run(int argc, char **argv)
         error = take(&c, &f, id);
     if (!error && id < 0)
         goto done;
-    if (!error && f.count != 2) {
-        status = tt_command_wants(&tt_command_diff, "two recordings or profiles");
+    c.options.rest = f.count == 1 && c.query.filter.count && !c.options.scaling;
+    if (!error && f.count != 2 && !c.options.rest) {
+        status = tt_command_wants(&tt_command_diff,
+                                  "two recordings or profiles, or --time and one");
         goto done;
     }
     if (!error)
-        error = compare(&c, argv + 1);
+        error = c.options.rest ? compare_range(&c, argv + 1) : compare(&c, argv + 1);
     status = error ? TT_EXIT_FAILED : TT_EXIT_DONE;
 done:
     tt_query_fini(&c.query);
@@ -147,12 +173,13 @@ done:
 
 const struct tt_command tt_command_diff = {
     .name = "diff",
-    .synopsis = "[FLAGS] A B",
+    .synopsis = "[FLAGS] A B\n[FLAGS] --time FROM..TO F",
     .about = "compare two profiles, and tell changes from noise",
     .details =
         "Blocks are matched by name and file, contexts by the names on their paths. If\n"
         "a side has several runs, their means are compared. The spread of runs, or of\n"
-        "threads, says whether a change is more than noise.\n",
+        "threads, says whether a change is more than noise.\n"
+        "With one file, a range of its time is compared with the rest of the run.\n",
     .flags = diff_flags,
     .shows_tables = 1,
     .operands = "@files",

@@ -22,7 +22,7 @@ const struct tt_flag tt_filter_flags[] = {
     {"strand", 0, TT_FILTER_KEY, "PATTERN", NULL,
      "keep only threads, processes or ranks that match"},
     {"time", 0, TT_FILTER_KEY, "FROM..TO", NULL,
-     "keep only this time: 2s..1m30s, -10s.., 80%.."},
+     "keep only this time: 2s..1m30s, -10s.., not:2s..3s"},
     {"by", 0, TT_FILTER_KEY, "WHAT", "process program cgroup container unit user", NULL},
     {"metric", 'm', TT_FILTER_KEY, "NAME", "time ticks calls samples",
      "show this metric; 'report header' lists them"},

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "identity.h"
+#include "range.h"
 #include "side.h"
 #include "statistics.h"
 #include "viewing.h"
@@ -195,38 +196,46 @@ static struct tt_sample sample_of(const struct tt_side *s, const struct tt_figur
     return x;
 }
 
-/* Of figures that samples estimate, and of which there is one a side: as their counts
- * vary. */
+static double in_a_sample(const struct tt_side *s)
+{
+    return (double)s->whole * s->scale / (double)s->samples;
+}
+
+/* Of figures that samples estimate, and of which there is one a side: as their counts vary
+ * where both sides have the same figure.  It is estimated by all samples of both; one side
+ * alone may have none. */
 static enum tt_verdict compare_samples(const struct diff *d, double a, double b)
 {
-    double na, nb;
+    double by_a, by_b, both;
 
     if (!d->a.samples || !d->b.samples || a + b <= 0)
         return TT_VERDICT_UNKNOWN;
-    na = a / ((double)d->a.whole * d->a.scale) * (double)d->a.samples;
-    nb = b / ((double)d->b.whole * d->b.scale) * (double)d->b.samples;
-    return verdict_of(
-        b - a, 1.959964 * sqrt((na > 0 ? a * a / na : 0) + (nb > 0 ? b * b / nb : 0)));
+    by_a = in_a_sample(&d->a);
+    by_b = in_a_sample(&d->b);
+    both = (a / by_a + b / by_b) / (1 / by_a + 1 / by_b);
+    return verdict_of(b - a, 1.959964 * sqrt(both * (by_a + by_b)));
 }
 
 static enum tt_verdict compare(const struct diff *d, const struct tt_figure *a,
                                const struct tt_figure *b, const struct pair *p)
 {
     struct tt_sample x = sample_of(&d->a, a, p->a), y = sample_of(&d->b, b, p->b);
-    enum tt_verdict v = tt_compare(&x, &y);
+    enum tt_verdict v = d->options->rest ? TT_VERDICT_UNKNOWN : tt_compare(&x, &y);
 
     if (v == TT_VERDICT_UNKNOWN)
         v = compare_samples(d, shown(&d->a, a, p->a), shown(&d->b, b, p->b));
     return v;
 }
 
-static const char *verdict_text(const struct pair *p, enum tt_verdict v)
+/* What a range of time lacks may be in the rest by chance. */
+static const char *verdict_text(const struct diff *d, const struct pair *p,
+                                enum tt_verdict v)
 {
     static const char *const texts[] = {NULL, "noise", "more", "less"};
 
-    if (p->a == TT_NONE)
+    if (p->a == TT_NONE && !d->options->rest)
         return "new";
-    if (p->b == TT_NONE)
+    if (p->b == TT_NONE && !d->options->rest)
         return "gone";
     return texts[v];
 }
@@ -253,13 +262,14 @@ static void add_name_columns(struct tt_table *t)
     tt_table_column(t, "id", "id", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
 }
 
-static void add_columns(struct tt_table *t, const char *unit)
+static void add_columns(struct tt_table *t, const char *unit, int rest)
 {
-    tt_table_column(t, "self.a", "self", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "self.a", rest ? "self else" : "self", unit, TT_COLUMN_AMOUNT, 0);
     tt_table_column(t, "self.b", "then", unit, TT_COLUMN_AMOUNT, 0);
     tt_table_column(t, "self.change", "change", unit, TT_COLUMN_CHANGE, 0);
     tt_table_column(t, "self.verdict", "", "", TT_COLUMN_TEXT, 0);
-    tt_table_column(t, "total.a", "total", unit, TT_COLUMN_AMOUNT, 0);
+    tt_table_column(t, "total.a", rest ? "total else" : "total", unit, TT_COLUMN_AMOUNT,
+                    0);
     tt_table_column(t, "total.b", "then", unit, TT_COLUMN_AMOUNT, 0);
     tt_table_column(t, "total.change", "change", unit, TT_COLUMN_CHANGE, 0);
     tt_table_column(t, "change", "by", "", TT_COLUMN_SHARE, 0);
@@ -299,7 +309,7 @@ static void put_sides(struct diff *d, struct tt_table *t, const struct pair *p,
 
 static void put_totals(struct diff *d, struct tt_table *t, const struct pair *p)
 {
-    const char *verdict = verdict_text(p, compare(d, d->a.total, d->b.total, p));
+    const char *verdict = verdict_text(d, p, compare(d, d->a.total, d->b.total, p));
     double a = shown(&d->a, d->a.total, p->a);
 
     put_sides(d, t, p, d->a.total, d->b.total, TOTAL_A);
@@ -311,7 +321,7 @@ static void put_totals(struct diff *d, struct tt_table *t, const struct pair *p)
 
 static void put_row(struct diff *d, struct tt_table *t, const struct pair *p)
 {
-    const char *self = verdict_text(p, compare(d, d->a.self, d->b.self, p));
+    const char *self = verdict_text(d, p, compare(d, d->a.self, d->b.self, p));
 
     tt_table_row(t, TT_ROW_ENTRY, p->depth, 0);
     put_sides(d, t, p, d->a.self, d->b.self, SELF_A);
@@ -504,14 +514,33 @@ static int choose_metric(struct diff *d, struct tt_query *q, const char *name)
     return 0;
 }
 
+static double length_of(const struct tt_side *s)
+{
+    return (double)tt_fact_number(&s->p, TT_FACT_LENGTH);
+}
+
+/* Scales a side to the total of another. */
+static void scale_to(struct tt_side *s, const struct tt_side *other)
+{
+    const double total = (double)tt_grand_total(&s->p, s->m),
+                 wanted = (double)tt_grand_total(&other->p, other->m) * other->scale;
+
+    if (total > 0)
+        s->scale = wanted / total;
+}
+
 static void choose_units(struct diff *d)
 {
-    d->a.by_run = d->b.by_run = !d->options->scaling && (d->a.runs > 1 || d->b.runs > 1);
+    d->a.by_run = d->b.by_run = !d->options->scaling && !d->options->rest &&
+                                (d->a.runs > 1 || d->b.runs > 1);
     d->a.scale = d->a.by_run ? 1 / (double)d->a.runs : 1;
     d->b.scale = d->b.by_run ? 1 / (double)d->b.runs : 1;
-    if (d->options->normalise && tt_grand_total(&d->b.p, d->b.m))
-        d->b.scale *= (double)tt_grand_total(&d->a.p, d->a.m) * d->a.scale /
-                      ((double)tt_grand_total(&d->b.p, d->b.m) * d->b.scale);
+    if (d->options->rest && length_of(&d->a) > 0)
+        d->a.scale = length_of(&d->b) / length_of(&d->a);
+    if (d->options->normalise && d->options->rest)
+        scale_to(&d->a, &d->b);
+    else if (d->options->normalise)
+        scale_to(&d->b, &d->a);
 }
 
 static void sort_pairs(struct diff *d)
@@ -552,13 +581,22 @@ static void add_notes(const struct diff *d, struct tt_table *t)
     if (d->a.by_run)
         tt_table_note(t, "means of %u run%s, then of %u", d->a.runs,
                       d->a.runs == 1 ? "" : "s", d->b.runs);
-    if (d->options->normalise)
+    if (d->options->normalise && !d->options->rest)
         tt_table_note(t, "the second is scaled by %.4g to the first's total",
                       d->b.scale * (d->b.by_run ? (double)d->b.runs : 1));
     if (d->a.m->elsewhere || d->b.m->elsewhere)
         tt_table_note(
             t,
             "contexts were evicted: a context that is gone or new may have been evicted");
+}
+
+/* The whole: that of a side has no samples by time. */
+static void note_rest(const struct diff *d, const struct tt_profile *b,
+                      struct tt_table *t)
+{
+    tt_table_note(t, "time: %s; else: the other %.3f s, scaled to %s",
+                  tt_view_range(b, t), length_of(&d->a) / 1e9,
+                  d->options->normalise ? "the same total" : "as long a time");
 }
 
 /* Rows that have been sorted are cut off then. */
@@ -591,7 +629,7 @@ static int fill(struct diff *d, struct tt_query *q, struct tt_table *t)
         add_scaling_columns(t, unit);
         put_scaling(d, first, t);
     } else {
-        add_columns(t, unit);
+        add_columns(t, unit, d->options->rest);
         put_rows(d, first, t);
     }
     error = q->sort ? tt_view_sort_tree(q, t, "name") : 0;
@@ -621,6 +659,8 @@ int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_qu
         error = fill(&d, q, t);
     if (!error)
         add_notes(&d, t);
+    if (!error && options->rest)
+        note_rest(&d, b, t);
     tt_vector_fini(&d.pair);
     tt_side_fini(&d.b);
     tt_side_fini(&d.a);

@@ -16,6 +16,8 @@ enum tt_scaling { TT_SCALING_NONE, TT_SCALING_STRONG, TT_SCALING_WEAK };
 struct tt_diff_options {
     int normalise;           /* the second side is scaled to the total of the first */
     enum tt_scaling scaling; /* compares different numbers of strands: see tt_diff */
+    int rest; /* the second is a range of a run's time, the first the rest of the run, which
+                 is scaled to as long a time; to the range's total to normalise */
 };
 
 /* A table of both, in a query's view, "flat" (the default) or "tree", and metric: columns

@@ -422,10 +422,46 @@ static int read_time(struct tt_query *q, const char *key, const char *value,
     (void)unused;
     if (!tt_range_is_right(value))
         return tt_query_wrong(q,
-                              "'%s' wants FROM..TO, such as 2s..1m30s, -10s.., 80%%.. or "
-                              "14:03:10..14:03:20, not '%.30s'",
+                              "'%s' wants FROM..TO, such as 2s..1m30s, -10s.., 80%%.., "
+                              "14:03:10..14:03:20 or not:2s..3s, not '%.30s'",
                               key, value);
     return add_filter(q, &f, value);
+}
+
+static struct tt_filter *find_time(struct tt_query *q)
+{
+    struct tt_filter *f = q->filter.item, *found = NULL;
+
+    for (size_t i = 0; i < q->filter.count; i++)
+        if (f[i].kind == TT_FILTER_TIME) {
+            if (found)
+                return NULL;
+            found = &f[i];
+        }
+    return found;
+}
+
+int tt_query_turn(struct tt_query *q)
+{
+    const size_t length = strlen(TT_RANGE_NOT);
+    struct tt_filter *f = find_time(q);
+    char text[256];
+    const char *kept;
+
+    if (!f)
+        return tt_query_wrong(q,
+                              "a comparison with the rest of the run wants one range of "
+                              "time: time=FROM..TO");
+    if (strncmp(f->pattern, TT_RANGE_NOT, length) == 0) {
+        f->pattern += length;
+        return 0;
+    }
+    if (strlen(f->pattern) >= sizeof text - length)
+        return tt_query_wrong(q, "time: the range is too long");
+    (void)snprintf(text, sizeof text, TT_RANGE_NOT "%s", f->pattern);
+    kept = keep(q, text, strlen(text));
+    f->pattern = kept ? kept : f->pattern;
+    return kept ? 0 : no_memory(q);
 }
 
 /* pprof's patterns are regular expressions, also for files. */

@@ -67,6 +67,9 @@ void tt_query_fini(struct tt_query *);
 int tt_query_parse(struct tt_query *, const char *text);
 int tt_query_set(struct tt_query *, const char *key, const char *value);
 const char *tt_query_other(const struct tt_query *, const char *key); /* or NULL */
+/* Turns the query's range of time into the rest of the run, and back.  -TT_ERR_OPTION with
+ * `error`: it has none, or several; -TT_ERR_MEMORY. */
+int tt_query_turn(struct tt_query *);
 /* Does the view know the keys that were set?  tt_query_parse checks this in the end; code
  * that sets keys one by one calls it after the last. */
 int tt_query_check(struct tt_query *);

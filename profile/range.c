@@ -6,7 +6,8 @@
  *      80%                      a share of it
  *      14:03:10.5               the time of day, UTC; the first such moment of the run
  *
- * Either may be omitted, and `A` alone is the second that begins there. */
+ * Either may be omitted, and `A` alone is the second that begins there.  With `not:` before
+ * it, it is the rest of the run. */
 #include "range.h"
 
 #include <stdio.h>
@@ -111,37 +112,43 @@ static const char *read_moment(const char *p, struct moment *m)
     return read_duration(p, &m->ns);
 }
 
-/* Reads both moments, and whether the second was omitted with its dots. */
-static int read_range(const char *text, struct moment *from, struct moment *to,
-                      int *alone)
+struct written {
+    struct moment from, to;
+    int is_alone;   /* the second was omitted, with its dots */
+    int is_outside; /* `not:` was before it */
+};
+
+static int read_range(const char *text, struct written *w)
 {
     const char *p = text;
 
-    *from = (struct moment){FROM_START, 0};
-    *to = (struct moment){FROM_END, 0};
-    *alone = 0;
+    *w = (struct written){{FROM_START, 0}, {FROM_END, 0}, 0, 0};
+    if (strncmp(p, TT_RANGE_NOT, strlen(TT_RANGE_NOT)) == 0) {
+        w->is_outside = 1;
+        p += strlen(TT_RANGE_NOT);
+    }
+    if (!*p)
+        return -TT_ERR_OPTION;
     if (strncmp(p, "..", 2) != 0)
-        p = read_moment(p, from);
+        p = read_moment(p, &w->from);
     if (!p)
         return -TT_ERR_OPTION;
-    if (!*p && *text) {
-        *alone = 1;
+    w->is_alone = !*p;
+    if (w->is_alone)
         return 0;
-    }
     if (strncmp(p, "..", 2) != 0)
         return -TT_ERR_OPTION;
     p += 2;
     if (*p)
-        p = read_moment(p, to);
+        p = read_moment(p, &w->to);
     return p && !*p ? 0 : -TT_ERR_OPTION;
 }
 
 int tt_range_is_right(const char *text)
 {
-    struct moment from, to;
-    int alone;
+    struct written w;
 
-    return read_range(text, &from, &to, &alone) == 0;
+    return read_range(text, &w) == 0;
 }
 
 /* ── Ranges of a profile ──────────────────────────────────────────────────────────── */
@@ -150,7 +157,7 @@ struct tt_range tt_range_of_run(const struct tt_profile *p)
 {
     const struct tt_profile *whole = p->whole ? p->whole : p;
     const uint64_t until = tt_fact_number(whole, "until"); /* of several, the last one */
-    struct tt_range r = {tt_fact_number(whole, "started"), 0};
+    struct tt_range r = {tt_fact_number(whole, "started"), 0, 0};
 
     if (!r.from && whole->samples)
         r.from = whole->sample[0].time;
@@ -178,15 +185,21 @@ static uint64_t time_of(const struct moment *m, const struct tt_range *run)
     return m->kind == FROM_END ? run->to - at : run->from + at;
 }
 
+uint64_t tt_range_length(const struct tt_range *r, const struct tt_range *run)
+{
+    const uint64_t inside = r->to - r->from;
+
+    return r->is_outside ? run->to - run->from - inside : inside;
+}
+
 int tt_range_find(const struct tt_profile *p, const char *text, struct tt_range *r,
                   char *reason, size_t size)
 {
     const struct tt_range run = tt_range_of_run(p);
-    struct moment from, to;
-    int alone;
+    struct written w;
 
     *r = run;
-    if (read_range(text, &from, &to, &alone) != 0) {
+    if (read_range(text, &w) != 0) {
         (void)snprintf(reason, size, "a range is FROM..TO, such as 2s..3.5s or -10s..");
         return -TT_ERR_OPTION;
     }
@@ -194,9 +207,11 @@ int tt_range_find(const struct tt_profile *p, const char *text, struct tt_range 
         (void)snprintf(reason, size, "this profile has no samples by time");
         return -TT_ERR_OPTION;
     }
-    r->from = time_of(&from, &run);
-    r->to = alone ? r->from + NS : time_of(&to, &run);
-    if (r->from >= r->to) {
+    r->from = time_of(&w.from, &run);
+    r->to = w.is_alone ? r->from + NS : time_of(&w.to, &run);
+    r->to = r->to > run.to ? run.to : r->to;
+    r->is_outside = w.is_outside;
+    if (r->from >= r->to || !tt_range_length(r, &run)) {
         (void)snprintf(reason, size, "the range is empty: the run took %.3f s",
                        (double)(run.to - run.from) / NS);
         return -TT_ERR_OPTION;

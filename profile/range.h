@@ -7,11 +7,15 @@
 
 struct tt_range { /* in ns, as rows of samples have it: [from, to) */
     uint64_t from, to;
+    int is_outside; /* it is the rest of the run */
 };
 
-/* Facts of a profile that is a range of another, and of the metrics that it lacks. */
+/* Facts of a profile that is a range of another: its ends, a range that was taken out, how
+ * long it is; and the metrics that it lacks. */
 #define TT_FACT_FROM "time.from"
 #define TT_FACT_TO "time.to"
+#define TT_FACT_WITHOUT "without"
+#define TT_FACT_LENGTH "time.length"
 #define TT_FACT_UNSPLIT "time.unsplit"
 
 /* Is it valid as a range of any profile? */
@@ -25,11 +29,19 @@ int tt_range_find(const struct tt_profile *, const char *text, struct tt_range *
 /* The whole run: from the beginning to just after the last sample. */
 struct tt_range tt_range_of_run(const struct tt_profile *);
 
+/* Returns how long the range is, in ns. */
+uint64_t tt_range_length(const struct tt_range *, const struct tt_range *run);
+
+/* What is before a range that has been taken out. */
+#define TT_RANGE_NOT "not:"
+
 /* Does a sample have a valid context and strand, and is it in the range? */
 static inline int tt_range_has(const struct tt_profile *p, const struct tt_range *r,
                                const struct tt_sample_row *s)
 {
-    return s->time >= r->from && s->time < r->to && s->context < p->contexts;
+    const int is_inside = s->time >= r->from && s->time < r->to;
+
+    return is_inside != r->is_outside && s->context < p->contexts;
 }
 
 #endif

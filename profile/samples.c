@@ -14,6 +14,7 @@
  * winner of all samples has won in each part of them before; intervals lie within longer ones;
  * and more samples never need shorter ones.  So the result does not depend on the order or the
  * grouping of merges. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,16 +208,33 @@ static void add_figures(struct tt_builder *b, const struct tt_metric_columns *m)
     }
 }
 
+static void add_range_facts(struct tt_builder *b, const struct tt_range *range,
+                            const struct tt_range *run)
+{
+    const struct tt_range *ends = range->is_outside ? run : range;
+    char text[64];
+
+    tt_builder_fact(b, TT_FACT_FROM, TT_FACT_MAX, ends->from, "");
+    tt_builder_fact(b, TT_FACT_TO, TT_FACT_MIN, ends->to, "");
+    tt_builder_fact(b, TT_FACT_LENGTH, TT_FACT_MIN, tt_range_length(range, run), "");
+    (void)snprintf(text, sizeof text, "%.3f s to %.3f s",
+                   (double)(range->from - run->from) / 1e9,
+                   (double)(range->to - run->from) / 1e9);
+    if (range->is_outside)
+        tt_builder_fact(b, TT_FACT_WITHOUT, TT_FACT_EACH, 1, text);
+}
+
 static void add_facts(struct tt_builder *b, const struct tt_profile *p,
                       const struct tt_range *range, uint32_t of)
 {
+    const struct tt_range run = tt_range_of_run(p);
+
     for (uint32_t i = 0; i < p->facts; i++)
         if (strcmp(p->strings + p->fact[i].name, "cpu") != 0)
             tt_builder_fact(b, p->strings + p->fact[i].name,
                             (enum tt_fact_rule)p->fact[i].rule, p->fact[i].number,
                             p->strings + p->fact[i].text);
-    tt_builder_fact(b, TT_FACT_FROM, TT_FACT_MAX, range->from, "");
-    tt_builder_fact(b, TT_FACT_TO, TT_FACT_MIN, range->to, "");
+    add_range_facts(b, range, &run);
     for (uint32_t i = 0; i < p->metrics; i++)
         if (i != of && strcmp(p->metric[i].name, "samples") != 0 &&
             tt_grand_total(p, &p->metric[i]))

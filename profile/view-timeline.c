@@ -261,7 +261,7 @@ static struct tt_range range_shown(const struct tt_profile *p)
     const uint64_t from = tt_fact_number(p, TT_FACT_FROM),
                    to = tt_fact_number(p, TT_FACT_TO);
 
-    return to ? (struct tt_range){from, to} : r;
+    return to ? (struct tt_range){from, to, 0} : r;
 }
 
 static int fill(struct timeline *v, struct tt_query *q)

@@ -590,19 +590,36 @@ static void note_unsplit(const struct tt_profile *p, struct tt_table *t)
         tt_table_note(t, "time: a range of time has no figures of %s", names);
 }
 
-/* Says which part of the run is shown, and which figures it lacks. */
-static void note_range(const struct tt_profile *p, struct tt_table *t)
+/* Ranges that were taken out: ", without 1.000 s to 2.000 s". */
+static const char *left_out(const struct tt_profile *p, struct tt_table *t)
+{
+    const char *texts = "";
+
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), TT_FACT_WITHOUT) == 0)
+            texts = tt_table_text(t, "%s, without %s", texts,
+                                  tt_profile_string(p, p->fact[i].text));
+    return texts;
+}
+
+const char *tt_view_range(const struct tt_profile *p, struct tt_table *t)
 {
     const uint64_t from = tt_fact_number(p, TT_FACT_FROM),
                    to = tt_fact_number(p, TT_FACT_TO);
     const struct tt_range run = tt_range_of_run(p);
 
-    if (!to)
+    return tt_table_text(t, "%.3f s to %.3f s of %.3f s%s",
+                         (double)(from - run.from) / 1e9, (double)(to - run.from) / 1e9,
+                         (double)(run.to - run.from) / 1e9, left_out(p, t));
+}
+
+/* Says which part of the run is shown, and which figures it lacks. */
+static void note_range(const struct tt_profile *p, struct tt_table *t)
+{
+    if (!tt_fact_number(p, TT_FACT_TO))
         return;
-    tt_table_note(
-        t, "time: %.3f s to %.3f s of %.3f s, by %zu samples that are kept by time",
-        (double)(from - run.from) / 1e9, (double)(to - run.from) / 1e9,
-        (double)(run.to - run.from) / 1e9, p->samples);
+    tt_table_note(t, "time: %s, by %zu samples that are kept by time",
+                  tt_view_range(p, t), p->samples);
     note_unsplit(p, t);
 }
 

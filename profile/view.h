@@ -53,6 +53,8 @@ struct tt_block_sum *tt_block_sums(const struct tt_profile *,
 /* Returns half the width of the 95 % interval of a share of `samples` (Wilson). */
 double tt_share_error(double share, uint64_t samples);
 
+/* Which part of the run a range of time is: "1.000 s to 2.000 s of 9.000 s". */
+const char *tt_view_range(const struct tt_profile *, struct tt_table *);
 /* Notes that every view owes its readers: hidden, evicted, unresolved, lost. */
 void tt_view_notes(const struct tt_profile *, const struct tt_metric_choice *,
                    struct tt_table *);

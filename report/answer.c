@@ -163,25 +163,41 @@ static int is_word(const char **query, const char *word)
     return 1;
 }
 
+/* What the profile is compared with: the rest of its run, or the one before it. */
+static int find_before(struct tt_answers *a, struct question *k)
+{
+    int error;
+
+    if (k->options.rest) {
+        error = tt_query_turn(&k->q);
+        return error ? error : filter(a, &k->q, a->profile, &k->before);
+    }
+    if (!a->before)
+        return tt_query_wrong(&k->q,
+                              "nothing to compare with: give it by '--before FILE'");
+    error = tt_profile_check(a->before);
+    return error ? error : filter(a, &k->q, a->before, &k->before);
+}
+
 static int answer(struct tt_answers *a, struct question *k, const char *query,
                   size_t most, struct tt_text *out)
 {
-    int diff = is_word(&query, "diff"), error;
+    int diff = is_word(&query, "diff"), more = diff, error;
 
-    while (diff && is_word(&query, "normalise"))
-        k->options.normalise = 1;
-    error = diff && !a->before
-                ? tt_query_wrong(&k->q,
-                                 "nothing to compare with: give it by '--before FILE'")
-                : tt_query_parse(&k->q, query);
+    while (more) {
+        more = 0;
+        if (is_word(&query, "normalise"))
+            more = k->options.normalise = 1;
+        if (is_word(&query, "rest"))
+            more = k->options.rest = 1;
+    }
+    error = tt_query_parse(&k->q, query);
     if (!error && (diff || !tt_query_is_bounded(&k->q, a->profile)))
         error = tt_profile_check(a->profile);
     if (!error)
         error = filter(a, &k->q, a->profile, &k->p);
     if (!error && diff)
-        error = tt_profile_check(a->before);
-    if (!error && diff)
-        error = filter(a, &k->q, a->before, &k->before);
+        error = find_before(a, k);
     return error ? error : write_table(k, most, out);
 }
 

@@ -30,7 +30,8 @@ void tt_answers_init(struct tt_answers *, struct tt_profile *, struct tt_profile
 void tt_answers_fini(struct tt_answers *);
 
 /* Answers "view=flat&metric=time&…", or "diff&view=flat&…" and "diff&normalise&…" about
- * the changes since `before`, with the JSON of doc/json.md.  If that is longer than
+ * the changes since `before`, or "diff&rest&time=…" about a range of time and the rest of
+ * the run, with the JSON of doc/json.md.  If that is longer than
  * `most` bytes (0: any length) it has fewer rows, and the remainder says how many.
  * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT or
  * -TT_ERR_MEMORY. */

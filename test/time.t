@@ -57,7 +57,11 @@ def clock(t):
 print(clock(start + 2 * 10**9) + ".." + clock(start + 4 * 10**9))')")" "$(truth "$tmp/one" 2000000000 4000000000)"
 equal "ranges that share no moment add up to all of it" "$(for r in ..2s 2s..2.1s 2.1s..60% 60%..-1s -1s..; do self "$tmp/one.rec" --time $r; done |
     awk '{ s[$1] += $2 } END { for (k in s) printf "%s %.0f\n", k, s[k] }' | sort)" "$(self "$tmp/one.rec")"
-for wrong in 2 2s-3s 5s..2s 2x.. 200%.. 25:00.. 1s2m.. "" ..-; do
+equal "the rest of the run has the others" "$(self "$tmp/one.rec" --time not:2s..5.5s)" \
+    "$(cat <(truth "$tmp/one" 0 2000000000) <(truth "$tmp/one" 5500000000 99999999999) | awk '{ s[$1] += $2 } END { for (k in s) printf "%s %.0f\n", k, s[k] }' | sort)"
+equal "also of a range" "$(self "$tmp/one.rec" --time 2s..5s --time not:3s..4s)" \
+    "$(cat <(truth "$tmp/one" 2000000000 3000000000) <(truth "$tmp/one" 4000000000 5000000000) | awk '{ s[$1] += $2 } END { for (k in s) printf "%s %.0f\n", k, s[k] }' | sort)"
+for wrong in 2 2s-3s 5s..2s 2x.. 200%.. 25:00.. 1s2m.. "" ..- not: not:.. not:not:2s..3s; do
     "$tallytree" report flat --time "$wrong" "$tmp/one.rec" >/dev/null 2>"$tmp/err"
     equal "'$wrong' is no range of it" "$? $(grep -c . "$tmp/err")" "2 1"
 done
@@ -75,7 +79,60 @@ import csv, sys
 for r in csv.DictReader(sys.stdin):
     if r["role"] == "entry" and r["name"] in "abcde" and r["self.a"] == r["self.b"] != "0":
         print(r["name"], r["self.b"])' | sort)" "$(truth "$tmp/one" 2000000000 4000000000)"
+
+# A range and the rest of the run, by the figures of the truth: what each block would have had in
+# the rest if it was as long, and whether its number of samples in the range is one that chance
+# gives, where each sample of the run is in the range with the same probability.
+cat >"$tmp/rest.py" <<'END'
+import csv, os, subprocess, sys
+tallytree, one, flags = os.environ["tallytree"], os.environ["tmp"] + "/one", sys.argv[3:]
+begin, end = (int(float(s) * 1e9) for s in sys.argv[1:3])
+truth = [(int(t), b, int(w)) for t, b, w in map(str.split, open(one + ".truth"))]
+run = int(os.environ["last"])
+inside, outside = {}, {}
+for t, b, w in truth:
+    of = inside if begin <= t < end else outside
+    for name in (b, "outer"):
+        of[name] = of.get(name, 0) + w
+length, total = end - begin, (sum(v for k, v in of.items() if k != "outer") for of in (inside, outside))
+scale = length / (run - length)
+if "--normalise" in flags:
+    scale = inside["outer"] / outside["outer"]
+rows = subprocess.check_output([tallytree, "diff", "--csv", "--limit", "all", "--time", "%gs..%gs" % (begin / 1e9, end / 1e9), *flags, one + ".rec"], text=True)
+seen = 0
+for r in csv.DictReader(rows.splitlines()):
+    if r["role"] != "entry" or r["name"] == "[root]":
+        continue
+    seen += 1
+    a, b = outside.get(r["name"], 0), inside.get(r["name"], 0)
+    n, of = b / w, (a + b) / w
+    share = scale / (1 + scale)
+    z = (n - of * share) / (of * share * (1 - share)) ** .5
+    want = "noise" if abs(z) < 1.959964 else "more" if z > 0 else "less"
+    assert int(r["total.b"] or 0) == b, r
+    assert abs(int(r["total.a"] or 0) - a * scale) <= 1 + 1e-7 * a * scale, (r, a * scale)
+    assert abs(abs(z) - 1.96) < .01 or r["total.verdict"] == want, (r, z, want)
+assert seen == 6, seen
+END
+export last
+for range in "2 5.5" "0 0.3" "7.9 8.2" "4 4.02" "1 9"; do
+    # shellcheck disable=SC2086
+    try "a range is compared with as much of the rest: $range" python3 "$tmp/rest.py" $range
+done
+try "or by shares" python3 "$tmp/rest.py" 2 5.5 --normalise
+try "or by paths" python3 "$tmp/rest.py" 2 5.5 --tree
+"$tallytree" diff --csv --time not:2s..5.5s "$tmp/one.rec" >"$tmp/not.csv"
+equal "the rest is compared with a range, too" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $at["name"] == "b" { print $at["self.b"] }' "$tmp/not.csv")" \
+    "$(self "$tmp/one.rec" --time not:2s..5.5s | awk '$1 == "b" { print $2 }')"
+try "a note says which it is" has "$("$tallytree" diff --time 2s..5.5s "$tmp/one.rec")" "time: 2.000 s to 5.500 s of .* s; else: the other"
+for wrong in "--select b" "--time 2s..3s --time 4s..5s" "--time not:.." "--time 2s..3s --metric calls" "--scaling --time 2s..3s"; do
+    # shellcheck disable=SC2086
+    "$tallytree" diff $wrong "$tmp/one.rec" >/dev/null 2>"$tmp/err"
+    equal "one file is not compared by $wrong" "$? $(grep -c . "$tmp/err")" "2 1"
+done
 "$tallytree" replay --log none -o "$tmp/none.rec" "$tmp/one"
+"$tallytree" diff --time 1s..2s "$tmp/none.rec" >/dev/null 2>"$tmp/err"
+equal "nor is one without a log" "$? $(grep -c 'no samples by time' "$tmp/err")" "2 1"
 "$tallytree" report flat --time 1s..2s "$tmp/none.rec" >/dev/null 2>"$tmp/err"
 equal "without a log that is said" "$? $(grep -c 'no samples by time' "$tmp/err")" "2 1"
 
