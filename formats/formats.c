@@ -37,6 +37,7 @@ const struct tt_format *const tt_formats[] = {
     &tt_format_heaptrack,
     &tt_format_otlp,
     &tt_format_pprof,
+    &tt_format_perfetto,
     &tt_format_perf,
     &tt_format_speedscope,
     &tt_format_chrome,

@@ -98,6 +98,7 @@ extern const struct tt_format
     tt_format_otlp,
     tt_format_perf,
     tt_format_perfdata,
+    tt_format_perfetto,
     tt_format_pgcl,
     tt_format_pprof,
     tt_format_pstats,

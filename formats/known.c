@@ -63,32 +63,6 @@ static const struct kind kinds[] = {
     {MAGIC("\177ELF"), NULL, "a program; 'tallytree record' runs it"},
 };
 
-/* A trace of Perfetto is a sequence of packets, each field 1 of the whole. */
-static int is_packets(const char *head, size_t size)
-{
-    enum { ENOUGH = 4 };
-    size_t at = 0;
-    int packets = 0;
-
-    while (at < size && packets < ENOUGH) {
-        size_t length = 0;
-        if (head[at++] != '\n')
-            return 0;
-        for (unsigned shift = 0;; shift += 7) {
-            if (at == size || shift > 28)
-                return 0;
-            length |= (size_t)(head[at] & 0x7f) << shift;
-            if (!(head[at++] & 0x80))
-                break;
-        }
-        if (!length || length > size - at)
-            return packets > 1 && length;
-        at += length;
-        packets++;
-    }
-    return packets == ENOUGH;
-}
-
 const char *tt_known_kind(const char *head, size_t size)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -97,7 +71,5 @@ const char *tt_known_kind(const char *head, size_t size)
             (!k->word || memmem(head, size, k->word, strlen(k->word))))
             return k->what;
     }
-    if (is_packets(head, size))
-        return "a trace of Perfetto; converted by 'traceconv json FILE OUT.json'";
     return NULL;
 }
