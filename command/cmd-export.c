@@ -15,14 +15,17 @@
 #include "replacing.h"
 #include "report-layout.h"
 #include "scratch.h"
+#include "source-text.h"
 
-enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR };
+enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR, WITH_SOURCES, SOURCE, FOLDERS = 16 };
 
 static const struct tt_flag export_flags[] = {
     {"to", 0, TO, "FORMAT", "@formats", "write this format"},
     {"output", 'o', OUTPUT, "OUT", "@files", "write to OUT (default: standard output)"},
     TT_REPLACING_FLAG,
     {"max-size", 0, MOST, "SIZE", "1M 10M", "html: leave out small parts to fit SIZE"},
+    {"with-sources", 0, WITH_SOURCES, NULL, NULL, "html: include the text of source files"},
+    {"source", 0, SOURCE, "DIR", "@files", "html: the same, and look for them here"},
     {"before", 0, BEFORE, "FILE", "@files",
      "write the figures of FILE beside those of FILE..."},
     {"as-ocr", 0, AS_OCR, NULL, NULL, "ocr: squares with the flaws of OCR's profiler"},
@@ -47,7 +50,10 @@ struct exporting {
     const char *out, *before;
     uint64_t most; /* bytes; 0: any number */
     char **file;
-    int files, clean, as_ocr;
+    int files, clean, as_ocr, with_sources;
+    const char *folder[FOLDERS]; /* where sources are searched */
+    size_t folders;
+    struct tt_text sources; /* JSON, if they are wanted */
 };
 
 /* ── Arguments ────────────────────────────────────────────────────────────────────── */
@@ -99,6 +105,17 @@ static int take(struct exporting *x, const struct tt_flags *f, int id)
         return tt_command_bytes(&tt_command_export, f, 1, 1ull << 62, &x->most);
     case BEFORE:
         x->before = f->value;
+        return 0;
+    case SOURCE:
+        if (x->folders == FOLDERS) {
+            tt_complain("export: '--source' is possible %d times", FOLDERS);
+            return -TT_ERR_OPTION;
+        }
+        x->folder[x->folders++] = f->value;
+        x->with_sources = 1;
+        return 0;
+    case WITH_SOURCES:
+        x->with_sources = 1;
         return 0;
     case AS_OCR:
         x->as_ocr = 1;
@@ -176,6 +193,10 @@ static int prepare(struct exporting *x)
     }
     if (x->most && x->format != &tt_format_html) {
         tt_complain("export: '--max-size' is for html alone");
+        return TT_EXIT_FAILED;
+    }
+    if (x->with_sources && x->format != &tt_format_html) {
+        tt_complain("export: '--with-sources' and '--source' are for html alone");
         return TT_EXIT_FAILED;
     }
     return set_filters(x) ? TT_EXIT_FAILED : -1;
@@ -322,7 +343,8 @@ static int shrink(struct exporting *x, struct tt_export *e, struct tt_filtered *
             tt_filter_close(left, &tt_scratch);
         *pruned = 0;
         if (share > 0.5) {
-            tt_complain("export: the page alone is %llu bytes, more than '--max-size'",
+            tt_complain("export: the page%s alone is %llu bytes, more than '--max-size'",
+                        x->with_sources ? " with its sources" : "",
                         (unsigned long long)size);
             return -TT_ERR_OPTION;
         }
@@ -392,6 +414,31 @@ static int find_metric(struct exporting *x, struct tt_export *e)
     return -TT_ERR_OPTION;
 }
 
+/* Reads the sources that the profile names, and says what is missing. */
+static int read_sources(struct exporting *x, struct tt_export *e)
+{
+    const struct tt_source_folders folders = {x->folder, x->folders};
+    struct tt_source_counts c;
+    int error = tt_source_texts_put(e->profile, &folders, &x->sources, &c);
+
+    if (error)
+        tt_complain("export: %s", tt_error_text(error));
+    else if (!c.put && !c.missing)
+        tt_complain("export: the profile names no source files");
+    else if (c.missing)
+        tt_complain("export: %zu of %zu source files were not found, such as %s; "
+                    "'--source DIR' looks for them in DIR",
+                    c.missing, c.put + c.missing + c.left,
+                    c.first_missing ? c.first_missing : "?");
+    if (!error && c.left)
+        tt_complain("export: the page has room for %d MiB of source files; %zu with the "
+                    "least self are left out",
+                    TT_SOURCES_MOST >> 20, c.left);
+    free(c.first_missing);
+    e->sources = error ? NULL : tt_text_string(&x->sources);
+    return error;
+}
+
 static int export_files(struct exporting *x)
 {
     struct tt_export e = {0};
@@ -409,6 +456,8 @@ static int export_files(struct exporting *x)
         error = open_side(x, &before, path, 1);
         e.before = error ? NULL : before.shown.profile;
     }
+    if (!error && x->with_sources)
+        error = read_sources(x, &e);
     if (!error && x->most)
         error = shrink(x, &e, &left, &pruned);
     if (!error)
@@ -429,6 +478,7 @@ static int run(int argc, char **argv)
 
     tt_query_init(&x.query, &tt_scratch);
     tt_vector_init(&x.given, NULL, sizeof(struct given));
+    tt_text_init(&x.sources, NULL);
     tt_command_flags(&tt_command_export, &f, argc, argv);
     while (!error && (id = tt_command_next(&tt_command_export, &f, &status)) > 0)
         error = take(&x, &f, id);
@@ -437,6 +487,7 @@ static int run(int argc, char **argv)
     x.files = f.count;
     if (!error && id == 0 && (status = prepare(&x)) < 0)
         status = export_files(&x) ? TT_EXIT_FAILED : TT_EXIT_DONE;
+    tt_text_fini(&x.sources);
     tt_vector_fini(&x.given);
     tt_query_fini(&x.query);
     return status;

@@ -371,11 +371,12 @@ static int shows_code(const struct tt_query *q)
 
 static int write_view(struct report *r, const struct tt_profile *p)
 {
+    const struct tt_source_folders source = {r->source.item, r->source.count};
     struct tt_read_listing *listing = NULL;
     int error;
 
     if (shows_code(&r->query)) {
-        listing = tt_read_listing_new(&r->names.options, r->source.item, r->source.count);
+        listing = tt_read_listing_new(&r->names.options, &source);
         if (!listing)
             return no_memory();
         r->query.listing = tt_read_listing_of(listing);

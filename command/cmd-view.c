@@ -15,14 +15,16 @@
 #include "live-snapshot.h"
 #include "page.h"
 #include "scratch.h"
+#include "source-text.h"
 
-enum { PORT = 1, OPEN, BEFORE, HOST };
+enum { PORT = 1, OPEN, BEFORE, HOST, SOURCE, FOLDERS = 16 };
 
 static const struct tt_flag view_flags[] = {
     {"port", 0, PORT, "N", NULL, "listen on port N (default: any free port)"},
     {"open", 0, OPEN, NULL, NULL, "open a browser"},
     {"host", 0, HOST, "NAME", NULL,
      "also accept requests for the host NAME, as of a proxy"},
+    {"source", 0, SOURCE, "DIR", "@files", "look for source text here"},
     {"before", 0, BEFORE, "FILE", "@files", "show the changes since FILE"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -34,6 +36,8 @@ struct viewing {
     int files;
     unsigned port;
     struct tt_hosts hosts;
+    const char *folder[FOLDERS]; /* with source text */
+    size_t folders;
     int open;
 };
 
@@ -150,6 +154,14 @@ static int reload(void *arg, struct tt_profile **profile, int *live,
     return 0;
 }
 
+static char *read_source(void *arg, const char *file, size_t *size, const char **reason)
+{
+    const struct viewing *v = arg;
+    const struct tt_source_folders folders = {v->folder, v->folders};
+
+    return tt_source_text(&folders, file, size, reason);
+}
+
 /* ── Serving ──────────────────────────────────────────────────────────────────────── */
 
 /* Makes a page that redirects to the address, so that no list of processes shows the
@@ -232,6 +244,7 @@ static int serve(struct viewing *v, const sigset_t *ends)
                            .memory = &tt_scratch,
                            .live = is_live(v),
                            .reload = reload,
+                           .source = read_source,
                            .arg = v};
     struct tt_http http = {.port = (uint16_t)v->port,
                            .hosts = v->hosts,
@@ -310,6 +323,10 @@ static int read_flags(struct viewing *v, int argc, char **argv)
             v->hosts.name[v->hosts.count++] = f.value;
         else if (id == HOST)
             return tt_command_wants(&tt_command_view, "fewer hosts");
+        else if (id == SOURCE && v->folders < FOLDERS)
+            v->folder[v->folders++] = f.value;
+        else if (id == SOURCE)
+            return tt_command_wants(&tt_command_view, "fewer folders with sources");
         else if (tt_command_number(&tt_command_view, &f, "a number up to 65535", 0, 65535,
                                    &port) != 0)
             return TT_EXIT_FAILED;

@@ -5,26 +5,22 @@
  * line. */
 #include "read-listing.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "disassemble.h"
 
-enum { MOST_TEXT = 64 << 20, LONGEST_LINE = 400 };
+enum { LONGEST_LINE = 400 };
 
 struct tt_read_listing {
     struct tt_listing listing;
     struct tt_symbols *symbols; /* owned */
-    const char *const *source;
-    size_t sources;
+    struct tt_source_folders source;
     struct tt_instruction
         *instruction;  /* owned: of the function that was asked for last */
     char *file, *text; /* owned: of the file that was; text: NULL: none */
     uint32_t *start;   /* owned: where its lines begin, and its end */
+    const char *reason; /* why there is no text */
     uint32_t lines;
     char line[LONGEST_LINE];
 };
@@ -78,42 +74,6 @@ static const char *find_name(void *arg, const char *module, const char *id,
 
 /* ── Text ─────────────────────────────────────────────────────────────────────────── */
 
-static char *read_text(const char *path, size_t *size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat s;
-    char *text = NULL;
-    ssize_t n = -1;
-
-    if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size <= MOST_TEXT &&
-        (text = malloc((size_t)s.st_size + 1)) != NULL)
-        n = read(fd, text, (size_t)s.st_size);
-    if (fd >= 0)
-        close(fd);
-    if (n < 0) {
-        free(text);
-        return NULL;
-    }
-    *size = (size_t)n;
-    return text;
-}
-
-/* In a folder, a file is searched by its path, then without more and more leading
- * folders, down to its name alone. */
-static char *read_below(const char *folder, const char *file, size_t *size)
-{
-    char *path, *text = NULL;
-
-    for (const char *rest = file; !text && rest; rest = strchr(rest, '/')) {
-        rest += strspn(rest, "/");
-        if (asprintf(&path, "%s/%s", folder, rest) < 0)
-            return NULL;
-        text = read_text(path, size);
-        free(path);
-    }
-    return text;
-}
-
 static void find_lines(struct tt_read_listing *r, size_t size)
 {
     uint32_t lines = 1;
@@ -141,10 +101,7 @@ static void open_text(struct tt_read_listing *r, const char *file)
     r->start = NULL;
     r->lines = 0;
     r->file = strdup(file);
-    for (size_t i = 0; !r->text && i < r->sources; i++)
-        r->text = read_below(r->source[i], file, &size);
-    if (!r->text)
-        r->text = read_text(file, &size);
+    r->text = tt_source_text(&r->source, file, &size, &r->reason);
     if (r->text)
         find_lines(r, size);
 }
@@ -173,7 +130,7 @@ static const char *read_line(void *arg, const char *file, uint32_t line,
 
     if (!r->file || strcmp(r->file, file) != 0)
         open_text(r, file);
-    *reason = "there is no such file";
+    *reason = r->reason;
     if (!r->start)
         return NULL;
     *reason = "the file has fewer lines than the one that was compiled";
@@ -187,7 +144,7 @@ static const char *read_line(void *arg, const char *file, uint32_t line,
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
 
 struct tt_read_listing *tt_read_listing_new(const struct tt_symbols_options *o,
-                                            const char *const *source, size_t sources)
+                                            const struct tt_source_folders *source)
 {
     struct tt_read_listing *r = calloc(1, sizeof *r);
 
@@ -198,8 +155,7 @@ struct tt_read_listing *tt_read_listing_new(const struct tt_symbols_options *o,
         free(r);
         return NULL;
     }
-    r->source = source;
-    r->sources = sources;
+    r->source = *source;
     r->listing = (struct tt_listing){r, read_code, find_where, find_name, read_line};
     return r;
 }

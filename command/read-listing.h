@@ -5,13 +5,14 @@
 
 #include "listing.h"
 #include "name-blocks.h"
+#include "source-text.h"
 
 struct tt_read_listing;
 
 /* Options for where files are searched; `source`: folders with source text.  Folders are
  * borrowed.  NULL: no memory. */
 struct tt_read_listing *tt_read_listing_new(const struct tt_symbols_options *,
-                                            const char *const *source, size_t sources);
+                                            const struct tt_source_folders *source);
 void tt_read_listing_free(struct tt_read_listing *);
 
 /* For a query; valid as long as its listing. */

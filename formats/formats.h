@@ -37,6 +37,7 @@ struct tt_export {
     uint32_t series;       /* TT_FORMAT_SERIES: 1 + the chosen series, or 0 */
     uint32_t part;         /* of a format with several files: the one to write */
     uint32_t node, thread; /* the numbers of the next file */
+    const char *sources;   /* html: texts as JSON, {"FILE":"TEXT",...}; NULL: none */
     int as_ocr;            /* with the flaws of the files of OCR's profiler */
     char error[160];       /* why it cannot be written */
 };

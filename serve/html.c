@@ -110,18 +110,31 @@ static int put_profile(struct tt_writer *w, const struct tt_profile *p)
     return error;
 }
 
-static int write_html(struct tt_export *e, struct tt_writer *w)
+/* Writes the page up to where an element's data belong; returns the rest, NULL: the page
+ * has no such element. */
+static const char *put_until(struct tt_writer *w, const char *page, const char *mark)
 {
-    static const char mark[] = "id=\"profile\">";
-    char *page = unpack(find("single.html")), *at = page ? strstr(page, mark) : NULL;
-    int error = -TT_ERR_MEMORY;
+    const char *at = strstr(page, mark);
 
     if (at) {
-        at += sizeof mark - 1;
+        at += strlen(mark);
         tt_put_bytes(w, page, (size_t)(at - page));
-        error = put_profile(w, e->profile);
-        tt_put(w, at + strlen("PROFILE"));
     }
+    return at;
+}
+
+static int write_html(struct tt_export *e, struct tt_writer *w)
+{
+    char *page = unpack(find("single.html"));
+    const char *rest = page ? put_until(w, page, "id=\"profile\">") : NULL;
+    int error = rest ? put_profile(w, e->profile) : -TT_ERR_MEMORY;
+
+    if (!error)
+        rest = put_until(w, rest, "id=\"sources\">");
+    if (!error && e->sources)
+        error = put_packed(w, e->sources, strlen(e->sources));
+    if (!error)
+        tt_put(w, rest);
     free(page);
     return error;
 }

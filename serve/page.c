@@ -7,20 +7,17 @@
  *      TOKEN/state      is it live, and the current version */
 #include "page.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "asset.h"
 #include "table-print.h"
 
 enum {
     SOURCE_MOST = 512 << 10, /* bytes of a source in one reply */
+    LINE_MOST = 4096,        /* of one line of it */
     OFTEN = 500000000,       /* ns: a live profile is read no more often than this, */
     SHARE = 4,               /* and no more than one part in so many of the time */
     TRIES = 40               /* readings that fail until it is lost: files are moved */
@@ -193,53 +190,53 @@ static int is_named(const struct tt_profile *p, const char *file)
     return 0;
 }
 
-static void put_lines(FILE *f, unsigned long first, const char *file, struct tt_text *t)
+/* The next line of a text, without its end, which is at most `most` characters long and
+ * gets a NUL.  NULL: there are no more. */
+static char *next_line(char **at, size_t most)
 {
-    char *line = NULL;
-    size_t room = 0;
+    char *line = *at, *end;
+
+    if (!*line)
+        return NULL;
+    end = strchrnul(line, '\n');
+    *at = *end ? end + 1 : end;
+    line[(size_t)(end - line) < most ? (size_t)(end - line) : most] = '\0';
+    return line;
+}
+
+static void put_lines(char *text, unsigned long first, const char *file, struct tt_text *t)
+{
     unsigned long number = 0, count = 0;
-    ssize_t length;
+    char *line;
 
     tt_text_put(t, "{\"tallytree\":1,\"file\":");
     tt_text_json_string(t, file);
     tt_text_printf(t, ",\"first\":%lu,\"lines\":[", first);
-    while ((length = getline(&line, &room, f)) >= 0) {
+    while (t->bytes.count <= SOURCE_MOST && (line = next_line(&text, LINE_MOST)) != NULL) {
         if (++number < first)
             continue;
-        if (t->bytes.count > SOURCE_MOST)
-            break;
-        if (length && line[length - 1] == '\n')
-            line[length - 1] = '\0';
-        if ((size_t)length > 4096)
-            line[4096] = '\0';
         tt_text_put(t, count++ ? ",\n" : "\n");
         tt_text_json_string(t, line);
     }
-    tt_text_printf(t, "],\"more\":%s}\n", length >= 0 ? "true" : "false");
-    free(line);
+    tt_text_printf(t, "],\"more\":%s}\n", *text ? "true" : "false");
 }
 
-static void reply_file(const char *file, unsigned long first, struct tt_reply *r)
+static void reply_file(struct tt_page *s, const char *file, unsigned long first,
+                       struct tt_reply *r)
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    const char *reason;
+    size_t size;
+    char *text = s->source(s->arg, file, &size, &reason);
     struct tt_text t;
-    struct stat s;
 
-    if (!f) {
-        if (fd >= 0)
-            close(fd);
-        reply_error(r, 404, strerror(errno));
+    if (!text) {
+        reply_error(r, 404, reason);
         return;
     }
-    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-        reply_error(r, 404, "not an ordinary file");
-    } else {
-        tt_text_init(&t, NULL);
-        put_lines(f, first, file, &t);
-        reply_json(r, 200, &t);
-    }
-    (void)fclose(f);
+    tt_text_init(&t, NULL);
+    put_lines(text, first, file, &t);
+    reply_json(r, 200, &t);
+    free(text);
 }
 
 static void reply_source(struct tt_page *s, const char *query, struct tt_reply *r)
@@ -250,7 +247,7 @@ static void reply_source(struct tt_page *s, const char *query, struct tt_reply *
     if (!file || !*file || !is_named(s->profile, file))
         reply_error(r, 404, "the profile names no such source");
     else
-        reply_file(file, line ? line : 1, r);
+        reply_file(s, file, line ? line : 1, r);
     free(file);
     free(first);
 }

@@ -27,6 +27,9 @@ struct tt_page {
      * error, and then all three are unchanged.  It is not used by others meanwhile. */
     int (*reload)(void *arg, struct tt_profile **profile, int *live,
                   enum tt_page_end *end);
+    /* Returns the text of a file that the profile names, to be freed, with a NUL after
+     * its `size` bytes, and none in them; NULL: *reason says why. */
+    char *(*source)(void *arg, const char *file, size_t *size, const char **reason);
     void *arg;
 
     pthread_mutex_t lock; /* of all below, and of the profile */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The viewer as one file: its content, its size, and that it is the same each time.
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -83,6 +83,43 @@ try {
     ok(wrong.status === 2 && /--max-size/.test(wrong.text), `refused: --max-size ${size}`, wrong.text);
   }
   ok(fails("export", "--to", "folded", "--max-size", "1M", profile).status === 2, "it is for html alone");
+
+  // Sources: four files, the hottest first; one is elsewhere, one is gone.
+  const text = { "a.c": 'first "line"\n\tsecond </script>\n', "b.c": "é\0x\n", "c.c": "moved\n", "d.c": "gone\n" };
+  mkdirSync(join(folder, "old/deep"), { recursive: true });
+  mkdirSync(join(folder, "new"));
+  const named = Object.keys(text).map((n, i) => `block f${i} file=${join(folder, "old/deep", n)} line=1\npush f${i}\ntick ${100 - i}\npop\n`);
+  writeFileSync(join(folder, "named"), named.join(""));
+  const sourced = join(folder, "s.tallytree");
+  run("replay", "-o", sourced, join(folder, "named"));
+  for (const n of ["a.c", "b.c"]) writeFileSync(join(folder, "old/deep", n), text[n]);
+  writeFileSync(join(folder, "new/c.c"), text["c.c"]);
+  const texts = (page) => {
+    const packed = /id="sources">([^<]*)</.exec(page)[1];
+    return packed ? JSON.parse(gunzipSync(Buffer.from(packed, "base64"))) : null;
+  };
+  const exported = (...args) => {
+    const done = spawnSync(tallytree, ["export", "--to", "html", ...args, sourced], { maxBuffer: 1 << 28 });
+    return { status: done.status, page: String(done.stdout), text: String(done.stderr) };
+  };
+  const at = (n) => join(folder, "old/deep", n);
+  ok(texts(exported().page) === null, "a page has no sources");
+  const with2 = exported("--with-sources");
+  ok(with2.status === 0 && JSON.stringify(texts(with2.page)) === JSON.stringify({ [at("a.c")]: text["a.c"], [at("b.c")]: "é x\n" }), "--with-sources puts in those that are there, as they are", with2.page.length);
+  ok(/2 of 4 source files were not found, such as .*old\/deep\/c\.c;/.test(with2.text), "and says what is missing", with2.text);
+  ok(JSON.stringify(metrics((await carried(with2.page))("view=header"))) === JSON.stringify(total(sourced)), "the profile is as without");
+  const with3 = exported("--source", join(folder, "new"));
+  ok(texts(with3.page)[at("c.c")] === "moved\n" && /1 of 4 .*d\.c/.test(with3.text), "--source finds what has moved", with3.text);
+  const only = exported("--with-sources", "--select", "f1");
+  ok(Object.keys(texts(only.page)).join() === at("b.c") && only.text === "", "filters select the sources, too", only.text);
+  for (const n of ["a.c", "b.c"]) writeFileSync(at(n), `${n}\n`.repeat((9 << 20) / 4));
+  const two = exported("--with-sources");
+  ok(Object.keys(texts(two.page)).join() === at("a.c") && /16 MiB .* 1 with the least self/.test(two.text), "sources are limited, and those with the least self are left out", two.text);
+  const refused = fails("export", "--to", "folded", "--with-sources", sourced);
+  ok(refused.status === 2 && /for html alone/.test(refused.text), "other formats refuse sources", refused.text);
+  const nameless = spawnSync(tallytree, ["export", "--to", "html", "--with-sources", profile], { maxBuffer: 1 << 28 });
+  ok(nameless.status === 0 && /names no source files/.test(String(nameless.stderr)), "a profile without files has none", String(nameless.stderr));
+
   const selected = run("export", "--to", "html", "--select", "function_1_0", profile).toString();
   ok(metrics((await carried(selected))("view=header")).join() !== total(profile).join(), "filters are applied before");
 } catch (e) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The viewer's server: its answers are those of `report`, and others get none.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -91,6 +91,14 @@ try {
   ok(later.lines.join("|") === "three" && later.first === 3, "from a line on");
   for (const other of ["/etc/passwd", "../../../etc/passwd", join(folder, "events"), "", folder])
     ok((await get(at("source?file=" + encodeURIComponent(other)))).status === 404, `and no other: '${other ? "…" + other.slice(-12) : ""}'`);
+
+  mkdirSync(join(folder, "moved"));
+  renameSync(join(folder, "a.c"), join(folder, "moved", "a.c"));
+  ok((await get(at("source?file=" + encodeURIComponent(join(folder, "a.c"))))).status === 404, "a source that is gone is not found");
+  const elsewhere = start({}, "--source", join(folder, "moved"), profile);
+  const found = await get(new URL("source?file=" + encodeURIComponent(join(folder, "a.c")), await elsewhere.address));
+  elsewhere.child.kill("SIGTERM");
+  ok(JSON.parse(found.body).lines?.join("|") === 'one|"two"|three', "--source finds it in another folder", found.body);
 
   const token = url.pathname.slice(1, -1);
   const paths = ["/", "/" + token, `/${token.slice(1)}/`, `/${"0".repeat(32)}/`, "/query?view=flat", "//", "", "*",

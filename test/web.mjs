@@ -332,6 +332,8 @@ try {
   /* One file. */
   const file = join(folder, "one.html");
   execFileSync(tallytree, ["export", "--to", "html", "-o", file, profile]);
+  const carrying = join(folder, "sources.html");
+  execFileSync(tallytree, ["export", "--with-sources", "-o", carrying, profile]);
   server.kill("SIGTERM");
   {
     const single = await open("file://" + file + "#view=flat", { offline: true });
@@ -344,6 +346,17 @@ try {
     is(got.map((r) => [r.name, digits(r.figures[1])]), report(profile, "flat", "--exclude=parse", "--fold=apply").map((r) => [r.name, String(r.self)]), "its filters too");
     is(single.page.complaints, [], "no complaint from the browser");
     is(single.page.asked.filter((u) => !u.startsWith("file:") && !u.startsWith("data:")), [], "it asks nobody");
+    await to(single.page, "#view=lines");
+    const said = (await single.page.$$eval(".empty", (all) => all.map((e) => e.textContent))).join(" ");
+    ok(/--with-sources/.test(said), "without sources, it says how to have them", said);
+  }
+  {
+    const single = await open("file://" + carrying + "#view=lines", { offline: true });
+    browsers.push(single.context);
+    await settled(single.page);
+    is(await single.page.$$eval("table.source tr.covered", (rows) => rows.map((r) => [r.querySelector(".line").textContent, r.querySelector("td").title.replace(/[^0-9]/g, "")])), hot, "with sources, it shows them line by line");
+    is(await single.page.$$eval("table.source code", (texts) => texts.map((t) => t.textContent)), Array.from({ length: 40 }, (_, i) => `line ${i + 1};`), "their text is that of the file");
+    is(single.page.complaints, [], "no complaint from the browser");
   }
   /* A program that runs: the page follows, holds still when paused, and sees the end. */
   {

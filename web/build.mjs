@@ -42,7 +42,7 @@ async function bundle() {
   return { js: file("app.js"), css: file("style.css") };
 }
 
-// One file that needs no other; PROFILE is replaced by the profile.
+// One file that needs no other. The profile and the texts of sources go into two empty elements.
 function single(html, js, css, wasm) {
   const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
   const script = js.toString().replaceAll("</script", "<\\/script");
@@ -56,7 +56,7 @@ function single(html, js, css, wasm) {
     .replace('<link rel="stylesheet" href="app.css">', () => `<style>${style}</style>`)
     .replace(
       '<script src="app.js"></script>',
-      () => data("engine", pack(wasm).toString("base64")) + data("profile", "PROFILE") + `<script>${script}</script>`,
+      () => data("engine", pack(wasm).toString("base64")) + data("profile", "") + data("sources", "") + `<script>${script}</script>`,
     );
 }
 

@@ -159,8 +159,14 @@ class Module implements Engine {
     this.e.free(at);
     return JSON.parse(answer) as unknown;
   }
-  source(): Promise<unknown> {
-    return Promise.reject(new Error("sources are not in this file"));
+  sources: Map<string, string> | null = null; // of the files that the page carries
+  async source(file: string, first: number): Promise<Source> {
+    if (!this.sources) throw new Error("this file has no sources; tallytree export --with-sources writes one that has them");
+    const text = this.sources.get(file);
+    if (text === undefined) throw new Error("this file is not among the sources of the page");
+    const lines = text.split("\n");
+    if (lines[lines.length - 1] === "") lines.pop();
+    return { file, first, lines: lines.slice(first - 1), more: false };
   }
   state(): Promise<unknown> {
     return Promise.resolve({ live: false, end: "", before: false, version: 1 });
@@ -217,6 +223,14 @@ export async function start() {
     return (part, at) => new Uint8Array(exports.memory.buffer).set(part, embedded + at);
   });
   module.open(embedded, length);
+  if (document.getElementById("sources")?.textContent) {
+    let texts = new Uint8Array();
+    await unpack("sources", (size) => {
+      texts = new Uint8Array(size);
+      return (part, at) => texts.set(part, at);
+    });
+    module.sources = new Map(Object.entries(JSON.parse(new TextDecoder().decode(texts)) as Record<string, string>));
+  }
   engine = module;
 }
 
