@@ -657,6 +657,7 @@ static int record_outside(struct record *r)
         .stack = r->stack ? (uint32_t)r->stack : TT_PERF_STACK};
 
     memcpy(o.counter, r->counter, sizeof o.counter);
+    o.filter.is_bare = r->is_bare;
     if (r->linked)
         return refuse_linked(r, r->is_machine   ? "-a records from outside"
                                 : r->pids.count ? "the process runs already"

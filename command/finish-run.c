@@ -239,6 +239,17 @@ static void tell(const struct tt_profile *p, const char *fact)
             tt_complain("%s", tt_profile_string(p, p->fact[i].text));
 }
 
+/* Those whose functions are not shown, with the reason. */
+static void tell_interpreters(const struct tt_profile *p)
+{
+    for (uint32_t i = 0; i < p->facts; i++) {
+        const char *text = tt_profile_string(p, p->fact[i].text);
+        if (strcmp(tt_profile_string(p, p->fact[i].name), "interpreter") == 0 &&
+            strstr(text, "not shown"))
+            tt_complain("functions of %s", text);
+    }
+}
+
 /* A recording from outside has many processes. */
 static int count_processes(const struct tt_profile *p)
 {
@@ -269,6 +280,7 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                 *objects ? " and " : "", objects, processes, processes == 1 ? "" : "es",
                 g->out);
     tell(p, "rate");
+    tell_interpreters(p);
     for (char *const *u = found->unseen; u && *u; u++)
         unseen++;
     if (unseen)

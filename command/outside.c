@@ -29,6 +29,7 @@
 #include "clock.h"
 #include "command.h"
 #include "control.h"
+#include "interpreted.h"
 #include "launch.h"
 #include "layout.h"
 #include "modules.h"
@@ -64,6 +65,9 @@ static int read_options(struct outside *o)
     for (int i = 0; i < TT_KINDS; i++)
         r->mode[i] = TT_MODE_CALLS;
     r->mode[TT_KIND_NATIVE] = r->mode[TT_KIND_INTERPRETED] = TT_MODE_SAMPLED;
+    tt_interpreted_lines = o->run->naming.lines;
+    if (tt_interpreted_lines)
+        r->mode[TT_KIND_STATEMENT] = TT_MODE_SAMPLED;
     r->clock = TT_CLOCK_MONOTONIC;
     n = snprintf(r->output, sizeof r->output, "%s/%s.%d", o->run->folder,
                  o->run->program.base, (int)first_of(o));

@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         found |= tt_image_debug_frame(&image, &info) == 0;
         if (found && tt_rules_new(&rules, &info) == 0)
             tt_rules_free(rules);
+        (void)tt_image_symbol(&image, "_PyRuntime");
         tt_image_fini(&image);
     }
     close(fd);

@@ -36,6 +36,39 @@ static uint64_t sum_of(const struct tt_perf_event *e)
     return sum;
 }
 
+/* Copies of frames: reads at the addresses that they name. */
+static void read_copies(const char *bytes, size_t size)
+{
+    struct tt_frame_copies c = {bytes, size, NULL};
+    struct tt_frame_copy first;
+    char to[TT_CHAIN_HEAD];
+
+    if (size < sizeof first)
+        return;
+    memcpy(&first, bytes, sizeof first);
+    if (!tt_frame_copies_check(&c, first.place, first.time, 0))
+        return;
+    for (size_t i = 0; i + 8 <= size; i += 8) {
+        uint64_t address;
+        memcpy(&address, bytes + i, sizeof address);
+        (void)tt_frame_copies_read(&c, address, to, sizeof to);
+        (void)tt_frame_copies_read(&c, address, to, 8);
+    }
+}
+
+static void decode_copy(const void *record, size_t size)
+{
+    static struct tt_perf_event e;
+    char *aligned;
+
+    tt_perf_decode_copy(&e, record, size);
+    if (e.kind != TT_PERF_COPIED || !(aligned = malloc(e.of.copied.size + 1)))
+        return;
+    memcpy(aligned, e.of.copied.bytes, e.of.copied.size);
+    read_copies(aligned, e.of.copied.size);
+    free(aligned);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct tt_perf_event e;
@@ -48,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         tt_perf_decode(&e, record, size, has_period);
         __asm__ volatile("" ::"r"(sum_of(&e)));
     }
+    decode_copy(record, size);
     free(record);
     return 0;
 }

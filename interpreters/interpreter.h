@@ -44,6 +44,7 @@ enum tt_interpreted_end {
 struct tt_interpreted_stack {
     uint64_t thread; /* its pthread_t */
     int is_own;      /* the calling thread itself, in a handler or in a call */
+    uint64_t state;  /* from outside: the interpreter's data of the thread; else 0 */
     const struct tt_native *native; /* borrowed: its native frames, the innermost first */
     uint32_t natives;
     uint64_t limit;               /* frames anchored from here on do not count */
@@ -71,6 +72,7 @@ struct tt_interpreter {
     uint32_t (*line)(const struct tt_interpreter *, const struct tt_interpreted *,
                      struct tt_peek *);
     const char *off; /* why its frames are not shown; NULL: they are.  A constant */
+    uint64_t salt;   /* of another process: distinguishes its code from that of others */
 };
 
 /* The interpreters found, the last one first; NULL: none.  Entries are never removed.  A

@@ -29,7 +29,7 @@ uint64_t tt_python_print(const struct tt_python *p, const struct tt_peek *peek,
                          const char head[TT_PYTHON_HEAD])
 {
     const struct tt_python_layout *l = &p->layout;
-    uint64_t h = mix(1, tt_python_field(head, l->code.file)), hash = 0;
+    uint64_t h = mix(1 + p->base.salt, tt_python_field(head, l->code.file)), hash = 0;
 
     h = mix(h, tt_python_field(head, l->code.name));
     h = mix(h, tt_python_field(head, l->code.table));
@@ -38,6 +38,25 @@ uint64_t tt_python_print(const struct tt_python *p, const struct tt_peek *peek,
         return mix(h, (uint32_t)tt_python_field(head, l->code.version));
     (void)tt_safe_word(peek, tt_python_field(head, l->code.name) + TEXT_HASH, &hash);
     return mix(h, hash);
+}
+
+/* From outside, a code object may be deleted before its texts are read, which are then
+ * arbitrary.  Python keeps the address of other free memory where the count of references
+ * was: that has more than 32 bits. */
+int tt_python_is_alive(const struct tt_python *p, const struct tt_peek *peek,
+                       const struct tt_interpreted *f)
+{
+    enum { MORE_THAN_A_COUNT = 0xffff };
+    char head[TT_PYTHON_HEAD];
+    uint64_t count;
+
+    if (!peek->elsewhere)
+        return 1;
+    if (!tt_python_head(p, peek, f->code, head) ||
+        tt_python_print(p, peek, head) != f->print)
+        return 0;
+    count = tt_python_field(head, 0);
+    return (uint32_t)count && !(count >> 32 & MORE_THAN_A_COUNT);
 }
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
@@ -103,5 +122,6 @@ int tt_python_describe(const struct tt_interpreter *i, const struct tt_interpret
         return 0;
     out->line = (uint32_t)tt_python_field(head, l->code.line);
     return read_text(p, peek, tt_python_field(head, name), out->name) &&
-           read_text(p, peek, tt_python_field(head, l->code.file), out->file);
+           read_text(p, peek, tt_python_field(head, l->code.file), out->file) &&
+           tt_python_is_alive(p, peek, f);
 }

@@ -5,9 +5,6 @@
  * builds, vendors), so they are first compared with what the interpreter exports: the
  * members of its code and frame types have their offsets in public tables.  From 3.13 on
  * _PyRuntime begins with offsets for debuggers; those that it has are used. */
-#include <link.h>
-
-#include "loaded-symbol.h"
 #include "python.h"
 
 #if defined __x86_64__
@@ -64,15 +61,16 @@ static const char unlike[] = "its structures are not those of this version";
 /* ── Offsets from the interpreter ─────────────────────────────────────────────────── */
 
 /* From _PyRuntime, since 3.13: numbers in this order; 3.14 has others in between. */
-static const char *take_debug_offsets(struct tt_python *p)
+static const char *take_debug_offsets(struct tt_python *p, struct tt_peek *peek)
 {
-    enum { PLAIN_OBJECT_TYPE = 8 };
-    const uint64_t *d = (const void *)(uintptr_t)p->runtime, *is, *ts, *frame, *code,
-                   *rest, *text;
+    enum { PLAIN_OBJECT_TYPE = 8, NUMBERS = 96 };
+    uint64_t all[NUMBERS];
+    const uint64_t *d = all, *is, *ts, *frame, *code, *rest, *text;
     struct tt_python_layout *l = &p->layout;
     int later = l->version >= 0x30e;
 
-    if (memcmp(d, "xdebugpy", 8) != 0 || d[1] >> 16 != l->version)
+    if (!tt_peek_bytes(peek, p->runtime, all, sizeof all) ||
+        memcmp(d, "xdebugpy", 8) != 0 || d[1] >> 16 != l->version)
         return unlike;
     if (d[2])
         return "it has no global lock, and its structures are not known";
@@ -109,47 +107,64 @@ static const char *take_debug_offsets(struct tt_python *p)
     return NULL;
 }
 
-struct member { /* PyMemberDef */
-    const char *name;
+struct member { /* PyMemberDef; addresses of the process */
+    uint64_t name;
     int type;
     int64_t offset;
     int flags;
-    const char *doc;
+    uint64_t doc;
 };
 
+/* 1 if the name at this address is this one. */
+static int is_named(struct tt_peek *peek, uint64_t at, const char *name)
+{
+    char text[32];
+    size_t size = strlen(name) + 1;
+
+    return size <= sizeof text && tt_peek_bytes(peek, at, text, size) &&
+           memcmp(text, name, size) == 0;
+}
+
 /* The offset of a type's member; -1: not listed. */
-static int64_t member_of(uint64_t type, const char *name)
+static int64_t member_of(struct tt_peek *peek, uint64_t type, const char *name)
 {
     enum { MEMBERS = 240, MOST = 64 };
-    const struct member *m = *(const struct member *const *)(uintptr_t)(type + MEMBERS);
+    struct member m;
+    uint64_t at;
 
-    for (int i = 0; m && i < MOST && m[i].name; i++)
-        if (strcmp(m[i].name, name) == 0)
-            return m[i].offset;
+    if (!tt_peek_word(peek, type + MEMBERS, &at))
+        return -1;
+    for (int i = 0; at && i < MOST; i++) {
+        if (!tt_peek_bytes(peek, at + (uint64_t)i * sizeof m, &m, sizeof m) || !m.name)
+            break;
+        if (is_named(peek, m.name, name))
+            return m.offset;
+    }
     return -1;
 }
 
-static int is_at(uint64_t type, const char *name, uint32_t offset)
+static int is_at(struct tt_peek *peek, uint64_t type, const char *name, uint32_t offset)
 {
-    return member_of(type, name) == offset;
+    return member_of(peek, type, name) == offset;
 }
 
-static const char *check(const struct tt_python *p, const struct dl_phdr_info *o)
+static const char *check(const struct tt_python *p, struct tt_peek *peek)
 {
     enum { BASIC_SIZE = 32 };
     const struct tt_python_layout *l = &p->layout;
-    uint64_t frame = tt_loaded_symbol(o, "PyFrame_Type", NULL);
-    int64_t size = *(const int64_t *)(uintptr_t)(p->code_type + BASIC_SIZE);
+    uint64_t size = 0;
 
-    if (!is_at(p->code_type, "co_filename", l->code.file) ||
-        !is_at(p->code_type, "co_name", l->code.name) ||
-        !is_at(p->code_type, "co_firstlineno", l->code.line) ||
-        !is_at(p->code_type, "co_flags", l->code.flags))
+    if (!is_at(peek, p->code_type, "co_filename", l->code.file) ||
+        !is_at(peek, p->code_type, "co_name", l->code.name) ||
+        !is_at(peek, p->code_type, "co_firstlineno", l->code.line) ||
+        !is_at(peek, p->code_type, "co_flags", l->code.flags))
         return unlike;
-    if (l->code.qualname && (!is_at(p->code_type, "co_qualname", l->code.qualname) ||
-                             size != (int64_t)l->code.bytes))
+    if (l->code.qualname &&
+        (!is_at(peek, p->code_type, "co_qualname", l->code.qualname) ||
+         !tt_peek_word(peek, p->code_type + BASIC_SIZE, &size) || size != l->code.bytes))
         return unlike;
-    if (!l->code.qualname && frame && !is_at(frame, "f_back", l->frame.previous))
+    if (!l->code.qualname && p->frame_type &&
+        !is_at(peek, p->frame_type, "f_back", l->frame.previous))
         return unlike;
     return NULL;
 }
@@ -171,8 +186,7 @@ static void bound_frame(struct tt_python_layout *l)
 
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 
-const char *tt_python_layout(struct tt_python *p, const struct dl_phdr_info *o,
-                             uint32_t version)
+const char *tt_python_layout(struct tt_python *p, struct tt_peek *peek, uint32_t version)
 {
     const struct tt_python_layout *known = NULL;
     const char *reason = NULL;
@@ -184,9 +198,9 @@ const char *tt_python_layout(struct tt_python *p, const struct dl_phdr_info *o,
         return "the structures of this version are not known";
     p->layout = *known;
     if (version >= 0x30d)
-        reason = take_debug_offsets(p);
+        reason = take_debug_offsets(p, peek);
     bound_frame(&p->layout);
     if (!reason && p->layout.frame.end > TT_PYTHON_FRAME)
         reason = unlike;
-    return reason ? reason : check(p, o);
+    return reason ? reason : check(p, peek);
 }

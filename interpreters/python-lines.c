@@ -10,7 +10,7 @@
  * async-signal-safe */
 #include "python.h"
 
-enum { SIZE_AT = 16, BYTES_AT = 32, NO_LINE = -128 };
+enum { SIZE_AT = 16, BYTES_AT = 32, NO_LINE = -128, LARGEST = 1 << 20 };
 
 struct table {
     const struct tt_peek *peek;
@@ -22,7 +22,7 @@ struct table {
 static int open_table(struct table *t, const struct tt_peek *peek, uint64_t bytes)
 {
     *t = (struct table){.peek = peek, .at = bytes + BYTES_AT};
-    return tt_safe_word(peek, bytes + SIZE_AT, &t->left) && t->left < UINT32_MAX;
+    return tt_safe_word(peek, bytes + SIZE_AT, &t->left) && t->left < LARGEST;
 }
 
 /* -1: there are no more. */
@@ -149,5 +149,7 @@ uint32_t tt_python_line(const struct tt_interpreter *i, const struct tt_interpre
         !open_table(&t, peek, tt_python_field(head, p->layout.code.table)))
         return 0;
     line = find_line(p, &t, (uint32_t)tt_python_field(head, p->layout.code.line), f);
-    return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+    return line > 0 && line <= INT32_MAX && tt_python_is_alive(p, peek, f)
+               ? (uint32_t)line
+               : 0;
 }

@@ -84,8 +84,11 @@ static uint64_t other_state(const struct tt_python *p,
 
 static uint64_t state_of(const struct tt_python *p, const struct tt_interpreted_stack *s)
 {
-    uint64_t state = s->is_own ? own_state(p, s) : other_state(p, s);
+    uint64_t state;
 
+    if (s->state) /* found when the thread was sampled */
+        return s->state;
+    state = s->is_own ? own_state(p, s) : other_state(p, s);
     return state && is_of(p, s, state) ? state : 0;
 }
 
@@ -361,6 +364,15 @@ static uint32_t version_of(const struct dl_phdr_info *o)
     return 0;
 }
 
+void tt_python_init(struct tt_python *p, struct tt_peek *peek, uint32_t version)
+{
+    p->base = (struct tt_interpreter){
+        .walk = walk, .describe = tt_python_describe, .line = tt_python_line};
+    (void)snprintf(p->base.name, sizeof p->base.name, "python %u.%u", version >> 8 & 255,
+                   version & 255);
+    p->base.off = tt_python_layout(p, peek, version);
+}
+
 struct tt_interpreter *tt_python_find(const struct dl_phdr_info *o)
 {
     static struct tt_python pythons[PYTHONS];
@@ -368,22 +380,20 @@ struct tt_interpreter *tt_python_find(const struct dl_phdr_info *o)
     struct tt_python *p = &pythons[count];
     uint64_t runtime = tt_loaded_symbol(o, "_PyRuntime", NULL),
              type = tt_loaded_symbol(o, "PyCode_Type", NULL);
-    uint32_t version;
+    struct tt_peek peek;
 
     if (!runtime || !type || count == PYTHONS)
         return NULL;
     for (uint32_t i = 0; i < count; i++)
         if (pythons[i].runtime == runtime)
             return NULL;
-    version = version_of(o);
     *p = (struct tt_python){
-        .base = {.walk = walk, .describe = tt_python_describe, .line = tt_python_line},
         .runtime = runtime,
         .code_type = type,
+        .frame_type = tt_loaded_symbol(o, "PyFrame_Type", NULL),
         .loop = tt_loaded_symbol(o, "_PyEval_EvalFrameDefault", NULL)};
-    (void)snprintf(p->base.name, sizeof p->base.name, "python %u.%u", version >> 8,
-                   version & 255);
-    p->base.off = tt_python_layout(p, o, version);
+    tt_peek_own(&peek, NULL, NULL);
+    tt_python_init(p, &peek, version_of(o));
     count++;
     return &p->base;
 }

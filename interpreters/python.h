@@ -37,7 +37,8 @@ struct tt_python {
     struct tt_interpreter base; /* first */
     struct tt_python_layout layout;
     uint64_t runtime, code_type;
-    uint64_t loop; /* address of _PyEval_EvalFrameDefault; 0: not known */
+    uint64_t frame_type; /* 0: not known */
+    uint64_t loop;       /* address of _PyEval_EvalFrameDefault; 0: not known */
     /* The offset of the cframe in a loop's native frame: the same for a build.  Learnt
      * from samples; written by any thread, without order. */
     uint64_t cframe_at;
@@ -53,8 +54,10 @@ enum {
 
 /* python-layout.c: the offsets of the version in `hex`, checked against those that the
  * interpreter exports.  NULL, or why they cannot be used. */
-const char *tt_python_layout(struct tt_python *, const struct dl_phdr_info *,
-                             uint32_t version);
+const char *tt_python_layout(struct tt_python *, struct tt_peek *, uint32_t version);
+
+/* python.c: what all have, with the addresses set before. */
+void tt_python_init(struct tt_python *, struct tt_peek *, uint32_t version);
 
 /* python-code.c: reads the head of a code object; 0: there is none.
  * Async-signal-safe. */
@@ -64,6 +67,9 @@ uint64_t tt_python_print(const struct tt_python *, const struct tt_peek *,
                          const char head[TT_PYTHON_HEAD]);
 int tt_python_describe(const struct tt_interpreter *, const struct tt_interpreted *,
                        struct tt_peek *, struct tt_interpreted_text *);
+/* Is this still the same code object?  Always, in this process. */
+int tt_python_is_alive(const struct tt_python *, const struct tt_peek *,
+                       const struct tt_interpreted *);
 
 /* python-lines.c */
 uint32_t tt_python_line(const struct tt_interpreter *, const struct tt_interpreted *,

@@ -45,6 +45,8 @@ static inline int tt_safe_read(const struct tt_peek *p, uint64_t address, void *
         memcpy(to, p->window + (address - p->low), size);
         return 1;
     }
+    if (p->elsewhere)
+        return p->elsewhere(p->arg, address, to, size);
     if (tt_safe_loads && tt_safe_thread.direct)
         return tt_safe_copy(to, address, size / 8, tt_safe_thread.stack);
     return tt_peek_take(address, to, size) == (long)size;

@@ -26,6 +26,7 @@
 #include "block.h"
 #include "clock.h"
 #include "graft.h"
+#include "python-outside.h"
 #include "strand.h"
 
 enum {
@@ -49,6 +50,7 @@ struct process {
     struct tt_regions regions;
     struct tt_modules *modules; /* owned; NULL: made when a stack is to be unwound */
     struct tt_mapping jit; /* all code outside of files; its module is made when needed */
+    struct tt_python *python; /* owned; NULL: none was found */
     char name[TT_NAME_SIZE];
     tt_block labels; /* of a machine: the process's labels; 0: not known */
     int is_wanted;
@@ -74,6 +76,9 @@ struct tt_attach {
     struct task *task[BUCKETS];
     struct tt_mapping kernel;
     const struct process *unwound; /* the process of the current stack */
+    struct tt_frame_program program;
+    struct tt_frame_copies *frames; /* of the current sample, while they are read */
+    uint32_t pythons;               /* processes that have one */
     struct tt_grafting hanging;
     char *unseen[UNSEEN_MAX]; /* owned; programs, each once */
     uint32_t unseens;
@@ -131,6 +136,86 @@ static struct process *add_process(struct tt_attach *a, uint32_t pid)
     p->jit.end = UINT64_MAX;
     *at = p;
     return p;
+}
+
+/* ── Interpreters ─────────────────────────────────────────────────────────────────── */
+
+/* Adds an interpreter to the list in the header, once, with the reason why its functions
+ * are not shown. */
+static void say_interpreter(const struct tt_interpreter *i)
+{
+    struct tt_header *h = tt_recording->header;
+    const size_t length = strnlen(h->interpreters, sizeof h->interpreters - 1);
+    char text[sizeof h->interpreters];
+    int n = snprintf(text, sizeof text, "%.20s%s%.60s", i->name,
+                     i->off ? ", not shown: " : "", i->off ? i->off : "");
+
+    if (strstr(h->interpreters, text) || length + 2 + (size_t)n >= sizeof h->interpreters)
+        return;
+    if (length)
+        memcpy(h->interpreters + length, "; ", 2);
+    memcpy(h->interpreters + length + (length ? 2 : 0), text, (size_t)n + 1);
+}
+
+static int read_live(void *arg, uint64_t address, void *to, size_t size)
+{
+    const struct process *p = arg;
+    struct iovec ours = {to, size}, theirs = {(void *)(uintptr_t)address, size};
+
+    return process_vm_readv((pid_t)p->pid, &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
+static int fetch_live(void *arg, uint64_t address, void *block)
+{
+    return read_live(arg, address, block, TT_PEEK_BLOCK) ? 0 : -1;
+}
+
+/* From here on the system copies the frames of each sample. */
+static void follow_python(struct tt_attach *a, const struct process *p)
+{
+    struct tt_interpreter *i = tt_python_interpreter(p->python);
+    struct tt_frame_chain chain;
+
+    if (!i->off && a->program.refused)
+        i->off = a->program.refused;
+    if (!i->off && tt_python_chain(p->python, (pid_t)p->pid, &chain) &&
+        tt_frame_program_follow(&a->program, (pid_t)p->pid, &chain) != 0)
+        i->off = "there are too many of them";
+    a->pythons++;
+    say_interpreter(i);
+}
+
+static void find_python(struct tt_attach *a, struct process *p)
+{
+    struct tt_peek peek;
+
+    if (p->python || a->filter.is_bare)
+        return;
+    tt_peek_copy(&peek, 0, NULL, 0);
+    peek.fetch = fetch_live;
+    peek.arg = p;
+    p->python = tt_python_of((pid_t)p->pid, p->modules, &p->regions, &peek);
+    if (p->python)
+        follow_python(a, p);
+}
+
+static void forget_python(struct tt_attach *a, struct process *p)
+{
+    if (!p->python)
+        return;
+    say_interpreter(tt_python_interpreter(p->python)); /* it may be off since */
+    (void)tt_frame_program_follow(&a->program, (pid_t)p->pid, NULL);
+    free(p->python);
+    p->python = NULL;
+    a->pythons--;
+}
+
+static void find_modules(struct tt_attach *a, struct process *p)
+{
+    if (p->modules)
+        return;
+    (void)tt_modules_of(&p->modules, (pid_t)p->pid, &p->regions);
+    find_python(a, p);
 }
 
 /* ── Labels of a process ──────────────────────────────────────────────────────────── */
@@ -282,6 +367,7 @@ static void drop_process(struct tt_attach *a, uint32_t pid)
     if (p->begun)
         note_unseen(a, p);
     free(p->begun);
+    forget_python(a, p);
     forget_modules(p);
     tt_regions_fini(&p->regions);
     free(p);
@@ -303,6 +389,8 @@ static void fork_process(struct tt_attach *a, uint32_t pid, uint32_t parent)
     memcpy(p->name, from->name, sizeof p->name);
     p->labels = from->labels;
     p->is_wanted = from->is_wanted;
+    if (from->python && (p->python = tt_python_copy(from->python)) != NULL)
+        follow_python(a, p);
 }
 
 static int lies_on(const struct tt_regions *r, const struct tt_region *one)
@@ -564,6 +652,16 @@ static void add_kernel_frames(struct tt_attach *a, const struct tt_perf_event *e
                                                                      : TT_NATIVE_EXACT};
 }
 
+/* Frames are those of the sample; texts are read now, and checked. */
+static int read_elsewhere(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct tt_attach *a = arg;
+
+    if (a->frames)
+        return tt_frame_copies_read(a->frames, address, to, size);
+    return read_live((void *)(uintptr_t)a->unwound, address, to, size);
+}
+
 static void unwind_stack(struct tt_attach *a, const struct process *p,
                          const struct tt_perf_event *e)
 {
@@ -575,11 +673,43 @@ static void unwind_stack(struct tt_attach *a, const struct process *p,
     tt_peek_copy(&h->peek, h->registers.value[TT_REGISTER_SP], e->of.sample.stack,
                  e->of.sample.stack_size);
     h->peek.fetch = fetch;
+    h->peek.elsewhere = read_elsewhere;
     h->peek.arg = a;
     a->unwound = p;
     tt_native_unwind(&user, p->modules, &h->registers, &h->peek);
     h->stack.count += user.count;
     h->stack.end = user.end;
+}
+
+/* ── Functions of interpreters ────────────────────────────────────────────────────── */
+
+static int runs_python(const struct tt_grafting *h, const struct process *p)
+{
+    const uint64_t loop = tt_python_loop(p->python);
+
+    for (uint32_t i = 0; i < h->stack.count; i++)
+        if (loop && h->frame[i].function == loop)
+            return 1;
+    return 0;
+}
+
+/* Without a copy that is certainly of this sample, the stack stays native. */
+static void find_functions(struct tt_attach *a, const struct process *p,
+                           const struct tt_perf_event *e, uint32_t kernels)
+{
+    enum { LATEST = 1000000 };
+    const uint64_t latest = e->counter ? LATEST : tt_perf_period(a->events) / 2;
+    struct tt_frame_copies copies = e->of.sample.frames;
+    struct tt_grafting *h = &a->hanging;
+
+    if (!tt_frame_copies_check(&copies, e->of.sample.place, e->time, latest)) {
+        h->script.unplaced = runs_python(h, p);
+        return;
+    }
+    a->frames = &copies;
+    tt_graft_merge(h, tt_python_interpreter(p->python), tt_frame_copies_state(&copies),
+                   kernels);
+    a->frames = NULL;
 }
 
 /* An address in no file is in code that the program has generated.  The process's number
@@ -605,6 +735,8 @@ static void find_nothing(struct tt_attach *a, const char *name)
 {
     a->hanging.stack = (struct tt_unwound){.frame = a->hanging.frame,
                                            .end = TT_UNWIND_ROOT};
+    a->hanging.script.count = 0;
+    a->hanging.script.wanted = 0;
     a->hanging.wait = name;
 }
 
@@ -615,12 +747,19 @@ static void find_stack(struct tt_attach *a, struct process *p,
 {
     struct tt_grafting *h = &a->hanging;
 
+    uint32_t kernels;
+
     h->stack = (struct tt_unwound){.frame = h->frame, .end = TT_UNWIND_ROOT};
+    h->script.count = 0;
+    h->script.unplaced = 0;
     add_kernel_frames(a, e);
-    if (!p->modules)
-        (void)tt_modules_of(&p->modules, (pid_t)p->pid, &p->regions);
+    find_modules(a, p);
+    h->script.wanted = p->python && !tt_python_interpreter(p->python)->off;
     if (e->of.sample.has_registers) {
+        kernels = h->stack.count;
         unwind_stack(a, p, e);
+        if (h->script.wanted)
+            find_functions(a, p, e, kernels);
     } else if (!h->stack.count) {
         h->frame[h->stack.count++] = (struct tt_native){
             .pc = e->of.sample.place,
@@ -745,6 +884,7 @@ static void take_event(void *arg, const struct tt_perf_event *e)
         if (e->time >= a->from)
             tt_bump_shared(&tt_recording->header->lost_samples, e->of.lost.samples);
         break;
+    case TT_PERF_COPIED:
     case TT_PERF_NONE:
         break;
     }
@@ -762,6 +902,17 @@ static void trim_tables(struct tt_attach *a)
     tt_modules_trim();
 }
 
+/* Code objects are named soon, as they may be deleted; a program that may be Python is
+ * found soon. */
+static unsigned rest(const struct tt_attach *a)
+{
+    enum { SOON = 10 };
+    const unsigned ms = tt_perf_rest(a->events);
+    const int is_soon = !a->program.refused && (a->pythons || !a->options.is_machine);
+
+    return is_soon && ms > SOON ? SOON : ms;
+}
+
 uint64_t tt_attach_settled(void) { return tt_clock_monotonic() - SETTLED; }
 
 unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
@@ -769,7 +920,7 @@ unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
     tt_perf_read(a->events, before, take_event, a);
     if (a->options.is_machine)
         trim_tables(a);
-    return tt_perf_rest(a->events);
+    return rest(a);
 }
 
 /* ── Opening ──────────────────────────────────────────────────────────────────────── */
@@ -787,6 +938,17 @@ static void find_kernel(struct tt_attach *a)
     id[strcspn(id, "\n")] = '\0';
     a->kernel.end = UINT64_MAX;
     a->kernel.module = tt_modules_other("[kernel]", id);
+}
+
+static const char no_copies[] = "this system cannot copy its frames";
+
+static void load_program(struct tt_attach *a)
+{
+    a->program = TT_FRAME_PROGRAM_NONE;
+    if (a->filter.is_bare)
+        return;
+    tt_frame_program_load(&a->program);
+    a->options.frames = a->program.refused ? NULL : &a->program;
 }
 
 int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o,
@@ -807,11 +969,14 @@ int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o,
     a->options = *o;
     for (uint32_t i = 0; i < o->counters; i++)
         a->metric[1 + i] = tt_metric_get(o->counter[i].name, o->counter[i].unit);
+    load_program(a);
     error = tt_perf_open(&a->events, &a->options, reason, size);
     if (error) {
         tt_attach_close(a);
         return error;
     }
+    if (!a->program.refused && !tt_perf_copy_frames(a->events))
+        a->program.refused = no_copies;
     *out = a;
     return 0;
 }
@@ -829,16 +994,41 @@ static void get_all_processes(struct tt_attach *a)
         closedir(d);
 }
 
+/* In the named processes, so that the first sample has frames. */
+static void find_pythons(struct tt_attach *a)
+{
+    for (size_t i = 0; i < a->options.pids; i++) {
+        struct process *p = get_process(a, (uint32_t)a->options.pid[i]);
+        if (p)
+            find_modules(a, p);
+    }
+}
+
+/* They may have mapped something before the events began. */
+static void read_regions_again(struct tt_attach *a)
+{
+    for (size_t i = 0; i < a->options.pids; i++) {
+        struct process *p = get_process(a, (uint32_t)a->options.pid[i]);
+        if (!p)
+            continue;
+        forget_modules(p);
+        tt_regions_fini(&p->regions);
+        (void)tt_regions_read(&p->regions, (pid_t)p->pid);
+    }
+}
+
 /* For a running process the system reports only new events; it may have ended when its
  * first sample is read. */
 void tt_attach_start(struct tt_attach *a)
 {
+    if (!a->options.is_machine)
+        find_pythons(a);
     tt_perf_start(a->events);
     a->since = tt_clock_monotonic();
     if (a->options.is_machine)
         get_all_processes(a);
     else
-        (void)get_process(a, a->pid);
+        read_regions_again(a);
 }
 
 unsigned tt_attach_skip(struct tt_attach *a, uint64_t before)
@@ -886,6 +1076,7 @@ void tt_attach_close(struct tt_attach *a)
     if (!a)
         return;
     tt_perf_close(a->events);
+    tt_frame_program_unload(&a->program);
     for (uint32_t i = 0; i < a->unseens; i++)
         free(a->unseen[i]);
     munmap(a, sizeof *a);

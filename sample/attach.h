@@ -8,8 +8,10 @@
 
 struct tt_attach;
 
-/* The processes of a machine to record: below a cgroup, of a user; all zero: all. */
+/* What to record: all zero: everything. */
 struct tt_attach_filter {
+    int is_bare; /* no functions of interpreters */
+    /* Of a machine, the processes below a cgroup, of a user. */
     const char *cgroup; /* borrowed: a path below the root of cgroups; NULL: any */
     int has_user;
     uid_t user;

@@ -109,18 +109,26 @@ static inline __attribute__((unused)) int survives_a_fault(void)
            !tt_safe_copy(&word, NEVER_MAPPED, 1, tt_safe_thread.stack);
 }
 
-static void walk_interpreters(struct tt_grafting *h, uint32_t natives)
+static void begin_walk(struct tt_grafting *h, uint32_t natives)
 {
     struct tt_interpreted_stack *s = &h->script.stack;
 
-    TT_ASSERT(survives_a_fault());
     s->native = h->frame;
     s->natives = natives;
     s->peek = &h->peek;
     s->frame = h->script.frame;
     s->room = TT_INTERPRETED_MAX;
     s->count = 0;
+    h->script.count = 0;
     h->script.unplaced = 0;
+}
+
+static void walk_interpreters(struct tt_grafting *h, uint32_t natives)
+{
+    struct tt_interpreted_stack *s = &h->script.stack;
+
+    TT_ASSERT(survives_a_fault());
+    begin_walk(h, natives);
     for (struct tt_interpreter *i = tt_interpreters_first(); i && !s->count;
          i = (struct tt_interpreter *)(uintptr_t)i->next)
         if (!__atomic_load_n(&i->off, __ATOMIC_RELAXED)) {
@@ -147,6 +155,19 @@ static void merge_interpreters(struct tt_grafting *h, uint32_t all)
         h->stack.end = TT_UNWIND_TRUNCATED;
     if (h->script.count > room)
         h->script.count = room;
+}
+
+/* The kernel's frames are on another stack: they contain no anchor. */
+void tt_graft_merge(struct tt_grafting *h, struct tt_interpreter *i, uint64_t state,
+                    uint32_t kernels)
+{
+    for (uint32_t n = 0; n < kernels; n++)
+        h->frame[n].sp = h->peek.low;
+    begin_walk(h, h->stack.count);
+    h->script.stack.state = state;
+    i->walk(i, &h->script.stack);
+    h->script.unplaced = h->script.stack.end == TT_INTERPRETED_BROKEN;
+    merge_interpreters(h, h->stack.count);
 }
 
 /* ── The path ─────────────────────────────────────────────────────────────────────── */

@@ -72,6 +72,11 @@ void tt_graft_release(struct tt_grafting *);
  * h->peek set.  Async-signal-safe. */
 void tt_graft_walk(struct tt_grafting *);
 
+/* From outside: merges the stack, `kernels` frames of which are the kernel's, with the
+ * functions that the interpreter runs for the thread with this state. */
+void tt_graft_merge(struct tt_grafting *, struct tt_interpreter *, uint64_t state,
+                    uint32_t kernels);
+
 /* The same for a thread that sleeps, by another one, with h->peek to read its stack.  It
  * may wake up meanwhile: then the result is arbitrary, and must not be used. */
 int tt_graft_unwind_asleep(struct tt_grafting *);

@@ -28,6 +28,8 @@ enum {
     SMALLEST_RING = 128 << 10,
     RECORD_MAX = 1 << 16,
     ROUNDS = 8, /* of looking for new threads */
+    COPIES_MAX = TT_CHAIN_FRAMES / TT_CHAIN_PART * TT_FRAME_COPY_MAX,
+    COPIES = UINT16_MAX, /* the kind of an event that gets them */
 };
 
 struct ring {
@@ -36,6 +38,9 @@ struct ring {
     size_t size; /* of the bytes: a power of two */
     int fd;      /* the event it belongs to */
     uint64_t at, end;
+    char *copies; /* owned: frames of the next sample; NULL: there were none so far */
+    size_t copied;
+    uint32_t copied_of; /* the thread */
 };
 
 struct pids {
@@ -60,6 +65,7 @@ struct tt_perf {
     struct pids task;    /* threads that have events */
     struct pids process; /* those that were asked for, then their children */
     struct pids denied;  /* children of other users */
+    const struct tt_frame_program *frames; /* NULL: none are copied */
     struct ring *ring;
     long rings;
     size_t largest;                                      /* size of a ring */
@@ -227,13 +233,62 @@ static const struct opened *owner_of(const struct tt_perf *e, uint64_t id)
     return high > low ? &e->event[low] : NULL;
 }
 
+/* ── Copies of frames ─────────────────────────────────────────────────────────────── */
+
+/* They are in the ring of the processor, right before their sample. */
+static void keep_copy(struct ring *r, const struct tt_perf_event *e)
+{
+    const size_t size = e->of.copied.size & ~(size_t)7;
+
+    if (!r->copies && !(r->copies = malloc(COPIES_MAX)))
+        return;
+    if (r->copied_of != e->tid)
+        r->copied = 0;
+    r->copied_of = e->tid;
+    if (r->copied + size > COPIES_MAX)
+        r->copied = 0;
+    memcpy(r->copies + r->copied, e->of.copied.bytes, size);
+    r->copied += size;
+}
+
+static void take_copies(struct ring *r, struct tt_perf_event *e)
+{
+    if (r->copied && r->copied_of == e->tid)
+        e->of.sample.frames = (struct tt_frame_copies){r->copies, r->copied, NULL};
+    r->copied = 0;
+}
+
+/* Decodes the record; 0: it is none for the caller. */
+static int decode(struct tt_perf *e, struct ring *r, size_t size,
+                  struct tt_perf_event *event)
+{
+    const struct opened *owner = owner_of(
+        e, word_at(r, r->at + sizeof(struct perf_event_header)));
+    const int is_sample = (uint32_t)word_at(r, r->at) == PERF_RECORD_SAMPLE;
+    const uint32_t kind = owner && is_sample ? owner->kind : 0;
+
+    if (kind == COPIES) {
+        tt_perf_decode_copy(event, record_at(e, r, size), size);
+        if (event->kind == TT_PERF_COPIED)
+            keep_copy(r, event);
+        return 0;
+    }
+    tt_perf_decode(event, record_at(e, r, size), size, !kind);
+    owner = owner_of(e, event->source);
+    if (kind)
+        event->of.sample.weight = e->attr[kind].sample_period;
+    if (event->kind == TT_PERF_SAMPLE)
+        take_copies(r, event);
+    event->source = owner ? (uint64_t)owner->tid : 0;
+    event->counter = kind;
+    return event->kind != TT_PERF_NONE;
+}
+
 void tt_perf_read(struct tt_perf *e, uint64_t before,
                   void (*each)(void *arg, const struct tt_perf_event *), void *arg)
 {
     static struct tt_perf_event event;
-    const struct opened *owner;
     struct ring *r;
-    uint32_t kind;
 
     for (long i = 0; i < e->rings; i++)
         if (e->ring[i].page)
@@ -245,16 +300,7 @@ void tt_perf_read(struct tt_perf *e, uint64_t before,
             r->at = r->end;
             continue;
         }
-        owner = owner_of(e, word_at(r, r->at + sizeof(struct perf_event_header)));
-        kind = owner && (uint32_t)word_at(r, r->at) == PERF_RECORD_SAMPLE ? owner->kind
-                                                                          : 0;
-        tt_perf_decode(&event, record_at(e, r, size), size, !kind);
-        owner = owner_of(e, event.source);
-        if (kind)
-            event.of.sample.weight = e->attr[kind].sample_period;
-        event.source = owner ? (uint64_t)owner->tid : 0;
-        event.counter = kind;
-        if (event.kind != TT_PERF_NONE)
+        if (decode(e, r, size, &event))
             each(arg, &event);
         r->at += size;
         __atomic_store_n(&r->page->data_tail, r->at, __ATOMIC_RELEASE);
@@ -448,6 +494,57 @@ static int add_processes(struct tt_perf *e, const struct tt_perf_options *o)
     return -TT_ERR_STATE;
 }
 
+/* ── Copies of an interpreter's frames ────────────────────────────────────────────── */
+
+/* An event of the processor, which puts the program's output into the processor's ring:
+ * samples and copies are then in order.  As the first fields of its records are a
+ * sample's, time_at holds for them. */
+static int open_copying(struct tt_perf *e, long processor)
+{
+    struct perf_event_attr a;
+    int fd;
+
+    memset(&a, 0, sizeof a);
+    a.size = sizeof a;
+    a.type = PERF_TYPE_SOFTWARE;
+    a.config = PERF_COUNT_SW_BPF_OUTPUT;
+    a.sample_period = 1;
+    a.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                    PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+    a.use_clockid = 1;
+    a.clockid = CLOCK_MONOTONIC;
+    fd = open_event(&a, -1, processor);
+    if (fd < 0)
+        return -TT_ERR_STATE;
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, e->ring[processor].fd) != 0 ||
+        tt_frame_program_send(e->frames, (uint32_t)processor, fd) != 0) {
+        close(fd);
+        return -TT_ERR_STATE;
+    }
+    return keep_event(e, COPIES, -1, fd);
+}
+
+/* Later threads and children inherit it with the event. */
+static int run_program(const struct tt_perf *e)
+{
+    for (size_t i = 0; i < e->events; i++)
+        if (e->event[i].kind != COPIES &&
+            ioctl(e->event[i].fd, PERF_EVENT_IOC_SET_BPF, e->frames->program) != 0)
+            return -TT_ERR_STATE;
+    return 0;
+}
+
+/* 0, or a negative error: then no frames are copied, or not all. */
+static int copy_frames(struct tt_perf *e)
+{
+    int error = 0;
+
+    for (long i = 0; i < e->rings && !error; i++)
+        if (e->ring[i].page)
+            error = open_copying(e, i);
+    return error ? error : run_program(e);
+}
+
 /* ── Reasons ──────────────────────────────────────────────────────────────────────── */
 
 static long paranoia(void)
@@ -564,6 +661,9 @@ int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *re
     error = o->is_machine ? add_processors(e, o) : add_processes(e, o);
     if (error)
         goto fail;
+    e->frames = o->frames;
+    if (e->frames && copy_frames(e) != 0)
+        e->frames = NULL;
     *out = e;
     return 0;
 
@@ -589,6 +689,8 @@ void tt_perf_close(struct tt_perf *e)
         if (e->ring[i].page)
             munmap(e->ring[i].page, (size_t)(e->ring[i].bytes + e->ring[i].size -
                                              (char *)e->ring[i].page));
+    for (long i = 0; e->ring && i < e->rings; i++)
+        free(e->ring[i].copies);
     for (size_t i = 0; i < e->events; i++)
         close(e->event[i].fd);
     free(e->event);
@@ -637,5 +739,7 @@ int tt_perf_is_allowed(void)
         close(fd);
     return fd >= 0;
 }
+
+int tt_perf_copy_frames(const struct tt_perf *e) { return e->frames != NULL; }
 
 int tt_perf_have_kernel(const struct tt_perf *e) { return !e->attr[0].exclude_kernel; }

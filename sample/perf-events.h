@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "frame-program.h"
 #include "machine.h"
 #include "regions.h"
 
@@ -28,6 +29,7 @@ enum tt_perf_kind {
     TT_PERF_FORKED,
     TT_PERF_EXITED,
     TT_PERF_LOST,
+    TT_PERF_COPIED, /* tt_perf_read adds it to the sample after it */
 };
 
 struct tt_perf_event { /* pointers are valid during the call */
@@ -46,7 +48,12 @@ struct tt_perf_event { /* pointers are valid during the call */
             struct tt_registers registers;
             const char *stack; /* the memory from the stack pointer on */
             size_t stack_size;
+            struct tt_frame_copies frames; /* of an interpreter; size 0: none */
         } sample;
+        struct {
+            const char *bytes;
+            size_t size;
+        } copied;
         struct tt_region mapped;
         struct {
             const char *name;
@@ -62,9 +69,11 @@ struct tt_perf_event { /* pointers are valid during the call */
 };
 
 /* Decodes a record of the kernel; NONE if it is none of these, or damaged.  A sample
- * without a period has no weight. */
+ * without a period has no weight.  tt_perf_decode_copy: of an event that has copied
+ * frames. */
 void tt_perf_decode(struct tt_perf_event *, const void *record, size_t size,
                     int has_period);
+void tt_perf_decode_copy(struct tt_perf_event *, const void *record, size_t size);
 
 enum { TT_COUNTERS_MAX = 8 };
 
@@ -93,6 +102,7 @@ struct tt_perf_options {
     enum tt_perf_side side; /* take samples in the kernel, in user code, or both */
     uint32_t stack;         /* bytes copied of each sample's stack */
     int at_exec;            /* begins at the process's exec, not at the start */
+    const struct tt_frame_program *frames; /* borrowed; NULL: copies no frames */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
 };
@@ -123,6 +133,9 @@ void tt_perf_denied(const struct tt_perf *, void (*each)(void *arg, pid_t), void
 /* The number of recorded processors, and the CPU time of a sample, in ns. */
 uint32_t tt_perf_processors(const struct tt_perf *);
 uint64_t tt_perf_period(const struct tt_perf *);
+
+/* Are an interpreter's frames copied? */
+int tt_perf_copy_frames(const struct tt_perf *);
 
 /* Is the time in the kernel counted, and are its frames shown? */
 int tt_perf_have_kernel(const struct tt_perf *);

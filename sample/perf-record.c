@@ -123,10 +123,29 @@ static int take_sample(struct tt_perf_event *e, struct cursor *c, int has_period
 {
     e->kind = TT_PERF_SAMPLE;
     e->of.sample.weight = 0;
+    e->of.sample.frames = (struct tt_frame_copies){NULL, 0, NULL};
     return take_word(c, &e->source) && take_word(c, &e->of.sample.place) &&
            take_pair(c, &e->pid, &e->tid) && take_word(c, &e->time) &&
            (!has_period || take_word(c, &e->of.sample.weight)) && take_chain(e, c) &&
            take_registers(e, c) && take_stack(e, c);
+}
+
+/* Its first fields are a sample's. */
+void tt_perf_decode_copy(struct tt_perf_event *e, const void *record, size_t size)
+{
+    struct cursor c = {(const char *)record + sizeof(struct perf_event_header),
+                       (const char *)record + size};
+    const uint32_t *length;
+    uint64_t place;
+
+    memset(e, 0, offsetof(struct tt_perf_event, of));
+    if (size < sizeof(struct perf_event_header) || !take_word(&c, &e->source) ||
+        !take_word(&c, &place) || !take_pair(&c, &e->pid, &e->tid) ||
+        !take_word(&c, &e->time) || !(length = take(&c, sizeof *length)))
+        return;
+    e->of.copied.size = *length;
+    e->of.copied.bytes = take(&c, *length);
+    e->kind = e->of.copied.bytes ? TT_PERF_COPIED : TT_PERF_NONE;
 }
 
 /* ── Others ───────────────────────────────────────────────────────────────────────── */

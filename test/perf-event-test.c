@@ -281,6 +281,144 @@ TEST(what_was_lost_is_told_in_two_ways)
     CHECK(e.kind == TT_PERF_LOST && e.of.lost.samples == 13);
 }
 
+/* ── Copies of an interpreter's frames ────────────────────────────────────────────── */
+
+enum { STATE = 0x10000, FRAME = 0x20000, CODE = 0x30000, NAME = 0x40000, APART = 0x1000 };
+
+/* Each byte is the low one of its address. */
+static void fill(char *bytes, size_t size, uint64_t address)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)(address + i);
+}
+
+static void put_part(uint64_t first, uint64_t count)
+{
+    struct tt_frame_copy c = {123456789, 0x401234, STATE, count, {0}};
+
+    fill(c.bytes, sizeof c.bytes, STATE);
+    put(&c, sizeof c);
+    for (uint64_t i = first; i < first + count; i++) {
+        struct tt_copied_frame f = {
+            .at = FRAME + i * APART, .code = CODE + i * APART, .name = NAME + i * APART};
+        fill(f.frame, sizeof f.frame, f.at);
+        fill(f.head, sizeof f.head, f.code);
+        fill((char *)&f.hash, sizeof f.hash, f.name + TT_CHAIN_HASH);
+        put(&f, sizeof f);
+    }
+}
+
+/* As the system writes it: the bytes after their number are a multiple of eight with it. */
+static void put_copies(int parts)
+{
+    uint32_t size = 0;
+    size_t at;
+
+    begin(PERF_RECORD_SAMPLE, 0);
+    word(77);
+    word(0x401234);
+    pair(10, 11);
+    word(123456800);
+    at = record.size;
+    put(&size, sizeof size);
+    for (int i = 0; i < parts; i++)
+        put_part((uint64_t)i * 2, 2);
+    put("pad", 4);
+    size = (uint32_t)(record.size - at - sizeof size);
+    memcpy(record.bytes + at, &size, sizeof size);
+    end();
+}
+
+static struct tt_frame_copies copies_of(const struct tt_perf_event *e)
+{
+    static uint64_t bytes[ROOM / 8];
+
+    memcpy(bytes, e->of.copied.bytes, e->of.copied.size);
+    return (struct tt_frame_copies){(const char *)bytes, e->of.copied.size & ~7u, NULL};
+}
+
+static void decode_copies(struct tt_perf_event *e, size_t size)
+{
+    memcpy(room + ROOM - size, record.bytes, size);
+    tt_perf_decode_copy(e, room + ROOM - size, size);
+}
+
+static void check_read(struct tt_frame_copies *c, uint64_t address, size_t size,
+                       int is_there)
+{
+    char bytes[TT_CHAIN_STATE];
+
+    memset(bytes, 0x55, sizeof bytes);
+    CHECK_INT(tt_frame_copies_read(c, address, bytes, size), is_there);
+    for (size_t i = 0; is_there && i < size; i++)
+        CHECK_INT((unsigned char)bytes[i], (unsigned char)(address + i));
+}
+
+TEST(copied_memory_is_read_where_it_was_and_nowhere_else)
+{
+    struct tt_frame_copies c;
+    struct tt_perf_event e;
+
+    put_sample(0, 0, 0, 0);
+    decode(&e, record.size); /* makes the room */
+    put_copies(2);
+    decode_copies(&e, record.size);
+    CHECK(e.kind == TT_PERF_COPIED && e.pid == 10 && e.tid == 11);
+    c = copies_of(&e);
+    CHECK(tt_frame_copies_check(&c, 0x401234, 123456800, 100));
+    CHECK(tt_frame_copies_state(&c) == STATE);
+    check_read(&c, STATE, TT_CHAIN_STATE, 1);
+    check_read(&c, STATE + TT_CHAIN_STATE - 8, 16, 0);
+    for (uint64_t i = 0; i < 4; i++) {
+        check_read(&c, FRAME + i * APART, TT_CHAIN_FRAME, 1);
+        check_read(&c, FRAME + i * APART + 8, TT_CHAIN_FRAME, 0);
+        check_read(&c, CODE + i * APART, TT_CHAIN_HEAD, 1);
+        check_read(&c, NAME + i * APART + TT_CHAIN_HASH, 8, 1);
+        check_read(&c, NAME + i * APART, 8, 0);
+    }
+    check_read(&c, FRAME + 4 * APART, 8, 0);
+    check_read(&c, UINT64_MAX - 3, 8, 0);
+}
+
+TEST(copies_of_another_sample_are_refused)
+{
+    struct tt_frame_copies c;
+    struct tt_perf_event e;
+
+    put_copies(1);
+    decode_copies(&e, record.size);
+    c = copies_of(&e);
+    CHECK(tt_frame_copies_check(&c, 0x401234, 123456789, 0));
+    CHECK(tt_frame_copies_check(&c, 0x401234, 123456689, 100));
+    CHECK(!tt_frame_copies_check(&c, 0x401235, 123456789, 100));
+    CHECK(!tt_frame_copies_check(&c, 0x401234, 123456890, 100));
+    CHECK(!tt_frame_copies_check(&c, 0x401234, 123456688, 100));
+}
+
+TEST(copies_that_are_cut_or_changed_are_refused_or_read_within_their_memory)
+{
+    struct tt_frame_copies c;
+    struct tt_perf_event e;
+    char whole[ROOM];
+
+    put_copies(2);
+    memcpy(whole, record.bytes, record.size);
+    for (size_t size = 0; size < record.size; size++) {
+        decode_copies(&e, size);
+        CHECK_INT(e.kind, TT_PERF_NONE);
+    }
+    for (size_t i = sizeof(struct perf_event_header); i < record.size; i += 3) {
+        record.bytes[i] = (char)(whole[i] ^ 0x41);
+        decode_copies(&e, record.size);
+        if (e.kind == TT_PERF_COPIED) {
+            c = copies_of(&e);
+            if (tt_frame_copies_check(&c, 0x401234, 123456800, 100))
+                (void)tt_frame_copies_read(&c, FRAME + 3 * APART, whole + ROOM - 8, 8);
+        }
+        record.bytes[i] = whole[i];
+    }
+}
+
 TEST(other_records_are_nothing)
 {
     struct tt_perf_event e;

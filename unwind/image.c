@@ -119,6 +119,18 @@ static const uint8_t *part(struct tt_image *i, struct tt_mapped_array *room,
     return to;
 }
 
+int tt_image_read(const struct tt_image *i, uint64_t address, void *to, size_t size)
+{
+    uint64_t left = 0;
+    const Elf64_Phdr *p = find_segment(i, address, &left);
+
+    if (!p || left < size || i->fd < 0)
+        return -TT_ERR_FORMAT;
+    return read_fully(i->fd, to, size, p->p_offset + (address - p->p_vaddr)) == 0
+               ? 0
+               : -TT_ERR_FORMAT;
+}
+
 static const Elf64_Phdr *find_header(const struct tt_image *i, uint32_t type)
 {
     for (unsigned n = 0; n < i->phdrs; n++)

@@ -51,6 +51,7 @@ static void init(struct tt_peek *p, uint64_t low, uint64_t high, const char *win
     p->arg = NULL;
     p->block = 1;
     p->cut = 0;
+    p->elsewhere = NULL;
 }
 
 void tt_peek_own(struct tt_peek *p, const void *low, const void *high)

@@ -25,6 +25,9 @@ struct tt_peek {
     void *arg;      /* borrowed */
     uint64_t block; /* address of what `copy` holds; 1 for none */
     int cut;        /* the window is a copy, which may have ended too early */
+    /* Of another process: reads what tt_safe_read wants outside of the window; 1: it was
+     * read.  NULL: it is in this process. */
+    int (*elsewhere)(void *arg, uint64_t address, void *to, size_t size);
     char copy[TT_PEEK_BLOCK];
 };
 
