@@ -7,11 +7,7 @@
 #include "heap-stack.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-
-#include "system-call.h"
 
 enum { TRIES = 1000 };
 
@@ -31,39 +27,6 @@ static uint64_t key_of(const struct tt_thread_heap *h, uint64_t stack,
     uint64_t cell = tt_cell_of(&h->thread->tree, at->node);
 
     return tt_heap_mix(stack + h->scripts + (cell << 8 | type) * 0x9e3779b97f4a7c15u);
-}
-
-/* The program may call the allocator with SIGSEGV blocked, when a load that faults kills
- * it. */
-static int way_to_read(void)
-{
-    const uint64_t fault = (uint64_t)1 << (SIGSEGV - 1);
-    uint64_t mask = fault;
-
-    if (tt_safe_loads)
-        (void)tt_call_system(
-            SYS_rt_sigprocmask,
-            (long[6]){SIG_BLOCK, 0, (long)(uintptr_t)&mask, sizeof mask});
-    return mask & fault ? 0 : TT_SAFE_CALLED;
-}
-
-uint64_t tt_heap_scripts(struct tt_thread_heap *h, const struct tt_caller *c)
-{
-    struct tt_grafting *g = &h->hanging;
-    const struct tt_interpreted_stack *s = &g->script.stack;
-    const char *sp = (const char *)(uintptr_t)c->sp;
-    uint64_t key = 0;
-
-    if (sp >= g->stack_low && sp < g->stack_end)
-        tt_peek_own(&g->peek, sp, g->stack_end);
-    else
-        tt_peek_own(&g->peek, NULL, NULL);
-    tt_safe_thread = (struct tt_safe_thread){.direct = way_to_read()};
-    tt_graft_walk(g);
-    tt_safe_thread.direct = 0;
-    for (uint32_t i = 0; i < s->count; i++)
-        key = tt_heap_mix(key ^ s->frame[i].code ^ s->frame[i].print);
-    return key;
 }
 
 static uint64_t key_of_frames(const struct tt_thread_heap *h, uint32_t type)
@@ -148,7 +111,7 @@ struct tt_heap_site *tt_heap_look(struct tt_thread_heap *h, uint32_t type,
         if (number)
             return tt_site_at(number);
     }
-    tt_safe_thread.direct = way_to_read();
+    tt_safe_thread.direct = tt_graft_way_to_read();
     tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
     tt_safe_thread.direct = 0;
     return p.site;

@@ -10,10 +10,6 @@ struct tt_heap_site *tt_heap_look(struct tt_thread_heap *, uint32_t type,
                                   const struct tt_caller *, const struct tt_frame *at,
                                   struct tt_recalled *);
 
-/* A key of the functions that an interpreter runs below the caller: their native stacks
- * are the same.  0: none. */
-uint64_t tt_heap_scripts(struct tt_thread_heap *, const struct tt_caller *);
-
 /* The site of the allocator's caller; NULL: no memory. */
 static inline struct tt_heap_site *tt_heap_site_of(struct tt_thread_heap *h,
                                                    uint32_t type,
@@ -31,7 +27,7 @@ static inline struct tt_heap_site *tt_heap_site_of(struct tt_thread_heap *h,
     const int is_known = tt_stack_cache(h->recall, c, &on);
 
     if (TT_UNLIKELY(tt_interpreters_first() != NULL))
-        h->scripts = tt_heap_scripts(h, c);
+        h->scripts = tt_graft_functions(&h->hanging, c->sp);
     return is_known && *on.number && !h->scripts
                ? tt_site_at(*on.number)
                : tt_heap_look(h, type, c, at, is_known ? &on : NULL);

@@ -45,6 +45,7 @@ static struct tt_lock_thread *begin_thread(struct tt_thread *t)
     h->evicted = &t->record->evictions;
     h->recording = t->recording;
     tt_graft_find_stack(&h->hanging);
+    h->hanging.script.wanted = 1;
     t->heap = tt_lock_here = h;
     tt_lock_places_forget(h);
     return h;
@@ -93,8 +94,7 @@ static void go_back_to(struct tt_grafting *g, uintptr_t taken)
         i++;
     if (!function || i == g->stack.count)
         return;
-    g->stack.count -= i;
-    memmove(g->frame, g->frame + i, g->stack.count * sizeof *g->frame);
+    tt_graft_remove(g, i);
     g->frame[0].pc = taken;
     g->frame[0].flags &= ~(uint32_t)TT_NATIVE_EXACT;
 }
@@ -105,7 +105,8 @@ struct placing {
     struct tt_lock_thread *h;
     const struct tt_caller *caller;
     uintptr_t taken;
-    uint64_t key; /* 0: not known yet */
+    uint64_t functions; /* a key of those that an interpreter runs; 0: none */
+    uint64_t key;       /* 0: not known yet */
     uint32_t place;
 };
 
@@ -154,7 +155,7 @@ static uint64_t key_of(const struct placing *p, uint64_t stack, const struct tt_
 {
     uint64_t cell = tt_cell_of(&p->h->thread->tree, at->node);
 
-    return tt_lock_mix(stack + cell * 0x9e3779b97f4a7c15u +
+    return tt_lock_mix(stack + p->functions + cell * 0x9e3779b97f4a7c15u +
                        p->taken * 0xd1342543de82ef95u);
 }
 
@@ -192,18 +193,22 @@ struct tt_lock_place *tt_lock_place(struct tt_lock_thread *h, const struct tt_ca
     const int is_known = tt_stack_cache(h->recall, c, &on);
     uint64_t forgotten = h->forgotten;
 
-    if (is_known && *on.number)
+    if (TT_UNLIKELY(tt_interpreters_first() != NULL))
+        p.functions = tt_graft_functions(&h->hanging, c->sp);
+    if (is_known && *on.number && !p.functions)
         return &h->place[*on.number];
     if (is_known) {
         p.key = key_of(&p, on.key, at);
         p.place = tt_keys_find(&h->keys, p.key);
     }
     if (!p.place) {
+        tt_safe_thread.direct = p.functions ? tt_graft_way_to_read() : 0;
         tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
+        tt_safe_thread.direct = 0;
         if (p.place && p.key)
             tt_keys_add(&h->keys, p.key, p.place);
     }
-    if (is_known && forgotten == h->forgotten)
+    if (is_known && forgotten == h->forgotten && !p.functions)
         *on.number = p.place;
     return &h->place[p.place];
 }

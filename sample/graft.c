@@ -6,11 +6,15 @@
  * To make a new block or context it only tries the locks: a handler must not wait. */
 #include "graft.h"
 
+#include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
 
 #include "assertion.h"
 #include "block.h"
 #include "places.h"
+#include "system-call.h"
 
 enum { WAIT = 1 }; /* not the identity of any function */
 
@@ -55,11 +59,10 @@ struct tt_frame *tt_graft_search(const struct tt_grafting *h, uint64_t sp)
     return f;
 }
 
-static void look_at_own_stack(struct tt_grafting *h)
+static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
 {
-    const char *sp;
+    const char *sp = (const char *)(uintptr_t)from;
 
-    sp = (const char *)(uintptr_t)h->registers.value[TT_REGISTER_SP];
     if (sp >= h->stack_low && sp < h->stack_end)
         tt_peek_own(&h->peek, sp, h->stack_end);
     else
@@ -155,6 +158,29 @@ static void merge_interpreters(struct tt_grafting *h, uint32_t all)
         h->stack.end = TT_UNWIND_TRUNCATED;
     if (h->script.count > room)
         h->script.count = room;
+}
+
+/* Is a merged frame within native frames that are removed? */
+static int is_within(const struct tt_grafting *h, struct tt_merged m, uint32_t native)
+{
+    return m.is_interpreted ? h->script.frame[m.index].anchor < h->frame[native].sp
+                            : m.index < native;
+}
+
+void tt_graft_remove(struct tt_grafting *h, uint32_t native)
+{
+    struct tt_merged *m = h->script.merged;
+    uint32_t gone = 0;
+
+    while (gone < h->script.count && is_within(h, m[gone], native))
+        gone++;
+    h->script.count -= gone;
+    for (uint32_t i = 0; i < h->script.count; i++) {
+        m[i] = m[i + gone];
+        m[i].index -= m[i].is_interpreted ? 0 : native;
+    }
+    h->stack.count -= native;
+    memmove(h->frame, h->frame + native, h->stack.count * sizeof *h->frame);
 }
 
 /* The kernel's frames are on another stack: they contain no anchor. */
@@ -338,17 +364,41 @@ static int unwind_stack(struct tt_grafting *h, int is_own)
     return 1;
 }
 
-void tt_graft_walk(struct tt_grafting *h)
+/* The program may call with SIGSEGV blocked, when a load that faults kills it. */
+int tt_graft_way_to_read(void)
 {
+    const uint64_t fault = (uint64_t)1 << (SIGSEGV - 1);
+    uint64_t mask = fault;
+
+    if (tt_safe_loads)
+        (void)tt_call_system(
+            SYS_rt_sigprocmask,
+            (long[6]){SIG_BLOCK, 0, (long)(uintptr_t)&mask, sizeof mask});
+    return mask & fault ? 0 : TT_SAFE_CALLED;
+}
+
+uint64_t tt_graft_functions(struct tt_grafting *h, uint64_t sp)
+{
+    const struct tt_interpreted_stack *s = &h->script.stack;
+    uint64_t key = 0;
+
+    look_at_own_stack(h, sp);
     h->script.stack.is_own = 1;
+    tt_safe_thread = (struct tt_safe_thread){.direct = tt_graft_way_to_read()};
     walk_interpreters(h, 0);
+    tt_safe_thread.direct = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        key = (key ^ s->frame[i].code ^ s->frame[i].print) * 0xd6e8feb86659fd93u;
+        key = (key ^ key >> 32) | 1;
+    }
+    return key;
 }
 
 int tt_graft_unwind_asleep(struct tt_grafting *h) { return unwind_stack(h, 0); }
 
 int tt_graft_unwind(struct tt_grafting *h)
 {
-    look_at_own_stack(h);
+    look_at_own_stack(h, h->registers.value[TT_REGISTER_SP]);
     return unwind_stack(h, 1);
 }
 

@@ -63,14 +63,20 @@ static inline struct tt_frame *tt_graft_activation(const struct tt_grafting *h,
 /* Has a stack led to code outside of all known modules?  Returns 1 once. */
 int tt_graft_is_lost(void);
 
+/* Removes the innermost frames, up to that native one. */
+void tt_graft_remove(struct tt_grafting *, uint32_t native);
+
 /* Unwinds from the registers to the activation; 1 if there is a stack.  Call
  * tt_graft_release in any case.  Async-signal-safe. */
 int tt_graft_unwind(struct tt_grafting *);
 void tt_graft_release(struct tt_grafting *);
 
-/* Finds only the interpreted functions of the calling thread, in h->script.stack, with
- * h->peek set.  Async-signal-safe. */
-void tt_graft_walk(struct tt_grafting *);
+/* In a call, not in a handler: a key of the interpreted functions below the caller with
+ * this stack pointer, whose native stacks are the same.  0: none. */
+uint64_t tt_graft_functions(struct tt_grafting *, uint64_t sp);
+
+/* In a call: how to read an interpreter's memory, for tt_safe_thread.direct. */
+int tt_graft_way_to_read(void);
 
 /* From outside: merges the stack, `kernels` frames of which are the kernel's, with the
  * functions that the interpreter runs for the thread with this state. */
