@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* becomes.c - becomes another program again and again, or makes children by bare system calls.
+/* becomes.c - replaces itself by another program repeatedly, or makes children by system calls.
  *
- *      becomes exec N     N times, by each call in turn; prints how it went
- *      becomes reset N     N times, in a child that has given all signals their defaults
- *      becomes stacks N    N children on a stack of their own, by bare system calls
- *      becomes children N  N children that no handler of fork sees; prints their statuses */
+ *      becomes exec N      N times, by each function of exec in turn; prints the results
+ *      becomes reset N     N times, in a child that has set all signals to their defaults
+ *      becomes stacks N    N children on separate stacks, by system calls
+ *      becomes children N  N children without handlers of fork; prints their statuses */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

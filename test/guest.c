@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* guest.c - a program that is hard to be a guest of: what record.t and its like run.
+/* guest.c - a program that is difficult to record, for record.t and similar tests.
  *
  *      guest threads N      N short threads, a few at a time
- *      guest storm          signals of its own, all the time, at its threads and itself
+ *      guest storm          sends signals to its threads and itself all the time
  *      guest plugins LIB N  loads, calls and unloads a library N times
  *      guest malloc N       threads that do nothing but malloc, with fork in between
  *      guest mixed LIB N    threads that malloc, load LIB, jump, end by unwinding and are
  *                           signalled, with fork and exec in between
- *      guest timers         SIGPROF, ITIMER_PROF and our signal are its own
- *      guest masks          all signals blocked; waits for them one by one
- *      guest files          file descriptors are numbered as ever, and all closed
- *      guest sleep          calls that a signal would cut short
+ *      guest timers         uses SIGPROF, ITIMER_PROF and the signal of the sampler
+ *      guest masks          blocks all signals, and waits for them one by one
+ *      guest files          checks the numbers of file descriptors, and closes all
+ *      guest sleep          calls that a signal would interrupt
  *      guest stacks         small stacks, other stacks, longjmp
  *      guest children       fork, vfork, exec, posix_spawn, daemons
- *      guest clone          a thread that no library made
- *      guest truth          A and B burn CPU time 40 : 60; prints what the clock says
+ *      guest clone          a thread that was made without a library
+ *      guest truth          A and B use CPU time 40 : 60; prints the clock's figures
  *
- * Each prints the same whenever it runs, and exits 0 when all was as it is alone. */
+ * Each prints the same text in each run, and exits with 0 if nothing differs from a run without
+ * a recorder. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

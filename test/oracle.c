@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle.c - what `tallytree replay` must find, worked out by brute force.
+/* oracle.c - computes by brute force what `tallytree replay` must find.
  *
  *      oracle EVENTS [--recursion P]        prints the dump of the recording
  *
- * It shares nothing with the runtime and remembers nothing from one push to the next: a
- * context is an array of blocks, looked for among all others; a policy looks at that array
- * each time; a tick walks the whole stack.
+ * It shares no code with the runtime, and keeps no state between pushes.  A context is an
+ * array of blocks, which is searched among all others.  A policy reads that array each time,
+ * and a tick walks the whole stack.
  *
- * Where a push of X at the path p (of d blocks, the root not among them) leads:
- *      block     to the nearest X on it
- *      repeat:K  to the end of the nearest stretch of K blocks equal to p's last K-1 and X
- *      edge      repeat:2
- *      drop      nowhere, when X is on it
- *      recent:K  to the nearest X among its last K+1
- *      cycle     to an X at depth a, the nearest one for which the d-a+1 blocks that end in
- *                it are those after it, and X: what the path has done since that X it did
- *                just before.  All X are tried, so that A B C B A B C ends at its 4th block
- *                when B follows.
- *      none      nowhere
- * and else to a child.
+ * A push of block X at the path p (d blocks without the root) goes
+ *      block     to the nearest X in p
+ *      repeat:K  to the end of the nearest K blocks that equal the last K-1 of p and X
+ *      edge      as repeat:2
+ *      drop      nowhere if X is in p
+ *      recent:K  to the nearest X among the last K+1 of p
+ *      cycle     to an X at depth a: the nearest one for which the d-a+1 blocks that end in
+ *                it equal the blocks after it, followed by X.  So the path since that X
+ *                repeats the path before it.  All X are tried: A B C B A B C ends at its 4th
+ *                block if B follows.
+ *      none      to a new child
+ * and in all other cases to a child of p.
  *
- * A replace is a pop and a push; under cycle the push is from the replaced block, which
- * stays on the path.  A tail call leaves a block and the contexts right below it; the next
- * strict or curried push is from where it stood, and so is a context entered under ghc,
- * unless the stack has changed meanwhile.  If one of those contexts was entered as it is,
- * then so is that place.
+ * A replace is a pop and a push.  Under cycle the push starts at the replaced block, which
+ * stays on the path.  A tail call leaves a block and the contexts directly below it.  The next
+ * strict or curried push starts at the place of that block, and so does a context that is
+ * entered under ghc, unless the stack has changed meanwhile.  If one of those contexts was
+ * entered unchanged, the place is unchanged, too.
  *
- * A captured context is entered as it is; or not at all; or, under ghc, by pushing from here
- * on what it has after the beginning that it shares with here.
+ * A captured context is entered unchanged, or not at all.  Under ghc, its blocks after the
+ * prefix that it shares with the current path are pushed.
  *
- * What is active is the stack that runs, down to the last context entered as it is, the path
- * of that one, the paths from where tail calls came, and what a replace left on the current
- * path.  A pop leaves where a tail call came from too. */
+ * Active are: the running stack, down to the last context that was entered unchanged; the path
+ * of that context; the paths from which tail calls came; and the blocks that a replace left on
+ * the current path.  A pop also leaves the place from which a tail call came. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -370,7 +370,7 @@ try "without a policy each level has its context" sinks_without_a_policy
 # ── Random walks ─────────────────────────────────────────────────────────────────────
 
 lengths=(50 80 120 200 300 500 800 2000)
-walks=${TT_WALKS:-120}
+walks=${TT_WALKS:-40}
 for ((seed = 1; seed <= walks; seed++)); do
     "$tmp/walk" $seed "${lengths[seed % 8]}" >"$tmp/walk.$seed"
 done
@@ -508,7 +508,7 @@ bounded()
 }
 
 # What tail calls leave on the path makes it as long as they like.
-for i in 1 2 3 4 5 6; do
+for i in 1 2 3; do
     "$tmp/walk" $((900 + i)) 20000 12 | sed '/context/d; s/call-kind tail/pop/; /call-kind/d' >"$tmp/shallow.$i"
     "$tmp/walk" $((910 + i)) 10000 200 | sed '/context/d; s/call-kind tail/pop/; /call-kind/d' >"$tmp/deep.$i"
     "$tmp/walk" $((920 + i)) 10000 40 still | grep -v context >"$tmp/tails.$i"
@@ -518,7 +518,7 @@ done
 keeps_to()
 {
     local i
-    for i in 1 2 3 4 5 6; do
+    for i in 1 2 3; do
         tallytree replay --recursion "$3" --budget 640nodes -o "$tmp/small" "$tmp/$1.$i" &&
             tallytree dump "$tmp/small" >"$tmp/dump" &&
             "$tmp/oracle" "$tmp/$1.$i" --recursion "$3" >"$tmp/truth" &&
@@ -554,7 +554,7 @@ captures()
         /^stacks ghc$/ { next }
         { print }'
 }
-contexts=${TT_CAPTURES:-6}
+contexts=${TT_CAPTURES:-3}
 for ((i = 1; i <= contexts; i++)); do
     "$tmp/walk" $((1000 + i)) 20000 $((8 + i % 5 * 8)) | captures $i >"$tmp/contexts.$i"
 done

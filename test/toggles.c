@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* toggles.c - Lua or SQLite, whose functions are switched while eight threads run them.
  *
- *      thread ─ state or database of its own ─ says the same as alone
+ *      thread ─ a separate state or database ─ gives the same result as without switching
  *
- * Every function of theirs has hooks beside its no-ops, which keep an account that has
- * nothing to do with ours: of calls, and of the contexts of what is on, its own way.  PLAIN:
- * without hooks, as a compiler that optimises has it. */
+ * Every function has hooks beside its no-ops.  The hooks keep an independent account of calls,
+ * and of the contexts of functions that are on.  PLAIN: without hooks, as optimized code. */
 #include <link.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* walk.c - random events for `tallytree replay`: walk SEED LENGTH [DEPTH [still]]
  *
- * Few names, so that blocks recur at once; what else a walk does (skewed or not, one strand
- * or several, fibers that stay or move (but for `still`), how deep it goes) is drawn from the
- * seed too. */
+ * There are few names, so that blocks recur soon.  The seed also decides the rest: skewed or
+ * not, one strand or several, fibers that stay or move (with `still`, all stay), the depth. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* tallytree-mpi.c - an MPI program's profile: every rank records, MPI's calls are blocks,
- * and MPI_Finalize makes one profile of all.
+/* tallytree-mpi.c - profiles an MPI program: every rank records, MPI's calls are blocks, and
+ * MPI_Finalize makes one profile of all ranks.
  *
  *      mpicc -shared -fPIC -O2 tallytree-mpi.c -o libtallytree-mpi.so \
  *          -ltallytree-reduce -ltallytree
  *      mpirun -x LD_PRELOAD=./libtallytree-mpi.so -n 16 ./program
  *
- * or linked to the program before MPI.  It stands on MPI's profiling interface, MPI_X on
- * PMPI_X, for C and C++, and on the same of Fortran's bindings; it is built by the mpicc of
- * the MPI that the program uses.
+ * Or link it to the program before MPI.  It uses MPI's profiling interface (MPI_X calls
+ * PMPI_X) for C and C++, and that of Fortran's bindings.  Build it by the mpicc of the MPI that
+ * the program uses.
  *
- * A rank records from MPI_Init on, into FOLDER/rank-N, a file that is good at any moment,
- * so that nothing is lost when ranks are killed.  At the end profiles are added up along a
- * tree, exactly and by MPI itself:
+ * A rank records from MPI_Init on, into FOLDER/rank-N.  This file is readable at any time, so a
+ * killed rank loses nothing.  At the end MPI's messages add up the profiles along a tree,
+ * exactly:
  *
- *      0 ◀─ 1      2 ◀─ 3      4 ◀─ 5      6 ◀─ 7       then files are removed
+ *      0 ◀─ 1      2 ◀─ 3      4 ◀─ 5      6 ◀─ 7       then the files are removed
  *      0 ◀──────── 2           4 ◀──────── 6
  *      0 ◀──────────────────── 4
  *
- * A rank has its own sum and one more profile in memory, never all; what grows too large
- * keeps only how figures spread over ranks.  Who is waited for longer than the limit is
- * given up, and the files stay, for `tallytree merge -o PROFILE FOLDER`.
+ * A rank has at most two profiles in memory: its sum and one more.  A sum that grows too large
+ * keeps only the spread of figures over ranks.  If a rank does not answer within the limit, it
+ * is left out, and the files stay for `tallytree merge -o PROFILE FOLDER`.
  *
  * TALLYTREE_MPI in the environment has words separated by commas: those of tt_start, and
  *
- *   output=PROFILE   default tallytree.PROGRAM.mpi; FOLDER is PROFILE.ranks.HOST.PID
- *   limit=SECONDS    of waiting for other ranks at the end, default 60; 0: files alone
- *   keep             the files stay in any case
- *   most=MB          of a profile with figures by rank, default 64
- *   sum=KB           of any sum, default 262144: smaller contexts go to their callers */
+ *   output=PROFILE   (default: tallytree.PROGRAM.mpi); FOLDER is PROFILE.ranks.HOST.PID
+ *   limit=SECONDS    wait so long for other ranks at the end (default: 60); 0: keep the files
+ *   keep             keep the files in any case
+ *   most=MB          limit a profile with figures by rank (default: 64)
+ *   sum=KB           limit each sum: smaller contexts go to their callers (default: 262144) */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -179,7 +179,7 @@ static void begin(void)
     PMPI_Comm_rank(job.all, &job.rank);
     PMPI_Comm_size(job.all, &job.size);
     if (__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
-        return; /* somebody else's recording: MPI's calls are in it, and that is all */
+        return; /* the program records already: only add MPI's calls */
     take_words();
     agree_on_names();
     start();
@@ -322,7 +322,7 @@ static void end(void)
     done = reduce(&r, whole);
     tt_reduction_free(&r);
     if (done && !job.keep && unlink(job.file) == 0)
-        (void)rmdir(job.folder); /* the last one can */
+        (void)rmdir(job.folder); /* works on the last rank */
     if (!done)
         complain(job.profile, "not all ranks finished in time; 'tallytree merge' merges "
                               "their files, which are in the folder beside it");

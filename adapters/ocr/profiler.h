@@ -3,50 +3,49 @@
  *
  *      int f(int n)
  *      {
- *          START_PROFILE(f);              from here on
+ *          START_PROFILE(f);              enters the scope f
  *          if (n == 0)
  *              RETURN_PROFILE(0);         leaves the function
  *          PAUSE_PROFILE;
- *          print(n);                      nobody's time
+ *          print(n);                      this time is not counted
  *          RESUME_PROFILE;
- *          RETURN_PROFILE(f(n - 1));      what is evaluated is still f's
+ *          RETURN_PROFILE(f(n - 1));      evaluates f(n - 1) in f, then leaves f
  *      }
  *
- * A source written for OCR compiles as it is, in C and in C++, with this file in place of
- * OCR's; scopes are known by their names, which need not be declared.  EXIT_PROFILE ends a
- * scope that is no function.  Where neither is written the scope ends with its C block, by
- * whatever way it is left; a pause ends with its scope.  A jump over START_PROFILE leaves a
- * scope that was never entered, and nothing happens; clang refuses such jumps, unless
- * TT_OCR_PAIRED is defined: then scopes end where these macros stand and nowhere else, and
- * before `val` is evaluated, as OCR has it.
+ * A source for OCR compiles without changes, in C and in C++, with this file in place of OCR's.
+ * Scopes have names, which need no declaration.  EXIT_PROFILE ends a scope that is not a
+ * function.  Without RETURN_PROFILE and EXIT_PROFILE, a scope ends with its C block, however
+ * the program leaves it.  A pause ends with its scope.  A jump over START_PROFILE leaves a
+ * scope that was never entered; this has no effect.  clang refuses such jumps, unless
+ * TT_OCR_PAIRED is defined: then only these macros end scopes, before `val` is evaluated, as
+ * in OCR.
  *
- * The macros are there when OCR_RUNTIME_PROFILER is defined, as in OCR; else nothing is
- * left of them but `return val;`.  Build with `pkg-config --cflags --libs tallytree-ocr`, which
+ * The macros are active if OCR_RUNTIME_PROFILER is defined, as in OCR.  Otherwise they expand to
+ * nothing, or to `return val;`.  Build with `pkg-config --cflags --libs tallytree-ocr`, which
  * is -I.../include/tallytree -ltallytree-ocr -ltallytree.
  *
- * Nothing is recorded until TALLYTREE_OCR in the environment says so, or tt_ocr_start:
- * words separated by commas or blanks.  Those of tt_start, and:
+ * Recording starts if TALLYTREE_OCR is in the environment, or by tt_ocr_start.  Both have words
+ * separated by commas or blanks: those of tt_start, and:
  *
- *   focus=NAME    only this scope, and what it calls
- *   depth=N       of that, no more than N levels below it; without focus, below the
+ *   focus=NAME    record only this scope, and the scopes that it calls
+ *   depth=N       record at most N levels below the focus or, without one, below the
  *                 outermost scope
- *   other         what is outside of the focus is one scope, EVENT_OTHER
- *   ignore-rt     a runtime's scope that a runtime's scope calls is a part of that one
- *   peek=NAME     is no runtime's, so that what it calls itself is told apart; nor is the
- *                 focus
- *   rt=PATTERNS   which scopes are a runtime's: shell patterns with ':' between them;
- *                 without it all are, but
- *   user=PATTERNS those that are not
+ *   other         combine all scopes outside of the focus as one scope, EVENT_OTHER
+ *   ignore-rt     add a runtime's scope to its caller, if that is a runtime's scope, too
+ *   peek=NAME     this scope is not a runtime's, so that its callees stay separate; neither is
+ *                 the focus
+ *   rt=PATTERNS   the scopes of a runtime: shell patterns, separated by ':' (default: all)
+ *   user=PATTERNS the scopes that are not a runtime's
  *
- * Without recursion=POLICY it is `none`: OCR's figures are of whole paths.  Without output=PATH
- * the recording is tallytree.PROGRAM.HOST.PID in the current folder.
- * `tallytree report ocr` prints OCR's tables of it, and `tallytree export --to ocr` writes
- * OCR's files. */
+ * The default of recursion=POLICY is `none`, as OCR's figures are of whole paths.  The default
+ * of output=PATH is tallytree.PROGRAM.HOST.PID in the current folder.
+ * `tallytree report ocr` prints OCR's tables, and `tallytree export --to ocr` writes OCR's
+ * files. */
 #ifndef TT_OCR_PROFILER_H
 #define TT_OCR_PROFILER_H
 
 #if defined(__GNUC__) && !defined(TT_OCR_BUILD)
-#pragma GCC system_header /* scopes lie within scopes: nothing that a user can help */
+#pragma GCC system_header /* warns of nested scopes, which users cannot change */
 #endif
 
 #if defined(OCR_RUNTIME_PROFILER) && !defined(TT_DISABLE)
