@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What record says of programs is what perf says of them: shares of modules, and of the
-# functions that have most.  Both take samples: shares may differ by what chance explains.  perf
-# does not know the functions of scripts.
+# record and perf find the same shares of modules, and of the functions with the most time.  Both
+# take samples, so shares may differ by chance.  perf does not know the functions of scripts.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `report bursts`: what was planted in an event trace and in a real program, and what is not there.
+# `report bursts` finds planted bursts in an event trace and in a real program, and no others.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$TT_BUILD/tallytree

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The profiles of a chain become coarser ones, as they grow old.  Two simulated days are replayed
-# recordings, and what is in them is arithmetic.
+# The profiles of a chain are merged into coarser ones as they grow old.  Replayed recordings
+# simulate two days, so arithmetic gives their figures.
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 cd "$tmp" || exit

@@ -72,7 +72,7 @@ def spans(folder):
             found.append((start, start + int(m[3]) * 1000 + int(m[4]), name))
     return sorted(s for s in found if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in found))
 END
-# others FOLDER - what is no profile of a chain in it; chain FOLDER - the profiles.
+# others FOLDER - lists files that are not profiles of a chain; chain FOLDER - lists the profiles.
 others() { find "$1" -mindepth 1 ! -name 'chain.*.tt' -printf '%f\n'; }
 chain() { find "$1" -name 'chain.202[1-9]*.tt' -printf '%f\n' | sort; }
 # used FILE - what alpha and beta used, in ns, by a report.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# tools/compare-readers finds what is read otherwise than a format's own tool reads it.
+# tools/compare-readers finds figures that differ from those of a format's own tool.
 . "$(dirname "$0")/tap.sh"
 dir=$tmp
 

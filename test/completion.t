@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What shells complete, and help pages: both come from the tables that flags are read by.
+# Completions of shells and help pages come from the same tables as the parser of flags.
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 
@@ -47,7 +47,7 @@ is_named()
     grep -qE -- "(^|[^a-z-])$2([^a-z-]|\$)" "$1"
 }
 
-# Each flag that the page of a command shows stands in its man page too.
+# Each flag of a command's help page is also in its man page.
 has_man_page()
 {
     local flag page=doc/man/tallytree-$1.1
@@ -126,8 +126,8 @@ for command in $(commands); do
     none "the flags of the page of $command are completed" flags_are_offered "$command"
 done
 
-# Each flag that is offered stands in a man page: the command's, or the one of reports, whose
-# flags others take too.
+# Each flag that is offered is in a man page: the command's or, for flags that several commands
+# share, the one of report.
 flags_are_described()
 {
     local flag
@@ -144,8 +144,8 @@ for layout in fble ghc mlworks ocr tdk; do
     none "and those of the layout $layout" flags_are_described report $layout
 done
 
-# Each flag that a man page names, and a document behind the command's name, is some command's
-# or some layout's; but for what is said of flags, and those of node.
+# Each flag in a man page, and in a document after a command's name, is a flag of a command or
+# a layout.  Exceptions: words about flags, and flags of node.
 known_flags()
 {
     local command layout

@@ -1,5 +1,4 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The same programs with every event of the allocator recorded, by a library that stands
-# before it.
+# debian.t with --heap: a preloaded library records every event of the allocator.
 TT_RECORD=--heap exec "${0%/*}/debian.t"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `tallytree diff` and `tallytree check`: what changed, and what is only noise.
+# `tallytree diff` and `tallytree check` tell changes from noise.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$TT_BUILD/tallytree
@@ -76,7 +76,7 @@ equal "what is only in the second is new" "$(field h self.verdict "$tmp/new.csv"
 equal "and has no figure in the first" "$(field h self.a "$tmp/new.csv")" ""
 equal "what is only in the first is gone" "$(field g self.verdict "$tmp/new.csv")" gone
 
-# names FLAGS... - of rows, in their order; then what is left of self
+# names FLAGS... - prints the names of rows in their order, then the remaining self
 printf 'block g file=/build/two/g.c\npush f\ntick 1\npush g\ntick 50\npop\npush h\ntick 70\npop\npop\n' | "$tallytree" replay -o "$tmp/many.rec"
 names()
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the doctor says of a machine, against the system's own words and what record does.
+# The doctor's findings about a machine agree with the system's files and with what record does.
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 cd "$tmp" || exit

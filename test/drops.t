@@ -22,7 +22,7 @@ for _ in range(random.randint(1, 120)):
         name = random.choice(names)
         events.append('push ' + name)
         stack.append(path)
-        # as GHC: what is on the path is not pushed again, and the path stays
+        # as GHC: a block that is on the path is not pushed again, and the path stays
         calls[';'.join(path if path and path[-1] == name else path + [name])] += 1
         path = path if name in path else path + [name]
 events += ['pop'] * len(stack)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Where each N-th activation is timed, reports have times: those that arithmetic on the
-# program's own clock gives.
+# If each N-th activation is timed, the times in reports agree with arithmetic on the program's
+# own clock.
 . "$(dirname "$0")/tap.sh"
 
 # Each call of one function takes as long as any other, so that no estimate has an error.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What our libraries export is what test/exported says, and nothing else: each name is taken
-# from whoever loads them, or given to whoever links to them, for good.
+# Our libraries export the names in test/exported and no others: each exported name can collide
+# with a name of a program, and programs that use it need it for ever.
 . "$(dirname "$0")/tap.sh"
 build=${TT_BUILD:-build}
 

@@ -38,7 +38,7 @@ END
 as_python() { "$tallytree" export --to folded "$dir/random" | LC_ALL=C sort | cmp - <(LC_ALL=C sort "$dir/want"); }
 try "three thousand keys add up as Python does it" as_python
 
-# What bpftrace itself prints: all counts are there.
+# In output of bpftrace itself, all counts are found.
 real()
 {
     "$tallytree" export --to folded "$dir/real" | awk '{ n += $NF } END { print n }' >"$dir/got" &&

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The format of callgrind: what is read has the totals of callgrind_annotate, what is written
-# has ours there, however functions recur.
+# The format of callgrind: files that are read have the totals of callgrind_annotate, and
+# callgrind_annotate finds our totals in files that are written, also with recursion.
 . "$(dirname "$0")/formats.sh"
 
 # column NAME FILE - "block figure" of each block, of a column of the flat view.
@@ -263,7 +263,7 @@ try "more than 64 bits" refuses 24 "the figures add up" 's/^20 100/20 1844674407
 sed -i 's/creator: by hand/creator: callgrind-3.19/' "$dir/small"
 try "callgrind's own that was cut off" refuses 33 "the file ends before its totals" ''
 
-# What calls state: ids that stand for one function each, calls that claim more than they led to.
+# Files that are not consistent: an id with several functions, calls that cost more than the callee.
 cat >"$dir/stated" <<'END'
 version: 1
 creator: callgrind-3.19.0

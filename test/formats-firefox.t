@@ -111,7 +111,7 @@ try "weights that are too much together" bad "64 bits" 't["samples"]["weight"] =
 try "tables that are missing" bad "lacks" 'del t["frameTable"]'
 try "a file that was cut off anywhere" truncated 60 41 2 "$dir/small"
 
-# What samply records: addresses in files of code, which are named by symbols afterwards.
+# Files of samply: addresses in modules, which symbols name afterwards.
 cat >"$dir/native.c" <<'END'
 __attribute__((noinline)) int leaf_function(int x) { return x * 3; }
 __attribute__((noinline)) int outer_function(int x) { return leaf_function(x) + 1; }

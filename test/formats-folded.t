@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Folded stacks: what is read is what a few lines of awk make of the same file, packed or
-# not; what is written reads back the same.
+# Folded stacks, packed or not: a short awk program finds the same figures.  Files that are
+# written are read back unchanged.
 . "$(dirname "$0")/formats.sh"
 
 # fold ARGS... - FILE... as folded stacks.

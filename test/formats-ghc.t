@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Profiles of GHC: time as JSON and as text, and the heap over time; hp2ps draws the same from
-# what we wrote as from what GHC wrote.  The samples are those of one small program.
+# Profiles of GHC: time as JSON and as text, and the heap over time.  hp2ps draws the same for
+# our file as for GHC's.  The samples are those of one small program.
 . "$(dirname "$0")/formats.sh"
 sample=fuzz/formats/ghc
 
@@ -73,7 +73,7 @@ END
 old() { "$tallytree" export --to folded "$dir/old" | diff - <(printf 'CAF 1000000000\nCAF;a b c 1000000000\n') && "$tallytree" report flat --csv --limit all "$dir/old" | grep -q ',é,Ünï,'; }
 try "old text has no SRC; labels may have blanks; columns are characters" old
 
-# Oracle: the file itself.  What has no figures is not written.
+# Oracle: the file itself.  Rows without figures are not written.
 places()
 {
     "$tallytree" export --to ghc -o "$dir/places" "$sample/json" && python3 - "$sample/json" "$dir/places" <<'END'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What heaptrack writes: each stack has the figures that heaptrack_print gives it.
+# Files of heaptrack: each stack has the figures that heaptrack_print prints.
 . "$(dirname "$0")/formats.sh"
 
 cat >"$dir/heap.cpp" <<'END'
@@ -46,7 +46,7 @@ for cost, metric in {"allocations": "allocations", "leaked": "live bytes", "peak
     subprocess.run(["heaptrack_print", "--disable-builtin-suppressions", "-p0", "-a0", "-T0", "-l0", "--flamegraph-cost-type", cost, "-F", file + ".folded", theirs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     want = sums(open(file + ".folded"))
     got = sums(subprocess.run([tallytree, "export", "--to", "folded", "--metric", metric, file], capture_output=True, text=True, check=True).stdout.splitlines())
-    # In a program's start, where addresses have no names, they are told apart otherwise.
+    # While a program starts, addresses have no names: the two tools write them differently.
     want, got = ({s: c for s, c in x.items() if s.startswith("main")} for x in (want, got))
     assert want == got and len(want) >= 3, (metric, want, got)
 END

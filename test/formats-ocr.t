@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Files of OCR's profiler: what they hold, and what OCR's analyser prints of them, worked out
-# again by another program; what is recorded here comes out as OCR's profiler writes it.
+# Files of OCR's profiler: a second program computes their figures and those of OCR's analyser.
+# Recordings are exported in the layout of OCR's profiler.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$TT_BUILD/tallytree
@@ -89,7 +89,7 @@ equal "and deviations" "$("$tallytree" report ocr --as-ocr "$tmp/trace.json" | a
 s = (1 + 70000**2 + (999999**2 % 2**32 + 500**2) / 1e12) / 2 - (70002.000499 / 2)**2
 print("%.6f" % s**.5)')"
 
-# Names, and what is wrong.
+# Names, and wrong files.
 printf 'push ns::f(int)\ntick 1\n' | "$tallytree" replay -o "$tmp/rec"
 equal "names are words" "$("$tallytree" export --to ocr "$tmp/rec" | head -1)" "DEF ns__f_int_ 1"
 try "an older profiler's pairs have no recursion" sh -c "printf '%s\n' 'DEF a 0' 'DEF b 1' \

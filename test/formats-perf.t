@@ -78,7 +78,7 @@ sed '20a nonsense here' "$dir/small" >"$dir/nonsense"
 one_line_lost() { "$tallytree" report "$dir/nonsense" 2>&1 | grep -q "lost: 1 lines" && folds "$folded" "$dir/nonsense"; }
 try "a line that is no part of a sample is counted, and the rest is read" one_line_lost
 
-# What perf prints with other fields, and what old ones printed.
+# Output of perf with other fields, and of old versions.
 timeless='java 3244 cpu-clock:@
 	    7f1e214c24d9 SpinPause (/lib/libjvm.so)
 	    7f1e2130d999 GCTaskThread::run() (/lib/libjvm.so)

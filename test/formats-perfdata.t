@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What `perf record` writes: every stack, thread and event has what `perf script` says.
+# Files of `perf record`: stacks, threads and events are those that `perf script` prints.
 . "$(dirname "$0")/formats.sh"
 
 cat >"$dir/program.c" <<'END'

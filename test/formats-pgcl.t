@@ -116,7 +116,7 @@ try "calls are those of all three kinds" calls
 header() { "$tallytree" report "$1" >"$dir/report" && grep -q '^frequency *2 *400 *000 *000\|^frequency *2400000000' "$dir/report" && ! grep -q "pgcl.order" "$dir/report" && ! "$tallytree" report header "$1" | grep -q pgcl.order && ! "$tallytree" report --json "$1" | grep -q pgcl.order && grep -q '^format *pgcl$' "$dir/report"; }
 try "the header says the frequency, and keeps the order to itself" header "$dir/small.2"
 
-# Of Start 100 ticks and 6 calls, at 12345 ticks for 1000; of the others all may be overhead.
+# Start has 100 ticks and 6 calls, and 1000 calls cost 12345 ticks.  The others may be overhead alone.
 brackets() { "$tallytree" report flat --csv --metric ticks "$1" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "entry" { print $at["name"], $at["self"], $at["self_low"] }' | sort | paste -sd ,; }
 equal "overhead is what measuring may have added" "$(brackets "$dir/small.2")" "Start 100 26,_start 5 0,map 300 0,zeta 10 0"
 equal "a file without overhead has none" "$("$tallytree" report flat --csv --metric ticks "$dir/small.1" | head -1 | grep -c self_low)" 0
@@ -204,7 +204,7 @@ try "a number of 65 bits is refused" refuses "$dir/bad" "a number has more than 
 
 # ── Clean's converter ────────────────────────────────────────────────────────────────
 
-# What is pruned stays with its parent: contexts that are left have the totals they had.
+# The cost of pruned contexts stays with their parent: contexts that are left keep their totals.
 cat >"$dir/totals.py" <<'END'
 import collections, sys
 def totals(path):

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# profile.proto: what is read, and what is written, has the totals of `go tool pprof`.
+# profile.proto: files that are read, and files that are written, have the totals of `go tool pprof`.
 . "$(dirname "$0")/formats.sh"
 export PPROF_TMPDIR=$tmp HOME=$tmp
 
@@ -104,7 +104,7 @@ done
 started() { "$tallytree" report header "$dir/small" | grep -q '2023-11-14 22:13:20'; }
 try "when it was made is known" started
 
-# What others write: empty strings anywhere, comments packed into one field, types without names.
+# Files of other writers: empty strings anywhere, comments packed into one field, types without names.
 python3 - "$dir/small" "$dir" <<'END'
 import sys
 small, dir = open(sys.argv[1], "rb").read(), sys.argv[2]
@@ -189,7 +189,7 @@ END
 "$tallytree" export --to pprof -o "$dir/written" "$dir/evicted"
 try "what was evicted is there" test "$(top 1 "$dir/written" ticks | awk '{ s += $NF } END { print s }')" = 300
 
-# What protoc makes of it, with the fields that are used: none is left without a name.
+# protoc knows the name of each field that is used.
 cat >"$dir/profile.proto" <<'END'
 syntax = "proto3";
 message Type { int64 type = 1; int64 unit = 2; }
@@ -217,7 +217,7 @@ many_metrics()
     "$tallytree" export --to pprof "$dir/script" | gzip -dc | protoc --decode_raw | grep -c '^1 {' | grep -qx 80
 }
 try "however many metrics there are, each is a type of samples" many_metrics
-# What has been read of a file is given up, a MiB at a time: in whatever order its fields are.
+# A reader releases the bytes that it has read, a MiB at a time, in any order of fields.
 python3 - >"$dir/many" <<'END'
 import random
 random.seed(4)
@@ -266,7 +266,7 @@ printf '%b' '\x0a\x04\x08\x01\x10\x02\x12\x06\x0a\x01\x01\x12\x01\x05\x22\x05\x0
 try "a line that is damaged within a location" refused "$dir/line" ": byte 20: a line of a location is damaged"
 try "more than 64 bits" edited "add up" 's/\[1, 10\]\], \[\[2, 2/[1, 9223372036854775807]], [[2, 2/'
 
-# What readers take for the program is the first mapping.
+# Readers take the first mapping for the program.
 printf 'cmd: /opt/zebra --fast\nevents: Ir\nob=/lib/abc.so\nfn=a\n1 5\nob=/opt/zebra\nfn=main\n2 7\ncob=/lib/abc.so\ncfn=a\ncalls=1 1\n2 5\n' >"$dir/zebra"
 "$tallytree" export --to pprof -o "$dir/zebra.pb.gz" "$dir/zebra"
 equal "the program's mapping is the first" "$(go tool pprof -top "$dir/zebra.pb.gz" 2>"$dir/log" | grep '^File')" "File: zebra"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# speedscope's JSON: sampled and evented, whatever stands first in it; what is written means
-# by its page what we say.
+# speedscope's JSON, sampled and evented, in any order of its keys.  speedscope's page shows
+# our figures for files that are written.
 . "$(dirname "$0")/formats.sh"
 
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What JavaScript's engine saves: CPU profiles that Node writes, by its own counts of hits; heaps.
+# Files of V8: CPU profiles that Node writes, by their own counts of hits, and heaps.
 . "$(dirname "$0")/formats.sh"
 
 cat >"$dir/program.js" <<'END'

@@ -89,8 +89,8 @@ try "and a unit" bad 3 "the unit of time is" "3s/i$/years/"
 try "a file that ends within a tree is refused" bad "$line" "the file ends within a heap tree" "${line}q"
 try "so is one that ends within a snapshot" bad 9 "the file ends within a snapshot" 9q
 
-# Chains in which every node has a byte of its own, so that there is a path for each; a context
-# of the profile is what its callers come to, backwards.
+# In these chains every node has one byte itself, so each node has a path; a context of the
+# profile is the path of its callers in reverse order.
 cat >"$dir/chain.py" <<'END'
 import sys
 deep, names, own = map(int, sys.argv[1:])

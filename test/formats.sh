@@ -11,7 +11,7 @@ folds()
     "$tallytree" export --to folded ${3+--metric "$3"} "$2" >"$dir/got" && diff "$dir/got" - <<<"$1"
 }
 
-# refused FILE WHAT - with exit status 2, one line, and a pattern behind the file's name in it.
+# refused FILE WHAT - with exit status 2 and one line, which has the pattern WHAT after the file's name.
 refused()
 {
     "$tallytree" report "$1" >"$dir/got" 2>"$dir/said"

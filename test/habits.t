@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What hands type that come from perf, py-spy and pprof: it works as it does there.
+# Options that users of perf, py-spy and pprof know work in the same way.
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 cat >"$tmp/burn.c" <<'END'
@@ -109,7 +109,7 @@ kernel()
 {
     tallytree record --all-kernel -F 500 -o ak.tt dd if=/dev/zero of=/dev/null bs=1M count=2000 2>err || return
     fact ak.tt source | grep "the kernel alone" || return
-    # The module of what each sample stood in, by the identity that JSON has.
+    # The module of each sample's function, by its identity in JSON.
     tallytree report flat --limit all --json ak.tt >ak.json && python3 - <<'PY'
 import json
 table = json.load(open('ak.json'))

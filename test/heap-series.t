@@ -78,7 +78,7 @@ database()
 }
 try "a program with many more events: each point was alive" database
 
-# As the sum of figures over all contexts says, whoever makes and frees: threads do both.
+# They equal the sums over all contexts, also if threads allocate and free.
 threads()
 {
     recorded threads "$guest" threads 8 || return

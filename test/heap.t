@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What programs allocate, beside what heaptrack, valgrind and a log of every event say.
+# Allocations of programs, compared with heaptrack, valgrind and a log of every event.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 guest=$TT_BUILD/test/heap-guest
@@ -66,8 +66,8 @@ places()
 }
 try "they stand where they happened" places
 
-# paths_agree - what stands on each path, where the program's own tally has it.  Some
-# compilers leave go() apart.
+# paths_agree - the figures of each path are those of the program's own tally.  Some compilers
+# do not inline go().
 paths_agree()
 {
     "$tallytree" export --to folded --metric allocated "$tmp/walk.tt" | sed 's/;go//g; s/^.*;main;/main;/' |
@@ -79,8 +79,8 @@ walked() { gcc -g "$@" -o "$tmp/walk" "${0%/*}/heap-walk.c" && walk $# && paths_
 try "each of thousands of paths has what was allocated on it" walked -O1 -fno-omit-frame-pointer
 try "and so without frame pointers" walked -O2
 
-# The program as it is shipped: without names of its own functions.  Its figures are those of
-# the one that has them, and stand on the same paths once there is a file with names.
+# The stripped program.  It has the same figures as the program with symbols, on the same paths
+# once a file with symbols is found.
 stripped()
 {
     local figures what
@@ -140,8 +140,8 @@ try "what a library allocates that is loaded late, and gone, is its functions'" 
 
 # ── Others ────────────────────────────────────────────────────────────────────────────
 
-# What heaptrack's own library allocates in the program, before anything else: the C++
-# library's room for exceptions.
+# heaptrack's own library allocates this in the program before anything else: the C++ library's
+# memory for exceptions.
 ours=72704
 
 # track NAME COMMAND... - what heaptrack says, without that.
@@ -171,12 +171,12 @@ dhat()
 variables() { "$@" env 2>/dev/null | grep -c =; }
 
 # agrees NAME COMMAND... - with heaptrack and with valgrind's dhat to the byte, in the number
-# of objects, their bytes, the peak and what is never freed.  Where they differ:
-#  - The environment.  A program that sets a variable copies the list of them, and each of
-#    us adds some; what one more makes is measured.
-#  - What is temporary.  To heaptrack an object is so when the next event frees any object of
-#    the same size and stack; dhat does not tell.
-#  - What is never freed.  Before valgrind looks, it has the C library free what it holds.
+# of objects, their bytes, the peak and the memory that is never freed.  Differences:
+#  - The environment.  A program that sets a variable copies the list of variables, and each
+#    tool adds some.  The cost of one more variable is measured.
+#  - Temporary objects.  In heaptrack an object is temporary if the next event frees any object
+#    of the same size and stack; dhat has no such figure.
+#  - Memory that is never freed.  At the end, valgrind lets the C library free its memory.
 agrees()
 {
     local name=$1 figure i=0 here with slope track dhat us they it
@@ -228,11 +228,11 @@ logged()
 }
 log() { awk -v w="$2" '$1 == w { print $2 }' "$tmp/$1.log"; }
 
-# beyond NAME WHAT - how much more the log has: what we have asked for ourselves.
+# beyond NAME WHAT - prints how much more the log has: allocations of our library.
 beyond() { echo $(($(log "$1" "$2") - $(figure "$1" "$2"))); }
 
-# like NAME BASE MORE TIMES WHAT... - what we ask for is the same for every program, BASE, and
-# for each of its threads, of which MORE has one and NAME so many.
+# like NAME BASE MORE TIMES WHAT... - our library allocates BASE in every program, and MORE for
+# each thread; the program MORE has one thread, and NAME has TIMES of them.
 like()
 {
     local name=$1 base=$2 more=$3 times=$4 what
@@ -249,7 +249,7 @@ compiled()
 {
     logged nothing "$guest" nothing && logged compiled "$cc1" -quiet -O2 -fpreprocessed "$tmp/program.i" -o "$tmp/program.s" &&
         like compiled nothing nothing 0 number bytes freed live resized moved || return
-    # Where ours and the program's meet, one may be temporary to the log alone.
+    # Between an event of ours and one of the program, an object may be temporary in the log alone.
     [ $(($(beyond compiled temporary) - $(beyond nothing temporary))) -le 1 ]
 }
 try "a compiler, with all of its events in a log: to the byte" compiled
@@ -311,7 +311,7 @@ other()
     local library=$1
     [ -e "$library" ] || { echo "$library is not there"; return 1; }
     LD_PRELOAD=$library heap other "$guest" each || return
-    # What main has made: the library itself has made something too.
+    # Only main's: the library itself allocates, too.
     for pair in objects=1168 allocated=$((1000 + 50000 + 505000 + 500000 + 947)) live=1000 temporary=1108 peak=501000; do
         "$tallytree" report flat --metric ${pair%=*} --select main --csv "$tmp/other.tt" |
             awk -F, -v n=${pair#*=} '/^total/ { found = $5 } END { if (found != n) print found, n; exit found != n }' || return

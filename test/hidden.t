@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What a block costs, by itself and with all that it called, is right where recursion hides its
-# activations from the tree, and where most contexts are evicted: in ticks and in a metric,
-# over random walks, against sums over the true stack.
+# Self and inclusive of a block are right if recursion hides its activations from the tree, and if
+# most contexts are evicted: in ticks and in a metric, over random walks, against sums over the
+# true stack.
 . "$(dirname "$0")/tap.sh"
 
 cat >"$tmp/walk.py" <<'END'

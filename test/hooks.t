@@ -102,7 +102,7 @@ plain_program()
 }
 try "a library of such functions is enough" plain_program
 
-# gmon.out has what it would have without us: the calls that gprof says.
+# gmon.out has the same calls as without us, as gprof prints them.
 gmon()
 {
     compiled -g -O1 -pg || return
@@ -147,8 +147,8 @@ for flags in "-O0 -finstrument-functions" "-O2 -finstrument-functions" "-O2 -pg"
 done
 rm -f gmon.out
 
-# interrupted FLAGS... - each call is there, whatever handlers evict, and theirs but for those that
-# interrupt the profiler.
+# interrupted FLAGS... - each call is counted, also while handlers evict; of the handlers' calls,
+# those that interrupt the profiler are not.
 interrupted()
 {
     timeout -k 5 500 "$tallytree" record -o tt "$@" -- ./program >out 2>err
@@ -169,8 +169,8 @@ interrupted()
 done
 rm -f gmon.out
 
-# The loader calls back with its lock held: what is called from there is not known yet, while
-# another thread, that has come upon new code too, waits for that lock.
+# The loader calls back with its lock held.  Functions that run then are not known yet, while
+# another thread, which has met new code, too, waits for that lock.
 loader()
 {
     cat >program.c <<'END'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Folders of recordings in which somebody has put what is none: the recordings are read, the
-# rest is left out and named, and nothing is waited for.
+# Folders of recordings that also have other files: the recordings are read, the other files are
+# named and left out, and the reader does not wait for them.
 . "$(dirname "$0")/tap.sh"
 tallytree=$(cd "$TT_BUILD" && pwd)/tallytree
 top=$PWD

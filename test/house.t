@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What every file of the tree keeps to.
+# Rules for every file of the tree.
 . "$(dirname "$0")/tap.sh"
 . tools/rooms
 
@@ -21,8 +21,8 @@ without_licence()
     done
 }
 
-# A file follows from an idea, whatever its length; a function fits a screen, but for a switch with a
-# line for each case.
+# A file has one idea, whatever its length.  A function fits a screen, except a switch with a line
+# for each case.
 too_long()
 {
     product | xargs awk '
@@ -49,7 +49,7 @@ other_versions()
     grep -q "^## $version\b" CHANGELOG.md || echo "CHANGELOG.md is not"
 }
 
-# product - the sources of what is built, without tests and examples.
+# product - lists the sources of the product, without tests and examples.
 product()
 {
     git ls-files -co --exclude-standard -- "${rooms[@]/%//*.[ch]}" 'adapters/*.[ch]' 'web/*.c'

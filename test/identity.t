@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# identity.t - blocks that have one name are two: each has an identity, by which it is asked
-# for, filtered and told apart.
+# identity.t - blocks of one name are separate blocks: each has an identity, which queries, filters
+# and rows use.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What is installed works wherever it is moved to: for pkg-config, for CMake, and by itself.
+# Installed files work in any folder: with pkg-config, with CMake, and the command alone.
 . "$(dirname "$0")/tap.sh"
 build=$(realpath "${TT_BUILD:-build}")
 there=$tmp/elsewhere

@@ -107,7 +107,7 @@ else
     skip "without /proc, too, the output is whole" "it cannot be taken away"
 fi
 
-# What is recorded goes on when what records it is killed, and what it recorded is there.
+# If the recorder is killed, the program runs on, and its recording is complete up to then.
 cat >work.sh <<'END'
 echo begun
 for i in 1 2 3 4 5 6; do (exit $i); done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What a run-time compiler has made has names, where it tells them: from within, and from
-# outside.
+# Functions of a run-time compiler have names, if it writes them to a file: recorded from inside
+# and from outside.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 

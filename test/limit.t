@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What a test leaves running is ended, wherever it went.
+# test/limit ends all processes that a test leaves, in any session.
 . "$(dirname "$0")/tap.sh"
 
 cat >"$tmp/forgets" <<'END'

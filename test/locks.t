@@ -6,8 +6,8 @@
 tallytree=$TT_BUILD/tallytree
 guest=$TT_BUILD/test/locks-guest
 
-# Who waited how long for which lock because of whom, from the program's own lines: of a wait,
-# each holder has the time since the one before it gave the lock back.
+# The program's lines say which thread waited for which lock, how long, and for which holder.  Each
+# holder has the part of the wait since the holder before it released the lock.
 cat >"$tmp/truth.py" <<'END'
 import collections, sys
 holds, waits = collections.defaultdict(list), []
@@ -31,7 +31,7 @@ for lock, function, start, end in waits:
         longest[lock] = max(longest[lock], end - start)
 END
 
-# What is recorded of it, from folded stacks: waiter;[waits: kind];lock;[held by];...;holder
+# The recording has, in folded stacks: waiter;[waits: kind];lock;[held by];...;holder
 cat >"$tmp/compare.py" <<'END'
 import os, sys
 exec(open(os.path.join(os.path.dirname(sys.argv[0]), "truth.py")).read())
@@ -77,7 +77,7 @@ truth() { compared "$@" || compared "$@" || compared "$@"; }
 try "of a convoy each wait is charged to those that had the mutex meanwhile" truth convoy delay "[waits: mutex]"
 try "of ten paths to a lock the slow one has the waits, to the amount" truth paths delay "[waits: mutex of]"
 
-# Of these the program says how long, and there is one holder.
+# The program prints how long these took, and each has one holder.
 one_holder()
 {
     recorded "$1" && folded "$2" "$tmp/$1.tt" || return
@@ -119,7 +119,7 @@ joins()
 }
 try "a join waits for the function that the thread began with" joins
 
-# Of one lock: what the view says, beside what the program says and what the stacks add up to.
+# For one lock, the view's figures, the program's own and the sums of the stacks.
 lists()
 {
     "$tallytree" report waits --csv "$tmp/$1.tt" >"$tmp/locks.csv" && "$tallytree" report waits --by pair --csv "$tmp/$1.tt" >"$tmp/pairs.csv" &&

@@ -158,7 +158,7 @@ has_objects()
 }
 try "every table is charged to the function that made it, and freed threads are not alive" has_objects
 
-# What is alive is known at each step: tables have 56 bytes, and an array's room is a power of two.
+# The live memory is known at each step: a table has 56 bytes, and an array has room for a power of two.
 cat >"$tmp/peak.lua" <<'E'
 local tallytree, keep, file = require "tallytree", nil, ...
 local function grow(n) keep = {} for i = 1, n do keep[i] = {} end end

@@ -195,7 +195,7 @@ same_total()
 try "grouping changes no sum" same_total
 sparing()
 {
-    # How many processes begin meanwhile is not for us to say: each costs its share.
+    # Any number of processes may start meanwhile, and each costs its share.
     read -r samples processes < <(sed -n 's/.*: \([0-9]*\) samples of \([0-9]*\) process.*/\1 \2/p' err)
     echo "$recorded ticks of $(getconf CLK_TCK) in a second for $samples samples of $processes processes, $memory KiB"
     [ $((recorded * 1000 / $(getconf CLK_TCK))) -le $((samples / 2 + processes * 2)) ] && [ "$memory" -le 204800 ]
@@ -224,7 +224,7 @@ one_processor()
 try "--cpu records that processor alone" one_processor
 lasts() { tallytree record -a -o p.tt -- sh -c 'sleep 0.2; exit 7' 2>err; [ $? = 7 ] && kinds p.tt | head -n 1; }
 try "with a program it lasts as long as that, and ends as it does" lasts
-# What no process can match is refused at once; otherwise these would record until Ctrl-C.
+# A filter that no process can match is refused at once; otherwise it would record until Ctrl-C.
 # refused TEXT FLAGS...
 refused()
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `tallytree report mlworks`: what is found on stacks, and by whom it was called.
+# `tallytree report mlworks`: functions on stacks, and their callers.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$TT_BUILD/tallytree

@@ -21,7 +21,7 @@ try "a stencil" mpicc -O2 examples/mpi/stencil.c -o "$tmp/stencil" -lm
 try "an unbalanced solver" mpicc -fopenmp "${flags[@]}" examples/mpi/unbalanced.c -o "$tmp/unbalanced" \
     -L"$TT_BUILD" -ltallytree "-Wl,-rpath,$TT_BUILD" -lm
 
-# mpi N [VARIABLE=VALUE...] PROGRAM ARGS... - without us; its output is in $tmp/said.
+# mpi N [VARIABLE=VALUE...] PROGRAM ARGS... - without recording; its output is in $tmp/said.
 mpi()
 {
     local ranks=$1
@@ -30,7 +30,7 @@ mpi()
         >"$tmp/said" 2>"$tmp/err" </dev/null
 }
 
-# profiled N WORDS PROGRAM ARGS... - with us, into the profile $tmp/out.
+# profiled N WORDS PROGRAM ARGS... - with recording, into the profile $tmp/out.
 profiled()
 {
     local ranks=$1 words=$2

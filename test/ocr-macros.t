@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# OCR's macros: sources as they are, in C and C++; what they record, and what is in focus.
+# OCR's macros in unchanged sources, in C and C++: their recordings, and the focus.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$TT_BUILD/tallytree
@@ -147,7 +147,7 @@ equal "a focus at any depth" "$(cat "$tmp/said")" 0
 run c chain focus=A,depth=1
 are "the focus again is a call like others" 'A 1 1' 'A;B 1 30'
 
-# What may come in the way.
+# Cases in which macros could fail.
 for end in killed aborts exec; do
     run c $end
     "$tallytree" report ocr "$tmp/rec" >"$tmp/out"
@@ -208,7 +208,7 @@ int main(void)
     return 0;
 }
 END
-# What the log says of each scope: all its time once, and its own below a call of itself.
+# The log has all time of each scope once, and its self time below a call of itself.
 cat >"$tmp/account.py" <<'END'
 import collections, sys
 stack, total, again = [], collections.Counter(), collections.Counter()

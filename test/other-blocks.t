@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# [other blocks] stands for blocks of any kind, which found no room: samples that it has leave the
-# metric of time one metric.
+# [other blocks] is in place of blocks of any kind that found no room.  If it has samples, time is
+# still one metric.
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 cat >"$tmp/many.c" <<'END'

@@ -80,7 +80,7 @@ for file in recording merged; do
     try "top of $file" shows top --count 1 "$file"
 done
 try "dump of a recording" shows dump recording
-# What dump shows may be read back: the same bytes as were pushed.
+# The names that dump shows can be read back: the same bytes that were pushed.
 read_back()
 {
     "$tallytree" dump recording | python3 -c '

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What doc/measuring.md draws of each recursion policy is what the runtime does; what it folds is
-# marked, and whole stacks are the default where they are unwound.
+# The runtime does what doc/measuring.md draws of each recursion policy.  Folded places are
+# marked, and recordings that unwind stacks keep whole stacks by default.
 . "$(dirname "$0")/tap.sh"
 
 # drawn POLICY - its path in the drawing.
@@ -33,7 +33,7 @@ for policy in none edge repeat:3 cycle block recent:1 drop; do
         "$(charged $policy)" "$(drawn $policy)"
 done
 
-# What calls led back to: a model that knows the definition and nothing else.
+# The contexts to which calls led back: a model that implements only the definition.
 cat >"$tmp/model.py" <<'END'
 import collections, csv, random, subprocess, sys
 tallytree, folder, policy, seed = sys.argv[1:]

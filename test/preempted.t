@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What is timed exactly, beside another program on the same processor: the recording says for how
-# long that had it, as the system does.
+# If another program shares the processor, the recording says how long a timed thread had to wait
+# for it, as the system does.
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 [ -r /proc/self/schedstat ] || { echo "1..0 # SKIP the system does not say for how long a thread waited"; exit; }

@@ -51,7 +51,7 @@ print("%d.%d" % sys.version_info[:2], sys.executable)' 2>/dev/null
     done
 }
 
-# exactly FILE WORDS... - a script under us; what it prints is in $tmp/out and $tmp/err.
+# exactly FILE WORDS... - runs a script with the package; its output is in $tmp/out and $tmp/err.
 exactly()
 {
     local file=$1
@@ -163,11 +163,11 @@ done < <(pythons)
 python=$(pythons | awk -v v="$version" '$1 == v { print $2 }')
 site=$tmp/$version
 
-# normal FILE - without what differs from run to run, and without our own line.
+# normal FILE - without text that differs from run to run, and without our line.
 normal() { sed -e '/^tallytree: /d' -e 's/0x[0-9a-f]*/ADDRESS/g; s/started [0-9]*/started/; s/pid=[0-9]*/pid/' "$1"; }
 
-# same WORDS... - the same output, messages and status as without us.  The package is found as
-# if it were installed: the program has no PYTHONPATH for it.
+# same WORDS... - the same output, messages and status as without the package.  The package is
+# found as if it were installed: the program has no PYTHONPATH for it.
 same()
 {
     local bare recorded

@@ -175,7 +175,7 @@ try "there is no other such choice" refused
 without() { record sha256sum "$TT_BUILD/tallytree" && [ -z "$(header interpreter)" ]; }
 try "a program without an interpreter has no such facts" without
 
-# same WHAT FLAG... - the same output, messages and status as without us.
+# same WHAT FLAG... - the same output, messages and status as without recording.
 same()
 {
     local bare recorded what=$1

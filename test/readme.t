@@ -50,7 +50,7 @@ $ENV{PATH} = "$installed/bin:$ENV{PATH}";
 $ENV{C_INCLUDE_PATH} = $ENV{CPLUS_INCLUDE_PATH} = "$installed/include";
 $ENV{LIBRARY_PATH} = $ENV{LD_LIBRARY_PATH} = $library;
 
-# What differs from run to run: figures and their units, and how wide columns are for them.
+# Text that differs from run to run: figures and their units, and the width of columns.
 sub shape
 {
     my ($line) = @_;
@@ -65,7 +65,7 @@ sub shape
     return $line;
 }
 
-# What is not here may be skipped: the lines of one part that need it.
+# If a program is not installed, the lines of the one part that needs it may be skipped.
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH} }
 my %needs = (
     'sqlite3|(run|heap|slow|leak).tt' => sub { has('sqlite3') },
@@ -127,7 +127,7 @@ while ($shown =~ /^```console\n(.*?)^```/gms) {
     }
 }
 ok($lines >= 15, 'README has lines to be run');
-# The lines of "What else" and of tallytree-report(1), with files that are called as there.
+# The lines of "What else" and of tallytree-report(1), with files of the names that are used there.
 # attach.t, top.t, serve.t, mpi.t, locks.t, machine.t and listing.t run the others.
 my ($others) = $readme =~ /^## What else\n(.*?)^##/ms;
 my @others = map { s/ +#.*//r =~ s/^ +//r } grep { /^ *tallytree/ && !/PID|\.live|--by wait|PROGRAM|record -a|assembly/ }
@@ -176,8 +176,8 @@ for my $document (map { "$top/$_" =~ s{^\Q$top/$top\E}{$top}r } tracked()) {
     my $name = $document =~ s{^\Q$top\E/}{}r;
     my @dead = grep { !/^https?:|^#/ && !-e dirname($document) . '/' . s/#.*//r } $text =~ /\]\(([^)\s]+)\)/g;
     ok(!@dead, "$name links to what is there", @dead);
-    # Paths of the tree, in code or in words, and what stands for several of them.  A word in
-    # capitals is a place for something else.
+    # Paths of the tree, in code or in text, and patterns for several of them.  A word in
+    # capitals is a placeholder.
     my $rooms = 'adapters|base|bench|command|doc|examples|formats|functions|fuzz|heap|include|layouts|preload|profile|report|runtime|sample|serve|symbols|test|tools|unwind|web';
     my @lost = grep { my ($there) = glob "$top/$_"; !defined $there || !-e $there }
         map { s/[.,]$//r } $text =~ m{(?<![\w/.-])((?:$rooms)/(?![A-Z]+\b)[\w/.*-]*[\w*])}g;

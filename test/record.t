@@ -222,7 +222,7 @@ at_once()
 }
 try "what ends at once has ended its recording" at_once
 
-# What a process says that it spent, in main and from its beginning, be it over as it may.
+# A process prints the time that it used, in main and in all, however it ends.
 cat >"$work/spends.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@ awk 'BEGIN { for (i = 0; i < 40000; i++) printf "main;a%d;b%d;c%d %d\n", i % 200
 try "the profile has many pages" [ "$(stat -c %s whole)" -gt 1000000 ]
 
 ask() { curl -s --max-time 60 "$address$1"; }
-# viewed COMMAND - while view shows it the command changes the file in place: what is asked
-# before and after is the same, and it is still there.
+# viewed COMMAND - the command changes the file in place while view shows it: answers before and
+# after are the same, and the server still runs.
 viewed()
 {
     cp whole shown

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What events become: each policy, the arcs, the figures; by hand and against an oracle.
+# Events become the right contexts: each policy, the arcs, the figures; by hand and against an oracle.
 #
-#   replay/NAME.events     its first line says what it shows; `# options:` how it is replayed
-#   replay/NAME.expected   what its dump has to say: lines of the same kinds, with blanks for
-#                          tabs, a _ for blanks in names, and only the figures that matter.  Contexts and arcs have to
-#                          be there in this order and no others; of blocks, those given.
+#   replay/NAME.events     its first line says what it shows; `# options:` has the flags of replay
+#   replay/NAME.expected   lines of the dump, of the same kinds, with blanks for tabs, a _ for
+#                          blanks in names, and only the figures that matter.  Contexts and
+#                          arcs must be complete and in this order; blocks need not.
 . "$(dirname "$0")/tap.sh"
 tallytree()
 {
@@ -432,10 +432,10 @@ try "self times add up to all that went by" adds_up
 
 # ── Budget ───────────────────────────────────────────────────────────────────────────
 
-# bounded BOUNDED TRUTH DUMP - prints where a dump says more than the truth, or lacks more
-# than it admits when BOUNDED is 1.  Blocks have to be exact, and what cost more than the
-# threshold has to be there.  When BOUNDED is "self", blocks are exact but for what is
-# inclusive; when it is "blocks", contexts may be others than in truth, too.
+# bounded BOUNDED TRUTH DUMP - prints where a dump has more than the truth or, if BOUNDED is 1,
+# lacks more than it admits.  Blocks must be exact, and contexts above the threshold must be
+# there.  If BOUNDED is "self", inclusive figures of blocks need not be exact; if it is "blocks",
+# contexts may differ from the truth, too.
 bounded()
 {
     awk -F '\t' -v bounded="$1" '
@@ -507,7 +507,7 @@ bounded()
         }' "$2" "$3"
 }
 
-# What tail calls leave on the path makes it as long as they like.
+# Blocks that tail calls leave on the path make it longer without a limit.
 for i in 1 2 3; do
     "$tmp/walk" $((900 + i)) 20000 12 | sed '/context/d; s/call-kind tail/pop/; /call-kind/d' >"$tmp/shallow.$i"
     "$tmp/walk" $((910 + i)) 10000 200 | sed '/context/d; s/call-kind tail/pop/; /call-kind/d' >"$tmp/deep.$i"
@@ -533,8 +533,8 @@ keeps_to()
 for policy in edge repeat:3 block cycle drop recent:6 none; do
     try "with 640 nodes under $policy, blocks are exact and contexts as far as they say" \
         keeps_to shallow 1 $policy
-    # What a tail call under cycle has left on the path is known to no frame, and so is not
-    # told of when there is no room for the path.
+    # No frame knows the blocks that a tail call under cycle left on the path, so they are lost
+    # if there is no room for the path.
     [ $policy = cycle ] && continue
     try "even when what is open needs more, blocks are exact under $policy" \
         keeps_to deep 0 $policy
@@ -543,8 +543,8 @@ for policy in edge repeat:3 block cycle drop recent:6 none; do
         keeps_to tails self $policy
 done
 
-# Captured contexts come back below what is left of their path.  Whether a block is dropped, and
-# what GHC's rule adds, depends on the path, so not under these.
+# Captured contexts continue below the remaining part of their path.  Dropped blocks, and the blocks
+# that GHC's rule adds, depend on the path; these walks have neither.
 captures()
 {
     awk -v seed="$1" '

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `tallytree report`: its flags, their order, what it says when it cannot, where it writes.
-# (What the views answer is shown by view-test and filter-test.)
+# `tallytree report`: its flags, their order, its errors, its output files.
+# (view-test and filter-test check the figures of views.)
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 unset COLUMNS NO_COLOR
@@ -346,7 +346,7 @@ keeps_what_was_there()
         [ "$(ls "$tmp/folder")" = out ]
 }
 
-# What a link leads to is written, in the same way, and the link stays.
+# The target of a link is written, in the same way, and the link stays.
 follows_links()
 {
     ln -s out "$tmp/folder/link" && tallytree report --csv -o "$tmp/folder/link" "$tmp/rec" &&

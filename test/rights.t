@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Programs that give up their rights, or go where our files are not; programs with more rights
-# than their user; and files that are not ours.
+# Programs that give up their rights, or change to a root without our files; programs with more
+# rights than their user; and files of other users.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 chmod 755 "$tmp"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What was read is written in every format that Tallytree reads, too, and read again: each function has
-# the figures that Python reckons from the stacks.
+# Profiles are written in every format that Tallytree reads, and read again: each function has the
+# figures that Python computes from the stacks.
 . "$(dirname "$0")/formats.sh"
 
 cat >"$dir/make.py" <<'END'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Programs that would notice a guest get the same results from the system with us as without:
-# what they print, how they end, and what their children do.  ROUNDS=N compares N times: 52 are
-# ten thousand comparisons.
+# Programs that would notice a recorder get the same results of all system calls as without it:
+# output, exit status, and children.  ROUNDS=N compares N times; 52 rounds are ten thousand
+# comparisons.
 . "$(dirname "$0")/tap.sh"
 build=$(cd "$TT_BUILD" && pwd)
 nasty=$build/test/nasty
@@ -10,14 +10,14 @@ urgent=$build/test/urgent
 becomes=$build/test/becomes
 tallytree=$build/tallytree
 
-# alone COMMAND... - what it comes to without us.
+# alone COMMAND... - runs it without recording.
 alone()
 {
     (cd "$tmp/here" && exec timeout -k 5 500 "$@") >"$tmp/out" 2>"$tmp/err" </dev/null
     echo "status $?" >>"$tmp/out"
 }
 
-# with FLAGS... -- COMMAND... - and with us; what we say is the last line of the messages.
+# with FLAGS... -- COMMAND... - runs it with recording; our line is the last of the messages.
 with()
 {
     local flags=() status

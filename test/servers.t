@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Event loops of real servers under --wall: they wait for events as long as the system says that
-# these threads did not run, but for the time in which they had no processor.
+# Event loops of real servers under --wall wait for events as long as the system says that their
+# threads did not run, without the time in which they waited for a processor.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 

@@ -18,7 +18,7 @@ else
     skip "systemd finds nothing wrong with the unit" "systemd-analyze is not installed"
 fi
 
-# Each flag is in the man page, and the command takes the line as it is, but for where it writes.
+# Each flag is in the man page, and the command accepts the line, with another output.
 line=$(sed -n 's/^ExecStart=//p' "$unit")
 flags=$(sed -n 's/^Environment="RECORD_FLAGS=\(.*\)"$/\1/p' "$unit")
 starts()

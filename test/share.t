@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# share.t - programs and plug-ins with a runtime of their own in them hand on to the one
-# that records: whatever they call, the recording is the same as if there were one copy.
+# share.t - programs and plug-ins with separate copies of the runtime forward calls to the copy
+# that records: the recording is the same as with one copy.
 . test/tap.sh
 tallytree=$TT_BUILD/tallytree
 

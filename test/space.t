@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Objects in a replay: who made them, what survived, what is alive; against an oracle that
-# looks at every object.
+# Objects in a replay: allocation sites, survivors, live objects; against an oracle that examines
+# every object.
 . "$(dirname "$0")/tap.sh"
 tallytree()
 {
@@ -115,8 +115,8 @@ random_peaks()
 
 none "what was alive when most was is what an oracle says" random_peaks
 
-# maxima BUDGET - of the walk: TIME MOST PATH TYPE GENERATION BYTES; what was evicted stands
-# below its PATH as *.
+# maxima BUDGET - of the walk: TIME MOST PATH TYPE GENERATION BYTES; evicted contexts are the row *
+# below their PATH.
 maxima()
 {
     tallytree replay --recursion none --budget "$1" --space alloc+copies+types+peak -o "$tmp/walk.tallytree" "$tmp/walk" &&
@@ -190,7 +190,7 @@ tight_maxima()
 }
 none "within a budget a maximum has no less in all, and no context has more" tight_maxima
 
-# What is alive of a cost centre is what was made while it was the innermost on the path.
+# The live objects of a cost centre were made while it was the innermost one on the path.
 centres()
 {
     printf '%s\n' 'block c kind=centre' 'block d kind=centre' 'push f' 'alloc t 1 0' 'push c' 'push g' 'alloc t 10 0' \

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What we write, as speedscope's own importers read it.
+# speedscope's own importers read the files that we write.
 exec node "$(dirname "$0")/speedscope.mjs"

@@ -74,7 +74,7 @@ thunk=tallytree_thunk
 for mode in calls exact; do
     seen=$(stack $mode)
     try "the program goes on, $mode" test $? = 0
-    # What was called last was jumped to: its caller has left.
+    # The innermost function was reached by a jump: its caller has left.
     try "gdb sees the whole stack, $mode" test "$seen" = \
         "wait_here $thunk again $thunk again $thunk again $thunk again $thunk compare $thunk main "
 done

@@ -158,9 +158,9 @@ exact()
     [ "$two $one $leaf" = "2000 2000 4000" ]
 }
 
-# some FILE FUNCTION... - calls of each are there; how many is known where it is switched between
-# steps, and not where it goes on meanwhile: functions are switched one by one, and who does it
-# may have to wait.
+# some FILE FUNCTION... - calls of each are there.  Their number is known if functions are switched
+# between steps.  It is not while the program runs: functions are switched one by one, and the
+# thread that switches may have to wait.
 some()
 {
     local function n
@@ -282,7 +282,7 @@ try "and goes on" over
 none "none goes off" grep 'by itself' said
 not "a share is wanted" switch on -p 1 --max-overhead much
 
-# What cannot be.
+# Calls that must fail.
 begin ./plain
 not "what was not compiled for it is refused" switch on -p "$pid" -o none
 try "with the reason" sh -c "'$tallytree' on -p $pid -o none 2>&1 | grep -q 'nothing here was compiled to be switched'"

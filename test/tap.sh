@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# tap.sh - what the test scripts share.  They run from the top of the tree, have a folder
-# $tmp of their own, find what was built in $TT_BUILD, and end with `finish`.
+# tap.sh - functions that the test scripts share.  Scripts run in the top folder, have a private
+# folder $tmp, find the build in $TT_BUILD, and end with `finish`.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 # The system's programs first: version managers put shims in front of python3 and node, which

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Where statements of Tcl are that Tcl itself has lost the place of, or never had: what is left of
-# code that is out of date, lambdas in lists, texts that are put together; and all statements of
-# packages, by counters in a copy of them.
+# Places of Tcl statements that Tcl itself has lost or never had: stale byte-code, lambdas in
+# lists, texts that are put together; and all statements of packages, compared with counters in
+# a copy of them.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$(realpath "$TT_BUILD/tallytree")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Statements of Tcl programs: what is counted where, and that nobody can tell.
+# Statements of Tcl programs: counts and places are right, and the program cannot notice it.
 . "$(dirname "$0")/tap.sh"
 
 tallytree=$(realpath "$TT_BUILD/tallytree")
@@ -454,7 +454,7 @@ END
 sort -o want want
 try "the last times of each statement are kept" diff want got
 
-# What a loop calls lies in the loop, round by round.
+# Calls in a loop are below the loop, round by round.
 cat >rounds.tcl <<'END'
 proc f {n} { set s 0; for {set i 0} {$i < $n} {incr i} { incr s }; return $s }
 foreach n {1 2 3 4 5 6} { f $n }
@@ -528,8 +528,8 @@ printf '1\nours 1\nb 1\nc 1\nfactor 1\n' >want
 tclsh8.6 methods.tcl >got
 try "each method takes away what it says" diff want got
 
-# However deep: what is above a statement costs nothing there.  And of TDK's example, the wall
-# clock over the time that it takes in the program; as long as a busy machine says otherwise.
+# At any depth: the statements above a statement cost nothing.  Then TDK's example: its wall time over
+# the time inside the program, repeated as long as a busy machine gives other figures.
 cat >depth.tcl <<'END'
 package require tallytree
 interp recursionlimit {} 5000

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Lua and SQLite, every function of which can be switched, while eight threads run them: they
-# say what they say alone, and calls and times add up.  TT_TOGGLES: how often, for who has the
-# time; then also as a compiler that optimises has them.
+# Every function of Lua and SQLite is switched while eight threads run them.  The programs' output
+# is the same as without switching, and calls and times add up.  TT_TOGGLES: the number of times;
+# if it is set, optimized code is tried, too.
 . "$(dirname "$0")/tap.sh"
 [ "$(uname -m)" = x86_64 ] || { echo "1..0 # SKIP functions are not switched on this machine"; exit; }
 build=$(cd "$TT_BUILD" && pwd)

@@ -94,7 +94,7 @@ fails()
         grep -q "^tallytree: .*$with" "$tmp/err"
 }
 
-# What ends in the middle of many looks is no failure, and ends them.
+# A program that ends while top shows it ends top without an error.
 is_left_alone()
 {
     timeout -k 5 500 tallytree top -n 1000000 -i 0.05 --json "$1" | head -c 1 >/dev/null

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Addresses of recorded programs: they are kept whoever records, add up to what functions
-# have, and lie where addr2line says.
+# Addresses of recorded programs are kept by every recorder, add up to the figures of functions,
+# and are where addr2line says.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 work=$tmp/work

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Stacks as our tables see them, frame by frame beside libunwind's and elfutils'.
+# Our tables unwind the same stacks as libunwind and elfutils, frame by frame.
 . "$(dirname "$0")/tap.sh"
 built=$(realpath "${TT_BUILD:-build}")/test
 

@@ -52,7 +52,7 @@ too_wide()
 
 misspelled() { { pages; echo "$tmp/messages"; } | xargs codespell -I tools/spelling; }
 
-# What is forbidden is found.
+# The check finds forbidden words.
 finds() { grep -qiE "$forbidden" <<<"$1"; }
 for example in "it is told when nobody calls" "cap on memory; 64M" "a look at the stack" "what stands behind it"; do
     try "it is refused: $example" finds "$example"
