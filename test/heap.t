@@ -231,8 +231,8 @@ log() { awk -v w="$2" '$1 == w { print $2 }' "$tmp/$1.log"; }
 # beyond NAME WHAT - prints how much more the log has: allocations of our library.
 beyond() { echo $(($(log "$1" "$2") - $(figure "$1" "$2"))); }
 
-# like NAME BASE MORE TIMES WHAT... - our library allocates BASE in every program, and MORE for
-# each thread; the program MORE has one thread, and NAME has TIMES of them.
+# like NAME BASE MORE TIMES WHAT... - our library allocates in NAME as much as in the program BASE,
+# and for each of its TIMES threads as much as for the one thread that only MORE has.
 like()
 {
     local name=$1 base=$2 more=$3 times=$4 what
