@@ -24,7 +24,9 @@
  * and the spread of what the shuffles of its block have.  In 97 of 100 cases no block of a run
  * without bursts exceeds the threshold.
  *
- * Windows are scanned in bins of samples; then the edges move to where they are likeliest. */
+ * Windows are scanned in bins of samples; then the edges move to where they are likeliest.
+ *
+ * All of this can take seconds.  It is done in parts, between which a viewer answers. */
 #include "bursts.h"
 
 #include <math.h>
@@ -42,7 +44,9 @@ enum {
     MAY_EXCEED = 2,  /* of these; (2 + 1) / (99 + 1) is how often a burst may be false */
     USUAL = 5,       /* the length of the fifth longest run is usual, */
     TIMES_USUAL = 3, /* and up to so many times that */
-    STEPS = 16       /* of moving edges */
+    STEPS = 16,      /* of moving edges */
+    LENGTHS = 20,    /* of windows, at most */
+    PART = 1 << 22   /* runs and windows that a part of the work looks at */
 };
 
 /* The greatest of many figures that are exponential follows Gumbel's distribution. */
@@ -57,6 +61,17 @@ struct chance { /* what the shuffles of a block make */
 struct window { /* samples [from, to) of those left */
     uint32_t from, to;
     double gain, excess; /* excess: over what is usual for its length */
+};
+
+struct runs {
+    uint32_t *length[2], count[2]; /* without the block, with it */
+};
+
+struct measuring { /* of chance: how far it is */
+    uint32_t block, shuffles;
+    struct runs runs;
+    double sum, squares;
+    double most[SHUFFLES]; /* of each shuffle, over the blocks */
 };
 
 struct tt_bursts {
@@ -74,6 +89,9 @@ struct tt_bursts {
     uint32_t bins, edge[BINS_MAX + 1];
     uint32_t sum[BINS_MAX + 1]; /* samples of one block, up to a bin */
     uint64_t random;
+    struct measuring now;
+    uint32_t most;
+    struct tt_vector found; /* struct tt_burst */
 };
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */
@@ -287,10 +305,6 @@ static void find_sums(struct tt_bursts *v, uint32_t b)
 
 /* ── Chance ───────────────────────────────────────────────────────────────────────── */
 
-struct runs {
-    uint32_t *length[2], count[2]; /* without the block, with it */
-};
-
 static uint32_t draw(struct tt_bursts *v, uint32_t sides)
 {
     return (uint32_t)((mix_number(v->random += 0x9e3779b97f4a7c15u) >> 32) * sides >> 32);
@@ -430,20 +444,43 @@ static double shuffle_runs(struct tt_bursts *v, uint32_t b, const struct runs *r
 
 /* The spread is at least that of independent samples, of which a gain g is exp(g) times
  * rarer. */
-static void measure_chance(struct tt_bursts *v, uint32_t b, const struct runs *r)
+static struct chance chance_of(const struct measuring *m)
 {
-    struct chance *c = &v->chance[b];
-    double sum = 0, squares = 0;
+    const double mean = m->sum / MEASURING,
+                 variance = m->squares / MEASURING - mean * mean;
 
-    for (int i = 0; i < MEASURING; i++) {
-        const double excess = shuffle_runs(v, b, r);
-        sum += excess;
-        squares += excess * excess;
+    return (struct chance){
+        mean, variance > GUMBEL_VARIANCE ? sqrt(variance / GUMBEL_VARIANCE) : 1,
+        find_clumping(&m->runs)};
+}
+
+static void begin_block(struct tt_bursts *v)
+{
+    if (v->now.block == 0)
+        cut_bins(v);
+    v->now.runs = find_runs(v, v->now.block);
+    v->now.shuffles = 0;
+    v->now.sum = v->now.squares = 0;
+}
+
+/* What measures is not what is measured: so the run and its shuffles are treated alike. */
+static void take_shuffle(struct tt_bursts *v, double excess)
+{
+    struct measuring *m = &v->now;
+    struct chance *c = &v->chance[m->block];
+    const uint32_t i = m->shuffles++;
+    double x;
+
+    if (i < MEASURING) {
+        m->sum += excess;
+        m->squares += excess * excess;
+        if (i + 1 == MEASURING)
+            *c = chance_of(m);
+        return;
     }
-    c->mean = sum / MEASURING;
-    squares = squares / MEASURING - c->mean * c->mean;
-    c->spread = squares > GUMBEL_VARIANCE ? sqrt(squares / GUMBEL_VARIANCE) : 1;
-    c->clumping = find_clumping(r);
+    x = (excess - c->mean) / c->spread;
+    if (m->block == 0 || x > m->most[i - MEASURING])
+        m->most[i - MEASURING] = x;
 }
 
 static int by_value(const void *a, const void *b)
@@ -453,26 +490,30 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What measures is not what is measured: so the run and its shuffles are treated alike. */
 static void find_threshold(struct tt_bursts *v)
 {
-    double most[SHUFFLES];
-
-    cut_bins(v);
-    for (uint32_t b = 0; b < v->blocks; b++) {
-        const struct runs r = find_runs(v, b);
-        measure_chance(v, b, &r);
-        for (int i = 0; i < SHUFFLES; i++) {
-            const double x = (shuffle_runs(v, b, &r) - v->chance[b].mean) /
-                             v->chance[b].spread;
-            most[i] = b == 0 || x > most[i] ? x : most[i];
-        }
-    }
     v->threshold = LEAST_THRESHOLD;
-    if (v->blocks)
-        qsort(most, SHUFFLES, sizeof *most, by_value);
-    if (v->blocks && most[SHUFFLES - 1 - MAY_EXCEED] > v->threshold)
-        v->threshold = most[SHUFFLES - 1 - MAY_EXCEED];
+    qsort(v->now.most, SHUFFLES, sizeof *v->now.most, by_value);
+    if (v->now.most[SHUFFLES - 1 - MAY_EXCEED] > v->threshold)
+        v->threshold = v->now.most[SHUFFLES - 1 - MAY_EXCEED];
+}
+
+/* Shuffles for a part of the work. */
+static void measure_chance(struct tt_bursts *v)
+{
+    struct measuring *m = &v->now;
+
+    for (size_t done = 0; m->block < v->blocks && done < PART;) {
+        if (m->shuffles == 0)
+            begin_block(v);
+        take_shuffle(v, shuffle_runs(v, m->block, &m->runs));
+        done += m->runs.count[0] + m->runs.count[1] + (size_t)v->bins * LENGTHS;
+        if (m->shuffles < MEASURING + SHUFFLES)
+            continue;
+        m->shuffles = 0;
+        if (++m->block == v->blocks)
+            find_threshold(v);
+    }
 }
 
 /* ── Edges ────────────────────────────────────────────────────────────────────────── */
@@ -580,21 +621,40 @@ static uint32_t find_clearest(struct tt_bursts *v, struct window *best)
     return of;
 }
 
-int tt_bursts_next(struct tt_bursts *v, struct tt_burst *burst)
+/* The clearest burst of what is left, which is then taken out.  Is there one? */
+static int find_next(struct tt_bursts *v)
 {
+    struct tt_burst *burst;
     struct window w;
     uint32_t b;
 
-    if (v->count < TT_BURST_LEAST)
+    if (v->count < TT_BURST_LEAST || v->found.count >= v->most)
         return 0;
     b = find_clearest(v, &w);
     if (b == TT_NONE)
         return 0;
+    burst = tt_vector_add(&v->found, 1);
+    if (!burst)
+        return -TT_ERR_MEMORY;
     move_edges(v, b, &w);
     *burst = (struct tt_burst){v->sample[w.from], v->sample[w.to - 1] + 1, w.to - w.from,
                                share_of(v, b, &w), find_less(v, &w)};
     take_out(v, &w);
     return 1;
+}
+
+int tt_bursts_work(struct tt_bursts *v)
+{
+    if (v->count < TT_BURST_LEAST || v->now.block == v->blocks)
+        return find_next(v);
+    measure_chance(v);
+    return 1;
+}
+
+const struct tt_burst *tt_bursts_found(const struct tt_bursts *v, size_t *count)
+{
+    *count = v->found.count;
+    return v->found.item;
 }
 
 /* ── Begin and end ────────────────────────────────────────────────────────────────── */
@@ -617,7 +677,7 @@ static int prepare(struct tt_bursts *v)
     return choose_blocks(v) != 0 || find_masks(v) != 0 ? -TT_ERR_MEMORY : 0;
 }
 
-struct tt_bursts *tt_bursts_new(const struct tt_profile *p,
+struct tt_bursts *tt_bursts_new(const struct tt_profile *p, uint32_t most,
                                 const struct tt_memory *memory)
 {
     struct tt_bursts *v = tt_memory_get(memory, sizeof *v);
@@ -625,13 +685,13 @@ struct tt_bursts *tt_bursts_new(const struct tt_profile *p,
     if (!v)
         return NULL;
     v->p = p;
+    v->most = most;
     v->memory = memory;
+    tt_vector_init(&v->found, memory, sizeof(struct tt_burst));
     if (prepare(v) != 0) {
         tt_bursts_free(v);
         return NULL;
     }
-    if (v->count >= TT_BURST_LEAST)
-        find_threshold(v);
     return v;
 }
 
@@ -639,6 +699,7 @@ void tt_bursts_free(struct tt_bursts *v)
 {
     if (!v)
         return;
+    tt_vector_fini(&v->found);
     tt_memory_put(v->memory, v->xlogx, (v->p->samples + 1) * sizeof *v->xlogx);
     tt_memory_put(v->memory, v->run, v->p->samples * sizeof *v->run);
     tt_memory_put(v->memory, v->mask, v->p->samples * sizeof *v->mask);

@@ -24,10 +24,14 @@ struct tt_burst {
 
 struct tt_bursts;
 
-/* Looks at all samples of a profile.  NULL: no memory. */
-struct tt_bursts *tt_bursts_new(const struct tt_profile *, const struct tt_memory *);
+/* Looks for up to so many bursts in all samples of a profile.  NULL: no memory. */
+struct tt_bursts *tt_bursts_new(const struct tt_profile *, uint32_t most,
+                                const struct tt_memory *);
 void tt_bursts_free(struct tt_bursts *);
-/* The clearest burst of what is left, which is then taken out.  0: there is none. */
-int tt_bursts_next(struct tt_bursts *, struct tt_burst *);
+/* Does a part of the work, of some ten milliseconds.  1: there is more to do; 0: all are
+ * found; -TT_ERR_MEMORY. */
+int tt_bursts_work(struct tt_bursts *);
+/* Those that were found, the clearest first. */
+const struct tt_burst *tt_bursts_found(const struct tt_bursts *, size_t *count);
 
 #endif

@@ -22,6 +22,7 @@ enum tt_filter_kind {
 };
 
 struct tt_listing;
+struct tt_bursts;
 
 struct tt_filter {
     enum tt_filter_kind kind;
@@ -52,6 +53,9 @@ struct tt_query {
     const struct tt_profile *since;
     /* Code and source text for the views that show them; NULL: there is none.  Borrowed. */
     const struct tt_listing *listing;
+    /* The bursts of this profile, if they have been found before.  Borrowed; NULL: the
+     * view finds them. */
+    const struct tt_bursts *bursts;
     double seconds; /* between the two, for rates; 0: not known */
     char error[160];
 };

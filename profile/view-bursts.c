@@ -83,23 +83,48 @@ static void add_note(struct tt_table *t, const struct tt_profile *p)
                       "--time FROM..TO shows what ran then");
 }
 
+struct tt_bursts *tt_view_bursts_begin(const struct tt_profile *p,
+                                       const struct tt_query *q)
+{
+    return tt_bursts_new(p, tt_limit(q, OWN_LIMIT), q->memory);
+}
+
+static int find_all(struct tt_bursts *v)
+{
+    int more;
+
+    while ((more = tt_bursts_work(v)) > 0)
+        ;
+    return more;
+}
+
+static void add_rows(struct tt_table *t, const struct tt_profile *p,
+                     const struct tt_bursts *v)
+{
+    size_t count;
+    const struct tt_burst *b = tt_bursts_found(v, &count);
+
+    add_columns(t);
+    for (size_t i = 0; i < count; i++)
+        add_burst(t, p, &b[i]);
+    add_note(t, p);
+}
+
 int tt_view_bursts(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    const uint32_t limit = tt_limit(q, OWN_LIMIT);
-    struct tt_bursts *v;
-    struct tt_burst b;
+    struct tt_bursts *own = NULL;
+    int error = 0;
 
     if (q->sort)
         return tt_query_wrong(q, "the view 'bursts' shows the clearest first");
     if (!p->samples)
         return tt_query_wrong(q, "there are no samples by time here");
-    v = tt_bursts_new(p, q->memory);
-    if (!v)
-        return -TT_ERR_MEMORY;
-    add_columns(t);
-    for (uint32_t i = 0; i < limit && tt_bursts_next(v, &b); i++)
-        add_burst(t, p, &b);
-    add_note(t, p);
-    tt_bursts_free(v);
-    return 0;
+    if (!q->bursts) {
+        own = tt_view_bursts_begin(p, q);
+        error = own ? find_all(own) : -TT_ERR_MEMORY;
+    }
+    if (!error)
+        add_rows(t, p, own ? own : q->bursts);
+    tt_bursts_free(own);
+    return error;
 }

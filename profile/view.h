@@ -53,6 +53,9 @@ struct tt_block_sum *tt_block_sums(const struct tt_profile *,
 /* Returns half the width of the 95 % interval of a share of `samples` (Wilson). */
 double tt_share_error(double share, uint64_t samples);
 
+/* Begins to look for the bursts that the view shows; NULL: no memory. */
+struct tt_bursts *tt_view_bursts_begin(const struct tt_profile *,
+                                       const struct tt_query *);
 /* Which part of the run a range of time is: "1.000 s to 2.000 s of 9.000 s". */
 const char *tt_view_range(const struct tt_profile *, struct tt_table *);
 /* Notes that every view owes its readers: hidden, evicted, unresolved, lost. */

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include "bursts.h"
 #include "diff.h"
 #include "table-print.h"
+#include "view.h"
 
 void tt_answers_init(struct tt_answers *a, struct tt_profile *p,
                      struct tt_profile *before, const struct tt_memory *memory)
@@ -29,6 +31,8 @@ void tt_answers_fini(struct tt_answers *a)
 {
     for (int i = 0; i < TT_ANSWERS_KEPT; i++)
         forget(a, &a->kept[i]);
+    tt_bursts_free(a->bursts);
+    a->bursts = NULL;
 }
 
 /* ── Filters ──────────────────────────────────────────────────────────────────────── */
@@ -163,6 +167,34 @@ static int is_word(const char **query, const char *word)
     return 1;
 }
 
+/* Other queries are answered between the parts.  1: there is more to do. */
+static int find_bursts(struct tt_answers *a, const struct tt_query *q)
+{
+    int error = a->bursts ? 0 : tt_profile_check(a->profile);
+
+    if (!error && !a->bursts) {
+        a->bursts = tt_view_bursts_begin(a->profile, q);
+        error = a->bursts ? 0 : -TT_ERR_MEMORY;
+    }
+    return error ? error : tt_bursts_work(a->bursts);
+}
+
+static int answer_part(struct tt_answers *a, struct question *k, size_t most,
+                       struct tt_text *out)
+{
+    int more = tt_query_set(&k->q, "view", "bursts");
+
+    if (!more && a->profile->samples)
+        more = find_bursts(a, &k->q);
+    if (more > 0) {
+        tt_text_put(out, "{\"tallytree\":1,\"more\":true}\n");
+        return 0;
+    }
+    k->q.bursts = a->bursts;
+    k->p = a->profile;
+    return more ? more : write_table(k, most, out);
+}
+
 /* What the profile is compared with: the rest of its run, or the one before it. */
 static int find_before(struct tt_answers *a, struct question *k)
 {
@@ -184,6 +216,8 @@ static int answer(struct tt_answers *a, struct question *k, const char *query,
 {
     int diff = is_word(&query, "diff"), more = diff, error;
 
+    if (strcmp(query, "part") == 0)
+        return answer_part(a, k, most, out);
     while (more) {
         more = 0;
         if (is_word(&query, "normalise"))

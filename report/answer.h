@@ -23,6 +23,7 @@ struct tt_answers {
         uint64_t used; /* when, by `clock` */
     } kept[TT_ANSWERS_KEPT];
     uint64_t clock;
+    struct tt_bursts *bursts; /* of the profile: owned; NULL: nothing was asked */
 };
 
 void tt_answers_init(struct tt_answers *, struct tt_profile *, struct tt_profile *before,
@@ -31,7 +32,8 @@ void tt_answers_fini(struct tt_answers *);
 
 /* Answers "view=flat&metric=time&…", or "diff&view=flat&…" and "diff&normalise&…" about
  * the changes since `before`, or "diff&rest&time=…" about a range of time and the rest of
- * the run, with the JSON of doc/json.md.  If that is longer than
+ * the run, or "part", which does a part of the work of "view=bursts" and is answered by
+ * {"tallytree":1,"more":true} until all is done, with the JSON of doc/json.md.  If that is longer than
  * `most` bytes (0: any length) it has fewer rows, and the remainder says how many.
  * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT or
  * -TT_ERR_MEMORY. */

@@ -59,7 +59,7 @@ export async function open(address, options = {}, ready = "nav a.on") {
   page.asked = [];
   page.on("pageerror", (e) => page.complaints.push(e.message));
   page.on("console", (m) => m.type() === "error" && page.complaints.push(m.text()));
-  page.on("request", (r) => page.asked.push(r.url()));
+  page.on("request", (r) => r.url().endsWith("query?part") || page.asked.push(r.url())); // those come when nothing else is asked
   await page.goto(address);
   await page.waitForSelector(ready, { state: "attached" });
   return { context, page };

@@ -148,8 +148,8 @@ static struct found look(const struct run *r, const char *name)
     struct found f = {0, 0, 0};
     struct tt_profile p = {0};
     struct tt_bursts *v;
-    struct tt_burst one;
-    size_t size;
+    const struct tt_burst *one;
+    size_t size, bursts;
     void *image;
 
     build(b, r);
@@ -157,13 +157,16 @@ static struct found look(const struct run *r, const char *name)
         !CHECK_INT(tt_profile_open(&p, image, size, NULL), 0))
         exit(1);
     tt_builder_free(b);
-    v = tt_bursts_new(&p, NULL);
-    while (f.bursts < 2 && tt_bursts_next(v, &one))
-        if (f.bursts++ == 0) {
-            f.is_named = strcmp(tt_block_name(&p, one.more.block), name) == 0;
-            f.is_right = f.is_named && abs((int)one.from - r->from) <= NEAR &&
-                         abs((int)one.to - r->to) <= NEAR;
-        }
+    v = tt_bursts_new(&p, 2, NULL);
+    while (tt_bursts_work(v) > 0)
+        ;
+    one = tt_bursts_found(v, &bursts);
+    f.bursts = (int)bursts;
+    if (bursts) {
+        f.is_named = strcmp(tt_block_name(&p, one->more.block), name) == 0;
+        f.is_right = f.is_named && abs((int)one->from - r->from) <= NEAR &&
+                     abs((int)one->to - r->to) <= NEAR;
+    }
     tt_bursts_free(v);
     tt_profile_close(&p);
     free(image);

@@ -38,7 +38,7 @@ async function both(page, what) {
 
 const addresses = [
   "overview", "flame", "flame&context=2", "callers", "flat", "tree", "callers&as=table", "groups", "block&block=eval", "graph", "lines", "strands", "strands&by=context",
-  "space", "diff", "diff&as=flame", "diff&as=tree", "flat&select=eval&off-exclude=gc&find=eval", "flat&time=10ms..30ms", "timeline", "timeline&by=block&time=10ms..30ms", "tree&time=10ms..30ms&strip=0.005s..0.04s&select=gc",
+  "space", "diff", "diff&as=flame", "diff&as=tree", "diff&as=flame&time=10ms..30ms&against=rest", "flat&metric=calls&time=10ms..30ms", "flat&select=eval&off-exclude=gc&find=eval", "flat&time=10ms..30ms", "timeline", "timeline&by=block&time=10ms..30ms", "tree&time=10ms..30ms&strip=0.005s..0.04s&select=gc",
 ];
 
 await run(async () => {

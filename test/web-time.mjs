@@ -284,6 +284,99 @@ await run(async () => {
     await context.close();
   }
 
+  /* A burst: six seconds of four functions, and 0.2 s with more of another one. */
+  {
+    let seed = 7;
+    const random = (n) => Math.floor((seed = (seed * 48271) % 2147483647) / (2147483647 / n));
+    const ran = Array.from({ length: 6000 }, (_, i) => (i >= 3000 && i < 3200 && random(10) < 8 ? "gc" : ["parse", "eval", "print", "gc"][random(4)]));
+    const planted = replayed("planted.tt", "strand main\npush main\n" + ran.map((b) => `push ${b}\nsample ${MS}\npop\n`).join("") + "pop\n");
+    const bursts = report(planted, "bursts");
+    const check = async (page, where) => {
+      await page.waitForSelector(".burst");
+      is(await page.$$eval(".burst", (e) => e.map((b) => b.title.replace(/.*more of (\S+):.*/, "$1"))), bursts.filter((r) => r.role === "entry").map((r) => r.name), `${where}: the bursts of the report are marked`);
+      ok((await page.$$eval(".burst", (e) => e.map((b) => b.title))).some((t) => t.includes("more of gc:")), `${where}: among them the planted one`);
+      before = page.url();
+      await page.locator('.burst[title*="more of gc:"]').first().click();
+      await changed(page, before);
+      await ready(page);
+      const [from, to] = within(time(page), 6);
+      ok(Math.abs(from - 3) < 0.05 && Math.abs(to - 3.2) < 0.05, `${where}: a click on the mark selects the stretch`, time(page));
+      await page.focus(".strip .window");
+      await page.keyboard.press("c");
+      await page.waitForFunction(() => location.hash.includes("view=diff"));
+      await settled(page);
+      is([words(page).get("as"), words(page).get("time")], ["flame", time(page)], `${where}: a key compares it with the rest, in a flame graph`);
+      await page.click("nav.choice >> text=Functions");
+      await settled(page);
+      const inside = ran.filter((_, i) => i + 1 >= 1000 * from && i + 1 < 1000 * to), scale = inside.length / (6000 - inside.length);
+      for (const r of (await cells(page, "Each function, in the rest of the run (else) and in the range (then)")).filter((c) => ["parse", "eval", "print", "gc"].includes(c.name))) {
+        const then = inside.filter((b) => b === r.name).length, rest = (ran.filter((b) => b === r.name).length - then) * scale;
+        ok(Math.abs(Number(digits(r.figures[0])) / MS - rest) < 0.02 * rest + 0.2 && Math.abs(Number(digits(r.figures[1])) / MS - then) < 0.001 * then, `${where}: ${r.name} has its figures of the range and of the rest`, JSON.stringify([r.figures, rest, then]));
+        is(r.name !== "gc" || (await page.$$eval("tbody tr", (e) => e.map((t) => t.textContent))).some((t) => t.startsWith("gc") && t.includes("more")), true, `${where}: and ${r.name} its verdict`);
+      }
+    };
+    const page = await view(planted, "#view=overview");
+    const open_ = new Set(), early = [];
+    const isPart = (r) => r.url().endsWith("query?part");
+    page.on("request", (r) => (isPart(r) ? early.push(...open_) : r.url().includes("query?") && open_.add(r.url())));
+    for (const end of ["requestfinished", "requestfailed"]) page.on(end, (r) => open_.delete(r.url()));
+    await page.reload();
+    await check(page, "served");
+    is(early, [], "they are looked for only while nothing else is asked");
+    const parts = [];
+    do parts.push(await page.evaluate(() => fetch("query?part").then((r) => r.json())));
+    while (parts.at(-1).more);
+    is(parts.at(-1).rows, JSON.parse(execFileSync(tallytree, ["report", "bursts", "--json", planted]).toString()).rows, "in parts the engine finds those of the report");
+    await shoot(page, "strip-rest");
+    await page.setViewportSize({ width: 390, height: 800 });
+    await to(page, "#view=diff&as=flame&time=3s..3.2s");
+    await ready(page);
+    is(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, "a telephone's page of them does not scroll sideways");
+    await page.setViewportSize({ width: 1237, height: 860 });
+
+    await to(page, "#view=diff");
+    await page.waitForSelector("main .empty");
+    is(await page.$$eval("main .error", (e) => e.length), 0, "without a range the page says how to choose one");
+    await to(page, "#view=flat&metric=calls&time=3s..3.2s");
+    await page.waitForSelector("main .hint");
+    is([await page.$$eval("main .error", (e) => e.length), (await page.textContent("main .hint p")).split(":")[0]], [0, "A range of time has no figures of calls"], "a metric without figures by time is a quiet note");
+    await page.click(".hint >> text=without calls");
+    await ready(page);
+    is([words(page).get("metric"), time(page)], [null, "3s..3.2s"], "which offers the range without it");
+    await page.goBack();
+    await page.waitForSelector("main .hint");
+    await page.click(".hint >> text=all of the run");
+    await ready(page);
+    is([words(page).get("metric"), time(page)], ["calls", null], "or all of the run with it");
+    await to(page, "#view=flat&time=3s..3.2s&select=nope&sort=nope");
+    await page.waitForSelector("main .error");
+    ok(true, "other errors are errors");
+    page.complaints.length = 0; // replies of refused queries
+
+    const single = join(folder, "planted.html");
+    writeFileSync(single, execFileSync(tallytree, ["export", "--to", "html", planted], { maxBuffer: 1 << 28 }));
+    const file = await open("file://" + single + "#view=flat");
+    await check(file.page, "in one file");
+    is(file.page.complaints, [], "no complaint from the browser");
+    await file.context.close();
+  }
+
+  /* With another profile to compare with, the address says which comparison it is. */
+  {
+    const page = await view(file, "#view=flat&time=1s..2s", ["--before", file]);
+    await ready(page);
+    await page.click('.strip >> text="compare"');
+    await page.waitForFunction(() => location.hash.includes("against=rest"));
+    await settled(page);
+    const caption = () => page.$eval("main canvas", (c) => c.closest("main").textContent.includes("in the rest of the run"));
+    is(await caption(), true, "the button compares with the rest of the run");
+    await page.click("main >> nth=0");
+    await page.click('[role=radiogroup][aria-label=with] >> text="before"');
+    await page.waitForFunction(() => !location.hash.includes("against"));
+    await settled(page);
+    is(await caption(), false, "a choice with the profile before");
+  }
+
   /* No log, no strip. */
   const without = await view(replayed("none.tt", events, "--log", "none"), "#view=flat");
   is(await without.$$eval(".strip", (e) => e.length), 0, "without a log there is no strip");

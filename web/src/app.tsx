@@ -12,7 +12,7 @@ import { openingMetric, start } from "./model";
 import { groupOf, groups, pageOf, pagesOf, wordsOf } from "./routes";
 import { ShellContext, useHits, useTableAt, type MenuAt, type Shell } from "./shell";
 import { Strip } from "./strip";
-import { go, isFirst, keepPlaces, replace, useAddress, withView, withWords } from "./state";
+import { go, isFirst, keepPlaces, replace, timeOf, useAddress, withView, withWords } from "./state";
 
 // What goes wrong on one page leaves the others.
 class Fence extends Component<{ children: ComponentChildren }, { error: string }> {
@@ -39,6 +39,7 @@ function App() {
   const shell: Shell = { state, version, before, go, openMenu, find, hit: current };
   const page = pageOf(state);
   const header = useTableAt(version).table;
+  const compares = before || timeOf(state) !== "";
 
   // Without an address a recording opens on what it was made for.
   useEffect(() => {
@@ -53,7 +54,7 @@ function App() {
   }, [current]);
   // The groups by their numbers; again: the next page of the group.
   const toGroup = (number: number) => {
-    const shown = groups.map((g) => ({ g, pages: pagesOf(g, page, header, before).filter((p) => !p.alone) })).filter(({ pages }) => pages.length)[number - 1];
+    const shown = groups.map((g) => ({ g, pages: pagesOf(g, page, header, compares).filter((p) => !p.alone) })).filter(({ pages }) => pages.length)[number - 1];
     if (!shown) return false;
     const next = shown.pages[shown.g === groupOf(page) ? (shown.pages.indexOf(page) + 1) % shown.pages.length : 0]!;
     go(withView(state, next.view, wordsOf(next)));
@@ -76,7 +77,7 @@ function App() {
     }
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  }, [state, header, before, main]);
+  }, [state, header, compares, main]);
   // What had the focus went with its page: it goes on from the next one's beginning.
   useEffect(() => {
     if (document.activeElement === document.body && version) main?.focus({ preventScroll: true });
@@ -87,14 +88,14 @@ function App() {
       <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), main?.focus())}>
         to the page
       </a>
-      <Header page={page} before={before}>
+      <Header page={page} compares={compares}>
         <Search input={input} hits={hits.length} hit={at} step={(by) => setHit((h) => h + by)} />
         <Live live={live} />
         <button aria-label="help and keys" class="quiet" onClick={() => showHelp(true)}>
           ?
         </button>
       </Header>
-      <Bar page={page} before={before} />
+      <Bar page={page} compares={compares} />
       <Strip live={live.live} />
       <main id="main" ref={setMain} tabIndex={-1} aria-label={page.title}>
         <Fence key={page.view + page.as}>

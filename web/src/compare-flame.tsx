@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// compare-flame.tsx - the differential flame graph: paths of both profiles, as wide as their
-// totals before and now together, coloured by what has changed.
+// compare-flame.tsx - the differential flame graph: paths of both sides, as wide as their
+// totals of both together, coloured by what has changed.
 import { useMemo, useState } from "preact/hooks";
 import { Flame, FRAMES, layOut, type Frame } from "./flame";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf } from "./names";
-import { Answer } from "./parts";
-import { useShell, useTable } from "./shell";
-import { compareQuery, withView } from "./state";
+import { Comparison, sidesText, useComparison } from "./compare";
+import { useShell } from "./shell";
+import { withView } from "./state";
 
 const both = (table: Table) => (row: Row) => (table.number(row, "total.a") ?? 0) + (table.number(row, "total.b") ?? 0);
 
@@ -25,7 +25,7 @@ const originOf = (row: Row) => (row as Row & { of?: Row }).of ?? row;
 export function CompareFlamePage() {
   const shell = useShell();
   const { state } = shell;
-  const asked = useTable(compareQuery(state, "tree", { limit: FRAMES }));
+  const asked = useComparison("tree", { limit: FRAMES });
   const [from, open] = useState<Row | null>(null);
   const frames = useMemo(() => (asked.table ? layOut(asked.table, below(asked.table.rows, from), both(asked.table)) : []), [asked.table, from]);
   const leave = () => open(null);
@@ -37,20 +37,20 @@ export function CompareFlamePage() {
           <button onClick={leave}>show all</button>
         </p>
       ) : null}
-      <Answer asked={asked}>
-        {() => (
+      <Comparison asked={asked}>
+        {(table) => (
           <Flame
             frames={frames}
             up={false}
             by="change"
             stem={!from}
             busy={asked.busy}
-            label="As wide as its totals before and now together; red: more than before, blue: less, grey: as much, or noise"
+            label={`As wide as its totals ${sidesText(table)} together; red: more ${table.sides[1]}, blue: less, grey: as much, or noise`}
             onOpen={(f: Frame) => (originOf(f.row) === from ? shell.go(withView(state, "block", { block: addressOf(blockOf(f.table, f.row)) })) : open(originOf(f.row)))}
             onLeave={leave}
           />
         )}
-      </Answer>
+      </Comparison>
     </section>
   );
 }

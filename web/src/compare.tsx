@@ -1,37 +1,68 @@
 // SPDX-License-Identifier: MIT
-// compare.tsx - the pages of what has changed since another profile.
-import { Answer, More } from "./parts";
-import { useShell, useTable } from "./shell";
-import { compareQuery, withWords } from "./state";
+// compare.tsx - the pages of what has changed: since another profile, or in a range of time
+// against the rest of the run.
+import type { Table } from "./model";
+import { Answer, Choice, More } from "./parts";
+import { useShell, useTable, type Asked } from "./shell";
+import { compareQuery, isWithRest, timeOf, withWords } from "./state";
 import { Figures } from "./table";
+import type { ComponentChildren } from "preact";
 
 const verdicts: Record<string, string> = { more: "▲ more", less: "▼ less", noise: "≈ noise" };
 
 export function CompareTools() {
   const shell = useShell();
-  const { state } = shell;
+  const { state, before } = shell;
   return (
-    <label class="check">
-      <input type="checkbox" checked={state.words.normalise === "1"} onChange={(e) => shell.go(withWords(state, { normalise: e.currentTarget.checked ? "1" : "" }))} /> as shares of each total
-    </label>
+    <>
+      {before && timeOf(state) ? (
+        <Choice
+          label="with"
+          value={state.words.against ?? ""}
+          options={[
+            ["", "before"],
+            ["rest", "the rest of the run"],
+          ]}
+          onChange={(v) => shell.go(withWords(state, { against: v }))}
+        />
+      ) : null}
+      <label class="check">
+        <input type="checkbox" checked={state.words.normalise === "1"} onChange={(e) => shell.go(withWords(state, { normalise: e.currentTarget.checked ? "1" : "" }))} /> as shares of each total
+      </label>
+    </>
   );
+}
+
+export const sidesText = (table: Table) => (table.sides[0] === "else" ? "in the rest of the run (else) and in the range (then)" : "before and now");
+
+// Asks for a comparison, if there is something to compare with.
+export function useComparison(view: string, words: Record<string, string | number>): Asked {
+  const { state, before } = useShell();
+  const rest = isWithRest(state, before);
+  return useTable(before || rest ? compareQuery(state, rest, view, words) : null);
+}
+
+export function Comparison({ asked, children }: { asked: Asked; children: (table: Table) => ComponentChildren }) {
+  const { state, before } = useShell();
+  if (!before && !timeOf(state)) return <p class="empty">Select a range in the strip of time above: it is compared with the rest of the run.</p>;
+  return <Answer asked={asked}>{children}</Answer>;
 }
 
 export function ComparePage() {
   const { state } = useShell();
   const tree = state.words.as === "tree";
   const limit = Number(state.words.limit ?? 100);
-  const asked = useTable(compareQuery(state, tree ? "tree" : "flat", { limit, sort: state.words.sort ?? "" }));
+  const asked = useComparison(tree ? "tree" : "flat", { limit, sort: state.words.sort ?? "" });
   return (
     <section>
-      <Answer asked={asked}>
+      <Comparison asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} tree={tree} caption={`Each ${tree ? "path" : "function"}, before and now`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
+            <Figures table={table} tree={tree} caption={`Each ${tree ? "path" : "function"}, ${sidesText(table)}`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
             <More table={table} limit={limit} />
           </>
         )}
-      </Answer>
+      </Comparison>
     </section>
   );
 }

@@ -79,7 +79,7 @@ const opened = (state: State, table: Table, row: Row) => format(withView(state, 
 const nameOf = (table: Table, row: Row) => brief(table.text(row, "name"), 70);
 
 function changes(state: State, table: Table): Finding[] {
-  const compare = format(withView(state, "diff"));
+  const compare = format(withView(state, "diff", { against: "" }));
   return table.rows
     .filter((r) => r.role === "entry" && table.text(r, "self.verdict") !== "noise" && (table.number(r, "self.change") ?? 0) !== 0)
     .slice(0, 3)
@@ -105,7 +105,7 @@ const nameless = "/\\+0x[0-9a-f]+$/"; // what native code without a symbol is ca
 function useFindings(known: Known, before: boolean): Finding[] {
   const { state } = useShell();
   const heap = isHeap(known);
-  const diff = useTable(before ? compareQuery(state, "flat", { limit: 12 }) : null);
+  const diff = useTable(before ? compareQuery(state, false, "flat", { limit: 12 }) : null);
   const of = (metric: string) => (heap && (known.totals.get(metric) ?? 0) > 0 ? query(withWords(state, { metric }), "flat", { limit: 1 }) : null);
   const peak = useTable(of("peak"));
   const live = useTable(of("live"));

@@ -207,21 +207,21 @@ function textOf(f: Frame, room: number, letter: number, measure: (text: string) 
 }
 
 // What its figures are called, in tips and in texts.
-const figureWords: [string, string][] = [
+const figureWords = ({ sides: [a, b] }: Table): [string, string][] => [
   ["inclusive", "total"],
   ["self", "self"],
   ["calls", "calls"],
-  ["total.a", "total before"],
-  ["total.b", "total now"],
-  ["self.a", "self before"],
-  ["self.b", "self now"],
+  ["total.a", `total ${a}`],
+  ["total.b", `total ${b}`],
+  ["self.a", `self ${a}`],
+  ["self.b", `self ${b}`],
 ];
 
 const unitOf = (table: Table, key: string) => (key === "calls" ? "" : (table.column(key)?.unit ?? ""));
 
 export function describe(f: Frame): string {
   const { table, row } = f;
-  const figures = figureWords
+  const figures = figureWords(table)
     .filter(([k]) => table.at(row, k) !== null)
     .map(([k, word]) => {
       const of = table.number(row, k + "_share");
@@ -522,7 +522,7 @@ function Legend({ frames, dark }: { frames: Frame[]; dark: boolean }) {
 function Tip({ frame, x, y }: { frame: Frame; x: number; y: number }) {
   const { table, row } = frame;
   const lines: [string, string][] = [];
-  for (const [key, word] of figureWords) {
+  for (const [key, word] of figureWords(table)) {
     const value = table.at(row, key);
     if (value === null) continue;
     const of = table.number(row, key + "_share");

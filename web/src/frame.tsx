@@ -13,11 +13,11 @@ import { groupOf, groups, pagesOf, wordsOf, type Page } from "./routes";
 import { useShell, useTable } from "./shell";
 import { besideOf, format, withView, withWords } from "./state";
 
-export function Header({ page, before, children }: { page: Page; before: boolean; children: ComponentChildren }) {
+export function Header({ page, compares, children }: { page: Page; compares: boolean; children: ComponentChildren }) {
   return (
     <header>
       <Title />
-      <Groups page={page} before={before} />
+      <Groups page={page} compares={compares} />
       <Metrics />
       {children}
     </header>
@@ -40,7 +40,7 @@ export function programsOf(table: Table | null) {
   return { name: programs.includes(started) ? started : (programs[0] ?? ""), others: Math.max(0, programs.length - 1) };
 }
 
-function Groups({ page, before }: { page: Page; before: boolean }) {
+function Groups({ page, compares }: { page: Page; compares: boolean }) {
   const { state } = useShell();
   const { table } = useTable("view=header");
   const nav = useRef<HTMLElement>(null);
@@ -49,7 +49,7 @@ function Groups({ page, before }: { page: Page; before: boolean }) {
   return (
     <nav ref={nav} aria-label="pages">
       {groups.map((g) => {
-        const first = pagesOf(g, page, table, before)[0];
+        const first = pagesOf(g, page, table, compares)[0];
         if (!first) return null;
         return (
           <a href={format(withView(state, first.view, wordsOf(first)))} class={g === on ? "on" : ""} aria-current={g === on ? "page" : undefined}>
@@ -112,11 +112,11 @@ export function Beside() {
   );
 }
 
-export function Bar({ page, before }: { page: Page; before: boolean }) {
+export function Bar({ page, compares }: { page: Page; compares: boolean }) {
   const { state } = useShell();
   const { table } = useTable("view=header");
   const group = groupOf(page);
-  const pages = pagesOf(group, page, table, before);
+  const pages = pagesOf(group, page, table, compares);
   return (
     <div class="bar" role="region" aria-label="what is shown">
       {pages.length > 1 ? (

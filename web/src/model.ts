@@ -70,6 +70,10 @@ export class Table {
   metrics(): string[] {
     return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "metric"));
   }
+  // Of a comparison: what its two sides are called.
+  get sides(): [string, string] {
+    return this.column("self.a")?.title.endsWith(" else") ? ["else", "then"] : ["before", "now"];
+  }
   // The metric that the figures are of, by the unit of what adds up.
   get unit(): string {
     return this.column("self")?.unit ?? this.column("amount")?.unit ?? "";
@@ -249,15 +253,23 @@ export function forgetAnswers() {
   kept.clear();
 }
 
+function tableOf(reply: unknown): Table {
+  const t = checked<Table>(reply);
+  const table = new Table(t.view, t.facts, t.columns, t.rows, t.notes);
+  takeNames(table);
+  return table;
+}
+
+// Does a part of the work of finding bursts.  null: there is more to do.
+export async function askPart(): Promise<Table | null> {
+  const reply = await engine.query("part");
+  return (reply as { more?: boolean }).more ? null : tableOf(reply);
+}
+
 export function ask(query: string): Promise<Table> {
   const before = kept.get(query);
   if (before) return before;
-  const answer = engine.query(query).then((reply) => {
-    const t = checked<Table>(reply);
-    const table = new Table(t.view, t.facts, t.columns, t.rows, t.notes);
-    takeNames(table);
-    return table;
-  });
+  const answer = engine.query(query).then(tableOf);
   answer.catch(() => kept.delete(query));
   kept.set(query, answer);
   for (const old of kept.keys()) {

@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Asked } from "./shell";
-import { useShell } from "./shell";
+import { useShell, useTable } from "./shell";
 import type { Table } from "./model";
 import { group } from "./format";
-import { replace, withWords, type State } from "./state";
+import { besideOf, query, replace, timeOf, withTime, withWords, type State } from "./state";
 
 function Notes({ table }: { table: Table }) {
   const notes = table.notes.filter((n) => !n.startsWith("series: ")); // their page lists them
@@ -20,10 +20,29 @@ function Notes({ table }: { table: Table }) {
   );
 }
 
+// Why there is no answer: an error, or a metric that is not kept by time.
+export function Failure({ error }: { error: string }) {
+  const shell = useShell();
+  const { state } = shell;
+  const wanted = [state.words.metric ?? "", ...besideOf(state)].filter((m) => m);
+  const asked = useTable(timeOf(state) && wanted.length ? query({ ...state, words: {} }, "header") : null);
+  const missing = asked.table ? wanted.filter((m) => !asked.table!.metrics().includes(m)) : [];
+  if (asked.busy) return <p class="waiting" aria-busy="true">…</p>;
+  if (!missing.length) return <p class="error" role="alert">{error}</p>;
+  const without = { metric: missing.includes(state.words.metric ?? "") ? "" : state.words.metric!, beside: besideOf(state).filter((b) => !missing.includes(b)).join(",") };
+  return (
+    <div class="hint" role="status">
+      <p>{`A range of time has no figures of ${missing.join(", ")}: the samples that are kept by time do not have them.`}</p>
+      <button onClick={() => shell.go(withTime(state, ""))}>show all of the run</button>
+      <button onClick={() => shell.go(withWords(state, without))}>{`show the range without ${missing.join(", ")}`}</button>
+    </div>
+  );
+}
+
 // The answer, or why there is none.
 // `silent`: the same notes are elsewhere on the page.
 export function Answer({ asked, silent, children }: { asked: Asked; silent?: boolean; children: (table: Table) => ComponentChildren }) {
-  if (asked.error) return <p class="error" role="alert">{asked.error}</p>;
+  if (asked.error) return <Failure error={asked.error} />;
   if (!asked.table) return <p class="waiting" aria-busy="true">…</p>;
   return (
     <div class={asked.busy ? "answer busy" : "answer"} aria-busy={asked.busy}>

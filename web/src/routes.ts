@@ -27,7 +27,7 @@ export interface Page {
   question: string; // that it answers
   show: FunctionComponent;
   tools?: FunctionComponent; // what can be chosen on it, for the bar
-  has?: (header: Table, before: boolean) => boolean; // without: every profile has it
+  has?: (header: Table, compares: boolean) => boolean; // without: every profile has it
   alone?: boolean; // only links lead to it
 }
 
@@ -38,7 +38,7 @@ export interface Group {
 
 // Is there any of it in the profile?
 const any = (name: string) => (header: Table) => header.rows.some((r) => header.text(r, "name") === name && (header.number(r, "number") ?? 0) > 0);
-const compared = (_: Table, before: boolean) => before;
+const compared = (_: Table, compares: boolean) => compares;
 
 export const groups: Group[] = [
   { title: "Overview", pages: [{ view: "overview", as: "", title: "Overview", question: "What ran, and what matters most?", show: OverviewPage }] },
@@ -74,8 +74,8 @@ export const groups: Group[] = [
   {
     title: "Compare",
     pages: [
-      { view: "diff", as: "", title: "Functions", question: "Which functions cost more or less than before?", show: ComparePage, tools: CompareTools, has: compared },
-      { view: "diff", as: "flame", title: "Flame", question: "Where has the cost of paths changed? Red costs more than before, blue less.", show: CompareFlamePage, tools: CompareTools, has: compared },
+      { view: "diff", as: "", title: "Functions", question: "Which functions cost more or less than before, or in a range of time than else?", show: ComparePage, tools: CompareTools, has: compared },
+      { view: "diff", as: "flame", title: "Flame", question: "Where has the cost of paths changed, since before or in a range of time? Red costs more, blue less.", show: CompareFlamePage, tools: CompareTools, has: compared },
       { view: "diff", as: "tree", title: "Tree", question: "On which paths did the cost change?", show: ComparePage, tools: CompareTools, has: compared },
     ],
   },
@@ -91,9 +91,9 @@ export function pageOf(state: State): Page {
 
 export const groupOf = (page: Page) => groups.find((g) => g.pages.includes(page))!;
 
-export const isThere = (page: Page, header: Table | null, before: boolean) => !page.has || (header !== null && page.has(header, before));
+export const isThere = (page: Page, header: Table | null, compares: boolean) => !page.has || (header !== null && page.has(header, compares));
 
 // The pages of a group that can be chosen, the one that is shown among them.
-export const pagesOf = (group: Group, shown: Page, header: Table | null, before: boolean) => group.pages.filter((p) => p === shown || (!p.alone && isThere(p, header, before)));
+export const pagesOf = (group: Group, shown: Page, header: Table | null, compares: boolean) => group.pages.filter((p) => p === shown || (!p.alone && isThere(p, header, compares)));
 
 export const wordsOf = (page: Page): Record<string, string> => (page.as ? { as: page.as } : {});

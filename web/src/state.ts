@@ -43,7 +43,7 @@ export function format(state: State): string {
 }
 
 // Words that stay when another view is shown.
-const lasting = ["metric", "beside", "find", "context", "without", "strip"];
+const lasting = ["metric", "beside", "find", "context", "without", "strip", "against"];
 
 export function withView(state: State, view: string, words: Record<string, string> = {}): State {
   const kept: Record<string, string> = {};
@@ -174,9 +174,12 @@ export function query(state: State, view: string, words: Record<string, string |
   return out.toString();
 }
 
-// The same of what has changed since the profile before.
-export const compareQuery = (state: State, view: string, words: Record<string, string | number> = {}) =>
-  `diff&${state.words.normalise === "1" ? "normalise&" : ""}${query(state, view, words)}`;
+// Is a range of time compared with the rest of the run, or the profile with the one before?
+export const isWithRest = (state: State, before: boolean) => timeOf(state) !== "" && (!before || state.words.against === "rest");
+
+// The same of what has changed since the profile before, or in a range of time.
+export const compareQuery = (state: State, rest: boolean, view: string, words: Record<string, string | number> = {}) =>
+  `diff&${rest ? "rest&" : ""}${state.words.normalise === "1" ? "normalise&" : ""}${query(state, view, words)}`;
 
 // Metrics that are shown beside the main one.
 export const besideOf = (state: State) => (state.words.beside ?? "").split(",").filter((b) => b);

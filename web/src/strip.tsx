@@ -8,10 +8,11 @@
 // is drawn in front of it.  The zoomed part is in the address as `strip`.  What is
 // dragged is drawn here alone until it is let go.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useBursts, type Burst } from "./bursts";
 import { bands } from "./colours";
 import type { Table } from "./model";
 import { useDark, useShell, useSize, useTable } from "./shell";
-import { query, timeOf, withTime, withWords, type State } from "./state";
+import { query, timeOf, withTime, withView, withWords, type State } from "./state";
 import { moment, movedInto, rangeOf, samplesOf, stepOf, textOf, timelineOf, useText, type Range, type Timeline } from "./timeline";
 
 const HEIGHT = 30;
@@ -21,6 +22,7 @@ const LAST = "-10s..";
 const ALL = "all"; // a live strip shows its last minute when nothing is said
 const SHORTEST = 1e4; // ns, of what is shown
 const ENOUGH = 4; // samples in a bucket, on average
+const BURST = 12; // pixels: the mark of one, at least
 
 const micro = (ns: number) => Number((ns / 1e9).toFixed(6)); // in seconds
 
@@ -104,6 +106,7 @@ interface Drag {
   x: number;
   range: Range; // before it
   moved: boolean;
+  burst: Burst | null; // where it began: a click selects it
 }
 
 function Lane({ header, live }: { header: Table; live: boolean }) {
@@ -136,6 +139,7 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   const fits = chosen && shown && chosen.begin === shown.begin && chosen.bucket === shown.bucket && chosen.all.buckets.length === shown.all.buckets.length ? chosen : null;
   const range = useRange(state, whole);
   const text = timeOf(state);
+  const bursts = useBursts(shell.version, state.view, !live && shown !== null);
 
   useEffect(() => setDraft(null), [text]);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -158,6 +162,8 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
     if (next === text) setDraft(null);
     shell.go(withTime(state, next));
   };
+  const choose = (b: Burst) => commit({ from: b.from, to: Math.min(run, b.to) });
+  const compare = () => shell.go(withView(state, "diff", { as: "flame", against: shell.before ? "rest" : "" }));
   const clear = () => {
     clearTimeout(timer.current);
     setDraft(null);
@@ -184,6 +190,7 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   const onDown = (e: PointerEvent) => {
     if (e.button !== 0 || !whole) return;
     const slider = (e.target as HTMLElement).closest<HTMLElement>("[data-part]")?.dataset.part as Part | undefined;
+    const burst = bursts[Number((e.target as HTMLElement).dataset.burst ?? -1)] ?? null;
     const at = nsAt(e.clientX);
     const hasAll = now.from < visible.from + within && now.to > visible.to - within; // then there is no other place for a new one
     const moves = slider === "range" && isChosen && !hasAll && !e.shiftKey;
@@ -191,11 +198,11 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
     clearTimeout(timer.current);
     box!.setPointerCapture(e.pointerId);
     box!.querySelector<HTMLElement>(`[data-part=${slider ?? "range"}]`)?.focus({ preventScroll: true });
-    drag.current = { part: moves ? "range" : "to", at: moves ? at : other, x: e.clientX, range: now, moved: false };
+    drag.current = { part: moves ? "range" : "to", at: moves ? at : other, x: e.clientX, range: now, moved: false, burst };
   };
   const onMove = (e: PointerEvent) => {
     const d = drag.current;
-    setHover(nsAt(e.clientX));
+    setHover((e.target as HTMLElement).dataset.burst ? null : nsAt(e.clientX)); // that says what it is itself
     if (!d || (!d.moved && Math.abs(e.clientX - d.x) < 3)) return;
     d.moved = true;
     setDraft(dragged(d, e.clientX));
@@ -203,6 +210,7 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   const leave = (e: PointerEvent, keep: boolean) => {
     const d = drag.current;
     drag.current = null;
+    if (keep && d?.burst && !d.moved) choose(d.burst);
     if (!d?.moved) return;
     const to = dragged(d, e.clientX);
     if (keep && to.to > to.from) commit(to);
@@ -236,6 +244,7 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
       drag.current = null;
       setDraft(null);
     } else if (e.key === "Escape" && (text || draft)) clear();
+    else if (e.key === "c" && slider && text) compare();
     else if (e.key === "+" || e.key === "=") zoomIn();
     else if (e.key === "-" && zoom) zoomed(4, (visible.from + visible.to) / 2);
     else return;
@@ -294,11 +303,19 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
             {slider("range", "range of time", now.from, 0, run, length, { left: `${left}px`, width: `${Math.max(1, right - left)}px` })}
             {slider("from", "from", now.from, 0, now.to, valueAt(now.from), { left: `${left - 12}px` })}
             {slider("to", "to", now.to, now.from, run, valueAt(now.to), { left: `${right - 12}px` })}
+            {bursts.map((b, i) => {
+              const [x, end] = [xOf(b.from), xOf(b.to)];
+              const what = `${moment(b.from, within)} to ${moment(b.to, within)}: ${b.text}`;
+              return end > x ? <button class="burst" data-burst={i} aria-label={`burst, ${what}`} title={what} style={{ left: `${Math.max(0, Math.min((x + end - BURST) / 2, x))}px`, width: `${Math.max(BURST, end - x)}px` }} onClick={(e) => e.detail === 0 && choose(b)} /> : null; // a click of the pointer is no drag
+            })}
             <Axis shown={shown} from={from} width={width} />
             <Tip shown={shown} from={from} width={width} range={draft ?? (held && isChosen ? now : null)} at={hover ?? (held === "from" ? now.from : held ? now.to : null)} chosen={filtered ? fits : null} within={within} bucketAt={bucketAt} />
           </>
         ) : null}
       </div>
+      <button disabled={!text || !isChosen} title={isChosen ? "compare the range with the rest of the run" : "select a range to compare it with the rest of the run"} aria-label="compare the range with the rest" onClick={compare}>
+        compare
+      </button>
       {live ? <button class={text === LAST ? "on" : ""} aria-pressed={text === LAST} onClick={() => shell.go(withTime(state, text === LAST ? "" : LAST))}>last 10 s</button> : null}
       {zoom && shown ? (
         <>

@@ -21,11 +21,14 @@ const headings: Record<string, string> = {
   edge_share: "% of the function",
   calls_inside: "calls inside",
   away: "away from the median",
-  "self.a": "self before",
-  "self.b": "self now",
-  "total.a": "total before",
-  "total.b": "total now",
 };
+
+// Of a comparison the columns of both sides; of others, as the engine or we call them.
+function headingOf(table: Table, column: Column): string {
+  const [what, side] = column.key.split(".");
+  if (side === "a" || side === "b") return `${what} ${table.sides[side === "a" ? 0 : 1]}`;
+  return headings[column.key] ?? column.title;
+}
 
 // A cell on the page: one or two columns of the answer.
 interface Shown {
@@ -41,7 +44,7 @@ function shownColumns(table: Table, rows: Row[], leave: Set<string>): Shown[] {
   for (const column of table.columns) {
     if (folded.has(column.key) || leave.has(column.key) || column.key === "name") continue;
     if (!rows.some((r) => table.at(r, column.key) !== null)) continue;
-    const shown: Shown = { key: column.key, title: headings[column.key] ?? column.title, column };
+    const shown: Shown = { key: column.key, title: headingOf(table, column), column };
     if (table.has(column.key + "_low")) shown.low = column.key + "_low";
     const error = column.key.replace(/_share$/, "_error");
     if (error !== column.key && table.has(error)) shown.error = error;

@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { bands, heat } from "./colours";
 import { amount, exact, share } from "./format";
-import { Answer, Choice, More, Scroll } from "./parts";
+import { Answer, Choice, Failure, More, Scroll } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
 import { query, withTime, withWords, type State } from "./state";
 import { useRange } from "./strip";
@@ -140,7 +140,7 @@ function Heat() {
   const end = grid ? grid.from + (grid.cells * grid.column) / ROWS : 0;
   const asked = useTable(grid?.cells ? query(times(state, `${seconds(grid.from)}..${seconds(end)}`), "timeline", { buckets: grid.cells, limit: 1 }) : null);
   const t = useMemo(() => (asked.table ? timelineOf(asked.table) : null), [asked.table]);
-  if (asked.error) return <p class="error" role="alert">{asked.error}</p>;
+  if (asked.error) return <Failure error={asked.error} />;
   if (!whole || !grid || !t || t.all.buckets.length !== grid.cells) return <p class="waiting" aria-busy={asked.busy}>…</p>;
   return <Map grid={grid} t={t} run={whole.span} range={range} left={from + part!.span - end} />;
 }
