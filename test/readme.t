@@ -57,6 +57,7 @@ sub shape
     my $number = qr/(?<![\w.+])[-+]?[0-9][0-9.]*(?:–[0-9.]+)?!?(?![\w])/;
     $line =~ s{http://\S+}{URL};
     $line =~ s/libsqlite3\S*\+0x[0-9a-f]+/FUNCTION/g;
+    $line =~ s/\bsqlite3\w+(?= +[0-9.]+ %)/FUNCTION/g; # of several, the one that lost most
     $line =~ s/$number/N/g;
     $line =~ s/\bN (sample|object)\b/N ${1}s/g;
     $line =~ s/\b(?:s|ms|µs|ns|B|KiB|MiB)\b/UNIT/g;
@@ -68,7 +69,7 @@ sub shape
 # If a program is not installed, the lines of the one part that needs it may be skipped.
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH} }
 my %needs = (
-    'sqlite3|(run|heap|slow|leak).tt' => sub { has('sqlite3') },
+    'sqlite3|(run|heap|slow|leak|vacuum).tt' => sub { has('sqlite3') },
     'python3|(python|lines|objects).tt' => sub { system('python3 -c "import sqlite3" 2>/dev/null') == 0 },
     'tallytree tcl|tcl.tt'       => sub { -e "$library/tcltk/tallytree/libtallytree-tcl.so" },
     'tallytree lua|lua.tt'       => sub { -e "$library/tallytree/libtallytree-lua.so" && has('lua5.4') },
