@@ -95,6 +95,7 @@ extern const struct tt_format
     tt_format_massif,
     tt_format_memtrace,
     tt_format_mermaid,
+    tt_format_nettrace,
     tt_format_ocr,
     tt_format_otlp,
     tt_format_perf,

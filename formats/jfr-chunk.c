@@ -557,7 +557,9 @@ static int read_head(struct tt_jfr *j, const unsigned char *head, uint64_t *meta
     if (memcmp(head, "FLR\0", 4) != 0)
         return tt_jfr_wrong(j, 0, "a chunk does not begin here");
     if (major != 2)
-        return tt_jfr_wrong(j, 4, "this is not version 2, which Java 9 and later write");
+        return tt_jfr_wrong(j, 4,
+                            "this is not version 2, which Java 8u262, 9 and later "
+                            "write; JDK Mission Control reads it");
     if (!(head[67] & compressed))
         return tt_jfr_wrong(j, 64, "its numbers are not compressed");
     if (!size)

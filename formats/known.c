@@ -17,14 +17,20 @@ struct kind {
 #define MAGIC(text) text, sizeof(text) - 1, 0
 
 static const struct kind kinds[] = {
-    {MAGIC("Nettrace"), NULL,
-     "a trace of .NET; converted by 'dotnet-trace convert --format Speedscope FILE'"},
+    {MAGIC("\24\0\0\0!FastSerialization.1"), NULL,
+     "a trace of .NET Core 2, which PerfView reads; 'dotnet-trace' records what is read"},
     {MAGIC("SLOW"), NULL,
      "a method trace of Android; record by simpleperf, whose 'report-sample "
      "--protobuf' is read"},
     {MAGIC("JAVA PROFILE 1.0"), NULL,
      "a heap dump of Java, which has no stacks; record allocations by async-profiler"},
-    {MAGIC("memray"), NULL, "a file of memray, which only memray reads"},
+    {MAGIC("memray"), NULL, "a file of memray; 'memray flamegraph FILE' shows it"},
+    {MAGIC("\4\"M\30"), "memray", "a file of memray; 'memray flamegraph FILE' shows it"},
+    {MAGIC("{"), "\"elapsed_time_sec\"",
+     "a profile of Scalene, which has lines but no stacks; 'scalene --viewer' shows it"},
+    {MAGIC("{"), "\"root_frame\"",
+     "what pyinstrument prints as JSON; 'pyinstrument -r speedscope' prints what is "
+     "read"},
     {MAGIC("go 1."), " trace",
      "an execution trace of Go; converted by 'go tool trace -pprof=sched FILE', or "
      "=net, =sync, =syscall"},

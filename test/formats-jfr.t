@@ -82,6 +82,8 @@ com.é.A.café;com.é.A.sp😀n 2" "$dir/small" samples && folds "A\$\$Lambda\$3
         folds "com.é.A.café;$park 2" "$dir/small" parks && folds "com.é.A.café;$park 640" "$dir/small" bytes
 }
 try "samples, objects and waits, with texts of every kind" small
+older() { sed 's|+0x00007f/123|/440307236001|' "$dir/small" >"$dir/older" && folds "A\$\$Lambda\$3.pooled 12" "$dir/older" "wall samples"; }
+try "before Java 15 the number of a lambda's class follows a slash, and is left out" older
 threads() { "$tallytree" report strands --csv "$dir/small" | grep -q 'worker.*301\|301.*worker' && "$tallytree" report strands --csv "$dir/small" | grep -q 'GC thread'; }
 try "threads are strands, by their Java name or the system's" threads
 types() { "$tallytree" report space --csv "$dir/small" | grep -q 'java.lang.String\[\]\[\]'; }

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* nettrace.c - traces of .NET, which its EventPipe writes: reading.
+ *
+ * Of their many events four have stacks that are of interest: samples, which are taken of
+ * all threads, whether they run or wait; allocations, of which one in 100 KiB or so has an
+ * event; waits for locks; exceptions.  Methods that their addresses are in may be described
+ * later, at the end of the trace: the file is read twice. */
+#include "nettrace.h"
+
+#include <string.h>
+
+#include "formats.h"
+#include "frames.h"
+
+enum what { NONE, SAMPLE, ALLOCATION, WAIT, EXCEPTION, METHOD, MODULE, COMMAND };
+
+static const struct {
+    const char *provider;
+    uint32_t event;
+    enum what what;
+} known[] = {
+    {"Microsoft-DotNETCore-SampleProfiler", 0, SAMPLE},
+    {"Microsoft-Windows-DotNETRuntime", 10, ALLOCATION},
+    {"Microsoft-Windows-DotNETRuntime", 80, EXCEPTION},
+    {"Microsoft-Windows-DotNETRuntime", 91, WAIT},
+    {"Microsoft-Windows-DotNETRuntime", 143, METHOD},
+    {"Microsoft-Windows-DotNETRuntime", 144, METHOD},
+    {"Microsoft-Windows-DotNETRuntime", 152, MODULE},
+    {"Microsoft-Windows-DotNETRuntimeRundown", 143, METHOD},
+    {"Microsoft-Windows-DotNETRuntimeRundown", 144, METHOD},
+    {"Microsoft-Windows-DotNETRuntimeRundown", 153, MODULE},
+    {"Microsoft-Windows-DotNETRuntimeRundown", 154, MODULE},
+    {"Microsoft-DotNETCore-EventPipe", 1, COMMAND},
+};
+
+enum metric {
+    SAMPLES,
+    EXTERNAL,
+    BYTES,
+    ALLOCATIONS,
+    CONTENTIONS,
+    DELAY,
+    EXCEPTIONS,
+    METRICS
+};
+static const struct {
+    const char *name, *unit;
+    uint32_t flags;
+} metrics[METRICS] = {
+    {"samples", "", 0},
+    {"external samples", "", 0},
+    {"bytes", "bytes", TT_METRIC_SPACE},
+    {"allocation samples", "", 0},
+    {"contentions", "", 0},
+    {"delay", "ns", 0},
+    {"exceptions", "", 0},
+};
+
+struct stack {
+    const char *addresses; /* leaf first; in the file */
+    size_t size;
+    uint32_t context; /* TT_NONE: not made so far */
+};
+
+struct reading {
+    struct tt_source *s;
+    struct tt_builder *b;
+    struct tt_nettrace file;
+    struct tt_nettrace_methods methods;
+    struct tt_pairs kinds; /* by the number of a description: enum what */
+    struct tt_pairs stacks, threads;
+    struct tt_vector stack; /* struct stack */
+    struct tt_vector last;  /* uint32_t: the sequence number of a thread's last event */
+    struct tt_vector text;
+    uint64_t region; /* in which stacks have their numbers */
+    uint64_t total[METRICS], lost, unknown;
+    int is_second;
+};
+
+static int no_memory(struct reading *r) { return tt_source_no_memory(r->s); }
+
+/* ── Descriptions ─────────────────────────────────────────────────────────────────── */
+
+static int take_description(struct reading *r, struct tt_nettrace_payload p)
+{
+    uint32_t number = (uint32_t)tt_nettrace_number(&p, 4), event, *to;
+    enum what what = NONE;
+    int is_new;
+
+    r->text.count = 0;
+    if (tt_nettrace_text(&p, &r->text) != 0 || !tt_vector_add(&r->text, 1))
+        return no_memory(r);
+    event = (uint32_t)tt_nettrace_number(&p, 4);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].event == event && strcmp(known[i].provider, r->text.item) == 0)
+            what = known[i].what;
+    to = tt_pairs_get(&r->kinds, number, 0, &is_new);
+    if (!to)
+        return no_memory(r);
+    *to = what;
+    return 0;
+}
+
+/* The event that describes the process begins with its command line. */
+static int take_command(struct reading *r, struct tt_nettrace_payload p)
+{
+    r->text.count = 0;
+    if (tt_nettrace_text(&p, &r->text) != 0 || !tt_vector_add(&r->text, 1))
+        return no_memory(r);
+    if (r->text.count > 1)
+        tt_builder_fact(r->b, "program", TT_FACT_EACH, 1, r->text.item);
+    return 0;
+}
+
+/* ── Stacks ───────────────────────────────────────────────────────────────────────── */
+
+static int take_stack(void *arg, uint32_t number, const char *addresses, size_t size)
+{
+    struct reading *r = arg;
+    struct stack *to;
+    uint32_t *at;
+    int is_new;
+
+    if (!r->is_second)
+        return 0;
+    at = tt_pairs_get(&r->stacks, r->region, number, &is_new);
+    to = at ? tt_vector_add(&r->stack, 1) : NULL;
+    if (!to)
+        return no_memory(r);
+    *to = (struct stack){addresses, size, TT_NONE};
+    *at = (uint32_t)r->stack.count;
+    return 0;
+}
+
+static int begin_region(void *arg)
+{
+    struct reading *r = arg;
+
+    r->region++;
+    return 0;
+}
+
+/* Sets the context of a stack; without one it is the root. */
+static int context_of(struct reading *r, uint32_t number, uint32_t *context)
+{
+    const uint32_t *at = tt_pairs_find(&r->stacks, r->region, number);
+    struct stack *s = at ? (struct stack *)r->stack.item + *at - 1 : NULL;
+    const size_t pointer = (size_t)r->file.pointer;
+
+    *context = TT_BUILDER_ROOT;
+    if (s && s->context != TT_NONE)
+        *context = s->context;
+    if (!s && number)
+        r->unknown++;
+    if (!s || s->context != TT_NONE)
+        return 0;
+    for (size_t i = s->size / pointer; i-- > 0 && *context != TT_NONE;) {
+        uint64_t address = tt_number_at(s->addresses + i * pointer, r->file.pointer);
+        uint32_t block = tt_nettrace_block(&r->methods, r->b, address);
+        *context = block == TT_NONE ? TT_NONE : tt_builder_context(r->b, *context, block);
+    }
+    s->context = *context;
+    return *context == TT_NONE ? no_memory(r) : 0;
+}
+
+/* ── Figures ──────────────────────────────────────────────────────────────────────── */
+
+static int add(struct reading *r, uint32_t context, enum metric m, uint64_t amount)
+{
+    if (__builtin_add_overflow(r->total[m], amount, &r->total[m]))
+        return tt_source_fail_at(r->s, r->file.at, TT_TOO_MUCH);
+    tt_builder_add(
+        r->b, TT_ROLE_SELF, context,
+        tt_builder_metric(r->b, metrics[m].name, metrics[m].unit, metrics[m].flags),
+        amount);
+    return 0;
+}
+
+static int add_allocation(struct reading *r, uint32_t context,
+                          struct tt_nettrace_payload p)
+{
+    uint64_t bytes = tt_nettrace_number(&p, 4);
+    int error;
+
+    (void)tt_nettrace_number(&p, 6); /* its kind, and the number of the runtime */
+    if (p.end - p.at >= 8)
+        bytes = tt_nettrace_number(&p, 8);
+    (void)tt_nettrace_number(&p, r->file.pointer);
+    r->text.count = 0;
+    if (tt_nettrace_text(&p, &r->text) != 0 || !tt_vector_add(&r->text, 1))
+        return no_memory(r);
+    error = add(r, context, BYTES, bytes);
+    error = error ? error : add(r, context, ALLOCATIONS, 1);
+    if (!error && r->text.count > 1)
+        tt_builder_space(r->b, context, r->text.item, TT_NONE, 0, 1, bytes, 0);
+    return error;
+}
+
+/* The event at the end of a wait has its duration, a double in ns. */
+static int add_wait(struct reading *r, uint32_t context, struct tt_nettrace_payload p)
+{
+    const double most = 1e18;
+    uint64_t bits;
+    double ns;
+    int error = add(r, context, CONTENTIONS, 1);
+
+    (void)tt_nettrace_number(&p, 3); /* flags, and the number of the runtime */
+    bits = tt_nettrace_number(&p, 8);
+    memcpy(&ns, &bits, sizeof ns);
+    return error || !(ns > 0 && ns < most) ? error : add(r, context, DELAY, (uint64_t)ns);
+}
+
+static int add_event(struct reading *r, enum what what, const struct tt_nettrace_event *e)
+{
+    enum { IN_MANAGED_CODE = 2 };
+    struct tt_nettrace_payload p = {e->payload, e->payload + e->size};
+    uint32_t context;
+    int error = context_of(r, e->stack, &context);
+
+    if (error)
+        return error;
+    if (tt_builder_strand(r->b, &(struct tt_strand_info){.pid = r->file.process,
+                                                         .thread = e->thread,
+                                                         .rank = TT_NONE,
+                                                         .members = 1}) == TT_NONE)
+        return no_memory(r);
+    if (what == SAMPLE)
+        return add(r, context,
+                   tt_nettrace_number(&p, 4) == IN_MANAGED_CODE ? SAMPLES : EXTERNAL, 1);
+    if (what == ALLOCATION)
+        return add_allocation(r, context, p);
+    return what == WAIT ? add_wait(r, context, p) : add(r, context, EXCEPTIONS, 1);
+}
+
+/* Numbers that are missing between two events of a thread are of events that were lost. */
+static int count_lost(struct reading *r, uint64_t thread, uint32_t sequence, int is_event)
+{
+    int is_new;
+    uint32_t *at = tt_pairs_get(&r->threads, thread, 0, &is_new), *last, gap;
+
+    if (!at || (is_new && !tt_vector_add(&r->last, 1)))
+        return no_memory(r);
+    if (is_new)
+        *at = (uint32_t)r->last.count;
+    last = (uint32_t *)r->last.item + *at - 1;
+    gap = is_new ? 0 : sequence - *last - (is_event ? 1 : 0);
+    if (gap < UINT32_MAX / 2) /* or else it is an earlier one */
+        r->lost += gap;
+    if (is_new || gap < UINT32_MAX / 2)
+        *last = sequence;
+    return 0;
+}
+
+static int take_point(void *arg, uint64_t thread, uint32_t sequence)
+{
+    struct reading *r = arg;
+
+    return r->is_second ? count_lost(r, thread, sequence, 0) : 0;
+}
+
+static int take_event(void *arg, const struct tt_nettrace_event *e)
+{
+    struct reading *r = arg;
+    struct tt_nettrace_payload p = {e->payload, e->payload + e->size};
+    const uint32_t *kind = tt_pairs_find(&r->kinds, e->kind, 0);
+    enum what what = kind ? (enum what) * kind : NONE;
+    int error = 0;
+
+    if (!e->kind)
+        return r->is_second ? 0 : take_description(r, p);
+    if (!r->is_second)
+        error = what == METHOD    ? tt_nettrace_add_method(&r->methods, p)
+                : what == MODULE  ? tt_nettrace_add_module(&r->methods, p)
+                : what == COMMAND ? take_command(r, p)
+                                  : 0;
+    else
+        error = count_lost(r, e->capturer, e->sequence, 1);
+    if (error)
+        return no_memory(r);
+    return r->is_second && what > NONE && what <= EXCEPTION ? add_event(r, what, e) : 0;
+}
+
+/* ── The file ─────────────────────────────────────────────────────────────────────── */
+
+static void count(struct reading *r, const char *name, uint64_t number)
+{
+    if (number)
+        tt_builder_fact(r->b, name, TT_FACT_SUM, number, "");
+}
+
+static int read_all(struct reading *r)
+{
+    const struct tt_nettrace_calls calls = {take_event, take_stack, take_point,
+                                            begin_region, r};
+    uint64_t all = 0;
+    int error = tt_source_all(r->s, &r->file.bytes, &r->file.size);
+
+    r->file.s = r->s;
+    error = error ? error : tt_nettrace_walk(&r->file, &calls);
+    tt_nettrace_sort(&r->methods);
+    r->is_second = 1;
+    r->region = 0;
+    error = error ? error : tt_nettrace_walk(&r->file, &calls);
+    if (error)
+        return error;
+    for (int i = 0; i < METRICS; i++)
+        all += r->total[i] != 0;
+    if (!all)
+        return tt_source_fail(r->s, "this trace of .NET has no samples; record it by "
+                                    "'dotnet-trace collect --profile cpu-sampling'");
+    count(r, "lost.events", r->lost);
+    count(r, "lost.nodes", r->unknown);
+    count(r, "cut off", (uint64_t)r->file.is_cut);
+    return 0;
+}
+
+static int read_nettrace(struct tt_source *s, struct tt_builder *b)
+{
+    struct reading r = {.s = s, .b = b};
+    int error;
+
+    tt_nettrace_methods_init(&r.methods, s->memory);
+    tt_pairs_init(&r.kinds, s->memory);
+    tt_pairs_init(&r.stacks, s->memory);
+    tt_pairs_init(&r.threads, s->memory);
+    tt_vector_init(&r.stack, s->memory, sizeof(struct stack));
+    tt_vector_init(&r.last, s->memory, sizeof(uint32_t));
+    tt_vector_init(&r.text, s->memory, 1);
+    error = read_all(&r);
+    tt_vector_fini(&r.text);
+    tt_vector_fini(&r.last);
+    tt_vector_fini(&r.stack);
+    tt_pairs_fini(&r.threads);
+    tt_pairs_fini(&r.stacks);
+    tt_pairs_fini(&r.kinds);
+    tt_nettrace_methods_fini(&r.methods);
+    return error;
+}
+
+static enum tt_match detect(const char *head, size_t size)
+{
+    return size >= 8 && memcmp(head, "Nettrace", 8) == 0 ? TT_MATCH_YES : TT_MATCH_NO;
+}
+
+const struct tt_format tt_format_nettrace = {
+    .name = "nettrace",
+    .about = "samples, allocations and waits in traces of .NET",
+    .detect = detect,
+    .read = read_nettrace,
+};
