@@ -59,27 +59,41 @@ static uint64_t own_state(const struct tt_python *p, const struct tt_interpreted
     return current;
 }
 
+/* The thread's state in an interpreter's list; 0: it has none. */
+static uint64_t state_in(const struct tt_python *p, const struct tt_interpreted_stack *s,
+                         uint64_t interpreter)
+{
+    uint64_t state = 0;
+
+    (void)tt_safe_word(s->peek, interpreter + p->layout.interpreter.threads, &state);
+    for (int n = 0; state && n < THREADS_MAX && !is_of(p, s, state); n++)
+        if (!tt_safe_word(s->peek, state + p->layout.thread.next, &state))
+            return 0;
+    return state && is_of(p, s, state) ? state : 0;
+}
+
+/* After the last one, 0. */
+static uint64_t next_interpreter(const struct tt_python *p,
+                                 const struct tt_interpreted_stack *s, uint64_t one)
+{
+    const uint64_t at = one ? one + p->layout.interpreter.next
+                            : p->runtime + p->layout.runtime.interpreters;
+    uint64_t next = 0;
+
+    return tt_safe_word(s->peek, at, &next) ? next : 0;
+}
+
 /* Finds another thread's state in the interpreters' lists. */
 static uint64_t other_state(const struct tt_python *p,
                             const struct tt_interpreted_stack *s)
 {
-    const struct tt_python_layout *l = &p->layout;
-    uint64_t interpreter = 0, state = 0;
+    uint64_t one = next_interpreter(p, s, 0), state = 0;
 
-    (void)tt_safe_word(s->peek, p->runtime + l->runtime.interpreters, &interpreter);
-    for (int i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
-        if (!tt_safe_word(s->peek, interpreter + l->interpreter.threads, &state))
-            return 0;
-        for (int n = 0; state && n < THREADS_MAX; n++) {
-            if (is_of(p, s, state))
-                return state;
-            if (!tt_safe_word(s->peek, state + l->thread.next, &state))
-                return 0;
-        }
-        if (!tt_safe_word(s->peek, interpreter + l->interpreter.next, &interpreter))
-            return 0;
+    for (int i = 0; one && !state && i < INTERPRETERS_MAX; i++) {
+        state = state_in(p, s, one);
+        one = next_interpreter(p, s, one);
     }
-    return 0;
+    return state;
 }
 
 static uint64_t state_of(const struct tt_python *p, const struct tt_interpreted_stack *s)
@@ -205,19 +219,41 @@ static enum run take_loop(struct tt_python *p, struct tt_interpreted_stack *s,
     return result == RUN_ENDED && next != outer->frame ? RUN_BROKEN : result;
 }
 
-/* The cframes are on one stack, the innermost lowest, and end at the thread's own. */
+/* Is the address after the end of a copy of the stack? */
+static int is_cut(const struct tt_interpreted_stack *s, uint64_t address)
+{
+    return s->peek->cut && address >= s->peek->high;
+}
+
+/* The copy of the stack ends before the next cframe; but the frames are linked as well. */
+static enum run take_after_cut(struct tt_python *p, struct tt_interpreted_stack *s,
+                               uint64_t at, const struct cframe *c)
+{
+    uint64_t next = 0;
+    enum run result = take_run(p, s, c->frame, at, &next);
+
+    for (uint32_t n = 0; result == RUN_ENDED && next && n < RUNS_MAX; n++)
+        result = take_run(p, s, next, c->previous, &next);
+    return result;
+}
+
+/* The cframes are on one stack, the innermost lowest, and end at the thread's own.  The
+ * innermost one is shown only if it leads to the next one. */
 static enum run take_cframes(struct tt_python *p, struct tt_interpreted_stack *s,
                              uint64_t at, uint64_t root)
 {
+    const uint64_t innermost = at;
     struct cframe c, outer = {0, 0};
     enum run result = RUN_ENDED;
 
     if (at != root && !read_cframe(p, s, at, &c))
         return RUN_BROKEN;
     while (at != root && result == RUN_ENDED) {
-        if ((c.previous != root && c.previous <= at) ||
-            !read_cframe(p, s, c.previous, &outer))
+        if (c.previous != root && c.previous <= at)
             return RUN_BROKEN;
+        if (!read_cframe(p, s, c.previous, &outer))
+            return at != innermost && is_cut(s, c.previous) ? take_after_cut(p, s, at, &c)
+                                                            : RUN_BROKEN;
         result = take_loop(p, s, at, &c, &outer);
         if (p->layout.has_entry_frame)
             return result;
@@ -303,15 +339,59 @@ static void anchor_by_count(const struct tt_python *p, struct tt_interpreted_sta
 static enum run take_all(struct tt_python *p, struct tt_interpreted_stack *s,
                          uint64_t state, uint64_t first)
 {
-    const uint32_t begin = s->count;
-    enum run result;
+    return p->layout.has_cframe
+               ? take_by_cframes(p, s, first, state + p->layout.thread.root)
+               : take_chain(p, s, first);
+}
 
+/* ── Several interpreters ─────────────────────────────────────────────────────────── */
+
+/* While a thread runs in one of them, its calls from another one are further out. */
+static void take_other(struct tt_python *p, struct tt_interpreted_stack *s,
+                       uint64_t state)
+{
+    const uint32_t begin = s->count;
+    enum run result = RUN_ENDED;
+    uint64_t first;
+
+    if (!tt_safe_word(s->peek, state + p->layout.thread.frame, &first) || !first)
+        return;
     if (p->layout.has_cframe)
-        return take_by_cframes(p, s, first, state + p->layout.thread.root);
-    result = take_chain(p, s, first);
-    if (!p->layout.has_entry_frame)
-        anchor_by_count(p, s, begin);
-    return result;
+        result = take_cframes(p, s, first, state + p->layout.thread.root);
+    else
+        result = take_chain(p, s, first);
+    if (result == RUN_BROKEN)
+        s->count = begin;
+}
+
+/* Runs have the order of their anchors; mostly they are in order. */
+static void sort_runs(struct tt_interpreted_stack *s, uint32_t begin)
+{
+    for (uint32_t i = begin + 1; i < s->count; i++) {
+        const struct tt_interpreted one = s->frame[i];
+        uint32_t to = i;
+        for (; to > begin && s->frame[to - 1].anchor > one.anchor; to--)
+            s->frame[to] = s->frame[to - 1];
+        s->frame[to] = one;
+    }
+}
+
+/* Without anchors the order of two interpreters is known, but not that of more. */
+static void take_others(struct tt_python *p, struct tt_interpreted_stack *s,
+                        uint64_t state)
+{
+    uint64_t one = next_interpreter(p, s, 0), other;
+    const int has_anchors = p->layout.has_cframe || p->layout.has_entry_frame;
+    const uint32_t begin = s->count;
+
+    if (!one || !next_interpreter(p, s, one))
+        return;
+    for (int i = 0; one && i < INTERPRETERS_MAX; i++) {
+        other = state_in(p, s, one);
+        if (other && other != state && (has_anchors || s->count == begin))
+            take_other(p, s, other);
+        one = next_interpreter(p, s, one);
+    }
 }
 
 /* Frames of an unknown build are not shown, rather than shown wrongly. */
@@ -340,6 +420,13 @@ static void walk(struct tt_interpreter *i, struct tt_interpreted_stack *s)
         return;
     result = take_all(p, s, state, first);
     judge(p, result, s->count - begin);
+    if (result == RUN_ENDED && !s->state) {
+        take_others(p, s, state);
+        if (p->layout.has_cframe || p->layout.has_entry_frame)
+            sort_runs(s, begin);
+    }
+    if (!p->layout.has_cframe && !p->layout.has_entry_frame)
+        anchor_by_count(p, s, begin);
     if (result == RUN_BROKEN)
         s->end = TT_INTERPRETED_BROKEN;
     else if (result == RUN_FULL)

@@ -142,8 +142,19 @@ waits()
              /;wait_for_it;[^[]*\[waits: [a-z]* of\].*;\[woken by\];.*;hold_it;/ && !/;Barrier/ { seen += $NF / 1e9 }
              END { print seen, waited; exit !(seen > 0.9 * waited && seen < 1.1 * waited) }' "$tmp/folded"
 }
+# Both interpreters use the same time.
+subinterpreter()
+{
+    record "$1" test/python-subinterpreter.py 0.4 && folded &&
+        awk '/;inside[; ]/ { inside += $NF; if (!/;main;([^;]*;)*enter;([^;]*;)*<module>;([^;]*;)*inside[; ]/) wrong += $NF }
+             /;outside[; ]/ { outside += $NF; if (!/;main;([^;]*;)*outside[; ]/ || /;enter;/) wrong += $NF }
+             END { print inside, outside, wrong
+                   off = inside - outside
+                   exit !(inside > 9 && outside > 9 && off * off <= 25 * (inside + outside) && wrong * 50 < inside) }' "$tmp/folded"
+}
 while read -r version python3; do
     try "Python $version: --locks shows the functions that wait, and those that wake them" waits "$python3"
+    try "Python $version: a second interpreter's functions are below those that entered it" subinterpreter "$python3"
 done < <(pythons)
 
 # All that makes and leaves frames, in threads.
