@@ -4,7 +4,7 @@ PREFIX = /usr/local
 TESTS  = $(basename $(wildcard test/*-test.c test/*-test.cpp))
 # Not what switches functions: the sanitizer counts their calls itself.
 THREADED = $(filter-out test/switch-test,$(basename $(shell grep -l pthread_create test/*-test.c)))
-PROVE  = rm -f .prove && PERL5LIB=test/prove prove --formatter Slowest --state=save --timer --exec test/limit -j$(shell nproc)
+PROVE  = rm -f .prove && PERL5LIB=test/prove prove --formatter Slowest --state=save --timer --exec test/limit -j$(shell expr $$(nproc) + 1)
 ASAN   = -Db_sanitize=address,undefined -Dchecked=true
 TSAN   = -Db_sanitize=thread -Dchecked=true
 build  = tools/setup $3 && { test -f $1/build.ninja || meson setup $1 $2; } && ninja -C $1 $4

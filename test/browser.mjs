@@ -40,21 +40,24 @@ export const cells = (page, label) =>
   );
 export const digits = (text) => text.replace(/[^0-9]/g, "");
 
-// A browser of its own, at a page of the viewer, or at another one that has `ready` on it.  It
-// is waited for as long as a busy machine may need.
+// One browser for the whole test; it ends with the process.  It is waited for as long as a busy
+// machine may need.
 const PATIENCE = 120000;
-export async function open(address, options = {}, ready = "nav a.on") {
-  const user = mkdtempSync(join(folder, "chromium-"));
-  const context = await chromium.launchPersistentContext(user, {
+let browser;
+const launched = () =>
+  (browser ??= chromium.launch({
     executablePath: "/usr/bin/chromium",
     headless: true,
     timeout: PATIENCE,
-    viewport: { width: 1237, height: 860 },
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-    ...options,
-  });
+  }));
+
+// A page of the viewer, or another one that has `ready` on it, in a context without the storage of
+// other pages.
+export async function open(address, options = {}, ready = "nav a.on") {
+  const context = await (await launched()).newContext({ viewport: { width: 1237, height: 860 }, ...options });
   context.setDefaultTimeout(PATIENCE);
-  const page = context.pages()[0] ?? (await context.newPage());
+  const page = await context.newPage();
   page.complaints = [];
   page.asked = [];
   page.on("pageerror", (e) => page.complaints.push(e.message));
@@ -144,7 +147,7 @@ export async function serve(file, words = []) {
   return { server, address };
 }
 
-// A page of a file in a separate browser; both end with `run`.
+// A page of a file, with a server; both end with `run`.
 const browsers = [], servers = [];
 export async function view(file, hash, words = []) {
   const { server, address } = await serve(file, words);

@@ -4,8 +4,8 @@
 # output, the same messages, the same status, and the same files.  TT_RECORD has its flags.
 . "$(dirname "$0")/tap.sh"
 mkdir "$tmp/a" "$tmp/b"
-seq 1 60000 | sed 's/7/seven\t/' >"$tmp/text"
-tac "$tmp/text" | head -n 50000 >"$tmp/other"
+seq 1 20000 | sed 's/7/seven\t/' >"$tmp/text"
+tac "$tmp/text" | head -n 15000 >"$tmp/other"
 seq 1 5000 | awk '{ printf "{\"a\": %d, \"b\": [\"%x\"]}\n", $1, $1 * 7919 }' >"$tmp/json"
 cat >"$tmp/program.c" <<'END'
 #include <stdio.h>

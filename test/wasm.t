@@ -16,7 +16,7 @@ compile()
     local source
     for source in "${sources[@]}"; do
         [ -n "$source" ] || continue
-        clang --target=wasm32-wasi -std=gnu11 -D_GNU_SOURCE -Os -Wall -Wextra -Wconversion \
+        clang --target=wasm32-wasi -std=gnu11 -D_GNU_SOURCE -O0 -Wall -Wextra -Wconversion \
             -Wshadow -Werror -Iinclude -Ibase -Iprofile -Iruntime -Ireport -Iformats -c "$source" \
             -o "$tmp/${source//\//-}.o" || return
     done
