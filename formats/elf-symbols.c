@@ -2,6 +2,8 @@
 /* elf-symbols.c - the functions of a program, by address. */
 #include "elf-symbols.h"
 
+#include "pe-symbols.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,10 +42,6 @@ static struct section section_at(const struct file *f, uint64_t i)
 
 static int open_file(struct file *f, struct tt_source *s)
 {
-    int error = tt_source_all(s, &f->bytes, &f->size);
-
-    if (error)
-        return error;
     if (f->size < 52 || memcmp(f->bytes, "\177ELF", 4) != 0)
         return tt_source_fail_at(s, 0,
                                  "this is no program: it does not begin as ELF does");
@@ -118,8 +116,11 @@ static void finish(struct tt_elf *e)
 static int read_symbols(struct tt_elf *e, struct tt_source *s)
 {
     struct file f = {0};
-    int error = open_file(&f, s);
+    int error = tt_source_all(s, &f.bytes, &f.size);
 
+    if (!error && f.size > 2 && memcmp(f.bytes, "MZ", 2) == 0)
+        return tt_pe_read(e, s, f.bytes, f.size);
+    error = error ? error : open_file(&f, s);
     e->width = f.wide ? 8 : 4;
     for (uint64_t i = 0; !error && i < f.count; i++) {
         struct section symbols = section_at(&f, i), names;

@@ -13,10 +13,12 @@ struct tt_elf_function {
 struct tt_elf {
     struct tt_vector function, text; /* struct tt_elf_function, by address; char */
     int width;                       /* of an address, in bytes */
+    uint64_t base, size; /* of Windows: where it lies if it was not moved; size 0: not of
+                            Windows */
 };
 
-/* Reads an ELF file, little-endian, of 4 or 8 bytes an address.  0, or an error that the
- * source then has noted. */
+/* Reads an ELF file, little-endian, of 4 or 8 bytes an address, or a program of Windows.
+ * 0, or an error that the source then has noted. */
 int tt_elf_read(struct tt_elf *, struct tt_source *);
 void tt_elf_fini(struct tt_elf *);
 /* Returns the function that contains an address; if none does, the first one after it

@@ -5,6 +5,10 @@
  *      0 low high bins rate …  a histogram: how often the clock found each piece of code
  *      1 from self count       calls from one place to one function
  *
+ * The older form, which Windows and BSD write, is the same without tags:
+ *
+ *      low high size version rate … │ one histogram │ from self count │ …
+ *
  * The file has no names, and does not say how wide an address is: both are in the program
  * file.  A bin that spans several functions is divided in proportion to its bytes in
  * each.  The cost of calls is unknown; like gprof, this takes it to be in proportion to
@@ -18,6 +22,7 @@
 #include "frames.h"
 
 enum { HEAD = 20, HISTOGRAM = 0, ARC = 1, BLOCKS = 2 };
+enum { OLD_VERSION = 0x51879, OLD_HEAD = 24 }; /* OLD_HEAD: and two addresses */
 
 struct gmon {
     struct tt_source *s;
@@ -25,6 +30,7 @@ struct gmon {
     struct tt_elf elf;
     struct tt_arcs arcs;
     struct tt_vector block; /* uint32_t: of each function of the program, + 1 */
+    uint64_t moved;         /* how far Windows has moved the program */
 };
 
 static int take(struct gmon *g, int size, uint64_t *n)
@@ -45,7 +51,7 @@ static int take(struct gmon *g, int size, uint64_t *n)
  * figures. */
 static uint32_t function_at(struct gmon *g, uint64_t address)
 {
-    const struct tt_elf_function *f = tt_elf_find(&g->elf, address, 0);
+    const struct tt_elf_function *f = tt_elf_find(&g->elf, address - g->moved, 0);
     struct tt_block_info info = {.name = "[unknown]", .kind = TT_KIND_FUNCTION};
     uint32_t *block = NULL, made;
     char *name = NULL;
@@ -85,10 +91,10 @@ static int add_bin(struct gmon *g, uint64_t low, uint64_t high, uint64_t ns)
     int error = 0;
 
     while (!error && from < high) {
-        const struct tt_elf_function *f = tt_elf_find(&g->elf, from, 1);
-        uint64_t end = !f ? high : from < f->start ? f->start : f->end;
-        uint64_t until;
-        if (end > high)
+        const struct tt_elf_function *f = tt_elf_find(&g->elf, from - g->moved, 1);
+        uint64_t until, start = f ? f->start + g->moved : high;
+        uint64_t end = from < start ? start : f->end + g->moved;
+        if (end > high || end <= from) /* the last one has no end */
             end = high;
         until = (uint64_t)((unsigned __int128)ns * (end - low) / (high - low));
         if (until > given)
@@ -99,18 +105,12 @@ static int add_bin(struct gmon *g, uint64_t low, uint64_t high, uint64_t ns)
     return error;
 }
 
-static int read_histogram(struct gmon *g)
+static int read_bins(struct gmon *g, uint64_t low, uint64_t high, uint64_t bins,
+                     uint64_t rate)
 {
-    uint64_t low, high, bins, rate, skipped, count;
-    int error = take(g, g->elf.width, &low);
+    uint64_t count;
+    int error = 0;
 
-    error = error ? error : take(g, g->elf.width, &high);
-    error = error ? error : take(g, 4, &bins);
-    error = error ? error : take(g, 4, &rate);
-    error = error ? error : take(g, 8, &skipped); /* "seconds", and its letter */
-    error = error ? error : take(g, 8, &skipped);
-    if (error)
-        return error;
     if (high <= low || !bins || !rate || rate > 1000000000 ||
         (high - low) / bins > 1 << 20)
         return tt_source_fail(g->s,
@@ -130,16 +130,31 @@ static int read_histogram(struct gmon *g)
     return error;
 }
 
+static int read_histogram(struct gmon *g)
+{
+    uint64_t low, high, bins, rate, skipped;
+    int error = take(g, g->elf.width, &low);
+
+    error = error ? error : take(g, g->elf.width, &high);
+    error = error ? error : take(g, 4, &bins);
+    error = error ? error : take(g, 4, &rate);
+    error = error ? error : take(g, 8, &skipped); /* "seconds", and its letter */
+    error = error ? error : take(g, 8, &skipped);
+    return error ? error : read_bins(g, low, high, bins, rate);
+}
+
 /* ── Calls ────────────────────────────────────────────────────────────────────────── */
 
-static int read_arc(struct gmon *g)
+/* `width`: bytes of the count, which are an address's in the older form. */
+static int read_arc(struct gmon *g, int width)
 {
-    uint64_t from, to, count;
+    uint64_t from, to, count = 0;
     uint32_t caller, called;
     int error = take(g, g->elf.width, &from);
 
     error = error ? error : take(g, g->elf.width, &to);
-    error = error ? error : take(g, 4, &count);
+    error = error ? error : take(g, width, &count);
+    count &= UINT32_MAX; /* what follows in a longer one is chance */
     if (error || !count)
         return error;
     caller = function_at(g, from);
@@ -165,7 +180,7 @@ static int read_records(struct gmon *g)
         if (tag == HISTOGRAM) {
             error = read_histogram(g);
         } else if (tag == ARC) {
-            error = read_arc(g);
+            error = read_arc(g, 4);
         } else if (tag == BLOCKS) { /* counts of executed lines */
             error = take(g, 4, &count);
             for (uint64_t i = 0; !error && i < count * 2; i++)
@@ -174,6 +189,46 @@ static int read_records(struct gmon *g)
             error = tt_source_fail(g->s, "no record has the tag %u", (unsigned)tag);
         }
     }
+    return error;
+}
+
+/* ── The older form ───────────────────────────────────────────────────────────────── */
+
+static int is_old(const char *head, size_t size, int width)
+{
+    return size >= (size_t)(OLD_HEAD + 2 * width) &&
+           tt_number_at(head + 2 * width + 4, 4) == OLD_VERSION;
+}
+
+/* Windows moves a program by multiples of 64 KiB; its code begins in the first of them. */
+static void find_move(struct gmon *g, uint64_t low)
+{
+    if (g->elf.size && (low < g->elf.base || low - g->elf.base >= g->elf.size))
+        g->moved = (low & ~(uint64_t)0xffff) - g->elf.base;
+}
+
+static int read_old(struct gmon *g)
+{
+    const int width = g->elf.width;
+    const uint64_t head = (uint64_t)(OLD_HEAD + 2 * width);
+    uint64_t low, high, size, version, rate, spare;
+    int64_t have;
+    int error = take(g, width, &low);
+
+    error = error ? error : take(g, width, &high);
+    error = error ? error : take(g, 4, &size);
+    error = error ? error : take(g, 4, &version);
+    error = error ? error : take(g, 4, &rate);
+    error = error ? error : take(g, 8, &spare);
+    error = error ? error : take(g, 4, &spare);
+    if (error)
+        return error;
+    if (size < head)
+        return tt_source_fail(g->s, "the histogram is smaller than its head");
+    find_move(g, low);
+    error = read_bins(g, low, high, (size - head) / 2, rate);
+    while (!error && (have = tt_source_want(g->s, 1)) != 0)
+        error = have < 0 ? (int)have : read_arc(g, width);
     return error;
 }
 
@@ -204,16 +259,22 @@ static int read_program(struct gmon *g)
 
 static int read_all(struct gmon *g)
 {
-    uint64_t magic, version, spare;
     uint32_t metric, calls;
-    int error = take(g, 4, &magic);
+    int64_t have = tt_source_want(g->s, OLD_HEAD + 16);
+    int error;
 
-    error = error ? error : take(g, 4, &version);
-    for (int i = 0; !error && i < 3; i++)
-        error = take(g, 4, &spare);
-    if (!error && (magic != 0x6e6f6d67 || version != 1))
-        error = tt_source_fail_at(g->s, 0, "this is not version 1 of gmon.out");
-    error = error ? error : read_records(g);
+    if (have < 0)
+        return (int)have;
+    if (is_old(tt_source_at(g->s), (size_t)have, g->elf.width)) {
+        error = read_old(g);
+    } else if (have >= HEAD && memcmp(tt_source_at(g->s), "gmon\1\0\0\0", 8) == 0) {
+        tt_source_skip(g->s, HEAD);
+        error = read_records(g);
+    } else {
+        return tt_source_fail_at(g->s, 0,
+                                 "this is not version 1 of gmon.out, or its addresses "
+                                 "are not as wide as its program's");
+    }
     if (error)
         return error;
     metric = tt_builder_metric(g->b, "time", "ns", TT_METRIC_TIME | TT_METRIC_SAMPLED);
@@ -240,8 +301,10 @@ static int read_gmon(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= HEAD && memcmp(head, "gmon\1\0\0\0", 8) == 0 ? TT_MATCH_YES
-                                                                : TT_MATCH_NO;
+    return (size >= HEAD && memcmp(head, "gmon\1\0\0\0", 8) == 0) ||
+                   is_old(head, size, 4) || is_old(head, size, 8)
+               ? TT_MATCH_YES
+               : TT_MATCH_NO;
 }
 
 const struct tt_format tt_format_gmon = {

@@ -54,7 +54,8 @@ static void finish(struct tt_builder *b)
 }
 
 /* What lies beside a file follows it in the input: each of these parts begins with its
- * mark, and is the file whose name ends so; a program begins as ELF does. */
+ * mark, and is the file whose name ends so; a program begins as ELF does, or follows its
+ * mark. */
 static const struct {
     const char *mark, *name;
 } parts[] = {
@@ -62,18 +63,24 @@ static const struct {
     {"\377\376sym\n", ".sym"}, {"\377\376dat\n", ".dat"},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
+static const char windows[] = "\377\376exe\n"; /* the mark of a program of Windows */
 static const uint8_t *part_at[PARTS];
 static size_t part_size[PARTS];
 
 /* How much of the input is the file itself. */
 static size_t find_parts(const uint8_t *data, size_t size)
 {
+    const uint8_t *program = memmem(data, size, windows, strlen(windows));
     size_t first = size;
 
     for (int i = 0; i < PARTS; i++) {
         part_at[i] = memmem(data, size, parts[i].mark, strlen(parts[i].mark));
         if (part_at[i] && (size_t)(part_at[i] - data) < first)
             first = (size_t)(part_at[i] - data);
+    }
+    if (!part_at[0] && program) {
+        first = (size_t)(program - data) < first ? (size_t)(program - data) : first;
+        part_at[0] = program + strlen(windows);
     }
     for (int i = 0; i < PARTS; i++) {
         const uint8_t *end = data + size;
