@@ -434,10 +434,24 @@ static uint32_t metric_of(struct firefox *x, const char *type, int *shift)
     return tt_builder_metric(x->b, "samples", "", 0);
 }
 
+/* When a sample was, in ns; it is after `last`, if its column has only the time between.
+ * NONE: not known. */
+static int64_t time_of(const struct column *c, size_t i, int64_t last)
+{
+    const int64_t between = value_of(&c[1], (int64_t)i);
+    int64_t time = value_of(&c[0], (int64_t)i);
+
+    if (!c[0].is_there && c[1].is_there &&
+        (between < 0 || __builtin_add_overflow(last, between, &time)))
+        time = last;
+    return time >= 0 ? time : NONE;
+}
+
 static int take_samples(struct firefox *x, uint64_t at, const struct column *c,
-                        uint32_t metric)
+                        uint32_t metric, int has_time)
 {
     struct tt_frames amount;
+    int64_t time = 0;
     int error = 0;
 
     tt_frames_init(&amount, x->b, x->s->memory);
@@ -457,6 +471,9 @@ static int take_samples(struct firefox *x, uint64_t at, const struct column *c,
             error = wrong(x, at, TT_TOO_MUCH);
         else if (error == -TT_ERR_MEMORY)
             error = tt_source_no_memory(x->s);
+        time = time_of(c + 2, i, time);
+        if (!error && has_time && time != NONE)
+            tt_builder_sample(x->b, metric, context, (uint64_t)time, (uint64_t)weight, 0);
     }
     if (!error && __builtin_add_overflow(x->total, amount.total, &x->total))
         error = wrong(x, at, TT_TOO_MUCH);
@@ -468,7 +485,11 @@ static int take_samples(struct firefox *x, uint64_t at, const struct column *c,
 
 static int read_samples(struct firefox *x, const struct thread *t)
 {
-    struct column c[] = {{.name = "stack"}, {.name = "weight"}, {.name = NULL}};
+    struct column c[] = {{.name = "stack"},
+                         {.name = "weight"},
+                         {.name = "time", .shift = MS_DIGITS},
+                         {.name = "timeDeltas", .shift = MS_DIGITS},
+                         {.name = NULL}};
     const uint64_t at = t->place.table[SAMPLES];
     char type[16];
     int error = weight_type(x, at, type);
@@ -485,7 +506,7 @@ static int read_samples(struct firefox *x, const struct thread *t)
                                                                .rank = TT_NONE,
                                                                .members = 1});
     if (!error)
-        error = take_samples(x, at, c, metric);
+        error = take_samples(x, at, c, metric, strcmp(type, "bytes") != 0);
     free_columns(c);
     return error;
 }

@@ -18,7 +18,7 @@
 #include "frames.h"
 #include "json-reader.h"
 
-enum { NONE = -1, DEEPEST = 8, COLUMNS = 2 };
+enum { NONE = -1, DEEPEST = 8, COLUMNS = 2, MS_DIGITS = 6 /* to ns */ };
 enum table { SAMPLES, STACKS, FRAMES, STRINGS, TABLES };
 static const char *const table_names[] = {"samples", "stackTable", "frameTable",
                                           "stringTable"};
@@ -31,6 +31,7 @@ struct gecko {
     struct tt_vector block, context;  /* uint32_t: of each string, of each stack */
     struct tt_vector column[COLUMNS]; /* int64_t: the columns of the table that was read
                                          last */
+    int digits;                       /* of fractions, in the second column */
     uint64_t threads;
 };
 
@@ -60,12 +61,12 @@ static int read_schema(struct tt_json *j, const char *const names[COLUMNS],
 }
 
 /* A whole number, or NONE for anything else. */
-static int read_cell(struct tt_json *j, int64_t *value)
+static int read_cell(struct tt_json *j, int shift, int64_t *value)
 {
     int kind = tt_json_value(j);
 
     *value = NONE;
-    if (kind == TT_JSON_NUMBER && !tt_decimal(j->text, 0, value))
+    if (kind == TT_JSON_NUMBER && !tt_decimal(j->text, shift, value))
         *value = NONE;
     return kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY ? tt_json_close(j) : kind;
 }
@@ -77,7 +78,7 @@ static int read_row(struct gecko *x, struct tt_json *j, const uint64_t at[COLUMN
     int e = tt_json_array(j);
 
     for (; e > 0 && (e = tt_json_item(j)) > 0; n++) {
-        e = read_cell(j, &value);
+        e = read_cell(j, at[1] == n ? x->digits : 0, &value);
         for (int c = 0; c < COLUMNS; c++)
             if (at[c] == n)
                 row[c] = value;
@@ -120,13 +121,15 @@ static int find_columns(struct gecko *x, uint64_t place, const char *const names
     return tt_json_part_close(&p, x->s, e);
 }
 
+/* `digits`: of the second column's fractions. */
 static int read_table(struct gecko *x, uint64_t place, const char *first,
-                      const char *second)
+                      const char *second, int digits)
 {
     const char *const names[COLUMNS] = {first, second};
     uint64_t at[COLUMNS] = {UINT64_MAX, UINT64_MAX}, data = 0;
     struct tt_json_part p;
     int e = find_columns(x, place, names, at, &data);
+    x->digits = digits;
 
     for (int c = 0; c < COLUMNS; c++)
         x->column[c].count = 0;
@@ -206,7 +209,7 @@ static int read_strings(struct gecko *x, uint64_t place)
 /* Turns the frames of a thread into blocks, which replace those of the strings. */
 static int read_frames(struct gecko *x, uint64_t place, struct tt_vector *frame)
 {
-    int error = read_table(x, place, "location", NULL);
+    int error = read_table(x, place, "location", NULL, 0);
     const int64_t *location = x->column[0].item;
     const uint32_t *block = x->block.item;
 
@@ -224,7 +227,7 @@ static int read_frames(struct gecko *x, uint64_t place, struct tt_vector *frame)
 
 static int read_stacks(struct gecko *x, uint64_t place, const struct tt_vector *frame)
 {
-    int error = read_table(x, place, "prefix", "frame");
+    int error = read_table(x, place, "prefix", "frame", 0);
     const int64_t *prefix = x->column[0].item, *at = x->column[1].item;
 
     x->context.count = 0;
@@ -248,9 +251,9 @@ static int read_stacks(struct gecko *x, uint64_t place, const struct tt_vector *
 static int read_samples(struct gecko *x, const struct thread *t)
 {
     const uint64_t place = t->table[SAMPLES];
-    int error = read_table(x, place, "stack", NULL);
-    const int64_t *stack = x->column[0].item;
-    uint32_t metric = tt_builder_metric(x->b, "samples", "", 0);
+    int error = read_table(x, place, "stack", "time", MS_DIGITS);
+    const int64_t *stack = x->column[0].item, *time = x->column[1].item;
+    uint32_t metric = tt_builder_metric(x->b, "samples", "", 0), context;
 
     if (!error && tt_builder_strand(x->b, &(struct tt_strand_info){
                                               .process = t->process ? t->process : "",
@@ -263,10 +266,11 @@ static int read_samples(struct gecko *x, const struct thread *t)
     for (size_t i = 0; !error && i < x->column[0].count; i++) {
         if (stack[i] >= (int64_t)x->context.count)
             return wrong(x, place, "a sample has a stack that there is not");
-        tt_builder_add(x->b, TT_ROLE_SELF,
-                       stack[i] < 0 ? TT_BUILDER_ROOT
-                                    : ((uint32_t *)x->context.item)[stack[i]],
-                       metric, 1);
+        context = stack[i] < 0 ? (uint32_t)TT_BUILDER_ROOT
+                               : ((uint32_t *)x->context.item)[stack[i]];
+        tt_builder_add(x->b, TT_ROLE_SELF, context, metric, 1);
+        if (time[i] >= 0)
+            tt_builder_sample(x->b, metric, context, (uint64_t)time[i], 1, 0);
     }
     return error;
 }
@@ -276,7 +280,7 @@ static int read_samples(struct gecko *x, const struct thread *t)
 static int read_number(struct tt_json *j, uint64_t *n)
 {
     int64_t value = 0;
-    int e = read_cell(j, &value);
+    int e = read_cell(j, 0, &value);
 
     *n = value > 0 ? (uint64_t)value : 0;
     return e;

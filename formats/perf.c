@@ -25,6 +25,7 @@ struct header {
     const char *comm, *event;
     size_t comm_length, event_length;
     uint64_t pid, thread, period;
+    int64_t time; /* ns; -1: there is none */
     int has_period;
     char *rest; /* the text after the event */
 };
@@ -38,19 +39,30 @@ struct perf {
     int events;
     struct event *current; /* NULL: no sample has begun */
     uint64_t period, sum;
+    int64_t time;  /* of the sample, in ns; -1: it has none */
     uint64_t lost; /* lines that belong to no sample */
     int is_apart; /* an empty line has come between a sample's first line and its stack */
 };
 
 /* ── The first line of a sample ───────────────────────────────────────────────────── */
 
-/* "12.345:" */
-static int is_time(const char *word, const char *end)
+/* "12.345:", with a time in ns; -1: it is too large. */
+static int is_time(const char *word, const char *end, int64_t *time)
 {
-    uint64_t n;
+    uint64_t seconds, part, ns;
+    const char *point;
 
-    return tt_take_digits(&word, &n) && word < end && *word++ == '.' &&
-           tt_take_digits(&word, &n) && end - word == 1 && *word == ':';
+    if (!tt_take_digits(&word, &seconds) || word == end || *word != '.')
+        return 0;
+    point = ++word;
+    if (!tt_take_digits(&word, &part) || end - word != 1 || *word != ':')
+        return 0;
+    for (ptrdiff_t digits = word - point; digits != 9; digits += digits < 9 ? 1 : -1)
+        part = digits < 9 ? part * 10 : part / 10;
+    *time = __builtin_mul_overflow(seconds, 1000000000, &ns) || ns > INT64_MAX / 2
+                ? -1
+                : (int64_t)(ns + part);
+    return 1;
 }
 
 /* "100" or "100/101"; -1 means none. */
@@ -144,6 +156,7 @@ static int read_timeless(char *line, const char *end, struct header *h)
             ;
         if (c == name || !is_pid(c, stop, h))
             continue;
+        h->time = -1;
         h->comm = name;
         h->comm_length = (size_t)(c - name);
         while (tt_is_blank(name[h->comm_length - 1]))
@@ -165,7 +178,7 @@ static int read_timed(char *line, size_t length, struct header *h)
             c++;
         for (stop = c; stop < end && !tt_is_blank(*stop); stop++)
             ;
-        if (is_time(c, stop) && read_who(line, c, h))
+        if (is_time(c, stop, &h->time) && read_who(line, c, h))
             return read_what(c + (stop - c), end, h);
     }
     return 0;
@@ -271,15 +284,20 @@ static int end_sample(struct perf *p)
 {
     const uint32_t *block = p->stack.item;
     uint32_t context = TT_BUILDER_ROOT;
+    int has_period;
 
     if (!p->current)
         return 0;
+    has_period = p->current->period != TT_NONE;
     for (size_t i = p->stack.count; i--;)
         context = tt_builder_context(p->b, context, block[i]);
     if (__builtin_add_overflow(p->sum, p->period, &p->sum))
         return tt_source_fail(p->s, TT_TOO_MUCH);
     tt_builder_add(p->b, TT_ROLE_SELF, context, p->current->samples, 1);
     tt_builder_add(p->b, TT_ROLE_SELF, context, p->current->period, p->period);
+    if (p->current == p->event && p->time >= 0) /* the first event is the main one */
+        tt_builder_sample(p->b, has_period ? p->current->period : p->current->samples,
+                          context, (uint64_t)p->time, has_period ? p->period : 1, 0);
     p->current = NULL;
     p->is_apart = 0;
     return context == TT_NONE ? tt_source_no_memory(p->s) : 0;
@@ -329,6 +347,7 @@ static int begin_sample(struct perf *p, struct header *h)
             p->b, p->current->name, is_clock(p->current->name) ? "ns" : "",
             p->current == p->event ? TT_METRIC_TIME | TT_METRIC_SAMPLED : 0);
     p->period = h->has_period ? h->period : 0;
+    p->time = h->time;
     p->stack.count = 0;
     memcpy(comm, h->comm,
            h->comm_length < sizeof comm ? h->comm_length : sizeof comm - 1);

@@ -153,7 +153,8 @@ static int take_sample(struct tt_perfdata *p, const struct tt_perfdata_record *r
         add_frame(&w, s.ip, is_kernel);
     e = (struct tt_perfdata_event *)p->events.event.item + s.event;
     error = tt_perfdata_add(&p->tree, w.node, s.pid, s.tid,
-                            tt_perfdata_comm(&p->spaces, s.tid), e, s.event, s.period);
+                            tt_perfdata_comm(&p->spaces, s.tid), e, s.event, s.period,
+                            s.time);
     if (error == -TT_ERR_FORMAT)
         return tt_source_fail(p->s, TT_TOO_MUCH);
     return error ? tt_source_no_memory(p->s) : 0;

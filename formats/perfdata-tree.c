@@ -56,6 +56,7 @@ void tt_perfdata_tree_init(struct tt_perfdata_tree *t, struct tt_source *s,
 
     t->s = s;
     t->b = b;
+    t->timed = TT_NONE;
     tt_frames_init(&t->texts, b, memory);
     tt_vector_init(&t->file, memory, sizeof(struct file));
     tt_vector_init(&t->place, memory, sizeof(struct place));
@@ -305,7 +306,7 @@ static uint32_t find_strand(struct tt_perfdata_tree *t, uint32_t pid, uint32_t t
 
 int tt_perfdata_add(struct tt_perfdata_tree *t, uint32_t node, uint32_t pid, uint32_t tid,
                     uint32_t comm, struct tt_perfdata_event *e, uint32_t event,
-                    uint64_t period)
+                    uint64_t period, uint64_t time)
 {
     uint32_t strand = find_strand(t, pid, tid, comm), *known;
     struct amount *a = t->amount.item;
@@ -331,6 +332,10 @@ int tt_perfdata_add(struct tt_perfdata_tree *t, uint32_t node, uint32_t pid, uin
     }
     a->samples++;
     a->period += period;
+    if (t->timed == TT_NONE)
+        t->timed = event;
+    if (time && event == t->timed)
+        tt_builder_sample_later(t->b, node, strand, time, period ? period : 1);
     return 0;
 }
 
@@ -680,26 +685,36 @@ int tt_perfdata_finish(struct tt_perfdata_tree *t, struct tt_perfdata_events *ev
     const struct amount *a = t->amount.item;
     struct tt_vector contexts;
     const uint32_t *context;
-    uint32_t strand = TT_NONE;
+    const size_t bytes = t->strand.count * sizeof(uint32_t);
+    uint32_t strand = TT_NONE, main = 0,
+             *strands = tt_memory_get(t->s->memory, bytes ? bytes : 1);
     int error = link_all(t);
 
     tt_vector_init(&contexts, t->s->memory, sizeof(uint32_t));
     find_kernel(t);
     error = error ? error : make_metrics(t, events);
     context = error ? NULL : make_contexts(t, &contexts);
-    if (!context)
+    if (!context || !strands)
         error = -TT_ERR_MEMORY;
+    while (main < events->event.count && event[main].samples == TT_NONE)
+        main++;
     for (size_t i = 0; !error && i < t->amount.count; i++) {
         const struct tt_perfdata_event *e = event + a[i].event;
         if (a[i].strand != strand) {
             strand = a[i].strand;
             error = take_strand(t, (const struct strand *)t->strand.item + strand);
+            strands[strand] = tt_builder_current(t->b);
         }
         tt_builder_add(t->b, TT_ROLE_SELF, context[a[i].node], e->samples, a[i].samples);
         if (a[i].period)
             tt_builder_add(t->b, TT_ROLE_SELF, context[a[i].node], e->amount,
                            a[i].period);
     }
+    if (!error && t->timed != TT_NONE) /* the main metric has a range's figures */
+        tt_builder_place_samples(
+            t->b, event[main].sum ? event[main].amount : event[main].samples,
+            t->timed == main ? context : NULL, strands);
+    tt_memory_put(t->s->memory, strands, bytes ? bytes : 1);
     tt_vector_fini(&contexts);
     return error;
 }

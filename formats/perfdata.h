@@ -133,6 +133,7 @@ struct tt_perfdata_tree {
     char kernel[64];    /* its build-id, or else its release */
     uint64_t moved;     /* distance from that address to where it is now */
     int is_same_kernel; /* is that known? */
+    uint32_t timed;     /* the event whose samples are kept by time */
 };
 
 void tt_perfdata_tree_init(struct tt_perfdata_tree *, struct tt_source *,
@@ -155,9 +156,10 @@ const char *tt_perfdata_file_path(const struct tt_perfdata_tree *, uint32_t file
 uint32_t tt_perfdata_below(struct tt_perfdata_tree *, uint32_t node, uint64_t address,
                            const struct tt_perfdata_region *, int is_kernel);
 /* Adds a sample.  0; -TT_ERR_FORMAT: the sum is too large; -TT_ERR_MEMORY. */
+/* `time`: in ns; 0: not known. */
 int tt_perfdata_add(struct tt_perfdata_tree *, uint32_t node, uint32_t pid, uint32_t tid,
                     uint32_t comm, struct tt_perfdata_event *, uint32_t event,
-                    uint64_t period);
+                    uint64_t period, uint64_t time);
 /* Adds everything to the builder.  0 or -TT_ERR_MEMORY. */
 int tt_perfdata_finish(struct tt_perfdata_tree *, struct tt_perfdata_events *);
 

@@ -16,7 +16,7 @@ enum { MOST_METRICS = 256 };
 /* ── Parts of the text ────────────────────────────────────────────────────────────── */
 
 struct profile { /* the places of its parts; 0: missing */
-    uint64_t samples, weights, events;
+    uint64_t samples, weights, events, start;
     char type[16], unit[16];
     char *name; /* owned */
 };
@@ -33,6 +33,8 @@ struct speedscope {
     int shift;     /* decimal digits that are read, */
     int64_t worth; /* and how many of these units are one */
     int64_t last, rest;
+    int is_time;    /* are weights times? */
+    int64_t at;     /* ns: of the next sample; -1: not known */
     uint64_t total; /* of all profiles */
     char *exporter; /* owned, or NULL */
 };
@@ -154,12 +156,13 @@ static void choose_unit(struct speedscope *x, const char *unit)
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (strcmp(unit, times[i].name) == 0) {
             x->shift = times[i].shift;
-            x->worth = 1;
+            x->worth = x->is_time = 1;
             x->metric = tt_builder_metric(x->b, "time", "ns", TT_METRIC_TIME);
             return;
         }
     x->shift = 6;
     x->worth = 1000000;
+    x->is_time = 0;
     if (strcmp(unit, "bytes") == 0)
         x->metric = tt_builder_metric(x->b, "bytes", "bytes", TT_METRIC_SPACE);
     else if (strcmp(unit, "none") == 0)
@@ -184,6 +187,31 @@ static int read_stack(struct speedscope *x, struct tt_json *j, uint32_t *context
     return e == 0 ? 1 : e;
 }
 
+/* Only weights that are times say when a sample was. */
+static void note_time(struct speedscope *x, uint32_t context, int64_t weight)
+{
+    if (x->at >= 0)
+        tt_builder_sample(x->b, x->metric, context, (uint64_t)x->at, (uint64_t)weight, 0);
+    if (x->at >= 0 && __builtin_add_overflow(x->at, weight, &x->at))
+        x->at = -1;
+}
+
+static int read_start(struct speedscope *x, const struct profile *p)
+{
+    struct tt_json_part at;
+    int64_t start = 0;
+    int e;
+
+    x->at = x->is_time ? 0 : -1;
+    if (!p->start || !x->is_time)
+        return 0;
+    tt_json_part_open(&at, x->s, x->text, x->size, p->start);
+    e = tt_json_value(&at.json);
+    if (e == TT_JSON_NUMBER && tt_decimal(at.json.text, x->shift, &start) && start > 0)
+        x->at = start;
+    return tt_json_part_close(&at, x->s, e < 0 ? e : 0);
+}
+
 static int read_samples(struct speedscope *x, struct tt_json *stacks,
                         struct tt_json *weights)
 {
@@ -199,6 +227,8 @@ static int read_samples(struct speedscope *x, struct tt_json *stacks,
             return tt_json_wrong(weights, "there are fewer weights than samples");
         if (e > 0 && (e = tt_json_scaled(weights, x->shift, &weight)) > 0)
             e = add_amount(x, weights, context, weight);
+        if (e > 0)
+            note_time(x, context, weight);
     }
     if (e == 0 && (more = tt_json_item(weights)) != 0)
         e = more < 0 ? more
@@ -214,6 +244,9 @@ static int read_sampled(struct speedscope *x, const struct profile *p,
 
     if (!p->samples || !p->weights)
         return tt_json_wrong(&at->json, "this profile lacks its samples or its weights");
+    e = read_start(x, p);
+    if (e)
+        return e;
     tt_json_part_open(&stacks, x->s, x->text, x->size, p->samples);
     tt_json_part_open(&weights, x->s, x->text, x->size, p->weights);
     e = read_samples(x, &stacks.json, &weights.json);
@@ -347,6 +380,8 @@ static int scan_profile(struct tt_json *j, struct profile *p)
             e = tt_json_place(j, &p->weights);
         else if (tt_json_is(j, "events"))
             e = tt_json_place(j, &p->events);
+        else if (tt_json_is(j, "startValue"))
+            e = tt_json_place(j, &p->start);
         else
             e = tt_json_skip(j);
     }

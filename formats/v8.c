@@ -298,16 +298,29 @@ static int add_nodes(struct tt_v8 *v, uint32_t profile)
     return 0;
 }
 
+/* Notes when the last sample of a profile was, and how long it lasted. */
+static void note_sample(struct tt_v8 *v, const struct profile *p, uint32_t number,
+                        uint64_t us)
+{
+    if (p->last && p->until >= 0 && p->until < INT64_MAX / 1000 && us < INT64_MAX / 1000)
+        tt_builder_sample_later(v->b, p->last - 1, number, (uint64_t)p->until * 1000,
+                                us * 1000);
+}
+
 /* The sample before this one lasted until now. */
 static int add_sample(struct tt_v8 *v, struct profile *p, uint32_t number, uint64_t id)
 {
     uint32_t at = node_of(v, number, id);
     struct node *n = v->node.item;
+    uint64_t lasted = 0;
 
     if (at == TT_NONE)
         return tt_source_no_memory(v->s);
     if (p->last && p->at > p->until) /* if the clock goes back, keep the last time */
-        n[p->last - 1].time += (uint64_t)p->at - (uint64_t)p->until;
+        lasted = (uint64_t)p->at - (uint64_t)p->until;
+    if (p->last)
+        n[p->last - 1].time += lasted;
+    note_sample(v, p, number, lasted);
     p->until = !p->last || p->at > p->until ? p->at : p->until;
     p->last = at + 1;
     n[at].samples++;
@@ -429,11 +442,22 @@ int tt_v8_finish(struct tt_v8 *v, const struct tt_v8_names *names, int is_main)
     uint32_t samples = tt_builder_metric(v->b, "samples", "", 0);
     uint32_t time = tt_builder_metric(v->b, "sampled time", "ns",
                                       is_main ? TT_METRIC_TIME | TT_METRIC_SAMPLED : 0);
+    const struct profile *p = v->profile.item;
+    const size_t contexts = v->node.count * sizeof(uint32_t),
+                 strands = v->profile.count * sizeof(uint32_t);
+    uint32_t *of = tt_memory_get(v->s->memory, contexts),
+             *strand = tt_memory_get(v->s->memory, strands);
     struct tt_vector path;
     uint64_t all = 0, ns;
-    int error = 0;
+    int error = (of || !contexts) && (strand || !strands) ? 0 : tt_source_no_memory(v->s);
 
     tt_vector_init(&path, v->s->memory, sizeof(uint32_t));
+    for (uint32_t i = 0; !error && i < v->profile.count; i++) {
+        note_sample(v, &p[i], i, 0);
+        strand[i] = TT_NONE;
+    }
+    if (!error && contexts)
+        memset(of, 0xff, contexts);
     for (uint32_t i = 0; !error && i < v->node.count; i++) {
         uint32_t context;
         if (!n[i].samples)
@@ -451,10 +475,16 @@ int tt_v8_finish(struct tt_v8 *v, const struct tt_v8_names *names, int is_main)
             error = tt_source_fail(v->s, TT_TOO_MUCH);
         } else {
             set_strand(v, (struct profile *)v->profile.item + n[i].profile, names);
+            strand[n[i].profile] = tt_builder_current(v->b);
+            of[i] = context;
             tt_builder_add(v->b, TT_ROLE_SELF, context, samples, n[i].samples);
             tt_builder_add(v->b, TT_ROLE_SELF, context, time, ns);
         }
     }
+    if (!error)
+        tt_builder_place_samples(v->b, time, is_main ? of : NULL, strand);
+    tt_memory_put(v->s->memory, strand, strands);
+    tt_memory_put(v->s->memory, of, contexts);
     tt_vector_fini(&path);
     tt_builder_no_strand(v->b);
     if (!error && v->lost && v->lost == v->samples)

@@ -734,6 +734,14 @@ static void gather_facts(struct gathering *g)
                             p->metric[i].name);
 }
 
+static void gather_samples(struct gathering *g)
+{
+    const uint32_t of = tt_samples_metric(g->p);
+
+    if (of != TT_NONE)
+        tt_samples_gather(g->b, g->p, g->context, g->strand, g->metric[of], NULL);
+}
+
 static int gather(struct gathering *way)
 {
     struct gathering g = *way;
@@ -758,7 +766,7 @@ static int gather(struct gathering *way)
         gather_bins(&g);
         gather_activations(&g);
         gather_space(&g);
-        tt_samples_gather(b, p, g.context, g.strand, NULL);
+        gather_samples(&g);
         gather_facts(&g);
     }
     ids_free(b, g.block, p->blocks);

@@ -526,7 +526,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
         return NULL;
     if (memory)
         b->memory = *memory;
-    b->current = TT_NONE;
+    b->current = b->weighs = TT_NONE;
     m = &b->memory;
     tt_vector_init(&b->bytes, m, 1);
     tt_vector_init(&b->string, m, sizeof(size_t));

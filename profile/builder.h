@@ -101,10 +101,22 @@ uint32_t tt_builder_trail(struct tt_builder *, uint32_t parent, uint32_t context
 void tt_builder_trail_add(struct tt_builder *, uint32_t trail, uint32_t metric,
                           uint64_t amount);
 
-/* Adds a sample by time for the current strand; `ran`: see tt_sample_row.  Above the cap,
- * samples are combined. */
-void tt_builder_sample(struct tt_builder *, uint32_t context, uint64_t time,
-                       uint64_t weight, uint64_t ran);
+/* The strand of the figures that follow; TT_NONE: they belong to many. */
+uint32_t tt_builder_current(struct tt_builder *);
+
+/* Adds a sample by time for the current strand, with a part of a metric; `ran`: see
+ * tt_sample_row.  Above the cap, samples are combined.  Of samples of several metrics only
+ * those of one are kept. */
+void tt_builder_sample(struct tt_builder *, uint32_t metric, uint32_t context,
+                       uint64_t time, uint64_t weight, uint64_t ran);
+
+/* The same, of a context and a strand that have only numbers of the caller's so far. */
+void tt_builder_sample_later(struct tt_builder *, uint32_t context, uint32_t strand,
+                             uint64_t time, uint64_t weight);
+/* Gives those their contexts and strands, of each number; TT_NONE: its samples are left
+ * out, or without a strand.  `context` NULL: all are left out. */
+void tt_builder_place_samples(struct tt_builder *, uint32_t metric,
+                              const uint32_t *context, const uint32_t *strand);
 
 /* Adds all of a checked profile. */
 int tt_builder_profile(struct tt_builder *, const struct tt_profile *);

@@ -36,6 +36,7 @@ struct tt_builder {
     struct tt_vector entry; /* struct tt_entry; row: enum tt_role << 32 | id */
     size_t summed;          /* of them, when they were last summed up */
     struct tt_vector missing, times, bin, activation, slow, space, series, point, sample;
+    uint32_t weighs;         /* the metric of samples' weights; TT_NONE: there are none */
     struct tt_vector spread; /* struct tt_vector of spreads: two for each metric */
     struct tt_vector total; /* uint64_t: of each metric, in all contexts and below them */
     struct tt_vector place, frame, trail, trail_entry; /* see trails.c */
@@ -68,9 +69,6 @@ uint64_t tt_mix(uint64_t hash, uint64_t value);
 /* Appends an item to a vector; NULL: no memory, and the builder has failed. */
 void *tt_builder_item(struct tt_builder *, struct tt_vector *);
 
-/* The strand of the figures that follow; TT_NONE: they belong to many. */
-uint32_t tt_builder_current(struct tt_builder *);
-
 /* Frees the indices, when no more lookups follow. */
 void tt_builder_drop_indexes(struct tt_builder *);
 
@@ -89,7 +87,7 @@ void tt_order_drop_copied(struct tt_builder *, struct tt_order *);
 void tt_order_free(struct tt_builder *, struct tt_order *);
 /* The samples in the file's order, within their cap: samples.c. */
 void tt_samples_gather(struct tt_builder *, const struct tt_profile *,
-                       const uint32_t *context, const uint32_t *strand,
+                       const uint32_t *context, const uint32_t *strand, uint32_t metric,
                        const struct tt_range *);
 uint32_t tt_builder_strand_of(struct tt_builder *, const struct tt_profile *,
                               uint32_t strand);

@@ -443,7 +443,7 @@ static int add_range(struct pass *f, const struct tt_filter *filter)
         f->range.to = 0;
         return wrong(f, filter->pattern, reason);
     }
-    return tt_metric_find(f->p, "time") == TT_NONE
+    return tt_samples_metric(f->p) == TT_NONE
                ? tt_query_unknown_metric(f->q, f->p, "time")
                : 0;
 }

@@ -706,7 +706,7 @@ static void add_samples(struct transfer *t, const struct tt_vector *v,
         if (of != strand)
             add_strand(t, t->p->strand[of]);
         strand = of;
-        tt_builder_sample(t->b, t->context[s[i].context],
+        tt_builder_sample(t->b, t->time, t->context[s[i].context],
                           h->start_time + scale(h, s[i].time),
                           scale_next(h, &sums[of], s[i].weight), 0);
     }

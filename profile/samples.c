@@ -21,6 +21,7 @@
 #include "building.h"
 
 enum { ROOM = 4 * TT_SAMPLES_MAX }; /* before they are thinned */
+#define UNPLACED 0x80000000u /* the strand and the context are numbers of the caller's */
 
 /* ── The race ─────────────────────────────────────────────────────────────────────── */
 
@@ -160,26 +161,117 @@ static void thin_samples(struct tt_vector *v)
 
 /* ── The builder's ────────────────────────────────────────────────────────────────── */
 
-void tt_builder_sample(struct tt_builder *b, uint32_t context, uint64_t time,
-                       uint64_t weight, uint64_t ran)
+static void add_sample(struct tt_builder *b, const struct tt_sample_row *row)
 {
     struct tt_sample_row *s;
 
-    if (b->failed || context == TT_NONE)
+    if (b->failed || row->context == TT_NONE)
         return;
     if (b->sample.count >= ROOM)
         thin_samples(&b->sample);
     s = tt_vector_add(&b->sample, 1);
     if (s)
-        *s = (struct tt_sample_row){time, weight, ran, context, b->current};
+        *s = *row;
     else
         b->failed = 1;
 }
 
+static const char *name_of(const struct tt_builder *b, uint32_t metric)
+{
+    const struct tt_metric_row *row = b->metric.item;
+    const size_t *string = b->string.item;
+
+    return (const char *)b->bytes.item + string[row[metric].name];
+}
+
+/* Those of another metric; others have no metric so far. */
+static void drop_placed(struct tt_builder *b)
+{
+    struct tt_sample_row *s = b->sample.item;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < b->sample.count; i++)
+        if (s[i].strand != TT_NONE && s[i].strand & UNPLACED)
+            s[kept++] = s[i];
+    b->sample.count = kept;
+}
+
+static int rank_of(const struct tt_builder *b, uint32_t metric)
+{
+    const char *name = name_of(b, metric);
+
+    return strcmp(name, "time") == 0      ? 0
+           : strcmp(name, "ticks") == 0   ? 1
+           : strcmp(name, "samples") == 0 ? 3
+                                          : 2;
+}
+
+/* Weights of different metrics cannot be added: samples of the preferred one are kept.  So
+ * the order and the grouping of merges do not matter.  Is it this one? */
+static int is_preferred(struct tt_builder *b, uint32_t metric)
+{
+    int order;
+
+    if (metric == b->weighs || metric == TT_NONE)
+        return metric != TT_NONE;
+    order = b->weighs == TT_NONE ? -1 : rank_of(b, metric) - rank_of(b, b->weighs);
+    if (order == 0)
+        order = strcmp(name_of(b, metric), name_of(b, b->weighs));
+    if (order > 0)
+        return 0;
+    if (order < 0)
+        drop_placed(b);
+    b->weighs = metric;
+    return 1;
+}
+
+void tt_builder_sample(struct tt_builder *b, uint32_t metric, uint32_t context,
+                       uint64_t time, uint64_t weight, uint64_t ran)
+{
+    if (!b->failed && is_preferred(b, metric))
+        add_sample(b, &(struct tt_sample_row){time, weight, ran, context, b->current});
+}
+
+void tt_builder_sample_later(struct tt_builder *b, uint32_t context, uint32_t strand,
+                             uint64_t time, uint64_t weight)
+{
+    TT_ASSERT(strand < UNPLACED);
+    add_sample(b, &(struct tt_sample_row){time, weight, 0, context, strand | UNPLACED});
+}
+
+void tt_builder_place_samples(struct tt_builder *b, uint32_t metric,
+                              const uint32_t *context, const uint32_t *strand)
+{
+    const int is_wanted = context && is_preferred(b, metric);
+    struct tt_sample_row *s = b->sample.item;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < b->sample.count; i++) {
+        struct tt_sample_row placed = s[i];
+        if (placed.strand != TT_NONE && placed.strand & UNPLACED) {
+            placed.context = is_wanted ? context[placed.context] : TT_NONE;
+            placed.strand = is_wanted ? strand[placed.strand & ~UNPLACED] : TT_NONE;
+        }
+        if (placed.context != TT_NONE)
+            s[kept++] = placed;
+    }
+    b->sample.count = kept;
+}
+
 /* ── Samples of a profile ─────────────────────────────────────────────────────────── */
 
+uint32_t tt_samples_metric(const struct tt_profile *p)
+{
+    uint32_t m = tt_metric_find(p, "time");
+
+    for (uint32_t i = 0; m == TT_NONE && i < p->metrics; i++)
+        if (p->metric[i].flags & TT_METRIC_TIME)
+            m = i;
+    return m != TT_NONE ? m : tt_metric_find(p, "samples");
+}
+
 void tt_samples_gather(struct tt_builder *b, const struct tt_profile *p,
-                       const uint32_t *context, const uint32_t *strand,
+                       const uint32_t *context, const uint32_t *strand, uint32_t metric,
                        const struct tt_range *range)
 {
     for (size_t i = 0; i < p->samples && !b->failed; i++) {
@@ -188,23 +280,23 @@ void tt_samples_gather(struct tt_builder *b, const struct tt_profile *p,
             strand[s->strand] == TT_NONE || (range && !tt_range_has(p, range, s)))
             continue;
         b->current = strand[s->strand];
-        tt_builder_sample(b, context[s->context], s->time, s->weight, s->ran);
+        tt_builder_sample(b, metric, context[s->context], s->time, s->weight, s->ran);
     }
 }
 
 /* Each entry counts as one sample, whatever its weight: confidence intervals depend on
  * that. */
-static void add_figures(struct tt_builder *b, const struct tt_metric_columns *m)
+static void add_figures(struct tt_builder *b, uint32_t time)
 {
     const struct tt_sample_row *s = b->sample.item;
-    const uint32_t time = tt_builder_metric(b, m->name, m->unit,
-                                            m->flags | TT_METRIC_SAMPLED),
-                   samples = tt_builder_metric(b, "samples", "", 0);
+    const uint32_t samples = tt_builder_metric(b, "samples", "", 0);
+    const int is_samples = time == samples;
 
     for (size_t i = 0; i < b->sample.count && !b->failed; i++) {
         b->current = s[i].strand;
         tt_builder_add(b, TT_ROLE_SELF, s[i].context, time, s[i].weight);
-        tt_builder_add(b, TT_ROLE_SELF, s[i].context, samples, 1);
+        if (!is_samples)
+            tt_builder_add(b, TT_ROLE_SELF, s[i].context, samples, 1);
     }
 }
 
@@ -241,20 +333,28 @@ static void add_facts(struct tt_builder *b, const struct tt_profile *p,
             tt_builder_fact(b, TT_FACT_UNSPLIT, TT_FACT_EACH, 1, p->metric[i].name);
 }
 
+static uint32_t range_metric(struct tt_builder *b, const struct tt_metric_columns *m)
+{
+    const uint32_t flags = strcmp(m->name, "samples") == 0 ? 0 : TT_METRIC_SAMPLED;
+
+    return tt_builder_metric(b, m->name, m->unit, m->flags | flags);
+}
+
 int tt_builder_range(struct tt_builder *b, const struct tt_profile *p,
                      const struct tt_range *range, const uint32_t *context)
 {
-    const uint32_t of = tt_metric_find(p, "time");
+    const uint32_t of = tt_samples_metric(p);
     const size_t bytes = p->strands * sizeof(uint32_t);
-    uint32_t *strand = tt_memory_get(&b->memory, bytes);
+    uint32_t *strand = tt_memory_get(&b->memory, bytes), time;
 
     TT_ASSERT(of != TT_NONE);
+    time = range_metric(b, &p->metric[of]);
     if (!strand)
         return -TT_ERR_MEMORY;
     for (uint32_t i = 0; i < p->strands; i++)
         strand[i] = tt_builder_strand_of(b, p, i);
-    tt_samples_gather(b, p, context, strand, range);
-    add_figures(b, &p->metric[of]);
+    tt_samples_gather(b, p, context, strand, time, range);
+    add_figures(b, time);
     add_facts(b, p, range, of);
     tt_memory_put(&b->memory, strand, bytes);
     return b->failed ? -TT_ERR_MEMORY : 0;

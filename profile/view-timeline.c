@@ -290,7 +290,7 @@ int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_t
     static const char *const words[] = {"strand", "process", "block", NULL};
     struct timeline v = {.p = p, .t = t};
     const int by = tt_view_word(q, "by", words);
-    const uint32_t time = tt_metric_find(p, "time");
+    const uint32_t time = tt_samples_metric(p);
     uint64_t length;
 
     if (by < 0)

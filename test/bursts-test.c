@@ -133,7 +133,7 @@ static void build(struct tt_builder *b, const struct run *r)
     for (int i = 0; i < SAMPLES; i++) {
         const uint32_t c = function[r->function[i]];
         tt_builder_add(b, TT_ROLE_SELF, c, time, PERIOD);
-        tt_builder_sample(b, c, STARTED + (uint64_t)(i + 1) * PERIOD, PERIOD, 0);
+        tt_builder_sample(b, time, c, STARTED + (uint64_t)(i + 1) * PERIOD, PERIOD, 0);
     }
 }
 

@@ -75,7 +75,7 @@ static void add_sample(struct tt_builder *b, const struct sample *s)
         block = block_of(b, s->address[d]);
         c = tt_builder_context(b, c, block);
     }
-    tt_builder_sample(b, c, s->amount[0] % 1000, s->amount[0], 0);
+    tt_builder_sample(b, metric[0], c, s->amount[0] % 1000, s->amount[0], 0);
     for (int k = 0; k < 2; k++)
         tt_builder_add(b, s->evicted ? TT_ROLE_BESIDE : TT_ROLE_SELF,
                        s->evicted ? block : c, metric[k], s->amount[k]);
