@@ -457,9 +457,13 @@ struct folding {
 static void append_name(struct folding *f, const char *name, int is_first)
 {
     int is_like_remark = is_first && name[0] == '#' && tt_is_blank(name[1]);
-    size_t length = strlen(name + is_like_remark);
-    char *to = tt_vector_add(&f->path, length + !is_first);
+    size_t length;
+    char *to;
 
+    if (!*name) /* a line without a name would be the root's */
+        name = "(unknown)";
+    length = strlen(name + is_like_remark);
+    to = tt_vector_add(&f->path, length + !is_first);
     if (!to) {
         f->failed |= length + !is_first > 0;
         return;

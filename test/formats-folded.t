@@ -216,7 +216,7 @@ done
 # Kinds of files that are known and not read: each is called by its name, with what converts it.
 known() { printf '%b' "$1" >"$dir/bad" && unknown "this is $2"; }
 while IFS='|' read -r bytes what; do try "what is not read is known: $what" known "$bytes" ".*$what"; done <<'END'
-Nettrace\0\0\0|dotnet-trace convert
+\24\0\0\0!FastSerialization.1|PerfView reads
 JAVA PROFILE 1.0.2\0|heap dump of Java
 memray\0\12|memray
 go 1.19 trace\0\0\0|go tool trace -pprof
@@ -231,7 +231,9 @@ Flat profile:\n\nEach|gmon.out itself is read
 goroutine 1 [running]:\nmain.main()|?debug=1
 PK\3\4\24\0|unpack it
 \4"M\30d@|lz4 -d
-\12\3abc\12\1a\12\2ab\12\1c|traceconv json
+\4"M\30d@\0\7memray\0|memray flamegraph
+{"root_frame": {}}|pyinstrument -r speedscope
+{"elapsed_time_sec": 1}|scalene --viewer
 \177ELF\2\1\1|tallytree record
 END
 printf 'one 1 1.0: 5 x:\n\t12 f (y)\n\t13 # device # (z)\n\n' >"$dir/device"
@@ -243,4 +245,11 @@ try "the first frame may be in brackets" folds '[unknown] 2
 main;f 3' "$dir/unknown"
 printf '[1,\n 2]\n' >"$dir/bad"
 try "an array of JSON is no stack" unknown "this is not a recording"
+cat >"$dir/nameless.json" <<'END'
+{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": ""}, {"name": "f"}]}, "profiles": [{"type": "sampled",
+ "name": "p", "unit": "none", "startValue": 0, "endValue": 5, "samples": [[0], [1, 0]], "weights": [3, 2]}]}
+END
+nameless() { "$tallytree" export --to folded "$dir/nameless.json" >"$dir/one" && folds "(unknown) 3
+f;(unknown) 2" "$dir/one"; }
+try "a function of an empty name keeps its figures" nameless
 finish
