@@ -233,7 +233,9 @@ static void replace(struct tt_thread *t, uintptr_t cfa, tt_block block)
 int tt_function_enter(uintptr_t slot, tt_block block)
 {
     uintptr_t back = *(const uintptr_t *)slot, cfa = slot + sizeof slot;
-    struct tt_thread *t = tt_thread_is_over() ? NULL : tt_thread_enter();
+    struct tt_thread *t = tt_thread_is_over() || tt_is_at_work_below(cfa)
+                              ? NULL
+                              : tt_thread_enter_anyway();
     int calls = 0;
 
     if (!t) {

@@ -274,7 +274,7 @@ void tt_hook_slowly(const struct tt_hook_call *c)
     const struct tt_hook_site *s, *caller;
     uintptr_t cfa, back;
 
-    if (tt_is_at_work()) {
+    if (tt_is_at_work_below(c->sp)) {
         tt_push_stray(TT_BLOCK_OTHER);
         return;
     }
@@ -315,7 +315,7 @@ void tt_hook_leave_slowly(const struct tt_hook_call *c)
     struct tt_frame *f;
     uintptr_t cfa;
 
-    if (!strand->thread || tt_is_at_work() || !(s = get_site(c)))
+    if (!strand->thread || tt_is_at_work_below(c->sp) || !(s = get_site(c)))
         return;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
     if (!tt_hook_is_here(cfa))

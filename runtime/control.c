@@ -94,14 +94,13 @@ static struct tt_thread *thread_with_tree(void)
     return t && t->recording ? t : NULL;
 }
 
-/* Was the thread left busy by a handler that ended with longjmp?  It was if our frame is
- * above the stored address: a handler's frame is below it.  The margin is HARDLY, as a
- * signal's frame is larger.  An address FAR above all that was seen of this stack is on
- * another stack. */
-static TT_ASIDE int is_left(const struct tt_thread *t)
+/* Was the thread left busy by a handler that ended with longjmp?  It was if `here` is above
+ * the stored address: a handler's frame is below it.  The margin is HARDLY, as a signal's
+ * frame is larger.  An address FAR above all that was seen of this stack is on another
+ * stack. */
+static TT_ASIDE int is_left(const struct tt_thread *t, uintptr_t here)
 {
     enum { HARDLY = 512, FAR = 8 << 10, ADDRESS = 1 << 16 };
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
     return t->busy >= ADDRESS && t->busy % sizeof(void *) == 0 &&
            here + HARDLY >= t->busy && here <= t->fiber->high + FAR &&
@@ -109,11 +108,11 @@ static TT_ASIDE int is_left(const struct tt_thread *t)
 }
 
 /* A thread that is not busy any more is cleaned up by the first check that finds this. */
-static int is_busy(struct tt_thread *t)
+static int is_busy(struct tt_thread *t, uintptr_t here)
 {
     if (!t || !TT_UNLIKELY(t->busy))
         return 0;
-    if (!is_left(t))
+    if (!is_left(t, here))
         return 1;
     tt_stack_mend(t);
     TT_BARRIER();
@@ -121,10 +120,15 @@ static int is_busy(struct tt_thread *t)
     return 0;
 }
 
+int tt_is_at_work_below(uintptr_t sp)
+{
+    return tt_has_ceased() || is_busy(tt_self.thread, sp) || tt_holds_locks() ||
+           tt_block_held();
+}
+
 int tt_is_at_work(void)
 {
-    return tt_has_ceased() || is_busy(tt_self.thread) || tt_holds_locks() ||
-           tt_block_held();
+    return tt_is_at_work_below((uintptr_t)__builtin_frame_address(0));
 }
 
 int (*tt_is_collecting)(void);

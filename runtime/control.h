@@ -28,6 +28,9 @@ static inline int tt_holds_locks(void)
 
 /* The calling thread is in the profiler: a signal handler must wait for nothing of it. */
 int tt_is_at_work(void);
+/* The same for a function that the program called with this stack pointer: many registers may
+ * have been saved on the stack since. */
+int tt_is_at_work_below(uintptr_t sp);
 
 /* Is a collector amid an event?  A fork is then like one amid the profiler's work.  NULL:
  * there is no collector. */
