@@ -13,10 +13,10 @@ export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
 
 all:  ; $(call build,build)
 demo: all; tools/demo
-# With assertions; `make long` is of what people use.
+# With assertions; `make long` is without them, and by the other compiler.
 test asan tsan: CHECKED = -checked
-again: CHECKED = $(if $(TT_LONG),,-checked)
-checked: ; $(call build,build-checked,-Dchecked=true,test)
+again: CHECKED = $(if $(TT_LONG),-clang,-checked)
+checked: ; $(call build,build-checked,-Dchecked=true $(STRICT),test)
 test: checked; $(PROVE) $(TESTS:%=build-checked/%) test/*.t
 again: ; test -f .prove && prove --state=failed --verbose --exec test/limit
 asan: checked; $(call build,build-asan,$(ASAN),test,$(TESTS)) && $(PROVE) $(TESTS:%=build-asan/%)
@@ -25,12 +25,14 @@ bench: all; tools/setup bench && bench/run
 fuzz: mutants; tools/setup fuzz && tools/fuzz
 mutants: ; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 300
 # What takes too long for `make test`.
-LONG = $(patsubst %,build/test/%-test,crash limits restart signal sites window)
+LONG = $(patsubst %,build-clang/test/%-test,crash limits restart signal sites window)
 long: export TT_LONG = 1
-long: ; $(call build,build,,test) && $(PROVE) test/long/*.t $(LONG)
+long: CHECKED = -clang
+long: ; export CC=clang CXX=clang++ && $(call build,build-clang,--werror,test) && \
+	unset CC CXX && $(PROVE) test/long/*.t $(LONG)
 # What fails beside others runs once more alone.
 gate: ; $(foreach part,asan tsan long,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
-	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=30000 tools/fuzz 20
+	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=10000 tools/fuzz 8
 # Tests of tcllib, whose source is in $TALLYTREE_TCLLIB.
 TCLLIB = asn/asn base64/ascii85 csv/csv des/des dns/ipMore fileutil/multiop grammar_fa/dexec \
 	html/html htmlparse/htmlparse json/json sha1/sha1 struct/sets struct/tree textutil/adjust
@@ -48,5 +50,5 @@ package: all; tools/setup package && tools/package
 install: all
 	meson configure build -Dprefix=$(abspath $(PREFIX)) && meson install -C build
 uninstall: ; ninja -C build uninstall
-clean: ; rm -rf build build-asan build-checked build-tsan build-fuzz build-mutants
+clean: ; rm -rf build build-asan build-checked build-clang build-tsan build-fuzz build-mutants
 .PHONY: all demo checked test again asan tsan long bench fuzz mutants gate soak tidy amalgamation dist package install uninstall clean

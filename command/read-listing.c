@@ -17,9 +17,9 @@ struct tt_read_listing {
     struct tt_symbols *symbols; /* owned */
     struct tt_source_folders source;
     struct tt_instruction
-        *instruction;  /* owned: of the function that was asked for last */
-    char *file, *text; /* owned: of the file that was; text: NULL: none */
-    uint32_t *start;   /* owned: where its lines begin, and its end */
+        *instruction;   /* owned: of the function that was asked for last */
+    char *file, *text;  /* owned: of the file that was; text: NULL: none */
+    uint32_t *start;    /* owned: where its lines begin, and its end */
     const char *reason; /* why there is no text */
     uint32_t lines;
     char line[LONGEST_LINE];

@@ -37,7 +37,7 @@ static char *read_all(int fd, size_t *size, const char **reason)
         *reason = "no memory";
         return NULL;
     }
-    for (*size = 0; n > 0 && *size < (size_t)s.st_size; *size += n > 0 ? (size_t)n : 0)
+    for (*size = 0; n > 0; *size += n > 0 ? (size_t)n : 0)
         n = read(fd, text + *size, (size_t)s.st_size - *size);
     text[*size] = '\0';
     for (char *c = text; (c = memchr(c, '\0', *size - (size_t)(c - text))) != NULL;)

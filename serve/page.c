@@ -204,7 +204,8 @@ static char *next_line(char **at, size_t most)
     return line;
 }
 
-static void put_lines(char *text, unsigned long first, const char *file, struct tt_text *t)
+static void put_lines(char *text, unsigned long first, const char *file,
+                      struct tt_text *t)
 {
     unsigned long number = 0, count = 0;
     char *line;
@@ -212,7 +213,8 @@ static void put_lines(char *text, unsigned long first, const char *file, struct 
     tt_text_put(t, "{\"tallytree\":1,\"file\":");
     tt_text_json_string(t, file);
     tt_text_printf(t, ",\"first\":%lu,\"lines\":[", first);
-    while (t->bytes.count <= SOURCE_MOST && (line = next_line(&text, LINE_MOST)) != NULL) {
+    while (t->bytes.count <= SOURCE_MOST &&
+           (line = next_line(&text, LINE_MOST)) != NULL) {
         if (++number < first)
             continue;
         tt_text_put(t, count++ ? ",\n" : "\n");
