@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "brief-lock.h"
+#include "control.h"
 
 /* ── Our code ─────────────────────────────────────────────────────────────────────── */
 

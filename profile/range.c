@@ -23,24 +23,35 @@ struct moment {
 
 /* ── Reading ──────────────────────────────────────────────────────────────────────── */
 
-/* Reads a decimal number, in billionths.  Returns its end, or NULL if there is none. */
-static const char *read_billionths(const char *p, uint64_t *value)
+/* Reads a decimal number.  Returns its end, or NULL if there is none. */
+static const char *read_number(const char *p, uint64_t *whole, uint64_t *billionths)
 {
     uint64_t unit = NS;
     const char *digits = p;
 
-    *value = 0;
+    *whole = *billionths = 0;
     for (; *p >= '0' && *p <= '9'; p++) {
-        if (*value > UINT64_MAX / 100)
+        if (*whole > UINT64_MAX / 100)
             return NULL;
-        *value = *value * 10 + (uint64_t)(*p - '0') * NS;
+        *whole = *whole * 10 + (uint64_t)(*p - '0');
     }
     if (*p == '.' && p[1] != '.')
         for (p++; *p >= '0' && *p <= '9'; p++) {
             unit /= 10;
-            *value += (uint64_t)(*p - '0') * unit;
+            *billionths += (uint64_t)(*p - '0') * unit;
         }
     return p == digits || (p == digits + 1 && *digits == '.') ? NULL : p;
+}
+
+static const char *read_billionths(const char *p, uint64_t *value)
+{
+    uint64_t whole, billionths;
+    const char *end = read_number(p, &whole, &billionths);
+
+    if (!end || whole > UINT64_MAX / 4 / NS)
+        return NULL;
+    *value = whole * NS + billionths;
+    return end;
 }
 
 /* "1h2m3.5s", "250ms": in falling units. */
@@ -51,21 +62,23 @@ static const char *read_duration(const char *p, uint64_t *ns)
         uint64_t many, parts;
     } units[] = {{"h", 3600, 1}, {"min", 60, 1},     {"ms", 1, 1000}, {"m", 60, 1},
                  {"s", 1, 1},    {"us", 1, 1000000}, {"ns", 1, NS}};
-    uint64_t value, last = UINT64_MAX;
+    uint64_t whole, billionths, unit, last = UINT64_MAX;
     const size_t count = sizeof units / sizeof *units;
 
     *ns = 0;
     do {
-        const char *end = read_billionths(p, &value);
+        const char *end = read_number(p, &whole, &billionths);
         size_t i = 0;
         while (end && i < count &&
                strncmp(end, units[i].name, strlen(units[i].name)) != 0)
             i++;
-        if (!end || i == count || value > UINT64_MAX / 4 / units[i].many ||
-            units[i].many * NS / units[i].parts >= last)
+        if (!end || i == count)
             return NULL;
-        last = units[i].many * NS / units[i].parts;
-        *ns += value * units[i].many / units[i].parts;
+        unit = units[i].many * NS / units[i].parts;
+        if (whole > UINT64_MAX / 8 / unit || unit >= last)
+            return NULL;
+        last = unit;
+        *ns += whole * unit + billionths * units[i].many / units[i].parts;
         p = end + strlen(units[i].name);
     } while (*p >= '0' && *p <= '9');
     return p;

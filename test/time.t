@@ -59,6 +59,7 @@ equal "ranges that share no moment add up to all of it" "$(for r in ..2s 2s..2.1
     awk '{ s[$1] += $2 } END { for (k in s) printf "%s %.0f\n", k, s[k] }' | sort)" "$(self "$tmp/one.rec")"
 equal "the rest of the run has the others" "$(self "$tmp/one.rec" --time not:2s..5.5s)" \
     "$(cat <(truth "$tmp/one" 0 2000000000) <(truth "$tmp/one" 5500000000 99999999999) | awk '{ s[$1] += $2 } END { for (k in s) printf "%s %.0f\n", k, s[k] }' | sort)"
+equal "in nanoseconds, too" "$(self "$tmp/one.rec" --time 2000000000ns..5500000000ns)" "$(truth "$tmp/one" 2000000000 5500000000)"
 equal "also of a range" "$(self "$tmp/one.rec" --time 2s..5s --time not:3s..4s)" \
     "$(cat <(truth "$tmp/one" 2000000000 3000000000) <(truth "$tmp/one" 4000000000 5000000000) | awk '{ s[$1] += $2 } END { for (k in s) printf "%s %.0f\n", k, s[k] }' | sort)"
 for wrong in 2 2s-3s 5s..2s 2x.. 200%.. 25:00.. 1s2m.. "" ..- not: not:.. not:not:2s..3s; do
