@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# The documents: every line that README and doc/tasks.md show at a prompt is run, in the tour's
-# folder, with what `make install` installs; what it prints has the lines that
-# README shows, whatever the figures in them.  And what documents name is there.  With
-# TT_SHOTS=doc/images the pictures that README shows are taken, of what its lines recorded.
+# The documents: every line that README, doc/tour.md and doc/tasks.md show at a prompt is run, in the
+# tour's folder, with the files that `make install` installs.  The output has the lines that
+# they show, with any figures.  Files that documents name exist.  With TT_SHOTS=doc/images the
+# pictures are taken of these recordings.
 use strict;
 use warnings;
 use Cwd            qw(abs_path);
@@ -14,7 +14,7 @@ my $top   = abs_path(dirname(__FILE__) . '/..');
 my $build = abs_path($ENV{TT_BUILD} // "$top/build");
 my $tmp   = tempdir(CLEANUP => 1);
 my $shots = $ENV{TT_SHOTS} && abs_path($ENV{TT_SHOTS});
-my $tour  = $shots ? '/tmp/tour' : "$tmp/tour"; # as in README, for who sees it
+my $tour  = $shots ? '/tmp/tour' : "$tmp/tour"; # as in README, because the pictures show it
 my $count = 0;
 
 sub ok
@@ -105,7 +105,8 @@ sub run
 }
 
 my $readme = contents("$top/README.md");
-my $shown  = $readme . contents("$top/doc/tasks.md");
+my $tour_page = contents("$top/doc/tour.md");
+my $shown  = $readme . $tour_page . contents("$top/doc/tasks.md");
 my $lines  = 0;
 while ($shown =~ /^```console\n(.*?)^```/gms) {
     my ($command, @shown);
@@ -128,11 +129,12 @@ while ($shown =~ /^```console\n(.*?)^```/gms) {
     }
 }
 ok($lines >= 15, 'README has lines to be run');
-# The lines of "What else" and of tallytree-report(1), with files of the names that are used there.
+# The lines of "What else", of "More commands" and of tallytree-report(1), with files of the names that are used there.
 # attach.t, top.t, serve.t, mpi.t, locks.t, machine.t and listing.t run the others.
 my ($others) = $readme =~ /^## What else\n(.*?)^##/ms;
+my ($more) = "$tour_page\n##" =~ /^## More commands\n(.*?)^##/ms;
 my @others = map { s/ +#.*//r =~ s/^ +//r } grep { /^ *tallytree/ && !/PID|\.live|--by wait|PROGRAM|record -a|assembly/ }
-    split /\n/, $others . example('tallytree-report.1');
+    split /\n/, $others . $more . example('tallytree-report.1');
 my ($done, @told) = shell('for f in F a.tt b.tt recording node1/0 node2/0; do mkdir -p DIR $(dirname $f) && ' .
     './wordtree output=$f <LICENSE >log 2>&1 || exit; done', $tour);
 ok($done && @others >= 10, 'what else there is has lines, too', @told);
@@ -144,7 +146,7 @@ if ($shots) {
     local @ENV{qw(TT_SHOTS TT_BUILD)} = ($shots, $build);
     ok(system("node '$top/test/pictures.mjs' $tour && rm -r $tour") == 0, 'its pictures are taken');
 }
-my ($program) = $readme =~ /^```cpp\n(.*?)^```/ms;
+my ($program) = $tour_page =~ /^```cpp\n(.*?)^```/ms;
 ok(contents("$top/examples/scopes.cpp") =~ /\Q$program\E\z/, 'the program that it shows is the example');
 
 # example PAGE - that of a man page, as people copy it.
