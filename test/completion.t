@@ -41,21 +41,15 @@ same_page()
         tallytree "$1" -h >"$tmp/three" && cmp "$tmp/one" "$tmp/two" && cmp "$tmp/one" "$tmp/three"
 }
 
-# is_named FILE WORD - between words that are not part of it.
-is_named()
-{
-    grep -qE -- "(^|[^a-z-])$2([^a-z-]|\$)" "$1"
-}
+# words FILE... - the words of pages, with their dashes.
+words() { sed 's/\\-/-/g' "$@" | grep -oE -- '[a-z_-]+' | sort -u; }
 
 # Each flag of a command's help page is also in its man page.
 has_man_page()
 {
-    local flag page=doc/man/tallytree-$1.1
+    local page=doc/man/tallytree-$1.1
     [ -s "$page" ] && grep -q "^\.TH TALLYTREE-${1^^} 1 " "$page" || return
-    sed 's/\\-/-/g' "$page" >"$tmp/man"
-    tallytree help "$1" | grep -oE -- '--[a-z_-]+' | sort -u | while read -r flag; do
-        is_named "$tmp/man" "$flag" || echo "$flag"
-    done >"$tmp/lacking"
+    tallytree help "$1" | grep -oE -- '--[a-z_-]+' | sort -u | comm -23 - <(words "$page") >"$tmp/lacking"
     cat "$tmp/lacking"
     [ ! -s "$tmp/lacking" ] && grep -q "doc/man/tallytree-$1.1" meson.build &&
         grep -qF "tallytree-$1 (1)" doc/man/tallytree.1
@@ -96,9 +90,9 @@ flags_are_taken()
     local flag
     for flag in $(tallytree --complete "$1" -- | sed 's/\t.*//'); do
         [ "$flag" = --help ] ||
-            ! tallytree "$1" "$flag=$tmp/x" --no-such-flag </dev/null >"$tmp/said" 2>&1 ||
+            ! tallytree "$1" "$flag=$tmp/x" --no-such-flag </dev/null >"$tmp/refusal" 2>&1 ||
             { echo "$flag: a wrong flag after it is no error"; continue; }
-        grep "no option '$flag'" "$tmp/said"
+        grep "no option '$flag'" "$tmp/refusal"
     done
 }
 
@@ -130,11 +124,8 @@ done
 # share, the one of report.
 flags_are_described()
 {
-    local flag
-    sed 's/\\-/-/g' "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 >"$tmp/man"
-    tallytree --complete "$@" -- | sed 's/\t.*//; s/^--//' | grep -vx help | while read -r flag; do
-        grep -qE -- "(^|[^a-z-])--?$flag([^a-z-]|\$)" "$tmp/man" || echo "--$flag"
-    done
+    tallytree --complete "$@" -- | sed 's/\t.*//; s/^--//' | grep -vx help | sort -u |
+        comm -23 - <(words "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 | sed -n 's/^--\?//p' | sort -u)
 }
 
 for command in $(commands); do
@@ -170,9 +161,7 @@ named_flags()
 unknown_flags()
 {
     known_flags | sed 's/\t.*//' | sort -u >"$tmp/known"
-    named_flags | sort -u | while read -r page flag; do
-        grep -qxe "$flag" "$tmp/known" || echo "$page: $flag"
-    done
+    named_flags | sort -u | awk 'NR == FNR { known[$1]; next } !($2 in known) { print $1 ": " $2 }' "$tmp/known" -
 }
 
 # So is each command.

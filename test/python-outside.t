@@ -54,6 +54,7 @@ has_shares()
     "$1" test/python-shapes.py --pairs >"$tmp/pairs" || return
     "$1" test/python-shapes.py 100000 &
     pid=$!
+    # shellcheck disable=SC2317 # called by patiently
     shapes_run() { grep -q shapes "/proc/$pid/cmdline" && [ "$(awk '{ print $14 }' "/proc/$pid/stat")" -gt 20 ]; }
     patiently shapes_run || return
     attach --sampled=997 --duration 1.5 || { cat "$tmp/messages"; return 1; }
@@ -148,6 +149,7 @@ watched()
     start "$python" "$tmp/outer.py" || return
     "$tallytree" record --force -o "$tmp/tt" --sampled=997 -p "$pid" 2>"$tmp/messages" &
     local recorder=$!
+    # shellcheck disable=SC2317 # called by patiently
     seen() { "$tallytree" top -p "$recorder" -n 1 >"$tmp/top" 2>&1 && grep -q ' outer$' "$tmp/top"; }
     patiently seen
     local status=$?
