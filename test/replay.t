@@ -370,7 +370,7 @@ try "without a policy each level has its context" sinks_without_a_policy
 # ── Random walks ─────────────────────────────────────────────────────────────────────
 
 lengths=(50 80 120 200 300 500 800 2000)
-walks=${TT_WALKS:-40}
+walks=${TT_WALKS:-25}
 for ((seed = 1; seed <= walks; seed++)); do
     "$tmp/walk" $seed "${lengths[seed % 8]}" >"$tmp/walk.$seed"
 done
@@ -410,7 +410,7 @@ walks()
 adds_up()
 {
     local seed given
-    for ((seed = 1; seed <= 40; seed++)); do
+    for ((seed = 1; seed <= walks; seed++)); do
         given=$(awk '
             BEGIN { strand = "s0" }
             $1 == "strand" { strand = $2 }

@@ -386,9 +386,12 @@ cat text nothere
 ls -1 text nowhere
 END
 known=0
+both=("${collectors[@]}")
 while read -r line; do
     program=${line%% *}
     if command -v "$program" >/dev/null; then
+        # debian.t has more of them, by each.
+        [ "${ROUNDS:-}" ] || collectors=("${both[known % 2]}")
         ((known++))
         try "$program: ${line:0:60}" compare bash -c "$line"
     else
