@@ -329,6 +329,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     try "and it goes on" over
     mkdir -m 777 theirs
     cp "$library" theirs/ # which they may not see where it is
+    rm -f out # of the program before
     LD_PRELOAD=$PWD/theirs/$(basename "$library") "${other[@]}" ./steady <fifo >out 2>err &
     pid=$!
     exec 7>fifo
