@@ -239,9 +239,8 @@ static int take_timebase(struct perfetto *x, struct tt_wire m, struct sequence *
 {
     struct tt_wire_field f = {0}, inner = {0};
     char name[200] = "cpu-clock", own[200] = "";
-    int more;
 
-    while ((more = tt_wire_next(&m, &f)) > 0) {
+    while (tt_wire_next(&m, &f) > 0) {
         if (f.number == 10 && f.wire == TT_WIRE_BYTES) {
             copy_name(f.inside, own, sizeof own);
         } else if (f.number == 4 && f.wire == TT_WIRE_VARINT) {
@@ -249,7 +248,7 @@ static int take_timebase(struct perfetto *x, struct tt_wire m, struct sequence *
         } else if (f.number == 5) {
             (void)snprintf(name, sizeof name, "raw");
         } else if (f.number == 3 && f.wire == TT_WIRE_BYTES) {
-            while ((more = tt_wire_next(&f.inside, &inner)) > 0)
+            while (tt_wire_next(&f.inside, &inner) > 0)
                 if (inner.number == 1 && inner.wire == TT_WIRE_BYTES)
                     copy_name(inner.inside, name, sizeof name);
         }

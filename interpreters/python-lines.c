@@ -63,6 +63,14 @@ static int64_t next_signed(struct table *t)
     return value & 1 ? -(value >> 1) : value >> 1;
 }
 
+/* The next byte as a number with a sign. */
+static int next_signed_byte(struct table *t)
+{
+    const int byte = next_byte(t);
+
+    return byte < 128 ? byte : byte - 256;
+}
+
 /* ── The three tables ─────────────────────────────────────────────────────────────── */
 
 static int64_t line_of_pairs(struct table *t, int64_t line, int64_t byte)
@@ -71,7 +79,7 @@ static int64_t line_of_pairs(struct table *t, int64_t line, int64_t byte)
     int bytes;
 
     while ((bytes = next_byte(t)) >= 0) {
-        int lines = (signed char)next_byte(t);
+        const int lines = next_signed_byte(t);
         end += bytes;
         if (end > byte)
             break;
@@ -86,7 +94,7 @@ static int64_t line_of_ranges(struct table *t, int64_t line, int64_t byte)
     int bytes;
 
     while ((bytes = next_byte(t)) >= 0) {
-        int lines = (signed char)next_byte(t);
+        const int lines = next_signed_byte(t);
         line += lines == NO_LINE ? 0 : lines;
         end += bytes;
         if (byte < end)

@@ -94,7 +94,7 @@ static void copy(struct assembly *a, int to, int from)
 
 static void add(struct assembly *a, int to, int32_t value)
 {
-    put(a, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value);
+    put(a, BPF_ALU64 | BPF_ADD, to, 0, 0, value); /* BPF_K is 0, too */
 }
 
 static void with(struct assembly *a, int operation, int to, int from)

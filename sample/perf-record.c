@@ -135,16 +135,18 @@ void tt_perf_decode_copy(struct tt_perf_event *e, const void *record, size_t siz
 {
     struct cursor c = {(const char *)record + sizeof(struct perf_event_header),
                        (const char *)record + size};
-    const uint32_t *length;
+    const void *from;
+    uint32_t length;
     uint64_t place;
 
     memset(e, 0, offsetof(struct tt_perf_event, of));
     if (size < sizeof(struct perf_event_header) || !take_word(&c, &e->source) ||
         !take_word(&c, &place) || !take_pair(&c, &e->pid, &e->tid) ||
-        !take_word(&c, &e->time) || !(length = take(&c, sizeof *length)))
+        !take_word(&c, &e->time) || !(from = take(&c, sizeof length)))
         return;
-    e->of.copied.size = *length;
-    e->of.copied.bytes = take(&c, *length);
+    memcpy(&length, from, sizeof length);
+    e->of.copied.size = length;
+    e->of.copied.bytes = take(&c, length);
     e->kind = e->of.copied.bytes ? TT_PERF_COPIED : TT_PERF_NONE;
 }
 
