@@ -17,7 +17,7 @@
 #include "scratch.h"
 #include "source-text.h"
 
-enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR, WITH_SOURCES, SOURCE, FOLDERS = 16 };
+enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR, WITH_SOURCES, SOURCE };
 
 static const struct tt_flag export_flags[] = {
     {"to", 0, TO, "FORMAT", "@formats", "write this format"},
@@ -52,8 +52,7 @@ struct exporting {
     uint64_t most; /* bytes; 0: any number */
     char **file;
     int files, clean, as_ocr, with_sources;
-    const char *folder[FOLDERS]; /* where sources are searched */
-    size_t folders;
+    struct tt_source_folders folders;
     struct tt_text sources; /* JSON, if they are wanted */
 };
 
@@ -108,13 +107,8 @@ static int take(struct exporting *x, const struct tt_flags *f, int id)
         x->before = f->value;
         return 0;
     case SOURCE:
-        if (x->folders == FOLDERS) {
-            tt_complain("export: '--source' is possible %d times", FOLDERS);
-            return -TT_ERR_OPTION;
-        }
-        x->folder[x->folders++] = f->value;
         x->with_sources = 1;
-        return 0;
+        return tt_source_folders_add(&x->folders, f->value);
     case WITH_SOURCES:
         x->with_sources = 1;
         return 0;
@@ -418,9 +412,8 @@ static int find_metric(struct exporting *x, struct tt_export *e)
 /* Reads the sources that the profile names, and says what is missing. */
 static int read_sources(struct exporting *x, struct tt_export *e)
 {
-    const struct tt_source_folders folders = {x->folder, x->folders};
     struct tt_source_counts c;
-    int error = tt_source_texts_put(e->profile, &folders, &x->sources, &c);
+    int error = tt_source_texts_put(e->profile, &x->folders, &x->sources, &c);
 
     if (error)
         tt_complain("export: %s", tt_error_text(error));

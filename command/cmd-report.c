@@ -129,7 +129,7 @@ struct report {
     struct tt_show show;
     const char *view;             /* the view before the files; NULL: none */
     struct tt_names_wanted names; /* where the files that ran are looked for */
-    struct tt_vector source;      /* const char *: folders with source text */
+    struct tt_source_folders source;
     int clean;
     char **file;
     int files;
@@ -179,15 +179,9 @@ static int is_own(const struct tt_layout *layout, const struct tt_flag *flag)
 
 static int set_folder(struct report *r, const struct given *g)
 {
-    const char **folder;
-
     if (g->flag->id == SYMBOLS)
         return tt_names_folder(&r->names, g->value);
-    folder = tt_vector_add(&r->source, 1);
-    if (!folder)
-        return no_memory();
-    *folder = g->value;
-    return 0;
+    return tt_source_folders_add(&r->source, g->value);
 }
 
 static int set_given(struct report *r, const struct given *g)
@@ -371,12 +365,11 @@ static int shows_code(const struct tt_query *q)
 
 static int write_view(struct report *r, const struct tt_profile *p)
 {
-    const struct tt_source_folders source = {r->source.item, r->source.count};
     struct tt_read_listing *listing = NULL;
     int error;
 
     if (shows_code(&r->query)) {
-        listing = tt_read_listing_new(&r->names.options, &source);
+        listing = tt_read_listing_new(&r->names.options, &r->source);
         if (!listing)
             return no_memory();
         r->query.listing = tt_read_listing_of(listing);
@@ -462,7 +455,6 @@ static void fini(struct report *r)
         free(own[i]);
     tt_vector_fini(&r->own);
     tt_vector_fini(&r->given);
-    tt_vector_fini(&r->source);
     tt_names_fini(&r->names);
     tt_query_fini(&r->query);
 }
@@ -474,7 +466,6 @@ static int run(int argc, char **argv)
     int status;
 
     tt_query_init(&r.query, &tt_scratch);
-    tt_vector_init(&r.source, NULL, sizeof(const char *));
     tt_vector_init(&r.given, NULL, sizeof(struct given));
     tt_vector_init(&r.own, NULL, sizeof(char *));
     status = read_flags(&r, argc, argv);

@@ -17,7 +17,7 @@
 #include "scratch.h"
 #include "source-text.h"
 
-enum { PORT = 1, OPEN, BEFORE, HOST, SOURCE, FOLDERS = 16 };
+enum { PORT = 1, OPEN, BEFORE, HOST, SOURCE };
 
 static const struct tt_flag view_flags[] = {
     {"port", 0, PORT, "N", NULL, "listen on port N (default: any free port)"},
@@ -36,8 +36,7 @@ struct viewing {
     int files;
     unsigned port;
     struct tt_hosts hosts;
-    const char *folder[FOLDERS]; /* with source text */
-    size_t folders;
+    struct tt_source_folders folders;
     int open;
 };
 
@@ -157,9 +156,8 @@ static int reload(void *arg, struct tt_profile **profile, int *live,
 static char *read_source(void *arg, const char *file, size_t *size, const char **reason)
 {
     const struct viewing *v = arg;
-    const struct tt_source_folders folders = {v->folder, v->folders};
 
-    return tt_source_text(&folders, file, size, reason);
+    return tt_source_text(&v->folders, file, size, reason);
 }
 
 /* ── Serving ──────────────────────────────────────────────────────────────────────── */
@@ -323,10 +321,10 @@ static int read_flags(struct viewing *v, int argc, char **argv)
             v->hosts.name[v->hosts.count++] = f.value;
         else if (id == HOST)
             return tt_command_wants(&tt_command_view, "fewer hosts");
-        else if (id == SOURCE && v->folders < FOLDERS)
-            v->folder[v->folders++] = f.value;
+        else if (id == SOURCE && tt_source_folders_add(&v->folders, f.value) == 0)
+            continue;
         else if (id == SOURCE)
-            return tt_command_wants(&tt_command_view, "fewer folders with sources");
+            return TT_EXIT_FAILED;
         else if (tt_command_number(&tt_command_view, &f, "a number up to 65535", 0, 65535,
                                    &port) != 0)
             return TT_EXIT_FAILED;

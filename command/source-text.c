@@ -10,11 +10,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "scratch.h"
 #include "table-print.h"
 #include "view.h"
 
 enum { MOST_TEXT = 64 << 20 };
+
+int tt_source_folders_add(struct tt_source_folders *f, const char *folder)
+{
+    if (f->count == TT_SOURCE_FOLDERS) {
+        tt_complain("'--source' may be given %d times", TT_SOURCE_FOLDERS);
+        return -TT_ERR_OPTION;
+    }
+    f->folder[f->count++] = folder;
+    return 0;
+}
 
 /* ── One file ─────────────────────────────────────────────────────────────────────── */
 

@@ -6,10 +6,14 @@
 #include "profile.h"
 #include "text.h"
 
-struct tt_source_folders { /* from '--source DIR'; borrowed */
-    const char *const *folder;
+enum { TT_SOURCE_FOLDERS = 16 };
+struct tt_source_folders {                 /* from '--source DIR' */
+    const char *folder[TT_SOURCE_FOLDERS]; /* borrowed */
     size_t count;
 };
+
+/* 0, or -TT_ERR_OPTION with a message: there are too many. */
+int tt_source_folders_add(struct tt_source_folders *, const char *folder);
 
 /* Reads a file from the folders or, if none has it, by its name.  Returns the text, to be
  * freed, with a NUL after its `size` bytes and none in them; NULL: *reason says why. */

@@ -197,7 +197,7 @@ static struct tt_nettrace_method *find(const struct tt_nettrace_methods *m,
                : NULL;
 }
 
-/* An address in no method is a function of its own. */
+/* An address outside of all methods becomes a separate function. */
 static uint32_t place_of(struct tt_nettrace_methods *m, struct tt_builder *b,
                          uint64_t address)
 {

@@ -3,8 +3,8 @@
  *
  *      Nettrace │ !FastSerialization.1 │ Trace │ block │ block │ … │ 1
  *
- * A block is one of descriptions of events, of stacks, of events, or a point at which the
- * numbers of stacks begin anew. */
+ * A block has descriptions of events, stacks, or events, or is a point after which the
+ * numbers of stacks start again. */
 #ifndef TT_NETTRACE_H
 #define TT_NETTRACE_H
 
@@ -34,7 +34,7 @@ struct tt_nettrace_calls {
     int (*event)(void *arg, const struct tt_nettrace_event *);
     int (*stack)(void *arg, uint32_t number, const char *addresses, size_t size);
     int (*point)(void *arg, uint64_t thread, uint32_t sequence);
-    int (*begin)(void *arg); /* the numbers of stacks begin anew */
+    int (*begin)(void *arg); /* the numbers of stacks start again */
     void *arg;
 };
 

@@ -114,7 +114,7 @@ void tt_perfdata_event_name(struct tt_perfdata_event *event, const char *name,
     event->name[length] = '\0';
 }
 
-const char *tt_perfdata_event_called(const struct tt_perfdata_event *event, char text[64])
+const char *tt_perfdata_counter(uint32_t type, uint64_t config)
 {
     static const char *const hardware[] = {"cycles",
                                            "instructions",
@@ -131,12 +131,21 @@ const char *tt_perfdata_event_called(const struct tt_perfdata_event *event, char
         "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
         "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
 
+    if (type == 0 && config < sizeof hardware / sizeof *hardware)
+        return hardware[config];
+    if (type == 1 && config < sizeof software / sizeof *software)
+        return software[config];
+    return NULL;
+}
+
+const char *tt_perfdata_event_called(const struct tt_perfdata_event *event, char text[64])
+{
+    const char *counter = tt_perfdata_counter(event->type, event->config);
+
     if (event->name[0])
         return event->name;
-    if (event->type == 0 && event->config < sizeof hardware / sizeof *hardware)
-        return hardware[event->config];
-    if (event->type == 1 && event->config < sizeof software / sizeof *software)
-        return software[event->config];
+    if (counter)
+        return counter;
     (void)snprintf(text, 64, "event %u:0x%llx", (unsigned)event->type,
                    (unsigned long long)event->config);
     return text;

@@ -67,7 +67,9 @@ int tt_perfdata_event_add(struct tt_perfdata_events *, const char *attributes,
 /* The event of an id, or NULL. */
 struct tt_perfdata_event *tt_perfdata_event_of(struct tt_perfdata_events *, uint64_t id);
 void tt_perfdata_event_name(struct tt_perfdata_event *, const char *name, size_t);
-/* Returns the name of an event that has none in the file. */
+/* perf's name of a counter of hardware (type 0) or software (1); NULL: unknown. */
+const char *tt_perfdata_counter(uint32_t type, uint64_t config);
+/* Returns the name of an event; made up in `text` if it has none in the file. */
 const char *tt_perfdata_event_called(const struct tt_perfdata_event *, char text[64]);
 /* Returns the time of a record; 0: unknown. */
 uint64_t tt_perfdata_time(struct tt_perfdata_events *, const struct tt_perfdata_record *);

@@ -274,20 +274,28 @@ static int add_block(struct tt_perfetto_tables *t, const struct tt_block_info *i
     return !to || *to == TT_NONE ? no_memory(t) : 0;
 }
 
-static int take_line(struct tt_perfetto_tables *t, struct tt_wire m, size_t path)
+/* The first two fields of a message. */
+static int take_texts(struct tt_wire m, struct tt_wire *one, struct tt_wire *two)
 {
-    struct tt_wire name = {NULL, NULL}, file = {NULL, NULL};
-    size_t name_at, file_at;
     struct tt_wire_field f = {0};
     int more;
 
+    *one = *two = (struct tt_wire){NULL, NULL};
     while ((more = tt_wire_next(&m, &f)) > 0) {
         if (f.number == 1 && f.wire == TT_WIRE_BYTES)
-            name = f.inside;
+            *one = f.inside;
         else if (f.number == 2 && f.wire == TT_WIRE_BYTES)
-            file = f.inside;
+            *two = f.inside;
     }
-    if (more < 0)
+    return more;
+}
+
+static int take_line(struct tt_perfetto_tables *t, struct tt_wire m, size_t path)
+{
+    struct tt_wire name, file;
+    size_t name_at, file_at;
+
+    if (take_texts(m, &name, &file) < 0)
         return wrong(t, "the name of an address is damaged");
     name_at = tt_perfetto_text(t, name);
     file_at = tt_perfetto_text(t, file);
@@ -342,19 +350,13 @@ static int take_address(struct tt_perfetto_tables *t, struct tt_wire m, uint32_t
 
 int tt_perfetto_symbols(struct tt_perfetto_tables *t, struct tt_wire m)
 {
-    struct tt_wire again = m, path = {NULL, NULL}, id = {NULL, NULL};
+    struct tt_wire again = m, path, id;
     struct tt_wire_field f = {0};
     size_t path_at, id_at;
     uint32_t module;
-    int more, error = 0;
+    int error = 0;
 
-    while ((more = tt_wire_next(&m, &f)) > 0) {
-        if (f.number == 1 && f.wire == TT_WIRE_BYTES)
-            path = f.inside;
-        else if (f.number == 2 && f.wire == TT_WIRE_BYTES)
-            id = f.inside;
-    }
-    if (more < 0)
+    if (take_texts(m, &path, &id) < 0)
         return wrong(t, "the names of addresses are damaged");
     path_at = tt_perfetto_text(t, path);
     id_at = id_text(t, id);

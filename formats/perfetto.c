@@ -17,6 +17,7 @@
 
 #include "formats.h"
 #include "heap-figures.h"
+#include "perfdata.h"
 
 enum {
     PACKET = 1, /* of the trace */
@@ -195,32 +196,21 @@ static uint32_t event_of(struct perfetto *x, const char *name)
     return x->events++;
 }
 
-/* As perf calls its counters, by Perfetto's numbers. */
+/* As perf calls its counters, by Perfetto's numbers: those of software come first, two of
+ * them in another order, and then those of hardware. */
 static const char *counter_name(uint64_t counter)
 {
-    static const char *const name[] = {"cpu-clock",
-                                       "cpu-clock",
-                                       "page-faults",
-                                       "task-clock",
-                                       "context-switches",
-                                       "cpu-migrations",
-                                       "minor-faults",
-                                       "major-faults",
-                                       "alignment-faults",
-                                       "emulation-faults",
-                                       "cycles",
-                                       "instructions",
-                                       "cache-references",
-                                       "cache-misses",
-                                       "branches",
-                                       "branch-misses",
-                                       "bus-cycles",
-                                       "stalled-cycles-frontend",
-                                       "stalled-cycles-backend",
-                                       "ref-cycles",
-                                       "dummy"};
+    enum { SOFTWARE = 1, DUMMY = 9, FIRST_OF_HARDWARE = 10, LAST = 20 };
+    static const uint8_t software[] = {0, 0, 2, 1, 3, 4, 5, 6, 7, 8};
+    const char *name;
 
-    return counter < sizeof name / sizeof *name ? name[counter] : "counter";
+    if (counter < sizeof software)
+        name = tt_perfdata_counter(SOFTWARE, software[counter]);
+    else if (counter == LAST)
+        name = tt_perfdata_counter(SOFTWARE, DUMMY);
+    else
+        name = tt_perfdata_counter(0, counter - FIRST_OF_HARDWARE);
+    return name ? name : "counter";
 }
 
 static void copy_name(struct tt_wire text, char *to, size_t room)

@@ -463,7 +463,8 @@ static void begin_block(struct tt_bursts *v)
     v->now.sum = v->now.squares = 0;
 }
 
-/* What measures is not what is measured: so the run and its shuffles are treated alike. */
+/* Separate shuffles give mean and spread, so that the run and the other shuffles are treated
+ * alike. */
 static void take_shuffle(struct tt_bursts *v, double excess)
 {
     struct measuring *m = &v->now;

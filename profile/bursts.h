@@ -24,7 +24,7 @@ struct tt_burst {
 
 struct tt_bursts;
 
-/* Looks for up to so many bursts in all samples of a profile.  NULL: no memory. */
+/* Begins a search for up to `most` bursts in all samples of a profile.  NULL: no memory. */
 struct tt_bursts *tt_bursts_new(const struct tt_profile *, uint32_t most,
                                 const struct tt_memory *);
 void tt_bursts_free(struct tt_bursts *);

@@ -238,6 +238,7 @@ static const struct opened *owner_of(const struct tt_perf *e, uint64_t id)
 /* They are in the ring of the processor, right before their sample. */
 static void keep_copy(struct ring *r, const struct tt_perf_event *e)
 {
+    _Static_assert((int)COPIES_MAX >= (int)RECORD_MAX, "a record has room");
     const size_t size = e->of.copied.size & ~(size_t)7;
 
     if (!r->copies && !(r->copies = malloc(COPIES_MAX)))

@@ -135,6 +135,14 @@ open(out + "/all", "wb").write(encode(packets))
 for name, pack in ("zlib", zlib.compress), ("zstd", zstd):
     open(out + "/" + name, "wb").write(encode(["%s: %s" % (name, quoted(pack(encode(p)))) for p in (packets[:third], packets[third:])]))
 open(out + "/twice", "wb").write(encode(["zlib: %s" % quoted(zlib.compress(open(out + "/zlib", "rb").read()))]))
+counters = """cpu-clock page-faults task-clock context-switches cpu-migrations minor-faults major-faults alignment-faults emulation-faults
+    cycles instructions cache-references cache-misses branches branch-misses bus-cycles stalled-cycles-frontend stalled-cycles-backend ref-cycles dummy""".split()
+each = []
+for k in range(1, len(counters) + 1):
+    each.append("sequence: %d cleared: true defaults { perf { timebase { counter: %d } } } tables { name { iid: 1 str: 'f%d' } frame { iid: 1 name: 1 } stack { iid: 1 frame: 1 } }" % (k, k, k))
+    each.append("sequence: %d perf { cpu: 1 pid: 7 tid: 7 stack: 1 }" % k)
+open(out + "/counters", "wb").write(encode(each))
+open(out + "/names", "w").write("".join("samples%s f%d\n" % ("" if k == 0 else " of " + name, k + 1) for k, name in enumerate(counters)))
 open(out + "/none", "wb").write(encode(["sequence: 1 flags: 1", packets[0], "sequence: 1"]))
 for name, sum in sums.items():
     open(out + "/" + name, "w").write("".join("%s %d\n" % line for line in sorted(sum.items()) if line[1]))
@@ -152,6 +160,14 @@ of() { "$tallytree" export --to folded --metric "$1" "$dir/all" | added | diff <
 for metric in "samples" "samples of my cycles" "samples of stacks by time" "bytes" "allocations" "live bytes" "live number" "peak bytes" "peak number"; do
     try "each stack has its $metric" of "$metric"
 done
+counters()
+{
+    local metric
+    while read -r metric; do
+        [ "$("$tallytree" export --to folded --metric "${metric% f*}" "$dir/counters")" = "${metric##* } 1" ] || echo "$metric"
+    done <"$dir/names"
+}
+none "each counter has perf's name" counters
 same() { "$tallytree" merge -o "$dir/a.tt" "$dir/all" && "$tallytree" merge -o "$dir/b.tt" "$dir/$1" && cmp "$dir/a.tt" "$dir/b.tt"; }
 try "packets that are packed by zlib are the same" same zlib
 try "so are those that zstd packs" same zstd
@@ -166,8 +182,8 @@ try "so are samples that were skipped, but not those that were not wanted" fact 
 try "and records that the kernel lost" fact lost.records 11
 ids() { "$tallytree" report flat --json --limit all "$dir/all" | grep -q '"ab01"'; }
 try "addresses without a name keep their file's build-id" ids
-none() { refused "$dir/none" ": byte [0-9]*: this trace of Perfetto has no samples.*traceconv json FILE"; }
-try "a trace without samples is refused, with what converts it" none
+without() { refused "$dir/none" ": byte [0-9]*: this trace of Perfetto has no samples.*traceconv json FILE"; }
+try "a trace without samples is refused, with what converts it" without
 try "packets that are packed twice are refused" refused "$dir/twice" ": byte [0-9]*: packets are packed twice"
 head -c 3000 "$dir/all" >"$dir/cut"
 try "a trace that is cut off within a packet is refused" refused "$dir/cut" ": byte [0-9]*: the trace ends within a packet"

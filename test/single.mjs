@@ -115,6 +115,8 @@ try {
   for (const n of ["a.c", "b.c"]) writeFileSync(at(n), `${n}\n`.repeat((9 << 20) / 4));
   const two = exported("--with-sources");
   ok(Object.keys(texts(two.page)).join() === at("a.c") && /16 MiB .* 1 with the least self/.test(two.text), "sources are limited, and those with the least self are left out", two.text);
+  const many = fails("export", "--to", "html", ...Array(17).fill("--source=" + folder), sourced);
+  ok(many.status === 2 && /'--source' may be given 16 times/.test(many.text), "so many folders are too many", many.text);
   const refused = fails("export", "--to", "folded", "--with-sources", sourced);
   ok(refused.status === 2 && /for html alone/.test(refused.text), "other formats refuse sources", refused.text);
   const nameless = spawnSync(tallytree, ["export", "--to", "html", "--with-sources", profile], { maxBuffer: 1 << 28 });
