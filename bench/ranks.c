@@ -17,7 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "add-profile.h"
 #include "builder.h"
+#include "finish.h"
+#include "summary.h"
 
 enum { BLOCKS = 5000, VARIANTS = 16, METRICS = 2, FIRST = 100 };
 

@@ -18,6 +18,7 @@
 #include "bench.h"
 #include "digest.h"
 #include "query.h"
+#include "view.h"
 
 enum { BLOCKS = 20000, NAME = 24, DEPTH = 200, MOST_BYTES = 256 << 20 };
 

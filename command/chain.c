@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "input.h"
 #include "memory.h"
 #include "output.h"

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
 #include "diff.h"
 #include "input.h"
+#include "pattern.h"
 #include "scratch.h"
 #include "show.h"
 

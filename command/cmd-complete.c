@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd-complete.h"
+#include "cmd-export.h"
 #include "command.h"
 #include "foreign.h"
 #include "layouts.h"
 #include "query.h"
+#include "views.h"
 
 static int begins_with(const char *text, const char *start)
 {
@@ -30,7 +33,7 @@ static void offer(const char *before, const char *word, const char *about,
 
 static void offer_views(const char *before, const char *typed)
 {
-    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
+    for (const struct tt_named_view *v = tt_views; v->name; v++)
         offer(before, v->name, v->about, typed);
 }
 

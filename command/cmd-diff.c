@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
+#include "filter.h"
 #include "input.h"
 #include "scratch.h"
 #include "show.h"

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
+#include "load.h"
 #include "profile.h"
 #include "text.h"
 

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd-export.h"
 #include "command.h"
+#include "complain.h"
+#include "drops.h"
+#include "filter.h"
 #include "filters.h"
 #include "foreign.h"
 #include "html.h"

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "command.h"
+#include "complain.h"
 #include "control.h"
 #include "output.h"
 #include "profile.h"

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
+#include "filter.h"
 #include "filters.h"
 #include "input.h"
 #include "name-blocks.h"
@@ -21,6 +23,8 @@
 #include "read-listing.h"
 #include "scratch.h"
 #include "show.h"
+#include "view.h"
+#include "views.h"
 
 /* ── Flags ────────────────────────────────────────────────────────────────────────── */
 
@@ -249,7 +253,7 @@ static void take_view(struct report *r)
 {
     int is_first = 0;
 
-    for (const struct tt_view_word *v = tt_view_words; r->files && v->name; v++)
+    for (const struct tt_named_view *v = tt_views; r->files && v->name; v++)
         is_first |= strcmp(v->name, r->file[0]) == 0;
     if (is_first) {
         r->view = r->file[0];
@@ -263,7 +267,7 @@ static void take_view(struct report *r)
 
 static int is_view(const char *word)
 {
-    const struct tt_view_word *v = tt_view_words;
+    const struct tt_named_view *v = tt_views;
 
     while (v->name && strcmp(v->name, word) != 0)
         v++;
@@ -296,7 +300,7 @@ static int complain_of_view(const struct report *r)
     const char *names[64];
     size_t count = 0;
 
-    for (const struct tt_view_word *v = tt_view_words; v->name && count < 64; v++)
+    for (const struct tt_named_view *v = tt_views; v->name && count < 64; v++)
         names[count++] = v->name;
     for (const struct tt_layout *l = tt_layouts; l->name && count < 64; l++)
         names[count++] = l->name;
@@ -477,7 +481,7 @@ static int run(int argc, char **argv)
     return status;
 }
 
-static void show_view(const struct tt_view_word *v)
+static void show_view(const struct tt_named_view *v)
 {
     printf("  %-12s %s", v->name, v->about);
     for (size_t i = 0; v->keys[i]; i++)
@@ -489,7 +493,7 @@ static void show_views(void)
 {
     puts(
         "Views (or --view VIEW), with their flags; 'report VIEW --help' explains these:");
-    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
+    for (const struct tt_named_view *v = tt_views; v->name; v++)
         show_view(v);
     if (tt_layouts[0].name)
         fputs("Layouts of older profilers ('report LAYOUT --help'):", stdout);

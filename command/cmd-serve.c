@@ -14,6 +14,10 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
+#include "drops.h"
+#include "filter.h"
+#include "finish.h"
 #include "formats.h"
 #include "growth.h"
 #include "http.h"

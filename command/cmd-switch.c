@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "finish-run.h"
 #include "options.h"
 #include "remote-control.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
 #include "input.h"
 #include "name-blocks.h"
 #include "output.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
 #include "launch.h"
 #include "replacing.h"
 #include "running.h"

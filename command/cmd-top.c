@@ -15,11 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd-top.h"
 #include "command.h"
+#include "complain.h"
 #include "filters.h"
 #include "scratch.h"
 #include "table-print.h"
-#include "top.h"
+#include "top-screen.h"
+#include "view.h"
 
 enum { KEY = TT_FILTER_KEY, INTERVAL = 1, LOOKS, PID, SORT, VIEW };
 

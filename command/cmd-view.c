@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "input.h"
 #include "live-snapshot.h"
 #include "page.h"

@@ -11,7 +11,7 @@
 enum { TT_EXIT_DONE = 0, TT_EXIT_NO = 1, TT_EXIT_FAILED = 2 };
 
 /* A subcommand, its help page, and its completions.  Each is at the end of its file;
- * help.c has the list. */
+ * command.c has the list. */
 struct tt_command {
     const char *name;
     const char *synopsis; /* the text after its name; '\n' begins another form */
@@ -34,25 +34,9 @@ extern const struct tt_command tt_command_check, tt_command_diff, tt_command_doc
     tt_command_serve, tt_command_symbolize, tt_command_tcl, tt_command_top,
     tt_command_view;
 
-/* `tallytree PROGRAM ARGS`, and `tallytree --flag PROGRAM ARGS`: ignores argv[0]. */
-int tt_record_and_report(int argc, char **argv);
-
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];
 const struct tt_command *tt_command_find(const char *name);
-
-/* Prints an error to standard error, after "tallytree: ". */
-void tt_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* From now on, errors are written to `text`, which is borrowed, as the terminal shows
- * something else; NULL: to standard error.  Returns the former one. */
-struct tt_complaints {
-    char *text;
-    size_t size;
-};
-struct tt_complaints tt_complain_into(struct tt_complaints);
-/* "there is no WHAT 'WORD'; did you mean …?"; returns TT_EXIT_FAILED. */
-int tt_complain_of(const char *what, const char *word, const char *const *known,
-                   size_t count);
 
 /* tt_flags_init and tt_flags_next for a command.  The latter shows its page for --help
  * and -h, and complains of errors; in both cases it returns less than 0, and sets
@@ -78,12 +62,5 @@ int tt_command_cannot(const struct tt_command *, const char *flag, const char *v
 int tt_command_word(const struct tt_command *, const struct tt_flags *);
 int tt_command_option(const struct tt_command *, const struct tt_flags *);
 void tt_command_help(const struct tt_command *); /* shows its page */
-/* Prints completions of the last word of a line: `tallytree --complete WORD…`. */
-int tt_command_complete(int argc, char **argv);
-
-/* Reads a recording from a file; complains and returns an error if it cannot.  A file
- * that is still being written is read until a copy is consistent. */
-int tt_load(struct tt_picture *, const char *path);
-void tt_unload(struct tt_picture *);
 
 #endif

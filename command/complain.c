@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "complain.h"
 #include "hints.h"
 #include "progress.h"
 #include "query.h"

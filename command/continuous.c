@@ -30,9 +30,11 @@
 
 #include "clock.h"
 #include "command.h"
+#include "complain.h"
 #include "launch.h"
 #include "layout.h"
 #include "live-snapshot.h"
+#include "load.h"
 
 enum {
     MOST = 6, /* intervals that wait for their names; then the last one goes on */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
 
 const struct tt_flag tt_filter_flags[] = {
     {"select", 0, TT_FILTER_KEY, "PATTERN", NULL,

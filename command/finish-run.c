@@ -19,6 +19,9 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
+#include "filter.h"
+#include "header.h"
 #include "input.h"
 #include "layout.h"
 #include "live-snapshot.h"

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "demangle.h"
 #include "known.h"
 #include "options.h"

@@ -22,7 +22,4 @@ enum { TT_FOREIGN_RECURSION = 3000, TT_FOREIGN_BUDGET, TT_FOREIGN_EXECUTABLE };
  * Complains in the name of `command`, and returns less than 0, if its value is wrong. */
 int tt_foreign_take(const char *command, const struct tt_flag *, const char *value);
 
-/* Returns the i-th format that can be written, or NULL. */
-const struct tt_format *tt_export_format(size_t i);
-
 #endif

@@ -17,14 +17,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "add-profile.h"
 #include "chain.h"
 #include "command.h"
+#include "complain.h"
+#include "finish.h"
 #include "foreign.h"
 #include "layout.h"
+#include "load.h"
 #include "name-blocks.h"
 #include "progress.h"
 #include "read-recording.h"
 #include "scratch.h"
+#include "summary.h"
 
 /* What is read, and what could not be. */
 struct reading {

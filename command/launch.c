@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 
 /* The terminal sends these to all processes in the foreground; others are sent to single
  * processes. */

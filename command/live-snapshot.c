@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
+#include "filter.h"
 #include "layout.h"
 #include "scratch.h"
 

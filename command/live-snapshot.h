@@ -3,6 +3,7 @@
 #ifndef TT_LIVE_SNAPSHOT_H
 #define TT_LIVE_SNAPSHOT_H
 
+#include "filter.h"
 #include "input.h"
 #include "query.h"
 

@@ -15,7 +15,9 @@
 
 #include "clock.h"
 #include "command.h"
+#include "complain.h"
 #include "format.h"
+#include "load.h"
 
 static char *read_all(int fd, size_t size)
 {

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd-complete.h"
+#include "cmd-record.h"
 #include "command.h"
+#include "complain.h"
 #include "program.h"
 
 static int is_one_of(const char *word, const char *const *words)

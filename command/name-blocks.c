@@ -13,7 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "add-profile.h"
 #include "command.h"
+#include "complain.h"
+#include "finish.h"
+#include "naming.h"
 #include "progress.h"
 #include "scratch.h"
 #include "worker.h"

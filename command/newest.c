@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "complain.h"
 
 static int is_profile_name(const char *name)
 {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "file.h"
 #include "replacing.h"
 #include "scratch.h"

@@ -28,6 +28,7 @@
 #include "chain.h"
 #include "clock.h"
 #include "command.h"
+#include "complain.h"
 #include "control.h"
 #include "interpreted.h"
 #include "launch.h"

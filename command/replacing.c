@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "foreign.h"
 #include "format.h"
 #include "layout.h"

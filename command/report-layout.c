@@ -7,6 +7,8 @@
 
 #include "layouts.h"
 #include "scratch.h"
+#include "table-csv.h"
+#include "table-json.h"
 #include "table-print.h"
 #include "view.h"
 

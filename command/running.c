@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "finish-run.h"
 #include "launch.h"
 #include "replacing.h"

@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
+#include "header.h"
 #include "output.h"
 #include "replacing.h"
 #include "scratch.h"
+#include "table-csv.h"
+#include "table-json.h"
 
 const struct tt_flag tt_show_flags[] = {
     {"json", 0, TT_SHOW_JSON, NULL, NULL, "print JSON; --csv: print CSV"},

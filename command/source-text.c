@@ -11,9 +11,12 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "complain.h"
 #include "scratch.h"
+#include "table-json.h"
 #include "table-print.h"
 #include "view.h"
+#include "views.h"
 
 enum { MOST_TEXT = 64 << 20 };
 

@@ -10,11 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd-top.h"
 #include "command.h"
+#include "complain.h"
+#include "pattern.h"
 #include "progress.h"
 #include "screen.h"
 #include "table-print.h"
-#include "top.h"
+#include "top-screen.h"
 
 /* ── The screen ───────────────────────────────────────────────────────────────────── */
 

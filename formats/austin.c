@@ -13,6 +13,7 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "naming.h"
 
 enum mode { WALL, CPU, MEMORY, FULL };
 enum { MICROSECOND = 1000 };

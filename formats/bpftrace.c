@@ -12,6 +12,7 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "naming.h"
 
 enum { MOST_MAPS = 64, KEYS = 1024 };
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "caliper.h"
+#include "naming.h"
 
 enum { MOST_FIELDS = 1 << 16 };
 enum { NAME = 8, TYPE = 9, PROPERTIES = 10, FIRST_NODES = 12 };

@@ -17,6 +17,7 @@
 #include "callgrind.h"
 #include "formats.h"
 #include "frames.h"
+#include "naming.h"
 
 enum { MOST_EVENTS = 64, EVENT_NAME = 64 };
 enum space { OBJECTS, FILES, FUNCTIONS, SPACES };

@@ -17,6 +17,7 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "naming.h"
 
 enum { KEYS = 1024 };
 

@@ -15,6 +15,7 @@
 
 #include "frames.h"
 #include "json-reader.h"
+#include "samples.h"
 
 enum table { STACKS, FRAMES, FUNCTIONS, RESOURCES, STRINGS, SAMPLES, SOURCES, TABLES };
 

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "add-profile.h"
+#include "finish.h"
 #include "formats.h"
 #include "frames.h"
+#include "naming.h"
 
 /* Counts with a fraction are kept as millionths. */
 enum { MILLION = 1000000 };

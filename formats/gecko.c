@@ -17,6 +17,7 @@
 #include "formats.h"
 #include "frames.h"
 #include "json-reader.h"
+#include "samples.h"
 
 enum { NONE = -1, DEEPEST = 8, COLUMNS = 2, MS_DIGITS = 6 /* to ns */ };
 enum table { SAMPLES, STACKS, FRAMES, STRINGS, TABLES };

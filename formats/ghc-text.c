@@ -15,6 +15,7 @@
 
 #include "ghc-prof.h"
 #include "json-reader.h"
+#include "naming.h"
 
 enum { NUMBER, ENTRIES, TIME, ALLOC, ALL_TIME, ALL_ALLOC, TICKS, BYTES, MOST };
 /* In percent; figures have one decimal. */

@@ -28,6 +28,7 @@
 #include "formats.h"
 #include "heap-figures.h"
 #include "maps.h"
+#include "naming.h"
 #include "pairs.h"
 #include "statistics.h"
 

@@ -18,6 +18,7 @@
 
 #include "formats.h"
 #include "heap-figures.h"
+#include "naming.h"
 
 enum { MOST_VERSION = 3, OLD_VERSION = 0x10200, MOST_FRAMES = 64 };
 

@@ -19,6 +19,7 @@
 #include "formats.h"
 #include "heap-figures.h"
 #include "json-reader.h"
+#include "naming.h"
 
 struct part {     /* of a sample */
     size_t label; /* in the text */

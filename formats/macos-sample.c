@@ -16,6 +16,7 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "naming.h"
 
 struct place {
     size_t column;

@@ -16,6 +16,7 @@
 
 #include "formats.h"
 #include "heap-figures.h"
+#include "naming.h"
 #include "pairs.h"
 
 struct node {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "frames.h"
+#include "naming.h"
 #include "ocr-files.h"
 #include "statistics.h"
 

@@ -13,6 +13,8 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "naming.h"
+#include "samples.h"
 
 enum { MOST_EVENTS = 64 };
 

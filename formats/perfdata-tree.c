@@ -10,7 +10,9 @@
  * The program headers of a file turn an offset into an address of the file, if the file
  * still exists.  A file that was mapped below LOW was not moved, so its addresses are
  * those it ran at. */
+#include "naming.h"
 #include "perfdata.h"
+#include "samples.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "naming.h"
 #include "utf8.h"
 
 enum { FIRST_ROOM = 1 << 16, LONGEST_LINE = 1 << 30 };

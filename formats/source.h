@@ -14,6 +14,7 @@
 #include <stdarg.h>
 
 #include "memory.h"
+#include "naming.h"
 #include "tallytree.h"
 
 /* Gives up to `size` bytes, 0 at the end, less than 0 for an error, with its text in

@@ -10,6 +10,7 @@
 #include "formats.h"
 #include "frames.h"
 #include "json-reader.h"
+#include "samples.h"
 
 enum { MOST_METRICS = 256 };
 

@@ -37,6 +37,7 @@
 #include "frames.h"
 #include "heap-figures.h"
 #include "maps.h"
+#include "naming.h"
 #include "pairs.h"
 #include "statistics.h"
 

@@ -12,6 +12,7 @@
 #include "formats.h"
 #include "frames.h"
 #include "json-reader.h"
+#include "naming.h"
 
 static const char heading[] =
     "NrCallsToCmd,Filename,CmdLine,Min,Avg,Max,Total,CmdCharIndex,CmdLength";

@@ -16,6 +16,7 @@
 #include "formats.h"
 #include "frames.h"
 #include "maps.h"
+#include "naming.h"
 #include "pairs.h"
 
 enum { ENTRY, EXIT, LOST, EVENT, MAGIC = 5, HEAD = 40, ESTIMATE_RETURN = 1 << 11 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frames.h"
+#include "samples.h"
 
 enum { SHARED = UINT32_MAX - 1 }; /* the profile of the frames that all threads share */
 

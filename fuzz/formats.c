@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "finish.h"
 #include "formats.h"
 #include "unpack.h"
 

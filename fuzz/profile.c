@@ -4,11 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add-profile.h"
 #include "builder.h"
 #include "diff.h"
+#include "filter.h"
+#include "finish.h"
 #include "growth.h"
 #include "layouts.h"
+#include "summary.h"
+#include "table-json.h"
 #include "table-print.h"
+#include "view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pattern.h"
 #include "query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

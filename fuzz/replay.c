@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "load.h"
 
 /* These of the list of commands come with the viewer, which is not here. */
 const struct tt_command tt_command_export = {.name = "export"};

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "filter.h"
 #include "layouts.h"
 #include "query.h"
 #include "text.h"
+#include "view.h"
 
 enum flag { SQUASH = 1, PERIOD, SEQUENCES };
 

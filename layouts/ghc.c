@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "layouts.h"
+#include "table-json.h"
 #include "table-print.h"
 
 enum flag { PLAIN = 1, VERBOSE, ALL, JSON };

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add-profile.h"
 #include "builder.h"
+#include "filter.h"
+#include "finish.h"
 #include "layouts.h"
 #include "query.h"
 #include "text.h"

@@ -12,6 +12,7 @@
 
 #include "layouts.h"
 #include "statistics.h"
+#include "table-csv.h"
 #include "table-print.h"
 
 enum flag {

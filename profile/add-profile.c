@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add-profile.h"
 #include "building.h"
+#include "naming.h"
+#include "samples.h"
 #include "statistics.h"
+#include "summary.h"
+#include "trails.h"
 
 struct gathering {
     struct tt_builder *b;

@@ -2,8 +2,12 @@
 /* addressed.c - self of functions by address, for the views of code and of source text. */
 #include <stdlib.h>
 
+#include "addressed.h"
 #include "listing.h"
+#include "metric-view.h"
 #include "range.h"
+#include "view-order.h"
+#include "view.h"
 
 static uint32_t block_with_most(const struct tt_metric_view *l)
 {

@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apart.h"
 #include "identity.h"
-#include "viewing.h"
+#include "view.h"
 
 enum { PARTS = 7 }; /* module, file, line, column, offset, length, kind */
 

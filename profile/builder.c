@@ -4,7 +4,11 @@
  * If memory runs out, `failed` is set; after that nothing is added. */
 #include <string.h>
 
+#include "add-profile.h"
+#include "builder.h"
 #include "building.h"
+#include "sum.h"
+#include "trails.h"
 
 enum { NO_PARENT = TT_ARC_ROW };
 

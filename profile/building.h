@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* building.h - the state of a growing builder; for builder.c, add-profile.c, finish.c.
+/* building.h - the state of a growing builder; for the files that fill and write it.  Its functions are in
+ * builder.c: builder.h is for the users of builders.
  *
  * Ids are given in the order of arrival; finish.c sorts everything into the file's order.
  * Figures go to a log, with one line for each addition.  The log is summed up whenever it
@@ -71,56 +72,5 @@ void *tt_builder_item(struct tt_builder *, struct tt_vector *);
 
 /* Frees the indices, when no more lookups follow. */
 void tt_builder_drop_indexes(struct tt_builder *);
-
-struct tt_order { /* from the id of arrival to the place in the file */
-    uint32_t *string, *block, *metric, *context, *arc, *strand;
-    size_t *offset; /* of each string, by place */
-    uint32_t *block_of, *size_of, depth;
-    struct tt_arc_row *arc_row;
-};
-
-/* Sorts all but the log of figures; -TT_ERR_MEMORY; tt_order_free in either case.  Only
- * the number of the builder's contexts is kept. */
-int tt_order_make(struct tt_builder *, struct tt_order *);
-/* Frees data that were copied into the image: `block_of`, `size_of`. */
-void tt_order_drop_copied(struct tt_builder *, struct tt_order *);
-void tt_order_free(struct tt_builder *, struct tt_order *);
-/* The samples in the file's order, within their cap: samples.c. */
-void tt_samples_gather(struct tt_builder *, const struct tt_profile *,
-                       const uint32_t *context, const uint32_t *strand, uint32_t metric,
-                       const struct tt_range *);
-uint32_t tt_builder_strand_of(struct tt_builder *, const struct tt_profile *,
-                              uint32_t strand);
-void tt_order_samples(struct tt_builder *, const struct tt_order *);
-/* Turns the rows of the log into those of struct tt_entry, without sorting it. */
-void tt_order_entries(struct tt_builder *, const struct tt_order *);
-
-/* The builder's blocks that replace each block of a profile, outermost first:
- * link[first[b] … first[b + 1] - 1], at least one. */
-struct tt_chains {
-    uint32_t *first;
-    struct tt_vector link;
-    uint32_t blocks;
-    uint32_t *place; /* of each block: the builder's, or TT_NONE */
-};
-int tt_chains_make(struct tt_builder *, const struct tt_profile *,
-                   const struct tt_naming *, struct tt_chains *);
-void tt_chains_free(struct tt_builder *, struct tt_chains *);
-/* Adds the figures of a slow activation, with chains in place of blocks.  0 or an
- * error. */
-int tt_chains_slow(const struct tt_chains *, const struct tt_slow_figure *, size_t count,
-                   struct tt_vector *named);
-
-/* Returns a metric's spreads of totals, or of self, one for each context; NULL: no
- * memory. */
-struct tt_spread *tt_spreads_of(struct tt_builder *, uint32_t metric, int of_self);
-
-/* Addresses, with vectors empty; of all strands together; in the file's order. */
-void tt_trails_init(struct tt_builder *);
-void tt_trails_summarise(struct tt_builder *);
-int tt_trails_order(struct tt_builder *, const struct tt_order *);
-
-/* Sorts entries by strand, row, metric, and adds up equal ones.  0 or an error. */
-int tt_entries_sum(struct tt_vector *);
 
 #endif

@@ -31,10 +31,4 @@ static inline int tt_is_strand(const struct tt_profile *p, uint32_t strand)
     return strand == TT_NONE || strand < p->strands;
 }
 
-/* Reads the extra sections from the section table at `s`, and points into the image;
- * checks their content, after strings and contexts have been checked. */
-int tt_extras_read(struct tt_profile *, const struct tt_file_header *,
-                   const struct tt_section *s);
-int tt_extras_check(struct tt_profile *);
-
 #endif

@@ -15,7 +15,8 @@
 #include "range.h"
 #include "side.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
 
 /* ── Noise ────────────────────────────────────────────────────────────────────────── */
 

@@ -5,8 +5,9 @@
  * until all contexts of that size fit.  Totals never grow from a context to its children,
  * so a trial visits only the contexts that fit and their children. */
 #include "digest.h"
-
-#include "viewing.h"
+#include "edges.h"
+#include "metric-view.h"
+#include "view.h"
 
 enum { FEW = 4 };     /* edges are worth it where there are so many contexts for each */
 enum { FINEST = 14 }; /* the least part of the total: 2^-14, some pixels of any screen */

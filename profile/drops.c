@@ -7,9 +7,13 @@
  *                               where the recording has put them
  *
  * For views that show paths, and know no arcs. */
+#include "drops.h"
+#include "add-profile.h"
 #include "builder.h"
+#include "filter.h"
+#include "finish.h"
 #include "query.h"
-#include "viewing.h"
+#include "view.h"
 
 static int has_drops(const struct tt_profile *p)
 {

@@ -7,8 +7,10 @@
  * call that led back into the path; its cost is in the tree's figures already. */
 #include <stdlib.h>
 
+#include "edges.h"
+#include "metric-view.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view.h"
 
 /* ── Activations by set of blocks ─────────────────────────────────────────────────── */
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+
+#include "estimates.h"
+#include "metric-view.h"
 /* estimates.c - marks rows whose paths were estimated from a call graph.
  *
  *      main ─ a ─┐            main ┬ a ─ f       the file says what f cost each caller, and g
@@ -6,7 +9,6 @@
  *
  * A function at one place has the figures of the file.  If it is at several places, each
  * place has a share, and so have all contexts below. */
-#include "viewing.h"
 
 int tt_estimates_begin(struct tt_estimates *e, const struct tt_metric_view *l,
                        struct tt_table *t)

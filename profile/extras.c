@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* extras.c - sections that a reader may skip: their content is checked before it is
  * used. */
+#include "extras.h"
 #include "checking.h"
 
 /* Sections after the counted ones may have kinds of a later version; those are

@@ -16,8 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add-profile.h"
 #include "builder.h"
-#include "viewing.h"
+#include "filter.h"
+#include "finish.h"
+#include "groups.h"
+#include "metric-view.h"
+#include "pattern.h"
+#include "samples.h"
+#include "several.h"
+#include "view-order.h"
+#include "view.h"
 
 enum { STAGES = 32 }; /* filters of one walk: bits of a level */
 

@@ -5,6 +5,10 @@
 
 #include "building.h"
 #include "digest.h"
+#include "finish.h"
+#include "order.h"
+#include "sum.h"
+#include "summary.h"
 
 /* ── The parts ────────────────────────────────────────────────────────────────────── */
 

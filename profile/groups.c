@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add-profile.h"
 #include "builder.h"
+#include "filter.h"
+#include "finish.h"
+#include "groups.h"
 #include "query.h"
 
 const char *const tt_group_words[] = {"process", "program", "cgroup", "container",

@@ -4,6 +4,7 @@
  * The contexts of the older reading are built first, without figures; those of the newer
  * one are then found among them, and so the figures to subtract. */
 #include "growth.h"
+#include "add-profile.h"
 
 struct reading {
     const struct tt_profile *p;

@@ -3,14 +3,18 @@
  *
  * Running sums give the figures of any range of contexts.  There are also running sums
  * over dropped pushes, which are few: a binary search finds them. */
-#include "viewing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "apart.h"
 #include "identity.h"
+#include "metric-view.h"
+#include "several.h"
+#include "since.h"
 #include "sorted.h"
 #include "statistics.h"
+#include "view.h"
 
 /* ── The lens ─────────────────────────────────────────────────────────────────────── */
 

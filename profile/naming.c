@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "building.h"
+#include "naming.h"
+#include "trails.h"
 
 enum { MOST_FRAMES = 256 };
 

@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add-profile.h"
 #include "building.h"
+#include "order.h"
+#include "samples.h"
 #include "statistics.h"
+#include "trails.h"
 
 /* ── Sorting with the way back ────────────────────────────────────────────────────── */
 

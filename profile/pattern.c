@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "groups.h"
 #include "identity.h"
+#include "pattern.h"
 #include "query.h"
 #include "utf8.h"
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "checking.h"
+#include "extras.h"
 #include "sorted.h"
 
 enum { CHECKED_AT_ONCE = 64 << 20 };

@@ -7,37 +7,16 @@
  * is opened. */
 #include "query.h"
 
+#include "groups.h"
+#include "pattern.h"
 #include "range.h"
+#include "views.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NEAR_SIZE = 40, TEXT_SIZE = 1 << 16 };
-
-const struct tt_view_word tt_view_words[] = {
-    {"flat", "each block: self, inclusive, calls", {NULL}},
-    {"graph", "each block between its callers and its callees", {NULL}},
-    {"tree", "contexts from the root, the largest first", {"context", "to", NULL}},
-    {"callers", "each block, then its callers", {NULL}},
-    {"block", "one block: its callers and callees", {"sequence", NULL}},
-    {"groups", "mutually recursive blocks, combined", {NULL}},
-    {"flame", "contexts in preorder, small ones combined", {"context", "to", NULL}},
-    {"lines", "locations: file and line", {"by", "uncovered", "file", NULL}},
-    {"assembly", "instructions of functions, with their figures", {"bytes", NULL}},
-    {"source", "source text of functions, with figures by line", {NULL}},
-    {"strands",
-     "threads, processes, ranks, and how they differ",
-     {"by", "context", NULL}},
-    {"series", "figures over time", {"by", "series", NULL}},
-    {"timeline", "use over time, of each thread or block", {"by", "buckets", NULL}},
-    {"bursts", "stretches in which a block ran more than in the rest", {NULL}},
-    {"space", "objects by type and generation", {"by", NULL}},
-    {"slowest", "the slowest activations of marked blocks", {"by", NULL}},
-    {"waits", "locks: threads that waited, and that held them", {"by", NULL}},
-    {"header", "how it was recorded, and its limits", {NULL}},
-    {NULL, NULL, {NULL}},
-};
 
 int tt_query_wrong(struct tt_query *q, const char *format, ...)
 {
@@ -299,12 +278,12 @@ typedef int key_reader(struct tt_query *, const char *key, const char *value,
 static int read_view(struct tt_query *q, const char *key, const char *value,
                      uint32_t unused)
 {
-    const char *names[sizeof tt_view_words / sizeof *tt_view_words], *near;
+    const char *names[TT_VIEWS_MAX], *near;
     size_t count = 0;
 
     (void)key;
     (void)unused;
-    for (const struct tt_view_word *v = tt_view_words; v->name; v++) {
+    for (const struct tt_named_view *v = tt_views; v->name; v++) {
         if (strcmp(v->name, value) == 0) {
             q->view = v->name;
             return 0;
@@ -569,7 +548,7 @@ enum { KEYS = sizeof query_keys / sizeof *query_keys, WORDS = 2 * KEYS };
 /* Does any view, or the one of that name, know the key? */
 static int view_knows(const char *view, const char *key)
 {
-    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
+    for (const struct tt_named_view *v = tt_views; v->name; v++)
         for (size_t i = 0; (!view || strcmp(v->name, view) == 0) && v->keys[i]; i++)
             if (strcmp(v->keys[i], key) == 0)
                 return 1;
@@ -583,7 +562,7 @@ static int unknown_key(struct tt_query *q, const char *key)
 
     for (size_t i = 0; i < KEYS; i++)
         names[count++] = query_keys[i].name;
-    for (const struct tt_view_word *v = tt_view_words; v->name; v++)
+    for (const struct tt_named_view *v = tt_views; v->name; v++)
         for (size_t i = 0; v->keys[i] && count < WORDS; i++)
             names[count++] = v->keys[i];
     near = tt_query_suggest(key, names, count);

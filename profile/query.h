@@ -87,78 +87,7 @@ int tt_query_wrong(struct tt_query *, const char *format, ...)
 /* Lists the metrics in q->error, or suggests the one that was meant; -TT_ERR_OPTION. */
 int tt_query_unknown_metric(struct tt_query *, const struct tt_profile *,
                             const char *name);
-/* The views, and keys that only they know; ends with a name that is NULL. */
-struct tt_view_word {
-    const char *name, *about;
-    const char *keys[6]; /* up to a NULL */
-};
-extern const struct tt_view_word tt_view_words[];
 /* Returns the nearest known word, if it is near enough; or NULL. */
 const char *tt_query_suggest(const char *word, const char *const *known, size_t count);
-
-/* Names, globs (* ? [set]) or /regular expressions/ (/…/i: either case; /…/f: in files
- * and modules too).  A name or glob matches the whole name, a regular expression any part
- * of it.  With a colon they also match "list.c:append", "list.c:12", "module:append",
- * "append:12"; for strands "host:", "process:", "node:", "name:", "rank:", "pid:",
- * "thread:", for a machine also "cgroup:", "container:", "unit:" and "user:", and the
- * text after it.  A block is also found by its identity (identity.h): the text before
- * "#0123456789abcdef" is ignored. */
-struct tt_pattern;
-/* Returns NULL with a reason in `error` if it is not a pattern. */
-struct tt_pattern *tt_pattern_new(const char *text, char *error, size_t size);
-void tt_pattern_free(struct tt_pattern *);
-int tt_pattern_matches(const struct tt_pattern *, const char *text);
-int tt_pattern_matches_block(const struct tt_pattern *, const struct tt_profile *,
-                             uint32_t block);
-int tt_pattern_matches_strand(const struct tt_pattern *, const struct tt_profile *,
-                              uint32_t strand);
-/* Returns a byte for each block: does it match?  There is room for one more.  To be
- * freed; NULL: no memory. */
-unsigned char *tt_pattern_blocks(const struct tt_pattern *, const struct tt_profile *);
-
-/* Applies a query's filters in order.  The result is a separate image, from the query's
- * memory, until tt_filter_close; or the profile itself, if nothing is filtered.
- * -TT_ERR_OPTION with q->error, or -TT_ERR_MEMORY; then there is nothing to close. */
-struct tt_filtered {
-    const struct tt_profile *profile; /* what views look at */
-    struct tt_profile own;
-    void *image; /* NULL: there was nothing to filter */
-    size_t size;
-};
-int tt_filter_apply(const struct tt_profile *, struct tt_query *, struct tt_filtered *);
-void tt_filter_close(struct tt_filtered *, const struct tt_memory *);
-/* The properties that strands are grouped by. */
-enum tt_group {
-    TT_GROUP_PROCESS, /* name and number */
-    TT_GROUP_PROGRAM, /* name */
-    TT_GROUP_CGROUP,
-    TT_GROUP_CONTAINER,
-    TT_GROUP_UNIT,
-    TT_GROUP_USER,
-    TT_GROUPS
-};
-enum { TT_GROUP_SIZE = 512 };
-extern const char *const tt_group_words[]; /* NULL at the end */
-int tt_group_find(const char *word);       /* -1: there is none */
-/* Returns a strand's value of that property: a text, in `to` or the profile's. */
-const char *tt_group_of(const struct tt_profile *, uint32_t strand, enum tt_group,
-                        char to[TT_GROUP_SIZE]);
-/* Returns the group of each strand, numbered in the order of their names; sets *groups to
- * their number, and *first to a strand of each.  Both arrays have p->strands items, from
- * the memory; NULL: no memory. */
-uint32_t *tt_groups_of(const struct tt_profile *, enum tt_group, const struct tt_memory *,
-                       uint32_t **first, uint32_t *groups);
-/* Puts the group of the strand at the beginning of each path; as tt_filter_apply. */
-int tt_groups_apply(const struct tt_profile *, struct tt_query *, enum tt_group,
-                    struct tt_filtered *);
-
-/* Gives dropped pushes separate contexts, which get their calls, for views that show only
- * paths; as tt_filter_apply. */
-int tt_drops_apply(const struct tt_profile *, const struct tt_memory *,
-                   struct tt_filtered *);
-
-/* Answers a query (its filters have been applied): initialises the table.  -TT_ERR_OPTION
- * with q->error if the view cannot do it; -TT_ERR_MEMORY. */
-int tt_view(const struct tt_profile *, struct tt_query *, struct tt_table *);
 
 #endif

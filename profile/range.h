@@ -32,10 +32,6 @@ struct tt_range tt_range_of_run(const struct tt_profile *);
 /* Returns how long the range is, in ns. */
 uint64_t tt_range_length(const struct tt_range *, const struct tt_range *run);
 
-/* The metric that the weights of samples are parts of: time, or another one that is a
- * profile's time, such as cycles; else the number of samples.  TT_NONE: there is none. */
-uint32_t tt_samples_metric(const struct tt_profile *);
-
 /* What is before a range that has been taken out. */
 #define TT_RANGE_NOT "not:"
 

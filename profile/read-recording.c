@@ -7,6 +7,7 @@
 #include "read-objects.h"
 #include "read-series.h"
 #include "read-sparse.h"
+#include "samples.h"
 #include "statistics.h"
 
 #include <stdio.h>

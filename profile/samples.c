@@ -18,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add-profile.h"
 #include "building.h"
+#include "order.h"
+#include "samples.h"
 
 enum { ROOM = 4 * TT_SAMPLES_MAX }; /* before they are thinned */
 #define UNPLACED 0x80000000u /* the strand and the context are numbers of the caller's */

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "viewing.h"
+#include "metric-view.h"
+#include "several.h"
+#include "view.h"
 
 /* Reads one metric of the list; TT_NONE, and q->error, if there is no such metric. */
 static uint32_t find_named(const struct tt_profile *p, struct tt_query *q,

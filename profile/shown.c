@@ -11,9 +11,13 @@
 #include <string.h>
 
 #include "identity.h"
+#include "metric-view.h"
+#include "several.h"
+#include "shown.h"
+#include "since.h"
 #include "sorted.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
 
 /* ── The source of contexts ───────────────────────────────────────────────────────── */
 

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
+#include "add-profile.h"
 #include "builder.h"
+#include "finish.h"
 
 /* Blocks are compared by name and file, as other properties change from build to
  * build. */

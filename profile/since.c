@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+
+#include "since.h"
+#include "metric-view.h"
+#include "view.h"
 /* since.c - the growth since another reading of the same recording.
  *
  * Blocks, and the children of a context, are sorted by their identities; so a merge of
@@ -9,7 +13,6 @@
  *      then     0     1      -      2
  *
  * A block or context that was not there then had no figures. */
-#include "viewing.h"
 
 static uint32_t *new_numbers(const struct tt_metric_view *l, size_t count)
 {

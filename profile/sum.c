@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "building.h"
+#include "sum.h"
 
 enum { DIGIT_BITS = 16, DIGIT_VALUES = 1 << DIGIT_BITS, DIGITS = 8 };
 

@@ -10,6 +10,9 @@
 
 #include "building.h"
 #include "statistics.h"
+#include "sum.h"
+#include "summary.h"
+#include "trails.h"
 
 /* ── Spreads ──────────────────────────────────────────────────────────────────────── */
 

@@ -13,6 +13,9 @@
 #include <string.h>
 
 #include "building.h"
+#include "order.h"
+#include "sum.h"
+#include "trails.h"
 
 /* ── Places ───────────────────────────────────────────────────────────────────────── */
 

@@ -8,7 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "addressed.h"
 #include "listing.h"
+#include "metric-view.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { AROUND = 8, OWN_LIMIT = 10 }; /* instructions around hot ones; functions */
 

@@ -9,9 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "edges.h"
 #include "identity.h"
+#include "metric-view.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 struct side { /* what a block at either end of the sequence adds up to */
     uint64_t inclusive, inclusive_low, calls, by_arcs;

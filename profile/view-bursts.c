@@ -5,9 +5,12 @@
  *      gc       30.0 s  30.5 s   0.50 s   31.2 %   9.8 %   21.4 ± 8   eval      -12.6 ± 9
  *
  * bursts.c finds them; here samples become times. */
+#include "view-bursts.h"
 #include "bursts.h"
 #include "range.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 10 };
 enum column {

@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "viewing.h"
+#include "estimates.h"
+#include "metric-view.h"
+#include "several.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 #define OWN_THRESHOLD 0.005
 enum { OWN_LIMIT = 200 };

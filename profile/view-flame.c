@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+
+#include "estimates.h"
+#include "metric-view.h"
+#include "shown.h"
+#include "view.h"
+#include "views.h"
 /* view-flame.c - contexts in preorder, each with its position, for a viewer to draw.
  *
  *      offset  0         10        20
  *      root    ├───────────────────┤       a row is as wide as its inclusive figure;
  *              ├─ a ───┤ b ─┤ 7 more       children are side by side from the offset of
  *              ├ c ┤                       their parent, then the hidden rest */
-#include "viewing.h"
 
 #define OWN_THRESHOLD 0.001 /* a pixel or two of a screen */
 enum { OWN_LIMIT = 20000 };

@@ -2,7 +2,13 @@
 /* view-flat.c - each block: its self and its inclusive cost. */
 #include <stdlib.h>
 
-#include "viewing.h"
+#include "edges.h"
+#include "metric-view.h"
+#include "several.h"
+#include "since.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 60 }; /* rows; a screen or two */
 

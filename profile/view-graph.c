@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "edges.h"
+#include "metric-view.h"
+#include "several.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 40 }; /* groups */
 

@@ -7,8 +7,12 @@
  * of them. */
 #include <stdlib.h>
 
+#include "edges.h"
+#include "metric-view.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 60 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+
+#include "view.h"
+#include "views.h"
 /* view-header.c - how a profile was made, how large it is, and what it does not show.
  * The default metric comes before the others. */
-#include "viewing.h"
 
 enum { FACT, TEXT, NUMBER, METRIC };
 

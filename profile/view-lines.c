@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "edges.h"
+#include "metric-view.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 60 };
 enum by { BY_LINE, BY_STATEMENT, BY_FILE };

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "viewing.h"
+#include "metric-view.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 60 };
 enum by { BY_LOCK, BY_PAIR };

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "viewing.h"
+#include "metric-view.h"
+#include "pattern.h"
+#include "several.h"
+#include "view-order.h"
 
 /* ── What the query says ──────────────────────────────────────────────────────────── */
 

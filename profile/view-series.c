@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 20 }; /* bands; as many as hp2ps draws */
 

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "identity.h"
-#include "viewing.h"
+#include "metric-view.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 20 };
 enum { SLOWEST, LAST };

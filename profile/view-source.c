@@ -7,7 +7,11 @@
  * part of the line's self; inlined functions are shown below their line. */
 #include <stdlib.h>
 
+#include "addressed.h"
 #include "listing.h"
+#include "metric-view.h"
+#include "view.h"
+#include "views.h"
 
 enum { AROUND = 4 }; /* lines around those with figures */
 

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "viewing.h"
+#include "metric-view.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 60 };
 enum by { BY_TYPE, BY_GENERATION, BY_BOTH, BY_BLOCK };

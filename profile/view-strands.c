@@ -9,8 +9,15 @@
  * container, unit and user add up the strands of a machine's recording. */
 #include <string.h>
 
+#include "groups.h"
+#include "metric-view.h"
+#include "shown.h"
+#include "since.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view-waits.h"
+#include "view.h"
+#include "views.h"
 
 #define OWN_THRESHOLD 0.005
 enum { OWN_LIMIT = 60 };

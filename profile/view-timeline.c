@@ -13,8 +13,11 @@
 #include <string.h>
 
 #include "range.h"
+#include "samples.h"
 #include "statistics.h"
-#include "viewing.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 
 enum { OWN_LIMIT = 20, OWN_BUCKETS = 60, BUCKETS_MAX = 1000, NS = 1000000000 };
 enum by { BY_STRAND, BY_PROCESS, BY_BLOCK };

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+
+#include "estimates.h"
+#include "metric-view.h"
+#include "shown.h"
+#include "view-order.h"
+#include "view.h"
+#include "views.h"
 /* view-tree.c - contexts from the root, the largest first. */
-#include "viewing.h"
 
 #define OWN_THRESHOLD 0.005
 enum { OWN_LIMIT = 200 };

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "viewing.h"
+#include "metric-view.h"
+#include "view-order.h"
+#include "view-waits.h"
 
 #define PEER "mpi.peer"
 enum { OWN_LIMIT = 60 };

@@ -11,23 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apart.h"
+#include "filter.h"
+#include "metric-view.h"
 #include "range.h"
-#include "viewing.h"
-
-static const struct view {
-    const char *name;
-    tt_view_function *run;
-} views[] = {
-    {"flat", tt_view_flat},         {"graph", tt_view_graph},
-    {"tree", tt_view_tree},         {"callers", tt_view_callers},
-    {"block", tt_view_block},       {"groups", tt_view_groups},
-    {"flame", tt_view_flame},       {"lines", tt_view_lines},
-    {"strands", tt_view_strands},   {"series", tt_view_series},
-    {"space", tt_view_space},       {"header", tt_view_header},
-    {"slowest", tt_view_slowest},   {"assembly", tt_view_assembly},
-    {"source", tt_view_source},     {"waits", tt_view_locks},
-    {"timeline", tt_view_timeline}, {"bursts", tt_view_bursts},
-};
+#include "several.h"
+#include "views.h"
 
 /* A name in a filter is usually meant to be one block; notes names that match several. */
 static void note_namesakes(const struct tt_profile *p, const struct tt_query *q,
@@ -47,36 +36,25 @@ static void note_namesakes(const struct tt_profile *p, const struct tt_query *q,
     }
 }
 
-static int shows_several(const char *view)
-{
-    static const char *const views_of_several[] = {"flat", "tree", "callers", "graph",
-                                                   "header"};
-
-    for (size_t i = 0; i < sizeof views_of_several / sizeof *views_of_several; i++)
-        if (strcmp(view, views_of_several[i]) == 0)
-            return 1;
-    return 0;
-}
-
 int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     const char *name = q->view ? q->view : "flat";
     int error = -TT_ERR_OPTION;
     struct tt_several several;
-    size_t i = 0;
+    const struct tt_named_view *v = tt_views;
 
-    while (i < sizeof views / sizeof *views && strcmp(views[i].name, name) != 0)
-        i++;
-    tt_table_init(t, i < sizeof views / sizeof *views ? views[i].name : "", q->memory);
-    if (i == sizeof views / sizeof *views)
+    while (v->name && strcmp(v->name, name) != 0)
+        v++;
+    tt_table_init(t, v->name ? v->name : "", q->memory);
+    if (!v->name)
         return tt_query_wrong(q, "there is no view '%.40s'", name);
-    if (q->metric && !shows_several(name) && tt_several_find(p, q, &several) == 0 &&
+    if (q->metric && !v->shows_several && tt_several_find(p, q, &several) == 0 &&
         several.count)
         return tt_query_wrong(q,
                               "the view '%s' shows one metric; 'flat', 'tree', 'callers' "
                               "and 'graph' show several side by side",
                               name);
-    error = views[i].run(p, q, t);
+    error = v->run(p, q, t);
     if (!error)
         note_namesakes(p, q, t);
     return error == 0 && t->failed ? -TT_ERR_MEMORY : error;

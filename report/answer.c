@@ -6,7 +6,10 @@
 
 #include "bursts.h"
 #include "diff.h"
+#include "filter.h"
+#include "table-json.h"
 #include "table-print.h"
+#include "view-bursts.h"
 #include "view.h"
 
 void tt_answers_init(struct tt_answers *a, struct tt_profile *p,

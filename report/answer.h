@@ -7,6 +7,7 @@
 #ifndef TT_ANSWER_H
 #define TT_ANSWER_H
 
+#include "filter.h"
 #include "query.h"
 #include "text.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "header.h"
 #include "range.h"
 #include "table-print.h"
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table-csv.h"
 #include "table-print.h"
 
 void tt_text_csv_field(struct tt_text *out, const char *s)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table-json.h"
 #include "table-print.h"
 
 static const char *const type_names[] = {"text", "amount", "change", "real", "share"};

@@ -19,18 +19,4 @@ void tt_text_table(struct tt_text *, const struct tt_table *, uint32_t width, in
 /* One amount in its readable unit: "1.500 ms". */
 void tt_text_amount(struct tt_text *, uint64_t n, const char *unit);
 
-/* Prints how a profile was made, and what it lost, before a table: a line for each
- * fact. */
-void tt_text_header(struct tt_text *, const struct tt_profile *, int color);
-
-/* RFC 4180, but lines end in a line feed alone: a line of column keys, after "role",
- * "depth" and "group"; exact figures. */
-void tt_text_csv(struct tt_text *, const struct tt_table *);
-void tt_text_csv_field(struct tt_text *,
-                       const char *); /* with its quotes, if it wants any */
-
-/* One object; its schema is in doc/json.md. */
-void tt_text_json(struct tt_text *, const struct tt_table *, const struct tt_profile *);
-void tt_text_json_string(struct tt_text *, const char *); /* with its quotes */
-
 #endif

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "asset.h"
+#include "table-json.h"
 #include "table-print.h"
 
 enum {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "finish.h"
 #include "symbols.h"
 
 static void print_spots(uint64_t address, const struct tt_spots *s)

@@ -8,6 +8,8 @@
 
 #include "builder.h"
 #include "bursts.h"
+#include "finish.h"
+#include "samples.h"
 #include "tap.h"
 
 enum { SAMPLES = 15000, PERIOD = 4000000, BURST = 125, NEAR = 50, FUNCTIONS = 12 };

@@ -4,6 +4,7 @@
 #ifndef TEST_BY_HAND_H
 #define TEST_BY_HAND_H
 
+#include "finish.h"
 #include "random-profile.h"
 #include "tap.h"
 

@@ -5,7 +5,9 @@
 #include "digest.h"
 
 #include "failing.h"
+#include "finish.h"
 #include "random-profile.h"
+#include "table-json.h"
 #include "table-print.h"
 #include "tap.h"
 #include "view.h"

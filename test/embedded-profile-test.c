@@ -2,6 +2,7 @@
 /* embedded-profile-test.c - a packed profile is unpacked unchanged, and damage is an
  * error or a profile. */
 #include "embedded-profile.h"
+#include "finish.h"
 #include "random-profile.h"
 #include "tap.h"
 

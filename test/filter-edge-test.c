@@ -3,7 +3,10 @@
  * million contexts in one path, no memory. */
 #include "by-hand.h"
 #include "failing.h"
+#include "filter.h"
+#include "summary.h"
 #include "view-oracle.h"
+#include "view.h"
 
 /* ── By hand ──────────────────────────────────────────────────────────────────────── */
 

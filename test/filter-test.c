@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* filter-test.c - filters against brute force, in figures and in views; laws; edges. */
 #include "filter-oracle.h"
-#include "viewing.h"
+#include "filter.h"
+#include "metric-view.h"
+#include "view.h"
 
 enum { CASES = 10000, STEPS = 80 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "failing.h"
+#include "finish.h"
 #include "formats.h"
 #include "tap.h"
 

@@ -67,10 +67,37 @@ double_tags()
     product | xargs grep -hoE '^(struct|union|enum) tt_[a-z0-9_]+ \{' | sort | uniq -d
 }
 
+# strays ROOM... - functions that a header of the rooms declares and another file than the header's
+# own defines.  building.h has those of builder.c that only the files of a builder call.
+strays()
+{
+    # shellcheck disable=SC2016,SC2046
+    perl -e '
+        local $/;
+        for my $file (@ARGV) {
+            open my $in, "<", $file or die;
+            my $text = <$in> =~ s{/\*.*?\*/|^#(?:[^\n]*\\\n)*[^\n]*|"(?:[^"\\\n]|\\.)*"}{}gmsr;
+            my $name = $file =~ s{^.*/}{}r =~ s{\.[ch]$}{}r =~ s{^building$}{builder}r;
+            1 while $text =~ s/\{[^{}]*\}/\@/g;
+            for (split /(?<=[;\@])/, $text) {
+                next if /^\s*(?:static|typedef|extern|_Static_assert)\b/;
+                my ($function, $end) = /^\s*[a-z][\w\s*]*?\b(\w+)\s*\(.*([;\@])$/s or next;
+                $defined{$function} = $name if $end eq "\@" and $file =~ /c$/;
+                push @declared, [$function, $name, $file] if $end eq ";" and $file =~ /h$/;
+            }
+        }
+        print "only ", scalar @declared, " functions were found\n" if @declared < 300;
+        for (@declared) {
+            my ($function, $name, $file) = @$_;
+            print "$file: $function\n" if ($defined{$function} // "") ne $name;
+        }' $(printf '%s/*.[ch] ' "$@")
+}
+
 none "every source begins with its licence" without_licence
 none "no function is longer than 60 lines, but for a switch of ten cases" too_long
 none "no two files have one name" namesakes
 none "no two types have one name" double_tags
+none "the functions of a header are those of its file" strays base profile report layouts serve command
 none "no line ends in blanks" trailing_blanks
 none "all that has a version has the same" other_versions
 finish

@@ -2,6 +2,7 @@
 /* mlworks-space-test.c - MLWorks' report of space: alloc and copied, copies by generation,
  * and the table of kinds, in their columns. */
 #include "builder.h"
+#include "finish.h"
 #include "layouts.h"
 #include "tap.h"
 #include "text.h"

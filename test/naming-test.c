@@ -4,7 +4,10 @@
  * The oracle knows contexts by their paths as texts, and goes through lists. */
 #include <stdlib.h>
 
+#include "add-profile.h"
 #include "failing.h"
+#include "finish.h"
+#include "naming.h"
 #include "random-profile.h"
 #include "tap.h"
 

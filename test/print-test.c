@@ -5,7 +5,11 @@
 
 #include "builder.h"
 #include "failing.h"
+#include "finish.h"
+#include "header.h"
 #include "profile.h"
+#include "table-csv.h"
+#include "table-json.h"
 #include "table-print.h"
 #include "tap.h"
 

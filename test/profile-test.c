@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* profile-test.c - the profile: what a builder makes is what was added, in whatever order;
  * merging is exact; no damage does more than give an error. */
+#include "add-profile.h"
 #include "failing.h"
+#include "finish.h"
 #include "random-profile.h"
 #include "statistics.h"
+#include "summary.h"
 #include "tap.h"
 
 enum { ROUNDS = 300 };

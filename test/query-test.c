@@ -3,11 +3,16 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
+#include "apart.h"
 #include "builder.h"
 #include "failing.h"
+#include "filter.h"
+#include "finish.h"
+#include "pattern.h"
 #include "query.h"
 #include "tap.h"
-#include "viewing.h"
+#include "view.h"
+#include "views.h"
 
 /* ── Queries ──────────────────────────────────────────────────────────────────────── */
 
@@ -231,7 +236,7 @@ TEST(a_suggestion_is_near)
 
 TEST(a_key_of_one_view_is_no_key_of_another)
 {
-    const struct tt_view_word *v = tt_view_words;
+    const struct tt_named_view *v = tt_views;
     char text[100];
 
     while (v->name && !v->keys[0])

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "finish.h"
 
 enum { /* of a random profile; a filter may put one more where it was */
        MODEL_MOST_BLOCKS = 8,

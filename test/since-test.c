@@ -5,7 +5,9 @@
  * says it. */
 #include <math.h>
 
+#include "add-profile.h"
 #include "failing.h"
+#include "finish.h"
 #include "growth.h"
 #include "random-profile.h"
 #include "tap.h"

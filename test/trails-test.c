@@ -4,9 +4,15 @@
  * The oracle is the list of samples that the profile was made of: a stack of addresses, a
  * strand, and amounts.  A function is what an address divided by ten says; an odd one lies in
  * a function that is inlined there. */
+#include "add-profile.h"
 #include "builder.h"
 #include "failing.h"
+#include "filter.h"
+#include "finish.h"
+#include "naming.h"
 #include "query.h"
+#include "samples.h"
+#include "summary.h"
 #include "tap.h"
 
 enum { SAMPLES = 60, DEEPEST = 6, ADDRESSES = 40, FUNCTIONS = 5, CASES = 200 };

@@ -6,6 +6,7 @@
 
 #include "by-hand.h"
 #include "view-oracle.h"
+#include "view.h"
 
 /* ── By hand ──────────────────────────────────────────────────────────────────────── */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* view-test.c - views of blocks, and of calls between them, against the oracle. */
 #include "view-oracle.h"
+#include "view.h"
 
 enum { CASES = 1500 };
 

@@ -5,6 +5,7 @@
 
 #include "identity.h"
 #include "view-oracle.h"
+#include "view.h"
 
 enum { CASES = 1500 };
 

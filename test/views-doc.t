@@ -13,7 +13,7 @@ columns()
 
 words()
 {
-    sed -n '/tt_view_words/,/^};/s/.*{\("[a-z", ]*\), NULL}.*/\1/p' profile/query.c |
+    sed -n '/tt_views/,/^};/s/.*{\("[a-z", ]*\), NULL}.*/\1/p' profile/views.c |
         grep -oE '[a-z]+' | sort -u
 }
 

@@ -12,7 +12,11 @@
 #include <unistd.h>
 
 #include "../../profile/read-recording.h"
+#include "add-profile.h"
+#include "filter.h"
+#include "finish.h"
 #include "query.h"
+#include "summary.h"
 
 static int finish(struct tt_builder *b, struct tt_reduction *r)
 {

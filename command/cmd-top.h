@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* top.h - the state of `tallytree top`, for its two outputs. */
-#ifndef TT_TOP_H
-#define TT_TOP_H
+/* cmd-top.h - the state of `tallytree top`, for its two outputs. */
+#ifndef TT_CMD_TOP_H
+#define TT_CMD_TOP_H
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "live-snapshot.h"
 #include "show.h"
@@ -52,8 +53,6 @@ int tt_watch_look(struct tt_watch *, struct tt_query *, struct tt_table *);
 void tt_watch_state(const struct tt_watch *, struct tt_text *);
 /* The column that rows are sorted by; NULL: the view's own. */
 const char *tt_watch_sort(const struct tt_watch *);
-/* Runs on the terminal, until a key ends it.  Complains. */
-int tt_watch_screen(struct tt_watch *);
 
 /* The views that show growth, up to a NULL. */
 extern const char *const tt_watch_views[];

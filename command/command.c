@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* help.c - help pages, from the same tables that the flags are read by.
+/* command.c - finds commands, reads their flags, and prints their help pages, from the same tables that the flags are read by.
  *
  *      usage: tallytree dump RECORDING
  *
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "complain.h"
 #include "filters.h"
 #include "hints.h"
 #include "options.h"

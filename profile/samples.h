@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* samples.h - the samples of a profile by time. */
+#ifndef TT_SAMPLES_H
+#define TT_SAMPLES_H
+
+#include "builder.h"
+#include "range.h"
+
+struct tt_order;
+
+/* Adds a sample by time for the current strand, with a part of a metric; `ran`: see
+ * tt_sample_row.  Above the cap, samples are combined.  Of samples of several metrics only
+ * those of one are kept. */
+void tt_builder_sample(struct tt_builder *, uint32_t metric, uint32_t context,
+                       uint64_t time, uint64_t weight, uint64_t ran);
+
+/* The same, of a context and a strand that have only numbers of the caller's so far. */
+void tt_builder_sample_later(struct tt_builder *, uint32_t context, uint32_t strand,
+                             uint64_t time, uint64_t weight);
+/* Gives those their contexts and strands, of each number; TT_NONE: its samples are left
+ * out, or without a strand.  `context` NULL: all are left out. */
+void tt_builder_place_samples(struct tt_builder *, uint32_t metric,
+                              const uint32_t *context, const uint32_t *strand);
+
+/* Adds the samples by time of a checked profile that are in a range; other metrics are
+ * unknown there. */
+int tt_builder_range(struct tt_builder *, const struct tt_profile *,
+                     const struct tt_range *, const uint32_t *context);
+
+/* The samples in the file's order, within their cap: samples.c. */
+void tt_samples_gather(struct tt_builder *, const struct tt_profile *,
+                       const uint32_t *context, const uint32_t *strand, uint32_t metric,
+                       const struct tt_range *);
+void tt_order_samples(struct tt_builder *, const struct tt_order *);
+
+/* The metric that the weights of samples are parts of: time, or another one that is a
+ * profile's time, such as cycles; else the number of samples.  TT_NONE: there is none. */
+uint32_t tt_samples_metric(const struct tt_profile *);
+
+#endif

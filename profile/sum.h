@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* sum.h - adds up a log of figures. */
+#ifndef TT_SUM_H
+#define TT_SUM_H
+
+#include "memory.h"
+
+/* Sorts entries by strand, row, metric, and adds up equal ones.  0 or an error. */
+int tt_entries_sum(struct tt_vector *);
+
+#endif

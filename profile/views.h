@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* views.h - the views: their names, the keys that only they know, and their functions, each
+ * of which is in a file of its own, view-NAME.c. */
+#ifndef TT_VIEWS_H
+#define TT_VIEWS_H
+
+#include "query.h"
+
+/* Each fills a table that has been initialised.  0, -TT_ERR_OPTION with q->error, or
+ * -TT_ERR_MEMORY. */
+typedef int tt_view_function(const struct tt_profile *, struct tt_query *,
+                             struct tt_table *);
+struct tt_named_view {
+    const char *name, *about;
+    const char *keys[6]; /* up to a NULL */
+    tt_view_function *run;
+    int shows_several; /* metrics side by side? */
+};
+enum { TT_VIEWS_MAX = 32 };
+extern const struct tt_named_view tt_views[]; /* ends with a name that is NULL */
+
+tt_view_function tt_view_flat;
+tt_view_function tt_view_graph;
+tt_view_function tt_view_tree;
+tt_view_function tt_view_callers;
+tt_view_function tt_view_block;
+tt_view_function tt_view_groups;
+tt_view_function tt_view_flame;
+tt_view_function tt_view_lines;
+tt_view_function tt_view_assembly;
+tt_view_function tt_view_source;
+tt_view_function tt_view_strands;
+tt_view_function tt_view_series;
+tt_view_function tt_view_space;
+tt_view_function tt_view_slowest;
+tt_view_function tt_view_locks;
+tt_view_function tt_view_header;
+tt_view_function tt_view_timeline;
+tt_view_function tt_view_bursts;
+
+#endif
