@@ -71,6 +71,57 @@ four()
 }
 try "and at no place of one" four
 
+# Texts that a command keeps and runs: with continued lines, in brackets of an expression, in lists.
+cat >later.tcl <<'END'
+proc later {script} { eval $script }
+later {
+    set a \
+        1
+    set b 2
+}
+if {[later {
+    later {set c 3}
+    set d 4
+}] == 4 && \
+        [later {set e 5}]} {
+    set f 6
+}
+set list {
+    one {set g 7}
+    two {{x} {
+        set h $x
+    }}
+}
+eval [lindex $list 1]
+apply [lindex $list 3] 8
+if {[catch {
+    later {set i 9}
+} message]} {
+    puts $message
+}
+END
+python3 >want <<'END'
+text = open("later.tcl").read()
+ends = {"proc later": "}\n", "later {\n    set a": "}\n", "set a": "1\n", "if {[later": "    set f 6\n}\n",
+        "later {\n    later": "\n}", "later {set c": "}\n", "later {set e": "}",
+        "set list": "\n}\n", "if {[catch": "puts $message\n}\n", "catch {": "} message",
+        "later {set i": "}\n", "lindex $list 1": "1", "lindex $list 3": "3",
+        "set c": "3", "set e": "5", "set g": "7", "set i": "9", "eval $script": " "}
+for start in ["proc later", "eval $script", "later {\n    set a", "set a", "set b", "if {[later", "later {\n    later",
+              "later {set c", "set c", "set d", "later {set e", "set e", "set f", "set list", "set g",
+              "set h", "eval [lindex", "lindex $list 1", "apply [", "lindex $list 3", "if {[catch",
+              "catch {", "later {set i", "set i"]:
+    at = text.index(start)
+    end = ends.get(start, "\n")
+    print(5 if start == "eval $script" else 1, "later.tcl", text.count("\n", 0, at) + 1, at,
+          text.index(end, at + len(start) - (end[0] == start[-1])) + len(end) - at)
+END
+counts later.tcl >got
+try "texts that are kept for later are at their places" diff want got
+echo 'source later.tcl' >rest.tcl
+counts rest.tcl | grep -v rest.tcl >got
+try "and so they are in byte-code" diff want got
+
 # ── Packages ─────────────────────────────────────────────────────────────────────────
 
 mkdir lib

@@ -142,7 +142,7 @@ static int remake(ClientData data, Tcl_Interp *interp, int objc, Tcl_Obj *const 
     if (made && tt_tcl_mode >= TT_TCL_PROCS) {
         tt_tcl_proc_take(own->t, made);
     } else if (made) {
-        tt_tcl_command_take(own->t, made);
+        tt_tcl_command_made(own->t, made, Tcl_GetString(objv[1]));
         tt_tcl_proc_made(own->t, made);
     }
     return result;
@@ -295,6 +295,7 @@ static void forget(struct tt_tcl_interp *t)
     tt_tcl_books_forget(((Interp *)(void *)t->interp)->execEnvPtr);
     Tcl_DeleteHashTable(&t->commands);
     Tcl_DeleteHashTable(&t->made);
+    Tcl_DeleteHashTable(&t->awaited);
     free(t->lent_to);
     free(t->unit.file);
     tt_tcl_text_fini(&t->unit.text);
@@ -353,6 +354,7 @@ int tt_tcl_attach(Tcl_Interp *interp)
     t->loops[2] = compiler_of(interp, "::foreach");
     Tcl_InitHashTable(&t->commands, TCL_ONE_WORD_KEYS);
     Tcl_InitHashTable(&t->made, TCL_ONE_WORD_KEYS);
+    Tcl_InitHashTable(&t->awaited, TCL_STRING_KEYS);
     t->next = interps;
     interps = t;
     Tcl_CallWhenDeleted(interp, interp_ends, t);

@@ -28,7 +28,8 @@ static enum tt_kind kind_of(enum tt_kind kind)
     return calibrating ? TT_KIND_SCOPE : kind;
 }
 
-enum { NAME_MOST = 60, WORDS_MOST = 255, NESTED_MOST = 40 };
+/* Lists in words: more have their texts when they run, as statements. */
+enum { NAME_MOST = 60, WORDS_MOST = 255, NESTED_MOST = 3 };
 
 /* ── Pieces of byte-code ──────────────────────────────────────────────────────────── */
 
@@ -474,20 +475,38 @@ static const char *end_of_body(const struct tt_tcl_interp *t, const Tcl_Parse *p
     return word->type == TCL_TOKEN_SIMPLE_WORD ? word[1].start + word[1].size : NULL;
 }
 
+struct progress { /* of what compilers add to */
+    ptrdiff_t code;
+    int commands, literals, ranges, data;
+};
+
+static struct progress progress_of(const CompileEnv *env)
+{
+    return (struct progress){.code = env->codeNext - env->codeStart,
+                             .commands = env->numCommands,
+                             .literals = env->literalArrayNext,
+                             .ranges = env->exceptArrayNext,
+                             .data = env->auxDataArrayNext};
+}
+
 /* If its compiler fails, Tcl drops the code with our mark, and makes a call, which gets
- * its mark in tcl-late.c.  In an expression there is no such end. */
+ * its mark in tcl-late.c.  In an expression there is no such end: the call is made here, unless the
+ * compiler has left a part of its work. */
 static int compile_inside(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
                           CompileEnv *env)
 {
     CompileProc *own = compiler_of(t, c);
     const char *around = t->unit.inside, *body = t->unit.body;
-    int result;
+    struct progress before = progress_of(env), after;
+    int result = TCL_ERROR;
 
     t->unit.inside = p->commandStart;
     t->unit.body = end_of_body(t, p, own);
     if (own)
         result = own(t->interp, p, c, env);
-    else
+    after = progress_of(env);
+    if (!own || (result != TCL_OK && t->unit.expression &&
+                 memcmp(&before, &after, sizeof before) == 0))
         result = compile_call(t, p, c, env);
     t->unit.body = body;
     t->unit.inside = around;
@@ -543,6 +562,95 @@ static uint32_t depth_of(struct tt_tcl_unit *u, const CompileEnv *env)
     return u->opened;
 }
 
+/* Is it in braces or quotes, and its value its text, but for joined lines? */
+static int is_kept_text(const Tcl_Token *word)
+{
+    if (word->type != TCL_TOKEN_SIMPLE_WORD && word->type != TCL_TOKEN_WORD)
+        return 0;
+    if ((*word->start != '{' && *word->start != '"') || word->size < 4)
+        return 0;
+    for (int i = 1; i <= word->numComponents; i++)
+        if (word[i].type != TCL_TOKEN_TEXT &&
+            (word[i].type != TCL_TOKEN_BS || word[i].start[1] != '\n'))
+            return 0;
+    return 1;
+}
+
+struct kept_words { /* of a statement */
+    tt_block block;
+    const char *file, *source;
+    const struct tt_tcl_text *text;
+};
+
+static void add_words(const struct kept_words *, const Tcl_Parse *,
+                      struct tt_tcl_place here, int depth);
+
+/* A text may be a list of others: of patterns and scripts, or of lambdas. */
+static void add_list(const struct kept_words *w, const char *text, size_t size,
+                     struct tt_tcl_place here, int depth)
+{
+    const char *at = text;
+    Tcl_Parse p;
+
+    while (next_command(at, text + size, &p) > 0) {
+        tt_tcl_text_move(w->text, &here, w->source, (size_t)(at - w->source),
+                         (size_t)(p.commandStart - w->source));
+        add_words(w, &p, here, depth);
+        tt_tcl_text_move(w->text, &here, w->source, (size_t)(p.commandStart - w->source),
+                         (size_t)(p.commandStart + p.commandSize - w->source));
+        at = p.commandStart + p.commandSize;
+        Tcl_FreeParse(&p);
+    }
+}
+
+static void add_words(const struct kept_words *w, const Tcl_Parse *p,
+                      struct tt_tcl_place here, int depth)
+{
+    const Tcl_Token *word = p->tokenPtr;
+    const char *at = p->commandStart;
+
+    for (int i = 0; i < p->numWords; i++, word += word->numComponents + 1) {
+        const char *inside = word->start + 1;
+        size_t size = (size_t)word->size - 2;
+        if (!is_kept_text(word))
+            continue;
+        tt_tcl_text_move(w->text, &here, w->source, (size_t)(at - w->source),
+                         (size_t)(inside - w->source));
+        at = inside;
+        tt_tcl_home_add(w->block, w->file, &here, inside, size);
+        if (depth < NESTED_MOST)
+            add_list(w, inside, size, here, depth + 1);
+    }
+}
+
+void tt_tcl_add_homes(const Tcl_Parse *p, tt_block block, const char *file,
+                      const struct tt_tcl_text *text, const char *source,
+                      const struct tt_tcl_place *here)
+{
+    const struct kept_words w = {
+        .block = block, .file = file, .source = source, .text = text};
+
+    add_words(&w, p, *here, 0);
+}
+
+static void add_unit_homes(const struct tt_tcl_unit *u, const CompileEnv *env,
+                           const Tcl_Parse *p, tt_block block)
+{
+    struct tt_tcl_place here = u->text.start;
+
+    if (!here.found)
+        return;
+    tt_tcl_text_move(&u->text, &here, env->source, 0,
+                     (size_t)(p->commandStart - env->source));
+    tt_tcl_add_homes(p, block, u->file, &u->text, env->source, &here);
+}
+
+void tt_tcl_unit_homes(struct tt_tcl_interp *t, const CompileEnv *env, const Tcl_Parse *p,
+                       int length)
+{
+    add_unit_homes(&t->unit, env, p, length ? block_of(&t->unit, env, p, length) : 0);
+}
+
 static int compile_marked(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
                           CompileEnv *env)
 {
@@ -553,6 +661,8 @@ static int compile_marked(struct tt_tcl_interp *t, Tcl_Parse *p, Command *c,
 
     if (first)
         tt_tcl_put_mark(env, mark_of(u, block, env->numCommands == 1 ? TT_TCL_FIRST : 0));
+    if (u->expression) /* Tcl does not call tt_tcl_finish_code for it */
+        add_unit_homes(u, env, p, block);
     result = compile_inside(t, p, c, env);
     u->depth = depth;
     if (result == TCL_OK && last && is_last(p) && p->end != u->body)
@@ -567,57 +677,6 @@ const struct tt_tcl_mark *tt_tcl_late_mark(struct tt_tcl_interp *t, CompileEnv *
 {
     t->unit.depth = depth;
     return mark_of(&t->unit, block_of(&t->unit, env, p, length), flags);
-}
-
-/* The body of a lambda is a word in a word, or in one that begins with [apply]. */
-static void add_lambda(const Tcl_Token *inside, tt_block block, const char *file,
-                       const struct tt_tcl_text *text, const char *source,
-                       const struct tt_tcl_place *here)
-{
-    Tcl_Parse list;
-
-    if ((*inside->start != '{' && strncmp(inside->start, "apply ", 6) != 0 &&
-         strncmp(inside->start, "::apply ", 8) != 0) ||
-        Tcl_ParseCommand(NULL, inside->start, inside->size, 0, &list) != TCL_OK)
-        return;
-    tt_tcl_add_homes(&list, block, file, text, source, here);
-    Tcl_FreeParse(&list);
-}
-
-/* Words in braces and quotes are remembered. */
-void tt_tcl_add_homes(const Tcl_Parse *p, tt_block block, const char *file,
-                      const struct tt_tcl_text *text, const char *source,
-                      const struct tt_tcl_place *here)
-{
-    const Tcl_Token *word = p->tokenPtr;
-    const char *at = p->commandStart;
-    struct tt_tcl_place place = *here;
-
-    for (int i = 0; i < p->numWords; i++, word += word->numComponents + 1) {
-        const Tcl_Token *inside = word + 1;
-        if (word->type != TCL_TOKEN_SIMPLE_WORD || inside->start == word->start ||
-            inside->size < 2)
-            continue;
-        tt_tcl_text_move(text, &place, source, (size_t)(at - source),
-                         (size_t)(inside->start - source));
-        at = inside->start;
-        tt_tcl_home_add(block, file, &place, inside->start, (size_t)inside->size);
-        add_lambda(inside, block, file, text, source, &place);
-    }
-}
-
-void tt_tcl_unit_homes(struct tt_tcl_interp *t, const CompileEnv *env, const Tcl_Parse *p,
-                       int length)
-{
-    struct tt_tcl_unit *u = &t->unit;
-    struct tt_tcl_place here = u->text.start;
-    tt_block block = length ? block_of(u, env, p, length) : 0;
-
-    if (!u->text.start.found)
-        return;
-    tt_tcl_text_move(&u->text, &here, env->source, 0,
-                     (size_t)(p->commandStart - env->source));
-    tt_tcl_add_homes(p, block, u->file, &u->text, env->source, &here);
 }
 
 int tt_tcl_unit_enter(struct tt_tcl_interp *t, const CompileEnv *env)
@@ -726,27 +785,73 @@ void tt_tcl_give_back(struct tt_tcl_interp *t, uint32_t from)
     }
 }
 
-/* Commands in the brackets of a text: their compilers are asked. */
-static void take_brackets(struct tt_tcl_interp *t, const char *text, int size, int depth)
+/* Without its namespace. */
+static const char *tail_of(const char *name)
+{
+    const char *tail = strrchr(name, ':');
+
+    return tail ? tail + 1 : name;
+}
+
+void tt_tcl_command_made(struct tt_tcl_interp *t, Command *c, const char *name)
+{
+    tt_tcl_command_take(t, c);
+    if (Tcl_FindHashEntry(&t->awaited, tail_of(name)) && lend(t, c) == 0)
+        take(t, c);
+}
+
+/* If there is no such command yet, it is taken when it is made. */
+static void take_or_await(struct tt_tcl_interp *t, const Tcl_Token *word)
+{
+    Command *c = command_named(t, word);
+    Tcl_DString name;
+    int is_new;
+
+    if (c) {
+        if (lend(t, c) == 0)
+            take(t, c);
+        return;
+    }
+    Tcl_DStringInit(&name);
+    Tcl_DStringAppend(&name, word[1].start, word[1].size);
+    Tcl_CreateHashEntry(&t->awaited, tail_of(Tcl_DStringValue(&name)), &is_new);
+    Tcl_DStringFree(&name);
+}
+
+/* A command that begins there, with its name in braces, quotes or neither. */
+static void take_name(struct tt_tcl_interp *t, const char *text, const char *end)
+{
+    const char *ends = " \t\r\n;[]{}\"$\\";
+    Tcl_Token word[2] = {{.type = TCL_TOKEN_SIMPLE_WORD}};
+    int size = 0;
+
+    while (text < end && (*text == ' ' || *text == '\t'))
+        text++;
+    if (text < end && (*text == '{' || *text == '"'))
+        ends = *text++ == '{' ? "}" : "\"";
+    while (text + size < end && !strchr(ends, text[size]))
+        size++;
+    word[1].start = text;
+    word[1].size = size;
+    if (size)
+        take_or_await(t, word);
+}
+
+/* Commands in the brackets of a text, and in scripts there: their compilers are asked. */
+static void take_brackets(struct tt_tcl_interp *t, const char *text, int size)
 {
     const char *end = text + size;
-    Tcl_Parse p;
+    int depth = 0;
 
-    for (; text < end && depth < NESTED_MOST; text++) {
-        Command *c;
-        if (*text == '\\')
+    for (; text < end; text++) {
+        if (*text == '\\') {
             text++;
-        if (*text != '[' ||
-            Tcl_ParseCommand(NULL, text + 1, (int)(end - text) - 1, 1, &p) != TCL_OK)
             continue;
-        c = p.numWords > 0 ? command_named(t, p.tokenPtr) : NULL;
-        if (c && lend(t, c) == 0)
-            take(t, c);
-        for (int i = 0; i < p.numTokens; i++)
-            if (p.tokenPtr[i].type == TCL_TOKEN_SIMPLE_WORD &&
-                *p.tokenPtr[i].start == '{')
-                take_brackets(t, p.tokenPtr[i].start, p.tokenPtr[i].size, depth + 1);
-        Tcl_FreeParse(&p);
+        }
+        depth += *text == '[';
+        if (depth && *text && strchr("[{\";\n", *text))
+            take_name(t, text + 1, end);
+        depth -= depth && *text == ']';
     }
 }
 
@@ -760,8 +865,8 @@ void tt_tcl_take_expressions(struct tt_tcl_interp *t, const Tcl_Parse *p)
         if (own == t->expressions[i])
             for (int n = 1; n < p->numWords; n++) {
                 word += word->numComponents + 1;
-                if (word->type == TCL_TOKEN_SIMPLE_WORD)
-                    take_brackets(t, word[1].start, word[1].size, 0);
+                if (is_kept_text(word))
+                    take_brackets(t, word->start + 1, word->size - 2);
             }
 }
 

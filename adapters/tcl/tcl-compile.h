@@ -37,6 +37,7 @@ struct tt_tcl_interp { /* one for each interpreter; freed with it */
     struct tt_tcl_interp *next; /* of this thread */
     Tcl_HashTable commands;     /* Command * → its own CompileProc */
     Tcl_HashTable made;         /* Command * → Proc *: procedures made meanwhile */
+    Tcl_HashTable awaited;      /* names in expressions: to be taken once they are made */
     CompileProc *words;         /* compiles the words of a command, and calls one */
     CompileProc *ensembles;     /* of all that are compiled */
     CompileProc *assembler;
@@ -109,6 +110,9 @@ void tt_tcl_finish_code(void *env);
  * are given back: all but the first so many. */
 void tt_tcl_take_expressions(struct tt_tcl_interp *, const Tcl_Parse *);
 void tt_tcl_give_back(struct tt_tcl_interp *, uint32_t from);
+
+/* A procedure has been made; its name may have a namespace. */
+void tt_tcl_command_made(struct tt_tcl_interp *, Command *, const char *name);
 
 /* A command's compiler is taken over, or given back. */
 void tt_tcl_command_take(struct tt_tcl_interp *, Command *);
