@@ -181,7 +181,7 @@ static int merge_all(struct variant *v, uint32_t ranks)
         good = 0;
     }
     tt_profile_close(&p);
-    free(image);
+    tt_memory_put(NULL, image);
     return !good;
 }
 
@@ -237,9 +237,9 @@ static int time_step(struct variant *v, uint32_t ranks)
     fflush(stdout);
     for (int i = 0; i < 2; i++) {
         tt_profile_close(&half[i].p);
-        free(half[i].image);
+        tt_memory_put(NULL, half[i].image);
     }
-    free(all.image);
+    tt_memory_put(NULL, all.image);
     return 0;
 }
 
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
         status = time_step(v, n);
     for (uint32_t i = 0; i < VARIANTS; i++) {
         tt_profile_close(&v[i].p);
-        free(v[i].image);
+        tt_memory_put(NULL, v[i].image);
     }
     return status;
 }

@@ -177,7 +177,7 @@ static int pack_growth(const struct tt_live_snapshot *now,
             error = write_pprof(&p, first, out);
         tt_profile_close(&p);
     }
-    tt_memory_put(&tt_scratch, image, size);
+    tt_memory_put(&tt_scratch, image);
     return error;
 }
 

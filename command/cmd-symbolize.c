@@ -117,7 +117,7 @@ static int symbolize(struct symbolizing *s, char *const *paths, int count)
     else if ((error = tt_output_write(s->out ? s->out : paths[0], image, size)) == 0 &&
              is_foreign(&in.profile))
         nothing = has_done_nothing(paths[0], &in.profile, image, size);
-    tt_memory_put(&tt_scratch, image, size);
+    tt_memory_put(&tt_scratch, image);
     tt_input_close(&in);
     return error ? TT_EXIT_FAILED : nothing ? TT_EXIT_NO : TT_EXIT_DONE;
 }

@@ -333,7 +333,7 @@ static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed
         summarise(g, &named, found);
     tt_profile_close(&named);
 fail_open:
-    tt_memory_put(&tt_scratch, image, size);
+    tt_memory_put(&tt_scratch, image);
     return error;
 }
 

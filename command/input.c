@@ -87,7 +87,7 @@ static int read_profile(struct tt_input *in, const char *path, int fd, size_t si
     error = tt_profile_open(&in->profile, in->image, size, &tt_scratch);
     if (error) {
         tt_complain("%s: %s", path, in->profile.error);
-        tt_memory_put(&tt_scratch, in->image, in->size);
+        tt_memory_put(&tt_scratch, in->image);
     }
     return error;
 }
@@ -202,7 +202,7 @@ static int add_foreign_whole(struct reading *r, const char *path, int fd)
     if (error)
         (void)fail(path, tt_error_text(error));
 fail_read:
-    tt_memory_put(&tt_scratch, image, size);
+    tt_memory_put(&tt_scratch, image);
     tt_builder_free(one);
     return error;
 }
@@ -480,7 +480,7 @@ static void add_names(struct tt_input *in)
         tt_symbolize_image(&wanted, &in->profile, NULL, &named.image, &named.size) != 0)
         return;
     if (tt_profile_open(&named.profile, named.image, named.size, &tt_scratch) != 0) {
-        tt_memory_put(&tt_scratch, named.image, named.size);
+        tt_memory_put(&tt_scratch, named.image);
         return;
     }
     tt_input_close(in);
@@ -526,6 +526,6 @@ int tt_input_open(struct tt_input *in, char *const *paths, int count, unsigned h
 void tt_input_close(struct tt_input *in)
 {
     tt_profile_close(&in->profile);
-    tt_memory_put(&tt_scratch, in->image, in->size);
+    tt_memory_put(&tt_scratch, in->image);
     in->image = NULL;
 }

@@ -184,7 +184,7 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
         error = -TT_ERR_MEMORY;
     tt_progress(1, 1);
     tt_worker_free(n->worker);
-    tt_memory_put(NULL, n->waiting, 0);
+    tt_memory_put(NULL, n->waiting);
     free(n);
     return error;
 }

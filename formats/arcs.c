@@ -21,7 +21,7 @@ int tt_arcs_init(struct tt_arcs *a, struct tt_builder *b, const struct tt_memory
 
 static void drop_ends(struct tt_arcs *a)
 {
-    tt_memory_put(a->memory, a->by_ends, a->slots * sizeof *a->by_ends);
+    tt_memory_put(a->memory, a->by_ends);
     a->by_ends = NULL;
     a->slots = 0;
 }
@@ -34,7 +34,7 @@ void tt_arcs_fini(struct tt_arcs *a)
     tt_vector_fini(&a->arc);
     tt_vector_fini(&a->self);
     tt_vector_fini(&a->cost);
-    tt_memory_put(a->memory, a->sum, a->events * sizeof *a->sum);
+    tt_memory_put(a->memory, a->sum);
     a->sum = NULL;
 }
 

@@ -198,7 +198,7 @@ static int read_bpftrace(struct tt_source *s, struct tt_builder *b)
         error = tt_source_fail(s, "the file ends within a key of @%s", x->current->name);
     tt_vector_fini(&x->stack);
     tt_frames_fini(&x->names);
-    tt_memory_put(NULL, x, sizeof *x);
+    tt_memory_put(NULL, x);
     return error;
 }
 

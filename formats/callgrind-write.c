@@ -179,7 +179,7 @@ static void walk(struct writing *x)
         open = w.depth + 1;
     }
     tt_walk_fini(&w);
-    tt_memory_put(x->memory, level, size);
+    tt_memory_put(x->memory, level);
 }
 
 /* Adds the figures that are kept beside the tree. */
@@ -240,7 +240,7 @@ static void add_hidden(struct writing *x)
         memset(room, 0, functions * 2 * sizeof *room);
         add_hidden_of(x, m, room, room + functions);
     }
-    tt_memory_put(x->memory, room, functions * 2 * sizeof *room);
+    tt_memory_put(x->memory, room);
 }
 
 /* ── Text ─────────────────────────────────────────────────────────────────────────── */
@@ -446,9 +446,9 @@ static void put_all(struct writing *x)
         }
         put_totals(x);
     }
-    tt_memory_put(x->memory, named, functions);
-    tt_memory_put(x->memory, order, (x->call.count + 1) * sizeof *order);
-    tt_memory_put(x->memory, first, functions * sizeof *first);
+    tt_memory_put(x->memory, named);
+    tt_memory_put(x->memory, order);
+    tt_memory_put(x->memory, first);
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
@@ -515,18 +515,18 @@ int tt_callgrind_write(struct tt_export *e, struct tt_writer *w)
     }
     if (!x.failed)
         put_all(&x);
-    tt_memory_put(p->memory, x.self, blocks * x.metrics * sizeof(uint64_t));
-    tt_memory_put(p->memory, x.outer, contexts * sizeof(uint32_t));
-    tt_memory_put(p->memory, x.open, blocks * sizeof(uint32_t));
-    tt_memory_put(p->memory, x.first, blocks * sizeof(uint32_t));
-    tt_memory_put(p->memory, x.blocks, blocks * sizeof(uint32_t));
-    tt_memory_put(p->memory, x.function_of, blocks * sizeof(uint32_t));
+    tt_memory_put(p->memory, x.self);
+    tt_memory_put(p->memory, x.outer);
+    tt_memory_put(p->memory, x.open);
+    tt_memory_put(p->memory, x.first);
+    tt_memory_put(p->memory, x.blocks);
+    tt_memory_put(p->memory, x.function_of);
     tt_vector_fini(&x.cost);
     tt_vector_fini(&x.call);
     tt_pairs_fini(&x.files);
     tt_pairs_fini(&x.by_ends);
     error = x.failed ? -TT_ERR_MEMORY : 0;
 fail_metrics:
-    tt_memory_put(p->memory, x.metric, metrics * sizeof *x.metric);
+    tt_memory_put(p->memory, x.metric);
     return error;
 }

@@ -575,7 +575,7 @@ static int read_callgrind(struct tt_source *s, struct tt_builder *b)
     tt_vector_fini(&r->identity);
     tt_vector_fini(&r->text);
     tt_frames_fini(&r->names);
-    tt_memory_put(NULL, r, sizeof *r);
+    tt_memory_put(NULL, r);
     return error;
 }
 

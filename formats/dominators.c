@@ -34,11 +34,6 @@ static uint32_t *get(struct search *s, size_t count, int *failed)
     return p;
 }
 
-static void put(struct search *s, uint32_t *p, size_t count)
-{
-    tt_memory_put(s->memory, p, (count + 1) * sizeof *p);
-}
-
 static void see(struct search *s, uint32_t node, uint32_t parent, uint32_t depth)
 {
     s->number[node] = s->count;
@@ -181,14 +176,14 @@ int tt_dominators_find(struct tt_dominators *d, const struct tt_graph *g,
         }
     }
     for (int i = 0; i < ROWS; i++)
-        put(&s, *rows[i], n);
-    put(&s, s.in, edges);
-    tt_memory_put(memory, held, n + 1);
+        tt_memory_put(memory, *rows[i]);
+    tt_memory_put(memory, s.in);
+    tt_memory_put(memory, held);
     return failed ? -TT_ERR_MEMORY : 0;
 }
 
 void tt_dominators_fini(struct tt_dominators *d)
 {
-    tt_memory_put(d->memory, d->order, ((size_t)d->nodes + 1) * sizeof *d->order);
-    tt_memory_put(d->memory, d->by, ((size_t)d->nodes + 1) * sizeof *d->by);
+    tt_memory_put(d->memory, d->order);
+    tt_memory_put(d->memory, d->by);
 }

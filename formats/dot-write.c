@@ -230,7 +230,7 @@ static int draw(struct tt_export *e, struct tt_writer *w, int is_dot)
         find_columns(&d);
         put_all(&d, d.p->metric[metric].name);
     }
-    tt_memory_put(d.p->memory, d.is_shown, d.p->blocks + 1);
+    tt_memory_put(d.p->memory, d.is_shown);
     tt_table_fini(&d.table);
     tt_query_fini(&q);
     return error;

@@ -298,7 +298,7 @@ int tt_firefox_write(struct tt_export *e, struct tt_writer *w)
     x.failed = !x.parent || find_parents(&x) != 0;
     if (!x.failed)
         put_all(&x);
-    tt_memory_put(p->memory, x.parent, size);
+    tt_memory_put(p->memory, x.parent);
     tt_vector_fini(&x.module);
     tt_pairs_fini(&x.modules);
     return x.failed ? -TT_ERR_MEMORY : 0;

@@ -301,7 +301,7 @@ static int grow_kept(struct folded *f)
     for (size_t i = 0; i < old; i++)
         if (from[i].length && (k = find_free(f, from[i].hash)))
             *k = from[i];
-    tt_memory_put(f->s->memory, (void *)(uintptr_t)from, old * sizeof *from);
+    tt_memory_put(f->s->memory, (void *)(uintptr_t)from);
     return 1;
 }
 
@@ -437,7 +437,7 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
         tt_frames_flush(&f.before, tt_builder_metric(b, "samples before",
                                                      f.scale == 1 ? "" : millionths, 0));
     tt_frames_fini(&f.before);
-    tt_memory_put(s->memory, f.kept, f.kept_size * sizeof *f.kept);
+    tt_memory_put(s->memory, f.kept);
     tt_vector_fini(&f.open);
     tt_vector_fini(&f.last);
     tt_frames_fini(&f.frames);
@@ -540,7 +540,7 @@ static int write_all(struct folding *f)
         put_context(f, &w);
     tt_walk_fini(&w);
     tt_vector_fini(&f->path);
-    tt_memory_put(memory, f->end, size);
+    tt_memory_put(memory, f->end);
     return f->failed ? -TT_ERR_MEMORY : 0;
 }
 
@@ -567,7 +567,7 @@ static int add_side(struct tt_builder *b, const struct tt_profile *p, uint32_t f
                        tt_elsewhere_of(m, w.context));
     }
     error = id ? 0 : -TT_ERR_MEMORY;
-    tt_memory_put(p->memory, id, size);
+    tt_memory_put(p->memory, id);
     tt_walk_fini(&w);
     return error;
 }
@@ -625,7 +625,7 @@ static int write_both(struct tt_export *e, struct folding *f, uint32_t metric)
         tt_profile_close(&both);
         f->p = NULL;
     }
-    tt_memory_put(memory, image, size);
+    tt_memory_put(memory, image);
     return error;
 }
 

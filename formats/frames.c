@@ -21,7 +21,7 @@ void tt_frames_init(struct tt_frames *f, struct tt_builder *b,
 
 void tt_frames_fini(struct tt_frames *f)
 {
-    tt_memory_put(f->memory, f->name, f->size * sizeof *f->name);
+    tt_memory_put(f->memory, f->name);
     tt_vector_fini(&f->text);
     tt_vector_fini(&f->amount);
     f->name = NULL;
@@ -63,7 +63,7 @@ static int grow(struct tt_frames *f)
             at = (at + 1) & (size - 1);
         bigger[at] = f->name[i];
     }
-    tt_memory_put(f->memory, f->name, f->size * sizeof *f->name);
+    tt_memory_put(f->memory, f->name);
     f->name = bigger;
     f->size = size;
     return 0;

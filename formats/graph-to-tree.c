@@ -84,11 +84,6 @@ static void *get(struct unfolding *u, size_t count, size_t size)
     return p;
 }
 
-static void put(struct unfolding *u, void *p, size_t count, size_t size)
-{
-    tt_memory_put(u->a->memory, p, (count + 1) * size);
-}
-
 /* ── Sets: strongly connected components, after Tarjan ────────────────────────────── */
 
 struct visit {
@@ -172,8 +167,8 @@ static int find_sets(struct unfolding *u)
     }
     tt_vector_fini(&t.open);
     tt_vector_fini(&t.stack);
-    tt_memory_put(u->a->memory, t.low, size);
-    tt_memory_put(u->a->memory, t.index, size);
+    tt_memory_put(u->a->memory, t.low);
+    tt_memory_put(u->a->memory, t.index);
     return error;
 }
 
@@ -229,10 +224,10 @@ static void share_by_calls(struct unfolding *u)
             before = then;
         }
     }
-    put(u, next, arcs, sizeof *next);
-    put(u, first, sets, sizeof *first);
-    put(u, calls, sets, sizeof *calls);
-    put(u, total, sets, sizeof *total);
+    tt_memory_put(u->a->memory, next);
+    tt_memory_put(u->a->memory, first);
+    tt_memory_put(u->a->memory, calls);
+    tt_memory_put(u->a->memory, total);
 }
 
 static void add_costs(struct unfolding *u)
@@ -683,34 +678,29 @@ static int init(struct unfolding *u)
 /* Frees the figures of calls, which are used only while there are arrivals. */
 static void drop_costs(struct unfolding *u)
 {
-    const size_t figures = u->a->arc.count * u->a->events;
-
-    put(u, u->cost_given, figures, sizeof(uint64_t));
-    put(u, u->cost_at, figures, sizeof(uint64_t));
+    tt_memory_put(u->a->memory, u->cost_given);
+    tt_memory_put(u->a->memory, u->cost_at);
     u->cost_given = u->cost_at = NULL;
     tt_vector_fini(&u->a->cost);
 }
 
 static void fini(struct unfolding *u)
 {
-    const size_t events = u->a->events, rows = u->sets * events;
-    const size_t functions = u->functions;
-
-    put(u, u->shown, rows, sizeof(uint64_t));
-    put(u, u->given, rows, sizeof(uint64_t));
-    put(u, u->come, rows, sizeof(uint64_t));
-    put(u, u->in, rows, sizeof(uint64_t));
-    put(u, u->total, rows, sizeof(uint64_t));
-    put(u, u->set, u->sets, sizeof *u->set);
-    put(u, u->all, events * 4, sizeof(uint64_t));
+    tt_memory_put(u->a->memory, u->shown);
+    tt_memory_put(u->a->memory, u->given);
+    tt_memory_put(u->a->memory, u->come);
+    tt_memory_put(u->a->memory, u->in);
+    tt_memory_put(u->a->memory, u->total);
+    tt_memory_put(u->a->memory, u->set);
+    tt_memory_put(u->a->memory, u->all);
     drop_costs(u);
     tt_stated_fini(&u->shown_at);
-    put(u, u->inclusive, u->a->by_calls ? 0 : functions * events, sizeof(uint64_t));
-    put(u, u->self_given, functions * events, sizeof(uint64_t));
-    put(u, u->self_at, functions * events, sizeof(uint64_t));
-    put(u, u->stamp, functions, sizeof(uint32_t));
-    put(u, u->context, functions, sizeof(uint32_t));
-    put(u, u->set_of, functions, sizeof(uint32_t));
+    tt_memory_put(u->a->memory, u->inclusive);
+    tt_memory_put(u->a->memory, u->self_given);
+    tt_memory_put(u->a->memory, u->self_at);
+    tt_memory_put(u->a->memory, u->stamp);
+    tt_memory_put(u->a->memory, u->context);
+    tt_memory_put(u->a->memory, u->set_of);
     tt_vector_fini(&u->lost);
     tt_vector_fini(&u->stack);
     tt_vector_fini(&u->amounts);

@@ -158,7 +158,7 @@ uint32_t tt_heap_frame(struct tt_heap_profile *h, const char *text, size_t lengt
     for (size_t i = 0; i < length; i++)
         copy[i] = copy[i] ? copy[i] : '?';
     *block = frame_block(h, copy, length);
-    tt_memory_put(NULL, copy, length + 1);
+    tt_memory_put(NULL, copy);
     return *block;
 }
 

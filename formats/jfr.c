@@ -477,7 +477,7 @@ static int read_jfr(struct tt_source *s, struct tt_builder *b)
     tt_pairs_fini(&r->stacks);
     tt_pairs_fini(&r->methods);
     tt_jfr_fini(&r->j);
-    tt_memory_put(s->memory, r, sizeof *r);
+    tt_memory_put(s->memory, r);
     return error;
 }
 

@@ -212,7 +212,7 @@ static int read_sample(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&x->open, s->memory, sizeof(struct place));
     error = read_graph(x);
     tt_vector_fini(&x->open);
-    tt_memory_put(NULL, x, sizeof *x);
+    tt_memory_put(NULL, x);
     return error;
 }
 

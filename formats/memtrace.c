@@ -482,7 +482,7 @@ static struct domain *find_domain(struct memtrace *m, uint32_t number)
     d = m->domain.count < MOST_DOMAINS ? tt_memory_get(NULL, sizeof *d) : NULL;
     to = d ? tt_vector_add(&m->domain, 1) : NULL;
     if (!to) {
-        tt_memory_put(NULL, d, sizeof *d);
+        tt_memory_put(NULL, d);
         return NULL;
     }
     *to = d;
@@ -644,7 +644,7 @@ static void fini(struct memtrace *m)
     for (size_t i = 0; i < m->domain.count; i++) {
         tt_vector_fini(&d[i]->stack);
         tt_vector_fini(&d[i]->context);
-        tt_memory_put(NULL, d[i], sizeof *d[i]);
+        tt_memory_put(NULL, d[i]);
     }
     tt_vector_fini(&m->text);
     tt_vector_fini(&m->object);
@@ -677,7 +677,7 @@ static int read_memtrace(struct tt_source *s, struct tt_builder *b)
         error = tt_source_fail(s, "it ends before it says what it is of");
     error = error ? error : finish(m);
     fini(m);
-    tt_memory_put(NULL, m, sizeof *m);
+    tt_memory_put(NULL, m);
     return error;
 }
 

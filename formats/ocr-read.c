@@ -375,7 +375,7 @@ static int add_tree(struct ocr *x)
 
     if (!error)
         build(x, rest);
-    tt_memory_put(x->s->memory, rest, size);
+    tt_memory_put(x->s->memory, rest);
     if (x->odd)
         tt_builder_fact(x->b, "unbalanced", TT_FACT_SUM, x->odd, "");
     return error;

@@ -14,7 +14,7 @@ void tt_pairs_init(struct tt_pairs *p, const struct tt_memory *memory)
 
 void tt_pairs_fini(struct tt_pairs *p)
 {
-    tt_memory_put(p->memory, p->slot, p->size * sizeof *p->slot);
+    tt_memory_put(p->memory, p->slot);
     *p = (struct tt_pairs){.memory = p->memory};
 }
 
@@ -47,7 +47,7 @@ static int grow(struct tt_pairs *p)
     for (size_t i = 0; i < p->size; i++)
         if (p->slot[i].used)
             *slot_of(&bigger, p->slot[i].a, p->slot[i].b) = p->slot[i];
-    tt_memory_put(p->memory, p->slot, p->size * sizeof *p->slot);
+    tt_memory_put(p->memory, p->slot);
     p->slot = bigger.slot;
     p->size = bigger.size;
     return 0;

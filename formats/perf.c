@@ -430,7 +430,7 @@ static int read_perf(struct tt_source *s, struct tt_builder *b)
         tt_builder_fact(b, "lost.lines", TT_FACT_SUM, p->lost, "");
     tt_vector_fini(&p->stack);
     tt_frames_fini(&p->names);
-    tt_memory_put(NULL, p, sizeof *p);
+    tt_memory_put(NULL, p);
     return error;
 }
 

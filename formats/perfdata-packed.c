@@ -29,7 +29,7 @@ struct tt_perfdata_packed *tt_perfdata_packed_new(const struct tt_memory *memory
     p->zstd = ZSTD_createDStream();
     if (p->zstd)
         return p;
-    tt_memory_put(memory, p, sizeof *p);
+    tt_memory_put(memory, p);
     return NULL;
 }
 
@@ -38,7 +38,7 @@ void tt_perfdata_packed_free(struct tt_perfdata_packed *p)
     if (!p)
         return;
     (void)ZSTD_freeDStream(p->zstd);
-    tt_memory_put(p->memory, p, sizeof *p);
+    tt_memory_put(p->memory, p);
 }
 
 void tt_perfdata_packed_put(struct tt_perfdata_packed *p, const char *bytes, size_t size)

@@ -687,9 +687,8 @@ int tt_perfdata_finish(struct tt_perfdata_tree *t, struct tt_perfdata_events *ev
     const struct amount *a = t->amount.item;
     struct tt_vector contexts;
     const uint32_t *context;
-    const size_t bytes = t->strand.count * sizeof(uint32_t);
     uint32_t strand = TT_NONE, main = 0,
-             *strands = tt_memory_get(t->s->memory, bytes ? bytes : 1);
+             *strands = tt_memory_get(t->s->memory, t->strand.count * sizeof *strands);
     int error = link_all(t);
 
     tt_vector_init(&contexts, t->s->memory, sizeof(uint32_t));
@@ -716,7 +715,7 @@ int tt_perfdata_finish(struct tt_perfdata_tree *t, struct tt_perfdata_events *ev
         tt_builder_place_samples(
             t->b, event[main].sum ? event[main].amount : event[main].samples,
             t->timed == main ? context : NULL, strands);
-    tt_memory_put(t->s->memory, strands, bytes ? bytes : 1);
+    tt_memory_put(t->s->memory, strands);
     tt_vector_fini(&contexts);
     return error;
 }

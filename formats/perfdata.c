@@ -555,7 +555,7 @@ static int read_perfdata(struct tt_source *s, struct tt_builder *b)
     tt_vector_fini(&p->rest);
     tt_vector_fini(&p->bytes);
     tt_vector_fini(&p->waiting);
-    tt_memory_put(NULL, p, sizeof *p);
+    tt_memory_put(NULL, p);
     return error;
 }
 

@@ -825,7 +825,7 @@ static int read_perfetto(struct tt_source *s, struct tt_builder *b)
     tt_pairs_fini(&x->names);
     tt_pairs_fini(&x->sequences);
     tt_perfetto_tables_fini(&x->tables);
-    tt_memory_put(s->memory, x, sizeof *x);
+    tt_memory_put(s->memory, x);
     return error;
 }
 

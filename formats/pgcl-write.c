@@ -203,7 +203,7 @@ static int take_entries(struct writing *x, uint64_t entries,
     ok = ok && !path.count && x->from == x->end;
     tt_pairs_fini(&pairs);
     tt_vector_fini(&path);
-    tt_memory_put(memory, seen, x->p->contexts);
+    tt_memory_put(memory, seen);
     return ok;
 }
 
@@ -503,6 +503,6 @@ int tt_pgcl_write(struct tt_export *e, struct tt_writer *w)
     tt_vector_fini(&x.order);
     tt_vector_fini(&x.centre);
     tt_vector_fini(&x.module);
-    tt_memory_put(memory, x.centre_of, size);
+    tt_memory_put(memory, x.centre_of);
     return error;
 }

@@ -227,9 +227,9 @@ static void forget_trails(struct writing *x)
     const struct tt_profile *p = x->p;
     const struct tt_memory *m = p->memory;
 
-    tt_memory_put(m, x->first, ((size_t)p->contexts + 1) * sizeof *x->first);
-    tt_memory_put(m, x->trail, p->trails * sizeof *x->trail);
-    tt_memory_put(m, x->amount, (size_t)p->trails * x->metrics * sizeof *x->amount);
+    tt_memory_put(m, x->first);
+    tt_memory_put(m, x->trail);
+    tt_memory_put(m, x->amount);
 }
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
@@ -269,7 +269,7 @@ static void put_samples(struct writing *x)
     }
     tt_walk_fini(&w);
     forget_trails(x);
-    tt_memory_put(x->p->memory, amount, size);
+    tt_memory_put(x->p->memory, amount);
 }
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */
@@ -494,6 +494,6 @@ int tt_pprof_write(struct tt_export *e, struct tt_writer *w)
     tt_pairs_fini(&x.modules);
     error = x.failed ? -TT_ERR_MEMORY : 0;
 fail_metrics:
-    tt_memory_put(m, x.metric, size);
+    tt_memory_put(m, x.metric);
     return error;
 }

@@ -628,7 +628,7 @@ static int read_pprof(struct tt_source *s, struct tt_builder *b)
     init(&p, s, b);
     error = read_profile(&p);
     fini(&p);
-    tt_memory_put(NULL, metric, MOST_METRICS * sizeof *metric);
+    tt_memory_put(NULL, metric);
     return error;
 }
 

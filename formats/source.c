@@ -21,7 +21,7 @@ void tt_source_init(struct tt_source *s, const char *name, struct tt_stream *str
 
 void tt_source_fini(struct tt_source *s)
 {
-    tt_memory_put(s->memory, s->buffer, s->room);
+    tt_memory_put(s->memory, s->buffer);
     s->buffer = NULL;
     s->at = s->end = s->room = 0;
 }
@@ -112,7 +112,7 @@ static int make_room(struct tt_source *s)
     s->at = 0;
     if (s->room && have < s->room / 2)
         return 0;
-    bigger = room > s->room ? tt_memory_grow(s->memory, s->buffer, s->room, room) : NULL;
+    bigger = room > s->room ? tt_memory_grow(s->memory, s->buffer, room) : NULL;
     if (!bigger)
         return tt_source_no_memory(s);
     s->buffer = bigger;

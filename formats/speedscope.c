@@ -620,7 +620,7 @@ static int put_events(struct writing *x)
     }
     while (path && open)
         put_event(x, 'C', tt_block_of(x->p, path[open--]));
-    tt_memory_put(x->p->memory, path, ((size_t)x->p->depth + 1) * sizeof *path);
+    tt_memory_put(x->p->memory, path);
     tt_walk_fini(&w);
     return path ? 0 : -TT_ERR_MEMORY;
 }

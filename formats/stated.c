@@ -125,7 +125,7 @@ int tt_stated_finish(struct tt_stated *s, const struct tt_arcs *a, uint32_t func
                 tt_builder_add(a->b, TT_ROLE_HIDDEN, (uint32_t)b, metric[e],
                                figure[b * s->events + e]);
     }
-    tt_memory_put(s->memory, open, blocks * sizeof *open);
-    tt_memory_put(s->memory, figure, size);
+    tt_memory_put(s->memory, open);
+    tt_memory_put(s->memory, figure);
     return open ? 0 : -TT_ERR_MEMORY;
 }

@@ -385,7 +385,7 @@ static int make_tree(struct snapshot *x)
         return tt_source_no_memory(x->s);
     place = tt_memory_get(x->s->memory, size);
     error = place ? add_contexts(x, &d, place) : tt_source_no_memory(x->s);
-    tt_memory_put(x->s->memory, place, size);
+    tt_memory_put(x->s->memory, place);
     tt_dominators_fini(&d);
     if (!error)
         tt_heap_finish(&x->heap, NULL);

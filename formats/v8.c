@@ -484,8 +484,8 @@ int tt_v8_finish(struct tt_v8 *v, const struct tt_v8_names *names, int is_main)
     }
     if (!error)
         tt_builder_place_samples(v->b, time, is_main ? of : NULL, strand);
-    tt_memory_put(v->s->memory, strand, strands);
-    tt_memory_put(v->s->memory, of, contexts);
+    tt_memory_put(v->s->memory, strand);
+    tt_memory_put(v->s->memory, of);
     tt_vector_fini(&path);
     tt_builder_no_strand(v->b);
     if (!error && v->lost && v->lost == v->samples)

@@ -21,7 +21,7 @@ static void pack_again(const struct tt_profile *p)
     if (tt_embedded_unpack(embedded.item, embedded.count, NULL, &image, &size) == 0) {
         if (size != p->size)
             abort();
-        free(image);
+        tt_memory_put(NULL, image);
     }
     tt_vector_fini(&embedded);
 }
@@ -38,6 +38,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pack_again(&p);
         tt_profile_close(&p);
     }
-    free(image);
+    tt_memory_put(NULL, image);
     return 0;
 }

@@ -51,7 +51,7 @@ static void finish(struct tt_builder *b)
     if (p.contexts <= MOST_CONTEXTS)
         write_all(&p);
     tt_profile_close(&p);
-    free(image);
+    tt_memory_put(NULL, image);
 }
 
 /* What lies beside a file follows it in the input: each of these parts begins with its

@@ -65,7 +65,7 @@ static void merge_and_filter(const struct tt_profile *p)
     (void)tt_builder_profile(b, p);
     (void)tt_builder_profile(b, p);
     if (tt_builder_finish(b, &image, &size) == 0)
-        free(image);
+        tt_memory_put(NULL, image);
     tt_builder_free(b);
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         tt_query_init(&q, NULL);
@@ -104,7 +104,7 @@ static void grow(const struct tt_profile *p)
 
     if (b && tt_growth(b, p, p, growth_name) == 0 &&
         tt_builder_finish(b, &image, &size) == 0)
-        free(image);
+        tt_memory_put(NULL, image);
     tt_builder_free(b);
 }
 
@@ -121,7 +121,7 @@ static void choose(const struct tt_profile *p)
         (void)tt_builder_filtered(b, p,
                                   &(struct tt_parts){.strand = strand, .same_paths = 1});
         if (tt_builder_summarise(b) == 0 && tt_builder_finish(b, &image, &size) == 0)
-            free(image);
+            tt_memory_put(NULL, image);
     }
     tt_builder_free(b);
     free(strand);

@@ -170,7 +170,7 @@ static int put_rest(const struct fble *f, const struct tt_table *t,
         put_name(f, b);
         tt_text_put(f->out, overall ? " **\n" : "\n");
     }
-    tt_memory_put(f->p->memory, seen, f->p->blocks);
+    tt_memory_put(f->p->memory, seen);
     return seen ? 0 : -TT_ERR_MEMORY;
 }
 

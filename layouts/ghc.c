@@ -365,7 +365,7 @@ static int put_text(struct ghc *g)
                    (unsigned long long)g->interval, with_commas(g->total_alloc, alloc));
     put_centres(g, centre);
     error = put_stacks(g);
-    tt_memory_put(g->p->memory, centre, g->p->blocks * sizeof *centre);
+    tt_memory_put(g->p->memory, centre);
     return error;
 }
 

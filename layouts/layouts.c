@@ -48,6 +48,6 @@ int tt_layout_run(const struct tt_layout *l, const struct tt_profile *p, int arg
     make_plain(strings, p->strings_size);
     plain.strings = strings;
     result = l->run(&plain, argc, argv, out, error, size);
-    tt_memory_put(memory, strings, p->strings_size + 1);
+    tt_memory_put(memory, strings);
     return result;
 }

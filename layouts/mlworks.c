@@ -192,8 +192,8 @@ static int count_depths(struct mlworks *m)
     }
     if (!error)
         tt_walk_fini(&w);
-    tt_memory_put(p->memory, path, ((size_t)p->depth + 2) * sizeof *path);
-    tt_memory_put(p->memory, open, p->blocks * sizeof *open);
+    tt_memory_put(p->memory, path);
+    tt_memory_put(p->memory, open);
     return error || !path ? -TT_ERR_MEMORY : 0;
 }
 
@@ -213,7 +213,7 @@ static int sum_time(struct mlworks *m)
     }
     if (level && w.path)
         tt_walk_fini(&w);
-    tt_memory_put(m->p->memory, level, bytes);
+    tt_memory_put(m->p->memory, level);
     return error ? error : count_depths(m);
 }
 
@@ -357,7 +357,7 @@ static int put_functions(struct mlworks *m)
     }
     if (image) {
         tt_profile_close(&chains);
-        tt_memory_put(m->p->memory, image, size);
+        tt_memory_put(m->p->memory, image);
     }
     return error;
 }
@@ -529,7 +529,7 @@ static int put_space(struct mlworks *m)
                 put_space_of(m, &s[b], b);
     }
     tt_text_put(m->out, RULE);
-    tt_memory_put(p->memory, s, p->blocks * sizeof *s);
+    tt_memory_put(p->memory, s);
     return 0;
 }
 
@@ -645,7 +645,7 @@ static int write_of(struct mlworks *m)
     m->chains = tt_builder_new(p->memory);
     failed = m->function && m->chains ? write_report(m) : -TT_ERR_MEMORY;
     tt_builder_free(m->chains);
-    tt_memory_put(p->memory, m->function, p->blocks * sizeof *m->function);
+    tt_memory_put(p->memory, m->function);
     tt_vector_fini(&m->chain);
     return failed;
 }

@@ -454,8 +454,8 @@ static int group_pairs(struct section *c, struct grouped *g, int callers)
 
 static void free_grouped(const struct section *c, struct grouped *g)
 {
-    tt_memory_put(c->o->memory, g->pair, c->o->pairs * sizeof *g->pair);
-    tt_memory_put(c->o->memory, g->start, (c->o->p->blocks + 2) * sizeof *g->start);
+    tt_memory_put(c->o->memory, g->pair);
+    tt_memory_put(c->o->memory, g->start);
 }
 
 /* Pairs that this sum has, of two functions. */
@@ -566,7 +566,7 @@ int tt_ocr_print(const struct ocr *o, const struct ocr_sum *s,
         error = put_graph(&c);
         tt_text_printf(out, "\n");
     }
-    tt_memory_put(o->memory, c.place, o->p->blocks * sizeof *c.place);
-    tt_memory_put(o->memory, c.function, o->p->blocks * sizeof *c.function);
+    tt_memory_put(o->memory, c.place);
+    tt_memory_put(o->memory, c.function);
     return error;
 }

@@ -400,9 +400,9 @@ int tt_report_ocr(const struct tt_profile *p, int argc, char **argv, struct tt_t
         failed = print_all(&r);
         note_recursion(&r);
     }
-    tt_memory_put(p->memory, r.chosen, r.strands);
-    tt_memory_put(p->memory, r.thread, r.strands * sizeof *r.thread);
-    tt_memory_put(p->memory, r.node, r.strands * sizeof *r.node);
+    tt_memory_put(p->memory, r.chosen);
+    tt_memory_put(p->memory, r.thread);
+    tt_memory_put(p->memory, r.node);
     tt_ocr_fini(&r.o);
     return failed;
 }

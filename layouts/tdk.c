@@ -543,8 +543,8 @@ int tt_report_tdk(const struct tt_profile *p, int argc, char **argv, struct tt_t
     } else {
         failed = -TT_ERR_MEMORY;
     }
-    tt_memory_put(p->memory, d.statement, p->blocks * sizeof *d.statement);
-    tt_memory_put(p->memory, calls, p->blocks * sizeof *calls);
-    tt_memory_put(p->memory, times, p->blocks * sizeof *times);
+    tt_memory_put(p->memory, d.statement);
+    tt_memory_put(p->memory, calls);
+    tt_memory_put(p->memory, times);
     return failed;
 }

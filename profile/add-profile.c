@@ -43,11 +43,6 @@ static uint32_t *ids_new(struct tt_builder *b, size_t count)
     return id;
 }
 
-static void ids_free(struct tt_builder *b, uint32_t *id, size_t count)
-{
-    tt_memory_put(&b->memory, id, count * sizeof *id);
-}
-
 /* ── Identities ───────────────────────────────────────────────────────────────────── */
 
 static uint32_t block_renamed(struct tt_builder *b, const struct tt_profile *p,
@@ -482,7 +477,7 @@ static uint32_t gather_place(struct gathering *g, uint32_t place)
     if (!g->b->failed)
         id = tt_builder_place(g->b, g->p->strings + r->module, g->p->strings + r->id,
                               r->address, frame, r->frames);
-    tt_memory_put(&g->b->memory, frame, r->frames * sizeof *frame);
+    tt_memory_put(&g->b->memory, frame);
     return id;
 }
 
@@ -531,8 +526,8 @@ static void gather_trails(struct gathering *g)
         gather_trail_rows(g, trail, place);
     for (size_t i = 0; trail && place && i < p->trail_entries && !g->b->failed; i++)
         gather_trail_entry(g, &p->trail_entry[i], trail);
-    ids_free(g->b, trail, p->trails);
-    ids_free(g->b, place, p->places);
+    tt_memory_put(&g->b->memory, trail);
+    tt_memory_put(&g->b->memory, place);
 }
 
 /* ── Tables by edge ───────────────────────────────────────────────────────────────── */
@@ -694,7 +689,7 @@ static void gather_points(struct gathering *g)
         tt_builder_point(g->b, id, label_after(g, by_block ? labels : NULL, x->label),
                          x->time, x->amount);
     }
-    tt_memory_put(&g->b->memory, labels, p->blocks * sizeof *labels);
+    tt_memory_put(&g->b->memory, labels);
 }
 
 static void gather_space(struct gathering *g)
@@ -750,7 +745,6 @@ static void gather_samples(struct gathering *g)
 static int gather(struct gathering *way)
 {
     struct gathering g = *way;
-    const struct tt_profile *p = g.p;
     struct tt_builder *b = g.b;
 
     if (!b->failed)
@@ -774,16 +768,16 @@ static int gather(struct gathering *way)
         gather_samples(&g);
         gather_facts(&g);
     }
-    ids_free(b, g.block, p->blocks);
-    ids_free(b, g.metric, p->metrics);
-    ids_free(b, g.strand, p->strands);
-    ids_free(b, g.arc, p->arcs);
-    ids_free(b, g.own, p->contexts);
-    ids_free(b, g.entry, p->contexts);
-    ids_free(b, g.trail, p->contexts);
+    tt_memory_put(&b->memory, g.block);
+    tt_memory_put(&b->memory, g.metric);
+    tt_memory_put(&b->memory, g.strand);
+    tt_memory_put(&b->memory, g.arc);
+    tt_memory_put(&b->memory, g.own);
+    tt_memory_put(&b->memory, g.entry);
+    tt_memory_put(&b->memory, g.trail);
     if (g.naming)
         tt_chains_free(b, &g.chains);
-    tt_memory_put(&b->memory, g.unseen, p->metrics * sizeof *g.unseen);
+    tt_memory_put(&b->memory, g.unseen);
     return b->failed ? -TT_ERR_MEMORY : 0;
 }
 

@@ -23,7 +23,7 @@ static uint32_t block_with_most(const struct tt_metric_view *l)
     for (uint32_t b = 1; self && b < p->blocks; b++)
         if (self[b] && (most == TT_NONE || self[b] > self[most]))
             most = b;
-    tt_memory_put(l->memory, self, p->blocks * sizeof *self);
+    tt_memory_put(l->memory, self);
     return most;
 }
 
@@ -71,7 +71,7 @@ static int find_rest(struct tt_addressed *a)
     for (uint32_t i = 0; i < p->places; i++)
         here += a->mine[i];
     a->without = self > here ? self - here : 0;
-    tt_memory_put(a->l->memory, sum, p->blocks * sizeof *sum);
+    tt_memory_put(a->l->memory, sum);
     return 0;
 }
 
@@ -101,9 +101,7 @@ int tt_addressed_init(struct tt_addressed *a, const struct tt_metric_view *l,
 
 void tt_addressed_fini(struct tt_addressed *a)
 {
-    const size_t bytes = a->l->p->places * sizeof *a->all;
-
     free(a->wanted);
-    tt_memory_put(a->l->memory, a->all, bytes);
-    tt_memory_put(a->l->memory, a->mine, bytes);
+    tt_memory_put(a->l->memory, a->all);
+    tt_memory_put(a->l->memory, a->mine);
 }

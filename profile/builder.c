@@ -39,7 +39,7 @@ static int grow_index(struct tt_builder *b, struct tt_index *x, tt_hash_function
             at = (at + 1) & (bigger.size - 1);
         bigger.slot[at] = x->slot[i];
     }
-    tt_memory_put(&b->memory, x->slot, x->size * sizeof *x->slot);
+    tt_memory_put(&b->memory, x->slot);
     *x = bigger;
     return 0;
 }
@@ -565,7 +565,7 @@ void tt_builder_drop_indexes(struct tt_builder *b)
                               &b->strands, &b->places, &b->trails};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        tt_memory_put(&b->memory, all[i]->slot, all[i]->size * sizeof *all[i]->slot);
+        tt_memory_put(&b->memory, all[i]->slot);
         *all[i] = (struct tt_index){0};
     }
 }
@@ -587,5 +587,5 @@ void tt_builder_free(struct tt_builder *b)
         tt_vector_fini(vectors[i]);
     tt_builder_drop_indexes(b);
     memory = b->memory;
-    tt_memory_put(memory.get ? &memory : NULL, b, sizeof *b);
+    tt_memory_put(memory.get ? &memory : NULL, b);
 }

@@ -190,9 +190,9 @@ static int choose_blocks(struct tt_bursts *v)
         rank_blocks(p, sum, rank, until);
         take_blocks(v, rank);
     }
-    tt_memory_put(v->memory, sum, ((size_t)p->contexts + 1) * sizeof *sum);
-    tt_memory_put(v->memory, until, ends);
-    tt_memory_put(v->memory, rank, ranks);
+    tt_memory_put(v->memory, sum);
+    tt_memory_put(v->memory, until);
+    tt_memory_put(v->memory, rank);
     return error;
 }
 
@@ -215,8 +215,8 @@ static int find_masks(struct tt_bursts *v)
         v->mask[i] = of[p->sample[v->sample[i]].context];
     if (!error)
         tt_walk_fini(&w);
-    tt_memory_put(v->memory, of, masks);
-    tt_memory_put(v->memory, bit, bits);
+    tt_memory_put(v->memory, of);
+    tt_memory_put(v->memory, bit);
     return error;
 }
 
@@ -701,9 +701,9 @@ void tt_bursts_free(struct tt_bursts *v)
     if (!v)
         return;
     tt_vector_fini(&v->found);
-    tt_memory_put(v->memory, v->xlogx, (v->p->samples + 1) * sizeof *v->xlogx);
-    tt_memory_put(v->memory, v->run, v->p->samples * sizeof *v->run);
-    tt_memory_put(v->memory, v->mask, v->p->samples * sizeof *v->mask);
-    tt_memory_put(v->memory, v->sample, v->p->samples * sizeof *v->sample);
-    tt_memory_put(v->memory, v, sizeof *v);
+    tt_memory_put(v->memory, v->xlogx);
+    tt_memory_put(v->memory, v->run);
+    tt_memory_put(v->memory, v->mask);
+    tt_memory_put(v->memory, v->sample);
+    tt_memory_put(v->memory, v);
 }

@@ -119,7 +119,7 @@ static int fill_metric(const struct digesting *d, uint32_t metric)
         fill_figures(d, TT_SECTION_DIGEST_ELSEWHERE, metric, m->elsewhere);
         fill_figures(d, TT_SECTION_DIGEST_LOW, metric, m->low);
     }
-    tt_memory_put(d->p.memory, sum, bytes);
+    tt_memory_put(d->p.memory, sum);
     return error;
 }
 

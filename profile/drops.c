@@ -77,11 +77,11 @@ int tt_drops_apply(const struct tt_profile *p, const struct tt_memory *m,
     drop = tt_memory_get(m, p->arcs * sizeof *drop);
     if (b && context && drop)
         error = build(o, p, b, m, context, drop);
-    tt_memory_put(m, drop, p->arcs * sizeof *drop);
-    tt_memory_put(m, context, p->contexts * sizeof *context);
+    tt_memory_put(m, drop);
+    tt_memory_put(m, context);
     tt_builder_free(b);
     if (error) {
-        tt_memory_put(m, o->image, o->size);
+        tt_memory_put(m, o->image);
         o->image = NULL;
         return error;
     }

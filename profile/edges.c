@@ -65,7 +65,7 @@ static int grow_slots(struct finding *f)
 
     if (!slot)
         return -TT_ERR_MEMORY;
-    tt_memory_put(f->lens->memory, f->slot, f->slots * sizeof *slot);
+    tt_memory_put(f->lens->memory, f->slot);
     f->slot = slot;
     f->slots = slots;
     for (uint32_t i = 0; i < f->edges->count; i++)
@@ -242,7 +242,7 @@ static int find(struct finding *f)
         error = add_arcs(f);
     if (!error && f->edges->count)
         qsort(f->edges->item, f->edges->count, f->edges->size, compare_edges);
-    tt_memory_put(l->memory, f->slot, f->slots * sizeof *f->slot);
+    tt_memory_put(l->memory, f->slot);
     tt_vector_fini(&f->arrivals);
     return error;
 }

@@ -18,11 +18,9 @@ int tt_estimates_begin(struct tt_estimates *e, const struct tt_metric_view *l,
     *e = (struct tt_estimates){.l = l, .t = t, .column = TT_NONE};
     if (!tt_fact_text(p, "paths"))
         return 0;
-    e->size = p->blocks ? p->blocks : 1;
-    e->places = tt_memory_get(l->memory, e->size);
+    e->places = tt_memory_get(l->memory, p->blocks);
     if (!e->places)
         return -TT_ERR_MEMORY;
-    memset(e->places, 0, e->size);
     for (uint32_t c = 0; c < p->contexts; c++)
         if (e->places[p->block_of[c]] < 2)
             e->places[p->block_of[c]]++;
@@ -52,6 +50,6 @@ void tt_estimates_end(struct tt_estimates *e)
     if (row < tt_table_rows(e->t))
         tt_table_note(e->t, "estimated: the file has the cost of each call, and not of "
                             "each path; rows with ≈ have a share of it");
-    tt_memory_put(e->l->memory, e->places, e->size);
+    tt_memory_put(e->l->memory, e->places);
     e->places = NULL;
 }

@@ -13,7 +13,6 @@ struct tt_estimates {
     struct tt_table *t;
     uint8_t
         *places; /* of each block: 0, 1, or 2 and more; NULL: nothing is an estimate */
-    size_t size;
     uint32_t column;
 };
 int tt_estimates_begin(struct tt_estimates *, const struct tt_metric_view *,

@@ -262,17 +262,16 @@ static int allocate(struct pass *f)
 static void release(struct pass *f)
 {
     const struct tt_memory *m = f->q->memory;
-    const size_t n = f->p->contexts;
 
     for (uint32_t i = 0; i < f->stages; i++)
         free(f->stage[i].match);
-    tt_memory_put(m, f->used, n / 8 + 1);
-    tt_memory_put(m, f->muted, n);
-    tt_memory_put(m, f->drop, f->p->arcs * sizeof *f->drop);
-    tt_memory_put(m, f->context, n * sizeof *f->context);
-    tt_memory_put(m, f->level, levels_size(f));
-    tt_memory_put(m, f->block, ((size_t)f->p->blocks + 1) * sizeof *f->block);
-    tt_memory_put(m, f->strand, f->p->strands);
+    tt_memory_put(m, f->used);
+    tt_memory_put(m, f->muted);
+    tt_memory_put(m, f->drop);
+    tt_memory_put(m, f->context);
+    tt_memory_put(m, f->level);
+    tt_memory_put(m, f->block);
+    tt_memory_put(m, f->strand);
     tt_builder_free(f->b);
     tt_metric_view_fini(&f->lens);
 }
@@ -340,7 +339,7 @@ static int run(struct pass *f, struct tt_filtered *next)
     if (!error)
         error = tt_profile_open(&next->own, next->image, next->size, f->q->memory);
     if (error) {
-        tt_memory_put(f->q->memory, next->image, next->size);
+        tt_memory_put(f->q->memory, next->image);
         next->image = NULL;
     }
     return error;
@@ -375,7 +374,7 @@ static int add_strands(struct pass *f, const struct tt_filter *filter,
     if (count < p->strands && tt_profile_is_summary(p))
         return wrong(f, filter->pattern, "the profile has no figures by strand");
     if (count == p->strands) { /* nothing is taken away */
-        tt_memory_put(f->q->memory, f->strand, p->strands);
+        tt_memory_put(f->q->memory, f->strand);
         f->strand = NULL;
     }
     return 0;
@@ -524,7 +523,7 @@ void tt_filter_close(struct tt_filtered *o, const struct tt_memory *memory)
 {
     if (o->image) {
         tt_profile_close(&o->own);
-        tt_memory_put(memory, o->image, o->size);
+        tt_memory_put(memory, o->image);
     }
     *o = (struct tt_filtered){0};
 }

@@ -98,7 +98,7 @@ static int add_all_columns(struct tt_builder *b, const struct tt_order *o,
         roles[o->metric[missing[i].metric]] |= 1u << TT_ROLES;
     for (uint32_t metric = 0; metric < b->metric.count; metric++)
         add_columns(b, m, metric, roles[metric]);
-    tt_memory_put(&b->memory, roles, bytes);
+    tt_memory_put(&b->memory, roles);
     return 0;
 }
 
@@ -353,7 +353,7 @@ static int write_columns(struct tt_builder *b, const struct tt_order *o,
         run_sums(s->elsewhere, contexts);
         run_sums(s->low, contexts);
     }
-    tt_memory_put(&b->memory, set, bytes);
+    tt_memory_put(&b->memory, set);
     return 0;
 }
 
@@ -454,7 +454,7 @@ int tt_builder_finish(struct tt_builder *b, void **image, size_t *size)
     if (!error)
         error = make_image(b, &o, &m);
     if (error) {
-        tt_memory_put(&b->memory, m.at, m.size);
+        tt_memory_put(&b->memory, m.at);
         m.at = NULL;
         m.size = 0;
     }

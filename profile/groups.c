@@ -191,7 +191,7 @@ uint32_t *tt_groups_of(const struct tt_profile *p, enum tt_group group,
     free(n);
     if (*first)
         return of;
-    tt_memory_put(m, of, p->strands * sizeof *of);
+    tt_memory_put(m, of);
     return NULL;
 }
 
@@ -313,12 +313,12 @@ int tt_groups_apply(const struct tt_profile *p, struct tt_query *q, enum tt_grou
     g.used = tt_memory_get(m, p->contexts);
     if (g.of && g.b && g.block && g.context && g.chosen && g.used)
         error = build(&g, m, o);
-    tt_memory_put(m, g.used, p->contexts);
-    tt_memory_put(m, g.chosen, p->strands);
-    tt_memory_put(m, g.context, p->contexts * sizeof *g.context);
-    tt_memory_put(m, g.block, p->blocks * sizeof *g.block);
-    tt_memory_put(m, g.first, g.of ? p->strands * sizeof *g.first : 0);
-    tt_memory_put(m, g.of, p->strands * sizeof *g.of);
+    tt_memory_put(m, g.used);
+    tt_memory_put(m, g.chosen);
+    tt_memory_put(m, g.context);
+    tt_memory_put(m, g.block);
+    tt_memory_put(m, g.first);
+    tt_memory_put(m, g.of);
     tt_builder_free(g.b);
     return error;
 }

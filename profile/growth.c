@@ -30,8 +30,8 @@ static int open_reading(struct reading *r, struct tt_builder *b,
 
 static void close_reading(struct reading *r)
 {
-    tt_memory_put(r->p->memory, r->metric, r->p->metrics * sizeof *r->metric);
-    tt_memory_put(r->p->memory, r->context, r->p->contexts * sizeof *r->context);
+    tt_memory_put(r->p->memory, r->metric);
+    tt_memory_put(r->p->memory, r->context);
 }
 
 /* In preorder a parent comes before its children.  Returns the greatest number given, +
@@ -96,7 +96,7 @@ static int add_growth(struct tt_builder *b, const struct reading *now,
             find_before(then, now->metric[m], before);
         if (!error)
             add_metric(b, now, m, before);
-        tt_memory_put(memory, before, contexts * sizeof *before);
+        tt_memory_put(memory, before);
     }
     return error;
 }

@@ -111,8 +111,8 @@ int tt_path_find(const struct tt_profile *p, uint64_t path, uint32_t near,
             identity[b] = tt_block_identity(p, b);
         *context = look_for(p, path, identity, open);
     }
-    tt_memory_put(memory, identity, identities);
-    tt_memory_put(memory, open, steps);
+    tt_memory_put(memory, identity);
+    tt_memory_put(memory, open);
     return identity && open ? 0 : -TT_ERR_MEMORY;
 }
 

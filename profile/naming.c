@@ -45,10 +45,10 @@ uint32_t *tt_blocks_by_place(const struct tt_profile *p, const struct tt_memory 
     for (uint32_t i = 1; order && block && i < p->blocks; i++)
         block[i - 1] = order[i].block;
     if (!order && block) {
-        tt_memory_put(m, block, p->blocks * sizeof *block);
+        tt_memory_put(m, block);
         block = NULL;
     }
-    tt_memory_put(m, order, p->blocks * sizeof *order);
+    tt_memory_put(m, order);
     return block;
 }
 
@@ -147,15 +147,15 @@ int tt_chains_make(struct tt_builder *b, const struct tt_profile *p,
             error = put_in_order(c, order, &link, count);
     }
     tt_vector_fini(&link);
-    tt_memory_put(m, count, p->blocks * sizeof *count);
-    tt_memory_put(m, order, p->blocks * sizeof *order);
+    tt_memory_put(m, count);
+    tt_memory_put(m, order);
     return error;
 }
 
 void tt_chains_free(struct tt_builder *b, struct tt_chains *c)
 {
-    tt_memory_put(&b->memory, c->first, ((size_t)c->blocks + 1) * sizeof *c->first);
-    tt_memory_put(&b->memory, c->place, c->blocks * sizeof *c->place);
+    tt_memory_put(&b->memory, c->first);
+    tt_memory_put(&b->memory, c->place);
     if (c->first)
         tt_vector_fini(&c->link);
 }
@@ -185,6 +185,6 @@ int tt_chains_slow(const struct tt_chains *c, const struct tt_slow_figure *figur
         }
         last[i] = parent;
     }
-    tt_memory_put(named->memory, last, count * sizeof *last);
+    tt_memory_put(named->memory, last);
     return error;
 }

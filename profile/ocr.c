@@ -107,8 +107,7 @@ int tt_ocr_init(struct ocr *o, const struct tt_profile *p)
 void tt_ocr_fini(struct ocr *o)
 {
     tt_vector_fini(&o->slot);
-    tt_memory_put(o->memory, o->pair,
-                  ((size_t)o->p->contexts + o->p->arcs) * sizeof *o->pair);
+    tt_memory_put(o->memory, o->pair);
 }
 
 int tt_ocr_sum_init(const struct ocr *o, struct ocr_sum *s)
@@ -121,8 +120,8 @@ int tt_ocr_sum_init(const struct ocr *o, struct ocr_sum *s)
 
 void tt_ocr_sum_fini(const struct ocr *o, struct ocr_sum *s)
 {
-    tt_memory_put(o->memory, s->pair, o->pairs * sizeof *s->pair);
-    tt_memory_put(o->memory, s->function, o->p->blocks * sizeof *s->function);
+    tt_memory_put(o->memory, s->pair);
+    tt_memory_put(o->memory, s->function);
 }
 
 /* ── A thread ─────────────────────────────────────────────────────────────────────── */
@@ -360,9 +359,9 @@ int tt_ocr_thread(const struct ocr *o, uint32_t strand, struct ocr_sum *sum)
         derive_all(o, sum);
         error = 0;
     }
-    tt_memory_put(o->memory, w.self, blocks * sizeof *w.self);
-    tt_memory_put(o->memory, w.last, blocks * sizeof *w.last);
-    tt_memory_put(o->memory, w.level, levels * sizeof *w.level);
+    tt_memory_put(o->memory, w.self);
+    tt_memory_put(o->memory, w.last);
+    tt_memory_put(o->memory, w.level);
     return error;
 }
 

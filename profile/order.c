@@ -136,7 +136,7 @@ static int order_strings(struct tt_builder *b, struct tt_order *o)
             at += strlen(k[i].as.text) + 1;
         }
     }
-    tt_memory_put(&b->memory, k, count * sizeof *k);
+    tt_memory_put(&b->memory, k);
     return o->string && at < TT_NONE ? 0 : -TT_ERR_MEMORY;
 }
 
@@ -195,7 +195,7 @@ static void renumber_strings(struct tt_builder *b, const struct tt_order *o)
         for (size_t i = 0; k_ && i < n_; i++)                                            \
             memcpy((char *)b->vector.item + i * b->vector.size, &k_[i].as.member,        \
                    sizeof k_[i].as.member);                                              \
-        tt_memory_put(&b->memory, k_, n_ * sizeof *k_);                                  \
+        tt_memory_put(&b->memory, k_);                                                   \
     } while (0)
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
@@ -230,9 +230,9 @@ static uint32_t *numbers_new(struct tt_builder *b, size_t count)
     return tt_memory_get(&b->memory, count * sizeof(uint32_t));
 }
 
-static void numbers_free(struct tt_builder *b, uint32_t **number, size_t count)
+static void numbers_free(struct tt_builder *b, uint32_t **number)
 {
-    tt_memory_put(&b->memory, *number, count * sizeof **number);
+    tt_memory_put(&b->memory, *number);
     *number = NULL;
 }
 
@@ -254,7 +254,7 @@ static int sort_contexts(struct tt_builder *b, const struct tt_order *o,
         c->sorted[c->end[o->block[g[i].block]]++] = i;
         c->parent[i] = g[i].parent;
     }
-    tt_memory_put(&b->memory, b->context.item, b->context.room * b->context.size);
+    tt_memory_put(&b->memory, b->context.item);
     b->context.item = NULL;
     b->context.room = 0;
     return 0;
@@ -268,7 +268,7 @@ static int place_contexts(struct tt_builder *b, struct tt_order *o, struct conte
     uint32_t *below = numbers_new(b, c->count); /* sizes of the children that were met */
 
     if (!place || !size || !below) {
-        numbers_free(b, &below, c->count);
+        numbers_free(b, &below);
         return -TT_ERR_MEMORY;
     }
     for (uint32_t i = c->count; i-- > 1;)
@@ -285,8 +285,8 @@ static int place_contexts(struct tt_builder *b, struct tt_order *o, struct conte
         below[i] = below[c->parent[i]] + 1;
         o->depth = below[i] > o->depth ? below[i] : o->depth;
     }
-    numbers_free(b, &below, c->count);
-    numbers_free(b, &c->parent, c->count);
+    numbers_free(b, &below);
+    numbers_free(b, &c->parent);
     return 0;
 }
 
@@ -299,7 +299,7 @@ static int fill_contexts(struct tt_builder *b, struct tt_order *o, struct contex
     for (uint32_t block = 0, i = 0; block < c->blocks; block++)
         for (; i < c->end[block]; i++)
             o->block_of[o->context[c->sorted[i]]] = block;
-    numbers_free(b, &c->sorted, c->count);
+    numbers_free(b, &c->sorted);
     o->size_of = numbers_new(b, c->count);
     if (!o->size_of)
         return -TT_ERR_MEMORY;
@@ -318,10 +318,10 @@ static int order_contexts(struct tt_builder *b, struct tt_order *o)
         error = place_contexts(b, o, &c);
     if (!error)
         error = fill_contexts(b, o, &c);
-    numbers_free(b, &c.parent, c.count);
-    numbers_free(b, &c.size, c.count);
-    numbers_free(b, &c.sorted, c.count);
-    numbers_free(b, &c.end, c.blocks);
+    numbers_free(b, &c.parent);
+    numbers_free(b, &c.size);
+    numbers_free(b, &c.sorted);
+    numbers_free(b, &c.end);
     return error;
 }
 
@@ -341,7 +341,7 @@ static int order_arcs(struct tt_builder *b, struct tt_order *o)
         for (size_t i = 0; i < n; i++)
             o->arc_row[i] = k[i].as.arc;
     }
-    tt_memory_put(&b->memory, k, n * sizeof *k);
+    tt_memory_put(&b->memory, k);
     return o->arc ? 0 : -TT_ERR_MEMORY;
 }
 
@@ -607,7 +607,7 @@ static int order_series(struct tt_builder *b)
         sorted[series_place(b, i)] = s[i];
     if (b->series.count)
         memcpy(s, sorted, b->series.count * sizeof *s);
-    tt_memory_put(&b->memory, sorted, b->series.count * sizeof *sorted);
+    tt_memory_put(&b->memory, sorted);
     return 0;
 }
 
@@ -644,23 +644,22 @@ int tt_order_make(struct tt_builder *b, struct tt_order *o)
 
 void tt_order_drop_copied(struct tt_builder *b, struct tt_order *o)
 {
-    tt_memory_put(&b->memory, o->block_of, b->context.count * sizeof *o->block_of);
-    tt_memory_put(&b->memory, o->size_of, b->context.count * sizeof *o->size_of);
+    tt_memory_put(&b->memory, o->block_of);
+    tt_memory_put(&b->memory, o->size_of);
     o->block_of = o->size_of = NULL;
 }
 
 void tt_order_free(struct tt_builder *b, struct tt_order *o)
 {
     const struct tt_memory *m = &b->memory;
-    const size_t width = sizeof(uint32_t);
 
-    tt_memory_put(m, o->string, b->string.count * width);
-    tt_memory_put(m, o->offset, b->string.count * sizeof *o->offset);
-    tt_memory_put(m, o->block, b->block.count * width);
-    tt_memory_put(m, o->metric, b->metric.count * width);
-    tt_memory_put(m, o->strand, b->strand.count * width);
-    tt_memory_put(m, o->context, b->context.count * width);
+    tt_memory_put(m, o->string);
+    tt_memory_put(m, o->offset);
+    tt_memory_put(m, o->block);
+    tt_memory_put(m, o->metric);
+    tt_memory_put(m, o->strand);
+    tt_memory_put(m, o->context);
     tt_order_drop_copied(b, o);
-    tt_memory_put(m, o->arc, b->arc.count * width);
-    tt_memory_put(m, o->arc_row, b->arc.count * sizeof *o->arc_row);
+    tt_memory_put(m, o->arc);
+    tt_memory_put(m, o->arc_row);
 }

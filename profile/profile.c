@@ -288,7 +288,7 @@ static int check_contexts(struct tt_profile *p)
         else
             end[depth++] = c + p->size_of[c];
     }
-    tt_memory_put(p->memory, end, ((size_t)p->depth + 1) * sizeof *end);
+    tt_memory_put(p->memory, end);
     return error;
 }
 
@@ -554,7 +554,7 @@ int tt_profile_open(struct tt_profile *p, const void *image, size_t size,
 
 void tt_profile_close(struct tt_profile *p)
 {
-    tt_memory_put(p->memory, p->metric, ((size_t)p->metrics + 1) * sizeof *p->metric);
+    tt_memory_put(p->memory, p->metric);
     p->metric = NULL;
     p->image = NULL;
 }
@@ -781,6 +781,6 @@ void tt_walk_skip(struct tt_walk *w) { w->next = tt_end_of(w->p, w->context); }
 
 void tt_walk_fini(struct tt_walk *w)
 {
-    tt_memory_put(w->p->memory, w->path, ((size_t)w->p->depth + 1) * sizeof *w->path);
+    tt_memory_put(w->p->memory, w->path);
     w->path = NULL;
 }

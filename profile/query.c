@@ -691,7 +691,7 @@ int tt_query_parse(struct tt_query *q, const char *text)
             error = parse_piece(q, p, end);
         p = end + more;
     }
-    tt_memory_put(q->memory, copy, size);
+    tt_memory_put(q->memory, copy);
     return error ? error : tt_query_check(q);
 }
 
@@ -709,7 +709,7 @@ void tt_query_fini(struct tt_query *q)
     char **text = q->text.item;
 
     for (size_t i = 0; i < q->text.count; i++)
-        tt_memory_put(q->memory, text[i], strlen(text[i]) + 1);
+        tt_memory_put(q->memory, text[i]);
     tt_vector_fini(&q->filter);
     tt_vector_fini(&q->other);
     tt_vector_fini(&q->text);

@@ -732,7 +732,7 @@ static int take_samples(struct transfer *t)
         add_samples(t, &v, sums);
         tt_builder_fact(t->b, "lost.timed", TT_FACT_SUM, scale(t->p->header, lost), "");
     }
-    tt_memory_put(NULL, sums, bytes);
+    tt_memory_put(NULL, sums);
     tt_vector_fini(&v);
     return error;
 }
@@ -804,13 +804,13 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
             error = tt_series_take(b, p, &t.objects.maxima);
         add_facts(&t);
     }
-    tt_memory_put(NULL, t.by_id, 0);
-    tt_memory_put(NULL, t.samples_here, 0);
-    tt_memory_put(NULL, t.self_here, 0);
-    tt_memory_put(NULL, t.calls_here, 0);
-    tt_memory_put(NULL, t.sparse, 0);
-    tt_memory_put(NULL, t.foreign, 0);
-    tt_memory_put(NULL, t.context, 0);
-    tt_memory_put(NULL, t.block, 0);
+    tt_memory_put(NULL, t.by_id);
+    tt_memory_put(NULL, t.samples_here);
+    tt_memory_put(NULL, t.self_here);
+    tt_memory_put(NULL, t.calls_here);
+    tt_memory_put(NULL, t.sparse);
+    tt_memory_put(NULL, t.foreign);
+    tt_memory_put(NULL, t.context);
+    tt_memory_put(NULL, t.block);
     return error;
 }

@@ -359,7 +359,7 @@ int tt_builder_range(struct tt_builder *b, const struct tt_profile *p,
     tt_samples_gather(b, p, context, strand, time, range);
     add_figures(b, time);
     add_facts(b, p, range, of);
-    tt_memory_put(&b->memory, strand, bytes);
+    tt_memory_put(&b->memory, strand);
     return b->failed ? -TT_ERR_MEMORY : 0;
 }
 

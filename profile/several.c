@@ -152,7 +152,7 @@ int tt_several_sums_find(const struct tt_metric_view *l, struct tt_several_sums 
 void tt_several_sums_fini(const struct tt_metric_view *l, struct tt_several_sums *sums)
 {
     for (uint32_t i = 1; i < l->several.count; i++)
-        tt_memory_put(l->memory, sums->sum[i], l->p->blocks * sizeof *sums->sum[i]);
+        tt_memory_put(l->memory, sums->sum[i]);
 }
 
 int tt_several_has(const struct tt_metric_view *l, const struct tt_several_sums *sums,

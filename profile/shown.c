@@ -507,6 +507,6 @@ int tt_shown_rows(const struct tt_metric_view *l, const struct tt_vector *shown,
     }
     for (; open != TT_NONE && !t->failed; open = f.shown[open].parent)
         fill_rest(&f, open);
-    tt_memory_put(l->memory, f.times, size);
+    tt_memory_put(l->memory, f.times);
     return t->failed ? -TT_ERR_MEMORY : 0;
 }

@@ -73,7 +73,7 @@ static int find_outermost(struct tt_side *s)
             open[block] = tt_end_of(&s->p, w.context);
     }
     tt_walk_fini(&w);
-    tt_memory_put(s->memory, open, s->p.blocks * sizeof *open);
+    tt_memory_put(s->memory, open);
     return error || !open ? -TT_ERR_MEMORY : 0;
 }
 
@@ -219,11 +219,11 @@ void tt_side_fini(struct tt_side *s)
 {
     const struct tt_memory *m = s->memory;
 
-    tt_memory_put(m, s->row, s->rows * sizeof *s->row);
-    tt_memory_put(m, s->amount, amounts(s) * sizeof *s->amount);
-    tt_memory_put(m, s->outermost, s->p.contexts);
-    tt_memory_put(m, s->total, s->rows * sizeof *s->total);
-    tt_memory_put(m, s->self, s->rows * sizeof *s->self);
+    tt_memory_put(m, s->row);
+    tt_memory_put(m, s->amount);
+    tt_memory_put(m, s->outermost);
+    tt_memory_put(m, s->total);
+    tt_memory_put(m, s->self);
     tt_profile_close(&s->p);
-    tt_memory_put(m, s->image, s->size);
+    tt_memory_put(m, s->image);
 }

@@ -105,11 +105,11 @@ void tt_since_fini(struct tt_metric_view *l)
     if (!s)
         return;
     if (s->sum)
-        tt_memory_put(l->memory, s->sum, s->then.p->blocks * sizeof *s->sum);
-    tt_memory_put(l->memory, s->context, s->contexts * sizeof *s->context);
-    tt_memory_put(l->memory, s->block, s->blocks * sizeof *s->block);
+        tt_memory_put(l->memory, s->sum);
+    tt_memory_put(l->memory, s->context);
+    tt_memory_put(l->memory, s->block);
     tt_vector_fini(&s->then.drop);
-    tt_memory_put(l->memory, s, sizeof *s);
+    tt_memory_put(l->memory, s);
     l->since = NULL;
 }
 

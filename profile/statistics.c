@@ -100,7 +100,7 @@ int tt_away_from_median(const double *x, double *away, size_t n,
     distance = n ? median_of(copy, n) * 1.4826 : 0;
     for (size_t i = 0; i < n; i++)
         away[i] = distance > 0 ? (x[i] - median) / distance : 0;
-    tt_memory_put(memory, copy, n * sizeof *copy);
+    tt_memory_put(memory, copy);
     return 0;
 }
 
@@ -229,9 +229,9 @@ struct tt_spread *tt_spread_of(const struct tt_profile *p, uint32_t metric, int 
             take_strand(p, s, e->strand, amount, of_self);
     }
     if (!amount) {
-        tt_memory_put(memory, s, (size_t)p->contexts * sizeof *s);
+        tt_memory_put(memory, s);
         s = NULL;
     }
-    tt_memory_put(memory, amount, bytes);
+    tt_memory_put(memory, amount);
     return s;
 }

@@ -73,8 +73,8 @@ static int sort(struct tt_vector *v)
         memcpy(v->item, from, bytes);
         to = from;
     }
-    tt_memory_put(v->memory, start, DIGIT_VALUES * sizeof *start);
-    tt_memory_put(v->memory, to, bytes);
+    tt_memory_put(v->memory, start);
+    tt_memory_put(v->memory, to);
     return to && start ? 0 : -TT_ERR_MEMORY;
 }
 

@@ -96,7 +96,7 @@ static void take_strands(struct tt_builder *b)
             end = take_strand(b, i, metric, amount);
     for (size_t i = 0; i < b->entry.count; i++)
         e[i].strand = TT_NONE;
-    tt_memory_put(&b->memory, amount, bytes);
+    tt_memory_put(&b->memory, amount);
 }
 
 /* ── Tables by edge ───────────────────────────────────────────────────────────────── */

@@ -38,7 +38,7 @@ static char **piece_at(const struct tt_table *t, size_t i)
 void tt_table_fini(struct tt_table *t)
 {
     for (size_t i = 0; i < t->piece.count; i++)
-        tt_memory_put(t->piece.memory, *piece_at(t, i), strlen(*piece_at(t, i)) + 1);
+        tt_memory_put(t->piece.memory, *piece_at(t, i));
     tt_vector_fini(&t->piece);
     tt_vector_fini(&t->note);
     tt_vector_fini(&t->value);
@@ -319,6 +319,6 @@ void tt_table_sort(struct tt_table *t, uint32_t column, int descending)
         sort_stretch(t, b, count, sorted);
     else
         t->failed = 1;
-    tt_memory_put(m, sorted, rows * sizeof *sorted);
-    tt_memory_put(m, b, rows * sizeof *b);
+    tt_memory_put(m, sorted);
+    tt_memory_put(m, b);
 }

@@ -256,7 +256,7 @@ static int order_places(struct tt_builder *b, const struct tt_order *o, uint32_t
         qsort(s, b->place.count, sizeof *s, by_place);
         error = put_places(b, s, rank);
     }
-    tt_memory_put(&b->memory, s, bytes);
+    tt_memory_put(&b->memory, s);
     return error;
 }
 
@@ -323,7 +323,7 @@ static int order_trails(struct tt_builder *b, const struct tt_order *o,
     rank_trails(s, count, rank);
     for (uint32_t i = 0; i < count; i++)
         row[i] = s[i].row;
-    tt_memory_put(&b->memory, s, count * sizeof *s);
+    tt_memory_put(&b->memory, s);
     return 0;
 }
 
@@ -354,7 +354,7 @@ int tt_trails_order(struct tt_builder *b, const struct tt_order *o)
         error = order_trails(b, o, place, rank);
     if (!error)
         error = order_trail_entries(b, o, rank);
-    tt_memory_put(&b->memory, place, places);
-    tt_memory_put(&b->memory, rank, trails);
+    tt_memory_put(&b->memory, place);
+    tt_memory_put(&b->memory, rank);
     return error;
 }

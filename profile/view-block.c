@@ -307,7 +307,7 @@ static int take_edges(struct passing *s, uint32_t block)
 
     if (!error)
         prefix_at(s, 0)->figures = tt_figures_of_sum(&sum[block]);
-    tt_memory_put(s->l->memory, sum, p->blocks * sizeof *sum);
+    tt_memory_put(s->l->memory, sum);
     if (error)
         return error;
     error = tt_edges_find(s->l, prefix_at(s, 0)->match, &edges, &times);
@@ -380,7 +380,7 @@ static int add_sides(struct passing *s, struct side *sides, enum tt_row_role rol
     if (found > shown)
         tt_table_note(s->t, "%u more %s", found - shown,
                       role == TT_ROW_CALLER ? "callers" : "callees");
-    tt_memory_put(s->l->memory, sorted, blocks * sizeof *sorted);
+    tt_memory_put(s->l->memory, sorted);
     return 0;
 }
 
@@ -470,8 +470,8 @@ int tt_view_block(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     s.out = tt_memory_get(q->memory, p->blocks * sizeof *s.out);
     if (!error)
         error = s.in && s.out ? fill(&s, q) : -TT_ERR_MEMORY;
-    tt_memory_put(q->memory, s.out, p->blocks * sizeof *s.out);
-    tt_memory_put(q->memory, s.in, p->blocks * sizeof *s.in);
+    tt_memory_put(q->memory, s.out);
+    tt_memory_put(q->memory, s.in);
     for (size_t i = 0; i < s.prefix.count; i++)
         free(prefix_at(&s, i)->match);
     tt_vector_fini(&s.arrivals);

@@ -180,7 +180,7 @@ static int find_parents(struct inverting *v)
                 set_bit(v->outermost, p->contexts + arc);
     }
     tt_walk_fini(&w);
-    tt_memory_put(v->l->memory, until, p->blocks * sizeof *until);
+    tt_memory_put(v->l->memory, until);
     return error || !until ? -TT_ERR_MEMORY : 0;
 }
 
@@ -567,7 +567,7 @@ static int find_chains(struct inverting *v)
         error = push_blocks(v, start);
     if (!error)
         error = choose(v);
-    tt_memory_put(m, start, p->blocks * sizeof *start);
+    tt_memory_put(m, start);
     return error;
 }
 
@@ -615,9 +615,9 @@ int tt_view_callers(const struct tt_profile *p, struct tt_query *q, struct tt_ta
         v.least = tt_least_amount(tt_threshold(q, OWN_THRESHOLD), l.choice.total);
         error = fill(&v);
     }
-    tt_memory_put(q->memory, v.outermost, bits_size(p));
-    tt_memory_put(q->memory, v.parent, p->contexts * sizeof *v.parent);
-    tt_memory_put(q->memory, v.sum, p->blocks * sizeof *v.sum);
+    tt_memory_put(q->memory, v.outermost);
+    tt_memory_put(q->memory, v.parent);
+    tt_memory_put(q->memory, v.sum);
     tt_several_sums_fini(&l, &v.more);
     for (uint32_t i = 1; i < l.several.count; i++)
         tt_metric_view_fini(&v.one[i]);

@@ -66,7 +66,7 @@ static int fill(const struct tt_metric_view *l, struct tt_table *t,
         error = -TT_ERR_MEMORY;
     if (!error)
         error = tt_shown_rows(l, shown, t, &c, fill_cells, &f);
-    tt_memory_put(l->memory, f.next, shown->count * sizeof *f.next);
+    tt_memory_put(l->memory, f.next);
     tt_view_notes(l->p, &l->choice, t);
     if (!error)
         tt_back_note(l->p, t, f.by_arcs);

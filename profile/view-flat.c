@@ -81,8 +81,8 @@ static int fill(const struct tt_metric_view *l, struct tt_query *q,
         }
     }
     tt_several_sums_fini(l, &more);
-    tt_memory_put(l->memory, times, l->p->blocks * sizeof *times);
-    tt_memory_put(l->memory, sum, l->p->blocks * sizeof *sum);
+    tt_memory_put(l->memory, times);
+    tt_memory_put(l->memory, sum);
     return error;
 }
 

@@ -246,7 +246,7 @@ static int surround(struct graph *g)
                  j < count && g->out[j]->caller == block; j++)
                 add_edge(g, g->out[j], TT_ROW_CALLEE, block);
     }
-    tt_memory_put(g->l->memory, row, rows * sizeof *row);
+    tt_memory_put(g->l->memory, row);
     return g->t->failed ? -TT_ERR_MEMORY : 0;
 }
 
@@ -309,11 +309,11 @@ int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     for (uint32_t i = 0; i < TT_SEVERAL_MAX; i++)
         tt_vector_fini(&g.further[i]);
     free(g.wanted);
-    tt_memory_put(q->memory, g.shown, p->blocks);
-    tt_memory_put(q->memory, g.out, g.edges.count * sizeof *g.out);
-    tt_memory_put(q->memory, g.in, g.edges.count * sizeof *g.in);
-    tt_memory_put(q->memory, g.times, p->blocks * sizeof *g.times);
-    tt_memory_put(q->memory, g.sum, p->blocks * sizeof *g.sum);
+    tt_memory_put(q->memory, g.shown);
+    tt_memory_put(q->memory, g.out);
+    tt_memory_put(q->memory, g.in);
+    tt_memory_put(q->memory, g.times);
+    tt_memory_put(q->memory, g.sum);
     tt_vector_fini(&g.activations);
     tt_vector_fini(&g.edges);
     tt_metric_view_fini(&l);

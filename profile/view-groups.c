@@ -109,7 +109,7 @@ static int find_groups(struct grouping *g)
     for (uint32_t b = 0; b < blocks; b++)
         if (!x.index[b])
             search_from(&x, g, b);
-    tt_memory_put(g->l->memory, room, (size_t)blocks * 5 * sizeof *room);
+    tt_memory_put(g->l->memory, room);
     return 0;
 }
 
@@ -239,11 +239,11 @@ static int fill(const struct grouping *g, struct tt_query *q, struct tt_table *t
         find_members(&f);
         error = add_rows(&f, q);
     }
-    tt_memory_put(m, f.inside, g->groups * sizeof *f.inside);
-    tt_memory_put(m, f.member, blocks * sizeof *f.member);
-    tt_memory_put(m, f.times, g->groups * sizeof *f.times);
-    tt_memory_put(m, f.of_block, blocks * sizeof *f.of_block);
-    tt_memory_put(m, f.sum, g->groups * sizeof *f.sum);
+    tt_memory_put(m, f.inside);
+    tt_memory_put(m, f.member);
+    tt_memory_put(m, f.times);
+    tt_memory_put(m, f.of_block);
+    tt_memory_put(m, f.sum);
     return error;
 }
 
@@ -266,8 +266,8 @@ int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_tab
         error = find_groups(&g);
     if (!error)
         error = fill(&g, q, t);
-    tt_memory_put(q->memory, g.group, bytes);
-    tt_memory_put(q->memory, g.first, bytes);
+    tt_memory_put(q->memory, g.group);
+    tt_memory_put(q->memory, g.first);
     tt_vector_fini(&g.activations);
     tt_vector_fini(&g.edges);
     tt_metric_view_fini(&l);

@@ -234,10 +234,10 @@ static int fill(struct lines *v, struct tt_query *q)
         if (v->sum && (v->times || !v->l->has_times))
             error = add_rows(v, q);
     }
-    tt_memory_put(m, v->times, v->sets * sizeof *v->times);
-    tt_memory_put(m, v->sum, v->sets * sizeof *v->sum);
-    tt_memory_put(m, v->set, blocks * sizeof *v->set);
-    tt_memory_put(m, v->place, blocks * sizeof *v->place);
+    tt_memory_put(m, v->times);
+    tt_memory_put(m, v->sum);
+    tt_memory_put(m, v->set);
+    tt_memory_put(m, v->place);
     return error;
 }
 

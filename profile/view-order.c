@@ -217,10 +217,10 @@ static int sort_tree(struct tt_table *t, uint32_t column, int descending)
         arrange(k, rows, t->row.item, to, start, levels, levels + deepest + 2);
         memcpy(t->row.item, to, rows * sizeof *to);
     }
-    tt_memory_put(m, levels, ((size_t)deepest + 2) * 2 * sizeof *levels);
-    tt_memory_put(m, start, ((size_t)rows + 2) * sizeof *start);
-    tt_memory_put(m, to, rows * sizeof *to);
-    tt_memory_put(m, k, rows * sizeof *k);
+    tt_memory_put(m, levels);
+    tt_memory_put(m, start);
+    tt_memory_put(m, to);
+    tt_memory_put(m, k);
     return k && to && start && levels ? 0 : -TT_ERR_MEMORY;
 }
 

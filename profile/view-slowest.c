@@ -53,7 +53,7 @@ static int sum_up(struct slowest *v, const struct tt_slow_figure *f, uint32_t co
         uint64_t *more = tt_memory_get(v->memory, count * sizeof *more);
         if (!more)
             return -TT_ERR_MEMORY;
-        tt_memory_put(v->memory, v->total, v->room * sizeof *v->total);
+        tt_memory_put(v->memory, v->total);
         v->total = more;
         v->room = count;
     }
@@ -225,7 +225,7 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
         add_columns(&v, time == TT_NONE ? "" : p->metric[time].unit);
         error = add_rows(&v, q, by, wanted);
     }
-    tt_memory_put(v.memory, v.total, v.room * sizeof *v.total);
+    tt_memory_put(v.memory, v.total);
     free(wanted);
     return error;
 }

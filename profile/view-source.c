@@ -65,7 +65,7 @@ static int grow(struct source *v)
             at = (at + 1) & (slots - 1);
         slot[at] = (uint32_t)i + 1;
     }
-    tt_memory_put(v->l->memory, v->slot, v->slots * sizeof *slot);
+    tt_memory_put(v->l->memory, v->slot);
     v->slot = slot;
     v->slots = slots;
     return 0;
@@ -361,7 +361,7 @@ int tt_view_source(const struct tt_profile *p, struct tt_query *q, struct tt_tab
         }
         tt_addressed_fini(&v.a);
     }
-    tt_memory_put(l.memory, v.slot, v.slots * sizeof *v.slot);
+    tt_memory_put(l.memory, v.slot);
     tt_vector_fini(&v.hit);
     tt_metric_view_fini(&l);
     return error;

@@ -121,7 +121,7 @@ static int find_heap(struct space *v, const struct tt_memory *memory)
 static void free_heap(struct space *v, const struct tt_memory *memory)
 {
     for (int i = 0; i < HEAP; i++)
-        tt_memory_put(memory, v->of_block[i], heap_size(v) * sizeof(uint64_t));
+        tt_memory_put(memory, v->of_block[i]);
 }
 
 static void add_heap_columns(struct space *v, uint32_t next)

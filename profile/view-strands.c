@@ -233,7 +233,7 @@ static int since_strands(const struct tt_metric_view *l, struct tt_figures *figu
         tt_since_figures(&figures[s], then && at < q->strands ? &then[at] : &nothing);
     }
     if (then)
-        tt_memory_put(l->memory, then, q->strands * sizeof *then);
+        tt_memory_put(l->memory, then);
     return 0;
 }
 
@@ -287,8 +287,8 @@ static size_t group_by(const struct strands *v, const struct tt_figures *figures
         if (first[of[s]] != s)
             add_figures(&group[of[s]], p->strand[s].members, &figures[s]);
     if (of)
-        tt_memory_put(v->l->memory, first, p->strands * sizeof *first);
-    tt_memory_put(v->l->memory, of, p->strands * sizeof *of);
+        tt_memory_put(v->l->memory, first);
+    tt_memory_put(v->l->memory, of);
     return groups;
 }
 
@@ -304,7 +304,7 @@ static int find_strays(struct strands *v, const struct strand_group *group, size
         self[i] = (double)group[i].figures.self;
     if (self)
         error = tt_away_from_median(self, away, groups, v->l->memory);
-    tt_memory_put(v->l->memory, self, groups * sizeof *self);
+    tt_memory_put(v->l->memory, self);
     for (size_t i = 0; !error && groups >= FEWEST_USUAL && i < groups; i++) {
         strays += away[i] > STRAY || away[i] < -STRAY;
         if (away[i] * away[i] > away[worst] * away[worst])
@@ -354,8 +354,8 @@ static int fill_groups(struct strands *v, const struct tt_figures *figures)
         add_identity_columns(v);
         put_groups(v, group, groups, away);
     }
-    tt_memory_put(l->memory, away, n * sizeof *away);
-    tt_memory_put(l->memory, group, n * sizeof *group);
+    tt_memory_put(l->memory, away);
+    tt_memory_put(l->memory, group);
     return error;
 }
 
@@ -369,7 +369,7 @@ static int fill_strands(struct strands *v, struct tt_query *q)
         error = since_strands(v->l, figures);
     if (!error)
         error = fill_groups(v, figures);
-    tt_memory_put(v->l->memory, figures, p->strands * sizeof *figures);
+    tt_memory_put(v->l->memory, figures);
     if (!error)
         error = tt_view_sort(q, v->t, "self");
     if (error)
@@ -506,7 +506,7 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
     }
     if (!error)
         error = tt_view_sort_tree(q, v->t, "inclusive");
-    tt_memory_put(l->memory, own, l->p->contexts * sizeof *own);
+    tt_memory_put(l->memory, own);
     tt_vector_fini(&shown);
     return error;
 }
@@ -587,9 +587,9 @@ static int fill_blocks(struct strands *v, struct tt_query *q)
         v->spread = spread;
         error = add_blocks(v, q, sum);
     }
-    tt_memory_put(l->memory, amount, blocks * sizeof *amount);
-    tt_memory_put(l->memory, spread, blocks * sizeof *spread);
-    tt_memory_put(l->memory, sum, blocks * sizeof *sum);
+    tt_memory_put(l->memory, amount);
+    tt_memory_put(l->memory, spread);
+    tt_memory_put(l->memory, sum);
     return error;
 }
 

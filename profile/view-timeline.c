@@ -282,9 +282,9 @@ static int fill(struct timeline *v, struct tt_query *q)
         add_rows(v, q);
         error = 0;
     }
-    tt_memory_put(q->memory, v->amounts, bytes);
-    tt_memory_put(q->memory, v->use, things * sizeof *v->use);
-    tt_memory_put(q->memory, v->thing_of, things * sizeof *v->thing_of);
+    tt_memory_put(q->memory, v->amounts);
+    tt_memory_put(q->memory, v->use);
+    tt_memory_put(q->memory, v->thing_of);
     return error;
 }
 

@@ -230,7 +230,7 @@ static int sum_contexts(const struct summing *s)
         tally_contexts(s, l->main->low ? l->main->low : l->main->self, samples, tally);
         take_tallies(s, tally, 1);
     }
-    tt_memory_put(l->memory, tally, bytes);
+    tt_memory_put(l->memory, tally);
     return 0;
 }
 
@@ -271,7 +271,7 @@ static struct tt_block_sum *sum_up(const struct tt_metric_view *l, const uint32_
 
     s.sum = tt_memory_get(memory, sets * sizeof *s.sum);
     if (!s.sum || sum_contexts(&s) != 0) {
-        tt_memory_put(memory, s.sum, sets * sizeof *s.sum);
+        tt_memory_put(memory, s.sum);
         return NULL;
     }
     sum_beside(&s);
@@ -320,10 +320,10 @@ struct tt_block_sum *tt_set_sums(const struct tt_metric_view *l, const uint32_t 
             s->inclusive_low = block[b].inclusive_low;
     }
     if (!block) {
-        tt_memory_put(l->memory, sum, sets * sizeof *sum);
+        tt_memory_put(l->memory, sum);
         sum = NULL;
     }
-    tt_memory_put(l->memory, block, l->p->blocks * sizeof *block);
+    tt_memory_put(l->memory, block);
     return sum;
 }
 
@@ -480,7 +480,7 @@ static void note_unresolved(const struct tt_profile *p,
                       "unresolved: %.2f %% of %s, in %u native blocks without a name; "
                       "install debug symbols, then run `tallytree symbolize`",
                       percent(self, choice->total), m->name, count);
-    tt_memory_put(p->memory, nameless, p->blocks);
+    tt_memory_put(p->memory, nameless);
 }
 
 static void note_losses(const struct tt_profile *p, struct tt_table *t)

@@ -26,7 +26,7 @@ static void forget(struct tt_answers *a, struct tt_kept *k)
     if (!k->key)
         return;
     tt_filter_close(&k->filtered, a->memory);
-    tt_memory_put(a->memory, k->key, k->key_size);
+    tt_memory_put(a->memory, k->key);
     memset(k, 0, sizeof *k);
 }
 
@@ -89,7 +89,7 @@ static int filter(struct tt_answers *a, struct tt_query *q, struct tt_profile *w
             goto fail_key;
         error = tt_filter_apply(whole, q, &k->filtered);
         if (error) {
-            tt_memory_put(a->memory, copy, size);
+            tt_memory_put(a->memory, copy);
             goto fail_key;
         }
         memcpy(copy, tt_text_string(&key), size);

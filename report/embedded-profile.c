@@ -286,7 +286,7 @@ int tt_embedded_unpack(const void *embedded, size_t bytes, const struct tt_memor
     if (!error && x.at != x.end)
         error = -TT_ERR_FORMAT;
     if (error) {
-        tt_memory_put(memory, x.image, x.size);
+        tt_memory_put(memory, x.image);
         return error;
     }
     *image = x.image;

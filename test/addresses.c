@@ -112,7 +112,7 @@ static int write_profile(const char *path)
     if (error || !(f = fopen(path, "we")))
         return 2;
     error = fwrite(image, 1, size, f) != size;
-    free(image);
+    tt_memory_put(NULL, image);
     return fclose(f) != 0 || error ? 2 : 0;
 }
 

@@ -171,7 +171,7 @@ static struct found look(const struct run *r, const char *name)
     }
     tt_bursts_free(v);
     tt_profile_close(&p);
-    free(image);
+    tt_memory_put(NULL, image);
     return f;
 }
 

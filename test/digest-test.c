@@ -24,7 +24,7 @@ static int open_with(const struct model *m, uint32_t rows, struct tt_profile *p)
     tt_builder_digest(b, rows);
     if (CHECK_INT(tt_builder_finish(b, &image, &size), 0) &&
         !CHECK_INT(tt_profile_open(p, image, size, NULL), 0))
-        free(image);
+        tt_memory_put(NULL, image);
     tt_builder_free(b);
     return p->image != NULL;
 }
@@ -236,7 +236,7 @@ TEST(a_digest_that_finds_no_memory_leaves_nothing_behind)
         tt_builder_free(b);
         CHECK_INT(failing_pieces, image != NULL);
         CHECK_INT(error, image ? 0 : -TT_ERR_MEMORY);
-        tt_memory_put(&failing, image, size);
+        tt_memory_put(&failing, image);
     }
     CHECK_INT(error, 0);
     model_free(m);

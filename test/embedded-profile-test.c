@@ -23,7 +23,7 @@ static int comes_out(const struct tt_profile *p, size_t *bytes)
                0) &&
            CHECK_INT(size, p->size) && CHECK(memcmp(image, p->image, size) == 0);
     *bytes = embedded.count;
-    free(image);
+    tt_memory_put(NULL, image);
     tt_vector_fini(&embedded);
     return same;
 }
@@ -67,7 +67,7 @@ TEST(the_greatest_figures_come_out_too)
     CHECK_INT(tt_profile_open(&p, image, size, NULL), 0);
     (void)comes_out(&p, &bytes);
     tt_profile_close(&p);
-    free(image);
+    tt_memory_put(NULL, image);
 }
 
 TEST(texts_that_no_view_shows_are_left_out)
@@ -95,8 +95,8 @@ TEST(texts_that_no_view_shows_are_left_out)
     tt_profile_close(&q);
     tt_profile_close(&p);
     tt_vector_fini(&embedded);
-    free(again);
-    free(image);
+    tt_memory_put(NULL, again);
+    tt_memory_put(NULL, image);
 }
 
 /* A copy that ends where it ends, so that a step too far is seen. */
@@ -114,7 +114,7 @@ static void try_bytes(const char *bytes, size_t count)
     CHECK((error == 0) == (image != NULL));
     if (!error && tt_profile_open(&p, image, size, NULL) == 0)
         tt_profile_close(&p);
-    free(image);
+    tt_memory_put(NULL, image);
     free(copy);
 }
 

@@ -32,7 +32,7 @@ static int read_with(long pieces, const char *bytes, size_t size)
         error = format->read(&s, b);
     if (!error)
         error = tt_builder_finish(b, &image, &image_size);
-    tt_memory_put(&failing, image, image_size);
+    tt_memory_put(&failing, image);
     tt_source_fini(&s);
     tt_builder_free(b);
     return error;

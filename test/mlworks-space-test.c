@@ -97,7 +97,7 @@ static void close_profile(struct tt_profile *p)
     void *image = (void *)(uintptr_t)p->image;
 
     tt_profile_close(p);
-    tt_memory_put(NULL, image, 0);
+    tt_memory_put(NULL, image);
 }
 
 TEST(the_table_of_kinds_is_that_of_mlworks)

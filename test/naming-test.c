@@ -511,7 +511,7 @@ TEST(the_subtree_of_a_slow_activation_has_chains_too)
     c = tt_builder_new(NULL);
     CHECK_INT(tt_builder_named(c, &p, &naming), 0);
     tt_profile_close(&p);
-    free(image);
+    tt_memory_put(NULL, image);
     if (!CHECK(tt_builder_finish(c, &again, &bytes) == 0 &&
                tt_profile_open(&p, again, bytes, NULL) == 0 && tt_profile_check(&p) == 0))
         return;
@@ -529,7 +529,7 @@ TEST(the_subtree_of_a_slow_activation_has_chains_too)
         CHECK_INT(p.slow[2].calls, 3);
     }
     tt_profile_close(&p);
-    free(again);
+    tt_memory_put(NULL, again);
 }
 
 /* ── Facts, memory ────────────────────────────────────────────────────────────────── */
@@ -557,8 +557,8 @@ TEST(what_was_unresolved_before_is_said_anew)
     tt_profile_close(&p);
     tt_builder_free(b);
     tt_builder_free(c);
-    free(image);
-    free(again);
+    tt_memory_put(NULL, image);
+    tt_memory_put(NULL, again);
 }
 
 TEST(every_allocation_may_fail)
@@ -582,7 +582,7 @@ TEST(every_allocation_may_fail)
             tt_builder_finish(b, &image, &size) == 0)
             enough = left;
         tt_builder_free(b);
-        tt_memory_put(&failing, image, size);
+        tt_memory_put(&failing, image);
         CHECK_INT(failing_pieces, 0);
     }
     CHECK(enough > 30);

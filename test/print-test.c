@@ -684,7 +684,7 @@ static void check_header(struct made *m, const char *wanted)
     CHECK_STR(tt_text_string(&out), wanted);
     tt_text_fini(&out);
     tt_profile_close(&m->p);
-    tt_memory_put(NULL, m->image, m->size);
+    tt_memory_put(NULL, m->image);
 }
 
 TEST(the_header_says_what_made_a_profile_and_what_it_lacks)

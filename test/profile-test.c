@@ -252,8 +252,8 @@ TEST(a_summary_says_how_figures_spread_over_the_strands_that_it_leaves_out)
             check_spread(&once, once.metric[k].spread_self, self);
             for (uint32_t c = 0; c <= whole.contexts; c++)
                 CHECK_INT(once.metric[k].self[c], whole.metric[k].self[c]);
-            free(total);
-            free(self);
+            tt_memory_put(NULL, total);
+            tt_memory_put(NULL, self);
         }
         model_close(&twice);
         model_close(&once);
@@ -362,7 +362,7 @@ TEST(every_allocation_may_fail)
             enough = n;
             tt_profile_close(&p);
         }
-        tt_memory_put(&failing, image, size);
+        tt_memory_put(&failing, image);
         CHECK_INT(failing_pieces, 0);
     }
     CHECK(enough > 50);
@@ -411,7 +411,7 @@ TEST(a_builder_needs_twenty_bytes_a_context_to_finish)
     CHECK_INT(tt_builder_finish(b, &image, &size), 0);
     tt_builder_free(b);
     CHECK(held.most > CONTEXTS * (size_t)16 && held.most < CONTEXTS * (size_t)21);
-    tt_memory_put(&memory, image, size);
+    tt_memory_put(&memory, image);
     CHECK_INT(held.now, 0);
 }
 

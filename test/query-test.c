@@ -599,7 +599,7 @@ TEST(what_tells_namesakes_apart_is_of_one_block_whatever_filters_leave)
             check_apart(left.profile, &whole, b);
         tt_filter_close(&left, NULL);
         tt_profile_close(&whole);
-        tt_memory_put(NULL, made, size);
+        tt_memory_put(NULL, made);
     }
 }
 

@@ -539,7 +539,7 @@ static inline int model_open(const struct model *m, uint64_t shuffle,
         error = tt_profile_open(p, image, size, NULL);
     if (error) {
         fprintf(stderr, "# %s\n", p->error);
-        tt_memory_put(NULL, image, size);
+        tt_memory_put(NULL, image);
     }
     return error == 0;
 }
@@ -547,10 +547,9 @@ static inline int model_open(const struct model *m, uint64_t shuffle,
 static inline void model_close(struct tt_profile *p)
 {
     void *image = (void *)(uintptr_t)p->image;
-    size_t size = p->size;
 
     tt_profile_close(p);
-    tt_memory_put(NULL, image, size);
+    tt_memory_put(NULL, image);
 }
 
 /* ── Between the two ──────────────────────────────────────────────────────────────── */

@@ -44,14 +44,14 @@ TEST(a_piece_that_grows_keeps_what_is_in_it_and_is_zeroed_behind)
     for (size_t i = 1; CHECK(p != NULL) && i < sizeof sizes / sizeof *sizes; i++) {
         CHECK_INT(nonzero(p, i > 1 ? sizes[i - 2] : 0, sizes[i - 1]), 0);
         fill(p, sizes[i - 1]);
-        larger = tt_memory_grow(&tt_scratch, p, sizes[i - 1], sizes[i]);
+        larger = tt_memory_grow(&tt_scratch, p, sizes[i]);
         if (!CHECK(larger != NULL))
             break;
         p = larger;
         CHECK_INT(differ(p, 0, sizes[i - 1]), 0);
         CHECK_INT(nonzero(p, sizes[i - 1], sizes[i]), 0);
     }
-    tt_memory_put(&tt_scratch, p, 90 * MIB);
+    tt_memory_put(&tt_scratch, p);
 }
 
 TEST(what_lies_around_a_part_that_is_forgotten_stays)
@@ -70,7 +70,7 @@ TEST(what_lies_around_a_part_that_is_forgotten_stays)
         CHECK_INT(differ(p, to, size), 0);
         fill(p, size); /* and it can be used again */
         CHECK_INT(differ(p, 0, size), 0);
-        tt_memory_put(&tt_scratch, p, size);
+        tt_memory_put(&tt_scratch, p);
     }
 }
 

@@ -98,7 +98,7 @@ static int open_finished(struct tt_builder *b, const struct tt_memory *m,
     memset(p, 0, sizeof *p);
     if (!error && (error = tt_profile_open(p, image, size, m)) != 0) {
         fprintf(stderr, "# %s\n", p->error);
-        tt_memory_put(m, image, size);
+        tt_memory_put(m, image);
     }
     return error;
 }
@@ -109,7 +109,7 @@ static void forget(struct tt_profile *p, const struct tt_memory *m)
     size_t size = p->size;
 
     tt_profile_close(p);
-    tt_memory_put(m, image, size);
+    tt_memory_put(m, image);
 }
 
 /* Every `of`-th sample from `first` on, with addresses. */

@@ -24,7 +24,7 @@ static int finish(struct tt_builder *b, struct tt_reduction *r)
     int error = tt_builder_finish(b, &made.image, &made.size);
 
     if (!error) {
-        free(r->image);
+        tt_memory_put(NULL, r->image);
         *r = made;
     }
     return error;
@@ -90,7 +90,7 @@ static int prune(struct tt_reduction *r, double share)
         error = tt_filter_apply(&p, &q, &filtered);
     if (!error) {
         left.size = filtered.profile->size;
-        left.image = malloc(left.size);
+        left.image = tt_memory_get(NULL, left.size);
         error = left.image ? 0 : -TT_ERR_MEMORY;
         if (!error)
             memcpy(left.image, filtered.profile->image, left.size);
@@ -99,7 +99,7 @@ static int prune(struct tt_reduction *r, double share)
     tt_query_fini(&q);
     tt_profile_close(&p);
     if (!error) {
-        free(r->image);
+        tt_memory_put(NULL, r->image);
         *r = left;
     }
     return error;
@@ -162,6 +162,6 @@ int tt_reduction_write(const struct tt_reduction *r, const char *path)
 
 void tt_reduction_free(struct tt_reduction *r)
 {
-    free(r->image);
+    tt_memory_put(NULL, r->image);
     *r = (struct tt_reduction){NULL, 0};
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.h - memory for the engine, from its caller, so that it need not do I/O.
+/* memory.h - memory from a caller, so that the engine need not do I/O, and arrays in it.
  *
  * The command maps large pieces from a scratch file; a page in a browser takes them from
- * its heap; NULL means malloc and free. */
+ * its heap; NULL means malloc and free.  Each piece knows its size, in the 16 bytes before
+ * it. */
 #ifndef TT_MEMORY_H
 #define TT_MEMORY_H
 
@@ -10,8 +11,8 @@
 #include <stdint.h>
 
 struct tt_memory {
-    void *(*get)(void *arg, size_t size); /* zeroed; NULL when there is none */
-    void (*put)(void *arg, void *p, size_t size);
+    void *(*get)(void *arg, size_t size);         /* zeroed; NULL when there is none */
+    void (*put)(void *arg, void *p, size_t size); /* as it was got */
     void *arg;
     /* Enlarges a piece, if this is possible without having it twice, and zeroes the new
      * part; NULL: not possible, and nothing has changed.  May be NULL itself. */
@@ -22,10 +23,10 @@ struct tt_memory {
 };
 
 void *tt_memory_get(const struct tt_memory *, size_t size);
-void tt_memory_put(const struct tt_memory *, void *p, size_t size); /* NULL: nothing */
+void tt_memory_put(const struct tt_memory *, void *p); /* NULL: nothing */
 /* Enlarges a piece, keeps its content and zeroes the rest; NULL: no memory, and nothing
  * has changed. */
-void *tt_memory_grow(const struct tt_memory *, void *p, size_t size, size_t larger);
+void *tt_memory_grow(const struct tt_memory *, void *p, size_t larger);
 /* For a piece that is read once, in order: the part before `p` is not used any more. */
 void tt_memory_forget(const struct tt_memory *, void *p, size_t size);
 

@@ -5,58 +5,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined TT_CHECKED && defined __GLIBC__ && !defined __SANITIZE_ADDRESS__
-#include <malloc.h>
-#define KNOWS_SIZES
-#endif
-
 #include "assertion.h"
+
+/* Precedes each piece, so that a caller need not know its size to free it. */
+struct head {
+    _Alignas(16) size_t size; /* of both together */
+    size_t mark;              /* its own address, mixed: in no other memory */
+};
+
+static size_t mark_of(const struct head *h) { return (size_t)(uintptr_t)h * 0x9e3779b1u; }
+
+static void *begin_piece(struct head *h, size_t size)
+{
+    if (!h)
+        return NULL;
+    h->size = size;
+    h->mark = mark_of(h);
+    return h + 1;
+}
+
+static struct head *head_of(void *p)
+{
+    struct head *h = (struct head *)p - 1;
+
+    TT_ASSERT(h->mark == mark_of(h)); /* else it was not got here, or was freed */
+    h->mark = 0;
+    return h;
+}
 
 void *tt_memory_get(const struct tt_memory *m, size_t size)
 {
-    if (!size)
-        size = 1;
-    return m && m->get ? m->get(m->arg, size) : calloc(1, size);
-}
-
-/* The caller passes the size of the memory that it frees. */
-static void free_checked(void *p, size_t size)
-{
-#ifdef KNOWS_SIZES
-    enum { LARGE = 64 << 10, ROUNDING = 64 };
-    size_t have = malloc_usable_size(p);
-
-    TT_ASSERT(!size ||
-              (size <= have && (have >= LARGE || have - size <= ROUNDING + size / 2)));
-#else
-    (void)size;
-#endif
-    free(p);
-}
-
-void tt_memory_put(const struct tt_memory *m, void *p, size_t size)
-{
-    if (!p)
-        return;
-    if (m && m->put)
-        m->put(m->arg, p, size ? size : 1);
-    else
-        free_checked(p, size);
-}
-
-void *tt_memory_grow(const struct tt_memory *m, void *p, size_t size, size_t larger)
-{
-    TT_ASSERT(larger >= size);
-    void *grown = p && m && m->grow ? m->grow(m->arg, p, size, larger) : NULL;
-
-    if (grown)
-        return grown;
-    grown = tt_memory_get(m, larger);
-    if (!grown)
+    if (__builtin_add_overflow(size, sizeof(struct head), &size))
         return NULL;
-    if (p)
-        memcpy(grown, p, size);
-    tt_memory_put(m, p, size);
+    return begin_piece(m && m->get ? m->get(m->arg, size) : calloc(1, size), size);
+}
+
+void tt_memory_put(const struct tt_memory *m, void *p)
+{
+    struct head *h = p ? head_of(p) : NULL;
+
+    if (h && m && m->put)
+        m->put(m->arg, h, h->size);
+    else
+        free(h);
+}
+
+void *tt_memory_grow(const struct tt_memory *m, void *p, size_t larger)
+{
+    struct head *h = p ? head_of(p) : NULL, *grown = NULL;
+    size_t size = h ? h->size : 0, whole = larger + sizeof *h;
+
+    TT_ASSERT(whole > larger && whole >= size);
+    if (h && m && m->grow)
+        grown = m->grow(m->arg, h, size, whole);
+    if (grown)
+        return begin_piece(grown, whole);
+    if (h)
+        h->mark = mark_of(h);
+    grown = tt_memory_get(m, larger);
+    if (!grown || !p)
+        return grown;
+    memcpy(grown, p, size - sizeof *h);
+    tt_memory_put(m, p);
     return grown;
 }
 
@@ -73,7 +83,7 @@ void tt_vector_init(struct tt_vector *v, const struct tt_memory *m, size_t item_
 
 void tt_vector_fini(struct tt_vector *v)
 {
-    tt_memory_put(v->memory, v->item, v->room * v->size);
+    tt_memory_put(v->memory, v->item);
     v->item = NULL;
     v->count = v->room = 0;
 }
@@ -87,7 +97,7 @@ static int grow_vector(struct tt_vector *v, size_t count)
         room *= 2;
     if (room < count || room > SIZE_MAX / v->size)
         return -1;
-    item = tt_memory_grow(v->memory, v->item, v->room * v->size, room * v->size);
+    item = tt_memory_grow(v->memory, v->item, room * v->size);
     if (!item)
         return -1;
     v->item = item;
