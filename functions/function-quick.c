@@ -19,8 +19,7 @@ static void step_down_from(struct tt_thread *t, struct tt_frame *f)
 {
     if (tt_frame_flags(f) & TT_FRAME_HIDER)
         tt_hiding_end(t, f);
-    TT_BARRIER();
-    TT_SHOW(tt_self.top, f - 1);
+    tt_frame_leave(&tt_self, f);
 }
 
 /* ── Frames that were skipped ─────────────────────────────────────────────────────── */
@@ -98,15 +97,13 @@ static int replace_quickly(struct tt_frame *f, tt_block block)
 
     if (tt_frame_flags(f) || f + 1 >= __atomic_load_n(&tt_self.hooks, __ATOMIC_RELAXED))
         return TT_FUNCTION_SLOWLY;
-    __atomic_store_n(&f[1].slot, f, __ATOMIC_RELAXED);
-    TT_BARRIER();
+    tt_frame_claim(f + 1, f);
     edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, &f[1], f);
     if (!edge || tt_picks(&tt_self, edge->calls + 1))
         return TT_FUNCTION_SLOWLY;
     TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
     f->cfa |= 1;
-    TT_BARRIER();
-    if (__atomic_load_n(&f[1].slot, __ATOMIC_RELAXED) != f)
+    if (!tt_frame_verify(f + 1, f))
         return TT_FUNCTION_SLOWLY; /* a signal handler's frame was there */
     if (tt_self.picking)
         tt_count(&edge->calls);
@@ -120,15 +117,11 @@ static void push_settled(const struct tt_thread *t, struct tt_frame *f, uintptr_
 {
     TT_ASSERT(t->busy);
     do {
-        __atomic_store_n(&f->slot, (void *)slot, __ATOMIC_RELAXED);
-        TT_BARRIER();
+        tt_frame_claim(f, (void *)slot);
         TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
         TT_SHOW(f->edge, tt_cell_of(&t->tree, edge));
         f->cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
-        TT_BARRIER();
-        TT_SHOW(tt_self.top, f);
-        TT_BARRIER();
-    } while (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != (void *)slot);
+    } while (!tt_frame_publish(&tt_self, f, (void *)slot));
 }
 
 /* As tt_stack_enter does it: through an arc that hides blocks, or where the activation is
@@ -173,22 +166,15 @@ static int enter_counted(struct tt_frame *f, uintptr_t slot, tt_block block)
 
     if (f >= __atomic_load_n(&s->hooks, __ATOMIC_RELAXED))
         return TT_FUNCTION_SLOWLY;
-    __atomic_store_n(&f->slot, (void *)slot, __ATOMIC_RELAXED);
-    TT_BARRIER();
+    tt_frame_claim(f, (void *)slot);
     edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
     if (!edge || tt_picks(s, edge->calls + 1))
         return enter_settled(s->thread, f, slot, block);
     if (f[-1].cfa <= cfa)
         return TT_FUNCTION_SLOWLY;
-    TT_SHOW(f->node, tt_cell(s->base, edge->target));
-    f->cfa = cfa;
-    TT_BARRIER();
-    TT_SHOW(s->top, f);
-    TT_BARRIER();
-    if (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != (void *)slot) {
-        TT_SHOW(s->top, f - 1); /* a signal handler's frame was there */
+    tt_frame_fill(f, tt_cell(s->base, edge->target), cfa);
+    if (!tt_frame_publish(s, f, (void *)slot))
         return TT_FUNCTION_SLOWLY;
-    }
     if (s->picking)
         tt_count(&edge->calls);
     f->slot = *(void **)slot;

@@ -50,63 +50,94 @@ struct fixup {
 #define HEADER_FIX(what, back)                                                           \
     FIXUP(".rodata.tt_header_fixups", "tt_header_template", what, back)
 #define FIX(what) FIX_(what, "0")
-#define TOP FIX("0")
-#define DIRECT FIX("9")
-#define BASE FIX("2")
-#define PICKING FIX_("3", "1")
-#define BLOCK FIX("4")
-#define ARC FIX("5")
-#define BODY FIX("6")
-#define ENTER FIX("7")
-#define LEAVE FIX("8")
-#define HEADER_TOP HEADER_FIX("0", "0")
-#define HEADER_HOOKS HEADER_FIX("1", "0")
-#define HEADER_BASE HEADER_FIX("2", "0")
-#define HEADER_PICKING HEADER_FIX("3", "0")
-#define HEADER_PICKING_1 HEADER_FIX("3", "1")
-_Static_assert(FIX_BLOCK == 4 && FIX_DIRECT == 9, "as above");
+#define TOP FIX("%c[top]")
+#define DIRECT FIX("%c[direct]")
+#define BASE FIX("%c[base]")
+#define PICKING FIX_("%c[picking]", "1")
+#define BLOCK FIX("%c[block]")
+#define ARC FIX("%c[arc]")
+#define BODY FIX("%c[body]")
+#define ENTER FIX("%c[enter]")
+#define LEAVE FIX("%c[leave]")
+#define HEADER_TOP HEADER_FIX("%c[top]", "0")
+#define HEADER_HOOKS HEADER_FIX("%c[hooks]", "0")
+#define HEADER_BASE HEADER_FIX("%c[base]", "0")
+#define HEADER_PICKING HEADER_FIX("%c[picking]", "0")
+#define HEADER_PICKING_1 HEADER_FIX("%c[picking]", "1")
+
+/* What the assembler below takes from C. */
+#define FIELD(name, type, field) [name] "i"(offsetof(struct type, field))
+#define OPERANDS                                                                         \
+    FIELD(node, tt_frame, node), FIELD(cfa, tt_frame, cfa), FIELD(slot, tt_frame, slot), \
+        FIELD(table, tt_node, table), FIELD(mask, tt_node, mask),                        \
+        FIELD(target, tt_node, target), FIELD(calls, tt_node, calls),                    \
+        FIELD(next, tt_node, next), FIELD(key, tt_node, key),                            \
+        [frame] "i"(sizeof(struct tt_frame)), [shift] "i"(CELL_SHIFT),                   \
+        [is_arc] "i"(TT_KEY_ARC), [fast] "i"(TT_CFA_FUNCTION | 1), [top] "i"(FIX_TOP),   \
+        [hooks] "i"(FIX_HOOKS), [base] "i"(FIX_BASE), [picking] "i"(FIX_PICKING),        \
+        [block] "i"(FIX_BLOCK), [arc] "i"(FIX_ARC), [body] "i"(FIX_BODY),                \
+        [enter] "i"(FIX_ENTER), [leave] "i"(FIX_LEAVE), [direct] "i"(FIX_DIRECT)
+#define TEMPLATE(name) static __attribute__((used)) void name(void)
+enum { CELL_SHIFT = 6 };
+_Static_assert(sizeof(struct tt_node) == 1 << CELL_SHIFT, "cell");
 
 /* eax: the block, r8: where it is pushed.  Then rdx: the edge that a fast path may take, r8:
  * where it leads. */
-#define FIND_EDGE                                                                        \
-    "movl 20(%r8), %edx\n" /* mask */                                                    \
-    "andl %eax, %edx\n"                                                                  \
-    "movl 16(%r8), %r8d\n" /* table */                                                   \
-    "addq %rdx, %r8\n"                                                                   \
-    "movq %fs:0, %rdx\n" HEADER_BASE "movl (%rdx,%r8,4), %edx\n"                         \
-    "1: shlq $6, %rdx\n"                                                                 \
-    "je 7f\n"                                                                            \
-    "leaq 19(%rsp), %r8\n"                                                               \
-    "cmpq %r8, 8(%rcx)\n" /* after a handler's pushes there may be no such edge */       \
-    "jne 7f\n"                                                                           \
-    "addq %fs:0, %rdx\n" HEADER_BASE "movl (%rdx), %r8d\n"                               \
-    "subl %eax, %r8d\n"                                                                  \
-    "je 2f\n"                                                                            \
-    "cmpl $0x20000000, %r8d\n"                                                           \
-    "je 2f\n"                                                                            \
-    "movl 56(%rdx), %edx\n"                                                              \
-    "jmp 1b\n"                                                                           \
-    "2: movq 32(%rdx), %r8\n"                                                            \
-    "incq %r8\n"                                                                         \
-    "testq %r8, %fs:0\n" HEADER_PICKING "jne 10f\n"                                      \
-    "cmpq $0, %fs:0\n" HEADER_PICKING_1 "jne 7f\n" /* this one is to be timed */         \
-    "10: movl 12(%rdx), %r8d\n"                                                          \
-    "shlq $6, %r8\n"                                                                     \
-    "addq %fs:0, %r8\n" HEADER_BASE
+#define FIND_EDGE                                                                          \
+    "movl %c[mask](%%r8), %%edx\n"                                                         \
+    "andl %%eax, %%edx\n"                                                                  \
+    "movl %c[table](%%r8), %%r8d\n"                                                        \
+    "addq %%rdx, %%r8\n"                                                                   \
+    "movq %%fs:0, %%rdx\n" HEADER_BASE "movl (%%rdx,%%r8,4), %%edx\n"                      \
+    "1: shlq %[shift], %%rdx\n"                                                            \
+    "je 7f\n"                                                                              \
+    "leaq 16+%c[fast](%%rsp), %%r8\n"                                                      \
+    "cmpq %%r8, %c[cfa](%%rcx)\n" /* after a handler's pushes there may be no such edge */ \
+    "jne 7f\n"                                                                             \
+    "addq %%fs:0, %%rdx\n" HEADER_BASE "movl %c[key](%%rdx), %%r8d\n"                      \
+    "subl %%eax, %%r8d\n"                                                                  \
+    "je 2f\n"                                                                              \
+    "cmpl %[is_arc], %%r8d\n"                                                              \
+    "je 2f\n"                                                                              \
+    "movl %c[next](%%rdx), %%edx\n"                                                        \
+    "jmp 1b\n"                                                                             \
+    "2: movq %c[calls](%%rdx), %%r8\n"                                                     \
+    "incq %%r8\n"                                                                          \
+    "testq %%r8, %%fs:0\n" HEADER_PICKING "jne 10f\n"                                      \
+    "cmpq $0, %%fs:0\n" HEADER_PICKING_1 "jne 7f\n" /* this one is to be timed */          \
+    "10: movl %c[target](%%rdx), %%r8d\n"                                                  \
+    "shlq %[shift], %%r8\n"                                                                \
+    "addq %%fs:0, %%r8\n" HEADER_BASE
 
 #define COUNT                                                                            \
-    "cmpq $0, %fs:0\n" HEADER_PICKING_1 "je 3f\n"                                        \
-    "incq 32(%rdx)\n"                                                                    \
+    "cmpq $0, %%fs:0\n" HEADER_PICKING_1 "je 3f\n"                                       \
+    "incq %c[calls](%%rdx)\n"                                                            \
     "3:\n"
 #define RESTORE                                                                          \
-    "movq -8(%rsp), %rax\n"                                                              \
-    "movq -16(%rsp), %rcx\n"                                                             \
-    "movq -24(%rsp), %rdx\n"                                                             \
-    "movq -32(%rsp), %r8\n"
+    "movq -8(%%rsp), %%rax\n"                                                            \
+    "movq -16(%%rsp), %%rcx\n"                                                           \
+    "movq -24(%%rsp), %%rdx\n"                                                           \
+    "movq -32(%%rsp), %%r8\n"
 
-/* The fast path of tt_scope_enter; the order of stores is explained there. rax: the
- * frame, rdx: the edge.  Other cases begin again in the header. */
-__asm__(".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
+/* A tail call, if the return address is a thunk's. */
+#define REPLACE                                                                          \
+    "6: jne 7f\n"                                                                        \
+    "subq tt_header_words+16(%%rip), %%rdx\n"                                            \
+    "cmpq tt_header_words+24(%%rip), %%rdx\n"                                            \
+    "jae 7f\n"                                                                           \
+    "movq %c[node]-2*%c[frame](%%rcx), %%r8\n" /* the caller's caller's */               \
+        FIND_EDGE "movq %%r8, %c[node]-%c[frame](%%rcx)\n"                               \
+    "leaq 16+%c[fast](%%rsp), %%r8\n"                                                    \
+    "cmpq %%r8, %c[cfa](%%rcx)\n"                                                        \
+    "jne 7f\n" COUNT RESTORE "cmpq %%rsp, %%rsp\n"                                       \
+    "ret\n"
+
+/* The fast path of tt_scope_enter, with the protocol of tallytree/frame.h.  rax: the frame,
+ * rdx: the edge.  Other cases begin again in the header. */
+TEMPLATE(thunk_template)
+{
+    __asm__ volatile(
+        ".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         ".balign 4\n"
         ".globl tt_thunk_fixups\n.hidden tt_thunk_fixups\n"
         "tt_thunk_fixups:\n"
@@ -115,59 +146,65 @@ __asm__(".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         ".globl tt_thunk_template, tt_thunk_start, tt_thunk_call, tt_thunk_end\n"
         ".hidden tt_thunk_template, tt_thunk_start, tt_thunk_call, tt_thunk_end\n"
         "tt_thunk_template:\n"
-        "3: cmpl $0x7fffffff, (%rdx)\n" ARC "jne 5f\n"
-        "movl 12(%rdx), %ecx\n" /* its target */
-        "shlq $6, %rcx\n"
-        "addq %fs:0, %rcx\n" BASE "movq %rcx, (%rax)\n"
+        "3: cmpl $0x7fffffff, %c[key](%%rdx)\n" ARC "jne 5f\n"
+        "movl %c[target](%%rdx), %%ecx\n"
+        "shlq %[shift], %%rcx\n"
+        "addq %%fs:0, %%rcx\n" BASE "movq %%rcx, %c[node](%%rax)\n"
         "jmp 4f\n"
-        "6: subq $64, %rax\n" /* a handler's frame was there */
-        "movq %rax, %fs:0\n" TOP "5: movl $0x7fffffff, %eax\n" BLOCK
+        "6: subq %[frame], %%rax\n" /* a handler's frame was there */
+        "movq %%rax, %%fs:0\n" TOP "5: movl $0x7fffffff, %%eax\n" BLOCK
         "call . + 0x1000\n" ENTER "jne 7f\n"
         "jmp . + 0x1000\n" BODY "tt_thunk_start:\n"
-        "movq %rax, -16(%rsp)\n"
-        "movq %rcx, -24(%rsp)\n"
-        "movq %rdx, -32(%rsp)\n"
-        "movq %fs:0, %rax\n" TOP "addq $64, %rax\n"
-        "cmpq %fs:0, %rax\n" DIRECT "jae 5b\n"
-        "movq %rsp, 16(%rax)\n"  /* slot */
-        "movq -64(%rax), %rcx\n" /* the caller's node */
-        "movl 20(%rcx), %edx\n"
-        "andl $0x7fffffff, %edx\n" BLOCK "movl 16(%rcx), %ecx\n"
-        "addq %rcx, %rdx\n"
-        "movq %fs:0, %rcx\n" BASE "movl (%rcx,%rdx,4), %edx\n"
-        "shlq $6, %rdx\n"
-        "addq %rcx, %rdx\n"
-        "cmpl $0x7fffffff, (%rdx)\n" BLOCK "jne 3b\n"
-        "movq %rdx, (%rax)\n"      /* node: a context is its own target */
-        "4: leaq 11(%rsp), %rcx\n" /* its caller's stack ends there, and flags */
-        "cmpq %rcx, -56(%rax)\n"   /* is the caller's frame dead? */
+        "movq %%rax, -16(%%rsp)\n"
+        "movq %%rcx, -24(%%rsp)\n"
+        "movq %%rdx, -32(%%rsp)\n"
+        "movq %%fs:0, %%rax\n" TOP "addq %[frame], %%rax\n"
+        "cmpq %%fs:0, %%rax\n" DIRECT "jae 5b\n"
+        "movq %%rsp, %c[slot](%%rax)\n"           /* claim */
+        "movq %c[node]-%c[frame](%%rax), %%rcx\n" /* the caller's */
+        "movl %c[mask](%%rcx), %%edx\n"
+        "andl $0x7fffffff, %%edx\n" BLOCK "movl %c[table](%%rcx), %%ecx\n"
+        "addq %%rcx, %%rdx\n"
+        "movq %%fs:0, %%rcx\n" BASE "movl (%%rcx,%%rdx,4), %%edx\n"
+        "shlq %[shift], %%rdx\n"
+        "addq %%rcx, %%rdx\n"
+        "cmpl $0x7fffffff, %c[key](%%rdx)\n" BLOCK "jne 3b\n"
+        "movq %%rdx, %c[node](%%rax)\n"      /* fill: a context is its own target */
+        "4: leaq 8+%c[fast](%%rsp), %%rcx\n" /* its caller's stack ends there, and flags */
+        "cmpq %%rcx, %c[cfa]-%c[frame](%%rax)\n" /* is the caller's frame dead? */
         "jbe 5b\n"
-        "movq %rcx, 8(%rax)\n" /* cfa */
-        "movq %rax, %fs:0\n" TOP "cmpq %rsp, 16(%rax)\n"
+        "movq %%rcx, %c[cfa](%%rax)\n"
+        "movq %%rax, %%fs:0\n" TOP      /* publish */
+        "cmpq %%rsp, %c[slot](%%rax)\n" /* verify */
         "jne 6b\n"
-        "cmpb $0, %fs:0\n" PICKING "je 8f\n"
-        "incq 32(%rdx)\n"        /* calls */
-        "8: movq (%rsp), %rcx\n" /* where it returns to */
-        "movq %rcx, 16(%rax)\n"
-        "movq -16(%rsp), %rax\n"
-        "movq -24(%rsp), %rcx\n"
-        "movq -32(%rsp), %rdx\n"
-        "7: leaq 8(%rsp), %rsp\n"
+        "cmpb $0, %%fs:0\n" PICKING "je 8f\n"
+        "incq %c[calls](%%rdx)\n"
+        "8: movq (%%rsp), %%rcx\n" /* where it returns to */
+        "movq %%rcx, %c[slot](%%rax)\n"
+        "movq -16(%%rsp), %%rax\n"
+        "movq -24(%%rsp), %%rcx\n"
+        "movq -32(%%rsp), %%rdx\n"
+        "7: leaq 8(%%rsp), %%rsp\n"
         "tt_thunk_call: call . + 0x1000\n" BODY "jmp . + 0x1000\n" LEAVE "tt_thunk_end:\n"
         ".popsection\n"
         ".pushsection .rodata.tt_fixups,\"a\",@progbits\n"
         ".globl tt_thunk_fixups_end\n.hidden tt_thunk_fixups_end\n"
         "tt_thunk_fixups_end:\n"
-        ".popsection\n");
+        ".popsection\n" ::OPERANDS);
+}
 
 /* Code that thunks share: it is near them, and need not be near this library.  First the
  * return path; then entering if the edge is not the first of its bucket, and for tail
  * calls.  There eax is the block, and a thunk's return address is on the stack.
  *
  * At a tail call the function's return address is a thunk's: the frame becomes that of
- * the called function, and the thunk jumps instead of calling (the zero flag says so).  A
- * handler would change the next frame's cfa. */
-__asm__(".pushsection .rodata.tt_header_fixups,\"a\",@progbits\n"
+ * the called function, and the thunk jumps instead of calling (the zero flag says so).
+ *
+ * Here the next frame's cfa is stored first and read last, in place of the slot. */
+TEMPLATE(header_template)
+{
+    __asm__ volatile(
+        ".pushsection .rodata.tt_header_fixups,\"a\",@progbits\n"
         ".balign 4\n"
         ".globl tt_header_fixups\n.hidden tt_header_fixups\n"
         "tt_header_fixups:\n"
@@ -179,49 +216,39 @@ __asm__(".pushsection .rodata.tt_header_fixups,\"a\",@progbits\n"
         ".hidden tt_header_words, tt_header_end\n"
         ".balign 64\n"
         "tt_header_template:\n"
-        "2: jmpq *tt_header_words(%rip)\n"
+        "2: jmpq *tt_header_words(%%rip)\n"
         "tt_header_leave:\n"
-        "movq %rax, -16(%rsp)\n"
-        "movq %rcx, -24(%rsp)\n"
-        "movq %fs:0, %rax\n" HEADER_TOP "leaq 3(%rsp), %rcx\n"
-        "cmpq %rcx, 8(%rax)\n"
+        "movq %%rax, -16(%%rsp)\n"
+        "movq %%rcx, -24(%%rsp)\n"
+        "movq %%fs:0, %%rax\n" HEADER_TOP "leaq %c[fast](%%rsp), %%rcx\n"
+        "cmpq %%rcx, %c[cfa](%%rax)\n"
         "jne 2b\n"
-        "pushq 16(%rax)\n" /* where to */
+        "pushq %c[slot](%%rax)\n" /* where to */
         "tt_header_left:\n"
-        "subq $64, %rax\n"
-        "movq %rax, %fs:0\n" HEADER_TOP "movq -8(%rsp), %rax\n"
-        "movq -16(%rsp), %rcx\n"
+        "subq %[frame], %%rax\n"
+        "movq %%rax, %%fs:0\n" HEADER_TOP "movq -8(%%rsp), %%rax\n"
+        "movq -16(%%rsp), %%rcx\n"
         "ret\n"
         ".balign 64\n"
         "tt_header_enter:\n"
-        "movq %r8, -32(%rsp)\n"
-        "movq %fs:0, %rcx\n" HEADER_TOP "addq $64, %rcx\n"
-        "cmpq %fs:0, %rcx\n" HEADER_HOOKS "jae 7f\n"
-        "leaq 19(%rsp), %r8\n"
-        "movq %r8, 8(%rcx)\n" /* cfa: stored first, so that it covers the others */
-        "movq 8(%rsp), %rdx\n"
-        "movq %rdx, 16(%rcx)\n" /* slot */
-        "cmpq %r8, -56(%rcx)\n" /* is the caller's frame dead? */
+        "movq %%r8, -32(%%rsp)\n"
+        "movq %%fs:0, %%rcx\n" HEADER_TOP "addq %[frame], %%rcx\n"
+        "cmpq %%fs:0, %%rcx\n" HEADER_HOOKS "jae 7f\n"
+        "leaq 16+%c[fast](%%rsp), %%r8\n"
+        "movq %%r8, %c[cfa](%%rcx)\n" /* cfa: stored first, so that it covers the others */
+        "movq 8(%%rsp), %%rdx\n"
+        "movq %%rdx, %c[slot](%%rcx)\n"
+        "cmpq %%r8, %c[cfa]-%c[frame](%%rcx)\n" /* is the caller's frame dead? */
         "jbe 6f\n"
-        "movq -64(%rcx), %r8\n" /* the caller's node */
-        FIND_EDGE "movq %r8, (%rcx)\n"
-        "leaq 19(%rsp), %r8\n"
-        "movq %rcx, %fs:0\n" HEADER_TOP "cmpq %r8, 8(%rcx)\n"
+        "movq %c[node]-%c[frame](%%rcx), %%r8\n" /* the caller's */
+        FIND_EDGE "movq %%r8, %c[node](%%rcx)\n"
+        "leaq 16+%c[fast](%%rsp), %%r8\n"
+        "movq %%rcx, %%fs:0\n" HEADER_TOP "cmpq %%r8, %c[cfa](%%rcx)\n"
         "jne 8f\n" COUNT /* not zero, by now */
-            RESTORE "ret\n"
-        "6: jne 7f\n"
-        "subq tt_header_words+16(%rip), %rdx\n"
-        "cmpq tt_header_words+24(%rip), %rdx\n"
-        "jae 7f\n"
-        "movq -128(%rcx), %r8\n" /* the caller's caller's */
-        FIND_EDGE "movq %r8, -64(%rcx)\n"
-        "leaq 19(%rsp), %r8\n"
-        "cmpq %r8, 8(%rcx)\n"
-        "jne 7f\n" COUNT RESTORE "cmpq %rsp, %rsp\n"
-        "ret\n"
-        "8: subq $64, %rcx\n" /* a handler's frame was there */
-        "movq %rcx, %fs:0\n" HEADER_TOP "7: movq -32(%rsp), %r8\n"
-        "jmpq *tt_header_words+8(%rip)\n"
+            RESTORE "ret\n" REPLACE
+        "8: subq %[frame], %%rcx\n" /* a handler's frame was there */
+        "movq %%rcx, %%fs:0\n" HEADER_TOP "7: movq -32(%%rsp), %%r8\n"
+        "jmpq *tt_header_words+8(%%rip)\n"
         ".balign 8\n"
         "tt_header_words: .quad 0, 0, 0, 0\n"
         "tt_header_end:\n"
@@ -229,23 +256,14 @@ __asm__(".pushsection .rodata.tt_header_fixups,\"a\",@progbits\n"
         ".pushsection .rodata.tt_header_fixups,\"a\",@progbits\n"
         ".globl tt_header_fixups_end\n.hidden tt_header_fixups_end\n"
         "tt_header_fixups_end:\n"
-        ".popsection\n");
+        ".popsection\n" ::OPERANDS);
+}
 
 extern const char tt_thunk_template[], tt_thunk_start[], tt_thunk_call[], tt_thunk_end[];
 extern const struct fixup tt_thunk_fixups[], tt_thunk_fixups_end[];
 extern const char tt_header_template[], tt_header_leave[], tt_header_left[],
     tt_header_enter[], tt_header_words[], tt_header_end[];
 extern const struct fixup tt_header_fixups[], tt_header_fixups_end[];
-
-_Static_assert(sizeof(struct tt_frame) == 64 && offsetof(struct tt_frame, node) == 0 &&
-                   offsetof(struct tt_frame, cfa) == 8 &&
-                   offsetof(struct tt_frame, slot) == 16,
-               "frame");
-_Static_assert(offsetof(struct tt_node, target) == 12 &&
-                   offsetof(struct tt_node, table) == 16 &&
-                   offsetof(struct tt_node, mask) == 20 &&
-                   offsetof(struct tt_node, calls) == 32,
-               "node");
 
 /* ── The slow path ────────────────────────────────────────────────────────────────── */
 

@@ -27,26 +27,23 @@ TT_INLINE int enter_above(struct tt_strand *strand, struct tt_frame *below,
                           const struct tt_hook_site *s, const struct tt_hook_call *c,
                           uintptr_t cfa)
 {
-    void *slot = tt_hook_slot(s, cfa);
+    /* Not the pc of an inlined function, which a handler may store, too. */
+    void *slot = (void *)(cfa - sizeof(void *));
     struct tt_frame *f = below + 1;
     struct tt_node *edge;
 
-    __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
-    TT_BARRIER();
+    tt_frame_claim(f, slot);
     edge = tt_edge_from(below->node, s->block, TT_KEY_ARC, f, slot);
     if (!edge || tt_picks(strand, edge->calls + 1))
         return 0;
-    TT_SHOW(f->node, edge->key == s->block ? edge : tt_cell(strand->base, edge->target));
-    f->cfa = cfa + 1;
+    tt_frame_fill(f, edge->key == s->block ? edge : tt_cell(strand->base, edge->target),
+                  cfa + 1);
     f->FUNCTION = c->function;
     f->STACK = c->sp;
-    TT_BARRIER();
-    TT_SHOW(strand->top, f);
-    TT_BARRIER();
-    if (TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != slot)) {
-        TT_SHOW(strand->top, below); /* a handler's frame was there */
+    if (!tt_frame_publish(strand, f, slot))
         return 0;
-    }
+    if (s->inlined)
+        f->slot = tt_hook_slot(s, cfa);
     if (strand->picking)
         tt_count(&edge->calls);
     return 1;
@@ -109,7 +106,7 @@ TT_INLINE int enter_alive(const struct tt_hook_site *s, const struct tt_hook_cal
     f = find_alive(f, cfa, caller);
     if (!f)
         return 0;
-    TT_SHOW(strand->top, f); /* so that a handler's frame comes where ours is to be */
+    tt_frame_set_top(strand, f); /* so that a handler's frame comes where ours is to be */
     return enter_above(strand, f, s, c, cfa);
 }
 
@@ -201,8 +198,7 @@ TT_INLINE int leave_simply(uintptr_t sp, uintptr_t function)
     if (TT_UNLIKELY(!f) || !tt_frame_is_fast(f) || f->FUNCTION != function ||
         (TT_UNLIKELY(f->STACK != sp) && !leaves_by_jump(f, sp)))
         return 0;
-    TT_BARRIER();
-    TT_SHOW(tt_self.top, f - 1);
+    tt_frame_leave(&tt_self, f);
     return 1;
 }
 

@@ -255,7 +255,7 @@ void tt_pop(tt_mark mark)
     }
     t->tail_from = NULL; /* a return */
     if (tt_self.top == f && tt_frame_is_fast(f)) {
-        TT_SHOW(tt_self.top, f - 1);
+        tt_frame_leave(&tt_self, f);
         return;
     }
     if ((mark & 1) && tt_self.top == TT_FRAME_OF(f))
@@ -277,15 +277,18 @@ static void leave_counted(const struct tt_thread *t, struct tt_frame *f)
 /* Only counted, or not even that, as scopes are. */
 static tt_mark step_counted(const struct tt_thread *t, tt_mark left, tt_block block)
 {
-    struct tt_site site = {.block = block};
-    struct tt_frame *top;
+    struct tt_site site = {.block = block}; /* at an address that no handler has */
+    struct tt_frame *top, *f;
 
     if (left)
         leave_counted(t, TT_FRAME_OF(left));
     if (!block)
         return 0;
     top = tt_self.top;
-    return (uintptr_t)TT_FRAME_OF(tt_scope_enter(&site, top + 1, TT_CFA_OF(top)));
+    f = TT_FRAME_OF(tt_scope_enter(&site, &site, TT_CFA_OF(top)));
+    if (f)
+        f->slot = f; /* so that a step inside this one does not end it */
+    return (uintptr_t)f;
 }
 
 static TT_ASIDE tt_mark step(struct tt_thread *t, uint64_t ticks, tt_mark left,

@@ -61,8 +61,8 @@ TT_INLINE void tt_exact_charge(struct tt_strand_record *record, struct tt_frame 
     timed->node->self += ticks; /* no handler adds to it: this path is closed to them */
 }
 
-/* The edge with that key (but for the bits `ignored`) if a fast path that has stored
- * `slot` in a frame may use it.  NULL: the case is not simple, or a handler ran in
+/* The edge with that key (but for the bits `ignored`) if a fast path that has claimed a
+ * frame with `slot` may use it.  NULL: the case is not simple, or a handler ran in
  * between, which may have changed the cells that follow an edge. */
 TT_INLINE struct tt_node *tt_edge_from(const struct tt_node *from, tt_block key,
                                        uint32_t ignored, const struct tt_frame *f,
@@ -73,8 +73,7 @@ TT_INLINE struct tt_node *tt_edge_from(const struct tt_node *from, tt_block key,
 
     while (cell && TT_UNLIKELY((tt_cell(base, cell)->key & ~ignored) != key)) {
         cell = tt_cell(base, cell)->next;
-        TT_BARRIER();
-        if (TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != slot))
+        if (!tt_frame_verify(f, slot))
             return NULL;
     }
     return TT_UNLIKELY(!cell) ? NULL : tt_cell(base, cell);
@@ -120,7 +119,7 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
     f->children = 0;
     f->timed = timed;
     edge->calls++;
-    TT_SHOW(s->top, f);
+    tt_frame_set_top(s, f);
     TT_SHOW(record->current, (uint64_t)edge->target * TT_CELL_SIZE);
     depth = record->depth++;
     top = &record->top[depth % TT_TOP_FRAMES];
@@ -164,26 +163,18 @@ TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block 
 {
     struct tt_strand *s = &tt_self;
     struct tt_frame *f = s->top + 1;
-    struct tt_node *edge, *to;
+    struct tt_node *edge;
 
     if (TT_UNLIKELY(t->busy) ||
         TT_UNLIKELY(f >= __atomic_load_n(&s->limit, __ATOMIC_RELAXED)))
         return NULL;
-    __atomic_store_n(&f->slot, f, __ATOMIC_RELAXED); /* as no handler does */
-    TT_BARRIER();
+    tt_frame_claim(f, f);
     edge = tt_cell(s->base, tt_first_edge(s->base, f[-1].node, block));
     if ((edge->key & ~TT_KEY_ARC) != block)
         return NULL;
-    to = tt_cell(s->base, edge->target);
-    TT_SHOW(f->node, to);
-    f->cfa = (f[-1].cfa & ~TT_CFA_FUNCTION) | 1;
-    TT_BARRIER();
-    TT_SHOW(s->top, f);
-    TT_BARRIER();
-    if (TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != f)) {
-        TT_SHOW(s->top, f - 1); /* it has evicted, or has a separate frame there */
+    tt_frame_fill(f, tt_cell(s->base, edge->target), (f[-1].cfa & ~TT_CFA_FUNCTION) | 1);
+    if (!tt_frame_publish(s, f, f))
         return NULL;
-    }
     f->slot = NULL;
     if (quick == TT_QUICK_COUNTED)
         tt_count(&edge->calls);
@@ -243,7 +234,7 @@ TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_
         t->busy = 1;
         tt_call_count(t, TT_CALL_LEFT);
     }
-    TT_SHOW(s->top, f - 1);
+    tt_frame_set_top(s, f - 1);
     TT_SHOW(record->current, (uint64_t)((const char *)f[-1].node - s->base));
     TT_BARRIER();
     t->busy = 0;
@@ -281,7 +272,7 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
     uint64_t now;
     uint32_t cell;
 
-    if (!tt_exact_begin(t))
+    if (!tt_exact_begin_here(t))
         return 0;
     if (TT_UNLIKELY(s->top != f || t->hider) || !tt_exact_is_plain(t, TT_PLAIN_CALLER) ||
         TT_UNLIKELY(t->timed != f || t->detailed ||
@@ -296,6 +287,8 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
         goto refuse;
     record = t->record;
     now = tt_exact_now(t, TT_PLAIN_CALLER);
+    t->timed = f->timed; /* from here on it is not whole */
+    TT_BARRIER();
     (void)tt_exact_end(record, f, times, now);
     TT_SHOW(f->node, tt_cell(s->base, edge->target));
     TT_SHOW(f->edge,
@@ -306,6 +299,8 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
     top = &record->top[(record->depth - 1) % TT_TOP_FRAMES];
     top->edge = cell;
     top->entered = f->entered = now;
+    TT_BARRIER();
+    t->timed = f;
     TT_BARRIER();
     t->busy = 0;
     return 1;

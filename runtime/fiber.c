@@ -97,7 +97,7 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
     pthread_mutex_lock(&t->tree.lock);
     unlink_fiber(f);
     pthread_mutex_unlock(&t->tree.lock);
-    TT_SHOW(t->self->top, f->top);
+    tt_frame_set_top(t->self, f->top);
     tt_hider_show(t, f->hider);
     t->timed = f->timed;
     tt_hiders_count(t, 1);
@@ -108,7 +108,7 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
 static void take_up_foreign(struct tt_thread *t, struct tt_fiber *f)
 {
     take_away(f);
-    TT_SHOW(t->self->top, f->top);
+    tt_frame_set_top(t->self, f->top);
     tt_stack_resolve(t, f->epoch != t->recording->epoch);
 }
 
@@ -149,7 +149,7 @@ static tt_fiber *exchange(struct tt_fiber *to)
         take_away(to);
         to->running = 1;
         t->fiber = to;
-        TT_SHOW(t->self->top, to->top);
+        tt_frame_set_top(t->self, to->top);
         t->end = to->segment->end;
     }
     return left == &t->own ? NULL : left;

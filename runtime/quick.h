@@ -109,13 +109,13 @@ TT_INLINE void tt_quick_end(struct tt_thread *t, struct tt_frame *f, uint64_t no
             tt_call_count(t, TT_CALL_LEFT);
     }
     t->timed = f->timed;
-    TT_SHOW(t->self->top, f - 1);
+    tt_frame_set_top(t->self, f - 1);
 }
 
 /* Counts each return in the context of its frame. */
 TT_INLINE void tt_quick_count_returns(struct tt_thread *t, const struct tt_frame *last)
 {
-    for (; t->self->top > last; TT_SHOW(t->self->top, t->self->top - 1))
+    for (; t->self->top > last; tt_frame_set_top(t->self, t->self->top - 1))
         if (tt_frame_flags(t->self->top) & TT_FRAME_CALL)
             tt_call_count(t, TT_CALL_LEFT);
     if (tt_frame_flags(last) & TT_FRAME_CALL)
@@ -131,7 +131,7 @@ TT_INLINE void tt_quick_leave_all(struct tt_thread *t, struct tt_frame *last,
     if (quick) {
         if (quick == TT_QUICK_COUNTED)
             tt_quick_count_returns(t, last);
-        TT_SHOW(t->self->top, last - 1);
+        tt_frame_set_top(t->self, last - 1);
         return;
     }
     now = tt_exact_now(t, TT_PLAIN_CYCLES);
@@ -177,20 +177,14 @@ TT_INLINE struct tt_frame *tt_quick_stand(struct tt_thread *t, const struct tt_n
 
     if (TT_UNLIKELY(f >= t->end) || (flags != TT_FRAME_JOINED && t->hider))
         return NULL;
-    __atomic_store_n(&f->slot, NULL, __ATOMIC_RELAXED);
-    TT_BARRIER();
+    tt_frame_claim(f, NULL);
     TT_SHOW(f->node, (struct tt_node *)(uintptr_t)n);
     TT_SHOW(f->edge, tt_cell_of(&t->tree, n) | TT_FRAME_FLAG(flags));
     f->cfa = f[-1].cfa & ~(uintptr_t)1;
-    TT_BARRIER();
-    TT_SHOW(t->self->top, f);
-    TT_BARRIER();
-    if (quick) {
-        if (!TT_UNLIKELY(__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != NULL))
-            return f;
-        TT_SHOW(t->self->top, f - 1);
+    if (!tt_frame_publish(t->self, f, NULL))
         return NULL;
-    }
+    if (quick)
+        return f;
     now = tt_exact_now(t, TT_PLAIN_CYCLES);
     tt_exact_charge(t->record, t->timed, now);
     f->children = 0;

@@ -113,7 +113,7 @@ static int step_up(struct tt_thread *t)
     tt_frame_settle(&t->tree, t->self->top);
     above->frame[0] = *t->self->top;
     above->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);
-    TT_SHOW(t->self->top, above->frame);
+    tt_frame_set_top(t->self, above->frame);
     set_segment(t, above);
     return 0;
 }
@@ -128,7 +128,7 @@ struct tt_frame *tt_stack_next(struct tt_thread *t)
 void tt_stack_show(struct tt_thread *t, struct tt_frame *f)
 {
     TT_BARRIER();
-    TT_SHOW(t->self->top, f);
+    tt_frame_set_top(t->self, f);
     TT_BARRIER();
     if (t->record)
         TT_SHOW(t->record->current, (uint64_t)((const char *)f->node - t->tree.base));
@@ -142,7 +142,7 @@ static void step_down(struct tt_thread *t)
     if (tt_frame_flags(top) & TT_FRAME_SEAM) {
         below = t->fiber->segment->below;
         TT_ASSERT(top == t->fiber->segment->frame && below);
-        TT_SHOW(t->self->top, below->end - 1);
+        tt_frame_set_top(t->self, below->end - 1);
         set_segment(t, below);
     } else {
         tt_stack_show(t, top - 1);
@@ -367,8 +367,7 @@ static void enter_context(struct tt_thread *t, struct tt_frame *f, struct tt_nod
 }
 
 /* The frame after the top becomes the top, for now a copy of the one below, so that a
- * signal handler's frames stay clear of it.  `slot` is stored first and looked at last:
- * a handler that came before has overwritten it. */
+ * signal handler's frames stay clear of it. */
 static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t cfa)
 {
     struct tt_frame *f;
@@ -379,16 +378,12 @@ static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t
         return NULL;
     tt_frame_settle(&t->tree, f - 1);
     do {
-        __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
-        TT_BARRIER();
+        tt_frame_claim(f, slot);
         TT_SHOW(f->node, f[-1].node);
         TT_SHOW(f->edge,
                 f[-1].edge & (UINT32_MAX | ~TT_FRAME_FLAG(0xff & ~TT_FRAME_LIMBO)));
         f->cfa = cfa ? cfa : f[-1].cfa;
-        TT_BARRIER();
-        TT_SHOW(t->self->top, f);
-        TT_BARRIER();
-    } while (__atomic_load_n(&f->slot, __ATOMIC_RELAXED) != slot);
+    } while (!tt_frame_publish(t->self, f, slot));
     return f;
 }
 
@@ -650,7 +645,7 @@ static void drop_switched(struct tt_thread *t)
         } else {
             top--;
         }
-        TT_SHOW(t->self->top, top);
+        tt_frame_set_top(t->self, top);
     }
 }
 
@@ -675,7 +670,7 @@ void tt_stack_resolve(struct tt_thread *t, int anew)
             s->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);
         }
         for (struct tt_frame *f = s->frame + 1; f <= end; f++) {
-            TT_SHOW(t->self->top, f - 1); /* live, should room have to be made */
+            tt_frame_set_top(t->self, f - 1); /* live, should room have to be made */
             resolve_frame(t, f, anew);
         }
         if (s == last)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
-/* window-test.c - a signal comes between any two instructions of entering and leaving a
- * scope, or a function whose compiler has it say so, and its handler leaves nothing as it
- * was: another recording has begun, or what was about to be entered has been evicted, or it
- * does not return.
+/* window-test.c - a signal comes between any two instructions of the protocol of
+ * tallytree/frame.h, in each code that follows it: scopes, pushes, steps, tail calls, captured
+ * contexts, compilers' hooks, functions that are switched on.  Its handler leaves nothing
+ * as it was: another recording has begun, or what was about to be entered has been evicted,
+ * or it does not return.
  *
  * A child is let run one instruction at a time, up to the next place for the signal. */
 #include <setjmp.h>
@@ -12,15 +13,21 @@
 #include <sys/wait.h>
 
 #include "block.h"
+#include "function.h"
 #include "hooks-quick.h"
 #include "next-function.h"
 #include "one-cpu.h"
+#include "patch.h"
 #include "preload.h"
 #include "recorded.h"
 #include "stack.h"
 #include "tap.h"
 
-enum { UNTRACED = 77 }; /* what a child ends with that may not be traced */
+enum {
+    UNTRACED = 77,
+    UNSWITCHED
+}; /* what a child ends with that may not be traced; whose code
+                                     * may not change */
 enum handling { RESTARTS = 1, PUSHES = 2, EVICTS = 4, DEEP = 8, JUMPS = 16 };
 
 static struct window { /* shared with the child */
@@ -77,6 +84,121 @@ CALLED push_watched(void)
     tt_pop(mark);
 }
 
+/* The callee of a tail call: it is entered in the context that its caller left. */
+static tt_block caller_block;
+
+static void tail_call(tt_block callee)
+{
+    tt_mark mark = tt_push_as(caller_block, TT_CALL_STRICT);
+
+    tt_tail();
+    (void)tt_push_as(callee, TT_CALL_STRICT);
+    if (callee == watched_block)
+        window->entered++;
+    else
+        evict();
+    tt_pop(mark);
+}
+
+CALLED tail_inner(void) { tail_call(inner_block); }
+CALLED tail_watched(void) { tail_call(watched_block); }
+
+/* Captured where the caller runs. */
+static tt_context captured(void)
+{
+    tt_mark mark = tt_push(caller_block);
+    tt_context c = tt_context_capture();
+
+    tt_pop(mark);
+    return c;
+}
+
+CALLED context_inner(void)
+{
+    tt_mark mark = tt_context_enter(captured());
+
+    (void)tt_push(inner_block);
+    evict();
+    tt_pop(mark);
+}
+
+CALLED context_watched(void)
+{
+    tt_mark mark = tt_context_enter(captured());
+
+    (void)tt_push(watched_block);
+    window->entered++;
+    tt_pop(mark);
+}
+
+static unsigned ticks; /* of the caller's clock, that a step adds */
+
+/* Statements: the second takes the place of the first. */
+CALLED step_inner(void)
+{
+    tt_mark mark = tt_step(ticks, tt_step(ticks, 0, caller_block), inner_block);
+
+    evict();
+    (void)tt_step(ticks, mark, 0);
+}
+
+CALLED step_watched(void)
+{
+    tt_mark mark = tt_step(ticks, tt_step(ticks, 0, caller_block), watched_block);
+
+    window->entered++;
+    (void)tt_step(ticks, mark, 0);
+}
+
+/* Functions that are switched on. */
+#ifdef __x86_64__
+#define SWITCHED __attribute__((noinline, patchable_function_entry(5))) static void
+#else
+#define SWITCHED CALLED
+#endif
+
+SWITCHED function_inner(void)
+{
+    evict();
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
+SWITCHED function_watched(void) { window->entered++; }
+
+/* Each function before it jumps to the next one, so that the frame changes its function. */
+SWITCHED function_last(void) { window->entered++; }
+SWITCHED function_jumps(void) { function_last(); }
+
+#ifdef __x86_64__
+static char *no_op_of(void (*function)(void))
+{
+    char *at = (char *)(uintptr_t)function;
+
+    return memcmp(at, "\xf3\x0f\x1e\xfa", 4) == 0 ? at + 4 : at; /* endbr64 */
+}
+
+static int switch_on(void)
+{
+    struct tt_site_code code[] = {
+        {no_op_of(function_inner), inner_block, NULL},
+        {no_op_of(function_watched), watched_block, NULL},
+        {no_op_of(function_last), watched_block, NULL},
+        {no_op_of(function_jumps), caller_block, NULL},
+    };
+    enum { ALL = sizeof code / sizeof *code };
+    struct tt_patch patch[ALL];
+
+    tt_function_init();
+    if (tt_function_make(code, ALL))
+        return -1;
+    for (int i = 0; i < ALL; i++)
+        patch[i] = (struct tt_patch){.at = code[i].at, .to = code[i].thunk};
+    return tt_patch_text(patch, ALL) ? -1 : 0;
+}
+#else
+static int switch_on(void) { return -1; }
+#endif
+
 /* What a compiler has functions do, by hand: here no other function is to do it. */
 void __cyg_profile_func_enter(void *function, void *caller);
 void __cyg_profile_func_exit(void *function, void *caller);
@@ -93,6 +215,25 @@ CALLED hook_watched(void)
     __cyg_profile_func_enter((void *)(uintptr_t)hook_watched, NULL);
     window->entered++;
     __cyg_profile_func_exit((void *)(uintptr_t)hook_watched, NULL);
+}
+
+/* The handler's call of an inlined function comes from the same place.  Before, what is called
+ * least was evicted, and something else has taken its room. */
+CALLED inlined_watched(void)
+{
+    __cyg_profile_func_enter((void *)(uintptr_t)hook_watched, NULL);
+    window->entered++;
+    __cyg_profile_func_exit((void *)(uintptr_t)hook_watched, NULL);
+}
+
+CALLED inlined_inner(void)
+{
+    for (int i = 0; i < 3; i++)
+        tt_pop(tt_push(caller_block));
+    for (int i = 0; i < 9; i++)
+        evict();
+    tt_pop(tt_push(inner_block));
+    inlined_watched();
 }
 
 /* It has a frame pointer, which is all that is asked of whom it is called by. */
@@ -144,11 +285,17 @@ CALLED hook_descend(void (*run)(void))
 
 static const struct way {
     void (*watched)(void), (*inner)(void), (*next)(void), (*descend)(void (*run)(void));
-    int is_hook;
-} by_scope = {scope_watched, scope_inner, NULL, scope_descend, 0},
-  by_push = {push_watched, push_inner, NULL, NULL, 0},
-  by_hook = {hook_watched, hook_inner, NULL, hook_descend, 1},
-  by_mcount = {mcount_watched, mcount_inner, mcount_next, NULL, 1}, *way;
+    enum { BY_SCOPES, BY_MARKS, BY_HOOKS, BY_SWITCHES } kind;
+} by_scope = {scope_watched, scope_inner, NULL, scope_descend, BY_SCOPES},
+  by_push = {push_watched, push_inner, NULL, NULL, BY_MARKS},
+  by_tail = {tail_watched, tail_inner, NULL, NULL, BY_MARKS},
+  by_context = {context_watched, context_inner, NULL, NULL, BY_MARKS},
+  by_step = {step_watched, step_inner, NULL, NULL, BY_MARKS},
+  by_hook = {hook_watched, hook_inner, NULL, hook_descend, BY_HOOKS},
+  by_inlined = {inlined_watched, inlined_inner, NULL, NULL, BY_HOOKS},
+  by_mcount = {mcount_watched, mcount_inner, mcount_next, NULL, BY_HOOKS},
+  by_function = {function_watched, function_inner, NULL, NULL, BY_SWITCHES},
+  by_jump = {function_jumps, function_inner, NULL, NULL, BY_SWITCHES}, *way;
 
 /* hooks.c looks for the C library's own, which are not to be called here. */
 void *tt_next_function(const char *name)
@@ -159,9 +306,10 @@ void *tt_next_function(const char *name)
 
 static const char *name_of_watched(void)
 {
-    return way->is_hook
-               ? tt_block_entry(tt_hook_find((uintptr_t)way->watched)->block)->info.name
-               : "watched";
+    uintptr_t start = (uintptr_t)(way == &by_inlined ? hook_watched : way->watched);
+
+    return way->kind == BY_HOOKS ? tt_block_entry(tt_hook_find(start)->block)->info.name
+                                 : "watched";
 }
 
 /* ── The child ────────────────────────────────────────────────────────────────────── */
@@ -175,10 +323,10 @@ static void on_signal(int number)
     }
     if (handling & PUSHES)
         way->inner();
-    else if (handling & EVICTS)
-        evict();
-    else
+    else if (!(handling & EVICTS))
         tt_add(tt_metric_get("handled", ""), 1);
+    if (!(handling & PUSHES))
+        evict();
     window->handled++;
     if (may_jump)
         siglongjmp(back, 1);
@@ -226,7 +374,7 @@ static void be_interrupted(void)
     if (sigsetjmp(back, 1) == 0) {
         stop();
         call();
-    } else if (way == &by_push) {
+    } else if (way->kind == BY_MARKS) {
         tt_unwind(mark);
     }
     may_jump = 0;
@@ -272,6 +420,10 @@ static int be_watched(void)
     sigaction(SIGUSR1, &action, NULL);
     inner_block = tt_block_get("inner", NULL, 0, 0);
     watched_block = tt_block_get("watched", NULL, 0, 0);
+    ticks = strstr(mode, "clock=caller") != NULL;
+    caller_block = tt_block_get("caller", NULL, 0, 0);
+    if (way->kind == BY_SWITCHES && switch_on() != 0)
+        return UNSWITCHED;
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
         return UNTRACED;
     if (tt_start(mode) != 0)
@@ -345,7 +497,10 @@ static void interrupt_everywhere(const struct way *how, const char *words,
         return;
     if (WIFEXITED(status) && WEXITSTATUS(status) == UNTRACED)
         SKIP("nothing can be traced here");
-    for (; more > 0; steps += stride)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == UNSWITCHED)
+        SKIP("functions cannot be switched on here");
+    /* Each round steps from the beginning: the later the place, the fewer there are. */
+    for (; more > 0; steps += stride + (tap_is_long() ? 0 : steps / 32))
         more = interrupt(child, steps);
     CHECK_INT(more, 0);
     window->over = 1;
@@ -402,6 +557,10 @@ TEST(and_a_new_recording)
     interrupt_everywhere(&by_hook, "calls", "calls,budget=1M", RESTARTS);
     interrupt_everywhere(&by_hook, "calls", "calls,budget=1M", RESTARTS | PUSHES);
 }
+TEST(so_it_may_if_both_are_inlined_at_one_place)
+{
+    interrupt_everywhere(&by_inlined, "calls", NULL, PUSHES | EVICTS);
+}
 TEST(where_a_segment_of_the_stack_ends_too)
 {
     interrupt_everywhere(&by_scope, "calls", NULL, PUSHES | EVICTS | DEEP);
@@ -431,4 +590,52 @@ TEST(so_it_may_what_is_entered_or_left_where_that_is_timed)
     interrupt_everywhere(&by_scope, "exact", NULL, PUSHES | JUMPS);
     interrupt_everywhere(&by_push, "exact", NULL, PUSHES | JUMPS);
     interrupt_everywhere(&by_hook, "exact,hooks=exact", NULL, PUSHES | JUMPS);
+}
+
+TEST(a_push_may_be_interrupted_anywhere)
+{
+    interrupt_everywhere(&by_push, "calls", NULL, PUSHES);
+    interrupt_everywhere(&by_push, "calls", NULL, PUSHES | EVICTS);
+    interrupt_everywhere(&by_push, "calls", "calls,budget=1M", RESTARTS | PUSHES);
+    interrupt_everywhere(&by_push, "calls", NULL, PUSHES | JUMPS);
+}
+TEST(a_step_may_be_interrupted_anywhere)
+{
+    interrupt_everywhere(&by_step, "calls", NULL, PUSHES | EVICTS);
+    interrupt_everywhere(&by_step, "calls", NULL, PUSHES | JUMPS);
+    interrupt_everywhere(&by_step, "exact,clock=caller", NULL, PUSHES);
+    interrupt_everywhere(&by_step, "exact,clock=caller", NULL, PUSHES | JUMPS);
+}
+TEST(a_tail_call_may_be_interrupted_anywhere)
+{
+    interrupt_everywhere(&by_tail, "calls", NULL, PUSHES);
+    interrupt_everywhere(&by_tail, "calls", NULL, PUSHES | EVICTS);
+    interrupt_everywhere(&by_tail, "exact", NULL, PUSHES);
+}
+TEST(a_captured_context_may_be_interrupted_anywhere)
+{
+    interrupt_everywhere(&by_context, "calls", NULL, PUSHES);
+    interrupt_everywhere(&by_context, "calls", NULL, PUSHES | EVICTS);
+    interrupt_everywhere(&by_context, "exact", NULL, PUSHES);
+}
+TEST(a_function_that_is_switched_on_may_be_interrupted_anywhere)
+{
+#ifndef __x86_64__
+    SKIP("functions are switched on x86-64 only");
+#endif
+    interrupt_everywhere(&by_function, "calls,hooks=calls", NULL, PUSHES);
+    interrupt_everywhere(&by_function, "calls,hooks=calls", NULL, PUSHES | EVICTS);
+    interrupt_everywhere(&by_function, "calls,hooks=calls", NULL, PUSHES | JUMPS);
+    interrupt_everywhere(&by_function, "calls,hooks=every", NULL, PUSHES);
+    interrupt_everywhere(&by_function, "exact,hooks=exact", NULL, PUSHES);
+    interrupt_everywhere(&by_function, "exact,hooks=exact", NULL, PUSHES | JUMPS);
+}
+TEST(so_may_a_tail_call_of_such_a_function)
+{
+#ifndef __x86_64__
+    SKIP("functions are switched on x86-64 only");
+#endif
+    interrupt_everywhere(&by_jump, "calls,hooks=calls", NULL, PUSHES);
+    interrupt_everywhere(&by_jump, "calls,hooks=calls", NULL, PUSHES | EVICTS);
+    interrupt_everywhere(&by_jump, "calls,hooks=calls", NULL, PUSHES | JUMPS);
 }

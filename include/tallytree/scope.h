@@ -7,11 +7,11 @@
 #ifndef TALLYTREE_SCOPE_H
 #define TALLYTREE_SCOPE_H
 
+#include "frame.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ── The tree and the stack, as far as it needs them ──────────────────────────────── */
 
 struct tt_site { /* one a scope in the source; `block` is 0 until the scope first runs */
     tt_block block;
@@ -19,50 +19,6 @@ struct tt_site { /* one a scope in the source; `block` is 0 until the scope firs
     const char *name, *file;
 };
 
-struct tt_node { /* a cell of the recording: a context, or an arc back into its path */
-    tt_block key;
-    uint16_t generation;
-    uint8_t kind, flags;
-    uint32_t parent, target; /* cells: where it comes from, where it leads */
-    uint32_t table, mask;    /* of what leads on from here */
-    uint32_t slot[2];        /* a table of one or two; else slot[0] counts its entries */
-    uint64_t calls, self, samples;
-    uint32_t next, extension;
-};
-
-struct tt_frame {         /* an activation */
-    struct tt_node *node; /* its place in the tree */
-    uintptr_t cfa;        /* the stack frame of its function; odd when entered fast */
-    void *slot;           /* the scope's variable: distinguishes two scopes of a frame */
-    /* The cell it was entered through, and above 32 bits flags.  Entered fast it has none,
-     * and the cell is looked up again where it is needed. */
-    uint64_t edge;
-    uint64_t entered, children;     /* exact mode */
-    struct tt_frame *hider, *timed; /* what they were before this activation */
-};
-
-struct tt_strand { /* a thread's own; all zero while it is off */
-    struct tt_frame *top;
-    struct tt_frame *limit; /* a push that would reach it takes the slow path */
-    char *base;             /* the recording */
-    uint64_t sparse;        /* 0: activations are counted; 1: not even that; or every:N */
-    struct tt_thread *thread;
-    struct tt_frame *hooks; /* the limit of functions that are switched on */
-    /* How they are timed.  0: sampled, and not counted; else a call is timed if its
-     * number has none of these bits. */
-    uint64_t picking;
-    struct tt_frame *direct; /* the limit of thunks that time none of them */
-};
-
-#if defined(TT_LATE) /* in a plug-in that a program loads by itself */
-#define TT_TLS
-#elif defined(TT_STATIC) /* in a program that has libtallytree.a, or tallytree.c, in it */
-#define TT_TLS __attribute__((tls_model("local-exec")))
-#else
-#define TT_TLS __attribute__((tls_model("initial-exec")))
-#define TT_TLS_OFFSET
-#endif
-extern TT_API __thread struct tt_strand tt_self TT_TLS;
 extern TT_API int tt_on;
 
 #define TT_COLD TT_API __attribute__((cold))
@@ -72,8 +28,6 @@ TT_COLD void tt_scope_leave_slowly(struct tt_frame *); /* or where it is, + TT_P
 enum { TT_PLACE = 2 };
 #define TT_SWITCHED_SLOT(at) ((void *)((uintptr_t)(at) + 1)) /* no other is odd */
 TT_COLD struct tt_frame *tt_scope_time(struct tt_frame *);
-#define TT_INLINE static inline __attribute__((always_inline, unused))
-
 /* The same three, reached by a jump: see runtime/thunk.c. */
 #if defined(__x86_64__) && defined(__LP64__) && defined(__SSE2__)
 #define TT_THUNKS
@@ -129,65 +83,9 @@ TT_INLINE void tt_leave_slowly(struct tt_frame *f)
 TT_API struct tt_frame *tt_scope_enter_named(const char *name, const char *file,
                                              uint32_t line, void *slot, uintptr_t cfa);
 
-#define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TT_BARRIER() __asm__ volatile("" ::: "memory")
-#define TT_HIDE(x) __asm__("" : "+r"(x))
-
-TT_INLINE struct tt_node *tt_cell(char *base, uint64_t cell)
-{
-    return (struct tt_node *)(void *)(base + 64 * cell);
-}
-
-TT_INLINE uint32_t *tt_table(char *base, const struct tt_node *node)
-{
-    return (uint32_t *)(void *)(base + 4 * (uint64_t)node->table);
-}
-
-/* The first edge of a bucket.  A handler that comes in between may give the node a larger
- * table: the mask is read first, for the old one is right for both.  One that was given back
- * is a table still, be it another node's: what it holds are cells. */
-TT_INLINE uint32_t tt_first_edge(char *base, const struct tt_node *node, tt_block block)
-{
-    uint32_t bucket = block & __atomic_load_n(&node->mask, __ATOMIC_RELAXED);
-
-    return ((const uint32_t *)(const void *)
-                base)[(uint64_t)__atomic_load_n(&node->table, __ATOMIC_RELAXED) + bucket];
-}
-
-#define TT_KEY_ARC 0x20000000u /* in the key of an arc */
-
-/* A count that a signal handler may interrupt and none is lost. */
-TT_INLINE void tt_count(uint64_t *n)
-{
-#if defined(__x86_64__)
-    __asm__("addq $1, %0" : "+m"(*n));
-#elif defined(__aarch64__) && !defined(__ARM_FEATURE_ATOMICS) /* else it is a call */
-    uint64_t value;
-    uint32_t interrupted;
-
-    __asm__("1:\tldxr %0, %2\n\tadd %0, %0, #1\n\tstxr %w1, %0, %2\n\tcbnz %w1, 1b"
-            : "=&r"(value), "=&r"(interrupted), "+Q"(*n));
-#else
-    (void)__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
-#endif
-}
-
-/* Has the activation of a frame ended?  It has if another scope is entered in an outer
- * stack frame, or with the same variable.  `odd`: cfa + 1. */
-TT_INLINE int tt_frame_is_dead(const struct tt_frame *f, const void *slot, uintptr_t odd)
-{
-    if (!TT_UNLIKELY(f->cfa <= odd))
-        return 0;
-    TT_BARRIER(); /* so that rare values take up no register */
-    return f->cfa < odd - 1 || f->slot == slot;
-}
-
 /* Enters a scope; returns the argument for tt_scope_leave: NULL if off, an odd pointer if
  * leaving takes more than stepping down.
- *
- * `slot` is stored first and read last: if a signal handler's scopes ran in between, they
- * have written their own there, and the slow path begins again.  Atomic stores are read
- * by the sampler thread; `limit` is written by the thread that stops recording. */
+ * The steps are those of frame.h; `limit` is written by the thread that stops recording. */
 TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot, uintptr_t cfa)
 {
     struct tt_strand *s = &tt_self;
@@ -202,8 +100,7 @@ TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot, uint
         return __atomic_load_n(&tt_on, __ATOMIC_RELAXED)
                    ? tt_enter_slowly(site, slot, cfa)
                    : NULL;
-    __atomic_store_n(&f->slot, slot, __ATOMIC_RELAXED);
-    TT_BARRIER();
+    tt_frame_claim(f, slot);
     to = f[-1].node;
     edge = tt_cell(s->base, tt_first_edge(s->base, to, block));
     if (!TT_UNLIKELY(edge->key != block)) {
@@ -219,15 +116,9 @@ TT_INLINE struct tt_frame *tt_scope_enter(struct tt_site *site, void *slot, uint
     TT_HIDE(cfa);
     if (tt_frame_is_dead(f - 1, slot, cfa))
         return tt_enter_slowly(site, slot, cfa);
-    __atomic_store_n(&f->node, to, __ATOMIC_RELAXED);
-    f->cfa = cfa;
-    TT_BARRIER();
-    __atomic_store_n(&s->top, f, __ATOMIC_RELEASE);
-    TT_BARRIER();
-    if (TT_UNLIKELY(f->slot != slot)) {
-        __atomic_store_n(&s->top, f - 1, __ATOMIC_RELEASE);
+    tt_frame_fill(f, to, cfa);
+    if (!tt_frame_publish(s, f, slot))
         return tt_enter_slowly(site, slot, cfa);
-    }
     sparse = s->sparse;
     if (sparse == 1)
         return f;
@@ -257,8 +148,7 @@ TT_INLINE int tt_step_down(struct tt_frame *f)
 
     if (TT_UNLIKELY(s->top != f))
         return 0;
-    TT_BARRIER();
-    __atomic_store_n(&s->top, f - 1, __ATOMIC_RELEASE);
+    tt_frame_leave(s, f);
 #endif
     return 1;
 }
