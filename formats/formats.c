@@ -15,6 +15,7 @@ const struct tt_format *const tt_formats[] = {
     &tt_format_pstats,
     &tt_format_jfr,
     &tt_format_nettrace,
+    &tt_format_gotrace,
     &tt_format_stackprof,
     &tt_format_simpleperf,
     &tt_format_xctrace,

@@ -88,6 +88,7 @@ extern const struct tt_format
     tt_format_gecko,
     tt_format_ghc,
     tt_format_gmon,
+    tt_format_gotrace,
     tt_format_gperftools,
     tt_format_heaptrack,
     tt_format_hp,

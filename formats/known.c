@@ -31,9 +31,6 @@ static const struct kind kinds[] = {
     {MAGIC("{"), "\"root_frame\"",
      "what pyinstrument prints as JSON; 'pyinstrument -r speedscope' prints what is "
      "read"},
-    {MAGIC("go 1."), " trace",
-     "an execution trace of Go; converted by 'go tool trace -pprof=sched FILE', or "
-     "=net, =sync, =syscall"},
     {MAGIC("MOJ"), NULL,
      "a file of austin; converted by 'mojo2austin FILE OUT' to what is read"},
     {MAGIC("hdrb"), NULL, "an event log of GHC; converted by 'hs-speedscope FILE'"},

@@ -504,7 +504,10 @@ static int add_values(struct pprof *p, const struct tt_wire *where, uint32_t con
         uint64_t amount;
         int error;
         if (value[i] >> 63)
-            return damaged(p, where, "a sample has a value below 0, as differences have");
+            return damaged(
+                p, where,
+                "a sample has a value below 0: this is a "
+                "difference; 'tallytree diff' compares the profiles themselves");
         if (!value[i])
             continue;
         error = __builtin_mul_overflow(value[i], m->times, &amount)

@@ -262,9 +262,9 @@ try "a torn recording is refused" refuses "$tmp/torn"
 try "a torn profile is refused" refuses "$tmp/torn.tt"
 try "what is neither is refused" refuses test/report.t
 try "a torn one among others is refused" says_of_torn
-printf 'go 1.11 trace\0\0\0' >"$tmp/a.out"
-try "of a file that is known and not read it is said what converts it" says "$tmp/a.out: this is an execution trace of Go; \
-converted by 'go tool trace -pprof=sched FILE', or =net, =sync, =syscall" "$tmp/a.out"
+printf 'memray\0\0\0' >"$tmp/a.out"
+try "of a file that is known and not read it is said what converts it" says "$tmp/a.out: this is a file of memray; \
+'memray flamegraph FILE' shows it" "$tmp/a.out"
 
 # ── Terminals ────────────────────────────────────────────────────────────────────────
 
