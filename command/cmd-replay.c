@@ -14,6 +14,7 @@
 #include "command.h"
 #include "complain.h"
 #include "control.h"
+#include "index.h"
 #include "output.h"
 #include "profile.h"
 #include "replacing.h"
@@ -23,70 +24,46 @@ enum { WORDS_MAX = 10 };
 
 /* ── Names ────────────────────────────────────────────────────────────────────────── */
 
-struct names { /* a table of named things, in no order */
-    struct named {
-        char *name;
-        uint64_t value;
-    } * at;
-    size_t size, count;
+struct names {             /* a table of named things */
+    struct tt_vector at;   /* struct named */
+    struct tt_index index; /* of them */
 };
 
-static size_t hash_name(const char *name)
-{
-    size_t h = 14695981039346656037u;
+struct named {
+    char *name;
+    uint64_t value;
+};
 
-    while (*name)
-        h = (h ^ (unsigned char)*name++) * 1099511628211u;
-    return h ^ h >> 29;
+static uint64_t *value_at(const struct names *n, size_t i)
+{
+    return &((struct named *)n->at.item)[i].value;
 }
 
-static struct named *find_slot(const struct names *n, const char *name)
-{
-    size_t i = hash_name(name);
-
-    while (n->at[i & (n->size - 1)].name &&
-           strcmp(n->at[i & (n->size - 1)].name, name) != 0)
-        i++;
-    return &n->at[i & (n->size - 1)];
-}
-
-static int grow_names(struct names *n)
-{
-    struct names grown = {.size = n->size ? n->size * 2 : 64, .count = n->count};
-
-    grown.at = calloc(grown.size, sizeof *grown.at);
-    if (!grown.at)
-        return -TT_ERR_MEMORY;
-    for (size_t i = 0; i < n->size; i++)
-        if (n->at[i].name)
-            *find_slot(&grown, n->at[i].name) = n->at[i];
-    free(n->at);
-    *n = grown;
-    return 0;
-}
-
-/* Returns the slot of a name; a new one has value 0; NULL: no memory. */
+/* Returns the value of a name; that of a new one is 0; NULL: no memory. */
 static uint64_t *name_value(struct names *n, const char *name)
 {
-    struct named *slot;
+    const uint64_t hash = tt_hash(name, strlen(name));
+    struct named new = {NULL, 0};
+    uint32_t i;
 
-    if (n->count * 2 >= n->size && grow_names(n) != 0)
-        return NULL;
-    slot = find_slot(n, name);
-    if (!slot->name) {
-        slot->name = strdup(name);
-        if (!slot->name)
-            return NULL;
-        n->count++;
-    }
-    return &slot->value;
+    for (size_t at = 0; (i = tt_index_next(&n->index, hash, &at)) != TT_NO_NUMBER;)
+        if (strcmp(((struct named *)n->at.item)[i].name, name) == 0)
+            return value_at(n, i);
+    new.name = strdup(name);
+    n->at.size = sizeof new;
+    i = new.name ? tt_index_append(&n->index, &n->at, hash, &new, sizeof new)
+                 : TT_NO_NUMBER;
+    if (i == TT_NO_NUMBER)
+        free(new.name);
+    return i == TT_NO_NUMBER ? NULL : value_at(n, i);
 }
 
 static void free_names(struct names *n)
 {
-    for (size_t i = 0; i < n->size; i++)
-        free(n->at[i].name);
-    free(n->at);
+    for (size_t i = 0; i < n->at.count; i++)
+        free(((struct named *)n->at.item)[i].name);
+    tt_index_fini(&n->index, NULL);
+    tt_vector_fini(&n->at);
 }
 
 /* ── State ────────────────────────────────────────────────────────────────────────── */
@@ -602,15 +579,15 @@ static void close_stack(struct stack *s)
 
 static void close_fibers(struct replay *r, struct strand *s)
 {
-    for (size_t i = 0; i < r->fibers.size; i++) {
-        struct stack *f = (struct stack *)(uintptr_t)r->fibers.at[i].value;
+    for (size_t i = 0; i < r->fibers.at.count; i++) {
+        struct stack *f = (struct stack *)(uintptr_t)*value_at(&r->fibers, i);
         if (!f || f->home != s)
             continue;
         close_stack(f);
         tt_fiber_switch(NULL);
         tt_fiber_free(f->fiber);
         free(f);
-        r->fibers.at[i].value = 0;
+        *value_at(&r->fibers, i) = 0;
     }
 }
 
@@ -618,8 +595,8 @@ static void close_all(struct replay *r)
 {
     if (r->strand)
         r->strand->saved = tt_self;
-    for (size_t i = 0; i < r->strands.size; i++) {
-        struct strand *s = (struct strand *)(uintptr_t)r->strands.at[i].value;
+    for (size_t i = 0; i < r->strands.at.count; i++) {
+        struct strand *s = (struct strand *)(uintptr_t)*value_at(&r->strands, i);
         if (!s)
             continue;
         tt_self = s->saved;
@@ -627,8 +604,8 @@ static void close_all(struct replay *r)
         close_stack(&s->own);
         s->saved = tt_self;
     }
-    for (size_t i = 0; i < r->strands.size; i++)
-        free((struct strand *)(uintptr_t)r->strands.at[i].value);
+    for (size_t i = 0; i < r->strands.at.count; i++)
+        free((struct strand *)(uintptr_t)*value_at(&r->strands, i));
     free_names(&r->strands);
     free_names(&r->fibers);
     free_names(&r->blocks);

@@ -19,17 +19,10 @@ int tt_arcs_init(struct tt_arcs *a, struct tt_builder *b, const struct tt_memory
     return a->sum ? 0 : -TT_ERR_MEMORY;
 }
 
-static void drop_ends(struct tt_arcs *a)
-{
-    tt_memory_put(a->memory, a->by_ends);
-    a->by_ends = NULL;
-    a->slots = 0;
-}
-
 void tt_arcs_fini(struct tt_arcs *a)
 {
     tt_pairs_fini(&a->by_block);
-    drop_ends(a);
+    tt_index_fini(&a->by_ends, a->memory);
     tt_vector_fini(&a->function);
     tt_vector_fini(&a->arc);
     tt_vector_fini(&a->self);
@@ -60,55 +53,17 @@ uint32_t tt_arcs_function(struct tt_arcs *a, uint32_t block)
     return *number = tt_arcs_namesake(a, block);
 }
 
-/* Returns the slot of the arc, or the free slot where it would be. */
-static uint32_t *place_of(const struct tt_arcs *a, uint32_t from, uint32_t to)
-{
-    const struct tt_arc *arc = a->arc.item;
-    uint64_t h = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15u; /* 2^64 / golden */
-    size_t at = (size_t)((h ^ h >> 32) * 0x9e3779b97f4a7c15u >> 32) & (a->slots - 1);
-    uint32_t *slot;
-
-    while (*(slot = &a->by_ends[at]) &&
-           (arc[*slot - 1].from != from || arc[*slot - 1].to != to))
-        at = (at + 1) & (a->slots - 1);
-    return slot;
-}
-
-static int grow_ends(struct tt_arcs *a)
-{
-    const struct tt_arc *arc = a->arc.item;
-    size_t slots = a->slots ? a->slots * 2 : 64;
-    uint32_t *bigger = tt_memory_get(a->memory, slots * sizeof *bigger);
-
-    if (!bigger)
-        return -TT_ERR_MEMORY;
-    drop_ends(a);
-    a->by_ends = bigger;
-    a->slots = slots;
-    for (uint32_t i = 0; i < a->arc.count; i++)
-        *place_of(a, arc[i].from, arc[i].to) = i + 1;
-    return 0;
-}
-
 uint32_t tt_arcs_arc(struct tt_arcs *a, uint32_t from, uint32_t to, uint64_t calls)
 {
-    struct tt_arc *arc;
-    uint32_t *slot;
+    const uint32_t ends[] = {from, to};
+    int is_new;
+    uint32_t number = tt_index_get(&a->by_ends, &a->arc, ends, sizeof ends, &is_new);
 
-    if (a->arc.count >= a->slots / 4 * 3 && grow_ends(a) != 0)
+    if (number == TT_NO_NUMBER || (is_new && !tt_vector_add(&a->cost, a->events)))
         return TT_NONE;
-    slot = place_of(a, from, to);
-    if (!*slot) {
-        arc = a->arc.count < TT_NONE - 1 ? tt_vector_add(&a->arc, 1) : NULL;
-        if (!arc || !tt_vector_add(&a->cost, a->events))
-            return TT_NONE;
-        *arc = (struct tt_arc){from, to, 0};
-        *slot = (uint32_t)a->arc.count;
-    }
-    arc = (struct tt_arc *)a->arc.item + *slot - 1;
     if (!__builtin_add_overflow(a->calls, calls, &a->calls))
-        arc->calls += calls; /* no function was called so often that it does not fit */
-    return *slot - 1;
+        ((struct tt_arc *)a->arc.item)[number].calls += calls; /* it fits, as all do */
+    return number;
 }
 
 static int add(struct tt_arcs *a, uint64_t *to, const uint64_t *figure, uint32_t count)
@@ -177,6 +132,6 @@ int tt_arcs_finish(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
     int error = order_arcs(a);
 
     tt_pairs_fini(&a->by_block); /* nothing is looked up any more */
-    drop_ends(a);
+    tt_index_fini(&a->by_ends, a->memory);
     return error ? error : tt_graph_to_tree(a, metric, calls);
 }

@@ -35,8 +35,7 @@ struct tt_arcs {
     const struct tt_memory *memory;
     uint32_t events;
     struct tt_pairs by_block;
-    uint32_t *by_ends; /* owned: a hash table of arcs + 1; 0: free */
-    size_t slots;
+    struct tt_index by_ends;     /* of arcs */
     struct tt_vector function;   /* struct tt_arc_function */
     struct tt_vector arc;        /* struct tt_arc */
     struct tt_vector self, cost; /* uint64_t: `events` of each function, of each arc */

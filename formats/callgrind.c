@@ -17,6 +17,7 @@
 #include "callgrind.h"
 #include "formats.h"
 #include "frames.h"
+#include "hex.h"
 #include "naming.h"
 
 enum { MOST_EVENTS = 64, EVENT_NAME = 64 };
@@ -90,11 +91,8 @@ static int read_number(const char **at, uint64_t *n)
         c += 2;
     }
     for (const char *first = c;; c++) {
-        int digit = *c >= '0' && *c <= '9' ? *c - '0'
-                    : base == 16 && (*c | 32) >= 'a' && (*c | 32) <= 'f'
-                        ? (*c | 32) - 'a' + 10
-                        : -1;
-        if (digit < 0) {
+        const int digit = tt_hex(*c);
+        if (digit < 0 || digit >= base) {
             *at = c;
             return c > first;
         }

@@ -11,6 +11,7 @@
 #include "finish.h"
 #include "formats.h"
 #include "frames.h"
+#include "index.h"
 #include "naming.h"
 
 /* Counts with a fraction are kept as millionths. */
@@ -159,16 +160,16 @@ struct frame {
 
 /* Stacks that come again are looked up as a whole.  Their text is not kept: it is that of
  * the names on the way from the context to the root. */
-enum { FIRST_KEPT = 1 << 10, MOST_KEPT = 1 << 18, MOST_ALIKE = 16 };
+enum { MOST_KEPT = 1 << 18, MOST_ALIKE = 16 };
 struct kept {
     uint64_t hash;
-    uint32_t context, length; /* length 0: free */
+    uint32_t context, length;
 };
 
 struct folded {
     struct tt_source *s;
-    struct kept *kept; /* owned: a hash table */
-    size_t kept_size, kept_count;
+    struct tt_vector kept;           /* struct kept */
+    struct tt_index index;           /* of them */
     struct tt_frames frames, before; /* before: the first of two counts */
     struct tt_vector last;           /* char: the stack before this one */
     struct tt_vector open;           /* struct frame: its frames */
@@ -225,22 +226,6 @@ static size_t common_length(const char *a, const char *b, size_t length)
     return n;
 }
 
-static uint64_t hash_of(const char *stack, size_t length)
-{
-    const uint64_t factor = 0x9e3779b97f4a7c15u;
-    uint64_t h = length * factor, x;
-
-    for (; length >= sizeof x; length -= sizeof x, stack += sizeof x) {
-        memcpy(&x, stack, sizeof x);
-        h = (h ^ x) * factor;
-        h ^= h >> 32;
-    }
-    x = 0;
-    memcpy(&x, stack, length);
-    h = (h ^ x) * factor;
-    return h ^ h >> 32;
-}
-
 /* Do the names from the root to a context make this stack?  Looked at from its end. */
 static int is_stack_of(const struct folded *f, uint32_t context, const char *stack,
                        size_t length)
@@ -262,63 +247,32 @@ static int is_stack_of(const struct folded *f, uint32_t context, const char *sta
     return length == 0;
 }
 
-/* Returns the place of a stack, or the free place where it would be; NULL: too many
- * stacks have similar hashes. */
-static struct kept *find_kept(const struct folded *f, uint64_t hash, const char *stack,
-                              size_t length)
+/* NULL: it is not kept, or too many stacks have similar hashes. */
+static const struct kept *find_kept(const struct folded *f, uint64_t hash,
+                                    const char *stack, size_t length)
 {
-    for (size_t i = 0; f->kept_size && i < MOST_ALIKE; i++) {
-        struct kept *k = &f->kept[(hash + i) & (f->kept_size - 1)];
-        if (!k->length || (k->hash == hash && k->length == length &&
-                           is_stack_of(f, k->context, stack, length)))
+    uint32_t n;
+
+    for (size_t at = 0;
+         at < MOST_ALIKE && (n = tt_index_next(&f->index, hash, &at)) != TT_NO_NUMBER;) {
+        const struct kept *k = (const struct kept *)f->kept.item + n;
+        if (k->hash == hash && k->length == length &&
+            is_stack_of(f, k->context, stack, length))
             return k;
     }
     return NULL;
 }
 
-/* Returns the place of a kept stack in a table that has grown; NULL: too many stacks have
- * similar hashes. */
-static struct kept *find_free(struct folded *f, uint64_t hash)
-{
-    for (size_t i = 0; i < MOST_ALIKE; i++) {
-        struct kept *k = &f->kept[(hash + i) & (f->kept_size - 1)];
-        if (!k->length)
-            return k;
-    }
-    return NULL;
-}
-
-static int grow_kept(struct folded *f)
-{
-    const struct kept *from = f->kept;
-    size_t old = f->kept_size, size = old ? old * 2 : FIRST_KEPT;
-    struct kept *to = tt_memory_get(f->s->memory, size * sizeof *to), *k;
-
-    if (!to)
-        return 0;
-    f->kept = to;
-    f->kept_size = size;
-    for (size_t i = 0; i < old; i++)
-        if (from[i].length && (k = find_free(f, from[i].hash)))
-            *k = from[i];
-    tt_memory_put(f->s->memory, (void *)(uintptr_t)from);
-    return 1;
-}
-
-/* Notes a stack; does nothing if there is no room.  Leaves out a stack that cannot be
+/* Notes a stack; does nothing if there is no memory.  Leaves out a stack that cannot be
  * rebuilt from its context (a frame without a name): it would never be found. */
 static void note_kept(struct folded *f, uint64_t hash, const char *stack, size_t length,
                       uint32_t context)
 {
-    struct kept *k;
+    const struct kept k = {hash, context, (uint32_t)length};
 
-    if (!length || length > UINT32_MAX || f->kept_count == MOST_KEPT ||
-        !is_stack_of(f, context, stack, length) ||
-        (f->kept_count * 2 >= f->kept_size && !grow_kept(f)) ||
-        !(k = find_kept(f, hash, stack, length)))
-        return;
-    *k = (struct kept){hash, context, (uint32_t)length};
-    f->kept_count++;
+    if (length && length <= UINT32_MAX && f->kept.count < MOST_KEPT &&
+        is_stack_of(f, context, stack, length))
+        (void)tt_index_append(&f->index, &f->kept, hash, &k, sizeof k);
 }
 
 /* Keeps the stack for the next line; their common beginning is kept already. */
@@ -406,9 +360,9 @@ static int take_line(struct folded *f, const char *line, size_t length)
                                         : "a stack ends with a blank and a count");
     if (f->differs && split(line, stack, &stack, &c[1]) <= 0)
         return tt_source_fail(f->s, "this line lacks the second count that others have");
-    hash = hash_of(line, stack);
+    hash = tt_hash(line, stack);
     known = find_kept(f, hash, line, stack);
-    if (known && known->length)
+    if (known)
         return add(f, known->context, c);
     error = find_context(f, line, stack, &context);
     if (!error)
@@ -425,6 +379,7 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
 
     tt_frames_init(&f.frames, b, s->memory);
     tt_frames_init(&f.before, b, s->memory);
+    tt_vector_init(&f.kept, s->memory, sizeof(struct kept));
     tt_vector_init(&f.last, s->memory, 1);
     tt_vector_init(&f.open, s->memory, sizeof(struct frame));
     while ((error = tt_source_line(s, &line, &length)) > 0)
@@ -437,7 +392,8 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
         tt_frames_flush(&f.before, tt_builder_metric(b, "samples before",
                                                      f.scale == 1 ? "" : millionths, 0));
     tt_frames_fini(&f.before);
-    tt_memory_put(s->memory, f.kept);
+    tt_index_fini(&f.index, s->memory);
+    tt_vector_fini(&f.kept);
     tt_vector_fini(&f.open);
     tt_vector_fini(&f.last);
     tt_frames_fini(&f.frames);

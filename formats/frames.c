@@ -4,109 +4,61 @@
 
 #include <string.h>
 
-struct tt_frame_name {
-    uint64_t hash;
-    size_t offset;   /* in the text; a NUL follows it */
-    uint32_t length; /* + 1; 0: this place is free */
-    uint32_t value;
+struct name {
+    size_t offset; /* in the text; a NUL follows it */
+    uint32_t length, value;
 };
 
 void tt_frames_init(struct tt_frames *f, struct tt_builder *b,
                     const struct tt_memory *memory)
 {
     *f = (struct tt_frames){.b = b, .memory = memory};
+    tt_vector_init(&f->name, memory, sizeof(struct name));
     tt_vector_init(&f->text, memory, 1);
     tt_vector_init(&f->amount, memory, sizeof(uint64_t));
 }
 
 void tt_frames_fini(struct tt_frames *f)
 {
-    tt_memory_put(f->memory, f->name);
+    tt_index_fini(&f->index, f->memory);
+    tt_vector_fini(&f->name);
     tt_vector_fini(&f->text);
     tt_vector_fini(&f->amount);
-    f->name = NULL;
 }
 
 /* ── Names ────────────────────────────────────────────────────────────────────────── */
 
-static uint64_t mix(uint64_t h, uint64_t value)
+static uint32_t *add_name(struct tt_frames *f, uint64_t hash, const char *text,
+                          size_t length)
 {
-    h = (h ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
-    return h ^ h >> 32;
-}
-
-static uint64_t hash_text(const char *text, size_t length)
-{
-    uint64_t h = length, word;
-
-    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
-        memcpy(&word, text, sizeof word);
-        h = mix(h, word);
-    }
-    word = 0;
-    memcpy(&word, text, length);
-    return mix(h, word);
-}
-
-static int grow(struct tt_frames *f)
-{
-    size_t size = f->size ? f->size * 2 : 256;
-    struct tt_frame_name *bigger = tt_memory_get(f->memory, size * sizeof *bigger);
-
-    if (!bigger)
-        return -1;
-    for (size_t i = 0; i < f->size; i++) {
-        size_t at = f->name[i].hash & (size - 1);
-        if (!f->name[i].length)
-            continue;
-        while (bigger[at].length)
-            at = (at + 1) & (size - 1);
-        bigger[at] = f->name[i];
-    }
-    tt_memory_put(f->memory, f->name);
-    f->name = bigger;
-    f->size = size;
-    return 0;
-}
-
-static uint32_t *note(struct tt_frames *f, struct tt_frame_name *n, uint64_t hash,
-                      const char *text, size_t length)
-{
-    size_t offset = f->text.count;
+    struct name n = {f->text.count, (uint32_t)length, 0};
     char *to = length < UINT32_MAX ? tt_vector_add(&f->text, length + 1) : NULL;
+    uint32_t at;
 
-    if (!to) {
-        f->failed = 1;
+    if (!to)
         return NULL;
-    }
     memcpy(to, text, length);
-    *n = (struct tt_frame_name){hash, offset, (uint32_t)length + 1, 0};
-    f->count++;
-    return &n->value;
+    at = tt_index_append(&f->index, &f->name, hash, &n, sizeof n);
+    return at == TT_NO_NUMBER ? NULL : &((struct name *)f->name.item)[at].value;
 }
 
 uint32_t *tt_frames_find(struct tt_frames *f, const char *text, size_t length,
                          int *is_new)
 {
-    uint64_t hash = hash_text(text, length);
-    struct tt_frame_name *n;
-    size_t at;
+    const uint64_t hash = tt_hash(text, length);
+    uint32_t at, *value;
 
     *is_new = 0;
-    if (f->count * 2 >= f->size && grow(f) != 0) {
-        f->failed = 1;
-        return NULL;
-    }
-    for (at = hash & (f->size - 1);; at = (at + 1) & (f->size - 1)) {
-        n = &f->name[at];
-        if (!n->length)
-            break;
-        if (n->hash == hash && n->length == length + 1 &&
+    for (size_t i = 0; (at = tt_index_next(&f->index, hash, &i)) != TT_NO_NUMBER;) {
+        struct name *n = (struct name *)f->name.item + at;
+        if (n->length == length &&
             memcmp((const char *)f->text.item + n->offset, text, length) == 0)
             return &n->value;
     }
-    *is_new = 1;
-    return note(f, n, hash, text, length);
+    value = add_name(f, hash, text, length);
+    *is_new = value != NULL;
+    f->failed |= !value;
+    return value;
 }
 
 /* Returns the text that was noted last, as a string. */

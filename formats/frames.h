@@ -8,14 +8,13 @@
 #define TT_FRAMES_H
 
 #include "builder.h"
-
-struct tt_frame_name; /* a text and its number */
+#include "index.h"
 
 struct tt_frames {
     struct tt_builder *b; /* borrowed */
     const struct tt_memory *memory;
-    struct tt_frame_name *name; /* owned: a hash table of the names that are known */
-    size_t size, count;
+    struct tt_vector name;   /* texts, and their numbers */
+    struct tt_index index;   /* of names */
     struct tt_vector text;   /* char: all names */
     struct tt_vector amount; /* uint64_t, by context */
     uint64_t total;          /* of all that was added since the last flush */

@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "components.h"
 #include "stated.h"
 
 enum { SMALLEST = 100000, MOST_WORK = 1 << 23 }; /* share of all; calls looked at */
@@ -84,92 +85,16 @@ static void *get(struct unfolding *u, size_t count, size_t size)
     return p;
 }
 
-/* ── Sets: strongly connected components, after Tarjan ────────────────────────────── */
-
-struct visit {
-    uint32_t function, arc;
-};
-
-struct tarjan {
-    struct unfolding *u;
-    uint32_t *index, *low;        /* index: the order of arrival + 1; 0: not yet */
-    struct tt_vector stack, open; /* struct visit, uint32_t */
-    uint32_t next;
-};
-
-static int enter(struct tarjan *t, uint32_t f)
-{
-    struct visit *v = tt_vector_add(&t->stack, 1);
-    uint32_t *open = tt_vector_add(&t->open, 1);
-
-    if (!v || !open)
-        return -TT_ERR_MEMORY;
-    *v = (struct visit){f, t->u->function[f].first};
-    *open = f;
-    t->index[f] = t->low[f] = ++t->next;
-    t->u->set_of[f] = TT_NONE;
-    return 0;
-}
-
-static void close_set(struct tarjan *t, uint32_t f)
-{
-    uint32_t member;
-
-    do {
-        member = ((uint32_t *)t->open.item)[--t->open.count];
-        t->u->set_of[member] = t->u->sets;
-    } while (member != f);
-    t->u->sets++;
-}
-
-/* One step from the function on top of the stack. */
-static int step(struct tarjan *t)
-{
-    struct visit *v = (struct visit *)t->stack.item + t->stack.count - 1;
-    uint32_t f = v->function, to;
-
-    if (v->arc < t->u->function[f + 1].first) {
-        to = t->u->arc[v->arc++].to;
-        if (!t->index[to])
-            return enter(t, to);
-        if (t->u->set_of[to] == TT_NONE && t->index[to] < t->low[f])
-            t->low[f] = t->index[to];
-        return 0;
-    }
-    if (t->low[f] == t->index[f])
-        close_set(t, f);
-    t->stack.count--;
-    if (t->stack.count) {
-        v = (struct visit *)t->stack.item + t->stack.count - 1;
-        if (t->low[f] < t->low[v->function])
-            t->low[v->function] = t->low[f];
-    }
-    return 0;
-}
-
+/* Sets: functions that call each other. */
 static int find_sets(struct unfolding *u)
 {
-    const size_t size = ((size_t)u->functions + 1) * sizeof(uint32_t);
-    struct tarjan t = {.u = u};
-    int error = 0;
+    const struct tt_digraph calls = {.nodes = u->functions,
+                                     .first = &u->function->first,
+                                     .first_size = sizeof *u->function,
+                                     .to = u->arc ? &u->arc->to : NULL,
+                                     .to_size = sizeof *u->arc};
 
-    t.index = tt_memory_get(u->a->memory, size);
-    t.low = tt_memory_get(u->a->memory, size);
-    tt_vector_init(&t.stack, u->a->memory, sizeof(struct visit));
-    tt_vector_init(&t.open, u->a->memory, sizeof(uint32_t));
-    if (!t.index || !t.low)
-        error = -TT_ERR_MEMORY;
-    for (uint32_t f = 0; !error && f < u->functions; f++) {
-        if (!t.index[f])
-            error = enter(&t, f);
-        while (!error && t.stack.count)
-            error = step(&t);
-    }
-    tt_vector_fini(&t.open);
-    tt_vector_fini(&t.stack);
-    tt_memory_put(u->a->memory, t.low);
-    tt_memory_put(u->a->memory, t.index);
-    return error;
+    return tt_components_find(&calls, u->a->memory, u->set_of, &u->sets);
 }
 
 /* ── What sets cost ───────────────────────────────────────────────────────────────── */

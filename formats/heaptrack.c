@@ -18,6 +18,7 @@
 
 #include "formats.h"
 #include "heap-figures.h"
+#include "hex.h"
 #include "naming.h"
 
 enum { MOST_VERSION = 3, OLD_VERSION = 0x10200, MOST_FRAMES = 64 };
@@ -58,11 +59,6 @@ struct heaptrack {
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The next number of a line; 0: there is none, or it is too large. */
 static int take(const char **at, uint64_t *n)
 {
@@ -70,12 +66,12 @@ static int take(const char **at, uint64_t *n)
 
     while (*c == ' ')
         c++;
-    if (digit(*c) < 0)
+    if (tt_hex_small(*c) < 0)
         return 0;
-    for (*n = 0; digit(*c) >= 0; c++) {
+    for (*n = 0; tt_hex_small(*c) >= 0; c++) {
         if (*n >> 60)
             return 0;
-        *n = *n << 4 | (uint64_t)digit(*c);
+        *n = *n << 4 | (uint64_t)tt_hex_small(*c);
     }
     *at = c;
     return 1;
@@ -449,7 +445,7 @@ static enum tt_match detect(const char *head, size_t size)
 
     if (size < 6 || memcmp(head, "v ", 2) != 0)
         return TT_MATCH_NO;
-    while (at < size && (digit(head[at]) >= 0 || head[at] == ' '))
+    while (at < size && (tt_hex_small(head[at]) >= 0 || head[at] == ' '))
         at++;
     return size - at > 2 && at > 2 && head[at] == '\n' && strchr("Xx", head[at + 1]) &&
                    head[at + 2] == ' '

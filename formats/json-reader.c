@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hex.h"
 #include "utf8.h"
 
 enum { LONGEST = 1 << 28 };
@@ -75,10 +76,7 @@ static int read_hex(struct tt_json *j, uint32_t *code)
 {
     *code = 0;
     for (int i = 0; i < 4; i++) {
-        int c = peek(j), digit = c >= '0' && c <= '9' ? c - '0'
-                                 : (c | 32) >= 'a' && (c | 32) <= 'f'
-                                     ? (c | 32) - 'a' + 10
-                                     : -1;
+        const int c = peek(j), digit = tt_hex(c);
         if (c < 0)
             return c;
         if (digit < 0)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hex.h"
+
 /* Files that are mapped below this were not moved from where they were linked to. */
 #define LOW (1ull << 30)
 
@@ -33,9 +35,7 @@ static const char *read_hex(const char *at, uint64_t *n)
     const char *c = at;
 
     for (*n = 0;; c++) {
-        int digit = *c >= '0' && *c <= '9'                 ? *c - '0'
-                    : (*c | 32) >= 'a' && (*c | 32) <= 'f' ? (*c | 32) - 'a' + 10
-                                                           : -1;
+        const int digit = tt_hex(*c);
         if (digit < 0)
             return c == at ? NULL : c;
         if (*n >> 60)

@@ -240,7 +240,7 @@ static int add_tree(struct massif *m)
         else if (n[i].rest)
             error = tt_heap_add(&m->heap, TT_HEAP_PEAK_BYTES,
                                 find_context(m, &p, n[i].depth), n[i].rest);
-        if (!error && p.known.count * STEP > MOST_CONTEXTS + tt_source_offset(m->s))
+        if (!error && p.known.pair.count * STEP > MOST_CONTEXTS + tt_source_offset(m->s))
             error = tt_source_fail(m->s, "the paths of the largest tree are longer than "
                                          "the file");
     }

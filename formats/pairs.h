@@ -3,14 +3,11 @@
 #ifndef TT_PAIRS_H
 #define TT_PAIRS_H
 
-#include "memory.h"
-
-struct tt_pair;
+#include "index.h"
 
 struct tt_pairs {
-    const struct tt_memory *memory;
-    struct tt_pair *slot; /* owned: a hash table */
-    size_t size, count;
+    struct tt_vector pair; /* the two, and their number */
+    struct tt_index index;
 };
 
 void tt_pairs_init(struct tt_pairs *, const struct tt_memory *);

@@ -13,6 +13,7 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "hex.h"
 #include "naming.h"
 #include "samples.h"
 
@@ -188,8 +189,6 @@ static int read_timed(char *line, size_t length, struct header *h)
 
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */
 
-static int is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-
 /* Returns where "(module)" begins at the end of a line; brackets in it are balanced. */
 static size_t find_module(const char *line, size_t length)
 {
@@ -210,7 +209,7 @@ static size_t without_offset(const char *name, size_t length)
 {
     size_t at = length;
 
-    while (at && is_hex(name[at - 1]))
+    while (at && tt_hex_small(name[at - 1]) >= 0)
         at--;
     return at > 3 && at < length && memcmp(name + at - 3, "+0x", 3) == 0 ? at - 3
                                                                          : length;
@@ -252,7 +251,7 @@ static int take_frame(struct perf *p, char *line, size_t length)
 
     while (at < length && tt_is_blank(line[at]))
         at++;
-    for (name = at; name < length && is_hex(line[name]); name++)
+    for (name = at; name < length && tt_hex_small(line[name]) >= 0; name++)
         ;
     if (name == at || (name < length && !tt_is_blank(line[name])))
         return 0;
@@ -273,7 +272,7 @@ static int take_frame(struct perf *p, char *line, size_t length)
         module_length = 0;
     if (end == name) { /* there is no name: use the address */
         name = at;
-        for (end = at; end < length && is_hex(line[end]); end++)
+        for (end = at; end < length && tt_hex_small(line[end]) >= 0; end++)
             ;
     }
     return add_frame(p, line + name, end - name, line + module + (module_length > 0),
@@ -365,7 +364,7 @@ static int is_frame(const char *line, size_t length)
 {
     const char *at = tt_skip_blanks(line), *end = at;
 
-    while (is_hex(*end))
+    while (tt_hex_small(*end) >= 0)
         end++;
     if (end == at || (*end && !tt_is_blank(*end)))
         return 0;

@@ -185,7 +185,7 @@ static uint32_t module_of(struct tt_perfetto_tables *t, size_t path, size_t id)
     if (!number)
         return TT_NONE;
     if (is_new)
-        *number = (uint32_t)t->known.count;
+        *number = (uint32_t)t->known.name.count;
     return *number;
 }
 

@@ -12,61 +12,24 @@
 
 enum { NO_PARENT = TT_ARC_ROW };
 
-/* ── Hash tables of ids ───────────────────────────────────────────────────────────── */
+/* ── Ids ──────────────────────────────────────────────────────────────────────────── */
 
-/* In a deep stack, the numbers of parents and blocks grow together.  Unmixed, few of the
- * bits of their difference would vary. */
-uint64_t tt_mix(uint64_t h, uint64_t value)
+/* Fails if there is no number. */
+uint32_t tt_builder_id(struct tt_builder *b, uint32_t number)
 {
-    h = (h * 0xff51afd7ed558ccdu ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
-    return h ^ h >> 29;
+    b->failed |= number >= TT_ARC_ROW - 1;
+    return b->failed ? TT_NONE : number;
 }
 
-static int grow_index(struct tt_builder *b, struct tt_index *x, tt_hash_function *hash)
+/* The id of the item with this key; a new one begins with it, and is 0 otherwise. */
+static inline __attribute__((always_inline)) uint32_t id_of(struct tt_builder *b,
+                                                            struct tt_index *x,
+                                                            struct tt_vector *v,
+                                                            const void *key, size_t size,
+                                                            int *is_new)
 {
-    struct tt_index bigger = {.size = x->size ? x->size * 2 : 64, .count = x->count};
-
-    TT_ASSERT(x->count <= x->size && (x->size & (x->size - 1)) == 0);
-    bigger.slot = tt_memory_get(&b->memory, bigger.size * sizeof *bigger.slot);
-    if (!bigger.slot)
-        return -TT_ERR_MEMORY;
-    for (size_t i = 0; i < x->size; i++) {
-        size_t at;
-        if (!x->slot[i])
-            continue;
-        at = hash(b, x->slot[i] - 1) & (bigger.size - 1);
-        while (bigger.slot[at])
-            at = (at + 1) & (bigger.size - 1);
-        bigger.slot[at] = x->slot[i];
-    }
-    tt_memory_put(&b->memory, x->slot);
-    *x = bigger;
-    return 0;
-}
-
-/* Returns the id of `what`; if it is new, gives it the next id and sets *is_new. */
-uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
-                       tt_hash_function *rehash, tt_is_same_function *is_same,
-                       const void *what, int *is_new)
-{
-    size_t at;
-
     *is_new = 0;
-    if (b->failed || (x->count * 4 >= x->size * 3 && grow_index(b, x, rehash) != 0)) {
-        b->failed = 1;
-        return TT_NONE;
-    }
-    TT_ASSERT(x->count < x->size);
-    for (at = hash & (x->size - 1); x->slot[at]; at = (at + 1) & (x->size - 1))
-        if (is_same(b, x->slot[at] - 1, what))
-            return x->slot[at] - 1;
-    if (x->count == TT_ARC_ROW - 1) {
-        b->failed = 1;
-        return TT_NONE;
-    }
-    x->slot[at] = (uint32_t)++x->count;
-    *is_new = 1;
-    return (uint32_t)x->count - 1;
+    return b->failed ? TT_NONE : tt_builder_id(b, tt_index_get(x, v, key, size, is_new));
 }
 
 /* Appends an item to a vector; NULL: no memory, and the builder has failed. */
@@ -96,61 +59,32 @@ static const char *string_at(const struct tt_builder *b, uint32_t id)
     return (const char *)b->bytes.item + ((const size_t *)b->string.item)[id];
 }
 
-static uint64_t hash_string(const struct tt_builder *b, uint32_t id)
+static uint32_t add_string(struct tt_builder *b, uint64_t hash, const char *text)
 {
-    return hash_text(string_at(b, id));
-}
+    const size_t length = strlen(text) + 1, offset = b->bytes.count;
+    char *bytes = tt_vector_add(&b->bytes, length);
 
-static int is_same_string(const struct tt_builder *b, uint32_t id, const void *what)
-{
-    return strcmp(string_at(b, id), what) == 0;
+    if (bytes)
+        memcpy(bytes, text, length);
+    return bytes ? tt_index_append(&b->strings, &b->string, hash, &offset, sizeof offset)
+                 : TT_NO_NUMBER;
 }
 
 uint32_t tt_builder_string(struct tt_builder *b, const char *text)
 {
     const char *t = text ? text : "";
-    int is_new;
-    uint32_t id = tt_index_note(b, &b->strings, hash_text(t), hash_string, is_same_string,
-                                t, &is_new);
-    size_t *offset = is_new ? tt_builder_item(b, &b->string) : NULL;
+    const uint64_t hash = hash_text(t);
+    uint32_t id;
 
-    if (offset) {
-        size_t length = strlen(t) + 1;
-        char *bytes = tt_vector_add(&b->bytes, length);
-        if (bytes) {
-            *offset = (size_t)(bytes - (char *)b->bytes.item);
-            memcpy(bytes, t, length);
-        } else {
-            b->failed = 1;
-        }
-    }
-    return b->failed ? TT_NONE : id;
+    if (b->failed)
+        return TT_NONE;
+    for (size_t at = 0; (id = tt_index_next(&b->strings, hash, &at)) != TT_NO_NUMBER;)
+        if (strcmp(string_at(b, id), t) == 0)
+            return id;
+    return tt_builder_id(b, add_string(b, hash, t));
 }
 
 /* ── Blocks, contexts, arcs ───────────────────────────────────────────────────────── */
-
-static uint64_t hash_block_row(const struct tt_block_row *r)
-{
-    uint64_t h = tt_mix(tt_mix(r->name, r->module), r->file);
-
-    h = tt_mix(tt_mix(tt_mix(h, r->kind), r->line), r->column);
-    return tt_mix(tt_mix(h, r->length), r->offset);
-}
-
-static uint64_t hash_block(const struct tt_builder *b, uint32_t id)
-{
-    return hash_block_row((const struct tt_block_row *)b->block.item + id);
-}
-
-static int is_same_block(const struct tt_builder *b, uint32_t id, const void *what)
-{
-    const struct tt_block_row *x = (const struct tt_block_row *)b->block.item + id;
-    const struct tt_block_row *y = what;
-
-    return x->name == y->name && x->module == y->module && x->file == y->file &&
-           x->kind == y->kind && x->line == y->line && x->column == y->column &&
-           x->length == y->length && x->offset == y->offset;
-}
 
 uint32_t tt_builder_block(struct tt_builder *b, const struct tt_block_info *info)
 {
@@ -159,39 +93,17 @@ uint32_t tt_builder_block(struct tt_builder *b, const struct tt_block_info *info
                                .column = info->column,
                                .length = info->length,
                                .offset = info->offset};
-    struct tt_block_row *added;
-    uint32_t id;
     int is_new;
 
     row.name = tt_builder_string(b, info->name);
     row.module = tt_builder_string(b, info->module);
     row.file = tt_builder_string(b, info->file);
-    id = tt_index_note(b, &b->blocks, hash_block_row(&row), hash_block, is_same_block,
-                       &row, &is_new);
-    added = is_new ? tt_builder_item(b, &b->block) : NULL;
-    if (added)
-        *added = row;
-    return b->failed ? TT_NONE : id;
-}
-
-static uint64_t hash_context(const struct tt_builder *b, uint32_t id)
-{
-    const struct tt_grown *g = (const struct tt_grown *)b->context.item + id;
-
-    return tt_mix(g->parent, g->block);
-}
-
-static int is_same_context(const struct tt_builder *b, uint32_t id, const void *what)
-{
-    const struct tt_grown *x = (const struct tt_grown *)b->context.item + id, *y = what;
-
-    return x->parent == y->parent && x->block == y->block;
+    return id_of(b, &b->blocks, &b->block, &row, sizeof row, &is_new);
 }
 
 uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t block)
 {
-    struct tt_grown g = {parent, block}, *added;
-    uint32_t id;
+    const struct tt_grown g = {parent, block};
     int is_new;
 
     if (block >= b->block.count ||
@@ -199,12 +111,7 @@ uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t bloc
         b->failed = 1;
     else if (block == TT_BUILDER_ROOT && parent != NO_PARENT)
         return parent; /* a frame of another tool without a block */
-    id = tt_index_note(b, &b->contexts, tt_mix(parent, block), hash_context,
-                       is_same_context, &g, &is_new);
-    added = is_new ? tt_builder_item(b, &b->context) : NULL;
-    if (added)
-        *added = g;
-    return b->failed ? TT_NONE : id;
+    return id_of(b, &b->contexts, &b->context, &g, sizeof g, &is_new);
 }
 
 uint32_t tt_builder_parent(const struct tt_builder *b, uint32_t context,
@@ -217,35 +124,14 @@ uint32_t tt_builder_parent(const struct tt_builder *b, uint32_t context,
     return g->parent;
 }
 
-static uint64_t hash_arc(const struct tt_builder *b, uint32_t id)
-{
-    const struct tt_grown_arc *a = (const struct tt_grown_arc *)b->arc.item + id;
-
-    return tt_mix(tt_mix(a->from, a->to), a->block);
-}
-
-static int is_same_arc(const struct tt_builder *b, uint32_t id, const void *what)
-{
-    const struct tt_grown_arc *x = (const struct tt_grown_arc *)b->arc.item + id;
-    const struct tt_grown_arc *y = what;
-
-    return x->from == y->from && x->to == y->to && x->block == y->block;
-}
-
 uint32_t tt_builder_arc(struct tt_builder *b, uint32_t from, uint32_t to, uint32_t block)
 {
-    struct tt_grown_arc a = {from, to, block}, *added;
-    uint32_t id;
+    const struct tt_grown_arc a = {from, to, block};
     int is_new;
 
     if (from >= b->context.count || to >= b->context.count || block >= b->block.count)
         b->failed = 1;
-    id = tt_index_note(b, &b->arcs, tt_mix(tt_mix(from, to), block), hash_arc,
-                       is_same_arc, &a, &is_new);
-    added = is_new ? tt_builder_item(b, &b->arc) : NULL;
-    if (added)
-        *added = a;
-    return b->failed ? TT_NONE : id;
+    return id_of(b, &b->arcs, &b->arc, &a, sizeof a, &is_new);
 }
 
 /* ── Metrics, strands, facts ──────────────────────────────────────────────────────── */
@@ -264,28 +150,6 @@ uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *u
         return TT_NONE;
     *row = (struct tt_metric_row){.name = n, .unit = u, .flags = flags};
     return (uint32_t)b->metric.count - 1;
-}
-
-static uint64_t hash_strand_row(const struct tt_strand_row *r)
-{
-    uint64_t h = tt_mix(tt_mix(r->host, r->process), tt_mix(r->node, r->name));
-
-    return tt_mix(tt_mix(tt_mix(tt_mix(h, r->pid), r->thread), r->rank), r->labels);
-}
-
-static uint64_t hash_strand(const struct tt_builder *b, uint32_t id)
-{
-    return hash_strand_row((const struct tt_strand_row *)b->strand.item + id);
-}
-
-static int is_same_strand(const struct tt_builder *b, uint32_t id, const void *what)
-{
-    const struct tt_strand_row *x = (const struct tt_strand_row *)b->strand.item + id;
-    const struct tt_strand_row *y = what;
-
-    return x->host == y->host && x->process == y->process && x->node == y->node &&
-           x->name == y->name && x->pid == y->pid && x->thread == y->thread &&
-           x->rank == y->rank && x->labels == y->labels;
 }
 
 void tt_builder_no_strand(struct tt_builder *b) { b->current = TT_NONE; }
@@ -307,16 +171,12 @@ uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *in
         .least_thread = info->least_thread,
         .most_thread = info->most_thread,
         .square = info->square};
-    struct tt_strand_row *added;
-    uint32_t id;
     int is_new;
 
-    id = tt_index_note(b, &b->strands, hash_strand_row(&row), hash_strand, is_same_strand,
-                       &row, &is_new);
-    added = is_new ? tt_builder_item(b, &b->strand) : NULL;
-    if (added)
-        *added = row;
-    b->current = b->failed ? TT_NONE : id;
+    b->current = id_of(b, &b->strands, &b->strand, &row,
+                       offsetof(struct tt_strand_row, members), &is_new);
+    if (is_new && b->current != TT_NONE)
+        ((struct tt_strand_row *)b->strand.item)[b->current] = row;
     return b->current;
 }
 
@@ -564,10 +424,8 @@ void tt_builder_drop_indexes(struct tt_builder *b)
     struct tt_index *all[] = {&b->strings, &b->blocks, &b->contexts, &b->arcs,
                               &b->strands, &b->places, &b->trails};
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        tt_memory_put(&b->memory, all[i]->slot);
-        *all[i] = (struct tt_index){0};
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tt_index_fini(all[i], &b->memory);
 }
 
 void tt_builder_free(struct tt_builder *b)

@@ -10,11 +10,7 @@
 
 #include "assertion.h"
 #include "builder.h"
-
-struct tt_index {   /* a hash table of ids, kept elsewhere */
-    uint32_t *slot; /* id + 1; 0: free */
-    size_t size, count;
-};
+#include "index.h"
 
 struct tt_grown { /* a context or, with `block`, an arc */
     uint32_t parent, block;
@@ -58,14 +54,8 @@ static inline void tt_add_capped(uint64_t *to, uint64_t more)
         *to = UINT64_MAX;
 }
 
-/* Returns the id of `what` in an index; if it is new, gives it the next id and sets
- * *is_new. */
-typedef int tt_is_same_function(const struct tt_builder *, uint32_t id, const void *what);
-typedef uint64_t tt_hash_function(const struct tt_builder *, uint32_t id);
-uint32_t tt_index_note(struct tt_builder *b, struct tt_index *x, uint64_t hash,
-                       tt_hash_function *rehash, tt_is_same_function *is_same,
-                       const void *what, int *is_new);
-uint64_t tt_mix(uint64_t hash, uint64_t value);
+/* The number as an id; fails if it is too large, or TT_NO_NUMBER. */
+uint32_t tt_builder_id(struct tt_builder *, uint32_t number);
 
 /* Appends an item to a vector; NULL: no memory, and the builder has failed. */
 void *tt_builder_item(struct tt_builder *, struct tt_vector *);

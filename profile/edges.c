@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "edges.h"
+#include "index.h"
 #include "metric-view.h"
 #include "statistics.h"
 #include "view.h"
@@ -35,66 +36,26 @@ struct finding {
     const unsigned char *wanted; /* of each block; NULL: all */
     struct tt_vector *edges, *activations;
     struct tt_vector *tallies; /* NULL: an edge has the figures of the lens's metric */
-    uint32_t *slot;            /* index of an edge + 1; 0: free */
-    size_t slots;
+    struct tt_index index;     /* of edges, by caller and callee */
     struct tt_vector arrivals;
     size_t next; /* row of times */
 };
 
-static size_t hash_edge(uint32_t caller, uint32_t callee)
-{
-    uint64_t h = ((uint64_t)caller << 32 | callee) * 0x9e3779b97f4a7c15u;
-
-    return (size_t)(h ^ h >> 32);
-}
-
-static void put_edge(const struct finding *f, uint32_t index)
-{
-    const struct tt_edge *e = (struct tt_edge *)f->edges->item + index;
-    size_t at = hash_edge(e->caller, e->callee) & (f->slots - 1);
-
-    while (f->slot[at])
-        at = (at + 1) & (f->slots - 1);
-    f->slot[at] = index + 1;
-}
-
-static int grow_slots(struct finding *f)
-{
-    size_t slots = f->slots ? f->slots * 2 : 64;
-    uint32_t *slot = tt_memory_get(f->lens->memory, slots * sizeof *slot);
-
-    if (!slot)
-        return -TT_ERR_MEMORY;
-    tt_memory_put(f->lens->memory, f->slot);
-    f->slot = slot;
-    f->slots = slots;
-    for (uint32_t i = 0; i < f->edges->count; i++)
-        put_edge(f, i);
-    return 0;
-}
-
 /* NULL: no memory. */
 static struct tt_edge *edge_of(struct finding *f, uint32_t caller, uint32_t callee)
 {
-    struct tt_edge *e;
+    const uint32_t ends[] = {caller, callee};
+    int is_new;
+    uint32_t id = tt_index_get(&f->index, f->edges, ends, sizeof ends, &is_new);
+    struct tt_edge *e = (struct tt_edge *)f->edges->item + id;
 
-    if (f->edges->count * 2 >= f->slots && grow_slots(f) != 0)
+    if (id == TT_NO_NUMBER)
         return NULL;
-    for (size_t at = hash_edge(caller, callee) & (f->slots - 1); f->slot[at];
-         at = (at + 1) & (f->slots - 1)) {
-        e = (struct tt_edge *)f->edges->item + f->slot[at] - 1;
-        if (e->caller == caller && e->callee == callee)
-            return e;
-    }
-    e = tt_vector_add(f->edges, 1);
-    if (!e || (f->lens->has_times && !tt_vector_add(f->activations, 1)) ||
-        (f->tallies && f->lens->p->metrics &&
-         !tt_vector_add(f->tallies, f->lens->p->metrics)))
+    if (is_new && ((f->lens->has_times && !tt_vector_add(f->activations, 1)) ||
+                   (f->tallies && f->lens->p->metrics &&
+                    !tt_vector_add(f->tallies, f->lens->p->metrics))))
         return NULL;
-    e->caller = caller;
-    e->callee = callee;
-    e->id = (uint32_t)f->edges->count - 1;
-    put_edge(f, (uint32_t)f->edges->count - 1);
+    e->id = id;
     return e;
 }
 
@@ -242,7 +203,7 @@ static int find(struct finding *f)
         error = add_arcs(f);
     if (!error && f->edges->count)
         qsort(f->edges->item, f->edges->count, f->edges->size, compare_edges);
-    tt_memory_put(l->memory, f->slot);
+    tt_index_fini(&f->index, l->memory);
     tt_vector_fini(&f->arrivals);
     return error;
 }

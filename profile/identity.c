@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hex.h"
+
 static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t size)
 {
     const unsigned char *p = bytes;
@@ -132,9 +134,7 @@ int tt_identity_read(const char *text, uint64_t *identity)
     if (length < 17 || digit[-1] != '#')
         return 0;
     for (; *digit; digit++) {
-        int value = *digit >= '0' && *digit <= '9'   ? *digit - '0'
-                    : *digit >= 'a' && *digit <= 'f' ? *digit - 'a' + 10
-                                                     : -1;
+        const int value = tt_hex_small(*digit);
         if (value < 0)
             return 0;
         n = n << 4 | (uint64_t)value;

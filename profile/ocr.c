@@ -14,45 +14,40 @@ enum { MS = 1000000 }; /* ns */
 
 /* ── Pairs ────────────────────────────────────────────────────────────────────────── */
 
-static size_t first_slot(const struct ocr *o, uint32_t parent, uint32_t child)
+/* Returns the pair's number.  TT_NO_NUMBER: it is not there. */
+static uint32_t find_pair(const struct ocr *o, uint32_t parent, uint32_t child)
 {
-    uint64_t h = ((uint64_t)parent << 32 | child) * 0x9e3779b97f4a7c15u;
+    const struct ocr_pair pair = {parent, child};
 
-    return (h >> 20) & (o->slot.count - 1);
+    return tt_index_find(&o->index, &o->list, &pair, sizeof pair);
 }
 
-/* Returns the pair's number; with `add`, a new pair is added.  TT_NONE: not there. */
-static uint32_t find_pair(struct ocr *o, uint32_t parent, uint32_t child, int add)
+static int add_pair(struct ocr *o, uint32_t parent, uint32_t child)
 {
-    uint32_t *slot = o->slot.item;
-    size_t i = first_slot(o, parent, child);
+    const struct ocr_pair pair = {parent, child};
+    int is_new;
 
-    for (; slot[i]; i = (i + 1) & (o->slot.count - 1)) {
-        const struct ocr_pair *x = &o->pair[slot[i] - 1];
-        if (x->parent == parent && x->child == child)
-            return slot[i] - 1;
-    }
-    if (!add)
-        return TT_NONE;
-    o->pair[o->pairs] = (struct ocr_pair){parent, child};
-    slot[i] = ++o->pairs;
-    return o->pairs - 1;
+    return tt_index_get(&o->index, &o->list, &pair, sizeof pair, &is_new) == TT_NO_NUMBER
+               ? -TT_ERR_MEMORY
+               : 0;
 }
 
-static void find_pairs(struct ocr *o)
+static int find_pairs(struct ocr *o)
 {
     const struct tt_profile *p = o->p;
     struct tt_walk w;
+    int error = tt_walk_init(&w, p, 0);
 
-    if (tt_walk_init(&w, p, 0) != 0)
-        return;
-    while (tt_walk_next(&w))
+    while (!error && tt_walk_next(&w))
         if (w.depth)
-            (void)find_pair(o, tt_block_of(p, w.path[w.depth - 1]),
-                            tt_block_of(p, w.context), 1);
+            error = add_pair(o, tt_block_of(p, w.path[w.depth - 1]),
+                             tt_block_of(p, w.context));
     tt_walk_fini(&w);
-    for (uint32_t i = 0; i < p->arcs; i++)
-        (void)find_pair(o, tt_block_of(p, p->arc[i].from), p->arc[i].block, 1);
+    for (uint32_t i = 0; !error && i < p->arcs; i++)
+        error = add_pair(o, tt_block_of(p, p->arc[i].from), p->arc[i].block);
+    o->pair = o->list.item;
+    o->pairs = (uint32_t)o->list.count;
+    return error;
 }
 
 /* Was it made from OCR's files? */
@@ -81,33 +76,26 @@ static int are_too_large(const struct tt_profile *p)
 
 int tt_ocr_init(struct ocr *o, const struct tt_profile *p)
 {
-    size_t most = (size_t)p->contexts + p->arcs, slots = 64;
     uint32_t m = tt_metric_find(p, "time");
     int in_ns = m != TT_NONE && strcmp(p->metric[m].unit, "ns") == 0;
 
-    while (slots < 2 * most)
-        slots *= 2;
     *o = (struct ocr){.p = p,
                       .memory = p->memory,
                       .is_flat = is_flat(p),
                       .ms = in_ns ? MS : 1,
                       .ns = in_ns ? 1 : MS};
-    tt_vector_init(&o->slot, o->memory, sizeof(uint32_t));
+    tt_vector_init(&o->list, o->memory, sizeof(struct ocr_pair));
     if (m == TT_NONE || !p->many_times)
         return -TT_ERR_OPTION;
     if (are_too_large(p))
         return -TT_ERR_FORMAT;
-    o->pair = tt_memory_get(o->memory, most * sizeof *o->pair);
-    if (!o->pair || !tt_vector_add(&o->slot, slots))
-        return -TT_ERR_MEMORY;
-    find_pairs(o);
-    return o->pairs || p->contexts == 1 ? 0 : -TT_ERR_MEMORY;
+    return find_pairs(o);
 }
 
 void tt_ocr_fini(struct ocr *o)
 {
-    tt_vector_fini(&o->slot);
-    tt_memory_put(o->memory, o->pair);
+    tt_index_fini(&o->index, o->memory);
+    tt_vector_fini(&o->list);
 }
 
 int tt_ocr_sum_init(const struct ocr *o, struct ocr_sum *s)
@@ -213,7 +201,7 @@ static void take_edge(struct walk *w, uint32_t block, uint32_t from,
     int64_t total = (int64_t)t->sum, self = (int64_t)(t->sum - t->children);
     int direct = caller->block == block;
     uint32_t outer = direct ? caller->caller : from, nearest = w->last[block];
-    uint32_t id = find_pair(w->o, w->level[outer].block, block, 0);
+    uint32_t id = find_pair(w->o, w->level[outer].block, block);
 
     w->self[block] += self;
     f->value[OCR_SELF] += self;
@@ -248,7 +236,7 @@ static void take_edge(struct walk *w, uint32_t block, uint32_t from,
     if (!nearest)
         return;
     /* a call of itself: the nearest one before it called what leads here */
-    id = find_pair(w->o, block, w->level[nearest].block, 0);
+    id = find_pair(w->o, block, w->level[nearest].block);
     f->value[OCR_RECURSE] += total;
     f->value[OCR_OWN] += self;
     if (id != TT_NONE) {
@@ -273,7 +261,7 @@ static void enter(struct walk *w, uint32_t context)
         l->caller = direct ? w->level[from].caller : from;
         l->own = w->self[w->level[from].block];
         if (!direct)
-            l->pair = find_pair(w->o, w->level[from].block, l->block, 0);
+            l->pair = find_pair(w->o, w->level[from].block, l->block);
         if (t)
             take_edge(w, l->block, from, t);
     }

@@ -18,6 +18,7 @@
 #ifndef TT_OCR_H
 #define TT_OCR_H
 
+#include "index.h"
 #include "profile.h"
 
 enum ocr_value {
@@ -57,9 +58,10 @@ struct ocr {
     int is_flat; /* it is made of OCR's files */
     uint64_t ms,
         ns; /* so many of the metric's unit are a ms; so many ns are one of them */
-    struct ocr_pair *pair;
+    const struct ocr_pair *pair; /* of the list */
     uint32_t pairs;
-    struct tt_vector slot; /* hash table of pairs */
+    struct tt_vector list;
+    struct tt_index index;
 };
 
 /* The figures of one thread, or of many. */

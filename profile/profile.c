@@ -7,6 +7,7 @@
  * contexts uses tt_block_of and tt_end_of, which stay within bounds in any case. */
 #include "profile.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,46 +19,65 @@ enum { CHECKED_AT_ONCE = 64 << 20 };
 
 /* ── Sections ─────────────────────────────────────────────────────────────────────── */
 
-/* The sections that there may be: the width of an item, and how many there must be. */
+/* The sections that there may be: the width of an item, how many there must be, and the
+ * members, of the profile or of each metric, that are their address and number. */
 enum count_rule { ANY, BLOCKS, METRICS, CONTEXTS, SUMS, ARCS, STRANDS, DIGESTS, EDGES };
+
+#define WIDTH(type, member) sizeof *((const struct type *)0)->member
+#define ONE(member, rule)                                                                \
+    {                                                                                    \
+        WIDTH(tt_profile, member), rule, 0, offsetof(struct tt_profile, member), 0, 0    \
+    }
+#define LIST(member, number)                                                             \
+    {                                                                                    \
+        WIDTH(tt_profile, member), ANY, 0, offsetof(struct tt_profile, member),          \
+            offsetof(struct tt_profile, number),                                         \
+            sizeof((const struct tt_profile *)0)->number                                 \
+    }
+#define EACH(member, rule)                                                               \
+    {                                                                                    \
+        WIDTH(tt_metric_columns, member), rule, 1,                                       \
+            offsetof(struct tt_metric_columns, member), 0, 0                             \
+    }
 
 static const struct section_rule {
     uint32_t width;
     enum count_rule count;
     int by_metric;
+    size_t at, number, number_size;
 } section_rules[TT_SECTIONS] = {
-    [TT_SECTION_STRINGS] = {1, ANY, 0},
-    [TT_SECTION_FACTS] = {sizeof(struct tt_fact), ANY, 0},
-    [TT_SECTION_BLOCKS] = {sizeof(struct tt_block_row), BLOCKS, 0},
-    [TT_SECTION_METRICS] = {sizeof(struct tt_metric_row), METRICS, 0},
-    [TT_SECTION_CONTEXT_BLOCK] = {sizeof(uint32_t), CONTEXTS, 0},
-    [TT_SECTION_CONTEXT_SIZE] = {sizeof(uint32_t), CONTEXTS, 0},
-    [TT_SECTION_SELF] = {sizeof(uint64_t), SUMS, 1},
-    [TT_SECTION_ELSEWHERE] = {sizeof(uint64_t), SUMS, 1},
-    [TT_SECTION_LOW] = {sizeof(uint64_t), SUMS, 1},
-    [TT_SECTION_MISSED] = {sizeof(uint64_t), CONTEXTS, 1},
-    [TT_SECTION_ARCS] = {sizeof(struct tt_arc_row), ARCS, 0},
-    [TT_SECTION_BLOCK_FIGURES] = {sizeof(struct tt_block_figures), BLOCKS, 1},
-    [TT_SECTION_TIMES] = {sizeof(struct tt_times_row), ANY, 0},
-    [TT_SECTION_BINS] = {sizeof(struct tt_bin_row), ANY, 0},
-    [TT_SECTION_ACTIVATIONS] = {sizeof(struct tt_activation_row), ANY, 0},
-    [TT_SECTION_SLOW] = {sizeof(struct tt_slow_figure), ANY, 0},
-    [TT_SECTION_STRAND_ROWS] = {sizeof(struct tt_strand_row), STRANDS, 0},
-    [TT_SECTION_ENTRIES] = {sizeof(struct tt_entry), ANY, 0},
-    [TT_SECTION_SPREAD] = {sizeof(struct tt_spread), CONTEXTS, 1},
-    [TT_SECTION_SPREAD_SELF] = {sizeof(struct tt_spread), CONTEXTS, 1},
-    [TT_SECTION_SPACE] = {sizeof(struct tt_space_row), ANY, 0},
-    [TT_SECTION_SERIES] = {sizeof(struct tt_series_row), ANY, 0},
-    [TT_SECTION_POINTS] = {sizeof(struct tt_point), ANY, 0},
-    [TT_SECTION_DIGEST] = {sizeof(struct tt_digest_row), DIGESTS, 0},
-    [TT_SECTION_DIGEST_LEAST] = {sizeof(uint64_t), METRICS, 0},
-    [TT_SECTION_DIGEST_SELF] = {sizeof(struct tt_digest_figure), DIGESTS, 1},
-    [TT_SECTION_DIGEST_ELSEWHERE] = {sizeof(struct tt_digest_figure), DIGESTS, 1},
-    [TT_SECTION_DIGEST_LOW] = {sizeof(struct tt_digest_figure), DIGESTS, 1},
-    [TT_SECTION_BLOCK_CONTEXTS] = {sizeof(uint32_t), BLOCKS, 0},
-    [TT_SECTION_BLOCK_TALLIES] = {sizeof(struct tt_block_tally), BLOCKS, 1},
-    [TT_SECTION_EDGES] = {sizeof(struct tt_edge_row), EDGES, 0},
-    [TT_SECTION_EDGE_TALLIES] = {sizeof(struct tt_edge_tally), EDGES, 1},
+    [TT_SECTION_STRINGS] = LIST(strings, strings_size),
+    [TT_SECTION_FACTS] = LIST(fact, facts),
+    [TT_SECTION_BLOCKS] = ONE(block, BLOCKS),
+    [TT_SECTION_METRICS] = {.width = sizeof(struct tt_metric_row), .count = METRICS},
+    [TT_SECTION_CONTEXT_BLOCK] = ONE(block_of, CONTEXTS),
+    [TT_SECTION_CONTEXT_SIZE] = ONE(size_of, CONTEXTS),
+    [TT_SECTION_SELF] = EACH(self, SUMS),
+    [TT_SECTION_ELSEWHERE] = EACH(elsewhere, SUMS),
+    [TT_SECTION_LOW] = EACH(low, SUMS),
+    [TT_SECTION_MISSED] = EACH(missed, CONTEXTS),
+    [TT_SECTION_ARCS] = ONE(arc, ARCS),
+    [TT_SECTION_BLOCK_FIGURES] = EACH(block, BLOCKS),
+    [TT_SECTION_TIMES] = LIST(times, many_times),
+    [TT_SECTION_BINS] = LIST(bin, bins),
+    [TT_SECTION_ACTIVATIONS] = LIST(activation, activations),
+    [TT_SECTION_SLOW] = LIST(slow, slows),
+    [TT_SECTION_STRAND_ROWS] = ONE(strand, STRANDS),
+    [TT_SECTION_ENTRIES] = LIST(entry, entries),
+    [TT_SECTION_SPREAD] = EACH(spread, CONTEXTS),
+    [TT_SECTION_SPREAD_SELF] = EACH(spread_self, CONTEXTS),
+    [TT_SECTION_SPACE] = LIST(space, spaces),
+    [TT_SECTION_SERIES] = LIST(series, many_series),
+    [TT_SECTION_POINTS] = LIST(point, points),
+    [TT_SECTION_DIGEST] = ONE(digest, DIGESTS),
+    [TT_SECTION_DIGEST_LEAST] = ONE(digest_least, METRICS),
+    [TT_SECTION_DIGEST_SELF] = EACH(digest_self, DIGESTS),
+    [TT_SECTION_DIGEST_ELSEWHERE] = EACH(digest_elsewhere, DIGESTS),
+    [TT_SECTION_DIGEST_LOW] = EACH(digest_low, DIGESTS),
+    [TT_SECTION_BLOCK_CONTEXTS] = ONE(contexts_of, BLOCKS),
+    [TT_SECTION_BLOCK_TALLIES] = EACH(tally, BLOCKS),
+    [TT_SECTION_EDGES] = ONE(edge, EDGES),
+    [TT_SECTION_EDGE_TALLIES] = EACH(edge_tally, EDGES),
 };
 
 static uint64_t count_by_rule(const struct tt_profile *p, const struct tt_section *s)
@@ -104,122 +124,21 @@ static int check_section(struct tt_profile *p, const struct tt_section *s, uint3
 }
 
 /* Sets the pointer and the count of a section. */
-/* NOLINTNEXTLINE(readability-function-size): one case each */
 static void take_section(struct tt_profile *p, const struct tt_section *s)
 {
+    const struct section_rule *rule = &section_rules[s->kind];
     const void *at = p->image + s->offset;
     const size_t count = (size_t)s->count; /* it fits, as what it counts does */
-    struct tt_metric_columns *m = &p->metric[s->key];
+    const uint32_t brief = (uint32_t)count;
+    char *of = rule->by_metric ? (char *)&p->metric[s->key] : (char *)p;
 
-    switch ((enum tt_section_kind)s->kind) {
-    case TT_SECTION_STRINGS:
-        p->strings = at;
-        p->strings_size = count;
-        break;
-    case TT_SECTION_FACTS:
-        p->fact = at;
-        p->facts = (uint32_t)count;
-        break;
-    case TT_SECTION_BLOCKS:
-        p->block = at;
-        break;
-    case TT_SECTION_CONTEXT_BLOCK:
-        p->block_of = at;
-        break;
-    case TT_SECTION_CONTEXT_SIZE:
-        p->size_of = at;
-        break;
-    case TT_SECTION_SELF:
-        m->self = at;
-        break;
-    case TT_SECTION_ELSEWHERE:
-        m->elsewhere = at;
-        break;
-    case TT_SECTION_LOW:
-        m->low = at;
-        break;
-    case TT_SECTION_MISSED:
-        m->missed = at;
-        break;
-    case TT_SECTION_BLOCK_FIGURES:
-        m->block = at;
-        break;
-    case TT_SECTION_SPREAD:
-        m->spread = at;
-        break;
-    case TT_SECTION_SPREAD_SELF:
-        m->spread_self = at;
-        break;
-    case TT_SECTION_ARCS:
-        p->arc = at;
-        break;
-    case TT_SECTION_TIMES:
-        p->times = at;
-        p->many_times = count;
-        break;
-    case TT_SECTION_BINS:
-        p->bin = at;
-        p->bins = count;
-        break;
-    case TT_SECTION_ACTIVATIONS:
-        p->activation = at;
-        p->activations = count;
-        break;
-    case TT_SECTION_SLOW:
-        p->slow = at;
-        p->slows = count;
-        break;
-    case TT_SECTION_STRAND_ROWS:
-        p->strand = at;
-        break;
-    case TT_SECTION_ENTRIES:
-        p->entry = at;
-        p->entries = count;
-        break;
-    case TT_SECTION_SPACE:
-        p->space = at;
-        p->spaces = count;
-        break;
-    case TT_SECTION_SERIES:
-        p->series = at;
-        p->many_series = (uint32_t)count;
-        break;
-    case TT_SECTION_POINTS:
-        p->point = at;
-        p->points = count;
-        break;
-    case TT_SECTION_DIGEST:
-        p->digest = at;
-        break;
-    case TT_SECTION_DIGEST_LEAST:
-        p->digest_least = at;
-        break;
-    case TT_SECTION_DIGEST_SELF:
-        m->digest_self = at;
-        break;
-    case TT_SECTION_DIGEST_ELSEWHERE:
-        m->digest_elsewhere = at;
-        break;
-    case TT_SECTION_DIGEST_LOW:
-        m->digest_low = at;
-        break;
-    case TT_SECTION_BLOCK_CONTEXTS:
-        p->contexts_of = at;
-        break;
-    case TT_SECTION_BLOCK_TALLIES:
-        m->tally = at;
-        break;
-    case TT_SECTION_EDGES:
-        p->edge = at;
-        break;
-    case TT_SECTION_EDGE_TALLIES:
-        m->edge_tally = at;
-        break;
-    case TT_SECTION_METRICS:
-    case TT_SECTION_NONE:
-    case TT_SECTIONS:
-        break;
-    }
+    if (s->kind == TT_SECTION_METRICS)
+        return;
+    memcpy(of + rule->at, &at, sizeof at);
+    if (rule->number_size == sizeof brief)
+        memcpy(of + rule->number, &brief, sizeof brief);
+    else if (rule->number_size)
+        memcpy(of + rule->number, &count, sizeof count);
 }
 
 /* ── What is in them ──────────────────────────────────────────────────────────────── */

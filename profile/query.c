@@ -8,6 +8,7 @@
 #include "query.h"
 
 #include "groups.h"
+#include "hex.h"
 #include "pattern.h"
 #include "range.h"
 #include "views.h"
@@ -625,14 +626,6 @@ const char *tt_query_other(const struct tt_query *q, const char *key)
 
 /* ── The text of a query ──────────────────────────────────────────────────────────── */
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Decodes %XX and + in place, up to `end`, and puts a NUL after it.  The last % may be
  * literal, as in "prune=0.5%". */
 static int decode(struct tt_query *q, char *p, char *end)
@@ -640,17 +633,16 @@ static int decode(struct tt_query *q, char *p, char *end)
     char *to = p;
 
     for (; p < end; p++) {
-        int high, low;
+        int c;
         if (*p != '%' || p + 1 == end) {
             *to++ = (char)(*p == '+' ? ' ' : *p);
             continue;
         }
-        high = end - p > 2 ? hex_digit(p[1]) : -1;
-        low = high < 0 ? -1 : hex_digit(p[2]);
-        if (low < 0 || high + low == 0)
+        c = end - p > 2 ? tt_hex_character(p) : 0;
+        if (c <= 0)
             return tt_query_wrong(q, "'%.*s' is no character; %% is written %%25",
                                   end - p < 3 ? (int)(end - p) : 3, p);
-        *to++ = (char)(high << 4 | low);
+        *to++ = (char)c;
         p += 2;
     }
     *to = '\0';

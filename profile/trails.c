@@ -47,21 +47,13 @@ static struct wanted_place place_at(const struct tt_builder *b, uint32_t id)
     return w;
 }
 
-static uint64_t hash_place(const struct tt_builder *b, uint32_t id)
+static int is_same_place(const struct wanted_place *x, const struct wanted_place *y)
 {
-    struct wanted_place w = place_at(b, id);
+    int same = x->row.module == y->row.module && x->row.id == y->row.id &&
+               x->row.address == y->row.address && x->row.frames == y->row.frames;
 
-    return hash_wanted(&w);
-}
-
-static int is_same_place(const struct tt_builder *b, uint32_t id, const void *what)
-{
-    const struct wanted_place x = place_at(b, id), *y = what;
-    int same = x.row.module == y->row.module && x.row.id == y->row.id &&
-               x.row.address == y->row.address && x.row.frames == y->row.frames;
-
-    for (uint32_t i = 0; same && i < x.row.frames; i++)
-        same = is_same_frame(&x.frame[i], &y->frame[i]);
+    for (uint32_t i = 0; same && i < x->row.frames; i++)
+        same = is_same_frame(&x->frame[i], &y->frame[i]);
     return same;
 }
 
@@ -70,63 +62,45 @@ uint32_t tt_builder_place(struct tt_builder *b, const char *module, const char *
                           uint32_t frames)
 {
     struct wanted_place w = {{.address = address, .frames = frames}, frame};
-    struct tt_place_row *added;
     struct tt_place_frame *to;
+    uint64_t hash;
     uint32_t place;
-    int is_new;
 
     w.row.module = tt_builder_string(b, module);
     w.row.id = tt_builder_string(b, id);
-    place = tt_index_note(b, &b->places, hash_wanted(&w), hash_place, is_same_place, &w,
-                          &is_new);
-    added = is_new ? tt_builder_item(b, &b->place) : NULL;
-    to = added ? tt_vector_add(&b->frame, frames) : NULL;
-    if (to) {
-        w.row.first = (uint32_t)(to - (struct tt_place_frame *)b->frame.item);
-        *added = w.row;
-        memcpy(to, frame, frames * sizeof *to);
+    hash = hash_wanted(&w);
+    if (b->failed)
+        return TT_NONE;
+    for (size_t at = 0; (place = tt_index_next(&b->places, hash, &at)) != TT_NO_NUMBER;) {
+        const struct wanted_place known = place_at(b, place);
+        if (is_same_place(&known, &w))
+            return place;
     }
-    b->failed |= is_new && !to;
-    return b->failed ? TT_NONE : place;
+    w.row.first = (uint32_t)b->frame.count;
+    to = tt_vector_add(&b->frame, frames);
+    if (to)
+        memcpy(to, frame, frames * sizeof *to);
+    return tt_builder_id(
+        b, to ? tt_index_append(&b->places, &b->place, hash, &w.row, sizeof w.row)
+              : TT_NO_NUMBER);
 }
 
 /* ── Trails ───────────────────────────────────────────────────────────────────────── */
 
-static uint64_t hash_trail_row(const struct tt_trail_row *t)
-{
-    return tt_mix(tt_mix(t->parent, t->context), t->place);
-}
-
-static uint64_t hash_trail(const struct tt_builder *b, uint32_t id)
-{
-    return hash_trail_row((const struct tt_trail_row *)b->trail.item + id);
-}
-
-static int is_same_trail(const struct tt_builder *b, uint32_t id, const void *what)
-{
-    const struct tt_trail_row *x = (const struct tt_trail_row *)b->trail.item + id,
-                              *y = what;
-
-    return x->parent == y->parent && x->context == y->context && x->place == y->place;
-}
-
 uint32_t tt_builder_trail(struct tt_builder *b, uint32_t parent, uint32_t context,
                           uint32_t place)
 {
-    struct tt_trail_row row = {.parent = parent, .context = context, .place = place},
-                        *added;
-    uint32_t id;
+    const struct tt_trail_row row = {
+        .parent = parent, .context = context, .place = place};
     int is_new;
 
     if (context >= b->context.count || (place != TT_NONE && place >= b->place.count) ||
         (parent != TT_NONE && parent >= b->trail.count))
         b->failed = 1;
-    id = tt_index_note(b, &b->trails, hash_trail_row(&row), hash_trail, is_same_trail,
-                       &row, &is_new);
-    added = is_new ? tt_builder_item(b, &b->trail) : NULL;
-    if (added)
-        *added = row;
-    return b->failed ? TT_NONE : id;
+    if (b->failed)
+        return TT_NONE;
+    return tt_builder_id(b,
+                         tt_index_get(&b->trails, &b->trail, &row, sizeof row, &is_new));
 }
 
 void tt_builder_trail_add(struct tt_builder *b, uint32_t trail, uint32_t metric,

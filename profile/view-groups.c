@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* view-groups.c - sets of mutually recursive blocks, each taken as one.
  *
- * A group is a strongly connected component of the graph of calls, found by Tarjan's
- * algorithm with a separate stack.  Within a group it does not matter where recursion was
+ * A group is a strongly connected component of the graph of calls.  Within a group it does not matter where recursion was
  * folded: the blocks that an arc hides of a path are in one group, and its target is one
  * of them. */
 #include <stdlib.h>
 
+#include "components.h"
 #include "edges.h"
 #include "metric-view.h"
 #include "statistics.h"
@@ -29,88 +29,20 @@ struct member {
     uint64_t self;
 };
 
-/* ── Components ───────────────────────────────────────────────────────────────────── */
-
-struct tarjan {
-    uint32_t *index;  /* of each block: when it was found, from 1; 0: not yet */
-    uint32_t *low;    /* the earliest on the stack that it leads to */
-    uint32_t *next;   /* its next edge to look at */
-    uint32_t *caller; /* where it was found from; TT_NONE: a beginning */
-    uint32_t *stack;  /* those that have no group yet */
-    uint32_t found, height;
-};
-
-static void find_block(struct tarjan *x, const struct grouping *g, uint32_t block,
-                       uint32_t caller)
-{
-    x->index[block] = x->low[block] = ++x->found;
-    x->next[block] = g->first[block];
-    x->caller[block] = caller;
-    x->stack[x->height++] = block;
-}
-
-static void close_group(struct tarjan *x, struct grouping *g, uint32_t block)
-{
-    uint32_t member;
-
-    do {
-        member = x->stack[--x->height];
-        g->group[member] = g->groups;
-    } while (member != block);
-    g->groups++;
-}
-
-static void search_from(struct tarjan *x, struct grouping *g, uint32_t start)
-{
-    const struct tt_edge *edge = g->edges.item;
-    uint32_t at = start, to;
-
-    find_block(x, g, start, TT_NONE);
-    while (at != TT_NONE) {
-        if (x->next[at] < g->first[at + 1]) {
-            to = edge[x->next[at]++].callee;
-            if (!x->index[to]) {
-                find_block(x, g, to, at);
-                at = to;
-            } else if (g->group[to] == TT_NONE && x->index[to] < x->low[at]) {
-                x->low[at] = x->index[to];
-            }
-            continue;
-        }
-        if (x->low[at] == x->index[at])
-            close_group(x, g, at);
-        to = x->caller[at];
-        if (to != TT_NONE && x->low[at] < x->low[to])
-            x->low[to] = x->low[at];
-        at = to;
-    }
-}
-
 static int find_groups(struct grouping *g)
 {
-    const uint32_t blocks = g->l->p->blocks;
     const struct tt_edge *edge = g->edges.item;
-    uint32_t *room = tt_memory_get(g->l->memory, (size_t)blocks * 5 * sizeof *room);
-    struct tarjan x;
+    struct tt_digraph calls = {.nodes = g->l->p->blocks,
+                               .first = g->first,
+                               .first_size = sizeof *g->first,
+                               .to = edge ? &edge->callee : NULL,
+                               .to_size = sizeof *edge};
 
-    if (!room)
-        return -TT_ERR_MEMORY;
-    x = (struct tarjan){.index = room,
-                        .low = room + blocks,
-                        .next = room + 2 * (size_t)blocks,
-                        .caller = room + 3 * (size_t)blocks,
-                        .stack = room + 4 * (size_t)blocks};
     for (size_t i = 0; i < g->edges.count; i++)
         g->first[edge[i].caller + 1]++;
-    for (uint32_t b = 0; b < blocks; b++) {
+    for (uint32_t b = 0; b < calls.nodes; b++)
         g->first[b + 1] += g->first[b];
-        g->group[b] = TT_NONE;
-    }
-    for (uint32_t b = 0; b < blocks; b++)
-        if (!x.index[b])
-            search_from(&x, g, b);
-    tt_memory_put(g->l->memory, room);
-    return 0;
+    return tt_components_find(&calls, g->l->memory, g->group, &g->groups);
 }
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "addressed.h"
+#include "index.h"
 #include "listing.h"
 #include "metric-view.h"
 #include "view.h"
@@ -30,66 +31,19 @@ struct source {
     struct tt_columns c;
     uint32_t mark, line, name, function, file;
     struct tt_vector hit;
-    uint32_t *slot; /* of a hash table: a hit + 1 */
-    size_t slots;
-    uint64_t sum, self; /* self: of all hits */
+    struct tt_index index; /* of hits */
+    uint64_t sum, self;    /* self: of all hits */
 };
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
-static uint64_t hash_of(const struct hit *h)
-{
-    uint64_t x = ((uint64_t)h->file << 32 | h->line) * 0x9e3779b97f4a7c15u;
-
-    x ^= ((uint64_t)h->block << 32 | h->inlined) * 0xff51afd7ed558ccdu;
-    return x ^ x >> 31;
-}
-
-static int is_same(const struct hit *x, const struct hit *y)
-{
-    return x->file == y->file && x->line == y->line && x->block == y->block &&
-           x->inlined == y->inlined;
-}
-
-static int grow(struct source *v)
-{
-    const size_t slots = v->slots ? 2 * v->slots : 256;
-    uint32_t *slot = tt_memory_get(v->l->memory, slots * sizeof *slot);
-    const struct hit *h = v->hit.item;
-
-    if (!slot)
-        return -TT_ERR_MEMORY;
-    for (size_t i = 0; i < v->hit.count; i++) {
-        size_t at = hash_of(&h[i]) & (slots - 1);
-        while (slot[at])
-            at = (at + 1) & (slots - 1);
-        slot[at] = (uint32_t)i + 1;
-    }
-    tt_memory_put(v->l->memory, v->slot);
-    v->slot = slot;
-    v->slots = slots;
-    return 0;
-}
-
 static struct hit *hit_of(struct source *v, const struct hit *wanted)
 {
-    struct hit *h;
-    size_t at;
+    int is_new;
+    uint32_t at = tt_index_get(&v->index, &v->hit, wanted, offsetof(struct hit, self),
+                               &is_new);
 
-    if (2 * v->hit.count >= v->slots && grow(v) != 0)
-        return NULL;
-    for (at = hash_of(wanted) & (v->slots - 1); v->slot[at];
-         at = (at + 1) & (v->slots - 1)) {
-        h = (struct hit *)v->hit.item + v->slot[at] - 1;
-        if (is_same(h, wanted))
-            return h;
-    }
-    h = tt_vector_add(&v->hit, 1);
-    if (!h)
-        return NULL;
-    *h = *wanted;
-    v->slot[at] = (uint32_t)v->hit.count;
-    return h;
+    return at == TT_NO_NUMBER ? NULL : (struct hit *)v->hit.item + at;
 }
 
 /* Adds an entry's figure to a line, once for each entry. */
@@ -361,7 +315,7 @@ int tt_view_source(const struct tt_profile *p, struct tt_query *q, struct tt_tab
         }
         tt_addressed_fini(&v.a);
     }
-    tt_memory_put(l.memory, v.slot);
+    tt_index_fini(&v.index, l.memory);
     tt_vector_fini(&v.hit);
     tt_metric_view_fini(&l);
     return error;

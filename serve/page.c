@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "asset.h"
+#include "hex.h"
 #include "table-json.h"
 #include "table-print.h"
 
@@ -143,14 +144,6 @@ static void reply_state(struct tt_page *s, struct tt_reply *r)
 
 /* ── Sources ──────────────────────────────────────────────────────────────────────── */
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Returns the value of `key` in a query, with %XX decoded; malloc'ed, NULL: it is
  * missing. */
 static char *value_of(const char *query, const char *key)
@@ -166,10 +159,9 @@ static char *value_of(const char *query, const char *key)
     query += length + 1;
     value = malloc(strlen(query) + 1);
     for (; value && *query && *query != '&'; query++) {
-        int high = *query == '%' ? digit(query[1]) : -1,
-            low = high < 0 ? -1 : digit(query[2]);
-        value[n++] = (char)(low >= 0 ? high * 16 + low : *query == '+' ? ' ' : *query);
-        query += low >= 0 ? 2 : 0;
+        const int c = tt_hex_character(query);
+        value[n++] = (char)(c >= 0 ? c : *query == '+' ? ' ' : *query);
+        query += c >= 0 ? 2 : 0;
     }
     if (value)
         value[n] = '\0';

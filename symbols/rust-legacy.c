@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "hex.h"
 #include "unicode.h"
 
 struct name {
@@ -41,11 +42,6 @@ static void put_character(struct name *n, uint32_t c)
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static int hex_value(char c)
-{
-    return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? 10 + c - 'a' : -1;
-}
-
 /* Decodes $LT$ and the like; returns the bytes read, 0: not an escape. */
 static size_t unescape(struct name *n, const char *text, size_t length)
 {
@@ -66,9 +62,9 @@ static size_t unescape(struct name *n, const char *text, size_t length)
     if (!end || text[1] != 'u' || inner < 2 || inner > 7)
         return 0;
     for (size_t i = 2; i <= inner; i++) {
-        if (hex_value(text[i]) < 0)
+        if (tt_hex_small(text[i]) < 0)
             return 0;
-        c = c << 4 | (uint32_t)hex_value(text[i]);
+        c = c << 4 | (uint32_t)tt_hex_small(text[i]);
     }
     if (c < 0x20)
         return 0;
@@ -102,7 +98,7 @@ static int is_hash(const char *text, size_t length)
     if (length != 17 || *text != 'h')
         return 0;
     for (size_t i = 1; i < length; i++)
-        if (hex_value(text[i]) < 0)
+        if (tt_hex_small(text[i]) < 0)
             return 0;
     return 1;
 }

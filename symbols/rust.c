@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "hex.h"
 #include "unicode.h"
 
 enum { DEEPEST = 200, MOST_STEPS = 1 << 16 };
@@ -570,16 +571,11 @@ struct digits {
     size_t length;
 };
 
-static int hex_value(char c)
-{
-    return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? 10 + c - 'a' : -1;
-}
-
 static struct digits read_digits(struct reading *r)
 {
     struct digits d = {.text = r->text + r->at};
 
-    while (hex_value(peek(r)) >= 0) {
+    while (tt_hex_small(peek(r)) >= 0) {
         r->at++;
         d.length++;
     }
@@ -597,7 +593,7 @@ static int value_of(struct digits d, uint64_t *value)
         d.length--;
     }
     for (size_t i = 0; d.length <= 16 && i < d.length; i++)
-        *value = *value << 4 | (unsigned)hex_value(d.text[i]);
+        *value = *value << 4 | (unsigned)tt_hex_small(d.text[i]);
     return d.length <= 16 ? 0 : -1;
 }
 
@@ -651,8 +647,8 @@ static void read_string(struct reading *r)
         size_t count = 0, length;
         uint32_t c;
         for (; count < 4 && i + 2 * count < d.length; count++)
-            bytes[count] = (unsigned char)(hex_value(d.text[i + 2 * count]) * 16 +
-                                           hex_value(d.text[i + 2 * count + 1]));
+            bytes[count] = (unsigned char)(tt_hex_small(d.text[i + 2 * count]) * 16 +
+                                           tt_hex_small(d.text[i + 2 * count + 1]));
         length = tt_utf8_decode(bytes, count, &c);
         if (!length)
             r->failed = 1;

@@ -10,30 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t slot_of(const struct tt_source_paths *p, const char *raw)
-{
-    size_t at = ((uintptr_t)raw * (size_t)0x9e3779b97f4a7c15u >> 20) & (p->size - 1);
-
-    while (p->path[at].raw && p->path[at].raw != raw)
-        at = (at + 1) & (p->size - 1);
-    return at;
-}
-
-static int grow(struct tt_source_paths *p)
-{
-    struct tt_source_paths bigger = {.size = p->size ? 2 * p->size : 64,
-                                     .count = p->count};
-
-    bigger.path = calloc(bigger.size, sizeof *bigger.path);
-    if (!bigger.path)
-        return -1;
-    for (size_t i = 0; i < p->size; i++)
-        if (p->path[i].raw)
-            bigger.path[slot_of(&bigger, p->path[i].raw)] = p->path[i];
-    free(p->path);
-    *p = bigger;
-    return 0;
-}
+struct path {
+    const char *raw; /* borrowed; known by its address */
+    char *name;      /* owned */
+};
 
 /* The begin of the last part of path[0 … end); `end` if ".." cannot remove it. */
 static size_t begin_of_last(const char *path, size_t end)
@@ -86,25 +66,24 @@ static char *make(const char *folder, const char *raw)
 const char *tt_source_paths_get(struct tt_source_paths *p, const char *folder,
                                 const char *raw)
 {
-    size_t at;
+    struct path *path;
+    uint32_t at;
+    int is_new;
 
-    if (p->count * 2 >= p->size && grow(p) != 0)
+    p->path.size = sizeof *path;
+    at = tt_index_get(&p->index, &p->path, &raw, sizeof raw, &is_new);
+    if (at == TT_NO_NUMBER)
         return raw;
-    at = slot_of(p, raw);
-    if (!p->path[at].raw) {
-        char *name = make(folder, raw);
-        if (!name)
-            return raw;
-        p->path[at] = (struct tt_source_path){raw, name};
-        p->count++;
-    }
-    return p->path[at].name;
+    path = (struct path *)p->path.item + at;
+    if (!path->name)
+        path->name = make(folder, raw);
+    return path->name ? path->name : raw;
 }
 
 void tt_source_paths_fini(struct tt_source_paths *p)
 {
-    for (size_t i = 0; i < p->size; i++)
-        free(p->path[i].name);
-    free(p->path);
-    *p = (struct tt_source_paths){0};
+    for (size_t i = 0; i < p->path.count; i++)
+        free(((struct path *)p->path.item)[i].name);
+    tt_index_fini(&p->index, NULL);
+    tt_vector_fini(&p->path);
 }

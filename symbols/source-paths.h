@@ -3,16 +3,11 @@
 #ifndef TT_SOURCE_PATHS_H
 #define TT_SOURCE_PATHS_H
 
-#include <stddef.h>
+#include "index.h"
 
-struct tt_source_path {
-    const char *raw; /* borrowed; known by its address */
-    char *name;      /* owned */
-};
-
-struct tt_source_paths { /* a hash table by `raw` */
-    struct tt_source_path *path;
-    size_t size, count;
+struct tt_source_paths { /* all zero: none */
+    struct tt_vector path;
+    struct tt_index index; /* by `raw` */
 };
 
 /* `raw` as seen from an absolute `folder` (or NULL), with "." and ".." resolved.  Returns

@@ -106,7 +106,6 @@ static int open_finished(struct tt_builder *b, const struct tt_memory *m,
 static void forget(struct tt_profile *p, const struct tt_memory *m)
 {
     void *image = (void *)(uintptr_t)p->image;
-    size_t size = p->size;
 
     tt_profile_close(p);
     tt_memory_put(m, image);

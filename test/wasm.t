@@ -6,7 +6,7 @@
 
 # Recordings are read where they are written, on machines with addresses of 64 bits, and
 # traces by the runtime; a browser packs and unpacks by itself.
-sources=(base/memory.c base/utf8.c profile/*.c report/*.c formats/*.c)
+sources=(base/components.c base/index.c base/memory.c base/utf8.c profile/*.c report/*.c formats/*.c)
 for not in profile/read-*.c formats/chrome.c formats/events.c formats/formats.c formats/inflate.c formats/pack.c formats/perfdata.c formats/perfdata-packed.c formats/unpack.c; do
     sources=("${sources[@]/$not/}")
 done
