@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "figures.h"
 #include "load.h"
 #include "profile.h"
 #include "text.h"

@@ -15,6 +15,7 @@
 #include "complain.h"
 #include "control.h"
 #include "index.h"
+#include "join.h"
 #include "output.h"
 #include "profile.h"
 #include "replacing.h"

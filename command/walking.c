@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "debug-file.h"
+#include "process.h"
 #include "regions.h"
 #include "unwind.h"
 

@@ -3,6 +3,7 @@
  *
  * Compiled without vector registers, which hold the program's arguments and results:
  * saving them all takes longer than this code, and rare cases take the slow path. */
+#include "function-quick.h"
 #include "exact.h"
 #include "function.h"
 #include "hiding.h"

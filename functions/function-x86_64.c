@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "function-frames.h"
+#include "function-quick.h"
 #include "function.h"
 
 /* ── What is written there ────────────────────────────────────────────────────────── */

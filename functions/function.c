@@ -16,8 +16,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "api.h"
 #include "brief-lock.h"
 #include "control.h"
+#include "function-quick.h"
 
 /* ── Our code ─────────────────────────────────────────────────────────────────────── */
 

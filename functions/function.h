@@ -23,12 +23,6 @@ int tt_function_enter(uintptr_t slot, tt_block block);
 /* The function has returned to stack address `cfa`; returns where to continue. */
 uintptr_t tt_function_leave(uintptr_t cfa);
 
-/* The same in nearly simple cases, with only the general registers saved; in others
- * TT_FUNCTION_SLOWLY, 0. */
-enum { TT_FUNCTION_SLOWLY = -1 };
-int tt_function_enter_quickly(uintptr_t slot, tt_block block);
-uintptr_t tt_function_leave_quickly(uintptr_t cfa);
-
 /* ── Making them ──────────────────────────────────────────────────────────────────── */
 
 struct tt_site_code { /* a function to be, and then its thunk */
@@ -59,12 +53,6 @@ extern struct tt_kept_all {
     } * slot;
     size_t size, count; /* of slots, a power of two; of used ones */
 } tt_function_kept;
-
-struct tt_kept *tt_function_kept_at(struct tt_kept *slot, size_t size, uintptr_t cfa);
-
-/* With the lock held: is there room for so many more?  Then each can be kept. */
-int tt_function_has_room(size_t count);
-void tt_function_keep(uintptr_t cfa, uintptr_t back);
 
 /* Before the first is entered; around fork. */
 void tt_function_init(void);

@@ -3,6 +3,8 @@
 #include <stdint.h>
 
 #include "hooks-machine.h"
+#include "hooks-quick.h"
+#include "hooks.h"
 #include "next-function.h"
 
 static void (*next)(void *);

@@ -14,8 +14,4 @@ struct tt_hook_call {     /* of a hook */
 /* Finds the C library's hooks, which are called, too. */
 void tt_hooks_machine(void);
 
-/* 1: counted, or there is nothing to count.  Uses no registers but the general ones. */
-int tt_hook_quickly(const struct tt_hook_call *);
-void tt_hook_slowly(const struct tt_hook_call *);
-
 #endif

@@ -12,6 +12,7 @@
 
 #include "exact.h"
 #include "hooks-stacks.h"
+#include "hooks.h"
 #include "next-function.h"
 
 struct tt_hook_sites tt_hook_sites;

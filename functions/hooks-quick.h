@@ -65,7 +65,7 @@ TT_INLINE uintptr_t tt_hook_back(const struct tt_hook_call *c, uintptr_t cfa)
 int tt_hook_enter(const struct tt_hook_site *, const struct tt_hook_call *, uintptr_t cfa,
                   tt_block caller);
 
-/* hooks.c: leaves a function that is not simply the top. */
-void tt_hook_leave_slowly(const struct tt_hook_call *);
+/* 1: counted, or there is nothing to count.  Uses no registers but the general ones. */
+int tt_hook_quickly(const struct tt_hook_call *);
 
 #endif

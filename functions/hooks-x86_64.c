@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "hooks-machine.h"
+#include "hooks-quick.h"
+#include "hooks.h"
 #include "next-function.h"
 
 enum { VECTORS = 0xe7, CONTROLLED = 1 << 27 /* of cpuid 1: the system saves more */ };

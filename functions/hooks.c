@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "api.h"
 #include "brief-lock.h"
 #include "control.h"
 #include "hooks-quick.h"

@@ -8,6 +8,7 @@
 #ifndef TT_HOOKS_H
 #define TT_HOOKS_H
 
+#include "hooks-machine.h"
 #include "options.h"
 
 /* Before the recording.  If the program is built with -pg its functions are counted, and
@@ -22,5 +23,11 @@ void tt_hooks_forked(void);
 
 /* Is the program built with -pg? */
 int tt_hooks_count_only(void);
+
+/* The same in all cases. */
+void tt_hook_slowly(const struct tt_hook_call *);
+
+/* Leaves a function that is not simply the top. */
+void tt_hook_leave_slowly(const struct tt_hook_call *);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* demangle.c - whatever a symbol is called, it has a name that ends, of bounded length. */
 #include "demangle.h"
+#include "rust.h"
 
 #include <stdint.h>
 #include <stdlib.h>

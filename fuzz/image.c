@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "image-symbol.h"
 #include "image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

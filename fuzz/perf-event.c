@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "perf-events.h"
+#include "perf-record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include "brief-lock.h"
 #include "clock.h"
+#include "rows.h"
 #include "series.h"
 
 enum {

@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 
 #include "block.h"
+#include "context.h"
 #include "heap-alive.h"
+#include "rows.h"
 #include "series.h"
 
 __thread struct tt_thread_heap *tt_heap_here;

@@ -14,9 +14,11 @@
 #include "byte-sampling.h"
 #include "clock.h"
 #include "control.h"
+#include "extension.h"
 #include "heap-alive.h"
 #include "heap-stack.h"
 #include "probes.h"
+#include "rows.h"
 
 static struct {
     uint64_t rate, seed;

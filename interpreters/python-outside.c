@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "frame-copy.h"
+#include "image-symbol.h"
 #include "image.h"
 #include "python-outside.h"
 #include "python.h"

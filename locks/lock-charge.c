@@ -10,7 +10,12 @@
 
 #include <sched.h>
 
+#include "activation.h"
 #include "block.h"
+#include "budget.h"
+#include "cell.h"
+#include "context.h"
+#include "extension.h"
 #include "locks.h"
 #include "places.h"
 

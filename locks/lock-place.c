@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "block.h"
+#include "context.h"
 #include "places.h"
 #include "rules.h"
 

@@ -12,6 +12,8 @@
  * After chroot the loader would not find this library, and would write a message to the
  * program's standard error: such a program is started without it.  The folder is then
  * reached by a descriptor, which a process has from its first chroot on. */
+#include "interpose-exec.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

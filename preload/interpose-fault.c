@@ -11,6 +11,8 @@
  * program's action: ours is removed before them and put back after.  If the program
  * ignores the signal or wants its handler once, ours is not put back, and tt_safe_read
  * lets the system copy. */
+#include "interpose-fault.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +21,7 @@
 #include <unistd.h>
 
 #include "brief-lock.h"
+#include "interpose-signal.h"
 #include "native-sampler.h"
 #include "next-function.h"
 #include "preload.h"

@@ -5,6 +5,7 @@
  * the return address.  So these functions first check the modules loaded before, and then jump
  * to the loader: the next call, mostly the dlsym right after a dlopen, sees the changes of the
  * previous one. */
+#include "interpose-loader.h"
 #include "graft.h"
 #include "hooks.h"
 #include "modules.h"

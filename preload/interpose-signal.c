@@ -7,6 +7,8 @@
  * from the program, whatever it does with signals.  The library checks the sender of that
  * signal and ignores ours, so it does no harm if its handler is installed for a moment
  * instead of ours.  Our handler passes all other signals on to that of the library. */
+#include "interpose-signal.h"
+
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>

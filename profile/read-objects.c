@@ -7,6 +7,7 @@
  * that came, are not alive, and were not reported to leave, died in a collection: they
  * are counted as freed. */
 #include "read-objects.h"
+#include "figures.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,9 @@
  * A recording has a tree for each strand; here they become one, with figures by strand. */
 #include "read-recording.h"
 
+#include "figures.h"
+#include "picture-log.h"
+#include "preorder.h"
 #include "read-objects.h"
 #include "read-series.h"
 #include "read-sparse.h"

@@ -5,6 +5,7 @@
  * Here they are converted to the longest interval, added up by label, and become
  * amounts. */
 #include "read-series.h"
+#include "figures.h"
 
 #include <stdio.h>
 #include <stdlib.h>

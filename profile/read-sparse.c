@@ -12,6 +12,7 @@
 
 #include "assertion.h"
 #include "builder.h"
+#include "figures.h"
 
 /* Is each N-th activation of a block timed? */
 static int is_sparse(const struct tt_picture *p, uint32_t block)

@@ -10,11 +10,16 @@
  * added to its tally, too.  For that we walk the path and the hiding arcs, and cache for
  * this context the blocks that they hide.  If no arc hides anything, as nearly always,
  * this costs one read of `hider`. */
+#include "activation.h"
+
 #include <string.h>
 
 #include "block.h"
+#include "budget.h"
 #include "clock.h"
+#include "extension.h"
 #include "hidden.h"
+#include "slowest.h"
 
 /* ── Time ─────────────────────────────────────────────────────────────────────────── */
 

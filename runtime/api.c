@@ -3,8 +3,11 @@
  *
  * A mark is the address of a frame; odd when the push was not recorded, and then it is
  * the frame that was on top: leaving such a mark drops what came after and keeps that. */
+#include "api.h"
+
 #include <string.h>
 
+#include "activation.h"
 #include "block.h"
 #include "control.h"
 #include "quick.h"

@@ -12,10 +12,17 @@
  * middle leaves a recording that can be repaired.  A move has what it needs: each
  * context's block has its tally, and some cells are reserved for the survivor's loss and
  * for metrics, until the freed cells of the context replace them. */
+#include "budget.h"
+
 #include <string.h>
 
+#include "activation.h"
+#include "cell.h"
+#include "extension.h"
+#include "rows.h"
 #include "space.h"
 #include "stack.h"
+#include "tree-check.h"
 #include "weigh.h"
 
 enum { LIVE = 1, VICTIM = 2, GONE = 4 };

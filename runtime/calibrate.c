@@ -9,8 +9,10 @@
 
 #include <string.h>
 
+#include "activation.h"
 #include "block.h"
 #include "clock.h"
+#include "extension.h"
 #include "stack.h"
 
 enum { CALLS = 200, BLOCKS = 24, KINDS = 3 };

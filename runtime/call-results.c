@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "control.h"
+#include "figures.h"
 #include "picture.h"
 #include "share.h"
 

@@ -6,7 +6,11 @@
  * Kinds are counted as metrics, on the context that is called.  The context that a tail
  * call left is stored with the frame below it.  If the next call comes from the same
  * frame and node, it is recorded below that context, as in a captured context. */
+#include "call.h"
+#include "activation.h"
+#include "api.h"
 #include "block.h"
+#include "context.h"
 #include "quick.h"
 #include "share.h"
 

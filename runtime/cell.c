@@ -7,6 +7,7 @@
  *      cells      one page at a time; free ones wait in a queue
  *      tables     2^order cells of data, free ones by order
  *      data       all else, in the same way, on separate lists */
+#include "cell.h"
 #include "tree.h"
 
 #include <string.h>

@@ -2,7 +2,10 @@
 /* clear.c - resets the counts of some blocks; the tree does not change. */
 #include <string.h>
 
+#include "activation.h"
 #include "block.h"
+#include "cell.h"
+#include "extension.h"
 #include "share.h"
 #include "stack.h"
 

@@ -9,7 +9,11 @@
  * back below that.  Once the cell is in use again, only the block is known, and comes
  * back below the root.  A cell whose generations are used up gives handles with the block
  * alone: a handle never names another context. */
+#include "context.h"
+#include "activation.h"
 #include "block.h"
+#include "budget.h"
+#include "rows.h"
 #include "series.h"
 #include "share.h"
 #include "stack.h"

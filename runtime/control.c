@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "activation.h"
 #include "block.h"
 #include "calibrate.h"
 #include "cancel.h"

@@ -11,6 +11,7 @@
 #define TT_EVENT_CACHE_H
 
 #include "block.h"
+#include "context.h"
 #include "exact.h"
 #include "space.h"
 #include "stack.h"

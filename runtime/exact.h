@@ -11,6 +11,8 @@
 #ifndef TT_EXACT_H
 #define TT_EXACT_H
 
+#include "activation.h"
+#include "call.h"
 #include "clock.h"
 #include "hidden.h"
 

@@ -4,6 +4,8 @@
  * Figures for which a cell has no room are in a chain of extensions: times first, for the
  * sake of the exact mode, rows of space last, since there may be many.  The totals of a
  * block over all of a strand, including evicted contexts, are its tally. */
+#include "extension.h"
+#include "cell.h"
 #include "tree.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
  * that tree's root, once. */
 #include <stdlib.h>
 
+#include "activation.h"
 #include "control.h"
 #include "hiding.h"
 #include "share.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* figures.c - reads a picture's extensions of cells. */
+#include "figures.h"
 #include "picture.h"
 
 #include <string.h>

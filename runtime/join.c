@@ -10,7 +10,10 @@
  *
  * Under ghc each block goes through the recursion policy, as a push does.  The result is
  * cached by caller and captured context: the next time it is one look-up. */
+#include "join.h"
 #include "block.h"
+#include "call.h"
+#include "context.h"
 #include "quick.h"
 #include "share.h"
 

@@ -15,6 +15,7 @@
 #include "brief-lock.h"
 #include "keys.h"
 #include "maxima.h"
+#include "rows.h"
 #include "series.h"
 #include "stack.h"
 

@@ -12,6 +12,7 @@
 #include "brief-lock.h"
 #include "control.h"
 #include "event-cache.h"
+#include "rows.h"
 #include "series.h"
 #include "share.h"
 

@@ -3,6 +3,8 @@
  *
  *      pages  [1…4] [3] [4] [5,6] [7] [open]      3 and 4 are in 1…4 already: a process was
  *                                                 killed before it gave them up */
+#include "picture-log.h"
+
 #include <stdlib.h>
 
 #include "log-entry.h"

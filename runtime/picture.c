@@ -5,6 +5,8 @@
  * cells of its own strand; figures.c checks the extensions of cells.  Then preorder.c
  * puts the contexts in order. */
 #include "picture.h"
+#include "figures.h"
+#include "preorder.h"
 
 #include <stdarg.h>
 #include <stdio.h>

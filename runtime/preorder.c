@@ -5,6 +5,8 @@
  * parent and name, and linked from the roots: a subtree is then a range, children are
  * sorted by name, and sums are computed from the last to the first.  A cycle in a damaged
  * file cannot be reached from a root: an error. */
+#include "preorder.h"
+#include "figures.h"
 #include "picture.h"
 
 #include <stdlib.h>

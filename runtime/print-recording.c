@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "figures.h"
 #include "picture.h"
 #include "share.h"
 

@@ -15,6 +15,9 @@
 #ifndef TT_QUICK_H
 #define TT_QUICK_H
 
+#include "activation.h"
+#include "call.h"
+#include "context.h"
 #include "exact.h"
 
 /* The node of a handle of this thread's, if it was not evicted; else NULL. */

@@ -17,6 +17,7 @@
 #include "brief-lock.h"
 #include "control.h"
 #include "keys.h"
+#include "rows.h"
 #include "series.h"
 #include "share.h"
 

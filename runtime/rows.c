@@ -19,9 +19,13 @@
  *      alive in g  =  Σ rows → g (all - gone)  -  Σ rows g → none (all - gone)
  *
  * Rows move when contexts are evicted and when ended strands are merged. */
+#include "rows.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
+#include "cell.h"
+#include "extension.h"
 #include "series.h"
 
 /* ── What the process has ─────────────────────────────────────────────────────────── */

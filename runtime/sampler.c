@@ -21,8 +21,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "block.h"
 #include "clock.h"
+#include "extension.h"
 #include "stack.h"
 
 enum { HIDERS_MAX = 256 };

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "block.h"
+#include "cell.h"
+#include "rows.h"
 #include "stack.h"
 
 enum {

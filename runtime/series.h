@@ -56,10 +56,4 @@ void tt_bands_merge(struct tt_tree *into, struct tt_tree *from);
 /* Makes bands known to an index that is made again. */
 void tt_bands_index(struct tt_tree *);
 
-/* space.c: the index, for use by others: the value stored for a key at a context, or
- * 0. */
-uint32_t tt_space_known(struct tt_tree *, uint32_t context, uint32_t key, uint32_t way);
-void tt_space_know(struct tt_tree *, uint32_t context, uint32_t key, uint32_t way,
-                   uint32_t what);
-
 #endif

@@ -5,10 +5,15 @@
  * begins we note the charges of each context below it so far; if it ends among the
  * slowest, the differences are its subtree.  Noting costs a walk over the subtree: meant
  * for blocks that are entered a few thousand times a second, not a million. */
+#include "slowest.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
+#include "activation.h"
 #include "block.h"
+#include "cell.h"
+#include "extension.h"
 #include "journal.h"
 #include "stack.h"
 

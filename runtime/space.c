@@ -12,12 +12,16 @@
 
 #include <sys/mman.h>
 
+#include "activation.h"
 #include "block.h"
+#include "budget.h"
 #include "clock.h"
+#include "context.h"
 #include "control.h"
 #include "event-cache.h"
 #include "live-set.h"
 #include "objects.h"
+#include "rows.h"
 #include "series.h"
 #include "share.h"
 #include "stack.h"

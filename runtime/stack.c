@@ -13,7 +13,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "activation.h"
 #include "block.h"
+#include "budget.h"
+#include "call.h"
+#include "context.h"
+#include "extension.h"
+#include "join.h"
 
 enum { SEGMENT_FIRST = 16 << 10, SEGMENT_LARGEST = 4 << 20 };
 

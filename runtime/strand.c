@@ -13,9 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "clock.h"
 #include "control.h"
 #include "sampler.h"
+#include "slowest.h"
 #include "stack.h"
 #include "tree-merge.h"
 

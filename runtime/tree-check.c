@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tree-check.c - checks a tree's invariants, in checked builds only. */
+#include "tree-check.h"
+#include "extension.h"
 #include "tree.h"
 
 #ifdef TT_CHECKED

@@ -12,8 +12,15 @@
 
 #include <string.h>
 
+#include "activation.h"
+#include "budget.h"
+#include "cell.h"
+#include "extension.h"
+#include "rows.h"
 #include "series.h"
+#include "slowest.h"
 #include "stack.h"
+#include "tree-check.h"
 #include "weigh.h"
 
 struct merge {

@@ -13,6 +13,8 @@
  * in the node itself.  It grows until each block has a separate entry, up to four times
  * their number; further collisions are chained, and found by the slow path. */
 #include "tree.h"
+#include "cell.h"
+#include "extension.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -64,8 +64,6 @@ struct tt_tree {
     uint32_t log_since; /* pages of the sample log that were filled before it was made */
 };
 
-/* ── The tree: tree.c ─────────────────────────────────────────────────────────────── */
-
 /* Takes a strand's first cells.  Fails when the budget is used up. */
 int tt_tree_init(struct tt_tree *, struct tt_recording *, struct tt_strand_record *);
 
@@ -114,8 +112,6 @@ uint32_t tt_tree_common(const struct tt_tree *, const struct tt_node *,
 int tt_tree_is_above(const struct tt_tree *, const struct tt_node *a,
                      const struct tt_node *b);
 
-/* ── Memory of a tree: cell.c ─────────────────────────────────────────────────────── */
-
 static inline uint32_t tt_cell_of(const struct tt_tree *t, const void *cell)
 {
     TT_ASSERT((const char *)cell >= t->base &&
@@ -123,90 +119,5 @@ static inline uint32_t tt_cell_of(const struct tt_tree *t, const void *cell)
     TT_ASSERT((size_t)((const char *)cell - t->base) % TT_CELL_SIZE == 0);
     return (uint32_t)((size_t)((const char *)cell - t->base) / TT_CELL_SIZE);
 }
-
-/* Makes sure that so many cells are free; takes one, zeroed, if more than `reserve` are
- * left; frees one. */
-int tt_tree_reserve(struct tt_tree *, uint32_t cells);
-struct tt_node *tt_tree_take(struct tt_tree *, uint32_t reserve);
-void tt_tree_give(struct tt_tree *, struct tt_node *);
-
-/* 2^order cells, zeroed, as a table or as other data; 0 without room. */
-uint32_t tt_tree_table(struct tt_tree *, uint32_t order);
-void tt_tree_give_table(struct tt_tree *, struct tt_node *);
-uint32_t tt_tree_data(struct tt_tree *, uint32_t order);
-void tt_tree_give_data(struct tt_tree *, uint32_t cell, uint32_t order);
-
-/* A table of one or two is in the node; a larger one is of 2^order cells of entries. */
-enum { TT_CELL_ENTRIES = TT_CELL_SIZE / 4 };
-
-static inline int tt_table_is_inline(const struct tt_node *n)
-{
-    return n->mask < TT_CELL_ENTRIES - 1;
-}
-
-static inline uint32_t tt_table_order(const struct tt_node *n)
-{
-    TT_ASSERT(!tt_table_is_inline(n) && ((n->mask + 1) & n->mask) == 0);
-    return (uint32_t)__builtin_ctz((n->mask + 1) / TT_CELL_ENTRIES);
-}
-
-/* Gives all of it back, at the end. */
-void tt_tree_give_pages(struct tt_tree *);
-
-/* ── Figures beside it: extension.c ───────────────────────────────────────────────── */
-
-/* A block's tally, an edge's times, a context's loss: made at their first use, NULL
- * without room; the others return NULL if there is none yet. */
-struct tt_tally *tt_tree_tally(struct tt_tree *, tt_block block);
-struct tt_times *tt_tree_times(struct tt_tree *, struct tt_node *edge);
-struct tt_loss *tt_tree_loss(struct tt_tree *, struct tt_node *context);
-struct tt_tally *tt_tree_tally_find(const struct tt_tree *, tt_block block);
-struct tt_loss *tt_tree_loss_find(const struct tt_tree *, const struct tt_node *context);
-
-/* The same for a large extension of any kind; and an existing one, of any kind but
- * space. */
-void *tt_tree_extension(struct tt_tree *, struct tt_node *, uint32_t kind,
-                        uint32_t order);
-void *tt_tree_extension_find(const struct tt_tree *, const uint32_t *chain,
-                             uint32_t kind);
-
-static inline int tt_is_space(uint32_t kind)
-{
-    return kind == TT_CELL_SPACE || kind == TT_CELL_SPACE_BELOW;
-}
-
-/* Links an extension that was taken; gives all of a chain back. */
-void tt_tree_link(const struct tt_tree *, uint32_t *chain, void *extension,
-                  uint32_t kind);
-void tt_tree_give_extensions(struct tt_tree *, uint32_t *chain);
-
-/* The amount of a metric on a chain of extensions, initially 0; NULL without room. */
-uint64_t *tt_tree_metric_amount(struct tt_tree *, uint32_t *chain, uint32_t metric);
-
-/* The same of a context, with the cells that an eviction needs to keep the amount; and of
- * amounts evicted below `n`: on the nearest ancestor that has room. */
-uint64_t *tt_tree_metric_of(struct tt_tree *, struct tt_node *, uint32_t metric);
-uint64_t *tt_tree_metric_below(struct tt_tree *, struct tt_node *n, uint32_t metric);
-
-/* Adds to a metric of a block without a context, below `n`.  0: there is no room. */
-int tt_tree_metric_evicted(struct tt_tree *, struct tt_node *n, tt_block, uint32_t metric,
-                           uint64_t amount);
-
-/* Adds to a metric on a chain of extensions; async-signal-safe if it is already there. */
-int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t amount);
-
-int tt_marks_grow(struct tt_marks *, uint32_t size);
-void tt_marks_fini(struct tt_marks *);
-
-/* ── Checked: tree-check.c ─────────────────────────────────────────────────────────────── */
-
-#ifdef TT_CHECKED
-/* The first error in a tree that no other thread changes; "" if there is none.  Takes
- * time that grows with the tree and the depths of its contexts. */
-const char *tt_tree_check(struct tt_tree *);
-
-/* Figures that no eviction changes. */
-struct tt_amounts tt_tree_sums(const struct tt_tree *);
-#endif
 
 #endif

@@ -4,6 +4,8 @@
  * Cells are in no order.  Each context waits for its children; one that waits for none
  * adds its weight to its parent, which may then do so itself. */
 #include "weigh.h"
+#include "extension.h"
+#include "rows.h"
 #include "space.h"
 
 #include <string.h>

@@ -26,7 +26,9 @@
 #include "block.h"
 #include "clock.h"
 #include "graft.h"
+#include "process.h"
 #include "python-outside.h"
+#include "registry.h"
 #include "strand.h"
 
 enum {

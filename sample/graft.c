@@ -11,8 +11,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "activation.h"
 #include "assertion.h"
 #include "block.h"
+#include "budget.h"
+#include "extension.h"
 #include "places.h"
 #include "system-call.h"
 

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "perf-record.h"
 #include "tallytree.h"
 
 enum {

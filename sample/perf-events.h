@@ -68,13 +68,6 @@ struct tt_perf_event { /* pointers are valid during the call */
     } of;
 };
 
-/* Decodes a record of the kernel; NONE if it is none of these, or damaged.  A sample
- * without a period has no weight.  tt_perf_decode_copy: of an event that has copied
- * frames. */
-void tt_perf_decode(struct tt_perf_event *, const void *record, size_t size,
-                    int has_period);
-void tt_perf_decode_copy(struct tt_perf_event *, const void *record, size_t size);
-
 enum { TT_COUNTERS_MAX = 8 };
 
 /* A counter beside the time: cycles, page-faults...; NULL: no such name. */

@@ -5,6 +5,8 @@
  *      others   {head, ..., pid tid, time, identifier}
  *
  * perf-events.c requests these fields; the system writes them in this order. */
+#include "perf-record.h"
+
 #include <linux/perf_event.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * hide that the pieces are of one function, and debug information does not have them:
  * they are removed. */
 #include "demangle.h"
+#include "rust.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,12 +10,4 @@
  * NULL: no memory. */
 char *tt_demangle(const char *symbol);
 
-/* Rust's v0 (_R...) and legacy (_ZN...17h0123456789abcdefE) names, without hashes.
- * Writes at most `size` bytes with a NUL; returns the length, or 0: no such name, or too
- * long. */
-size_t tt_demangle_rust(const char *symbol, char *text, size_t size);
-
-/* Demangles a legacy name, after "_ZN". */
-size_t tt_rust_legacy(const char *symbol, char *text, size_t size);
-
 #endif

@@ -4,6 +4,8 @@
  *      _ZN7mycrate3foo3baz17h0123456789abcdefE      mycrate::foo::baz
  *
  * They look like C++'s, except for the hash at the end. */
+#include "rust-legacy.h"
+
 #include <stdint.h>
 #include <string.h>
 

@@ -6,12 +6,15 @@
  * A name is printed while it is read, by a function for each rule of its grammar.  Parts
  * that are only skipped are read with `silent` set.  Back references could make a short
  * name print for ever: both depth and output are limited. */
+#include "rust.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "demangle.h"
 #include "hex.h"
+#include "rust-legacy.h"
 #include "unicode.h"
 
 enum { DEEPEST = 200, MOST_STEPS = 1 << 16 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "figures.h"
 #include "recorded.h"
 #include "tallytree.h"
 #include "tap.h"

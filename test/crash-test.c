@@ -9,6 +9,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "budget.h"
+#include "figures.h"
 #include "one-cpu.h"
 #include "recorded.h"
 #include "stack.h"

@@ -3,7 +3,9 @@
 /* damage-test.c - a recording cut off or overwritten anywhere is an error or a picture. */
 #include <stdint.h>
 
+#include "figures.h"
 #include "recorded.h"
+#include "rows.h"
 #include "see-picture.h"
 #include "series.h"
 #include "tallytree.h"

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "rust.h"
 #include "source-paths.h"
 #include "tap.h"
 #include "unicode.h"

@@ -4,6 +4,7 @@
  * general one; and reports of threads without a strand. */
 #include <pthread.h>
 
+#include "figures.h"
 #include "recorded.h"
 #include "tallytree.h"
 #include "tap.h"

@@ -20,6 +20,7 @@
 
 #include "code.h"
 #include "one-cpu.h"
+#include "process.h"
 #include "unwind.h"
 
 enum { ROOM = 512, COPY = 1 << 17, SEEN = 1 << 20, LOOKS = 3, EXAMPLES = 10 };

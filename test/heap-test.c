@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "figures.h"
 #include "graft.h"
 #include "heap-alive.h"
 #include "heap.h"

@@ -68,7 +68,8 @@ double_tags()
 }
 
 # strays ROOM... - functions that a header of the rooms declares and another file than the header's
-# own defines.  building.h has those of builder.c that only the files of a builder call.
+# own defines.  building.h has those of builder.c that only the files of a builder call.  There is a
+# file for each processor of some headers, as of machine.h.
 strays()
 {
     # shellcheck disable=SC2016,SC2046
@@ -77,7 +78,9 @@ strays()
         for my $file (@ARGV) {
             open my $in, "<", $file or die;
             my $text = <$in> =~ s{/\*.*?\*/|^#(?:[^\n]*\\\n)*[^\n]*|"(?:[^"\\\n]|\\.)*"}{}gmsr;
-            my $name = $file =~ s{^.*/}{}r =~ s{\.[ch]$}{}r =~ s{^building$}{builder}r;
+            my $name = $file =~ s{^.*/}{}r =~ s{\.[ch]$}{}r =~ s{^building$}{builder}r
+                =~ s{-(?:machine|x86_64|aarch64)$}{}r;
+            $text =~ s/__attribute__\(\((?:[^()]|\([^()]*\))*\)\)//g;
             1 while $text =~ s/\{[^{}]*\}/\@/g;
             for (split /(?<=[;\@])/, $text) {
                 next if /^\s*(?:static|typedef|extern|_Static_assert)\b/;
@@ -97,7 +100,8 @@ none "every source begins with its licence" without_licence
 none "no function is longer than 60 lines, but for a switch of ten cases" too_long
 none "no two files have one name" namesakes
 none "no two types have one name" double_tags
-none "the functions of a header are those of its file" strays base profile report layouts serve command
+none "the functions of a header are those of its file" strays \
+    base runtime unwind symbols sample functions preload heap profile report layouts serve command
 none "no line ends in blanks" trailing_blanks
 none "all that has a version has the same" other_versions
 finish

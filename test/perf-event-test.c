@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "perf-events.h"
+#include "perf-record.h"
 #include "tap.h"
 
 enum { ROOM = 8192 };

@@ -4,6 +4,7 @@
  * retainer alone what it reaches without passing another one. */
 #include <stdio.h>
 
+#include "figures.h"
 #include "recorded.h"
 #include "tap.h"
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "folder.h"
+#include "picture-log.h"
 #include "tallytree.h"
 #include "tap.h"
 

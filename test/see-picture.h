@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "figures.h"
 #include "picture.h"
 
 static uint64_t seen; /* keeps the compiler from dropping reads */

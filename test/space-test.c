@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <signal.h>
 
+#include "figures.h"
 #include "recorded.h"
 #include "tallytree.h"
 #include "tap.h"

@@ -13,6 +13,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "process.h"
+#include "registry.h"
 #include "tap.h"
 #include "unwind.h"
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "block.h"
+#include "budget.h"
 #include "function.h"
 #include "hooks-quick.h"
 #include "next-function.h"

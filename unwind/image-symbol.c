@@ -4,6 +4,8 @@
  *      DT_GNU_HASH   bloom filter ─ bucket ─ chain of hashes ─ symbol, name
  *
  * The file may be anything: each read is checked, and each loop has a limit. */
+#include "image-symbol.h"
+
 #include <string.h>
 
 #include "image.h"

@@ -42,7 +42,4 @@ unsigned tt_image_build_id(struct tt_image *, uint8_t id[TT_BUILD_ID_MAX]);
 /* Of a file: copies its bytes at a link-time address.  Returns 0 or -TT_ERR_FORMAT. */
 int tt_image_read(const struct tt_image *, uint64_t address, void *to, size_t size);
 
-/* Of a file: the link-time address of a symbol that it exports; 0: there is none. */
-uint64_t tt_image_symbol(const struct tt_image *, const char *name);
-
 #endif

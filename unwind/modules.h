@@ -71,35 +71,13 @@ void tt_modules_release(struct tt_hold *);
 
 /* ── Another process ──────────────────────────────────────────────────────────────── */
 
-/* A separate snapshot, owned by the caller, read from /proc/PID/maps and the files named
- * there.  0, -TT_ERR_FILE: the process or its maps cannot be read, -TT_ERR_MEMORY. */
-int tt_modules_new(struct tt_modules **, pid_t);
-
-/* The same from known mappings of the process; omits files that cannot be opened any
- * more.  Returns 0 or -TT_ERR_MEMORY. */
-struct tt_regions;
-int tt_modules_of(struct tt_modules **, pid_t, const struct tt_regions *);
-void tt_modules_free(struct tt_modules *);
-
 /* Called for a file whose path does not lead to it from here, as it is in another
  * container: to keep a copy, from which names are resolved later.  NULL: not called. */
 extern void (*tt_modules_keep)(const struct tt_module *, int fd);
-
-/* Frees the tables of all modules; no snapshot may be left but this process's.  How many bytes
- * they have. */
-void tt_modules_trim(void);
-size_t tt_modules_size(void);
-
-/* Code that is in no file: "[jit]" with where its names are, "[kernel]" with its boot's id.
- * NULL without memory. */
-const struct tt_module *tt_modules_other(const char *path, const char *mark);
 
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 
 /* The code that contains the address; NULL: unknown.  Async-signal-safe. */
 const struct tt_mapping *tt_modules_find(const struct tt_modules *, uint64_t address);
-
-/* Calls `each` for each module ever seen, in the order of their ids. */
-void tt_modules_each(void (*each)(void *arg, const struct tt_module *), void *arg);
 
 #endif

@@ -2,6 +2,8 @@
 /* process.c - the code of another process by address, from its maps and their files.
  *
  * Its vDSO is taken from this process. */
+#include "process.h"
+
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>

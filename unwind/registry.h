@@ -21,4 +21,16 @@ struct tt_known *tt_registry_find(struct tt_image *, const char *path);
 /* Frees tables that no snapshot from `generation` on has, except the last few. */
 void tt_registry_trim(uint64_t generation);
 
+/* Frees the tables of all modules; no snapshot may be left but this process's.  How many bytes
+ * they have. */
+void tt_modules_trim(void);
+size_t tt_modules_size(void);
+
+/* Code that is in no file: "[jit]" with where its names are, "[kernel]" with its boot's id.
+ * NULL without memory. */
+const struct tt_module *tt_modules_other(const char *path, const char *mark);
+
+/* Calls `each` for each module ever seen, in the order of their ids. */
+void tt_modules_each(void (*each)(void *arg, const struct tt_module *), void *arg);
+
 #endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* interpose-exec.h - programs that this one starts. */
+#ifndef TT_INTERPOSE_EXEC_H
+#define TT_INTERPOSE_EXEC_H
+
+/* Notes the programs that are started in this folder; NULL: off. */
+void tt_preload_note_programs(const char *folder);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* slowest.h - the K slowest activations of a marked block, with their subtrees. */
+#ifndef TT_SLOWEST_H
+#define TT_SLOWEST_H
+
+#include "strand.h"
+
+/* The K slowest activations of a marked block, with their subtrees. */
+void tt_slowest_begin(struct tt_thread *, struct tt_frame *);
+void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_frame *,
+                    uint64_t duration, uint32_t capacity);
+void tt_slowest_drop(struct tt_thread *);
+void tt_slowest_merge(struct tt_tree *into, struct tt_node *to, struct tt_slowest *from);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* perf-record.h - decodes a record of perf events. */
+#ifndef TT_PERF_RECORD_H
+#define TT_PERF_RECORD_H
+
+#include "perf-events.h"
+
+/* Decodes a record of the kernel; NONE if it is none of these, or damaged.  A sample
+ * without a period has no weight.  tt_perf_decode_copy: of an event that has copied
+ * frames. */
+void tt_perf_decode(struct tt_perf_event *, const void *record, size_t size,
+                    int has_period);
+void tt_perf_decode_copy(struct tt_perf_event *, const void *record, size_t size);
+
+#endif
