@@ -66,8 +66,7 @@ static int drop_plainly(struct tt_thread *t, struct tt_frame *last, size_t funct
 {
     int room;
 
-    t->busy = 1;
-    TT_BARRIER();
+    tt_busy_begin(&t->busy);
     tt_function_lock();
     room = tt_function_has_room(functions);
     for (struct tt_frame *f = tt_self.top; room && f != last; f--) {
@@ -76,8 +75,7 @@ static int drop_plainly(struct tt_thread *t, struct tt_frame *last, size_t funct
         step_down_from(t, f);
     }
     tt_function_unlock();
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return room;
 }
 
@@ -116,7 +114,7 @@ static int replace_quickly(struct tt_frame *f, tt_block block)
 static void push_settled(const struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
                          const struct tt_node *edge)
 {
-    TT_ASSERT(t->busy);
+    TT_ASSERT(t->busy.depth);
     do {
         tt_frame_claim(f, (void *)slot);
         TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
@@ -134,15 +132,14 @@ static int enter_settled(struct tt_thread *t, struct tt_frame *f, uintptr_t slot
     struct tt_node *arc = NULL, *edge;
     int picks;
 
-    t->busy = 1;
-    TT_BARRIER();
+    tt_busy_begin(&t->busy);
     edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
     if (!edge)
         edge = arc = tt_edge_from(f[-1].node, block | TT_KEY_ARC | TT_KEY_HIDES, 0, f,
                                   (void *)slot);
     picks = edge && tt_picks(&tt_self, edge->calls + 1);
     if (!edge || f[-1].cfa <= (cfa | 1) || (picks && !tt_pick_is_plain(t))) {
-        t->busy = 0;
+        tt_busy_end(&t->busy);
         return TT_FUNCTION_SLOWLY;
     }
     push_settled(t, f, slot, edge);
@@ -153,8 +150,7 @@ static int enter_settled(struct tt_thread *t, struct tt_frame *f, uintptr_t slot
     if (picks)
         tt_pick_begin(t, f);
     f->slot = *(void **)slot;
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return 1;
 }
 
@@ -203,7 +199,7 @@ int tt_function_enter_quickly(uintptr_t slot, tt_block block)
     struct tt_frame *top = tt_self.top;
     uintptr_t cfa = slot + sizeof slot;
 
-    if (!t || t->busy)
+    if (!t || t->busy.depth)
         return TT_FUNCTION_SLOWLY;
     if (t->exact_functions)
         return enter_exactly(t, slot, block);
@@ -227,13 +223,11 @@ static int leave_picked(struct tt_thread *t, struct tt_frame *f)
 
     if ((tt_frame_flags(f) | TT_FRAME_HIDER) != (TT_FRAME_PICKED | TT_FRAME_HIDER))
         return 0;
-    t->busy = 1;
-    TT_BARRIER();
+    tt_busy_begin(&t->busy);
     done = tt_pick_is_plain(t) && tt_pick_end(t, f);
     if (done)
         step_down_from(t, f);
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return done;
 }
 
@@ -244,7 +238,7 @@ uintptr_t tt_function_leave_quickly(uintptr_t cfa)
     size_t functions;
     uintptr_t back;
 
-    if (!t || t->busy)
+    if (!t || t->busy.depth)
         return 0;
     f = find_plainly(tt_self.top, cfa, &functions);
     if (!f || TT_CFA_OF(f) != cfa || !tt_frame_is_function(f) ||
@@ -252,11 +246,9 @@ uintptr_t tt_function_leave_quickly(uintptr_t cfa)
         return 0;
     back = (uintptr_t)f->slot;
     if (is_plain(f)) {
-        t->busy = 1;
-        TT_BARRIER();
+        tt_busy_begin(&t->busy);
         step_down_from(t, f);
-        TT_BARRIER();
-        t->busy = 0;
+        tt_busy_end(&t->busy);
         return back;
     }
     if (leave_picked(t, f))

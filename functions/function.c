@@ -99,8 +99,7 @@ static uintptr_t take_kept(struct tt_thread *t, uintptr_t cfa)
     struct tt_kept *k;
 
     if (t)
-        t->busy++;
-    TT_BARRIER();
+        tt_busy_enter(&t->busy);
     tt_function_lock();
     if (tt_function_kept.size) {
         k = tt_function_kept_at(tt_function_kept.slot, tt_function_kept.size, cfa);
@@ -110,9 +109,8 @@ static uintptr_t take_kept(struct tt_thread *t, uintptr_t cfa)
         }
     }
     tt_function_unlock();
-    TT_BARRIER();
     if (t)
-        t->busy--;
+        tt_busy_leave(&t->busy);
     return back;
 }
 
@@ -174,7 +172,7 @@ static __attribute__((noreturn, cold)) void lose(void)
 static void leave_frame(struct tt_thread *t, struct tt_frame *f)
 {
     f->slot = NULL; /* it has returned, whatever becomes of the frame */
-    if (t->busy)
+    if (t->busy.depth)
         return;
     tt_thread_begin(t);
     t->tail_from = NULL;

@@ -129,17 +129,15 @@ int tt_hook_quickly(const struct tt_hook_call *c)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return 1;
     s = tt_hook_find(c->pc);
-    if (!s || !t || t->busy)
+    if (!s || !t || t->busy.depth)
         return 0;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
     back = tt_hook_back(c, cfa);
     if (back && !(caller = tt_hook_find(back)))
         return 0;
-    TT_STACK_STORE(t->busy);
-    TT_BARRIER();
+    tt_busy_begin_brief(&t->busy);
     done = enter_alive(s, c, cfa, caller ? caller->block : 0);
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return done;
 }
 
@@ -209,8 +207,8 @@ static int leave_exactly(const struct tt_hook_call *c)
     struct tt_frame *f = tt_self.top;
     const struct tt_hook_site *start, *s;
 
-    if (!t || t->busy || tt_frame_is_fast(f) || !(start = tt_hook_find(c->function)) ||
-        tt_frame_block(t, f) != start->block)
+    if (!t || t->busy.depth || tt_frame_is_fast(f) ||
+        !(start = tt_hook_find(c->function)) || tt_frame_block(t, f) != start->block)
         return 0;
     if (!leaves_by_jump(f, c->sp) &&
         (!(s = tt_hook_find(c->pc)) || f->cfa != tt_hook_cfa(s, c->sp, c->fp)))

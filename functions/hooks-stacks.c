@@ -314,16 +314,14 @@ static void take_up(struct stack *s, int is_new)
 /* Meanwhile it is at work: its handlers wait for nothing. */
 static void lock_stacks(struct tt_thread *t)
 {
-    t->busy++;
-    TT_BARRIER();
+    tt_busy_enter(&t->busy);
     tt_brief_lock(&stacks.lock);
 }
 
 static void unlock_stacks(struct tt_thread *t)
 {
     tt_brief_unlock(&stacks.lock);
-    TT_BARRIER();
-    t->busy--;
+    tt_busy_leave(&t->busy);
 }
 
 static void go(const struct tt_hook_call *c, uintptr_t cfa, struct tt_thread *t)

@@ -175,8 +175,8 @@ static struct tt_heap_site *record_made(struct tt_thread_heap *h, void *p, size_
 /* Has nothing changed for the thread since its last event? */
 static inline int is_quick(const struct tt_thread_heap *h)
 {
-    return h && h->thread == tt_self.thread && !h->thread->busy && !tt_holds_locks() &&
-           __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) &&
+    return h && h->thread == tt_self.thread && !h->thread->busy.depth &&
+           !tt_holds_locks() && __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) &&
            h->recording == tt_recording_now() && !tt_heap_is_stale(h);
 }
 
@@ -200,8 +200,7 @@ static inline struct tt_thread_heap *enter(void)
 {
     if (TT_UNLIKELY(!is_quick(tt_heap_here)))
         return enter_slowly();
-    tt_heap_here->thread->busy = 1;
-    TT_BARRIER();
+    tt_busy_begin(&tt_heap_here->thread->busy);
     tt_heap_here->thread->program_errno = *tt_heap_here->error;
     return tt_heap_here;
 }
@@ -210,8 +209,7 @@ static inline struct tt_thread_heap *enter(void)
 static inline void leave(struct tt_thread_heap *h)
 {
     *h->error = h->thread->program_errno;
-    TT_BARRIER();
-    h->thread->busy--;
+    tt_busy_leave(&h->thread->busy);
 }
 
 /* After the end of the window it switches events off. */

@@ -24,7 +24,7 @@ void tt_push_stray(tt_block block)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
     if (tt_is_at_work()) {
-        if (t && t->busy && t->recording != r)
+        if (t && t->busy.depth && t->recording != r)
             tt_bump(&t->strays, 1); /* it is on its way there, perhaps from another one */
         else
             tt_bump_shared(&r->header->lost_pushes, 1);
@@ -121,7 +121,7 @@ static TT_ASIDE void leave_stack(const void *frame, int keep)
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = TT_FRAME_OF(frame);
 
-    if (!t || (t->busy && tt_is_at_work()))
+    if (!t || (t->busy.depth && tt_is_at_work()))
         return;
     tt_thread_begin(t);
     t->tail_from = NULL;
@@ -136,7 +136,7 @@ TT_INLINE struct tt_frame *frame_at(const struct tt_thread *t, const void *place
     struct tt_frame *const *at = (const void *)((const char *)place - TT_PLACE);
     struct tt_frame *f = TT_FRAME_OF(*at);
 
-    if (f != tt_self.top && (t->busy || !tt_stack_has(t, f)))
+    if (f != tt_self.top && (t->busy.depth || !tt_stack_has(t, f)))
         return NULL;
     return f && f->slot == TT_SWITCHED_SLOT(at) ? f : NULL;
 }
@@ -384,10 +384,10 @@ void tt_sample(uint64_t weight)
     }
     if (t->pauses)
         return;
-    t->busy++;
+    tt_busy_enter(&t->busy);
     t->record->charged += weight;
     tt_charge(t, t->self->top, weight, 1);
-    t->busy--;
+    tt_busy_leave(&t->busy);
 }
 
 void tt_tick(uint64_t ticks)

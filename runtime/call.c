@@ -145,13 +145,12 @@ TT_INLINE struct tt_frame *take_quickly(struct tt_thread *t, enum tt_quick quick
 {
     struct tt_frame *f;
 
-    if (!tt_exact_begin(t))
+    if (!tt_busy_try(&t->busy))
         return NULL;
     f = stand_quickly(t, quick);
     if (f)
         t->tail_from = NULL;
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return f;
 }
 
@@ -200,11 +199,10 @@ TT_INLINE int leave_as(struct tt_thread *t, enum tt_quick quick)
 {
     int done;
 
-    if (!tt_exact_begin(t))
+    if (!tt_busy_try(&t->busy))
         return 0;
     done = leave_quickly(t, quick);
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return done;
 }
 
@@ -245,13 +243,11 @@ static struct tt_frame *enter_as(struct tt_thread *t, tt_block block, enum tt_ca
 
 static void count_call(struct tt_thread *t, struct tt_frame *f, enum tt_call call)
 {
-    t->busy = 1;
-    TT_BARRIER();
+    tt_busy_begin(&t->busy);
     tt_frame_settle(&t->tree, f);
     TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_CALL));
     tt_call_count(t, (int)call);
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
 }
 
 /* NULL if the case is not simple. */

@@ -95,29 +95,27 @@ static struct tt_thread *thread_with_tree(void)
     return t && t->recording ? t : NULL;
 }
 
-/* Was the thread left busy by a handler that ended with longjmp?  It was if `here` is above
- * the stored address: a handler's frame is below it.  The margin is HARDLY, as a signal's
+/* Has a handler ended brief work by longjmp?  It has if `here` is above the stored
+ * address: a handler's frame is below it.  The margin is HARDLY, as a signal's
  * frame is larger.  An address FAR above all that was seen of this stack is on another
  * stack. */
 static TT_ASIDE int is_left(const struct tt_thread *t, uintptr_t here)
 {
-    enum { HARDLY = 512, FAR = 8 << 10, ADDRESS = 1 << 16 };
+    enum { HARDLY = 512, FAR = 8 << 10 };
 
-    return t->busy >= ADDRESS && t->busy % sizeof(void *) == 0 &&
-           here + HARDLY >= t->busy && here <= t->fiber->high + FAR &&
-           !tt_on_signal_stack(here);
+    return t->busy.depth == 1 && t->busy.brief && here + HARDLY >= t->busy.stack &&
+           here <= t->fiber->high + FAR && !tt_on_signal_stack(here);
 }
 
 /* A thread that is not busy any more is cleaned up by the first check that finds this. */
 static int is_busy(struct tt_thread *t, uintptr_t here)
 {
-    if (!t || !TT_UNLIKELY(t->busy))
+    if (!t || !TT_UNLIKELY(t->busy.depth))
         return 0;
     if (!is_left(t, here))
         return 1;
     tt_stack_mend(t);
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return 0;
 }
 

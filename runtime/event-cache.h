@@ -69,12 +69,8 @@ TT_INLINE struct tt_event_cache *tt_event_cache_find(const struct tt_thread *t,
     return k;
 }
 
-/* tt_exact_begin keeps signal handlers out; this lets them in. */
-TT_INLINE void tt_event_cache_end(struct tt_thread *t)
-{
-    TT_BARRIER();
-    t->busy = 0;
-}
+/* tt_busy_try keeps signal handlers out; this lets them in. */
+TT_INLINE void tt_event_cache_end(struct tt_thread *t) { tt_busy_end(&t->busy); }
 
 /* ── While busy ───────────────────────────────────────────────────────────────────── */
 

@@ -22,29 +22,6 @@ TT_INLINE int tt_exact_is_plain(const struct tt_thread *t, uint32_t plain)
                         __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != plain);
 }
 
-/* Keeps signal handlers out from here on.  Reads after this see all changes by earlier
- * handlers, even of the recording. */
-TT_INLINE int tt_exact_begin(struct tt_thread *t)
-{
-    if (TT_UNLIKELY(t->busy))
-        return 0;
-    t->busy = 1;
-    TT_BARRIER();
-    return 1;
-}
-
-/* The same for code that changes the stack and its frames, and takes no cells.  A handler
- * may leave such code by longjmp: the next check whether the thread is at work sees from
- * the address that it is not, and mends the stack. */
-TT_INLINE int tt_exact_begin_here(struct tt_thread *t)
-{
-    if (TT_UNLIKELY(t->busy))
-        return 0;
-    TT_STACK_STORE(t->busy);
-    TT_BARRIER();
-    return 1;
-}
-
 TT_INLINE uint64_t tt_exact_now(const struct tt_thread *t, uint32_t plain)
 {
     return (plain == TT_PLAIN_CALLER ? t->ticks : tt_clock_cycles()) - t->paused_ticks -
@@ -95,7 +72,7 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
     uint64_t depth, before;
     uint32_t cell, flags;
 
-    if (!tt_exact_begin_here(t))
+    if (!tt_busy_try_brief(&t->busy))
         return NULL;
     caller = s->top;
     f = caller + 1;
@@ -135,12 +112,11 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
         tt_hidden_charge(t, &hidden, record->charged - before);
     TT_BARRIER();
     t->timed = f; /* from here on it is whole */
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return (struct tt_frame *)((uintptr_t)f | 1);
 
 refuse:
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return NULL;
 }
 
@@ -167,7 +143,7 @@ TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block 
     struct tt_frame *f = s->top + 1;
     struct tt_node *edge;
 
-    if (TT_UNLIKELY(t->busy) ||
+    if (TT_UNLIKELY(t->busy.depth) ||
         TT_UNLIKELY(f >= __atomic_load_n(&s->limit, __ATOMIC_RELAXED)))
         return NULL;
     tt_frame_claim(f, f);
@@ -208,7 +184,7 @@ TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_
     struct tt_hidden hidden;
     uint64_t duration, before;
 
-    if (!tt_exact_begin_here(t))
+    if (!tt_busy_try_brief(&t->busy))
         return 0;
     if (TT_UNLIKELY(s->top != f) || !tt_exact_is_plain(t, plain) ||
         TT_UNLIKELY(t->timed != f ||
@@ -229,21 +205,20 @@ TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_
         tt_hidden_charge(t, &hidden, record->charged - before);
     record->depth--;
     if (TT_UNLIKELY(t->detailed)) {
-        t->busy = 1;
+        tt_busy_keep(&t->busy);
         tt_activation_details(t, edge, f, duration);
     }
     if (TT_UNLIKELY(f->edge & TT_FRAME_FLAG(TT_FRAME_CALL))) {
-        t->busy = 1;
+        tt_busy_keep(&t->busy);
         tt_call_count(t, TT_CALL_LEFT);
     }
     tt_frame_set_top(s, f - 1);
     TT_SHOW(record->current, (uint64_t)((const char *)f[-1].node - s->base));
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return 1;
 
 refuse:
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return 0;
 }
 
@@ -274,7 +249,7 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
     uint64_t now;
     uint32_t cell;
 
-    if (!tt_exact_begin_here(t))
+    if (!tt_busy_try_brief(&t->busy))
         return 0;
     if (TT_UNLIKELY(s->top != f || t->hider) || !tt_exact_is_plain(t, TT_PLAIN_CALLER) ||
         TT_UNLIKELY(t->timed != f || t->detailed ||
@@ -303,12 +278,11 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
     top->entered = f->entered = now;
     TT_BARRIER();
     t->timed = f;
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return 1;
 
 refuse:
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return 0;
 }
 
@@ -330,7 +304,7 @@ TT_INLINE int tt_pick_is_plain(const struct tt_thread *t)
 
 TT_INLINE void tt_pick_begin(const struct tt_thread *t, struct tt_frame *f)
 {
-    TT_ASSERT(t->busy && !tt_frame_is_fast(f));
+    TT_ASSERT(t->busy.depth && !tt_frame_is_fast(f));
     TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_PICKED));
     f->children = 0;
     f->entered = tt_exact_now(t, TT_PLAIN_CYCLES);
@@ -345,7 +319,7 @@ TT_INLINE int tt_pick_end(const struct tt_thread *t, const struct tt_frame *f)
     uint64_t duration = tt_exact_now(t, TT_PLAIN_CYCLES) - f->entered,
              every = t->recording->options.every;
 
-    TT_ASSERT(t->busy && tt_frame_flags(f) & TT_FRAME_PICKED);
+    TT_ASSERT(t->busy.depth && tt_frame_flags(f) & TT_FRAME_PICKED);
     if (times->kind != TT_TIMES)
         return 0;
     if (TT_UNLIKELY((int64_t)duration < 0))

@@ -160,13 +160,12 @@ TT_INLINE struct tt_frame *enter_quickly_as(struct tt_thread *t, tt_context c,
 {
     struct tt_frame *f;
 
-    if (!tt_exact_begin(t))
+    if (!tt_busy_try(&t->busy))
         return NULL;
     f = stand_quickly_by(t, c, rule, quick);
     if (f)
         t->tail_from = NULL;
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return f;
 }
 

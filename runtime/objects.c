@@ -168,7 +168,7 @@ static int hold_off_handlers(struct tt_thread *t)
     const int before = tt_is_at_work();
 
     if (t)
-        t->busy++;
+        tt_busy_enter(&t->busy);
     else if (!before)
         tt_work.objects = 1;
     TT_BARRIER();
@@ -177,9 +177,8 @@ static int hold_off_handlers(struct tt_thread *t)
 
 static void let_handlers_in(struct tt_thread *t, int before)
 {
-    TT_BARRIER();
     if (t)
-        t->busy--;
+        tt_busy_leave(&t->busy);
     else if (!before)
         tt_work.objects = 0;
 }
@@ -377,7 +376,7 @@ tt_context tt_object_new(uint64_t id, tt_type type, size_t bytes, size_t overhea
     struct tt_thread *t = tt_self.thread;
     enum told done = NOT_TOLD;
 
-    if (t && id && tt_exact_begin(t)) {
+    if (t && id && tt_busy_try(&t->busy)) {
         done = make_quickly(t, &o);
         tt_event_cache_end(t);
     }
@@ -465,7 +464,7 @@ void tt_object_free(uint64_t id)
     struct object o = {0};
     uint32_t from;
 
-    if (t && id && tt_exact_begin(t)) {
+    if (t && id && tt_busy_try(&t->busy)) {
         done = free_quickly(t, id, &o, &from);
         tt_event_cache_end(t);
     }

@@ -157,13 +157,12 @@ TT_INLINE int tt_quick_leave(struct tt_thread *t, struct tt_frame *last,
 {
     int may;
 
-    if (!tt_exact_begin(t))
+    if (!tt_busy_try(&t->busy))
         return 0;
     may = tt_quick_is_on(t, quick) && tt_quick_may_leave(t, last, quick);
     if (may)
         tt_quick_leave_all(t, last, quick);
-    TT_BARRIER();
-    t->busy = 0;
+    tt_busy_end(&t->busy);
     return may;
 }
 

@@ -74,9 +74,9 @@ static void take_sample(struct tt_thread *t)
         (tt_frame_flags(top) & TT_FRAME_TIMED) ||
         !__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
-    t->busy++;
+    tt_busy_enter(&t->busy);
     tt_charge(t, top, ticks, 1);
-    t->busy--;
+    tt_busy_leave(&t->busy);
 }
 
 /* Looks are paid for: by a hundredth of the thread's time, and something in advance for the
@@ -88,8 +88,8 @@ static void take_look(struct tt_thread *t, void *context)
 
     if (t->sampler.spent > ADVANCE + (cpu - t->sampler.start) / SHARE)
         return;
-    if (t->busy || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED)) {
-        tt_bump_shared(&t->recording->header->late, t->busy != 0);
+    if (t->busy.depth || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED)) {
+        tt_bump_shared(&t->recording->header->late, t->busy.depth != 0);
         return;
     }
     if (!tt_looker->look(t, context, ns)) {

@@ -156,7 +156,7 @@ struct tt_thread *tt_space_enter(void)
 
     if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) || (!t && tt_thread_is_over()))
         return NULL;
-    if (TT_UNLIKELY(!t || t->busy || tt_holds_locks() || tt_block_held()))
+    if (TT_UNLIKELY(!t || t->busy.depth || tt_holds_locks() || tt_block_held()))
         return tt_thread_enter();
     tt_thread_begin(t);
     if (TT_UNLIKELY(t->recording != tt_recording_now())) {
@@ -457,7 +457,7 @@ tt_context tt_alloc(tt_type type, size_t bytes, size_t overhead)
     struct tt_thread *t = tt_self.thread;
     tt_context c = TT_NOWHERE;
 
-    if (t && tt_exact_begin(t)) {
+    if (t && tt_busy_try(&t->busy)) {
         c = tt_event_cache_make(t, type, bytes, overhead);
         tt_event_cache_end(t);
     }
@@ -521,7 +521,7 @@ void tt_free(tt_context origin, tt_type type, size_t bytes, size_t overhead,
     struct tt_thread *t = tt_self.thread;
     int done = 0;
 
-    if (t && tt_exact_begin(t)) {
+    if (t && tt_busy_try(&t->busy)) {
         done = tt_event_cache_free(t, origin, type, bytes, overhead,
                                    generation_or_age(from));
         tt_event_cache_end(t);

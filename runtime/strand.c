@@ -586,7 +586,7 @@ static void end_thread(void *arg)
     thread_is_over = 1;
     if (tt_has_ceased())
         return;
-    t->busy++;
+    tt_busy_enter(&t->busy);
     tt_thread_detach(t);
     tt_thread_free(t);
 }

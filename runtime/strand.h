@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "busy.h"
 #include "tree.h"
 
 enum tt_frame_flags {                      /* above the cell in tt_frame.edge */
@@ -77,7 +78,7 @@ struct tt_thread {
     struct tt_fiber own, *fiber, *suspended;
     struct tt_frame *end;           /* of the running segment */
     struct tt_frame *hider, *timed; /* the nearest below the top */
-    uintptr_t busy;    /* signal handlers stay out; an address: see exact.h */
+    struct tt_busy busy;
     int program_errno; /* as it was at the beginning of the slow path */
     uint32_t pauses;   /* read by the sampler thread */
     uint32_t named;    /* by tt_thread_name: ignore the system's name */
@@ -135,13 +136,6 @@ enum tt_quick { TT_QUICK_NOT, TT_QUICK_SAMPLED, TT_QUICK_COUNTED };
 
 /* The clock that the fast path of the exact mode reads; 0: none. */
 enum tt_plain { TT_PLAIN_CYCLES = 1, TT_PLAIN_CALLER };
-
-/* Keeps the stack pointer, in one instruction where that is possible. */
-#if defined(__x86_64__) && defined(__LP64__)
-#define TT_STACK_STORE(to) __asm__ volatile("movq %%rsp, %0" : "=m"(to))
-#else
-#define TT_STACK_STORE(to) ((to) = (uintptr_t)__builtin_frame_address(0))
-#endif
 
 /* Stores a field that the sampler thread reads: it sees whole values, and all stores
  * before them. */
@@ -243,17 +237,14 @@ int tt_thread_is_over(void);
 /* Code between these two may change errno, which the program may be about to read. */
 static inline void tt_thread_begin(struct tt_thread *t)
 {
-    t->busy = 1;
-    TT_BARRIER();
+    tt_busy_begin(&t->busy);
     t->program_errno = errno;
 }
 
 static inline void tt_thread_leave(struct tt_thread *t)
 {
-    TT_ASSERT(t->busy);
     errno = t->program_errno;
-    TT_BARRIER();
-    t->busy--;
+    tt_busy_leave(&t->busy);
 }
 
 /* Takes over the name that the thread has by now. */

@@ -465,7 +465,7 @@ static void drop_task(struct tt_attach *a, uint32_t tid)
         return;
     *at = t->next;
     if (t->thread) {
-        t->thread->busy++;
+        tt_busy_enter(&t->thread->busy);
         tt_thread_detach(t->thread);
         tt_thread_free(t->thread);
     }
@@ -803,7 +803,7 @@ static void charge(struct tt_attach *a, struct tt_thread *t, struct drawn d)
                               t->recording->header->ticks_per_second / 1000000000u);
     h->thread = t;
     h->at = t->self->top;
-    t->busy++;
+    tt_busy_enter(&t->busy);
     if (tt_graft_find(h, &n)) {
         charge_to(h, n, h->path.count, &d);
     } else if (tt_graft_make(h, &n, &made)) {
@@ -811,7 +811,7 @@ static void charge(struct tt_attach *a, struct tt_thread *t, struct drawn d)
             charge_to(h, n, made, &d);
         tt_graft_done(h);
     }
-    t->busy--;
+    tt_busy_leave(&t->busy);
 }
 
 /* A thread that began while events were opened may have two of them. */

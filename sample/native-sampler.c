@@ -144,14 +144,14 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns)
     l->context = context;
     l->ns = ns;
     l->done = 0;
-    t->busy++;
+    tt_busy_enter(&t->busy);
     TT_SHOW(l->count, l->count + 1);
     if (!(l->count & (l->count - 1)))
         tt_thread_rename(t); /* in time for a thread that never ends */
     tt_safe_thread.direct = may_fault(context) ? TT_SAFE_IN_HANDLER : 0;
     tt_call_on_stack(l->handler_stack + sizeof l->handler_stack, look_here, l);
     tt_safe_thread.direct = 0;
-    t->busy--;
+    tt_busy_leave(&t->busy);
     __atomic_store_n(&l->inside, 0, __ATOMIC_RELEASE);
     return l->done;
 }
@@ -233,7 +233,7 @@ static int keep_out(struct look *l, const struct tt_thread *t)
     __atomic_store_n(&l->charging, 1, __ATOMIC_SEQ_CST);
     return !__atomic_load_n(&l->inside, __ATOMIC_SEQ_CST) &&
            __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) &&
-           !__atomic_load_n(&t->busy, __ATOMIC_RELAXED);
+           !__atomic_load_n(&t->busy.depth, __ATOMIC_RELAXED);
 }
 
 static void let_in(struct look *l)

@@ -46,11 +46,11 @@ static void evict(void)
 {
     struct tt_thread *t = tt_self.thread;
 
-    if (!(handling & EVICTS) || !t || t->busy)
+    if (!(handling & EVICTS) || !t || t->busy.depth)
         return;
-    t->busy++;
+    tt_busy_enter(&t->busy);
     window->evictions += tt_evict_tree(&t->tree, t) != 0;
-    t->busy--;
+    tt_busy_leave(&t->busy);
 }
 
 /* ── What is entered, and how ─────────────────────────────────────────────────────── */
