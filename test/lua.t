@@ -100,6 +100,21 @@ is_met()
 }
 try "coroutines that were made and begun before the start are seen when they go on" is_met
 
+# Lua has "integer index", "?" and "for iterator" for the names of such functions.
+cat >"$tmp/index.lua" <<'E'
+local f = {function() end, function() end, [2.5] = function() end}
+local each = function(n, i) if i < n then return i + 1 end end
+f[1]() f[2]() f[2]() f[2.5]() f[2.5]() f[2.5]()
+for _ in each, 4, 0 do end
+E
+are_lines()
+{
+    record index
+    paths index | sed -n 's/^function <.*index.lua:/line /p' >"$tmp/index.calls"
+    printf 'line %s\n' "1> 6" "2> 5" | diff - "$tmp/index.calls"
+}
+try "a function that is called by no name has its line" are_lines
+
 cat >"$tmp/lines.lua" <<'E'
 local count = {}
 local function work(n)

@@ -169,6 +169,13 @@ static int find_global(lua_State *L, char *name, size_t size)
     return found;
 }
 
+/* Lua also has "?", "integer index" and "for iterator", which say less than a line. */
+static int is_identifier(const char *name)
+{
+    return name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
+                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
+}
+
 static void name_it(lua_State *L, lua_Debug *ar, char *name, size_t size)
 {
     lua_getinfo(L, "f", ar);
@@ -176,7 +183,7 @@ static void name_it(lua_State *L, lua_Debug *ar, char *name, size_t size)
         (void)snprintf(name, size, "main chunk");
     else if (find_global(L, name, size))
         ;
-    else if (ar->name)
+    else if (is_identifier(ar->name) || (ar->name && ar->what[0] == 'C'))
         (void)snprintf(name, size, "%s", ar->name);
     else if (ar->what[0] == 'C')
         (void)snprintf(name, size, "C function");
