@@ -96,5 +96,5 @@ void tt_unseen_free(char **texts)
 {
     for (char **t = texts; t && *t; t++)
         free(*t);
-    free(texts);
+    tt_memory_put(NULL, texts);
 }
