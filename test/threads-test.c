@@ -2,6 +2,7 @@
 /* needs: internals */
 /* threads-test.c - any number of threads, fibers that move between them, deep stacks. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "recorded.h"
@@ -9,19 +10,24 @@
 #include "tap.h"
 
 #if defined(__SANITIZE_THREAD__) /* keeps the whole stack of every event */
-enum { MANY = 1000, SMALL_STACK = 1 << 20, DEEP = 1000000, SCOPES = 3000 };
+enum { MOST = 1000, SMALL_STACK = 1 << 20, DEEP = 1000000, SCOPES = 3000 };
 #elif defined(__SANITIZE_ADDRESS__)
-enum { MANY = 2000, SMALL_STACK = 256 << 10, DEEP = 10000000, SCOPES = 1000000 };
+enum { MOST = 2000, SMALL_STACK = 256 << 10, DEEP = 10000000, SCOPES = 1000000 };
 #else
-enum { MANY = 10000, SMALL_STACK = 64 << 10, DEEP = 10000000, SCOPES = 1000000 };
+enum { MOST = 10000, SMALL_STACK = 64 << 10, DEEP = 10000000, SCOPES = 1000000 };
 #endif
-enum { CALLS = 10, GROUP = 50 };
+enum { FEW = 1000, CALLS = 10, GROUP = 50 };
+
+/* How many threads: all of them only with TT_LONG in the environment. */
+static int count_threads(void) { return getenv("TT_LONG") ? MOST : FEW; }
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t came,
+        opened; /* two: or each thread that comes would wake all others */
     int waiting, go;
-} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
+          0, 0};
 
 static void call_some(void)
 {
@@ -79,9 +85,9 @@ static void *stand_in_line(void *arg)
     call_some();
     pthread_mutex_lock(&gate.lock);
     gate.waiting++;
-    pthread_cond_broadcast(&gate.changed);
+    pthread_cond_signal(&gate.came);
     while (!gate.go)
-        pthread_cond_wait(&gate.changed, &gate.lock);
+        pthread_cond_wait(&gate.opened, &gate.lock);
     pthread_mutex_unlock(&gate.lock);
     call_some();
     return arg;
@@ -89,22 +95,23 @@ static void *stand_in_line(void *arg)
 
 static const char *run_at_once(const char *options)
 {
-    static pthread_t thread[MANY];
+    static pthread_t thread[MOST];
+    const int many = count_threads();
     int started = 0;
 
     gate.waiting = gate.go = 0;
     CHECK_INT(tt_start(options), 0);
-    while (started < MANY &&
+    while (started < many &&
            start_thread(&thread[started], stand_in_line, NULL, SMALL_STACK) == 0)
         started++;
     pthread_mutex_lock(&gate.lock);
     while (gate.waiting < started)
-        pthread_cond_wait(&gate.changed, &gate.lock);
+        pthread_cond_wait(&gate.came, &gate.lock);
     pthread_mutex_unlock(&gate.lock);
     check_counts((uint64_t)started * CALLS);
     pthread_mutex_lock(&gate.lock);
     gate.go = 1;
-    pthread_cond_broadcast(&gate.changed);
+    pthread_cond_broadcast(&gate.opened);
     pthread_mutex_unlock(&gate.lock);
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
@@ -112,24 +119,24 @@ static const char *run_at_once(const char *options)
     check_nothing_lost();
     CHECK_INT(tt_stop(), 0);
     check_counts((uint64_t)started * CALLS * 2);
-    return started < MANY ? "this machine does not let so many threads be" : NULL;
+    return started < many ? "this machine does not let so many threads be" : NULL;
 }
 
-TEST(ten_thousand_threads_at_once_are_counted_in_mode_calls)
+TEST(many_threads_at_once_are_counted_in_mode_calls)
 {
     const char *why = run_at_once("calls");
     if (why)
         SKIP(why);
 }
 
-TEST(ten_thousand_threads_at_once_are_counted_in_mode_exact)
+TEST(many_threads_at_once_are_counted_in_mode_exact)
 {
     const char *why = run_at_once("exact");
     if (why)
         SKIP(why);
 }
 
-TEST(ten_thousand_threads_at_once_fit_into_a_tiny_budget)
+TEST(many_threads_at_once_fit_into_a_tiny_budget)
 {
     const char *why;
 
@@ -155,10 +162,11 @@ static void *call_and_end(void *arg)
 static void run_in_groups(const char *options)
 {
     pthread_t thread[GROUP];
+    const int many = count_threads();
     int number[GROUP];
 
     CHECK_INT(tt_start(options), 0);
-    for (int i = 0; i < MANY / GROUP; i++) {
+    for (int i = 0; i < many / GROUP; i++) {
         for (int j = 0; j < GROUP; j++) {
             number[j] = j;
             if (!CHECK_INT(
@@ -168,7 +176,7 @@ static void run_in_groups(const char *options)
         for (int j = 0; j < GROUP; j++)
             pthread_join(thread[j], NULL);
     }
-    check_counts((uint64_t)MANY * CALLS);
+    check_counts((uint64_t)many * CALLS);
     check_nothing_lost();
     CHECK_INT(tt_stop(), 0);
 }
@@ -185,19 +193,16 @@ static uint64_t count_members(const char *name)
     return members;
 }
 
-TEST(ten_thousand_short_threads_are_counted_in_mode_calls) { run_in_groups("calls"); }
-TEST(ten_thousand_short_threads_are_counted_in_mode_exact)
-{
-    run_in_groups("exact,histogram");
-}
-TEST(ten_thousand_short_threads_become_rows_under_a_small_budget)
+TEST(many_short_threads_are_counted_in_mode_calls) { run_in_groups("calls"); }
+TEST(many_short_threads_are_counted_in_mode_exact) { run_in_groups("exact,histogram"); }
+TEST(many_short_threads_become_rows_under_a_small_budget)
 {
     run_in_groups("exact,budget=1M");
     CHECK_INT(count_members("worker 0") + count_members("worker 1") +
                   count_members("worker 2"),
-              MANY);
+              (uint64_t)count_threads());
 }
-TEST(ten_thousand_short_threads_fit_into_the_tiniest_budget)
+TEST(many_short_threads_fit_into_the_tiniest_budget)
 {
     expects_losses = 1;
     run_in_groups("calls,budget=128K");
