@@ -210,7 +210,7 @@ static void write_search(struct text *t, unsigned char **found, unsigned char **
     *none = ahead(t, DW_OP_skip); /* to here from below too: this jump is three bytes */
     land(t, have);
     ops(t, DUP);
-    with(t, DW_OP_plus_uconst, offsetof(struct tt_thread, fiber));
+    with(t, DW_OP_plus_uconst, offsetof(struct tt_thread, stack.fiber));
     ops(t, DEREF);
     with(t, DW_OP_plus_uconst, offsetof(struct tt_fiber, segment));
     ops(t, DEREF OVER);

@@ -201,9 +201,9 @@ int tt_function_enter_quickly(uintptr_t slot, tt_block block)
 
     if (!t || t->busy.depth)
         return TT_FUNCTION_SLOWLY;
-    if (t->exact_functions)
+    if (t->modes.exact_functions)
         return enter_exactly(t, slot, block);
-    if (!__atomic_load_n(&tt_self.hooks, __ATOMIC_RELAXED) || t->tail_from)
+    if (!__atomic_load_n(&tt_self.hooks, __ATOMIC_RELAXED) || t->tail.from)
         return TT_FUNCTION_SLOWLY;
     if (TT_CFA_OF(top) > cfa)
         return enter_counted(top + 1, slot, block);
@@ -254,5 +254,5 @@ uintptr_t tt_function_leave_quickly(uintptr_t cfa)
     if (leave_picked(t, f))
         return back;
     /* Details are added in vector registers. */
-    return t->detailed || !tt_exact_leave(t, f, TT_PLAIN_CYCLES) ? 0 : back;
+    return t->modes.detailed || !tt_exact_leave(t, f, TT_PLAIN_CYCLES) ? 0 : back;
 }

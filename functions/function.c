@@ -140,7 +140,7 @@ static struct tt_frame *find_in(const struct tt_fiber *fiber, struct tt_frame *t
 
 static struct tt_frame *find_here(const struct tt_thread *t, uintptr_t cfa)
 {
-    return t ? find_in(t->fiber, t->self->top, cfa) : NULL;
+    return t ? find_in(t->stack.fiber, t->self->top, cfa) : NULL;
 }
 
 /* A coroutine that another thread has begun: in that one's stacks. */
@@ -151,7 +151,7 @@ static struct tt_frame *find_elsewhere(uintptr_t cfa)
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t && !f; t = t->next) {
         f = find_here(t, cfa);
-        for (struct tt_fiber *s = t->suspended; s && !f; s = s->next)
+        for (struct tt_fiber *s = t->stack.suspended; s && !f; s = s->next)
             f = find_in(s, s->top, cfa);
     }
     tt_threads_unlock();
@@ -175,7 +175,7 @@ static void leave_frame(struct tt_thread *t, struct tt_frame *f)
     if (t->busy.depth)
         return;
     tt_thread_begin(t);
-    t->tail_from = NULL;
+    t->tail.from = NULL;
     tt_stack_leave(t, f, 0);
     tt_thread_leave(t);
 }

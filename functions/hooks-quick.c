@@ -168,7 +168,7 @@ static int enter_exactly(const struct tt_hook_call *c)
     const struct tt_hook_site *s;
     uintptr_t cfa;
 
-    if (!t || !t->exact_functions || !(s = tt_hook_find(c->pc)))
+    if (!t || !t->modes.exact_functions || !(s = tt_hook_find(c->pc)))
         return 0;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
     return !is_in_doubt(tt_self.top, s, cfa) &&

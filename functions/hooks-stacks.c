@@ -358,7 +358,8 @@ void tt_hook_follow(const struct tt_hook_call *c, uintptr_t cfa)
     sigset_t before;
     int saved = errno;
 
-    if (!t || tt_is_at_work() || t->fiber != (mine.runs ? &mine.runs->fiber : &t->own))
+    if (!t || tt_is_at_work() ||
+        t->stack.fiber != (mine.runs ? &mine.runs->fiber : &t->stack.own))
         return;
     tt_hook_hold_signals(&before);
     go(c, cfa, t);

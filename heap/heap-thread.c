@@ -54,9 +54,9 @@ static void leave_sites(struct tt_thread_heap *h)
 
 void tt_heap_end_thread(struct tt_thread *t)
 {
-    struct tt_thread_heap *h = t->heap;
+    struct tt_thread_heap *h = t->collector;
 
-    t->heap = NULL;
+    t->collector = NULL;
     if (!h)
         return;
     if (tt_heap_here == h)
@@ -93,14 +93,14 @@ static struct tt_thread_heap *begin_thread(struct tt_thread *t)
     h->space = tt_heap_space(t->recording);
     tt_graft_find_stack(&h->hanging);
     h->hanging.script.wanted = 1;
-    t->heap = tt_heap_here = h;
+    t->collector = tt_heap_here = h;
     tt_heap_forget_keys(h);
     return h;
 }
 
 struct tt_thread_heap *tt_heap_of(struct tt_thread *t)
 {
-    struct tt_thread_heap *h = t->heap;
+    struct tt_thread_heap *h = t->collector;
 
     if (!h)
         h = begin_thread(t);

@@ -298,7 +298,7 @@ void tt_heap_made(void *p, size_t size, enum tt_heap_type type, const struct tt_
     if (is_chosen(size)) {
         tt_heap_table_prefetch((uintptr_t)p);
         h = enter();
-        if (h && !h->thread->pauses)
+        if (h && !h->thread->clock.pauses)
             (void)record_made(h, p, size, type, c);
         else if (!h)
             made_unowned(p, size, type);
@@ -396,7 +396,7 @@ void tt_heap_moved(const struct tt_heap_move *m, void *to, size_t size,
             forget_moved(m);
         h = tt_heap_wants(size) && is_chosen(size) ? enter() : NULL;
         if (h) {
-            s = h->thread->pauses ? NULL : record_made(h, to, size, type, c);
+            s = h->thread->clock.pauses ? NULL : record_made(h, to, size, type, c);
             if (s && m->from)
                 count_metric(h, s, to == m->from ? heap.resized : heap.moved, 1, NULL);
             leave(h);

@@ -47,14 +47,14 @@ static struct tt_lock_thread *begin_thread(struct tt_thread *t)
     h->recording = t->recording;
     tt_graft_find_stack(&h->hanging);
     h->hanging.script.wanted = 1;
-    t->heap = tt_lock_here = h;
+    t->collector = tt_lock_here = h;
     tt_lock_places_forget(h);
     return h;
 }
 
 struct tt_lock_thread *tt_lock_thread_of(struct tt_thread *t)
 {
-    struct tt_lock_thread *h = t->heap;
+    struct tt_lock_thread *h = t->collector;
 
     if (!h)
         h = begin_thread(t);

@@ -61,7 +61,7 @@ static struct tt_lock_thread *enter(void)
     if (!t || tt_thread_is_over() || t->recording != tt_recording_now() ||
         !(t = tt_thread_enter()))
         return NULL;
-    h = t->pauses ? NULL : tt_lock_thread_of(t);
+    h = t->clock.pauses ? NULL : tt_lock_thread_of(t);
     if (!h)
         tt_thread_leave(t);
     return h;
@@ -291,9 +291,9 @@ void tt_lock_settle(void)
 
 static void end_thread(struct tt_thread *t)
 {
-    struct tt_lock_thread *h = t->heap;
+    struct tt_lock_thread *h = t->collector;
 
-    t->heap = NULL;
+    t->collector = NULL;
     if (!h)
         return;
     if (locks.pid == getpid() && h->recording == tt_recording_now())

@@ -25,12 +25,12 @@
 
 uint64_t tt_time_now(const struct tt_thread *t)
 {
-    uint64_t now = t->paused_at;
+    uint64_t now = t->clock.paused_at;
 
-    if (!t->pauses)
-        now = (tt_clock_in_use() == TT_CLOCK_CALLER ? t->ticks : tt_clock_now()) -
-              t->paused_ticks;
-    return now - t->fiber->away;
+    if (!t->clock.pauses)
+        now = (tt_clock_in_use() == TT_CLOCK_CALLER ? t->clock.ticks : tt_clock_now()) -
+              t->clock.paused_ticks;
+    return now - t->stack.fiber->away;
 }
 
 /* ── Hidden blocks ────────────────────────────────────────────────────────────────── */
@@ -81,7 +81,7 @@ static void note_hidden(struct hidden_walk *w, const struct tt_tally *tally)
 {
     struct tt_hidden *h = w->kept;
 
-    TT_ASSERT(w->thread->charging);
+    TT_ASSERT(w->thread->charging.walks);
     if (h && tally && h->count < TT_HIDDEN_BLOCKS)
         h->tally[h->count++] = tt_cell_of(&w->thread->tree, tally);
     else
@@ -134,7 +134,7 @@ static void add_hidden_arcs(struct hidden_walk *w, struct tt_frame *hider)
 struct tt_frame *tt_stack_placed(const struct tt_thread *t, struct tt_frame *f)
 {
     while (f->node == t->tree.limbo)
-        f = tt_frame_begins(f) ? tt_stack_bottom(t->fiber) : tt_frame_below(f);
+        f = tt_frame_begins(f) ? tt_stack_bottom(t->stack.fiber) : tt_frame_below(f);
     return f;
 }
 
@@ -171,7 +171,7 @@ static __attribute__((noinline)) void walk_hidden(struct hidden_walk *w,
                                                   struct tt_frame *at)
 {
     mark_path(&w->thread->tree, tt_stack_placed(w->thread, at)->node);
-    add_hidden_arcs(w, w->thread->hider);
+    add_hidden_arcs(w, w->thread->stack.hider);
     add_hidden_limbo(w, at);
 }
 
@@ -181,7 +181,7 @@ static void charge_hidden(struct tt_thread *t, struct tt_frame *at, uint32_t met
     struct hidden_walk w = {.thread = t, .metric = metric, .amount = amount};
     struct tt_hidden key, *slot;
 
-    t->charging++;
+    t->charging.walks++;
     slot = at->node == t->tree.limbo ? NULL : tt_hidden_place(t, at->node, &key);
     if (slot && tt_hidden_is_of(slot, &key)) {
         charge_known(t, slot, metric, amount);
@@ -191,7 +191,7 @@ static void charge_hidden(struct tt_thread *t, struct tt_frame *at, uint32_t met
         if (w.kept)
             *slot = key;
     }
-    t->charging--;
+    t->charging.walks--;
 }
 
 /* ── Charging ─────────────────────────────────────────────────────────────────────── */
@@ -230,7 +230,7 @@ static void charge_once(struct tt_thread *t, struct tt_frame *at, uint64_t ticks
             tt_bump(&at->node->samples, samples);
             tt_log_add(t, NULL, at->node, ticks, TT_LOG_NOW);
         }
-        if (!t->hider)
+        if (!t->stack.hider)
             return;
     }
     charge_hidden(t, at, 0, ticks);
@@ -238,11 +238,11 @@ static void charge_once(struct tt_thread *t, struct tt_frame *at, uint64_t ticks
 
 void tt_charge_deferred(struct tt_thread *t)
 {
-    while (TT_UNLIKELY(t->deferred[1])) {
-        uint64_t more = t->deferred[0], times = t->deferred[1];
-        TT_ASSERT(!t->charging);
-        t->deferred[0] -= more;
-        t->deferred[1] -= times;
+    while (TT_UNLIKELY(t->charging.deferred[1])) {
+        uint64_t more = t->charging.deferred[0], times = t->charging.deferred[1];
+        TT_ASSERT(!t->charging.walks);
+        t->charging.deferred[0] -= more;
+        t->charging.deferred[1] -= times;
         charge_once(t, t->self->top, more, times);
     }
 }
@@ -250,9 +250,9 @@ void tt_charge_deferred(struct tt_thread *t)
 /* A sample that comes in the middle of a walk waits for its end. */
 void tt_charge(struct tt_thread *t, struct tt_frame *at, uint64_t ticks, uint64_t samples)
 {
-    if (t->charging) {
-        t->deferred[0] += ticks;
-        t->deferred[1] += samples;
+    if (t->charging.walks) {
+        t->charging.deferred[0] += ticks;
+        t->charging.deferred[1] += samples;
         return;
     }
     charge_once(t, at, ticks, samples);
@@ -279,17 +279,17 @@ void tt_charge_below(struct tt_thread *t, struct tt_frame *at, struct tt_node *n
         return;
     }
     tt_bump(&n->self, ticks);
-    if (t->hider)
+    if (t->stack.hider)
         charge_hidden(t, at, 0, ticks);
 }
 
 void tt_charge_time(struct tt_thread *t, uint64_t now, struct tt_frame *outside)
 {
     uint64_t ticks = now - t->record->last;
-    struct tt_frame *at = t->timed ? t->timed : outside;
+    struct tt_frame *at = t->stack.timed ? t->stack.timed : outside;
 
     t->record->last = now;
-    if (!t->timed && tt_clock_in_use() != TT_CLOCK_CALLER)
+    if (!t->stack.timed && tt_clock_in_use() != TT_CLOCK_CALLER)
         return;
     if (ticks == 0 || (int64_t)ticks < 0)
         return;
@@ -308,7 +308,7 @@ static int charge_metric(struct tt_thread *t, uint32_t metric, uint64_t amount,
                                             tt_frame_block(t, at), metric, amount)
                    : charge_context(t, at->node, metric, amount);
 
-    if (done && (t->hider || in_limbo))
+    if (done && (t->stack.hider || in_limbo))
         charge_hidden(t, at, metric, amount);
     return done;
 }
@@ -377,13 +377,13 @@ void tt_activation_begin(struct tt_thread *t, struct tt_frame *f, uint64_t now)
     struct tt_top *top = &record->top[record->depth++ % TT_TOP_FRAMES];
 
     TT_ASSERT(!(tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED | TT_FRAME_SEAM)));
-    TT_ASSERT(t->timed != f);
+    TT_ASSERT(t->stack.timed != f);
     tt_charge_time(t, now, f - 1);
     f->entered = now;
     f->children = 0;
-    f->timed = t->timed;
+    f->timed = t->stack.timed;
     TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_TIMED));
-    t->timed = f;
+    t->stack.timed = f;
     top->entered = now;
     top->edge = tt_frame_cell(f);
     top->depth = (uint32_t)record->depth;
@@ -411,9 +411,9 @@ void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
         TT_ASSERT(t->record->depth > 0);
         tt_charge_time(t, now, f);
         t->record->depth--;
-        t->timed = f->timed;
-        if (t->timed)
-            t->timed->children += duration;
+        t->stack.timed = f->timed;
+        if (t->stack.timed)
+            t->stack.timed->children += duration;
     } else {
         weight = edge->calls < t->recording->options.every ? 1
                                                            : t->recording->options.every;
@@ -425,26 +425,26 @@ void tt_activation_end(struct tt_thread *t, struct tt_frame *f, uint64_t now)
         tt_times_add(times, f, duration);
         times->weighed += duration * weight;
     }
-    if (t->detailed)
+    if (t->modes.detailed)
         tt_activation_details(t, edge, f, duration);
 }
 
 void tt_visit_begin(struct tt_thread *t, struct tt_frame *f)
 {
-    if (!t->timing)
+    if (!t->modes.timing)
         return;
     tt_charge_time(t, tt_time_now(t), f - 1);
     f->children = 0;
-    f->timed = t->timed;
-    t->timed = f;
+    f->timed = t->stack.timed;
+    t->stack.timed = f;
 }
 
 void tt_visit_end(struct tt_thread *t, struct tt_frame *f)
 {
-    if (!t->timing)
+    if (!t->modes.timing)
         return;
     tt_charge_time(t, tt_time_now(t), f);
-    t->timed = f->timed;
-    if (t->timed)
-        t->timed->children += f->children;
+    t->stack.timed = f->timed;
+    if (t->stack.timed)
+        t->stack.timed->children += f->children;
 }

@@ -3,7 +3,27 @@
 #ifndef TT_ACTIVATION_H
 #define TT_ACTIVATION_H
 
-#include "strand.h"
+#include "fiber.h"
+#include "tree.h"
+
+struct tt_thread;
+
+enum { TT_HIDDENS = 128, TT_HIDDEN_CELLS = 9, TT_HIDDEN_BLOCKS = 5 };
+struct tt_hidden { /* hidden blocks that are not on a context's path */
+    /* Cells, and above 32 bits generations: the context, the arcs; for a hider without an
+     * arc, its source and target. */
+    uint64_t at[TT_HIDDEN_CELLS];
+    uint32_t cells, count; /* no cells: unused */
+    uint32_t tally[TT_HIDDEN_BLOCKS];
+};
+
+/* Charging of a thread, while samples of its handlers may come. */
+struct tt_charging {
+    uint64_t changes; /* odd while the nearest hider changes, for the sampler thread */
+    uint32_t walks;   /* over hidden blocks that are under way */
+    uint64_t deferred[2];                /* ticks, samples that came during one */
+    struct tt_hidden hidden[TT_HIDDENS]; /* read and written during one */
+};
 
 /* Adds to the tally of a block in this strand, or where there is no room, in the process. */
 void tt_tally_evicted(struct tt_tree *, tt_block, const struct tt_amounts *);

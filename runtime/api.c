@@ -25,7 +25,8 @@ void tt_push_stray(tt_block block)
         return;
     if (tt_is_at_work()) {
         if (t && t->busy.depth && t->recording != r)
-            tt_bump(&t->strays, 1); /* it is on its way there, perhaps from another one */
+            tt_bump(&t->refusal.strays,
+                    1); /* it is on its way there, perhaps from another one */
         else
             tt_bump_shared(&r->header->lost_pushes, 1);
         return;
@@ -124,8 +125,8 @@ static TT_ASIDE void leave_stack(const void *frame, int keep)
     if (!t || (t->busy.depth && tt_is_at_work()))
         return;
     tt_thread_begin(t);
-    t->tail_from = NULL;
-    tt_stack_leave(t, f ? f : tt_stack_bottom(t->fiber), keep);
+    t->tail.from = NULL;
+    tt_stack_leave(t, f ? f : tt_stack_bottom(t->stack.fiber), keep);
     tt_thread_leave(t);
 }
 
@@ -223,9 +224,9 @@ tt_mark tt_push(tt_block block)
     struct tt_frame *f = NULL;
 
     if (t && tt_block_kind(block) <= TT_KIND_SCOPE) {
-        if (t->quick == TT_QUICK_SAMPLED)
+        if (t->modes.quick == TT_QUICK_SAMPLED)
             f = tt_untimed_enter(t, block, TT_QUICK_SAMPLED);
-        else if (t->quick)
+        else if (t->modes.quick)
             f = tt_untimed_enter(t, block, TT_QUICK_COUNTED);
         else
             f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CYCLES);
@@ -238,9 +239,9 @@ static TT_ASIDE void pop_slowly(struct tt_thread *t, struct tt_frame *f, int kee
 {
     int done = 0;
 
-    if (t->quick == TT_QUICK_COUNTED)
+    if (t->modes.quick == TT_QUICK_COUNTED)
         done = tt_quick_leave(t, f + keep, TT_QUICK_COUNTED);
-    else if (!t->quick)
+    else if (!t->modes.quick)
         done = (!keep && tt_exact_leave(t, f, TT_PLAIN_CYCLES)) ||
                tt_quick_leave(t, f + keep, TT_QUICK_NOT);
     if (!done)
@@ -256,7 +257,7 @@ void tt_pop(tt_mark mark)
         TT_HAND_OVER(tt_pop, mark);
         return;
     }
-    t->tail_from = NULL; /* a return */
+    t->tail.from = NULL; /* a return */
     if (tt_self.top == f && tt_frame_is_fast(f)) {
         tt_frame_leave(&tt_self, f);
         return;
@@ -264,7 +265,7 @@ void tt_pop(tt_mark mark)
     if ((mark & 1) && tt_self.top == TT_FRAME_OF(f))
         return; /* nothing was entered, and nothing is left open */
     f = TT_FRAME_OF(f);
-    if (t->quick != TT_QUICK_SAMPLED ||
+    if (t->modes.quick != TT_QUICK_SAMPLED ||
         !tt_quick_leave(t, f + (mark & 1), TT_QUICK_SAMPLED))
         pop_slowly(t, f, (int)(mark & 1));
 }
@@ -272,7 +273,7 @@ void tt_pop(tt_mark mark)
 /* A mark has no bit for "more to do than stepping down", as a scope's frame has. */
 static void leave_counted(const struct tt_thread *t, struct tt_frame *f)
 {
-    int more = tt_frame_flags(f) || f + 1 == t->end;
+    int more = tt_frame_flags(f) || f + 1 == t->stack.end;
 
     tt_scope_leave(more ? (struct tt_frame *)((uintptr_t)f | 1) : f);
 }
@@ -303,14 +304,14 @@ static TT_ASIDE tt_mark step(struct tt_thread *t, uint64_t ticks, tt_mark left,
     if (!t)
         TT_HAND_ON(tt_step, ticks, left, block);
     left &= ~(tt_mark)TT_STEP_SLOWLY;
-    if (t && !ticks && !t->exact && t->recording && !(left & 1) &&
+    if (t && !ticks && !t->modes.exact && t->recording && !(left & 1) &&
         (t->recording->options.mode[TT_KIND_STATEMENT] == TT_MODE_CALLS ||
          t->recording->options.mode[TT_KIND_STATEMENT] == TT_MODE_SAMPLED))
         return step_counted(t, left, block);
-    if (!t || __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != TT_PLAIN_CALLER)
+    if (!t || __atomic_load_n(&t->modes.plain, __ATOMIC_RELAXED) != TT_PLAIN_CALLER)
         tt_tick(ticks);
     else
-        tt_bump(&t->ticks, ticks);
+        tt_bump(&t->clock.ticks, ticks);
     if (left &&
         (!t || (left & 1) ||
          !tt_exact_leave(t, (struct tt_frame *)(uintptr_t)left, TT_PLAIN_CALLER))) {
@@ -329,9 +330,9 @@ tt_mark tt_step(uint64_t ticks, tt_mark left, tt_block block)
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = (struct tt_frame *)(uintptr_t)(left & ~(tt_mark)TT_STEP_SLOWLY);
 
-    if (!t || __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != TT_PLAIN_CALLER)
+    if (!t || __atomic_load_n(&t->modes.plain, __ATOMIC_RELAXED) != TT_PLAIN_CALLER)
         return step(t, ticks, left, block);
-    tt_bump(&t->ticks, ticks);
+    tt_bump(&t->clock.ticks, ticks);
     if (!f && block)
         f = tt_exact_enter(t, block, NULL, 0, TT_PLAIN_CALLER);
     else if (block)
@@ -382,7 +383,7 @@ void tt_sample(uint64_t weight)
             return;
         tt_thread_leave(t);
     }
-    if (t->pauses)
+    if (t->clock.pauses)
         return;
     tt_busy_enter(&t->busy);
     t->record->charged += weight;
@@ -403,7 +404,7 @@ void tt_tick(uint64_t ticks)
             return;
         tt_thread_leave(t);
     }
-    tt_bump(&t->ticks, ticks);
+    tt_bump(&t->clock.ticks, ticks);
 }
 
 void tt_add(tt_metric metric, uint64_t amount)

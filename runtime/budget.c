@@ -70,8 +70,8 @@ static void keep_stacks(struct pass *p, struct tt_thread *thread)
     *state_of(p, tt_cell_of(p->tree, p->tree->root)) |= LIVE;
     if (!thread)
         return;
-    tt_stack_walk(thread->fiber, thread->self->top, keep_live, p);
-    for (struct tt_fiber *f = thread->suspended; f; f = f->next)
+    tt_stack_walk(thread->stack.fiber, thread->self->top, keep_live, p);
+    for (struct tt_fiber *f = thread->stack.suspended; f; f = f->next)
         tt_stack_walk(f, f->top, keep_live, p);
 }
 
@@ -341,7 +341,7 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
 
     if (thread) {
         tt_stack_disturb(thread);
-        thread->charging++;
+        thread->charging.walks++;
     }
     t->reserve = 0;
     TT_ASSERT(t->record->moves % 2 == 0);
@@ -354,7 +354,7 @@ static void evict_quietly(struct pass *p, struct tt_thread *thread)
         memset(t->space.told, 0, TT_EVENT_CACHE * sizeof *t->space.told);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     t->reserve = TT_EVICTION_RESERVE;
-    if (thread && --thread->charging == 0)
+    if (thread && --thread->charging.walks == 0)
         tt_charge_deferred(thread);
 }
 

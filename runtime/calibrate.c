@@ -121,8 +121,8 @@ static int measure_all(struct tt_thread *t, struct tt_recording *r,
         return -TT_ERR_MEMORY;
     t->recording = r;
     t->record = record;
-    t->exact = 1;
-    t->plain = tt_clock_in_use() == TT_CLOCK_CYCLES ? TT_PLAIN_CYCLES : 0;
+    t->modes.exact = 1;
+    t->modes.plain = tt_clock_in_use() == TT_CLOCK_CYCLES ? TT_PLAIN_CYCLES : 0;
     t->self->base = r->base;
     tt_stack_resolve(t, 1);
     site.block = tt_block_make(&info);

@@ -35,7 +35,7 @@ static uint64_t *known_sum(const struct tt_thread *t, tt_metric metric)
     struct tt_metrics *m = (struct tt_metrics *)(void *)tt_cell(t->tree.base,
                                                                 n->extension);
 
-    if (t->hider || n == t->tree.limbo)
+    if (t->stack.hider || n == t->tree.limbo)
         return NULL;
     if (m->kind == TT_TIMES)
         m = (struct tt_metrics *)(void *)tt_cell(t->tree.base, m->next);
@@ -69,39 +69,41 @@ TT_INLINE void note_caller(struct tt_thread *t, struct tt_frame *f)
 {
     const struct tt_node *below = tt_frame_below(f)->node;
 
-    t->tail = tt_context_make(t->recording, f->node);
-    t->tail_node = f->node;
-    t->tail_generation = f->node->generation;
-    t->tail_begins = 0;
-    t->tail_descends = f->node == below || f->node->parent == tt_cell_of(&t->tree, below);
+    t->tail.context = tt_context_make(t->recording, f->node);
+    t->tail.node = f->node;
+    t->tail.generation = f->node->generation;
+    t->tail.begins = 0;
+    t->tail.descends = f->node == below || f->node->parent == tt_cell_of(&t->tree, below);
 }
 
 /* Then each context that it was entered in. */
 TT_INLINE void note_context(struct tt_thread *t, const struct tt_frame *f)
 {
-    t->tail_begins |= (uint32_t)tt_frame_begins(f);
-    t->tail_descends &= !(tt_frame_flags(f) & (TT_FRAME_HIDER | TT_FRAME_LIMBO));
+    t->tail.begins |= (uint32_t)tt_frame_begins(f);
+    t->tail.descends &= !(tt_frame_flags(f) & (TT_FRAME_HIDER | TT_FRAME_LIMBO));
 }
 
 static void note_place(struct tt_thread *t)
 {
-    t->tail_from = t->self->top;
-    t->tail_at = t->self->top->node;
+    t->tail.from = t->self->top;
+    t->tail.at = t->self->top->node;
 }
 
 static int is_tail(const struct tt_thread *t)
 {
-    return t->tail_from == t->self->top && t->tail_at == t->self->top->node;
+    return t->tail.from == t->self->top && t->tail.at == t->self->top->node;
 }
 
 /* The node of the context that a tail call left; NULL if there is no room for it. */
 static struct tt_node *tail_place(struct tt_thread *t)
 {
-    const struct tt_node *n = t->tail_node;
+    const struct tt_node *n = t->tail.node;
 
-    if (n->kind == TT_CELL_CONTEXT && n->parent && n->generation == t->tail_generation)
+    if (n->kind == TT_CELL_CONTEXT && n->parent && n->generation == t->tail.generation)
         return tt_cell(t->tree.base, tt_cell_of(&t->tree, n));
-    return tt_context_cell(t->recording, t->tail) ? tt_context_place(t, t->tail) : NULL;
+    return tt_context_cell(t->recording, t->tail.context)
+               ? tt_context_place(t, t->tail.context)
+               : NULL;
 }
 
 struct tt_frame *tt_tail_take(struct tt_thread *t)
@@ -109,16 +111,17 @@ struct tt_frame *tt_tail_take(struct tt_thread *t)
     struct tt_node *n;
     int is_it = is_tail(t);
 
-    t->tail_from = NULL;
+    t->tail.from = NULL;
     if (!is_it)
         return NULL;
     n = tail_place(t);
-    if (t->tail_begins)
-        return tt_stack_enter_context(t, n, t->tail);
+    if (t->tail.begins)
+        return tt_stack_enter_context(t, n, t->tail.context);
     if (!n)
-        return tt_stack_join_context(t, t->tail); /* it had no room, or was evicted */
+        return tt_stack_join_context(
+            t, t->tail.context); /* it had no room, or was evicted */
     return tt_stack_join_place(t, n,
-                               !(n == t->tail_node && t->tail_descends) &&
+                               !(n == t->tail.node && t->tail.descends) &&
                                    !tt_tree_is_above(&t->tree, t->self->top->node, n));
 }
 
@@ -129,14 +132,14 @@ TT_INLINE struct tt_frame *stand_quickly(struct tt_thread *t, enum tt_quick quic
     if (!tt_quick_is_on(t, quick))
         return NULL;
     if (!is_tail(t)) {
-        t->tail_from = NULL;
+        t->tail.from = NULL;
         return NULL;
     }
-    n = t->tail_node;
-    if (!(t->tail_begins || t->tail_descends) || !t->tail || n->kind != TT_CELL_CONTEXT ||
-        n->generation != t->tail_generation)
+    n = t->tail.node;
+    if (!(t->tail.begins || t->tail.descends) || !t->tail.context ||
+        n->kind != TT_CELL_CONTEXT || n->generation != t->tail.generation)
         return NULL;
-    return tt_quick_stand(t, n, t->tail_begins ? TT_FRAME_CONTEXT : TT_FRAME_JOINED,
+    return tt_quick_stand(t, n, t->tail.begins ? TT_FRAME_CONTEXT : TT_FRAME_JOINED,
                           quick);
 }
 
@@ -149,7 +152,7 @@ TT_INLINE struct tt_frame *take_quickly(struct tt_thread *t, enum tt_quick quick
         return NULL;
     f = stand_quickly(t, quick);
     if (f)
-        t->tail_from = NULL;
+        t->tail.from = NULL;
     tt_busy_end(&t->busy);
     return f;
 }
@@ -158,11 +161,11 @@ static void leave_for_tail(struct tt_thread *t)
 {
     struct tt_frame *top = tt_frame_top(t->self);
 
-    if (top == tt_stack_bottom(t->fiber))
+    if (top == tt_stack_bottom(t->stack.fiber))
         return;
     note_caller(t, top);
-    if (!t->tail)
-        t->tail = (tt_context)tt_frame_block(t, top) << TT_CONTEXT_BLOCK_SHIFT;
+    if (!t->tail.context)
+        t->tail.context = (tt_context)tt_frame_block(t, top) << TT_CONTEXT_BLOCK_SHIFT;
     if (!(tt_frame_flags(top) & TT_FRAME_CALL) &&
         is_counted(t, tt_block_kind(tt_frame_block(t, top))))
         tt_call_count(t, TT_CALL_LEFT);
@@ -208,8 +211,9 @@ TT_INLINE int leave_as(struct tt_thread *t, enum tt_quick quick)
 
 static TT_ASIDE void tail_slowly(struct tt_thread *t)
 {
-    if (t && (t->quick == TT_QUICK_COUNTED ? leave_as(t, TT_QUICK_COUNTED)
-                                           : !t->quick && leave_as(t, TT_QUICK_NOT)))
+    if (t && (t->modes.quick == TT_QUICK_COUNTED
+                  ? leave_as(t, TT_QUICK_COUNTED)
+                  : !t->modes.quick && leave_as(t, TT_QUICK_NOT)))
         return;
     TT_HAND_OVER(tt_tail);
     t = tt_thread_enter();
@@ -223,7 +227,7 @@ void tt_tail(void)
 {
     struct tt_thread *t = tt_self.thread;
 
-    if (!t || t->quick != TT_QUICK_SAMPLED || !leave_as(t, TT_QUICK_SAMPLED))
+    if (!t || t->modes.quick != TT_QUICK_SAMPLED || !leave_as(t, TT_QUICK_SAMPLED))
         tail_slowly(t);
 }
 
@@ -279,9 +283,9 @@ static TT_ASIDE tt_mark push_slowly(tt_block block, enum tt_call call,
         tt_push_stray(block);
         return (uintptr_t)tt_self.top | 1;
     }
-    if (t->tail_from && call != TT_CALL_LAZY)
+    if (t->tail.from && call != TT_CALL_LAZY)
         tail = tt_tail_take(t);
-    t->tail_from = NULL;
+    t->tail.from = NULL;
     f = enter_as(t, block, call);
     tt_thread_leave(t);
     f = tail ? tail : f; /* the frame that was entered first */
@@ -294,10 +298,10 @@ TT_INLINE tt_mark push_quickly(struct tt_thread *t, tt_block block, enum tt_call
     struct tt_frame *f = NULL, *tail = NULL;
 
     if (call == TT_CALL_LAZY)
-        t->tail_from = NULL;
-    if (t->tail_from)
+        t->tail.from = NULL;
+    if (t->tail.from)
         tail = take_quickly(t, quick);
-    if (!t->tail_from)
+    if (!t->tail.from)
         f = enter_quickly(t, block, call, quick);
     if (!f)
         return push_slowly(block, call, tail);
@@ -321,7 +325,7 @@ tt_mark tt_push_as(tt_block block, enum tt_call call)
 
     if (!t)
         return push_slowly(block, call, NULL);
-    if (t->quick == TT_QUICK_SAMPLED)
+    if (t->modes.quick == TT_QUICK_SAMPLED)
         return push_quickly(t, block, call, TT_QUICK_SAMPLED);
-    return t->quick ? push_counted(t, block, call) : push_timed(t, block, call);
+    return t->modes.quick ? push_counted(t, block, call) : push_timed(t, block, call);
 }

@@ -144,7 +144,7 @@ void tt_clear(int (*which)(const struct tt_block_info *, void *), void *arg)
     r = c.tree->recording;
     tt_charge_time(t, tt_time_now(t), t->self->top);
     pthread_mutex_lock(&c.tree->lock);
-    t->charging++;
+    t->charging.walks++;
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     for (uint32_t page = c.tree->pages; page; page = r->next[page]) {
         struct tt_node *n = tt_cell(c.tree->base, tt_page_cell(r, page));
@@ -155,7 +155,7 @@ void tt_clear(int (*which)(const struct tt_block_info *, void *), void *arg)
     clear_records(&c);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&c.tree->lock);
-    if (--t->charging == 0)
+    if (--t->charging.walks == 0)
         tt_charge_deferred(t);
     tt_thread_leave(t);
 }

@@ -8,6 +8,13 @@
 
 #include "layout.h"
 
+/* Of a thread. */
+struct tt_thread_clock {
+    uint32_t pauses;                  /* read by the sampler thread */
+    uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
+    uint64_t ticks;                   /* of clock=caller */
+};
+
 /* Set by tt_clock_choose, while threads may still be busy with an older recording. */
 extern uint32_t tt_clock_kind;
 

@@ -104,7 +104,7 @@ static TT_ASIDE int is_left(const struct tt_thread *t, uintptr_t here)
     enum { HARDLY = 512, FAR = 8 << 10 };
 
     return t->busy.depth == 1 && t->busy.brief && here + HARDLY >= t->busy.stack &&
-           here <= t->fiber->high + FAR && !tt_on_signal_stack(here);
+           here <= t->stack.fiber->high + FAR && !tt_on_signal_stack(here);
 }
 
 /* A thread that is not busy any more is cleaned up by the first check that finds this. */
@@ -167,11 +167,11 @@ static void before_fork(void)
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
         pthread_mutex_lock(&t->tree.lock);
-        for (struct tt_fiber *f = t->suspended; f; f = f->next)
+        for (struct tt_fiber *f = t->stack.suspended; f; f = f->next)
             tt_stack_keep_blocks(t, f);
     }
     if (own)
-        tt_stack_keep_blocks(own, own->fiber);
+        tt_stack_keep_blocks(own, own->stack.fiber);
     tt_live_set_lock();
     tt_block_lock();
     if (tt_recording)
@@ -219,8 +219,8 @@ static void forget_others(struct tt_thread *own)
     struct tt_fiber *f;
 
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
-        while ((f = t->suspended)) {
-            t->suspended = f->next;
+        while ((f = t->stack.suspended)) {
+            t->stack.suspended = f->next;
             f->thread = NULL;
             f->link = NULL;
             f->epoch = 0;
@@ -229,7 +229,7 @@ static void forget_others(struct tt_thread *own)
         tt_tree_lock_init(&own->tree); /* only the thread that locked it may unlock it */
         own->link = NULL;
         tt_strand_close(own->self);
-        own->plain = own->tells = 0;
+        own->modes.plain = own->modes.tells = 0;
         own->sampler.armed = 0; /* timers are not inherited */
     }
     tt_threads_forked();
@@ -481,9 +481,9 @@ int tt_pause(void)
         return -TT_ERR_STATE;
     now = tt_time_now(t);
     tt_charge_time(t, now, t->self->top);
-    if (t->pauses == 0)
-        t->paused_at = now + t->fiber->away;
-    TT_SHOW(t->pauses, t->pauses + 1);
+    if (t->clock.pauses == 0)
+        t->clock.paused_at = now + t->stack.fiber->away;
+    TT_SHOW(t->clock.pauses, t->clock.pauses + 1);
     t->record->paused = 1;
     tt_thread_leave(t);
     return 0;
@@ -497,17 +497,18 @@ int tt_resume(void)
     t = tt_thread_enter();
     if (!t)
         return -TT_ERR_STATE;
-    if (t->pauses == 0) {
+    if (t->clock.pauses == 0) {
         tt_thread_leave(t);
         return -TT_ERR_STATE;
     }
-    if (t->pauses == 1) {
+    if (t->clock.pauses == 1) {
         tt_sampler_skip(t);
         t->record->paused = 0;
     }
-    TT_SHOW(t->pauses, t->pauses - 1);
-    if (t->pauses == 0)
-        t->paused_ticks += tt_time_now(t) + t->fiber->away - t->paused_at;
+    TT_SHOW(t->clock.pauses, t->clock.pauses - 1);
+    if (t->clock.pauses == 0)
+        t->clock.paused_ticks += tt_time_now(t) + t->stack.fiber->away -
+                                 t->clock.paused_at;
     tt_thread_leave(t);
     return 0;
 }

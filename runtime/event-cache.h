@@ -22,18 +22,18 @@ enum { TT_EVENT_CACHE_EVENT = 512, TT_EVENT_CACHE_AT_ONCE = 16 * TT_EVENT_CACHE_
 
 TT_INLINE int tt_event_cache_so(struct tt_thread *t, uint64_t bytes)
 {
-    int64_t left = t->told_so - (int64_t)bytes - TT_EVENT_CACHE_EVENT;
+    int64_t left = t->objects.told_so - (int64_t)bytes - TT_EVENT_CACHE_EVENT;
 
     if (TT_UNLIKELY(left < 0))
         return 0;
-    t->told_so = left;
+    t->objects.told_so = left;
     return 1;
 }
 
 TT_INLINE void tt_event_cache_now(struct tt_thread *t, uint64_t now)
 {
-    t->told_at = now;
-    t->told_so = TT_EVENT_CACHE_AT_ONCE;
+    t->objects.told_at = now;
+    t->objects.told_so = TT_EVENT_CACHE_AT_ONCE;
 }
 
 /* Not 0, as those places have that are not in use. */
@@ -93,7 +93,7 @@ TT_INLINE int tt_event_cache_again(struct tt_thread *t, const struct tt_event_ca
             return 0;
         if (!tt_event_cache_so(t, bytes))
             tt_event_cache_now(t, tt_clock_cycles() - t->recording->header->start_ticks);
-        i = t->told_at >> band->pace.shift;
+        i = t->objects.told_at >> band->pace.shift;
         if (TT_UNLIKELY(i >= TT_BAND_POINTS))
             return 0;
         point = &band->delta[i];
@@ -108,7 +108,7 @@ TT_INLINE int tt_event_cache_again(struct tt_thread *t, const struct tt_event_ca
 /* Is this the simple case?  Call it while busy: a handler before may have changed it. */
 TT_INLINE int tt_event_cache_may(const struct tt_thread *t)
 {
-    return __atomic_load_n(&t->tells, __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(&t->modes.tells, __ATOMIC_RELAXED) != 0;
 }
 
 /* Counts an object made in the thread's current context; TT_NOWHERE if the case is not
@@ -120,7 +120,7 @@ TT_INLINE tt_context tt_event_cache_make(struct tt_thread *t, tt_type type, size
     struct tt_event_cache *k;
     tt_context c;
 
-    if (!tt_event_cache_may(t) || t->pauses || n == t->tree.limbo ||
+    if (!tt_event_cache_may(t) || t->clock.pauses || n == t->tree.limbo ||
         __atomic_load_n(&tt_block_selecting, __ATOMIC_RELAXED))
         return TT_NOWHERE;
     c = tt_context_make(t->recording, n);

@@ -18,14 +18,14 @@
 
 TT_INLINE int tt_exact_is_plain(const struct tt_thread *t, uint32_t plain)
 {
-    return !TT_UNLIKELY(t->pauses ||
-                        __atomic_load_n(&t->plain, __ATOMIC_RELAXED) != plain);
+    return !TT_UNLIKELY(t->clock.pauses ||
+                        __atomic_load_n(&t->modes.plain, __ATOMIC_RELAXED) != plain);
 }
 
 TT_INLINE uint64_t tt_exact_now(const struct tt_thread *t, uint32_t plain)
 {
-    return (plain == TT_PLAIN_CALLER ? t->ticks : tt_clock_cycles()) - t->paused_ticks -
-           t->fiber->away;
+    return (plain == TT_PLAIN_CALLER ? t->clock.ticks : tt_clock_cycles()) -
+           t->clock.paused_ticks - t->stack.fiber->away;
 }
 
 TT_INLINE void tt_exact_charge(struct tt_strand_record *record, struct tt_frame *timed,
@@ -76,12 +76,12 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
         return NULL;
     caller = s->top;
     f = caller + 1;
-    if (!tt_exact_is_plain(t, plain) || TT_UNLIKELY(f >= t->end) ||
+    if (!tt_exact_is_plain(t, plain) || TT_UNLIKELY(f >= t->stack.end) ||
         (cfa && tt_frame_is_dead(caller, slot, cfa | 1)))
         goto refuse;
-    timed = t->timed;
+    timed = t->stack.timed;
     record = t->record;
-    if (hides ? timed != caller : timed >= f && timed < t->end)
+    if (hides ? timed != caller : timed >= f && timed < t->stack.end)
         goto refuse; /* it was left by stepping down: tt_stack_drop_left */
     cell = tt_table(s->base, caller->node)[block & caller->node->mask];
     edge = tt_cell(s->base, cell);
@@ -111,7 +111,7 @@ TT_INLINE struct tt_frame *tt_exact_enter_as(struct tt_thread *t, tt_block block
     if (hides)
         tt_hidden_charge(t, &hidden, record->charged - before);
     TT_BARRIER();
-    t->timed = f; /* from here on it is whole */
+    t->stack.timed = f; /* from here on it is whole */
     tt_busy_end(&t->busy);
     return (struct tt_frame *)((uintptr_t)f | 1);
 
@@ -130,12 +130,12 @@ static __attribute__((noinline, unused)) struct tt_frame *tt_exact_enter_hiding(
 TT_INLINE struct tt_frame *tt_exact_enter(struct tt_thread *t, tt_block block, void *slot,
                                           uintptr_t cfa, uint32_t plain)
 {
-    return TT_UNLIKELY(t->hider) ? tt_exact_enter_hiding(t, block, slot, cfa, plain)
-                                 : tt_exact_enter_as(t, block, slot, cfa, plain, 0);
+    return TT_UNLIKELY(t->stack.hider) ? tt_exact_enter_hiding(t, block, slot, cfa, plain)
+                                       : tt_exact_enter_as(t, block, slot, cfa, plain, 0);
 }
 
 /* The same if blocks are not timed, and entering one moves the top: as a scope's fast
- * path in tallytree/scope.h.  `quick`, a constant, is t->quick. */
+ * path in tallytree/scope.h.  `quick`, a constant, is t->modes.quick. */
 TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block block,
                                             enum tt_quick quick)
 {
@@ -187,7 +187,7 @@ TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_
     if (!tt_busy_try_brief(&t->busy))
         return 0;
     if (TT_UNLIKELY(s->top != f) || !tt_exact_is_plain(t, plain) ||
-        TT_UNLIKELY(t->timed != f ||
+        TT_UNLIKELY(t->stack.timed != f ||
                     ((f->edge >> 32 & 0xff) | TT_FRAME_RECURSIVE | TT_FRAME_CALL) !=
                         (TT_FRAME_TIMED | TT_FRAME_RECURSIVE | TT_FRAME_CALL)))
         goto refuse;
@@ -197,14 +197,14 @@ TT_INLINE int tt_exact_leave_as(struct tt_thread *t, struct tt_frame *f, uint32_
     if (TT_UNLIKELY(times->kind != TT_TIMES) ||
         (hides && !tt_hidden_find(t, f->node, &hidden)))
         goto refuse;
-    t->timed = f->timed; /* from here on it is not */
+    t->stack.timed = f->timed; /* from here on it is not */
     TT_BARRIER();
     before = record->charged;
     duration = tt_exact_end(record, f, times, tt_exact_now(t, plain));
     if (hides)
         tt_hidden_charge(t, &hidden, record->charged - before);
     record->depth--;
-    if (TT_UNLIKELY(t->detailed)) {
+    if (TT_UNLIKELY(t->modes.detailed)) {
         tt_busy_keep(&t->busy);
         tt_activation_details(t, edge, f, duration);
     }
@@ -232,8 +232,8 @@ static __attribute__((noinline, unused)) int tt_exact_leave_hiding(struct tt_thr
 /* 0 if the case is not simple. */
 TT_INLINE int tt_exact_leave(struct tt_thread *t, struct tt_frame *f, uint32_t plain)
 {
-    return TT_UNLIKELY(t->hider) ? tt_exact_leave_hiding(t, f, plain)
-                                 : tt_exact_leave_as(t, f, plain, 0);
+    return TT_UNLIKELY(t->stack.hider) ? tt_exact_leave_hiding(t, f, plain)
+                                       : tt_exact_leave_as(t, f, plain, 0);
 }
 
 /* One activation ends, and another one begins beside it at the same time of the caller's
@@ -251,8 +251,9 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
 
     if (!tt_busy_try_brief(&t->busy))
         return 0;
-    if (TT_UNLIKELY(s->top != f || t->hider) || !tt_exact_is_plain(t, TT_PLAIN_CALLER) ||
-        TT_UNLIKELY(t->timed != f || t->detailed ||
+    if (TT_UNLIKELY(s->top != f || t->stack.hider) ||
+        !tt_exact_is_plain(t, TT_PLAIN_CALLER) ||
+        TT_UNLIKELY(t->stack.timed != f || t->modes.detailed ||
                     ((f->edge >> 32 & 0xff) | TT_FRAME_RECURSIVE) !=
                         (TT_FRAME_TIMED | TT_FRAME_RECURSIVE)))
         goto refuse;
@@ -264,7 +265,7 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
         goto refuse;
     record = t->record;
     now = tt_exact_now(t, TT_PLAIN_CALLER);
-    t->timed = f->timed; /* from here on it is not whole */
+    t->stack.timed = f->timed; /* from here on it is not whole */
     TT_BARRIER();
     (void)tt_exact_end(record, f, times, now);
     TT_SHOW(f->node, tt_cell(s->base, edge->target));
@@ -277,7 +278,7 @@ TT_INLINE int tt_exact_swap(struct tt_thread *t, struct tt_frame *f, tt_block bl
     top->edge = cell;
     top->entered = f->entered = now;
     TT_BARRIER();
-    t->timed = f;
+    t->stack.timed = f;
     tt_busy_end(&t->busy);
     return 1;
 
@@ -299,7 +300,8 @@ TT_INLINE int tt_picks(const struct tt_strand *s, uint64_t calls)
  * case. */
 TT_INLINE int tt_pick_is_plain(const struct tt_thread *t)
 {
-    return !(t->pauses || t->detailed) && tt_clock_in_use() == TT_CLOCK_CYCLES;
+    return !(t->clock.pauses || t->modes.detailed) &&
+           tt_clock_in_use() == TT_CLOCK_CYCLES;
 }
 
 TT_INLINE void tt_pick_begin(const struct tt_thread *t, struct tt_frame *f)

@@ -59,7 +59,7 @@ static void take_away(struct tt_fiber *f)
 /* Brings its figures up to date before it is suspended. */
 static void settle(struct tt_thread *t)
 {
-    struct tt_fiber *f = t->fiber;
+    struct tt_fiber *f = t->stack.fiber;
 
     tt_stack_drop_left(t);
     f->local = tt_time_now(t);
@@ -69,24 +69,24 @@ static void settle(struct tt_thread *t)
 
 static void suspend(struct tt_thread *t)
 {
-    struct tt_fiber *f = t->fiber;
+    struct tt_fiber *f = t->stack.fiber;
 
     TT_ASSERT(!f->link); /* it runs: it is on no list */
-    t->tail_from = NULL;
+    t->tail.from = NULL;
     f->top = t->self->top;
-    f->hider = t->hider;
-    f->timed = t->timed;
+    f->hider = t->stack.hider;
+    f->timed = t->stack.timed;
     f->running = 0;
     if (!t->recording)
         return; /* it has no frames in a tree */
     f->thread = t;
     f->epoch = t->recording->epoch;
     pthread_mutex_lock(&t->tree.lock);
-    f->next = t->suspended;
-    f->link = &t->suspended;
+    f->next = t->stack.suspended;
+    f->link = &t->stack.suspended;
     if (f->next)
         f->next->link = &f->next;
-    t->suspended = f;
+    t->stack.suspended = f;
     pthread_mutex_unlock(&t->tree.lock);
 }
 
@@ -100,7 +100,7 @@ static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
     pthread_mutex_unlock(&t->tree.lock);
     tt_frame_set_top(t->self, f->top);
     tt_hider_show(t, f->hider);
-    t->timed = f->timed;
+    t->stack.timed = f->timed;
     tt_hiders_count(t, 1);
     tt_stack_show(t, f->top);
 }
@@ -118,8 +118,8 @@ static void take_up(struct tt_thread *t, struct tt_fiber *f)
     int was_here = f->epoch == t->recording->epoch;
 
     TT_ASSERT(!f->running && f->top >= f->segment->frame && f->top < f->segment->end);
-    t->fiber = f;
-    t->end = f->segment->end;
+    t->stack.fiber = f;
+    t->stack.end = f->segment->end;
     tt_stack_open(t);
     if (was_here)
         f->away += tt_time_now(t) - f->local;
@@ -142,18 +142,18 @@ static tt_fiber *exchange(struct tt_fiber *to)
 
     if (!t || tt_is_at_work())
         return NULL;
-    left = t->fiber;
+    left = t->stack.fiber;
     if (!to)
-        to = &t->own;
+        to = &t->stack.own;
     if (to != left) {
         suspend(t);
         take_away(to);
         to->running = 1;
-        t->fiber = to;
+        t->stack.fiber = to;
         tt_frame_set_top(t->self, to->top);
-        t->end = to->segment->end;
+        t->stack.end = to->segment->end;
     }
-    return left == &t->own ? NULL : left;
+    return left == &t->stack.own ? NULL : left;
 }
 
 tt_fiber *tt_fiber_switch(tt_fiber *to)
@@ -166,21 +166,21 @@ tt_fiber *tt_fiber_switch(tt_fiber *to)
     if (!t)
         return exchange(to);
     if (!to)
-        to = &t->own;
-    left = t->fiber;
+        to = &t->stack.own;
+    left = t->stack.fiber;
     if (to != left) {
         settle(t);
         suspend(t);
         take_up(t, to);
     }
     tt_thread_leave(t);
-    return left == &t->own ? NULL : left;
+    return left == &t->stack.own ? NULL : left;
 }
 
 /* Ends a fiber's open activations in this thread's tree. */
 static void close_books(struct tt_thread *t, struct tt_fiber *f)
 {
-    struct tt_fiber *back = t->fiber;
+    struct tt_fiber *back = t->stack.fiber;
 
     settle(t);
     suspend(t);
@@ -201,7 +201,7 @@ void tt_fiber_free(tt_fiber *f)
         return;
     if (t) {
         if (__atomic_load_n(&f->thread, __ATOMIC_RELAXED) &&
-            f->epoch == t->recording->epoch && t->fiber != f)
+            f->epoch == t->recording->epoch && t->stack.fiber != f)
             close_books(t, f);
         tt_thread_leave(t);
     }

@@ -23,7 +23,7 @@ TT_INLINE struct tt_hidden *tt_hidden_place(struct tt_thread *t, const struct tt
     const struct tt_node *arc;
     uint32_t cells = 1;
 
-    for (struct tt_frame *h = t->hider; h; h = h->hider) {
+    for (struct tt_frame *h = t->stack.hider; h; h = h->hider) {
         if (cells + 2 > TT_HIDDEN_CELLS)
             return NULL;
         arc = tt_cell(t->tree.base, tt_frame_cell(h));
@@ -36,7 +36,7 @@ TT_INLINE struct tt_hidden *tt_hidden_place(struct tt_thread *t, const struct tt
     }
     key->cells = cells;
     key->count = 0;
-    return &t->hidden[hash * 0x9e3779b97f4a7c15u >> 57];
+    return &t->charging.hidden[hash * 0x9e3779b97f4a7c15u >> 57];
 }
 _Static_assert(TT_HIDDENS == 1 << (64 - 57), "as many as the hash has values");
 

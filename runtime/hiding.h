@@ -16,10 +16,10 @@ TT_INLINE struct tt_node *tt_hider_arc(const struct tt_thread *t,
 /* For the sampler thread: odd while the chain of hiders changes. */
 TT_INLINE void tt_hider_show(struct tt_thread *t, struct tt_frame *hider)
 {
-    TT_ASSERT(t->hiding % 2 == 0);
-    TT_SHOW(t->hiding, t->hiding + 1);
-    TT_SHOW(t->hider, hider);
-    TT_SHOW(t->hiding, t->hiding + 1);
+    TT_ASSERT(t->charging.changes % 2 == 0);
+    TT_SHOW(t->charging.changes, t->charging.changes + 1);
+    TT_SHOW(t->stack.hider, hider);
+    TT_SHOW(t->charging.changes, t->charging.changes + 1);
 }
 
 /* An arc that hides blocks is on the chain of hiders once, however often it is on the
@@ -34,7 +34,7 @@ TT_INLINE void tt_hiding_begin(struct tt_thread *t, struct tt_frame *f)
         return;
     if (arc)
         arc->slot[0] = 1;
-    TT_SHOW(f->hider, t->hider);
+    TT_SHOW(f->hider, t->stack.hider);
     TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_HIDER));
     tt_hider_show(t, f);
 }
@@ -44,7 +44,7 @@ TT_INLINE void tt_hiding_end(struct tt_thread *t, struct tt_frame *f)
     struct tt_node *arc = tt_hider_arc(t, f);
 
     TT_ASSERT(tt_frame_flags(f) & TT_FRAME_HIDER);
-    TT_ASSERT(tt_frame_begins(f) || t->hider == f); /* the innermost ends first */
+    TT_ASSERT(tt_frame_begins(f) || t->stack.hider == f); /* the innermost ends first */
     TT_ASSERT(tt_frame_begins(f) || !arc || arc->slot[0] == 1);
     tt_hider_show(t, f->hider);
     if (tt_frame_begins(f))

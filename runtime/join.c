@@ -121,7 +121,7 @@ tt_mark tt_context_enter_by(tt_context c, enum tt_stacks rule)
     if (!t)
         return (uintptr_t)tt_self.top | 1;
     if (rule == TT_STACKS_CREATION) {
-        t->tail_from = NULL;
+        t->tail.from = NULL;
         f = tt_stack_enter_context(t, tt_context_place(t, c), c);
     } else if (rule == TT_STACKS_GHC) {
         tail = tt_tail_take(t);
@@ -137,7 +137,7 @@ tt_mark tt_context_enter_by(tt_context c, enum tt_stacks rule)
 static const struct tt_node *joined_quickly(struct tt_thread *t, tt_context c)
 {
     const struct tt_node *app = t->self->top->node;
-    const struct tt_join *j = t->tail_from ? NULL : find_join(t, app, c);
+    const struct tt_join *j = t->tail.from ? NULL : find_join(t, app, c);
 
     return j && !j->hides ? tt_cell(t->tree.base, j->to) : NULL;
 }
@@ -164,7 +164,7 @@ TT_INLINE struct tt_frame *enter_quickly_as(struct tt_thread *t, tt_context c,
         return NULL;
     f = stand_quickly_by(t, c, rule, quick);
     if (f)
-        t->tail_from = NULL;
+        t->tail.from = NULL;
     tt_busy_end(&t->busy);
     return f;
 }
@@ -180,8 +180,9 @@ TT_INLINE struct tt_frame *enter_quickly_by(struct tt_thread *t, tt_context c,
 {
     if (!t)
         return NULL;
-    return t->quick ? enter_quickly_as(t, c, rule, TT_QUICK_SAMPLED) /* or counted */
-                    : enter_timed_by(t, c, rule);
+    return t->modes.quick
+               ? enter_quickly_as(t, c, rule, TT_QUICK_SAMPLED) /* or counted */
+               : enter_timed_by(t, c, rule);
 }
 
 static TT_ASIDE tt_mark enter_slowly(tt_context c)

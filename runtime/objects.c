@@ -237,7 +237,7 @@ uint64_t tt_space_now(const struct tt_recording *r)
     const struct tt_thread *t = tt_self.thread;
 
     if (tt_clock_in_use() == TT_CLOCK_CALLER)
-        return t ? t->ticks : 0;
+        return t ? t->clock.ticks : 0;
     return tt_clock_now() - r->header->start_ticks;
 }
 

@@ -3,7 +3,15 @@
 #ifndef TT_OBJECTS_H
 #define TT_OBJECTS_H
 
-#include "space.h"
+#include "recording.h"
+
+struct tt_thread;
+
+/* Of a thread: the time of the last event, which later ones use for so many bytes more. */
+struct tt_thread_objects {
+    uint64_t told_at;
+    int64_t told_so; /* see event-cache.h */
+};
 
 /* Ticks since the recording began, or of the caller's own. */
 uint64_t tt_space_now(const struct tt_recording *);

@@ -97,7 +97,7 @@ static int write_path(int fd, const struct tt_thread *t, const struct tt_node *n
 
 static int write_stack(int fd, const struct tt_thread *t)
 {
-    const struct tt_frame *bottom = tt_stack_bottom(t->fiber), *created = NULL;
+    const struct tt_frame *bottom = tt_stack_bottom(t->stack.fiber), *created = NULL;
     struct tt_frame *f = t->self->top;
     int error = write_text(fd, "stack:");
 

@@ -10,7 +10,7 @@
  * is changed, and take the general path: an arc that hides blocks, a handle that was
  * evicted or is another thread's, the seam of two segments.
  *
- * `quick` is t->quick as a constant: so the code for timed blocks is compiled
+ * `quick` is t->modes.quick as a constant: so the code for timed blocks is compiled
  * separately. */
 #ifndef TT_QUICK_H
 #define TT_QUICK_H
@@ -106,12 +106,12 @@ TT_INLINE void tt_quick_end(struct tt_thread *t, struct tt_frame *f, uint64_t no
             t->record, f,
             (struct tt_times *)(void *)tt_cell(t->tree.base, edge->extension), now);
         t->record->depth--;
-        if (TT_UNLIKELY(t->detailed))
+        if (TT_UNLIKELY(t->modes.detailed))
             tt_activation_details(t, edge, f, duration);
         if (f->edge & TT_FRAME_FLAG(TT_FRAME_CALL))
             tt_call_count(t, TT_CALL_LEFT);
     }
-    t->timed = f->timed;
+    t->stack.timed = f->timed;
     tt_frame_set_top(t->self, f - 1);
 }
 
@@ -148,7 +148,7 @@ TT_INLINE void tt_quick_leave_all(struct tt_thread *t, struct tt_frame *last,
 TT_INLINE int tt_quick_is_on(const struct tt_thread *t, enum tt_quick quick)
 {
     return quick ? __atomic_load_n(&t->self->limit, __ATOMIC_RELAXED) != NULL
-                 : tt_exact_is_plain(t, TT_PLAIN_CYCLES) && !t->hider;
+                 : tt_exact_is_plain(t, TT_PLAIN_CYCLES) && !t->stack.hider;
 }
 
 /* 0 if the case is not simple. */
@@ -177,7 +177,7 @@ TT_INLINE struct tt_frame *tt_quick_stand(struct tt_thread *t, const struct tt_n
     struct tt_frame *f = t->self->top + 1;
     uint64_t now;
 
-    if (TT_UNLIKELY(f >= t->end) || (flags != TT_FRAME_JOINED && t->hider))
+    if (TT_UNLIKELY(f >= t->stack.end) || (flags != TT_FRAME_JOINED && t->stack.hider))
         return NULL;
     tt_frame_claim(f, NULL);
     TT_SHOW(f->node, (struct tt_node *)(uintptr_t)n);
@@ -188,10 +188,10 @@ TT_INLINE struct tt_frame *tt_quick_stand(struct tt_thread *t, const struct tt_n
     if (quick)
         return f;
     now = tt_exact_now(t, TT_PLAIN_CYCLES);
-    tt_exact_charge(t->record, t->timed, now);
+    tt_exact_charge(t->record, t->stack.timed, now);
     f->children = 0;
-    f->timed = t->timed;
-    t->timed = f;
+    f->timed = t->stack.timed;
+    t->stack.timed = f;
     return f;
 }
 

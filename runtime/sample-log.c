@@ -462,7 +462,7 @@ static uint64_t log_time(const struct tt_thread *t)
     uint64_t now;
 
     if (tt_clock_in_use() == TT_CLOCK_CALLER)
-        return t->ticks > t->record->charged ? t->ticks : t->record->charged;
+        return t->clock.ticks > t->record->charged ? t->clock.ticks : t->record->charged;
     now = tt_clock_now();
     return now > t->recording->header->start_ticks
                ? now - t->recording->header->start_ticks

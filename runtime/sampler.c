@@ -70,7 +70,7 @@ static void take_sample(struct tt_thread *t)
     ticks = ticks_of(t->recording, cpu - t->sampler.cpu);
     t->sampler.cpu = cpu;
     TT_SHOW(t->record->current, (uint64_t)((const char *)top->node - t->tree.base));
-    if (t->pauses || top->node == t->tree.root ||
+    if (t->clock.pauses || top->node == t->tree.root ||
         (tt_frame_flags(top) & TT_FRAME_TIMED) ||
         !__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
@@ -266,8 +266,8 @@ void tt_sampler_resume(const struct tt_thread *t)
 /* The arcs that hide blocks of a running stack: none if it has changed meanwhile. */
 static int read_hiders(const struct tt_thread *t, uint32_t cell[HIDERS_MAX])
 {
-    uint64_t before = __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE);
-    const struct tt_frame *f = __atomic_load_n(&t->hider, __ATOMIC_ACQUIRE);
+    uint64_t before = __atomic_load_n(&t->charging.changes, __ATOMIC_ACQUIRE);
+    const struct tt_frame *f = __atomic_load_n(&t->stack.hider, __ATOMIC_ACQUIRE);
     int n = 0;
 
     while (f && n < HIDERS_MAX) {
@@ -275,8 +275,10 @@ static int read_hiders(const struct tt_thread *t, uint32_t cell[HIDERS_MAX])
         cell[n++] = (uint32_t)edge;
         f = __atomic_load_n(&f->hider, __ATOMIC_ACQUIRE);
     }
-    return (before & 1) || __atomic_load_n(&t->hiding, __ATOMIC_ACQUIRE) != before ? 0
-                                                                                   : n;
+    return (before & 1) ||
+                   __atomic_load_n(&t->charging.changes, __ATOMIC_ACQUIRE) != before
+               ? 0
+               : n;
 }
 
 static void add_hidden_of(const struct tt_tree *tree, const struct tt_node *arc,
@@ -331,7 +333,7 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
         tt_bump_shared(&n->self, ticks);
         tt_bump_shared(&n->samples, 1);
         tt_log_add(t, &sampler.log, n, ticks, TT_LOG_NOW);
-        if (__atomic_load_n(&t->hider, __ATOMIC_ACQUIRE))
+        if (__atomic_load_n(&t->stack.hider, __ATOMIC_ACQUIRE))
             look_at_hidden(t, n, ticks);
     } else if (n == t->tree.limbo) {
         tt_bump_shared(&t->record->lost_ticks, ticks);
@@ -351,7 +353,7 @@ static void go_round(const struct tt_recording *r)
             continue;
         now = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
         before = __atomic_exchange_n(&t->sampler.cpu, now, __ATOMIC_RELAXED);
-        if (now > before && !__atomic_load_n(&t->pauses, __ATOMIC_RELAXED))
+        if (now > before && !__atomic_load_n(&t->clock.pauses, __ATOMIC_RELAXED))
             look_at(t, ticks_of(r, now - before));
     }
     tt_threads_unlock();

@@ -5,7 +5,20 @@
 
 #include <signal.h>
 
-#include "strand.h"
+#include "recording.h"
+
+struct tt_thread;
+
+/* Of a thread. */
+struct tt_sampler_state {
+    void *timer;
+    int armed;
+    uint64_t cpu;   /* already accounted for, ns; also written by the sampler thread */
+    int clock;      /* the thread's CPU clock */
+    uint64_t spent; /* on sampling, ns */
+    void *looker;   /* the data of tt_looker */
+    uint64_t start; /* its CPU time when it was armed, ns */
+};
 
 /* Samples native stacks when a thread's timer rings, instead of the current activation
  * alone; set before tt_start, for good.  NULL: not used.  The thread itself calls all of

@@ -3,9 +3,17 @@
 #ifndef TT_SLOWEST_H
 #define TT_SLOWEST_H
 
-#include "strand.h"
+#include "tree.h"
 
-/* The K slowest activations of a marked block, with their subtrees. */
+struct tt_thread;
+
+struct tt_slow_state {
+    struct tt_frame *frame;     /* the marked activation under way */
+    struct tt_slow_seen *table; /* figures of its subtree when it began, by cell */
+    uint32_t size;
+};
+
+/* Around a marked activation. */
 void tt_slowest_begin(struct tt_thread *, struct tt_frame *);
 void tt_slowest_end(struct tt_thread *, struct tt_node *edge, const struct tt_frame *,
                     uint64_t duration, uint32_t capacity);

@@ -203,12 +203,12 @@ static uint64_t time_of_event(struct tt_thread *t, const struct tt_space_record 
     if (s && (__atomic_load_n(&s->collecting, __ATOMIC_RELAXED) || was_taken_out(s, w)))
         return s->collecting_since;
     if (tt_event_cache_so(t, bytes))
-        return t->told_at;
+        return t->objects.told_at;
     tt_event_cache_now(t, tt_space_now(t->recording));
     if (t->recording->options.series & 1u << TT_BAND_USE ||
         tt_clock_in_use() == TT_CLOCK_CALLER)
-        t->told_so = 0;
-    return t->told_at;
+        t->objects.told_so = 0;
+    return t->objects.told_at;
 }
 
 /* Are the objects still counted in the generation that they leave? */
@@ -437,7 +437,7 @@ tt_context tt_space_make(tt_type type, size_t bytes, size_t overhead)
 
     if (!t)
         return tt_space_stray(&w, &o) ? 0 : TT_NOWHERE;
-    if (!t->pauses && t->recording->options.space &&
+    if (!t->clock.pauses && t->recording->options.space &&
         tt_block_is_selected(t->recording, block_here(t)))
         c = allocate_here(t, &w, &o);
     tt_thread_leave(t);
@@ -489,7 +489,7 @@ tt_context tt_alloc_at(tt_context at, tt_type type, size_t bytes, size_t overhea
 
     TT_HAND_ON(tt_alloc_at, at, type, bytes, overhead);
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED) || !r || !r->options.space ||
-        (tt_self.thread && tt_self.thread->pauses) ||
+        (tt_self.thread && tt_self.thread->clock.pauses) ||
         !tt_block_is_selected(r, tt_context_block(at)) || !is_space_chosen(o.number))
         return TT_NOWHERE;
     tell_of(at, &w, &o);
@@ -574,7 +574,7 @@ static void pop_named(const tt_block *kept)
 
     if (!t)
         return;
-    bottom = tt_stack_bottom(t->fiber);
+    bottom = tt_stack_bottom(t->stack.fiber);
     for (f = t->self->top; f != bottom; f = tt_frame_below(f))
         if (tt_frame_block(t, f) == *kept)
             break;
@@ -600,7 +600,7 @@ void tt_gc_begin(unsigned generation)
         (void)__atomic_fetch_add(&s->collections[i], 1, __ATOMIC_RELAXED);
     if (s) {
         tt_bump_shared(&s->collected, 1);
-        s->collecting_since = t->told_at = tt_space_now(t->recording);
+        s->collecting_since = t->objects.told_at = tt_space_now(t->recording);
         tt_bands_collect(t, generation, s->collecting_since);
         tt_live_set_collect(t->recording, generation, s->collecting_since);
         s->last_collected = generation + 1;

@@ -82,11 +82,12 @@ struct tt_frame *tt_stack_bottom(const struct tt_fiber *f)
  * come in the midst of that and make the next segment, where the top then stays, for it. */
 void tt_stack_open(struct tt_thread *t)
 {
-    struct tt_frame *last = t->end - 1, *hooks = t->exact_functions ? NULL : last;
+    struct tt_frame *last = t->stack.end - 1,
+                    *hooks = t->modes.exact_functions ? NULL : last;
     uint64_t picking = t->self->picking;
 
-    TT_ASSERT(t->end == t->fiber->segment->end);
-    __atomic_store_n(&t->self->limit, t->exact ? NULL : last, __ATOMIC_SEQ_CST);
+    TT_ASSERT(t->stack.end == t->stack.fiber->segment->end);
+    __atomic_store_n(&t->self->limit, t->modes.exact ? NULL : last, __ATOMIC_SEQ_CST);
     __atomic_store_n(&t->self->hooks, hooks, __ATOMIC_SEQ_CST);
     __atomic_store_n(&t->self->direct, picking + 1 > 1 ? NULL : hooks, __ATOMIC_SEQ_CST);
     if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST) ||
@@ -97,14 +98,14 @@ void tt_stack_open(struct tt_thread *t)
 static void set_segment(struct tt_thread *t, struct tt_segment *s)
 {
     TT_ASSERT(t->self->top >= s->frame && t->self->top < s->end);
-    t->fiber->segment = s;
-    t->end = s->end;
+    t->stack.fiber->segment = s;
+    t->stack.end = s->end;
     tt_stack_open(t);
 }
 
 static int step_up(struct tt_thread *t)
 {
-    struct tt_segment *s = t->fiber->segment, *above = s->above;
+    struct tt_segment *s = t->stack.fiber->segment, *above = s->above;
     size_t size = s->size ? s->size * 2 : SEGMENT_FIRST;
 
     TT_ASSERT(t->self->top == s->end - 1);
@@ -126,7 +127,7 @@ static int step_up(struct tt_thread *t)
 
 struct tt_frame *tt_stack_next(struct tt_thread *t)
 {
-    if (t->self->top + 1 >= t->end && step_up(t) != 0)
+    if (t->self->top + 1 >= t->stack.end && step_up(t) != 0)
         return NULL;
     return t->self->top + 1;
 }
@@ -146,8 +147,8 @@ static void step_down(struct tt_thread *t)
     struct tt_segment *below;
 
     if (tt_frame_flags(top) & TT_FRAME_SEAM) {
-        below = t->fiber->segment->below;
-        TT_ASSERT(top == t->fiber->segment->frame && below);
+        below = t->stack.fiber->segment->below;
+        TT_ASSERT(top == t->stack.fiber->segment->frame && below);
         tt_frame_set_top(t->self, below->end - 1);
         set_segment(t, below);
     } else {
@@ -172,7 +173,7 @@ const struct tt_node *tt_hider_source(const struct tt_thread *t, struct tt_frame
 void tt_hiders_count(struct tt_thread *t, uint32_t change)
 {
     TT_ASSERT(change == 1 || change == UINT32_MAX);
-    for (struct tt_frame *h = t->hider; h; h = h->hider)
+    for (struct tt_frame *h = t->stack.hider; h; h = h->hider)
         if (tt_hider_arc(t, h)) {
             TT_ASSERT(tt_hider_arc(t, h)->slot[0] == (change == 1 ? 0 : 1));
             tt_hider_arc(t, h)->slot[0] += change;
@@ -195,7 +196,7 @@ static int is_active(const struct tt_thread *t, const struct tt_node *edge,
         return 1;
     if (!(edge->flags & TT_NODE_OUTERMOST))
         return 1;
-    for (struct tt_frame *h = t->hider; h; h = h->hider)
+    for (struct tt_frame *h = t->stack.hider; h; h = h->hider)
         for (const struct tt_node *n = tt_hider_source(t, h);
              n != h->node && n != t->tree.root; n = tt_parent(&t->tree, n))
             if (n->key == block)
@@ -243,7 +244,7 @@ static void drop_top(struct tt_thread *t, uint64_t *now)
 /* In this segment, and not live? */
 static int is_above_top(const struct tt_thread *t, const struct tt_frame *f)
 {
-    return f > t->self->top && f < t->fiber->segment->end;
+    return f > t->self->top && f < t->stack.fiber->segment->end;
 }
 
 static void end_hiding(struct tt_thread *t, struct tt_frame *f)
@@ -260,23 +261,23 @@ void tt_stack_drop_left(struct tt_thread *t)
 
     if (!has_books(t))
         return;
-    while (is_above_top(t, t->timed)) {
+    while (is_above_top(t, t->stack.timed)) {
         if (!now)
             now = tt_time_now(t);
-        if (tt_frame_flags(t->timed) & TT_FRAME_TIMED)
-            tt_activation_end(t, t->timed, now);
+        if (tt_frame_flags(t->stack.timed) & TT_FRAME_TIMED)
+            tt_activation_end(t, t->stack.timed, now);
         else
-            tt_visit_end(t, t->timed);
+            tt_visit_end(t, t->stack.timed);
     }
-    while (is_above_top(t, t->hider))
-        end_hiding(t, t->hider);
+    while (is_above_top(t, t->stack.hider))
+        end_hiding(t, t->stack.hider);
 }
 
 int tt_stack_has(const struct tt_thread *t, const struct tt_frame *f)
 {
     const struct tt_frame *last = t->self->top;
 
-    for (const struct tt_segment *s = t->fiber->segment; s; s = s->below) {
+    for (const struct tt_segment *s = t->stack.fiber->segment; s; s = s->below) {
         if (f >= s->frame && f <= last)
             return 1;
         last = s->below ? s->below->end - 1 : NULL;
@@ -294,7 +295,7 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
         return;
     while (t->self->top != f)
         drop_top(t, &now);
-    if (!keep && f != tt_stack_bottom(t->fiber))
+    if (!keep && f != tt_stack_bottom(t->stack.fiber))
         drop_top(t, &now);
 }
 
@@ -405,8 +406,9 @@ static struct tt_frame *enter_from(struct tt_thread *t, struct tt_frame *f,
     if (mode == TT_MODE_EXACT)
         tt_activation_begin(t, f, tt_time_now(t));
     tt_stack_show(t, f);
-    return tt_frame_flags(f) || f + 1 == t->end ? (struct tt_frame *)((uintptr_t)f | 1)
-                                                : f;
+    return tt_frame_flags(f) || f + 1 == t->stack.end
+               ? (struct tt_frame *)((uintptr_t)f | 1)
+               : f;
 }
 
 struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kind kind,
@@ -436,10 +438,10 @@ void tt_stack_replace(struct tt_thread *t, tt_block block, enum tt_kind kind)
     struct tt_frame *top = tt_frame_top(t->self), *f;
     struct tt_node *from = top->node;
 
-    t->tail_from = NULL;
+    t->tail.from = NULL;
     kind = known_kind(&block, kind);
     block = tt_block_publish(t->recording, block);
-    if (top != tt_stack_bottom(t->fiber))
+    if (top != tt_stack_bottom(t->stack.fiber))
         tt_stack_leave(t, top, 0);
     f = reserve_frame(t, NULL, 0);
     if (!f)
@@ -486,7 +488,7 @@ void tt_stack_close(struct tt_thread *t)
     struct tt_frame *top = t->self->top;
 
     tt_charge_time(t, now, top);
-    for (struct tt_segment *s = t->fiber->segment; s; s = s->below) {
+    for (struct tt_segment *s = t->stack.fiber->segment; s; s = s->below) {
         for (struct tt_frame *f = top; f > s->frame; f--) {
             if (tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED))
                 tt_activation_end(t, f, now);
@@ -528,11 +530,11 @@ static void resolve_activation(struct tt_thread *t, struct tt_frame *f, int anew
 /* A path begins at this frame: blocks that arcs below it hide are not active above it. */
 static void cut_hiders(struct tt_thread *t, struct tt_frame *f)
 {
-    if (!t->hider)
+    if (!t->stack.hider)
         return; /* nothing is hidden, and the chain begins after this anyway */
     TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_HIDER));
     tt_hiders_count(t, UINT32_MAX);
-    TT_SHOW(f->hider, t->hider);
+    TT_SHOW(f->hider, t->stack.hider);
     tt_hider_show(t, NULL);
 }
 
@@ -599,8 +601,8 @@ static void resolve_frame(struct tt_thread *t, struct tt_frame *f, int anew)
 void tt_stack_reset(struct tt_thread *t)
 {
     memset(t->join, 0, sizeof t->join);
-    t->tail_from = NULL;
-    t->timed = NULL;
+    t->tail.from = NULL;
+    t->stack.timed = NULL;
     tt_hider_show(t, NULL);
     TT_SHOW(t->self->top->node, t->tree.root);
 }
@@ -609,7 +611,7 @@ void tt_stack_reset(struct tt_thread *t)
 static int is_half(const struct tt_thread *t, const struct tt_frame *top)
 {
     return (tt_frame_flags(top) & (TT_FRAME_TIMED | TT_FRAME_SEAM)) == TT_FRAME_TIMED &&
-           t->timed != top;
+           t->stack.timed != top;
 }
 
 void tt_stack_mend(struct tt_thread *t)
@@ -619,7 +621,7 @@ void tt_stack_mend(struct tt_thread *t)
 
     if (!t->record)
         return;
-    for (const struct tt_frame *f = t->timed; f; f = f->timed)
+    for (const struct tt_frame *f = t->stack.timed; f; f = f->timed)
         depth += (tt_frame_flags(f) & TT_FRAME_TIMED) != 0;
     t->record->depth = depth;
     tt_stack_show(t, is_half(t, top) ? top - 1 : top);
@@ -629,7 +631,7 @@ void tt_stack_disturb(struct tt_thread *t)
 {
     struct tt_frame *next = t->self->top + 1;
 
-    if (next < t->end) {
+    if (next < t->stack.end) {
         __atomic_store_n(&next->slot, NULL, __ATOMIC_RELAXED);
         __atomic_store_n(&next->cfa, 0, __ATOMIC_RELAXED);
     }
@@ -641,13 +643,13 @@ static void drop_switched(struct tt_thread *t)
 {
     struct tt_frame *top = t->self->top;
 
-    if (t->fiber->switches == tt_sites_switches())
+    if (t->stack.fiber->switches == tt_sites_switches())
         return;
-    t->fiber->switches = tt_sites_switches();
+    t->stack.fiber->switches = tt_sites_switches();
     while (TT_IS_SWITCHED(top)) {
         if (tt_frame_flags(top) & TT_FRAME_SEAM) {
-            top = t->fiber->segment->below->end - 1;
-            set_segment(t, t->fiber->segment->below);
+            top = t->stack.fiber->segment->below->end - 1;
+            set_segment(t, t->stack.fiber->segment->below);
         } else {
             top--;
         }
@@ -662,7 +664,7 @@ void tt_stack_resolve(struct tt_thread *t, int anew)
 
     drop_switched(t);
     top = t->self->top;
-    s = last = t->fiber->segment;
+    s = last = t->stack.fiber->segment;
     while (s->below)
         s = s->below;
     tt_stack_reset(t);
@@ -670,7 +672,7 @@ void tt_stack_resolve(struct tt_thread *t, int anew)
     TT_SHOW(s->frame[0].edge, tt_cell_of(&t->tree, t->tree.root));
     for (;; s = s->above) {
         struct tt_frame *end = s == last ? top : s->end - 1;
-        t->fiber->segment = s;
+        t->stack.fiber->segment = s;
         if (s->below) {
             s->frame[0] = s->below->end[-1];
             s->frame[0].edge |= TT_FRAME_FLAG(TT_FRAME_SEAM);

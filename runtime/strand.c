@@ -75,8 +75,8 @@ void tt_threads_stop(void)
     tt_threads_lock();
     for (struct tt_thread *t = all.first; t; t = t->next) {
         tt_strand_close(t->self);
-        __atomic_store_n(&t->plain, 0, __ATOMIC_SEQ_CST);
-        __atomic_store_n(&t->tells, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&t->modes.plain, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&t->modes.tells, 0, __ATOMIC_SEQ_CST);
     }
     tt_threads_unlock();
 }
@@ -84,8 +84,8 @@ void tt_threads_stop(void)
 static void close_fast_path(struct tt_thread *t)
 {
     tt_strand_close(t->self);
-    __atomic_store_n(&t->plain, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&t->tells, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->modes.plain, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->modes.tells, 0, __ATOMIC_RELAXED);
 }
 
 static void link_thread(struct tt_thread *t)
@@ -367,25 +367,25 @@ static void show_fast_path(struct tt_thread *t)
 
     s->base = t->recording->base;
     s->sparse = mode == TT_MODE_SAMPLED ? 1 : mode == TT_MODE_EVERY ? o->every : 0;
-    t->exact = mode == TT_MODE_EXACT;
+    t->modes.exact = mode == TT_MODE_EXACT;
     mode = o->mode[TT_KIND_FUNCTION];
-    t->exact_functions = mode == TT_MODE_EXACT;
+    t->modes.exact_functions = mode == TT_MODE_EXACT;
     s->picking = mode == TT_MODE_SAMPLED ? 0
                  : mode == TT_MODE_EVERY ? o->every - 1
                                          : UINT64_MAX;
-    t->timing = 0;
+    t->modes.timing = 0;
     for (int i = 0; i < TT_KINDS; i++)
-        t->timing |= o->mode[i] == TT_MODE_EXACT;
-    mode = o->mode[TT_KIND_SCOPE] == o->mode[TT_KIND_BLOCK] && !t->timing
+        t->modes.timing |= o->mode[i] == TT_MODE_EXACT;
+    mode = o->mode[TT_KIND_SCOPE] == o->mode[TT_KIND_BLOCK] && !t->modes.timing
                ? o->mode[TT_KIND_BLOCK]
                : TT_MODES;
-    t->quick = mode == TT_MODE_SAMPLED ? TT_QUICK_SAMPLED
-               : mode == TT_MODE_CALLS ? TT_QUICK_COUNTED
-                                       : TT_QUICK_NOT;
-    t->detailed = o->histogram || o->marked_count;
+    t->modes.quick = mode == TT_MODE_SAMPLED ? TT_QUICK_SAMPLED
+                     : mode == TT_MODE_CALLS ? TT_QUICK_COUNTED
+                                             : TT_QUICK_NOT;
+    t->modes.detailed = o->histogram || o->marked_count;
     plain = plain_of(o);
-    __atomic_store_n(&t->plain, plain, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&t->tells, tells_of(o), __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->modes.plain, plain, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->modes.tells, tells_of(o), __ATOMIC_SEQ_CST);
     tt_stack_open(t);
     if (t->recording != __atomic_load_n(&tt_recording, __ATOMIC_SEQ_CST) ||
         !__atomic_load_n(&tt_on, __ATOMIC_SEQ_CST)) /* stopped since it was attached */
@@ -407,8 +407,8 @@ static int attach_locked(struct tt_thread *t)
         return -TT_ERR_MEMORY;
     }
     tt_recording_hold(r);
-    memset(t->hidden, 0, sizeof t->hidden);
-    t->told_so = 0;
+    memset(t->charging.hidden, 0, sizeof t->charging.hidden);
+    t->objects.told_so = 0;
     t->record = record;
     tt_stack_reset(t);
     TT_BARRIER();
@@ -429,10 +429,10 @@ int tt_thread_attach(struct tt_thread *t)
     if (error)
         return error;
     tt_recording_joined(t->recording, t->last == t->recording);
-    tt_bump_shared(&t->recording->header->lost_pushes, t->strays);
-    t->strays = 0;
+    tt_bump_shared(&t->recording->header->lost_pushes, t->refusal.strays);
+    t->refusal.strays = 0;
     t->record->last = tt_time_now(t);
-    t->end = t->fiber->segment->end;
+    t->stack.end = t->stack.fiber->segment->end;
     show_fast_path(t);
     tt_stack_resolve(t, 1);
     tt_stack_disturb(t);
@@ -445,12 +445,12 @@ static void let_go_of_stacks(struct tt_thread *t)
 {
     struct tt_fiber *f;
 
-    tt_stack_keep_blocks(t, t->fiber);
+    tt_stack_keep_blocks(t, t->stack.fiber);
     tt_threads_lock(); /* another thread may be taking one of them away */
     pthread_mutex_lock(&t->tree.lock);
-    while ((f = t->suspended)) {
+    while ((f = t->stack.suspended)) {
         tt_stack_keep_blocks(t, f);
-        t->suspended = f->next;
+        t->stack.suspended = f->next;
         __atomic_store_n(&f->thread, NULL, __ATOMIC_RELAXED);
         f->link = NULL;
     }
@@ -525,7 +525,7 @@ static struct tt_thread *take_spare(void)
     tt_threads_lock();
     t = spare_threads;
     if (t)
-        __atomic_store_n(&spare_threads, t->heap, __ATOMIC_RELAXED);
+        __atomic_store_n(&spare_threads, t->collector, __ATOMIC_RELAXED);
     tt_threads_unlock();
     if (t)
         memset(t, 0, THREAD_BYTES);
@@ -535,7 +535,7 @@ static struct tt_thread *take_spare(void)
 static void give_spare(struct tt_thread *t)
 {
     tt_threads_lock();
-    t->heap = spare_threads;
+    t->collector = spare_threads;
     __atomic_store_n(&spare_threads, t, __ATOMIC_RELAXED);
     tt_threads_unlock();
 }
@@ -550,12 +550,12 @@ struct tt_thread *tt_thread_new(struct tt_strand *self)
 
     if ((void *)t == MAP_FAILED)
         return NULL;
-    tt_stack_init(&t->own, t + 1, THREAD_BYTES - sizeof *t);
-    t->fiber = &t->own;
-    t->own.running = 1;
+    tt_stack_init(&t->stack.own, t + 1, THREAD_BYTES - sizeof *t);
+    t->stack.fiber = &t->stack.own;
+    t->stack.own.running = 1;
     t->self = self;
-    t->end = t->own.segment->end;
-    self->top = t->own.top;
+    t->stack.end = t->stack.own.segment->end;
+    self->top = t->stack.own.top;
     self->thread = t;
     return t;
 }
@@ -565,7 +565,7 @@ void tt_thread_free(struct tt_thread *t)
     if (!t)
         return;
     memset(t->self, 0, sizeof *t->self);
-    tt_stack_fini(&t->own);
+    tt_stack_fini(&t->stack.own);
     if (t->last)
         tt_recording_drop(t->last);
     if (tt_function_dropped)
@@ -627,11 +627,11 @@ static int attach_again(struct tt_thread *t)
     tt_threads_lock(); /* the recording stays meanwhile */
     epoch = tt_recording->epoch;
     tt_threads_unlock();
-    if (t->refused_epoch != epoch)
-        t->refused = 0;
-    t->refused_epoch = epoch;
-    error = t->refused % RETRY ? -TT_ERR_MEMORY : tt_thread_attach(t);
-    t->refused = error ? t->refused + 1 : 0;
+    if (t->refusal.epoch != epoch)
+        t->refusal.pushes = 0;
+    t->refusal.epoch = epoch;
+    error = t->refusal.pushes % RETRY ? -TT_ERR_MEMORY : tt_thread_attach(t);
+    t->refusal.pushes = error ? t->refusal.pushes + 1 : 0;
     return error;
 }
 
@@ -648,8 +648,8 @@ struct tt_thread *tt_thread_enter_anyway(void)
     if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) || (!t && !(t = make_thread())))
         return NULL;
     tt_thread_begin(t);
-    if (t->fiber->high < (uintptr_t)__builtin_frame_address(0))
-        t->fiber->high = (uintptr_t)__builtin_frame_address(0);
+    if (t->stack.fiber->high < (uintptr_t)__builtin_frame_address(0))
+        t->stack.fiber->high = (uintptr_t)__builtin_frame_address(0);
     if (TT_UNLIKELY(t->recording != tt_recording_now()) && attach_again(t) != 0) {
         tt_thread_leave(t);
         return NULL;

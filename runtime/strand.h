@@ -11,131 +11,66 @@
 
 #include <errno.h>
 
+#include "activation.h"
 #include "busy.h"
+#include "call.h"
+#include "clock.h"
+#include "fiber.h"
+#include "join.h"
+#include "objects.h"
+#include "sampler.h"
+#include "slowest.h"
 #include "tree.h"
-
-enum tt_frame_flags {                      /* above the cell in tt_frame.edge */
-                      TT_FRAME_TIMED = 1,  /* exact: its time is measured */
-                      TT_FRAME_PICKED = 2, /* every:N: this one is measured */
-                      TT_FRAME_HIDER = 4,  /* entered through an arc that hides blocks */
-                      TT_FRAME_SEAM =
-                          8, /* a copy of the last frame of the segment below */
-                      TT_FRAME_LIMBO = 16,     /* found no room; its block is kept here */
-                      TT_FRAME_CONTEXT = 32,   /* entered by tt_context_enter */
-                      TT_FRAME_RECURSIVE = 64, /* its block was active already */
-                      TT_FRAME_CALL = 128 /* its leaving is counted, as its kind was */
-};
-/* Entered by tt_context_call under the rule of GHC: frames below it stay active. */
-enum { TT_FRAME_JOINED = TT_FRAME_CONTEXT | TT_FRAME_RECURSIVE };
-#define TT_FRAME_FLAG(flag) ((uint64_t)(flag) << 32)
-#define TT_FRAME_BLOCK_SHIFT 40
-
-struct tt_segment {
-    struct tt_segment *below, *above;
-    struct tt_frame *end;
-    size_t size; /* of the mapping; 0: part of another */
-    struct tt_frame frame[];
-};
-
-struct tt_fiber {
-    struct tt_thread *thread; /* in whose tree its frames are; NULL: none yet; cleared
-                               * when that thread ends */
-    uint32_t epoch;           /* of the recording they are in */
-    uint32_t running;
-    uint32_t switches; /* tt_sites_switches when its frames were looked at */
-    struct tt_segment *segment;
-    struct tt_frame *top, *hider, *timed; /* while it does not run */
-    uintptr_t high; /* the farthest up that the slow path was called on its stack */
-    uint64_t away;  /* ticks while it did not run: its clock was stopped */
-    uint64_t local; /* its time when it last ran */
-    struct tt_fiber *next,
-        **link; /* suspended fibers of `thread`, under its tree's lock */
-};
-
-enum { TT_JOINS = 64 };
-struct tt_join { /* where a captured context led from a place */
-    tt_context captured;
-    uint32_t from, to; /* cells */
-    uint16_t from_generation, to_generation;
-    uint32_t hides; /* `from` is not above `to` */
-};
-
-enum { TT_HIDDENS = 128, TT_HIDDEN_CELLS = 9, TT_HIDDEN_BLOCKS = 5 };
-struct tt_hidden { /* hidden blocks that are not on a context's path */
-    /* Cells, and above 32 bits generations: the context, the arcs; for a hider without an
-     * arc, its source and target. */
-    uint64_t at[TT_HIDDEN_CELLS];
-    uint32_t cells, count; /* no cells: unused */
-    uint32_t tally[TT_HIDDEN_BLOCKS];
-};
-
-struct tt_thread {
-    struct tt_strand *self; /* its thread-local part */
-    struct tt_recording *recording;
-    struct tt_recording *last; /* a scope that a handler interrupted may still read it */
-    struct tt_strand_record *record;
-    struct tt_tree tree;
-    struct tt_fiber own, *fiber, *suspended;
-    struct tt_frame *end;           /* of the running segment */
-    struct tt_frame *hider, *timed; /* the nearest below the top */
-    struct tt_busy busy;
-    int program_errno; /* as it was at the beginning of the slow path */
-    uint32_t pauses;   /* read by the sampler thread */
-    uint32_t named;    /* by tt_thread_name: ignore the system's name */
-    uint32_t exact;    /* no fast path: scopes are timed */
-    uint32_t quick;    /* enum tt_quick: how runtimes' blocks and scopes are recorded */
-    uint32_t
-        exact_functions; /* those that are switched on, or have hooks, are all timed */
-    /* All kinds are timed, by which clock, and none is kept among the slowest.
-     * Cleared, as self->limit is, when the recording ends. */
-    uint32_t plain;                   /* enum tt_plain */
-    uint32_t tells;                   /* objects change only rows, and types' bands */
-    uint32_t detailed;                /* more than sums is stored of activations */
-    uint64_t paused_at, paused_ticks; /* all ticks spent paused so far */
-    uint64_t ticks;                   /* of clock=caller */
-    uint32_t timing;                  /* some kind of block is timed */
-    uint32_t refused_epoch;           /* by the recording of this epoch */
-    uint64_t refused;                 /* pushes since it was refused a strand */
-    uint64_t strays;                  /* pushes of handlers while it was getting one */
-    uint64_t hiding;      /* odd while `hider` changes, for the sampler thread */
-    uint32_t charging;    /* a walk over hidden blocks is under way */
-    uint64_t deferred[2]; /* ticks, samples that came during one */
-    struct tt_thread *next, **link; /* of all threads, under the lock of strand.c */
-    struct tt_sampler_state {
-        void *timer;
-        int armed;
-        uint64_t cpu; /* already accounted for, ns; also written by the sampler thread */
-        int clock;    /* the thread's CPU clock */
-        uint64_t spent; /* on sampling, ns */
-        void *looker;   /* the data of tt_looker */
-        uint64_t start; /* its CPU time when it was armed, ns */
-    } sampler;
-    struct tt_log_writer log;
-    void *heap; /* the thread's part of the collector of allocations */
-    struct tt_slow_state {
-        struct tt_frame *frame;     /* the marked activation under way */
-        struct tt_slow_seen *table; /* figures of its subtree when it began, by cell */
-        uint32_t size;
-    } slow;
-    /* The context that a tail call left: the parent of the next call from this frame. */
-    struct tt_frame *tail_from;
-    const struct tt_node *tail_at; /* the node of that frame then */
-    tt_context tail;
-    const struct tt_node *tail_node; /* its node, if still of this generation */
-    uint16_t tail_generation;
-    uint32_t tail_begins; /* a context that was left began a path: see tt_frame_begins */
-    uint32_t tail_descends;              /* it is known to be below `tail_at` */
-    struct tt_join join[TT_JOINS];       /* by captured context and place */
-    struct tt_hidden hidden[TT_HIDDENS]; /* read and written while `charging` */
-    uint64_t told_at; /* time of the last event, which later events use */
-    int64_t told_so;  /* for this many bytes more: see event-cache.h */
-};
 
 /* Both are sampled, or both are counted; nothing is timed.  Else: the general case. */
 enum tt_quick { TT_QUICK_NOT, TT_QUICK_SAMPLED, TT_QUICK_COUNTED };
 
 /* The clock that the fast path of the exact mode reads; 0: none. */
 enum tt_plain { TT_PLAIN_CYCLES = 1, TT_PLAIN_CALLER };
+
+struct tt_modes {   /* of a thread: from the options of its recording */
+    uint32_t exact; /* no fast path: scopes are timed */
+    uint32_t quick; /* enum tt_quick: how runtimes' blocks and scopes are recorded */
+    uint32_t
+        exact_functions; /* those that are switched on, or have hooks, are all timed */
+    /* All kinds are timed, by which clock, and none is kept among the slowest.
+     * Cleared, as self->limit is, when the recording ends. */
+    uint32_t plain;    /* enum tt_plain */
+    uint32_t tells;    /* objects change only rows, and types' bands; cleared, too */
+    uint32_t detailed; /* more than sums is stored of activations */
+    uint32_t timing;   /* some kind of block is timed */
+};
+
+struct tt_refusal {  /* of a strand, for want of memory */
+    uint32_t epoch;  /* by the recording of this epoch */
+    uint64_t pushes; /* since then */
+    uint64_t strays; /* pushes of handlers while the thread was getting one */
+};
+
+/* Its parts are declared by the files that own them. */
+struct tt_thread {
+    struct tt_strand *self; /* its thread-local part */
+    struct tt_recording *recording;
+    struct tt_recording *last; /* a scope that a handler interrupted may still read it */
+    struct tt_strand_record *record;
+    struct tt_tree tree;
+    struct tt_thread_stack stack;
+    struct tt_busy busy;
+    int program_errno; /* as it was at the beginning of the slow path */
+    uint32_t named;    /* by tt_thread_name: ignore the system's name */
+    struct tt_modes modes;
+    struct tt_thread_clock clock;
+    struct tt_refusal refusal;
+    struct tt_thread *next, **link; /* of all threads, under the lock of strand.c */
+    struct tt_sampler_state sampler;
+    struct tt_log_writer log;
+    void *collector; /* the thread's part of what collects allocations or locks */
+    struct tt_slow_state slow;
+    struct tt_tail tail;
+    struct tt_thread_objects objects;
+    struct tt_join join[TT_JOINS]; /* by captured context and place */
+    struct tt_charging charging;
+};
 
 /* Stores a field that the sampler thread reads: it sees whole values, and all stores
  * before them. */

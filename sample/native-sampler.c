@@ -55,7 +55,7 @@ static uint64_t ticks_of_look(const struct look *l)
  * is. */
 static uint32_t metric_of(const struct look *l)
 {
-    return l->hanging.thread->timed ? looking.metric : 0;
+    return l->hanging.thread->stack.timed ? looking.metric : 0;
 }
 
 static void charge(struct look *l, struct tt_node *n, uint32_t made)
@@ -134,7 +134,7 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns)
 {
     struct look *l = t->sampler.looker;
 
-    if (t->pauses || is_out_of_time())
+    if (t->clock.pauses || is_out_of_time())
         return 1; /* not charged */
     if (!go_inside(l))
         return 0;
@@ -243,7 +243,7 @@ static void let_in(struct look *l)
 
 static int is_nobodys(const struct tt_thread *t)
 {
-    return __atomic_load_n(&t->pauses, __ATOMIC_RELAXED) || is_out_of_time();
+    return __atomic_load_n(&t->clock.pauses, __ATOMIC_RELAXED) || is_out_of_time();
 }
 
 int tt_native_sampler_asleep(struct tt_thread *t, struct tt_wall *w, struct tt_sleeper *s,

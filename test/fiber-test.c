@@ -25,15 +25,15 @@ TEST(a_change_of_fibers_changes_what_says_that_the_chain_is_another)
     (void)tt_push(a); /* leads back: b is hidden */
     tt_tick(1);
     t = tt_self.thread;
-    CHECK(t->hider);
-    before = t->hiding;
+    CHECK(t->stack.hider);
+    before = t->charging.changes;
     (void)tt_fiber_switch(fiber);
-    CHECK(!t->hider);
-    CHECK(t->hiding != before && t->hiding % 2 == 0);
-    before = t->hiding;
+    CHECK(!t->stack.hider);
+    CHECK(t->charging.changes != before && t->charging.changes % 2 == 0);
+    before = t->charging.changes;
     (void)tt_fiber_switch(NULL);
-    CHECK(t->hider);
-    CHECK(t->hiding != before && t->hiding % 2 == 0);
+    CHECK(t->stack.hider);
+    CHECK(t->charging.changes != before && t->charging.changes % 2 == 0);
     tt_pop(outermost);
     tt_fiber_free(fiber);
     CHECK_INT(tt_stop(), 0);

@@ -263,7 +263,7 @@ CALLED mcount_watched(void)
 CALLED mcount_next(void) { MCOUNT(); }
 
 /* Deep enough that the next call gets the last frame of the stack's first segment. */
-static int is_deep(void) { return tt_self.thread->end - tt_self.top <= 2; }
+static int is_deep(void) { return tt_self.thread->stack.end - tt_self.top <= 2; }
 
 CALLED scope_descend(void (*run)(void))
 {
