@@ -462,7 +462,7 @@ void tt_object_free(uint64_t id)
     struct tt_thread *t = tt_self.thread;
     enum told done = NOT_TOLD;
     struct object o = {0};
-    uint32_t from;
+    uint32_t from = 0;
 
     if (t && id && tt_busy_try(&t->busy)) {
         done = free_quickly(t, id, &o, &from);
