@@ -176,7 +176,7 @@ static int check_rows(struct checking *c, const struct tt_table *t)
         c->regressions++;
     answer(c, TT_ROW_TOTAL, before, then,
            is_regression(c, before, then) && *verdict ? verdict : "", "total");
-    tt_table_note(&c->answer, "%s: %d by more than %.4g %%",
+    tt_table_note(&c->answer, "regressions", "%-s: %d by more than %.4g %%",
                   c->regressions ? "regressions" : "no regression", c->regressions,
                   c->most * 100);
     return check_amounts(c, before, then);

@@ -310,8 +310,8 @@ static void put_table(const struct tdk *d, struct tt_text *out)
         put_row(d, &t, &d->statement[i], step);
         covered += d->statement[i].calls != 0;
     }
-    tt_table_note(&t, "%llu of %zu statements ran", (unsigned long long)covered,
-                  d->count);
+    tt_table_note(&t, "covered", "%llu of %zu statements ran",
+                  (unsigned long long)covered, d->count);
     tt_text_table(out, &t, 0, 0);
     tt_table_fini(&t);
 }

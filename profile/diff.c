@@ -472,9 +472,10 @@ static void put_scaling(struct diff *d, uint32_t limit, struct tt_table *t)
         put_scaling_row(d, t, &p[i]);
         rows++;
     }
-    tt_table_note(t, "%u strands, then %u", d->a.busy, d->b.busy);
+    tt_table_note(t, "strands compared", "%u strands, then %u", d->a.busy, d->b.busy);
     if (d->a.longest && d->b.longest)
-        tt_table_note(t, "the longest strand: %.4g times as fast, of %.4g possible",
+        tt_table_note(t, "speedup",
+                      "the longest strand: %.4g times as fast, of %.4g possible",
                       (double)d->a.longest / (double)d->b.longest,
                       d->options->scaling == TT_SCALING_WEAK
                           ? 1.0
@@ -580,14 +581,14 @@ static int match(struct diff *d, struct tt_query *q, const char *metric)
 static void add_notes(const struct diff *d, struct tt_table *t)
 {
     if (d->a.by_run)
-        tt_table_note(t, "means of %u run%s, then of %u", d->a.runs,
+        tt_table_note(t, "means", "means of %u run%-s, then of %u", d->a.runs,
                       d->a.runs == 1 ? "" : "s", d->b.runs);
     if (d->options->normalise && !d->options->rest)
-        tt_table_note(t, "the second is scaled by %.4g to the first's total",
+        tt_table_note(t, "scaled", "the second is scaled by %.4g to the first's total",
                       d->b.scale * (d->b.by_run ? (double)d->b.runs : 1));
     if (d->a.m->elsewhere || d->b.m->elsewhere)
         tt_table_note(
-            t,
+            t, "evicted between",
             "contexts were evicted: a context that is gone or new may have been evicted");
 }
 
@@ -595,7 +596,7 @@ static void add_notes(const struct diff *d, struct tt_table *t)
 static void note_rest(const struct diff *d, const struct tt_profile *b,
                       struct tt_table *t)
 {
-    tt_table_note(t, "time: %s; else: the other %.3f s, scaled to %s",
+    tt_table_note(t, "rest", "time: %-s; else: the other %.3f s, scaled to %-s",
                   tt_view_range(b, t), length_of(&d->a) / 1e9,
                   d->options->normalise ? "the same total" : "as long a time");
 }

@@ -48,8 +48,9 @@ void tt_estimates_end(struct tt_estimates *e)
     while (row < tt_table_rows(e->t) && !tt_table_value(e->t, row, e->column))
         row++;
     if (row < tt_table_rows(e->t))
-        tt_table_note(e->t, "estimated: the file has the cost of each call, and not of "
-                            "each path; rows with ≈ have a share of it");
+        tt_table_note(e->t, "estimated",
+                      "estimated: the file has the cost of each call, and not of "
+                      "each path; rows with ≈ have a share of it");
     tt_memory_put(e->l->memory, e->places);
     e->places = NULL;
 }

@@ -85,7 +85,7 @@ void tt_back_note(const struct tt_profile *p, struct tt_table *t, uint32_t colum
         row++;
     if (row < tt_table_rows(t))
         tt_table_note(
-            t,
+            t, "folded",
             "folded: calls led back into the path at rows with ↺ (recursion %s): "
             "there stacks were deeper, and inclusive figures of single calls and "
             "contexts may be too low",

@@ -26,7 +26,8 @@ void tt_table_init(struct tt_table *t, const char *view, const struct tt_memory 
     tt_vector_init(&t->column, m, sizeof(struct tt_column));
     tt_vector_init(&t->row, m, sizeof(struct tt_row));
     tt_vector_init(&t->value, m, sizeof(union tt_value));
-    tt_vector_init(&t->note, m, sizeof(const char *));
+    tt_vector_init(&t->note, m, sizeof(struct tt_note));
+    tt_vector_init(&t->argument, m, sizeof(struct tt_argument));
     tt_vector_init(&t->piece, m, sizeof(char *));
 }
 
@@ -40,6 +41,7 @@ void tt_table_fini(struct tt_table *t)
     for (size_t i = 0; i < t->piece.count; i++)
         tt_memory_put(t->piece.memory, *piece_at(t, i));
     tt_vector_fini(&t->piece);
+    tt_vector_fini(&t->argument);
     tt_vector_fini(&t->note);
     tt_vector_fini(&t->value);
     tt_vector_fini(&t->row);
@@ -160,19 +162,90 @@ const char *tt_table_text(struct tt_table *t, const char *format, ...)
     return text;
 }
 
-void tt_table_note(struct tt_table *t, const char *format, ...)
+/* ── Notes ────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t next_amount(const char *size, va_list *list)
 {
-    const char *text, **note;
+    if (strncmp(size, "ll", 2) == 0)
+        return va_arg(*list, unsigned long long);
+    if (*size == 'z')
+        return va_arg(*list, size_t);
+    return *size == 'l' ? va_arg(*list, unsigned long) : va_arg(*list, unsigned);
+}
+
+/* Reads the argument of the conversion at `flags`, behind its '%'. */
+static struct tt_argument next_argument(struct tt_table *t, const char *flags,
+                                        va_list *list)
+{
+    const char *size = flags + strspn(flags, "-.0123456789"),
+               *type = size + strspn(size, "lz");
+    struct tt_argument a = {.type = TT_COLUMN_TEXT};
+
+    switch (*type) {
+    case 'u':
+        a.type = TT_COLUMN_AMOUNT;
+        a.value.n = next_amount(size, list);
+        break;
+    case 'd':
+        TT_ASSERT(type == size);
+        a.type = TT_COLUMN_CHANGE;
+        a.value.change = va_arg(*list, int);
+        break;
+    case 'f':
+    case 'g':
+        a.type = TT_COLUMN_REAL;
+        a.value.real = va_arg(*list, double);
+        break;
+    default:
+        TT_ASSERT(*type == 's');
+        a.value.text = tt_table_text(t, "%s", va_arg(*list, const char *));
+    }
+    return a;
+}
+
+static void keep_arguments(struct tt_table *t, const char *format, va_list *list)
+{
+    const char *at = format;
+
+    while ((at = strchr(at, '%'))) {
+        at++;
+        if (*at != '%') {
+            const struct tt_argument a = next_argument(t, at, list);
+            struct tt_argument *kept = NULL;
+            if (*at != '-')
+                kept = tt_vector_add(&t->argument, 1);
+            if (kept)
+                *kept = a;
+            else if (*at != '-')
+                t->failed = 1;
+        }
+        at++;
+    }
+}
+
+void tt_table_note(struct tt_table *t, const char *kind, const char *format, ...)
+{
+    const size_t first = t->argument.count;
+    const char *text;
+    struct tt_note *note;
     va_list list;
 
     va_start(list, format);
     text = keep(t, format, list);
     va_end(list);
+    va_start(list, format);
+    keep_arguments(t, format, &list);
+    va_end(list);
     note = t->failed ? NULL : tt_vector_add(&t->note, 1);
     if (note)
-        *note = text;
+        *note = (struct tt_note){kind, text, first, t->argument.count - first};
     else
         t->failed = 1;
+}
+
+const struct tt_note *tt_table_note_at(const struct tt_table *t, size_t i)
+{
+    return (const struct tt_note *)t->note.item + i;
 }
 
 const struct tt_column *tt_table_column_at(const struct tt_table *t, size_t i)

@@ -60,11 +60,21 @@ struct tt_row {
     size_t first;          /* its values in `value` */
 };
 
+struct tt_argument { /* of a note: any type but a share */
+    enum tt_column_type type;
+    union tt_value value;
+};
+
+struct tt_note {
+    const char *kind, *text; /* a word for programs, a sentence for people */
+    size_t first, arguments; /* in `argument` */
+};
+
 struct tt_table {
     const char *view;
-    struct tt_vector column, row, value, note; /* note: const char * */
-    struct tt_vector piece;                    /* of memory for texts */
-    int failed;                                /* no memory: the table is not whole */
+    struct tt_vector column, row, value, note, argument;
+    struct tt_vector piece; /* of memory for texts */
+    int failed;             /* no memory: the table is not whole */
 };
 
 void tt_table_init(struct tt_table *, const char *view, const struct tt_memory *);
@@ -86,8 +96,11 @@ void tt_table_string(struct tt_table *, uint32_t column, const char *); /* NULL 
 /* Returns a copy that the table owns; never NULL ("" if there is no memory). */
 const char *tt_table_text(struct tt_table *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void tt_table_note(struct tt_table *, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* The kind is borrowed; doc/json.md has the kinds.  The values that the format prints are
+ * the note's arguments, but for a `%-s`, which is a piece of the sentence, such as a
+ * plural's "s". */
+void tt_table_note(struct tt_table *, const char *kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static inline size_t tt_table_columns(const struct tt_table *t)
 {
@@ -96,6 +109,7 @@ static inline size_t tt_table_columns(const struct tt_table *t)
 static inline size_t tt_table_rows(const struct tt_table *t) { return t->row.count; }
 const struct tt_column *tt_table_column_at(const struct tt_table *, size_t);
 const struct tt_row *tt_table_row_at(const struct tt_table *, size_t);
+const struct tt_note *tt_table_note_at(const struct tt_table *, size_t);
 /* NULL when it is missing. */
 const union tt_value *tt_table_value(const struct tt_table *, size_t row, size_t column);
 /* By key; TT_NONE (UINT32_MAX) when there is none. */

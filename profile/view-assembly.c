@@ -374,7 +374,8 @@ static void note_missing(struct assembly *v, const struct tt_place_row *r,
 
     if (v->listing)
         tt_table_note(
-            v->t, "%s%s%s: %s; give the folder of the file that ran by '--symbols DIR'",
+            v->t, "no code",
+            "%s%-s%s: %s; give the folder of the file that ran by '--symbols DIR'",
             tt_profile_string(v->p, r->module), *id ? ", build-id " : "", id,
             reason ? reason : "there is no code");
 }

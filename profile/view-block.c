@@ -219,8 +219,8 @@ static void note_matches(const struct passing *s, const unsigned char *match,
         if (!list)
             return;
     }
-    tt_table_note(s->t, "%u blocks match and are added up as one: %s%s", matches, list,
-                  matches > NAMED ? ", …" : "");
+    tt_table_note(s->t, "added up", "%u blocks match and are added up as one: %s%-s",
+                  matches, list, matches > NAMED ? ", …" : "");
 }
 
 /* Adds figures that belong to a block alone, but not to a sequence of several. */
@@ -378,7 +378,8 @@ static int add_sides(struct passing *s, struct side *sides, enum tt_row_role rol
     for (uint32_t i = 0; i < shown; i++)
         add_side_row(s, sorted[role == TT_ROW_CALLER ? shown - 1 - i : i], role);
     if (found > shown)
-        tt_table_note(s->t, "%u more %s", found - shown,
+        tt_table_note(s->t, role == TT_ROW_CALLER ? "more callers" : "more callees",
+                      "%u more %-s", found - shown,
                       role == TT_ROW_CALLER ? "callers" : "callees");
     tt_memory_put(s->l->memory, sorted);
     return 0;

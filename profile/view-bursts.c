@@ -73,15 +73,16 @@ static void add_burst(struct tt_table *t, const struct tt_profile *p,
 static void add_note(struct tt_table *t, const struct tt_profile *p)
 {
     if (p->samples < TT_BURST_LEAST)
-        tt_table_note(t, "bursts: %zu samples by time are too few; %d are needed",
+        tt_table_note(t, "few samples",
+                      "bursts: %zu samples by time are too few; %d are needed",
                       p->samples, TT_BURST_LEAST);
     else if (!tt_table_rows(t))
-        tt_table_note(t,
+        tt_table_note(t, "no bursts",
                       "bursts: none; in %zu samples by time no block has more than "
                       "chance gives it",
                       p->samples);
     else
-        tt_table_note(t,
+        tt_table_note(t, "bursts",
                       "bursts: of 100 runs in which nothing changes, at most 5 show one; "
                       "--time FROM..TO shows what ran then");
 }

@@ -585,7 +585,8 @@ static int fill(struct inverting *v)
     fill_rows(v);
     error = tt_view_sort_tree(v->q, v->t, v->q->block ? "inclusive" : "self");
     if (v->not_followed)
-        tt_table_note(v->t, "callers: not shown for %u rows, because there are too many",
+        tt_table_note(v->t, "callers not shown",
+                      "callers: not shown for %u rows, because there are too many",
                       v->not_followed);
     fill_others(v);
     tt_metric_view_elsewhere(v->l, v->t, &v->c);

@@ -28,7 +28,8 @@ static void note_coverage(const struct tt_profile *p, const struct tt_block_sum 
     }
     /* blocks that filters removed were called, too */
     if (calls && !p->whole)
-        tt_table_note(t, "blocks executed: %.2f %% of %u", 100.0 * executed / all, all);
+        tt_table_note(t, "executed", "blocks executed: %.2f %% of %u",
+                      100.0 * executed / all, all);
 }
 
 static void add_rows(const struct tt_metric_view *l, const struct tt_block_sum *sum,

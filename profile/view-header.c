@@ -5,7 +5,7 @@
 /* view-header.c - how a profile was made, how large it is, and what it does not show.
  * The default metric comes before the others. */
 
-enum { FACT, TEXT, NUMBER, METRIC };
+enum { FACT, TEXT, NUMBER, METRIC, UNIT, FLAGS };
 
 static void add_row(struct tt_table *t, const char *name, const char *text,
                     uint64_t number)
@@ -15,6 +15,17 @@ static void add_row(struct tt_table *t, const char *name, const char *text,
     if (*text)
         tt_table_string(t, TEXT, text);
     tt_table_amount(t, NUMBER, number);
+}
+
+static const char *flag_words(struct tt_table *t, uint32_t flags)
+{
+    static const char *const words[] = {"calls", "time", "sampled", "space", "peak"};
+    const char *text = "";
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (flags >> i & 1)
+            text = tt_table_text(t, "%s%s%s", text, *text ? " " : "", words[i]);
+    return text;
 }
 
 static const char *metric_words(struct tt_table *t, const struct tt_metric_columns *m)
@@ -32,6 +43,8 @@ static void add_metric(struct tt_table *t, const struct tt_profile *p, uint32_t 
 
     add_row(t, "metric", metric_words(t, m), tt_grand_total(p, m));
     tt_table_string(t, METRIC, m->name);
+    tt_table_string(t, UNIT, m->unit);
+    tt_table_string(t, FLAGS, flag_words(t, m->flags));
 }
 
 int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
@@ -43,6 +56,9 @@ int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     tt_table_column(t, "text", "", "", TT_COLUMN_TEXT, 0);
     tt_table_column(t, "number", "number", "", TT_COLUMN_AMOUNT, 0);
     tt_table_column(t, "metric", "", "", TT_COLUMN_TEXT,
+                    TT_COLUMN_DETAIL | TT_COLUMN_JSON);
+    tt_table_column(t, "unit", "", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL | TT_COLUMN_JSON);
+    tt_table_column(t, "flags", "", "", TT_COLUMN_TEXT,
                     TT_COLUMN_DETAIL | TT_COLUMN_JSON);
     for (uint32_t i = 0; i < p->facts; i++)
         if (!tt_fact_is_kept(&p->fact[i]))

@@ -189,7 +189,8 @@ static void note_coverage(struct lines *v)
         all++;
     }
     if (calls && !v->l->p->whole)
-        tt_table_note(v->t, "covered: %.2f %% of %u places", 100.0 * covered / all, all);
+        tt_table_note(v->t, "covered", "covered: %.2f %% of %u places",
+                      100.0 * covered / all, all);
 }
 
 static int add_rows(struct lines *v, struct tt_query *q)

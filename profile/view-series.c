@@ -48,7 +48,8 @@ static int choose_series(struct series *v, struct tt_query *q)
         v->points++;
     for (uint32_t j = 0; j < p->many_series; j++)
         if (j != i)
-            tt_table_note(v->t, "series: also '%s'", p->strings + p->series[j].name);
+            tt_table_note(v->t, "other series", "series: also '%s'",
+                          p->strings + p->series[j].name);
     return 0;
 }
 
@@ -165,7 +166,7 @@ static void fill(struct series *v, int in_all)
     for (size_t i = 0; i < v->points && !v->t->failed;)
         i = add_time(v, i, ++group, in_all);
     if (v->row->interval)
-        tt_table_note(v->t, "series: '%s', a point every %llu %s",
+        tt_table_note(v->t, "series", "series: '%s', a point every %llu %s",
                       v->p->strings + v->row->name, (unsigned long long)v->row->interval,
                       unit);
 }

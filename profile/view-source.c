@@ -253,11 +253,13 @@ static void put_file(struct source *v, const struct hit *h, size_t count, int wh
         at = h[i].line + 1;
     }
     if (*file && reason)
-        tt_table_note(v->t, "%s: %s; give the folder of the sources by '--source DIR'",
-                      file, reason);
+        tt_table_note(v->t, "no source",
+                      "%s: %s; give the folder of the sources by '--source DIR'", file,
+                      reason);
     if (!*file)
-        tt_table_note(v->t, "there are no lines without debug information: compile with "
-                            "-g, or give the folder that has it by '--symbols DIR'");
+        tt_table_note(v->t, "no lines",
+                      "there are no lines without debug information: compile with "
+                      "-g, or give the folder that has it by '--symbols DIR'");
 }
 
 static void add_columns(struct source *v)

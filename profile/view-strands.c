@@ -312,7 +312,8 @@ static int find_strays(struct strands *v, const struct strand_group *group, size
     }
     v->has_strays = strays > 0;
     if (strays)
-        tt_table_note(v->t, "outliers: %zu; %s is %.1f deviations %s the median", strays,
+        tt_table_note(v->t, "outliers",
+                      "outliers: %zu; %s is %.1f deviations %s the median", strays,
                       v->by_rank || v->by_group
                           ? rank_name(v, group[worst].first)
                           : strand_name(v->l->p, group[worst].first, v->t),
@@ -380,8 +381,9 @@ static int fill_strands(struct strands *v, struct tt_query *q)
         fill_single(v->l, &all);
         all.self_low = all.self - all.self_low;
         tt_metric_view_remainder(v->l, v->t, &v->c, 0, 0, "[all strands]", &all);
-        tt_table_note(v->t, "strands: the profile has no figures of each strand, only "
-                            "their spread: see by=context");
+        tt_table_note(v->t, "spread only",
+                      "strands: the profile has no figures of each strand, only "
+                      "their spread: see by=context");
     }
     tt_metric_view_sum_row(v->l, v->t, &v->c);
     return 0;

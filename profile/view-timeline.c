@@ -309,7 +309,7 @@ int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_t
     length = v.run.to - v.run.from;
     v.length = length / v.buckets + (length % v.buckets != 0);
     add_columns(&v, time != TT_NONE ? p->metric[time].unit : "ticks");
-    tt_table_note(t, "time: %u buckets of %.6g s, %zu samples by time", v.buckets,
-                  (double)v.length / NS, p->samples);
+    tt_table_note(t, "buckets", "time: %u buckets of %.6g s, %zu samples by time",
+                  v.buckets, (double)v.length / NS, p->samples);
     return fill(&v, q);
 }

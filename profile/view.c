@@ -31,8 +31,8 @@ static void note_namesakes(const struct tt_profile *p, const struct tt_query *q,
                                    ? 0
                                    : tt_namesakes(p, f[i].pattern, names, sizeof names);
         if (count > 1)
-            tt_table_note(t, "filter: '%.80s' is %u blocks: %s", f[i].pattern, count,
-                          names);
+            tt_table_note(t, "ambiguous filter", "filter: '%.80s' is %u blocks: %s",
+                          f[i].pattern, count, names);
     }
 }
 
@@ -342,7 +342,7 @@ static void note_unseen(const struct tt_profile *p, const struct tt_metric_choic
         if (strcmp(tt_profile_string(p, p->fact[i].name), "hidden.unseen") == 0 &&
             strcmp(tt_profile_string(p, p->fact[i].text), choice->column->name) == 0)
             tt_table_note(
-                t,
+                t, "hidden unfiltered",
                 "hidden: filters do not apply to %llu %s of %s that folded recursion "
                 "hides, in all blocks together: inclusive figures may be too low",
                 (unsigned long long)p->fact[i].number, choice->column->unit,
@@ -359,7 +359,7 @@ static void note_hidden(const struct tt_profile *p, const struct tt_metric_choic
         if ((int64_t)f[b].hidden > (int64_t)f[most].hidden)
             most = b;
     if (f && (int64_t)f[most].hidden > 0)
-        tt_table_note(t,
+        tt_table_note(t, "hidden",
                       "hidden: contexts of folded recursion do not show all active "
                       "blocks; '%s' is missing most, %.2f %% of %s",
                       tt_block_name(p, most), percent(f[most].hidden, choice->total),
@@ -374,7 +374,7 @@ static void note_evicted(const struct tt_profile *p,
     uint64_t evicted = tt_sum_of(m->elsewhere, 0, p->contexts);
 
     if (evicted)
-        tt_table_note(t,
+        tt_table_note(t, "evicted",
                       "budget: %.2f %% of %s is in evicted contexts, in rows called "
                       "[elsewhere below]",
                       percent(evicted, choice->total), m->name);
@@ -389,7 +389,7 @@ static void note_unsampled(const struct tt_profile *p, const struct tt_metric_co
     double share = cpu > sampled ? percent(cpu - sampled, cpu) : 0;
 
     if (share >= SHOWN && (m->flags & TT_METRIC_TIME) && !tt_fact_text(p, "wall"))
-        tt_table_note(t,
+        tt_table_note(t, "unsampled",
                       "unsampled: %.2f %% of CPU time is in no sample: threads or "
                       "processes were short-lived, or recording was paused",
                       share);
@@ -405,7 +405,7 @@ static void note_preempted(const struct tt_profile *p,
     double share = percent(preempted, choice->total);
 
     if (m->low && (m->flags & TT_METRIC_TIME) && share >= SHOWN)
-        tt_table_note(t,
+        tt_table_note(t, "preempted",
                       "preempted: for %.3f ms (%.2f %% of %s) threads were ready to run "
                       "while other programs had the processors; that time is in these "
                       "figures, and brackets do not exclude it",
@@ -420,7 +420,8 @@ static void note_brackets(const struct tt_profile *p,
              low = tt_sum_of(m->low, 0, p->contexts);
 
     if (m->low && low < self)
-        tt_table_note(t, "brackets: measuring itself may have added up to %.2f %% of %s",
+        tt_table_note(t, "brackets",
+                      "brackets: measuring itself may have added up to %.2f %% of %s",
                       percent(self - low, choice->total), m->name);
     note_preempted(p, choice, t);
     if (m->flags & TT_METRIC_SAMPLED) {
@@ -429,12 +430,14 @@ static void note_brackets(const struct tt_profile *p,
                                : tt_grand_total(p, &p->metric[choice->samples]);
         if (!samples && !p->whole && tt_fact_text(p, "source") &&
             !tt_fact_text(p, "wall"))
-            tt_table_note(t, "sampled: no sample was taken: the program used less CPU "
-                             "time than lies between two samples; --sampled=HZ samples "
-                             "more often, --wall records waiting time, too");
+            tt_table_note(t, "no sample",
+                          "sampled: no sample was taken: the program used less CPU "
+                          "time than lies between two samples; --sampled=HZ samples "
+                          "more often, --wall records waiting time, too");
         else
             tt_table_note(
-                t, "sampled: %llu sample%s%s; ± is the 95 %% interval of a share",
+                t, "sampled",
+                "sampled: %llu sample%-s%-s; ± is the 95 %% interval of a share",
                 (unsigned long long)samples, samples == 1 ? "" : "s",
                 tt_fact_text(p, "wall") ? " of wall-clock time, with waits" : "");
         note_unsampled(p, m, t);
@@ -451,7 +454,8 @@ static void note_strands(const struct tt_profile *p, struct tt_table *t)
             members += p->strand[i].members;
         }
     if (merged)
-        tt_table_note(t, "strands: %llu threads that have ended are in %llu row%s",
+        tt_table_note(t, "ended strands",
+                      "strands: %llu threads that have ended are in %llu row%-s",
                       (unsigned long long)members, (unsigned long long)merged,
                       merged == 1 ? "" : "s");
 }
@@ -476,7 +480,7 @@ static void note_unresolved(const struct tt_profile *p,
         if (nameless[tt_block_of(p, c)])
             self += tt_self_of(m, c);
     if (count)
-        tt_table_note(t,
+        tt_table_note(t, "unresolved",
                       "unresolved: %.2f %% of %s, in %u native blocks without a name; "
                       "install debug symbols, then run `tallytree symbolize`",
                       percent(self, choice->total), m->name, count);
@@ -510,8 +514,8 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         uint64_t number = tt_fact_number(p, losses[i].fact);
         if (number)
-            tt_table_note(t, "%s: %llu %s", losses[i].about, (unsigned long long)number,
-                          losses[i].what);
+            tt_table_note(t, losses[i].fact, "%-s: %llu %-s", losses[i].about,
+                          (unsigned long long)number, losses[i].what);
     }
 }
 
@@ -523,7 +527,8 @@ static void note_figures(const struct tt_profile *p,
 
     if (time != TT_NONE && !tt_grand_total(p, &p->metric[time]) &&
         !(choice->column->flags & TT_METRIC_TIME))
-        tt_table_note(t, "figures: of %s, as no time was measured", choice->column->name);
+        tt_table_note(t, "figures", "figures: of %s, as no time was measured",
+                      choice->column->name);
 }
 
 static void note_sparse(const struct tt_profile *p, const struct tt_metric_choice *choice,
@@ -535,8 +540,10 @@ static void note_sparse(const struct tt_profile *p, const struct tt_metric_choic
         const char *text = tt_profile_string(p, p->fact[i].text),
                    *every = strstr(text, " every:");
         if (every && strcmp(tt_profile_string(p, p->fact[i].name), "modes") == 0)
-            tt_table_note(t, "estimated: one in %s activations of a %.*s was timed",
-                          every + strlen(" every:"), (int)(every - text), text);
+            tt_table_note(t, "timed in part",
+                          "estimated: one in %s activations of a %s was timed",
+                          every + strlen(" every:"),
+                          tt_table_text(t, "%.*s", (int)(every - text), text));
     }
 }
 
@@ -544,7 +551,7 @@ static void note_missing(const struct tt_profile *p, struct tt_table *t)
 {
     for (uint32_t i = 0; i < p->facts; i++)
         if (strcmp(tt_profile_string(p, p->fact[i].name), TT_NOTHING_LIKE) == 0)
-            tt_table_note(t, "filter: no block matches '%s'",
+            tt_table_note(t, "unmatched filter", "filter: no block matches '%s'",
                           tt_profile_string(p, p->fact[i].text));
 }
 
@@ -565,7 +572,8 @@ static void note_unsplit(const struct tt_profile *p, struct tt_table *t)
     if (count > NAMED)
         names = tt_table_text(t, "%s and %u more", names, count - NAMED);
     if (count)
-        tt_table_note(t, "time: a range of time has no figures of %s", names);
+        tt_table_note(t, "range lacks", "time: a range of time has no figures of %s",
+                      names);
 }
 
 /* Ranges that were taken out: ", without 1.000 s to 2.000 s". */
@@ -596,7 +604,7 @@ static void note_range(const struct tt_profile *p, struct tt_table *t)
 {
     if (!tt_fact_number(p, TT_FACT_TO))
         return;
-    tt_table_note(t, "time: %s, by %zu samples that are kept by time",
+    tt_table_note(t, "range", "time: %-s, by %zu samples that are kept by time",
                   tt_view_range(p, t), p->samples);
     note_unsplit(p, t);
 }

@@ -43,14 +43,14 @@ static void put_change(struct tt_text *out, int64_t n)
     tt_text_printf(out, "%s%lld%s", quote, (long long)n, quote);
 }
 
-static void put_value(struct tt_text *out, const struct tt_column *c,
+static void put_value(struct tt_text *out, enum tt_column_type type,
                       const union tt_value *v)
 {
     if (!v) {
         tt_text_put(out, "null");
         return;
     }
-    switch (c->type) {
+    switch (type) {
     case TT_COLUMN_TEXT:
         tt_text_json_string(out, v->text);
         break;
@@ -121,9 +121,40 @@ static void put_rows(struct tt_text *out, const struct tt_table *t)
         for (size_t i = 0; i < tt_table_columns(t); i++) {
             if (i)
                 tt_text_put(out, ",");
-            put_value(out, tt_table_column_at(t, i), tt_table_value(t, row, i));
+            put_value(out, tt_table_column_at(t, i)->type, tt_table_value(t, row, i));
         }
         tt_text_put(out, "]}");
+    }
+    tt_text_put(out, "]");
+}
+
+static void put_notes(struct tt_text *out, const struct tt_table *t)
+{
+    tt_text_put(out, "[");
+    for (size_t i = 0; i < t->note.count; i++) {
+        if (i)
+            tt_text_put(out, ",");
+        tt_text_json_string(out, tt_table_note_at(t, i)->text);
+    }
+    tt_text_put(out, "]");
+}
+
+static void put_remarks(struct tt_text *out, const struct tt_table *t)
+{
+    tt_text_put(out, "[");
+    for (size_t i = 0; i < t->note.count; i++) {
+        const struct tt_note *note = tt_table_note_at(t, i);
+        const struct tt_argument *a = (const struct tt_argument *)t->argument.item;
+        tt_text_put(out, i ? ",\n{\"kind\":" : "\n{\"kind\":");
+        tt_text_json_string(out, note->kind);
+        tt_text_put(out, ",\"arguments\":[");
+        for (size_t j = note->first; j < note->first + note->arguments; j++) {
+            tt_text_put(out, j > note->first ? "," : "");
+            put_value(out, a[j].type, &a[j].value);
+        }
+        tt_text_put(out, "],\"text\":");
+        tt_text_json_string(out, note->text);
+        tt_text_put(out, "}");
     }
     tt_text_put(out, "]");
 }
@@ -140,11 +171,9 @@ void tt_text_json(struct tt_text *out, const struct tt_table *t,
     put_columns(out, t);
     tt_text_put(out, ",\n\"rows\":");
     put_rows(out, t);
-    tt_text_put(out, ",\n\"notes\":[");
-    for (size_t i = 0; i < t->note.count; i++) {
-        if (i)
-            tt_text_put(out, ",");
-        tt_text_json_string(out, ((const char **)t->note.item)[i]);
-    }
-    tt_text_put(out, "]}\n");
+    tt_text_put(out, ",\n\"notes\":");
+    put_notes(out, t);
+    tt_text_put(out, ",\n\"remarks\":");
+    put_remarks(out, t);
+    tt_text_put(out, "}\n");
 }

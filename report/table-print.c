@@ -590,7 +590,7 @@ static void put_notes(const struct printing *p)
     if (t->note.count || p->spared)
         tt_text_put(p->out, "\n");
     for (size_t i = 0; i < t->note.count; i++) {
-        tt_text_show(p->out, ((const char **)t->note.item)[i], SIZE_MAX);
+        tt_text_show(p->out, tt_table_note_at(t, i)->text, SIZE_MAX);
         tt_text_put(p->out, "\n");
     }
     for (size_t i = p->spared; i-- > 0;) {

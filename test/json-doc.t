@@ -25,6 +25,38 @@ def keys_of(start):
 FIELDS = re.findall(r'^  "([a-z]+)":', page, re.M)
 TYPES, ROLES = words_of("| type | value |"), words_of("| role | |")
 FACT, COLUMN, ROW = keys_of("**facts"), keys_of("**columns"), keys_of("**rows")
+REMARK = keys_of("**remarks")
+
+
+def kinds():
+    """The kinds of remarks, and how many arguments each has."""
+    rows = page[page.index("| kind | arguments |"):].split("|---|---|\n")[1].split("\n\n")[0].splitlines()
+    facts = re.findall(r'^        \{"([a-z. ]+)", "[a-z ]+",', open("profile/view.c").read(), re.M)
+    assert len(facts) >= 15, facts
+    found = {}
+    for row in rows:
+        names, arguments = row.strip("| ").split(" | ")
+        for name in re.findall("`([^`]+)`", names):
+            for fact in [f for f in facts if f.startswith("lost.")] if name == "lost.…" else [name]:
+                found[fact] = 0 if arguments == "none" else len(arguments.split(", "))
+    return found, facts
+
+
+KINDS, LOSSES = kinds()
+
+
+def kinds_in_code():
+    """Those of the code; of each the arguments that its format prints."""
+    import glob
+    found = {fact: 1 for fact in LOSSES}
+    for path in glob.glob("profile/*.c") + glob.glob("command/*.c"):
+        for call in re.findall(r"tt_table_note\((.*?)\);", open(path).read(), re.S):
+            strings = re.findall(r'"((?:[^"\\]|\\.)*)"', call)
+            for kind in strings[:2] if "? \"" in call.split(",")[1] else strings[:1]:
+                text = "".join(strings).replace("%%", "")
+                if "losses[i].fact" not in call:
+                    found[kind] = len(re.findall(r"%(?!-s)[0-9.*]*l*z*[a-z]", text))
+    return found
 LIMIT = 2 ** 53
 
 
@@ -82,6 +114,12 @@ def check(text):
         for c, v in zip(t["columns"], r["values"]):
             value(c["type"], v)
     assert all(type(n) is str for n in t["notes"])
+    assert t["notes"] == [n["text"] for n in t["remarks"]]
+    for n in t["remarks"]:
+        assert list(n) == REMARK and n["kind"] in KINDS, n
+        assert len(n["arguments"]) == KINDS[n["kind"]], n
+        for v in n["arguments"]:
+            value("text" if type(v) is str and not v.isdigit() else "real" if type(v) is float else "change", v)
     return t
 
 
@@ -96,6 +134,9 @@ def words_in(name, path):
 if sys.argv[1] == "words":
     assert TYPES == words_in("type_names", "report/table-json.c"), TYPES
     assert ROLES == words_in("words", "profile/table.c"), ROLES
+    code = kinds_in_code()
+    code["timed in part"] -= 1  # "%.*s" makes one of its arguments
+    assert KINDS == code, set(KINDS.items()) ^ set(code.items())
 else:
     t = check(open(sys.argv[2], "rb").read().decode("utf-8", "strict"))
     assert sys.argv[1] in ("any", t["view"]), t["view"]

@@ -171,7 +171,7 @@ TEST(groups_stand_between_rules_and_notes_come_last)
     tt_table_string(&t, 5, "f");
     tt_table_row(&t, TT_ROW_ENTRY, 0, 2);
     tt_table_string(&t, 5, "g");
-    tt_table_note(&t, "%d more", 3);
+    tt_table_note(&t, "more", "%d more", 3);
     out = text_of(&t, 0, 0);
     CHECK_STR(tt_text_string(&out), "self ns  name\n"
                                     "             caller\n"
@@ -368,7 +368,7 @@ TEST(no_name_gets_at_the_terminal_or_leaves_its_line)
     add(&t, TT_ROW_ENTRY, 0, 1, "red \033[31m\a");
     add(&t, TT_ROW_ENTRY, 0, 2, "two\nlines\tand\r");
     add(&t, TT_ROW_ENTRY, 0, 3, "\xff\xc3\x28 c1 \xc2\x9b turned \xe2\x80\xae");
-    tt_table_note(&t, "%s", "\033c");
+    tt_table_note(&t, "kind", "%s", "\033c");
     check_text(&t, 0,
                "self ns  name\n"
                "      1  red �[31m�\n"
@@ -515,7 +515,7 @@ TEST(columns_that_can_be_spared_make_room_for_names_the_last_first)
                "  share  calls  name\n"
                "50.00 %      7  a_name…columns\n"
                "\nno room: self, mean\n");
-    tt_table_note(&t, "a note");
+    tt_table_note(&t, "kind", "a note");
     check_text(&t, 48,
                "  share  self  calls  name\n"
                "50.00 %  1234      7  a_name_of_20_columns\n"

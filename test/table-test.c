@@ -150,8 +150,34 @@ TEST(texts_are_copies_that_stay_where_they_are)
         CHECK_STR(texts[i], name);
     }
     CHECK_STR(tt_table_text(&t, "%s", ""), "");
-    tt_table_note(&t, "%d %s", 3, "notes");
-    CHECK_STR(((const char **)t.note.item)[0], "3 notes");
+    tt_table_note(&t, "kind", "%d %s", 3, "notes");
+    CHECK_STR(tt_table_note_at(&t, 0)->text, "3 notes");
+    CHECK(!t.failed);
+    tt_table_fini(&t);
+}
+
+TEST(a_note_keeps_its_arguments_but_no_pieces_of_its_sentence)
+{
+    struct tt_table t;
+    const struct tt_note *note;
+    const struct tt_argument *a;
+
+    begin(&t, NULL);
+    tt_table_note(&t, "first", "nothing");
+    tt_table_note(&t, "second", "%u block%-s: '%.3s' %-s%% %llu, %zu, %.2f, %d", 2u, "s",
+                  "abcdef", "of", 1ull << 60, (size_t)7, 0.125, -3);
+    CHECK_INT(tt_table_note_at(&t, 0)->arguments, 0);
+    note = tt_table_note_at(&t, 1);
+    a = (const struct tt_argument *)t.argument.item + note->first;
+    CHECK_STR(note->kind, "second");
+    CHECK_STR(note->text, "2 blocks: 'abc' of% 1152921504606846976, 7, 0.12, -3");
+    CHECK_INT(note->arguments, 6);
+    CHECK_INT(a[0].value.n, 2);
+    CHECK_STR(a[1].value.text, "abcdef");
+    CHECK(a[2].type == TT_COLUMN_AMOUNT && a[2].value.n == 1ull << 60);
+    CHECK_INT(a[3].value.n, 7);
+    CHECK(a[4].type == TT_COLUMN_REAL && a[4].value.real == 0.125);
+    CHECK(a[5].type == TT_COLUMN_CHANGE && a[5].value.change == -3);
     CHECK(!t.failed);
     tt_table_fini(&t);
 }

@@ -30,7 +30,7 @@ static uint64_t figure(const struct answer *a, const char *name, enum tt_row_rol
 static int has_note(const struct answer *a, const char *text)
 {
     for (size_t i = 0; i < a->t.note.count; i++)
-        if (strstr(((const char **)a->t.note.item)[i], text))
+        if (strstr(tt_table_note_at(&a->t, i)->text, text))
             return 1;
     return 0;
 }

@@ -33,7 +33,7 @@ export function CompareTools() {
   );
 }
 
-export const sidesText = (table: Table) => (table.sides[0] === "else" ? "in the rest of the run (else) and in the range (then)" : "before and now");
+export const sidesText = (table: Table) => (table.isWithRest ? "in the rest of the run (else) and in the range (then)" : "before and now");
 
 // Asks for a comparison, if there is something to compare with.
 export function useComparison(view: string, words: Record<string, string | number>): Asked {

@@ -96,6 +96,6 @@ export function findIn(text: string): { wanted: Wanted | null; error: string } {
   try {
     return { wanted: wantedOf(text), error: "" };
   } catch (e) {
-    return { wanted: null, error: `not an expression: ${(e as Error).message.replace(/^Invalid regular expression: /, "")}` };
+    return { wanted: null, error: `not an expression: ${(e as Error).message}` };
   }
 }

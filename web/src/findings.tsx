@@ -35,7 +35,7 @@ export const isHeap = (known: Known) => known.totals.has("peak");
 
 /* ── One sentence ─────────────────────────────────────────────────────────────────── */
 
-const many = (n: number, what: string) => `${group(String(n))} ${what}${n === 1 ? "" : "s"}`;
+const many = (n: number, what: string, whats = what + "s") => `${group(String(n))} ${n === 1 ? what : whats}`;
 
 function timesOf({ header, numbers }: Known): string {
   const lasted = factOf(header, "lasted");
@@ -43,7 +43,7 @@ function timesOf({ header, numbers }: Known): string {
   const threads = numbers.get("strands") ?? 0;
   const processes = factOf(header, "recordings");
   const parts: string[] = [];
-  if (lasted) parts.push(`ran ${amount(lasted, "ns")}${processes > 1 ? ` in ${many(processes, "process").replace(/s$/, "es")}, added up` : ""}`);
+  if (lasted) parts.push(`ran ${amount(lasted, "ns")}${processes > 1 ? ` in ${many(processes, "process", "processes")}, added up` : ""}`);
   if (cpu) parts.push(lasted ? `of which ${amount(cpu, "ns")} on the CPU (${share(cpu / lasted)})` : `took ${amount(cpu, "ns")} on the CPU`);
   if (threads > 1) parts.push(`in ${many(threads, "thread")}`);
   return parts.join(", ");
@@ -122,7 +122,7 @@ function useFindings(known: Known, before: boolean): Finding[] {
   out.push(...most(state, temporary.table, "temporary", (name, part) => `Objects that were freed before anything else was allocated: ${group(String(known.totals.get("temporary") ?? 0))}, ${part} of them by ${name}.`));
   const lasted = factOf(known.header, "lasted");
   const cpu = factOf(known.header, "cpu");
-  if (!heap && lasted && cpu && factOf(known.header, "recordings") === 1 && cpu / lasted < WAITS && !known.header.facts.some((f) => f.name === "modes" && f.text.includes("wall")))
+  if (!heap && lasted && cpu && factOf(known.header, "recordings") === 1 && cpu / lasted < WAITS && !factOf(known.header, "wall"))
     out.push({ text: `For ${share(1 - cpu / lasted)} of the time nothing ran on the CPU: record with --wall to see what was waited for.` });
   const root = entry(spread.table);
   const uneven = root ? (spread.table!.number(root, "imbalance") ?? 0) : 0;

@@ -60,10 +60,10 @@ export function FunctionPage() {
       <Answer asked={asked}>
         {(table) => {
           const of = (role: string) => table.rows.filter((r) => r.role === role);
-          const several = !sequence && of("entry").some((r) => table.at(r, "id") === null);
+          const several = sequence ? undefined : table.remarks.find((r) => r.kind === "added up");
           return (
             <>
-              {several ? <p class="notice">{table.notes[0]}</p> : null}
+              {several ? <p class="notice">{several.text}</p> : null}
               <h2>{sequence || table.text(of("entry")[0] ?? table.rows[0]!, "name") || block}</h2>
               {sequence ? null : <Place table={table} row={of("entry")[0]} />}
               <Figures table={table} caption="The function" rows={of("entry")} sortable={false} leave={["edge_share", "by_arcs"]} />

@@ -28,6 +28,13 @@ export interface Fact {
   text: string;
 }
 
+// Of a view: what it cannot show, or why.  Only people read the text; doc/json.md has the kinds.
+export interface Remark {
+  kind: string;
+  arguments: Value[];
+  text: string;
+}
+
 export class Table {
   private index = new Map<string, number>();
   constructor(
@@ -35,7 +42,7 @@ export class Table {
     readonly facts: Fact[],
     readonly columns: Column[],
     readonly rows: Row[],
-    readonly notes: string[],
+    readonly remarks: Remark[],
   ) {
     columns.forEach((c, i) => this.index.set(c.key, i));
   }
@@ -68,11 +75,15 @@ export class Table {
   }
   // Of a header: the names of all metrics, the default one first.
   metrics(): string[] {
-    return this.rows.filter((r) => this.text(r, "name") === "metric").map((r) => this.text(r, "metric"));
+    return this.rows.map((r) => this.text(r, "metric")).filter((m) => m);
+  }
+  // A comparison of a range of time with the rest of the run?
+  get isWithRest(): boolean {
+    return this.remarks.some((r) => r.kind === "rest");
   }
   // Of a comparison: what its two sides are called.
   get sides(): [string, string] {
-    return this.column("self.a")?.title.endsWith(" else") ? ["else", "then"] : ["before", "now"];
+    return this.isWithRest ? ["else", "then"] : ["before", "now"];
   }
   // The metric that the figures are of, by the unit of what adds up.
   get unit(): string {
@@ -255,7 +266,7 @@ export function forgetAnswers() {
 
 function tableOf(reply: unknown): Table {
   const t = checked<Table>(reply);
-  const table = new Table(t.view, t.facts, t.columns, t.rows, t.notes);
+  const table = new Table(t.view, t.facts, t.columns, t.rows, t.remarks);
   takeNames(table);
   return table;
 }

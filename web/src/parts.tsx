@@ -9,12 +9,12 @@ import { group } from "./format";
 import { besideOf, query, replace, timeOf, withTime, withWords, type State } from "./state";
 
 function Notes({ table }: { table: Table }) {
-  const notes = table.notes.filter((n) => !n.startsWith("series: ")); // their page lists them
+  const notes = table.remarks.filter((r) => r.kind !== "series" && r.kind !== "other series"); // their page lists them
   if (!notes.length) return null;
   return (
     <ul class="notes" aria-label="what this view cannot see">
       {notes.map((n) => (
-        <li>{n}</li>
+        <li>{n.text}</li>
       ))}
     </ul>
   );

@@ -19,19 +19,21 @@ function stackOf(table: Table): Stack {
   const times = [...new Set(table.rows.filter((r) => r.role !== "total").map((r) => table.number(r, "time") ?? 0))].sort((a, b) => a - b);
   const index = new Map(times.map((t, i) => [t, i]));
   const labels: string[] = [];
+  let rest = -1; // the label of all that is left out
   const amounts: number[][] = [];
   for (const r of table.rows) {
     if (r.role === "total") continue;
-    const name = r.role === "remainder" ? "others" : table.text(r, "name");
-    let i = labels.indexOf(name);
+    const isRest = r.role === "remainder";
+    let i = isRest ? rest : labels.findIndex((l, at) => at !== rest && l === table.text(r, "name"));
     if (i < 0) {
-      i = labels.push(name) - 1;
+      i = labels.push(isRest ? "others" : table.text(r, "name")) - 1;
+      if (isRest) rest = i;
       amounts.push(times.map(() => 0));
     }
     amounts[i]![index.get(table.number(r, "time") ?? 0)!]! += table.number(r, "amount") ?? 0;
   }
   // The largest are at the bottom, and combined ones on top.
-  const area = amounts.map((a, i) => (labels[i] === "others" ? -1 : a.reduce((x, y) => x + y, 0)));
+  const area = amounts.map((a, i) => (i === rest ? -1 : a.reduce((x, y) => x + y, 0)));
   const order = labels.map((_, i) => i).sort((i, j) => area[j]! - area[i]!);
   return { times, labels: order.map((i) => labels[i]!), amounts: order.map((i) => amounts[i]!) };
 }
