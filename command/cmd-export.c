@@ -14,6 +14,7 @@
 #include "foreign.h"
 #include "html.h"
 #include "input.h"
+#include "options.h"
 #include "output.h"
 #include "pack.h"
 #include "replacing.h"
@@ -34,8 +35,8 @@ static const struct tt_flag export_flags[] = {
     {"before", 0, BEFORE, "FILE", "@files",
      "write the figures of FILE beside those of FILE..."},
     {"as-ocr", 0, AS_OCR, NULL, NULL, "ocr: squares with the flaws of OCR's profiler"},
-    {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
-     "edge repeat: block cycle drop recent: none", "traces of events: as in `replay`"},
+    {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY", TT_RECURSION_VALUES,
+     "traces of events: as in `replay`"},
     {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL,
      "traces of events: limit memory to SIZE (default: 64M)"},
     {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files",

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "complain.h"
 #include "launch.h"
+#include "options.h"
 #include "replacing.h"
 #include "running.h"
 
@@ -21,7 +22,7 @@ static const struct tt_flag lua_flags[] = {
     {"mode", 0, MODE, "MODE", "calls lines sampled", "what is recorded (default: calls)"},
     {"hz", 0, HZ, "N", NULL, "samples per second of CPU time (default: 250)"},
     {"heap", 0, HEAP, NULL, NULL, "record allocations too, by function and type"},
-    {"recursion", 0, OPTION, "POLICY", "edge repeat: block cycle drop recent: none",
+    {"recursion", 0, OPTION, "POLICY", TT_RECURSION_VALUES,
      "how recursion is folded (default: edge)"},
     {"budget", 0, OPTION, "BYTES", NULL, "limit memory to BYTES (default: 64M)"},
     {"log", 0, OPTION, "SIZE", "none", "limit the log of samples by time (default: 8M)"},

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "foreign.h"
 #include "input.h"
+#include "options.h"
 #include "output.h"
 #include "replacing.h"
 
@@ -14,8 +15,8 @@ static const struct tt_flag merge_flags[] = {
     TT_REPLACING_FLAG,
     {"summary", 0, SUMMARY, NULL, NULL,
      "keep only how contexts spread over threads and ranks"},
-    {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY",
-     "edge repeat: block cycle drop recent: none", "traces of events: as in `replay`"},
+    {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY", TT_RECURSION_VALUES,
+     "traces of events: as in `replay`"},
     {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL,
      "traces of events: limit memory to SIZE (default: 64M)"},
     {"executable", 0, TT_FOREIGN_EXECUTABLE, "PROGRAM", "@files",

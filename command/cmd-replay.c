@@ -16,6 +16,7 @@
 #include "control.h"
 #include "index.h"
 #include "join.h"
+#include "options.h"
 #include "output.h"
 #include "profile.h"
 #include "replacing.h"
@@ -670,18 +671,18 @@ static const struct tt_flag replay_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
      "write the recording to OUT; - is standard output"},
     TT_REPLACING_FLAG,
-    {"recursion", 0, RECURSION, "POLICY", "edge repeat: block cycle drop recent: none",
+    {"recursion", 0, RECURSION, "POLICY", TT_RECURSION_VALUES,
      "edge, repeat:K, block, cycle, drop, recent:K or none"},
     {"budget", 0, BUDGET, "SIZE", NULL,
      "limit memory, as 64M or 65536nodes (default: 64M)"},
     {"log", 0, LOG, "SIZE", "none", "limit the log of samples by time (default: 8M)"},
     {"period", 0, PERIOD, "N", NULL,
      "`sample n` adds (n + carry) / N, and carries the rest"},
-    {"slowest", 0, SLOWEST, "BLOCK:K", NULL, "keep the K slowest activations of BLOCK"},
-    {"history", 0, HISTORY, "BLOCK:K", NULL, "keep the last K activations of BLOCK"},
+    {"slowest", 0, SLOWEST, "BLOCK[:K]", NULL, "keep the K slowest activations of BLOCK"},
+    {"history", 0, HISTORY, "BLOCK[:K]", NULL, "keep the last K activations of BLOCK"},
     {"series", 0, SERIES, "WHICH", "none type block centre use",
      "live memory over time by type, block or centre, or none"},
-    {"space", 0, SPACE, "WHICH", "none alloc copies types peak",
+    {"space", 0, SPACE, "WHICH", TT_SPACE_VALUES,
      "what to keep of objects (default: alloc+copies+types)"},
     {"histogram", 0, HISTOGRAM, NULL, NULL, "count activations by duration"},
     {NULL, 0, 0, NULL, NULL, NULL},

@@ -42,35 +42,11 @@ static const struct tt_flag report_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
-/* Keys of single views are flags too; the view checks them after all flags were read. */
+/* Flags of single views beside their keys, which are flags too. */
 static const struct own_flag {
     const char *view;
     struct tt_flag flag;
 } own_flags[] = {
-    {"tree", {"context", 0, KEY, "PATH", NULL, "begin at this context (#ID or number)"}},
-    {"tree", {"to", 0, KEY, "PATH", NULL, "show only the path to this context"}},
-    {"block",
-     {"sequence", 0, KEY, "A;B;C", NULL,
-      "match consecutive blocks of a path, not one block"}},
-    {"flame", {"context", 0, KEY, "PATH", NULL, "begin at this context (#ID or number)"}},
-    {"flame", {"to", 0, KEY, "PATH", NULL, "show only the path to this context"}},
-    {"lines", {"by", 0, KEY, "WHAT", "line statement file", "line, statement or file"}},
-    {"lines", {"file", 0, KEY, "NAME", "@files", "only places in this file"}},
-    {"lines", {"uncovered", 0, KEY, "YES", "yes no", "yes: those that never ran, too"}},
-    {"strands",
-     {"by", 0, KEY, "WHAT",
-      "strand rank context block rank-context wait process program cgroup container unit "
-      "user",
-      "strand, rank, context, block, rank-context; wait: of MPI"}},
-    {"strands",
-     {"context", 0, KEY, "PATH", NULL, "show only this context (#ID or number)"}},
-    {"series", {"by", 0, KEY, "WHAT", "label time", "label; time: all of them added up"}},
-    {"series", {"series", 0, KEY, "NAME", NULL, "show the series NAME"}},
-    {"space",
-     {"by", 0, KEY, "WHAT", "type generation both block",
-      "type, generation, both or block"}},
-    {"waits", {"by", 0, KEY, "WHAT", "lock pair", "lock; pair: waiter, lock and holder"}},
-    {"assembly", {"bytes", 0, KEY, "YES", "yes no", "yes: those of instructions"}},
     {"assembly",
      {"symbols", 0, SYMBOLS, "DIR", "@files", "look for the files that ran here"}},
     {"assembly", {"source", 0, SOURCE, "DIR", "@files", "look for source text here"}},
@@ -78,28 +54,40 @@ static const struct own_flag {
      {"debuginfod", 0, DEBUGINFOD, NULL, NULL,
       "fetch debug information from $DEBUGINFOD_URLS"}},
     {"source", {"source", 0, SOURCE, "DIR", "@files", "look for source text here"}},
-    {"timeline",
-     {"by", 0, KEY, "WHAT", "strand process block",
-      "strand (default), process or block"}},
-    {"timeline", {"buckets", 0, KEY, "N", NULL, "parts of the time (default: 60)"}},
-    {"slowest", {"by", 0, KEY, "WHAT", "slowest last", "slowest; last: the last ones"}},
     {NULL, {NULL, 0, 0, NULL, NULL, NULL}},
 };
 
-/* The flags of all views are read; help and completion show those of one view. */
+/* Adds the flags of a view. */
+static size_t add_flags(const struct tt_named_view *v, struct tt_flag *flags,
+                        size_t count)
+{
+    for (const struct tt_view_key *k = v->key; k->name; k++)
+        if (!tt_flag_named(flags, k->name))
+            flags[count++] = (struct tt_flag){k->name,  0,        KEY,
+                                              k->value, k->words, k->about};
+    for (const struct own_flag *o = own_flags; o->view; o++)
+        if (strcmp(o->view, v->name) == 0 && !tt_flag_named(flags, o->flag.name))
+            flags[count++] = o->flag;
+    return count;
+}
+
+/* The flags of all views are read, and the view checks them; help and completion show
+ * those of one view. */
 static const struct tt_flag *view_flags(const char *view)
 {
     static struct tt_flag flags[32];
-    size_t count = 0;
+    const struct tt_named_view *shown = tt_view_named(view);
+    size_t own, count = 0;
 
     memset(flags, 0, sizeof flags);
-    for (const struct own_flag *o = own_flags; o->view; o++)
-        if (strcmp(o->view, view) == 0)
-            flags[count++] = o->flag;
-    for (const struct own_flag *o = own_flags; o->view; o++)
-        if (!tt_flag_named(flags, o->flag.name))
-            flags[count++] = (struct tt_flag){
-                o->flag.name, 0, o->flag.id, o->flag.value ? "VALUE" : NULL, NULL, NULL};
+    if (shown)
+        count = add_flags(shown, flags, 0);
+    own = count;
+    for (const struct tt_named_view *v = tt_views; v->name; v++)
+        count = add_flags(v, flags, count);
+    for (size_t i = own; i < count; i++)
+        flags[i] = (struct tt_flag){
+            flags[i].name, 0, flags[i].id, flags[i].value ? "VALUE" : NULL, NULL, NULL};
     return flags;
 }
 
@@ -251,10 +239,8 @@ static int set_all(struct report *r)
  * file. */
 static void take_view(struct report *r)
 {
-    int is_first = 0;
+    const int is_first = r->files && tt_view_named(r->file[0]);
 
-    for (const struct tt_named_view *v = tt_views; r->files && v->name; v++)
-        is_first |= strcmp(v->name, r->file[0]) == 0;
     if (is_first) {
         r->view = r->file[0];
         (void)tt_query_set(&r->query, "view", r->view);
@@ -265,14 +251,7 @@ static void take_view(struct report *r)
     }
 }
 
-static int is_view(const char *word)
-{
-    const struct tt_named_view *v = tt_views;
-
-    while (v->name && strcmp(v->name, word) != 0)
-        v++;
-    return v->name != NULL || find_layout(word) != NULL;
-}
+static int is_view(const char *word) { return tt_view_named(word) || find_layout(word); }
 
 /* Complains of a view after the files, or a second view, unless there is a file of that
  * name. */
@@ -484,8 +463,8 @@ static int run(int argc, char **argv)
 static void show_view(const struct tt_named_view *v)
 {
     printf("  %-12s %s", v->name, v->about);
-    for (size_t i = 0; v->keys[i]; i++)
-        printf("%s --%s", i ? "" : ":", v->keys[i]);
+    for (const struct tt_view_key *k = v->key; k->name; k++)
+        printf("%s --%s", k == v->key ? ":" : "", k->name);
     putchar('\n');
 }
 

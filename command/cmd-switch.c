@@ -47,7 +47,7 @@ static const struct tt_flag on_flags[] = {
      "switch off functions that cost more, such as 5%"},
     {"output", 'o', OUTPUT, "OUT", "@files", "let 'off' write the profile to OUT"},
     TT_REPLACING_FLAG,
-    {"recursion", 0, WORD, "POLICY", "edge repeat: block cycle drop recent: none",
+    {"recursion", 0, WORD, "POLICY", TT_RECURSION_VALUES,
      "how recursion is folded (default: edge)"},
     {"budget", 0, WORD, "BYTES", NULL, "limit memory to BYTES (default: 64M)"},
     {NULL, 0, 0, NULL, NULL, NULL},

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "complain.h"
 #include "launch.h"
+#include "options.h"
 #include "replacing.h"
 #include "running.h"
 
@@ -26,7 +27,7 @@ static const struct tt_flag tcl_flags[] = {
     {"exclude", 0, GLOB_OUT, "GLOB", NULL, "skip files that match; may be repeated"},
     {"correction", 0, CORRECTION, "METHOD", "ours a b c",
      "how overhead is corrected (default: ours)"},
-    {"recursion", 0, OPTION, "POLICY", "edge repeat: block cycle drop recent: none",
+    {"recursion", 0, OPTION, "POLICY", TT_RECURSION_VALUES,
      "how recursion is folded (default: edge)"},
     {"budget", 0, OPTION, "BYTES", NULL,
      "limit memory of each process to BYTES (default: 64M)"},

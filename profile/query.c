@@ -550,9 +550,8 @@ enum { KEYS = sizeof query_keys / sizeof *query_keys, WORDS = 2 * KEYS };
 static int view_knows(const char *view, const char *key)
 {
     for (const struct tt_named_view *v = tt_views; v->name; v++)
-        for (size_t i = 0; (!view || strcmp(v->name, view) == 0) && v->keys[i]; i++)
-            if (strcmp(v->keys[i], key) == 0)
-                return 1;
+        if ((!view || strcmp(v->name, view) == 0) && tt_view_key_named(v, key))
+            return 1;
     return 0;
 }
 
@@ -564,8 +563,8 @@ static int unknown_key(struct tt_query *q, const char *key)
     for (size_t i = 0; i < KEYS; i++)
         names[count++] = query_keys[i].name;
     for (const struct tt_named_view *v = tt_views; v->name; v++)
-        for (size_t i = 0; v->keys[i] && count < WORDS; i++)
-            names[count++] = v->keys[i];
+        for (const struct tt_view_key *k = v->key; k->name && count < WORDS; k++)
+            names[count++] = k->name;
     near = tt_query_suggest(key, names, count);
     if (near)
         return tt_query_wrong(q, "there is no key '%.40s'; did you mean '%s'?", key,

@@ -495,8 +495,7 @@ static int put_all(struct assembly *v, struct tt_query *q)
 
 int tt_view_assembly(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const no_yes[] = {"no", "yes", NULL};
-    const int bytes = tt_view_word(q, "bytes", no_yes);
+    const int bytes = tt_view_word(q, "assembly", "bytes");
     struct tt_metric_view l;
     struct assembly v = {.l = &l, .p = p, .t = t, .listing = q->listing};
     int error = bytes < 0 ? bytes : tt_metric_view_init(&l, p, q);

@@ -244,12 +244,10 @@ static int fill(struct lines *v, struct tt_query *q)
 
 int tt_view_lines(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"line", "statement", "file", NULL};
-    static const char *const yes[] = {"0", "1", "no", "yes", NULL};
     struct tt_metric_view l;
     struct lines v = {.l = &l, .t = t};
-    int error = tt_metric_view_init(&l, p, q), by = tt_view_word(q, "by", words),
-        uncovered = tt_view_word(q, "uncovered", yes);
+    int error = tt_metric_view_init(&l, p, q), by = tt_view_word(q, "lines", "by"),
+        uncovered = tt_view_word(q, "lines", "uncovered");
 
     if (!error && (by < 0 || uncovered < 0))
         error = -TT_ERR_OPTION;

@@ -306,10 +306,9 @@ static int fill(struct lock_view *v, struct tt_query *q, struct tt_table *t, int
 
 int tt_view_locks(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"lock", "pair", NULL};
     struct tt_metric_view l;
     struct lock_view v = {.l = &l};
-    int by = tt_view_word(q, "by", words), error = by < 0 ? by : choose_metric(p, q);
+    int by = tt_view_word(q, "waits", "by"), error = by < 0 ? by : choose_metric(p, q);
     uint32_t count;
 
     if (error)

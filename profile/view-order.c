@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assertion.h"
 #include "metric-view.h"
 #include "pattern.h"
 #include "several.h"
 #include "view-order.h"
+#include "views.h"
 
 /* ── What the query says ──────────────────────────────────────────────────────────── */
 
@@ -22,16 +24,40 @@ uint64_t tt_least_amount(double share, uint64_t total)
     return least < 18446744073709549568.0 ? (uint64_t)least : UINT64_MAX; /* < 2^64 */
 }
 
-int tt_view_word(struct tt_query *q, const char *key, const char *const *words)
+enum { WORDS_MAX = 16, WORDS_SIZE = 200 };
+
+/* Cuts a text at its blanks; returns how many words it has. */
+static size_t cut_words(char *text, const char *words[WORDS_MAX])
 {
-    const char *value = tt_query_other(q, key), *near;
-    size_t count = 0, at;
+    size_t count = 0;
+
+    for (char *end = text; end; text = end) {
+        TT_ASSERT(count < WORDS_MAX);
+        words[count++] = text;
+        end = strchr(text, ' ');
+        if (end)
+            *end++ = '\0';
+    }
+    return count;
+}
+
+int tt_view_word(struct tt_query *q, const char *view, const char *key)
+{
+    const char *value = tt_query_other(q, key), *words[WORDS_MAX], *near;
+    char text[WORDS_SIZE];
+    size_t count, at;
+    int length;
 
     if (!value)
         return 0;
-    for (; words[count]; count++)
-        if (strcmp(words[count], value) == 0)
-            return (int)count;
+    length = snprintf(text, sizeof text, "%s",
+                      tt_view_key_named(tt_view_named(view), key)->words);
+    TT_ASSERT(length < WORDS_SIZE);
+    (void)length;
+    count = cut_words(text, words);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i], value) == 0)
+            return (int)i;
     near = tt_query_suggest(value, words, count);
     if (near)
         return tt_query_wrong(q, "%s has no '%.40s'; did you mean '%s'?", key, value,

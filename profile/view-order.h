@@ -26,9 +26,9 @@ int tt_view_sort_tree(struct tt_query *, struct tt_table *, const char *own);
  * with their groups; sums up the others in a remainder row. */
 void tt_view_cut(const struct tt_metric_view *, struct tt_table *,
                  const struct tt_columns *, uint32_t limit, double threshold);
-/* Reads the value of a key that only one view knows, as one of `words`, up to a NULL;
- * returns its index, 0 if it was not given, or -TT_ERR_OPTION. */
-int tt_view_word(struct tt_query *, const char *key, const char *const *words);
+/* Reads the value of a view's key, one of its words in the table of views; returns its
+ * index, 0 if it was not given, or -TT_ERR_OPTION. */
+int tt_view_word(struct tt_query *, const char *view, const char *key);
 /* Returns which blocks a pattern matches, a byte for each, to be freed; at least one
  * matches. */
 int tt_view_blocks(const struct tt_profile *, struct tt_query *, const char *pattern,

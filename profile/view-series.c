@@ -173,9 +173,8 @@ static void fill(struct series *v, int in_all)
 
 int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"label", "time", NULL};
     struct series v = {.p = p, .t = t};
-    int error = choose_series(&v, q), by = tt_view_word(q, "by", words);
+    int error = choose_series(&v, q), by = tt_view_word(q, "series", "by");
 
     tt_vector_init(&v.band, q->memory, sizeof(struct band));
     if (!error && by < 0)

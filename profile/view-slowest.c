@@ -207,9 +207,8 @@ static int add_rows(struct slowest *v, struct tt_query *q, int by,
 
 int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"slowest", "last", NULL};
     struct slowest v = {.p = p, .t = t, .memory = q->memory};
-    int by = tt_view_word(q, "by", words), error = by < 0 ? by : 0;
+    int by = tt_view_word(q, "slowest", "by"), error = by < 0 ? by : 0;
     uint32_t time = tt_metric_find(p, "time");
     unsigned char *wanted = NULL;
 

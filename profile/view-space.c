@@ -283,9 +283,8 @@ static void cut(struct space *v, struct tt_query *q)
 
 int tt_view_space(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"type", "generation", "both", "block", NULL};
     struct space v = {.p = p, .t = t};
-    int by = tt_view_word(q, "by", words), error = by < 0 ? by : 0;
+    int by = tt_view_word(q, "space", "by"), error = by < 0 ? by : 0;
 
     tt_vector_init(&v.sum, q->memory, sizeof(struct space_sum));
     v.by = by < 0 ? BY_TYPE : (enum by)by;

@@ -605,12 +605,9 @@ static int choose_waits(const struct tt_profile *p, struct tt_query *q)
 
 int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {
-        "strand",  "context", "block",     "rank", "rank-context", "wait", "process",
-        "program", "cgroup",  "container", "unit", "user",         NULL};
     struct tt_metric_view l;
     struct strands v = {.l = &l, .t = t};
-    int by = tt_view_word(q, "by", words);
+    int by = tt_view_word(q, "strands", "by");
     int error = by < 0 ? by : by == BY_WAIT ? choose_waits(p, q) : 0;
 
     if (error)
@@ -621,7 +618,7 @@ int tt_view_strands(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     v.by_rank = by == BY_RANK || by == BY_RANK_CONTEXT;
     v.by_group = by >= BY_GROUP;
     if (v.by_group)
-        v.group = (enum tt_group)tt_group_find(words[by]);
+        v.group = (enum tt_group)tt_group_find(tt_query_other(q, "by"));
     if (!error)
         error = by == BY_CONTEXT || by == BY_RANK_CONTEXT ? fill_contexts(&v, q)
                 : by == BY_BLOCK                          ? fill_blocks(&v, q)

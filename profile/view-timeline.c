@@ -290,9 +290,8 @@ static int fill(struct timeline *v, struct tt_query *q)
 
 int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    static const char *const words[] = {"strand", "process", "block", NULL};
     struct timeline v = {.p = p, .t = t};
-    const int by = tt_view_word(q, "by", words);
+    const int by = tt_view_word(q, "timeline", "by");
     const uint32_t time = tt_samples_metric(p);
     uint64_t length;
 

@@ -41,12 +41,10 @@ int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
     const char *name = q->view ? q->view : "flat";
     int error = -TT_ERR_OPTION;
     struct tt_several several;
-    const struct tt_named_view *v = tt_views;
+    const struct tt_named_view *v = tt_view_named(name);
 
-    while (v->name && strcmp(v->name, name) != 0)
-        v++;
-    tt_table_init(t, v->name ? v->name : "", q->memory);
-    if (!v->name)
+    tt_table_init(t, v ? v->name : "", q->memory);
+    if (!v)
         return tt_query_wrong(q, "there is no view '%.40s'", name);
     if (q->metric && !v->shows_several && tt_several_find(p, q, &several) == 0 &&
         several.count)

@@ -1,67 +1,118 @@
 /* SPDX-License-Identifier: MIT */
-/* views.c - the one table of views: parsers, help pages, completions and answers use it. */
+/* views.c - the one table of views and of the keys that only some of them know: parsers,
+ * help pages, completions and the views themselves use it. */
 #include "views.h"
 
+#include <string.h>
+
+static const struct tt_view_key no_keys[] = {{NULL, NULL, NULL, NULL}};
+
+static const struct tt_view_key path_keys[] = {
+    {"context", "PATH", NULL, "begin at this context (#ID or number)"},
+    {"to", "PATH", NULL, "show only the path to this context"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key block_keys[] = {
+    {"sequence", "A;B;C", NULL, "match consecutive blocks of a path, not one block"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key lines_keys[] = {
+    {"by", "WHAT", "line statement file", "line, statement or file"},
+    {"file", "NAME", "@files", "only places in this file"},
+    {"uncovered", "YES", "0 1 no yes", "yes: those that never ran, too"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key assembly_keys[] = {
+    {"bytes", "YES", "no yes", "yes: those of instructions"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key strands_keys[] = {
+    {"by", "WHAT",
+     "strand context block rank rank-context wait process program cgroup container unit "
+     "user",
+     "strand, rank, context, block, rank-context; wait: of MPI"},
+    {"context", "PATH", NULL, "show only this context (#ID or number)"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key series_keys[] = {
+    {"by", "WHAT", "label time", "label; time: all of them added up"},
+    {"series", "NAME", NULL, "show the series NAME"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key timeline_keys[] = {
+    {"by", "WHAT", "strand process block", "strand (default), process or block"},
+    {"buckets", "N", NULL, "parts of the time (default: 60)"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key space_keys[] = {
+    {"by", "WHAT", "type generation both block", "type, generation, both or block"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key slowest_keys[] = {
+    {"by", "WHAT", "slowest last", "slowest; last: the last ones"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct tt_view_key waits_keys[] = {
+    {"by", "WHAT", "lock pair", "lock; pair: waiter, lock and holder"},
+    {NULL, NULL, NULL, NULL},
+};
+
 const struct tt_named_view tt_views[] = {
-    {"flat", "each block: self, inclusive, calls", {NULL}, tt_view_flat, 1},
-    {"graph", "each block between its callers and its callees", {NULL}, tt_view_graph, 1},
-    {"tree",
-     "contexts from the root, the largest first",
-     {"context", "to", NULL},
-     tt_view_tree,
-     1},
-    {"callers", "each block, then its callers", {NULL}, tt_view_callers, 1},
-    {"block", "one block: its callers and callees", {"sequence", NULL}, tt_view_block, 0},
-    {"groups", "mutually recursive blocks, combined", {NULL}, tt_view_groups, 0},
-    {"flame",
-     "contexts in preorder, small ones combined",
-     {"context", "to", NULL},
-     tt_view_flame,
-     0},
-    {"lines",
-     "locations: file and line",
-     {"by", "uncovered", "file", NULL},
-     tt_view_lines,
-     0},
-    {"assembly",
-     "instructions of functions, with their figures",
-     {"bytes", NULL},
-     tt_view_assembly,
-     0},
-    {"source",
-     "source text of functions, with figures by line",
-     {NULL},
-     tt_view_source,
-     0},
-    {"strands",
-     "threads, processes, ranks, and how they differ",
-     {"by", "context", NULL},
-     tt_view_strands,
-     0},
-    {"series", "figures over time", {"by", "series", NULL}, tt_view_series, 0},
-    {"timeline",
-     "use over time, of each thread or block",
-     {"by", "buckets", NULL},
-     tt_view_timeline,
-     0},
-    {"bursts",
-     "stretches in which a block ran more than in the rest",
-     {NULL},
-     tt_view_bursts,
-     0},
-    {"space", "objects by type and generation", {"by", NULL}, tt_view_space, 0},
-    {"slowest",
-     "the slowest activations of marked blocks",
-     {"by", NULL},
-     tt_view_slowest,
-     0},
-    {"waits",
-     "locks: threads that waited, and that held them",
-     {"by", NULL},
-     tt_view_locks,
-     0},
-    {"header", "how it was recorded, and its limits", {NULL}, tt_view_header, 1},
-    {NULL, NULL, {NULL}, NULL, 0},
+    {"flat", tt_view_flat, 1, no_keys, "each block: self, inclusive, calls"},
+    {"graph", tt_view_graph, 1, no_keys,
+     "each block between its callers and its callees"},
+    {"tree", tt_view_tree, 1, path_keys, "contexts from the root, the largest first"},
+    {"callers", tt_view_callers, 1, no_keys, "each block, then its callers"},
+    {"block", tt_view_block, 0, block_keys, "one block: its callers and callees"},
+    {"groups", tt_view_groups, 0, no_keys, "mutually recursive blocks, combined"},
+    {"flame", tt_view_flame, 0, path_keys, "contexts in preorder, small ones combined"},
+    {"lines", tt_view_lines, 0, lines_keys, "locations: file and line"},
+    {"assembly", tt_view_assembly, 0, assembly_keys,
+     "instructions of functions, with their figures"},
+    {"source", tt_view_source, 0, no_keys,
+     "source text of functions, with figures by line"},
+    {"strands", tt_view_strands, 0, strands_keys,
+     "threads, processes, ranks, and how they differ"},
+    {"series", tt_view_series, 0, series_keys, "figures over time"},
+    {"timeline", tt_view_timeline, 0, timeline_keys,
+     "use over time, of each thread or block"},
+    {"bursts", tt_view_bursts, 0, no_keys,
+     "stretches in which a block ran more than in the rest"},
+    {"space", tt_view_space, 0, space_keys, "objects by type and generation"},
+    {"slowest", tt_view_slowest, 0, slowest_keys,
+     "the slowest activations of marked blocks"},
+    {"waits", tt_view_locks, 0, waits_keys,
+     "locks: threads that waited, and that held them"},
+    {"header", tt_view_header, 1, no_keys, "how it was recorded, and its limits"},
+    {NULL, NULL, 0, NULL, NULL},
 };
 
 _Static_assert(sizeof tt_views / sizeof *tt_views <= TT_VIEWS_MAX, "raise the maximum");
+
+const struct tt_named_view *tt_view_named(const char *name)
+{
+    const struct tt_named_view *v = tt_views;
+
+    while (v->name && strcmp(v->name, name) != 0)
+        v++;
+    return v->name ? v : NULL;
+}
+
+const struct tt_view_key *tt_view_key_named(const struct tt_named_view *v,
+                                            const char *name)
+{
+    const struct tt_view_key *k = v->key;
+
+    while (k->name && strcmp(k->name, name) != 0)
+        k++;
+    return k->name ? k : NULL;
+}

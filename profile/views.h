@@ -10,14 +10,27 @@
  * -TT_ERR_MEMORY. */
 typedef int tt_view_function(const struct tt_profile *, struct tt_query *,
                              struct tt_table *);
+
+struct tt_view_key {
+    const char *name, *value; /* value: what its value is called */
+    const char *words; /* its values between blanks, the default first; "@files": a file;
+                          NULL: any text */
+    const char *about;
+};
 struct tt_named_view {
-    const char *name, *about;
-    const char *keys[6]; /* up to a NULL */
+    const char *name;
     tt_view_function *run;
-    int shows_several; /* metrics side by side? */
+    int shows_several;             /* metrics side by side? */
+    const struct tt_view_key *key; /* up to one without a name */
+    const char *about;
 };
 enum { TT_VIEWS_MAX = 32 };
 extern const struct tt_named_view tt_views[]; /* ends with a name that is NULL */
+
+/* NULL: there is none. */
+const struct tt_named_view *tt_view_named(const char *name);
+const struct tt_view_key *tt_view_key_named(const struct tt_named_view *,
+                                            const char *name);
 
 tt_view_function tt_view_flat;
 tt_view_function tt_view_graph;

@@ -265,22 +265,25 @@ int tt_options_complete(const struct tt_options *o)
     return o->profile.given == PROFILE_OTHER ? -TT_ERR_OPTION : 0;
 }
 
-/* Reads "none", or some of the names with + between them, as bits. */
-static int read_names(const char *value, const char *const *names, uint32_t count,
-                      uint32_t *bits)
+/* Reads some of the names, with + between them, as bits: 1 is the second name.  The first
+ * is "none", which comes alone. */
+static int read_names(const char *value, const char *names, uint32_t *bits)
 {
     *bits = 0;
     if (strcmp(value, "none") == 0)
         return 0;
     for (;; value++) {
-        size_t length = strcspn(value, "+");
-        uint32_t i = 0;
-        while (i < count &&
-               (strlen(names[i]) != length || strncmp(value, names[i], length) != 0))
-            i++;
-        if (i == count)
+        const size_t length = strcspn(value, "+");
+        const char *name = names + strlen("none");
+        uint32_t bit = 1;
+        while (*name && !(strcspn(name + 1, " ") == length &&
+                          strncmp(value, name + 1, length) == 0)) {
+            name += 1 + strcspn(name + 1, " ");
+            bit <<= 1;
+        }
+        if (!*name)
             return -TT_ERR_OPTION;
-        *bits |= 1u << i;
+        *bits |= bit;
         value += length;
         if (!*value)
             return 0;
@@ -289,9 +292,7 @@ static int read_names(const char *value, const char *const *names, uint32_t coun
 
 int tt_options_space(struct tt_options *o, const char *value)
 {
-    static const char *const names[] = {"alloc", "copies", "types", "peak"};
-
-    return read_names(value, names, 4, &o->space);
+    return read_names(value, TT_SPACE_VALUES, &o->space);
 }
 
 static int option_space(struct tt_options *o, const char *value, uint32_t unused)
@@ -343,10 +344,7 @@ int tt_options_marked(struct tt_options *o, const char *value, uint32_t slowest)
 
 int tt_options_series(struct tt_options *o, const char *value)
 {
-    static const char *const names[TT_BANDS] = {"type", "block", "centre", "use",
-                                                "retainers"};
-
-    return read_names(value, names, TT_BANDS, &o->series);
+    return read_names(value, TT_SERIES_VALUES, &o->series);
 }
 
 static int option_series(struct tt_options *o, const char *value, uint32_t unused)

@@ -9,6 +9,12 @@
 
 enum { TT_MARKED_MAX = 8, TT_PATH_SIZE = 1024 };
 
+/* The values of options, also for flags: between blanks; a number follows a ':'. */
+#define TT_RECURSION_VALUES "edge repeat: block cycle drop recent: none"
+#define TT_STACKS_VALUES "application creation ghc"
+#define TT_SPACE_VALUES "none alloc copies types peak"
+#define TT_SERIES_VALUES "none type block centre use retainers"
+
 struct tt_marked { /* a block whose activations are kept one by one */
     char name[128];
     uint32_t history, slowest;

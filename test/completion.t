@@ -135,6 +135,34 @@ for layout in fble ghc mlworks ocr tdk; do
     none "and those of the layout $layout" flags_are_described report $layout
 done
 
+# headings PAGE... - the flags in the headings of man pages, as a help page writes them: "--output OUT".
+headings()
+{
+    # shellcheck disable=SC2016
+    perl -ne '
+        if ($is_heading and my ($font, $rest) = /^\.(B|I|BI|BR|RB|IB|RI|IR) (.*)/) {
+            $rest =~ s/\\f.//g;
+            $rest =~ s/\\-/-/g;
+            my $text = join length $font > 1 ? "" : " ", map { s/^"|"$//gr } $rest =~ /"[^"]*"|\S+/g;
+            print "$_\n" for grep /^-/, split /, (?=-)/, $text;
+        }
+        $is_heading = /^\.TP/' "$@"
+}
+
+# Each flag of the help page, with what its value is called, is a heading of the man page, or of
+# report's, for flags that several commands share.
+flags_are_headings()
+{
+    tallytree help "$1" | sed -nE 's/^  (-.*)/\1/p' | sed -E 's/ {2,}.*//; s/, --/\n--/' | sort -u >"$tmp/flags"
+    cat "$tmp/flags" >>"$tmp/all-flags"
+    headings "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 | sort -u | comm -13 - "$tmp/flags"
+}
+
+for command in $(commands); do
+    [ "$command" = help ] || none "the man page of $command has the flags of its help page as headings" flags_are_headings "$command"
+done
+try "these are many" test "$(wc -l <"$tmp/all-flags")" -ge 100
+
 # Each flag in a man page, and in a document after a command's name, is a flag of a command or
 # a layout.  Exceptions: words about flags, and flags of node.
 known_flags()
@@ -177,6 +205,39 @@ enough_is_named() { [ "$(named_flags | wc -l)" -ge 200 ] || named_flags; }
 none "flags that pages and documents name are there" unknown_flags
 none "so are commands" unknown_commands
 none "many are named" enough_is_named
+
+# ── Words of tt_start ────────────────────────────────────────────────────────────────
+
+# The header and the man page have the words of the recorder's table, and no others.  `every` is a
+# mode; `native` is only for other languages' packages.
+words_of_start()
+{
+    sed -nE 's/^    \{"([a-z-]+)", (option|tt_options)_.*/\1/p' runtime/options.c | sed '$a every' |
+        grep -vx native | sort >"$tmp/words"
+    [ "$(wc -l <"$tmp/words")" -ge 20 ] || cat "$tmp/words"
+    sed 's/\\-/-/g; s/\\f.//g' | grep -oE '[a-z][a-z-]*=|^[^a-z]*histogram\b' | grep -oE '[a-z][a-z-]*' | sort -u |
+        diff "$tmp/words" -
+}
+words_of_header() { sed -n '/^\/\* Starts a recording of the whole/,/\*\//p' include/tallytree.h | words_of_start; }
+words_of_page() { sed -n '/^\.SH OPTIONS/,/^\.SH RETURN/p' doc/man/tallytree.3 | words_of_start; }
+
+# Each value that is offered for an option is one that the recorder takes.
+values_are_taken()
+{
+    local flag value
+    for flag in recursion stacks space series; do
+        tallytree --complete record "--$flag" '' | sed 's/\t.*//' >"$tmp/values"
+        [ "$(wc -l <"$tmp/values")" -ge 3 ] || echo "$flag: few are offered"
+        while read -r value; do
+            tallytree record "--$flag=$value" --no-such-flag </dev/null >"$tmp/refusal" 2>&1
+            grep -q no-such-flag "$tmp/refusal" || echo "$flag=$value: $(cat "$tmp/refusal")"
+        done < <(sed 's/:$/:3/' "$tmp/values")
+    done
+}
+
+none "the header has the words of tt_start" words_of_header
+none "so has the man page" words_of_page
+none "the recorder takes the values that are offered" values_are_taken
 
 # ── Shells ───────────────────────────────────────────────────────────────────────────
 

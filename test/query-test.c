@@ -239,14 +239,14 @@ TEST(a_key_of_one_view_is_no_key_of_another)
     const struct tt_named_view *v = tt_views;
     char text[100];
 
-    while (v->name && !v->keys[0])
+    while (v->name && !v->key->name)
         v++;
     if (!CHECK(v->name != NULL))
         return;
-    (void)snprintf(text, sizeof text, "%s=x&view=%s", v->keys[0], v->name);
+    (void)snprintf(text, sizeof text, "%s=x&view=%s", v->key->name, v->name);
     CHECK_INT(ask(text), 0);
-    CHECK_STR(tt_query_other(&q, v->keys[0]), "x");
-    (void)snprintf(text, sizeof text, "view=header&%s=x", v->keys[0]);
+    CHECK_STR(tt_query_other(&q, v->key->name), "x");
+    (void)snprintf(text, sizeof text, "view=header&%s=x", v->key->name);
     CHECK_INT(ask(text), -TT_ERR_OPTION);
     CHECK(strncmp(q.error, "the view 'header' has no '", 26) == 0);
     CHECK_STR(tt_query_other(&q, "nothing"), NULL);

@@ -405,7 +405,7 @@ not_in_the_page()
 strangers()
 {
     grep -hoE 'tt_query_other\(q, "[a-z]+"' profile/*.c | grep -oE '"[a-z]+"' | while read -r key; do
-        sed -n '/tt_views\[\]/,/^};/p' profile/views.c | grep -q "{.*$key" || echo "$key"
+        grep -q "{\"$key\", \"" profile/views.c || echo "$key"
     done
 }
 

@@ -335,7 +335,7 @@ TEST(every_allocation_may_fail)
             tt_table_change(&t, CHANGE, -1);
             tt_table_real(&t, REAL, 0.5);
         }
-        tt_table_note(&t, "that was %s", "all");
+        tt_table_note(&t, "kind", "that was %s", "all");
         tt_table_sort(&t, SELF, 1);
         done = !t.failed;
         for (size_t i = 0; i < tt_table_rows(&t); i++) /* existing values can be read */

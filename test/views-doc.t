@@ -13,8 +13,7 @@ columns()
 
 words()
 {
-    sed -n '/tt_views/,/^};/s/.*{\("[a-z", ]*\), NULL}.*/\1/p' profile/views.c |
-        grep -oE '[a-z]+' | sort -u
+    sed -nE 's/^    \{"([a-z]+)", "[A-Z;]+",.*/\1/p' profile/views.c | sort -u
 }
 
 # missing COMMAND - what it prints that the page does not have as code
