@@ -13,6 +13,7 @@
 #include "frames.h"
 #include "index.h"
 #include "naming.h"
+#include "text-hash.h"
 
 /* Counts with a fraction are kept as millionths. */
 enum { MILLION = 1000000 };
@@ -360,7 +361,7 @@ static int take_line(struct folded *f, const char *line, size_t length)
                                         : "a stack ends with a blank and a count");
     if (f->differs && split(line, stack, &stack, &c[1]) <= 0)
         return tt_source_fail(f->s, "this line lacks the second count that others have");
-    hash = tt_hash(line, stack);
+    hash = tt_text_hash(line, stack);
     known = find_kept(f, hash, line, stack);
     if (known)
         return add(f, known->context, c);

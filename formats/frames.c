@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "text-hash.h"
+
 struct name {
     size_t offset; /* in the text; a NUL follows it */
     uint32_t length, value;
@@ -45,7 +47,7 @@ static uint32_t *add_name(struct tt_frames *f, uint64_t hash, const char *text,
 uint32_t *tt_frames_find(struct tt_frames *f, const char *text, size_t length,
                          int *is_new)
 {
-    const uint64_t hash = tt_hash(text, length);
+    const uint64_t hash = tt_text_hash(text, length);
     uint32_t at, *value;
 
     *is_new = 0;
