@@ -259,7 +259,7 @@ static const struct {
 static void stand_in(struct tt_tcl_interp *t, int i)
 {
     Command *c = (Command *)Tcl_FindCommand(t->interp, stand_ins[i].name, NULL, 0);
-    struct tt_tcl_own *own = &t->stack.own[i];
+    struct tt_tcl_own *own = &t->own[i];
 
     if (!c || (c->nreProc && c->objClientData))
         return;
@@ -274,7 +274,7 @@ static void stand_in(struct tt_tcl_interp *t, int i)
 static void step_aside(struct tt_tcl_interp *t)
 {
     for (int i = 0; i < TT_TCL_STAND_INS; i++) {
-        struct tt_tcl_own *own = &t->stack.own[i];
+        struct tt_tcl_own *own = &t->own[i];
         Command *c = (Command *)Tcl_FindCommand(t->interp, stand_ins[i].name, NULL, 0);
         if (!own->command || c != own->command || c->objClientData != own)
             continue;
