@@ -16,11 +16,14 @@
 #include "control.h"
 #include "index.h"
 #include "join.h"
+#include "objects.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
 #include "replacing.h"
+#include "sample-log.h"
 #include "stack.h"
+#include "tree-check.h"
 
 enum { WORDS_MAX = 10 };
 
@@ -552,6 +555,24 @@ static int run_line(struct replay *r, char *line)
     return count ? run_event(r, word, count) : 0;
 }
 
+/* In a checked build: are the runtime's structures sound?  After each of the first lines;
+ * later seldom, as it takes time that grows with them. */
+static void check_structures(const struct replay *r)
+{
+#ifdef TT_CHECKED
+    enum { FIRST = 256, SELDOM = 4096 };
+
+    if (r->line > FIRST && r->line % SELDOM)
+        return;
+    TT_ASSERT_NOTHING(tt_log_check(tt_recording_now()));
+    TT_ASSERT_NOTHING(tt_objects_check());
+    if (tt_self.thread)
+        TT_ASSERT_NOTHING(tt_tree_check(&tt_self.thread->tree));
+#else
+    (void)r;
+#endif
+}
+
 static int run_lines(struct replay *r, FILE *in)
 {
     char *line = NULL;
@@ -561,6 +582,8 @@ static int run_lines(struct replay *r, FILE *in)
     while (!error && getline(&line, &size, in) >= 0) {
         r->line++;
         error = run_line(r, line);
+        if (!error)
+            check_structures(r);
     }
     free(line);
     if (!error && ferror(in))

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "random.h"
+
 static const double ln2 = 0.693147180559945309417;
 
 void tt_byte_sampling_seed(struct tt_byte_sampling *c, uint64_t seed)
@@ -17,18 +19,10 @@ void tt_byte_sampling_seed(struct tt_byte_sampling *c, uint64_t seed)
     c->state = (seed ^ seed >> 31) | 1;
 }
 
-static uint64_t next(struct tt_byte_sampling *c)
-{
-    c->state ^= c->state >> 12;
-    c->state ^= c->state << 25;
-    c->state ^= c->state >> 27;
-    return c->state * 0x2545f4914f6cdd1du;
-}
-
 /* A random number above 0, and at most 1. */
 static double unit(struct tt_byte_sampling *c)
 {
-    return ((double)(next(c) >> 11) + 1) * 0x1p-53;
+    return ((double)(tt_random(&c->state) >> 11) + 1) * 0x1p-53;
 }
 
 double tt_byte_sampling_log(double x)

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* A generator of a thread's own (xorshift64*); never 0. */
+/* A generator of each thread; never 0. */
 struct tt_byte_sampling {
     uint64_t state;
 };

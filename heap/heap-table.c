@@ -2,8 +2,7 @@
 /* heap-table.c - the data of each live object, by its address.
  *
  * There are many tables, each with a lock, so threads seldom wait for each other.  They
- * use open addressing and are at most half full.  A removed object's place is filled by a
- * later one, so no places are marked as deleted. */
+ * use open addressing (open-table.h) and are at most half full. */
 #include "heap-table.h"
 
 #include <stddef.h>
@@ -11,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "brief-lock.h"
+#include "open-table.h"
 
 enum { FIRST = 512 };
 
@@ -27,14 +27,15 @@ static void count_class(uint64_t address, uint32_t change)
 
 /* ── Places ───────────────────────────────────────────────────────────────────────── */
 
+static uint64_t home(uint64_t address, uint64_t mask)
+{
+    return tt_heap_place(tt_heap_hash(address), mask);
+}
+
 /* The place of the address, or the free one where it belongs. */
 static struct tt_object *find(struct tt_object *o, uint64_t mask, uint64_t address)
 {
-    uint64_t i = tt_heap_place(tt_heap_hash(address), mask), found;
-
-    while ((found = o[i].address) && found != address)
-        i = (i + 1) & mask;
-    return &o[i];
+    return &o[tt_open_find(o, sizeof *o, mask, home, address)];
 }
 
 static int grow(struct tt_heap_shard *s)
@@ -55,24 +56,18 @@ static int grow(struct tt_heap_shard *s)
     return 0;
 }
 
-/* Later entries that would not be found any more move up. */
 static void remove_place(struct tt_heap_shard *s, struct tt_object *o)
 {
-    uint64_t free = (uint64_t)(o - s->object), i = free;
+    struct tt_object *all = s->object;
+    const uint64_t mask = s->mask;
+    uint64_t hole = (uint64_t)(o - all), from;
 
-    TT_ASSERT(o->address && s->count > 0 && free <= s->mask);
-    for (;;) {
-        i = (i + 1) & s->mask;
-        o = &s->object[i];
-        if (!o->address)
-            break;
-        if (((i - tt_heap_place(tt_heap_hash(o->address), s->mask)) & s->mask) >=
-            ((i - free) & s->mask)) {
-            s->object[free] = *o;
-            free = i;
-        }
+    TT_ASSERT(o->address && s->count > 0 && hole <= mask);
+    while ((from = tt_open_next(all, sizeof *all, mask, home, hole)) != hole) {
+        all[hole] = all[from];
+        hole = from;
     }
-    s->object[free].address = 0;
+    all[hole].address = 0;
     s->count--;
 }
 
@@ -151,3 +146,41 @@ void tt_heap_table_forked(void)
     }
     memset(tt_heap_classes, 0, sizeof tt_heap_classes);
 }
+
+/* ── Check ────────────────────────────────────────────────────────────────────────── */
+
+#ifdef TT_CHECKED
+static const char *wrong_shard(const struct tt_heap_shard *s, uint32_t *classes)
+{
+    uint32_t count = 0;
+
+    for (uint64_t i = 0; s->object && i <= s->mask; i++) {
+        const struct tt_object *o = &s->object[i];
+        if (!o->address)
+            continue;
+        if (tt_heap_shard_of(tt_heap_hash(o->address)) != s)
+            return "an object of the heap is in another shard";
+        if (find(s->object, s->mask, o->address) != o)
+            return "an object of the heap is not found, or is there twice";
+        classes[tt_heap_class(o->address)]++;
+        count++;
+    }
+    return count == s->count && (!count || count <= s->mask)
+               ? ""
+               : "a shard of the heap's objects is miscounted";
+}
+
+const char *tt_heap_table_check(void)
+{
+    static uint32_t classes[TT_HEAP_CLASSES];
+    const char *wrong = "";
+
+    memset(classes, 0, sizeof classes);
+    for (unsigned i = 0; !*wrong && i < 1u << TT_HEAP_SHARDS_BITS; i++)
+        wrong = wrong_shard(&tt_heap_shard[i], classes);
+    if (!*wrong && tt_heap_classed &&
+        memcmp(classes, tt_heap_classes, sizeof classes) != 0)
+        wrong = "a class of addresses is miscounted";
+    return wrong;
+}
+#endif

@@ -98,6 +98,11 @@ static inline int tt_heap_table_maybe(uint64_t address)
            __atomic_load_n(&tt_heap_classes[tt_heap_class(address)], __ATOMIC_RELAXED);
 }
 
+#ifdef TT_CHECKED
+/* The first error in the table, which no other thread uses; "" if there is none. */
+const char *tt_heap_table_check(void);
+#endif
+
 /* In the child of a fork: frees the locks. */
 void tt_heap_table_free(void);
 

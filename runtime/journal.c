@@ -57,6 +57,24 @@ void tt_change_move(struct tt_change *c, uint64_t *to, uint64_t *from)
     *tt_change_word(c, from) = 0;
 }
 
+#ifdef TT_CHECKED
+const char *tt_journal_check(const struct tt_journal *redo, const char *base)
+{
+    const uint64_t words = tt_base_size(base) / sizeof(uint64_t);
+
+    if (redo->count > TT_JOURNAL_WORDS)
+        return "a journal has more words than it has room for";
+    for (uint32_t i = 0; i < redo->count; i++) {
+        if (redo->where[i] < TT_HEADER_SIZE / sizeof(uint64_t) || redo->where[i] >= words)
+            return "a journal's word is the header's, or outside of the recording";
+        for (uint32_t k = 0; k < i; k++)
+            if (redo->where[k] == redo->where[i])
+                return "a word is twice in a journal";
+    }
+    return "";
+}
+#endif
+
 void tt_change_make(struct tt_change *c)
 {
     struct tt_journal *redo = c->redo;
@@ -65,6 +83,9 @@ void tt_change_make(struct tt_change *c)
     TT_BARRIER();
     __atomic_store_n(&redo->count, c->count, __ATOMIC_SEQ_CST);
     TT_BARRIER();
+#ifdef TT_CHECKED
+    TT_ASSERT_NOTHING(tt_journal_check(redo, c->base));
+#endif
     for (uint32_t i = 0; i < c->count; i++)
         __atomic_store_n((tt_word *)(void *)(c->base + 8 * (size_t)redo->where[i]),
                          redo->value[i], __ATOMIC_RELAXED);

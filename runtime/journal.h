@@ -34,4 +34,9 @@ void tt_change_move(struct tt_change *, uint64_t *to, uint64_t *from);
 /* Carries it out.  Whoever dies in the middle has carried it out. */
 void tt_change_make(struct tt_change *);
 
+#ifdef TT_CHECKED
+/* The first error in a journal of the recording at `base`; "" if there is none. */
+const char *tt_journal_check(const struct tt_journal *, const char *base);
+#endif
+
 #endif

@@ -12,6 +12,7 @@
 #include "brief-lock.h"
 #include "control.h"
 #include "event-cache.h"
+#include "open-table.h"
 #include "rows.h"
 #include "series.h"
 #include "share.h"
@@ -45,22 +46,18 @@ static inline uint64_t hash_page(uint64_t id) { return (id >> 12) * 0x9e3779b97f
 static inline struct shard *shard_of(uint64_t hash) { return &shard[hash >> 59]; }
 _Static_assert(SHARDS == 1 << (64 - 59), "as many as the hash has values");
 
-static inline uint32_t first_slot(const struct shard *s, uint64_t hash, uint64_t id)
+static inline uint64_t home_of(uint64_t id, uint64_t mask)
 {
-    return ((uint32_t)(hash >> 27) + (uint32_t)(id >> 4 & 0xff) +
+    return ((uint32_t)(hash_page(id) >> 27) + (uint32_t)(id >> 4 & 0xff) +
             (uint32_t)(id & 0xf) * 0x9e3779b1u) &
-           (s->size - 1);
+           mask;
 }
 
 /* The object's slot, or the free one where it would be. */
-static inline uint32_t find_slot(const struct shard *s, uint64_t hash, uint64_t id)
+static inline uint32_t find_slot(const struct shard *s, uint64_t id)
 {
-    uint32_t i = first_slot(s, hash, id);
-
     TT_ASSERT(s->size && (s->size & (s->size - 1)) == 0 && s->count < s->size);
-    while (s->id[i] && s->id[i] != id)
-        i = (i + 1) & (s->size - 1);
-    return i;
+    return (uint32_t)tt_open_find(s->id, sizeof *s->id, s->size - 1, home_of, id);
 }
 
 static void set_slot(struct shard *s, uint32_t i, const struct object *o)
@@ -93,7 +90,7 @@ static __attribute__((noinline)) int grow_shard(struct shard *s)
     grown.id = (uint64_t *)(void *)(grown.at + grown.size);
     for (uint32_t i = 0; i < s->size; i++)
         if (s->id[i])
-            set_slot(&grown, find_slot(&grown, hash_page(s->id[i]), s->id[i]), &s->at[i]);
+            set_slot(&grown, find_slot(&grown, s->id[i]), &s->at[i]);
     TT_ASSERT(s->count * 2 <= grown.size);
     give_slots(s);
     s->at = grown.at;
@@ -102,20 +99,16 @@ static __attribute__((noinline)) int grow_shard(struct shard *s)
     return 0;
 }
 
-/* Later objects that would not be found any more move up. */
 static inline void empty_slot(struct shard *s, uint32_t hole)
 {
-    const uint32_t mask = s->size - 1;
-    uint32_t i = hole, first;
+    uint32_t from;
 
     TT_ASSERT(s->count > 0 && s->id[hole]);
     s->count--;
-    while (s->id[i = (i + 1) & mask]) {
-        first = first_slot(s, hash_page(s->id[i]), s->id[i]);
-        if (((i - first) & mask) >= ((i - hole) & mask)) {
-            set_slot(s, hole, &s->at[i]);
-            hole = i;
-        }
+    while ((from = (uint32_t)tt_open_next(s->id, sizeof *s->id, s->size - 1, home_of,
+                                          hole)) != hole) {
+        set_slot(s, hole, &s->at[from]);
+        hole = from;
     }
     s->id[hole] = 0;
 }
@@ -134,23 +127,22 @@ static void turn_shard(struct shard *s, const struct tt_recording *r)
 }
 
 /* 0: there is no memory. */
-static inline int add_object(struct shard *s, uint64_t hash, const struct object *o)
+static inline int add_object(struct shard *s, const struct object *o)
 {
     uint32_t i;
 
     if (TT_UNLIKELY(s->count * 2 >= s->size) && grow_shard(s) != 0)
         return 0;
-    i = find_slot(s, hash, o->id);
+    i = find_slot(s, o->id);
     s->count += !s->id[i];
     set_slot(s, i, o);
     return 1;
 }
 
 /* Takes it out; 0: it is not there. */
-static inline int remove_object(struct shard *s, uint64_t hash, uint64_t id,
-                                struct object *out)
+static inline int remove_object(struct shard *s, uint64_t id, struct object *out)
 {
-    uint32_t i = find_slot(s, hash, id);
+    uint32_t i = find_slot(s, id);
 
     if (!s->id[i])
         return 0;
@@ -207,7 +199,7 @@ static int take_object(uint64_t id, struct object *out)
     struct tt_thread *t = tt_self.thread;
     const int before = hold_off_handlers(t);
     struct shard *s = lock_shard(hash, before);
-    int found = s && s->size && remove_object(s, hash, id, out);
+    int found = s && s->size && remove_object(s, id, out);
 
     if (s)
         tt_brief_unlock(&s->lock);
@@ -223,7 +215,7 @@ static void put_object(struct tt_recording *r, const struct object *o)
     const int before = hold_off_handlers(t);
     struct shard *s = lock_shard(hash, before);
 
-    if (!s || !add_object(s, hash, o))
+    if (!s || !add_object(s, o))
         tt_bump_shared(&r->header->lost_objects, 1);
     if (s)
         tt_brief_unlock(&s->lock);
@@ -284,7 +276,7 @@ static inline void prefetch_object(uint64_t hash, uint64_t id)
 {
     const struct shard *s = shard_of(hash);
 
-    const uint32_t i = first_slot(s, hash, id);
+    const uint32_t i = (uint32_t)home_of(id, s->size - 1);
 
     __builtin_prefetch(&s->id[i], 1);
     __builtin_prefetch(&s->at[i], 1);
@@ -318,7 +310,7 @@ static inline enum told make_quickly(struct tt_thread *t, struct object *o)
     s = lock_quickly(t, hash);
     if (!s)
         return IN_TABLE;
-    kept = add_object(s, hash, o);
+    kept = add_object(s, o);
     tt_brief_unlock(&s->lock);
     return kept ? TOLD : IN_TABLE;
 }
@@ -339,7 +331,7 @@ static inline enum told free_quickly(struct tt_thread *t, uint64_t id, struct ob
     s = lock_quickly(t, hash);
     if (!s)
         return NOT_TOLD;
-    found = remove_object(s, hash, id, o);
+    found = remove_object(s, id, o);
     tt_brief_unlock(&s->lock);
     if (!found)
         return TOLD;
@@ -425,7 +417,7 @@ void tt_object_use(uint64_t id)
     before = hold_off_handlers(t);
     s = lock_shard(hash, before);
     if (s && s->size)
-        use_object(s, find_slot(s, hash, id));
+        use_object(s, find_slot(s, id));
     if (s)
         tt_brief_unlock(&s->lock);
     let_handlers_in(t, before);
@@ -560,3 +552,37 @@ void tt_objects_forget_lock(void)
         shard[i].lock = 0;
     tt_work.objects = 0;
 }
+
+/* ── Check ────────────────────────────────────────────────────────────────────────── */
+
+#ifdef TT_CHECKED
+static const char *wrong_objects(const struct shard *s)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < s->size; i++) {
+        if (!s->id[i])
+            continue;
+        if (s->at[i].id != s->id[i])
+            return "a slot has another object's id";
+        if (shard_of(hash_page(s->id[i])) != s)
+            return "an object is in another shard";
+        if (find_slot(s, s->id[i]) != i)
+            return "an object is not found, or is there twice";
+        count++;
+    }
+    return count == s->count && count * 2 <= s->size ? "" : "objects are miscounted";
+}
+
+const char *tt_objects_check(void)
+{
+    const char *wrong = "";
+
+    for (int i = 0; !*wrong && i < SHARDS; i++) {
+        tt_brief_lock(&shard[i].lock);
+        wrong = wrong_objects(&shard[i]);
+        tt_brief_unlock(&shard[i].lock);
+    }
+    return wrong;
+}
+#endif

@@ -27,4 +27,9 @@ void tt_objects_lock(void);
 void tt_objects_unlock(void);
 void tt_objects_forget_lock(void);
 
+#ifdef TT_CHECKED
+/* The first error in the table of live objects; "" if there is none. */
+const char *tt_objects_check(void);
+#endif
+
 #endif

@@ -307,6 +307,67 @@ static void open_log_page(struct tt_recording *r, uint32_t page, uint32_t owner,
     __atomic_store_n(&p->state, TT_LOG_LIVE, __ATOMIC_RELEASE);
 }
 
+#ifdef TT_CHECKED
+struct log_checked {
+    uint32_t pages, last; /* last: of the closed pages so far, the number at its end */
+};
+
+/* level -1: the queue of open pages. */
+static const char *wrong_queue(const struct tt_recording *r, const struct tt_log_queue *q,
+                               int level, struct log_checked *c)
+{
+    const struct tt_log_page *p;
+    uint32_t count = 0, before = 0;
+
+    for (uint32_t page = q->first; page; before = page, page = p->next) {
+        p = log_page(r, page);
+        if (++count > q->count)
+            return "a queue of the sample log has more pages than it counts";
+        if (p->prev != before)
+            return "a page of the sample log has another one before it";
+        if (p->state != TT_LOG_LIVE)
+            return "a queue of the sample log has an empty page";
+        if (level < 0 ? p->first || p->last : p->level != level)
+            return "a page of the sample log is in another's queue";
+        if (level >= 0 && (p->first != c->last + 1 || p->last < p->first))
+            return "pages of the sample log do not follow one another";
+        c->last = level < 0 ? c->last : p->last;
+    }
+    c->pages += count;
+    return count == q->count && before == q->last
+               ? ""
+               : "a queue of the sample log ends early";
+}
+
+static const char *wrong_log(const struct tt_recording *r)
+{
+    struct log_checked c = {0, 0};
+    const char *wrong = wrong_queue(r, &r->log.open, -1, &c);
+
+    for (int level = TT_LOG_LEVELS - 1; !*wrong && level >= 0; level--)
+        wrong = wrong_queue(r, &r->log.level[level], level, &c);
+    if (*wrong)
+        return wrong;
+    if (c.last != r->log.closed)
+        return "the sample log lacks the last pages";
+    if (r->log.spare && log_page(r, r->log.spare)->state != TT_LOG_EMPTY)
+        return "the spare page of the sample log is in use";
+    return c.pages + (r->log.spare != 0) == r->log.count && r->log.count <= r->log.max
+               ? ""
+               : "pages of the sample log are miscounted";
+}
+
+const char *tt_log_check(struct tt_recording *r)
+{
+    const char *wrong;
+
+    tt_pages_lock(r);
+    wrong = wrong_log(r);
+    tt_pages_unlock(r);
+    return wrong;
+}
+#endif
+
 /* Others hold the lock for microseconds: tries again for some time, and never sleeps. */
 static int hold_pages(struct tt_recording *r)
 {
@@ -337,6 +398,10 @@ static int turn_log_page(struct tt_recording *r, struct tt_log_writer *w, uint32
     w->used = 0;
     TT_BARRIER();
     w->page = page;
+#ifdef TT_CHECKED
+    if (r->log.closed % 64 == 0)
+        TT_ASSERT_NOTHING(wrong_log(r));
+#endif
     if (!held)
         tt_pages_done(r);
     return page != 0;

@@ -47,4 +47,9 @@ void tt_log_leave(struct tt_recording *, struct tt_log_writer *);
 void tt_log_move(const struct tt_tree *, uint32_t (*to)(void *arg, uint32_t cell),
                  void *arg);
 
+#ifdef TT_CHECKED
+/* The first error in the log's pages; "" if there is none.  Waits for their lock. */
+const char *tt_log_check(struct tt_recording *);
+#endif
+
 #endif

@@ -26,6 +26,7 @@ struct tt_slow_seen {
 
 /* ── What has been seen ───────────────────────────────────────────────────────────── */
 
+/* Its memory is mapped, and kept for the next time: the program's heap is not used. */
 static struct tt_slow_seen *find_seen(const struct tt_slow_state *s, uint32_t cell)
 {
     uint32_t i = cell * 0x9e3779b1u >> 7;

@@ -21,6 +21,7 @@
 #include "event-cache.h"
 #include "live-set.h"
 #include "objects.h"
+#include "random.h"
 #include "rows.h"
 #include "series.h"
 #include "share.h"
@@ -60,10 +61,7 @@ static int is_space_chosen(uint64_t weight)
         state += __atomic_add_fetch(&seeds, 0x9e3779b97f4a7c15u, __ATOMIC_RELAXED);
         state |= 1;
     }
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return (state * 0x2545f4914f6cdd1du >> 16 & (weight - 1)) == 0;
+    return (tt_random(&state) >> 16 & (weight - 1)) == 0;
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */

@@ -189,6 +189,8 @@ const char *tt_tree_check(struct tt_tree *t)
     struct tree_counts counts = {0, 0, 0};
     const char *wrong = wrong_free(t);
 
+    if (t->record->redo.count)
+        return "a change has been begun and not been made";
     if (!*wrong)
         wrong = each_tree_cell(t, wrong_cell, &counts);
     if (!*wrong && counts.free != t->free_count)

@@ -8,7 +8,8 @@
 
 enum { FEWEST_SEEN = 64 };
 
-/* Adds a function to the set; 1 if it was not in it. */
+/* Adds a function to the set; 1 if it was not in it.  A new serial number empties the
+ * set, which no table of base/ can do in a handler. */
 static int see(struct tt_seen *s, uint64_t function)
 {
     uint32_t i = (uint32_t)(function * 0x9e3779b97f4a7c15u >> 40) & s->mask;

@@ -8,6 +8,7 @@
 #include "figures.h"
 #include "graft.h"
 #include "heap-alive.h"
+#include "heap-table.h"
 #include "heap.h"
 #include "recorded.h"
 #include "tap.h"
@@ -48,6 +49,10 @@ TEST(the_table_has_what_was_put_there_and_not_taken_out)
             wrong += bytes[key] && before.bytes != bytes[key];
             bytes[key] = 0;
         }
+#ifdef TT_CHECKED
+        if (i % 997 == 0)
+            wrong += *tt_heap_table_check() != '\0';
+#endif
     }
     CHECK_INT(wrong, 0);
     for (uint64_t key = 0; key < KEYS; key++) {

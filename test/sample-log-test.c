@@ -9,6 +9,8 @@
 
 #include "folder.h"
 #include "picture-log.h"
+#include "recording.h"
+#include "sample-log.h"
 #include "tallytree.h"
 #include "tap.h"
 
@@ -39,6 +41,10 @@ static void charge(uint32_t i, uint64_t weight)
     tt_sample(weight);
     tt_pop(mark);
     clock_now += weight;
+#ifdef TT_CHECKED
+    if (charges % 50 == 0)
+        CHECK_STR(tt_log_check(tt_recording_now()), "");
+#endif
     if (CHECK(charges < CHARGES_MAX)) {
         charged[charges].time = clock_now;
         charged[charges].weight = weight;

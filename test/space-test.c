@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "figures.h"
+#include "objects.h"
 #include "recorded.h"
 #include "tallytree.h"
 #include "tap.h"
@@ -724,6 +725,13 @@ TEST(a_thread_whose_destructors_run_still_allocates)
 enum { NUMBERS = 20000 };
 
 /* Its own numbers; those that are even stay. */
+static void check_objects(void)
+{
+#ifdef TT_CHECKED
+    CHECK_STR(tt_objects_check(), "");
+#endif
+}
+
 static void *make_numbered(void *arg)
 {
     uint64_t base = (uintptr_t)arg * NUMBERS;
@@ -735,6 +743,8 @@ static void *make_numbered(void *arg)
         tt_object_use(base + i);
         if (i % 2)
             tt_object_free(base + i);
+        if (i % 4096 == 0)
+            check_objects();
     }
     tt_pop(m);
     return NULL;
@@ -757,12 +767,14 @@ TEST(objects_with_numbers_are_remembered_by_all_threads)
     tt_object_survive(2, NUMBERS * THREADS + 7, TT_NEXT);
     tt_object_survive(4, 0, 0);
     tt_gc_end();
+    check_objects();
     CHECK_INT(sums_here("numbers").alive, 6);
     for (uint64_t i = 1; i <= NUMBERS * THREADS; i++)
         tt_object_free(i); /* but these two the collection took all */
     CHECK_INT(sums_here("numbers").alive, 3);
     tt_object_free(NUMBERS * THREADS + 7);
     CHECK_INT(sums_here("numbers").alive, 0);
+    check_objects();
     CHECK_INT(sums_here("numbers").freed, 3 * NUMBERS * THREADS / 2 + 6);
     tt_stop();
 }
