@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "assertion.h"
 #include "command.h"
 #include "complain.h"
 #include "filter.h"
@@ -57,6 +58,8 @@ static const struct own_flag {
     {NULL, {NULL, 0, 0, NULL, NULL, NULL}},
 };
 
+enum { FLAGS = 32 };
+
 /* Adds the flags of a view. */
 static size_t add_flags(const struct tt_named_view *v, struct tt_flag *flags,
                         size_t count)
@@ -68,6 +71,7 @@ static size_t add_flags(const struct tt_named_view *v, struct tt_flag *flags,
     for (const struct own_flag *o = own_flags; o->view; o++)
         if (strcmp(o->view, v->name) == 0 && !tt_flag_named(flags, o->flag.name))
             flags[count++] = o->flag;
+    TT_ASSERT(count < FLAGS); /* the last one is empty */
     return count;
 }
 
@@ -75,7 +79,7 @@ static size_t add_flags(const struct tt_named_view *v, struct tt_flag *flags,
  * those of one view. */
 static const struct tt_flag *view_flags(const char *view)
 {
-    static struct tt_flag flags[32];
+    static struct tt_flag flags[FLAGS];
     const struct tt_named_view *shown = tt_view_named(view);
     size_t own, count = 0;
 
