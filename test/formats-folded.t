@@ -219,7 +219,6 @@ while IFS='|' read -r bytes what; do try "what is not read is known: $what" know
 \24\0\0\0!FastSerialization.1|PerfView reads
 JAVA PROFILE 1.0.2\0|heap dump of Java
 memray\0\12|memray
-go 1.19 trace\0\0\0|go tool trace -pprof
 MOJ\3|mojo2austin
 SLOW\0\1|report-sample --protobuf
 hdrb\0hetb|hs-speedscope
