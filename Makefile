@@ -25,7 +25,7 @@ bench: all; tools/setup bench && bench/run
 fuzz: mutants; tools/setup fuzz && tools/fuzz
 mutants: ; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 300
 # What takes too long for `make test`.
-LONG = $(patsubst %,build-clang/test/%-test,crash limits restart signal sites threads window)
+LONG = $(patsubst %,build-clang/test/%-test,crash kill limits restart signal since sites space threads window)
 long: export TT_LONG = 1
 long: CHECKED = -clang
 long: ; export CC=clang CXX=clang++ && $(call build,build-clang,--werror,test) && \

@@ -556,7 +556,7 @@ cat >"$tmp/touch.c" <<'END'
 #include <sys/mman.h>
 int main(void)
 {
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 15; i++) {
         void *m = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         madvise(m, 64 << 20, MADV_NOHUGEPAGE);
         memset(m, 1, 64 << 20);

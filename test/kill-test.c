@@ -68,7 +68,7 @@ static void wait_for_work(const struct counts *c, pid_t child)
 /* While it grows it can be read at any moment. */
 static void read_while_it_runs(const char *path)
 {
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < tap_times(8); i++) {
         struct recorded r = recorded_file(path, 1);
         if (!CHECK_INT(r.error, 0))
             fprintf(stderr, "# %s\n", r.picture.error);
@@ -141,7 +141,7 @@ static void kill_often(const char *mode)
 
     if (!CHECK(mkdtemp(folder) != NULL))
         return;
-    for (int i = 0; i < ROUNDS && !tap.failed; i++)
+    for (int i = 0; i < tap_times(ROUNDS) && !tap.failed; i++)
         kill_once(folder, mode, i);
     rmdir(folder);
 }

@@ -197,7 +197,7 @@ static void compare(const struct tt_table *now, const struct tt_table *more)
 static void check_view(const char *text)
 {
     rows_found = 0;
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct three x;
         if (!make(&x, seed))
             return;
@@ -214,7 +214,7 @@ static void check_view(const char *text)
         }
         unmake(&x);
     }
-    CHECK(rows_found > ROUNDS);
+    CHECK(rows_found > tap_times(ROUNDS));
 }
 
 TEST(of_blocks_it_is_what_was_added) { check_view("view=flat&limit=all"); }
@@ -227,7 +227,7 @@ TEST(nothing_has_come_since_the_same_reading)
 {
     static const char *const views[] = {"flat", "tree", "strands"};
 
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct three x;
         char text[80];
         struct tt_table t;
@@ -263,7 +263,7 @@ TEST(what_is_cut_off_and_the_total_have_it_too_and_rates_are_by_second)
 {
     int cut = 0;
 
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct three x;
         struct tt_table all, t;
         uint64_t sum = 0, rows = 0, last = UINT64_MAX;
@@ -322,7 +322,7 @@ TEST(a_figure_that_fell_is_not_known)
 {
     int fell = 0;
 
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct three x;
         struct tt_table t, then;
         const char *metric;
@@ -414,7 +414,7 @@ static void check_within(const struct tt_profile *p, const struct tt_profile *q)
 
 TEST(what_a_and_b_have_more_than_a_is_b_as_a_profile)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct three x;
         struct tt_profile growth, b;
         if (!make(&x, seed))

@@ -451,7 +451,7 @@ TEST(eviction_loses_no_byte)
         struct recorded r;
         memset(live, 0, sizeof live);
         CHECK_INT(tt_start(budgets[i]), 0);
-        wander(live, &truth, EVENTS);
+        wander(live, &truth, tap_times(EVENTS));
         r = recorded_here();
         CHECK(recorded_evictions(&r) > 0);
         got = sums_of(&r, NULL);
@@ -479,12 +479,13 @@ static void go_about(int pushes)
 TEST(what_is_told_again_goes_where_its_context_went)
 {
     enum { HOT = 12, ROUNDS = 60 };
+    const int rounds = tap_times(ROUNDS);
     tt_type type = tt_type_get("hot");
     struct sums truth = {0}, got;
     struct recorded r;
 
     CHECK_INT(tt_start("calls,recursion=none,budget=512K"), 0);
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < rounds; i++) {
         tt_context at[HOT];
         tt_mark outer = tt_push(block("outer"));
         for (int k = 0; k < HOT; k++) {

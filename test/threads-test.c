@@ -2,7 +2,6 @@
 /* needs: internals */
 /* threads-test.c - any number of threads, fibers that move between them, deep stacks. */
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "recorded.h"
@@ -19,7 +18,7 @@ enum { MOST = 10000, SMALL_STACK = 64 << 10, DEEP = 10000000, SCOPES = 1000000 }
 enum { FEW = 1000, CALLS = 10, GROUP = 50 };
 
 /* How many threads: all of them only with TT_LONG in the environment. */
-static int count_threads(void) { return getenv("TT_LONG") ? MOST : FEW; }
+static int count_threads(void) { return tap_is_long() ? MOST : FEW; }
 
 static struct {
     pthread_mutex_t lock;
