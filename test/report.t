@@ -405,7 +405,7 @@ not_in_the_page()
 strangers()
 {
     grep -hoE 'tt_query_other\(q, "[a-z]+"' profile/*.c | grep -oE '"[a-z]+"' | while read -r key; do
-        grep -q "{\"$key\", \"" profile/views.c || echo "$key"
+        grep -qF "{$key, " profile/views.c || echo "$key"
     done
 }
 
