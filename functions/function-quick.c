@@ -114,7 +114,7 @@ static int replace_quickly(struct tt_frame *f, tt_block block)
 static void push_settled(const struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
                          const struct tt_node *edge)
 {
-    TT_ASSERT(t->busy.depth);
+    TT_ASSERT(t->busy.work);
     do {
         tt_frame_claim(f, (void *)slot);
         TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
@@ -199,7 +199,7 @@ int tt_function_enter_quickly(uintptr_t slot, tt_block block)
     struct tt_frame *top = tt_self.top;
     uintptr_t cfa = slot + sizeof slot;
 
-    if (!t || t->busy.depth)
+    if (!t || t->busy.work)
         return TT_FUNCTION_SLOWLY;
     if (t->modes.exact_functions)
         return enter_exactly(t, slot, block);
@@ -238,7 +238,7 @@ uintptr_t tt_function_leave_quickly(uintptr_t cfa)
     size_t functions;
     uintptr_t back;
 
-    if (!t || t->busy.depth)
+    if (!t || t->busy.work)
         return 0;
     f = find_plainly(tt_self.top, cfa, &functions);
     if (!f || TT_CFA_OF(f) != cfa || !tt_frame_is_function(f) ||

@@ -172,7 +172,7 @@ static __attribute__((noreturn, cold)) void lose(void)
 static void leave_frame(struct tt_thread *t, struct tt_frame *f)
 {
     f->slot = NULL; /* it has returned, whatever becomes of the frame */
-    if (t->busy.depth)
+    if (t->busy.work)
         return;
     tt_thread_begin(t);
     t->tail.from = NULL;

@@ -129,7 +129,7 @@ int tt_hook_quickly(const struct tt_hook_call *c)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return 1;
     s = tt_hook_find(c->pc);
-    if (!s || !t || t->busy.depth)
+    if (!s || !t || t->busy.work)
         return 0;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
     back = tt_hook_back(c, cfa);
@@ -207,7 +207,7 @@ static int leave_exactly(const struct tt_hook_call *c)
     struct tt_frame *f = tt_self.top;
     const struct tt_hook_site *start, *s;
 
-    if (!t || t->busy.depth || tt_frame_is_fast(f) ||
+    if (!t || t->busy.work || tt_frame_is_fast(f) ||
         !(start = tt_hook_find(c->function)) || tt_frame_block(t, f) != start->block)
         return 0;
     if (!leaves_by_jump(f, c->sp) &&

@@ -175,7 +175,7 @@ static struct tt_heap_site *record_made(struct tt_thread_heap *h, void *p, size_
 /* Has nothing changed for the thread since its last event? */
 static inline int is_quick(const struct tt_thread_heap *h)
 {
-    return h && h->thread == tt_self.thread && !h->thread->busy.depth &&
+    return h && h->thread == tt_self.thread && !h->thread->busy.work &&
            !tt_holds_locks() && __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) &&
            h->recording == tt_recording_now() && !tt_heap_is_stale(h);
 }

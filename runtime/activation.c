@@ -202,9 +202,10 @@ static void charge_limbo(struct tt_thread *t, struct tt_frame *at, uint64_t tick
 {
     struct tt_node *n = tt_stack_placed(t, at)->node;
     struct tt_amounts amounts = {0, ticks, samples};
-    struct tt_loss *loss = t->busy.depth > 1 ? tt_tree_extension_find(
-                                                   &t->tree, &n->extension, TT_CELL_LOSS)
-                                             : tt_tree_loss(&t->tree, n);
+    struct tt_loss *loss = tt_busy_is_nested(&t->busy)
+                               ? tt_tree_extension_find(&t->tree, &n->extension,
+                                                        TT_CELL_LOSS)
+                               : tt_tree_loss(&t->tree, n);
 
     if (samples)
         tt_log_add(t, NULL, n, ticks, TT_LOG_NOW);

@@ -24,7 +24,7 @@ void tt_push_stray(tt_block block)
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return;
     if (tt_is_at_work()) {
-        if (t && t->busy.depth && t->recording != r)
+        if (t && t->busy.work && t->recording != r)
             tt_bump(&t->refusal.strays,
                     1); /* it is on its way there, perhaps from another one */
         else
@@ -122,7 +122,7 @@ static TT_ASIDE void leave_stack(const void *frame, int keep)
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = TT_FRAME_OF(frame);
 
-    if (!t || (t->busy.depth && tt_is_at_work()))
+    if (!t || (t->busy.work && tt_is_at_work()))
         return;
     tt_thread_begin(t);
     t->tail.from = NULL;
@@ -137,7 +137,7 @@ TT_INLINE struct tt_frame *frame_at(const struct tt_thread *t, const void *place
     struct tt_frame *const *at = (const void *)((const char *)place - TT_PLACE);
     struct tt_frame *f = TT_FRAME_OF(*at);
 
-    if (f != tt_self.top && (t->busy.depth || !tt_stack_has(t, f)))
+    if (f != tt_self.top && (t->busy.work || !tt_stack_has(t, f)))
         return NULL;
     return f && f->slot == TT_SWITCHED_SLOT(at) ? f : NULL;
 }

@@ -103,14 +103,14 @@ static TT_ASIDE int is_left(const struct tt_thread *t, uintptr_t here)
 {
     enum { HARDLY = 512, FAR = 8 << 10 };
 
-    return t->busy.depth == 1 && t->busy.brief && here + HARDLY >= t->busy.stack &&
+    return tt_busy_is_brief(&t->busy) && here + HARDLY >= t->busy.work &&
            here <= t->stack.fiber->high + FAR && !tt_on_signal_stack(here);
 }
 
 /* A thread that is not busy any more is cleaned up by the first check that finds this. */
 static int is_busy(struct tt_thread *t, uintptr_t here)
 {
-    if (!t || !TT_UNLIKELY(t->busy.depth))
+    if (!t || !TT_UNLIKELY(t->busy.work))
         return 0;
     if (!is_left(t, here))
         return 1;

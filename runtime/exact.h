@@ -143,7 +143,7 @@ TT_INLINE struct tt_frame *tt_untimed_enter(const struct tt_thread *t, tt_block 
     struct tt_frame *f = s->top + 1;
     struct tt_node *edge;
 
-    if (TT_UNLIKELY(t->busy.depth) ||
+    if (TT_UNLIKELY(t->busy.work) ||
         TT_UNLIKELY(f >= __atomic_load_n(&s->limit, __ATOMIC_RELAXED)))
         return NULL;
     tt_frame_claim(f, f);
@@ -306,7 +306,7 @@ TT_INLINE int tt_pick_is_plain(const struct tt_thread *t)
 
 TT_INLINE void tt_pick_begin(const struct tt_thread *t, struct tt_frame *f)
 {
-    TT_ASSERT(t->busy.depth && !tt_frame_is_fast(f));
+    TT_ASSERT(t->busy.work && !tt_frame_is_fast(f));
     TT_SHOW(f->edge, f->edge | TT_FRAME_FLAG(TT_FRAME_PICKED));
     f->children = 0;
     f->entered = tt_exact_now(t, TT_PLAIN_CYCLES);
@@ -321,7 +321,7 @@ TT_INLINE int tt_pick_end(const struct tt_thread *t, const struct tt_frame *f)
     uint64_t duration = tt_exact_now(t, TT_PLAIN_CYCLES) - f->entered,
              every = t->recording->options.every;
 
-    TT_ASSERT(t->busy.depth && tt_frame_flags(f) & TT_FRAME_PICKED);
+    TT_ASSERT(t->busy.work && tt_frame_flags(f) & TT_FRAME_PICKED);
     if (times->kind != TT_TIMES)
         return 0;
     if (TT_UNLIKELY((int64_t)duration < 0))

@@ -546,7 +546,7 @@ void tt_log_add(struct tt_thread *t, struct tt_log_writer *w, const struct tt_no
     if (when == TT_LOG_NOW)
         when = log_time(t);
     write_entry(r, w ? w : &t->log, w ? 0 : t->tree.owner, tt_cell_of(&t->tree, n), ticks,
-                when, w || t->busy.depth <= 1);
+                when, w || !tt_busy_is_nested(&t->busy));
 }
 
 /* ── Contexts go ──────────────────────────────────────────────────────────────────── */

@@ -88,8 +88,8 @@ static void take_look(struct tt_thread *t, void *context)
 
     if (t->sampler.spent > ADVANCE + (cpu - t->sampler.start) / SHARE)
         return;
-    if (t->busy.depth || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED)) {
-        tt_bump_shared(&t->recording->header->late, t->busy.depth != 0);
+    if (t->busy.work || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED)) {
+        tt_bump_shared(&t->recording->header->late, t->busy.work != 0);
         return;
     }
     if (!tt_looker->look(t, context, ns)) {

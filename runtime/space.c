@@ -154,7 +154,7 @@ struct tt_thread *tt_space_enter(void)
 
     if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) || (!t && tt_thread_is_over()))
         return NULL;
-    if (TT_UNLIKELY(!t || t->busy.depth || tt_holds_locks() || tt_block_held()))
+    if (TT_UNLIKELY(!t || t->busy.work || tt_holds_locks() || tt_block_held()))
         return tt_thread_enter();
     tt_thread_begin(t);
     if (TT_UNLIKELY(t->recording != tt_recording_now())) {

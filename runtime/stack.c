@@ -289,7 +289,7 @@ void tt_stack_leave(struct tt_thread *t, struct tt_frame *f, int keep)
 {
     uint64_t now = 0;
 
-    TT_ASSERT(t->busy.depth || t->self != &tt_self);
+    TT_ASSERT(t->busy.work || t->self != &tt_self);
     tt_stack_drop_left(t);
     if (!tt_stack_has(t, f))
         return;
@@ -416,7 +416,7 @@ struct tt_frame *tt_stack_enter(struct tt_thread *t, tt_block block, enum tt_kin
 {
     struct tt_frame *f;
 
-    TT_ASSERT(t->busy.depth);
+    TT_ASSERT(t->busy.work);
     if (cfa & TT_CFA_FUNCTION) /* nothing else is in a stack frame that is new */
         drop_dead(t, slot, cfa + TT_CFA_FUNCTION);
     else if (cfa)

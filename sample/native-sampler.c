@@ -233,7 +233,7 @@ static int keep_out(struct look *l, const struct tt_thread *t)
     __atomic_store_n(&l->charging, 1, __ATOMIC_SEQ_CST);
     return !__atomic_load_n(&l->inside, __ATOMIC_SEQ_CST) &&
            __atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) &&
-           !__atomic_load_n(&t->busy.depth, __ATOMIC_RELAXED);
+           !__atomic_load_n(&t->busy.work, __ATOMIC_RELAXED);
 }
 
 static void let_in(struct look *l)

@@ -434,10 +434,10 @@ TEST(what_is_pushed_after_a_handler_left_the_slow_path_for_good_is_counted_as_lo
 
     CHECK_INT(tt_start("exact"), 0);
     tt_pop(tt_push(block));
-    tt_self.thread->busy.depth = 1; /* as longjmp leaves it */
+    tt_self.thread->busy.work = 1; /* as longjmp leaves it */
     for (int i = 0; i < 5; i++)
         tt_pop(tt_push(block));
-    tt_self.thread->busy.depth = 0;
+    tt_self.thread->busy.work = 0;
     r = recorded_here();
     CHECK_INT(recorded_calls(&r, "pushed"), 1);
     CHECK_INT(recorded_lost_pushes(&r), 5);

@@ -46,7 +46,7 @@ static void evict(void)
 {
     struct tt_thread *t = tt_self.thread;
 
-    if (!(handling & EVICTS) || !t || t->busy.depth)
+    if (!(handling & EVICTS) || !t || t->busy.work)
         return;
     tt_busy_enter(&t->busy);
     window->evictions += tt_evict_tree(&t->tree, t) != 0;
