@@ -32,7 +32,7 @@ struct tt_go_goroutine {
 
 static int no_memory(struct tt_go *g) { return tt_source_no_memory(g->s); }
 
-int tt_go_init(struct tt_go *g, struct tt_source *s, struct tt_builder *b)
+void tt_go_init(struct tt_go *g, struct tt_source *s, struct tt_builder *b)
 {
     *g = (struct tt_go){.s = s, .b = b, .samples = TT_NONE, .waits = TT_NONE};
     for (int i = 0; i < TT_GO_WAITS; i++)
@@ -48,7 +48,6 @@ int tt_go_init(struct tt_go *g, struct tt_source *s, struct tt_builder *b)
     tt_pairs_init(&g->blocks, s->memory);
     tt_pairs_init(&g->places, s->memory);
     tt_pairs_init(&g->goroutines, s->memory);
-    return 0;
 }
 
 void tt_go_fini(struct tt_go *g)

@@ -35,7 +35,7 @@ export const isHeap = (known: Known) => known.totals.has("peak");
 
 /* ── One sentence ─────────────────────────────────────────────────────────────────── */
 
-const many = (n: number, what: string, whats = what + "s") => `${group(String(n))} ${n === 1 ? what : whats}`;
+const many = (n: number, what: string, plural = what + "s") => `${group(String(n))} ${n === 1 ? what : plural}`;
 
 function timesOf({ header, numbers }: Known): string {
   const lasted = factOf(header, "lasted");
