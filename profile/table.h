@@ -96,9 +96,9 @@ void tt_table_string(struct tt_table *, uint32_t column, const char *); /* NULL 
 /* Returns a copy that the table owns; never NULL ("" if there is no memory). */
 const char *tt_table_text(struct tt_table *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The kind is borrowed; doc/json.md has the kinds.  The values that the format prints are
- * the note's arguments, but for a `%-s`, which is a piece of the sentence, such as a
- * plural's "s". */
+/* The kind is borrowed; doc/json.md has the kinds.  The values that the format prints become
+ * the note's arguments.  `%-s` prints a part of the sentence, such as a plural's "s": it is
+ * no argument. */
 void tt_table_note(struct tt_table *, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* views.h - the views: their names, the keys that only they know, and their functions, each
- * of which is in a file of its own, view-NAME.c. */
+/* views.h - the views: their names, the keys that only they know, and their functions.  The
+ * function of a view is in view-NAME.c. */
 #ifndef TT_VIEWS_H
 #define TT_VIEWS_H
 

@@ -14,8 +14,8 @@
  * may leave it for good: the next check sees that the thread runs above the stack pointer,
  * and mends the frames (tt_stack_mend).
  *
- * All of it is one word, which one instruction stores: a handler that came between two
- * stores would begin brief work of its own and leave its stack pointer here. */
+ * The state is one word, because one instruction stores it.  Between two stores a handler
+ * could begin brief work, too, and leave its stack pointer here. */
 #ifndef TT_BUSY_H
 #define TT_BUSY_H
 

@@ -5,10 +5,11 @@
 
 #include "tree.h"
 
-/* Makes sure that so many cells are free; takes one, zeroed, if more than `reserve` are
- * left; frees one. */
+/* Makes room for `cells` cells. */
 int tt_tree_reserve(struct tt_tree *, uint32_t cells);
+/* Takes a zeroed cell if more than `reserve` cells are free. */
 struct tt_node *tt_tree_take(struct tt_tree *, uint32_t reserve);
+/* Frees a cell. */
 void tt_tree_give(struct tt_tree *, struct tt_node *);
 
 /* 2^order cells, zeroed, as a table or as other data; 0 without room. */

@@ -40,9 +40,9 @@ TT_INLINE void tt_exact_charge(struct tt_strand_record *record, struct tt_frame 
     timed->node->self += ticks; /* no handler adds to it: this path is closed to them */
 }
 
-/* The edge with that key (but for the bits `ignored`) if a fast path that has claimed a
- * frame with `slot` may use it.  NULL: the case is not simple, or a handler ran in
- * between, which may have changed the cells that follow an edge. */
+/* Finds the edge with this key; the bits `ignored` may differ.  A fast path that has claimed
+ * frame `f` with `slot` calls it.  NULL: the slow path has to be taken, as the case is not
+ * simple, or a handler ran since then and may have changed the edges. */
 TT_INLINE struct tt_node *tt_edge_from(const struct tt_node *from, tt_block key,
                                        uint32_t ignored, const struct tt_frame *f,
                                        const void *slot)

@@ -7,7 +7,7 @@
 
 struct tt_thread;
 
-/* Of a thread: the time of the last event, which later ones use for so many bytes more. */
+/* Of a thread.  Events use the time of an earlier event while `told_so` has bytes left. */
 struct tt_thread_objects {
     uint64_t told_at;
     int64_t told_so; /* see event-cache.h */

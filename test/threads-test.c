@@ -118,7 +118,7 @@ static const char *run_at_once(const char *options)
     check_nothing_lost();
     CHECK_INT(tt_stop(), 0);
     check_counts((uint64_t)started * CALLS * 2);
-    return started < many ? "this machine does not let so many threads be" : NULL;
+    return started < many ? "the machine does not allow so many threads" : NULL;
 }
 
 TEST(many_threads_at_once_are_counted_in_mode_calls)

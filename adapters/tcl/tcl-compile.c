@@ -562,7 +562,7 @@ static uint32_t depth_of(struct tt_tcl_unit *u, const CompileEnv *env)
     return u->opened;
 }
 
-/* Is it in braces or quotes, and its value its text, but for joined lines? */
+/* Is the word in braces or quotes, without substitutions?  Joined lines are allowed. */
 static int is_kept_text(const Tcl_Token *word)
 {
     if (word->type != TCL_TOKEN_SIMPLE_WORD && word->type != TCL_TOKEN_WORD)
