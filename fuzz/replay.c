@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "load.h"
+#include "tallytree.h"
 
 /* These of the list of commands come with the viewer, which is not here. */
 const struct tt_command tt_command_export = {.name = "export"};
@@ -56,5 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         tt_unload(&p);
     }
+    while (tt_stop() == 0) /* after an error it goes on */
+        ;
     return 0;
 }
