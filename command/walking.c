@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* walking.c - unwinds stacks that other tools copied, with this machine's unwinder and
- * the mapped files, if they are still those that ran.
+ * the mapped files, if they are still those that ran; and names the functions in them.
  *
  * The data of a space are kept for its next stack; of many spaces, those of the last used
  * ones. */
@@ -16,6 +16,7 @@
 #include "debug-file.h"
 #include "process.h"
 #include "regions.h"
+#include "symbols.h"
 #include "unwind.h"
 
 enum { KEPT = 64, MOST_FRAMES = 1024 };
@@ -112,4 +113,27 @@ static size_t walk(void *arg, const struct tt_copied_stack *w, uint64_t *to, siz
     return stack.count;
 }
 
-const struct tt_walker tt_stack_walker = {.knows = knows, .walk = walk};
+/* Without servers, which would be asked for each file; whether they may be is decided
+ * later, so their addresses stay in the environment. */
+static const char *function(void *arg, const char *path, uint64_t address)
+{
+    static const char servers[] = "DEBUGINFOD_URLS";
+    static struct tt_symbols *symbols;
+    const char *urls = getenv(servers);
+    char *copy = urls ? strdup(urls) : NULL;
+    struct tt_spots spots = {0};
+
+    (void)arg;
+    (void)unsetenv(servers);
+    if (!symbols)
+        symbols = tt_symbols_new(&(struct tt_symbols_options){.brief = 1});
+    if (symbols)
+        tt_symbols_find(symbols, path, "", address, &spots);
+    if (copy)
+        (void)setenv(servers, copy, 1);
+    free(copy);
+    return spots.count ? spots.spot[0].function : NULL;
+}
+
+const struct tt_walker tt_stack_walker = {
+    .knows = knows, .walk = walk, .function = function};

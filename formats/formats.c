@@ -30,6 +30,7 @@ const struct tt_format *const tt_formats[] = {
     &tt_format_cali,
     &tt_format_dot,
     &tt_format_mermaid,
+    &tt_format_memray,
     &tt_format_memtrace,
     &tt_format_gmon,
     &tt_format_uftrace,

@@ -94,6 +94,7 @@ extern const struct tt_format
     tt_format_hp,
     tt_format_jfr,
     tt_format_massif,
+    tt_format_memray,
     tt_format_memtrace,
     tt_format_mermaid,
     tt_format_nettrace,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* inflate.c - bzip2 and xz, by libraries that are loaded when such a file is read.
+/* inflate.c - bzip2, lz4 and xz, by libraries that are loaded when such a file is read.
  *
  * Few files are compressed so; without one, these libraries are not needed.  Their
- * structures are copied here from their interface, which has not changed in libbz2.so.1.0
- * and liblzma.so.5. */
+ * structures are copied here from their interface, which has not changed in libbz2.so.1.0,
+ * liblz4.so.1 and liblzma.so.5. */
 #include "inflate.h"
 
 #include <dlfcn.h>
@@ -34,12 +34,20 @@ struct lzma_stream {
     int reserved_enum[2];
 };
 enum { LZMA_OK = 0, LZMA_STREAM_END = 1, LZMA_BUF_ERROR = 10 };
+enum { LZ4F_VERSION = 100 };
 #define XZ_MEMORY (1ull << 30) /* xz -9 needs 65 MiB */
 
 struct bzip2 {
     int (*init)(struct bz_stream *, int verbosity, int small);
     int (*step)(struct bz_stream *);
     int (*end)(struct bz_stream *);
+};
+struct lz4 {
+    size_t (*init)(void **context, unsigned version);
+    size_t (*step)(void *context, void *to, size_t *out, const void *from, size_t *in,
+                   const void *options);
+    unsigned (*is_error)(size_t);
+    size_t (*end)(void *context);
 };
 struct xz {
     int (*init)(struct lzma_stream *, uint64_t memory, uint32_t flags);
@@ -51,8 +59,10 @@ struct tt_inflate {
     enum tt_inflate_kind kind;
     void *library;
     struct bzip2 bzip2;
+    struct lz4 lz4;
     struct xz xz;
     struct bz_stream b;
+    void *context; /* of lz4 */
     struct lzma_stream l;
     int is_open;
 };
@@ -72,6 +82,17 @@ static int open_bzip2(struct tt_inflate *i)
            i->bzip2.init(&i->b, 0, 0) == BZ_OK;
 }
 
+static int open_lz4(struct tt_inflate *i)
+{
+    i->library = dlopen("liblz4.so.1", RTLD_NOW);
+    *(void **)&i->lz4.init = find(i, "LZ4F_createDecompressionContext");
+    *(void **)&i->lz4.step = find(i, "LZ4F_decompress");
+    *(void **)&i->lz4.is_error = find(i, "LZ4F_isError");
+    *(void **)&i->lz4.end = find(i, "LZ4F_freeDecompressionContext");
+    return i->lz4.init && i->lz4.step && i->lz4.is_error && i->lz4.end &&
+           !i->lz4.is_error(i->lz4.init(&i->context, LZ4F_VERSION));
+}
+
 static int open_xz(struct tt_inflate *i)
 {
     i->library = dlopen("liblzma.so.5", RTLD_NOW);
@@ -82,22 +103,39 @@ static int open_xz(struct tt_inflate *i)
            i->xz.init(&i->l, XZ_MEMORY, 0) == LZMA_OK;
 }
 
+static int open_kind(struct tt_inflate *i)
+{
+    switch (i->kind) {
+    case TT_INFLATE_BZIP2:
+        return open_bzip2(i);
+    case TT_INFLATE_LZ4:
+        return open_lz4(i);
+    default:
+        return open_xz(i);
+    }
+}
+
 struct tt_inflate *tt_inflate_new(enum tt_inflate_kind kind, const char **why)
 {
+    static const char *const missing[] = {
+        [TT_INFLATE_BZIP2] =
+            "it is packed by bzip2, and libbz2.so.1.0 is not installed: bunzip2 it",
+        [TT_INFLATE_LZ4] =
+            "it is packed by lz4, and liblz4.so.1 is not installed: unlz4 it",
+        [TT_INFLATE_XZ] =
+            "it is packed by xz, and liblzma.so.5 is not installed: unxz it",
+    };
     struct tt_inflate *i = calloc(1, sizeof *i);
 
     *why = "no memory to unpack it";
     if (!i)
         return NULL;
     i->kind = kind;
-    i->is_open = kind == TT_INFLATE_BZIP2 ? open_bzip2(i) : open_xz(i);
+    i->is_open = open_kind(i);
     if (i->is_open)
         return i;
     if (!i->library)
-        *why =
-            kind == TT_INFLATE_BZIP2
-                ? "it is packed by bzip2, and libbz2.so.1.0 is not installed: bunzip2 it"
-                : "it is packed by xz, and liblzma.so.5 is not installed: unxz it";
+        *why = missing[kind];
     tt_inflate_free(i);
     return NULL;
 }
@@ -108,6 +146,8 @@ void tt_inflate_free(struct tt_inflate *i)
         return;
     if (i->is_open && i->kind == TT_INFLATE_BZIP2)
         (void)i->bzip2.end(&i->b);
+    if (i->is_open && i->kind == TT_INFLATE_LZ4)
+        (void)i->lz4.end(i->context);
     if (i->is_open && i->kind == TT_INFLATE_XZ)
         i->xz.end(&i->l);
     if (i->library)
@@ -137,6 +177,15 @@ static int step_bzip2(struct tt_inflate *i, const void *from, size_t *in, void *
     return i->is_open ? 1 : -1;
 }
 
+/* The end of a frame is reported by 0; another may follow. */
+static int step_lz4(struct tt_inflate *i, const void *from, size_t *in, void *to,
+                    size_t *out)
+{
+    size_t left = i->lz4.step(i->context, to, out, from, in, NULL);
+
+    return i->lz4.is_error(left) ? -1 : left == 0;
+}
+
 static int step_xz(struct tt_inflate *i, const void *from, size_t *in, void *to,
                    size_t *out)
 {
@@ -161,6 +210,12 @@ static int step_xz(struct tt_inflate *i, const void *from, size_t *in, void *to,
 int tt_inflate_step(struct tt_inflate *i, const void *from, size_t *in, void *to,
                     size_t *out)
 {
-    return i->kind == TT_INFLATE_BZIP2 ? step_bzip2(i, from, in, to, out)
-                                       : step_xz(i, from, in, to, out);
+    switch (i->kind) {
+    case TT_INFLATE_BZIP2:
+        return step_bzip2(i, from, in, to, out);
+    case TT_INFLATE_LZ4:
+        return step_lz4(i, from, in, to, out);
+    default:
+        return step_xz(i, from, in, to, out);
+    }
 }

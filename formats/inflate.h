@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* inflate.h - bzip2 and xz, by libraries that are loaded when such a file is read. */
+/* inflate.h - bzip2, lz4 and xz, by libraries that are loaded when such a file is read. */
 #ifndef TT_INFLATE_H
 #define TT_INFLATE_H
 
 #include <stddef.h>
 
-enum tt_inflate_kind { TT_INFLATE_BZIP2, TT_INFLATE_XZ };
+enum tt_inflate_kind { TT_INFLATE_BZIP2, TT_INFLATE_LZ4, TT_INFLATE_XZ };
 
 struct tt_inflate;
 

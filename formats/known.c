@@ -24,8 +24,6 @@ static const struct kind kinds[] = {
      "--protobuf' is read"},
     {MAGIC("JAVA PROFILE 1.0"), NULL,
      "a heap dump of Java, which has no stacks; record allocations by async-profiler"},
-    {MAGIC("memray"), NULL, "a file of memray; 'memray flamegraph FILE' shows it"},
-    {MAGIC("\4\"M\30"), "memray", "a file of memray; 'memray flamegraph FILE' shows it"},
     {MAGIC("{"), "\"elapsed_time_sec\"",
      "a profile of Scalene, which has lines but no stacks; 'scalene --viewer' shows it"},
     {MAGIC("{"), "\"root_frame\"",
@@ -62,7 +60,6 @@ static const struct kind kinds[] = {
      "a timeline of Safari, which only Safari reads"},
     {MAGIC("PK\3\4"), NULL, "an archive; unpack it, and read what is in it"},
     {"ustar", 5, 257, NULL, "an archive; unpack it, and read what is in it"},
-    {MAGIC("\4\"M\30"), NULL, "packed by lz4; unpack it: lz4 -d FILE"},
     {MAGIC("\177ELF"), NULL, "a program; 'tallytree record' runs it"},
 };
 

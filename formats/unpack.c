@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unpack.c - gzip, zstd, bzip2, xz and UTF-16, as they arrive.
+/* unpack.c - gzip, zstd, bzip2, lz4, xz and UTF-16, as they arrive.
  *
  * Output is not gathered here: the caller says how much it wants at a time, so that a
  * small file that expands to a huge one takes no more memory than any other. */
@@ -14,7 +14,7 @@
 #include "inflate.h"
 #include "utf8.h"
 
-enum kind { UNKNOWN, PLAIN, GZIP, ZSTD, BZIP2, XZ, UTF16_LITTLE, UTF16_BIG };
+enum kind { UNKNOWN, PLAIN, GZIP, ZSTD, BZIP2, LZ4, XZ, UTF16_LITTLE, UTF16_BIG };
 
 struct unpack {
     struct tt_stream stream;
@@ -24,7 +24,7 @@ struct unpack {
     int inside; /* a member or frame that is not complete */
     z_stream z;
     ZSTD_DStream *zstd;
-    struct tt_inflate *inflate; /* owned: of bzip2 and xz */
+    struct tt_inflate *inflate; /* owned: of bzip2, lz4 and xz */
     size_t at, have;
     unsigned char in[1 << 16];
 };
@@ -66,7 +66,10 @@ static int64_t open_inflate(struct unpack *u)
 {
     const char *why;
 
-    u->inflate = tt_inflate_new(u->kind == XZ ? TT_INFLATE_XZ : TT_INFLATE_BZIP2, &why);
+    u->inflate = tt_inflate_new(u->kind == XZ    ? TT_INFLATE_XZ
+                                : u->kind == LZ4 ? TT_INFLATE_LZ4
+                                                 : TT_INFLATE_BZIP2,
+                                &why);
     return u->inflate ? 0 : say(u, why);
 }
 
@@ -88,6 +91,9 @@ static int64_t find_kind(struct unpack *u)
     } else if (begins_with(u, "BZh", 3) && u->have - u->at >= 10 &&
                memcmp(u->in + u->at + 4, "1AY&SY", 6) == 0) {
         u->kind = BZIP2;
+        return open_inflate(u);
+    } else if (begins_with(u, "\4\"M\x18", 4)) {
+        u->kind = LZ4;
         return open_inflate(u);
     } else if (begins_with(u,
                            "\xfd"
@@ -146,7 +152,13 @@ static int64_t read_gzip(struct unpack *u, void *to, size_t size)
 
 static int64_t read_inflate(struct unpack *u, void *to, size_t size)
 {
-    const int is_xz = u->kind == XZ;
+    static const char *const damaged[] = {[BZIP2] = "the bzip2 data is damaged",
+                                          [LZ4] = "the lz4 data is damaged",
+                                          [XZ] = "the xz data is damaged"};
+    static const char *const ended[] = {
+        [BZIP2] = "the bzip2 data ends before it is complete",
+        [LZ4] = "the lz4 data ends before it is complete",
+        [XZ] = "the xz data ends before it is complete"};
     size_t out = 0;
 
     while (!out) {
@@ -155,7 +167,7 @@ static int64_t read_inflate(struct unpack *u, void *to, size_t size)
         int result;
         if (error)
             return error;
-        while (is_xz && !u->inside && u->at < u->have && !u->in[u->at])
+        while (u->kind == XZ && !u->inside && u->at < u->have && !u->in[u->at])
             u->at++; /* padding before the next member */
         in = u->have - u->at;
         if (!in && !u->ended)
@@ -165,10 +177,9 @@ static int64_t read_inflate(struct unpack *u, void *to, size_t size)
         out = size;
         result = tt_inflate_step(u->inflate, u->in + u->at, &in, to, &out);
         if (!result && !in && !out && u->at == u->have)
-            return say(u, is_xz ? "the xz data ends before it is complete"
-                                : "the bzip2 data ends before it is complete");
+            return say(u, ended[u->kind]);
         if (result < 0 || (!result && !in && !out))
-            return say(u, is_xz ? "the xz data is damaged" : "the bzip2 data is damaged");
+            return say(u, damaged[u->kind]);
         u->at += in;
         u->inside = !result;
     }
@@ -251,6 +262,7 @@ static int64_t read_unpacked(void *arg, void *to, size_t size)
     case ZSTD:
         return read_zstd(u, to, size);
     case BZIP2:
+    case LZ4:
     case XZ:
         return read_inflate(u, to, size);
     case UTF16_LITTLE:

@@ -5,7 +5,7 @@
 
 #include "source.h"
 
-/* Decompresses gzip, zstd, bzip2 or xz, and turns text into UTF-8 without a byte order
+/* Decompresses gzip, zstd, bzip2, lz4 or xz, and turns text into UTF-8 without a byte order
  * mark; passes other bytes through.  Detects this by the first bytes.  Compressed UTF-16
  * takes two of these, one on the other.  NULL: no memory.  `from` is borrowed. */
 struct tt_stream *tt_unpack_new(struct tt_stream *from);

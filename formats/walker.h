@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walker.h - finds the callers in a copied stack.  A reader may be given one; it uses the
- * files that ran, and this machine's unwinder. */
+/* walker.h - finds the callers in a copied stack, and functions in files.  A reader may be
+ * given one; it uses the files that ran, and this machine's unwinder. */
 #ifndef TT_WALKER_H
 #define TT_WALKER_H
 
@@ -29,6 +29,9 @@ struct tt_walker {
     /* Writes the addresses of the calls, from the place of the registers on; returns how
      * many. */
     size_t (*walk)(void *arg, const struct tt_copied_stack *, uint64_t *to, size_t room);
+    /* Returns the function at an address of a file, valid until the next call; NULL: not
+     * known. */
+    const char *(*function)(void *arg, const char *path, uint64_t address);
     void *arg;
 };
 

@@ -64,7 +64,7 @@ deep() { fold "$dir/coded" | cmp - "$dir/deep"; }
 try "and lines that are longer than what is read at once" deep
 piped() { gives "$small" - < <(cat "$dir/small"); }
 try "standard input is read" piped
-for pack in bzip2 xz; do
+for pack in bzip2 lz4 xz; do
     "$pack" -c "$dir/small" >"$dir/small.$pack"
     { cat "$dir/small.$pack"; echo | "$pack" -c; cat "$dir/small.$pack"; } >"$dir/twice.$pack"
     try "$pack is unpacked" gives "$small" "$dir/small.$pack"
@@ -168,10 +168,10 @@ cut_off()
 }
 try "gzip that was cut off is refused" cut_off gz
 try "so is zstd" cut_off zst
-for pack in bzip2 xz; do try "so is $pack" cut_off $pack; done
+for pack in bzip2 lz4 xz; do try "so is $pack" cut_off $pack; done
 damaged() { head -c 20 "$1" | cat - <(head -c 99 /dev/zero) >"$dir/bad"; ! fold "$dir/bad" 2>"$dir/said" && grep -q "byte [0-9]*: the $2 data is damaged" "$dir/said"; }
 try "damaged gzip is named" damaged "$dir/small.gz" gzip
-for pack in bzip2 xz; do try "so is damaged $pack" damaged "$dir/small.$pack" $pack; done
+for pack in bzip2 lz4 xz; do try "so is damaged $pack" damaged "$dir/small.$pack" $pack; done
 unknown() { ! fold "$dir/bad" >"$dir/got" 2>"$dir/said" && grep -q "$dir/bad: $1" "$dir/said"; }
 echo "some text" >"$dir/bad"
 try "what is in no format is refused" unknown "this is not a recording, nor a profile"
@@ -218,7 +218,6 @@ known() { printf '%b' "$1" >"$dir/bad" && unknown "this is $2"; }
 while IFS='|' read -r bytes what; do try "what is not read is known: $what" known "$bytes" ".*$what"; done <<'END'
 \24\0\0\0!FastSerialization.1|PerfView reads
 JAVA PROFILE 1.0.2\0|heap dump of Java
-memray\0\12|memray
 MOJ\3|mojo2austin
 SLOW\0\1|report-sample --protobuf
 hdrb\0hetb|hs-speedscope
@@ -229,8 +228,6 @@ Weight\tSelf Weight\tSymbol Names\n3 ms\t0 s\tmain|xctrace export
 Flat profile:\n\nEach|gmon.out itself is read
 goroutine 1 [running]:\nmain.main()|?debug=1
 PK\3\4\24\0|unpack it
-\4"M\30d@|lz4 -d
-\4"M\30d@\0\7memray\0|memray flamegraph
 {"root_frame": {}}|pyinstrument -r speedscope
 {"elapsed_time_sec": 1}|scalene --viewer
 \177ELF\2\1\1|tallytree record

@@ -262,9 +262,9 @@ try "a torn recording is refused" refuses "$tmp/torn"
 try "a torn profile is refused" refuses "$tmp/torn.tt"
 try "what is neither is refused" refuses test/report.t
 try "a torn one among others is refused" says_of_torn
-printf 'memray\0\0\0' >"$tmp/a.out"
-try "of a file that is known and not read it is said what converts it" says "$tmp/a.out: this is a file of memray; \
-'memray flamegraph FILE' shows it" "$tmp/a.out"
+printf 'MOJ\3' >"$tmp/a.out"
+try "of a file that is known and not read it is said what converts it" says "$tmp/a.out: this is a file of austin; \
+converted by 'mojo2austin FILE OUT' to what is read" "$tmp/a.out"
 
 # ── Terminals ────────────────────────────────────────────────────────────────────────
 
