@@ -15,10 +15,11 @@
 #include "input.h"
 #include "live-snapshot.h"
 #include "page.h"
+#include "read-listing.h"
 #include "scratch.h"
 #include "source-text.h"
 
-enum { PORT = 1, OPEN, BEFORE, HOST, SOURCE };
+enum { PORT = 1, OPEN, BEFORE, HOST, SOURCE, SYMBOLS, DEBUGINFOD };
 
 static const struct tt_flag view_flags[] = {
     {"port", 0, PORT, "N", NULL, "listen on port N (default: any free port)"},
@@ -26,6 +27,9 @@ static const struct tt_flag view_flags[] = {
     {"host", 0, HOST, "NAME", NULL,
      "also accept requests for the host NAME, as of a proxy"},
     {"source", 0, SOURCE, "DIR", "@files", "look for source text here"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for the files that ran here"},
+    {"debuginfod", 0, DEBUGINFOD, NULL, NULL,
+     "fetch debug information from $DEBUGINFOD_URLS"},
     {"before", 0, BEFORE, "FILE", "@files", "show the changes since FILE"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -38,6 +42,8 @@ struct viewing {
     unsigned port;
     struct tt_hosts hosts;
     struct tt_source_folders folders;
+    struct tt_names_wanted names; /* where the files that ran are looked for */
+    struct tt_read_listing *listing;
     int open;
 };
 
@@ -146,6 +152,7 @@ static int reload(void *arg, struct tt_profile **profile, int *live,
         return -TT_ERR_FILE;
     }
     tt_input_close(&v->input);
+    tt_read_listing_refresh(v->listing);
     v->input = next;
     *profile = &v->input.profile;
     *live = is_live(v);
@@ -244,7 +251,8 @@ static int serve(struct viewing *v, const sigset_t *ends)
                            .live = is_live(v),
                            .reload = reload,
                            .source = read_source,
-                           .arg = v};
+                           .arg = v,
+                           .listing = tt_read_listing_of(v->listing)};
     struct tt_http http = {.port = (uint16_t)v->port,
                            .hosts = v->hosts,
                            .answer = tt_page_answer,
@@ -324,8 +332,12 @@ static int read_flags(struct viewing *v, int argc, char **argv)
             return tt_command_wants(&tt_command_view, "fewer hosts");
         else if (id == SOURCE && tt_source_folders_add(&v->folders, f.value) == 0)
             continue;
-        else if (id == SOURCE)
+        else if (id == SYMBOLS && tt_names_folder(&v->names, f.value) == 0)
+            continue;
+        else if (id == SOURCE || id == SYMBOLS)
             return TT_EXIT_FAILED;
+        else if (id == DEBUGINFOD)
+            v->names.options.debuginfod = 1;
         else if (tt_command_number(&tt_command_view, &f, "a number up to 65535", 0, 65535,
                                    &port) != 0)
             return TT_EXIT_FAILED;
@@ -337,36 +349,44 @@ static int read_flags(struct viewing *v, int argc, char **argv)
                    : tt_command_wants(&tt_command_view, "a recording or a profile");
 }
 
-static int run(int argc, char **argv)
+/* Blocks signals before there are threads, so that only wait_for_end receives them. */
+static int serve_until(struct viewing *v)
 {
-    struct viewing v = {0};
-    int status = read_flags(&v, argc, argv);
     sigset_t ends;
 
-    if (status >= 0) {
-        free_files(&v);
-        return status;
-    }
-    if (tt_input_open(&v.input, v.file, v.files, 0) != 0) {
-        free_files(&v);
+    v->listing = tt_read_listing_new(&v->names.options, &v->folders);
+    if (!v->listing) {
+        tt_complain("view: no memory");
         return TT_EXIT_FAILED;
     }
-    if (v.before_file && tt_input_open(&v.before, &v.before_file, 1, 0) != 0) {
-        tt_input_close(&v.input);
-        free_files(&v);
-        return TT_EXIT_FAILED;
-    }
-    /* Blocked here, before there are threads, so that only wait_for_end receives them. */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    status = serve(&v, &ends);
+    return serve(v, &ends);
+}
+
+static int run(int argc, char **argv)
+{
+    struct viewing v = {0};
+    int status = read_flags(&v, argc, argv);
+
+    if (status >= 0)
+        goto done;
+    status = TT_EXIT_FAILED;
+    if (tt_input_open(&v.input, v.file, v.files, 0) != 0)
+        goto done;
+    if (!v.before_file || tt_input_open(&v.before, &v.before_file, 1, 0) == 0) {
+        status = serve_until(&v);
+        if (v.before_file)
+            tt_input_close(&v.before);
+    }
     tt_input_close(&v.input);
-    if (v.before_file)
-        tt_input_close(&v.before);
+done:
+    tt_read_listing_free(v.listing);
+    tt_names_fini(&v.names);
     free_files(&v);
     return status;
 }

@@ -49,17 +49,19 @@ static void find_where(void *arg, const char *module, const char *id, uint64_t a
                        struct tt_where *w)
 {
     struct tt_read_listing *r = arg;
+    const struct tt_spot *last;
     struct tt_spots spots;
 
     *w = (struct tt_where){0};
     tt_symbols_find(r->symbols, module, id, address, &spots);
     if (!spots.count)
         return;
-    w->function = spots.spot[spots.count - 1].function;
-    w->file = spots.spot[spots.count - 1].at_file;
-    w->line = spots.spot[spots.count - 1].at_line;
-    if (!w->file || !*w->file)
-        w->file = NULL;
+    last = &spots.spot[spots.count - 1];
+    *w = (struct tt_where){.function = last->function,
+                           .file = *last->at_file ? last->at_file : NULL,
+                           .line = last->at_line,
+                           .at_file = *spots.spot->at_file ? spots.spot->at_file : NULL,
+                           .at_line = spots.spot->at_line};
 }
 
 static const char *find_name(void *arg, const char *module, const char *id,
@@ -170,6 +172,11 @@ void tt_read_listing_free(struct tt_read_listing *r)
     free(r->text);
     free(r->start);
     free(r);
+}
+
+void tt_read_listing_refresh(struct tt_read_listing *r)
+{
+    tt_symbols_refresh(r->symbols);
 }
 
 const struct tt_listing *tt_read_listing_of(struct tt_read_listing *r)

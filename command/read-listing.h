@@ -14,6 +14,8 @@ struct tt_read_listing;
 struct tt_read_listing *tt_read_listing_new(const struct tt_symbols_options *,
                                             const struct tt_source_folders *source);
 void tt_read_listing_free(struct tt_read_listing *);
+/* Forgets files that a running program has written on: names of generated code. */
+void tt_read_listing_refresh(struct tt_read_listing *);
 
 /* For a query; valid as long as its listing. */
 const struct tt_listing *tt_read_listing_of(struct tt_read_listing *);

@@ -17,7 +17,8 @@ struct tt_listed {
 
 struct tt_where {                /* the innermost function at an address, and its line */
     const char *function, *file; /* NULL: not known */
-    uint32_t line;
+    uint32_t line, at_line;      /* at: in the function whose code it is */
+    const char *at_file;
 };
 
 struct tt_listing {

@@ -35,13 +35,13 @@ struct assembly {
     struct tt_addressed a;
     struct tt_table *t;
     struct tt_columns c;
-    uint32_t address, bytes, label, name, function, module, file, line;
+    uint32_t address, bytes, label, name, function, module, file, line, at_file, at_line;
     int sorted; /* by figure, without what has none */
     int whole;  /* cold stretches are shown */
     struct tt_vector spot, piece, target;
     uint64_t sum;
-    const char *at_file; /* of the line that was shown last */
-    uint32_t at_line;
+    const char *last_file; /* of the line that was shown last */
+    uint32_t last_line;
 };
 
 /* ── What there is ────────────────────────────────────────────────────────────────── */
@@ -136,9 +136,15 @@ static void put_figures(struct assembly *v, uint64_t self)
 static struct tt_where where_of_place(const struct assembly *v, uint32_t place)
 {
     const struct tt_place_frame *f = tt_innermost(v->p, place);
-    const char *file = tt_profile_string(v->p, f->file);
+    const struct tt_place_frame *at = &v->p->place_frame[v->p->place[place].first];
+    const char *file = tt_profile_string(v->p, f->file),
+               *at_file = tt_profile_string(v->p, at->file);
 
-    return (struct tt_where){tt_block_name(v->p, f->block), *file ? file : NULL, f->line};
+    return (struct tt_where){.function = tt_block_name(v->p, f->block),
+                             .file = *file ? file : NULL,
+                             .line = f->line,
+                             .at_file = *at_file ? at_file : NULL,
+                             .at_line = at->line};
 }
 
 /* Writes the line of the next instruction, with its text, if it is another line. */
@@ -147,13 +153,13 @@ static void put_line(struct assembly *v, const struct tt_where *w, const char *o
     const char *text = NULL, *reason, *slash;
 
     if (v->sorted || !w->file || !w->line ||
-        (v->at_file && strcmp(v->at_file, w->file) == 0 && v->at_line == w->line))
+        (v->last_file && strcmp(v->last_file, w->file) == 0 && v->last_line == w->line))
         return;
-    v->at_file = tt_table_text(v->t, "%s", w->file);
-    v->at_line = w->line;
+    v->last_file = tt_table_text(v->t, "%s", w->file);
+    v->last_line = w->line;
     slash = strrchr(w->file, '/');
     tt_table_row(v->t, TT_ROW_HEADING, 1, 0);
-    tt_table_string(v->t, v->file, v->at_file);
+    tt_table_string(v->t, v->file, v->last_file);
     tt_table_amount(v->t, v->line, w->line);
     if (v->listing && v->listing->line)
         text = v->listing->line(v->listing->arg, w->file, w->line, &reason);
@@ -177,6 +183,10 @@ static void put_place_cells(struct assembly *v, const struct tt_place_row *r,
         tt_table_string(v->t, v->file, tt_table_text(v->t, "%s", w->file));
     if (w->line)
         tt_table_amount(v->t, v->line, w->line);
+    if (w->at_file && w->at_line) {
+        tt_table_string(v->t, v->at_file, tt_table_text(v->t, "%s", w->at_file));
+        tt_table_amount(v->t, v->at_line, w->at_line);
+    }
 }
 
 /* Writes an address whose code is not available. */
@@ -293,7 +303,7 @@ static void put_cold(struct assembly *v, struct printing *x)
         tt_table_string(
             v->t, v->name,
             tt_table_text(v->t, "[%zu instructions without figures]", x->cold));
-        v->at_line = 0;
+        v->last_line = 0;
     }
     x->cold = 0;
 }
@@ -417,7 +427,7 @@ static int put_piece(struct assembly *v, const struct piece *piece)
     const char *outer = tt_block_name(v->p, s->outer);
     int error = 0;
 
-    v->at_file = NULL;
+    v->last_file = NULL;
     if (!v->sorted) {
         tt_table_row(v->t, TT_ROW_HEADING, 0, 0);
         put_figures(v, piece->all);
@@ -451,7 +461,7 @@ static uint32_t add_column(struct assembly *v, const char *key, const char *titl
 
 static void add_columns(struct assembly *v, int bytes)
 {
-    const uint32_t detail = TT_COLUMN_DETAIL;
+    const uint32_t detail = TT_COLUMN_DETAIL, rare = detail | TT_COLUMN_JSON;
 
     tt_self_columns(v->l, v->t, &v->c);
     v->address = add_column(v, "address", "address", TT_COLUMN_TEXT, 0);
@@ -462,6 +472,8 @@ static void add_columns(struct assembly *v, int bytes)
     v->module = add_column(v, "module", "module", TT_COLUMN_TEXT, detail);
     v->file = add_column(v, "file", "file", TT_COLUMN_TEXT, detail);
     v->line = add_column(v, "line", "line", TT_COLUMN_AMOUNT, detail);
+    v->at_file = add_column(v, "at_file", "of the file", TT_COLUMN_TEXT, rare);
+    v->at_line = add_column(v, "at_line", "of the line", TT_COLUMN_AMOUNT, rare);
 }
 
 static int put_all(struct assembly *v, struct tt_query *q)
@@ -482,6 +494,10 @@ static int put_all(struct assembly *v, struct tt_query *q)
         error = tt_view_sort(q, v->t, "self");
         tt_view_cut(v->l, v->t, &v->c, tt_limit(q, 0), tt_threshold(q, 0));
     }
+    if (!v->listing)
+        tt_table_note(v->t, "no instructions",
+                      "instructions are shown by 'tallytree view' and 'tallytree report "
+                      "assembly', on a machine that has the files that ran");
     put_rest(v, left, "[code of other functions]");
     put_rest(v, v->a.without, "[no address known]");
     tt_table_row(v->t, TT_ROW_TOTAL, 0, 0);

@@ -81,6 +81,7 @@ int tt_view_header(const struct tt_profile *p, struct tt_query *q, struct tt_tab
                 p->series[i].interval);
     add_row(t, "activations", "", p->activations);
     add_row(t, "log", "", p->samples);
+    add_row(t, "addresses", "", p->places);
     if (p->metrics && tt_view_metric(p, q, &choice) == 0)
         tt_view_notes(p, &choice, t);
     return 0;

@@ -229,6 +229,7 @@ static int answer(struct tt_answers *a, struct question *k, const char *query,
             more = k->options.rest = 1;
     }
     error = tt_query_parse(&k->q, query);
+    k->q.listing = a->listing;
     if (!error && (diff || !tt_query_is_bounded(&k->q, a->profile)))
         error = tt_profile_check(a->profile);
     if (!error)

@@ -14,9 +14,10 @@
 enum { TT_ANSWERS_KEPT = 3 };
 
 struct tt_answers {
-    struct tt_profile *profile;     /* borrowed */
-    struct tt_profile *before;      /* borrowed: what it is compared with, or NULL */
-    const struct tt_memory *memory; /* borrowed */
+    struct tt_profile *profile;       /* borrowed */
+    struct tt_profile *before;        /* borrowed: what it is compared with, or NULL */
+    const struct tt_memory *memory;   /* borrowed */
+    const struct tt_listing *listing; /* borrowed, set after init; NULL: no code */
     struct tt_kept {
         char *key; /* owned: the filters, as text; NULL: an empty slot */
         size_t key_size;

@@ -33,10 +33,16 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static void begin_answers(struct tt_page *s)
+{
+    tt_answers_init(&s->answers, s->profile, s->before, s->memory);
+    s->answers.listing = s->listing;
+}
+
 void tt_page_init(struct tt_page *s)
 {
     pthread_mutex_init(&s->lock, NULL);
-    tt_answers_init(&s->answers, s->profile, s->before, s->memory);
+    begin_answers(s);
     s->version = 1;
     s->loaded = now();
     s->cost = 0;
@@ -122,7 +128,7 @@ static void refresh(struct tt_page *s)
         s->live = 0;
         s->end = TT_PAGE_LOST;
     }
-    tt_answers_init(&s->answers, s->profile, s->before, s->memory);
+    begin_answers(s);
     s->loaded = now();
     s->cost = s->loaded - begin;
 }
@@ -168,18 +174,27 @@ static char *value_of(const char *query, const char *key)
     return value;
 }
 
-/* Only files that the profile names are opened. */
+static int is_string(const struct tt_profile *p, uint32_t string, uint32_t *last,
+                     const char *file)
+{
+    if (string == *last)
+        return 0;
+    *last = string;
+    return strcmp(tt_profile_string(p, string), file) == 0;
+}
+
+/* Only files that the profile names are opened: those of its functions, and those with
+ * the lines of its addresses. */
 static int is_named(const struct tt_profile *p, const char *file)
 {
     uint32_t last = UINT32_MAX;
 
-    for (uint32_t b = 0; b < p->blocks; b++) {
-        if (p->block[b].file == last)
-            continue;
-        last = p->block[b].file;
-        if (strcmp(tt_profile_string(p, last), file) == 0)
+    for (uint32_t b = 0; b < p->blocks; b++)
+        if (is_string(p, p->block[b].file, &last, file))
             return 1;
-    }
+    for (uint32_t i = 0; i < p->place_frames; i++)
+        if (is_string(p, p->place_frame[i].file, &last, file))
+            return 1;
     return 0;
 }
 

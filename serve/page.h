@@ -31,6 +31,7 @@ struct tt_page {
      * its `size` bytes, and none in them; NULL: *reason says why. */
     char *(*source)(void *arg, const char *file, size_t *size, const char **reason);
     void *arg;
+    const struct tt_listing *listing; /* borrowed: of its code; used under the lock */
 
     pthread_mutex_t lock; /* of all below, and of the profile */
     struct tt_answers answers;

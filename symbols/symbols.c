@@ -431,6 +431,18 @@ struct tt_symbols *tt_symbols_new(const struct tt_symbols_options *options)
     return s;
 }
 
+void tt_symbols_refresh(struct tt_symbols *s)
+{
+    for (struct opened **at = &s->opened, *o; (o = *at) != NULL;) {
+        if (o->elf) {
+            at = &o->next;
+            continue;
+        }
+        *at = o->next;
+        free_opened(o);
+    }
+}
+
 void tt_symbols_free(struct tt_symbols *s)
 {
     if (!s)

@@ -61,6 +61,8 @@ struct tt_code {
  * itself. */
 struct tt_symbols *tt_symbols_new(const struct tt_symbols_options *);
 void tt_symbols_free(struct tt_symbols *);
+/* Forgets files that grow: those of run-time compilers. */
+void tt_symbols_refresh(struct tt_symbols *);
 
 /* Names an address of a module; everything in *spots lives until the next call. */
 void tt_symbols_find(struct tt_symbols *, const char *module, const char *id,

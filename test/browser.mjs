@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Shared by tests of the viewer: a browser, the content of a page, the answers of the engine.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -11,7 +11,8 @@ import { finish, ok, tallytree } from "./tap.mjs";
 export { build, finish, is, ok, tallytree } from "./tap.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-export const { chromium } = createRequire(join(here, "../web/package.json"))("playwright-core");
+const modules = createRequire(join(here, "../web/package.json"));
+export const { chromium } = modules("playwright-core");
 export const folder = mkdtempSync(join(tmpdir(), "tallytree-web-"));
 const shots = process.env.TT_SHOTS; // where screenshots go, when they are wanted
 
@@ -132,6 +133,13 @@ export async function inks(page) {
     if (seen.count && !Object.keys(seen.wrong).length) break;
   }
   return seen;
+}
+
+// The rules of axe-core that a page breaks, and where.
+export async function broken(page) {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(readFileSync(modules.resolve("axe-core/axe.min.js")).toString());
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return violations.map((v) => `${v.id} [${v.impact}]: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 140)} ${n.failureSummary.split("\n")[1] ?? ""}`).join(" | ")}`);
 }
 
 // A server of the viewer for a file, and its address.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Every page of the viewer has no finding of axe-core, in the light and in the dark, and with
 // each thing that opens: the search, a filter's editor, a menu, the help.
-import { readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { folder, is, replayed, run, settled, to, view } from "./browser.mjs";
-
-const axe = readFileSync(createRequire(new URL("../web/package.json", import.meta.url)).resolve("axe-core/axe.min.js")).toString();
+import { broken, folder, is, replayed, run, settled, to, view } from "./browser.mjs";
 
 // Recursion, lines, two threads, types, a marked block: something on every page.
 function events(times) {
@@ -20,12 +17,6 @@ function events(times) {
     lines.push("pop");
   }
   return lines.join("\n") + "\n";
-}
-
-// The rules that a page breaks, and where.
-async function broken(page) {
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  return violations.map((v) => `${v.id} [${v.impact}]: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 140)} ${n.failureSummary.split("\n")[1] ?? ""}`).join(" | ")}`);
 }
 
 async function both(page, what) {
@@ -44,7 +35,6 @@ const addresses = [
 await run(async () => {
   const before = replayed("before.tallytree", events(30)), profile = replayed("now.tallytree", events(60));
   const page = await view(profile, "", ["--before", before]);
-  await page.evaluate(axe);
   for (const address of addresses) {
     await to(page, "#view=" + address);
     await both(page, address);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Ways through the viewer: to the hottest line and from a function to its source, names of the
 // whole profile, back to where a page was left, a graph that can be read, trees that close,
-// threads on a click, several metrics side by side.
+// threads on a click, several metrics side by side, a function's lines beside its instructions.
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { build, cells, digits, folder, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
+import { broken, build, cells, digits, folder, is, ok, open, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
 
 const flat = "Functions: self, and total with all that they called";
 const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
@@ -23,6 +23,96 @@ const events =
   `block lost kind=function module=prog file=${gone} line=3\n` +
   "strand one\npush main\n" + functions.slice(0, 60).map((n) => `push f${n}\ntick ${ticks(n)}\ncount words ${2 * n}\npop\n`).join("") + "push lost\ntick 20000\npop\npop\n" +
   "strand two\npush main\n" + functions.slice(60).map((n) => `push f${n}\ntick ${ticks(n)}\ncount words ${2 * n}\npop\n`).join("") + "pop\n";
+
+/* Source and instructions of a function, side by side: the figures of the command, and what is
+   marked together.  Self is at chosen instructions. */
+async function instructions() {
+  const source = join(folder, "code.c"), program = join(folder, "code"), file = join(folder, "code.tt");
+  writeFileSync(source, `static inline __attribute__((always_inline)) unsigned mix(unsigned x)
+{
+    x ^= x << 13;
+    return x ^ x >> 7;
+}
+__attribute__((noinline)) unsigned work(unsigned n)
+{
+    unsigned s = 1;
+    for (unsigned i = 0; i < n; i++) {
+        s = mix(s + i);
+        if (s % 5 == 0)
+            s /= 7;
+    }
+    return s;
+}
+int main(int n, char **v) { (void)v; return (int)work((unsigned)n * 10); }
+`);
+  execFileSync("cc", ["-O2", "-g", "-o", program, source]);
+  const code = execFileSync("objdump", ["-d", "--no-show-raw-insn", program]).toString().split("<work>:\n")[1].split("\n\n")[0];
+  const all = [...code.matchAll(/^\s*([0-9a-f]+):\t/gm)].map((m) => m[1]);
+  const stacks = all.filter((_, i) => i % 3 === 1).map((address, i) => `${program} - ${1000 + 37 * i} ${address}\n`).join("");
+  execFileSync(join(build, "test/addresses"), ["-o", file], { input: stacks });
+  execFileSync(tallytree, ["symbolize", file]);
+
+  const page = await view(file, "#view=block&block=work");
+  await page.keyboard.press("l");
+  await page.waitForSelector("#instructions tr[data-link]");
+  await settled(page);
+  is([word(page, "view"), word(page, "block")], ["assembly", "work"], "one key leads from a function to its code");
+  const at = (address) => page.$$eval("#instructions tr[data-link]", (e, a) => "#" + e.find((r) => r.cells[1].textContent === a).id, address);
+  const printed = (self) => (self ? String(self) : "");
+  const want = report(file, "assembly", "--block=work").filter((r) => r.role === "entry");
+  const got = await page.$$eval("#instructions tr[data-link]", (e) => e.map((r) => [r.cells[0].title.replace(/[^0-9]/g, ""), r.cells[1].textContent, r.cells[2].textContent, r.cells[3].textContent]));
+  is(got, want.map((r) => [printed(r.self), r.address, (r.label ?? "").replace(":", ""), r.name]), "each instruction with its figure, as the command has it");
+  is(got.reduce((n, r) => n + Number(r[0]), 0), all.filter((_, i) => i % 3 === 1).reduce((n, _, i) => n + 1000 + 37 * i, 0), "which add up to what was recorded");
+  const lines = new Map(report(file, "source", "--block=work").filter((r) => r.role === "entry" && r.inclusive !== null).map((r) => [String(r.line), [printed(r.self), String(r.inclusive)]]));
+  const shown = await page.$$eval("#source tr[data-line]", (e) => e.map((r) => [r.dataset.line, r.cells[0].title.replace(/[^0-9]/g, ""), r.cells[1].title.replace(/[^0-9]/g, ""), r.cells[3].textContent]));
+  const text = readFileSync(source).toString().split("\n");
+  is(shown, shown.map(([line]) => [line, ...(lines.get(line) ?? ["", ""]), text[line - 1] || " "]), "each line with its text and figures");
+  is([...lines.keys()].filter((line) => !shown.some((r) => r[0] === line)), [], "and none is missing");
+  is(await page.$$eval(".pane:has(#instructions) .minimap span", (e) => e.length), want.filter((r) => r.self).length, "the minimap has a mark for each hot instruction");
+
+  /* What is marked together: by the debug information, the inlined part by its call's line, too. */
+  const linked = (id) => page.$$eval(`#${id} tr[data-linked]`, (e) => e.map((r) => r.cells[1].textContent + (r.dataset.line ?? "")));
+  const ofLine = (line) => want.filter((r) => (r.function === "work" && r.line === line) || (r.function === "mix" && r.at_line === line)).map((r) => r.address);
+  await page.hover('#source tr[data-line="11"] .code');
+  is(await linked("instructions"), ofLine(11), "below the pointer, a line's instructions are marked");
+  const other = want.find((r) => r.function === "work" && r.line !== 11);
+  await page.hover(await at(other.address));
+  is(await page.$$eval("#source tr[data-linked]:not(.inner)", (e) => e.map((r) => r.dataset.line)), [String(other.line)], "and an instruction's line");
+  await page.focus("#source");
+  const chosen = (id) => page.$eval(`#${id}`, (e) => document.getElementById(e.getAttribute("aria-activedescendant"))?.dataset.line ?? "");
+  await page.keyboard.press("Home");
+  const first = Number(await chosen("source"));
+  for (let i = first; i < 9; i++) await page.keyboard.press("ArrowDown");
+  is([await chosen("source"), await linked("instructions")], ["9", ofLine(9)], "the arrow keys do the same");
+  const jump = want.find((r) => /\bL\d+ [↓↑]$/.test(r.name));
+  await page.click(await at(jump.address));
+  const target = want.find((r) => r.label === /\bL\d+/.exec(jump.name)[0] + ":").address;
+  is(await page.$eval("#instructions tr[data-chosen]", (e) => e.cells[1].textContent), target, "a click on a jump leads to its label");
+  const hottest = [...lines].filter(([, [self]]) => self).sort((a, b) => b[1][0] - a[1][0]).map(([line]) => line);
+  is(await page.$$eval(".hot a", (e) => e.map((a) => a.textContent)), hottest.slice(0, 8), "the hottest lines are led to");
+  for (const [width, height] of [[1237, 860], [390, 844]])
+    for (const colorScheme of ["light", "dark"]) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      await settled(page);
+      is(await broken(page), [], `axe finds nothing on ${width} pixels in the ${colorScheme}`);
+      is(await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)), 0, "and the page does not scroll sideways");
+      await shoot(page, `instructions-${width}-${colorScheme}`);
+    }
+  is(page.complaints, [], "no complaint from the browser");
+
+  /* A page without a server has the figures, and says where the instructions are. */
+  const html = join(folder, "code.html");
+  execFileSync(tallytree, ["export", "--to", "html", "--with-sources", "-o", html, file]);
+  const { context, page: single } = await open("file://" + html + "#view=assembly&block=work");
+  await single.waitForSelector("#instructions tr[data-link]");
+  await settled(single);
+  is(await single.$$eval("#instructions tr[data-link]", (e) => e.map((r) => [r.cells[0].title.replace(/[^0-9]/g, ""), r.cells[1].textContent])), want.filter((r) => r.self).map((r) => [String(r.self), r.address]), "a single file has a row for each address with a figure");
+  ok((await single.textContent(".notes")).includes("tallytree view"), "and says what shows its instructions");
+  is((await single.$$eval("#source tr[data-line]", (e) => e.map((r) => r.cells[3].textContent))).includes(text[10]), true, "beside the source that is in it");
+  is(single.complaints, [], "no complaint from the browser");
+  await context.close();
+}
 
 await run(async () => {
   const file = replayed("explore.tt", events);
@@ -257,5 +347,6 @@ await run(async () => {
     is([word(page, "view"), word(page, "metric"), (await cells(page, flat))[0].name], ["flat", "live", live[0].name], "which leads to all of it");
     is(page.complaints, [], "no complaint from the browser");
   }
+  await instructions();
   rmSync(source);
 });

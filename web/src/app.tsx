@@ -8,7 +8,7 @@ import { Bar, Header } from "./frame";
 import { hasLetters, Help } from "./help";
 import { Live, useLive } from "./live";
 import { Menu } from "./menu";
-import { openingMetric, start } from "./model";
+import { hasAddresses, openingMetric, start } from "./model";
 import { groupOf, groups, pageOf, pagesOf, wordsOf } from "./routes";
 import { ShellContext, useHits, useTableAt, type MenuAt, type Shell } from "./shell";
 import { Strip } from "./strip";
@@ -71,6 +71,7 @@ function App() {
       else if (e.key === "t") document.querySelector<HTMLElement>(".strip [data-part=range]")?.focus();
       else if (e.key === "n" || (e.key === "Enter" && state.words.find && (target === document.body || target === main))) setHit((h) => h + (e.shiftKey ? -1 : 1));
       else if (e.key === "N") setHit((h) => h - 1);
+      else if (e.key === "l" && state.view === "block" && header && hasAddresses(header)) go(withView(state, "assembly", { block: state.words.block ?? "" }));
       else if (e.key === "u") isFirst() || history.back();
       else if (!/^[1-9]$/.test(e.key) || !toGroup(Number(e.key))) return;
       e.preventDefault();

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { finest, Flame, FRAMES, layOut, type Frame } from "./flame";
 import { isBuildId } from "./format";
-import type { Row, Table } from "./model";
+import { hasAddresses, type Row, type Table } from "./model";
 import { addressOf, blockOf } from "./names";
 import { Answer } from "./parts";
 import { useShell, useTable } from "./shell";
@@ -34,15 +34,24 @@ function Sandwich({ block }: { block: string }) {
 // Not shown for a call; the block's own row has them.
 const spare = ["self", "self_share", "min", "max", "deviation"];
 
-// Where a block begins: its source, if the profile has a line.
-function Place({ table, row }: { table: Table; row: Row | undefined }) {
+// Where a block begins: its source, if the profile has a line, and its code.
+function Place({ table, row, block }: { table: Table; row: Row | undefined; block: string }) {
   const { state } = useShell();
+  const { table: header } = useTable("view=header");
   const file = row ? table.text(row, "file") : "";
   const line = row ? table.text(row, "line") : "";
-  if (!file || isBuildId(file) || !Number(line)) return null;
+  const isPlace = file && !isBuildId(file) && Number(line);
+  const isCode = header && hasAddresses(header);
+  if (!isPlace && !isCode) return null;
   return (
     <p class="hot">
-      <a href={format(withView(state, "lines", { file, line }))}>{`${file}:${line}`}</a>
+      {isPlace ? <a href={format(withView(state, "lines", { file, line }))}>{`${file}:${line}`}</a> : null}
+      {isPlace && isCode ? " · " : ""}
+      {isCode ? (
+        <>
+          <a href={format(withView(state, "assembly", { block }))}>lines and instructions</a> <kbd>l</kbd>
+        </>
+      ) : null}
     </p>
   );
 }
@@ -65,7 +74,7 @@ export function FunctionPage() {
             <>
               {several ? <p class="notice">{several.text}</p> : null}
               <h2>{sequence || table.text(of("entry")[0] ?? table.rows[0]!, "name") || block}</h2>
-              {sequence ? null : <Place table={table} row={of("entry")[0]} />}
+              {sequence ? null : <Place table={table} row={of("entry")[0]} block={block} />}
               <Figures table={table} caption="The function" rows={of("entry")} sortable={false} leave={["edge_share", "by_arcs"]} />
               <div class="two">
                 <Figures table={table} caption="Callers: what would be saved without their calls" rows={of("caller")} sortable={false} leave={spare} nameTitle="caller" />

@@ -2,7 +2,8 @@
 // menu.tsx - the actions on a block, wherever its name is shown.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { addressOf, brief, labelOf } from "./names";
-import { useShell, type MenuAt } from "./shell";
+import { hasAddresses } from "./model";
+import { useShell, useTable, type MenuAt } from "./shell";
 import { addFilter, exactly, withView, type FilterKind } from "./state";
 
 // A pattern of all functions of a module, whose name is a path's last part.
@@ -15,8 +16,10 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);
   const filter = (kind: FilterKind, what: string) => () => shell.go(addFilter(state, kind, what));
   const { module } = at.block;
+  const { table: header } = useTable("view=header");
   const actions: [string, string, () => void][] = [
     ["o", "open", () => shell.go(withView(state, "block", { block: pattern }))],
+    ...(header && hasAddresses(header) ? ([["l", "its lines and instructions", () => shell.go(withView(state, "assembly", { block: pattern }))]] as [string, string, () => void][]) : []),
     ...(at.context ? ([["z", "open this path in the flame graph", () => shell.go(withView(state, "flame", { context: at.context! }))], ["t", "this path alone, as a tree", () => shell.go(withView(state, "tree", { context: at.context! }))]] as [string, string, () => void][]) : []),
     ["s", "only paths through it", filter("select", pattern)],
     ["x", "hide paths through it", filter("exclude", pattern)],
@@ -26,7 +29,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
     ["r", "begin at it", filter("root", pattern)],
     ...(module
       ? ([
-          ["l", `only ${module}`, filter("select", ofModule(module))],
+          ["m", `only ${module}`, filter("select", ofModule(module))],
           ["k", `merge all of ${module}`, filter("fold", ofModule(module))],
         ] as [string, string, () => void][])
       : []),

@@ -94,6 +94,9 @@ export class Table {
 // The metric that a recording was made for, where that is not its first: of a heap the peak.
 export const openingMetric = (header: Table) => (header.metrics().includes("peak") ? "peak" : "");
 
+// Does it have figures of instructions?
+export const hasAddresses = (header: Table) => header.rows.some((r) => header.text(r, "name") === "addresses" && (header.number(r, "number") ?? 0) > 0);
+
 export interface Source {
   file: string;
   first: number;

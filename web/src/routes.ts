@@ -8,8 +8,9 @@ import { FlamePage, FlameTools } from "./flame-page";
 import { FlatPage, GroupsPage } from "./functions";
 import { FunctionPage } from "./function-page";
 import { GraphPage, GraphTools } from "./graph";
+import { InstructionsPage, InstructionsTools } from "./instructions";
 import { MemoryPage, MemoryTools } from "./memory";
-import type { Table } from "./model";
+import { hasAddresses, type Table } from "./model";
 import { OverviewPage } from "./overview";
 import { SeriesPage, SeriesTools } from "./series";
 import { SlowestPage, SlowestTools } from "./slowest";
@@ -60,7 +61,13 @@ export const groups: Group[] = [
     ],
   },
   { title: "Graph", pages: [{ view: "graph", as: "", title: "Graph", question: "Which functions call which? Each box is larger the more it costs itself, each arrow thicker the more its calls cost.", show: GraphPage, tools: GraphTools }] },
-  { title: "Source", pages: [{ view: "lines", as: "", title: "Source", question: "Which lines of the sources cost most, and which never ran?", show: SourcePage, tools: SourceTools }] },
+  {
+    title: "Source",
+    pages: [
+      { view: "lines", as: "", title: "Source", question: "Which lines of the sources cost most, and which never ran?", show: SourcePage, tools: SourceTools },
+      { view: "assembly", as: "", title: "Instructions", question: "Which lines and which instructions of a function cost most themselves? What belongs together is marked together.", show: InstructionsPage, tools: InstructionsTools, has: hasAddresses },
+    ],
+  },
   { title: "Threads", pages: [{ view: "strands", as: "", title: "Threads", question: "What did each thread, process or rank do, and how evenly is the work shared?", show: StrandsPage, tools: StrandsTools }] },
   { title: "Memory", pages: [{ view: "space", as: "", title: "Memory", question: "What was allocated, and by which functions?", show: MemoryPage, tools: MemoryTools, has: any("space") }] },
   {

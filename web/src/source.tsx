@@ -3,20 +3,13 @@
 // ran marked.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, group, isBuildId, share } from "./format";
+import { hottestRows, shade, SHADES } from "./heat";
 import { readSource, type Row, type Source, type Table } from "./model";
 import { blockOf } from "./names";
 import { Answer, Choice, Scroll } from "./parts";
 import { useShell, useTable } from "./shell";
 import { format, isScrolled, query, withWords } from "./state";
 import { BlockName, Figures } from "./table";
-
-const SHADES = 20;
-
-// The shade of a share, on a scale of twenty: twice as hot is two shades up.
-function shade(of: number, hottest: number): number {
-  if (of <= 0 || hottest <= 0) return 0;
-  return Math.max(1, Math.min(SHADES, Math.round(SHADES + Math.log2(of / hottest) * 2)));
-}
 
 // Files that have figures, the hottest first; of code whose source is not known there is none.
 function useFiles() {
@@ -80,7 +73,6 @@ export function SourcePage() {
 const ABOVE = 200; // lines that are shown above the hottest one
 const SHOWN = 1000; // lines on the page
 const TRIED = 8; // of the hottest files, until one can be read
-const HOT = 8; // lines that are led to
 
 // The row with the largest self figure.
 const hottestOf = (table: Table) => table.rows.reduce<Row | undefined>((a, b) => (b.role !== "entry" || (a && (table.number(a, "self") ?? 0) >= (table.number(b, "self") ?? 0)) ? a : b), undefined);
@@ -138,11 +130,7 @@ function File({ file, by, onMissing }: { file: string; by: string; onMissing: ((
   );
 }
 
-// The hottest lines, from the first one on.
-function hotLines(table: Table): Row[] {
-  const rows = table.rows.filter((r) => r.role === "entry" && (table.number(r, "self") ?? 0) > 0 && table.at(r, "line") !== null);
-  return rows.sort((a, b) => table.number(b, "self")! - table.number(a, "self")!).slice(0, HOT);
-}
+const hotLines = (table: Table) => hottestRows(table, table.rows.filter((r) => r.role === "entry" && table.at(r, "line") !== null));
 
 function Lines({ table, text, line }: { table: Table; text: Source; line: number }) {
   const shell = useShell();
