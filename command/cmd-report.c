@@ -34,8 +34,8 @@ enum { KEY = TT_FILTER_KEY, SYMBOLS = 3000, SOURCE, DEBUGINFOD };
 static const struct tt_flag report_flags[] = {
     {"block", 0, KEY, "PATTERN", NULL, "the block that the view 'block' shows"},
     {"sort", 0, KEY, "COLUMN", NULL, "sort by COLUMN; -COLUMN: smallest first"},
-    {"limit", 0, KEY, "N", "all", "show N rows, or all"},
-    {"depth", 0, KEY, "N", "all", "show N levels, or all"},
+    {"limit", 0, KEY, "N", "all", "show N rows, or all; --depth N: levels"},
+    {"depth", 0, KEY, "N", "all", NULL},
     {"threshold", 0, KEY, "SHARE", NULL, "combine rows below SHARE, such as 0.5%"},
     {"view", 0, KEY, "VIEW", "@views", NULL},
     {"nodefraction", 0, KEY, "SHARE", NULL, NULL},

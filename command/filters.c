@@ -10,9 +10,8 @@
 
 const struct tt_flag tt_filter_flags[] = {
     {"select", 0, TT_FILTER_KEY, "PATTERN", NULL,
-     "keep only paths with a block that matches"},
-    {"exclude", 0, TT_FILTER_KEY, "PATTERN", NULL,
-     "drop paths with a block that matches"},
+     "keep paths with a matching block; --exclude: drop them"},
+    {"exclude", 0, TT_FILTER_KEY, "PATTERN", NULL, NULL},
     {"fold", 0, TT_FILTER_KEY, "PATTERN", NULL,
      "charge blocks to their callers; --centre: all others"},
     {"centre", 0, TT_FILTER_KEY, "PATTERN", NULL, NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view-timeline.c - use over time, by strand, process or block.
+/* view-timeline.c - use over time, by strand, process, block or state.
  *
  *      name     self    most   timeline
  *      total   7.2 s    1.98   ▁▃▃▃▇█████▃▃
@@ -7,11 +7,13 @@
  *
  * The run is cut into buckets of one length.  A bar is the use in its bucket, beside the
  * greatest of all rows.  Figures are of the samples by time, so each row's buckets add up to
- * what the row has. */
+ * what the row has.  By state, stretches of threads (lanes.h) are spread over the buckets in
+ * which they were, so the use is the number of threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lanes.h"
 #include "range.h"
 #include "samples.h"
 #include "statistics.h"
@@ -20,7 +22,8 @@
 #include "views.h"
 
 enum { OWN_LIMIT = 20, OWN_BUCKETS = 60, BUCKETS_MAX = 1000, NS = 1000000000 };
-enum by { BY_STRAND, BY_PROCESS, BY_BLOCK };
+enum by { BY_STRAND, BY_PROCESS, BY_BLOCK, BY_STATE };
+enum state { RUNNING, WAITING, STATES };
 enum column { NAME, SELF, SHARE, MOST, BAR, BUCKETS, FROM, LENGTH };
 
 struct use { /* of one thing */
@@ -80,6 +83,12 @@ static void number_things(struct timeline *v)
         number_processes(v);
         return;
     }
+    if (v->by == BY_STATE) {
+        v->things = STATES;
+        v->use[RUNNING].name = "running";
+        v->use[WAITING].name = "waiting";
+        return;
+    }
     v->things = v->by == BY_STRAND ? p->strands : p->blocks;
     for (uint32_t i = 0; i < v->things; i++) {
         v->thing_of[i] = i;
@@ -106,28 +115,72 @@ static uint32_t bucket_of(const struct timeline *v, const struct tt_sample_row *
     return i < v->buckets ? (uint32_t)i : v->buckets - 1;
 }
 
-static void find_buckets(struct timeline *v)
+static void add_use(struct timeline *v, uint32_t thing, uint32_t at, uint64_t weight)
 {
-    for (uint32_t i = 0; i < v->things; i++)
-        v->use[i].bucket = v->amounts + (size_t)i * v->buckets;
+    v->amounts[(size_t)v->things * v->buckets + at] += weight;
+    v->total += weight;
+    if (thing < v->things) {
+        v->use[thing].bucket[at] += weight;
+        v->use[thing].total += weight;
+    }
+}
+
+static void add_samples(struct timeline *v)
+{
     for (size_t i = 0; i < v->p->samples; i++) {
         const struct tt_sample_row *s = &v->p->sample[i];
-        uint32_t thing, at;
-        if (!tt_range_has(v->p, &v->run, s))
-            continue;
-        thing = thing_of(v, s);
-        at = bucket_of(v, s);
-        v->amounts[(size_t)v->things * v->buckets + at] += s->weight;
-        v->total += s->weight;
-        if (thing < v->things) {
-            v->use[thing].bucket[at] += s->weight;
-            v->use[thing].total += s->weight;
-        }
+        if (tt_range_has(v->p, &v->run, s))
+            add_use(v, thing_of(v, s), bucket_of(v, s), s->weight);
     }
+}
+
+/* The part of a stretch that is in the range, in each bucket. */
+static void spread_stretch(struct timeline *v, const struct tt_stretch *s, uint64_t shift)
+{
+    uint64_t from = s->from < shift ? 0 : s->from - shift,
+             to = s->to < shift ? 0 : s->to - shift;
+
+    from = from < v->run.from ? v->run.from : from;
+    to = to > v->run.to ? v->run.to : to;
+    while (from < to) {
+        const uint32_t at = (uint32_t)((from - v->run.from) / v->length);
+        const uint64_t end = v->run.from + (at + 1) * v->length,
+                       until = end > from && end < to ? end : to;
+        add_use(v, s->wait ? WAITING : RUNNING, at, until - from);
+        from = until;
+    }
+}
+
+static int add_states(struct timeline *v, const struct tt_query *q)
+{
+    struct tt_lanes lanes;
+    const int error = tt_lanes_init(&lanes, v->p, tt_lanes_are_whole(q), q->memory);
+    const struct tt_stretch *s = lanes.stretch.item;
+
+    for (size_t i = 0; !error && i < lanes.stretch.count; i++)
+        spread_stretch(v, &s[i], lanes.shift);
+    if (!error && !lanes.has_waits)
+        tt_table_note(v->t, "no waits",
+                      "waits: they are not in the samples; --wall records them, too");
+    tt_lanes_fini(&lanes);
+    return error;
+}
+
+static int find_buckets(struct timeline *v, const struct tt_query *q)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < v->things; i++)
+        v->use[i].bucket = v->amounts + (size_t)i * v->buckets;
+    if (v->by == BY_STATE)
+        error = add_states(v, q);
+    else
+        add_samples(v);
     for (uint32_t i = 0; i < v->buckets; i++) {
         uint64_t all = v->amounts[(size_t)v->things * v->buckets + i];
         v->most = all > v->most ? all : v->most;
     }
+    return error;
 }
 
 static int by_total(const void *a, const void *b)
@@ -231,6 +284,7 @@ static void add_columns(struct timeline *v, const char *unit)
     tt_table_column(t, "name",
                     v->by == BY_BLOCK     ? "block"
                     : v->by == BY_PROCESS ? "process"
+                    : v->by == BY_STATE   ? "threads"
                                           : "strand",
                     "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
     tt_table_column(t, "self", "self", unit, TT_COLUMN_AMOUNT, 0);
@@ -269,7 +323,9 @@ static struct tt_range range_shown(const struct tt_profile *p)
 
 static int fill(struct timeline *v, struct tt_query *q)
 {
-    const uint32_t things = v->by == BY_BLOCK ? v->p->blocks : v->p->strands;
+    const uint32_t things = v->by == BY_BLOCK   ? v->p->blocks
+                            : v->by == BY_STATE ? STATES
+                                                : v->p->strands;
     const size_t bytes = ((size_t)things + 2) * v->buckets * sizeof *v->amounts;
     int error = -TT_ERR_MEMORY;
 
@@ -278,9 +334,9 @@ static int fill(struct timeline *v, struct tt_query *q)
     v->amounts = tt_memory_get(q->memory, bytes);
     if (v->thing_of && v->use && v->amounts) {
         number_things(v);
-        find_buckets(v);
-        add_rows(v, q);
-        error = 0;
+        error = find_buckets(v, q);
+        if (!error)
+            add_rows(v, q);
     }
     tt_memory_put(q->memory, v->amounts);
     tt_memory_put(q->memory, v->use);

@@ -46,7 +46,8 @@ static const struct tt_view_key series_keys[] = {
 };
 
 static const struct tt_view_key timeline_keys[] = {
-    {"by", "WHAT", "strand process block", "strand (default), process or block"},
+    {"by", "WHAT", "strand process block state",
+     "strand, process, block, or state: running and waiting"},
     {"buckets", "N", NULL, "parts of the time (default: 60)"},
     {NULL, NULL, NULL, NULL},
 };
@@ -85,6 +86,8 @@ const struct tt_named_view tt_views[] = {
     {"series", tt_view_series, 0, series_keys, "figures over time"},
     {"timeline", tt_view_timeline, 0, timeline_keys,
      "use over time, of each thread or block"},
+    {"parallel", tt_view_parallel, 0, no_keys,
+     "how many threads ran while each block ran"},
     {"bursts", tt_view_bursts, 0, no_keys,
      "stretches in which a block ran more than in the rest"},
     {"space", tt_view_space, 0, space_keys, "objects by type and generation"},

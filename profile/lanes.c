@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* lanes.c - when each thread ran and waited, from the samples of a profile by time.
+ *
+ * A sample has the time before it.  Rounds look at all threads at one moment, and a thread
+ * that waits has a sample of each round.  So with --wall the waits are known, and the thread
+ * ran in between; the context is that of its next sample while it ran, whose weight may be
+ * of earlier gaps:
+ *
+ *      samples     w3    w3       r5     w3  r2          w: a wait, r: it ran
+ *      lane     ───wwwwww───rrrrrrrrrrwwwrrrr            the gap before r5 is r5's
+ *
+ * Without waits in the samples, each has its weight as a length before its time, or after
+ * the sample before it if that is later.  Samples of a strand that is several threads may
+ * overlap. */
+#include "lanes.h"
+
+#include <string.h>
+
+struct laying {
+    struct tt_lanes *l;
+    const struct tt_profile *p;
+    const uint32_t *sample; /* numbers of the strand's samples, in the order of time */
+    size_t samples;
+};
+
+/* ── Waits ────────────────────────────────────────────────────────────────────────── */
+
+static const struct {
+    const char *name;
+    enum tt_wait wait;
+} waits[] = {
+    {"futex", TT_WAIT_THREAD},   {"child", TT_WAIT_THREAD}, {"semaphore", TT_WAIT_THREAD},
+    {"message", TT_WAIT_THREAD}, {"flock", TT_WAIT_THREAD}, {"read", TT_WAIT_ANY},
+    {"write", TT_WAIT_ANY},      {"receive", TT_WAIT_ANY},  {"send", TT_WAIT_ANY},
+    {"splice", TT_WAIT_ANY},     {"accept", TT_WAIT_ANY},   {"connect", TT_WAIT_ANY},
+    {"open", TT_WAIT_ANY},       {"fcntl", TT_WAIT_ANY},    {"poll", TT_WAIT_ANY},
+    {"epoll", TT_WAIT_ANY},      {"events", TT_WAIT_ANY},   {"signal", TT_WAIT_ANY}};
+
+static enum tt_wait wait_of(const char *block)
+{
+    const size_t start = strlen("[waits: ");
+
+    if (strncmp(block, "[waits: ", start) != 0)
+        return TT_WAIT_NONE;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const size_t size = strlen(waits[i].name);
+        if (strncmp(block + start, waits[i].name, size) == 0 &&
+            strcmp(block + start + size, "]") == 0)
+            return waits[i].wait;
+    }
+    return TT_WAIT_FIXED;
+}
+
+static enum tt_wait wait_at(const struct laying *a, const struct tt_sample_row *s)
+{
+    return (enum tt_wait)a->l->wait[tt_block_of(a->p, s->context)];
+}
+
+/* ── A thread's stretches ─────────────────────────────────────────────────────────── */
+
+static const struct tt_sample_row *sample_at(const struct laying *a, size_t i)
+{
+    return &a->p->sample[a->sample[i]];
+}
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+static uint64_t time_of(const struct laying *a, const struct tt_sample_row *s)
+{
+    return sum_of(s->time, a->l->shift);
+}
+
+static uint64_t start_of(const struct laying *a, const struct tt_sample_row *s)
+{
+    return time_of(a, s) - s->weight;
+}
+
+static int add_stretch(const struct laying *a, uint64_t from, uint64_t to,
+                       const struct tt_sample_row *s)
+{
+    struct tt_stretch *x;
+
+    if (from >= to)
+        return 0;
+    x = tt_vector_add(&a->l->stretch, 1);
+    if (!x)
+        return -TT_ERR_MEMORY;
+    *x = (struct tt_stretch){from, to, s->context, wait_at(a, s)};
+    return 0;
+}
+
+/* Each sample has its own length. */
+static int lay_apart(const struct laying *a, int may_overlap)
+{
+    uint64_t end = 0;
+    int error = 0;
+
+    for (size_t i = 0; !error && i < a->samples; i++) {
+        const struct tt_sample_row *s = sample_at(a, i);
+        uint64_t from = start_of(a, s);
+        if (!may_overlap && from < end)
+            from = end;
+        end = sum_of(from, s->weight);
+        error = add_stretch(a, from, end, s);
+    }
+    return error;
+}
+
+/* Where a thread is among its samples while it ran. */
+struct run {
+    size_t next, last; /* samples; `samples`: there is none */
+};
+
+static void find_run(const struct laying *a, struct run *r, uint64_t from)
+{
+    for (; r->next < a->samples; r->next++) {
+        if (wait_at(a, sample_at(a, r->next)))
+            continue;
+        r->last = r->next;
+        if (time_of(a, sample_at(a, r->next)) > from)
+            return;
+    }
+}
+
+/* Fills a gap between waits: each part with the next sample while the thread ran, after
+ * the last one with that. */
+static int fill_gap(const struct laying *a, uint64_t from, uint64_t to, struct run *r)
+{
+    int error = 0;
+
+    while (!error && from < to) {
+        uint64_t until = to;
+        find_run(a, r, from);
+        if (r->last == a->samples)
+            return 0; /* it was never seen to run */
+        if (r->next < a->samples && time_of(a, sample_at(a, r->next)) < to)
+            until = time_of(a, sample_at(a, r->next));
+        error = add_stretch(a, from, until, sample_at(a, r->last));
+        from = until;
+    }
+    return error;
+}
+
+static uint64_t first_start(const struct laying *a)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (size_t i = 0; i < a->samples; i++)
+        if (start_of(a, sample_at(a, i)) < first)
+            first = start_of(a, sample_at(a, i));
+    return first;
+}
+
+static int lay_around_waits(const struct laying *a)
+{
+    uint64_t end = first_start(a);
+    struct run r = {0, a->samples};
+    int error = 0;
+
+    for (size_t i = 0; !error && i < a->samples; i++) {
+        const struct tt_sample_row *s = sample_at(a, i);
+        uint64_t from = start_of(a, s);
+        if (!wait_at(a, s))
+            continue;
+        from = from < end ? end : from;
+        error = fill_gap(a, end, from, &r);
+        if (!error)
+            error = add_stretch(a, from, sum_of(from, s->weight), s);
+        end = sum_of(from, s->weight);
+    }
+    if (!error && a->samples)
+        error = fill_gap(a, end, time_of(a, sample_at(a, a->samples - 1)), &r);
+    return error;
+}
+
+/* ── All threads ──────────────────────────────────────────────────────────────────── */
+
+static int lay_lane(const struct laying *a, uint32_t strand, int is_whole)
+{
+    struct tt_lanes *l = a->l;
+    const int is_shared = a->p->strand[strand].members > 1;
+    int error;
+
+    l->lane[strand].first = l->stretch.count;
+    if (is_whole && l->has_waits && !is_shared)
+        error = lay_around_waits(a);
+    else
+        error = lay_apart(a, is_shared);
+    l->lane[strand].end = l->stretch.count;
+    l->is_shared |= is_shared && a->samples;
+    return error;
+}
+
+static int is_placed(const struct tt_profile *p, const struct tt_sample_row *s)
+{
+    return s->strand < p->strands && s->context < p->contexts && s->weight;
+}
+
+/* Sorts the numbers of samples by strand: those of strand s are from start[s + 1] to
+ * start[s + 2]. */
+static void sort_samples(const struct tt_profile *p, uint32_t *sample, size_t *start)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < p->samples; i++)
+        if (is_placed(p, &p->sample[i]))
+            start[p->sample[i].strand + 1]++;
+    for (uint32_t i = 0; i < p->strands + 2; i++)
+        start[i] = sum += start[i];
+    for (size_t i = p->samples; i-- > 0;)
+        if (is_placed(p, &p->sample[i]))
+            sample[--start[p->sample[i].strand + 1]] = (uint32_t)i;
+}
+
+static int lay_all(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
+                   uint32_t *sample, size_t *start)
+{
+    int error = 0;
+
+    sort_samples(p, sample, start);
+    for (uint32_t i = 0; !error && i < p->strands; i++) {
+        const size_t first = start[i + 1], end = start[i + 2];
+        const struct laying a = {l, p, sample + first, end - first};
+        error = lay_lane(&a, i, is_whole);
+    }
+    return error;
+}
+
+int tt_lanes_are_whole(const struct tt_query *q)
+{
+    const struct tt_filter *f = q->filter.item;
+
+    for (size_t i = 0; i < q->filter.count; i++)
+        if (f[i].kind == TT_FILTER_SELECT || f[i].kind == TT_FILTER_EXCLUDE ||
+            f[i].kind == TT_FILTER_ROOT)
+            return 0;
+    return 1;
+}
+
+/* So that no stretch begins before 0. */
+static uint64_t shift_of(const struct tt_profile *p)
+{
+    uint64_t shift = 0;
+
+    for (size_t i = 0; i < p->samples; i++) {
+        const struct tt_sample_row *s = &p->sample[i];
+        if (is_placed(p, s) && s->weight > s->time && s->weight - s->time > shift)
+            shift = s->weight - s->time;
+    }
+    return shift;
+}
+
+static int has_waits(const struct tt_lanes *l, const struct tt_profile *p)
+{
+    if (tt_fact_text(p, "wall"))
+        return 1;
+    for (size_t i = 0; i < p->samples; i++)
+        if (is_placed(p, &p->sample[i]) && l->wait[tt_block_of(p, p->sample[i].context)])
+            return 1;
+    return 0;
+}
+
+int tt_lanes_init(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
+                  const struct tt_memory *memory)
+{
+    uint32_t *sample = tt_memory_get(memory, p->samples * sizeof *sample);
+    size_t *start = tt_memory_get(memory, ((size_t)p->strands + 2) * sizeof *start);
+    int error = -TT_ERR_MEMORY;
+
+    *l = (struct tt_lanes){.lanes = p->strands, .memory = memory};
+    tt_vector_init(&l->stretch, memory, sizeof(struct tt_stretch));
+    l->lane = tt_memory_get(memory, p->strands * sizeof *l->lane);
+    l->wait = tt_memory_get(memory, p->blocks);
+    if (sample && start && l->lane && l->wait) {
+        for (uint32_t i = 0; i < p->blocks; i++)
+            l->wait[i] = (unsigned char)wait_of(tt_block_name(p, i));
+        l->has_waits = has_waits(l, p);
+        l->shift = shift_of(p);
+        error = lay_all(l, p, is_whole, sample, start);
+    }
+    tt_memory_put(memory, start);
+    tt_memory_put(memory, sample);
+    return error;
+}
+
+void tt_lanes_fini(struct tt_lanes *l)
+{
+    tt_memory_put(l->memory, l->wait);
+    tt_memory_put(l->memory, l->lane);
+    tt_vector_fini(&l->stretch);
+}
