@@ -28,12 +28,7 @@ static uint64_t take(struct tt_nettrace *n, size_t size)
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-struct cursor {
-    const char *at, *end;
-    int is_bad;
-};
-
-static uint64_t number(struct cursor *c, int size)
+uint64_t tt_nettrace_take(struct tt_nettrace_cursor *c, int size)
 {
     uint64_t n;
 
@@ -46,12 +41,12 @@ static uint64_t number(struct cursor *c, int size)
     return n;
 }
 
-static uint64_t varint(struct cursor *c)
+uint64_t tt_nettrace_take_varied(struct tt_nettrace_cursor *c)
 {
     uint64_t n = 0;
 
     for (unsigned shift = 0; shift < 70; shift += 7) {
-        uint64_t byte = number(c, 1);
+        uint64_t byte = tt_nettrace_take(c, 1);
         if (shift < 64)
             n |= (byte & 0x7f) << shift;
         if (!(byte & 0x80))
@@ -61,7 +56,7 @@ static uint64_t varint(struct cursor *c)
     return 0;
 }
 
-static void skip(struct cursor *c, uint64_t size)
+void tt_nettrace_pass(struct tt_nettrace_cursor *c, uint64_t size)
 {
     if (size > (uint64_t)(c->end - c->at))
         c->is_bad = 1;
@@ -70,7 +65,7 @@ static void skip(struct cursor *c, uint64_t size)
 }
 
 /* Reads a head that leaves out what is as before. */
-static void read_short(struct cursor *c, struct tt_nettrace_event *e)
+static void read_short(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e)
 {
     enum {
         KIND = 1,
@@ -82,60 +77,60 @@ static void read_short(struct cursor *c, struct tt_nettrace_event *e)
         SIZE = 128
     };
     enum { GUID = 16 };
-    unsigned flags = (unsigned)number(c, 1);
+    unsigned flags = (unsigned)tt_nettrace_take(c, 1);
 
     if (flags & KIND)
-        e->kind = (uint32_t)varint(c);
+        e->kind = (uint32_t)tt_nettrace_take_varied(c);
     if (flags & CAPTURE) {
-        e->sequence += (uint32_t)varint(c);
-        e->capturer = varint(c);
-        (void)varint(c); /* the processor */
+        e->sequence += (uint32_t)tt_nettrace_take_varied(c);
+        e->capturer = tt_nettrace_take_varied(c);
+        (void)tt_nettrace_take_varied(c); /* the processor */
     }
     if (e->kind)
         e->sequence++;
     if (flags & THREAD)
-        e->thread = varint(c);
+        e->thread = tt_nettrace_take_varied(c);
     if (flags & STACK)
-        e->stack = (uint32_t)varint(c);
-    (void)varint(c); /* the time */
+        e->stack = (uint32_t)tt_nettrace_take_varied(c);
+    (void)tt_nettrace_take_varied(c); /* the time */
     if (flags & ID)
-        skip(c, GUID);
+        tt_nettrace_pass(c, GUID);
     if (flags & RELATED)
-        skip(c, GUID);
+        tt_nettrace_pass(c, GUID);
     if (flags & SIZE)
-        e->size = (size_t)varint(c);
+        e->size = (size_t)tt_nettrace_take_varied(c);
 }
 
-static void read_long(struct cursor *c, struct tt_nettrace_event *e)
+static void read_long(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e)
 {
-    (void)number(c, 4); /* the size of all of it */
-    e->kind = (uint32_t)number(c, 4) & INT32_MAX;
-    e->sequence = (uint32_t)number(c, 4);
-    e->thread = number(c, 8);
-    e->capturer = number(c, 8);
-    skip(c, 4); /* the processor */
-    e->stack = (uint32_t)number(c, 4);
-    skip(c, 8 + 16 + 16); /* the time, and two ids */
-    e->size = (size_t)number(c, 4);
+    (void)tt_nettrace_take(c, 4); /* the size of all of it */
+    e->kind = (uint32_t)tt_nettrace_take(c, 4) & INT32_MAX;
+    e->sequence = (uint32_t)tt_nettrace_take(c, 4);
+    e->thread = tt_nettrace_take(c, 8);
+    e->capturer = tt_nettrace_take(c, 8);
+    tt_nettrace_pass(c, 4); /* the processor */
+    e->stack = (uint32_t)tt_nettrace_take(c, 4);
+    tt_nettrace_pass(c, 8 + 16 + 16); /* the time, and two ids */
+    e->size = (size_t)tt_nettrace_take(c, 4);
 }
 
 static int read_events(struct tt_nettrace *n, const char *block, size_t size,
                        const struct tt_nettrace_calls *calls)
 {
-    struct cursor c = {block, block + size, 0};
+    struct tt_nettrace_cursor c = {block, block + size, 0};
     struct tt_nettrace_event e = {0};
-    uint64_t head = number(&c, 2);
-    int is_short = (int)number(&c, 2) & IS_SHORT, error = 0;
+    uint64_t head = tt_nettrace_take(&c, 2);
+    int is_short = (int)tt_nettrace_take(&c, 2) & IS_SHORT, error = 0;
 
     c.at = block;
-    skip(&c, head);
+    tt_nettrace_pass(&c, head);
     while (!error && !c.is_bad && c.at < c.end) {
         if (is_short)
             read_short(&c, &e);
         else
             read_long(&c, &e);
         e.payload = c.at;
-        skip(&c, e.size);
+        tt_nettrace_pass(&c, e.size);
         if (!is_short && !c.is_bad)
             while ((c.at - n->bytes) % 4 && c.at < c.end)
                 c.at++;
@@ -147,17 +142,17 @@ static int read_events(struct tt_nettrace *n, const char *block, size_t size,
 
 /* ── Stacks, points ───────────────────────────────────────────────────────────────── */
 
-static int read_stacks(struct tt_nettrace *n, const char *block, size_t size,
-                       const struct tt_nettrace_calls *calls)
+int tt_nettrace_read_stacks(struct tt_nettrace *n, struct tt_nettrace_cursor c,
+                            const struct tt_nettrace_calls *calls)
 {
-    struct cursor c = {block, block + size, 0};
-    uint32_t first = (uint32_t)number(&c, 4), count = (uint32_t)number(&c, 4);
+    uint32_t first = (uint32_t)tt_nettrace_take(&c, 4),
+             count = (uint32_t)tt_nettrace_take(&c, 4);
     int error = 0;
 
     for (uint32_t i = 0; !error && !c.is_bad && i < count; i++) {
-        uint64_t bytes = number(&c, 4);
+        uint64_t bytes = tt_nettrace_take(&c, 4);
         const char *at = c.at;
-        skip(&c, bytes);
+        tt_nettrace_pass(&c, bytes);
         if (!c.is_bad)
             error = calls->stack(calls->arg, first + i, at, (size_t)bytes);
     }
@@ -167,21 +162,21 @@ static int read_stacks(struct tt_nettrace *n, const char *block, size_t size,
 static int read_point(struct tt_nettrace *n, const char *block, size_t size,
                       const struct tt_nettrace_calls *calls)
 {
-    struct cursor c = {block, block + size, 0};
+    struct tt_nettrace_cursor c = {block, block + size, 0};
     uint64_t threads;
     int error = 0;
 
-    skip(&c, 8); /* the time */
-    threads = number(&c, 4);
+    tt_nettrace_pass(&c, 8); /* the time */
+    threads = tt_nettrace_take(&c, 4);
     while (!error && !c.is_bad && threads--) {
-        uint64_t thread = number(&c, 8);
-        uint32_t sequence = (uint32_t)number(&c, 4);
+        uint64_t thread = tt_nettrace_take(&c, 8);
+        uint32_t sequence = (uint32_t)tt_nettrace_take(&c, 4);
         if (!c.is_bad)
             error = calls->point(calls->arg, thread, sequence);
     }
     if (c.is_bad)
         return wrong(n, "a point in the sequence is damaged");
-    return error ? error : calls->begin(calls->arg);
+    return error ? error : calls->begin(calls->arg, 0);
 }
 
 /* ── Objects ──────────────────────────────────────────────────────────────────────── */
@@ -251,7 +246,8 @@ static int read_block(struct tt_nettrace *n, enum kind kind,
         return wrong(n, "a block does not end");
     n->at++;
     if (kind == STACKS)
-        return read_stacks(n, block, size, calls);
+        return tt_nettrace_read_stacks(
+            n, (struct tt_nettrace_cursor){block, block + size, 0}, calls);
     if (kind == POINT)
         return read_point(n, block, size, calls);
     return kind == UNKNOWN ? 0 : read_events(n, block, size, calls);
@@ -278,6 +274,12 @@ int tt_nettrace_walk(struct tt_nettrace *n, const struct tt_nettrace_calls *call
     size_t length;
     int more, error = 0;
 
+    enum { SIX = 6, HEAD_OF_SIX = 20 };
+
+    n->is_six = n->size >= HEAD_OF_SIX && tt_number_at(n->bytes + 8, 4) == 0 &&
+                tt_number_at(n->bytes + 12, 4) == SIX;
+    if (n->is_six)
+        return tt_nettrace_walk_six(n, calls);
     if (n->size < HEAD || memcmp(n->bytes + 8, "\24\0\0\0!FastSerialization.1", 24) != 0)
         return tt_source_fail_at(n->s, 8,
                                  "this version of .nettrace is not known; PerfView may "

@@ -119,13 +119,15 @@ static int add_name(struct tt_nettrace_methods *m, struct tt_nettrace_payload *p
     return error || !tt_vector_add(&m->text, 1) ? -1 : 0;
 }
 
-int tt_nettrace_add_method(struct tt_nettrace_methods *m, struct tt_nettrace_payload p)
+int tt_nettrace_add_method(struct tt_nettrace_methods *m, uint64_t pid,
+                           struct tt_nettrace_payload p)
 {
     struct tt_nettrace_method *to = tt_vector_add(&m->method, 1);
 
     if (!to)
         return -1;
     (void)tt_nettrace_number(&p, 8); /* its id */
+    to->pid = pid;
     to->module = tt_nettrace_number(&p, 8);
     to->start = tt_nettrace_number(&p, 8);
     to->size = tt_nettrace_number(&p, 4);
@@ -136,7 +138,8 @@ int tt_nettrace_add_method(struct tt_nettrace_methods *m, struct tt_nettrace_pay
     return add_name(m, &p);
 }
 
-int tt_nettrace_add_module(struct tt_nettrace_methods *m, struct tt_nettrace_payload p)
+int tt_nettrace_add_module(struct tt_nettrace_methods *m, uint64_t pid,
+                           struct tt_nettrace_payload p)
 {
     uint64_t id = tt_nettrace_number(&p, 8);
     size_t *path = tt_vector_add(&m->path, 1);
@@ -148,18 +151,20 @@ int tt_nettrace_add_module(struct tt_nettrace_methods *m, struct tt_nettrace_pay
     *path = m->text.count;
     (void)tt_nettrace_number(&p, 8); /* the assembly */
     (void)tt_nettrace_number(&p, 8); /* flags */
-    to = tt_pairs_get(&m->modules, id, 0, &is_new);
+    to = tt_pairs_get(&m->modules, id, pid, &is_new);
     if (!to || tt_nettrace_text(&p, &m->text) != 0 || !tt_vector_add(&m->text, 1))
         return -1;
     *to = (uint32_t)m->path.count;
     return 0;
 }
 
-/* By address; of one address, the last one first. */
+/* By process and address; of one address, the last one first. */
 static int compare(const void *a, const void *b)
 {
     const struct tt_nettrace_method *x = a, *y = b;
 
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     return x->order < y->order ? 1 : x->order > y->order ? -1 : 0;
@@ -174,12 +179,13 @@ void tt_nettrace_sort(struct tt_nettrace_methods *m)
         return;
     qsort(method, m->method.count, sizeof *method, compare);
     for (size_t i = 0; i < m->method.count; i++)
-        if (!kept || method[kept - 1].start != method[i].start)
+        if (!kept || method[kept - 1].start != method[i].start ||
+            method[kept - 1].pid != method[i].pid)
             method[kept++] = method[i];
     m->method.count = kept;
 }
 
-static struct tt_nettrace_method *find(const struct tt_nettrace_methods *m,
+static struct tt_nettrace_method *find(const struct tt_nettrace_methods *m, uint64_t pid,
                                        uint64_t address)
 {
     struct tt_nettrace_method *method = m->method.item;
@@ -187,12 +193,14 @@ static struct tt_nettrace_method *find(const struct tt_nettrace_methods *m,
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (method[middle].start <= address)
+        if (method[middle].pid < pid ||
+            (method[middle].pid == pid && method[middle].start <= address))
             low = middle + 1;
         else
             high = middle;
     }
-    return low && address - method[low - 1].start < method[low - 1].size
+    return low && method[low - 1].pid == pid &&
+                   address - method[low - 1].start < method[low - 1].size
                ? &method[low - 1]
                : NULL;
 }
@@ -213,18 +221,24 @@ static uint32_t place_of(struct tt_nettrace_methods *m, struct tt_builder *b,
     return at ? *at : TT_NONE;
 }
 
-uint32_t tt_nettrace_block(struct tt_nettrace_methods *m, struct tt_builder *b,
-                           uint64_t address)
+int tt_nettrace_is_method(const struct tt_nettrace_methods *m, uint64_t pid,
+                          uint64_t address)
 {
-    struct tt_nettrace_method *f = find(m, address);
+    return find(m, pid, address) || (address && find(m, pid, address - 1));
+}
+
+uint32_t tt_nettrace_block(struct tt_nettrace_methods *m, struct tt_builder *b,
+                           uint64_t pid, uint64_t address)
+{
+    struct tt_nettrace_method *f = find(m, pid, address);
     const uint32_t *path;
 
     if (!f && address)
-        f = find(m, address - 1); /* a call may be the last of a method */
+        f = find(m, pid, address - 1); /* a call may be the last of a method */
     if (!f)
         return place_of(m, b, address);
     if (f->block == TT_NONE) {
-        path = tt_pairs_find(&m->modules, f->module, 0);
+        path = tt_pairs_find(&m->modules, f->module, pid);
         f->block = tt_builder_block(
             b, &(struct tt_block_info){
                    .name = (const char *)m->text.item + f->name,

@@ -4,15 +4,32 @@
  * Of their many events four have stacks that are of interest: samples, which are taken of
  * all threads, whether they run or wait; allocations, of which one in 100 KiB or so has an
  * event; waits for locks; exceptions.  Methods that their addresses are in may be described
- * later, at the end of the trace: the file is read twice. */
+ * later, at the end of the trace: the file is read twice.
+ *
+ * In version 6, tools that trace whole machines have events whose first field weighs their
+ * stack: each kind is a metric. */
 #include "nettrace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "formats.h"
 #include "frames.h"
 
-enum what { NONE, SAMPLE, ALLOCATION, WAIT, EXCEPTION, METHOD, MODULE, COMMAND };
+enum what {
+    NONE,
+    SAMPLE,
+    ALLOCATION,
+    WAIT,
+    EXCEPTION,
+    METHOD,
+    MODULE,
+    COMMAND,
+    MAPPING,
+    SYMBOL,
+    ABOUT,
+    WEIGHED /* and more: an index of `weighed` is added */
+};
 
 static const struct {
     const char *provider;
@@ -31,6 +48,9 @@ static const struct {
     {"Microsoft-Windows-DotNETRuntimeRundown", 153, MODULE},
     {"Microsoft-Windows-DotNETRuntimeRundown", 154, MODULE},
     {"Microsoft-DotNETCore-EventPipe", 1, COMMAND},
+    {"Universal.System", 3, MAPPING},
+    {"Universal.System", 4, SYMBOL},
+    {"Universal.System", 5, ABOUT},
 };
 
 enum metric {
@@ -59,7 +79,19 @@ static const struct {
 struct stack {
     const char *addresses; /* leaf first; in the file */
     size_t size;
+    uint64_t pid;     /* of the context */
     uint32_t context; /* TT_NONE: not made so far */
+};
+
+struct weighed {
+    uint32_t metric;
+    int is_time; /* in ticks of the clock */
+    uint64_t total;
+};
+
+struct thread {
+    uint64_t pid, id;
+    size_t name; /* in `names` */
 };
 
 struct reading {
@@ -67,38 +99,123 @@ struct reading {
     struct tt_builder *b;
     struct tt_nettrace file;
     struct tt_nettrace_methods methods;
+    struct tt_nettrace_spaces spaces;
     struct tt_pairs kinds; /* by the number of a description: enum what */
     struct tt_pairs stacks, threads;
     struct tt_vector stack; /* struct stack */
     struct tt_vector last;  /* uint32_t: the sequence number of a thread's last event */
-    struct tt_vector text;
-    uint64_t region; /* in which stacks have their numbers */
+    struct tt_vector text, names; /* char */
+    struct tt_vector weighed;     /* struct weighed */
+    struct tt_pairs numbers;      /* of threads of version 6: index + 1 */
+    struct tt_vector thread;      /* struct thread */
+    /* In which stacks, threads and kinds have their numbers. */
+    uint64_t region, thread_region, kind_region;
     uint64_t total[METRICS], lost, unknown;
-    int is_second;
+    int is_second, has_weights;
 };
 
 static int no_memory(struct reading *r) { return tt_source_no_memory(r->s); }
 
 /* ── Descriptions ─────────────────────────────────────────────────────────────────── */
 
+static int set_kind(struct reading *r, uint32_t number, uint32_t what)
+{
+    int is_new;
+    uint32_t *to = tt_pairs_get(&r->kinds, number, r->kind_region, &is_new);
+
+    if (!to)
+        return no_memory(r);
+    *to = what;
+    return 0;
+}
+
+static enum what what_of(const char *provider, size_t length, uint32_t event)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].event == event && strlen(known[i].provider) == length &&
+            memcmp(known[i].provider, provider, length) == 0)
+            return known[i].what;
+    return NONE;
+}
+
 static int take_description(struct reading *r, struct tt_nettrace_payload p)
 {
-    uint32_t number = (uint32_t)tt_nettrace_number(&p, 4), event, *to;
-    enum what what = NONE;
-    int is_new;
+    uint32_t number = (uint32_t)tt_nettrace_number(&p, 4), event;
 
     r->text.count = 0;
     if (tt_nettrace_text(&p, &r->text) != 0 || !tt_vector_add(&r->text, 1))
         return no_memory(r);
     event = (uint32_t)tt_nettrace_number(&p, 4);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].event == event && strcmp(known[i].provider, r->text.item) == 0)
-            what = known[i].what;
-    to = tt_pairs_get(&r->kinds, number, 0, &is_new);
+    return set_kind(r, number, what_of(r->text.item, strlen(r->text.item), event));
+}
+
+static int is_text(const struct tt_nettrace_text *t, const char *text)
+{
+    return t->size == strlen(text) && memcmp(t->at, text, t->size) == 0;
+}
+
+/* A kind of events whose stacks have a weight: a metric.  Ticks become ns. */
+static int add_weighed(struct reading *r, const struct tt_nettrace_description *d)
+{
+    const int is_cpu = is_text(&d->name, "cpu"), is_off = is_text(&d->name, "cswitch");
+    struct weighed *to = tt_vector_add(&r->weighed, 1);
+    char name[100];
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)(d->name.size & INT32_MAX),
+                   d->name.at);
     if (!to)
         return no_memory(r);
-    *to = what;
+    to->is_time = is_off && r->file.ticks;
+    to->metric = tt_builder_metric(r->b,
+                                   is_cpu   ? metrics[SAMPLES].name
+                                   : is_off ? "off-CPU"
+                                   : *name  ? name
+                                            : "events",
+                                   to->is_time ? "ns" : "", 0);
+    return set_kind(r, d->number, WEIGHED + (uint32_t)r->weighed.count - 1);
+}
+
+static int describe(void *arg, const struct tt_nettrace_description *d)
+{
+    struct reading *r = arg;
+
+    if (r->is_second)
+        return 0;
+    if (is_text(&d->provider, "Universal.Events") && d->has_value)
+        return add_weighed(r, d);
+    return set_kind(r, d->number, what_of(d->provider.at, d->provider.size, d->event));
+}
+
+static int take_thread(void *arg, const struct tt_nettrace_thread *t)
+{
+    struct reading *r = arg;
+    int is_new;
+    uint32_t *at = tt_pairs_get(&r->numbers, t->number, r->thread_region, &is_new);
+    struct thread *to = at ? tt_vector_add(&r->thread, 1) : NULL;
+    char *name = to ? tt_vector_add(&r->names, t->name.size + 1) : NULL;
+
+    if (!name)
+        return no_memory(r);
+    memcpy(name, t->name.at, t->name.size);
+    *to = (struct thread){t->process, t->id, (size_t)(name - (char *)r->names.item)};
+    *at = (uint32_t)r->thread.count;
     return 0;
+}
+
+/* Returns the thread of an event of version 6; without a description only its number is
+ * known. */
+static struct thread thread_of(const struct reading *r, uint64_t number)
+{
+    const uint32_t *at = tt_pairs_find(&r->numbers, number, r->thread_region);
+
+    return at ? ((const struct thread *)r->thread.item)[*at - 1]
+              : (struct thread){r->file.process, number, 0};
+}
+
+/* The process that methods are described for; a trace before version 6 has only one. */
+static uint64_t process_of(const struct reading *r, const struct tt_nettrace_event *e)
+{
+    return r->file.is_six ? thread_of(r, e->thread).pid : 0;
 }
 
 /* The event that describes the process begins with its command line. */
@@ -127,39 +244,54 @@ static int take_stack(void *arg, uint32_t number, const char *addresses, size_t 
     to = at ? tt_vector_add(&r->stack, 1) : NULL;
     if (!to)
         return no_memory(r);
-    *to = (struct stack){addresses, size, TT_NONE};
+    *to = (struct stack){addresses, size, 0, TT_NONE};
     *at = (uint32_t)r->stack.count;
     return 0;
 }
 
-static int begin_region(void *arg)
+static int begin_region(void *arg, unsigned flags)
 {
     struct reading *r = arg;
 
     r->region++;
+    r->thread_region += (flags & TT_NETTRACE_THREADS) != 0;
+    r->kind_region += (flags & TT_NETTRACE_KINDS) != 0;
     return 0;
 }
 
-/* Sets the context of a stack; without one it is the root. */
-static int context_of(struct reading *r, uint32_t number, uint32_t *context)
+/* Returns the block of an address; of all but the innermost, the call is before it. */
+static uint32_t block_of(struct reading *r, uint64_t pid, uint64_t address,
+                         int is_innermost)
+{
+    if (!r->file.is_six || tt_nettrace_is_method(&r->methods, pid, address))
+        return tt_nettrace_block(&r->methods, r->b, pid, address);
+    return tt_nettrace_place(&r->spaces, r->b, pid,
+                             address - (!is_innermost && address ? 1 : 0));
+}
+
+/* Sets the context of a stack of a process; without one it is the root. */
+static int context_of(struct reading *r, uint64_t pid, uint32_t number, uint32_t *context)
 {
     const uint32_t *at = tt_pairs_find(&r->stacks, r->region, number);
     struct stack *s = at ? (struct stack *)r->stack.item + *at - 1 : NULL;
     const size_t pointer = (size_t)r->file.pointer;
 
     *context = TT_BUILDER_ROOT;
-    if (s && s->context != TT_NONE)
-        *context = s->context;
     if (!s && number)
         r->unknown++;
-    if (!s || s->context != TT_NONE)
+    if (!s)
         return 0;
+    if (s->context != TT_NONE && s->pid == pid) {
+        *context = s->context;
+        return 0;
+    }
     for (size_t i = s->size / pointer; i-- > 0 && *context != TT_NONE;) {
         uint64_t address = tt_number_at(s->addresses + i * pointer, r->file.pointer);
-        uint32_t block = tt_nettrace_block(&r->methods, r->b, address);
+        uint32_t block = block_of(r, pid, address, i == 0);
         *context = block == TT_NONE ? TT_NONE : tt_builder_context(r->b, *context, block);
     }
     s->context = *context;
+    s->pid = pid;
     return *context == TT_NONE ? no_memory(r) : 0;
 }
 
@@ -210,20 +342,44 @@ static int add_wait(struct reading *r, uint32_t context, struct tt_nettrace_payl
     return error || !(ns > 0 && ns < most) ? error : add(r, context, DELAY, (uint64_t)ns);
 }
 
-static int add_event(struct reading *r, enum what what, const struct tt_nettrace_event *e)
+/* In ns, if they are ticks of the clock. */
+static int add_weight(struct reading *r, uint32_t context, struct weighed *w,
+                      struct tt_nettrace_payload p)
+{
+    const unsigned __int128 ns = 1000000000, most = UINT64_MAX;
+    unsigned __int128 weight = tt_nettrace_varied(&p);
+
+    if (w->is_time)
+        weight = weight * ns / r->file.ticks;
+    if (weight > most || __builtin_add_overflow(w->total, (uint64_t)weight, &w->total))
+        return tt_source_fail_at(r->s, r->file.at, TT_TOO_MUCH);
+    tt_builder_add(r->b, TT_ROLE_SELF, context, w->metric, (uint64_t)weight);
+    r->has_weights |= weight != 0;
+    return 0;
+}
+
+static int add_event(struct reading *r, uint32_t what, const struct tt_nettrace_event *e)
 {
     enum { IN_MANAGED_CODE = 2 };
     struct tt_nettrace_payload p = {e->payload, e->payload + e->size};
+    const struct thread t = r->file.is_six
+                                ? thread_of(r, e->thread)
+                                : (struct thread){r->file.process, e->thread, 0};
     uint32_t context;
-    int error = context_of(r, e->stack, &context);
+    int error = context_of(r, process_of(r, e), e->stack, &context);
 
     if (error)
         return error;
-    if (tt_builder_strand(r->b, &(struct tt_strand_info){.pid = r->file.process,
-                                                         .thread = e->thread,
-                                                         .rank = TT_NONE,
-                                                         .members = 1}) == TT_NONE)
+    if (tt_builder_strand(
+            r->b, &(struct tt_strand_info){.pid = t.pid,
+                                           .thread = t.id,
+                                           .name = (const char *)r->names.item + t.name,
+                                           .rank = TT_NONE,
+                                           .members = 1}) == TT_NONE)
         return no_memory(r);
+    if (what >= WEIGHED)
+        return add_weight(r, context, (struct weighed *)r->weighed.item + what - WEIGHED,
+                          p);
     if (what == SAMPLE)
         return add(r, context,
                    tt_nettrace_number(&p, 4) == IN_MANAGED_CODE ? SAMPLES : EXTERNAL, 1);
@@ -236,8 +392,10 @@ static int add_event(struct reading *r, enum what what, const struct tt_nettrace
 static int count_lost(struct reading *r, uint64_t thread, uint32_t sequence, int is_event)
 {
     int is_new;
-    uint32_t *at = tt_pairs_get(&r->threads, thread, 0, &is_new), *last, gap;
+    uint32_t *at = tt_pairs_get(&r->threads, thread, r->thread_region, &is_new), *last,
+             gap;
 
+    is_new |= at && !*at; /* the number was given to another one */
     if (!at || (is_new && !tt_vector_add(&r->last, 1)))
         return no_memory(r);
     if (is_new)
@@ -258,26 +416,57 @@ static int take_point(void *arg, uint64_t thread, uint32_t sequence)
     return r->is_second ? count_lost(r, thread, sequence, 0) : 0;
 }
 
+static int take_gone(void *arg, uint64_t thread, uint32_t sequence)
+{
+    struct reading *r = arg;
+    int is_new, error = take_point(arg, thread, sequence);
+    uint32_t *at = error || !r->is_second
+                       ? NULL
+                       : tt_pairs_get(&r->threads, thread, r->thread_region, &is_new);
+
+    if (at)
+        *at = 0;
+    return error;
+}
+
+/* What describes code: 0, or -1 without memory. */
+static int take_code(struct reading *r, uint32_t what, const struct tt_nettrace_event *e)
+{
+    struct tt_nettrace_payload p = {e->payload, e->payload + e->size};
+    uint64_t pid = process_of(r, e);
+
+    switch (what) {
+    case METHOD:
+        return tt_nettrace_add_method(&r->methods, pid, p);
+    case MODULE:
+        return tt_nettrace_add_module(&r->methods, pid, p);
+    case MAPPING:
+        return tt_nettrace_add_mapping(&r->spaces, pid, p);
+    case SYMBOL:
+        return tt_nettrace_add_symbol(&r->spaces, p);
+    case ABOUT:
+        return tt_nettrace_add_about(&r->spaces, p);
+    default:
+        return what == COMMAND ? take_command(r, p) : 0;
+    }
+}
+
 static int take_event(void *arg, const struct tt_nettrace_event *e)
 {
     struct reading *r = arg;
     struct tt_nettrace_payload p = {e->payload, e->payload + e->size};
-    const uint32_t *kind = tt_pairs_find(&r->kinds, e->kind, 0);
-    enum what what = kind ? (enum what) * kind : NONE;
-    int error = 0;
+    const uint32_t *kind = tt_pairs_find(&r->kinds, e->kind, r->kind_region);
+    uint32_t what = kind ? *kind : NONE;
+    int error;
 
     if (!e->kind)
         return r->is_second ? 0 : take_description(r, p);
     if (!r->is_second)
-        error = what == METHOD    ? tt_nettrace_add_method(&r->methods, p)
-                : what == MODULE  ? tt_nettrace_add_module(&r->methods, p)
-                : what == COMMAND ? take_command(r, p)
-                                  : 0;
-    else
-        error = count_lost(r, e->capturer, e->sequence, 1);
-    if (error)
-        return no_memory(r);
-    return r->is_second && what > NONE && what <= EXCEPTION ? add_event(r, what, e) : 0;
+        return take_code(r, what, e) ? no_memory(r) : 0;
+    error = count_lost(r, e->capturer, e->sequence, 1);
+    if (error || what == NONE || (what > EXCEPTION && what < WEIGHED))
+        return error;
+    return add_event(r, what, e);
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
@@ -290,22 +479,24 @@ static void count(struct reading *r, const char *name, uint64_t number)
 
 static int read_all(struct reading *r)
 {
-    const struct tt_nettrace_calls calls = {take_event, take_stack, take_point,
-                                            begin_region, r};
+    const struct tt_nettrace_calls calls = {take_event,   take_stack, take_point,
+                                            begin_region, describe,   take_thread,
+                                            take_gone,    r};
     uint64_t all = 0;
     int error = tt_source_all(r->s, &r->file.bytes, &r->file.size);
 
     r->file.s = r->s;
     error = error ? error : tt_nettrace_walk(&r->file, &calls);
     tt_nettrace_sort(&r->methods);
+    tt_nettrace_sort_spaces(&r->spaces);
     r->is_second = 1;
-    r->region = 0;
+    r->region = r->thread_region = r->kind_region = 0;
     error = error ? error : tt_nettrace_walk(&r->file, &calls);
     if (error)
         return error;
     for (int i = 0; i < METRICS; i++)
         all += r->total[i] != 0;
-    if (!all)
+    if (!all && !r->has_weights)
         return tt_source_fail(r->s, "this trace of .NET has no samples; record it by "
                                     "'dotnet-trace collect --profile cpu-sampling'");
     count(r, "lost.events", r->lost);
@@ -320,19 +511,29 @@ static int read_nettrace(struct tt_source *s, struct tt_builder *b)
     int error;
 
     tt_nettrace_methods_init(&r.methods, s->memory);
+    tt_nettrace_spaces_init(&r.spaces, s->memory);
     tt_pairs_init(&r.kinds, s->memory);
+    tt_pairs_init(&r.numbers, s->memory);
     tt_pairs_init(&r.stacks, s->memory);
     tt_pairs_init(&r.threads, s->memory);
     tt_vector_init(&r.stack, s->memory, sizeof(struct stack));
     tt_vector_init(&r.last, s->memory, sizeof(uint32_t));
     tt_vector_init(&r.text, s->memory, 1);
-    error = read_all(&r);
+    tt_vector_init(&r.names, s->memory, 1);
+    tt_vector_init(&r.weighed, s->memory, sizeof(struct weighed));
+    tt_vector_init(&r.thread, s->memory, sizeof(struct thread));
+    error = tt_vector_add(&r.names, 1) ? read_all(&r) : tt_source_no_memory(s);
+    tt_vector_fini(&r.thread);
+    tt_vector_fini(&r.weighed);
+    tt_vector_fini(&r.names);
     tt_vector_fini(&r.text);
     tt_vector_fini(&r.last);
     tt_vector_fini(&r.stack);
     tt_pairs_fini(&r.threads);
     tt_pairs_fini(&r.stacks);
+    tt_pairs_fini(&r.numbers);
     tt_pairs_fini(&r.kinds);
+    tt_nettrace_spaces_fini(&r.spaces);
     tt_nettrace_methods_fini(&r.methods);
     return error;
 }
@@ -345,6 +546,7 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_nettrace = {
     .name = "nettrace",
     .about = "samples, allocations and waits in traces of .NET",
+    .flags = TT_FORMAT_NATIVE,
     .detect = detect,
     .read = read_nettrace,
 };

@@ -4,7 +4,8 @@
  *      Nettrace │ !FastSerialization.1 │ Trace │ block │ block │ … │ 1
  *
  * A block has descriptions of events, stacks, or events, or is a point after which the
- * numbers of stacks start again. */
+ * numbers of stacks start again.  Version 6 has another frame and more kinds of blocks; it
+ * is also written by tools that trace whole machines. */
 #ifndef TT_NETTRACE_H
 #define TT_NETTRACE_H
 
@@ -20,13 +21,30 @@ struct tt_nettrace_event {
     size_t size;
 };
 
+struct tt_nettrace_text { /* UTF-8, without an end */
+    const char *at;
+    size_t size;
+};
+
+struct tt_nettrace_description { /* of a kind of events; from version 6 on */
+    uint32_t number, event;
+    struct tt_nettrace_text provider, name;
+    int has_value; /* its first field weighs the stack */
+};
+
+struct tt_nettrace_thread {
+    uint64_t number, process, id;
+    struct tt_nettrace_text name;
+};
+
 struct tt_nettrace {
     struct tt_source *s; /* borrowed */
     const char *bytes;
     size_t size, at;
     int pointer; /* bytes of an address */
-    uint64_t process;
-    int is_cut; /* the file ends within a block */
+    int is_six;
+    uint64_t process, ticks; /* ticks: of the clock in a second, in version 6 */
+    int is_cut;              /* the file ends within a block */
 };
 
 /* What is done with what the blocks have.  They return 0, or an error, noted. */
@@ -34,17 +52,35 @@ struct tt_nettrace_calls {
     int (*event)(void *arg, const struct tt_nettrace_event *);
     int (*stack)(void *arg, uint32_t number, const char *addresses, size_t size);
     int (*point)(void *arg, uint64_t thread, uint32_t sequence);
-    int (*begin)(void *arg); /* the numbers of stacks start again */
+    /* The numbers of stacks start again; by flags, those of threads and kinds, too. */
+    int (*begin)(void *arg, unsigned flags);
+    /* Of version 6 only. */
+    int (*describe)(void *arg, const struct tt_nettrace_description *);
+    int (*thread)(void *arg, const struct tt_nettrace_thread *);
+    int (*gone)(void *arg, uint64_t thread, uint32_t sequence);
     void *arg;
 };
+enum { TT_NETTRACE_THREADS = 1, TT_NETTRACE_KINDS = 2 }; /* flags of `begin` */
+
+/* A block that is being read; what is behind its end is 0, and makes it bad. */
+struct tt_nettrace_cursor {
+    const char *at, *end;
+    int is_bad;
+};
+uint64_t tt_nettrace_take(struct tt_nettrace_cursor *, int size);
+uint64_t tt_nettrace_take_varied(struct tt_nettrace_cursor *);
+void tt_nettrace_pass(struct tt_nettrace_cursor *, uint64_t size);
+int tt_nettrace_read_stacks(struct tt_nettrace *, struct tt_nettrace_cursor,
+                            const struct tt_nettrace_calls *);
 
 /* Walks over all blocks.  0, or an error, noted. */
 int tt_nettrace_walk(struct tt_nettrace *, const struct tt_nettrace_calls *);
+int tt_nettrace_walk_six(struct tt_nettrace *, const struct tt_nettrace_calls *);
 
 /* ── Methods ──────────────────────────────────────────────────────────────────────── */
 
 struct tt_nettrace_method {
-    uint64_t start, size, module;
+    uint64_t pid, start, size, module;
     size_t name; /* in `text` */
     uint32_t block, order;
 };
@@ -54,7 +90,7 @@ struct tt_nettrace_methods {
     struct tt_vector method; /* struct tt_nettrace_method; sorted in the end */
     struct tt_vector text;   /* char: names, each with its end */
     struct tt_vector path;   /* size_t: of a module, in `text` */
-    struct tt_pairs modules; /* index of its path + 1 */
+    struct tt_pairs modules; /* of a process: index of its path + 1 */
     struct tt_pairs places;  /* blocks of addresses in no method */
 };
 
@@ -69,11 +105,39 @@ int tt_nettrace_text(struct tt_nettrace_payload *, struct tt_vector *to);
 
 void tt_nettrace_methods_init(struct tt_nettrace_methods *, const struct tt_memory *);
 void tt_nettrace_methods_fini(struct tt_nettrace_methods *);
-int tt_nettrace_add_method(struct tt_nettrace_methods *, struct tt_nettrace_payload);
-int tt_nettrace_add_module(struct tt_nettrace_methods *, struct tt_nettrace_payload);
+int tt_nettrace_add_method(struct tt_nettrace_methods *, uint64_t pid,
+                           struct tt_nettrace_payload);
+int tt_nettrace_add_module(struct tt_nettrace_methods *, uint64_t pid,
+                           struct tt_nettrace_payload);
 void tt_nettrace_sort(struct tt_nettrace_methods *);
+/* Is an address of a process in a method? */
+int tt_nettrace_is_method(const struct tt_nettrace_methods *, uint64_t pid,
+                          uint64_t address);
 /* Returns the block of an address; TT_NONE: no memory. */
 uint32_t tt_nettrace_block(struct tt_nettrace_methods *, struct tt_builder *,
+                           uint64_t pid, uint64_t address);
+
+/* ── Mappings of many processes ───────────────────────────────────────────────────── */
+
+struct tt_nettrace_spaces {
+    struct tt_vector mapping, symbol; /* sorted in the end */
+    struct tt_vector text;            /* char */
+    struct tt_pairs ids;              /* of files: build-ids, in the text */
+    struct tt_pairs places;           /* blocks of addresses without a symbol */
+};
+
+void tt_nettrace_spaces_init(struct tt_nettrace_spaces *, const struct tt_memory *);
+void tt_nettrace_spaces_fini(struct tt_nettrace_spaces *);
+/* A number of as many bytes as it needs. */
+uint64_t tt_nettrace_varied(struct tt_nettrace_payload *);
+/* They take events of Universal.System: 0, or -1 without memory. */
+int tt_nettrace_add_mapping(struct tt_nettrace_spaces *, uint64_t pid,
+                            struct tt_nettrace_payload);
+int tt_nettrace_add_symbol(struct tt_nettrace_spaces *, struct tt_nettrace_payload);
+int tt_nettrace_add_about(struct tt_nettrace_spaces *, struct tt_nettrace_payload);
+void tt_nettrace_sort_spaces(struct tt_nettrace_spaces *);
+/* Returns the block of an address of a process; TT_NONE: no memory. */
+uint32_t tt_nettrace_place(struct tt_nettrace_spaces *, struct tt_builder *, uint64_t pid,
                            uint64_t address);
 
 #endif

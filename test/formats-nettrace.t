@@ -135,8 +135,153 @@ module() { "$tallytree" report flat --csv --metric samples "$dir/all" | grep -q 
 try "methods have their module, allocations their type" module
 cut() { of samples cut && "$tallytree" report header "$dir/cut" | grep -q 'cut off'; }
 try "a trace that was cut off is read up to there, and says so" cut
-version() { printf 'Nettrace\0\0\0\0\6\0\0\0\0\0\0\0padding, and more of that' >"$dir/bad" && refused "$dir/bad" ": byte 8: this version"; }
+# Version 6.
+cat >"$dir/six.py" <<'END'
+"""six.py FOLDER long|short SEED: a trace of two processes, which share the numbers of stacks; sums of each stack beside it."""
+import collections, random, struct, sys
+out, short, seed = sys.argv[1], sys.argv[2] == "short", int(sys.argv[3])
+dice, pointer, ticks = random.Random(seed), 8 if seed % 3 else 4, 10**7
+sums, data = collections.defaultdict(collections.Counter), b"Nettrace" + struct.pack("<III", 0, 6, 3)
+def varint(n):
+    b = b""
+    while n > 127: b, n = b + bytes([n & 127 | 128]), n >> 7
+    return b + bytes([n])
+def text(s): return varint(len(s.encode())) + s.encode()
+def wide(s): return s.encode("utf-16-le") + b"\0\0"
+def brief(s): return struct.pack("<H", len(s.encode())) + s.encode()
+def block(kind, payload):
+    global data
+    data += struct.pack("<I", len(payload) | kind << 24) + payload
+def row(b): return struct.pack("<H", len(b)) + b
+kinds = {"cpu": ("Universal.Events", 0, "cpu", 1), "off": ("Universal.Events", 2, "cswitch", 1), "page": ("Universal.Events", 3, "faults größe", 1), "odd": ("Universal.Events", 9, "odd", 0),
+         "map": ("Universal.System", 3, "ProcessMapping", 0), "symbol": ("Universal.System", 4, "ProcessSymbol", 0), "about": ("Universal.System", 5, "ProcessMappingMetadata", 0),
+         "method": ("Microsoft-Windows-DotNETRuntime", 143, "MethodLoadVerbose", 0), "sample": ("Microsoft-DotNETCore-SampleProfiler", 0, "", 0)}
+number = {}
+def describe():
+    numbers = dice.sample(range(1, 400), len(kinds))
+    rows = b""
+    for k, n in zip(kinds, numbers):
+        provider, event, name, value = kinds[k]
+        field = row(text("Value") + b"\x15" + b"later") if value else row(text("Name") + b"\x13\x17")
+        rows += row(varint(n) + text(provider) + varint(event) + text(name) + struct.pack("<H", 2 if k == "odd" else 1) + field * (2 if k == "odd" else 1) + struct.pack("<H", 2) + b"\x09\1" + b"more")
+        number[k] = n
+    block(3, struct.pack("<H", 3) + b"new" + rows)
+sequence, lost, index, now = collections.Counter(), 0, {}, 1000
+def threads():
+    """Each thread gets a number, which meant another one before."""
+    rows = b""
+    for (pid, tid), n in zip(THREADS, dice.sample(range(300), len(THREADS))):
+        index[pid, tid] = n
+        rows += row(varint(n) + b"\2" + varint(pid) + b"\4" + text("key") + text("value") + b"\3" + varint(tid) + (b"\1" + text("name größe") if tid == 11 else b""))
+    block(6, rows)
+def events(todo):
+    global now
+    payload, before = struct.pack("<HHQQ", 23, 1 if short else 0, 0, 0) + b"new", dict(k=0, s=0, c=0, t=0, i=0, l=0, z=0)
+    last = 0
+    for kind, capturer, thread, stack, body in todo:
+        global lost
+        gap = dice.choice([0, 0, 0, 2]) if capturer in sequence else 0
+        lost += gap
+        sequence[capturer] += 1 + gap
+        now += dice.randrange(9)
+        label = dice.randrange(3)
+        e = dict(k=number[kind], s=sequence[capturer], c=capturer, t=thread, i=stack, l=label, z=len(body))
+        if short:
+            flags, rest = 0, b""
+            if e["k"] != before["k"] or dice.random() < .2: flags |= 1; rest += varint(e["k"])
+            if e["s"] != before["s"] + 1 or e["c"] != before["c"]: flags |= 2; rest += varint((e["s"] - before["s"] - 1) % 2**32) + varint(e["c"]) + varint(7)
+            if e["t"] != before["t"]: flags |= 4; rest += varint(e["t"])
+            if e["i"] != before["i"]: flags |= 8; rest += varint(e["i"])
+            rest += varint(now - last)
+            if e["l"] != before["l"]: flags |= 16; rest += varint(e["l"])
+            if e["z"] != before["z"]: flags |= 128; rest += varint(e["z"])
+            payload += bytes([flags | dice.choice([0, 64])]) + rest + body
+        else:
+            head = struct.pack("<IIQQIIQII", e["k"] | dice.choice([0, 2**31]), e["s"] % 2**32, thread, capturer, 7, stack, now, label, len(body))
+            payload += struct.pack("<I", len(head + body)) + head + body
+        before, last = e, now
+    block(2, payload)
+THREADS = [(100, 11), (100, 12), (200, 21)]
+top = 2**64 if pointer == 8 else 2**32
+kernel = top - 4096
+maps = {100: [(1, 0x1000, 0x5000, 0x2000, "/lib/libgröße.so", 9), (2, 0x100000, 0x200000, 0, "/memfd:doublemapper", 0)], 200: [(3, 0x1000, 0x5000, 0, "/bin/other", 0)], 0: [(4, kernel, top - 1, 0, "[kernel]", 0)]}
+symbols = [(2, 0x100000, 0x1000ff, "instance class [System]X`1<!0> [App] N.A::Main(int32)[Tier1]"), (2, 0x100100, 0x1001ff, "helper [1]"), (3, 0x1000, 0x1fff, "other_main"), (4, kernel, kernel + 99, "do_idle")]
+name = {(100, 0x100010): "N.A::Main(int32)", (100, 0x100110): "helper [1]", (200, 0x1010): "other_main", (200, 0x3000): "other+0x%x", (100, 0x1010): "libgröße.so+0x%x", (100, kernel + 5): "do_idle",
+        (200, kernel + 5): "do_idle", (200, 0x100010): "0x%x", (100, 0x700000): "N.B.Jit(bool)", (200, 0x700000): "0x%x", (100, 0x3000): "libgröße.so+0x%x", (200, 0x100110): "0x%x"}
+place = {(200, 0x3000): 0x2000, (100, 0x1010): 0x2010, (200, 0x100010): 0x100010, (200, 0x700000): 0x700000, (100, 0x3000): 0x4000, (200, 0x100110): 0x100110}
+addresses = [0x100010, 0x1010, 0x3000, kernel + 5, 0x700000, 0x100110]
+def folded(pid, stack):
+    names = []
+    for i, a in enumerate(stack):
+        n = name[pid, a]
+        # of all but the innermost, the call is before the address
+        names.append(n % (place[pid, a] - (i > 0)) if "%" in n else n)
+    return ";".join(reversed(names))
+pairs = text("ProcessId") + text("77") + text("HardwareThreadCount") + text("4")
+block(1, bytes(16) + struct.pack("<QQII", 5, ticks, pointer, 2) + pairs)
+describe()
+threads()
+for pid in (100, 200, 0):
+    t = index.get(next((k for k in THREADS if k[0] == pid), None))
+    if t is None: block(6, row(varint(999) + b"\2\0")); t = 999
+    events([("map", 0, t, 0, varint(i) + varint(a) + varint(e) + varint(o) + brief(n) + varint(m) + brief("{}")) for i, a, e, o, n, m in maps[pid]])
+    if pid == 100:
+        events([("about", 0, t, 0, varint(9) + brief('{"type": "ELF","build_id": "c0ffee"}') + brief("{}"))])
+        events([("method", 0, t, 0, struct.pack("<QQQIII", 1, 5, 0x700000, 64, 6, 0) + wide("N.B") + wide("Jit") + wide("instance void (bool)") + bytes(2))])
+events([("symbol", 0, 0, 0, varint(i) + varint(m) + varint(a) + varint(e) + brief(n)) for i, (m, a, e, n) in enumerate(symbols)])
+for round_ in range(6):
+    stacks = [[dice.choice(addresses) for _ in range(dice.randrange(1, 6))] for _ in range(5)]
+    first = dice.randrange(1, 9)
+    block(5, struct.pack("<II", first, len(stacks)) + b"".join(struct.pack("<I", len(s) * pointer) + b"".join(struct.pack("<Q" if pointer == 8 else "<I", a) for a in s) for s in stacks))
+    block(8, struct.pack("<II", 1, 1) + b"\x81" + bytes(16))
+    block(77, b"what may come later")
+    todo = []
+    for _ in range(30):
+        pid, tid = dice.choice(THREADS)
+        kind, k, value = dice.choice(["cpu", "cpu", "off", "page", "odd", "sample"]), dice.randrange(5), dice.randrange(1, 2**dice.randrange(1, 40))
+        body = varint(value) if kind != "sample" else struct.pack("<I", 2)
+        if kind == "cpu": sums["samples"][folded(pid, stacks[k])] += value; sums["threads"][str(tid)] += value
+        if kind == "sample": sums["samples"][folded(pid, stacks[k])] += 1; sums["threads"][str(tid)] += 1
+        if kind == "off": sums["off-CPU"][folded(pid, stacks[k])] += value * 10**9 // ticks
+        if kind == "page": sums["faults größe"][folded(pid, stacks[k])] += value
+        todo.append((kind, dice.choice([0, index[pid, tid]]), index[pid, tid], first + k, body))
+    events(todo)
+    if round_ == 2: # a thread has gone, and its number is given to a new one
+        gone = index.pop((200, 21))
+        block(7, varint(gone) + varint((sequence[gone] + 3) % 2**32))
+        lost += 3 if gone in sequence else 0
+        sequence.pop(gone, 0)
+        THREADS[2] = (200, 22)
+        index[200, 22] = gone
+        block(6, row(varint(gone) + b"\2" + varint(200) + b"\3" + varint(22)))
+    flags = dice.randrange(4)
+    more = dice.choice(list(sequence))
+    block(4, struct.pack("<QII", now, flags, 1) + varint(more) + varint(sequence[more] + 5))
+    lost, sequence[more] = lost + 5, sequence[more] + 5
+    if flags & 1: sequence.clear(); threads()
+    if flags & 2: describe()
+open(out + "/cut", "wb").write(data + struct.pack("<I", 500 | 2 << 24) + b"cut off")
+block(0, b"")
+open(out + "/all", "wb").write(data)
+open(out + "/lost", "w").write(str(lost))
+for n in ("samples", "off-CPU", "faults größe", "threads"):
+    open(out + "/" + n, "w").write("".join("%s %d\n" % line for line in sorted(sums[n].items())))
+END
+sums() { of samples && of "off-CPU" && of "faults größe"; }
+for form in "short 1" "long 2" "short 3"; do
+    # shellcheck disable=SC2086
+    python3 "$dir/six.py" "$dir" $form || exit
+    mv "$dir/threads" "$dir/thread"
+    try "version 6, heads that are ${form% *}: each stack of each process has what its events weigh" sums
+    try "threads are strands, whatever numbers they have" threads
+    try "events that are missing are counted" lost
+done
+try "a trace that was cut off is read up to there, and says so" cut
+identity() { "$tallytree" export --to json "$dir/all" | grep -q c0ffee && "$tallytree" report strands "$dir/all" | grep -q 'name größe'; }
+try "files have their build-ids, threads their names" identity
+version() { printf 'Nettrace\0\0\0\0\7\0\0\0\0\0\0\0padding, and more of that' >"$dir/bad" && refused "$dir/bad" ": byte 8: this version"; }
 try "another version is refused" version
+python3 "$dir/make.py" "$dir" 8 short || exit
 none() { head -c 102 "$dir/all" >"$dir/bad" && printf '\1' >>"$dir/bad" && refused "$dir/bad" ":.*this trace of .NET has no samples.*dotnet-trace collect"; }
 try "a trace without samples is refused, with what records them" none
 damaged() { python3 -c 'import sys; d = open(sys.argv[1], "rb").read(); i = d.index(b"EventBlock"); open(sys.argv[2], "wb").write(d[:i + 40] + b"\xff" * 100 + d[i + 140:])' "$dir/all" "$dir/bad" && refused "$dir/bad" ": byte [0-9]*: a block of events is damaged"; }
