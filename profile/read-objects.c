@@ -163,11 +163,11 @@ static int compare_states(const void *a, const void *b)
 {
     const struct state *x = a, *y = b;
 
-    if (x->context != y->context)
-        return x->context < y->context ? -1 : 1;
     if (x->type != y->type)
         return x->type < y->type ? -1 : 1;
-    return (x->generation > y->generation) - (x->generation < y->generation);
+    if (x->generation != y->generation)
+        return x->generation < y->generation ? -1 : 1;
+    return (x->context > y->context) - (x->context < y->context);
 }
 
 static void sum_figures(struct figures *to, const struct figures *from)
@@ -196,6 +196,56 @@ static size_t sum_states(struct state *s, size_t count)
 
 static uint64_t at_least_0(uint64_t n) { return (int64_t)n > 0 ? n : 0; }
 
+static uint64_t *alive_of(struct state *s, int bytes)
+{
+    return bytes ? &s->alive.bytes : &s->alive.number;
+}
+
+/* The states of one type and generation.  If more objects left a context than came there, the
+ * contexts that have some left lose as many, each its share: the sum is right.  Returns how
+ * many. */
+static uint64_t share_deficit(struct state *s, size_t count, int bytes)
+{
+    uint64_t deficit = 0, alive = 0, before = 0, taken = 0, share;
+
+    for (size_t i = 0; i < count; i++) {
+        alive += at_least_0(*alive_of(&s[i], bytes));
+        deficit += at_least_0(-*alive_of(&s[i], bytes));
+    }
+    if (deficit > alive)
+        deficit = alive;
+    for (size_t i = 0; i < count && deficit; i++) {
+        before += at_least_0(*alive_of(&s[i], bytes));
+        share = (uint64_t)((unsigned __int128)before * deficit / alive) - taken;
+        taken += share;
+        *alive_of(&s[i], bytes) = at_least_0(*alive_of(&s[i], bytes)) - share;
+    }
+    TT_ASSERT(taken == deficit);
+    return deficit;
+}
+
+static int is_of_group(const struct state *a, const struct state *b)
+{
+    return a->type == b->type && a->generation == b->generation;
+}
+
+/* Returns the number of objects that were freed and are missing where they were made. */
+static uint64_t share_deficits(const struct tt_objects_taken *x, struct state *s,
+                               size_t count)
+{
+    uint64_t missing = 0, of_group;
+
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && is_of_group(&s[i], &s[end]);)
+            end++;
+        of_group = share_deficit(&s[i], end - i, 0);
+        (void)share_deficit(&s[i], end - i, 1);
+        if (!x->held || s[i].type >= x->p->types || !x->held[s[i].type])
+            missing += of_group;
+    }
+    return missing;
+}
+
 static void add_dead(struct tt_objects_taken *x, const struct state *s)
 {
     if (at_least_0(s->dead.number))
@@ -208,6 +258,7 @@ int tt_objects_finish(struct tt_objects_taken *x)
 {
     struct state *s;
     size_t count;
+    uint64_t missing;
 
     for (uint32_t i = 0; i < x->p->blocks; i++)
         if (x->p->block[i].type)
@@ -216,6 +267,7 @@ int tt_objects_finish(struct tt_objects_taken *x)
     count = sum_states(s, x->state.count);
     if (count)
         take_holdings(x);
+    missing = share_deficits(x, s, count);
     for (size_t i = 0; i < count; i++) {
         add_dead(x, &s[i]);
         if (x->held && s[i].type < x->p->types && x->held[s[i].type])
@@ -228,6 +280,7 @@ int tt_objects_finish(struct tt_objects_taken *x)
     if (x->p->space)
         tt_builder_fact(x->b, "collections", TT_FACT_SUM, x->p->space->collected, "");
     tt_builder_fact(x->b, "lost.objects", TT_FACT_SUM, x->p->header->lost_objects, "");
+    tt_builder_fact(x->b, "lost.places", TT_FACT_SUM, missing, "");
     free(x->held);
     free(x->taken);
     tt_vector_fini(&x->state);

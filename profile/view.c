@@ -501,6 +501,9 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
         {"lost.calls", "lost", "calls were evicted and found no room"},
         {"lost.figures", "lost", "figures found no room"},
         {"lost.objects", "lost", "events of objects interrupted the profiler"},
+        {"lost.places", "lost",
+         "freed objects found no room at their contexts, whose live figures are "
+         "estimates"},
         {"lost.lines", "lost", "lines of the file could not be read"},
         {"lost.events", "lost", "events of the file could not be read"},
         {"lost.records", "lost", "records were lost by perf"},

@@ -186,19 +186,26 @@ tt_block tt_bands_centre(struct tt_tree *t, const struct tt_node *n)
     return up->key;
 }
 
-void tt_bands_change(struct tt_thread *t, const struct tt_node *n, tt_type type,
+/* Of an evicted context the blocks below its ancestor are unknown, but for the last. */
+static tt_block centre_of(struct tt_thread *t, const struct tt_band_place *at)
+{
+    return tt_block_kind(at->block) == TT_KIND_CENTRE
+               ? at->block
+               : tt_bands_centre(&t->tree, at->node);
+}
+
+void tt_bands_change(struct tt_thread *t, const struct tt_band_place *at,
                      uint32_t generation, uint64_t now, int64_t bytes)
 {
     const uint32_t wanted = t->recording->options.series,
                    place = generation << TT_SPACE_FROM_SHIFT;
 
     if (wanted & 1u << TT_BAND_TYPE)
-        change_band(&t->tree, TT_BAND_TYPE, type | place, now, bytes);
+        change_band(&t->tree, TT_BAND_TYPE, at->type | place, now, bytes);
     if (wanted & 1u << TT_BAND_BLOCK)
-        change_band(&t->tree, TT_BAND_BLOCK, n->key | place, now, bytes);
+        change_band(&t->tree, TT_BAND_BLOCK, at->block | place, now, bytes);
     if (wanted & 1u << TT_BAND_CENTRE)
-        change_band(&t->tree, TT_BAND_CENTRE, tt_bands_centre(&t->tree, n) | place, now,
-                    bytes);
+        change_band(&t->tree, TT_BAND_CENTRE, centre_of(t, at) | place, now, bytes);
 }
 
 void tt_bands_inherent(struct tt_thread *t, uint32_t generation, uint64_t now,

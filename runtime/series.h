@@ -5,9 +5,16 @@
 
 #include "space.h"
 
-/* Adds `bytes` from `now` on, in a generation, for objects that `n` made.  The second
- * adds to the state of objects whose use is unknown. */
-void tt_bands_change(struct tt_thread *, const struct tt_node *, tt_type,
+/* Where objects count. */
+struct tt_band_place {
+    const struct tt_node *node; /* of the context that made them, or of an ancestor */
+    tt_block block;             /* that made them */
+    tt_type type;
+};
+
+/* Adds `bytes` from `now` on, in a generation.  The second adds to the state of objects whose
+ * use is unknown. */
+void tt_bands_change(struct tt_thread *, const struct tt_band_place *,
                      uint32_t generation, uint64_t now, int64_t bytes);
 void tt_bands_inherent(struct tt_thread *, uint32_t generation, uint64_t now,
                        int64_t bytes);

@@ -215,7 +215,7 @@ static int is_there_still(const struct tt_space_record *s, const struct tt_space
     return generation_left(w) != TT_NO_GENERATION && !was_taken_out(s, w);
 }
 
-static void change_series(struct tt_thread *t, const struct tt_node *n,
+static void change_series(struct tt_thread *t, const struct tt_band_place *at,
                           const struct tt_space_way *w, const struct tt_objects *o,
                           uint64_t now)
 {
@@ -224,12 +224,12 @@ static void change_series(struct tt_thread *t, const struct tt_node *n,
     int64_t bytes = (int64_t)o->bytes;
 
     if (is_there_still(s, w)) {
-        tt_bands_change(t, n, w->type, from, now, -bytes);
+        tt_bands_change(t, at, from, now, -bytes);
         if (!tt_space_numbered)
             tt_bands_inherent(t, from, now, -bytes);
     }
     if (w->to != TT_NO_GENERATION) {
-        tt_bands_change(t, n, w->type, w->to, now, bytes);
+        tt_bands_change(t, at, w->to, now, bytes);
         if (!tt_space_numbered)
             tt_bands_inherent(t, w->to, now, bytes);
     }
@@ -240,17 +240,15 @@ struct tt_node *tt_space_charge(struct tt_thread *t, struct tt_node *n, int belo
                                 const struct tt_space_way *w, const struct tt_objects *o,
                                 tt_context *c)
 {
-    struct tt_space *row = NULL;
+    const int known = tt_block_kind(w->type) == TT_KIND_TYPE &&
+                      tt_block_publish(t->recording, w->type) == w->type;
+    struct tt_space *row = known ? row_with_room(t, &n, &below, w, c) : NULL;
 
-    if (tt_block_kind(w->type) == TT_KIND_TYPE &&
-        tt_block_publish(t->recording, w->type) == w->type)
-        row = row_with_room(t, &n, &below, w, c);
-    if (!row) {
+    if (row)
+        tt_space_add(row, tt_space_record(t->recording), o);
+    else
         count_by_type(t->recording, w, o);
-        return NULL;
-    }
-    tt_space_add(row, tt_space_record(t->recording), o);
-    return n;
+    return known ? n : NULL;
 }
 
 /* The type of all objects if types are not distinguished. */
@@ -282,6 +280,11 @@ static void change_held(struct tt_thread *t, const struct tt_live_set_event *at,
     }
 }
 
+static tt_block block_of_origin(struct tt_thread *t, tt_context c)
+{
+    return c ? tt_block_publish(t->recording, tt_context_block(c)) : TT_BLOCK_ROOT;
+}
+
 /* The same, and changes the live memory: now, at the maximum, and over time. */
 static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
                            const struct tt_space_way *w, const struct tt_objects *o,
@@ -289,6 +292,7 @@ static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
 {
     const struct tt_options *options = &t->recording->options;
     struct tt_live_set_event e = {.origin = *c};
+    struct tt_band_place at = {NULL, block_of_origin(t, *c), 0};
     struct tt_space_way any = *w;
 
     if (!(options->space & TT_SPACE_TYPES)) {
@@ -299,10 +303,10 @@ static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
     if (!options->series && !(options->space & TT_SPACE_PEAK))
         return;
     e.now = time_of_event(t, tt_space_record(t->recording), w, o->bytes);
+    e.type = at.type = w->type;
+    e.node = at.node = n ? n : t->tree.root;
     if (n && options->series)
-        change_series(t, n, w, o, e.now);
-    e.type = w->type;
-    e.node = n ? n : t->tree.root;
+        change_series(t, &at, w, o, e.now);
     if (options->space & TT_SPACE_PEAK)
         change_held(t, &e, w, o);
 }

@@ -36,8 +36,8 @@ static inline unsigned tt_space_age(uint64_t amount)
 }
 
 /* Adds to the row of a context, whose handle may be given, and evicts others if there is
- * no room.  Returns the node of the row; without room adds to the type's figures and
- * returns NULL.  The thread is busy. */
+ * no room; without room adds to the type's figures.  Returns the node, which may be another
+ * one after an eviction; NULL: the recording does not have the type.  The thread is busy. */
 struct tt_node *tt_space_charge(struct tt_thread *, struct tt_node *, int below,
                                 const struct tt_space_way *, const struct tt_objects *,
                                 tt_context *);

@@ -201,6 +201,15 @@ centres()
 }
 try "what is alive is a cost centre's" [ "$(centres | xargs)" = "1 [none] 1 1 c 10 1 d 1100 6 [none] 1 6 c 10 6 d 1000" ]
 
+# series SEED FLAG... - the series of random programs are right.
+series()
+{
+    python3 test/series-oracle.py "$TT_BUILD/tallytree" "${TT_SERIES:-12}" "$1" "$tmp/series" "${@:2}" >"$tmp/said" &&
+        grep -q '^[1-9][0-9]* points, 0 wrong runs$' "$tmp/said"
+}
+try "series have what is alive by type, block, cost centre and use" series 1
+try "so they have when contexts are evicted, and live memory is right in all" series 1001 --budget 256nodes
+
 # says EVENTS TEXT - the replay of a line of events (; between them) fails with this text.
 says()
 {
