@@ -28,6 +28,7 @@ struct naming {
     struct tt_builder *b;
     const struct tt_profile *p;
     struct tt_worker *worker;
+    struct tt_symbols *symbols;
     uint32_t *waiting, count; /* owned; blocks without a name, by place */
     uint32_t next;            /* of them, to be asked for */
     int lines, no_inlines, failed;
@@ -151,6 +152,14 @@ static const struct tt_source_line *lines_of(void *arg)
     return ((const struct naming *)arg)->at;
 }
 
+static const char *file_of(void *arg, const struct tt_block_info *block)
+{
+    const struct naming *n = arg;
+
+    return strcmp(block->module, "[jit]") == 0 ? tt_symbols_jit(n->symbols, block->file)
+                                               : block->file;
+}
+
 /* In the order in which they will be asked for. */
 static int list_waiting(struct naming *n)
 {
@@ -166,7 +175,7 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
                      struct tt_symbols *symbols, const struct tt_names_wanted *wanted)
 {
     struct naming *n = calloc(1, sizeof *n);
-    const struct tt_naming naming = {chain_of, n, lines_of};
+    const struct tt_naming naming = {chain_of, n, lines_of, file_of};
     int error;
 
     if (!n)
@@ -175,6 +184,7 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
     n->p = p;
     n->lines = wanted->lines;
     n->no_inlines = wanted->no_inlines;
+    n->symbols = symbols;
     n->worker = tt_worker_new(symbols, question, n);
     error = n->worker ? list_waiting(n) : -TT_ERR_MEMORY;
     tt_progress(0, n->count);

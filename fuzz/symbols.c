@@ -50,11 +50,14 @@ static void ask_elf(int fd, int brief)
 static void ask_jit(int fd)
 {
     struct tt_jit *j = tt_jit_open(fd);
+    struct tt_code code;
     struct tt_spots s;
 
     for (uint64_t at = 0; j && at < 0x4000; at += 61) {
         tt_jit_find(j, at, &s);
         look_at(&s);
+        tt_jit_code(j, at, &code);
+        free(code.bytes);
     }
     tt_jit_close(j);
 }

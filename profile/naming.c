@@ -55,8 +55,9 @@ uint32_t *tt_blocks_by_place(const struct tt_profile *p, const struct tt_memory 
 /* Makes the place of an address that a chain replaces; its functions are the links of the
  * chain, except lines. */
 static uint32_t make_place(struct tt_builder *b, const struct tt_block_info *info,
-                           const struct tt_block_info *chain, const uint32_t *id,
-                           size_t length, const struct tt_source_line *line)
+                           const char *file, const struct tt_block_info *chain,
+                           const uint32_t *id, size_t length,
+                           const struct tt_source_line *line)
 {
     struct tt_place_frame frame[MOST_FRAMES];
     uint32_t frames = 0;
@@ -68,9 +69,9 @@ static uint32_t make_place(struct tt_builder *b, const struct tt_block_info *inf
                 .file = tt_builder_string(b, line ? line[i].file : ""),
                 .line = line ? line[i].line : 0,
                 .column = line ? line[i].column : 0};
-    return frames && !b->failed ? tt_builder_place(b, info->module, info->file,
-                                                   info->offset, frame, frames)
-                                : TT_NONE;
+    return frames && !b->failed
+               ? tt_builder_place(b, info->module, file, info->offset, frame, frames)
+               : TT_NONE;
 }
 
 /* Notes where the chain of a block begins, and its length in *count. */
@@ -96,7 +97,9 @@ static int add_chain(struct tt_builder *b, const struct tt_profile *p, uint32_t 
     for (size_t i = 0; i < length; i++)
         id[i] = block ? tt_builder_block(b, &chain[i]) : TT_BUILDER_ROOT;
     *place = block && naming->lines && tt_is_nameless(&info)
-                 ? make_place(b, &info, chain, id, length, line)
+                 ? make_place(b, &info,
+                              naming->file ? naming->file(naming->arg, &info) : info.file,
+                              chain, id, length, line)
                  : TT_NONE;
     *count = (uint32_t)length;
     return 0;

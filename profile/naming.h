@@ -20,6 +20,9 @@ struct tt_naming {
     /* Returns the place in the sources of each block of the last chain; NULL: addresses
      * are not kept.  A block for a line of a function has no file here. */
     const struct tt_source_line *(*lines)(void *arg);
+    /* Returns the build-id, or the like, of the file that names a block;
+     * NULL: it is the block's file. */
+    const char *(*file)(void *arg, const struct tt_block_info *);
 };
 struct tt_source_line {
     const char *file;

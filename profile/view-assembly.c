@@ -380,13 +380,15 @@ static int put_code(struct assembly *v, struct printing *x)
 static void note_missing(struct assembly *v, const struct tt_place_row *r,
                          const char *reason)
 {
-    const char *id = tt_profile_string(v->p, r->id);
+    const char *id = tt_profile_string(v->p, r->id), *before = *id == '/' ? ", file "
+                                                               : *id      ? ", build-id "
+                                                                          : "";
 
     if (v->listing)
         tt_table_note(
             v->t, "no code",
             "%s%-s%s: %s; give the folder of the file that ran by '--symbols DIR'",
-            tt_profile_string(v->p, r->module), *id ? ", build-id " : "", id,
+            tt_profile_string(v->p, r->module), before, id,
             reason ? reason : "there is no code");
 }
 

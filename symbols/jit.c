@@ -3,7 +3,11 @@
  *
  * Compilers put more than a name into the name of a function: Python its file, Node a
  * tier of its compiler, the file and the line.  A function is one block whatever compiled
- * it, so names are split. */
+ * it, so names are split.
+ *
+ * Node's debug records (version 20) differ from the format.  Addresses are 64 bytes too
+ * high: those of the object file that perf makes of a function.  File names have the
+ * right length, but any bytes.  Baseline code has offsets of byte-code. */
 #include "jit.h"
 
 #include <stdio.h>
@@ -15,7 +19,7 @@
 #include "demangle.h"
 #include "spans.h"
 
-enum { MOST_CODE = 1 << 24, LONGEST_NAME = 4096 };
+enum { MOST_CODE = 1 << 24, LONGEST_NAME = 4096, MOST_BYTES = 1 << 30 };
 
 struct line { /* of the source, from an address on */
     uint64_t address;
@@ -27,8 +31,11 @@ struct code {
     uint64_t low, high;
     char *name, *file; /* owned */
     uint32_t line, column;
-    struct line *lines; /* owned; by address */
+    struct line *lines; /* owned */
     size_t many_lines;
+    uint64_t at;        /* of its bytes in the file; 0: there are none */
+    unsigned char node; /* Node's mark: *, +, ^, ~; 1: none of these; 0: not Node's */
+    size_t script;      /* of Node's: how long the name of its file is there */
 };
 
 struct tt_jit {
@@ -36,6 +43,8 @@ struct tt_jit {
     size_t codes, room;
     struct tt_spans spans;
     struct tt_spot spot;
+    int fd;           /* of a jitdump; -1: a perf map */
+    unsigned machine; /* of ELF */
 };
 
 static struct code *add_code(struct tt_jit *j, uint64_t low, uint64_t size)
@@ -95,6 +104,7 @@ static int split_node(struct code *c, char *text)
             name = text + strlen(kinds[i]);
     if (!name)
         return 0;
+    c->node = *name && strchr("*~^+", *name) ? (unsigned char)*name : 1;
     name += strspn(name, "*~^+");
     place = strrchr(name, ' ');
     if (!place)
@@ -102,6 +112,7 @@ static int split_node(struct code *c, char *text)
     *place++ = 0;
     split_place(c, place);
     c->name = strdup(*name ? name : "(anonymous)");
+    c->script = strlen(place);
     c->file = strdup(strncmp(place, "file://", 7) == 0 ? place + 7 : place);
     return 1;
 }
@@ -174,7 +185,8 @@ enum {
     JIT_CODE_MOVE = 1,
     JIT_CODE_DEBUG_INFO = 2,
     HEADER = 40,
-    RECORD = 16
+    RECORD = 16,
+    NODE_SHIFT = 64
 };
 
 static uint32_t u32_at(const char *bytes)
@@ -193,10 +205,9 @@ static uint64_t u64_at(const char *bytes)
     return value;
 }
 
-struct debug { /* the lines that come before the code they are of */
-    struct line *line;
-    size_t count;
-    uint64_t address;
+struct record {
+    const char *bytes; /* NULL: none */
+    size_t size;
 };
 
 static void free_lines(struct line *line, size_t count)
@@ -206,89 +217,118 @@ static void free_lines(struct line *line, size_t count)
     free(line);
 }
 
-/* code_addr, nr_entry, then of each: addr, lineno, discrim, name with a NUL. */
-static int read_debug(struct debug *d, const char *body, size_t size)
+/* Reads a line at `at`, whose name has `length` bytes.  0: it is in the code. */
+static int read_source_line(struct code *c, const char *at, const char *name,
+                            size_t length)
 {
-    uint64_t count;
+    const uint64_t address = u64_at(at) - (c->node ? NODE_SHIFT : 0);
+    struct line *l = &c->lines[c->many_lines];
+
+    if (address < c->low || address >= c->high)
+        return -1;
+    *l = (struct line){
+        .address = address, .line = u32_at(at + 8), .column = u32_at(at + 12)};
+    /* "\377" means the previous name. */
+    l->file = length == 1 && *name == '\377' && c->many_lines ? strdup(l[-1].file)
+                                                              : strndup(name, length);
+    c->many_lines += l->file != NULL;
+    return l->file ? 0 : -1;
+}
+
+/* Lines of Node's code: all names are as long as that of the function's file. */
+static void read_node_lines(struct code *c, struct record d, uint64_t count)
+{
+    const size_t each = 16 + c->script + 1;
+
+    if (c->node != '*' && c->node != '+')
+        return;
+    for (size_t i = 0; i < count && 16 + (i + 1) * each <= d.size; i++)
+        if (read_source_line(c, d.bytes + 16 + i * each, c->file, strlen(c->file)) != 0)
+            return;
+}
+
+/* code_addr, nr_entry, then of each: addr, lineno, discrim, name with a NUL. */
+static int read_lines(struct code *c, struct record d)
+{
+    uint64_t count = d.size >= 16 ? u64_at(d.bytes + 8) : 0;
     size_t at = 16;
 
-    free_lines(d->line, d->count);
-    *d = (struct debug){0};
-    if (size < 16)
+    if (!count || count > (d.size - 16) / 17 || u64_at(d.bytes) != c->low)
         return 0;
-    count = u64_at(body + 8);
-    if (count > (size - 16) / 17)
-        return 0;
-    d->address = u64_at(body);
-    d->line = calloc((size_t)count + 1, sizeof *d->line);
-    if (!d->line)
+    c->lines = calloc((size_t)count, sizeof *c->lines);
+    if (!c->lines)
         return -1;
-    while (d->count < count && at + 17 <= size) {
-        const char *name = body + at + 16, *end = memchr(name, 0, size - at - 16);
-        struct line *l = &d->line[d->count];
-        if (!end)
-            return 0;
-        *l = (struct line){.address = u64_at(body + at),
-                           .line = u32_at(body + at + 8),
-                           .column = u32_at(body + at + 12)};
-        /* "\377" means the previous name. */
-        l->file = strdup(strcmp(name, "\377") == 0 && d->count ? l[-1].file : name);
-        if (!l->file)
-            return -1;
-        d->count++;
-        at = (size_t)(end - body) + 1;
+    if (c->node) {
+        read_node_lines(c, d, count);
+        return 0;
+    }
+    while (c->many_lines < count && at + 17 <= d.size) {
+        const char *name = d.bytes + at + 16, *end = memchr(name, 0, d.size - at - 16);
+        if (!end || read_source_line(c, d.bytes + at, name, (size_t)(end - name)) != 0)
+            break;
+        at = (size_t)(end - d.bytes) + 1;
     }
     return 0;
 }
 
-/* Adds its lines; a function begins at its first line, unless its name has a line. */
-static void take_lines(struct code *c, struct debug *d)
+/* A function begins at its first line, unless its name has a line. */
+static int take_lines(struct code *c, struct record d)
 {
-    if (d->address != c->low || !d->count)
-        return;
-    c->lines = d->line;
-    c->many_lines = d->count;
-    if (!*c->file) {
-        char *file = strdup(d->line->file);
-        if (file) {
-            free(c->file);
-            c->file = file;
-            c->line = d->line->line;
-        }
-    }
-    *d = (struct debug){0};
+    if (d.bytes && read_lines(c, d) != 0)
+        return -1;
+    if (!c->many_lines || *c->file)
+        return 0;
+    free(c->file);
+    c->file = strdup(c->lines->file);
+    c->line = c->lines->line;
+    return c->file ? 0 : -1;
 }
 
-/* pid, tid, vma, code_addr, code_size, code_index, name with a NUL, the code. */
-static int read_load(struct tt_jit *j, const char *body, size_t size, struct debug *d)
+/* pid, tid, vma, code_addr, code_size, code_index, name with a NUL, the code.  `at`: where
+ * the body is in the file. */
+static int read_load(struct tt_jit *j, struct record r, uint64_t at, struct record debug)
 {
-    const char *end = size > 40 ? memchr(body + 40, 0, size - 40) : NULL;
+    const char *end = r.size > 40 ? memchr(r.bytes + 40, 0, r.size - 40) : NULL;
     char name[LONGEST_NAME];
     struct code *c;
 
     if (!end)
         return 0;
-    (void)snprintf(name, sizeof name, "%s", body + 40);
-    c = add_code(j, u64_at(body + 16), u64_at(body + 24));
+    (void)snprintf(name, sizeof name, "%s", r.bytes + 40);
+    c = add_code(j, u64_at(r.bytes + 16), u64_at(r.bytes + 24));
     if (!c)
         return 0;
-    if (name_code(c, name) != 0)
+    if (r.size - (size_t)(end + 1 - r.bytes) >= c->high - c->low)
+        c->at = at + (uint64_t)(end + 1 - r.bytes);
+    return name_code(c, name) != 0 ? -1 : take_lines(c, debug);
+}
+
+static int move_lines(struct code *c, const struct code *old)
+{
+    c->lines = old->many_lines ? calloc(old->many_lines, sizeof *c->lines) : NULL;
+    if (old->many_lines && !c->lines)
         return -1;
-    take_lines(c, d);
+    for (; c->many_lines < old->many_lines; c->many_lines++) {
+        struct line *l = &c->lines[c->many_lines];
+        *l = old->lines[c->many_lines];
+        l->address += c->low - old->low;
+        if (!(l->file = strdup(l->file)))
+            return -1;
+    }
     return 0;
 }
 
 /* pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index */
-static int read_move(struct tt_jit *j, const char *body, size_t size)
+static int read_move(struct tt_jit *j, struct record r)
 {
-    uint64_t from = size >= 48 ? u64_at(body + 16) : 0;
+    uint64_t from = r.size >= 48 ? u64_at(r.bytes + 16) : 0;
 
-    for (size_t i = j->codes; size >= 48 && i-- > 0;) {
+    for (size_t i = j->codes; r.size >= 48 && i-- > 0;) {
         const struct code *old = &j->code[i];
         struct code *c;
         if (old->low != from)
             continue;
-        c = add_code(j, u64_at(body + 24), u64_at(body + 32));
+        c = add_code(j, u64_at(r.bytes + 24), u64_at(r.bytes + 32));
         if (!c)
             return 0;
         old = &j->code[i];
@@ -296,31 +336,34 @@ static int read_move(struct tt_jit *j, const char *body, size_t size)
         c->file = strdup(old->file);
         c->line = old->line;
         c->column = old->column;
-        return c->name && c->file ? 0 : -1;
+        c->at = c->high - c->low <= old->high - old->low ? old->at : 0;
+        return c->name && c->file ? move_lines(c, old) : -1;
     }
     return 0;
 }
 
 static int read_dump(struct tt_jit *j, const char *bytes, size_t size)
 {
-    struct debug d = {0};
+    struct record debug = {NULL, 0}; /* the lines of the code that comes next */
     size_t at = size >= HEADER ? u32_at(bytes + 8) : size;
     int error = 0;
 
+    j->machine = u32_at(bytes + 12);
     while (!error && at < size && size - at >= RECORD) {
         uint32_t kind = u32_at(bytes + at), length = u32_at(bytes + at + 4);
-        const char *body = bytes + at + RECORD;
+        struct record r = {bytes + at + RECORD, length - RECORD};
         if (length < RECORD || length > size - at)
             break;
         if (kind == JIT_CODE_LOAD)
-            error = read_load(j, body, length - RECORD, &d);
+            error = read_load(j, r, at + RECORD, debug);
         else if (kind == JIT_CODE_MOVE)
-            error = read_move(j, body, length - RECORD);
-        else if (kind == JIT_CODE_DEBUG_INFO)
-            error = read_debug(&d, body, length - RECORD);
+            error = read_move(j, r);
+        if (kind == JIT_CODE_DEBUG_INFO)
+            debug = r;
+        else if (kind == JIT_CODE_LOAD)
+            debug.bytes = NULL;
         at += length;
     }
-    free_lines(d.line, d.count);
     return error;
 }
 
@@ -330,6 +373,7 @@ void tt_jit_find(struct tt_jit *j, uint64_t address, struct tt_spots *spots)
 {
     const struct tt_span *s = tt_spans_find(&j->spans, address);
     const struct code *c = s ? &j->code[s->item] : NULL;
+    uint64_t from = 0;
 
     *spots = (struct tt_spots){.spot = &j->spot,
                                .reason = "the run-time compiler did not name it"};
@@ -340,11 +384,37 @@ void tt_jit_find(struct tt_jit *j, uint64_t address, struct tt_spots *spots)
                                .line = c->line,
                                .column = c->column,
                                .at_file = ""};
-    for (size_t i = 0; i < c->many_lines && c->lines[i].address <= address; i++) {
+    for (size_t i = 0; i < c->many_lines; i++) {
+        if (c->lines[i].address > address || c->lines[i].address < from)
+            continue;
+        from = c->lines[i].address;
         j->spot.at_file = c->lines[i].file;
         j->spot.at_line = c->lines[i].line;
+        j->spot.at_column = c->lines[i].column;
     }
     spots->count = 1;
+}
+
+void tt_jit_code(struct tt_jit *j, uint64_t address, struct tt_code *code)
+{
+    const struct tt_span *s = tt_spans_find(&j->spans, address);
+    const struct code *c = s ? &j->code[s->item] : NULL;
+    size_t size = c ? (size_t)(c->high - c->low) : 0;
+
+    *code = (struct tt_code){.machine = j->machine,
+                             .reason = j->fd < 0 ? "a perf map has no code; a jitdump has"
+                                                 : "its jitdump has no code there"};
+    if (!c || !c->at || size > MOST_BYTES)
+        return;
+    code->start = c->low;
+    code->bytes = malloc(size);
+    if (code->bytes && pread(j->fd, code->bytes, size, (off_t)c->at) == (ssize_t)size) {
+        code->size = size;
+        return;
+    }
+    free(code->bytes);
+    code->bytes = NULL;
+    code->reason = "its jitdump cannot be read";
 }
 
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
@@ -387,9 +457,13 @@ static int add_spans(struct tt_jit *j)
 
 static int read_bytes(struct tt_jit *j, const char *bytes, size_t size)
 {
-    int error = size >= HEADER && u32_at(bytes) == JITDUMP_MAGIC
-                    ? read_dump(j, bytes, size)
-                    : read_map(j, bytes, size);
+    const int is_dump = size >= HEADER && u32_at(bytes) == JITDUMP_MAGIC;
+    int error = is_dump ? read_dump(j, bytes, size) : read_map(j, bytes, size);
+
+    if (!is_dump) {
+        close(j->fd);
+        j->fd = -1;
+    }
 
     return error ? error : add_spans(j);
 }
@@ -397,7 +471,6 @@ static int read_bytes(struct tt_jit *j, const char *bytes, size_t size)
 /* All of a file: one that is cut short meanwhile must not hurt, as a mapped one would. */
 static char *read_file(int fd, size_t *size)
 {
-    enum { MOST_BYTES = 1 << 30 };
     struct stat s;
     char *bytes;
     ssize_t got = 1;
@@ -418,9 +491,14 @@ struct tt_jit *tt_jit_open(int fd)
     struct tt_jit *j = calloc(1, sizeof *j);
     size_t size = 0;
     char *bytes = j ? read_file(fd, &size) : NULL;
-    int error = bytes ? read_bytes(j, bytes, size) : -1;
+    int error = -1;
 
-    close(fd);
+    if (j)
+        j->fd = fd;
+    else
+        close(fd);
+    if (bytes)
+        error = read_bytes(j, bytes, size);
     free(bytes);
     if (!error)
         return j;
@@ -437,6 +515,8 @@ void tt_jit_close(struct tt_jit *j)
         free(j->code[i].file);
         free_lines(j->code[i].lines, j->code[i].many_lines);
     }
+    if (j->fd >= 0)
+        close(j->fd);
     free(j->code);
     tt_spans_fini(&j->spans);
     free(j);

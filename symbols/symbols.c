@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct tt_symbols {
     char *debug_path;
     struct opened *opened; /* the last first */
     struct tt_kernel *kernel;
+    char *jit_id, *jit_path; /* owned: the file of generated code that was found last */
 };
 
 static const char no_file[] = "there is no such file",
@@ -264,7 +266,100 @@ static int is_trusted(int fd)
     return fstat(fd, &s) == 0 && (s.st_uid == geteuid() || s.st_uid == 0);
 }
 
-static void open_jit(const struct tt_symbols *s, struct opened *o)
+/* Opens a file of a run-time compiler. */
+static int try_jit(const char *path, const char **reason)
+{
+    int fd = open_regular(path);
+
+    if (fd < 0 || is_trusted(fd))
+        return fd;
+    *reason = "its perf map belongs to another user";
+    close(fd);
+    return -1;
+}
+
+/* The path of a file of that name in a folder, if it can be used; to be freed. */
+static char *find_jit_in(const char *folder, const char *name)
+{
+    const char *ignored;
+    char *path, *whole = realpath(folder, NULL);
+    int fd = -1;
+
+    if (!whole || asprintf(&path, "%s/%s", whole, name) < 0)
+        path = NULL;
+    free(whole);
+    if (path)
+        fd = try_jit(path, &ignored);
+    if (fd >= 0) {
+        close(fd);
+        return path;
+    }
+    free(path);
+    return NULL;
+}
+
+/* A process maps its jitdump, so that tools find it. */
+static char *find_mapped(unsigned long long pid, const char *name)
+{
+    char maps[48], line[PATH_MAX + 128], *found = NULL, *path, *slash;
+    FILE *f;
+
+    (void)snprintf(maps, sizeof maps, "/proc/%llu/maps", pid);
+    f = fopen(maps, "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        path = strchr(line, '/');
+        slash = strrchr(line, '/');
+        if (!slash || strcmp(slash + 1, name) != 0)
+            continue;
+        *slash = '\0';
+        found = find_jit_in(path < slash ? path : "/", name);
+    }
+    if (f)
+        (void)fclose(f);
+    return found;
+}
+
+/* The jitdump of the process of a perf map: in the folders of the user, as long as it runs
+ * where it has it, in the working directory, or in /tmp. */
+static char *find_dump(const struct tt_symbols *s, const char *map)
+{
+    unsigned long long pid;
+    char name[48], *found = NULL;
+
+    if (sscanf(map, "perf-%llu.map", &pid) != 1)
+        return NULL;
+    (void)snprintf(name, sizeof name, "jit-%llu.dump", pid);
+    for (size_t i = 0; !found && i < s->options.folders; i++)
+        found = find_jit_in(s->options.folder[i], name);
+    if (!found)
+        found = find_mapped(pid, name);
+    if (!found)
+        found = find_jit_in(".", name);
+    return found ? found : find_jit_in("/tmp", name);
+}
+
+const char *tt_symbols_jit(struct tt_symbols *s, const char *id)
+{
+    const char *slash = strrchr(id, '/'), *base = slash ? slash + 1 : id;
+    char *path = NULL;
+
+    if (s->jit_id && strcmp(s->jit_id, id) == 0)
+        return s->jit_path;
+    if (strncmp(base, "perf-", 5) == 0)
+        path = find_dump(s, base);
+    for (size_t i = 0; !path && i < s->options.folders; i++)
+        path = find_jit_in(s->options.folder[i], base);
+    if (!path)
+        path = strdup(id);
+    free(s->jit_id);
+    free(s->jit_path);
+    s->jit_path = path;
+    s->jit_id = path ? strdup(id) : NULL;
+    return path ? path : id;
+}
+
+static void open_jit(struct tt_symbols *s, struct opened *o)
 {
     const char *slash = strrchr(o->id, '/'), *base = slash ? slash + 1 : o->id;
     char path[64];
@@ -272,17 +367,11 @@ static void open_jit(const struct tt_symbols *s, struct opened *o)
 
     (void)snprintf(path, sizeof path, "/tmp/perf-%llu.map",
                    (unsigned long long)s->options.pid);
-    o->reason = "there is no /tmp/perf-PID.map";
-    if (strncmp(base, "perf-", 5) == 0 || strncmp(base, "jit-", 4) == 0) {
-        fd = open_regular(o->id);
-    } else if (s->options.pid) {
-        fd = open_regular(path);
-    }
-    if (fd >= 0 && !is_trusted(fd)) {
-        o->reason = "its perf map belongs to another user";
-        close(fd);
-        fd = -1;
-    }
+    o->reason = strncmp(base, "jit-", 4) == 0 ? no_file : "there is no /tmp/perf-PID.map";
+    if (strncmp(base, "perf-", 5) == 0 || strncmp(base, "jit-", 4) == 0)
+        fd = try_jit(tt_symbols_jit(s, o->id), &o->reason);
+    else if (s->options.pid)
+        fd = try_jit(tt_symbols_jit(s, path), &o->reason);
     o->jit = fd >= 0 ? tt_jit_open(fd) : NULL;
 }
 
@@ -385,11 +474,13 @@ void tt_symbols_code(struct tt_symbols *s, const char *module, const char *id,
     struct opened *o = NULL;
 
     *code = (struct tt_code){.reason = "its code is in no file"};
-    if (strcmp(module, "[kernel]") == 0 || strcmp(module, "[jit]") == 0)
+    if (strcmp(module, "[kernel]") == 0)
         return;
     o = find_module(s, module, id);
     if (o && o->elf)
         tt_debug_file_code(o->elf, address, code);
+    else if (o && o->jit)
+        tt_jit_code(o->jit, address, code);
     else
         code->reason = o ? o->reason : "there is no memory";
 }
@@ -441,6 +532,8 @@ void tt_symbols_refresh(struct tt_symbols *s)
         *at = o->next;
         free_opened(o);
     }
+    free(s->jit_id);
+    s->jit_id = NULL;
 }
 
 void tt_symbols_free(struct tt_symbols *s)
@@ -453,6 +546,8 @@ void tt_symbols_free(struct tt_symbols *s)
         s->opened = next;
     }
     tt_kernel_close(s->kernel);
+    free(s->jit_id);
+    free(s->jit_path);
     free(s->debug_path);
     free(s);
 }

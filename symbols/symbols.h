@@ -71,7 +71,11 @@ void tt_symbols_find(struct tt_symbols *, const char *module, const char *id,
 void tt_symbols_function(struct tt_symbols *, const char *module, const char *id,
                          uint64_t address, struct tt_spots *spots);
 
-/* The code around an address of an ELF file. */
+/* Returns the file with the names of generated code: the jitdump of the process of a perf
+ * map, if there is one; it has lines and code, too.  Valid until the next call. */
+const char *tt_symbols_jit(struct tt_symbols *, const char *id);
+
+/* The code around an address of an ELF file, or of a jitdump. */
 void tt_symbols_code(struct tt_symbols *, const char *module, const char *id,
                      uint64_t address, struct tt_code *);
 

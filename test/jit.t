@@ -61,6 +61,34 @@ else
     skip "$js, from within" "there is no node"
 fi
 
+# The compiler does its work in the thread that runs the code, and so before much of it has run.
+dumping=(node --perf-prof --no-turbo-inlining --no-concurrent-recompilation)
+
+# Of code that the optimizing compiler made, lines and instructions; another function's are not
+# among them.
+dumped()
+{
+    local program
+    program=$(realpath "$tallytree")
+    (cd "$tmp" && timeout -k 5 500 "$program" record -o tt "${dumping[@]}" work.js 0.7 >out 2>err) || { cat "$tmp/err"; return 1; }
+    "$tallytree" report assembly --block innerJs --csv "$tmp/tt" >"$tmp/instructions" &&
+        "$tallytree" report source --block innerJs --csv "$tmp/tt" >"$tmp/lines" && python3 - "$tmp" <<'END'
+import csv, sys
+folder = sys.argv[1]
+read = lambda name: [r for r in csv.DictReader(open(folder + "/" + name)) if r["role"] == "entry" and r["self"]]
+instructions, lines = read("instructions"), read("lines")
+print(instructions, lines)
+total = sum(int(r["self"]) for r in instructions if r["function"] == "innerJs")
+known = sum(int(r["self"]) for r in lines if r["line"] == "1")
+sys.exit(not (total == sum(int(r["self"]) for r in lines) and known > total / 2 and all(r["bytes"] for r in instructions if r["function"] == "innerJs")))
+END
+}
+if [ "$(uname -m)" = x86_64 ] && (cd "$tmp" && "${dumping[@]}" -e 0) >/dev/null 2>&1 && "$tallytree" report assembly "$tmp/tt" | grep -vq "without capstone"; then
+    try "$js, lines and instructions, if it writes a jitdump" dumped
+else
+    skip "$js, lines and instructions, if it writes a jitdump" "there is no node, or nothing that disassembles"
+fi
+
 outside()
 {
     local pid

@@ -91,6 +91,55 @@ after:
     .section .note.GNU-stack,"",@progbits
 """
 
+# A run-time compiler: it writes its code and the lines of it to a jitdump, and runs it.
+JIT = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static const unsigned char code[] = {
+    0x89, 0xf9, 0xb8, 3, 0, 0, 0,           /* mov ecx, edi; mov eax, 3 */
+    0x69, 0xc0, 0x6d, 0x4e, 0xc6, 0x41,     /* imul eax, eax, 0x41c64e6d */
+    0x69, 0xc0, 0x6d, 0x4e, 0xc6, 0x41, 0x69, 0xc0, 0x6d, 0x4e, 0xc6, 0x41,
+    0xff, 0xc9, 0x75, 0xea, 0xc3};          /* dec ecx; jne; ret */
+static const struct { uint32_t offset, line; } lines[] = {{0, 2}, {7, 4}, {25, 3}, {29, 6}};
+enum { LINES = sizeof lines / sizeof *lines };
+static FILE *f;
+static void put(const void *bytes, size_t size) { fwrite(bytes, 1, size, f); }
+static void put4(uint32_t n) { put(&n, 4); }
+static void put8(uint64_t n) { put(&n, 8); }
+int main(int argc, char **argv)
+{
+    char name[64];
+    unsigned char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned (*spin)(unsigned) = (unsigned (*)(unsigned))(uintptr_t)at, sum = 0;
+    const char *source = argv[1];
+    (void)argc;
+    memcpy(at, code, sizeof code);
+    snprintf(name, sizeof name, "jit-%d.dump", getpid());
+    f = fopen(name, "w+");
+    put4(0x4a695444); put4(1); put4(40); put4(62); put4(0); put4((uint32_t)getpid()); put8(0); put8(0);
+    put4(2); put4((uint32_t)(32 + LINES * 16 + strlen(source) + 1 + (LINES - 1) * 2)); put8(0);
+    put8((uintptr_t)at); put8(LINES);
+    for (int i = 0; i < LINES; i++) {
+        put8((uintptr_t)at + lines[i].offset); put4(lines[i].line); put4(0);
+        put(i ? "\377" : source, i ? 2 : strlen(source) + 1);
+    }
+    put4(0); put4(56 + 5 + sizeof code); put8(0); put4((uint32_t)getpid()); put4((uint32_t)getpid());
+    put8((uintptr_t)at); put8((uintptr_t)at); put8(sizeof code); put8(1); put("spin", 5);
+    put(code, sizeof code);
+    fflush(f);
+    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0);
+    while (clock() < CLOCKS_PER_SEC / 2)
+        sum += spin(100000);
+    printf("%s %llx %u\n", name, (unsigned long long)(uintptr_t)at, sum);
+    return 0;
+}
+"""
+SPIN = "spin(n)\n    s = 3\n    while n--\n        s = mix(s)\n    end\n    return s\n"
+
 
 def run(*args, ok=True, **more):
     r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, **more)
@@ -323,6 +372,34 @@ def missing_source():
         os.rename(path("away.c"), path("hot.c"))
 
 
+def jitdump_has_code_and_lines():
+    write("jit.c", JIT)
+    write("spin.src", SPIN)
+    build("jit", "jit.c")
+    os.mkdir(path("where"))
+    out = run(os.path.abspath(tallytree), "record", "--force", "-o", path("jit.tt"), "--", path("jit"), path("spin.src"), cwd=path("where"))
+    dump, base = out.stdout.split()[:2]
+    base = int(base, 16)
+    self = self_of("jit.tt", "spin")
+    rows = entries(report("assembly", "jit.tt", "--block", "spin", "--limit", "all"))
+    got = [(int(r["address"], 16) - base, r["name"].split()[0], int(r["line"]), r["bytes"]) for r in rows]
+    text = [(0, "mov", 2), (2, "mov", 2), (7, "imul", 4), (13, "imul", 4), (19, "imul", 4), (25, "dec", 3), (27, "jne", 3), (29, "ret", 6)]
+    assert [g[:3] for g in got] == text, got
+    with open(os.path.join(path("where"), dump), "rb") as f:
+        assert bytes.fromhex("".join(g[3] for g in got)) in f.read(), got
+    assert sum(number(r["self"]) for r in rows) == self and self > 0, (rows, self)
+    lines = {int(r["line"]): (r["name"], number(r["self"])) for r in entries(report("source", "jit.tt", "--block", "spin")) if r["self"]}
+    assert sum(n for _, n in lines.values()) == self, (lines, self)
+    assert all(SPIN.splitlines()[l - 1] == name for l, (name, _) in lines.items()), lines
+    of = {l: sum(number(r["self"]) for r in rows if int(r["line"]) == l) for l in lines}
+    assert of == {l: n for l, (_, n) in lines.items()} and lines[4][1] > self / 2, (of, lines)
+    os.rename(path("where"), path("moved"))
+    r = run(tallytree, "report", "assembly", "--block", "spin", path("jit.tt"))
+    assert dump in r.stdout and "there is no such file" in r.stdout and "--symbols DIR" in r.stdout, r.stdout
+    rows = entries(report("assembly", "jit.tt", "--block", "spin", "--symbols", path("moved")))
+    assert any(r["name"].startswith("imul") for r in rows), rows
+
+
 def no_addresses():
     r = run(tallytree, "report", "assembly", "test/golden/profile-1.tt", ok=False)
     assert r.returncode == 2 and "has no addresses" in r.stderr, r
@@ -352,6 +429,8 @@ if shutil.which("go"):
     test("the mapping that pprof names first is the program", program_is_the_first_mapping)
 if not without and x86:
     test("where the code is missing it is said which file is wanted", missing_code)
+if not without and x86:
+    test("generated code has instructions and lines, from its jitdump", jitdump_has_code_and_lines)
 test("where the source is missing it is said which file is wanted", missing_source)
 test("a profile without addresses says so", no_addresses)
 print("1..%d" % count)

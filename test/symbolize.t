@@ -608,6 +608,16 @@ def load(address, size, name):
                   b"\x90" * size)
 
 
+def node_code(tier):
+    """As Node 20 writes it: addresses 64 too high, and in place of names any bytes of their
+    length; those of its baseline code are no addresses of instructions."""
+    at = 0x7000 if tier == b"*" else 0x7100
+    entries = b"".join(struct.pack("=QII", at + 0x40 + offset, line, 0) + b"\x07\x00\xffbad\x00xyz"
+                       for offset, line in ((0, 3), (8, 4)))
+    return (record(2, struct.pack("=QQ", at, 2) + entries) +
+            load(at, 32, b"JS:" + tier + b"hot /app/x.js:3:9"))
+
+
 def jit_dump():
     lines = struct.pack("=QQ", 0x2000, 3) + b"".join(
         struct.pack("=QII", at, line, 0) + file + b"\0"
@@ -616,10 +626,15 @@ def jit_dump():
     path = write("jit-1.dump", struct.pack("=IIIIIIQQ", 0x4a695444, 1, 40, 62, 0, 1, 0, 0) +
                  load(0x1000, 16, b"first") + record(2, lines) + load(0x2000, 32, b"second") +
                  record(1, struct.pack("=IIQQQQQ", 1, 1, 0x3000, 0x1000, 0x3000, 16, 1)) +
+                 record(1, struct.pack("=IIQQQQQ", 1, 1, 0x6000, 0x2000, 0x6000, 32, 2)) +
+                 node_code(b"*") + node_code(b"^") +
                  record(3, b"") + load(0x1000, 16, b"third") + load(0x5000, 8, b"cut")[:-4])
-    return expect(spots("[jit]", path, 0x1000, 0x2000, 0x200c, 0x201f, 0x3004, 0x5000),
+    return expect(spots("[jit]", path, 0x1000, 0x2000, 0x200c, 0x201f, 0x3004, 0x600c,
+                        0x7000, 0x700a, 0x7108, 0x5000),
                   [("third", "??", 0), ("second", "/app/a.lua", 5), ("second", "/app/a.lua", 7),
-                   ("second", "/app/b.lua", 9), ("first", "??", 0), ("??", "??", 0)])
+                   ("second", "/app/b.lua", 9), ("first", "??", 0), ("second", "/app/a.lua", 7),
+                   ("hot", "/app/x.js", 3), ("hot", "/app/x.js", 4), ("hot", "??", 0),
+                   ("??", "??", 0)])
 
 
 def map_by_pid():

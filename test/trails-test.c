@@ -162,7 +162,7 @@ static int name(const struct tt_profile *p, const struct tt_memory *m,
                 struct tt_profile *named)
 {
     struct naming n;
-    const struct tt_naming naming = {chain_of, &n, lines_of};
+    const struct tt_naming naming = {.chain = chain_of, .arg = &n, .lines = lines_of};
     struct tt_builder *b = tt_builder_new(m);
     int error = b ? tt_builder_named(b, p, &naming) : -TT_ERR_MEMORY;
 
