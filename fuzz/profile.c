@@ -145,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         "view=parallel",
                                         "view=parallel&block=*",
                                         "view=timeline&by=state",
+                                        "view=whatif&block=*",
                                         "view=space",
                                         "view=header",
                                         "view=block&block=*",

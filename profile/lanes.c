@@ -16,11 +16,13 @@
 
 #include <string.h>
 
+#include "samples.h"
+
 struct laying {
     struct tt_lanes *l;
     const struct tt_profile *p;
     const uint32_t *sample; /* numbers of the strand's samples, in the order of time */
-    size_t samples;
+    size_t samples, first;  /* first: of the stretches */
 };
 
 /* ── Waits ────────────────────────────────────────────────────────────────────────── */
@@ -81,10 +83,16 @@ static uint64_t start_of(const struct laying *a, const struct tt_sample_row *s)
 static int add_stretch(const struct laying *a, uint64_t from, uint64_t to,
                        const struct tt_sample_row *s)
 {
-    struct tt_stretch *x;
+    struct tt_stretch *x, *last = a->l->stretch.item;
+    const size_t count = a->l->stretch.count;
 
     if (from >= to)
         return 0;
+    last = count > a->first ? last + count - 1 : NULL;
+    if (last && last->wait && last->to == from && last->context == s->context) {
+        last->to = to; /* of a wait, each round has a sample */
+        return 0;
+    }
     x = tt_vector_add(&a->l->stretch, 1);
     if (!x)
         return -TT_ERR_MEMORY;
@@ -154,6 +162,14 @@ static uint64_t first_start(const struct laying *a)
     return first;
 }
 
+/* Our log rounds times and weights: two waits so close together are one. */
+static uint64_t slack_of(const struct laying *a, const struct tt_sample_row *s)
+{
+    enum { WEIGHT = 64, UNITS = 1000000000 / (1 << 14) };
+
+    return a->l->is_rounded ? s->weight / WEIGHT + UNITS : 0;
+}
+
 static int lay_around_waits(const struct laying *a)
 {
     uint64_t end = first_start(a);
@@ -165,7 +181,8 @@ static int lay_around_waits(const struct laying *a)
         uint64_t from = start_of(a, s);
         if (!wait_at(a, s))
             continue;
-        from = from < end ? end : from;
+        if (from < end || from - end < slack_of(a, s))
+            from = end;
         error = fill_gap(a, end, from, &r);
         if (!error)
             error = add_stretch(a, from, sum_of(from, s->weight), s);
@@ -223,10 +240,21 @@ static int lay_all(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
     sort_samples(p, sample, start);
     for (uint32_t i = 0; !error && i < p->strands; i++) {
         const size_t first = start[i + 1], end = start[i + 2];
-        const struct laying a = {l, p, sample + first, end - first};
+        const struct laying a = {l, p, sample + first, end - first, l->stretch.count};
         error = lay_lane(&a, i, is_whole);
     }
     return error;
+}
+
+int tt_lanes_check(const struct tt_profile *p, struct tt_query *q)
+{
+    const uint32_t time = tt_samples_metric(p);
+
+    if (!p->samples)
+        return tt_query_wrong(q, "there are no samples by time here");
+    if (time == TT_NONE || strcmp(p->metric[time].unit, "ns") != 0)
+        return tt_query_wrong(q, "the samples by time here have no length in time");
+    return 0;
 }
 
 int tt_lanes_are_whole(const struct tt_query *q)
@@ -255,7 +283,7 @@ static uint64_t shift_of(const struct tt_profile *p)
 
 static int has_waits(const struct tt_lanes *l, const struct tt_profile *p)
 {
-    if (tt_fact_text(p, "wall"))
+    if (l->is_rounded)
         return 1;
     for (size_t i = 0; i < p->samples; i++)
         if (is_placed(p, &p->sample[i]) && l->wait[tt_block_of(p, p->sample[i].context)])
@@ -277,6 +305,7 @@ int tt_lanes_init(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
     if (sample && start && l->lane && l->wait) {
         for (uint32_t i = 0; i < p->blocks; i++)
             l->wait[i] = (unsigned char)wait_of(tt_block_name(p, i));
+        l->is_rounded = tt_fact_text(p, "wall") != NULL;
         l->has_waits = has_waits(l, p);
         l->shift = shift_of(p);
         error = lay_all(l, p, is_whole, sample, start);

@@ -29,9 +29,13 @@ struct tt_lanes {
     uint32_t lanes;
     uint64_t shift; /* times of stretches are so much later than those of samples */
     int has_waits;  /* of --wall: waits are in the samples, too */
+    int is_rounded; /* the times are those of our log */
     int is_shared;  /* some strands are several threads */
     const struct tt_memory *memory;
 };
+
+/* Do samples have times, and lengths in ns?  -TT_ERR_OPTION with q->error: they do not. */
+int tt_lanes_check(const struct tt_profile *, struct tt_query *);
 
 /* Do the query's filters keep all samples of the threads and times that they keep? */
 int tt_lanes_are_whole(const struct tt_query *);

@@ -14,7 +14,6 @@
 #include "assertion.h"
 #include "lanes.h"
 #include "metric-view.h"
-#include "samples.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -284,17 +283,6 @@ static int check_filters(struct tt_query *q)
                              "function by 'block', not by a filter");
 }
 
-static int check_samples(const struct tt_profile *p, struct tt_query *q)
-{
-    const uint32_t time = tt_samples_metric(p);
-
-    if (!p->samples)
-        return tt_query_wrong(q, "there are no samples by time here");
-    if (strcmp(p->metric[time].unit, "ns") != 0)
-        return tt_query_wrong(q, "the samples by time here have no length in time");
-    return q->metric ? tt_query_wrong(q, "the view 'parallel' shows time only") : 0;
-}
-
 static int fill(struct parallel *v, struct tt_query *q, struct tt_table *t)
 {
     unsigned char *wanted = NULL;
@@ -321,8 +309,10 @@ static int fill(struct parallel *v, struct tt_query *q, struct tt_table *t)
 int tt_view_parallel(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     struct parallel v = {.p = p, .lanes = {.memory = q->memory}};
-    int error = check_samples(p, q);
+    int error = tt_lanes_check(p, q);
 
+    if (!error && q->metric)
+        error = tt_query_wrong(q, "the view 'parallel' shows time only");
     if (!error)
         error = check_filters(q);
     if (error)

@@ -67,6 +67,11 @@ static const struct tt_view_key waits_keys[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+static const struct tt_view_key whatif_keys[] = {
+    {"speedup", "SHARE", NULL, "the block takes so much less: 50% (default: several)"},
+    {NULL, NULL, NULL, NULL},
+};
+
 const struct tt_named_view tt_views[] = {
     {"flat", tt_view_flat, 1, no_keys, "each block: self, inclusive, calls"},
     {"graph", tt_view_graph, 1, no_keys,
@@ -88,6 +93,7 @@ const struct tt_named_view tt_views[] = {
      "use over time, of each thread or block"},
     {"parallel", tt_view_parallel, 0, no_keys,
      "how many threads ran while each block ran"},
+    {"whatif", tt_view_whatif, 0, whatif_keys, "the run's time if a block were faster"},
     {"bursts", tt_view_bursts, 0, no_keys,
      "stretches in which a block ran more than in the rest"},
     {"space", tt_view_space, 0, space_keys, "objects by type and generation"},

@@ -51,5 +51,6 @@ tt_view_function tt_view_header;
 tt_view_function tt_view_timeline;
 tt_view_function tt_view_bursts;
 tt_view_function tt_view_parallel;
+tt_view_function tt_view_whatif;
 
 #endif
