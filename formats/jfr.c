@@ -74,12 +74,13 @@ static int copy_text(struct reading *r, struct tt_jfr_place from, char *to, size
 }
 
 /* Takes off the address in names of hidden classes, such as those of lambdas:
- * "A$$Lambda$8+0x7f/36", "A$$Lambda/0x7f", or "A$$Lambda$8/36" before Java 15. */
+ * "A$$Lambda$8+0x7f/36", "A$$Lambda/0x7f", "A$$Lambda$8.0x7f" of async-profiler, or
+ * "A$$Lambda$8/36" before Java 15. */
 static void make_dots(char *name)
 {
     char *place = strstr(name, "0x"), *slash = strrchr(name, '/');
 
-    if (place && place > name && strchr("+/", place[-1]))
+    if (place && place > name && strchr("+/.", place[-1]))
         place[-1] = '\0';
     else if (slash && slash[1] && !slash[1 + strspn(slash + 1, "0123456789")])
         *slash = '\0';

@@ -215,8 +215,10 @@ int tt_memray_unmap(struct tt_memray *m, uint64_t address, uint64_t size)
         if (!is_gone)
             all[kept++] = all[i];
     }
-    memmove((struct range *)m->range.item + kept, (struct range *)m->range.item + count,
-            (m->range.count - count) * sizeof(struct range));
+    if (kept < count)
+        memmove((struct range *)m->range.item + kept,
+                (struct range *)m->range.item + count,
+                (m->range.count - count) * sizeof(struct range));
     m->range.count -= count - kept;
     note_peak(m);
     return 0;

@@ -207,10 +207,11 @@ int tt_memray_image(struct tt_memray *m, uint64_t start, uint64_t size, uint64_t
 {
     int error = m->list.count ? 0 : tt_memray_images(m);
     struct image *to = error ? NULL : tt_vector_add(&m->image, 1);
-    struct list *list = (struct list *)m->list.item + m->list.count - 1;
+    struct list *list;
 
     if (!to)
         return tt_source_no_memory(m->s);
+    list = (struct list *)m->list.item + m->list.count - 1;
     *to = (struct image){start, start + size, base, path};
     list->count++;
     list->is_sorted = 0;
@@ -230,10 +231,12 @@ static const struct image *find_image(struct tt_memray *m, uint32_t number,
     struct list *list = number && number <= m->list.count
                             ? (struct list *)m->list.item + number - 1
                             : NULL;
-    struct image *image = list ? (struct image *)m->image.item + list->first : NULL;
-    size_t low = 0, high = list ? list->count : 0;
+    struct image *image = list && list->count
+                              ? (struct image *)m->image.item + list->first
+                              : NULL;
+    size_t low = 0, high = image ? list->count : 0;
 
-    if (list && !list->is_sorted && list->count) {
+    if (image && !list->is_sorted) {
         qsort(image, list->count, sizeof *image, compare);
         list->is_sorted = 1;
     }

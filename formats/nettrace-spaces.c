@@ -212,8 +212,9 @@ static struct symbol *find_symbol(const struct tt_nettrace_spaces *s, uint64_t m
         else
             high = middle;
     }
-    symbol += low ? low - 1 : 0;
-    return low && symbol->mapping == mapping && address <= symbol->end ? symbol : NULL;
+    if (!low || symbol[low - 1].mapping != mapping || address > symbol[low - 1].end)
+        return NULL;
+    return &symbol[low - 1];
 }
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */

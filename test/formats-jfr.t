@@ -83,6 +83,8 @@ com.é.A.café;com.é.A.sp😀n 2" "$dir/small" samples && folds "A\$\$Lambda\$3
 }
 try "samples, objects and waits, with texts of every kind" small
 older() { sed 's|+0x00007f/123|/440307236001|' "$dir/small" >"$dir/older" && folds "A\$\$Lambda\$3.pooled 12" "$dir/older" "wall samples"; }
+profiler() { sed 's|+0x00007f/123|.0x0000000080|' "$dir/small" >"$dir/profiler" && folds "A\$\$Lambda\$3.pooled 12" "$dir/profiler" "wall samples"; }
+try "async-profiler writes the address of a lambda's class after a point; it is left out" profiler
 try "before Java 15 the number of a lambda's class follows a slash, and is left out" older
 threads() { "$tallytree" report strands --csv "$dir/small" | grep -q 'worker.*301\|301.*worker' && "$tallytree" report strands --csv "$dir/small" | grep -q 'GC thread'; }
 try "threads are strands, by their Java name or the system's" threads
