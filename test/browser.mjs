@@ -50,14 +50,24 @@ const launched = () =>
     executablePath: "/usr/bin/chromium",
     headless: true,
     timeout: PATIENCE,
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    // A separate process for each page takes longer than most pages.
+    args: ["--renderer-process-limit=1", "--disable-features=SpareRendererForSitePerProcess", "--disable-site-isolation-trials", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   }));
+
+async function begin(options = {}) {
+  const context = await (await launched()).newContext({ viewport: { width: 1237, height: 860 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
+  return context;
+}
 
 // A page of the viewer, or another one that has `ready` on it, in a context without the storage of
 // other pages.
 export async function open(address, options = {}, ready = "nav a.on") {
-  const context = await (await launched()).newContext({ viewport: { width: 1237, height: 860 }, ...options });
-  context.setDefaultTimeout(PATIENCE);
+  const context = await begin(options);
+  return { context, page: await openIn(context, address, ready) };
+}
+
+async function openIn(context, address, ready = "nav a.on") {
   const page = await context.newPage();
   page.complaints = [];
   page.asked = [];
@@ -66,7 +76,7 @@ export async function open(address, options = {}, ready = "nav a.on") {
   page.on("request", (r) => r.url().endsWith("query?part") || page.asked.push(r.url())); // those come when nothing else is asked
   await page.goto(address);
   await page.waitForSelector(ready, { state: "attached" });
-  return { context, page };
+  return page;
 }
 
 export async function shoot(page, name) {
@@ -135,10 +145,10 @@ export async function inks(page) {
   return seen;
 }
 
-// The rules of axe-core that a page breaks, and where.
-export async function broken(page) {
+// The rules of axe-core that a page breaks, and where; of all rules, or of some.
+export async function broken(page, runOnly) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(readFileSync(modules.resolve("axe-core/axe.min.js")).toString());
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const { violations } = await page.evaluate((runOnly) => window.axe.run(document, { resultTypes: ["violations"], ...(runOnly && { runOnly }) }), runOnly);
   return violations.map((v) => `${v.id} [${v.impact}]: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 140)} ${n.failureSummary.split("\n")[1] ?? ""}`).join(" | ")}`);
 }
 
@@ -155,13 +165,14 @@ export async function serve(file, words = []) {
   return { server, address };
 }
 
-// A page of a file, with a server; both end with `run`.
+// A page of a file, with a server; both end with `run`.  These pages have one context: each
+// server has a port, and so its page has its own storage.
 const browsers = [], servers = [];
 export async function view(file, hash, words = []) {
   const { server, address } = await serve(file, words);
   servers.push(server);
-  const { context, page } = await open(address + hash);
-  browsers.push(context);
+  if (!browsers.length) browsers.push(await begin());
+  const page = await openIn(browsers[0], address + hash);
   await settled(page);
   return page;
 }

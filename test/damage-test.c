@@ -107,7 +107,7 @@ static const char *const recordings[] = {
     "exact,recursion=cycle,budget=128K",
     "exact,clock=caller,budget=512K,space=alloc+copies+types,series=type+block",
 };
-enum { RECORDINGS = sizeof recordings / sizeof *recordings };
+enum { RECORDINGS = sizeof recordings / sizeof *recordings, CASES = TAP_CASES(5000) };
 
 static char *make_image(int which, size_t *size)
 {
@@ -206,7 +206,7 @@ TEST(a_recording_overwritten_anywhere_is_an_error_or_a_picture)
     for (int i = 0; i < RECORDINGS; i++) {
         size_t size;
         char *image = make_image(i, &size), *copy = malloc(size);
-        for (int j = 0; j < 5000; j++) {
+        for (int j = 0; j < CASES; j++) {
             memcpy(copy, image, size);
             for (uint32_t n = 1 + dice(dice(4) ? 2 : 40); n; n--)
                 damage(copy, size);
@@ -216,7 +216,7 @@ TEST(a_recording_overwritten_anywhere_is_an_error_or_a_picture)
         free(image);
     }
     CHECK(pictures > 0);
-    CHECK(pictures < RECORDINGS * 5000);
+    CHECK(pictures < RECORDINGS * CASES);
 }
 
 /* The first record or series of its kind. */

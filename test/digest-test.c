@@ -12,7 +12,7 @@
 #include "tap.h"
 #include "view.h"
 
-enum { CASES = 1500 };
+enum { CASES = TAP_CASES(1500) };
 
 static int open_with(const struct model *m, uint32_t rows, struct tt_profile *p)
 {

@@ -5,7 +5,7 @@
 #include "metric-view.h"
 #include "view.h"
 
-enum { CASES = 10000, STEPS = 80 };
+enum { CASES = TAP_CASES(10000), STEPS = 80 };
 
 static const char *const patterns[] = {"main", "parse", "gc",  "list",     "Eval", "a;b",
                                        "p*",   "/a/",   "/s/", "[pruned]", "none"};
@@ -456,7 +456,7 @@ TEST(ten_thousand_random_filters_agree_with_brute_force)
 
 TEST(many_filters_take_several_walks_and_do_the_same)
 {
-    for (uint64_t seed = 500000; seed < 500300 && !tap.failed; seed++)
+    for (uint64_t seed = 500000; seed < 500000 + TAP_CASES(300) && !tap.failed; seed++)
         (void)run_case(seed, STEPS);
 }
 
@@ -489,7 +489,7 @@ static uint64_t total_after(const struct tt_profile *p, enum tt_filter_kind kind
 
 TEST(select_and_exclude_part_the_total_and_fold_and_prune_keep_it)
 {
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= TAP_CASES(500); seed++) {
         struct model *m = model_random(seed);
         const char *pattern = patterns[seed % (sizeof patterns / sizeof *patterns)];
         struct tt_profile p;
@@ -527,7 +527,7 @@ TEST(costs_go_to_centres_as_if_all_others_were_folded)
     const int count = (int)(sizeof patterns / sizeof *patterns);
     int some = 0;
 
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= TAP_CASES(500); seed++) {
         struct model *m = model_random(seed);
         const char *a = patterns[seed % (uint64_t)count],
                    *b = patterns[seed / 3 % (uint64_t)count];
@@ -580,7 +580,7 @@ static void check_pruned(const struct model *m, const struct tt_profile *p, int 
 
 TEST(what_stays_above_a_pruned_part_keeps_its_total)
 {
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= TAP_CASES(500); seed++) {
         struct model *m = model_random(seed);
         const uint64_t least = 1 + seed % 90;
         struct step s = {.kind = TT_FILTER_PRUNE, .metric = 0};
@@ -598,7 +598,7 @@ TEST(what_stays_above_a_pruned_part_keeps_its_total)
 
 TEST(what_was_hidden_and_cannot_be_seen_is_said)
 {
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= TAP_CASES(200); seed++) {
         struct model *m = model_random(seed);
         const struct step s[2] = {by_name(TT_FILTER_FOLD, m->block[0].info.name),
                                   by_name(TT_FILTER_SELECT, "/./")};

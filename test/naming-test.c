@@ -11,7 +11,7 @@
 #include "random-profile.h"
 #include "tap.h"
 
-enum { CASES = 1500, LINKS = 3, WORDS = 5, TEXT = 2048, ROWS = 512 };
+enum { CASES = TAP_CASES(1500), LINKS = 3, WORDS = 5, TEXT = 2048, ROWS = 512 };
 
 /* ── Names ────────────────────────────────────────────────────────────────────────── */
 

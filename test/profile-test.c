@@ -9,7 +9,7 @@
 #include "summary.h"
 #include "tap.h"
 
-enum { ROUNDS = 300 };
+enum { ROUNDS = TAP_CASES(300) };
 
 /* ── What was added is there ──────────────────────────────────────────────────────── */
 

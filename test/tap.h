@@ -57,6 +57,13 @@ static struct {
 /* `make gate` runs the tests at length, with TT_LONG set. */
 static inline int tap_is_long(void) { return getenv("TT_LONG") != NULL; }
 
+/* How many of so many random cases to run: a build with sanitizers is slower by far. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TAP_CASES(n) ((n) / 5)
+#else
+#define TAP_CASES(n) (n)
+#endif
+
 /* How many of so many repetitions to run. */
 static inline int tap_times(int times) { return tap_is_long() ? times : (times + 3) / 4; }
 

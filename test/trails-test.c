@@ -15,7 +15,7 @@
 #include "summary.h"
 #include "tap.h"
 
-enum { SAMPLES = 60, DEEPEST = 6, ADDRESSES = 40, FUNCTIONS = 5, CASES = 200 };
+enum { SAMPLES = 60, DEEPEST = 6, ADDRESSES = 40, FUNCTIONS = 5, CASES = TAP_CASES(200) };
 
 struct sample {
     int depth, address[DEEPEST], strand;

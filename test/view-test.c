@@ -3,7 +3,7 @@
 #include "view-oracle.h"
 #include "view.h"
 
-enum { CASES = 1500 };
+enum { CASES = TAP_CASES(1500) };
 
 /* ── Flat ─────────────────────────────────────────────────────────────────────────── */
 

@@ -7,7 +7,7 @@
 #include "view-oracle.h"
 #include "view.h"
 
-enum { CASES = 1500 };
+enum { CASES = TAP_CASES(1500) };
 
 /* ── Tree and flame ───────────────────────────────────────────────────────────────── */
 
