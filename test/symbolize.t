@@ -186,6 +186,51 @@ for compiler in "gcc", "clang", "g++", "clang++":
               lambda: agree(build(f"{compiler}-{version}", compiler, "-O2", "-g",
                                   f"-gdwarf-{version}"), 4))
 
+RUST = r"""
+use std::collections::HashMap;
+use std::fmt::Debug;
+trait Shape { fn area(&self) -> f64; }
+#[derive(Debug)]
+struct Square(f64);
+#[derive(Debug)]
+struct Many<T>(Vec<T>);
+impl Shape for Square { fn area(&self) -> f64 { self.0 * self.0 } }
+impl<T: Shape> Shape for Many<T> { fn area(&self) -> f64 { self.0.iter().map(|s| s.area()).sum() } }
+fn show<T: Debug>(x: &T) -> String { format!("{:?}", x) }
+fn main() {
+    let n = std::env::args().count() * 40;
+    let mut m: HashMap<String, Vec<usize>> = HashMap::new();
+    for i in 0..n { m.entry(format!("k{}", i % 7)).or_default().push(i); }
+    let mut v: Vec<String> = m.iter().map(|(k, x)| format!("{}{}", k, x.iter().sum::<usize>())).collect();
+    v.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+    let s: Vec<Box<dyn Shape>> = vec![Box::new(Square(1.5)), Box::new(Many(vec![Square(n as f64)]))];
+    println!("{} {:?} {}", s.iter().map(|x| x.area()).sum::<f64>(), v, show(&Square(1.0)));
+}
+"""
+
+
+def rust(count):
+    """Names without what demanglers leave to choice: brackets, hashes, folders of closures."""
+    def last(name):
+        return re.sub(r"[<({].*", "", re.sub(r"::h[0-9a-f]{16}$", "", name)).split("::")[-1]
+
+    program = os.path.join(TMP, "a-rust")
+    with open(os.path.join(TMP, "a.rs"), "w") as f:
+        f.write(RUST)
+    run("rustc", "-C", "opt-level=2", "-g", "-o", program, "a.rs")
+    addresses = random.Random(1).sample(code(program), count)
+    a, b = ours(program, addresses), theirs("addr2line", program, addresses)
+    known = [x for x in b if b[x][0][2]]
+    wrong = [f"{x:x}: {a[x]} is not {b[x]}" for x in known
+             if [(last(n), *place) for n, *place in a[x]] != [(last(n), *place) for n, *place in b[x]]]
+    if len(known) < count / 2 or max(len(b[x]) for x in known) < 4:
+        wrong.append(f"only {len(known)} addresses have lines, or nothing is inlined")
+    return "\n".join(wrong[:5])
+
+
+if shutil.which("rustc"):
+    check("rustc: functions, inlined ones and lines are addr2line's", lambda: rust(200))
+
 
 # ── The command ──────────────────────────────────────────────────────────────────────
 
