@@ -192,15 +192,21 @@ static double threads_error(const struct ran *r)
     return variance > 0 ? 1.959964 * sqrt(variance / (double)r->samples) : 0;
 }
 
+/* Sums of a damaged file may not fit. */
+static uint64_t amount_of(double ns)
+{
+    return ns <= 0 ? 0 : ns < 0x1p63 ? (uint64_t)(ns + .5) : UINT64_MAX;
+}
+
 static void put_figures(struct tt_table *t, const struct ran *r)
 {
     tt_table_amount(t, SELF, r->self);
-    tt_table_amount(t, INCLUSIVE, (uint64_t)(r->ns + .5));
+    tt_table_amount(t, INCLUSIVE, amount_of(r->ns));
     tt_table_real(t, THREADS, r->threads / r->ns);
     tt_table_real(t, THREADS_ERROR, threads_error(r));
     tt_table_real(t, ALONE, r->alone / r->ns);
     tt_table_real(t, ALONE_ERROR, tt_share_error(r->alone / r->ns, r->samples));
-    tt_table_amount(t, ALONE_TIME, (uint64_t)(r->alone + .5));
+    tt_table_amount(t, ALONE_TIME, amount_of(r->alone));
 }
 
 static void add_rows(const struct parallel *v, struct tt_table *t,
@@ -228,7 +234,7 @@ static void end_rows(const struct parallel *v, const struct tt_query *q,
                      struct tt_table *t, const struct tt_columns *c)
 {
     const struct ran *all = &v->at[v->p->contexts];
-    const uint64_t least = tt_least_amount(tt_threshold(q, 0), (uint64_t)all->ns);
+    const uint64_t least = tt_least_amount(tt_threshold(q, 0), amount_of(all->ns));
     struct tt_row *row = t->row.item;
     uint64_t rest = all->self, more = 0;
     size_t kept = 0;

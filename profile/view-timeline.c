@@ -359,6 +359,8 @@ int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_t
         return tt_query_wrong(q, "the view 'timeline' is in the order of use");
     if (!p->samples)
         return tt_query_wrong(q, "there are no samples by time here");
+    if (by == BY_STATE && tt_lanes_check(p, q) != 0)
+        return -TT_ERR_OPTION;
     v.by = (enum by)by;
     v.run = range_shown(p);
     length = v.run.to - v.run.from;

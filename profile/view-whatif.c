@@ -88,6 +88,8 @@ static void add_rows(struct tt_speedup *v, struct tt_table *t, double share,
 
 static int check_lanes(struct tt_query *q, const struct tt_lanes *l)
 {
+    if (!l->stretch.count)
+        return tt_query_wrong(q, "the samples by time here are of no thread");
     if (!l->has_waits)
         return tt_query_wrong(q, "waits are not in the samples here; record with "
                                  "'tallytree record --wall'");
@@ -123,11 +125,12 @@ int tt_view_whatif(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     int error = tt_lanes_check(p, q);
 
     if (!error && !q->block)
-        error = tt_query_wrong(q, "which block would be faster? add 'block'");
-    if (!error && (q->filter.count || q->metric || q->sort))
         error = tt_query_wrong(q,
-                               "the view 'whatif' is of the whole run, without filters "
-                               "and another metric or order");
+                               "the view 'whatif' needs the block that would be faster; "
+                               "add 'block'");
+    if (!error && (q->filter.count || q->metric || q->sort))
+        error = tt_query_wrong(q, "the view 'whatif' shows the whole run; it takes no "
+                                  "filter, metric or order");
     if (!error)
         error = read_share(q, tt_query_other(q, "speedup"), &share);
     if (!error)

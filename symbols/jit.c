@@ -21,8 +21,8 @@
 
 enum { MOST_CODE = 1 << 24, LONGEST_NAME = 4096, MOST_BYTES = 1 << 30 };
 
-struct line { /* of the source, from an address on */
-    uint64_t address;
+struct line { /* of the source, from an offset in the code on */
+    uint64_t offset;
     uint32_t line, column;
     char *file; /* owned */
 };
@@ -31,8 +31,9 @@ struct code {
     uint64_t low, high;
     char *name, *file; /* owned */
     uint32_t line, column;
-    struct line *lines; /* owned */
+    struct line *lines; /* owned, unless the code was moved */
     size_t many_lines;
+    int is_moved;
     uint64_t at;        /* of its bytes in the file; 0: there are none */
     unsigned char node; /* Node's mark: *, +, ^, ~; 1: none of these; 0: not Node's */
     size_t script;      /* of Node's: how long the name of its file is there */
@@ -210,10 +211,12 @@ struct record {
     size_t size;
 };
 
+/* Neighbours may share a name. */
 static void free_lines(struct line *line, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        free(line[i].file);
+        if (i + 1 == count || line[i].file != line[i + 1].file)
+            free(line[i].file);
     free(line);
 }
 
@@ -227,9 +230,9 @@ static int read_source_line(struct code *c, const char *at, const char *name,
     if (address < c->low || address >= c->high)
         return -1;
     *l = (struct line){
-        .address = address, .line = u32_at(at + 8), .column = u32_at(at + 12)};
+        .offset = address - c->low, .line = u32_at(at + 8), .column = u32_at(at + 12)};
     /* "\377" means the previous name. */
-    l->file = length == 1 && *name == '\377' && c->many_lines ? strdup(l[-1].file)
+    l->file = length == 1 && *name == '\377' && c->many_lines ? l[-1].file
                                                               : strndup(name, length);
     c->many_lines += l->file != NULL;
     return l->file ? 0 : -1;
@@ -303,21 +306,6 @@ static int read_load(struct tt_jit *j, struct record r, uint64_t at, struct reco
     return name_code(c, name) != 0 ? -1 : take_lines(c, debug);
 }
 
-static int move_lines(struct code *c, const struct code *old)
-{
-    c->lines = old->many_lines ? calloc(old->many_lines, sizeof *c->lines) : NULL;
-    if (old->many_lines && !c->lines)
-        return -1;
-    for (; c->many_lines < old->many_lines; c->many_lines++) {
-        struct line *l = &c->lines[c->many_lines];
-        *l = old->lines[c->many_lines];
-        l->address += c->low - old->low;
-        if (!(l->file = strdup(l->file)))
-            return -1;
-    }
-    return 0;
-}
-
 /* pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index */
 static int read_move(struct tt_jit *j, struct record r)
 {
@@ -337,7 +325,10 @@ static int read_move(struct tt_jit *j, struct record r)
         c->line = old->line;
         c->column = old->column;
         c->at = c->high - c->low <= old->high - old->low ? old->at : 0;
-        return c->name && c->file ? move_lines(c, old) : -1;
+        c->lines = old->lines;
+        c->many_lines = old->many_lines;
+        c->is_moved = 1;
+        return c->name && c->file ? 0 : -1;
     }
     return 0;
 }
@@ -385,9 +376,9 @@ void tt_jit_find(struct tt_jit *j, uint64_t address, struct tt_spots *spots)
                                .column = c->column,
                                .at_file = ""};
     for (size_t i = 0; i < c->many_lines; i++) {
-        if (c->lines[i].address > address || c->lines[i].address < from)
+        if (c->lines[i].offset > address - c->low || c->lines[i].offset < from)
             continue;
-        from = c->lines[i].address;
+        from = c->lines[i].offset;
         j->spot.at_file = c->lines[i].file;
         j->spot.at_line = c->lines[i].line;
         j->spot.at_column = c->lines[i].column;
@@ -513,7 +504,8 @@ void tt_jit_close(struct tt_jit *j)
     for (size_t i = 0; i < j->codes; i++) {
         free(j->code[i].name);
         free(j->code[i].file);
-        free_lines(j->code[i].lines, j->code[i].many_lines);
+        if (!j->code[i].is_moved)
+            free_lines(j->code[i].lines, j->code[i].many_lines);
     }
     if (j->fd >= 0)
         close(j->fd);

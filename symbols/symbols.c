@@ -47,9 +47,9 @@ static const char no_file[] = "there is no such file",
 
 /* ── Files ────────────────────────────────────────────────────────────────────────── */
 
-static int open_regular(const char *path)
+static int open_regular(const char *path, int flags)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
     struct stat s;
 
     if (fd >= 0 && (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))) {
@@ -75,7 +75,7 @@ static int try_file(const struct tt_symbols *s, const char *path, const char *id
                     int told, const char **reason)
 {
     char found[TT_BUILD_ID_SIZE];
-    int fd = open_regular(path);
+    int fd = open_regular(path, 0);
 
     if (fd < 0)
         return -1;
@@ -266,14 +266,16 @@ static int is_trusted(int fd)
     return fstat(fd, &s) == 0 && (s.st_uid == geteuid() || s.st_uid == 0);
 }
 
-/* Opens a file of a run-time compiler. */
+/* Opens a file of a run-time compiler.  A jitdump is looked for in folders of other users,
+ * too, where a link could lead to any file. */
 static int try_jit(const char *path, const char **reason)
 {
-    int fd = open_regular(path);
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    int fd = open_regular(path, strncmp(base, "jit-", 4) == 0 ? O_NOFOLLOW : 0);
 
     if (fd < 0 || is_trusted(fd))
         return fd;
-    *reason = "its perf map belongs to another user";
+    *reason = "its perf map or jitdump belongs to another user";
     close(fd);
     return -1;
 }
@@ -298,12 +300,17 @@ static char *find_jit_in(const char *folder, const char *name)
     return NULL;
 }
 
-/* A process maps its jitdump, so that tools find it. */
+/* A process maps its jitdump, so that tools find it.  One of another user must not choose what
+ * is opened. */
 static char *find_mapped(unsigned long long pid, const char *name)
 {
     char maps[48], line[PATH_MAX + 128], *found = NULL, *path, *slash;
+    struct stat s;
     FILE *f;
 
+    (void)snprintf(maps, sizeof maps, "/proc/%llu", pid);
+    if (stat(maps, &s) != 0 || s.st_uid != geteuid())
+        return NULL;
     (void)snprintf(maps, sizeof maps, "/proc/%llu/maps", pid);
     f = fopen(maps, "re");
     while (f && !found && fgets(line, sizeof line, f)) {

@@ -142,6 +142,10 @@ wrong()
 try "a filter that removes threads is refused" wrong "by 'block'" --select main "$tmp/phases.tt"
 "$tallytree" replay --log none -o "$tmp/none.rec" <<<$'strand main\npush a\nsample 4000000\npop'
 try "so is a recording without a log" wrong "no samples by time" "$tmp/none.rec"
+printf 'prog 7/99 [001] 1.0: 1000 cycles:u: \n\t1000 main+0x1 (/bin/prog)\n\n' >"$tmp/cycles"
+try "and samples without a length in time" wrong "no length in time" "$tmp/cycles"
+cycles_over_time() { "$tallytree" report timeline --by state "$tmp/cycles" 2>"$tmp/err"; [ $? = 2 ] && grep -q "no length in time" "$tmp/err"; }
+try "these are refused over time, too" cycles_over_time
 in_range() { "$tallytree" report parallel --time 0s..0.5s --csv "$tmp/phases.tt" | grep -q ',alone,' && ! "$tallytree" report parallel --time 0s..0.5s --csv "$tmp/phases.tt" | grep among; }
 try "a range of time has what ran in it" in_range
 json() { "$tallytree" report parallel --json "$tmp/phases.tt" | python3 -c '

@@ -702,6 +702,17 @@ def not_a_map():
     return expect([name for name, *_ in jit_profile(path, 0x1000)], ["[jit]+0x1000"])
 
 
+def not_ours():
+    """A link could lead to any file, and another user could write anything into a jitdump."""
+    path, link = write("jit-2.dump", b"1000 10 secret\n"), os.path.join(TMP, "jit-3.dump")
+    os.symlink(path, link)
+    got = [jit_profile(p, 0x1000)[0][0] for p in (path, link)]
+    if os.getuid() == 0:
+        os.chown(path, 65534, 65534)
+        got.append(jit_profile(path, 0x1000)[0][0])
+    return expect(got, ["secret"] + ["[jit]+0x1000"] * (len(got) - 1))
+
+
 def vdso():
     """The kernel's own library, by the names that the C library asks it for."""
     lines = run("sh", "-c", "LD_SHOW_AUXV=1 /bin/true | sed -n 's/.*SYSINFO_EHDR: *//p'")
@@ -728,6 +739,7 @@ check("perf maps, and what compilers put into names", perf_map)
 check("jitdumps, with lines and code that was moved", jit_dump)
 check("the perf map of the only process", map_by_pid)
 check("a recording cannot name any file to be a perf map", not_a_map)
+check("jitdumps that are links or of other users are not used", not_ours)
 check("the vDSO's functions", vdso)
 
 
