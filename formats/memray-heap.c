@@ -169,7 +169,7 @@ void tt_memray_free(struct tt_memray *m, uint64_t address)
 }
 
 /* Takes start to end out of a range; returns whether it is to be removed.  What is left
- * behind a hole is another range. */
+ * after a hole is another range. */
 static int cut(struct tt_memray *m, struct range *r, uint64_t start, uint64_t end,
                struct range *rest)
 {

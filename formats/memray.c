@@ -24,7 +24,7 @@ enum {
 };
 enum { MOST_NAME = 1 << 20, RECENT = 15 };
 enum kind {
-    NO_RECORD, /* zeros behind the last record */
+    NO_RECORD, /* zeros after the last record */
     THE_END,
     MEMORY,
     NATIVE,
@@ -399,6 +399,11 @@ static uint64_t take_address(struct file *f, unsigned index)
     return f->recent[0];
 }
 
+static int is_release(unsigned allocator)
+{
+    return allocator == TT_MEMRAY_FREE || allocator == TT_MEMRAY_PY_FREE;
+}
+
 static void add_allocation(struct file *f, unsigned allocator, uint64_t address,
                            uint64_t size, uint64_t native)
 {
@@ -412,7 +417,7 @@ static void add_allocation(struct file *f, unsigned allocator, uint64_t address,
         return;
     if (!allocator || allocator > TT_MEMRAY_MUNMAP) {
         set(f, tt_source_fail(f->s, "what allocates here is not known"));
-    } else if (allocator == TT_MEMRAY_FREE || allocator == TT_MEMRAY_PY_FREE) {
+    } else if (is_release(allocator)) {
         tt_memray_free(&f->m, address);
     } else if (allocator == TT_MEMRAY_MUNMAP) {
         set(f, tt_memray_unmap(&f->m, address, size));
@@ -422,11 +427,6 @@ static void add_allocation(struct file *f, unsigned allocator, uint64_t address,
             site.node = ((const uint32_t *)stack->item)[stack->count - 1];
         set(f, tt_memray_allocate(&f->m, &site, address, size));
     }
-}
-
-static int is_release(unsigned allocator)
-{
-    return allocator == TT_MEMRAY_FREE || allocator == TT_MEMRAY_PY_FREE;
 }
 
 /* bits: the index of the address, 4 bits, and what allocates, or 0. */
@@ -479,7 +479,8 @@ static void take_aggregated(struct file *f)
         return;
     if (f->version < PACKED)
         allocator = allocator < 16 ? allocator_of((unsigned)allocator) : 0;
-    if (node > f->trace.count || !allocator || allocator >= TT_MEMRAY_ALLOCATORS) {
+    if (node > f->trace.count || !allocator || is_release((unsigned)allocator) ||
+        allocator >= TT_MEMRAY_MUNMAP) {
         set(f, tt_source_fail(f->s, "an allocation has no stack, or is of no kind"));
         return;
     }

@@ -85,7 +85,7 @@ struct stack {
 
 struct weighed {
     uint32_t metric;
-    int is_time; /* in ticks of the clock */
+    uint64_t ticks; /* of the clock in a second; 0: the weight is no time */
     uint64_t total;
 };
 
@@ -165,13 +165,13 @@ static int add_weighed(struct reading *r, const struct tt_nettrace_description *
                    d->name.at);
     if (!to)
         return no_memory(r);
-    to->is_time = is_off && r->file.ticks;
+    to->ticks = is_off ? r->file.ticks : 0;
     to->metric = tt_builder_metric(r->b,
                                    is_cpu   ? metrics[SAMPLES].name
                                    : is_off ? "off-CPU"
                                    : *name  ? name
                                             : "events",
-                                   to->is_time ? "ns" : "", 0);
+                                   to->ticks ? "ns" : "", 0);
     return set_kind(r, d->number, WEIGHED + (uint32_t)r->weighed.count - 1);
 }
 
@@ -349,8 +349,8 @@ static int add_weight(struct reading *r, uint32_t context, struct weighed *w,
     const unsigned __int128 ns = 1000000000, most = UINT64_MAX;
     unsigned __int128 weight = tt_nettrace_varied(&p);
 
-    if (w->is_time)
-        weight = weight * ns / r->file.ticks;
+    if (w->ticks)
+        weight = weight * ns / w->ticks;
     if (weight > most || __builtin_add_overflow(w->total, (uint64_t)weight, &w->total))
         return tt_source_fail_at(r->s, r->file.at, TT_TOO_MUCH);
     tt_builder_add(r->b, TT_ROLE_SELF, context, w->metric, (uint64_t)weight);

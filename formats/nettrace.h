@@ -62,7 +62,7 @@ struct tt_nettrace_calls {
 };
 enum { TT_NETTRACE_THREADS = 1, TT_NETTRACE_KINDS = 2 }; /* flags of `begin` */
 
-/* A block that is being read; what is behind its end is 0, and makes it bad. */
+/* A block that is being read; a number past its end is 0, and makes it bad. */
 struct tt_nettrace_cursor {
     const char *at, *end;
     int is_bad;
