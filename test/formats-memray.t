@@ -267,8 +267,12 @@ else
 fi
 version() { printf 'memray\0\7\0\0\0some more of it' >"$dir/bad" && refused "$dir/bad" ": byte 11: version 7 of memray's files is not known, only 8 to 13 are; .*'memray flamegraph FILE'"; }
 try "other versions are refused, with what reads them" version
-damaged() { head -c 300 "$dir/plain" >"$dir/bad" && printf '\3\3\3' >>"$dir/bad" && head -c 150 "$dir/plain" >"$dir/cut" && printf 'memray\0\15\0\0\0' >"$dir/short" && refused "$dir/short" ": byte [0-9]*: the file ends within its head"; }
-try "a file that ends within its head is refused" damaged
-popped() { python3 -c 'import sys; d = open(sys.argv[1], "rb").read(); i = d.index(b"/c\0\0") + 4; open(sys.argv[2], "wb").write(d[:i] + b"\x0c" + bytes(8) + b"\x1f")' "$dir/plain" "$dir/bad" && refused "$dir/bad" ": byte [0-9]*: more frames are popped than were pushed"; }
+short() { printf 'memray\0\15\0\0\0' >"$dir/short" && refused "$dir/short" ": byte [0-9]*: the file ends within its head"; }
+try "a file that ends within its head is refused" short
+# begins HEX - a file whose first records are these bytes, after a thread's.
+begins() { python3 -c 'import sys; d = open(sys.argv[1], "rb").read(); i = d.index(b"/c\0\0") + 4; open(sys.argv[2], "wb").write(d[:i] + b"\x0c" + bytes(8) + bytes.fromhex(sys.argv[3]))' "$dir/plain" "$dir/bad" "$1"; }
+popped() { begins 1f && refused "$dir/bad" ": byte [0-9]*: more frames are popped than were pushed"; }
 try "more pops than pushes are refused" popped
+unknown() { begins 03 && refused "$dir/bad" ": byte [0-9]*: no record begins like this" && begins f8632a00 && refused "$dir/bad" ": byte [0-9]*: what allocates here is not known"; }
+try "unknown records, and unknown functions that allocate, are refused" unknown
 finish

@@ -279,6 +279,13 @@ done
 try "a trace that was cut off is read up to there, and says so" cut
 identity() { "$tallytree" export --to json "$dir/all" | grep -q c0ffee && "$tallytree" report strands "$dir/all" | grep -q 'name größe'; }
 try "files have their build-ids, threads their names" identity
+again() { python3 -c 'import sys
+d, at, trace = open(sys.argv[1], "rb").read(), 20, b""
+while d[at + 3] != 3:
+    trace, at = trace or d[at:at + 28] + bytes(8) + d[at + 36:at + 4 + d[at]], at + 4 + int.from_bytes(d[at:at + 3], "little")
+at += 4 + int.from_bytes(d[at:at + 3], "little")
+open(sys.argv[2], "wb").write(d[:at] + trace + d[at:])' "$dir/all" "$dir/again" && of samples again; }
+try "a second description of the trace, with a clock without ticks, changes no samples" again
 version() { printf 'Nettrace\0\0\0\0\7\0\0\0\0\0\0\0padding, and more of that' >"$dir/bad" && refused "$dir/bad" ": byte 8: this version"; }
 try "another version is refused" version
 python3 "$dir/make.py" "$dir" 8 short || exit
