@@ -14,8 +14,10 @@
  * overlap. */
 #include "lanes.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "pattern.h"
 #include "samples.h"
 
 struct laying {
@@ -36,7 +38,8 @@ static const struct {
     {"write", TT_WAIT_ANY},      {"receive", TT_WAIT_ANY},  {"send", TT_WAIT_ANY},
     {"splice", TT_WAIT_ANY},     {"accept", TT_WAIT_ANY},   {"connect", TT_WAIT_ANY},
     {"open", TT_WAIT_ANY},       {"fcntl", TT_WAIT_ANY},    {"poll", TT_WAIT_ANY},
-    {"epoll", TT_WAIT_ANY},      {"events", TT_WAIT_ANY},   {"signal", TT_WAIT_ANY}};
+    {"epoll", TT_WAIT_ANY},      {"events", TT_WAIT_ANY},   {"signal", TT_WAIT_ANY},
+    {"sleep", TT_WAIT_FIXED}};
 
 static enum tt_wait wait_of(const char *block)
 {
@@ -51,6 +54,24 @@ static enum tt_wait wait_of(const char *block)
             return waits[i].wait;
     }
     return TT_WAIT_FIXED;
+}
+
+/* Does a filter charge waits to other blocks?  Then they look like work. */
+static int takes_waits(const struct tt_filter *f)
+{
+    char text[160];
+    struct tt_pattern *pattern;
+    int found = 0;
+
+    if (f->kind != TT_FILTER_FOLD)
+        return f->kind == TT_FILTER_CENTRE || f->kind == TT_FILTER_PRUNE;
+    pattern = tt_pattern_new(f->pattern, text, sizeof text);
+    for (size_t i = 0; pattern && !found && i < sizeof waits / sizeof *waits; i++) {
+        (void)snprintf(text, sizeof text, "[waits: %s]", waits[i].name);
+        found = tt_pattern_matches(pattern, text);
+    }
+    tt_pattern_free(pattern);
+    return found;
 }
 
 static enum tt_wait wait_at(const struct laying *a, const struct tt_sample_row *s)
@@ -246,10 +267,28 @@ static int lay_all(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
     return error;
 }
 
+static int check_waits(struct tt_query *q)
+{
+    static const char *const names[TT_FILTERS] = {[TT_FILTER_FOLD] = "fold",
+                                                  [TT_FILTER_PRUNE] = "prune",
+                                                  [TT_FILTER_CENTRE] = "centre"};
+    const struct tt_filter *f = q->filter.item;
+
+    for (size_t i = 0; i < q->filter.count; i++)
+        if (takes_waits(&f[i]))
+            return tt_query_wrong(q,
+                                  "the view '%s' needs the waits, which the filter '%s' "
+                                  "charges to other blocks; leave it out",
+                                  q->view, names[f[i].kind]);
+    return 0;
+}
+
 int tt_lanes_check(const struct tt_profile *p, struct tt_query *q)
 {
     const uint32_t time = tt_samples_metric(p);
 
+    if (check_waits(q) != 0)
+        return -TT_ERR_OPTION;
     if (!p->samples)
         return tt_query_wrong(q, "there are no samples by time here");
     if (time == TT_NONE || strcmp(p->metric[time].unit, "ns") != 0)

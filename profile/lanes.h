@@ -34,7 +34,8 @@ struct tt_lanes {
     const struct tt_memory *memory;
 };
 
-/* Do samples have times, and lengths in ns?  -TT_ERR_OPTION with q->error: they do not. */
+/* Do samples have times, lengths in ns, and still their waits?  -TT_ERR_OPTION with q->error:
+ * they do not. */
 int tt_lanes_check(const struct tt_profile *, struct tt_query *);
 
 /* Do the query's filters keep all samples of the threads and times that they keep? */

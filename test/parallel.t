@@ -140,6 +140,11 @@ wrong()
     [ $? = 2 ] && grep -q "$1" "$tmp/err"
 }
 try "a filter that removes threads is refused" wrong "by 'block'" --select main "$tmp/phases.tt"
+for filter in centre=main prune=main 'fold=*futex*' 'fold=*'; do
+    try "so is $filter, which would make waits look like work" wrong "needs the waits" "--$filter" "$tmp/phases.tt"
+done
+folded() { "$tallytree" report parallel --fold alone "$tmp/phases.tt" >"$tmp/out"; }
+try "other functions can be folded" folded
 "$tallytree" replay --log none -o "$tmp/none.rec" <<<$'strand main\npush a\nsample 4000000\npop'
 try "so is a recording without a log" wrong "no samples by time" "$tmp/none.rec"
 printf 'prog 7/99 [001] 1.0: 1000 cycles:u: \n\t1000 main+0x1 (/bin/prog)\n\n' >"$tmp/cycles"
