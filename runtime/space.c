@@ -292,7 +292,8 @@ static void charge_objects(struct tt_thread *t, struct tt_node *n, int below,
 {
     const struct tt_options *options = &t->recording->options;
     struct tt_live_set_event e = {.origin = *c};
-    struct tt_band_place at = {NULL, block_of_origin(t, *c), 0};
+    struct tt_band_place at = {.block = options->series ? block_of_origin(t, *c)
+                                                        : TT_BLOCK_ROOT};
     struct tt_space_way any = *w;
 
     if (!(options->space & TT_SPACE_TYPES)) {
