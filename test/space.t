@@ -209,6 +209,10 @@ series()
 }
 try "series have what is alive by type, block, cost centre and use" series 1
 try "so they have when contexts are evicted, and live memory is right in all" series 1001 --budget 256nodes
+TT_SERIES=1 series 5073 --budget 256nodes
+tallytree report flat --metric live "$tmp/series.tt" >"$tmp/out" 2>&1
+try "and a note says how many were freed without room at their contexts" \
+    grep -q '^lost: [1-9][0-9]* freed objects found no room at their contexts' "$tmp/out"
 
 # says EVENTS TEXT - the replay of a line of events (; between them) fails with this text.
 says()
