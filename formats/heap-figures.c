@@ -54,17 +54,33 @@ static uint64_t amount_at(const struct tt_heap_profile *h, enum tt_heap_figure f
 
 static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
+uint32_t tt_heap_metric(struct tt_builder *b, enum tt_heap_figure figure)
+{
+    return tt_builder_metric(b, metrics[figure].name, metrics[figure].unit,
+                             metrics[figure].flags);
+}
+
+void tt_heap_space(struct tt_builder *b, uint32_t context, const char *type,
+                   const uint64_t amount[TT_HEAP_FIGURES])
+{
+    const uint64_t bytes = amount[TT_HEAP_BYTES], number = amount[TT_HEAP_ALLOCATIONS];
+    const uint64_t freed = less(bytes, amount[TT_HEAP_LIVE_BYTES]);
+    const uint64_t freed_number = less(number, amount[TT_HEAP_LIVE_NUMBER]);
+
+    if (bytes || number)
+        tt_builder_space(b, context, type, TT_NONE, 0, number, bytes, 0);
+    if (freed || freed_number)
+        tt_builder_space(b, context, type, 0, TT_NONE, freed_number, freed, 0);
+}
+
 static void add_space(struct tt_heap_profile *h, const char *type)
 {
+    uint64_t amount[TT_HEAP_FIGURES];
+
     for (size_t i = 0; i < h->figure[TT_HEAP_BYTES].amount.count; i++) {
-        uint64_t bytes = amount_at(h, TT_HEAP_BYTES, i);
-        uint64_t number = amount_at(h, TT_HEAP_ALLOCATIONS, i);
-        uint64_t freed = less(bytes, amount_at(h, TT_HEAP_LIVE_BYTES, i));
-        uint64_t freed_number = less(number, amount_at(h, TT_HEAP_LIVE_NUMBER, i));
-        if (bytes || number)
-            tt_builder_space(h->b, (uint32_t)i, type, TT_NONE, 0, number, bytes, 0);
-        if (freed || freed_number)
-            tt_builder_space(h->b, (uint32_t)i, type, 0, TT_NONE, freed_number, freed, 0);
+        for (int k = 0; k < TT_HEAP_FIGURES; k++)
+            amount[k] = amount_at(h, (enum tt_heap_figure)k, i);
+        tt_heap_space(h->b, (uint32_t)i, type, amount);
     }
 }
 
@@ -74,9 +90,7 @@ void tt_heap_finish(struct tt_heap_profile *h, const char *type)
         add_space(h, type);
     for (int i = 0; i < TT_HEAP_FIGURES; i++)
         if (h->figure[i].total)
-            tt_frames_flush(&h->figure[i],
-                            tt_builder_metric(h->b, metrics[i].name, metrics[i].unit,
-                                              metrics[i].flags));
+            tt_frames_flush(&h->figure[i], tt_heap_metric(h->b, (enum tt_heap_figure)i));
 }
 
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */

@@ -3,25 +3,16 @@
  *
  * What is alive at the peak is found in one pass, as in heaptrack.c: a place remembers
  * during which peak it changed last, and how much it had before.  The last of several
- * equal peaks counts, as in memray.  A part of a mapping may be unmapped: then the rest
- * is as many allocations as there are pieces. */
+ * equal peaks counts, as in memray.  A part of a mapping may be unmapped, or mapped anew:
+ * then the rest is as many allocations as there are pieces. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "formats.h"
 #include "memray.h"
 
-/* More mappings at a time than the system allows a process (65,530) are not alive. */
-enum { MOST_RANGES = 1 << 16 };
-
 struct object {
     uint64_t size;
     uint32_t place; /* TT_NONE: it was freed */
-};
-
-struct range { /* of what was mapped */
-    uint64_t start, end;
-    uint32_t place;
 };
 
 void tt_memray_heap_init(struct tt_memray *m)
@@ -30,12 +21,12 @@ void tt_memray_heap_init(struct tt_memray *m)
     tt_pairs_init(&m->objects, m->s->memory);
     tt_vector_init(&m->place, m->s->memory, sizeof(struct tt_memray_figures));
     tt_vector_init(&m->object, m->s->memory, sizeof(struct object));
-    tt_vector_init(&m->range, m->s->memory, sizeof(struct range));
+    tt_memray_ranges_init(&m->ranges, m->s->memory);
 }
 
 void tt_memray_heap_fini(struct tt_memray *m)
 {
-    tt_vector_fini(&m->range);
+    tt_memray_ranges_fini(&m->ranges);
     tt_vector_fini(&m->object);
     tt_vector_fini(&m->place);
     tt_pairs_fini(&m->objects);
@@ -98,20 +89,47 @@ static void release(struct tt_memray *m, uint32_t place, uint64_t size, uint64_t
     m->live -= size;
 }
 
+/* A range of which a part is to be removed becomes two. */
+static int cut(struct tt_memray *m, uint64_t address)
+{
+    struct tt_memray_range *r = tt_memray_ranges_around(&m->ranges, address), rest;
+
+    if (!r)
+        return 0;
+    rest = (struct tt_memray_range){address, r->end, r->place};
+    r->end = address;
+    keep_peak(m, figures(m, rest.place));
+    figures(m, rest.place)->live_number++;
+    return tt_memray_ranges_add(&m->ranges, rest) ? tt_source_no_memory(m->s) : 0;
+}
+
+static int remove_ranges(struct tt_memray *m, uint64_t start, uint64_t end)
+{
+    struct tt_memray_range r;
+    int error = start < end ? cut(m, start) : 0;
+
+    if (!error && start < end)
+        error = cut(m, end);
+    while (!error && tt_memray_ranges_take(&m->ranges, start, end, &r))
+        release(m, r.place, r.end - r.start, 1);
+    return error;
+}
+
+/* It replaces what is mapped there. */
 static int add_range(struct tt_memray *m, uint32_t place, uint64_t start, uint64_t size)
 {
-    struct range *to;
+    const struct tt_memray_range range = {start, start + size, place};
+    int error;
 
-    if (m->range.count == MOST_RANGES || size > UINT64_MAX - start) {
+    if (size > UINT64_MAX - start) {
         m->lost++;
         release(m, place, size, 1);
         return 0;
     }
-    to = tt_vector_add(&m->range, 1);
-    if (!to)
-        return tt_source_no_memory(m->s);
-    *to = (struct range){start, start + size, place};
-    return 0;
+    error = remove_ranges(m, start, start + size);
+    if (error || !size)
+        return error;
+    return tt_memray_ranges_add(&m->ranges, range) ? tt_source_no_memory(m->s) : 0;
 }
 
 static int add_object(struct tt_memray *m, uint32_t place, uint64_t address,
@@ -168,60 +186,13 @@ void tt_memray_free(struct tt_memray *m, uint64_t address)
     note_peak(m);
 }
 
-/* Takes start to end out of a range; returns whether it is to be removed.  What is left
- * after a hole is another range. */
-static int cut(struct tt_memray *m, struct range *r, uint64_t start, uint64_t end,
-               struct range *rest)
-{
-    const uint64_t from = r->start > start ? r->start : start;
-    const uint64_t to = r->end < end ? r->end : end;
-    const int is_all = from == r->start && to == r->end;
-    const int is_hole = from > r->start && to < r->end;
-
-    *rest = (struct range){.place = TT_NONE};
-    if (to <= from)
-        return 0;
-    release(m, r->place, to - from, is_all ? 1 : 0);
-    if (is_hole) {
-        *rest = (struct range){to, r->end, r->place};
-        figures(m, r->place)->live_number++;
-    }
-    if (from == r->start)
-        r->start = to;
-    else
-        r->end = from;
-    return is_all;
-}
-
 int tt_memray_unmap(struct tt_memray *m, uint64_t address, uint64_t size)
 {
-    const uint64_t end = size > UINT64_MAX - address ? UINT64_MAX : address + size;
-    const size_t count = m->range.count;
-    size_t kept = 0;
+    int error = remove_ranges(m, address,
+                              size > UINT64_MAX - address ? UINT64_MAX : address + size);
 
-    for (size_t i = 0; i < count; i++) {
-        struct range *all = m->range.item, rest, *to;
-        int is_gone = cut(m, &all[i], address, end, &rest);
-        if (rest.place != TT_NONE && m->range.count >= MOST_RANGES) {
-            m->lost++;
-            release(m, rest.place, rest.end - rest.start, 1);
-        } else if (rest.place != TT_NONE) {
-            to = tt_vector_add(&m->range, 1);
-            if (!to)
-                return tt_source_no_memory(m->s);
-            *to = rest;
-            all = m->range.item;
-        }
-        if (!is_gone)
-            all[kept++] = all[i];
-    }
-    if (kept < count)
-        memmove((struct range *)m->range.item + kept,
-                (struct range *)m->range.item + count,
-                (m->range.count - count) * sizeof(struct range));
-    m->range.count -= count - kept;
     note_peak(m);
-    return 0;
+    return error;
 }
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
@@ -237,21 +208,32 @@ static int compare(const void *a, const void *b)
     return x->context < y->context ? -1 : x->context > y->context;
 }
 
-static int add_place(struct tt_memray *m, struct tt_heap_profile *h,
-                     struct tt_memray_figures *f)
+static void list_figures(const struct tt_memray_figures *f,
+                         uint64_t figure[TT_HEAP_FIGURES])
 {
-    int error = 0;
+    figure[TT_HEAP_BYTES] = f->bytes;
+    figure[TT_HEAP_ALLOCATIONS] = f->number;
+    figure[TT_HEAP_PEAK_BYTES] = f->peak;
+    figure[TT_HEAP_PEAK_NUMBER] = f->peak_number;
+    figure[TT_HEAP_LIVE_BYTES] = f->live;
+    figure[TT_HEAP_LIVE_NUMBER] = f->live_number;
+}
 
-    keep_peak(m, f);
-    const uint64_t amount[TT_HEAP_FIGURES] = {
-        [TT_HEAP_BYTES] = f->bytes,     [TT_HEAP_ALLOCATIONS] = f->number,
-        [TT_HEAP_PEAK_BYTES] = f->peak, [TT_HEAP_PEAK_NUMBER] = f->peak_number,
-        [TT_HEAP_LIVE_BYTES] = f->live, [TT_HEAP_LIVE_NUMBER] = f->live_number,
-    };
-    for (int i = 0; !error && i < TT_HEAP_FIGURES; i++)
-        if (amount[i])
-            error = tt_heap_add(h, (enum tt_heap_figure)i, f->context, amount[i]);
-    return error;
+/* Sets the metrics that are not 0 everywhere; the others are TT_NONE. */
+static int set_metrics(struct tt_memray *m, uint32_t metric[TT_HEAP_FIGURES])
+{
+    uint64_t total[TT_HEAP_FIGURES] = {0}, figure[TT_HEAP_FIGURES];
+
+    for (uint32_t i = 0; i < m->place.count; i++) {
+        keep_peak(m, figures(m, i));
+        list_figures(figures(m, i), figure);
+        for (int k = 0; k < TT_HEAP_FIGURES; k++)
+            if (__builtin_add_overflow(total[k], figure[k], &total[k]))
+                return tt_source_fail(m->s, TT_TOO_MUCH);
+    }
+    for (int k = 0; k < TT_HEAP_FIGURES; k++)
+        metric[k] = total[k] ? tt_heap_metric(m->b, (enum tt_heap_figure)k) : TT_NONE;
+    return 0;
 }
 
 static int is_strand(struct tt_memray *m, uint32_t thread)
@@ -259,57 +241,46 @@ static int is_strand(struct tt_memray *m, uint32_t thread)
     const struct tt_memray_thread *t = (const struct tt_memray_thread *)m->thread.item +
                                        thread;
 
-    return tt_builder_strand(m->b, &(struct tt_strand_info){
-                                       .pid = m->pid,
-                                       .thread = t->id,
-                                       .name = (const char *)m->text.item + t->name,
-                                       .rank = TT_NONE,
-                                       .members = 1}) != TT_NONE;
+    return tt_builder_strand(
+               m->b, &(struct tt_strand_info){.pid = m->pid,
+                                              .thread = t->id,
+                                              .name = t->name.count ? t->name.item : "",
+                                              .rank = TT_NONE,
+                                              .members = 1}) != TT_NONE;
 }
 
-/* Adds the places of one thread and one function that allocates. */
-static int add_group(struct tt_memray *m, size_t first, size_t end)
-{
-    static const char *const names[TT_MEMRAY_ALLOCATORS] = {"",
-                                                            "",
-                                                            "pymalloc_malloc",
-                                                            "pymalloc_calloc",
-                                                            "pymalloc_realloc",
-                                                            "",
-                                                            "malloc",
-                                                            "realloc",
-                                                            "calloc",
-                                                            "posix_memalign",
-                                                            "aligned_alloc",
-                                                            "memalign",
-                                                            "valloc",
-                                                            "pvalloc",
-                                                            "mmap"};
-    const struct tt_memray_figures *f = figures(m, (uint32_t)first);
-    struct tt_heap_profile heap;
-    int error = is_strand(m, f->thread) ? 0 : tt_source_no_memory(m->s);
-
-    tt_heap_init(&heap, m->s, m->b);
-    for (size_t i = first; !error && i < end; i++)
-        error = add_place(m, &heap, figures(m, (uint32_t)i));
-    if (!error)
-        tt_heap_finish(&heap, names[f->allocator]);
-    tt_heap_fini(&heap);
-    return error;
-}
+static const char *const allocators[TT_MEMRAY_ALLOCATORS] = {"",
+                                                             "",
+                                                             "pymalloc_malloc",
+                                                             "pymalloc_calloc",
+                                                             "pymalloc_realloc",
+                                                             "",
+                                                             "malloc",
+                                                             "realloc",
+                                                             "calloc",
+                                                             "posix_memalign",
+                                                             "aligned_alloc",
+                                                             "memalign",
+                                                             "valloc",
+                                                             "pvalloc",
+                                                             "mmap"};
 
 int tt_memray_finish(struct tt_memray *m)
 {
     const struct tt_memray_figures *f = m->place.item;
-    int error = 0;
+    uint32_t metric[TT_HEAP_FIGURES];
+    uint64_t figure[TT_HEAP_FIGURES];
+    int error = set_metrics(m, metric);
 
     if (m->place.count)
         qsort(m->place.item, m->place.count, sizeof *f, compare);
-    for (size_t i = 0, end; !error && i < m->place.count; i = end) {
-        for (end = i + 1; end < m->place.count && f[end].thread == f[i].thread &&
-                          f[end].allocator == f[i].allocator;)
-            end++;
-        error = add_group(m, i, end);
+    for (size_t i = 0; !error && i < m->place.count; i++, f++) {
+        if ((!i || f->thread != f[-1].thread) && !is_strand(m, f->thread))
+            error = tt_source_no_memory(m->s);
+        list_figures(f, figure);
+        for (int k = 0; k < TT_HEAP_FIGURES; k++)
+            tt_builder_add(m->b, TT_ROLE_SELF, f->context, metric[k], figure[k]);
+        tt_heap_space(m->b, f->context, allocators[f->allocator], figure);
     }
     tt_builder_no_strand(m->b);
     tt_heap_line_finish(&m->line, m->b, "heap", "bytes");

@@ -17,7 +17,7 @@
 #include "memray.h"
 #include "walker.h"
 
-enum { MOST_NATIVE = 1 << 12 };
+enum { MOST_NATIVE = 1 << 12, MOST_PYTHON = 1 << 12 }; /* of a merged stack */
 
 struct frame {
     uint32_t block;
@@ -205,16 +205,18 @@ int tt_memray_images(struct tt_memray *m)
 int tt_memray_image(struct tt_memray *m, uint64_t start, uint64_t size, uint64_t base,
                     size_t path)
 {
-    int error = m->list.count ? 0 : tt_memray_images(m);
-    struct image *to = error ? NULL : tt_vector_add(&m->image, 1);
-    struct list *list;
+    struct list *list = m->list.count ? (struct list *)m->list.item + m->list.count - 1
+                                      : NULL;
+    struct image *to;
 
+    if (!list || list->is_sorted)
+        return tt_source_fail(m->s, "an image comes before its list, or after addresses "
+                                    "that are in it");
+    to = tt_vector_add(&m->image, 1);
     if (!to)
         return tt_source_no_memory(m->s);
-    list = (struct list *)m->list.item + m->list.count - 1;
     *to = (struct image){start, start + size, base, path};
     list->count++;
-    list->is_sorted = 0;
     return 0;
 }
 
@@ -327,6 +329,10 @@ static uint32_t merge(struct tt_memray *m, const struct tt_memray_site *site, in
     uint32_t context = TT_BUILDER_ROOT, *to;
     size_t left;
 
+    if (site->node && node_at(m, site->node)->depth > MOST_PYTHON) {
+        m->deep++;
+        return python_context(m, site->node, is_main);
+    }
     if (list_callers(m, site->node, -1) == TT_NONE)
         return TT_NONE;
     left = m->callers.count;

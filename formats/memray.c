@@ -55,7 +55,6 @@ struct file {
         uint64_t native, address, pointer, frame, line;
     } last;
     uint64_t recent[RECENT];       /* addresses of allocations, the last one first */
-    uint32_t images;               /* how many lists of images there were */
     struct tt_vector frame, trace; /* of an aggregated file: uint32_t, frames and nodes */
     int is_cut, error;             /* the file ended within a record; or what is wrong */
 };
@@ -274,11 +273,7 @@ static void take_native(struct file *f)
         set(f, tt_memray_native(&f->m, address, parent));
 }
 
-static void take_images(struct file *f)
-{
-    set(f, tt_memray_images(&f->m));
-    f->images++;
-}
+static void take_images(struct file *f) { set(f, tt_memray_images(&f->m)); }
 
 static void take_image(struct file *f)
 {
@@ -314,6 +309,7 @@ static void take_switch(struct file *f, uint64_t id)
         to = tt_vector_add(&f->m.thread, 1);
         if (to) {
             *to = (struct tt_memray_thread){.id = id};
+            tt_vector_init(&to->name, f->s->memory, 1);
             tt_vector_init(&to->stack, f->s->memory, sizeof(uint32_t));
             *at = (uint32_t)f->m.thread.count;
         } else {
@@ -335,10 +331,19 @@ static int has_thread(struct file *f)
 
 static void take_name(struct file *f)
 {
-    size_t name = text(f);
+    const size_t start = text(f), size = f->m.text.count - start;
+    struct tt_vector *name = has_thread(f) ? &thread(f)->name : NULL;
+    char *to;
 
-    if (has_thread(f))
-        thread(f)->name = name;
+    if (!name)
+        return;
+    name->count = 0;
+    to = tt_vector_add(name, size);
+    if (to)
+        memcpy(to, text_at(f, start), size);
+    else
+        set(f, tt_source_no_memory(f->s));
+    f->m.text.count = start;
 }
 
 static void take_push(struct file *f, int is_entry)
@@ -410,7 +415,7 @@ static void add_allocation(struct file *f, unsigned allocator, uint64_t address,
     struct tt_memray_site site = {.thread = f->thread,
                                   .allocator = allocator,
                                   .native = native < TT_NONE ? (uint32_t)native : 0,
-                                  .images = f->images};
+                                  .images = (uint32_t)f->m.list.count};
     const struct tt_vector *stack;
 
     if (!has_thread(f))
@@ -732,6 +737,9 @@ static int finish(struct file *f)
     if (f->m.unmerged)
         tt_builder_fact(b, "left out", TT_FACT_EACH, 1,
                         "native frames, as the interpreter's symbols are not here");
+    if (f->m.deep)
+        tt_builder_fact(b, "left out", TT_FACT_EACH, 1,
+                        "native frames of stacks with more than 4096 frames of Python");
     if (f->is_cut)
         tt_builder_fact(b, "cut off", TT_FACT_SUM, 1, "");
     return 0;
@@ -763,8 +771,10 @@ static int read_memray(struct tt_source *s, struct tt_builder *b)
     tt_memray_heap_fini(&f->m);
     tt_memray_stacks_fini(&f->m);
     t = f->m.thread.item;
-    for (size_t i = 0; i < f->m.thread.count; i++)
+    for (size_t i = 0; i < f->m.thread.count; i++) {
         tt_vector_fini(&t[i].stack);
+        tt_vector_fini(&t[i].name);
+    }
     tt_pairs_fini(&f->m.threads);
     tt_vector_fini(&f->trace);
     tt_vector_fini(&f->frame);

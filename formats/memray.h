@@ -21,7 +21,7 @@ enum tt_memray_allocator {
 
 struct tt_memray_thread {
     uint64_t id;
-    size_t name;            /* in the text */
+    struct tt_vector name;  /* char, with its end; empty: it has none */
     struct tt_vector stack; /* uint32_t: a node for each frame that is open */
 };
 
@@ -39,6 +39,18 @@ struct tt_memray_site {
     uint32_t images; /* number of the list of images that its addresses are in */
 };
 
+/* What is mapped: ranges that do not overlap. */
+struct tt_memray_range {
+    uint64_t start, end;
+    uint32_t place;
+};
+
+struct tt_memray_ranges {
+    struct tt_vector node;
+    uint32_t top, unused;
+    uint64_t random;
+};
+
 struct tt_memray {
     struct tt_source *s; /* borrowed */
     struct tt_builder *b;
@@ -53,10 +65,12 @@ struct tt_memray {
     struct tt_vector native, image, list;
     struct tt_pairs addresses, merged; /* (address, list); (node, native) of a list */
     struct tt_vector spot, path, callers;
-    uint64_t unmerged;
+    uint64_t unmerged, deep; /* stacks of Python alone: the interpreter's loop was not
+                              * found often enough; there are too many frames */
 
     struct tt_pairs places, objects; /* objects: by address */
-    struct tt_vector place, object, range;
+    struct tt_vector place, object;
+    struct tt_memray_ranges ranges;
     uint64_t bytes, live, peak, peaks, lost;
     struct tt_heap_line line, resident;
     uint64_t time;
@@ -85,6 +99,21 @@ int tt_memray_image(struct tt_memray *, uint64_t start, uint64_t size, uint64_t 
                     size_t path);
 /* Returns the context of a site; TT_NONE: no memory, noted. */
 uint32_t tt_memray_context(struct tt_memray *, const struct tt_memray_site *);
+
+/* ── Ranges (memray-ranges.c) ─────────────────────────────────────────────────────── */
+
+void tt_memray_ranges_init(struct tt_memray_ranges *, const struct tt_memory *);
+void tt_memray_ranges_fini(struct tt_memray_ranges *);
+/* Adds a range that overlaps no other one; -TT_ERR_MEMORY, not noted. */
+int tt_memray_ranges_add(struct tt_memray_ranges *, struct tt_memray_range);
+/* Returns the range that starts before an address and ends after it, or NULL.  Valid until
+ * the next addition. */
+struct tt_memray_range *tt_memray_ranges_around(const struct tt_memray_ranges *,
+                                                uint64_t address);
+/* Removes one range that starts there, from `start` to before `end`; returns whether there
+ * was one. */
+int tt_memray_ranges_take(struct tt_memray_ranges *, uint64_t start, uint64_t end,
+                          struct tt_memray_range *);
 
 /* ── Figures (memray-heap.c) ──────────────────────────────────────────────────────── */
 

@@ -116,12 +116,18 @@ def alive():
     for tid, s, n in live.values(): c["bytes", s, tid] += n; c["number", s, tid] += 1
     for b, e, tid, s in ranges: c["bytes", s, tid] += e - b; c["number", s, tid] += 1
     return c
+def unmap(start, size):
+    rest = []
+    for b, e, *r in ranges:
+        if min(e, start + size) <= max(b, start): rest.append((b, e, *r))
+        else: rest += [(x, y, *r) for x, y in ((b, start), (start + size, e)) if x < y]
+    ranges[:] = rest
 def images():
     global body
     if native: body += image()
 images()
 for tid, name in ((70001, "worker größe"),):
-    switch(tid); body += b"\x0a" + text(name)
+    switch(tid); body += b"\x0a" + text("a longer name than it has later") + b"\x0a" + text(name)
 for step in range(400):
     tid = dice.choice(list(threads))
     what = dice.random()
@@ -135,6 +141,7 @@ for step in range(400):
         s = stack(tid, nat)
         record(tid, kind, address, size, nat)
         if kind == "mmap":
+            unmap(address, size)
             ranges.append((address, address + size, tid, s))
         else: live[address] = tid, s, size
         sums["bytes"][s] += size; sums["allocations"][s] += 1
@@ -147,11 +154,7 @@ for step in range(400):
     elif what < .9:
         start, size = 4096 * dice.randrange(1, 40), dice.choice([4096, 8192, 10**6])
         record(tid, "munmap", start, size, 0)
-        rest = []
-        for b, e, *r in ranges:
-            if min(e, start + size) <= max(b, start): rest.append((b, e, *r))
-            else: rest += [(x, y, *r) for x, y in ((b, start), (start + size, e)) if x < y]
-        ranges[:] = rest; note()
+        unmap(start, size); note()
     elif what < .93: body += bytes([2 if packed else 11]) + varied(50 * step) + varied(step)
     elif packed and what < .96:
         switch(tid)
@@ -275,4 +278,29 @@ popped() { begins 1f && refused "$dir/bad" ": byte [0-9]*: more frames are poppe
 try "more pops than pushes are refused" popped
 unknown() { begins 03 && refused "$dir/bad" ": byte [0-9]*: no record begins like this" && begins f8632a00 && refused "$dir/bad" ": byte [0-9]*: what allocates here is not known"; }
 try "unknown records, and unknown functions that allocate, are refused" unknown
+image='07 6100 01 0000000000000000 08 0000000000000000 01'
+early() { begins "$image" && refused "$dir/bad" ": byte [0-9]*: an image comes before its list, or after addresses"; }
+try "an image before the first list of images is refused" early
+
+cat >"$dir/hostile.py" <<'END'
+"""hostile.py ranges|deep FILE"""
+import struct, sys
+kind, out = sys.argv[1:]
+def varied(n):
+    b = b""
+    while n > 127: b, n = b + bytes([n & 127 | 128]), n >> 7
+    return b + bytes([n])
+def signed(n): return varied(n << 1)
+def code(n): return b"\x0e" + varied(n) + b"f%d\0a.py\0" % n + varied(0) + varied(0)
+def push(n): return b"\x41" + varied(n) + varied(0)
+body = b"memray\0" + struct.pack("<ii", 13, 0x030d0000) + bytes([kind == "deep", 0]) + bytes(32) + b"app\0" + bytes(4 + 16 + 3) + b"/\0/a\0\0/b\0\0" + b"\x0c" + bytes(8)
+if kind == "ranges": body += (b"\xf8" + signed(2) + b"\x0e\x08") * 60000 + (b"\xf8" + signed(2) + b"\x0f\x08") * 300000
+if kind == "deep": body += code(1) + push(1) * 100000 + (b"\5" + signed(64) + signed(0) + b"\xfe" + signed(2) + signed(1) + varied(5)) * 40000
+open(out, "wb").write(body + b"\1")
+END
+# hostile KIND METRIC SUM - a file that takes minutes if each record takes as long as there are others
+hostile() { python3 "$dir/hostile.py" "$1" "$dir/bad" && [ "$(timeout 20 "$tallytree" export --to folded --metric "$2" "$dir/bad" | awk '{ sum += $NF } END { print sum }')" = "$3" ]; }
+try "300,000 releases beside 60,000 mappings are read at once" hostile ranges "live bytes" 480000
+deep() { hostile deep bytes 200000 && "$tallytree" report header "$dir/bad" | grep -q 'native frames of stacks with more than 4096 frames of Python'; }
+try "of stacks with too many frames of Python, native frames are left out, and the header says so" deep
 finish
