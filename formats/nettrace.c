@@ -79,9 +79,8 @@ static const struct {
 struct stack {
     const char *addresses; /* leaf first; in the file */
     size_t size;
-    uint64_t pid;     /* of the context */
-    uint32_t context; /* TT_NONE: not made so far */
 };
+enum { MOST_FRAMES = 1 << 12 }; /* the innermost ones; .NET writes 100 */
 
 struct weighed {
     uint32_t metric;
@@ -102,15 +101,16 @@ struct reading {
     struct tt_nettrace_spaces spaces;
     struct tt_pairs kinds; /* by the number of a description: enum what */
     struct tt_pairs stacks, threads;
-    struct tt_vector stack; /* struct stack */
-    struct tt_vector last;  /* uint32_t: the sequence number of a thread's last event */
+    struct tt_pairs contexts; /* by process and index in `stack` */
+    struct tt_vector stack;   /* struct stack */
+    struct tt_vector last;    /* uint32_t: the sequence number of a thread's last event */
     struct tt_vector text, names; /* char */
     struct tt_vector weighed;     /* struct weighed */
     struct tt_pairs numbers;      /* of threads of version 6: index + 1 */
     struct tt_vector thread;      /* struct thread */
     /* In which stacks, threads and kinds have their numbers. */
     uint64_t region, thread_region, kind_region;
-    uint64_t total[METRICS], lost, unknown;
+    uint64_t total[METRICS], lost, unknown, truncated;
     int is_second, has_weights;
 };
 
@@ -244,7 +244,7 @@ static int take_stack(void *arg, uint32_t number, const char *addresses, size_t 
     to = at ? tt_vector_add(&r->stack, 1) : NULL;
     if (!to)
         return no_memory(r);
-    *to = (struct stack){addresses, size, 0, TT_NONE};
+    *to = (struct stack){addresses, size};
     *at = (uint32_t)r->stack.count;
     return 0;
 }
@@ -273,25 +273,34 @@ static uint32_t block_of(struct reading *r, uint64_t pid, uint64_t address,
 static int context_of(struct reading *r, uint64_t pid, uint32_t number, uint32_t *context)
 {
     const uint32_t *at = tt_pairs_find(&r->stacks, r->region, number);
-    struct stack *s = at ? (struct stack *)r->stack.item + *at - 1 : NULL;
+    const struct stack *s = at ? (struct stack *)r->stack.item + *at - 1 : NULL;
     const size_t pointer = (size_t)r->file.pointer;
+    size_t count = s ? s->size / pointer : 0;
+    uint32_t *made;
+    int is_new;
 
     *context = TT_BUILDER_ROOT;
     if (!s && number)
         r->unknown++;
     if (!s)
         return 0;
-    if (s->context != TT_NONE && s->pid == pid) {
-        *context = s->context;
+    made = tt_pairs_get(&r->contexts, pid, *at, &is_new);
+    if (!made)
+        return no_memory(r);
+    if (!is_new) {
+        *context = *made;
         return 0;
     }
-    for (size_t i = s->size / pointer; i-- > 0 && *context != TT_NONE;) {
+    if (count > MOST_FRAMES) {
+        count = MOST_FRAMES;
+        r->truncated++;
+    }
+    for (size_t i = count; i-- > 0 && *context != TT_NONE;) {
         uint64_t address = tt_number_at(s->addresses + i * pointer, r->file.pointer);
         uint32_t block = block_of(r, pid, address, i == 0);
         *context = block == TT_NONE ? TT_NONE : tt_builder_context(r->b, *context, block);
     }
-    s->context = *context;
-    s->pid = pid;
+    *made = *context;
     return *context == TT_NONE ? no_memory(r) : 0;
 }
 
@@ -501,6 +510,7 @@ static int read_all(struct reading *r)
                                     "'dotnet-trace collect --profile cpu-sampling'");
     count(r, "lost.events", r->lost);
     count(r, "lost.nodes", r->unknown);
+    count(r, "truncated stacks", r->truncated);
     count(r, "cut off", (uint64_t)r->file.is_cut);
     return 0;
 }
@@ -515,6 +525,7 @@ static int read_nettrace(struct tt_source *s, struct tt_builder *b)
     tt_pairs_init(&r.kinds, s->memory);
     tt_pairs_init(&r.numbers, s->memory);
     tt_pairs_init(&r.stacks, s->memory);
+    tt_pairs_init(&r.contexts, s->memory);
     tt_pairs_init(&r.threads, s->memory);
     tt_vector_init(&r.stack, s->memory, sizeof(struct stack));
     tt_vector_init(&r.last, s->memory, sizeof(uint32_t));
@@ -530,6 +541,7 @@ static int read_nettrace(struct tt_source *s, struct tt_builder *b)
     tt_vector_fini(&r.last);
     tt_vector_fini(&r.stack);
     tt_pairs_fini(&r.threads);
+    tt_pairs_fini(&r.contexts);
     tt_pairs_fini(&r.stacks);
     tt_pairs_fini(&r.numbers);
     tt_pairs_fini(&r.kinds);

@@ -293,4 +293,21 @@ none() { head -c 102 "$dir/all" >"$dir/bad" && printf '\1' >>"$dir/bad" && refus
 try "a trace without samples is refused, with what records them" none
 damaged() { python3 -c 'import sys; d = open(sys.argv[1], "rb").read(); i = d.index(b"EventBlock"); open(sys.argv[2], "wb").write(d[:i + 40] + b"\xff" * 100 + d[i + 140:])' "$dir/all" "$dir/bad" && refused "$dir/bad" ": byte [0-9]*: a block of events is damaged"; }
 try "a damaged block is refused" damaged
+# Two processes take turns with one stack: minutes, if each event walks it.
+cat >"$dir/deep.py" <<'END'
+import struct, sys
+def text(s): return bytes([len(s)]) + s
+def block(kind, payload): return struct.pack("<I", len(payload) | kind << 24) + payload
+def row(b): return struct.pack("<H", len(b)) + b
+DEPTH = 100000
+kind = b"\1" + text(b"Universal.Events") + b"\0" + text(b"cpu") + struct.pack("<H", 1) + row(text(b"Value") + b"\x15") + struct.pack("<H", 0)
+data = b"Nettrace" + struct.pack("<III", 0, 6, 3) + block(1, bytes(16) + struct.pack("<QQII", 5, 10**7, 8, 0)) + block(3, struct.pack("<H", 0) + row(kind))
+data += block(6, b"".join(row(bytes([n, 2, n, 3, n])) for n in (1, 2)))
+data += block(5, struct.pack("<III", 1, 1, 8 * DEPTH) + struct.pack("<QQ", 0x1000, 0x2000) * (DEPTH // 2))
+first, other = (bytes([1 | 4 | 8 | 128]) + b"\1" + bytes([n]) + b"\1\1\1" + b"\1" for n in (1, 2))
+data += block(2, struct.pack("<HHQQ", 20, 1, 0, 0) + (first + other) * 20000) + block(0, b"")
+open(sys.argv[1], "wb").write(data)
+END
+deep() { python3 "$dir/deep.py" "$dir/deep" && timeout 20 "$tallytree" report header "$dir/deep" >"$dir/got" && grep -q ' 40000  metric' "$dir/got" && grep -q ' 4096  depth' "$dir/got" && grep -q 'truncated stacks' "$dir/got"; }
+try "processes take turns with one stack in no time, and of a huge one the innermost frames are read" deep
 finish
