@@ -202,11 +202,13 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
 /* ── Images ───────────────────────────────────────────────────────────────────────── */
 
 /* Facts of the profile that names depend on: files without a build-id that were written
- * later are not those that ran; a perf map belongs to a process. */
+ * later are not those that ran, nor are jitdumps that were written before; a perf map
+ * belongs to a process. */
 static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p)
 {
     uint64_t started = tt_fact_number(p, "started");
 
+    o->started = started;
     if (started)
         o->recorded = started + tt_fact_number(p, "lasted");
     for (uint32_t i = 0; i < p->strands; i++) {

@@ -327,6 +327,21 @@ static char *find_mapped(unsigned long long pid, const char *name)
     return found;
 }
 
+/* The same, unless it was written before the recording: then an earlier process with that
+ * number has left it.  Some file systems keep whole seconds. */
+static char *find_fresh(const struct tt_symbols *s, const char *folder, const char *name)
+{
+    char *path = find_jit_in(folder, name);
+    struct stat status;
+
+    if (path && stat(path, &status) == 0 &&
+        (uint64_t)status.st_mtim.tv_sec + 1 < s->options.started / 1000000000) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
 /* The jitdump of the process of a perf map: in the folders of the user, as long as it runs
  * where it has it, in the working directory, or in /tmp. */
 static char *find_dump(const struct tt_symbols *s, const char *map)
@@ -342,8 +357,8 @@ static char *find_dump(const struct tt_symbols *s, const char *map)
     if (!found)
         found = find_mapped(pid, name);
     if (!found)
-        found = find_jit_in(".", name);
-    return found ? found : find_jit_in("/tmp", name);
+        found = find_fresh(s, ".", name);
+    return found ? found : find_fresh(s, "/tmp", name);
 }
 
 const char *tt_symbols_jit(struct tt_symbols *s, const char *id)

@@ -21,8 +21,10 @@ struct tt_symbols;
 struct tt_symbols_options {
     const char *const *folder; /* where modules are looked for first; borrowed */
     size_t folders;
-    int brief;         /* no DWARF of separate files: inflating it takes tens of ms */
-    int debuginfod;    /* may the servers of $DEBUGINFOD_URLS be used? */
+    int brief;        /* no DWARF of separate files: inflating it takes tens of ms */
+    int debuginfod;   /* may the servers of $DEBUGINFOD_URLS be used? */
+    uint64_t started; /* ns since 1970: a jitdump in a shared folder that was last written
+                       * before is of an earlier process; 0: not known */
     uint64_t recorded; /* ns since 1970: a file without build-id that was written later is
                         * not used; 0: not known */
     uint64_t pid;      /* process of JIT code without id, and of the files, while it runs;

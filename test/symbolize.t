@@ -696,6 +696,19 @@ def map_by_pid():
         os.remove(path)
 
 
+def stale_dump():
+    """An earlier process with that number has left a jitdump where this one has a perf map."""
+    pid = next(p for p in range(4000000, 5000000) if not os.path.exists(f"/proc/{p}"))
+    path, dump, got = write(f"perf-{pid}.map", b"1000 10 mapped\n"), f"jit-{pid}.dump", []
+    write(dump, struct.pack("=IIIIIIQQ", 0x4a695444, 1, 40, 62, 0, pid, 0, 0) + load(0x1000, 16, b"dumped"))
+    for age in (3600, -3600):
+        os.utime(os.path.join(TMP, dump), (1600000000 - age,) * 2)
+        run(ADDRESSES, "-o", "jit.tt", text=f"started {1600000000 * 10**9}\n[jit] {path} 1 1008\n")
+        run(TALLYTREE, "symbolize", "jit.tt")
+        got += [name for name, *_ in blocks("jit.tt")]
+    return expect(got, ["mapped", "dumped"])
+
+
 def not_a_map():
     """What is no map by its name is not opened, whatever a recording says."""
     path = write("secret", b"1000 10 secret\n")
@@ -738,6 +751,7 @@ def vdso():
 check("perf maps, and what compilers put into names", perf_map)
 check("jitdumps, with lines and code that was moved", jit_dump)
 check("the perf map of the only process", map_by_pid)
+check("a jitdump that was written before the recording is not used instead of the perf map", stale_dump)
 check("a recording cannot name any file to be a perf map", not_a_map)
 check("jitdumps that are links or of other users are not used", not_ours)
 check("the vDSO's functions", vdso)
