@@ -283,7 +283,7 @@ early() { begins "$image" && refused "$dir/bad" ": byte [0-9]*: an image comes b
 try "an image before the first list of images is refused" early
 
 cat >"$dir/hostile.py" <<'END'
-"""hostile.py ranges|deep FILE"""
+"""hostile.py ranges|deep|late FILE"""
 import struct, sys
 kind, out = sys.argv[1:]
 def varied(n):
@@ -293,13 +293,18 @@ def varied(n):
 def signed(n): return varied(n << 1)
 def code(n): return b"\x0e" + varied(n) + b"f%d\0a.py\0" % n + varied(0) + varied(0)
 def push(n): return b"\x41" + varied(n) + varied(0)
-body = b"memray\0" + struct.pack("<ii", 13, 0x030d0000) + bytes([kind == "deep", 0]) + bytes(32) + b"app\0" + bytes(4 + 16 + 3) + b"/\0/a\0\0/b\0\0" + b"\x0c" + bytes(8)
+body = b"memray\0" + struct.pack("<ii", 13, 0x030d0000) + bytes([kind != "ranges", 0]) + bytes(32) + b"app\0" + bytes(4 + 16 + 3) + b"/\0/a\0\0/b\0\0" + b"\x0c" + bytes(8)
 if kind == "ranges": body += (b"\xf8" + signed(2) + b"\x0e\x08") * 60000 + (b"\xf8" + signed(2) + b"\x0f\x08") * 300000
-if kind == "deep": body += code(1) + push(1) * 100000 + (b"\5" + signed(64) + signed(0) + b"\xfe" + signed(2) + signed(1) + varied(5)) * 40000
+image = b"\7a\0\1" + bytes(8) + b"\x08" + bytes(8) + varied(1 << 20)
+native = b"\5" + signed(64) + signed(0) + b"\xfe" + signed(2) + signed(1) + varied(5)
+if kind == "late": body += b"\6" + image + native + image + native
+if kind == "deep": body += code(1) + push(1) * 100000 + native * 40000
 open(out, "wb").write(body + b"\1")
 END
 # hostile KIND METRIC SUM - a file that takes minutes if each record takes as long as there are others
 hostile() { python3 "$dir/hostile.py" "$1" "$dir/bad" && [ "$(timeout 20 "$tallytree" export --to folded --metric "$2" "$dir/bad" | awk '{ sum += $NF } END { print sum }')" = "$3" ]; }
+late() { python3 "$dir/hostile.py" late "$dir/bad" && refused "$dir/bad" ": byte [0-9]*: an image comes before its list, or after addresses"; }
+try "so is one after addresses that are in its list" late
 try "300,000 releases beside 60,000 mappings are read at once" hostile ranges "live bytes" 480000
 deep() { hostile deep bytes 200000 && "$tallytree" report header "$dir/bad" | grep -q 'native frames of stacks with more than 4096 frames of Python'; }
 try "of stacks with too many frames of Python, native frames are left out, and the header says so" deep
