@@ -64,10 +64,10 @@ async function begin(options = {}) {
 // other pages.
 export async function open(address, options = {}, ready = "nav a.on") {
   const context = await begin(options);
-  return { context, page: await openIn(context, address, ready) };
+  return { context, page: await addPage(context, address, ready) };
 }
 
-async function openIn(context, address, ready = "nav a.on") {
+async function addPage(context, address, ready = "nav a.on") {
   const page = await context.newPage();
   page.complaints = [];
   page.asked = [];
@@ -172,7 +172,7 @@ export async function view(file, hash, words = []) {
   const { server, address } = await serve(file, words);
   servers.push(server);
   if (!browsers.length) browsers.push(await begin());
-  const page = await openIn(browsers[0], address + hash);
+  const page = await addPage(browsers[0], address + hash);
   await settled(page);
   return page;
 }
