@@ -268,7 +268,7 @@ static const char *const allocators[TT_MEMRAY_ALLOCATORS] = {"",
 int tt_memray_finish(struct tt_memray *m)
 {
     const struct tt_memray_figures *f = m->place.item;
-    uint32_t metric[TT_HEAP_FIGURES];
+    uint32_t metric[TT_HEAP_FIGURES] = {0};
     uint64_t figure[TT_HEAP_FIGURES];
     int error = set_metrics(m, metric);
 

@@ -466,6 +466,12 @@ static void take_object(struct file *f, unsigned bits)
 {
     enum { IS_NEW = 1 };
 
+    if (f->is_aggregated) {
+        (void)varied(f);
+        if (f->has_native)
+            (void)varied(f);
+        return;
+    }
     (void)take_address(f, bits >> 1 & 15);
     if (f->has_native && (bits & IS_NEW))
         (void)difference(f, &f->last.native);
@@ -612,13 +618,7 @@ static void take_record(struct file *f, enum kind kind, unsigned bits)
         take_push(f, bits & 1);
         break;
     case OBJECT:
-        if (!f->is_aggregated) {
-            take_object(f, bits);
-        } else {
-            (void)varied(f);
-            if (f->has_native)
-                (void)varied(f);
-        }
+        take_object(f, bits);
         break;
     case ALLOCATION:
         is_old ? take_old_allocation(f, bits, 0) : take_allocation(f, bits);

@@ -201,15 +201,15 @@ centres()
 }
 try "what is alive is a cost centre's" [ "$(centres | xargs)" = "1 [none] 1 1 c 10 1 d 1100 6 [none] 1 6 c 10 6 d 1000" ]
 
-# series SEED FLAG... - the series of random programs are right.
-series()
+# modelled SEED FLAG... - the series of random programs are right.
+modelled()
 {
     python3 test/series-oracle.py "$TT_BUILD/tallytree" "${TT_SERIES:-12}" "$1" "$tmp/series" "${@:2}" >"$tmp/said" &&
         grep -q '^[1-9][0-9]* points, 0 wrong runs$' "$tmp/said"
 }
-try "series have what is alive by type, block, cost centre and use" series 1
-try "so they have when contexts are evicted, and live memory is right in all" series 1001 --budget 256nodes
-TT_SERIES=1 series 5073 --budget 256nodes
+try "series have what is alive by type, block, cost centre and use" modelled 1
+try "so they have when contexts are evicted, and live memory is right in all" modelled 1001 --budget 256nodes
+TT_SERIES=1 modelled 5073 --budget 256nodes
 tallytree report flat --metric live "$tmp/series.tt" >"$tmp/out" 2>&1
 try "and a note says how many were freed without room at their contexts" \
     grep -q '^lost: [1-9][0-9]* freed objects found no room at their contexts' "$tmp/out"
