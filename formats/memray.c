@@ -63,7 +63,7 @@ struct file {
 
 static int is_over(const struct file *f) { return f->is_cut || f->error; }
 
-/* Has so many bytes at *at. */
+/* Sets *at to the next `size` bytes. */
 static int have(struct file *f, size_t size, const char **at)
 {
     int64_t n;

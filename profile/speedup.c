@@ -315,7 +315,7 @@ static void mark_contexts(struct tt_speedup *v, const unsigned char *blocks)
     }
 }
 
-struct change { /* so many threads more do this from then on */
+struct change { /* of the number of threads that do this */
     uint64_t time;
     int faster, other;
 };

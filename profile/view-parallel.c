@@ -20,7 +20,7 @@
 
 enum { OWN_LIMIT = 60 };
 
-struct change { /* at a time, so many threads more run */
+struct change { /* of the number of threads that run, at a time */
     uint64_t time;
     int64_t by;
     double threads, alone; /* sums until then, of thread-ns and ns */

@@ -4,8 +4,8 @@
  *      faster by   takes s   from     to     saved
  *      50 %          1.62    1.55    1.71   19.0 %     parse
  *
- * speedup.c goes through the run.  The interval is that of its three results, and in
- * addition that of the samples: a share of so many samples that ran has an error. */
+ * speedup.c goes through the run.  The interval has its three results, and the error
+ * of a share that is estimated from samples. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,8 +81,9 @@ static void add_rows(struct tt_speedup *v, struct tt_table *t, double share,
         add_row(v, t, share, name);
     tt_table_note(
         t, "whatif",
-        "whatif: estimated from %zu samples by time; 'at least' to 'at most' is "
-        "a 95 %% interval, if each thread that can run has a processor",
+        "whatif: estimated from %zu samples by time, as if each thread that can run "
+        "has a processor; between threads that share work the true time may be below "
+        "'at least'",
         v->p->samples);
 }
 

@@ -186,7 +186,7 @@ tt_block tt_bands_centre(struct tt_tree *t, const struct tt_node *n)
     return up->key;
 }
 
-/* Of an evicted context the blocks below its ancestor are unknown, but for the last. */
+/* The handle of an evicted context has its last block; the path between is lost. */
 static tt_block centre_of(struct tt_thread *t, const struct tt_band_place *at)
 {
     return tt_block_kind(at->block) == TT_KIND_CENTRE

@@ -57,7 +57,7 @@ static struct {
 /* `make gate` runs the tests at length, with TT_LONG set. */
 static inline int tap_is_long(void) { return getenv("TT_LONG") != NULL; }
 
-/* How many of so many random cases to run: a build with sanitizers is slower by far. */
+/* Builds with sanitizers are slower, and run a fifth of n random cases. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TAP_CASES(n) ((n) / 5)
 #else
