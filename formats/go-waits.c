@@ -343,10 +343,13 @@ int tt_go_generation(struct tt_go *g, uint64_t next)
         qsort(g->event.item, g->event.count, g->event.size, by_time);
     if (g->event.count && !g->begin)
         g->begin = e->time;
-    for (size_t i = 0; i < g->event.count && !error; i++, e++)
-        error = take_event(
-            g, e,
-            e->time > g->begin ? (uint64_t)((double)(e->time - g->begin) * g->tick) : 0);
+    for (size_t i = 0; i < g->event.count && !error; i++, e++) {
+        const double ns = e->time > g->begin ? (double)(e->time - g->begin) * g->tick : 0;
+        error = ns < (double)INT64_MAX
+                    ? take_event(g, e, (uint64_t)ns)
+                    : tt_source_fail(g->s, "a time in the trace of Go is too large; is the "
+                                           "file damaged?");
+    }
     g->event.count = 0;
     g->generation = next;
     return error;

@@ -176,6 +176,10 @@ early() { printf 'go 1.5 trace\0\0\0\0' >"$dir/bad" && refused "$dir/bad" ":.*th
 try "traces without names are refused, and say what to do" early
 none() { printf 'go 1.19 trace\0\0\0' >"$dir/bad" && refused "$dir/bad" ":.*no waits with stacks, and no samples"; }
 try "a trace without waits is refused" none
+late() {
+    { cat "$dir/old1/all"; printf '\x41\1\377\377\377\377\377\377\377\377\377\1\x24\0'; } >"$dir/bad" && refused "$dir/bad" ":.*time.*too large"
+}
+try "a time of more nanoseconds than 64 bits hold is refused" late
 
 # Go's own tool finds the same waits, to a nanosecond for each, in Go's own traces.
 cat >"$dir/same.py" <<'END'
