@@ -42,8 +42,7 @@ struct scope { /* a function, or an inlined one; in the order of the section */
 };
 
 struct unit {
-    Dwarf_Die die;  /* where its lines are */
-    Dwarf_Die body; /* where its functions are: of split DWARF, in another file */
+    Dwarf_Die die; /* where its lines are */
     int walked;
     struct tt_spans spans; /* of scopes */
     struct scope *scope;   /* owned */
@@ -181,13 +180,26 @@ static int go_on(struct place *p)
     return 1;
 }
 
+/* Where a unit's functions are: of split DWARF, in another file, which is opened only now. */
+static Dwarf_Die body_of(const struct unit *u)
+{
+    Dwarf_Die sub;
+    uint8_t type;
+
+    if (dwarf_cu_info(u->die.cu, NULL, &type, NULL, &sub, NULL, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton && dwarf_tag(&sub) == DW_TAG_compile_unit)
+        return sub;
+    return u->die;
+}
+
 static void walk(struct unit *u)
 {
     struct place *path = calloc(DEEPEST, sizeof *path);
+    Dwarf_Die body = body_of(u);
     int depth = 0;
 
     u->walked = 1;
-    if (!path || dwarf_child(&u->body, &path[0].die) != 0) {
+    if (!path || dwarf_child(&body, &path[0].die) != 0) {
         free(path);
         return;
     }
@@ -249,10 +261,9 @@ static struct unit *add_unit(struct tt_inlined *x)
 static int find_units(struct tt_inlined *x)
 {
     Dwarf_CU *cu = NULL;
-    Dwarf_Die die, sub;
-    uint8_t type;
+    Dwarf_Die die;
 
-    while (dwarf_get_units(x->dwarf, cu, &cu, NULL, &type, &die, &sub) == 0) {
+    while (dwarf_get_units(x->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
         struct unit *u;
         if (dwarf_tag(&die) != DW_TAG_compile_unit &&
             dwarf_tag(&die) != DW_TAG_skeleton_unit)
@@ -261,8 +272,6 @@ static int find_units(struct tt_inlined *x)
         if (!u || add_ranges(&x->spans, &die, (uint32_t)x->units - 1) != 0)
             return -1;
         u->die = die;
-        u->body = type == DW_UT_skeleton && dwarf_tag(&sub) == DW_TAG_compile_unit ? sub
-                                                                                   : die;
     }
     tt_spans_sort(&x->spans);
     return 0;

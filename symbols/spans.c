@@ -35,11 +35,20 @@ static int compare(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
+/* Symbols are. */
+static int is_sorted(const struct tt_spans *s)
+{
+    for (size_t i = 1; i < s->count; i++)
+        if (compare(&s->span[i - 1], &s->span[i]) > 0)
+            return 0;
+    return 1;
+}
+
 /* A span that overlaps and is not nested is in no other: its outer one is the nearest
  * before it that reaches to its begin. */
 void tt_spans_sort(struct tt_spans *s)
 {
-    if (s->count)
+    if (!is_sorted(s))
         qsort(s->span, s->count, sizeof *s->span, compare);
     for (size_t i = 1; i < s->count; i++) {
         uint32_t outer = (uint32_t)i;
