@@ -1,246 +1,103 @@
 /* SPDX-License-Identifier: MIT */
 /* speedup.c - how long a run would have taken if some code were faster.
  *
- * The run is gone through in the order of time, and each thread has a gain: how much
- * earlier it would be there.
+ * Samples do not say which thread ended a wait.  So the run is gone through by three models
+ * (rerun.c), each with the code as it was and faster: the differences are three results.
  *
- *      thread 1   runs the code: the gain grows by a share of the time ──┐
- *      thread 2   waits ································ is woken: takes over this gain
- *
- * Other work leaves the gain as it is, and so do sleeping and waits for a device.  A thread
- * that waited for another one takes over the gain of the thread that ended its wait, but at
- * most its own gain and the length of the wait: then it need not wait at all.  A thread that
- * begins has the gain of the one that made it.
- *
- * Samples do not say which thread ended a wait.  Those in question have just run.  So there
- * are three results: by the one that has gained least, by their mean, and by the one that has
- * gained most.
- *
- * This needs waits that are longer than the time between samples.  Of shorter ones the order
+ * They need waits that are longer than the time between samples.  Of shorter ones the order
  * is not known, but two bounds hold all the same, as they need only the shares of time: at
  * least the time shrinks in which all that ran was the code, and at most that in which some
- * thread ran it, and no thread ends before its own work is done.  The more of the waits are
- * short, the nearer are the least and the most to these bounds. */
+ * thread ran it; no thread ends before its own work is done, and all work together needs the
+ * processors that there were.  The more of the waits are short, the nearer are the least and
+ * the most to these bounds. */
 #include "speedup.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-struct tt_speedup_lane {
-    const struct tt_stretch *now;    /* NULL: it has not begun */
-    uint64_t ran;                    /* when it ran last, before `now` */
-    double gain[TT_SPEEDUP_CHOICES]; /* when `now` began */
-};
-
-/* ── The gain of a thread ─────────────────────────────────────────────────────────── */
-
-static double gain_at(const struct tt_speedup *v, const struct tt_speedup_lane *l,
-                      int choice, double share, uint64_t time)
-{
-    const struct tt_stretch *s = l->now;
-    double gain = l->gain[choice];
-
-    if (!s->wait && v->is_faster[s->context] && time > s->from)
-        gain += share * (double)((time < s->to ? time : s->to) - s->from);
-    return gain;
-}
-
-/* When did the thread run last, before this time?  0: never. */
-static uint64_t ran_before(const struct tt_speedup_lane *l, uint64_t time)
-{
-    const struct tt_stretch *s = l->now;
-
-    if (s->wait || s->from >= time)
-        return l->ran;
-    return s->to < time ? s->to : time;
-}
-
-/* Might this thread have ended a wait then?  It has just run; or, if no thread has, it may
- * have run for less time than between two samples. */
-static int is_in_question(const struct tt_speedup *v, const struct tt_speedup_lane *l,
-                          uint64_t time, int has_run)
-{
-    const uint64_t ran = ran_before(l, time);
-
-    if (has_run)
-        return ran && time - ran <= v->near;
-    return l->now->wait != TT_WAIT_THREAD && l->now->to >= time;
-}
-
-/* Chooses among the gains of those threads: 0: there is none. */
-static int choose_gain(const struct tt_speedup *v, const struct tt_speedup_lane *self,
-                       double share, uint64_t time, int has_run,
-                       double gain[TT_SPEEDUP_CHOICES])
-{
-    int count = 0;
-
-    for (uint32_t i = 0; i < v->lanes->lanes; i++) {
-        const struct tt_speedup_lane *l = &v->lane[i];
-        if (l == self || !l->now || !is_in_question(v, l, time, has_run))
-            continue;
-        for (int c = 0; c < TT_SPEEDUP_CHOICES; c++) {
-            const double its = gain_at(v, l, c, share, time);
-            if (!count)
-                gain[c] = its;
-            else if (c == TT_SPEEDUP_MEAN)
-                gain[c] += (its - gain[c]) / (count + 1);
-            else if ((its > gain[c]) == (c == TT_SPEEDUP_MOST))
-                gain[c] = its;
-        }
-        count++;
-    }
-    return count;
-}
-
-static int find_gain(const struct tt_speedup *v, const struct tt_speedup_lane *self,
-                     double share, uint64_t time, double gain[TT_SPEEDUP_CHOICES])
-{
-    return choose_gain(v, self, share, time, 1, gain) ||
-           choose_gain(v, self, share, time, 0, gain);
-}
-
-/* ── Ends of stretches ────────────────────────────────────────────────────────────── */
-
-/* After a wait that may have been for another thread, or for the world outside, either may
- * be true. */
-static double gain_of_either(int choice, double own, double taken)
-{
-    if (choice == TT_SPEEDUP_MEAN)
-        return (own + taken) / 2;
-    return (taken > own) == (choice == TT_SPEEDUP_MOST) ? taken : own;
-}
-
-/* The thread may have waited for several, as a join of all workers does: it is not ahead of
- * any that ran meanwhile. */
-static double least_ahead(const struct tt_speedup *v, const struct tt_speedup_lane *self,
-                          int choice, double share)
-{
-    const uint64_t from = self->now->from, to = self->now->to;
-    double least = INFINITY;
-
-    for (uint32_t i = 0; i < v->lanes->lanes; i++) {
-        const struct tt_speedup_lane *l = &v->lane[i];
-        const uint64_t ran = l == self || !l->now ? 0 : ran_before(l, to);
-        double ahead;
-        if (ran <= from)
-            continue;
-        ahead = gain_at(v, l, choice, share, to) + (double)(to - ran);
-        least = ahead < least ? ahead : least;
-    }
-    return least;
-}
-
-static void bound_gains(const struct tt_speedup *v, const struct tt_speedup_lane *l,
-                        double share, double gain[TT_SPEEDUP_CHOICES])
-{
-    for (int c = TT_SPEEDUP_LEAST; c <= TT_SPEEDUP_MEAN; c++) {
-        const double least = least_ahead(v, l, c, share);
-        if (least < gain[c])
-            gain[c] = c == TT_SPEEDUP_LEAST ? least : (gain[c] + least) / 2;
-    }
-}
-
-static void end_wait(const struct tt_speedup *v, struct tt_speedup_lane *l, double share)
-{
-    const struct tt_stretch *s = l->now;
-    double gain[TT_SPEEDUP_CHOICES];
-
-    if (s->wait == TT_WAIT_FIXED || !find_gain(v, l, share, s->to, gain))
-        return;
-    bound_gains(v, l, share, gain);
-    for (int c = 0; c < TT_SPEEDUP_CHOICES; c++) {
-        const double most = l->gain[c] + (double)(s->to - s->from);
-        if (gain[c] > most)
-            gain[c] = most;
-        l->gain[c] = s->wait == TT_WAIT_ANY ? gain_of_either(c, l->gain[c], gain[c])
-                                            : gain[c];
-    }
-}
-
-static void end_stretch(const struct tt_speedup *v, struct tt_speedup_lane *l,
-                        double share)
-{
-    const struct tt_stretch *s = l->now;
-
-    if (s->wait) {
-        end_wait(v, l, share);
-        return;
-    }
-    for (int c = 0; c < TT_SPEEDUP_CHOICES; c++)
-        l->gain[c] = gain_at(v, l, c, share, s->to);
-    l->ran = s->to;
-}
+#include "view.h"
 
 /* ── The run ──────────────────────────────────────────────────────────────────────── */
 
-static void begin_stretch(const struct tt_speedup *v, struct tt_speedup_lane *l,
-                          double share, const struct tt_stretch *s)
-{
-    if (l->now)
-        end_stretch(v, l, share);
-    else
-        (void)find_gain(v, l, share, s->from, l->gain);
-    l->now = s;
-}
-
 /* Threads that wait for others when the program ends are not its end. */
-static int is_last(const struct tt_speedup *v, const struct tt_speedup_lane *l,
-                   enum tt_wait most)
+static int is_last(const struct tt_speedup *v, uint32_t lane, enum tt_wait most)
 {
     static const int rank[] = {
         [TT_WAIT_NONE] = 0, [TT_WAIT_FIXED] = 0, [TT_WAIT_THREAD] = 1, [TT_WAIT_ANY] = 2};
+    const struct tt_lane *l = &v->lanes->lane[lane];
+    const struct tt_stretch *s;
 
-    return l->now && v->end - l->now->to <= v->near && rank[l->now->wait] <= rank[most];
+    if (l->first == l->end)
+        return 0;
+    s = tt_stretch_at(v->lanes, l->end - 1);
+    return v->end - s->to <= v->near && rank[s->wait] <= rank[most];
 }
 
-static int find_end(const struct tt_speedup *v, enum tt_wait most,
-                    double saved[TT_SPEEDUP_CHOICES])
+static int find_end(const struct tt_speedup *v, enum tt_wait most, int is_loose,
+                    double *end)
 {
     int count = 0;
 
     for (uint32_t i = 0; i < v->lanes->lanes; i++) {
-        const struct tt_speedup_lane *l = &v->lane[i];
-        if (!is_last(v, l, most))
+        if (!is_last(v, i, most))
             continue;
-        for (int c = 0; c < TT_SPEEDUP_CHOICES; c++) {
-            if (!count)
-                saved[c] = l->gain[c];
-            else if (c == TT_SPEEDUP_MEAN)
-                saved[c] += (l->gain[c] - saved[c]) / (count + 1);
-            else if ((l->gain[c] > saved[c]) == (c == TT_SPEEDUP_MOST))
-                saved[c] = l->gain[c];
-        }
-        count++;
+        if (!count++ || (v->run.ended[i] < *end) == is_loose)
+            *end = v->run.ended[i];
     }
     return count;
+}
+
+/* When the run ends, from its begin on. */
+static double rerun(struct tt_speedup *v, double share, enum tt_rerun_model model)
+{
+    const int is_loose = model == TT_RERUN_LOOSE;
+    double end = 0;
+
+    tt_rerun_go(&v->run, share, model);
+    if (!find_end(v, TT_WAIT_FIXED, is_loose, &end) &&
+        !find_end(v, TT_WAIT_THREAD, is_loose, &end))
+        (void)find_end(v, TT_WAIT_ANY, is_loose, &end);
+    return end;
 }
 
 static void go_through(struct tt_speedup *v, double share,
                        double saved[TT_SPEEDUP_CHOICES])
 {
-    for (uint32_t i = 0; i < v->lanes->lanes; i++)
-        v->lane[i] = (struct tt_speedup_lane){0};
-    for (size_t i = 0; i < v->lanes->stretch.count; i++)
-        begin_stretch(v, &v->lane[v->in_order[i].lane], share, v->in_order[i].stretch);
-    for (uint32_t i = 0; i < v->lanes->lanes; i++)
-        if (v->lane[i].now)
-            end_stretch(v, &v->lane[i], share);
-    for (int c = 0; c < TT_SPEEDUP_CHOICES; c++)
-        saved[c] = 0;
-    if (!find_end(v, TT_WAIT_FIXED, saved) && !find_end(v, TT_WAIT_THREAD, saved))
-        (void)find_end(v, TT_WAIT_ANY, saved);
+    static const enum tt_rerun_model models[] = {[TT_SPEEDUP_LEAST] = TT_RERUN_TIGHT,
+                                                 [TT_SPEEDUP_MEAN] = TT_RERUN_LIKELY,
+                                                 [TT_SPEEDUP_MOST] = TT_RERUN_LOOSE};
+    const double now = (double)(v->end - v->begin);
+
+    /* With fewer processors than threads, the run again takes only about as long. */
+    for (int c = 0; c < TT_SPEEDUP_CHOICES; c++) {
+        const double before = rerun(v, 0, models[c]), after = rerun(v, share, models[c]);
+        saved[c] = before > 0 ? now * (1 - after / before) : 0;
+    }
+    for (int c = 0; c < TT_SPEEDUP_CHOICES; c++) {
+        if (saved[c] < saved[TT_SPEEDUP_LEAST])
+            saved[TT_SPEEDUP_LEAST] = saved[c];
+        if (saved[c] > saved[TT_SPEEDUP_MOST])
+            saved[TT_SPEEDUP_MOST] = saved[c];
+    }
 }
 
-/* At most: no thread can end before its own work is done. */
+/* At most: no thread can end before its own work is done, on the processors.  How much that
+ * is comes from samples, so it may be less. */
 static double most_saved(const struct tt_speedup *v, double share)
 {
     const double now = (double)(v->end - v->begin);
-    double least = share * v->some;
+    const uint64_t rounds = v->near ? (v->end - v->begin) / v->near + 1 : 1;
+    double least = share * v->some, all = 0;
 
     for (uint32_t i = 0; i < v->lanes->lanes; i++) {
-        const double work = v->work[i].other + (1 - share) * v->work[i].faster;
-        least = now - work < least ? now - work : least;
+        const struct tt_speedup_work *w = &v->work[i];
+        const double work = w->other + (1 - share) * w->faster,
+                     error = now * tt_share_error(work / now, rounds);
+        least = now - work + error < least ? now - work + error : least;
+        all += work - w->slept;
     }
+    if (now - all / v->run.processors < least)
+        least = now - all / v->run.processors;
     return least < 0 ? 0 : least;
 }
 
@@ -264,27 +121,35 @@ void tt_speedup_find(struct tt_speedup *v, double share, double saved[TT_SPEEDUP
 
 static int by_begin(const void *a, const void *b)
 {
-    const struct tt_speedup_stretch *x = a, *y = b;
+    const struct tt_speedup_begin *x = a, *y = b;
 
-    if (x->stretch->from != y->stretch->from)
-        return x->stretch->from < y->stretch->from ? -1 : 1;
-    return (x->lane > y->lane) - (x->lane < y->lane);
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->stretch > y->stretch) - (x->stretch < y->stretch);
 }
 
-static void sort_stretches(struct tt_speedup *v)
+static int sort_stretches(struct tt_speedup *v)
 {
-    const struct tt_stretch *s = v->lanes->stretch.item;
     const size_t count = v->lanes->stretch.count;
+    struct tt_speedup_begin *b = tt_memory_get(v->lanes->memory, count * sizeof *b);
 
+    if (!b)
+        return -TT_ERR_MEMORY;
     v->begin = UINT64_MAX;
     for (uint32_t i = 0; i < v->lanes->lanes; i++)
         for (size_t k = v->lanes->lane[i].first; k < v->lanes->lane[i].end; k++) {
-            v->in_order[k] = (struct tt_speedup_stretch){&s[k], i};
-            v->begin = s[k].from < v->begin ? s[k].from : v->begin;
-            v->end = s[k].to > v->end ? s[k].to : v->end;
+            const struct tt_stretch *s = tt_stretch_at(v->lanes, k);
+            b[k] = (struct tt_speedup_begin){s->from, (uint32_t)k};
+            v->lane_of[k] = i;
+            v->begin = s->from < v->begin ? s->from : v->begin;
+            v->end = s->to > v->end ? s->to : v->end;
         }
     if (count)
-        qsort(v->in_order, count, sizeof *v->in_order, by_begin);
+        qsort(b, count, sizeof *b, by_begin);
+    for (size_t k = 0; k < count; k++)
+        v->in_order[k] = b[k].stretch;
+    tt_memory_put(v->lanes->memory, b);
+    return 0;
 }
 
 static void count_samples(struct tt_speedup *v)
@@ -352,22 +217,82 @@ static int find_bounds(struct tt_speedup *v)
 
     if (!c)
         return -TT_ERR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        const struct tt_stretch *s = v->in_order[i].stretch;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tt_stretch *s = tt_stretch_at(v->lanes, i);
         const int faster = !s->wait && v->is_faster[s->context];
-        struct tt_speedup_work *w = &v->work[v->in_order[i].lane];
+        const double length = s->wait ? (double)(s->to - s->from) : v->run.work[i];
+        struct tt_speedup_work *w = &v->work[v->lane_of[i]];
         if (s->wait == TT_WAIT_THREAD)
             continue;
         if (faster)
-            w->faster += (double)(s->to - s->from);
+            w->faster += length;
         else if (s->wait != TT_WAIT_ANY)
-            w->other += (double)(s->to - s->from);
+            w->other += length;
+        w->slept += s->wait == TT_WAIT_FIXED ? length : 0;
         c[changes++] = (struct change){s->from, faster, !faster};
         c[changes++] = (struct change){s->to, -faster, -!faster};
     }
     sum_changes(v, c, changes);
     tt_memory_put(v->lanes->memory, c);
     return 0;
+}
+
+/* The context in which the thread ran for the longest time; `sum` is 0 of each context. */
+static uint32_t main_context(const struct tt_speedup *v, uint32_t lane, double *sum)
+{
+    const struct tt_lane *l = &v->lanes->lane[lane];
+    uint32_t most = TT_NONE;
+
+    for (size_t i = l->first; i < l->end; i++) {
+        const struct tt_stretch *s = tt_stretch_at(v->lanes, i);
+        if (s->wait)
+            continue;
+        sum[s->context] += v->run.work[i];
+        if (most == TT_NONE || sum[s->context] > sum[most])
+            most = s->context;
+    }
+    for (size_t i = l->first; i < l->end; i++)
+        sum[tt_stretch_at(v->lanes, i)->context] = 0;
+    return most;
+}
+
+struct team {
+    struct tt_speedup_work sum;
+    double threads;
+};
+
+/* Threads that mostly run in the same context may share their work: each may do more of it,
+ * or less.  So each gets the mean. */
+static int share_work(struct tt_speedup *v)
+{
+    const struct tt_memory *m = v->lanes->memory;
+    double *sum = tt_memory_get(m, v->p->contexts * sizeof *sum);
+    uint32_t *main = tt_memory_get(m, v->lanes->lanes * sizeof *main);
+    struct team *team = tt_memory_get(m, v->p->contexts * sizeof *team);
+    const int error = sum && main && team ? 0 : -TT_ERR_MEMORY;
+
+    for (uint32_t i = 0; !error && i < v->lanes->lanes; i++) {
+        struct team *t = team;
+        main[i] = main_context(v, i, sum);
+        if (main[i] == TT_NONE)
+            continue;
+        t += main[i];
+        t->sum.faster += v->work[i].faster;
+        t->sum.other += v->work[i].other;
+        t->sum.slept += v->work[i].slept;
+        t->threads++;
+    }
+    for (uint32_t i = 0; !error && i < v->lanes->lanes; i++)
+        if (main[i] != TT_NONE) {
+            const struct team *t = &team[main[i]];
+            v->work[i] = (struct tt_speedup_work){t->sum.faster / t->threads,
+                                                  t->sum.other / t->threads,
+                                                  t->sum.slept / t->threads};
+        }
+    tt_memory_put(m, team);
+    tt_memory_put(m, main);
+    tt_memory_put(m, sum);
+    return error;
 }
 
 /* How much the bounds count: in full when half of the waits for threads are too short for the
@@ -394,26 +319,37 @@ int tt_speedup_init(struct tt_speedup *v, const struct tt_profile *p,
 {
     const struct tt_memory *m = lanes->memory;
 
+    int error;
+
     *v = (struct tt_speedup){.p = p, .lanes = lanes};
     v->is_faster = tt_memory_get(m, p->contexts);
     v->in_order = tt_memory_get(m, lanes->stretch.count * sizeof *v->in_order);
-    v->lane = tt_memory_get(m, lanes->lanes * sizeof *v->lane);
+    v->lane_of = tt_memory_get(m, lanes->stretch.count * sizeof *v->lane_of);
     v->work = tt_memory_get(m, lanes->lanes * sizeof *v->work);
-    if (!v->is_faster || !v->in_order || !v->lane || !v->work)
+    if (!v->is_faster || !v->in_order || !v->lane_of || !v->work)
         return -TT_ERR_MEMORY;
-    sort_stretches(v);
+    error = sort_stretches(v);
     count_samples(v);
     mark_contexts(v, blocks);
     find_fine(v);
-    return find_bounds(v);
+    if (!error)
+        error = tt_feeds_init(&v->feeds, p, lanes, v->in_order, v->lane_of, v->begin,
+                              v->near);
+    if (!error)
+        error = tt_rerun_init(&v->run, &v->feeds, v->is_faster, tt_fact_number(p, "cpu"));
+    if (!error)
+        error = find_bounds(v);
+    return error ? error : share_work(v);
 }
 
 void tt_speedup_fini(struct tt_speedup *v)
 {
     const struct tt_memory *m = v->lanes ? v->lanes->memory : NULL;
 
+    tt_rerun_fini(&v->run);
+    tt_feeds_fini(&v->feeds);
     tt_memory_put(m, v->work);
-    tt_memory_put(m, v->lane);
+    tt_memory_put(m, v->lane_of);
     tt_memory_put(m, v->in_order);
     tt_memory_put(m, v->is_faster);
 }

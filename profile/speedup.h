@@ -3,26 +3,28 @@
 #ifndef TT_SPEEDUP_H
 #define TT_SPEEDUP_H
 
-#include "lanes.h"
+#include "rerun.h"
 
 enum { TT_SPEEDUP_LEAST, TT_SPEEDUP_MEAN, TT_SPEEDUP_MOST, TT_SPEEDUP_CHOICES };
 
-struct tt_speedup_stretch {
-    const struct tt_stretch *stretch;
-    uint32_t lane;
+struct tt_speedup_begin {
+    uint64_t from;
+    uint32_t stretch;
 };
 
 struct tt_speedup_work { /* ns that a thread ran the code, and did what takes its time */
-    double faster, other;
+    double faster, other, slept; /* slept: a part of `other` */
 };
 
 struct tt_speedup {
     const struct tt_profile *p;
     const struct tt_lanes *lanes;
-    unsigned char *is_faster; /* owned; of each context: does the code run there? */
-    struct tt_speedup_stretch *in_order; /* owned; all stretches, by their begin */
-    struct tt_speedup_lane *lane;        /* owned */
-    struct tt_speedup_work *work;        /* owned; of each lane */
+    unsigned char *is_faster;     /* owned; of each context: does the code run there? */
+    uint32_t *in_order;           /* owned; all stretches, by their begin */
+    uint32_t *lane_of;            /* owned; of each stretch */
+    struct tt_speedup_work *work; /* owned; of each lane */
+    struct tt_feeds feeds;
+    struct tt_rerun run;
     double some, only;   /* time in which some thread ran the code, and no other work */
     double fine;         /* 0 to 1: how many waits are too short for the samples */
     uint64_t begin, end; /* of the run */

@@ -6,6 +6,7 @@
  *
  * speedup.c goes through the run.  The interval has its three results, and the error
  * of a share that is estimated from samples. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,12 +80,17 @@ static void add_rows(struct tt_speedup *v, struct tt_table *t, double share,
         add_row(v, t, .25 * i, name);
     if (share > 0)
         add_row(v, t, share, name);
-    tt_table_note(
-        t, "whatif",
-        "whatif: estimated from %zu samples by time, as if each thread that can run "
-        "has a processor; between threads that share work the true time may be below "
-        "'at least'",
-        v->p->samples);
+    if (isinf(v->run.processors))
+        tt_table_note(t, "whatif",
+                      "whatif: estimated from %zu samples by time, as if each thread "
+                      "that can run has a processor",
+                      v->p->samples);
+    else
+        tt_table_note(
+            t, "whatif processors",
+            "whatif: estimated from %zu samples by time, as if the threads have "
+            "%.1f processors together, as in this run",
+            v->p->samples, v->run.processors);
 }
 
 static int check_lanes(struct tt_query *q, const struct tt_lanes *l)

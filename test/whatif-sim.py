@@ -8,9 +8,16 @@ that is the truth, which has to lie in the interval 9 times in 10."""
 import csv
 import heapq
 import random
+import statistics
 import subprocess
 import sys
 from collections import deque
+
+class Place(deque):
+    """Threads that wait in a call of this name."""
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
 
 class Sim:
     def __init__(self, scale):
@@ -32,7 +39,7 @@ class Sim:
                 what, *args = next(thread)
             except StopIteration:
                 self.done[i] = self.now
-                for j, t, since in self.joiners.pop(i, []): self.wake(j, t, since, "main;join;[waits: futex]")
+                for j, t, since in self.joiners.pop(i, []): self.wake(j, t, since, "main;pthread_join;[waits: futex]")
                 return
             if what == "work":
                 path, ms = args
@@ -54,12 +61,12 @@ class Sim:
                     for w in list(place):
                         if w[3]():
                             place.remove(w)
-                            self.wake(w[0], w[1], w[2], "main;await;[waits: futex]")
+                            self.wake(w[0], w[1], w[2], "main;%s;[waits: futex]" % place.call)
                             break
             if what == "all":
                 for w in list(args[0]):
                     args[0].remove(w)
-                    self.wake(w[0], w[1], w[2], "main;await;[waits: futex]")
+                    self.wake(w[0], w[1], w[2], "main;%s;[waits: futex]" % args[0].call)
     def run(self, main):
         self.start(main)
         while self.queue:
@@ -70,7 +77,7 @@ class Sim:
 def noisy(r, mean): return mean * r.uniform(.6, 1.4)
 
 class Lock:
-    def __init__(self): self.held, self.place = False, deque()
+    def __init__(self): self.held, self.place = False, Place("pthread_mutex_lock")
     def take(self):
         # a lock that was awaited is handed over
         while self.held:
@@ -81,7 +88,7 @@ class Lock:
         yield "wake", self.place
 
 class Queue:
-    def __init__(self, room): self.room, self.items, self.getters, self.putters = room, 0, deque(), deque()
+    def __init__(self, room): self.room, self.items, self.getters, self.putters = room, 0, Place("sem_wait"), Place("sem_wait")
     def put(self):
         while self.items >= self.room: yield "until", self.putters, lambda: self.items < self.room
         self.items += 1
@@ -157,7 +164,7 @@ def phases(r, sim):
     workers, rounds = r.randrange(2, 5), r.choice([6, 100])
     mean = [r.uniform(.3, 1) * 900 / rounds for _ in range(workers)]
     cost = [[(noisy(r, m * .5), noisy(r, m * .5)) for _ in range(rounds)] for m in mean]
-    place, arrived = deque(), [0, 0]
+    place, arrived = Place("pthread_barrier_wait"), [0, 0]
     def body(k):
         for a, b in cost[k]:
             yield "work", "own%d" % k, a
@@ -176,7 +183,97 @@ def serial(r, sim):
         for f, ms in cost: yield "work", f, ms
     return ["f", "g", "h"], main
 
-KINDS = [pipeline, forkjoin, convoy, market, phases, serial]
+def shop(r, sim):
+    """Two stages of a market, with threads that share the work of each stage."""
+    counts, items = [r.randrange(1, 4) for _ in range(3)], 200
+    mean = [r.uniform(1, 5) * n for n in counts]
+    cost = [[noisy(r, m) for _ in range(items)] for m in mean]
+    queue = [Queue(r.choice([1, 3, 10])) for _ in range(2)]
+    left = [items] * 3
+    def stage(k):
+        while left[k]:
+            left[k] -= 1
+            ms = cost[k][left[k]]
+            if k: yield from queue[k - 1].get()
+            yield "work", "stage%d" % k, ms
+            if k < 2: yield from queue[k].put()
+    return ["stage0", "stage1", "stage2"], lambda s: threads(s, [stage(k) for k in range(3) for _ in range(counts[k])])
+
+def cache(r, sim):
+    """Readers, and writers that need the cache alone."""
+    readers, writers, rounds = r.randrange(2, 5), r.randrange(1, 3), 100
+    read, write, outside, pause = r.uniform(.5, 3), r.uniform(1, 8), r.uniform(.5, 4), r.uniform(2, 12)
+    cost = [[(noisy(r, read), noisy(r, outside)) for _ in range(rounds)] for _ in range(readers)]
+    fill = [[(noisy(r, write), noisy(r, pause)) for _ in range(rounds // 2)] for _ in range(writers)]
+    inside, place = [0, 0], Place("pthread_rwlock_rdlock")
+    def reader(k):
+        for a, b in cost[k]:
+            while inside[1]: yield "until", place, lambda: not inside[1]
+            inside[0] += 1
+            yield "work", "read", a
+            inside[0] -= 1
+            yield "all", place
+            yield "work", "outside", b
+    def writer(k):
+        for a, b in fill[k]:
+            while inside[0] or inside[1]: yield "until", place, lambda: not inside[0] and not inside[1]
+            inside[1] = 1
+            yield "work", "fill", a
+            inside[1] = 0
+            yield "all", place
+            yield "work", "plan", b
+    return ["read", "fill", "outside", "plan"], lambda s: threads(s, [reader(k) for k in range(readers)] + [writer(k) for k in range(writers)])
+
+def futures(r, sim):
+    """A pool of threads, and one that waits for the results in their order."""
+    workers, tasks = r.randrange(1, 5), 200
+    ahead, pool, odd, even = r.choice([2, 6, 20]), Queue(10**6), r.uniform(1, 6), r.uniform(1, 6)
+    cost = [noisy(r, odd if i % 2 else even) for i in range(tasks)]
+    use = [noisy(r, r.uniform(.2, 3)) for _ in range(tasks)]
+    todo, ready, place = deque(), set(), Place("pthread_cond_wait")
+    def worker(k):
+        while True:
+            yield from pool.get()
+            i = todo.popleft()
+            if i < 0: return
+            yield "work", "odd" if i % 2 else "even", cost[i]
+            ready.add(i)
+            yield "all", place
+    def give(i):
+        todo.append(i)
+        yield from pool.put()
+    def owner():
+        for i in range(min(ahead, tasks)): yield from give(i)
+        for i in range(tasks):
+            while i not in ready: yield "until", place, lambda: i in ready
+            yield "work", "use", use[i]
+            if i + ahead < tasks: yield from give(i + ahead)
+        for _ in range(workers): yield from give(-1)
+    return ["odd", "even", "use"], lambda s: threads(s, [owner()] + [worker(k) for k in range(workers)])
+
+def network(r, sim):
+    """Stations with queues between them; each item takes a random way from left to right."""
+    stations, items = r.randrange(3, 7), 150
+    mean = [r.uniform(1, 4) for _ in range(stations)]
+    ways = [[k for k in range(stations) if k in (0, stations - 1) or r.random() < .6] for _ in range(items)]
+    cost = [[noisy(r, m) for m in mean] for _ in range(items)]
+    queue = [Queue(r.choice([2, 5, 40])) for _ in range(stations)]
+    lists = [deque() for _ in range(stations)]
+    visits = [sum(k in w for w in ways) for k in range(stations)]
+    def station(k):
+        for n in range(visits[k]):
+            i = n
+            if k:
+                yield from queue[k].get()
+                i = lists[k].popleft()
+            yield "work", "station%d" % k, cost[i][k]
+            after = [m for m in ways[i] if m > k]
+            if after:
+                lists[after[0]].append(i)
+                yield from queue[after[0]].put()
+    return ["station%d" % k for k in range(stations)], lambda s: threads(s, [station(k) for k in range(stations)])
+
+KINDS = [pipeline, forkjoin, convoy, market, phases, serial, shop, cache, futures, network]
 
 def simulate(kind, seed, scale):
     sim = Sim(scale)
@@ -208,6 +305,7 @@ def write(sim, length, r, mean, name):
 def main():
     tallytree, folder = sys.argv[1:3]
     good, widths, errors = 0, [], []
+    of_kind = {}
     for seed in range(int(sys.argv[3]), int(sys.argv[4])):
         kind = KINDS[seed % len(KINDS)]
         r = random.Random(seed)
@@ -222,10 +320,14 @@ def main():
         assert abs(here - now) < .001 * now + 1 and low <= time <= high
         is_right = low <= then <= high
         good += is_right
+        of_kind.setdefault(kind.__name__, []).append((is_right, (high - low) / now, abs(time - then) / now, (time - then) / now))
         widths.append((high - low) / (share * now))
         errors.append(abs(time - then) / now)
         print("%-9s %-8s %3.0f %% now %5.0f then %5.0f estimate %5.0f [%5.0f %5.0f]%s" %
               (kind.__name__, block, 100 * share, now, then, time, low, high, "" if is_right else " OUTSIDE"))
+    for name, rows in of_kind.items():
+        right, width, error, bias = zip(*rows)
+        print("%-9s %3d of %3d; width / run %.3f, error / run %.3f" % (name, sum(right), len(rows), statistics.median(width), statistics.median(error)))
     middle = len(widths) // 2
     width, error = sorted(widths)[middle], sorted(errors)[middle]
     print("%d of %d; medians: interval / greatest saving %.2f, error / run %.3f" % (good, len(widths), width, error))

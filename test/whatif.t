@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `report whatif` beside programs that really are faster: pipelines, forks and joins, convoys,
-# producers and consumers, phases between barriers, and one thread alone.
+# `report whatif` beside programs that really are faster: simulated ones, and real ones.
 . "$(dirname "$0")/tap.sh"
 tallytree=$TT_BUILD/tallytree
 
 try "of simulated programs that are sped up the true time is in 9 of 10 intervals" \
-    test/whatif-sim.py "$tallytree" "$tmp" 0 "${TT_PROGRAMS:-60}"
+    test/whatif-sim.py "$tallytree" "$tmp" 0 "${TT_PROGRAMS:-100}"
 
 # A recording: all that the only thread does is in main.
 gcc -O1 -g -pthread -o "$tmp/guest" bench/whatif-guest.c
@@ -24,6 +23,21 @@ for r in rows:
     assert abs(float(r["saved"]) + int(r["time"]) / now - 1) < 1e-6'
 }
 try "a run with one thread takes so much less as its main function does" half
+
+# Two threads on one processor: 5 times 20 ms, and 60 of one thread with 90 of the block.  Half of
+# those is 26 % of all.
+taskset -c 0 "$tallytree" record --wall -o "$tmp/one.tt" "$tmp/guest" forks 1 cpu >"$tmp/out" 2>&1
+one_processor()
+{
+    "$tallytree" report whatif --block block --speedup 50% "$tmp/one.tt" >"$tmp/out" &&
+        grep -q "as if the threads have [01]\.[0-9] processors together" "$tmp/out" &&
+        "$tallytree" report whatif --block block --speedup 50% --csv "$tmp/one.tt" | python3 -c '
+import csv, sys
+r = next(csv.DictReader(sys.stdin))
+print(r)
+assert abs(float(r["saved"]) - 45 / 170) < .12'
+}
+try "threads that share one processor share it in the estimate" one_processor
 none_at_all()
 {
     "$tallytree" report whatif --block run_threads --speedup 100% --csv "$tmp/serial.tt" 2>"$tmp/err"
@@ -34,7 +48,7 @@ json() { "$tallytree" report whatif --block main --speedup .5 --json "$tmp/seria
 import json, sys
 t = json.load(sys.stdin)
 assert [c["key"] for c in t["columns"]] == ["speedup", "now", "time", "time_low", "time_high", "saved", "name"] and len(t["rows"]) == 1
-assert t["remarks"][0]["kind"] == "whatif"'; }
+assert t["remarks"][0]["kind"] in ("whatif", "whatif processors")'; }
 try "JSON has the same columns" json
 
 # wrong TEXT FLAGS... - is refused with this text
