@@ -19,9 +19,11 @@ function fails(...args) {
   return { status: 0, text: "" };
 }
 
+const unpacked = (page, id) => gunzipSync(Buffer.from(new RegExp(`id="${id}">([^<]*)<`).exec(page)[1], "base64"));
+
 // What a page answers: its engine, over the profile that it carries.
 async function carried(page) {
-  const part = (id) => gunzipSync(Buffer.from(new RegExp(`id="${id}">([^<]*)<`).exec(page)[1], "base64"));
+  const part = (id) => unpacked(page, id);
   const refuse = () => 52;
   const { instance } = await WebAssembly.instantiate(part("engine"), { wasi_snapshot_preview1: { fd_close: refuse, fd_seek: refuse, fd_write: refuse } });
   const e = instance.exports;
@@ -57,7 +59,8 @@ try {
   run("replay", "-o", profile, join(folder, "events"));
 
   const whole = run("export", "--to", "html", profile).toString();
-  ok(!/(src|href)="?(https?:)?\/\//.test(whole.replace(/<script type="application[^]*?<\/script>/g, "")), "it loads nothing from elsewhere");
+  const markup = whole.replace(/<script type="application[^]*?<\/script>/g, "");
+  ok(!/(src|href)="?(https?:)?\/\//.test(markup + unpacked(whole, "script")), "it loads nothing from elsewhere");
   ok(run("export", "--to", "html", profile).toString() === whole, "it is the same each time");
   const answer = await carried(whole);
   ok(JSON.stringify(metrics(answer("view=header"))) === JSON.stringify(total(profile)), "all of the profile is in it");
@@ -68,6 +71,11 @@ try {
   const page = whole.replace(/id="profile">[^<]*</, "").replace(engine, "");
   ok(gzipSync(page).length < 150 << 10, "the page is below 150 KB packed", gzipSync(page).length);
   ok(gzipSync(page).length + Buffer.from(engine, "base64").length < 400 << 10, "and below 400 KB with the engine");
+
+  writeFileSync(join(folder, "one"), "push a\ntick 5\npop\n");
+  run("replay", "-o", join(folder, "one.tallytree"), join(folder, "one"));
+  const one = run("export", "--to", "html", join(folder, "one.tallytree")).length;
+  ok(one < 450_000, "a page with a small profile is below 450 KB", one);
 
   const bare = whole.length - /id="profile">([^<]*)</.exec(whole)[1].length;
   const most = bare + Math.floor((whole.length - bare) / 2);

@@ -42,21 +42,30 @@ async function bundle() {
   return { js: file("app.js"), css: file("style.css") };
 }
 
+// Runs in the single file: unpacks the page's script and adds it. The policy allows that script alone.
+const LOADER = `(async () => {
+const element = document.getElementById("script");
+const bytes = Uint8Array.from(atob(element.textContent), (c) => c.charCodeAt(0));
+const script = document.createElement("script");
+script.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+element.replaceWith(script);
+})();`;
+
 // One file that needs no other. The profile and the texts of sources go into two empty elements.
 function single(html, js, css, wasm) {
   const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-  const script = js.toString().replaceAll("</script", "<\\/script");
   const style = css.toString();
   const policy =
-    `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; style-src ${hash(style)}; ` +
+    `default-src 'none'; script-src ${hash(LOADER)} ${hash(js)} 'wasm-unsafe-eval'; style-src ${hash(style)}; ` +
     "img-src data: blob:; base-uri 'none'; form-action 'none'";
-  const data = (id, text) => `<script type="application/octet-stream" id="${id}">${text}</script>\n`;
+  const data = (id, bytes) => `<script type="application/octet-stream" id="${id}">${bytes.toString("base64")}</script>\n`;
+  const none = Buffer.alloc(0);
   return html
     .replace("<title>", () => `<meta http-equiv="Content-Security-Policy" content="${policy}">\n<title>`)
     .replace('<link rel="stylesheet" href="app.css">', () => `<style>${style}</style>`)
     .replace(
       '<script src="app.js"></script>',
-      () => data("engine", pack(wasm).toString("base64")) + data("profile", "") + data("sources", "") + `<script>${script}</script>`,
+      () => data("engine", pack(wasm)) + data("profile", none) + data("sources", none) + data("script", pack(js)) + `<script>${LOADER}</script>`,
     );
 }
 
