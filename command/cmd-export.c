@@ -22,7 +22,7 @@
 #include "scratch.h"
 #include "source-text.h"
 
-enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR, WITH_SOURCES, SOURCE };
+enum { TO = 1, OUTPUT, BEFORE, MOST, AS_OCR, WITH_SOURCES, SOURCE, BY_TIME };
 
 static const struct tt_flag export_flags[] = {
     {"to", 0, TO, "FORMAT", "@formats", "write this format"},
@@ -34,6 +34,7 @@ static const struct tt_flag export_flags[] = {
     {"source", 0, SOURCE, "DIR", "@files", "html: the same, and look for them here"},
     {"before", 0, BEFORE, "FILE", "@files",
      "write the figures of FILE beside those of FILE..."},
+    {"by-time", 0, BY_TIME, NULL, NULL, "chrome, firefox, speedscope: threads by time"},
     {"as-ocr", 0, AS_OCR, NULL, NULL, "ocr: squares with the flaws of OCR's profiler"},
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY", TT_RECURSION_VALUES,
      "traces of events: as in `replay`"},
@@ -56,7 +57,7 @@ struct exporting {
     const char *out, *before;
     uint64_t most; /* bytes; 0: any number */
     char **file;
-    int files, clean, as_ocr, with_sources;
+    int files, clean, as_ocr, with_sources, by_time;
     struct tt_source_folders folders;
     struct tt_text sources; /* JSON, if they are wanted */
 };
@@ -119,6 +120,9 @@ static int take(struct exporting *x, const struct tt_flags *f, int id)
         return 0;
     case AS_OCR:
         x->as_ocr = 1;
+        return 0;
+    case BY_TIME:
+        x->by_time = 1;
         return 0;
     case TT_FOREIGN_RECURSION:
     case TT_FOREIGN_BUDGET:
@@ -185,6 +189,10 @@ static int prepare(struct exporting *x)
         return tt_command_wants(&tt_command_export, "a recording or a profile");
     if (x->before && !(x->format->flags & TT_FORMAT_DIFFERS)) {
         tt_complain("export: the format '%s' cannot hold two figures", x->format->name);
+        return TT_EXIT_FAILED;
+    }
+    if (x->by_time && !(x->format->flags & TT_FORMAT_BY_TIME)) {
+        tt_complain("export: '--by-time' is for chrome, firefox and speedscope alone");
         return TT_EXIT_FAILED;
     }
     if (x->as_ocr && !x->format->part) {
@@ -278,6 +286,7 @@ static uint32_t only_part(struct exporting *x, struct tt_export *e)
 static int write_format(struct exporting *x, struct tt_export *e)
 {
     e->as_ocr = x->as_ocr;
+    e->by_time = x->by_time;
     if (!x->format->part)
         return write_file(x, e, x->out);
     if (x->out && strcmp(x->out, "-") != 0)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* chrome-write.c - trace events: each context once, as long as its inclusive cost.
+/* chrome-write.c - trace events: each context once, as long as its inclusive cost; or
+ * each thread's frames by time.
  *
- * A profile does not know the order in time, so events follow each other; the self cost
- * of a context comes first.  If the unit is not a time, one unit is a microsecond. */
+ * Sums have no order in time, so events follow each other; the self cost of a context
+ * comes first.  If the unit is not a time, one unit is a microsecond. */
+#include "by-time.h"
 #include "chrome.h"
+#include "pairs.h"
 
 struct writing {
     const struct tt_profile *p;
     const struct tt_metric_columns *m;
     struct tt_writer *w;
-    uint64_t at;
+    uint64_t at, pid, thread;
     int any, is_time;
 };
 
@@ -24,16 +27,23 @@ static void put_time(const struct writing *x, uint64_t n)
         tt_putf(x->w, ".%03u", (unsigned)(n % 1000));
 }
 
-static void put_event(struct writing *x, const char *name, uint64_t length)
+static void put_head(struct writing *x, const char *name, char kind)
 {
     tt_put(x->w, x->any ? ",\n{\"name\":" : "\n{\"name\":");
     tt_put_json(x->w, name);
-    tt_put(x->w, ",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":");
+    tt_putf(x->w, ",\"ph\":\"%c\",\"pid\":%llu,\"tid\":%llu", kind,
+            (unsigned long long)x->pid, (unsigned long long)x->thread);
+    x->any = 1;
+}
+
+static void put_event(struct writing *x, const char *name, uint64_t length)
+{
+    put_head(x, name, 'X');
+    tt_put(x->w, ",\"ts\":");
     put_time(x, x->at);
     tt_put(x->w, ",\"dur\":");
     put_time(x, length);
     tt_put_char(x->w, '}');
-    x->any = 1;
 }
 
 static void put_context(struct writing *x, const struct tt_walk *w)
@@ -52,26 +62,127 @@ static void put_context(struct writing *x, const struct tt_walk *w)
     x->at += below;
 }
 
-int tt_chrome_write(struct tt_export *e, struct tt_writer *w)
+static int put_contexts(struct writing *x)
 {
-    uint32_t metric = tt_export_metric(e);
-    struct writing x = {.p = e->profile, .w = w};
     struct tt_walk walk;
+
+    if (tt_walk_init(&walk, x->p, 0) != 0)
+        return -TT_ERR_MEMORY;
+    x->pid = x->thread = 1;
+    while (!x->w->error && tt_walk_next(&walk)) {
+        if (tt_total_of(x->p, x->m, walk.context))
+            put_context(x, &walk);
+        else
+            tt_walk_skip(&walk);
+    }
+    tt_walk_fini(&walk);
+    return 0;
+}
+
+/* ── By time ──────────────────────────────────────────────────────────────────────── */
+
+struct writing_by_time {
+    struct writing x;
+    struct tt_by_time by_time;
+    struct tt_pairs threads; /* that have been written: process, number */
+};
+
+/* Threads of several runs may have the same numbers. */
+static int choose_number(struct writing_by_time *y, uint32_t strand)
+{
+    const struct tt_strand_row *s = &y->x.p->strand[strand];
+    const uint64_t own = (1ull << 32) + strand;
+    uint32_t *number;
+    int is_new = 0;
+
+    y->x.pid = s->pid ? s->pid : 1;
+    y->x.thread = s->thread ? s->thread : own;
+    number = tt_pairs_get(&y->threads, y->x.pid, y->x.thread, &is_new);
+    if (!is_new)
+        y->x.thread = own;
+    return number ? 0 : -TT_ERR_MEMORY;
+}
+
+static void put_name(struct writing *x, const char *what, const char *name)
+{
+    put_head(x, what, 'M');
+    tt_put(x->w, ",\"args\":{\"name\":");
+    tt_put_json(x->w, name);
+    tt_put(x->w, "}}");
+}
+
+/* Of frames that begin and end at one time, the order says which one is the outer one. */
+static void put_edge(struct writing *x, uint32_t context, char kind, uint64_t at)
+{
+    put_head(x, context ? tt_block_name(x->p, tt_block_of(x->p, context)) : "[root]",
+             kind);
+    tt_put(x->w, ",\"ts\":");
+    put_time(x, at);
+    tt_put_char(x->w, '}');
+}
+
+static void open_frame(void *arg, uint32_t context, uint64_t at)
+{
+    put_edge(arg, context, 'B', at);
+}
+
+static void close_frame(void *arg, uint32_t context, uint64_t at)
+{
+    put_edge(arg, context, 'E', at);
+}
+
+static int put_threads(struct writing_by_time *y)
+{
+    const struct tt_profile *p = y->x.p;
+    int error = 0;
+
+    for (uint32_t i = 0; !error && i < p->strands && !y->x.w->error; i++) {
+        if (!tt_by_time_has(&y->by_time, i))
+            continue;
+        error = choose_number(y, i);
+        put_name(&y->x, "process_name", p->strings + p->strand[i].process);
+        put_name(&y->x, "thread_name", p->strings + p->strand[i].name);
+        if (!error)
+            error = tt_by_time_walk(&y->by_time, i, open_frame, close_frame, &y->x);
+    }
+    return error;
+}
+
+static int write_by_time(struct tt_export *e, struct tt_writer *w)
+{
+    struct writing_by_time y = {.x = {.p = e->profile, .w = w, .is_time = 1}};
+    int error = tt_by_time_init(&y.by_time, e);
+
+    tt_pairs_init(&y.threads, y.x.p->memory);
+    if (!error)
+        error = put_threads(&y);
+    tt_pairs_fini(&y.threads);
+    tt_by_time_fini(&y.by_time);
+    return error;
+}
+
+/* ── All ──────────────────────────────────────────────────────────────────────────── */
+
+static int write_sums(struct tt_export *e, struct tt_writer *w)
+{
+    const uint32_t metric = tt_export_metric(e);
+    struct writing x = {.p = e->profile, .w = w};
 
     if (metric == TT_NONE)
         return -TT_ERR_OPTION;
     x.m = &x.p->metric[metric];
     x.is_time = strcmp(x.m->unit, "ns") == 0;
-    if (tt_walk_init(&walk, x.p, 0) != 0)
-        return -TT_ERR_MEMORY;
+    return put_contexts(&x);
+}
+
+int tt_chrome_write(struct tt_export *e, struct tt_writer *w)
+{
+    int error = e->by_time ? tt_by_time_check(e) : 0;
+
+    if (error)
+        return error;
     tt_put(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    while (!w->error && tt_walk_next(&walk)) {
-        if (tt_total_of(x.p, x.m, walk.context))
-            put_context(&x, &walk);
-        else
-            tt_walk_skip(&walk);
-    }
+    error = e->by_time ? write_by_time(e, w) : write_sums(e, w);
     tt_put(w, "\n]}\n");
-    tt_walk_fini(&walk);
-    return 0;
+    return error;
 }

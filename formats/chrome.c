@@ -731,7 +731,7 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_chrome = {
     .name = "chrome",
     .about = "trace events, as Chrome and Perfetto read them",
-    .flags = TT_FORMAT_PATHS,
+    .flags = TT_FORMAT_PATHS | TT_FORMAT_BY_TIME,
     .detect = detect,
     .read = read_chrome,
     .write = tt_chrome_write,

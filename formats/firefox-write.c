@@ -2,25 +2,40 @@
 /* firefox-write.c - processed profiles of Firefox's profiler: writing.
  *
  * In version 41, which all front ends since 2022 upgrade: tables are the thread's own.  Blocks
- * are functions and frames, by their numbers; contexts but the root are stacks. */
+ * are functions and frames; contexts but the root are stacks.  Sums are one thread; by
+ * time each thread has what its samples need. */
 #include "firefox.h"
 
+#include "by-time.h"
 #include "pairs.h"
+#include "statistics.h"
 
 struct writing {
     const struct tt_profile *p;
     const struct tt_metric_columns *m;
     struct tt_writer *w;
-    struct tt_pairs modules; /* strings: their resources */
-    struct tt_vector module; /* uint32_t: strings, by resource */
-    uint32_t *parent;        /* owned; of each context */
+    struct tt_pairs modules;         /* strings: their resources */
+    struct tt_vector module;         /* uint32_t: strings, by resource */
+    const uint32_t *parent;          /* of each context */
+    struct tt_vector block, context; /* uint32_t: of each frame and stack of the thread */
+    uint32_t *frame, *stack; /* owned: their numbers + 1; 0: the thread has none */
     int failed;
 };
 
 /* One frame for evicted contexts follows the frames of the blocks.  After the stacks of
  * contexts comes one of that frame for each context with evicted ones.  Strings are
- * numbered name, file, for each block in turn. */
-static uint32_t elsewhere(const struct writing *x) { return x->p->blocks; }
+ * numbered name, file, for each frame in turn. */
+static uint32_t elsewhere(const struct writing *x) { return (uint32_t)x->block.count; }
+
+static const struct tt_block_row *block_at(const struct writing *x, uint32_t row)
+{
+    return &x->p->block[((const uint32_t *)x->block.item)[row]];
+}
+
+static uint32_t context_at(const struct writing *x, uint32_t row)
+{
+    return ((const uint32_t *)x->context.item)[row];
+}
 
 static void put_repeated(struct tt_writer *w, const char *key, const char *value,
                          uint64_t count)
@@ -67,13 +82,13 @@ static int64_t name_of(struct writing *x, uint32_t row)
 
 static int64_t file_of(struct writing *x, uint32_t row)
 {
-    return row < x->p->blocks && x->p->block[row].file ? 2 * (int64_t)row + 1 : -1;
+    return row < elsewhere(x) && block_at(x, row)->file ? 2 * (int64_t)row + 1 : -1;
 }
 
 static int64_t line_of(struct writing *x, uint32_t row)
 {
-    return row < x->p->blocks && x->p->block[row].line ? (int64_t)x->p->block[row].line
-                                                       : -1;
+    return row < elsewhere(x) && block_at(x, row)->line ? (int64_t)block_at(x, row)->line
+                                                        : -1;
 }
 
 /* Writes -1 for a missing resource. */
@@ -81,7 +96,7 @@ static void put_resources(struct writing *x, uint32_t rows)
 {
     tt_put(x->w, ",\"resource\":[");
     for (uint32_t i = 0; i < rows; i++) {
-        uint32_t module = i < x->p->blocks ? x->p->block[i].module : 0, *at;
+        uint32_t module = i < elsewhere(x) ? block_at(x, i)->module : 0, *at;
         int is_new = 0;
         uint32_t *number = module ? tt_pairs_get(&x->modules, module, 0, &is_new) : NULL;
         if (number && is_new && (at = tt_vector_add(&x->module, 1))) {
@@ -97,13 +112,14 @@ static void put_resources(struct writing *x, uint32_t rows)
 static void put_strings(struct writing *x)
 {
     tt_put(x->w, ",\"stringArray\":[");
-    for (uint32_t b = 0; b < x->p->blocks; b++) {
-        tt_put(x->w, b ? ",\n" : "\n");
-        tt_put_json(x->w, tt_block_name(x->p, b));
+    for (uint32_t i = 0; i < elsewhere(x) && !x->w->error; i++) {
+        const struct tt_block_row *block = block_at(x, i);
+        tt_put_json(x->w, tt_profile_string(x->p, block->name));
         tt_put_char(x->w, ',');
-        tt_put_json(x->w, tt_profile_string(x->p, x->p->block[b].file));
+        tt_put_json(x->w, tt_profile_string(x->p, block->file));
+        tt_put(x->w, ",\n");
     }
-    tt_put(x->w, ",\n\"[elsewhere below]\",\"\"");
+    tt_put(x->w, "\"[elsewhere below]\",\"\"");
     for (size_t i = 0; i < x->module.count; i++) {
         tt_put_char(x->w, ',');
         tt_put_json(x->w, tt_profile_string(x->p, ((const uint32_t *)x->module.item)[i]));
@@ -151,32 +167,46 @@ static void put_functions(struct writing *x)
 
 static int64_t frame_of(struct writing *x, uint32_t row)
 {
-    return tt_block_of(x->p, row + 1);
+    return (int64_t)x->frame[tt_block_of(x->p, context_at(x, row))] - 1;
 }
 
 static int64_t prefix_of(struct writing *x, uint32_t row)
 {
-    return (int64_t)x->parent[row + 1] - 1;
+    return (int64_t)x->stack[x->parent[context_at(x, row)]] - 1;
 }
 
-static int find_parents(struct writing *x)
+static void number(struct writing *x, struct tt_vector *list, uint32_t *numbers,
+                   uint32_t what)
 {
-    struct tt_walk w;
-    int error = tt_walk_init(&w, x->p, 0);
+    uint32_t *next = numbers[what] ? NULL : tt_vector_add(list, 1);
 
-    while (!error && tt_walk_next(&w))
-        x->parent[w.context] = w.depth ? w.path[w.depth - 1] : 0;
-    tt_walk_fini(&w);
-    return error;
+    x->failed |= !next && !numbers[what];
+    if (!next)
+        return;
+    *next = what;
+    numbers[what] = (uint32_t)list->count;
 }
 
-/* Stacks: contexts from 1 on; then one for each that has something below it. */
-static void put_stacks(struct writing *x)
+static void number_context(struct writing *x, uint32_t context)
 {
-    const uint32_t stacks = x->p->contexts - 1;
+    number(x, &x->block, x->frame, tt_block_of(x->p, context));
+    number(x, &x->context, x->stack, context);
+}
+
+static void put_below(struct writing *x, uint32_t stacks)
+{
+    for (uint32_t c = 0, any = stacks; c < x->p->contexts; c++)
+        if (tt_elsewhere_of(x->m, c))
+            tt_putf(x->w, c ? "%s%u" : "%snull", any++ ? "," : "", c - 1);
+}
+
+/* `elsewhere_below`: a stack follows for each context that has something below it. */
+static void put_stacks(struct writing *x, int elsewhere_below)
+{
+    const uint32_t stacks = (uint32_t)x->context.count;
     uint32_t below = 0;
 
-    for (uint32_t c = 0; c < x->p->contexts; c++)
+    for (uint32_t c = 0; elsewhere_below && c < x->p->contexts; c++)
         below += tt_elsewhere_of(x->m, c) != 0;
     tt_putf(x->w, ",\"stackTable\":{\"length\":%u", stacks + below);
     tt_put(x->w, ",\"frame\":[");
@@ -189,17 +219,15 @@ static void put_stacks(struct writing *x)
     for (uint32_t i = 0; i < stacks && !x->w->error; i++)
         tt_putf(x->w, prefix_of(x, i) < 0 ? "%snull" : "%s%lld", i ? "," : "",
                 (long long)prefix_of(x, i));
-    for (uint32_t c = 0, any = stacks; c < x->p->contexts; c++)
-        if (tt_elsewhere_of(x->m, c)) {
-            tt_putf(x->w, c ? "%s%u" : "%snull", any++ ? "," : "", c - 1);
-        }
+    if (elsewhere_below)
+        put_below(x, stacks);
     tt_put_char(x->w, ']');
     put_repeated(x->w, "category", "0", stacks + below);
     put_repeated(x->w, "subcategory", "0", stacks + below);
     tt_put_char(x->w, '}');
 }
 
-enum what { STACK, WEIGHT, TIME };
+enum what { STACK, WEIGHT, TIME, RAN /* since the sample before */ };
 
 static void put_one(struct writing *x, enum what what, int64_t stack, uint64_t weight,
                     uint64_t *rows)
@@ -245,16 +273,21 @@ static void put_sample_table(struct writing *x)
             strcmp(x->m->unit, "bytes") == 0 ? "bytes" : "samples");
 }
 
-static void put_thread(struct writing *x)
+static void put_head(struct writing *x, const char *name, const char *process,
+                     uint64_t pid, uint64_t thread)
 {
-    tt_put(x->w, "{\"name\":\"GeckoMain\",\"processType\":\"default\",\"processName\":");
-    tt_put_json(x->w, x->m->name);
-    tt_put(x->w,
-           ",\"pid\":1,\"tid\":1,\"processStartupTime\":0,\"processShutdownTime\":null,"
-           "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[]");
-    put_functions(x);
-    put_stacks(x);
-    put_sample_table(x);
+    tt_put(x->w, "{\"name\":");
+    tt_put_json(x->w, name);
+    tt_put(x->w, ",\"processType\":\"default\",\"processName\":");
+    tt_put_json(x->w, process);
+    tt_putf(x->w,
+            ",\"pid\":%llu,\"tid\":%llu,\"processStartupTime\":0,\"processShutdownTime\":"
+            "null,\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[]",
+            (unsigned long long)pid, (unsigned long long)thread);
+}
+
+static void put_tail(struct writing *x)
+{
     put_strings(x);
     tt_put(x->w,
            ",\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[]},"
@@ -263,7 +296,129 @@ static void put_thread(struct writing *x)
            "\"phase\":[],\"startTime\":[]}}");
 }
 
-static void put_all(struct writing *x)
+/* The main thread of a process has this name. */
+#define MAIN_THREAD "GeckoMain"
+
+static void put_sums(struct writing *x)
+{
+    for (uint32_t b = 0; b < x->p->blocks; b++)
+        number(x, &x->block, x->frame, b);
+    for (uint32_t c = 1; c < x->p->contexts; c++)
+        number_context(x, c);
+    if (x->failed)
+        return;
+    put_head(x, MAIN_THREAD, x->m->name, 1, 1);
+    put_functions(x);
+    put_stacks(x, 1);
+    put_sample_table(x);
+    put_tail(x);
+}
+
+/* ── By time ──────────────────────────────────────────────────────────────────────── */
+
+/* Numbers the contexts of a thread's samples, parents first. */
+static void number_stretches(struct writing *x, struct tt_by_time *t,
+                             const struct tt_lane *lane)
+{
+    const struct tt_stretch *s = t->lanes.stretch.item;
+
+    for (size_t i = lane->first; i < lane->end && !x->failed; i++) {
+        x->failed = tt_by_time_path(t, s[i].context) != 0;
+        for (size_t k = t->path.count; k-- > 0 && s[i].context;)
+            number_context(x, ((const uint32_t *)t->path.item)[k]);
+    }
+}
+
+/* A sample begins each stretch, and one without a stack each gap. */
+static void put_stretch(struct writing *x, enum what what, const struct tt_stretch *s,
+                        uint64_t at, uint64_t ran_before, uint64_t *rows)
+{
+    const uint32_t stack = s ? x->stack[s->context] : 0;
+    const uint64_t length = s ? s->to - s->from : 0, ns = what == TIME ? at : length;
+
+    if ((*rows)++)
+        tt_put_char(x->w, ',');
+    if (what == STACK)
+        tt_putf(x->w, stack ? "%u" : "null", stack - 1);
+    else if (what == RAN)
+        tt_put_number(x->w, ran_before);
+    else
+        tt_putf(x->w, "%llu.%06u", (unsigned long long)(ns / 1000000),
+                (unsigned)(ns % 1000000));
+}
+
+static uint64_t put_stretches(struct writing *x, const struct tt_by_time *t,
+                              const struct tt_lane *lane, enum what what)
+{
+    const struct tt_stretch *s = t->lanes.stretch.item;
+    uint64_t rows = 0, ran = 0;
+
+    for (size_t i = lane->first; i < lane->end && !x->w->error; i++) {
+        put_stretch(x, what, &s[i], s[i].from - t->start, ran, &rows);
+        ran = s[i].wait ? 0 : s[i].to - s[i].from;
+        if (i + 1 < lane->end && s[i + 1].from == s[i].to)
+            continue;
+        put_stretch(x, what, NULL, s[i].to - t->start, ran, &rows);
+        ran = 0;
+    }
+    return rows;
+}
+
+static void forget_thread(struct writing *x)
+{
+    for (size_t i = 0; i < x->block.count; i++)
+        x->frame[((const uint32_t *)x->block.item)[i]] = 0;
+    for (size_t i = 0; i < x->context.count; i++)
+        x->stack[context_at(x, (uint32_t)i)] = 0;
+    tt_pairs_fini(&x->modules);
+    tt_pairs_init(&x->modules, x->p->memory);
+    x->block.count = x->context.count = x->module.count = 0;
+}
+
+static void put_thread(struct writing *x, struct tt_by_time *t, uint32_t strand,
+                       int is_main)
+{
+    const struct tt_lane *lane = &t->lanes.lane[strand];
+    const struct tt_strand_row *s = &x->p->strand[strand];
+    uint64_t rows;
+
+    number_stretches(x, t, lane);
+    if (x->failed)
+        return;
+    put_head(x, is_main ? MAIN_THREAD : x->p->strings + s->name,
+             x->p->strings + s->process, s->pid, s->thread);
+    put_functions(x);
+    put_stacks(x, 0);
+    tt_put(x->w, ",\"samples\":{\"stack\":[");
+    rows = put_stretches(x, t, lane, STACK);
+    tt_put(x->w, "],\"weight\":[");
+    (void)put_stretches(x, t, lane, WEIGHT);
+    tt_put(x->w, "],\"time\":[");
+    (void)put_stretches(x, t, lane, TIME);
+    tt_put(x->w, "],\"threadCPUDelta\":[");
+    (void)put_stretches(x, t, lane, RAN);
+    tt_putf(x->w, "],\"length\":%llu,\"weightType\":\"tracing-ms\"}",
+            (unsigned long long)rows);
+    put_tail(x);
+    forget_thread(x);
+}
+
+static void put_threads(struct writing *x, struct tt_by_time *t)
+{
+    uint32_t last = TT_NONE;
+
+    for (uint32_t i = 0; i < x->p->strands && !x->failed && !x->w->error; i++) {
+        if (!tt_by_time_has(t, i))
+            continue;
+        tt_put(x->w, last == TT_NONE ? "" : ",\n");
+        put_thread(x, t, i, last == TT_NONE || !tt_is_one_process(x->p, last, i));
+        last = i;
+    }
+}
+
+/* ── All ──────────────────────────────────────────────────────────────────────────── */
+
+static void put_all(struct writing *x, struct tt_by_time *t)
 {
     const char *program = tt_fact_text(x->p, "program");
 
@@ -274,32 +429,68 @@ static void put_all(struct writing *x)
         "\"symbolicated\":true,\"markerSchema\":[],\"categories\":[{\"name\":\"Other\","
         "\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"product\":");
     tt_put_json(x->w, program && *program ? program : "tallytree");
-    tt_putf(
-        x->w,
-        ",\"startTime\":%llu},\"libs\":[],\"pages\":[],\"counters\":[],\n\"threads\":[",
-        (unsigned long long)(tt_fact_number(x->p, "started") / 1000000));
-    put_thread(x);
+    tt_putf(x->w, ",\"startTime\":%llu",
+            (unsigned long long)(tt_fact_number(x->p, "started") / 1000000));
+    if (t)
+        tt_put(x->w, ",\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
+                     "\"threadCPUDelta\":\"ns\"}");
+    tt_put(x->w, "},\"libs\":[],\"pages\":[],\"counters\":[],\n\"threads\":[");
+    if (t)
+        put_threads(x, t);
+    else
+        put_sums(x);
     tt_put(x->w, "]}\n");
+}
+
+static int write(struct writing *x, const struct tt_export *e, struct tt_by_time *t)
+{
+    const struct tt_profile *p = e->profile;
+
+    tt_pairs_init(&x->modules, p->memory);
+    tt_vector_init(&x->module, p->memory, sizeof(uint32_t));
+    tt_vector_init(&x->block, p->memory, sizeof(uint32_t));
+    tt_vector_init(&x->context, p->memory, sizeof(uint32_t));
+    x->frame = tt_memory_get(p->memory, p->blocks * sizeof *x->frame);
+    x->stack = tt_memory_get(p->memory, p->contexts * sizeof *x->stack);
+    x->failed = !x->frame || !x->stack;
+    if (!x->failed)
+        put_all(x, t);
+    tt_memory_put(p->memory, x->stack);
+    tt_memory_put(p->memory, x->frame);
+    tt_vector_fini(&x->context);
+    tt_vector_fini(&x->block);
+    tt_vector_fini(&x->module);
+    tt_pairs_fini(&x->modules);
+    return x->failed ? -TT_ERR_MEMORY : 0;
+}
+
+static int write_by_time(struct tt_export *e, struct tt_writer *w)
+{
+    struct tt_by_time t;
+    struct writing x = {.p = e->profile, .w = w};
+    int error = tt_by_time_init(&t, e);
+
+    x.parent = t.parent;
+    if (!error)
+        error = write(&x, e, &t);
+    tt_by_time_fini(&t);
+    return error;
 }
 
 int tt_firefox_write(struct tt_export *e, struct tt_writer *w)
 {
-    const struct tt_profile *p = e->profile;
-    const size_t size = (size_t)p->contexts * sizeof(uint32_t);
-    uint32_t metric = tt_export_metric(e);
-    struct writing x = {.p = p, .w = w};
+    const uint32_t metric = tt_export_metric(e);
+    struct writing x = {.p = e->profile, .w = w};
+    uint32_t *parent;
+    int error;
 
+    if (e->by_time)
+        return write_by_time(e, w);
     if (metric == TT_NONE)
         return -TT_ERR_OPTION;
-    x.m = &p->metric[metric];
-    tt_pairs_init(&x.modules, p->memory);
-    tt_vector_init(&x.module, p->memory, sizeof(uint32_t));
-    x.parent = tt_memory_get(p->memory, size);
-    x.failed = !x.parent || find_parents(&x) != 0;
-    if (!x.failed)
-        put_all(&x);
-    tt_memory_put(p->memory, x.parent);
-    tt_vector_fini(&x.module);
-    tt_pairs_fini(&x.modules);
-    return x.failed ? -TT_ERR_MEMORY : 0;
+    x.m = &x.p->metric[metric];
+    x.parent = parent = tt_parents_of(x.p);
+    error = parent ? write(&x, e, NULL) : -TT_ERR_MEMORY;
+    tt_memory_put(x.p->memory, parent);
+    return error;
 }

@@ -655,7 +655,7 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_firefox = {
     .name = "firefox",
     .about = "processed profiles of Firefox's profiler",
-    .flags = TT_FORMAT_PACKED | TT_FORMAT_PATHS,
+    .flags = TT_FORMAT_PACKED | TT_FORMAT_PATHS | TT_FORMAT_BY_TIME,
     .detect = detect,
     .read = read_firefox,
     .write = tt_firefox_write,

@@ -39,7 +39,8 @@ struct tt_export {
     uint32_t node, thread; /* the numbers of the next file */
     const char *sources;   /* html: texts as JSON, {"FILE":"TEXT",...}; NULL: none */
     int as_ocr;            /* with the flaws of the files of OCR's profiler */
-    char error[160];       /* why it cannot be written */
+    int by_time;     /* TT_FORMAT_BY_TIME: threads in the order of time: by-time.h */
+    char error[160]; /* why it cannot be written */
 };
 
 enum { TT_PART_NAME = 300 };
@@ -53,6 +54,7 @@ enum tt_format_flags {
     TT_FORMAT_PATHS = 8,   /* it has paths, and no other place for dropped pushes */
     TT_FORMAT_NATIVE =
         16, /* its addresses get names when it is read, as recordings' addresses do */
+    TT_FORMAT_BY_TIME = 32 /* its writer knows tt_export.by_time */
 };
 
 struct tt_format {
@@ -129,5 +131,8 @@ const struct tt_format *tt_format_detect(struct tt_source *);
 /* Returns the metric to write if there is room for one; TT_NONE with `error`: there is
  * none. */
 uint32_t tt_export_metric(struct tt_export *);
+
+/* Returns the parent of each context, of the root 0, in the profile's memory; NULL: no memory. */
+uint32_t *tt_parents_of(const struct tt_profile *);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "by-time.h"
 #include "formats.h"
 #include "frames.h"
 #include "json-reader.h"
@@ -389,11 +390,14 @@ static int scan_profile(struct tt_json *j, struct profile *p)
     return e;
 }
 
-/* In files of Tallytree, each profile is a metric, the first is the main one, and events
- * are not calls; in others each profile is a strand. */
-static int is_ours(const struct speedscope *x)
+/* In files of sums of Tallytree, each profile is a metric, the first is the main one; in
+ * others each profile is a strand.  Events of Tallytree are not calls. */
+#define OURS "tallytree "
+#define BY_TIME "tallytree-by-time "
+
+static int is_from(const struct speedscope *x, const char *exporter)
 {
-    return x->exporter && strncmp(x->exporter, "tallytree ", 10) == 0;
+    return x->exporter && strncmp(x->exporter, exporter, strlen(exporter)) == 0;
 }
 
 static int choose_metric(struct speedscope *x, struct tt_json *j, const struct profile *p,
@@ -417,7 +421,7 @@ static int choose_metric(struct speedscope *x, struct tt_json *j, const struct p
 static int read_profile(struct speedscope *x, struct tt_json_part *at, int number)
 {
     struct profile p = {.unit = "none"};
-    int e = scan_profile(&at->json, &p), ours = is_ours(x) && p.name;
+    int e = scan_profile(&at->json, &p), ours = is_from(x, OURS) && p.name;
 
     if (e == 0 && ours) {
         e = choose_metric(x, &at->json, &p, number);
@@ -441,7 +445,7 @@ static int read_profile(struct speedscope *x, struct tt_json_part *at, int numbe
             __builtin_add_overflow(x->total, x->amount.total, &x->total))
             e = tt_json_wrong(&at->json, TT_TOO_MUCH);
         tt_frames_flush(&x->amount, x->metric);
-        if (x->calls.amount.count && !ours)
+        if (x->calls.amount.count && !ours && !is_from(x, BY_TIME))
             tt_frames_flush(&x->calls,
                             tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
     }
@@ -625,6 +629,59 @@ static int put_events(struct writing *x)
     return path ? 0 : -TT_ERR_MEMORY;
 }
 
+/* ── By time ──────────────────────────────────────────────────────────────────────── */
+
+static void put_edge(struct writing *x, char type, uint32_t context, uint64_t at)
+{
+    x->at = at;
+    put_event(x, type, tt_block_of(x->p, context));
+}
+
+static void open_frame_at(void *arg, uint32_t context, uint64_t at)
+{
+    put_edge(arg, 'O', context, at);
+}
+
+static void close_frame_at(void *arg, uint32_t context, uint64_t at)
+{
+    put_edge(arg, 'C', context, at);
+}
+
+static int put_thread(struct writing *x, struct tt_by_time *t, uint32_t strand)
+{
+    const struct tt_strand_row *s = &x->p->strand[strand];
+    char name[400];
+    int error;
+
+    (void)snprintf(name, sizeof name, s->thread ? "%.370s %llu" : "%.370s",
+                   x->p->strings + s->name, (unsigned long long)s->thread);
+    tt_put(x->w, "{\"type\":\"evented\",\"name\":");
+    tt_put_json(x->w, name);
+    tt_put(x->w, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[");
+    x->any = 0;
+    error = tt_by_time_walk(t, strand, open_frame_at, close_frame_at, x);
+    tt_putf(x->w, "],\"endValue\":%llu}", (unsigned long long)x->at);
+    return error;
+}
+
+static int put_threads(struct tt_export *e, struct tt_writer *w)
+{
+    struct writing x = {.p = e->profile, .w = w};
+    struct tt_by_time t;
+    int error = tt_by_time_init(&t, e), any = 0;
+
+    for (uint32_t i = 0; !error && i < x.p->strands && !w->error; i++) {
+        if (!tt_by_time_has(&t, i))
+            continue;
+        tt_put(w, any++ ? ",\n" : "");
+        error = put_thread(&x, &t, i);
+    }
+    tt_by_time_fini(&t);
+    return error;
+}
+
+/* ── All ──────────────────────────────────────────────────────────────────────────── */
+
 static const char *unit_of(const struct tt_metric_columns *m)
 {
     return strcmp(m->unit, "ns") == 0      ? "nanoseconds"
@@ -648,24 +705,34 @@ static int put_profile(const struct tt_profile *p, uint32_t metric, struct tt_wr
     return error;
 }
 
-static int write_speedscope(struct tt_export *e, struct tt_writer *w)
+static int put_metrics(struct tt_export *e, struct tt_writer *w)
 {
     const struct tt_profile *p = e->profile;
-    uint32_t main = tt_export_metric(e);
-    int error;
+    const uint32_t main = tt_export_metric(e);
+    int error = put_profile(p, main, w);
 
-    if (main == TT_NONE)
-        return -TT_ERR_OPTION;
-    tt_put(w, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-              "\"exporter\":\"tallytree " TT_VERSION "\",\n");
-    put_frames(w, p);
-    tt_put(w, ",\n\"profiles\":[");
-    error = put_profile(p, main, w);
     for (uint32_t m = 0; !error && e->metric == TT_NONE && m < p->metrics; m++)
         if (m != main) {
             tt_put(w, ",\n");
             error = put_profile(p, m, w);
         }
+    return error;
+}
+
+static int write_speedscope(struct tt_export *e, struct tt_writer *w)
+{
+    int error = e->by_time                       ? tt_by_time_check(e)
+                : tt_export_metric(e) == TT_NONE ? -TT_ERR_OPTION
+                                                 : 0;
+
+    if (error)
+        return error;
+    tt_put(w, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+              "\"exporter\":\"");
+    tt_put(w, e->by_time ? BY_TIME TT_VERSION "\",\n" : OURS TT_VERSION "\",\n");
+    put_frames(w, e->profile);
+    tt_put(w, ",\n\"profiles\":[");
+    error = e->by_time ? put_threads(e, w) : put_metrics(e, w);
     tt_put(w, "]}\n");
     return error;
 }
@@ -673,7 +740,7 @@ static int write_speedscope(struct tt_export *e, struct tt_writer *w)
 const struct tt_format tt_format_speedscope = {
     .name = "speedscope",
     .about = "speedscope's JSON",
-    .flags = TT_FORMAT_PATHS,
+    .flags = TT_FORMAT_PATHS | TT_FORMAT_BY_TIME,
     .detect = detect,
     .read = read_speedscope,
     .write = write_speedscope,

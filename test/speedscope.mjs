@@ -17,10 +17,16 @@ function replay(name, events) {
 const recursive = replay("recursive", "push main;tick 2000;push f;tick 3000;push f;tick 5000;pop;push g;tick 1000;push f;tick 4000;pop;pop;pop;push g;tick 7000;push h;tick 11000;pop;pop;push h;push h;tick 13000");
 const plain = replay("plain", "push main;tick 2000;push a;tick 3000;push b;tick 5000;pop;push c;tick 7000;pop;pop;tick 1000;push d;push e;tick 11000;pop;pop");
 
-const ours = (file) =>
-  report(file, "flat", "--metric", "ticks", "--limit", "all")
+/* Of one thread, by time: 2 ms each, and a gap. */
+const timed = join(folder, "timed.cpuprofile");
+const nodes = [["(root)", [2]], ["main", [3, 5]], ["f", [4]], ["f"], ["g"]].map(([functionName, children], i) => ({ id: i + 1, callFrame: { functionName }, children }));
+const samples = [2, 3, 3, 4, 5, 5, 3, 2];
+writeFileSync(timed, JSON.stringify({ nodes, startTime: 0, endTime: 16000, samples, timeDeltas: samples.map(() => 2000) }));
+
+const ours = (file, metric, scale) =>
+  report(file, "flat", "--metric", metric, "--limit", "all")
     .filter((r) => r.role === "entry" && r.inclusive)
-    .map((r) => [r.name, Number(r.self), Number(r.inclusive)])
+    .map((r) => [r.name, r.self / scale, r.inclusive / scale])
     .sort();
 
 /* "17,000 (40%)", "8.00ms (19%)", "1.05s (3%)": in units of ours. */
@@ -47,11 +53,13 @@ const page = await browser.newPage();
 const files = [
   ["speedscope", recursive, "a.speedscope.json"], ["folded", recursive, "a.folded.txt"], ["pprof", recursive, "a.pb.gz"],
   ["callgrind", plain, "callgrind.out.1"], ["chrome", plain, "trace.json"],
+  ["speedscope", timed, "b.speedscope.json", "--by-time"], ["chrome", timed, "by-time.json", "--by-time"],
 ];
-for (const [format, file, name] of files) {
-  execFileSync(tallytree, ["export", "--to", format, "--metric", "ticks", "-o", join(folder, name), file]);
+for (const [format, file, name, ...more] of files) {
+  const [metric, scale] = more.length ? ["sampled time", 1000] : ["ticks", 1];
+  execFileSync(tallytree, ["export", "--to", format, "--metric", metric, ...more, "-o", join(folder, name), file]);
   const got = await theirs(page, name).catch((e) => e.message);
-  is(Array.isArray(got) ? got.filter(([who]) => who !== "[root]") : got, ours(file), `each function of ${format} has our self and total`);
+  is(Array.isArray(got) ? got.filter(([who]) => who !== "[root]") : got, ours(file, metric, scale), `each function of ${[format, ...more].join(" ")} has our self and total`);
 }
 await browser.close();
 rmSync(folder, { recursive: true, force: true });
