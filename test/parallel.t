@@ -134,6 +134,22 @@ for at, want in (2, 1), (9, 3 / 4), (15, 2 / 3): assert abs(share[at] - want) < 
 }
 try "over time, so many ran and so many waited" over_time
 
+# main, three threads, two threads: with one of the three, no other one counts.
+one_strand()
+{
+    local thread
+    thread=$("$tallytree" report strands --csv --limit all "$tmp/phases.tt" | python3 -c '
+import csv, sys
+print([r["thread"] for r in csv.DictReader(sys.stdin) if r["role"] == "entry"][1])') &&
+        "$tallytree" report parallel --csv --limit all --strand "thread:$thread" "$tmp/phases.tt" | python3 -c '
+import csv, sys
+rows = [r for r in csv.DictReader(sys.stdin) if r["role"] == "entry" and int(r["inclusive"])]
+print(rows)
+assert rows
+for r in rows: assert float(r["threads"]) == 1 and float(r["alone"]) == 1'
+}
+try "with --strand, only the chosen threads count" one_strand
+
 wrong()
 {
     "$tallytree" report parallel "${@:2}" 2>"$tmp/err"
