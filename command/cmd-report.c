@@ -356,6 +356,7 @@ static int write_view(struct report *r, const struct tt_profile *p)
     int error;
 
     if (shows_code(&r->query)) {
+        tt_names_ask(&r->names.options, p);
         listing = tt_read_listing_new(&r->names.options, &r->source);
         if (!listing)
             return no_memory();

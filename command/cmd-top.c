@@ -19,6 +19,7 @@
 #include "command.h"
 #include "complain.h"
 #include "filters.h"
+#include "read-listing.h"
 #include "scratch.h"
 #include "table-print.h"
 #include "top-screen.h"
@@ -33,6 +34,7 @@ static const struct tt_flag top_flags[] = {
     {"sort", 0, SORT, "COLUMN", "now self inclusive calls",
      "sort by COLUMN, largest first"},
     {"view", 0, VIEW, "VIEW", "@views", "flat (default), tree, strands, or another"},
+    {"block", 0, KEY, "PATTERN", NULL, "the functions that 'source' and 'assembly' show"},
     {"limit", 0, KEY, "N", "all", "show N rows, or all"},
     {"depth", 0, KEY, "N", "all", "show N levels, or all"},
     {"threshold", 0, KEY, "SHARE", NULL, "combine rows below SHARE, such as 0.5%"},
@@ -81,6 +83,7 @@ int tt_watch_read(struct tt_watch *t)
     forget(&t->last);
     t->last = t->now;
     t->now = m;
+    tt_read_listing_refresh(t->listing);
     if (t->last && !tt_live_snapshot_is_of(m, t->last))
         forget(&t->last); /* another run */
     return 0;
@@ -164,6 +167,7 @@ int tt_watch_look(struct tt_watch *t, struct tt_query *q, struct tt_table *table
     tt_table_init(table, "", &tt_scratch);
     if (error)
         return error;
+    q->listing = tt_read_listing_of(t->listing);
     error = tt_live_snapshot_filter(t->now, q, t->filters);
     if (!error && before)
         error = tt_live_snapshot_filter(before, q, t->filters);
@@ -373,16 +377,32 @@ static int is_for_screen(const struct tt_watch *t)
            t->show.form == TT_FORM_TEXT && terminal && strcmp(terminal, "dumb") != 0;
 }
 
+/* The lines and instructions of functions are read from the files that run. */
+static int open_listing(struct tt_watch *t)
+{
+    const struct tt_symbols_options options = {0};
+    const struct tt_source_folders folders = {0};
+
+    t->listing = tt_read_listing_new(&options, &folders);
+    if (t->listing)
+        return 0;
+    tt_complain("no memory");
+    return -TT_ERR_MEMORY;
+}
+
 static int run_top(struct tt_watch *t)
 {
-    int error = tt_watch_read(t);
+    int error = open_listing(t);
 
+    if (!error)
+        error = tt_watch_read(t);
     if (!error)
         error = check(t);
     if (!error)
         error = is_for_screen(t) ? tt_watch_screen(t) : print_looks(t);
     forget(&t->last);
     forget(&t->now);
+    tt_read_listing_free(t->listing);
     return error;
 }
 

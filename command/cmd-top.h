@@ -9,6 +9,8 @@
 #include "live-snapshot.h"
 #include "show.h"
 
+struct tt_read_listing;
+
 struct tt_watch_flag {
     const struct tt_flag *flag;
     const char *value;
@@ -40,6 +42,7 @@ struct tt_watch {
     char typed[96]; /* of the pattern, while it is being typed */
 
     struct tt_live_snapshot *last, *now; /* last: NULL: there is nothing before now */
+    struct tt_read_listing *listing;     /* of source text and code */
     struct stat read;                    /* the file, when the last reading began */
     size_t scroll, rows, room; /* the first line shown, all lines, those on the screen */
     char reason[300];          /* why something could not be done; "" */

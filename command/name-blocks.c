@@ -201,10 +201,7 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
 
 /* ── Images ───────────────────────────────────────────────────────────────────────── */
 
-/* Facts of the profile that names depend on: files without a build-id that were written
- * later are not those that ran, nor are jitdumps that were written before; a perf map
- * belongs to a process. */
-static void ask_profile(struct tt_symbols_options *o, const struct tt_profile *p)
+void tt_names_ask(struct tt_symbols_options *o, const struct tt_profile *p)
 {
     uint64_t started = tt_fact_number(p, "started");
 
@@ -229,7 +226,7 @@ int tt_symbolize_image(struct tt_names_wanted *wanted, const struct tt_profile *
 
     *image = NULL;
     *size = 0;
-    ask_profile(&wanted->options, p);
+    tt_names_ask(&wanted->options, p);
     symbols = tt_symbols_new(&wanted->options);
     if (b && symbols)
         error = add_named(b, p, symbols, wanted);

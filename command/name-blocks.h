@@ -34,6 +34,11 @@ struct tt_names_wanted {
 int tt_symbolize_image(struct tt_names_wanted *, const struct tt_profile *,
                        char *const unseen[], void **image, size_t *size);
 
+/* Sets what a profile says about its files: those without a build-id that were written later
+ * are not those that ran, nor are jitdumps that were written before; a perf map belongs to a
+ * process. */
+void tt_names_ask(struct tt_symbols_options *, const struct tt_profile *);
+
 /* Adds a folder to search.  0, or complains and returns a negative error. */
 int tt_names_folder(struct tt_names_wanted *, const char *folder);
 void tt_names_fini(struct tt_names_wanted *);

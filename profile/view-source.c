@@ -202,7 +202,8 @@ static void put_line(struct source *v, const char *file, uint32_t line, const ch
     }
 }
 
-/* Adds lines between those with figures: all, if they are few, or those around. */
+/* Adds lines between those with figures: all, if they are few, or those around.  Figures may be
+ * at lines far beyond the end of the file. */
 static void put_between(struct source *v, const char *file, uint32_t from, uint32_t to,
                         int whole)
 {
@@ -216,8 +217,9 @@ static void put_between(struct source *v, const char *file, uint32_t from, uint3
                                           to - from - 2 * AROUND));
             line = to - AROUND;
         }
-        if ((text = text_of(v, file, line, &reason)) != NULL)
-            put_line(v, file, line, text, NULL, 0);
+        if (!(text = text_of(v, file, line, &reason)))
+            break;
+        put_line(v, file, line, text, NULL, 0);
     }
 }
 

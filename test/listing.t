@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: MIT
 """listing.t - instructions and lines with their figures, against objdump, perf, and arithmetic."""
 import csv
+import glob
 import math
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 tallytree = os.path.join(os.environ["TT_BUILD"], "tallytree")
@@ -138,6 +142,29 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+# Two lines of multiplications that wait for each other: a fifth, and the rest.
+TWO_LINES = r"""
+__attribute__((noinline)) void spin(void)
+{
+    unsigned x = 3;
+    for (;;) {
+        __asm__ volatile(".rept 800\n imul $3, %0, %0\n.endr" : "+r"(x));
+        __asm__ volatile(".rept 3200\n imul $3, %0, %0\n.endr" : "+r"(x));
+    }
+}
+int main(void) { spin(); }
+"""
+
+FAR = r"""__attribute__((noinline)) unsigned far(unsigned n)
+{
+    unsigned s = n;
+#line 2147483640 "far.c"
+    for (unsigned i = 0; i < n; i++) s = s * 5 + (s >> 9);
+    return s;
+}
+int main(void) { return far(300000000u) == 3; }
+"""
+
 # Counts the units that libdw is asked to go through, and the files of split DWARF it opens.
 COUNT = r"""
 #define _GNU_SOURCE
@@ -408,6 +435,45 @@ def missing_code():
         os.rename(path("away"), path("hot"))
 
 
+def lines_beyond_the_end():
+    write("far.c", FAR)
+    run("gcc", "-O2", "-g", "-o", "far", "far.c", cwd=tmp)
+    record("far.tt", "--", path("far"))
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+    r = run(tallytree, "report", "source", "--block", "far", "--limit", "all", "--csv", path("far.tt"), preexec_fn=limit)
+    rows = entries(list(csv.DictReader(r.stdout.splitlines())))
+    assert [r["name"] for r in rows[:-1]] == FAR.splitlines() + [""], rows
+    assert rows[-1]["line"] == "2147483640" and number(rows[-1]["self"]) == self_of("far.tt", "far"), rows[-1]
+    r = run(tallytree, "report", "source", "--block", "far", path("far.tt"))
+    assert "has fewer lines than the one that was compiled" in r.stdout and "--source DIR" in r.stdout, r.stdout
+
+
+def not_a_file():
+    for make in os.mkfifo, os.mkdir:
+        os.rename(path("far.c"), path("far-away.c"))
+        make(path("far.c"))
+        r = run(tallytree, "report", "source", "--block", "far", path("far.tt"))
+        assert "far.c: not an ordinary file" in r.stdout and "--source DIR" in r.stdout, r.stdout
+        os.rename(path("far.c"), path("not-far-%s" % make.__name__))
+        os.rename(path("far-away.c"), path("far.c"))
+
+
+def compiled_again():
+    build("again", "far.c", flags=("-O2", "-g", "-Wl,--build-id=none"))
+    record("again.tt", "--", path("again"))
+    right = report("assembly", "again.tt", "--block", "far")
+    assert any("lea " in r["name"] or "imul" in r["name"] for r in right), right
+    os.mkdir(path("ran"))
+    os.rename(path("again"), path("ran/again"))
+    build("again", "far.c", flags=("-O0", "-g", "-Wl,--build-id=none"))
+    r = run(tallytree, "report", "assembly", "--block", "far", path("again.tt"))
+    assert "was written after the recording" in r.stdout and "--symbols DIR" in r.stdout, r.stdout
+    assert report("assembly", "again.tt", "--block", "far", "--symbols", path("ran")) == right
+
+
 def missing_source():
     os.rename(path("hot.c"), path("away.c"))
     try:
@@ -450,11 +516,10 @@ def jitdump_has_code_and_lines():
     assert any(r["name"].startswith("imul") for r in rows), rows
 
 
-def counted(program):
-    """Units gone through, files opened, for the first look at a function's instructions."""
-    record(program + ".tt", "--", path(program))
+def counted(program, view):
+    """Units gone through, files opened, for the first look at a function."""
     env = dict(os.environ, LD_PRELOAD=path("count.so"), COUNTED=path("counted"))
-    out = run(tallytree, "report", "assembly", "--block", "hot", "--csv", path(program + ".tt"), env=env).stdout
+    out = run(tallytree, "report", view, "--block", "hot", "--csv", path(program + ".tt"), env=env).stdout
     assert re.search(r"\bmix\b", out), out  # what is inlined there is known
     with open(path("counted")) as f:
         return [int(n) for n in f.read().split()]
@@ -476,8 +541,54 @@ def one_unit_of_many():
         build(program, "calls.c", *objects)
         info = run("readelf", "--debug-dump=info", "--dwarf-depth=1", path(program)).stdout
         assert info.count("Compilation Unit @") >= PER_OBJECT * OBJECTS, info
-        got = counted(program)
-        assert got == want, (program, got, want)
+        record(program + ".tt", "--", path(program))
+        got = counted(program, "assembly"), counted(program, "source")
+        assert got == (want, [0, 0]), (program, got, want)
+
+
+def has_shares(rows, where):
+    """Of lines 6 and 7 of a table of spin's lines or instructions."""
+    part = [sum(number(r["self"]) for r in rows if r["line"] == line) for line in ("6", "7")]
+    # Of 200 samples, with a skid over the window of an out-of-order processor at each end.
+    assert sum(part) and abs(part[0] / sum(part) - 0.2) < 4 * math.sqrt(0.16 / 200) + 0.1, (where, part)
+
+
+def look(view):
+    """top's table of a recording that is being written; None: there are few samples yet."""
+    live = glob.glob(path(".live.tt.*.live"))
+    if not live:
+        return None
+    r = run(tallytree, "top", "-n", "1", "--csv", "--view", view, "--block", "spin", "--limit", "all", "-m", "samples", *live, ok=False)
+    rows = [] if r.returncode else entries(list(csv.DictReader(r.stdout.splitlines())))
+    return rows if sum(number(x["self"]) for x in rows) >= 200 else None
+
+
+def live_lines():
+    write("two.c", TWO_LINES)
+    build("two", "two.c")
+    with subprocess.Popen([path("two")]) as program:
+        recorder = subprocess.Popen([os.path.abspath(tallytree), "record", "-o", "live.tt", "--sampled=1000", "-p", str(program.pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=tmp)
+        try:
+            while not (rows := look("source")) and recorder.poll() is None:
+                time.sleep(0.1)
+            if recorder.poll() is not None:
+                why = recorder.stderr.read().decode()
+                assert "perf_event_paranoid" in why, why
+                return "nothing can be recorded from outside here"
+            text = TWO_LINES.splitlines()
+            assert all(r["name"] == text[int(r["line"]) - 1].rstrip() for r in rows if r["line"] in "67"), rows
+            has_shares(rows, "top's lines")
+            rows = look("assembly")
+            has_shares(rows, "top's instructions")
+            assert without or sum(r["name"].startswith("imul") for r in rows) >= 4000, rows[:10]
+            recorder.send_signal(signal.SIGINT)
+            assert recorder.wait() == 0, recorder.stderr.read()
+        finally:
+            recorder.kill()
+            recorder.wait()
+            program.kill()
+    has_shares(entries(report("source", "live.tt", "--block", "spin")), "lines")
+    has_shares(entries(report("assembly", "live.tt", "--block", "spin")), "instructions")
 
 
 def no_addresses():
@@ -513,6 +624,12 @@ if not without and x86:
     test("generated code has instructions and lines, from its jitdump", jitdump_has_code_and_lines)
 if not without and not re.search("libasan|libtsan", run("ldd", tallytree).stdout):
     test("of many units of debug information, the first look at a function reads its own", one_unit_of_many)
+if x86:
+    test("lines and instructions of a running program have their shares, in top and after record -p", live_lines)
+test("figures at lines beyond the end of the file are shown without text", lines_beyond_the_end)
+test("a FIFO or a folder in place of the source is not read", not_a_file)
+if not without and x86:
+    test("code of a program that was compiled again is not shown as what ran, also without a build-id", compiled_again)
 test("where the source is missing it is said which file is wanted", missing_source)
 test("a profile without addresses says so", no_addresses)
 print("1..%d" % count)
