@@ -84,8 +84,15 @@ TT_INTERPOSE int pthread_cond_broadcast(pthread_cond_t *c)
     HAPPENS(c, NEXT.pthread_cond_broadcast(c));
 }
 
+/* An allocator may call it while the functions are looked for, as jemalloc does. */
 TT_INTERPOSE int pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *a)
 {
+    static const pthread_cond_t initial = PTHREAD_COND_INITIALIZER;
+
+    if (!tt_has_next_locks()) {
+        *c = initial;
+        return 0;
+    }
     MADE(c, NEXT.pthread_cond_init(c, a));
 }
 

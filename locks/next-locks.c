@@ -18,10 +18,12 @@ extern int __pthread_mutex_trylock(pthread_mutex_t *) __attribute__((weak));
 extern int __pthread_mutex_unlock(pthread_mutex_t *) __attribute__((weak));
 
 /* Of two versions of the functions for conditions, the newer one: a search without a
- * version may find the one of 2002. */
+ * version may find the one of 2002.  There is one version of clockwait; a search that fails
+ * allocates. */
 static void *find(const char *name)
 {
-    void *found = strncmp(name, "pthread_cond_", 13) == 0
+    void *found = strncmp(name, "pthread_cond_", 13) == 0 &&
+                          strcmp(name, "pthread_cond_clockwait") != 0
                       ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2")
                       : NULL;
 

@@ -196,6 +196,49 @@ killed()
 }
 try "what is killed leaves its waits" killed
 
+# An allocator that makes locks, as jemalloc does: also while the C library's functions are looked for.
+cat >"$tmp/allocator.c" <<'END'
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+static _Alignas(16) char arena[1 << 26];
+static size_t used;
+void *malloc(size_t size)
+{
+    static pthread_mutex_t mutex;
+    static pthread_cond_t condition;
+    char *p;
+    pthread_mutex_init(&mutex, NULL);
+    pthread_cond_init(&condition, NULL);
+    pthread_mutex_lock(&mutex);
+    p = arena + __atomic_fetch_add(&used, (size + 31) / 16 * 16, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&mutex);
+    *(size_t *)p = size;
+    return p + 16;
+}
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t size) { return malloc(n * size); }
+void *realloc(void *p, size_t size)
+{
+    void *new = malloc(size);
+    if (p) memcpy(new, p, ((size_t *)p)[-2] < size ? ((size_t *)p)[-2] : size);
+    return new;
+}
+END
+cat >"$tmp/allocates.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { char *text = malloc(10); snprintf(text, 10, "done"); puts(text); return 7; }
+END
+gcc -O1 -fno-builtin -fPIC -shared -o "$tmp/liballocator.so" "$tmp/allocator.c" -pthread &&
+    gcc -O1 -o "$tmp/allocates" "$tmp/allocates.c" -L"$tmp" -Wl,-rpath,"$tmp" -Wl,--no-as-needed -lallocator
+allocator()
+{
+    "$tallytree" record --locks -o "$tmp/allocates.tt" "$tmp/allocates" >"$tmp/out" 2>"$tmp/err"
+    [ $? = 7 ] && [ "$(cat "$tmp/out")" = "done" ]
+}
+try "an allocator that makes locks works" allocator
+
 both() { "$tallytree" record --locks --heap -o "$tmp/x.tt" true; [ $? = 125 ]; }
 try "with --heap it is refused" both
 finish
