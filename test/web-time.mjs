@@ -381,6 +381,46 @@ await run(async () => {
   const without = await view(replayed("none.tt", events, "--log", "none"), "#view=flat");
   is(await without.$$eval(".strip", (e) => e.length), 0, "without a log there is no strip");
 
+  /* Threads that run and that wait: one alone, while three run, and then two. */
+  {
+    const source = join(folder, "states.c"), program = join(folder, "states"), recording = join(folder, "states.tt");
+    writeFileSync(source, `#include <pthread.h>
+#include <time.h>
+static void *loop(void *s) { struct timespec a, b; clock_gettime(CLOCK_MONOTONIC, &a); do clock_gettime(CLOCK_MONOTONIC, &b); while (b.tv_sec - a.tv_sec + 1e-9 * (b.tv_nsec - a.tv_nsec) < *(double *)s); return s; }
+static void together(int n, double s) { pthread_t t[3]; for (int i = 0; i < n; i++) pthread_create(&t[i], 0, loop, &s); for (int i = 0; i < n; i++) pthread_join(t[i], 0); }
+int main(void) { double s = .5; loop(&s); together(3, s); together(2, s); }
+`);
+    execFileSync("cc", ["-O1", "-g", "-pthread", "-o", program, source]);
+    execFileSync(tallytree, ["record", "--wall", "-o", recording, program], { stdio: "ignore" });
+    const page = await view(recording, "#view=flat");
+    await ready(page);
+    const buckets = bucketsAsked(page);
+    const rows = timeline(recording, "--by=state", `--buckets=${buckets}`);
+    const of = (name) => rows.find((r) => (name ? r.name === name : r.role === "total"));
+    const most = Math.max(...timeline(recording, "--by=strand", `--buckets=${buckets}`, "--limit=6").find((r) => r.role === "total").buckets), length = Number(of("").length);
+    const lines = await page.$eval(".lane canvas", (c, columns) => {
+      const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height);
+      return Array.from({ length: columns }, (_, i) => {
+        const x = Math.floor(((i + 0.5) / columns) * c.width), dark = [];
+        for (let y = 0; y < c.height; y++) if (data[4 * (y * c.width + x) + 3] && [0, 1, 2].every((k) => data[4 * (y * c.width + x) + k] < 12)) dark.push(y + 0.5);
+        return dark.length ? c.height - dark.reduce((a, b) => a + b) / dark.length : -1;
+      });
+    }, buckets);
+    ok(near(lines, of("running").buckets.map((n) => (30 * n) / most), 1.6), "a line is as high as the number of threads that run", JSON.stringify([lines, of("running").buckets, most]));
+    const { x, y, width } = await place(page);
+    for (const part of [0.1, 0.5, 0.9]) {
+      const at = Math.floor(part * buckets);
+      await page.mouse.move(x + ((at + 0.5) / buckets) * width, y);
+      await page.waitForSelector(".tip.time .states");
+      const text = (n) => `${(n / length).toFixed(2)} threads`;
+      is((await page.textContent(".tip.time .states")).replace(/\u202f/g, " "), `running ${text(of("running").buckets[at])}, waiting ${text(of("waiting").buckets[at])}`, `at ${100 * part} % the threads that run and wait are the engine's`);
+    }
+    is((await page.getAttribute('.strip [aria-label="from"]', "aria-valuetext")).endsWith("threads running"), true, "a slider says how many run");
+    await to(page, "#view=flat&select=loop");
+    await ready(page);
+    is(await page.$$eval(".tip.time .states", (e) => e.length), 0, "with filters they are not shown");
+  }
+
   /* A real program, which says when it did what; the page looks on. */
   {
     const source = join(folder, "burns.c"), program = join(folder, "burns"), said = join(folder, "said"), recording = join(folder, "burns.tt");

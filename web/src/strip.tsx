@@ -5,7 +5,8 @@
 //      0 s      2 s      4 s
 //
 // Without other filters it is stacked by thread, or by process; with them, what they leave
-// is drawn in front of it.  The zoomed part is in the address as `strip`.  What is
+// is drawn in front of it.  If waits are in the samples, a line divides the threads that run, below
+// it, from those that wait.  The zoomed part is in the address as `strip`.  What is
 // dragged is drawn here alone until it is let go.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useBursts, type Burst } from "./bursts";
@@ -23,6 +24,7 @@ const ALL = "all"; // a live strip shows its last minute when nothing is said
 const SHORTEST = 1e4; // ns, of what is shown
 const ENOUGH = 4; // samples in a bucket, on average
 const BURST = 12; // pixels: the mark of one, at least
+const LINE = 2; // pixels, between threads that run and that wait
 
 const micro = (ns: number) => Number((ns / 1e9).toFixed(6)); // in seconds
 
@@ -59,7 +61,16 @@ export function useRange(state: State, whole: Timeline | null): Range | null {
 
 const colourOf = (t: Timeline, i: number) => (t.rows[i]?.role === "remainder" ? "#8a9297" : bands[i % bands.length]!);
 
-function draw(canvas: HTMLCanvasElement, width: number, shown: Timeline, chosen: Timeline | null, dark: boolean) {
+const hasWaits = (header: Table) => header.facts.some((f) => f.name === "wall" && Number(f.number));
+
+// How many threads ran at a time, or waited.
+const stateOf = (t: Timeline, name: "running" | "waiting", i: number) => t.rows.find((r) => r.name === name)?.buckets[i] ?? 0;
+
+// Are its buckets those of the other?
+const fitted = (t: Timeline | null, shown: Timeline | null) =>
+  t && shown && t.begin === shown.begin && t.bucket === shown.bucket && t.all.buckets.length === shown.all.buckets.length ? t : null;
+
+function draw(canvas: HTMLCanvasElement, width: number, shown: Timeline, chosen: Timeline | null, states: Timeline | null, dark: boolean) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(HEIGHT * ratio);
@@ -82,6 +93,12 @@ function draw(canvas: HTMLCanvasElement, width: number, shown: Timeline, chosen:
   } else {
     shown.rows.forEach((r, i) => stack(r.buckets, colourOf(shown, i), sums));
   }
+  if (!states) return;
+  pen.fillStyle = dark ? "#ffffff" : "#000000";
+  shown.all.buckets.forEach((_, i) => {
+    const y = shown.most ? canvas.height * (1 - stateOf(states, "running", i) / shown.most) : canvas.height;
+    pen.fillRect(place(i), Math.max(0, Math.min(canvas.height - LINE, Math.round(y - LINE / 2))), place(i + 1) - place(i), LINE);
+  });
 }
 
 function Axis({ shown, from, width }: { shown: Timeline; from: number; width: number }) {
@@ -132,11 +149,14 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   const askedWhole = useTable(buckets ? timeline(bare, "", words) : null);
   const askedPart = useTable(buckets && zoom ? timeline(bare, zoom, words) : null);
   const askedChosen = useTable(buckets && filtered ? timeline({ ...state, filters: others }, zoom, { buckets, limit: 1 }) : null);
+  const askedStates = useTable(buckets && !filtered && hasWaits(header) ? timeline(bare, zoom, { buckets, by: "state" }) : null);
   const whole = useMemo(() => read(askedWhole.table), [askedWhole.table]);
   const part = useMemo(() => read(askedPart.table), [askedPart.table]);
   const chosen = useMemo(() => read(askedChosen.table), [askedChosen.table]);
   const shown = (zoom && part) || whole;
-  const fits = chosen && shown && chosen.begin === shown.begin && chosen.bucket === shown.bucket && chosen.all.buckets.length === shown.all.buckets.length ? chosen : null;
+  const fits = fitted(chosen, shown);
+  const allStates = useMemo(() => read(askedStates.table), [askedStates.table]);
+  const states = filtered ? null : fitted(allStates, shown);
   const range = useRange(state, whole);
   const text = timeOf(state);
   const bursts = useBursts(shell.version, state.view, !live && shown !== null);
@@ -144,8 +164,8 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   useEffect(() => setDraft(null), [text]);
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
-    if (canvas.current && width && shown) draw(canvas.current, width, shown, filtered ? fits : null, dark);
-  }, [width, shown, fits, filtered, dark]);
+    if (canvas.current && width && shown) draw(canvas.current, width, shown, filtered ? fits : null, states, dark);
+  }, [width, shown, fits, filtered, states, dark]);
 
   const run = whole?.span ?? 0;
   const from = shown && whole ? Number(shown.begin - whole.begin) : 0;
@@ -261,7 +281,8 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   /* ── Texts ── */
 
   const bucketAt = (ns: number) => Math.max(0, Math.min((shown?.all.buckets.length ?? 1) - 1, Math.floor((ns - from) / (shown?.bucket || 1))));
-  const valueAt = (ns: number) => (shown ? `${moment(ns, within)}, ${useText(shown.all.buckets[bucketAt(ns)] ?? 0, shown)}` : "");
+  const runningAt = (ns: number) => (states && shown ? `, ${useText(stateOf(states, "running", bucketAt(ns)), shown)} running` : "");
+  const valueAt = (ns: number) => (shown ? `${moment(ns, within)}, ${useText(shown.all.buckets[bucketAt(ns)] ?? 0, shown)}${runningAt(ns)}` : "");
   const length = isChosen ? `${moment(now.from, within)} to ${moment(now.to, within)}` : "all of the run";
   const slider = (which: Part, name: string, value: number, least: number, most: number, say: string, style: Record<string, string>) => (
     <div
@@ -280,7 +301,7 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   );
   const [left, right] = [xOf(now.from), xOf(now.to)];
   return (
-    <div class="strip" role="region" aria-label="time" aria-busy={askedWhole.busy || askedPart.busy || askedChosen.busy}>
+    <div class="strip" role="region" aria-label="time" aria-busy={askedWhole.busy || askedPart.busy || askedChosen.busy || askedStates.busy}>
       <div
         ref={setBox}
         class={"lane" + (drag.current?.moved ? " dragged" : "")}
@@ -309,7 +330,7 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
               return end > x ? <button class="burst" data-burst={i} aria-label={`burst, ${what}`} title={what} style={{ left: `${Math.max(0, Math.min((x + end - BURST) / 2, x))}px`, width: `${Math.max(BURST, end - x)}px` }} onClick={(e) => e.detail === 0 && choose(b)} /> : null; // a click of the pointer is no drag
             })}
             <Axis shown={shown} from={from} width={width} />
-            <Tip shown={shown} from={from} width={width} range={draft ?? (held && isChosen ? now : null)} at={hover ?? (held === "from" ? now.from : held ? now.to : null)} chosen={filtered ? fits : null} within={within} bucketAt={bucketAt} />
+            <Tip shown={shown} from={from} width={width} range={draft ?? (held && isChosen ? now : null)} at={hover ?? (held === "from" ? now.from : held ? now.to : null)} chosen={filtered ? fits : null} states={states} within={within} bucketAt={bucketAt} />
           </>
         ) : null}
       </div>
@@ -338,11 +359,12 @@ interface Pointed {
   range: Range | null; // while it is moved
   at: number | null;
   chosen: Timeline | null;
+  states: Timeline | null;
   within: number;
   bucketAt(ns: number): number;
 }
 
-function Tip({ shown, from, width, range, at, chosen, within, bucketAt }: Pointed) {
+function Tip({ shown, from, width, range, at, chosen, states, within, bucketAt }: Pointed) {
   if (at === null) return null;
   const i = bucketAt(at);
   const begin = from + i * shown.bucket;
@@ -360,6 +382,7 @@ function Tip({ shown, from, width, range, at, chosen, within, bucketAt }: Pointe
         <strong>{useText(shown.all.buckets[i] ?? 0, shown)}</strong>
         {` in ${moment(begin, within)} to ${moment(begin + shown.bucket, within)}`}
       </div>
+      {states ? <div class="states">{`running ${useText(stateOf(states, "running", i), shown)}, waiting ${useText(stateOf(states, "waiting", i), shown)}`}</div> : null}
       {chosen ? line("with the filters", chosen.all.buckets[i] ?? 0, bands[0]!) : shown.rows.length > 1 ? shown.rows.map((r, k) => (r.buckets[i] ? line(r.name, r.buckets[i]!, colourOf(shown, k)) : null)) : null}
     </div>
   );
