@@ -33,7 +33,7 @@ long: ; export CC=clang CXX=clang++ && $(call build,build-clang,--werror,test) &
 	unset CC CXX && $(PROVE) test/long/*.t $(LONG)
 # What fails beside others runs once more alone.
 gate: ; $(foreach part,asan tsan long,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
-	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=10000 tools/fuzz 8
+	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=4000 tools/fuzz 60
 # Tests of tcllib, whose source is in $TALLYTREE_TCLLIB.
 TCLLIB = asn/asn base64/ascii85 csv/csv des/des dns/ipMore fileutil/multiop grammar_fa/dexec \
 	html/html htmlparse/htmlparse json/json sha1/sha1 struct/sets struct/tree textutil/adjust

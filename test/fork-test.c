@@ -395,7 +395,7 @@ TEST(a_thread_forks_while_others_allocate)
     over = 0;
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, allocate_along, NULL);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < TAP_CASES(60); i++) {
         child = fork();
         if (child == 0) {
             alarm(30);

@@ -261,15 +261,16 @@ TEST(a_child_that_starts_anew_knows_its_blocks_again)
 
 /* A handler forks in the midst of whatever it interrupts; the child returns from it, and
  * goes on with what was begun. */
+enum { FORKS = TAP_CASES(64) };
 static volatile int in_child, forks;
-static volatile pid_t forked[64];
+static volatile pid_t forked[FORKS];
 
 static void fork_in_handler(int signal)
 {
     int saved = errno;
 
     (void)signal;
-    if (in_child || forks == 64)
+    if (in_child || forks == FORKS)
         return;
     pid_t child = fork();
     if (child == 0)
@@ -309,7 +310,7 @@ static void push_and_fork(const char *words)
     CHECK_INT(tt_start(output(words)), 0);
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &every, NULL);
-    while (in_child ? count < goal : forks < 64) {
+    while (in_child ? count < goal : forks < FORKS) {
         work_widely((int)(count % 4000), 10);
         for (int i = 0; i < 1000; i++) {
             TT_SCOPE("leaf");

@@ -8,7 +8,10 @@
 on_target()
 {
     runner=$1 compiler=("${@:2}")
-    [ "$runner" = env ] || export TT_EMULATED=1
+    if [ "$runner" != env ]; then
+        export TT_EMULATED=1
+        compiler+=(-DTAP_EMULATED)
+    fi
     try "the runtime compiles" compile_runtime
     for test in $(runtime_tests); do
         case "$runner $test" in
