@@ -19,6 +19,7 @@
 #include "command.h"
 #include "complain.h"
 #include "filters.h"
+#include "name-blocks.h"
 #include "read-listing.h"
 #include "scratch.h"
 #include "table-print.h"
@@ -83,7 +84,8 @@ int tt_watch_read(struct tt_watch *t)
     forget(&t->last);
     t->last = t->now;
     t->now = m;
-    tt_read_listing_refresh(t->listing);
+    if (t->listing)
+        tt_read_listing_refresh(t->listing);
     if (t->last && !tt_live_snapshot_is_of(m, t->last))
         forget(&t->last); /* another run */
     return 0;
@@ -380,9 +382,10 @@ static int is_for_screen(const struct tt_watch *t)
 /* The lines and instructions of functions are read from the files that run. */
 static int open_listing(struct tt_watch *t)
 {
-    const struct tt_symbols_options options = {0};
+    struct tt_symbols_options options = {0};
     const struct tt_source_folders folders = {0};
 
+    tt_names_ask(&options, &t->now->in.profile);
     t->listing = tt_read_listing_new(&options, &folders);
     if (t->listing)
         return 0;
@@ -392,10 +395,10 @@ static int open_listing(struct tt_watch *t)
 
 static int run_top(struct tt_watch *t)
 {
-    int error = open_listing(t);
+    int error = tt_watch_read(t);
 
     if (!error)
-        error = tt_watch_read(t);
+        error = open_listing(t);
     if (!error)
         error = check(t);
     if (!error)

@@ -354,6 +354,7 @@ static int serve_until(struct viewing *v)
 {
     sigset_t ends;
 
+    tt_names_ask(&v->names.options, &v->input.profile);
     v->listing = tt_read_listing_new(&v->names.options, &v->folders);
     if (!v->listing) {
         tt_complain("view: no memory");

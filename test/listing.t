@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 tallytree = os.path.join(os.environ["TT_BUILD"], "tallytree")
@@ -461,6 +462,18 @@ def not_a_file():
         os.rename(path("far-away.c"), path("far.c"))
 
 
+def viewed(name, query):
+    """What `view` answers."""
+    server = subprocess.Popen([tallytree, "view", "--port", "0", path(name)], stdout=subprocess.PIPE, text=True)
+    try:
+        address = server.stdout.readline().split()[-1]
+        with urllib.request.urlopen(address + "query?" + query) as answer:
+            return answer.read().decode()
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def compiled_again():
     build("again", "far.c", flags=("-O2", "-g", "-Wl,--build-id=none"))
     record("again.tt", "--", path("again"))
@@ -472,6 +485,10 @@ def compiled_again():
     r = run(tallytree, "report", "assembly", "--block", "far", path("again.tt"))
     assert "was written after the recording" in r.stdout and "--symbols DIR" in r.stdout, r.stdout
     assert report("assembly", "again.tt", "--block", "far", "--symbols", path("ran")) == right
+    r = run(tallytree, "top", "-n", "1", "--view", "assembly", "--block", "far", path("again.tt"))
+    assert "was written after the recording" in r.stdout, r.stdout
+    answer = viewed("again.tt", "view=assembly&block=far")
+    assert "was written after the recording" in answer, answer
 
 
 def missing_source():
