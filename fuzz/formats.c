@@ -35,6 +35,9 @@ static void write_all(const struct tt_profile *p)
         e.before = p;
         if (tt_formats[i]->flags & TT_FORMAT_DIFFERS)
             (void)tt_formats[i]->write(&e, &w);
+        e.by_time = 1;
+        if (tt_formats[i]->flags & TT_FORMAT_BY_TIME)
+            (void)tt_formats[i]->write(&e, &w);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "diff.h"
 #include "filter.h"
 #include "finish.h"
+#include "formats.h"
 #include "growth.h"
 #include "layouts.h"
 #include "summary.h"
@@ -108,6 +109,24 @@ static void grow(const struct tt_profile *p)
     tt_builder_free(b);
 }
 
+static int swallow(void *arg, const void *bytes, size_t size)
+{
+    (void)arg, (void)bytes, (void)size;
+    return 0;
+}
+
+static void write_by_time(const struct tt_profile *p)
+{
+    static struct tt_writer w;
+
+    for (size_t i = 0; tt_formats[i]; i++) {
+        struct tt_export e = {.profile = p, .metric = TT_NONE, .by_time = 1};
+        tt_writer_init(&w, swallow, NULL);
+        if (tt_formats[i]->flags & TT_FORMAT_BY_TIME)
+            (void)tt_formats[i]->write(&e, &w);
+    }
+}
+
 /* All strands but the first. */
 static void choose(const struct tt_profile *p)
 {
@@ -180,6 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             compare(&p, "view=tree", TT_SCALING_WEAK);
             grow(&p);
             choose(&p);
+            write_by_time(&p);
         }
         tt_profile_close(&p);
     }
