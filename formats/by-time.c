@@ -28,11 +28,13 @@ int tt_by_time_check(struct tt_export *e)
     const uint32_t metric = tt_samples_metric(p);
 
     if (!p->samples || metric == TT_NONE)
-        return wrong(e, "this profile has no samples by time");
+        return wrong(e, "this profile has no samples by time; leave the option out");
     if (strcmp(p->metric[metric].unit, "ns") != 0)
-        return wrong(e, "the samples by time have no length in time");
+        return wrong(e, "the samples by time have no length in time; leave the option "
+                        "out");
     if (is_of_several(p))
-        return wrong(e, "a row of threads is several threads, whose samples overlap");
+        return wrong(e, "some strands are several threads, whose samples overlap; leave "
+                        "the option out");
     if (e->metric == TT_NONE || e->metric == metric)
         return 0;
     (void)snprintf(e->error, sizeof e->error,
@@ -82,7 +84,9 @@ int tt_by_time_init(struct tt_by_time *x, struct tt_export *e)
     if (error)
         return error;
     x->parent = tt_parents_of(p);
-    error = x->parent ? tt_lanes_init(&x->lanes, p, 0, p->memory) : -TT_ERR_MEMORY;
+    x->depth = tt_memory_get(p->memory, p->contexts * sizeof *x->depth);
+    error = x->parent && x->depth ? tt_lanes_init(&x->lanes, p, 0, p->memory)
+                                  : -TT_ERR_MEMORY;
     if (!error)
         set_times(x);
     return error;
@@ -91,6 +95,7 @@ int tt_by_time_init(struct tt_by_time *x, struct tt_export *e)
 void tt_by_time_fini(struct tt_by_time *x)
 {
     tt_lanes_fini(&x->lanes);
+    tt_memory_put(x->p->memory, x->depth);
     tt_memory_put(x->p->memory, x->parent);
     tt_vector_fini(&x->path);
     tt_vector_fini(&x->open);
@@ -104,24 +109,6 @@ struct walk {
     void *arg;
 };
 
-int tt_by_time_path(struct tt_by_time *x, uint32_t context)
-{
-    x->path.count = 0;
-    do {
-        uint32_t *next = tt_vector_add(&x->path, 1);
-        if (!next)
-            return -TT_ERR_MEMORY;
-        *next = context;
-        context = x->parent[context];
-    } while (context);
-    return 0;
-}
-
-static uint32_t at_depth(const struct tt_vector *path, size_t depth)
-{
-    return ((const uint32_t *)path->item)[path->count - 1 - depth];
-}
-
 static void close_above(struct walk *w, size_t depth, uint64_t until)
 {
     const uint32_t *open = w->x->open.item;
@@ -130,29 +117,47 @@ static void close_above(struct walk *w, size_t depth, uint64_t until)
         w->close(w->arg, open[--w->x->open.count], until);
 }
 
-static int open_path(struct walk *w, uint64_t since)
+static int is_open(const struct tt_by_time *x, uint32_t context)
 {
-    while (w->x->open.count < w->x->path.count) {
-        const uint32_t context = at_depth(&w->x->path, w->x->open.count);
-        uint32_t *next = tt_vector_add(&w->x->open, 1);
+    const uint32_t at = x->depth[context];
+
+    return at < x->open.count && ((const uint32_t *)x->open.item)[at] == context;
+}
+
+/* Puts the frames of a context that are not open into x->path, the innermost first.  `kept`:
+ * how many of the open ones are its.  The root is a frame only if it is alone. */
+static int find_missing(struct tt_by_time *x, uint32_t context, size_t *kept)
+{
+    x->path.count = *kept = 0;
+    do {
+        uint32_t *next;
+        if (is_open(x, context)) {
+            *kept = x->depth[context] + 1;
+            return 0;
+        }
+        next = tt_vector_add(&x->path, 1);
         if (!next)
             return -TT_ERR_MEMORY;
         *next = context;
-        w->open(w->arg, context, since);
-    }
+        context = x->parent[context];
+    } while (context);
     return 0;
 }
 
-/* How many open frames are those of the path? */
-static size_t in_common(const struct tt_by_time *x)
+static int open_missing(struct walk *w, uint64_t since)
 {
-    const uint32_t *open = x->open.item;
-    size_t depth = 0;
+    struct tt_by_time *x = w->x;
 
-    while (depth < x->open.count && depth < x->path.count &&
-           open[depth] == at_depth(&x->path, depth))
-        depth++;
-    return depth;
+    while (x->path.count) {
+        const uint32_t context = ((const uint32_t *)x->path.item)[--x->path.count];
+        uint32_t *next = tt_vector_add(&x->open, 1);
+        if (!next)
+            return -TT_ERR_MEMORY;
+        *next = context;
+        x->depth[context] = (uint32_t)x->open.count - 1;
+        w->open(w->arg, context, since);
+    }
+    return 0;
 }
 
 int tt_by_time_walk(struct tt_by_time *x, uint32_t strand, tt_by_time_edge *open,
@@ -167,11 +172,14 @@ int tt_by_time_walk(struct tt_by_time *x, uint32_t strand, tt_by_time_edge *open
     for (size_t i = lane->first; !error && i < lane->end; i++) {
         const struct tt_stretch *s = (const struct tt_stretch *)x->lanes.stretch.item + i;
         const uint64_t from = s->from - x->start;
+        size_t kept;
         TT_ASSERT(from >= end);
-        error = tt_by_time_path(x, s->context);
-        close_above(&w, !error && from == end ? in_common(x) : 0, end);
+        if (from > end)
+            close_above(&w, 0, end);
+        error = find_missing(x, s->context, &kept);
+        close_above(&w, kept, end);
         if (!error)
-            error = open_path(&w, from);
+            error = open_missing(&w, from);
         end = s->to - x->start;
     }
     close_above(&w, 0, end);

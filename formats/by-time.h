@@ -19,8 +19,9 @@
 struct tt_by_time {
     const struct tt_profile *p;
     struct tt_lanes lanes;
-    uint64_t start;              /* of all threads */
-    uint32_t *parent;            /* of each context */
+    uint64_t start;   /* of all threads */
+    uint32_t *parent; /* of each context */
+    uint32_t *depth;  /* of each context: its place in `open`, while it is there */
     struct tt_vector open, path; /* uint32_t: contexts */
 };
 
@@ -44,9 +45,5 @@ typedef void tt_by_time_edge(void *arg, uint32_t context, uint64_t at);
 /* Calls them for each frame of a strand, in the order of time. */
 int tt_by_time_walk(struct tt_by_time *, uint32_t strand, tt_by_time_edge *open,
                     tt_by_time_edge *close, void *arg);
-
-/* Puts a context and those around it into x->path, the innermost first; the root is in it
- * only if it is alone. */
-int tt_by_time_path(struct tt_by_time *, uint32_t context);
 
 #endif

@@ -7,6 +7,7 @@
 #include "by-time.h"
 #include "chrome.h"
 #include "pairs.h"
+#include "statistics.h"
 
 struct writing {
     const struct tt_profile *p;
@@ -84,23 +85,24 @@ static int put_contexts(struct writing *x)
 struct writing_by_time {
     struct writing x;
     struct tt_by_time by_time;
-    struct tt_pairs threads; /* that have been written: process, number */
+    struct tt_pairs numbers; /* that are in use: enum number, number */
+    uint64_t spare;          /* the next one to try for what has none */
 };
 
-/* Threads of several runs may have the same numbers. */
-static int choose_number(struct writing_by_time *y, uint32_t strand)
+enum number { PROCESS, THREAD };
+
+/* Of processes and of threads each has its own number, of 31 bits at most, as Perfetto asks
+ * for; those of several runs or machines may be the same, and some have none. */
+static int choose_number(struct writing_by_time *y, enum number what, uint64_t own,
+                         uint64_t *number)
 {
-    const struct tt_strand_row *s = &y->x.p->strand[strand];
-    const uint64_t own = (1ull << 32) + strand;
-    uint32_t *number;
+    const uint32_t *known;
     int is_new = 0;
 
-    y->x.pid = s->pid ? s->pid : 1;
-    y->x.thread = s->thread ? s->thread : own;
-    number = tt_pairs_get(&y->threads, y->x.pid, y->x.thread, &is_new);
-    if (!is_new)
-        y->x.thread = own;
-    return number ? 0 : -TT_ERR_MEMORY;
+    *number = own && own <= INT32_MAX ? own : y->spare--;
+    while ((known = tt_pairs_get(&y->numbers, what, *number, &is_new)) && !is_new)
+        *number = y->spare--;
+    return known ? 0 : -TT_ERR_MEMORY;
 }
 
 static void put_name(struct writing *x, const char *what, const char *name)
@@ -131,32 +133,47 @@ static void close_frame(void *arg, uint32_t context, uint64_t at)
     put_edge(arg, context, 'E', at);
 }
 
-static int put_threads(struct writing_by_time *y)
+static int begin_thread(struct writing_by_time *y, uint32_t last, uint32_t strand)
 {
     const struct tt_profile *p = y->x.p;
+    const struct tt_strand_row *s = &p->strand[strand];
     int error = 0;
 
-    for (uint32_t i = 0; !error && i < p->strands && !y->x.w->error; i++) {
+    if (last == TT_NONE || !tt_is_one_process(p, last, strand))
+        error = choose_number(y, PROCESS, s->pid, &y->x.pid);
+    if (!error)
+        error = choose_number(y, THREAD, s->thread, &y->x.thread);
+    put_name(&y->x, "process_name", p->strings + s->process);
+    put_name(&y->x, "thread_name", p->strings + s->name);
+    return error;
+}
+
+static int put_threads(struct writing_by_time *y)
+{
+    uint32_t last = TT_NONE;
+    int error = 0;
+
+    for (uint32_t i = 0; !error && i < y->x.p->strands && !y->x.w->error; i++) {
         if (!tt_by_time_has(&y->by_time, i))
             continue;
-        error = choose_number(y, i);
-        put_name(&y->x, "process_name", p->strings + p->strand[i].process);
-        put_name(&y->x, "thread_name", p->strings + p->strand[i].name);
+        error = begin_thread(y, last, i);
         if (!error)
             error = tt_by_time_walk(&y->by_time, i, open_frame, close_frame, &y->x);
+        last = i;
     }
     return error;
 }
 
 static int write_by_time(struct tt_export *e, struct tt_writer *w)
 {
-    struct writing_by_time y = {.x = {.p = e->profile, .w = w, .is_time = 1}};
+    struct writing_by_time y = {.x = {.p = e->profile, .w = w, .is_time = 1},
+                                .spare = INT32_MAX};
     int error = tt_by_time_init(&y.by_time, e);
 
-    tt_pairs_init(&y.threads, y.x.p->memory);
+    tt_pairs_init(&y.numbers, y.x.p->memory);
     if (!error)
         error = put_threads(&y);
-    tt_pairs_fini(&y.threads);
+    tt_pairs_fini(&y.numbers);
     tt_by_time_fini(&y.by_time);
     return error;
 }

@@ -316,17 +316,27 @@ static void put_sums(struct writing *x)
 
 /* ── By time ──────────────────────────────────────────────────────────────────────── */
 
-/* Numbers the contexts of a thread's samples, parents first. */
+/* Numbers a context and those around it, parents first. */
+static void number_path(struct writing *x, struct tt_by_time *t, uint32_t context)
+{
+    t->path.count = 0;
+    for (; context && !x->stack[context] && !x->failed; context = x->parent[context]) {
+        uint32_t *next = tt_vector_add(&t->path, 1);
+        x->failed |= !next;
+        if (next)
+            *next = context;
+    }
+    while (t->path.count)
+        number_context(x, ((const uint32_t *)t->path.item)[--t->path.count]);
+}
+
 static void number_stretches(struct writing *x, struct tt_by_time *t,
                              const struct tt_lane *lane)
 {
     const struct tt_stretch *s = t->lanes.stretch.item;
 
-    for (size_t i = lane->first; i < lane->end && !x->failed; i++) {
-        x->failed = tt_by_time_path(t, s[i].context) != 0;
-        for (size_t k = t->path.count; k-- > 0 && s[i].context;)
-            number_context(x, ((const uint32_t *)t->path.item)[k]);
-    }
+    for (size_t i = lane->first; i < lane->end && !x->failed; i++)
+        number_path(x, t, s[i].context);
 }
 
 /* A sample begins each stretch, and one without a stack each gap. */

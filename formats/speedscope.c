@@ -650,11 +650,13 @@ static void close_frame_at(void *arg, uint32_t context, uint64_t at)
 static int put_thread(struct writing *x, struct tt_by_time *t, uint32_t strand)
 {
     const struct tt_strand_row *s = &x->p->strand[strand];
+    const char *process = x->p->strings + s->process;
     char name[400];
     int error;
 
-    (void)snprintf(name, sizeof name, s->thread ? "%.370s %llu" : "%.370s",
-                   x->p->strings + s->name, (unsigned long long)s->thread);
+    (void)snprintf(
+        name, sizeof name, s->thread ? "%.180s%s%.180s %llu" : "%.180s%s%.180s", process,
+        *process ? ": " : "", x->p->strings + s->name, (unsigned long long)s->thread);
     tt_put(x->w, "{\"type\":\"evented\",\"name\":");
     tt_put_json(x->w, name);
     tt_put(x->w, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[");

@@ -62,12 +62,13 @@ struct within { /* a context whose block says it, and all below */
     int kind;
 };
 
-static int find_kinds(struct tt_feeds *f, struct tt_vector *stack)
+static int find_kinds(struct tt_feeds *f, const unsigned char *of_block,
+                      struct tt_vector *stack)
 {
     const struct tt_profile *p = f->p;
 
     for (uint32_t c = 0; c < p->contexts; c++) {
-        const int kind = kind_of(tt_block_name(p, tt_block_of(p, c)));
+        const int kind = of_block[tt_block_of(p, c)];
         struct within *top = stack->item;
         while (stack->count && top[stack->count - 1].end <= c)
             stack->count--;
@@ -82,6 +83,23 @@ static int find_kinds(struct tt_feeds *f, struct tt_vector *stack)
                                                   : FOR_MESSAGE);
     }
     return 0;
+}
+
+static int find_all_kinds(struct tt_feeds *f)
+{
+    const struct tt_memory *m = f->lanes->memory;
+    unsigned char *of_block = tt_memory_get(m, f->p->blocks);
+    struct tt_vector stack;
+    int error = -TT_ERR_MEMORY;
+
+    tt_vector_init(&stack, m, sizeof(struct within));
+    for (uint32_t b = 0; of_block && b < f->p->blocks; b++)
+        of_block[b] = (unsigned char)kind_of(tt_block_name(f->p, b));
+    if (of_block)
+        error = find_kinds(f, of_block, &stack);
+    tt_vector_fini(&stack);
+    tt_memory_put(m, of_block);
+    return error;
 }
 
 /* ── Threads that have just run ───────────────────────────────────────────────────── */
@@ -181,11 +199,16 @@ static int add_feed(struct tt_feeds *f, uint32_t of, uint32_t on, uint64_t time,
 /* The first stretch of the thread that begins at this time or later; or its end. */
 static uint32_t next_from(const struct tt_feeds *f, uint32_t lane, uint64_t time)
 {
-    uint32_t i = f->lane[lane].now + 1;
+    uint32_t low = (uint32_t)f->lanes->lane[lane].first, high = f->lane[lane].now + 1;
 
-    while (i > f->lanes->lane[lane].first && stretch(f, i - 1)->from >= time)
-        i--;
-    return i;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (stretch(f, middle)->from >= time)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 /* What the thread does after this time may need that `self` has come to its wait. */
@@ -325,7 +348,7 @@ static int begin_lane(struct tt_feeds *f, uint32_t lane, uint32_t first)
             stretch(f, (uint32_t)f->lanes->lane[c[i].lane].first)->from + 2 * f->near <
                 time)
             best = i;
-    return count ? add_feed(f, first, c[best].run, time, TT_FEED_SURE) : 0;
+    return count ? add_feed(f, first, c[best].run, time, TT_FEED_MADE) : 0;
 }
 
 static int begin_stretch(struct tt_feeds *f, uint32_t lane, uint32_t i)
@@ -361,7 +384,6 @@ int tt_feeds_init(struct tt_feeds *f, const struct tt_profile *p,
                   const struct tt_lanes *lanes, const uint32_t *in_order,
                   const uint32_t *lane_of, uint64_t begin, uint64_t near)
 {
-    struct tt_vector stack;
     int error = -TT_ERR_MEMORY;
 
     *f = (struct tt_feeds){.p = p,
@@ -371,14 +393,12 @@ int tt_feeds_init(struct tt_feeds *f, const struct tt_profile *p,
                            .begin = begin,
                            .near = near};
     tt_vector_init(&f->feed, lanes->memory, sizeof(struct tt_feed));
-    tt_vector_init(&stack, lanes->memory, sizeof(struct within));
     f->kind = tt_memory_get(lanes->memory, p->contexts);
     f->lane = tt_memory_get(lanes->memory, lanes->lanes * sizeof *f->lane);
     if (f->kind && f->lane)
-        error = find_kinds(f, &stack);
+        error = find_all_kinds(f);
     if (!error)
         error = go_through(f);
-    tt_vector_fini(&stack);
     return error;
 }
 

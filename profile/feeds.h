@@ -7,6 +7,7 @@
 
 enum tt_feed_role {
     TT_FEED_SURE,   /* whatever the model, `of` needs it */
+    TT_FEED_MADE,   /* so it does, as the first of a thread that `on` has made */
     TT_FEED_LIKELY, /* the likeliest of those that may have ended the wait */
     TT_FEED_OTHER,  /* another one of those */
     TT_FEED_MET,    /* the thread that ended the wait needs the waiting one */

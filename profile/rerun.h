@@ -36,6 +36,7 @@ struct tt_rerun {
     uint32_t *of;         /* the feeds themselves, in this order */
     uint32_t *open;       /* what has to happen before it begins */
     double *ready;        /* it begins no earlier */
+    double *arrived;      /* the thread had come there */
     unsigned char *flags;
     /* the state of a run */
     enum tt_rerun_model model;

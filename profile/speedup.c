@@ -17,6 +17,8 @@
 
 #include "view.h"
 
+#define LONGEST 0x1p60 /* ns that are near: so sums of a few fit 64 bits */
+
 /* ── The run ──────────────────────────────────────────────────────────────────────── */
 
 /* Threads that wait for others when the program ends are not its end. */
@@ -70,7 +72,7 @@ static void go_through(struct tt_speedup *v, double share,
 
     /* With fewer processors than threads, the run again takes only about as long. */
     for (int c = 0; c < TT_SPEEDUP_CHOICES; c++) {
-        const double before = rerun(v, 0, models[c]), after = rerun(v, share, models[c]);
+        const double before = v->before[models[c]], after = rerun(v, share, models[c]);
         saved[c] = before > 0 ? now * (1 - after / before) : 0;
     }
     for (int c = 0; c < TT_SPEEDUP_CHOICES; c++) {
@@ -108,7 +110,7 @@ static double mixed(double fine, double of_run, double of_all)
 
 void tt_speedup_find(struct tt_speedup *v, double share, double saved[TT_SPEEDUP_CHOICES])
 {
-    const double least = share * v->only, most = most_saved(v, share);
+    const double least = share * v->only, most = fmax(least, most_saved(v, share));
 
     go_through(v, share, saved);
     saved[TT_SPEEDUP_LEAST] = mixed(v->fine, saved[TT_SPEEDUP_LEAST], least);
@@ -166,7 +168,7 @@ static void count_samples(struct tt_speedup *v)
         samples++;
         v->ran += !v->lanes->wait[tt_block_of(p, s->context)];
     }
-    v->near = samples ? (uint64_t)(weight / (double)samples) : 0;
+    v->near = samples ? (uint64_t)fmin(weight / (double)samples, LONGEST) : 0;
 }
 
 static void mark_contexts(struct tt_speedup *v, const unsigned char *blocks)
@@ -339,7 +341,11 @@ int tt_speedup_init(struct tt_speedup *v, const struct tt_profile *p,
         error = tt_rerun_init(&v->run, &v->feeds, v->is_faster, tt_fact_number(p, "cpu"));
     if (!error)
         error = find_bounds(v);
-    return error ? error : share_work(v);
+    if (!error)
+        error = share_work(v);
+    for (int i = 0; !error && i < TT_RERUN_MODELS; i++)
+        v->before[i] = rerun(v, 0, (enum tt_rerun_model)i);
+    return error;
 }
 
 void tt_speedup_fini(struct tt_speedup *v)

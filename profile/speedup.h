@@ -25,6 +25,7 @@ struct tt_speedup {
     struct tt_speedup_work *work; /* owned; of each lane */
     struct tt_feeds feeds;
     struct tt_rerun run;
+    double before[TT_RERUN_MODELS]; /* when the run again ends with nothing faster */
     double some, only;   /* time in which some thread ran the code, and no other work */
     double fine;         /* 0 to 1: how many waits are too short for the samples */
     uint64_t begin, end; /* of the run */
@@ -39,8 +40,7 @@ int tt_speedup_init(struct tt_speedup *, const struct tt_profile *,
 void tt_speedup_fini(struct tt_speedup *);
 
 /* The time that the run saves if the code takes `share` of its time less, in ns: if each
- * wait was ended by that thread of those in question which saves least, by all in equal
- * parts, or by that which saves most. */
+ * wait ends when all threads in question have come so far, the likeliest, or the first. */
 void tt_speedup_find(struct tt_speedup *, double share, double saved[TT_SPEEDUP_CHOICES]);
 
 #endif

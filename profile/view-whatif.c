@@ -12,6 +12,7 @@
 
 #include "speedup.h"
 #include "view-order.h"
+#include "statistics.h"
 #include "view.h"
 #include "views.h"
 
@@ -31,7 +32,7 @@ static void add_columns(struct tt_table *t)
 /* A time of 0 to now. */
 static uint64_t bounded(double time, double now)
 {
-    return (uint64_t)((time < 0 ? 0 : time > now ? now : time) + .5);
+    return tt_whole(time < 0 ? 0 : time > now ? now : time);
 }
 
 static void add_row(struct tt_speedup *v, struct tt_table *t, double share,

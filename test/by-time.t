@@ -30,12 +30,12 @@ for process in range(2):
             stretches.append((now - length, now, [names[f] for f in path or []]))
         ms = lambda ns: float("%d.%06d" % divmod(ns, 10**6))
         table = sorted(stacks.values())
-        threads.append({"name": "t%d" % number, "processName": "p%d" % process, "pid": 100 + process, "tid": 100 + process + number, "stringArray": names,
+        threads.append({"name": "t%d" % number, "processName": "p%d" % process, "pid": 100 + process, "tid": 100 + 10 * process + number, "stringArray": names,
             "samples": {"length": len(rows), "stack": [r[0] for r in rows], "weight": [ms(r[1]) for r in rows], "time": [ms(r[2]) for r in rows], "weightType": "tracing-ms"},
             "stackTable": {"length": len(table), "prefix": [t[1] for t in table], "frame": [t[2] for t in table]},
             "frameTable": {"length": 6, "func": list(range(6)), "line": [None] * 6},
             "funcTable": {"length": 6, "name": list(range(6)), "fileName": [None] * 6, "lineNumber": [None] * 6}})
-        truth["p%d t%d %d" % (process, number, 100 + process + number)] = stretches
+        truth["p%d t%d %d" % (process, number, 100 + 10 * process + number)] = stretches
 first = min(s[0][0] for s in truth.values())
 json.dump({"meta": {"version": 27, "preprocessedProfileVersion": 41, "interval": 1, "product": "x", "startTime": 1700000000000, "processType": 0}, "libs": [], "threads": threads}, open(sys.argv[1], "w"))
 json.dump({k: [(a - first, b - first, p) for a, b, p in v] for k, v in truth.items()}, open(sys.argv[2], "w"))
@@ -97,7 +97,7 @@ assert len(got) == 6, len(got)
 for key, stretches in truth.items():
     process, name, number = key.split(" ")
     stretches = [(a, b, p or ["[root]"]) for a, b, p in stretches]
-    mine = got["%s %s" % (name, number) if form == "speedscope" else "%s %s %s" % (process, "GeckoMain" if form == "firefox" and name == "t0" else name, number)]
+    mine = got["%s: %s %s" % (process, name, number) if form == "speedscope" else "%s %s %s" % (process, "GeckoMain" if form == "firefox" and name == "t0" else name, number)]
     if not jitter:
         assert joined(mine) == joined(stretches), (key, joined(mine)[:5], joined(stretches)[:5])
         continue
@@ -137,7 +137,12 @@ same()
         [ -s "$dir/again" ] && figures "$dir/source" | diff - "$dir/again"
 }
 for format in chrome speedscope firefox; do try "$format: read again, functions have the same time" same $format; done
-calls() { "$tallytree" export --by-time --to speedscope --force -o "$dir/out" "$dir/source" && ! "$tallytree" report flat --metric calls "$dir/out" >"$dir/got" 2>&1; }
+calls()
+{
+    "$tallytree" export --by-time --to speedscope --force -o "$dir/out" "$dir/source" || return
+    "$tallytree" report flat --metric calls "$dir/out" >"$dir/got" 2>"$dir/err"
+    [ $? = 2 ] && grep -q calls "$dir/err"
+}
 try "frames by time are not calls" calls
 part()
 {
@@ -151,14 +156,17 @@ twice()
     python3 -c '
 import json, sys
 p = json.load(open(sys.argv[1] + "/source"))
-p["threads"].append(dict(p["threads"][0], processName="another"))
+p["threads"] += [dict(p["threads"][0], processName="another"), dict(p["threads"][1], processName="none", pid=0, tid=0), dict(p["threads"][2], processName="large", pid=2**40, tid=2**40)]
 json.dump(p, open(sys.argv[1] + "/twice", "w"))' "$dir" &&
         "$tallytree" export --by-time --to chrome --force -o "$dir/out" "$dir/twice" && python3 -c '
 import json, sys
-named = [(e["pid"], e["tid"]) for e in json.load(open(sys.argv[1]))["traceEvents"] if e["name"] == "thread_name"]
-sys.exit(len(named) != 7 or len(set(named)) != 7)' "$dir/out"
+events = json.load(open(sys.argv[1]))["traceEvents"]
+threads = [e["tid"] for e in events if e["name"] == "thread_name"]
+processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+assert len(threads) == len(set(threads)) == 9 and sorted(processes.values()) == ["another", "large", "none", "p0", "p1"], (threads, processes)
+assert all(0 < n < 2**31 for n in threads + list(processes))' "$dir/out"
 }
-try "two threads of one number are two in a trace" twice
+try "threads and processes of one number, of none, or of a large one have numbers of 31 bits in a trace" twice
 
 # wrong MESSAGE ARGUMENT... - refused, and nothing is written.
 wrong()

@@ -3,7 +3,7 @@
  *
  * A letter is what a thread did for a ms: `b` the block that becomes faster, `o` other work;
  * waits: `j` for the end of a thread, `B` at a barrier, `m` for a mutex, `s` for a semaphore,
- * `z` asleep; `.` it had not begun. */
+ * `r` for a file or a pipe, `z` asleep; `.` it had not begun. */
 #include <math.h>
 
 #include "builder.h"
@@ -25,6 +25,7 @@ static const struct {
     {'B', "pthread_barrier_wait", "[waits: futex]"},
     {'m', "pthread_mutex_lock", "[waits: futex]"},
     {'s', "sem_wait", "[waits: futex]"},
+    {'r', "read", "[waits: read]"},
     {'z', "nanosleep", "[waits: sleep]"},
 };
 
@@ -149,7 +150,7 @@ TEST(with_nothing_faster_each_thread_ends_as_it_did)
             const uint32_t first = t ? draw(20) : 0, end = 30 + draw(LENGTH - 30);
             memset(text[t], '.', LENGTH);
             for (uint32_t i = first; i < end; i++)
-                text[t][i] = "bojBmsz"[i == first ? draw(2) : draw(7)];
+                text[t][i] = "bojBmsrz"[draw(8)];
             text[t][end] = '\0';
             thread[t] = text[t];
         }
@@ -209,6 +210,33 @@ TEST(sleep_keeps_its_length)
 {
     BEGIN(0, "bbzzzzoo", "mooooooo");
     CHECK_STR(ends(.5, TT_RERUN_LIKELY), "7 8");
+    end_run();
+}
+
+/* A wait for a file ends when it did, or when another thread has come so far, or between. */
+TEST(a_wait_for_a_file_may_be_for_a_thread_or_a_device)
+{
+    BEGIN(0, "rrrroooo", "bbbbbbbb");
+    CHECK_STR(ends(0, TT_RERUN_TIGHT), "8 8");
+    CHECK_STR(ends(.5, TT_RERUN_TIGHT), "8 4");
+    CHECK_STR(ends(.5, TT_RERUN_LIKELY), "7 4");
+    CHECK_STR(ends(.5, TT_RERUN_LOOSE), "6 4");
+    end_run();
+}
+
+TEST(a_thread_that_begins_asleep_is_made_earlier)
+{
+    BEGIN(0, "bbbbbbbb", "........zzoooo", "zzzzzzzzz");
+    for (int m = 0; m < TT_RERUN_MODELS; m++)
+        CHECK_STR(ends(.5, (enum tt_rerun_model)m), "4 10 9"); /* 4 + 2 + 4 */
+    end_run();
+}
+
+TEST(a_first_wait_that_no_thread_ends_keeps_its_length)
+{
+    BEGIN(0, "oozzzzzzoo", "..BBBBoooo");
+    for (int m = 0; m < TT_RERUN_MODELS; m++)
+        CHECK_STR(ends(0, (enum tt_rerun_model)m), "10 10");
     end_run();
 }
 
