@@ -248,7 +248,7 @@ static void shop(void)
     run_threads(6, in_shop);
 }
 
-/* ── A cache: three threads read, and one of them at times fills it anew ──────────── */
+/* ── A cache: three threads read, and one of them at times fills it again ──────────── */
 
 static pthread_rwlock_t cached = PTHREAD_RWLOCK_INITIALIZER;
 

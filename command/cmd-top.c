@@ -86,8 +86,11 @@ int tt_watch_read(struct tt_watch *t)
     t->now = m;
     if (t->listing)
         tt_read_listing_refresh(t->listing);
-    if (t->last && !tt_live_snapshot_is_of(m, t->last))
-        forget(&t->last); /* another run */
+    if (t->last && !tt_live_snapshot_is_of(m, t->last)) { /* another run */
+        forget(&t->last);
+        tt_read_listing_free(t->listing);
+        t->listing = NULL;
+    }
     return 0;
 }
 
@@ -161,12 +164,30 @@ static int make_query(const struct tt_watch *t, struct tt_query *q)
     return error ? error : set(q, "sort", tt_watch_sort(t));
 }
 
+/* The lines and instructions of functions are read from the files that run. */
+static int open_listing(struct tt_watch *t)
+{
+    struct tt_symbols_options options = {0};
+    const struct tt_source_folders folders = {0};
+
+    if (t->listing)
+        return 0;
+    tt_names_ask(&options, &t->now->in.profile);
+    t->listing = tt_read_listing_new(&options, &folders);
+    if (t->listing)
+        return 0;
+    tt_complain("no memory");
+    return -TT_ERR_MEMORY;
+}
+
 int tt_watch_look(struct tt_watch *t, struct tt_query *q, struct tt_table *table)
 {
     struct tt_live_snapshot *before = moment_before(t);
     int error = make_query(t, q);
 
     tt_table_init(table, "", &tt_scratch);
+    if (!error)
+        error = open_listing(t);
     if (error)
         return error;
     q->listing = tt_read_listing_of(t->listing);
@@ -379,26 +400,10 @@ static int is_for_screen(const struct tt_watch *t)
            t->show.form == TT_FORM_TEXT && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-/* The lines and instructions of functions are read from the files that run. */
-static int open_listing(struct tt_watch *t)
-{
-    struct tt_symbols_options options = {0};
-    const struct tt_source_folders folders = {0};
-
-    tt_names_ask(&options, &t->now->in.profile);
-    t->listing = tt_read_listing_new(&options, &folders);
-    if (t->listing)
-        return 0;
-    tt_complain("no memory");
-    return -TT_ERR_MEMORY;
-}
-
 static int run_top(struct tt_watch *t)
 {
     int error = tt_watch_read(t);
 
-    if (!error)
-        error = open_listing(t);
     if (!error)
         error = check(t);
     if (!error)

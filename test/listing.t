@@ -149,8 +149,8 @@ __attribute__((noinline)) void spin(void)
 {
     unsigned x = 3;
     for (;;) {
-        __asm__ volatile(".rept 800\n imul $3, %0, %0\n.endr" : "+r"(x));
-        __asm__ volatile(".rept 3200\n imul $3, %0, %0\n.endr" : "+r"(x));
+        __asm__ volatile(".rept 2000\n imul $3, %0, %0\n.endr" : "+r"(x));
+        __asm__ volatile(".rept 2000\n imul $3, %0, %0\n.endr" : "+r"(x));
     }
 }
 int main(void) { spin(); }
@@ -265,7 +265,7 @@ def test(what, function):
     try:
         why = function()
         print("ok %d - %s%s" % (count, what, " # SKIP " + why if why else ""))
-    except (AssertionError, KeyError, ValueError, IndexError, OSError) as e:
+    except (AssertionError, KeyError, ValueError, IndexError, OSError, TypeError, StopIteration) as e:
         print("not ok %d - %s" % (count, what))
         print("# %s: %s" % (type(e).__name__, e), file=sys.stderr)
     sys.stdout.flush()
@@ -456,10 +456,12 @@ def not_a_file():
     for make in os.mkfifo, os.mkdir:
         os.rename(path("far.c"), path("far-away.c"))
         make(path("far.c"))
-        r = run(tallytree, "report", "source", "--block", "far", path("far.tt"))
-        assert "far.c: not an ordinary file" in r.stdout and "--source DIR" in r.stdout, r.stdout
-        os.rename(path("far.c"), path("not-far-%s" % make.__name__))
-        os.rename(path("far-away.c"), path("far.c"))
+        try:
+            r = run(tallytree, "report", "source", "--block", "far", path("far.tt"), timeout=300)
+            assert "far.c: not an ordinary file" in r.stdout and "--source DIR" in r.stdout, r.stdout
+        finally:
+            os.rename(path("far.c"), path("not-far-%s" % make.__name__))
+            os.rename(path("far-away.c"), path("far.c"))
 
 
 def viewed(name, query):
@@ -467,7 +469,8 @@ def viewed(name, query):
     server = subprocess.Popen([tallytree, "view", "--port", "0", path(name)], stdout=subprocess.PIPE, text=True)
     try:
         address = server.stdout.readline().split()[-1]
-        with urllib.request.urlopen(address + "query?" + query) as answer:
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(address + "query?" + query) as answer:
             return answer.read().decode()
     finally:
         server.terminate()
@@ -567,7 +570,7 @@ def has_shares(rows, where):
     """Of lines 6 and 7 of a table of spin's lines or instructions."""
     part = [sum(number(r["self"]) for r in rows if r["line"] == line) for line in ("6", "7")]
     # Of 200 samples, with a skid over the window of an out-of-order processor at each end.
-    assert sum(part) and abs(part[0] / sum(part) - 0.2) < 4 * math.sqrt(0.16 / 200) + 0.1, (where, part)
+    assert sum(part) and abs(part[0] / sum(part) - 0.5) < 4 * math.sqrt(0.25 / 200) + 0.1, (where, part)
 
 
 def look(view):
@@ -580,22 +583,33 @@ def look(view):
     return rows if sum(number(x["self"]) for x in rows) >= 200 else None
 
 
+def look_until(view, recorder):
+    """The same, when there are enough; None: the recorder has ended."""
+    end = time.monotonic() + 600
+    while recorder.poll() is None:
+        rows = look(view)
+        if rows:
+            return rows
+        assert time.monotonic() < end, "top shows no %s of a program that runs" % view
+        time.sleep(0.1)
+    return None
+
+
 def live_lines():
     write("two.c", TWO_LINES)
     build("two", "two.c")
     with subprocess.Popen([path("two")]) as program:
         recorder = subprocess.Popen([os.path.abspath(tallytree), "record", "-o", "live.tt", "--sampled=1000", "-p", str(program.pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=tmp)
         try:
-            while not (rows := look("source")) and recorder.poll() is None:
-                time.sleep(0.1)
-            if recorder.poll() is not None:
+            rows = look_until("source", recorder)
+            if not rows:
                 why = recorder.stderr.read().decode()
                 assert "perf_event_paranoid" in why, why
                 return "nothing can be recorded from outside here"
             text = TWO_LINES.splitlines()
-            assert all(r["name"] == text[int(r["line"]) - 1].rstrip() for r in rows if r["line"] in "67"), rows
+            assert all(r["name"] == text[int(r["line"]) - 1].rstrip() for r in rows if r["line"] in ("6", "7")), rows
             has_shares(rows, "top's lines")
-            rows = look("assembly")
+            rows = look_until("assembly", recorder)
             has_shares(rows, "top's instructions")
             assert without or sum(r["name"].startswith("imul") for r in rows) >= 4000, rows[:10]
             recorder.send_signal(signal.SIGINT)

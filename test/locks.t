@@ -234,7 +234,7 @@ gcc -O1 -fno-builtin -fPIC -shared -o "$tmp/liballocator.so" "$tmp/allocator.c" 
     gcc -O1 -o "$tmp/allocates" "$tmp/allocates.c" -L"$tmp" -Wl,-rpath,"$tmp" -Wl,--no-as-needed -lallocator
 allocator()
 {
-    "$tallytree" record --locks -o "$tmp/allocates.tt" "$tmp/allocates" >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record --locks -o "$tmp/allocates.tt" "$tmp/allocates" >"$tmp/out" 2>"$tmp/err"
     [ $? = 7 ] && [ "$(cat "$tmp/out")" = "done" ]
 }
 try "an allocator that makes locks works" allocator

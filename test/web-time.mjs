@@ -413,11 +413,21 @@ int main(void) { double s = .5; loop(&s); together(3, s); together(2, s); }
       await page.mouse.move(x + ((at + 0.5) / buckets) * width, y);
       await page.waitForSelector(".tip.time .states");
       const text = (n) => `${(n / length).toFixed(2)} threads`;
-      is((await page.textContent(".tip.time .states")).replace(/\u202f/g, " "), `running ${text(of("running").buckets[at])}, waiting ${text(of("waiting").buckets[at])}`, `at ${100 * part} % the threads that run and wait are the engine's`);
+      is((await page.textContent(".tip.time .states")).replace(/\u202f/g, " "), `running ${text(of("running").buckets[at])}waiting ${text(of("waiting").buckets[at])}`, `at ${100 * part} % the threads that run and wait are the engine's`);
     }
-    is((await page.getAttribute('.strip [aria-label="from"]', "aria-valuetext")).endsWith("threads running"), true, "a slider says how many run");
+    is((await page.getAttribute('.strip [aria-label="from"]', "aria-valuetext")).endsWith("threads waiting"), true, "a slider says how many run and wait");
+    await page.setViewportSize({ width: 390, height: 800 });
+    await ready(page);
+    const narrow = await place(page);
+    await page.mouse.move(narrow.x + 0.45 * narrow.width, narrow.y);
+    await page.waitForSelector(".tip.time .states");
+    is(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, "at 390 pixels the tip fits");
+    await page.setViewportSize({ width: 1280, height: 800 });
     await to(page, "#view=flat&select=loop");
     await ready(page);
+    const filtered = await place(page);
+    await page.mouse.move(filtered.x + 0.3 * filtered.width, filtered.y);
+    await page.waitForSelector(".tip.time");
     is(await page.$$eval(".tip.time .states", (e) => e.length), 0, "with filters they are not shown");
   }
 

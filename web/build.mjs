@@ -42,14 +42,16 @@ async function bundle() {
   return { js: file("app.js"), css: file("style.css") };
 }
 
-// Runs in the single file: unpacks the page's script and adds it. The policy allows that script alone.
+// Runs in the single file: unpacks the page's script and adds it. The policy allows these two scripts alone.
 const LOADER = `(async () => {
 const element = document.getElementById("script");
 const bytes = Uint8Array.from(atob(element.textContent), (c) => c.charCodeAt(0));
 const script = document.createElement("script");
 script.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 element.replaceWith(script);
-})();`;
+})().catch((e) => {
+document.querySelector("#app p").textContent = "This browser cannot unpack the page: " + e.message;
+});`;
 
 // One file that needs no other. The profile and the texts of sources go into two empty elements.
 function single(html, js, css, wasm) {

@@ -281,8 +281,8 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   /* ── Texts ── */
 
   const bucketAt = (ns: number) => Math.max(0, Math.min((shown?.all.buckets.length ?? 1) - 1, Math.floor((ns - from) / (shown?.bucket || 1))));
-  const runningAt = (ns: number) => (states && shown ? `, ${useText(stateOf(states, "running", bucketAt(ns)), shown)} running` : "");
-  const valueAt = (ns: number) => (shown ? `${moment(ns, within)}, ${useText(shown.all.buckets[bucketAt(ns)] ?? 0, shown)}${runningAt(ns)}` : "");
+  const stateAt = (name: "running" | "waiting", ns: number) => (states && shown ? `, ${useText(stateOf(states, name, bucketAt(ns)), shown)} ${name}` : "");
+  const valueAt = (ns: number) => (shown ? `${moment(ns, within)}, ${useText(shown.all.buckets[bucketAt(ns)] ?? 0, shown)}${stateAt("running", ns)}${stateAt("waiting", ns)}` : "");
   const length = isChosen ? `${moment(now.from, within)} to ${moment(now.to, within)}` : "all of the run";
   const slider = (which: Part, name: string, value: number, least: number, most: number, say: string, style: Record<string, string>) => (
     <div
@@ -382,7 +382,12 @@ function Tip({ shown, from, width, range, at, chosen, states, within, bucketAt }
         <strong>{useText(shown.all.buckets[i] ?? 0, shown)}</strong>
         {` in ${moment(begin, within)} to ${moment(begin + shown.bucket, within)}`}
       </div>
-      {states ? <div class="states">{`running ${useText(stateOf(states, "running", i), shown)}, waiting ${useText(stateOf(states, "waiting", i), shown)}`}</div> : null}
+      {states ? (
+        <div class="states">
+          <div>{`running ${useText(stateOf(states, "running", i), shown)}`}</div>
+          <div>{`waiting ${useText(stateOf(states, "waiting", i), shown)}`}</div>
+        </div>
+      ) : null}
       {chosen ? line("with the filters", chosen.all.buckets[i] ?? 0, bands[0]!) : shown.rows.length > 1 ? shown.rows.map((r, k) => (r.buckets[i] ? line(r.name, r.buckets[i]!, colourOf(shown, k)) : null)) : null}
     </div>
   );
