@@ -347,8 +347,9 @@ int tt_go_generation(struct tt_go *g, uint64_t next)
         const double ns = e->time > g->begin ? (double)(e->time - g->begin) * g->tick : 0;
         error = ns < (double)INT64_MAX
                     ? take_event(g, e, (uint64_t)ns)
-                    : tt_source_fail(g->s, "a time in the trace of Go is too large; is the "
-                                           "file damaged?");
+                    : tt_source_fail(g->s,
+                                     "a time in the trace of Go is too large; is the "
+                                     "file damaged?");
     }
     g->event.count = 0;
     g->generation = next;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "speedup.h"
-#include "view-order.h"
 #include "statistics.h"
+#include "view-order.h"
 #include "view.h"
 #include "views.h"
 

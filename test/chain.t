@@ -54,6 +54,7 @@ start()
 {
     local folder=$1
     shift
+    rm -f err # of the recorder before
     setsid tallytree record -p $burner --interval 1s -o "$folder" "$@" 2>err </dev/null & recorder=$!
     patiently grep -q "a profile every" err
 }
@@ -170,7 +171,13 @@ equal "the first new profile says how long nothing was recorded" "$(gap)" \
 equal "files of other kinds are as they were" "$(foreign)" "$(cat foreign)"
 rm -r D/folder D/chain.2020* D/notes.txt D/.chain.[12].live D/first.tt
 start D --keep 2s
-second() { tallytree record -p $burner --interval 1s -o D 2>said; [ $? = 125 ] && grep "another recorder" said; }
+second()
+{
+    timeout -k 5 300 tallytree record -p $burner --interval 1s -o D 2>said
+    [ $? = 125 ] && grep "another recorder" said && return
+    cat said err
+    return 1
+}
 try "two recorders do not share a folder" second
 sleep 3
 stop
