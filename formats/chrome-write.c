@@ -194,10 +194,8 @@ static int write_sums(struct tt_export *e, struct tt_writer *w)
 
 int tt_chrome_write(struct tt_export *e, struct tt_writer *w)
 {
-    int error = e->by_time ? tt_by_time_check(e) : 0;
+    int error;
 
-    if (error)
-        return error;
     tt_put(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     error = e->by_time ? write_by_time(e, w) : write_sums(e, w);
     tt_put(w, "\n]}\n");

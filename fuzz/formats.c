@@ -9,17 +9,12 @@
 
 #include "finish.h"
 #include "formats.h"
+#include "swallow.h"
 #include "unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_CONTEXTS = 2000 }; /* larger ones only take longer */
-
-static int swallow(void *arg, const void *bytes, size_t size)
-{
-    (void)arg, (void)bytes, (void)size;
-    return 0;
-}
 
 static void write_all(const struct tt_profile *p)
 {

@@ -13,6 +13,7 @@
 #include "growth.h"
 #include "layouts.h"
 #include "summary.h"
+#include "swallow.h"
 #include "table-json.h"
 #include "table-print.h"
 #include "view.h"
@@ -107,12 +108,6 @@ static void grow(const struct tt_profile *p)
         tt_builder_finish(b, &image, &size) == 0)
         tt_memory_put(NULL, image);
     tt_builder_free(b);
-}
-
-static int swallow(void *arg, const void *bytes, size_t size)
-{
-    (void)arg, (void)bytes, (void)size;
-    return 0;
 }
 
 static void write_by_time(const struct tt_profile *p)

@@ -14,8 +14,8 @@ enum tt_feed_role {
     TT_FEED_BACK    /* it may need it */
 };
 
-/* Stretch `of` cannot begin before `on` has begun and `after` ns have passed, of which
- * `part` are work of `on`.  A wait has no length of its own then. */
+/* Stretch `of` begins `after` ns after `on` at the earliest; `on` works for `part` of them.
+ * The feed of a wait takes the place of its length. */
 struct tt_feed {
     uint32_t of, on; /* numbers of stretches in lanes->stretch */
     enum tt_feed_role role;

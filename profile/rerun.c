@@ -56,7 +56,7 @@ static size_t list_changes(const struct tt_rerun *r, struct change *c)
     return count;
 }
 
-/* The processor time that the threads would have had with so many processors. */
+/* Returns the CPU time of all threads if there are so many processors. */
 static double time_with(const double *length, uint32_t most, double processors)
 {
     double sum = 0;

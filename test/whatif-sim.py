@@ -320,13 +320,13 @@ def main():
         assert abs(here - now) < .001 * now + 1 and low <= time <= high
         is_right = low <= then <= high
         good += is_right
-        of_kind.setdefault(kind.__name__, []).append((is_right, (high - low) / now, abs(time - then) / now, (time - then) / now))
+        of_kind.setdefault(kind.__name__, []).append((is_right, (high - low) / now, abs(time - then) / now))
         widths.append((high - low) / (share * now))
         errors.append(abs(time - then) / now)
         print("%-9s %-8s %3.0f %% now %5.0f then %5.0f estimate %5.0f [%5.0f %5.0f]%s" %
               (kind.__name__, block, 100 * share, now, then, time, low, high, "" if is_right else " OUTSIDE"))
     for name, rows in of_kind.items():
-        right, width, error, bias = zip(*rows)
+        right, width, error = zip(*rows)
         print("%-9s %3d of %3d; width / run %.3f, error / run %.3f" % (name, sum(right), len(rows), statistics.median(width), statistics.median(error)))
     middle = len(widths) // 2
     width, error = sorted(widths)[middle], sorted(errors)[middle]
