@@ -19,14 +19,13 @@
 #include "command.h"
 #include "complain.h"
 #include "filters.h"
-#include "name-blocks.h"
 #include "read-listing.h"
 #include "scratch.h"
 #include "table-print.h"
 #include "top-screen.h"
 #include "view.h"
 
-enum { KEY = TT_FILTER_KEY, INTERVAL = 1, LOOKS, PID, SORT, VIEW };
+enum { KEY = TT_FILTER_KEY, INTERVAL = 1, LOOKS, PID, SORT, VIEW, SOURCE, SYMBOLS };
 
 static const struct tt_flag top_flags[] = {
     {"interval", 'i', INTERVAL, "S", NULL, "refresh every S seconds (default: 1)"},
@@ -36,6 +35,8 @@ static const struct tt_flag top_flags[] = {
      "sort by COLUMN, largest first"},
     {"view", 0, VIEW, "VIEW", "@views", "flat (default), tree, strands, or another"},
     {"block", 0, KEY, "PATTERN", NULL, "the functions that 'source' and 'assembly' show"},
+    {"source", 0, SOURCE, "DIR", "@files", "look for source text here"},
+    {"symbols", 0, SYMBOLS, "DIR", "@files", "look for the files that ran here"},
     {"limit", 0, KEY, "N", "all", "show N rows, or all"},
     {"depth", 0, KEY, "N", "all", "show N levels, or all"},
     {"threshold", 0, KEY, "SHARE", NULL, "combine rows below SHARE, such as 0.5%"},
@@ -167,13 +168,12 @@ static int make_query(const struct tt_watch *t, struct tt_query *q)
 /* The lines and instructions of functions are read from the files that run. */
 static int open_listing(struct tt_watch *t)
 {
-    struct tt_symbols_options options = {0};
-    const struct tt_source_folders folders = {0};
+    struct tt_symbols_options options = t->names.options;
 
     if (t->listing)
         return 0;
     tt_names_ask(&options, &t->now->in.profile);
-    t->listing = tt_read_listing_new(&options, &folders);
+    t->listing = tt_read_listing_new(&options, &t->source);
     if (t->listing)
         return 0;
     tt_complain("no memory");
@@ -357,6 +357,10 @@ static int take_flag(struct tt_watch *t, int id, const struct tt_flags *f)
     case VIEW:
         t->view = f->value;
         return 0;
+    case SOURCE:
+        return tt_source_folders_add(&t->source, f->value);
+    case SYMBOLS:
+        return tt_names_folder(&t->names, f->value);
     default:
         return tt_show_take(&t->show, id, f->value) ? 0 : take_given(t, f);
     }
@@ -433,6 +437,7 @@ static int run(int argc, char **argv)
         status = error || run_top(&t) ? TT_EXIT_FAILED : TT_EXIT_DONE;
     }
     tt_vector_fini(&t.given);
+    tt_names_fini(&t.names);
     return error ? TT_EXIT_FAILED : status;
 }
 

@@ -7,7 +7,9 @@
 #include <sys/types.h>
 
 #include "live-snapshot.h"
+#include "name-blocks.h"
 #include "show.h"
+#include "source-text.h"
 
 struct tt_read_listing;
 
@@ -43,7 +45,9 @@ struct tt_watch {
 
     struct tt_live_snapshot *last, *now; /* last: NULL: there is nothing before now */
     struct tt_read_listing *listing;     /* of source text and code */
-    struct stat read;                    /* the file, when the last reading began */
+    struct tt_source_folders source;     /* where it looks for them */
+    struct tt_names_wanted names;
+    struct stat read;          /* the file, when the last reading began */
     size_t scroll, rows, room; /* the first line shown, all lines, those on the screen */
     char reason[300];          /* why something could not be done; "" */
 };

@@ -490,6 +490,8 @@ def compiled_again():
     assert report("assembly", "again.tt", "--block", "far", "--symbols", path("ran")) == right
     r = run(tallytree, "top", "-n", "1", "--view", "assembly", "--block", "far", path("again.tt"))
     assert "was written after the recording" in r.stdout, r.stdout
+    r = run(tallytree, "top", "-n", "1", "--view", "assembly", "--block", "far", "--symbols", path("ran"), path("again.tt"))
+    assert right[0]["name"] in r.stdout and "written after" not in r.stdout, r.stdout
     answer = viewed("again.tt", "view=assembly&block=far")
     assert "was written after the recording" in answer, answer
 
@@ -503,6 +505,8 @@ def missing_source():
         shutil.copy(path("away.c"), path("sources/hot.c"))
         rows = entries(report("source", "hot.tt", "--block", "work", "--source", path("sources")))
         assert any(x["name"].strip() == "s = mix(s + i);" for x in rows), rows
+        r = run(tallytree, "top", "-n", "1", "--view", "source", "--block", "work", "--source", path("sources"), path("hot.tt"))
+        assert "s = mix(s + i);" in r.stdout, r.stdout
     finally:
         os.rename(path("away.c"), path("hot.c"))
 
