@@ -157,6 +157,22 @@ double tt_live_snapshot_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* When the figures were read, on that clock: by how long the run had lasted then.  Not before
+ * `earliest`, and not after now, as the clock of dates may be set. */
+static double time_of_figures(const struct tt_profile *p, double earliest)
+{
+    const double now = tt_live_snapshot_clock();
+    struct timespec date;
+    double age, time;
+
+    (void)clock_gettime(CLOCK_REALTIME, &date);
+    age = (double)date.tv_sec + (double)date.tv_nsec / 1e9 -
+          (double)tt_fact_number(p, "started") / 1e9 -
+          (double)tt_fact_number(p, "lasted") / 1e9;
+    time = age > 0 ? now - age : now;
+    return time > earliest ? time : earliest;
+}
+
 static struct tt_live_snapshot *read_once(char *const *paths, int count)
 {
     struct tt_live_snapshot *m = calloc(1, sizeof *m);
@@ -177,6 +193,7 @@ static struct tt_live_snapshot *read_once(char *const *paths, int count)
         tt_live_snapshot_free(m);
         return NULL;
     }
+    m->time = time_of_figures(p, m->time);
     m->state = !tt_fact_number(p, "open")    ? TT_LIVE_SNAPSHOT_ENDED
                : tt_live_snapshot_is_gone(p) ? TT_LIVE_SNAPSHOT_GONE
                                              : TT_LIVE_SNAPSHOT_RUNNING;

@@ -15,7 +15,7 @@ enum tt_live_snapshot_state {
 
 struct tt_live_snapshot {
     struct tt_input in;
-    double time; /* when reading began: seconds of a clock that never goes back */
+    double time; /* of its figures: seconds of a clock that never goes back */
     enum tt_live_snapshot_state state;
     struct tt_filtered filtered; /* what tt_live_snapshot_filter has made */
     uint64_t filters;            /* what it was asked for then; 0: nothing yet */

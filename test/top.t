@@ -284,6 +284,34 @@ try "-p prints it once, too" tallytree top -n 1 -p "$writer"
 try "a block that is busy for long is busy at each look" sh -c "
     tallytree top --csv -n 2 -i 0.5 '$tmp/live' | awk -F, '\$1 == \"role\" { for (i = 1; i <= NF; i++) at[\$i] = i }
         \$at[\"name\"] == \"read_word\" { share = \$at[\"self_since\"] } END { exit !(share >= 4.9e8) }'"
+# The first reading is late: its figures are of the moment when the file was read.
+cat >"$tmp/slow.c" <<'END'
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int late(const char *name, const char *path, int flags)
+{
+    static int is_late;
+    int (*next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);
+    if (!is_late && strcmp(path, getenv("SLOW")) == 0) {
+        is_late = 1;
+        usleep(1500000);
+    }
+    return next(path, flags, 0600);
+}
+int open(const char *path, int flags, ...) { return late("open", path, flags); }
+int open64(const char *path, int flags, ...) { return late("open64", path, flags); }
+END
+is_busy_all_the_time()
+{
+    cc -D_GNU_SOURCE -shared -fPIC -o "$tmp/slow.so" "$tmp/slow.c" -ldl &&
+        LD_PRELOAD=$tmp/slow.so SLOW=$tmp/live tallytree top -n 2 -i 2 "$tmp/live" >"$tmp/late.txt" &&
+        awk '$1 == "now" { n = 1 } n && $NF == "read_word" { busy = $1 } END { exit !(busy > 60) }' "$tmp/late.txt" ||
+        { cat "$tmp/late.txt"; return 1; }
+}
+try "a late reading does not make a busy block idle" is_busy_all_the_time
 try "who reads it may go away" is_left_alone "$tmp/live"
 try "what all looks saw adds up, and the end is said" add_up
 writer=
