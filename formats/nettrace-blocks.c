@@ -10,7 +10,7 @@
 
 enum { NOTHING = 1, BEGIN = 5, END = 6 }; /* tags of objects */
 enum { HEAD = 32, TRACE = 48 };
-enum { IS_SHORT = 1 };
+enum { IS_SHORT = 1, GUID = 16 };
 enum kind { UNKNOWN, EVENTS, DESCRIPTIONS, STACKS, POINT };
 
 static int wrong(struct tt_nettrace *n, const char *what)
@@ -65,18 +65,11 @@ void tt_nettrace_pass(struct tt_nettrace_cursor *c, uint64_t size)
 }
 
 /* Reads a head that leaves out what is as before. */
-static void read_short(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e)
+static void read_short(const struct tt_nettrace *n, struct tt_nettrace_cursor *c,
+                       struct tt_nettrace_event *e)
 {
-    enum {
-        KIND = 1,
-        CAPTURE = 2,
-        THREAD = 4,
-        STACK = 8,
-        ID = 16,
-        RELATED = 32,
-        SIZE = 128
-    };
-    enum { GUID = 16 };
+    enum { KIND = 1, CAPTURE = 2, THREAD = 4, STACK = 8, SIZE = 128 };
+    enum { LABELS = 16, ID = 16, RELATED = 32 }; /* in version 6, and before */
     unsigned flags = (unsigned)tt_nettrace_take(c, 1);
 
     if (flags & KIND)
@@ -86,22 +79,25 @@ static void read_short(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e
         e->capturer = tt_nettrace_take_varied(c);
         (void)tt_nettrace_take_varied(c); /* the processor */
     }
-    if (e->kind)
+    if (e->kind || n->is_six)
         e->sequence++;
     if (flags & THREAD)
         e->thread = tt_nettrace_take_varied(c);
     if (flags & STACK)
         e->stack = (uint32_t)tt_nettrace_take_varied(c);
     (void)tt_nettrace_take_varied(c); /* the time */
-    if (flags & ID)
+    if (n->is_six && flags & LABELS)
+        (void)tt_nettrace_take_varied(c);
+    if (!n->is_six && flags & ID)
         tt_nettrace_pass(c, GUID);
-    if (flags & RELATED)
+    if (!n->is_six && flags & RELATED)
         tt_nettrace_pass(c, GUID);
     if (flags & SIZE)
         e->size = (size_t)tt_nettrace_take_varied(c);
 }
 
-static void read_long(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e)
+static void read_long(const struct tt_nettrace *n, struct tt_nettrace_cursor *c,
+                      struct tt_nettrace_event *e)
 {
     (void)tt_nettrace_take(c, 4); /* the size of all of it */
     e->kind = (uint32_t)tt_nettrace_take(c, 4) & INT32_MAX;
@@ -110,15 +106,16 @@ static void read_long(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e)
     e->capturer = tt_nettrace_take(c, 8);
     tt_nettrace_pass(c, 4); /* the processor */
     e->stack = (uint32_t)tt_nettrace_take(c, 4);
-    tt_nettrace_pass(c, 8 + 16 + 16); /* the time, and two ids */
+    tt_nettrace_pass(c,
+                     8 + (n->is_six ? 4 : 2 * GUID)); /* the time; labels, or two ids */
     e->size = (size_t)tt_nettrace_take(c, 4);
 }
 
-static int read_events(struct tt_nettrace *n, const char *block, size_t size,
-                       const struct tt_nettrace_calls *calls)
+int tt_nettrace_read_events(struct tt_nettrace *n, struct tt_nettrace_cursor c,
+                            const struct tt_nettrace_calls *calls)
 {
-    struct tt_nettrace_cursor c = {block, block + size, 0};
     struct tt_nettrace_event e = {0};
+    const char *block = c.at;
     uint64_t head = tt_nettrace_take(&c, 2);
     int is_short = (int)tt_nettrace_take(&c, 2) & IS_SHORT, error = 0;
 
@@ -126,15 +123,14 @@ static int read_events(struct tt_nettrace *n, const char *block, size_t size,
     tt_nettrace_pass(&c, head);
     while (!error && !c.is_bad && c.at < c.end) {
         if (is_short)
-            read_short(&c, &e);
+            read_short(n, &c, &e);
         else
-            read_long(&c, &e);
+            read_long(n, &c, &e);
         e.payload = c.at;
         tt_nettrace_pass(&c, e.size);
-        if (!is_short && !c.is_bad)
-            while ((c.at - n->bytes) % 4 && c.at < c.end)
-                c.at++;
-        if (!c.is_bad)
+        while (!n->is_six && !is_short && c.at < c.end && (c.at - n->bytes) % 4)
+            c.at++;
+        if (!c.is_bad && (e.kind || !n->is_six))
             error = calls->event(calls->arg, &e);
     }
     return error || !c.is_bad ? error : wrong(n, "a block of events is damaged");
@@ -159,10 +155,9 @@ int tt_nettrace_read_stacks(struct tt_nettrace *n, struct tt_nettrace_cursor c,
     return error || !c.is_bad ? error : wrong(n, "a block of stacks is damaged");
 }
 
-static int read_point(struct tt_nettrace *n, const char *block, size_t size,
+static int read_point(struct tt_nettrace *n, struct tt_nettrace_cursor c,
                       const struct tt_nettrace_calls *calls)
 {
-    struct tt_nettrace_cursor c = {block, block + size, 0};
     uint64_t threads;
     int error = 0;
 
@@ -231,7 +226,7 @@ static int take_type(struct tt_nettrace *n, const char **name, size_t *length)
 static int read_block(struct tt_nettrace *n, enum kind kind,
                       const struct tt_nettrace_calls *calls)
 {
-    const char *block;
+    struct tt_nettrace_cursor c;
     size_t size, start;
 
     if (n->size - n->at < 4)
@@ -240,17 +235,16 @@ static int read_block(struct tt_nettrace *n, enum kind kind,
     start = (n->at + 3) / 4 * 4;
     if (start > n->size || size >= n->size - start)
         return n->is_cut = 1, 0;
-    block = n->bytes + start;
+    c = (struct tt_nettrace_cursor){n->bytes + start, n->bytes + start + size, 0};
     n->at = start + size;
-    if (block[size] != END)
+    if (*c.end != END)
         return wrong(n, "a block does not end");
     n->at++;
     if (kind == STACKS)
-        return tt_nettrace_read_stacks(
-            n, (struct tt_nettrace_cursor){block, block + size, 0}, calls);
+        return tt_nettrace_read_stacks(n, c, calls);
     if (kind == POINT)
-        return read_point(n, block, size, calls);
-    return kind == UNKNOWN ? 0 : read_events(n, block, size, calls);
+        return read_point(n, c, calls);
+    return kind == UNKNOWN ? 0 : tt_nettrace_read_events(n, c, calls);
 }
 
 /* The first object describes the run: the size of an address, and the process. */

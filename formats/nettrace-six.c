@@ -26,65 +26,6 @@ static int wrong(struct tt_nettrace *n, const char *what)
     return tt_source_fail_at(n->s, n->at, "%s", what);
 }
 
-/* Reads a head that leaves out what is as before. */
-static void read_short(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e)
-{
-    enum { KIND = 1, CAPTURE = 2, THREAD = 4, STACK = 8, LABELS = 16, SIZE = 128 };
-    unsigned flags = (unsigned)tt_nettrace_take(c, 1);
-
-    if (flags & KIND)
-        e->kind = (uint32_t)tt_nettrace_take_varied(c);
-    if (flags & CAPTURE) {
-        e->sequence += (uint32_t)tt_nettrace_take_varied(c);
-        e->capturer = tt_nettrace_take_varied(c);
-        (void)tt_nettrace_take_varied(c); /* the processor */
-    }
-    e->sequence++;
-    if (flags & THREAD)
-        e->thread = tt_nettrace_take_varied(c);
-    if (flags & STACK)
-        e->stack = (uint32_t)tt_nettrace_take_varied(c);
-    (void)tt_nettrace_take_varied(c); /* the time */
-    if (flags & LABELS)
-        (void)tt_nettrace_take_varied(c);
-    if (flags & SIZE)
-        e->size = (size_t)tt_nettrace_take_varied(c);
-}
-
-static void read_long(struct tt_nettrace_cursor *c, struct tt_nettrace_event *e)
-{
-    (void)tt_nettrace_take(c, 4); /* the size of all of it */
-    e->kind = (uint32_t)tt_nettrace_take(c, 4) & INT32_MAX;
-    e->sequence = (uint32_t)tt_nettrace_take(c, 4);
-    e->thread = tt_nettrace_take(c, 8);
-    e->capturer = tt_nettrace_take(c, 8);
-    tt_nettrace_pass(c, 4); /* the processor */
-    e->stack = (uint32_t)tt_nettrace_take(c, 4);
-    tt_nettrace_pass(c, 8 + 4); /* the time, and labels */
-    e->size = (size_t)tt_nettrace_take(c, 4);
-}
-
-static int read_events(struct tt_nettrace *n, struct tt_nettrace_cursor c,
-                       const struct tt_nettrace_calls *calls)
-{
-    enum { IS_SHORT = 1 };
-    struct tt_nettrace_event e = {0};
-    const char *block = c.at;
-    uint64_t head = tt_nettrace_take(&c, 2);
-    int is_short = (int)tt_nettrace_take(&c, 2) & IS_SHORT, error = 0;
-
-    c.at = block;
-    tt_nettrace_pass(&c, head);
-    while (!error && !c.is_bad && c.at < c.end) {
-        is_short ? read_short(&c, &e) : read_long(&c, &e);
-        e.payload = c.at;
-        tt_nettrace_pass(&c, e.size);
-        if (!c.is_bad && e.kind)
-            error = calls->event(calls->arg, &e);
-    }
-    return error || !c.is_bad ? error : wrong(n, "a block of events is damaged");
-}
-
 static struct tt_nettrace_text take_text(struct tt_nettrace_cursor *c)
 {
     uint64_t size = tt_nettrace_take_varied(c);
@@ -236,7 +177,7 @@ static int read_block(struct tt_nettrace *n, enum kind kind, size_t size,
     case OF_TRACE:
         return read_trace(n, c);
     case EVENTS:
-        return read_events(n, c, calls);
+        return tt_nettrace_read_events(n, c, calls);
     case DESCRIPTIONS:
         return read_descriptions(n, c, calls);
     case POINT:

@@ -70,6 +70,8 @@ struct tt_nettrace_cursor {
 uint64_t tt_nettrace_take(struct tt_nettrace_cursor *, int size);
 uint64_t tt_nettrace_take_varied(struct tt_nettrace_cursor *);
 void tt_nettrace_pass(struct tt_nettrace_cursor *, uint64_t size);
+int tt_nettrace_read_events(struct tt_nettrace *, struct tt_nettrace_cursor,
+                            const struct tt_nettrace_calls *);
 int tt_nettrace_read_stacks(struct tt_nettrace *, struct tt_nettrace_cursor,
                             const struct tt_nettrace_calls *);
 
