@@ -19,9 +19,9 @@
 const struct tt_flag tt_show_flags[] = {
     {"json", 0, TT_SHOW_JSON, NULL, NULL, "print JSON; --csv: print CSV"},
     {"csv", 0, TT_SHOW_CSV, NULL, NULL, NULL},
-    {"width", 0, TT_SHOW_WIDTH, "N", NULL, "limit text to N columns; 0: no limit"},
-    {"color", 0, TT_SHOW_COLOR, "[WHEN]", "auto always never",
-     "WHEN: auto (default), always, never"},
+    {"width", 0, TT_SHOW_WIDTH, "N", NULL,
+     "limit text to N columns; 0: no limit; --color[=WHEN]"},
+    {"color", 0, TT_SHOW_COLOR, "[WHEN]", "auto always never", NULL},
     {"output", 'o', TT_SHOW_OUTPUT, "OUT", "@files",
      "write to OUT; - is standard output"},
     {"force", 0, TT_REPLACING_FORCE, NULL, NULL, NULL},

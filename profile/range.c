@@ -184,6 +184,15 @@ struct tt_range tt_range_of_run(const struct tt_profile *p)
     return r;
 }
 
+struct tt_range tt_range_shown(const struct tt_profile *p)
+{
+    const struct tt_range run = tt_range_of_run(p);
+    const uint64_t from = tt_fact_number(p, TT_FACT_FROM),
+                   to = tt_fact_number(p, TT_FACT_TO);
+
+    return to ? (struct tt_range){from, to, 0} : run;
+}
+
 static uint64_t time_of(const struct moment *m, const struct tt_range *run)
 {
     const uint64_t length = run->to - run->from, day = (uint64_t)DAY * NS;

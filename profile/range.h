@@ -29,6 +29,9 @@ int tt_range_find(const struct tt_profile *, const char *text, struct tt_range *
 /* The whole run: from the beginning to just after the last sample. */
 struct tt_range tt_range_of_run(const struct tt_profile *);
 
+/* What the filter `time` has left of a run, or all of it. */
+struct tt_range tt_range_shown(const struct tt_profile *);
+
 /* Returns how long the range is, in ns. */
 uint64_t tt_range_length(const struct tt_range *, const struct tt_range *run);
 

@@ -67,14 +67,6 @@ static void number_processes(struct timeline *v)
     }
 }
 
-static const char *name_strand(struct timeline *v, const struct tt_strand_row *s)
-{
-    const char *name = v->p->strings + s->name;
-
-    return s->thread ? tt_table_text(v->t, "%s %llu", name, (unsigned long long)s->thread)
-                     : name;
-}
-
 static void number_things(struct timeline *v)
 {
     const struct tt_profile *p = v->p;
@@ -92,7 +84,7 @@ static void number_things(struct timeline *v)
     v->things = v->by == BY_STRAND ? p->strands : p->blocks;
     for (uint32_t i = 0; i < v->things; i++) {
         v->thing_of[i] = i;
-        v->use[i].name = v->by == BY_STRAND ? name_strand(v, &p->strand[i])
+        v->use[i].name = v->by == BY_STRAND ? tt_strand_name(v->t, p, i)
                                             : tt_block_name(p, i);
     }
 }
@@ -311,16 +303,6 @@ static int choose_buckets(struct timeline *v, struct tt_query *q)
     return 0;
 }
 
-/* What the filter `time` has left, or all of the run. */
-static struct tt_range range_shown(const struct tt_profile *p)
-{
-    struct tt_range r = tt_range_of_run(p);
-    const uint64_t from = tt_fact_number(p, TT_FACT_FROM),
-                   to = tt_fact_number(p, TT_FACT_TO);
-
-    return to ? (struct tt_range){from, to, 0} : r;
-}
-
 static int fill(struct timeline *v, struct tt_query *q)
 {
     const uint32_t things = v->by == BY_BLOCK   ? v->p->blocks
@@ -362,7 +344,7 @@ int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_t
     if (by == BY_STATE && tt_lanes_check(p, q) != 0)
         return -TT_ERR_OPTION;
     v.by = (enum by)by;
-    v.run = range_shown(p);
+    v.run = tt_range_shown(p);
     length = v.run.to - v.run.from;
     v.length = length / v.buckets + (length % v.buckets != 0);
     add_columns(&v, time != TT_NONE ? p->metric[time].unit : "ticks");

@@ -589,6 +589,16 @@ static const char *left_out(const struct tt_profile *p, struct tt_table *t)
     return texts;
 }
 
+const char *tt_strand_name(struct tt_table *t, const struct tt_profile *p,
+                           uint32_t strand)
+{
+    const struct tt_strand_row *s = &p->strand[strand];
+    const char *name = p->strings + s->name;
+
+    return s->thread ? tt_table_text(t, "%s %llu", name, (unsigned long long)s->thread)
+                     : name;
+}
+
 const char *tt_view_range(const struct tt_profile *p, struct tt_table *t)
 {
     const uint64_t from = tt_fact_number(p, TT_FACT_FROM),

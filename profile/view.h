@@ -31,6 +31,8 @@ double tt_share_error(double share, uint64_t samples);
 
 /* Which part of the run a range of time is: "1.000 s to 2.000 s of 9.000 s". */
 const char *tt_view_range(const struct tt_profile *, struct tt_table *);
+/* A thread's name, with its number if it has one. */
+const char *tt_strand_name(struct tt_table *, const struct tt_profile *, uint32_t strand);
 /* Notes that every view owes its readers: hidden, evicted, unresolved, lost. */
 void tt_view_notes(const struct tt_profile *, const struct tt_metric_choice *,
                    struct tt_table *);

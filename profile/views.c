@@ -52,6 +52,13 @@ static const struct tt_view_key timeline_keys[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+static const struct tt_view_key chart_keys[] = {
+    {"span", "FROM..TO", NULL, "show this time, with samples that reach into it"},
+    {"columns", "N", NULL, "parts of the time (default: 100)"},
+    {"thread", "NAME", NULL, "a thread as 'timeline' names it (default: the busiest)"},
+    {NULL, NULL, NULL, NULL},
+};
+
 static const struct tt_view_key space_keys[] = {
     {"by", "WHAT", "type generation both block", "type, generation, both or block"},
     {NULL, NULL, NULL, NULL},
@@ -91,6 +98,7 @@ const struct tt_named_view tt_views[] = {
     {"series", tt_view_series, 0, series_keys, "figures over time"},
     {"timeline", tt_view_timeline, 0, timeline_keys,
      "use over time, of each thread or block"},
+    {"chart", tt_view_chart, 0, chart_keys, "what a thread did over time"},
     {"parallel", tt_view_parallel, 0, no_keys,
      "how many threads ran while each block ran"},
     {"whatif", tt_view_whatif, 0, whatif_keys, "the run's time if a block were faster"},

@@ -49,6 +49,7 @@ tt_view_function tt_view_slowest;
 tt_view_function tt_view_locks;
 tt_view_function tt_view_header;
 tt_view_function tt_view_timeline;
+tt_view_function tt_view_chart;
 tt_view_function tt_view_bursts;
 tt_view_function tt_view_parallel;
 tt_view_function tt_view_whatif;
