@@ -3,7 +3,7 @@
 #include <link.h>
 #include <stddef.h>
 
-#include "interpreter.h"
+#include "python.h"
 
 struct tt_interpreter *tt_interpreters;
 

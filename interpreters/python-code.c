@@ -5,7 +5,7 @@
  * distinguished by a print of the head: the addresses of its texts and its table, the
  * line, from 3.12 on a unique number, and before that the hash that is stored with the
  * name. async-signal-safe */
-#include "python.h"
+#include "python-code.h"
 #include "utf8.h"
 
 enum {

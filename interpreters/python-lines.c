@@ -8,7 +8,8 @@
  *
  * The table is read from its beginning up to the instruction, some bytes at a time.
  * async-signal-safe */
-#include "python.h"
+#include "python-lines.h"
+#include "python-code.h"
 
 enum { SIZE_AT = 16, BYTES_AT = 32, NO_LINE = -128, LARGEST = 1 << 20 };
 

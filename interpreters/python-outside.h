@@ -4,7 +4,7 @@
 #define TT_PYTHON_OUTSIDE_H
 
 #include "frame-copy.h"
-#include "interpreter.h"
+#include "interpreters.h"
 #include "modules.h"
 #include "regions.h"
 

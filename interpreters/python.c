@@ -14,7 +14,8 @@
  * A handler may run between two stores of the interpreter.  Then only the innermost run
  * can be wrong: it is checked against the next one, and dropped if it does not lead
  * there. async-signal-safe, except tt_python_find */
-#include "python.h"
+#include "python-code.h"
+#include "python-lines.h"
 
 #include <link.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* safe-copy-aarch64.c - the system copies: no load is resumed here. async-signal-safe */
-#include "safe-read.h"
+#include "safe-copy.h"
 
 int tt_safe_loads;
 __thread struct tt_safe_thread tt_safe_thread;

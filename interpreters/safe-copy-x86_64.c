@@ -4,7 +4,7 @@
  * The handler of the fault sets the program counter from the load to tt_safe_failed.
  * Meanwhile the stack pointer is where the system may put a signal's frame.
  * async-signal-safe */
-#include "safe-read.h"
+#include "safe-copy.h"
 
 int tt_safe_loads;
 __thread struct tt_safe_thread tt_safe_thread;

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "interposing.h"
-#include "locks-start.h"
 #include "preload.h"
 
 #define NEXT tt_next_locks
@@ -214,7 +213,7 @@ TT_INTERPOSE int pthread_barrier_destroy(pthread_barrier_t *b)
 
 /* A thread may wait for the end of this one before it begins: that wait is named at its
  * end. */
-void tt_locks_thread_began(uintptr_t function)
+static void thread_began(uintptr_t function)
 {
     const void *self = (const void *)(uintptr_t)pthread_self();
     struct tt_lock *l;
@@ -279,6 +278,6 @@ const struct tt_preload_collector tt_preload_collector = {
     .start = start,
     .stop = tt_locks_stop,
     .forked = tt_locks_forked,
-    .began = tt_locks_thread_began,
+    .began = thread_began,
     .on = &tt_locks_on,
     .without = "; no waits for locks: a sanitizer intercepts them"};

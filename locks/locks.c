@@ -17,7 +17,6 @@
 #include "lock-charge.h"
 #include "lock-place.h"
 #include "lock-table.h"
-#include "locks-start.h"
 
 static struct {
     pid_t pid;

@@ -36,6 +36,12 @@ struct tt_lock_wait {
 
 extern int tt_locks_on;
 
+/* Before the recording begins.  Waits count between these times, by the system's clock;
+ * end 0: no end. */
+void tt_locks_start(uint64_t begin, uint64_t end);
+void tt_locks_stop(void);
+void tt_locks_forked(void); /* in the child */
+
 /* Begins and ends a wait for a lock that was not free; the wait counts only if `counts`
  * is set in between. */
 void tt_lock_wait_begin(struct tt_lock_wait *, const void *lock, enum tt_lock_kind,

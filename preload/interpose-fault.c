@@ -25,7 +25,7 @@
 #include "native-sampler.h"
 #include "next-function.h"
 #include "preload.h"
-#include "safe-read.h"
+#include "safe-copy.h"
 #include "system-call.h"
 
 typedef void (*handler)(int);

@@ -37,7 +37,7 @@
 #include "interpose-fault.h"
 #include "interpose-loader.h"
 #include "interpose-signal.h"
-#include "interpreter.h"
+#include "interpreters.h"
 #include "modules.h"
 #include "native-sampler.h"
 #include "next-function.h"

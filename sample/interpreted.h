@@ -4,7 +4,7 @@
 #ifndef TT_INTERPRETED_H
 #define TT_INTERPRETED_H
 
-#include "interpreter.h"
+#include "interpreters.h"
 #include "tallytree.h"
 
 struct tt_recording;

@@ -60,7 +60,7 @@ program awk "awk '{ n[\$1 % 97]++ } END { for (i = 0; i < 97; i++) print i, n[i]
 program perl "perl -ne '\$n{length \$_}++; END { print map { \"\$_ \$n{\$_}\n\" } sort keys %n; exit 7 }' $t"
 program python3 "python3 -c 'import threading, subprocess, json, sys
 print(subprocess.run([\"seq\", \"3\"], capture_output=True).stdout)
-l = [threading.Thread(target=lambda: sum(range(100000))) for i in range(8)]
+l = [threading.Thread(target=lambda: sum(range(10000))) for i in range(8)]
 [x.start() for x in l]; [x.join() for x in l]
 sys.exit(5)'"
 program lua5.4 "lua5.4 -e 'local t = {} for i = 1, 99999 do t[i] = i % 977 end table.sort(t) print(t[500]) os.exit(6)'"
@@ -91,10 +91,11 @@ program tclsh "echo 'for {set i 0} {\$i < 20000} {incr i} {incr x \$i}; puts \$x
 program node "node -e 'const m = new Map(); for (let i = 0; i < 3e5; i++) m.set(i % 977, i); console.log(m.size); process.exit(9)'"
 if [ -z "${TT_RECORD:-}" ]; then
     program java "echo 'public class P { public static void main(String[] a) { int n = 0; for (int i = 0; i < 9999999; i++) n += i % 7; System.out.println(n); System.exit(4); } }' >P.java; java P.java"
+    program gdb "gdb -q -nx -batch -ex 'info line main' $tmp/program.o"
 else
     program java "java --version"
+    program gdb "gdb --version"
 fi
-program gdb "gdb -q -nx -batch -ex 'info line main' $tmp/program.o"
 program zsh "zsh -f -c 'print -l {1..9} | sort -r; exit 2'"
 program file "file -b /bin/sh $t"
 program man "man -l /dev/null; man -w sh"

@@ -16,9 +16,7 @@ sources()
 
 without_licence()
 {
-    sources | while read -r file; do
-        [ "$(head -n 1 "$file")" = "/* SPDX-License-Identifier: MIT */" ] || echo "$file"
-    done
+    sources | xargs awk 'FNR == 1 && $0 != "/* SPDX-License-Identifier: MIT */" { print FILENAME }'
 }
 
 # A file has one idea, whatever its length.  A function fits a screen, except a switch with a line
@@ -101,7 +99,7 @@ none "no function is longer than 60 lines, but for a switch of ten cases" too_lo
 none "no two files have one name" namesakes
 none "no two types have one name" double_tags
 none "the functions of a header are those of its file" strays \
-    base runtime unwind symbols sample functions preload heap profile report layouts serve command
+    base runtime unwind symbols interpreters sample functions preload heap locks profile report layouts serve command
 none "no line ends in blanks" trailing_blanks
 none "all that has a version has the same" other_versions
 finish

@@ -7,24 +7,28 @@ tallytree=$build/tallytree
 cd "$tmp" || exit 1
 export COLUMNS=200
 
-# Whether text is plain, decided without any code of ours.
+# Whether the text of a file is plain, decided without any code of ours: for each line of FILE
+# WORD..., one with the answer.
 cat >plain.py <<'END2'
 import re, sys
-text = open(sys.argv[1], "rb").read()
-if "terminal" in sys.argv:
-    text = text.replace(b"\r\n", b"\n")
-    if "data" not in sys.argv:
-        text = re.sub(rb"\x1b\[[0-9;]*m", b"", text)
-if not text:
-    sys.exit("there is nothing")
-text = text.decode("utf-8")
-for i, c in enumerate(text):
-    n = ord(c)
-    if (n < 32 and c not in "\n\t") or 127 <= n < 160 or 0x202a <= n <= 0x202e or 0x2066 <= n <= 0x2069:
-        sys.exit("U+%04X in %r" % (n, text[max(0, i - 30):i + 30]))
-for line in text.split("\n"):
-    if "data" not in sys.argv and line.lstrip().startswith("INJECTED"):
-        sys.exit("a name has a line for itself: %r" % line)
+def wrong(file, *words):
+    text = open(file, "rb").read()
+    if "terminal" in words:
+        text = text.replace(b"\r\n", b"\n")
+        if "data" not in words:
+            text = re.sub(rb"\x1b\[[0-9;]*m", b"", text)
+    if not text:
+        return ("there is nothing")
+    text = text.decode("utf-8")
+    for i, c in enumerate(text):
+        n = ord(c)
+        if (n < 32 and c not in "\n\t") or 127 <= n < 160 or 0x202a <= n <= 0x202e or 0x2066 <= n <= 0x2069:
+            return ("U+%04X in %r" % (n, text[max(0, i - 30):i + 30]))
+    for line in text.split("\n"):
+        if "data" not in words and line.lstrip().startswith("INJECTED"):
+            return ("a name has a line for itself: %r" % line)
+for line in sys.stdin:
+    print(wrong(*line.split()) or "plain", flush=True)
 END2
 cat >make.py <<'END2'
 import json
@@ -47,11 +51,20 @@ python3 make.py
 "$tallytree" merge -o names.tt names.json || exit 1
 "$tallytree" merge -o merged names.json recording || exit 1
 
+coproc judge { exec python3 "$tmp/plain.py"; }
+# is_plain FILE WORD...
+is_plain()
+{
+    local answer
+    echo "$*" >&"${judge[1]}"
+    read -r answer <&"${judge[0]}" && [ "$answer" = plain ] || { echo "$answer"; return 1; }
+}
+
 # shows COMMAND... - all that it prints is plain, and the command does not fail otherwise.
 shows()
 {
     "$tallytree" "$@" >out 2>&1 </dev/null
-    [ $? -lt 128 ] && python3 "$tmp/plain.py" out
+    [ $? -lt 128 ] && is_plain out
 }
 # The same in a separate terminal; data may have names of more than one line, but no colours.
 shows_there()
@@ -60,8 +73,8 @@ shows_there()
     printf -v command '%q ' "$tallytree" "$@"
     script -qec "$command" /dev/null >out </dev/null
     case " $* " in
-    *" --csv "* | *" export "*) python3 "$tmp/plain.py" out terminal data ;;
-    *) python3 "$tmp/plain.py" out terminal ;;
+    *" --csv "* | *" export "*) is_plain out terminal data ;;
+    *) is_plain out terminal ;;
     esac
 }
 

@@ -183,7 +183,7 @@ for my $document (map { "$top/$_" =~ s{^\Q$top/$top\E}{$top}r } tracked()) {
     ok(!@dead, "$name links to what is there", @dead);
     # Paths of the tree, in code or in text, and patterns for several of them.  A word in
     # capitals is a placeholder.
-    my $rooms = 'adapters|base|bench|command|doc|examples|formats|functions|fuzz|heap|include|layouts|preload|profile|report|runtime|sample|serve|symbols|test|tools|unwind|web';
+    my $rooms = 'adapters|base|bench|command|doc|examples|formats|functions|fuzz|heap|include|interpreters|layouts|locks|preload|profile|report|runtime|sample|serve|symbols|test|tools|unwind|web';
     my @lost = grep { my ($there) = glob "$top/$_"; !defined $there || !-e $there }
         map { s/[.,]$//r } $text =~ m{(?<![\w/.-])((?:$rooms)/(?![A-Z]+\b)[\w/.*-]*[\w*])}g;
     ok(!@lost, "$name names files that are there", @lost);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpreter.h - functions that an interpreter runs, in place of its native frames.
+/* interpreters.h - functions that an interpreter runs, in place of its native frames.
  *
  *      native stack (grows down)             the interpreter's own list of frames
  *      ├─ sp 0 ── sre_search                 leaf ─ caller ─ ... ─ module
@@ -15,16 +15,15 @@
  * An interpreter is found in a loaded object, once.  From then on each sample reads the
  * frames of a thread from it.  No function of the program is called, and all reads are
  * done by tt_safe_read, so that a wrong address costs frames and no crash. */
-#ifndef TT_INTERPRETER_H
-#define TT_INTERPRETER_H
+#ifndef TT_INTERPRETERS_H
+#define TT_INTERPRETERS_H
 
-#include "safe-read.h"
+#include "safe-copy.h"
 #include "unwind.h"
 
 enum { TT_INTERPRETED_NAME = 32, TT_INTERPRETED_TEXT = 1200, TT_INTERPRETED_MAX = 4096 };
 
 struct tt_interpreter;
-struct dl_phdr_info;
 
 struct tt_interpreted { /* a frame */
     const struct tt_interpreter *by;
@@ -85,8 +84,5 @@ static inline struct tt_interpreter *tt_interpreters_first(void)
 
 /* Looks for interpreters in the loaded modules.  One thread at a time, no handler. */
 void tt_interpreters_find(void);
-
-/* One for each kind: the interpreter in this object; NULL: none, or no memory. */
-struct tt_interpreter *tt_python_find(const struct dl_phdr_info *);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* safe-read.h - reads a program's memory at addresses that may be wrong.
+/* safe-copy.h - reads a program's memory at addresses that may be wrong.
  *
  * These reads are many, and nearly all succeed: each is a plain load.  One that faults is
  * resumed by the process's first handler of SIGSEGV (preload/interpose-fault.c), which
  * has to know these loads.  Without it, or if the signal is blocked, the system copies:
  * that always works, and takes some thousand cycles. */
-#ifndef TT_SAFE_READ_H
-#define TT_SAFE_READ_H
+#ifndef TT_SAFE_COPY_H
+#define TT_SAFE_COPY_H
 
 #include <stdint.h>
 #include <string.h>
