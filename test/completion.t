@@ -92,7 +92,7 @@ flags_are_taken()
         [ "$flag" = --help ] ||
             ! tallytree "$1" "$flag=$tmp/x" --no-such-flag </dev/null >"$tmp/refusal" 2>&1 ||
             { echo "$flag: a wrong flag after it is no error"; continue; }
-        grep "no option '$flag'" "$tmp/refusal"
+        [[ $(<"$tmp/refusal") != *"no option '$flag'"* ]] || cat "$tmp/refusal"
     done
 }
 
@@ -162,6 +162,39 @@ for command in $(commands); do
     [ "$command" = help ] || none "the man page of $command has the flags of its help page as headings" flags_are_headings "$command"
 done
 try "these are many" test "$(wc -l <"$tmp/all-flags")" -ge 100
+
+# The default of a flag is the same on the help page and in the man page, or report's.
+defaults_differ()
+{
+    local command
+    # shellcheck disable=SC2016
+    for command in $(commands); do
+        [ "$command" = help ] || tallytree help "$command" | sed "s/^/$command /"
+    done | perl -ne '
+        BEGIN {
+            for my $page (glob "doc/man/tallytree-*.1") {
+                my ($command) = $page =~ /tallytree-(.*)\.1/;
+                open my $in, "<", $page or die;
+                local $/;
+                for my $part (split /^\.(?:TP|S[HS] .*)\n/m, <$in>) {
+                    my ($heading, $text) = split /\n/, $part =~ s/\\f.//gr =~ s/\\-/-/gr =~ s/"//gr, 2;
+                    $text =~ s/^\.[A-Z]+ //gm;
+                    $text =~ s/ *\n/ /g;
+                    $about{"$command $_"} .= $text for $heading =~ /--[a-z][a-z-]*/g;
+                }
+            }
+        }
+        my ($command, $flag, $rest) = /^(\S+)   (?:-\w, )?(--[a-z-]+)(.*)/ or next;
+        my $text = join " ", map { $_ // "" } @about{"$command $flag", "report $flag"};
+        my ($value) = $rest =~ /\(default: (.*)\)$/;
+        my ($first) = $rest =~ /(\w+) \(default\)(?:,| or)/;
+        $value //= $first // next;
+        $count++;
+        print "$command $flag: the man page does not say that the default is $value\n"
+            unless $text =~ /\(default: \Q$value\E(?!\w)/ || $first && $text =~ /\b$first \(the default\)/;
+        END { print "only $count defaults were found\n" if $count < 30 }'
+}
+none "the defaults of help pages are those of man pages" defaults_differ
 
 # Each flag in a man page, and in a document after a command's name, is a flag of a command or
 # a layout.  Exceptions: words about flags, and flags of node.
