@@ -43,7 +43,7 @@ int tt_by_time_check(struct tt_export *e)
     return -TT_ERR_OPTION;
 }
 
-/* Times and weights of samples are rounded.  A sample that begins less than half of its
+/* Times and weights of samples are rounded, but not those of events.  A sample that begins less than half of its
  * length after the last one follows it at once, and keeps its length. */
 static void close_gaps(struct tt_by_time *x, const struct tt_lane *lane)
 {
@@ -62,9 +62,10 @@ static void close_gaps(struct tt_by_time *x, const struct tt_lane *lane)
 static void set_times(struct tt_by_time *x)
 {
     const struct tt_stretch *s = x->lanes.stretch.item;
+    const int is_exact = tt_fact_text(x->p, TT_FACT_BEGAN) != NULL;
 
     x->start = UINT64_MAX;
-    for (uint32_t i = 0; i < x->lanes.lanes; i++)
+    for (uint32_t i = 0; !is_exact && i < x->lanes.lanes; i++)
         close_gaps(x, &x->lanes.lane[i]);
     for (size_t i = 0; i < x->lanes.stretch.count; i++)
         if (s[i].from < x->start)

@@ -196,7 +196,10 @@ int tt_chrome_write(struct tt_export *e, struct tt_writer *w)
 {
     int error;
 
-    tt_put(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    tt_put(w, "{\"displayTimeUnit\":\"ns\",");
+    if (!e->by_time)
+        tt_put(w, "\"otherData\":{\"tallytree\":\"sums\"},");
+    tt_put(w, "\"traceEvents\":[");
     error = e->by_time ? write_by_time(e, w) : write_sums(e, w);
     tt_put(w, "\n]}\n");
     return error;

@@ -52,7 +52,9 @@ struct chrome {
     struct tt_v8 v8;                  /* samples */
     uint64_t order, unbalanced, lost; /* lost: without a time */
     uint64_t time;                    /* of all threads */
-    int is_too_much;                  /* it is more than 64 bits hold */
+    uint64_t before; /* 0: how long the first event is before that, in ns */
+    int is_sums;     /* events have no order in time */
+    int is_too_much; /* it is more than 64 bits hold */
 };
 
 /* ── Events as they are read ──────────────────────────────────────────────────────── */
@@ -224,6 +226,8 @@ static int note(struct chrome *c, struct tt_vector *to, const struct event *e)
     }
     if (!find_thread(c, e->pid, e->thread, &thread) || !(m = tt_vector_add(to, 1)))
         return tt_source_no_memory(c->s);
+    if (e->at < 0 && (uint64_t)-e->at > c->before)
+        c->before = (uint64_t)-e->at;
     *m = (struct mark){.at = e->at,
                        .end = NEVER,
                        .thread = thread,
@@ -313,6 +317,25 @@ static int read_events(struct chrome *c, int may_be_open)
     return result < 0 ? result : 1;
 }
 
+/* Our own sums follow one another: they have no order in time. */
+static int read_other(struct chrome *c)
+{
+    struct tt_json *j = &c->json;
+    int kind = tt_json_value(j), result;
+
+    if (kind == TT_JSON_ARRAY)
+        return tt_json_close(j);
+    if (kind != TT_JSON_OBJECT)
+        return kind;
+    while ((result = tt_json_key(j)) > 0) {
+        c->is_sums |= tt_json_is(j, "tallytree");
+        result = tt_json_skip(j);
+        if (result < 0)
+            return result;
+    }
+    return result < 0 ? result : 1;
+}
+
 static int read_file(struct chrome *c)
 {
     int kind = tt_json_value(&c->json), result = 1;
@@ -326,6 +349,8 @@ static int read_file(struct chrome *c)
             result = tt_chrome_samples(&c->v8, &c->json);
         else if (tt_json_is(&c->json, "stackFrames"))
             result = tt_chrome_frames(&c->v8, &c->json);
+        else if (tt_json_is(&c->json, "otherData"))
+            result = read_other(c);
         else if (!tt_json_is(&c->json, "traceEvents"))
             result = tt_json_skip(&c->json);
         else if ((result = tt_json_array(&c->json)) > 0)
@@ -401,7 +426,8 @@ static void advance(struct play *p, int64_t to)
 
     p->c->is_too_much |= __builtin_add_overflow(p->c->time, passed, &p->c->time);
     if (passed)
-        tt_events_tick(passed);
+        tt_events_pass(p->c->events, (uint64_t)p->last + p->c->before,
+                       (uint64_t)to + p->c->before, !p->c->is_sums);
     p->last = to;
 }
 
@@ -672,7 +698,7 @@ static int read_all(struct chrome *c)
     if (!error && c->is_too_much)
         error = tt_json_wrong(&c->json, TT_TOO_MUCH);
     if (!error)
-        error = tt_events_finish(c->events, c->b);
+        error = tt_events_finish(c->events);
     if (!error && c->v8.samples)
         error = tt_v8_finish(&c->v8, &names, !has_time(c));
     if (!error && c->unbalanced)
@@ -684,7 +710,7 @@ static int read_all(struct chrome *c)
 
 static int read_chrome(struct tt_source *s, struct tt_builder *b)
 {
-    struct chrome c = {.s = s, .b = b, .events = tt_events_open(s)};
+    struct chrome c = {.s = s, .b = b, .events = tt_events_open(s, b)};
     struct thread *t;
     int error;
 

@@ -10,11 +10,14 @@
 #include <sys/mman.h>
 
 #include "../profile/read-recording.h"
+#include "activation.h"
 #include "block.h"
 #include "control.h"
 #include "pairs.h"
 #include "picture.h"
+#include "sample-log.h"
 #include "strand.h"
+#include "stretches.h"
 
 struct strand {
     struct tt_strand saved; /* while it is not the current one */
@@ -25,12 +28,14 @@ struct strand {
 
 struct tt_events {
     struct tt_source *s;
+    struct tt_builder *b;
     struct tt_strand outside; /* the state of the reading thread before this began */
     struct tt_vector strand;  /* struct strand *, owned */
     struct tt_pairs known;    /* (pid, thread) to its number */
     struct tt_pairs is_long;  /* of blocks: their names' place in `text` */
     struct tt_vector text; /* char: names that a recording would cut, with a NUL each */
     struct strand *current;
+    uint32_t number; /* of `current` */
 };
 
 static int start(struct tt_source *s)
@@ -48,7 +53,50 @@ static int start(struct tt_source *s)
     return error ? error : tt_start_with(&o);
 }
 
-struct tt_events *tt_events_open(struct tt_source *s)
+/* ── Stretches ────────────────────────────────────────────────────────────────────── */
+
+/* Cells of a tree will go; there is one run of events at a time. */
+static struct tt_events *keeper;
+
+struct moving {
+    const struct tt_tree *tree;
+    uint32_t (*to)(void *, uint32_t);
+    void *arg;
+};
+
+/* Cell 0 is none: such stretches are left out. */
+static uint32_t move_cell(void *arg, uint32_t cell)
+{
+    const struct moving *m = arg;
+    const struct tt_recording *r = m->tree->recording;
+
+    return cell && tt_page_owner(r, tt_cell_page(r, cell)) == m->tree->owner
+               ? m->to(m->arg, cell)
+               : cell;
+}
+
+static void move_stretches(const struct tt_tree *tree, uint32_t (*to)(void *, uint32_t),
+                           void *arg)
+{
+    struct moving m = {tree, to, arg};
+
+    tt_builder_move_stretches(keeper->b, move_cell, &m);
+}
+
+void tt_events_pass(struct tt_events *e, uint64_t from, uint64_t to, int is_timed)
+{
+    const struct tt_thread *t = tt_self.thread;
+
+    tt_tick(to - from);
+    if (!t || !is_timed)
+        return; /* no thread: there was no room for this thread */
+    tt_builder_stretch(e->b, tt_cell_of(&t->tree, tt_stack_placed(t, t->self->top)->node),
+                       e->number, from, to);
+}
+
+/* ── The beginning ────────────────────────────────────────────────────────────────── */
+
+struct tt_events *tt_events_open(struct tt_source *s, struct tt_builder *b)
 {
     struct tt_events *e = calloc(1, sizeof *e);
     int error = e ? start(s) : -TT_ERR_MEMORY;
@@ -59,6 +107,9 @@ struct tt_events *tt_events_open(struct tt_source *s)
         return NULL;
     }
     e->s = s;
+    e->b = b;
+    keeper = e;
+    tt_log_moved = move_stretches;
     e->outside = tt_self;
     tt_vector_init(&e->strand, NULL, sizeof(struct strand *));
     tt_pairs_init(&e->known, NULL);
@@ -105,13 +156,12 @@ void tt_events_switch(struct tt_events *e, uint32_t strand)
         e->current->saved = tt_self;
     tt_self = s->saved;
     e->current = s;
+    e->number = strand;
     if (tt_self.thread)
         return;
     (void)snprintf(number, sizeof number, "%u", strand);
     tt_thread_name(number);
 }
-
-void tt_events_tick(uint64_t ns) { tt_tick(ns); }
 
 /* ── Blocks ───────────────────────────────────────────────────────────────────────── */
 
@@ -202,8 +252,7 @@ static void end_strands(struct tt_events *e)
     tt_self = e->outside;
 }
 
-static int add_picture(struct tt_events *e, struct tt_builder *b, void *image,
-                       size_t size)
+static int add_picture(struct tt_events *e, void *image, size_t size)
 {
     struct tt_trace_strand *strand = calloc(e->strand.count + 1, sizeof *strand);
     struct strand *const *from = e->strand.item;
@@ -215,14 +264,14 @@ static int add_picture(struct tt_events *e, struct tt_builder *b, void *image,
         strand[i] = (struct tt_trace_strand){from[i]->process, from[i]->name,
                                              from[i]->pid, from[i]->thread};
     if (!error)
-        error = tt_builder_trace(b, &p, &trace);
+        error = tt_builder_trace(e->b, &p, &trace);
     if (strand)
         tt_picture_fini(&p);
     free(strand);
     return error;
 }
 
-int tt_events_finish(struct tt_events *e, struct tt_builder *b)
+int tt_events_finish(struct tt_events *e)
 {
     size_t size;
     void *image;
@@ -232,7 +281,7 @@ int tt_events_finish(struct tt_events *e, struct tt_builder *b)
     image = tt_snapshot(&size);
     if (!image)
         return tt_source_no_memory(e->s);
-    error = add_picture(e, b, image, size);
+    error = add_picture(e, image, size);
     munmap(image, size);
     if (error && !e->s->error[0])
         (void)tt_source_fail(e->s, "its events cannot be taken: %s",
@@ -247,6 +296,7 @@ void tt_events_close(struct tt_events *e)
     if (!e)
         return;
     end_strands(e);
+    tt_log_moved = NULL;
     (void)tt_stop();
     s = e->strand.item;
     for (size_t i = 0; i < e->strand.count; i++) {

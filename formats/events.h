@@ -12,8 +12,8 @@
 
 struct tt_events;
 
-/* NULL: an error, which the source then has noted. */
-struct tt_events *tt_events_open(struct tt_source *);
+/* Its content is for the builder.  NULL: an error, which the source then has noted. */
+struct tt_events *tt_events_open(struct tt_source *, struct tt_builder *);
 void tt_events_close(struct tt_events *); /* NULL: nothing */
 
 /* The number of a thread of the trace, new at its first time; TT_NONE: no memory. */
@@ -21,7 +21,8 @@ uint32_t tt_events_strand(struct tt_events *, const char *process, const char *n
                           uint64_t pid, uint64_t thread);
 /* The events that follow are of that thread. */
 void tt_events_switch(struct tt_events *, uint32_t strand);
-void tt_events_tick(uint64_t ns);
+/* Charges [from, to), in ns, to its innermost open block; `is_timed`: keeps it as a stretch. */
+void tt_events_pass(struct tt_events *, uint64_t from, uint64_t to, int is_timed);
 /* Blocks are numbers of the runtime's; their names may be of any length. */
 uint32_t tt_events_block(struct tt_events *, const struct tt_block_info *);
 int tt_events_push(struct tt_events *, uint32_t block); /* -TT_ERR_MEMORY */
@@ -29,6 +30,6 @@ int tt_events_push(struct tt_events *, uint32_t block); /* -TT_ERR_MEMORY */
 void tt_events_pop(struct tt_events *);
 
 /* Closes open blocks, and adds everything to the builder.  0 or an error, noted. */
-int tt_events_finish(struct tt_events *, struct tt_builder *);
+int tt_events_finish(struct tt_events *);
 
 #endif

@@ -12,6 +12,7 @@
 #include "frames.h"
 #include "json-reader.h"
 #include "samples.h"
+#include "stretches.h"
 
 enum { MOST_METRICS = 256 };
 
@@ -35,11 +36,23 @@ struct speedscope {
     int shift;     /* decimal digits that are read, */
     int64_t worth; /* and how many of these units are one */
     int64_t last, rest;
-    int is_time;    /* are weights times? */
-    int64_t at;     /* ns: of the next sample; -1: not known */
-    uint64_t total; /* of all profiles */
-    char *exporter; /* owned, or NULL */
+    int is_time;        /* are weights times? */
+    int64_t at;         /* ns: of the next sample; -1: not known */
+    uint64_t before;    /* 0: how long the first event is before that, in ns */
+    uint32_t stretches; /* the metric of events that are times; TT_NONE: there are none */
+    uint64_t total;     /* of all profiles */
+    char *exporter;     /* owned, or NULL */
 };
+
+/* In files of sums of Tallytree, each profile is a metric, the first is the main one; in
+ * others each profile is a strand.  Events of Tallytree are not calls. */
+#define OURS "tallytree "
+#define BY_TIME "tallytree-by-time "
+
+static int is_from(const struct speedscope *x, const char *exporter)
+{
+    return x->exporter && strncmp(x->exporter, exporter, strlen(exporter)) == 0;
+}
 
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */
 
@@ -307,6 +320,16 @@ static int open_frame(struct speedscope *x, struct tt_json *j, uint32_t block)
     return 1;
 }
 
+/* What was open until an event; Tallytree's sums have no order in time. */
+static void note_stretch(struct speedscope *x, int64_t until)
+{
+    if (!x->is_time || is_from(x, OURS) || until <= x->last)
+        return;
+    x->stretches = x->metric;
+    tt_builder_stretch(x->b, top_of(x), tt_builder_current(x->b),
+                       (uint64_t)x->last + x->before, (uint64_t)until + x->before);
+}
+
 static int take_event(struct speedscope *x, struct tt_json *j, const struct event *v)
 {
     int64_t lasted;
@@ -319,6 +342,8 @@ static int take_event(struct speedscope *x, struct tt_json *j, const struct even
         return tt_json_wrong(j, TT_TOO_MUCH);
     if (x->open.count)
         e = add_amount(x, j, top_of(x), lasted);
+    if (x->open.count && e > 0)
+        note_stretch(x, v->at);
     x->last = v->at;
     if (e < 0 || v->is_open)
         return e < 0 ? e : open_frame(x, j, v->block);
@@ -344,8 +369,10 @@ static int read_events(struct speedscope *x, const struct profile *p,
     e = tt_json_array(&events.json);
     while (e > 0 && (e = tt_json_item(&events.json)) > 0) {
         e = read_event(x, &events.json, &v);
-        if (e > 0 && x->last == INT64_MIN)
+        if (e > 0 && x->last == INT64_MIN) {
             x->last = v.at;
+            x->before = v.at < 0 ? -(uint64_t)v.at : 0;
+        }
         if (e > 0)
             e = take_event(x, &events.json, &v);
     }
@@ -388,16 +415,6 @@ static int scan_profile(struct tt_json *j, struct profile *p)
             e = tt_json_skip(j);
     }
     return e;
-}
-
-/* In files of sums of Tallytree, each profile is a metric, the first is the main one; in
- * others each profile is a strand.  Events of Tallytree are not calls. */
-#define OURS "tallytree "
-#define BY_TIME "tallytree-by-time "
-
-static int is_from(const struct speedscope *x, const char *exporter)
-{
-    return x->exporter && strncmp(x->exporter, exporter, strlen(exporter)) == 0;
 }
 
 static int choose_metric(struct speedscope *x, struct tt_json *j, const struct profile *p,
@@ -490,12 +507,16 @@ static int read_all(struct speedscope *x)
     e = tt_json_part_close(&p, x->s, e);
     if (!e)
         e = read_shared(x, shared);
-    return e ? e : read_profiles(x, profiles);
+    if (!e)
+        e = read_profiles(x, profiles);
+    if (!e && x->stretches != TT_NONE)
+        tt_builder_place_stretches(x->b, x->stretches, NULL, NULL);
+    return e;
 }
 
 static int read_speedscope(struct tt_source *s, struct tt_builder *b)
 {
-    struct speedscope x = {.s = s, .b = b};
+    struct speedscope x = {.s = s, .b = b, .stretches = TT_NONE};
     int error = tt_source_all(s, &x.text, &x.size);
 
     if (error)

@@ -354,7 +354,7 @@ static int take_event(struct playing *p, struct tt_source *in, uint64_t time,
     if (p->last && p->depth) {
         if (__builtin_add_overflow(u->time, time - p->last, &u->time))
             return tt_source_fail(in, TT_TOO_MUCH);
-        tt_events_tick(time - p->last);
+        tt_events_pass(u->events, p->last, time, 1);
     }
     p->last = time;
     if (!p->depth)
@@ -466,7 +466,7 @@ static int read_all(struct uftrace *u)
     for (size_t i = 0; !error && i < u->task.count; i++)
         if (!has_task_before(u, i))
             error = play(u, (struct task *)u->task.item + i);
-    error = error ? error : tt_events_finish(u->events, u->b);
+    error = error ? error : tt_events_finish(u->events);
     if (error)
         return error;
     if (u->unbalanced)
@@ -504,7 +504,7 @@ static void fini(struct uftrace *u)
 
 static int read_uftrace(struct tt_source *s, struct tt_builder *b)
 {
-    struct uftrace u = {.s = s, .b = b, .events = tt_events_open(s)};
+    struct uftrace u = {.s = s, .b = b, .events = tt_events_open(s, b)};
     int error;
 
     if (!u.events)

@@ -169,11 +169,14 @@ int tt_range_is_right(const char *text)
 struct tt_range tt_range_of_run(const struct tt_profile *p)
 {
     const struct tt_profile *whole = p->whole ? p->whole : p;
-    const uint64_t until = tt_fact_number(whole, "until"); /* of several, the last one */
+    const uint64_t until = tt_fact_number(whole, "until"), /* of several, the last one */
+        began = tt_fact_number(whole, TT_FACT_BEGAN);
     struct tt_range r = {tt_fact_number(whole, "started"), 0, 0};
 
     if (!r.from && whole->samples)
         r.from = whole->sample[0].time;
+    if (tt_fact_text(whole, TT_FACT_BEGAN) && began < r.from)
+        r.from = began;
     r.to = r.from + tt_fact_number(whole, "lasted");
     r.to = until > r.to ? until : r.to;
     if (whole->samples) { /* they are in the order of time */

@@ -17,6 +17,8 @@ struct tt_range { /* in ns, as rows of samples have it: [from, to) */
 #define TT_FACT_WITHOUT "without"
 #define TT_FACT_LENGTH "time.length"
 #define TT_FACT_UNSPLIT "time.unsplit"
+/* When the first stretch of a trace began (stretches.h): samples have the time of its end. */
+#define TT_FACT_BEGAN "time.began"
 
 /* Is it valid as a range of any profile? */
 int tt_range_is_right(const char *text);

@@ -12,6 +12,7 @@
 #include "read-sparse.h"
 #include "samples.h"
 #include "statistics.h"
+#include "stretches.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -724,7 +725,7 @@ static int take_samples(struct transfer *t)
     uint64_t lost;
     int error;
 
-    if (t->trace || !t->p->header->log || !t->p->strands)
+    if (!t->p->header->log || !t->p->strands)
         return 0;
     tt_vector_init(&v, NULL, sizeof(struct tt_picture_sample));
     sums = tt_memory_get(NULL, bytes);
@@ -737,6 +738,48 @@ static int take_samples(struct transfer *t)
     }
     tt_memory_put(NULL, sums);
     tt_vector_fini(&v);
+    return error;
+}
+
+/* ── Stretches of a trace ─────────────────────────────────────────────────────────── */
+
+/* Their contexts are cells. */
+static void find_cells(const struct transfer *t, uint32_t *context)
+{
+    for (uint32_t cell = 0; cell < t->p->cells; cell++) {
+        const uint32_t at = tt_picture_logged(t->p, cell);
+        context[cell] = at == UINT32_MAX ? TT_NONE : t->context[at];
+    }
+}
+
+/* Their strands are those of the trace. */
+static void find_trace_strands(struct transfer *t, uint32_t *strand)
+{
+    memset(strand, 0xff, (t->trace->strands + 1) * sizeof *strand);
+    for (uint32_t i = 0; i < t->p->strands; i++) {
+        const uint64_t number = strtoul(t->p->strand[i]->name, NULL, 10);
+        if (number >= t->trace->strands)
+            continue;
+        add_strand(t, t->p->strand[i]);
+        strand[number] = tt_builder_current(t->b);
+    }
+}
+
+static int place_stretches(struct transfer *t)
+{
+    uint32_t *context, *strand;
+    int error = -TT_ERR_MEMORY;
+
+    context = tt_memory_get(NULL, t->p->cells * sizeof *context);
+    strand = tt_memory_get(NULL, (t->trace->strands + 1) * sizeof *strand);
+    if (context && strand) {
+        find_cells(t, context);
+        find_trace_strands(t, strand);
+        tt_builder_place_stretches(t->b, t->time, context, strand);
+        error = 0;
+    }
+    tt_memory_put(NULL, strand);
+    tt_memory_put(NULL, context);
     return error;
 }
 
@@ -800,7 +843,7 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
         add_metrics(&t);
         add_strands(&t);
         add_block_figures(&t);
-        error = take_samples(&t);
+        error = t.trace ? place_stretches(&t) : take_samples(&t);
         if (!error)
             error = tt_objects_finish(&t.objects);
         if (!error)

@@ -24,7 +24,7 @@
 #include "samples.h"
 
 enum { ROOM = 4 * TT_SAMPLES_MAX }; /* before they are thinned */
-#define UNPLACED 0x80000000u /* the strand and the context are numbers of the caller's */
+#define UNPLACED TT_SAMPLE_UNPLACED
 
 /* ── The race ─────────────────────────────────────────────────────────────────────── */
 
@@ -164,7 +164,7 @@ static void thin_samples(struct tt_vector *v)
 
 /* ── The builder's ────────────────────────────────────────────────────────────────── */
 
-static void add_sample(struct tt_builder *b, const struct tt_sample_row *row)
+void tt_samples_add(struct tt_builder *b, const struct tt_sample_row *row)
 {
     struct tt_sample_row *s;
 
@@ -187,6 +187,11 @@ static const char *name_of(const struct tt_builder *b, uint32_t metric)
     return (const char *)b->bytes.item + string[row[metric].name];
 }
 
+static int is_unplaced(const struct tt_sample_row *s)
+{
+    return s->strand != TT_NONE && s->strand & UNPLACED;
+}
+
 /* Those of another metric; others have no metric so far. */
 static void drop_placed(struct tt_builder *b)
 {
@@ -194,7 +199,7 @@ static void drop_placed(struct tt_builder *b)
     size_t kept = 0;
 
     for (size_t i = 0; i < b->sample.count; i++)
-        if (s[i].strand != TT_NONE && s[i].strand & UNPLACED)
+        if (is_unplaced(&s[i]))
             s[kept++] = s[i];
     b->sample.count = kept;
 }
@@ -211,7 +216,7 @@ static int rank_of(const struct tt_builder *b, uint32_t metric)
 
 /* Weights of different metrics cannot be added: samples of the preferred one are kept.  So
  * the order and the grouping of merges do not matter.  Is it this one? */
-static int is_preferred(struct tt_builder *b, uint32_t metric)
+int tt_samples_prefer(struct tt_builder *b, uint32_t metric)
 {
     int order;
 
@@ -231,27 +236,29 @@ static int is_preferred(struct tt_builder *b, uint32_t metric)
 void tt_builder_sample(struct tt_builder *b, uint32_t metric, uint32_t context,
                        uint64_t time, uint64_t weight, uint64_t ran)
 {
-    if (!b->failed && is_preferred(b, metric))
-        add_sample(b, &(struct tt_sample_row){time, weight, ran, context, b->current});
+    if (!b->failed && tt_samples_prefer(b, metric))
+        tt_samples_add(b,
+                       &(struct tt_sample_row){time, weight, ran, context, b->current});
 }
 
 void tt_builder_sample_later(struct tt_builder *b, uint32_t context, uint32_t strand,
                              uint64_t time, uint64_t weight)
 {
-    TT_ASSERT(strand < UNPLACED);
-    add_sample(b, &(struct tt_sample_row){time, weight, 0, context, strand | UNPLACED});
+    TT_ASSERT(strand < TT_SAMPLE_STRETCH);
+    tt_samples_add(b,
+                   &(struct tt_sample_row){time, weight, 0, context, strand | UNPLACED});
 }
 
 void tt_builder_place_samples(struct tt_builder *b, uint32_t metric,
                               const uint32_t *context, const uint32_t *strand)
 {
-    const int is_wanted = context && is_preferred(b, metric);
+    const int is_wanted = context && tt_samples_prefer(b, metric);
     struct tt_sample_row *s = b->sample.item;
     size_t kept = 0;
 
     for (size_t i = 0; i < b->sample.count; i++) {
         struct tt_sample_row placed = s[i];
-        if (placed.strand != TT_NONE && placed.strand & UNPLACED) {
+        if (is_unplaced(&placed) && !(placed.strand & TT_SAMPLE_STRETCH)) {
             placed.context = is_wanted ? context[placed.context] : TT_NONE;
             placed.strand = is_wanted ? strand[placed.strand & ~UNPLACED] : TT_NONE;
         }

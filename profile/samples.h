@@ -8,11 +8,21 @@
 
 struct tt_order;
 
+/* Bits of a strand: it and the context are numbers of the caller's; and the row is a
+ * stretch (stretches.h). */
+#define TT_SAMPLE_UNPLACED 0x80000000u
+#define TT_SAMPLE_STRETCH 0x40000000u
+
 /* Adds a sample by time for the current strand, with a part of a metric; `ran`: see
  * tt_sample_row.  Above the cap, samples are combined.  Of samples of several metrics only
  * those of one are kept. */
 void tt_builder_sample(struct tt_builder *, uint32_t metric, uint32_t context,
                        uint64_t time, uint64_t weight, uint64_t ran);
+
+/* Adds a row as it is; TT_NONE as its context: it is none.  Takes the samples of a metric from
+ * now on, and no others: 0, if those that are there are preferred. */
+void tt_samples_add(struct tt_builder *, const struct tt_sample_row *);
+int tt_samples_prefer(struct tt_builder *, uint32_t metric);
 
 /* The same, of a context and a strand that have only numbers of the caller's so far. */
 void tt_builder_sample_later(struct tt_builder *, uint32_t context, uint32_t strand,

@@ -46,9 +46,7 @@ static uint32_t list_pages(const struct tt_picture *p, struct page_range *list)
     return count;
 }
 
-/* The context of a cell, or of the one it was evicted to, or the strand's root;
- * UINT32_MAX: unknown. */
-static uint32_t context_of_entry(const struct tt_picture *p, uint32_t cell)
+uint32_t tt_picture_logged(const struct tt_picture *p, uint32_t cell)
 {
     const struct tt_node *n;
 
@@ -87,7 +85,7 @@ static void read_page(struct reading *r, const struct tt_log_page *page)
             continue;
         i++;
         upto = i + (uint64_t)((unsigned __int128)page->more * i / count);
-        s.context = context_of_entry(r->p, tt_log_cell(entry[at], bits));
+        s.context = tt_picture_logged(r->p, tt_log_cell(entry[at], bits));
         s.time = page->base + (tt_log_offset(entry[at], bits) << page->shift);
         s.weight = tt_log_weight(entry[at]) + (i == count ? page->rest : 0);
         s.samples = upto - given;

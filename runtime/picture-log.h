@@ -16,4 +16,12 @@ typedef void tt_picture_each_sample(void *arg, const struct tt_picture_sample *)
 int tt_picture_log(const struct tt_picture *, tt_picture_each_sample *each, void *arg,
                    uint64_t *lost);
 
+/* The context (index) of a cell that samples refer to: its own, or the one that it was evicted
+ * to, or the strand's root; UINT32_MAX: unknown. */
+uint32_t tt_picture_logged(const struct tt_picture *, uint32_t cell);
+
+/* The context (index) of a cell that samples refer to: its own, or the one that it was evicted
+ * to, or the strand's root; UINT32_MAX: unknown. */
+uint32_t tt_picture_logged(const struct tt_picture *, uint32_t cell);
+
 #endif

@@ -592,11 +592,15 @@ static void move_queue(const struct moving *m, const struct tt_log_queue *q)
     }
 }
 
+void (*tt_log_moved)(const struct tt_tree *, uint32_t (*)(void *, uint32_t), void *);
+
 void tt_log_move(const struct tt_tree *t, uint32_t (*to)(void *, uint32_t), void *arg)
 {
     const struct moving m = {t, to, arg};
     struct tt_recording *r = t->recording;
 
+    if (TT_UNLIKELY(tt_log_moved != NULL))
+        tt_log_moved(t, to, arg);
     if (!r->log.max)
         return;
     tt_pages_lock(r);

@@ -47,6 +47,11 @@ void tt_log_leave(struct tt_recording *, struct tt_log_writer *);
 void tt_log_move(const struct tt_tree *, uint32_t (*to)(void *arg, uint32_t cell),
                  void *arg);
 
+/* Called beside tt_log_move, with the same arguments, for others that keep samples by cell;
+ * NULL: not called. */
+extern void (*tt_log_moved)(const struct tt_tree *,
+                            uint32_t (*to)(void *arg, uint32_t cell), void *arg);
+
 #ifdef TT_CHECKED
 /* The first error in the log's pages; "" if there is none.  Waits for their lock. */
 const char *tt_log_check(struct tt_recording *);
