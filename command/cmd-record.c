@@ -96,7 +96,7 @@ static const struct tt_flag record_flags[] = {
      "scopes and functions: count all calls, time each N-th"},
     {"heap", 0, HEAP, "[BYTES]", NULL, "record allocations; BYTES: sample one in BYTES"},
     {"maps", 0, MAPS, NULL, NULL, NULL},
-    {"locks", 0, LOCKS, NULL, NULL, "record waits for locks, and which thread held them"},
+    {"locks", 0, LOCKS, NULL, NULL, "record waits for locks and pipes, and what ended them"},
     {"recursion", 0, PASSED, "POLICY", TT_RECURSION_VALUES,
      "how recursion is folded (default: none; scopes: edge)"},
     {"budget", 0, PASSED, "BYTES", NULL,

@@ -21,6 +21,7 @@
 #include "command.h"
 #include "complain.h"
 #include "filter.h"
+#include "folder.h"
 #include "header.h"
 #include "input.h"
 #include "layout.h"
@@ -153,7 +154,16 @@ static void remove_file(int folder, const char *name, void *arg)
 }
 
 /* Folders are removed when they are empty. */
-static void remove_files(const char *path) { each_file(path, remove_file, NULL); }
+static void remove_files(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    each_file(path, remove_file, NULL);
+    if (folder < 0)
+        return;
+    (void)unlinkat(folder, TT_FOLDER_WAKES, 0);
+    close(folder);
+}
 
 /* ── The report ───────────────────────────────────────────────────────────────────── */
 

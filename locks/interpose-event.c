@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "interpose-child.h"
 #include "interposing.h"
 #include "preload.h"
 
@@ -271,7 +272,7 @@ static void start(void)
         begin = strtoull(when, &end, 10);
         last = strtoull(end, NULL, 10);
     }
-    tt_locks_start(begin, last);
+    tt_locks_start(secure_getenv("TALLYTREE_FOLDER"), begin, last);
 }
 
 const struct tt_preload_collector tt_preload_collector = {
@@ -279,5 +280,7 @@ const struct tt_preload_collector tt_preload_collector = {
     .stop = tt_locks_stop,
     .forked = tt_locks_forked,
     .began = thread_began,
+    .spawned = tt_locks_spawned,
+    .exits = tt_locks_exits,
     .on = &tt_locks_on,
     .without = "; no waits for locks: a sanitizer intercepts them"};

@@ -18,6 +18,7 @@
 #include "extension.h"
 #include "locks.h"
 #include "places.h"
+#include "wake-paths.h"
 
 enum { TRIES = 1000 };
 
@@ -34,6 +35,12 @@ static const char *const waits_for[TT_LOCK_KINDS][2] = {
     [TT_LOCK_SEMAPHORE] = {"[waits: semaphore of]", "[waits: semaphore]"},
     [TT_LOCK_BARRIER] = {"[waits: barrier of]", "[waits: barrier]"},
     [TT_LOCK_THREAD] = {"[waits: end of]", "[waits: end of]"},
+    [TT_LOCK_PIPE] = {"[waits: pipe of]", "[waits: pipe]"},
+    [TT_LOCK_PIPE_ROOM] = {"[waits: room in pipe of]", "[waits: room in pipe]"},
+    [TT_LOCK_SOCKET] = {"[waits: socket of]", "[waits: socket]"},
+    [TT_LOCK_SOCKET_ROOM] = {"[waits: room in socket of]", "[waits: room in socket]"},
+    [TT_LOCK_EVENTFD] = {"[waits: eventfd of]", "[waits: eventfd]"},
+    [TT_LOCK_CHILD] = {"[waits: child of]", "[waits: child]"},
 };
 static const char held_by[] = "[held by]", woken_by[] = "[woken by]";
 
@@ -209,7 +216,11 @@ static void go_down_path(struct descent *d, const struct tt_lock_charge *c, uint
 
     if (!path || (!d->below && recall(d, c, path)))
         return;
-    count = tt_lock_path_blocks(path, d->h->block);
+    count = path & TT_WAKE_PATH_SHARED
+                ? tt_wake_path_blocks(d->h->recording, path, d->h->block)
+                : tt_lock_path_blocks(path, d->h->block);
+    if (!count)
+        return;
     go_down(d, tt_place_wait(d->h->recording, is_event(c->kind) ? woken_by : held_by, 1));
     for (uint32_t i = 0; i < count; i++)
         go_down(d, d->h->block[i]);

@@ -14,9 +14,12 @@
 
 #include "clock.h"
 #include "control.h"
+#include "interpose-child.h"
 #include "lock-charge.h"
 #include "lock-place.h"
 #include "lock-table.h"
+#include "wake-board.h"
+#include "wake-paths.h"
 
 static struct {
     pid_t pid;
@@ -30,7 +33,7 @@ static __thread int inside; /* in here: a handler's events are only counted */
 
 /* ── The calling thread ───────────────────────────────────────────────────────────── */
 
-static int begin_event(void)
+int tt_lock_event_begin(void)
 {
     if (tt_is_unseen())
         return 0;
@@ -43,16 +46,16 @@ static int begin_event(void)
     return 1;
 }
 
-static void end_event(void)
+void tt_lock_event_end(void)
 {
     TT_BARRIER();
     inside = 0;
 }
 
-/* The calling thread's part, until leave(); NULL: it is not recorded, or not now.  A
+/* The calling thread's part, until tt_lock_leave; NULL: it is not recorded, or not now.  A
  * thread without a strand gets none here: that calls malloc, which may be the caller that
  * needs the lock. */
-static struct tt_lock_thread *enter(void)
+struct tt_lock_thread *tt_lock_enter(void)
 {
     struct tt_thread *t = tt_self.thread;
     struct tt_lock_thread *h;
@@ -66,19 +69,29 @@ static struct tt_lock_thread *enter(void)
     return h;
 }
 
-static void leave(struct tt_lock_thread *h) { tt_thread_leave(h->thread); }
+void tt_lock_leave(struct tt_lock_thread *h) { tt_thread_leave(h->thread); }
 
-static int is_outside_window(uint64_t now)
+int tt_lock_is_outside(uint64_t now)
 {
     return now < locks.begin || (locks.end && now >= locks.end);
 }
+
+void tt_lock_lost(void)
+{
+    const struct tt_recording *r = tt_recording_now();
+
+    if (r)
+        tt_bump_shared(&r->header->lost_figures, 1);
+}
+
+pid_t tt_lock_process(void) { return locks.pid; }
 
 /* ── Waiting ──────────────────────────────────────────────────────────────────────── */
 
 static void begin_wait(struct tt_lock_wait *w, const void *lock,
                        const struct tt_caller *c)
 {
-    struct tt_lock_thread *h = enter();
+    struct tt_lock_thread *h = tt_lock_enter();
 
     if (!h)
         return;
@@ -92,7 +105,7 @@ static void begin_wait(struct tt_lock_wait *w, const void *lock,
     } else {
         tt_bump_shared(&h->recording->header->lost_figures, 1);
     }
-    leave(h);
+    tt_lock_leave(h);
 }
 
 void tt_lock_wait_begin(struct tt_lock_wait *w, const void *lock, enum tt_lock_kind kind,
@@ -101,10 +114,10 @@ void tt_lock_wait_begin(struct tt_lock_wait *w, const void *lock, enum tt_lock_k
     w->queue = NULL;
     w->kind = kind;
     w->counts = 0;
-    if (!begin_event())
+    if (!tt_lock_event_begin())
         return;
     begin_wait(w, lock, c);
-    end_event();
+    tt_lock_event_end();
 }
 
 static void add_share(struct tt_lock_charge *c, uint32_t path, uint64_t ns)
@@ -183,37 +196,48 @@ static void find_waker(const struct tt_lock_wait *w, struct tt_lock_charge *c,
         }
 }
 
+struct tt_lock_charge *tt_lock_charge_add(struct tt_lock_thread *h,
+                                          struct tt_lock_queue *q)
+{
+    struct tt_lock_charge *c;
+
+    if (h->charges == TT_LOCK_CHARGES)
+        tt_lock_charge_all(h);
+    if (!q->name) {
+        tt_bump_shared(&h->recording->header->lost_figures, 1);
+        return NULL;
+    }
+    c = &h->charge[h->charges++];
+    *c = (struct tt_lock_charge){.is_symbol = q->is_symbol, .name = q->name};
+    tt_lock_unsettled = h->charges;
+    return c;
+}
+
 static void end_wait(const struct tt_lock_wait *w, uint64_t now)
 {
-    struct tt_lock_thread *h = enter();
+    struct tt_lock_thread *h = tt_lock_enter();
     struct tt_lock_charge *c;
 
     if (!h)
         return;
-    if (h->charges == TT_LOCK_CHARGES)
-        tt_lock_charge_all(h);
     if (w->kind == TT_LOCK_THREAD)
         tt_lock_name(h, w->queue);
-    if (!w->queue->name) {
-        tt_bump_shared(&h->recording->header->lost_figures, 1);
-        leave(h);
+    c = tt_lock_charge_add(h, w->queue);
+    if (!c) {
+        tt_lock_leave(h);
         return;
     }
-    c = &h->charge[h->charges++];
-    *c = (struct tt_lock_charge){.waiter = w->waiter,
-                                 .kind = w->kind,
-                                 .is_symbol = w->queue->is_symbol,
-                                 .name = w->queue->name,
-                                 .taken = w->taken,
-                                 .ns = now - w->began};
+    c->waiter = w->waiter;
+    c->kind = w->kind;
+    c->taken = w->taken;
+    c->ns = now - w->began;
     if (w->kind >= TT_LOCK_CONDITION)
         find_waker(w, c, now);
     else
         share_out(w, c, now);
     if (w->kind == TT_LOCK_BARRIER && !c->shares)
-        h->charges--; /* it came last, and has not waited */
-    tt_lock_unsettled = h->charges;
-    leave(h);
+        tt_lock_unsettled = --h->charges; /* it came last, and has not waited */
+    tt_lock_leave(h);
 }
 
 void tt_lock_wait_end(struct tt_lock_wait *w)
@@ -223,9 +247,9 @@ void tt_lock_wait_end(struct tt_lock_wait *w)
     if (!w->queue || tt_is_unseen())
         return;
     now = tt_clock_monotonic();
-    if (w->counts && !is_outside_window(now) && begin_event()) {
+    if (w->counts && !tt_lock_is_outside(now) && tt_lock_event_begin()) {
         end_wait(w, now);
-        end_event();
+        tt_lock_event_end();
     }
     tt_lock_queue_leave(w->queue);
 }
@@ -239,10 +263,10 @@ void tt_lock_gone(const void *lock)
     if (!l)
         return;
     if (l->queue) {
-        if (!begin_event())
+        if (!tt_lock_event_begin())
             return;
         tt_lock_queue_end(l);
-        end_event();
+        tt_lock_event_end();
     }
     tt_lock_forget(lock);
 }
@@ -260,30 +284,30 @@ void tt_lock_note_release(struct tt_lock_queue *q, const struct tt_caller *c,
 {
     struct tt_lock_thread *h;
 
-    if (!begin_event())
+    if (!tt_lock_event_begin())
         return;
-    h = enter();
+    h = tt_lock_enter();
     if (h) {
         uint32_t path = tt_lock_place_path(h, tt_lock_place(h, c, taken));
         tt_lock_queue_release(q, tt_clock_monotonic(), path);
-        leave(h);
+        tt_lock_leave(h);
     }
-    end_event();
+    tt_lock_event_end();
 }
 
 void tt_lock_settle(void)
 {
     struct tt_lock_thread *h;
 
-    if (!begin_event())
+    if (!tt_lock_event_begin())
         return;
     tt_lock_unsettled = 0;
-    h = enter();
+    h = tt_lock_enter();
     if (h) {
         tt_lock_charge_all(h);
-        leave(h);
+        tt_lock_leave(h);
     }
-    end_event();
+    tt_lock_event_end();
 }
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
@@ -303,12 +327,13 @@ static void end_thread(struct tt_thread *t)
 
 static int is_inside(void) { return inside; }
 
-void tt_locks_start(uint64_t begin, uint64_t end)
+void tt_locks_start(const char *folder, uint64_t begin, uint64_t end)
 {
     locks.pid = getpid();
     locks.begin = begin;
     locks.end = end;
     tt_lock_charge_start();
+    tt_wake_board_open(folder);
     tt_thread_ended = end_thread;
     tt_is_collecting = is_inside;
 }
@@ -317,6 +342,7 @@ void tt_locks_stop(void)
 {
     struct tt_recording *r = tt_recording_now();
 
+    tt_locks_exits(NULL);
     tt_lock_settle();
     tt_locks_on = 0;
     if (r)
@@ -338,6 +364,7 @@ void tt_locks_forked(void)
     }
     tt_lock_queues_forked();
     tt_lock_paths_forked();
+    tt_wake_paths_forked();
     if (tt_lock_here) {
         tt_lock_here->charges = 0;
         tt_lock_places_forget(tt_lock_here);

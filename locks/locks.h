@@ -10,6 +10,8 @@
 #ifndef TT_LOCKS_H
 #define TT_LOCKS_H
 
+#include <sys/types.h>
+
 #include "lock-queue.h"
 #include "stack-cache.h"
 
@@ -21,6 +23,12 @@ enum tt_lock_kind {
     TT_LOCK_SEMAPHORE,
     TT_LOCK_BARRIER,
     TT_LOCK_THREAD,
+    TT_LOCK_PIPE,
+    TT_LOCK_PIPE_ROOM,
+    TT_LOCK_SOCKET,
+    TT_LOCK_SOCKET_ROOM,
+    TT_LOCK_EVENTFD,
+    TT_LOCK_CHILD,
     TT_LOCK_KINDS
 };
 
@@ -37,8 +45,8 @@ struct tt_lock_wait {
 extern int tt_locks_on;
 
 /* Before the recording begins.  Waits count between these times, by the system's clock;
- * end 0: no end. */
-void tt_locks_start(uint64_t begin, uint64_t end);
+ * end 0: no end.  `folder` is that of the recordings. */
+void tt_locks_start(const char *folder, uint64_t begin, uint64_t end);
 void tt_locks_stop(void);
 void tt_locks_forked(void); /* in the child */
 
@@ -61,5 +69,28 @@ void tt_lock_note_release(struct tt_lock_queue *, const struct tt_caller *,
  * them.  Call it when the thread holds no lock that others may want. */
 extern __thread uint32_t tt_lock_unsettled;
 void tt_lock_settle(void);
+
+/* ── For other collectors of waits ────────────────────────────────────────────────── */
+
+struct tt_lock_charge;
+struct tt_lock_thread;
+
+/* Around what must not be interrupted by an event of a handler.  0: the caller has
+ * interrupted such code, or is not seen. */
+int tt_lock_event_begin(void);
+void tt_lock_event_end(void);
+
+/* In between: the calling thread's part, until tt_lock_leave; NULL: it is not recorded, or
+ * not now. */
+struct tt_lock_thread *tt_lock_enter(void);
+void tt_lock_leave(struct tt_lock_thread *);
+
+/* A new wait of the thread, for the lock of this queue; NULL: it has no name. */
+struct tt_lock_charge *tt_lock_charge_add(struct tt_lock_thread *,
+                                          struct tt_lock_queue *);
+
+int tt_lock_is_outside(uint64_t now); /* of the time in which waits count */
+void tt_lock_lost(void);              /* a wait is not recorded, for want of room */
+pid_t tt_lock_process(void);          /* that records */
 
 #endif

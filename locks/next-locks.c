@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* next-locks.c - the C library's functions of locks, and how our own code calls them.
+/* next-locks.c - the C library's functions of locks, descriptors and children, and how our
+ * own code calls them.
  *
  * The linker (--wrap) turns each call of one of them in this library into one of
- * __wrap_NAME: our locks are not the program's. */
+ * __wrap_NAME: our locks and files are not the program's. */
 #include "next-locks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "next-function.h"
+#include "system-call.h"
 
 struct tt_next_locks tt_next_locks;
 
@@ -43,6 +47,8 @@ int tt_next_locks_find(void)
     found = find(#name);                                                                 \
     memcpy(&tt_next_locks.name, &found, sizeof found);
     TT_EACH_LOCK_FUNCTION(FIND)
+    TT_EACH_DESCRIPTOR_FUNCTION(FIND)
+    TT_EACH_CHILD_FUNCTION(FIND)
 #undef FIND
     __atomic_store_n(&tt_next_locks.found, 1, __ATOMIC_RELEASE);
     finding = 0;
@@ -103,3 +109,19 @@ int __wrap_pthread_timedjoin_np(pthread_t thread, void **result, const struct ti
     return tt_has_next_locks() ? tt_next_locks.pthread_timedjoin_np(thread, result, t)
                                : EAGAIN;
 }
+
+ssize_t __wrap_read(int, void *, size_t);
+ssize_t __wrap_write(int, const void *, size_t);
+int __wrap_close(int);
+
+ssize_t __wrap_read(int fd, void *data, size_t size)
+{
+    return tt_call_system(SYS_read, (long[6]){fd, (long)(uintptr_t)data, (long)size});
+}
+
+ssize_t __wrap_write(int fd, const void *data, size_t size)
+{
+    return tt_call_system(SYS_write, (long[6]){fd, (long)(uintptr_t)data, (long)size});
+}
+
+int __wrap_close(int fd) { return (int)tt_call_system(SYS_close, (long[6]){fd}); }

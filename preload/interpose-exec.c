@@ -409,6 +409,14 @@ TT_INTERPOSE int execveat(int at, const char *path, char *const argv[],
     return tt_preload_stay(next_execveat()(at, path, argv, environment, flags));
 }
 
+/* The call that returns to `at` may have started a child. */
+static int spawned(int error, const pid_t *pid, const void *at)
+{
+    if (!error && pid && &tt_preload_collector && tt_preload_collector.spawned)
+        tt_preload_collector.spawned(*pid, (uintptr_t)at);
+    return error;
+}
+
 TT_INTERPOSE int posix_spawn(pid_t *pid, const char *path,
                              const posix_spawn_file_actions_t *actions,
                              const posix_spawnattr_t *attributes, char *const argv[],
@@ -417,7 +425,8 @@ TT_INTERPOSE int posix_spawn(pid_t *pid, const char *path,
     if (note(path, 0, environment))
         WITHOUT_US(environment,
                    next_posix_spawn()(pid, path, actions, attributes, argv, environment));
-    return next_posix_spawn()(pid, path, actions, attributes, argv, environment);
+    return spawned(next_posix_spawn()(pid, path, actions, attributes, argv, environment),
+                   pid, __builtin_return_address(0));
 }
 
 TT_INTERPOSE int posix_spawnp(pid_t *pid, const char *file,
@@ -428,5 +437,6 @@ TT_INTERPOSE int posix_spawnp(pid_t *pid, const char *file,
     if (note(file, 1, environment))
         WITHOUT_US(environment, next_posix_spawnp()(pid, file, actions, attributes, argv,
                                                     environment));
-    return next_posix_spawnp()(pid, file, actions, attributes, argv, environment);
+    return spawned(next_posix_spawnp()(pid, file, actions, attributes, argv, environment),
+                   pid, __builtin_return_address(0));
 }

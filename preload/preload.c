@@ -42,6 +42,7 @@
 #include "native-sampler.h"
 #include "next-function.h"
 #include "share.h"
+#include "stack-cache.h"
 #include "strand.h"
 #include "system-call.h"
 #include "wall.h"
@@ -376,8 +377,16 @@ static _Noreturn void exit_at_once(int status)
 _Noreturn void interposed_exit(int status) __asm__("_exit");
 _Noreturn void interposed_exit_too(int status) __asm__("_Exit");
 
-TT_INTERPOSE _Noreturn void interposed_exit(int status) { exit_at_once(status); }
-TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { exit_at_once(status); }
+#define EXIT(status)                                                                     \
+    do {                                                                                 \
+        struct tt_caller here_ = TT_CALLER();                                            \
+        if (&tt_preload_collector && tt_preload_collector.exits)                         \
+            tt_preload_collector.exits(&here_);                                          \
+        exit_at_once(status);                                                            \
+    } while (0)
+
+TT_INTERPOSE _Noreturn void interposed_exit(int status) { EXIT(status); }
+TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { EXIT(status); }
 
 static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
 

@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+struct tt_caller;
 
 /* Starts recording, if the environment asks for it and it has not begun; a constructor
  * does this at the latest. */
@@ -31,8 +34,10 @@ void tt_preload_find_interpreters(void);
 struct tt_preload_collector {
     void (*start)(void); /* before the recording */
     void (*stop)(void);
-    void (*forked)(void);              /* in the child */
-    void (*began)(uintptr_t function); /* a thread began with this function; or NULL */
+    void (*forked)(void);                 /* in the child */
+    void (*began)(uintptr_t function);    /* a thread began with this function; or NULL */
+    void (*spawned)(pid_t, uintptr_t at); /* a call has started a child; or NULL */
+    void (*exits)(const struct tt_caller *); /* a call ends the process; or NULL */
     int *on;
     const char *without; /* text for the header if a sanitizer prevents it */
 };

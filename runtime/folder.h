@@ -5,6 +5,9 @@
 
 #include "options.h"
 
+/* A file there on which processes that record waits meet (wake-board.h). */
+#define TT_FOLDER_WAKES ".wakes"
+
 /* Sets o->output to FOLDER/PROGRAM.PID, with a number appended if that exists.  Returns
  * 0, -TT_ERR_FILE or -TT_ERR_OPTION. */
 int tt_folder_output(struct tt_options *o, const char *folder);

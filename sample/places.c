@@ -15,7 +15,7 @@
 #include "append-table.h"
 #include "block.h"
 
-enum { MODULES = 4096, ADDRESS_BITS = 48, NO_MODULE = 0xffff, WAITS = 64 };
+enum { MODULES = 4096, ADDRESS_BITS = 48, NO_MODULE = 0xffff, WAITS = 128 };
 
 struct place { /* a record of an append table */
     uint64_t key;

@@ -14,10 +14,10 @@ import sys
 from collections import deque
 
 class Place(deque):
-    """Threads that wait in a call of this name."""
-    def __init__(self, call):
+    """Threads that wait in a call of this name; the system's call is `wait`."""
+    def __init__(self, call, wait="futex"):
         super().__init__()
-        self.call = call
+        self.call, self.wait = call, wait
 
 class Sim:
     def __init__(self, scale):
@@ -61,12 +61,12 @@ class Sim:
                     for w in list(place):
                         if w[3]():
                             place.remove(w)
-                            self.wake(w[0], w[1], w[2], "main;%s;[waits: futex]" % place.call)
+                            self.wake(w[0], w[1], w[2], "main;%s;[waits: %s]" % (place.call, place.wait))
                             break
             if what == "all":
                 for w in list(args[0]):
                     args[0].remove(w)
-                    self.wake(w[0], w[1], w[2], "main;%s;[waits: futex]" % args[0].call)
+                    self.wake(w[0], w[1], w[2], "main;%s;[waits: %s]" % (args[0].call, args[0].wait))
     def run(self, main):
         self.start(main)
         while self.queue:
@@ -98,21 +98,28 @@ class Queue:
         self.items -= 1
         yield "wake", self.putters
 
+class Pipe(Queue):
+    def __init__(self, room):
+        super().__init__(room)
+        self.getters, self.putters = Place("read", "read"), Place("write", "write")
+
 def threads(sim, bodies):
     ids = [sim.start(b) for b in bodies]
     for i in ids: yield "join", i
 
-def pipeline(r, sim):
+def pipeline(r, sim, queue_of=Queue):
     stages, items = r.randrange(2, 5), 300
     mean = [r.uniform(.5, 4) for _ in range(stages)]
     cost = [[noisy(r, m) for _ in range(items)] for m in mean]
-    queue = [Queue(r.choice([1, 2, 8, 30])) for _ in range(stages)]
+    queue = [queue_of(r.choice([1, 2, 8, 30])) for _ in range(stages)]
     def stage(k):
         for n in range(items):
             if k: yield from queue[k].get()
             yield "work", "stage%d" % k, cost[k][n]
             if k + 1 < stages: yield from queue[k + 1].put()
     return ["stage%d" % k for k in range(stages)], lambda s: threads(s, [stage(k) for k in range(stages)])
+
+def pipes(r, sim): return pipeline(r, sim, Pipe)
 
 def forkjoin(r, sim):
     workers, rounds = r.randrange(2, 5), r.choice([5, 30])
@@ -273,7 +280,7 @@ def network(r, sim):
                 yield from queue[after[0]].put()
     return ["station%d" % k for k in range(stations)], lambda s: threads(s, [station(k) for k in range(stations)])
 
-KINDS = [pipeline, forkjoin, convoy, market, phases, serial, shop, cache, futures, network]
+KINDS = [pipeline, forkjoin, convoy, market, phases, serial, shop, cache, futures, network, pipes]
 
 def simulate(kind, seed, scale):
     sim = Sim(scale)
