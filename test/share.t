@@ -152,9 +152,10 @@ tools/amalgamate "$tmp" &&
     cc "${flags[@]}" "$tmp/program.c" -o "$tmp/one" "${linked[@]}" &&
     cc "${flags[@]}" "$tmp/program.c" -o "$tmp/archive" "$TT_BUILD/libtallytree.a" &&
     cc "${flags[@]}" "$tmp/program.c" -o "$tmp/shown" "$TT_BUILD/libtallytree.a" -rdynamic &&
-    cc "${flags[@]}" "$tmp/program.c" "$tmp/tallytree.c" -o "$tmp/source" &&
+    cc -O1 -fPIC -pthread -c "$tmp/tallytree.c" -o "$tmp/tallytree.o" &&
+    cc "${flags[@]}" "$tmp/program.c" "$tmp/tallytree.o" -o "$tmp/source" &&
     cc "${flags[@]}" -shared -fPIC "$tmp/plugin.c" -o "$tmp/plugin.so" "${linked[@]}" &&
-    cc "${flags[@]}" -shared -fPIC "$tmp/plugin.c" "$tmp/tallytree.c" -o "$tmp/plugin-source.so" || exit
+    cc "${flags[@]}" -shared -fPIC "$tmp/plugin.c" "$tmp/tallytree.o" -o "$tmp/plugin-source.so" || exit
 
 # figures PROGRAM ARGS... - of its recording: what was counted, where, and in which process.
 figures()

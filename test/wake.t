@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A process is woken to be switched, whatever it does, and whichever allocator it has.
+# A process is woken to be switched, whatever it does, and whichever allocator it has.  RUNS=N: so
+# often where it allocates.
 . "$(dirname "$0")/tap.sh"
 [ "$(uname -m)" = x86_64 ] || { echo "1..0 # SKIP functions are not switched on this machine"; exit; }
 build=$(cd "$TT_BUILD" && pwd)
@@ -191,7 +192,7 @@ woken()
 often()
 {
     local i
-    for ((i = 0; i < 8; i++)); do
+    for ((i = 0; i < ${RUNS:-3}; i++)); do
         woken "$@" || return
     done
 }
