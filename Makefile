@@ -38,7 +38,8 @@ gate: ; $(foreach part,asan tsan long,{ $(MAKE) $(part) || TT_LONG=$(part:%san=)
 TCLLIB = asn/asn base64/ascii85 csv/csv des/des dns/ipMore fileutil/multiop grammar_fa/dexec \
 	html/html htmlparse/htmlparse json/json sha1/sha1 struct/sets struct/tree textutil/adjust
 soak: all; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 20000 && \
-	READER=build-asan/tallytree ROUNDS=100 test/growing.t && build/test/soak && RUNS=1000 test/guest.t && \
+	READER=build-asan/tallytree ROUNDS=100 test/growing.t && build/test/soak && RUNS=1000 THREADS=10000 test/guest.t && \
+	RUNS=300 test/wake.t && ROUNDS=200 test/replaced.t && TT_DAMAGES=600 test/symbolize.t && \
 	TT_RUNS=334 test/locks-same.t && TT_PROGRAMS=600 test/whatif.t && \
 	ROUNDS=52 test/same.t && TT_LONG=1 test/time-shares.t && TT_WALKS=1000 TT_CAPTURES=60 test/replay.t && TT_WALKS=300 TT_SERIES=400 test/space.t && \
 	test/tcl-counts.py build/tallytree 1 1000 && { test -z "$$TALLYTREE_TCLLIB" || \

@@ -106,9 +106,9 @@ try "what is written is read the same" as_awk "$dir/again"
 deep
 is_deep() { fold "$dir/deep" | cmp - "$dir/deep"; }
 try "a stack of a million frames is a stack" is_deep
-# 300 MB of lines take the memory of the tree.
-many() { for _ in $(seq 800); do cat "$dir/random"; done; }
-few() { many | (ulimit -v 100000; fold -) | awk '{ n = $NF / 800; sub(/ [0-9]+$/, ""); print $0, n }' | LC_ALL=C sort | cmp - "$dir/want"; }
+# 94 MB of lines take the memory of the tree.
+many() { for _ in $(seq 250); do cat "$dir/random"; done; }
+few() { many | (ulimit -v 80000; fold -) | awk '{ n = $NF / 250; sub(/ [0-9]+$/, ""); print $0, n }' | LC_ALL=C sort | cmp - "$dir/want"; }
 try "a long file takes the memory of its tree" few
 
 # ── Writing ──────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ tallytree=$build/tallytree
 rounds=${ROUNDS:-4}
 cd "$tmp" || exit
 
-awk 'BEGIN { for (i = 0; i < 60000; i++) printf "main;a%d;b%d;c%d %d\n", i % 200, i % 8000, i, i + 1 }' >folded
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "main;a%d;b%d;c%d %d\n", i % 200, i % 8000, i, i + 1 }' >folded
 mkdir many here
 "$tallytree" merge -o one folded || exit
 for i in {1..8}; do cp one "many/$i"; done

@@ -625,6 +625,9 @@ static void run_chain(int depth)
     _exit(3);
 }
 
+/* So many forks are looked at. */
+enum { FORKS = 30 };
+
 static volatile pid_t forked;
 
 /* Once: its handler sets it again, so that the program goes on, however long a fork takes. */
@@ -649,7 +652,7 @@ static void fork_here(int number)
 
 /* The children return from the handler, and go on. */
 static volatile int is_child, children;
-static volatile pid_t child_of_handler[100];
+static volatile pid_t child_of_handler[FORKS];
 
 static void fork_and_return(int number)
 {
@@ -657,7 +660,7 @@ static void fork_and_return(int number)
     pid_t child;
 
     (void)number;
-    if (is_child || children == 100)
+    if (is_child || children == FORKS)
         return;
     child = fork();
     if (child == 0)
@@ -677,7 +680,7 @@ static void run_returning_forks(void)
 
     (void)sigaction(SIGALRM, &action, NULL);
     set_timer(1500);
-    for (unsigned i = 0; is_child ? left-- > 0 : children < 100; i++) {
+    for (unsigned i = 0; is_child ? left-- > 0 : children < FORKS; i++) {
         free(p[i * 7919 % 256]);
         p[i * 7919 % 256] = malloc(1 + i % 500);
     }
@@ -698,7 +701,7 @@ static void run_handler_forks(int quiet)
     (void)sigaction(SIGALRM, &action, NULL);
     is_quiet = quiet;
     set_timer(2000);
-    for (int i = 0; right < 100; i++) {
+    for (int i = 0; right < FORKS; i++) {
         for (int j = 0; j < 100; j++)
             walk((unsigned)i, 8);
         if (forked > 0 && status_of(forked) == 8)

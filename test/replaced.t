@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Files that others write into while they are read: no command dies of that.
+# Files that others write into while they are read: no command dies of that.  ROUNDS=N: so often.
 . "$(dirname "$0")/tap.sh"
 build=$(cd "$TT_BUILD" && pwd)
 tallytree=$build/tallytree
+rounds=${ROUNDS:-12}
 cd "$tmp" || exit 1
 
 # Some megabytes, so that most pages are not there when the file becomes shorter.
@@ -45,7 +46,7 @@ raced()
     cp whole shown
     (while :; do cp whole shown; : >shown; head -c 300000 whole >shown; cp whole shown; sleep 0.01; done) &
     local changing=$!
-    for ((i = 0; i < 40; i++)); do
+    for ((i = 0; i < rounds; i++)); do
         "$tallytree" "$@" >out 2>said
         status=$?
         [ $status = 0 ] && ((well++))
@@ -54,7 +55,7 @@ raced()
     kill "$changing"
     wait "$changing" 2>/dev/null
     echo "status $status, $well of $i"
-    [ "$i" = 40 ]
+    [ "$i" = "$rounds" ]
 }
 try "report reads one that is written to" raced report tree --limit all shown
 try "export does" raced export --to folded shown

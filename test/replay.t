@@ -370,7 +370,7 @@ try "without a policy each level has its context" sinks_without_a_policy
 # ── Random walks ─────────────────────────────────────────────────────────────────────
 
 lengths=(50 80 120 200 300 500 800 2000)
-walks=${TT_WALKS:-25}
+walks=${TT_WALKS:-10}
 for ((seed = 1; seed <= walks; seed++)); do
     "$tmp/walk" $seed "${lengths[seed % 8]}" >"$tmp/walk.$seed"
 done
