@@ -164,10 +164,10 @@ static int find_buckets(struct timeline *v, const struct tt_query *q)
 
     for (uint32_t i = 0; i < v->things; i++)
         v->use[i].bucket = v->amounts + (size_t)i * v->buckets;
-    if (v->by == BY_STATE)
-        error = add_states(v, q);
-    else
+    if (v->by != BY_STATE)
         add_samples(v);
+    else if (v->p->samples)
+        error = add_states(v, q);
     for (uint32_t i = 0; i < v->buckets; i++) {
         uint64_t all = v->amounts[(size_t)v->things * v->buckets + i];
         v->most = all > v->most ? all : v->most;
@@ -339,9 +339,9 @@ int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_t
         return -TT_ERR_OPTION;
     if (q->sort)
         return tt_query_wrong(q, "the view 'timeline' is in the order of use");
-    if (!p->samples)
+    if (!p->samples && !(p->whole && p->whole->samples)) /* a range may have none */
         return tt_query_wrong(q, "there are no samples by time here");
-    if (by == BY_STATE && tt_lanes_check(p, q) != 0)
+    if (by == BY_STATE && p->samples && tt_lanes_check(p, q) != 0)
         return -TT_ERR_OPTION;
     v.by = (enum by)by;
     v.run = tt_range_shown(p);

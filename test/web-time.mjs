@@ -252,6 +252,157 @@ await run(async () => {
     is(time(page), "1s..2s", "columns that are dragged over are the range");
     await ready(page);
     is(await page.$$eval(".heat .marked", (e) => e.length), 1, "which is marked");
+    before = page.url();
+    await page.mouse.move(box.x + (10.2 / 35) * box.width, box.y + 2.5 * 9);
+    await page.mouse.down();
+    await page.mouse.move(box.x + (10.7 / 35) * box.width, box.y + 9.5 * 9, { steps: 5 });
+    await page.mouse.up();
+    await changed(page, before);
+    await ready(page);
+    is(time(page), "1.05s..1.09s", "cells of one column are the range, too"); // rows 10 to 17 of 20 in 0.1 s
+    const mark = await page.$eval(".heat .marked", (e) => { const r = e.getBoundingClientRect(), c = e.parentElement.getBoundingClientRect(); return [r.y - c.y, r.height]; });
+    ok(near(mark, [18, 72], 2.5), "and marked as a rectangle", JSON.stringify(mark));
+  }
+
+  /* The strip is stacked by what the page of use shows. */
+  await to(page, "#view=timeline&by=block");
+  await ready(page);
+  {
+    const { x, y, width } = await place(page);
+    await page.mouse.move(x + 0.1 * width, y);
+    await page.waitForSelector(".tip.time .patch");
+    is((await page.$$eval(".tip.time", (e) => e.map((t) => ["parse", "eval"].every((n) => t.textContent.includes(n)))))[0], true, "the strip is stacked by function where the page shows functions");
+  }
+
+  /* The flame chart: its boxes are those of the JSON. */
+  {
+    const log = join(folder, "gaps.perf"), names = ["a", "b", "c"];
+    let text = "", at = 1, n = 0;
+    for (; at < 5; at += 0.004, n++) {
+      const phase = Math.floor((at - 1) / 0.4);
+      if (phase % 3 === 2) continue; // a gap
+      text += `prog 7/100 [001] ${at.toFixed(6)}: 4000000 cpu-clock:u: \n\t1000 ${names[n % 50 < 40 ? phase % 3 : 2]}+0x1 (/bin/prog)\n\t1000 main+0x1 (/bin/prog)\n\n`;
+      if (n % 4 === 0) text += `prog 7/101 [001] ${at.toFixed(6)}: 4000000 cpu-clock:u: \n\t1000 other+0x1 (/bin/prog)\n\n`;
+    }
+    writeFileSync(log, text);
+    const asked = (page) => new URLSearchParams(page.asked.filter((u) => u.includes("view=chart")).pop().split("?")[1]);
+    const boxes = (q) => report(log, "chart", "--limit=all", ...["columns", "span", "thread"].filter((k) => q.get(k)).map((k) => `--${k}=${q.get(k)}`));
+    const shown = async (page) => (await page.waitForSelector(".chart:not([aria-busy=true]) canvas"), await settled(page));
+    // Is each column drawn at each depth as the boxes are?  Its edges, which are parts of pixels, aside.
+    const check = async (page, q, what) => {
+      const rows = boxes(q), { from, to } = rows.find((r) => r.role === "total"), columns = Number(q.get("columns"));
+      const has = [0, 1, 2].map((depth) => Array.from({ length: columns }, (_, i) => rows.some((r) => r.role === "entry" && r.depth === depth && r.from <= from + ((i + 0.5) / columns) * (to - from) && r.to > from + ((i + 0.5) / columns) * (to - from))));
+      const drawn = await page.$eval(".chart canvas", (c, columns) => {
+        const pen = c.getContext("2d");
+        return [0, 1, 2].map((depth) => Array.from({ length: columns }, (_, i) => pen.getImageData(Math.floor(((i + 0.3) / columns) * c.width), depth * 20 + 2, 1, 1).data[3] > 0));
+      }, columns);
+      const wrong = has.flatMap((row, depth) => row.flatMap((h, i) => (i && i < columns - 1 && row[i - 1] === h && row[i + 1] === h && drawn[depth][i] !== h ? [[depth, i, h]] : [])));
+      ok(wrong.length === 0 && has[0].includes(true), `${what}: what is drawn is what the engine says`, JSON.stringify(wrong.slice(0, 9)));
+      return rows.filter((r) => r.role === "entry");
+    };
+    const page = await view(log, "#view=timeline");
+    await shown(page);
+    const rows = await check(page, asked(page), "all of the run");
+    ok(rows.every((r) => ["main", "a", "b", "c"].includes(r.name)), "it is of the busiest thread");
+    const canvas = () => page.$eval(".chart canvas", (e) => { const r = e.getBoundingClientRect(); return { x: r.x, y: r.y, width: r.width }; });
+    let c = await canvas();
+    const run = boxes(asked(page)).find((r) => r.role === "total").to;
+    for (const row of [rows.find((r) => r.name === "a"), rows.find((r) => r.name === "b")]) {
+      await page.mouse.move(c.x + ((row.from + row.to) / 2 / run) * c.width, c.y + row.depth * 20 + 10);
+      await page.waitForFunction((n) => document.querySelector(".chart .tip strong")?.textContent === n, row.name);
+      ok(true, `the box of ${row.name} is named below the pointer`);
+    }
+    await page.mouse.move(c.x + (1 / 4) * c.width, c.y + 10);
+    await page.waitForFunction(() => !document.querySelector(".chart .tip"));
+    ok(true, "a gap is empty");
+    ok((await page.textContent(".about-chart")).replace(/\u202f/g, " ").includes("stands for 4.000 ms on average: what is shorter is an estimate"), "it says what is an estimate");
+
+    /* A drag is the range of each page. */
+    await page.mouse.move(c.x + 0.1 * c.width, c.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(c.x + 0.3 * c.width, c.y + 30, { steps: 6 });
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.includes("time="));
+    ok(near(within(time(page), run / 1e9), [(0.1 * run) / 1e9, (0.3 * run) / 1e9], 0.02), "what is dragged on it is the range", time(page));
+    await shown(page);
+    is(await page.$$eval(".chart .marked", (e) => e.length), 1, "which is marked");
+    await page.click("nav[aria-label=pages] >> text=Functions");
+    await settled(page);
+    is((await cells(page, flat)).map((r) => digits(r.figures[1])), report(log, "flat", `--time=${time(page)}`).map((r) => String(r.self)), "and another page has its figures");
+    await page.goBack();
+    await shown(page);
+
+    /* The wheel, keys and the tracks. */
+    c = await canvas();
+    before = page.url();
+    await page.mouse.move(c.x + 0.5 * c.width, c.y + 10);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -300);
+    await page.keyboard.up("Control");
+    await changed(page, before);
+    await shown(page);
+    const part = words(page).get("strip");
+    ok(part && within(part, run / 1e9)[1] - within(part, run / 1e9)[0] < (0.5 * run) / 1e9, "Ctrl and the wheel zoom", part);
+    await check(page, asked(page), "zoomed in");
+    before = page.url();
+    await page.keyboard.down("Shift");
+    await page.mouse.move(c.x + 0.5 * c.width, c.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(c.x + 0.3 * c.width, c.y + 10, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await changed(page, before);
+    await shown(page);
+    ok(within(words(page).get("strip"), run / 1e9)[0] > within(part, run / 1e9)[0] + 0.1, "with Shift a drag moves it", words(page).get("strip"));
+    await to(page, "#view=timeline");
+    await shown(page);
+    await page.focus(".chart .sheet");
+    for (const key of ["ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+    const [first] = rows.filter((r) => r.depth === 1).sort((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from).filter((r) => r.from >= rows[0].from && r.to <= rows[0].to);
+    ok((await page.textContent(".chart figcaption")).startsWith(first.name + ":"), "arrow keys choose a box", await page.textContent(".chart figcaption"));
+    before = page.url();
+    await page.keyboard.press("Enter");
+    await changed(page, before);
+    await shown(page);
+    ok(near(within(words(page).get("strip"), run / 1e9), [first.from / 1e9, first.to / 1e9], 0.01), "Enter zooms in on it", words(page).get("strip"));
+    before = page.url();
+    await page.keyboard.press("Space");
+    await changed(page, before);
+    await shown(page);
+    ok(near(within(time(page), run / 1e9), [first.from / 1e9, first.to / 1e9], 0.01), "Space selects its time", time(page));
+    for (const [key, what] of [["Shift+ArrowRight", "moves"], ["Backspace", "zooms out"], ["+", "zooms in"]]) {
+      before = words(page).get("strip") ?? "";
+      await page.keyboard.press(key);
+      await page.waitForFunction((b) => (new URLSearchParams(location.hash.slice(1)).get("strip") ?? "") !== b, before);
+      await shown(page);
+      ok(true, `${key} ${what}`);
+    }
+    await to(page, "#view=timeline&strip=0.2001s..0.2011s");
+    await shown(page);
+    is((await check(page, asked(page), "a quarter of one sample")).length, 2, "is the boxes of its path");
+    await to(page, "#view=timeline&strip=0.9s..1s");
+    await shown(page);
+    is([(await page.textContent(".chart figcaption")).includes("has no samples here"), page.complaints], [true, []], "a part without samples is empty, and no error");
+    await to(page, "#view=timeline&find=b");
+    await shown(page);
+    is(Number(await page.getAttribute(".chart", "data-hits")), rows.filter((r) => r.name === "b").length, "names that are looked for are counted on it");
+    await page.click('.tracks button >> text="prog 101"');
+    await page.waitForFunction(() => location.hash.includes("thread="));
+    await shown(page);
+    ok((await check(page, asked(page), "of another thread")).every((r) => r.name === "other"), "a click on its track shows another thread");
+    await page.selectOption(".chart-of select", "prog 100");
+    await page.waitForFunction(() => location.hash.includes("thread=prog+100"));
+    await shown(page);
+    await shoot(page, "time-chart");
+    is(page.complaints, [], "no complaint from the browser");
+
+    const single = join(folder, "gaps.html");
+    writeFileSync(single, execFileSync(tallytree, ["export", "--to", "html", log], { maxBuffer: 1 << 28 }));
+    const one = await open("file://" + single + "#view=timeline&strip=1s..3s", { viewport: page.viewportSize() });
+    await shown(one.page);
+    await check(one.page, new URLSearchParams({ columns: asked(page).get("columns"), span: "1s..3s" }), "in one file");
+    is(one.page.complaints, [], "no complaint from the browser");
+    await one.context.close();
   }
 
   /* A telephone: touch, and no scrolling sideways. */

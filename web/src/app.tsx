@@ -36,7 +36,7 @@ function App() {
   const hits = useHits(main, find);
   const at = hits.length ? ((hit % hits.length) + hits.length) % hits.length : 0; // beyond the last is the first
   const current = hits[at];
-  const shell: Shell = { state, version, before, go, openMenu, find, hit: current };
+  const shell: Shell = { state, version, live: live.live, before, go, openMenu, find, hit: current };
   const page = pageOf(state);
   const header = useTableAt(version).table;
   const compares = before || timeOf(state) !== "";

@@ -123,7 +123,7 @@ export function opened(frames: Frame[], context: string): Frame[] {
   return out;
 }
 
-const ROW = 20;
+export const ROW = 20;
 
 interface Brush {
   rect(x: number, y: number, w: number, h: number, fill: string, stroke: string | null, title: () => string): void;
@@ -165,7 +165,7 @@ function svgBrush(parts: string[]): Brush {
 }
 
 // Setting a canvas's size clears it, even if the size is the same.
-function fit(canvas: HTMLCanvasElement, width: number, height: number) {
+export function fit(canvas: HTMLCanvasElement, width: number, height: number) {
   if (canvas.width !== Math.floor(width)) canvas.width = width;
   if (canvas.height !== Math.floor(height)) canvas.height = height;
 }
@@ -194,7 +194,7 @@ const isLedBack = (table: Frame["table"], row: Frame["row"]) => table.has("by_ar
 const isEstimated = (table: Frame["table"], row: Frame["row"]) => table.has("estimated") && table.at(row, "estimated") !== null;
 
 // As much of its name as there is room for; whole, it may be a single letter.
-function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
+export function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
   const marks = `${isLedBack(f.table, f.row) ? "↺ " : ""}${isEstimated(f.table, f.row) ? "≈ " : ""}`;
   const block = blockOf(f.table, f.row);
   const nameless = block.module && f.name.startsWith(block.module + "+0x"); // its colour says which module it is of

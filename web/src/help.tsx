@@ -13,6 +13,7 @@ const keys: [string, string][] = [
   ["m", "the menu of a frame or a name: open, only, hide, merge, charge to, cut, begin at"],
   ["l", "on the page of a function: its lines and instructions"],
   ["t", "the strip of time: arrows move the range, with Shift they resize it, + and - zoom, c compares it with the rest, Escape clears it"],
+  ["+ - Shift+← Shift+→ Space", "on the flame chart of page Time: zoom, move the time, select the time of the box"],
   ["Alt+← Alt+→ Delete", "on a filter: move it, remove it"],
   ["u", "undo: back to what was shown before"],
   ["?", "this page"],

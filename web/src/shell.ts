@@ -16,6 +16,7 @@ export interface MenuAt {
 export interface Shell {
   state: State;
   version: number; // of the profile: a live one is asked again when it changes
+  live: boolean; // is it still recorded?
   before: boolean; // is there another one to compare with?
   go(state: State): void;
   openMenu(at: MenuAt): void;

@@ -4,7 +4,7 @@
 //      ▁▁▃▃▅▅┃██████▅▅▅▅┃▃▃▁▁    from one edge to the other: the filter `time`
 //      0 s      2 s      4 s
 //
-// Without other filters it is stacked by thread, or by process; with them, what they leave
+// Without other filters it is stacked by thread, or by process, or by what the page of use shows; with them, what they leave
 // is drawn in front of it.  If waits are in the samples, a line divides the threads that run, below
 // it, from those that wait.  The zoomed part is in the address as `strip`.  What is
 // dragged is drawn here alone until it is let go.
@@ -14,14 +14,12 @@ import { bands } from "./colours";
 import type { Table } from "./model";
 import { useDark, useShell, useSize, useTable } from "./shell";
 import { query, timeOf, withTime, withView, withWords, type State } from "./state";
-import { moment, movedInto, rangeOf, samplesOf, stepOf, textOf, timelineOf, useText, type Range, type Timeline } from "./timeline";
+import { moment, movedInto, partText, rangeOf, samplesOf, stepOf, textOf, timelineOf, useText, zoomOf, type Range, type Timeline } from "./timeline";
 
 const HEIGHT = 30;
 const ROWS = 6; // with a colour each
 const PATIENCE = 250; // ms: keys that follow each other are one step
 const LAST = "-10s..";
-const ALL = "all"; // a live strip shows its last minute when nothing is said
-const SHORTEST = 1e4; // ns, of what is shown
 const ENOUGH = 4; // samples in a bucket, on average
 const BURST = 12; // pixels: the mark of one, at least
 const LINE = 2; // pixels, between threads that run and that wait
@@ -140,9 +138,8 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   const timer = useRef(0);
 
   const buckets = width ? Math.max(50, Math.min(1000, 50 * Math.round(Math.min(width / 2, samplesOf(header) / ENOUGH) / 50))) : 0;
-  const words = { buckets, limit: ROWS, by: numberOf(header, "strands") <= ROWS + 2 ? "strand" : "process" };
-  const written = state.words.strip ?? (live ? "-60s.." : ALL);
-  const zoom = written === ALL ? "" : written;
+  const words = { buckets, limit: ROWS, by: (state.view === "timeline" && state.words.by) || (numberOf(header, "strands") <= ROWS + 2 ? "strand" : "process") };
+  const zoom = zoomOf(state, live);
   const others = state.filters.filter((f) => f.kind !== "time");
   const filtered = others.some((f) => !f.off);
   const bare = { ...state, filters: [] };
@@ -189,12 +186,7 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
     setDraft(null);
     shell.go(withTime(state, ""));
   };
-  const showPart = (to: Range) => {
-    const length = Math.max(SHORTEST, Math.min(run, to.to - to.from));
-    const middle = (to.from + to.to) / 2;
-    const bounds = movedInto({ from: middle - length / 2, to: middle + length / 2 }, { from: 0, to: run });
-    shell.go(withWords(state, { strip: textOf(bounds, run, length / Math.max(1, width)) || (live ? ALL : "") }));
-  };
+  const showPart = (to: Range) => shell.go(withWords(state, { strip: partText(to, run, width, live) }));
   const zoomed = (by: number, middle: number) => {
     const left = middle - (middle - visible.from) * by;
     showPart({ from: left, to: left + (visible.to - visible.from) * by });

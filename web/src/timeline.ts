@@ -3,6 +3,7 @@
 // filter `time` is written.  Times are in ns from the beginning of the run.
 import { amount } from "./format";
 import type { Row, Table } from "./model";
+import type { State } from "./state";
 
 export interface Range {
   from: number;
@@ -83,6 +84,23 @@ export function movedInto(range: Range, bounds: Range): Range {
   const length = Math.min(range.to - range.from, bounds.to - bounds.from);
   const from = Math.max(bounds.from, Math.min(bounds.to - length, range.from));
   return { from, to: from + length };
+}
+
+const ALL = "all"; // a live strip shows its last minute when nothing is said
+const SHORTEST = 1e4; // ns, of what is shown
+
+// The part of the run that the strip shows; "": all of it.
+export function zoomOf(state: State, live: boolean): string {
+  const written = state.words.strip ?? (live ? "-60s.." : ALL);
+  return written === ALL ? "" : written;
+}
+
+// The part that is as near to a range as can be shown, as the address has it.
+export function partText(range: Range, run: number, width: number, live: boolean): string {
+  const length = Math.max(SHORTEST, Math.min(run, range.to - range.from));
+  const middle = (range.from + range.to) / 2;
+  const bounds = movedInto({ from: middle - length / 2, to: middle + length / 2 }, { from: 0, to: run });
+  return textOf(bounds, run, length / Math.max(1, width)) || (live ? ALL : "");
 }
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */

@@ -2,13 +2,14 @@
 // tracks.tsx - the page of use over time: one track for each thread, process or function, and a
 // heat map whose columns are seconds, and whose rows are the places within them.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Chart } from "./chart";
 import { bands, heat } from "./colours";
 import { amount, exact, share } from "./format";
 import { Answer, Choice, Failure, More, Scroll } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
 import { query, withTime, withWords, type State } from "./state";
 import { useRange } from "./strip";
-import { moment, stepOf, textOf, timelineOf, useText, type Range, type Timeline } from "./timeline";
+import { moment, stepOf, textOf, timelineOf, useText, zoomOf, type Range, type Timeline } from "./timeline";
 
 const BUCKETS = 100; // of a track
 const LIMIT = 20; // tracks
@@ -50,12 +51,18 @@ function Track({ buckets, most, colour }: { buckets: number[]; most: number; col
 const titles: Record<string, string> = { process: "process", block: "function" };
 
 export function TracksPage() {
-  const { state } = useShell();
+  const shell = useShell();
+  const { state } = shell;
   const limit = Number(state.words.limit ?? LIMIT);
   const by = state.words.by ?? "";
   const asked = useTable(query(state, "timeline", { by, buckets: BUCKETS, limit }));
+  const choose = (thread: string) => {
+    shell.go(withWords(state, { thread }));
+    document.querySelector(".chart-of")?.scrollIntoView({ block: "nearest" });
+  };
   return (
     <section>
+      <Chart />
       <Heat />
       <Answer asked={asked}>
         {(table) => {
@@ -80,8 +87,8 @@ export function TracksPage() {
                   <tbody>
                     {rows.map((r) => (
                       <tr class={r.role}>
-                        <td class="name">{r.name}</td>
-                        <td class="wide"><Track buckets={r.buckets} most={r === t.all ? all : own} colour={r === t.all || r.role === "remainder" ? "#8a9297" : bands[0]!} /></td>
+                        <td class="name">{by || r.role !== "entry" ? r.name : <button class="quiet" title="show what it did, in the order of time" onClick={() => choose(r.name)}>{r.name}</button>}</td>
+                        <td class={by || r.role !== "entry" ? "wide" : "wide chosen"} onClick={() => by || r.role !== "entry" || choose(r.name)}><Track buckets={r.buckets} most={r === t.all ? all : own} colour={r === t.all || r.role === "remainder" ? "#8a9297" : bands[0]!} /></td>
                         <td class="figure" title={exact(r.total, t.unit)}>{amount(r.total, t.unit)}</td>
                         <td class="figure">{share(t.all.total ? r.total / t.all.total : 0)}</td>
                         <td class="figure">{useText(Math.max(...r.buckets), t)}</td>
@@ -110,6 +117,11 @@ interface Grid {
 const SECOND = 1e9;
 const FEW = 4; // columns
 
+interface Cell {
+  column: number;
+  row: number;
+}
+
 // Whole cells alone, of columns whose length is round and which begin at a multiple of it: of
 // seconds, if there are not too many or too few.
 function gridOf(shown: Range): Grid {
@@ -124,11 +136,10 @@ const times = (state: State, pattern: string) => ({ ...state, filters: [...state
 
 // What the strip shows, without the range that is chosen: that one is marked.
 function Heat() {
-  const { state } = useShell();
+  const { state, live } = useShell();
   const bare = { ...state, filters: [] };
   const one = { buckets: 1, limit: 1 };
-  const strip = state.words.strip ?? "";
-  const zoom = strip === "all" ? "" : strip;
+  const zoom = zoomOf(state, live);
   const askedWhole = useTable(query(bare, "timeline", one));
   const askedPart = useTable(zoom ? query(times(bare, zoom), "timeline", one) : null);
   const whole = useMemo(() => (askedWhole.table ? timelineOf(askedWhole.table) : null), [askedWhole.table]);
@@ -151,8 +162,8 @@ function Map({ grid, t, run, range, left }: { grid: Grid; t: Timeline; run: numb
   const [box, setBox] = useState<HTMLDivElement | null>(null);
   const { width } = useSize(box);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [at, setAt] = useState<{ column: number; row: number } | null>(null);
-  const [begun, begin] = useState<number | null>(null); // the column that a drag began in
+  const [at, setAt] = useState<Cell | null>(null);
+  const [begun, begin] = useState<Cell | null>(null); // where a drag began
   const columns = Math.ceil(grid.cells / ROWS);
   const wide = width / columns;
   useEffect(() => {
@@ -174,9 +185,21 @@ function Map({ grid, t, run, range, left }: { grid: Grid; t: Timeline; run: numb
     const clamp = (n: number, most: number) => Math.max(0, Math.min(most, Math.floor(n)));
     return { column: clamp((e.clientX - r.left) / wide, columns - 1), row: ROWS - 1 - clamp((e.clientY - r.top) / CELL, ROWS - 1) };
   };
-  const rangeOfColumns = (a: number, b: number): Range => ({ from: grid.from + Math.min(a, b) * grid.column, to: grid.from + (Math.max(a, b) + 1) * grid.column });
-  const marked = begun !== null && at ? rangeOfColumns(begun, at.column) : range;
+  // Whole columns; within one column, its cells.
+  const cell = grid.column / ROWS;
+  const rangeOfCells = (a: Cell, b: Cell): Range => {
+    if (a.column === b.column && a.row !== b.row) return { from: grid.from + a.column * grid.column + Math.min(a.row, b.row) * cell, to: grid.from + a.column * grid.column + (Math.max(a.row, b.row) + 1) * cell };
+    return { from: grid.from + Math.min(a.column, b.column) * grid.column, to: grid.from + (Math.max(a.column, b.column) + 1) * grid.column };
+  };
+  const marked = begun !== null && at ? rangeOfCells(begun, at) : range;
   const x = (ns: number) => Math.max(0, Math.min(width, ((ns - grid.from) / grid.column) * wide));
+  const placeOfRange = (r: Range): Record<string, string> => {
+    const first = Math.round((r.from - grid.from) / cell);
+    const end = Math.round((r.to - grid.from) / cell);
+    const column = Math.floor(first / ROWS);
+    if (first < 0 || end <= first || end - first >= ROWS || end > (column + 1) * ROWS) return { left: `${x(r.from)}px`, width: `${Math.max(1, x(r.to) - x(r.from))}px` };
+    return { left: `${column * wide}px`, width: `${wide}px`, top: `${(ROWS - (end - column * ROWS)) * CELL}px`, height: `${(end - first) * CELL}px` };
+  };
   const i = at ? Math.min(grid.cells - 1, at.column * ROWS + at.row) : t.all.buckets.indexOf(t.most);
   const from = grid.from + i * t.bucket;
   const text = `${useText(t.all.buckets[i] ?? 0, t)} in ${moment(from, t.bucket)} to ${moment(from + t.bucket, t.bucket)}`;
@@ -194,26 +217,26 @@ function Map({ grid, t, run, range, left }: { grid: Grid; t: Timeline; run: numb
           if (e.button !== 0) return;
           box!.setPointerCapture(e.pointerId);
           setAt(placeOf(e));
-          begin(placeOf(e).column);
+          begin(placeOf(e));
         }}
         onPointerMove={(e) => setAt(placeOf(e))}
         onPointerUp={(e) => {
           if (begun === null) return;
           begin(null);
-          shell.go(withTime(shell.state, textOf(rangeOfColumns(begun, placeOf(e).column), run, grid.column / 1000)));
+          shell.go(withTime(shell.state, textOf(rangeOfCells(begun, placeOf(e)), run, grid.column / 1000)));
         }}
         onPointerCancel={() => begin(null)}
         onPointerLeave={() => begun === null && setAt(null)}
       >
         <canvas ref={canvas} style={{ width: `${width}px`, height: `${ROWS * CELL}px` }} />
-        {marked ? <div class="marked" style={{ left: `${x(marked.from)}px`, width: `${Math.max(1, x(marked.to) - x(marked.from))}px` }} /> : null}
+        {marked ? <div class="marked" style={placeOfRange(marked)} /> : null}
       </div>
       <div class="marks" aria-hidden="true">
         {marks.map((ns) => (
           <span style={{ left: `${x(ns)}px` }}>{moment(ns, grid.column)}</span>
         ))}
       </div>
-      <figcaption>{`${at ? "" : "Most: "}${text}.${left > 1e6 ? ` The last ${amount(left, "ns")} fill no cell and are not shown.` : ""} Drag over columns to select their range.`}</figcaption>
+      <figcaption>{`${at ? "" : "Most: "}${text}.${left > 1e6 ? ` The last ${amount(left, "ns")} fill no cell and are not shown.` : ""} Drag over columns to select their range, or over cells of one column.`}</figcaption>
     </figure>
   );
 }
