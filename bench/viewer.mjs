@@ -3,6 +3,8 @@
 // Clean profile of MIB megabytes in it, opened from its file; one of LARGE megabytes, from when
 // the command is told to show it; then PROFILE (a .tt, from bench/scale), whose pages are dropped
 // from memory before, served, and zoomed into.
+// viewer.mjs day RECORDING - of a day (from bench/day): the strip, and ranges of it as a flame
+// graph and as a flame chart, by the engine alone and in Chromium.
 import { execFileSync } from "node:child_process";
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -147,12 +149,75 @@ async function served() {
   server.kill();
 }
 
-console.log("| what | first picture, ms | a zoom, ms | with all details, ms |");
-console.log("|:-----|------------------:|-----------:|---------------------:|");
-try {
+/* ── A day ────────────────────────────────────────────────────────────────────────── */
+
+const RANGES = 15;
+
+// By the page's own clock, from the new address until what it shows is drawn.
+const shown = (page, hash) =>
+  page.evaluate(async (hash) => {
+    const frame = () => new Promise(requestAnimationFrame);
+    window.drawn.length = 0;
+    const began = performance.now();
+    location.hash = hash;
+    do await frame();
+    while (!window.drawn.length || document.querySelector("main [aria-busy=true]"));
+    await frame();
+    await frame();
+    return window.drawn.at(-1) - began;
+  }, hash);
+
+async function day(recording) {
+  const ranges = Array.from({ length: RANGES }, () => Math.floor(random() * 80000)).map((from) => [from, from + 60 + below(6000)]);
+  const of = ([from, to]) => `${from}s..${to}s`;
+  const began = performance.now();
+  const { server, address } = await serve(recording);
+  const read = performance.now() - began;
+  const answers = async (query) => {
+    const times = [];
+    for (const r of ranges) times.push(await timed(async () => (await fetch(address + "query?" + query(of(r)))).json()));
+    return times;
+  };
+  const strip = await timed(async () => (await fetch(address + "query?view=timeline&buckets=700&limit=6&by=strand")).json());
+  const flames = await answers((r) => `view=flame&threshold=0.0008&limit=8000&time=${r}`);
+  const charts = await answers((r) => `view=chart&columns=700&limit=8000&span=${r}`);
+  const { context, page } = await open("about:blank", {}, "body");
+  const lane = await timed(async () => {
+    await page.goto(address + "#view=flat");
+    await page.waitForSelector(".strip:not([aria-busy=true]) .window");
+  });
+  await page.evaluate(watchDrawing);
+  await page.evaluate(() => (location.hash = "view=flame"));
+  await settled(page);
+  const times = { flame: [], chart: [] };
+  for (const r of ranges) times.flame.push(await shown(page, `view=flame&time=${of(r)}`));
+  await page.evaluate(() => (location.hash = "view=timeline"));
+  await settled(page);
+  for (const r of ranges) times.chart.push(await shown(page, `view=timeline&strip=${of(r)}`));
+  const spread = (t) => [ms(median(t)), `${ms(Math.min(...t))} to ${ms(Math.max(...t))}`];
+  console.log("| what | ms | least to most |\n|:-----|---:|---:|");
+  row("reading the recording", ms(read), "");
+  row("the strip, by the engine", ms(strip), "");
+  row("the page with its strip, in the browser", ms(lane), "");
+  row("a range as a flame graph, by the engine", ...spread(flames));
+  row("a range as a flame graph, in the browser", ...spread(times.flame));
+  row("a range as a flame chart, by the engine", ...spread(charts));
+  row("page Time with a range as a flame chart, in the browser", ...spread(times.chart));
+  await context.close();
+  server.kill();
+}
+
+async function all() {
+  console.log("| what | first picture, ms | a zoom, ms | with all details, ms |");
+  console.log("|:-----|------------------:|-----------:|---------------------:|");
   await single();
   await read();
   if (profile) await served();
+}
+
+try {
+  if (mib === "day") await day(large);
+  else await all();
 } finally {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
