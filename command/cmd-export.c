@@ -34,7 +34,8 @@ static const struct tt_flag export_flags[] = {
     {"source", 0, SOURCE, "DIR", "@files", "html: the same, and look for them here"},
     {"before", 0, BEFORE, "FILE", "@files",
      "write the figures of FILE beside those of FILE..."},
-    {"by-time", 0, BY_TIME, NULL, NULL, "chrome, firefox, speedscope: threads by time"},
+    {"by-time", 0, BY_TIME, NULL, NULL,
+     "chrome, firefox, speedscope, v8: threads by time"},
     {"as-ocr", 0, AS_OCR, NULL, NULL, "ocr: squares with the flaws of OCR's profiler"},
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY", TT_RECURSION_VALUES,
      "traces of events: as in `replay`"},
@@ -163,6 +164,7 @@ static void find_by_output(struct exporting *x)
         {"", ".speedscope.json", "speedscope"},
         {"", ".pb.gz", "pprof"},
         {"", ".pprof", "pprof"},
+        {"", ".cpuprofile", "v8"},
         {"", ".pgcl", "pgcl"},
         {"", ".csv", "csv"},
     };
@@ -192,7 +194,8 @@ static int prepare(struct exporting *x)
         return TT_EXIT_FAILED;
     }
     if (x->by_time && !(x->format->flags & TT_FORMAT_BY_TIME)) {
-        tt_complain("export: '--by-time' is for chrome, firefox and speedscope alone");
+        tt_complain(
+            "export: '--by-time' is for chrome, firefox, speedscope and v8 alone");
         return TT_EXIT_FAILED;
     }
     if (x->as_ocr && !x->format->part) {

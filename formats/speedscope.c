@@ -262,6 +262,8 @@ static int read_sampled(struct speedscope *x, const struct profile *p,
     e = read_start(x, p);
     if (e)
         return e;
+    if (x->at >= 0)
+        tt_builder_fact(x->b, TT_FACT_BEGINS, TT_FACT_MIN, 1, "");
     tt_json_part_open(&stacks, x->s, x->text, x->size, p->samples);
     tt_json_part_open(&weights, x->s, x->text, x->size, p->weights);
     e = read_samples(x, &stacks.json, &weights.json);

@@ -252,6 +252,8 @@ static enum tt_match detect(const char *head, size_t size)
 const struct tt_format tt_format_v8 = {
     .name = "v8",
     .about = "CPU and heap profiles of JavaScript",
+    .flags = TT_FORMAT_PATHS | TT_FORMAT_BY_TIME,
     .detect = detect,
     .read = read_v8,
+    .write = tt_v8_write,
 };

@@ -484,6 +484,8 @@ int tt_v8_finish(struct tt_v8 *v, const struct tt_v8_names *names, int is_main)
     }
     if (!error)
         tt_builder_place_samples(v->b, time, is_main ? of : NULL, strand);
+    if (!error && is_main)
+        tt_builder_fact(v->b, TT_FACT_BEGINS, TT_FACT_MIN, 1, "");
     tt_memory_put(v->s->memory, strand);
     tt_memory_put(v->s->memory, of);
     tt_vector_fini(&path);

@@ -10,6 +10,7 @@
 #define TT_V8_H
 
 #include "builder.h"
+#include "formats.h"
 #include "json-reader.h"
 #include "pairs.h"
 
@@ -57,5 +58,7 @@ struct tt_v8_names {
     void *arg;
 };
 int tt_v8_finish(struct tt_v8 *, const struct tt_v8_names *, int is_main);
+
+int tt_v8_write(struct tt_export *, struct tt_writer *); /* v8-write.c */
 
 #endif

@@ -10,14 +10,15 @@
  *      lane     ───wwwwww───rrrrrrrrrrwwwrrrr            the gap before r5 is r5's
  *
  * Without waits in the samples, each has its weight as a length before its time, or after
- * the sample before it if that is later.  Samples of a strand that is several threads may
- * overlap. */
+ * the sample before it if that is later.  Of formats whose samples last until the next one,
+ * it is after its time.  Samples of a strand that is several threads may overlap. */
 #include "lanes.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "pattern.h"
+#include "range.h"
 #include "samples.h"
 
 struct laying {
@@ -98,7 +99,7 @@ static uint64_t time_of(const struct laying *a, const struct tt_sample_row *s)
 
 static uint64_t start_of(const struct laying *a, const struct tt_sample_row *s)
 {
-    return time_of(a, s) - s->weight;
+    return a->l->are_begins ? s->time : time_of(a, s) - s->weight;
 }
 
 static int add_stretch(const struct laying *a, uint64_t from, uint64_t to,
@@ -320,6 +321,12 @@ static uint64_t shift_of(const struct tt_profile *p)
     return shift;
 }
 
+/* Not if there are samples of recordings, too. */
+static int have_begins(const struct tt_profile *p)
+{
+    return tt_fact_number(p, TT_FACT_BEGINS) && !tt_fact_number(p, "recordings");
+}
+
 static int has_waits(const struct tt_lanes *l, const struct tt_profile *p)
 {
     if (l->is_rounded)
@@ -346,7 +353,8 @@ int tt_lanes_init(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
             l->wait[i] = (unsigned char)wait_of(tt_block_name(p, i));
         l->is_rounded = tt_fact_text(p, "wall") != NULL;
         l->has_waits = has_waits(l, p);
-        l->shift = shift_of(p);
+        l->are_begins = !l->has_waits && have_begins(p);
+        l->shift = l->are_begins ? 0 : shift_of(p);
         error = lay_all(l, p, is_whole, sample, start);
     }
     tt_memory_put(memory, start);

@@ -30,6 +30,7 @@ struct tt_lanes {
     uint64_t shift; /* times of stretches are so much later than those of samples */
     int has_waits;  /* of --wall: waits are in the samples, too */
     int is_rounded; /* the times are those of our log */
+    int are_begins; /* samples have the time of their begin */
     int is_shared;  /* some strands are several threads */
     const struct tt_memory *memory;
 };

@@ -19,6 +19,8 @@ struct tt_range { /* in ns, as rows of samples have it: [from, to) */
 #define TT_FACT_UNSPLIT "time.unsplit"
 /* When the first stretch of a trace began (stretches.h): samples have the time of its end. */
 #define TT_FACT_BEGAN "time.began"
+/* Samples have the time of their begin, and last until the next one, as those of V8. */
+#define TT_FACT_BEGINS "time.begins"
 
 /* Is it valid as a range of any profile? */
 int tt_range_is_right(const char *text);

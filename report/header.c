@@ -148,7 +148,8 @@ static int put_range(struct tt_text *out, const struct tt_profile *p,
 
     if (strcmp(name_of(p, f), TT_FACT_TO) == 0 ||
         strcmp(name_of(p, f), TT_FACT_LENGTH) == 0 ||
-        strcmp(name_of(p, f), TT_FACT_BEGAN) == 0)
+        strcmp(name_of(p, f), TT_FACT_BEGAN) == 0 ||
+        strcmp(name_of(p, f), TT_FACT_BEGINS) == 0)
         return 1;
     if (strcmp(name_of(p, f), TT_FACT_FROM) != 0)
         return 0;

@@ -136,6 +136,35 @@ same()
     "$tallytree" export --by-time --to "$1" --force -o "$dir/out" "$dir/source" && figures "$dir/out" >"$dir/again" &&
         [ -s "$dir/again" ] && figures "$dir/source" | diff - "$dir/again"
 }
+# V8's file has one thread: choose each.
+cat >"$dir/v8.py" <<'END'
+"""v8.py TALLYTREE SOURCE TRUTH: are the samples of each thread the truth's, to the microsecond?"""
+import json, subprocess, sys
+tallytree, source, truth = sys.argv[1], sys.argv[2], json.load(open(sys.argv[3]))
+for key, stretches in truth.items():
+    out = json.loads(subprocess.check_output([tallytree, "export", "--by-time", "--to", "v8", "--strand", "thread:" + key.split()[2], source]))
+    nodes = {n["id"]: n for n in out["nodes"]}
+    parent = {c: n["id"] for n in out["nodes"] for c in n.get("children", [])}
+    assert len(nodes) == len(out["nodes"]) == len(parent) + 1 and nodes[1]["callFrame"]["functionName"] == "(root)"
+    def path(n): return ["[root]"] if n == 1 else (path(parent[n]) if parent[n] != 1 else []) + [nodes[n]["callFrame"]["functionName"]]
+    at, starts = 0, []
+    for n, d in zip(out["samples"], out["timeDeltas"]):
+        at += d
+        starts.append((at, path(n)))
+    assert out["startTime"] == 0 and out["endTime"] == at and starts[0][0] == 0 and min(out["timeDeltas"]) >= 0
+    first, wanted, end = stretches[0][0], [], stretches[0][0]
+    for a, b, p in stretches:
+        if a > end: wanted.append((end, ["(idle)"]))
+        wanted.append((a, p or ["[root]"]))
+        end = b
+    wanted.append((end, ["[root]"]))
+    assert [p for _, p in starts] == [p for _, p in wanted], key
+    assert all(t == (w - first) // 1000 for (t, _), (w, _) in zip(starts, wanted)), key
+    assert all(n["hitCount"] == out["samples"].count(n["id"]) for n in out["nodes"] if n["callFrame"]["functionName"] != "(idle)"), key
+END
+one_by_one() { for seed in 1 2; do python3 "$dir/make.py" "$dir/source" "$dir/truth" $seed && python3 "$dir/v8.py" "$tallytree" "$dir/source" "$dir/truth" || return; done; }
+try "v8: each thread has its samples in their order" one_by_one
+
 for format in chrome speedscope firefox; do try "$format: read again, functions have the same time" same $format; done
 calls()
 {
@@ -174,11 +203,12 @@ wrong()
     "$tallytree" export --by-time -o "$dir/none" "${@:2}" 2>"$dir/err"
     [ $? = 2 ] && [ ! -e "$dir/none" ] && grep -q "$1" "$dir/err"
 }
-try "other formats are refused" wrong "is for chrome, firefox and speedscope" --to pprof "$dir/source"
+try "other formats are refused" wrong "is for chrome, firefox, speedscope and v8" --to pprof "$dir/source"
 echo "main;f 5" >"$dir/folded"
 try "profiles without samples by time are refused" wrong "no samples by time" --to chrome "$dir/folded"
 printf 'prog 7/8 [001] 1.000001: 5 cycles:u: \n\t1234 f+0x1 (/bin/prog)\n\n' >"$dir/perf"
 try "samples whose weights are no times are refused" wrong "no length in time" --to firefox "$dir/perf"
 echo '{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},{"id":2,"callFrame":{"functionName":"f"}}],"startTime":0,"endTime":9,"samples":[2,2],"timeDeltas":[3,4]}' >"$dir/v8"
+try "a file of V8 has one thread" wrong "room for one thread, and 6 have samples" --to v8 "$dir/source"
 try "other metrics are refused" wrong "of the metric .* alone" --to speedscope --metric samples "$dir/v8"
 finish

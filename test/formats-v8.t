@@ -77,4 +77,39 @@ try "so is a node without a function" bad "the node before this has no callFrame
 try "and children before the id of their parent" bad "the children of a node come before its id" '{"head": {"functionName": "a", "children": [{"functionName": "b", "id": 2, "children": []}], "hitCount": 0}}'
 try "so is one that was cut off" bad "" '{"head": {"callFrame": {"functionName": "a"}, "children": [{'
 try "so is a file with no sample in a node that it has" bad "all samples are in nodes that there are not" '{"nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}], "samples": [2], "timeDeltas": [1]}'
+# Writing.
+written() { printf 'main 3\nmain;a 5\nmain;a;b 7\nmain;c 2\n' >"$dir/sums" && "$tallytree" export --force -o "$dir/sums.cpuprofile" "$dir/sums"; }
+try "a file whose name ends in .cpuprofile is written" written
+try "sums: each context has a sample of its length" folds $'main 3000\nmain;a 5000\nmain;a;b 7000\nmain;c 2000' "$dir/sums.cpuprofile" "sampled time"
+again()
+{
+    "$tallytree" export ${1:+"$1"} --to v8 --metric "sampled time" --force -o "$dir/again" "$dir/cpu" &&
+        "$tallytree" export --to folded --metric "sampled time" "$dir/cpu" >"$dir/wanted" && [ -s "$dir/wanted" ] &&
+        "$tallytree" export --to folded --metric "sampled time" "$dir/again" | diff - "$dir/wanted"
+}
+try "a file of Node is written with the same time in each context" again
+try "by time, too" again --by-time
+order()
+{
+    "$tallytree" export --by-time --to v8 --force -o "$dir/again" "$dir/cpu" && python3 - "$dir/cpu" "$dir/again" <<'END'
+import json, sys
+def moments(file):
+    """Each sample that lasts: its time since the first, its length and its stack."""
+    f = json.load(open(file))
+    node = {n["id"]: n["callFrame"]["functionName"] or "(anonymous)" for n in f["nodes"]}
+    above = {c: n["id"] for n in f["nodes"] for c in n.get("children", [])}
+    def stack(i): return (stack(above[i]) if i in above else []) + [node[i]]
+    at, until, out = 0, [], []
+    for i, d in enumerate(f["timeDeltas"]):
+        at += d if i else 0
+        until.append(max(at, until[-1] if until else at))  # V8 sorts late samples nowhere
+    for i, (a, b) in enumerate(zip(until, until[1:])):
+        if b > a: out.append((a - until[0], b - a, stack(f["samples"][i])))
+    return out
+a, b = map(moments, sys.argv[1:])
+skip = a[0][0] - b[0][0]
+assert [(t - skip, n, s) for t, n, s in a] == b and len(a) > 20, (a[:3], b[:3])
+END
+}
+try "its samples keep their order and their lengths" order
 finish

@@ -54,6 +54,7 @@ const files = [
   ["speedscope", recursive, "a.speedscope.json"], ["folded", recursive, "a.folded.txt"], ["pprof", recursive, "a.pb.gz"],
   ["callgrind", plain, "callgrind.out.1"], ["chrome", plain, "trace.json"],
   ["speedscope", timed, "b.speedscope.json", "--by-time"], ["chrome", timed, "by-time.json", "--by-time"],
+  ["v8", plain, "a.cpuprofile"], ["v8", timed, "b.cpuprofile", "--by-time"],
 ];
 for (const [format, file, name, ...more] of files) {
   const [metric, scale] = more.length ? ["sampled time", 1000] : ["ticks", 1];
