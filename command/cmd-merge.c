@@ -3,11 +3,12 @@
 #include "command.h"
 #include "foreign.h"
 #include "input.h"
+#include "jobs.h"
 #include "options.h"
 #include "output.h"
 #include "replacing.h"
 
-enum flag { OUTPUT = 1, SUMMARY };
+enum flag { OUTPUT = 1, SUMMARY, JOBS };
 
 static const struct tt_flag merge_flags[] = {
     {"output", 'o', OUTPUT, "OUT", "@files",
@@ -15,6 +16,7 @@ static const struct tt_flag merge_flags[] = {
     TT_REPLACING_FLAG,
     {"summary", 0, SUMMARY, NULL, NULL,
      "keep only how contexts spread over threads and ranks"},
+    {"jobs", 'j', JOBS, "N", NULL, "read N files at the same time (default: 1)"},
     {"recursion", 0, TT_FOREIGN_RECURSION, "POLICY", TT_RECURSION_VALUES,
      "traces of events: as in `replay`"},
     {"budget", 0, TT_FOREIGN_BUDGET, "SIZE", NULL,
@@ -24,12 +26,19 @@ static const struct tt_flag merge_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
+static int take_jobs(const struct tt_flags *f, uint64_t *jobs)
+{
+    return tt_command_number(&tt_command_merge, f, "a number of processes from 1 to 256",
+                             1, TT_JOBS_MAX, jobs);
+}
+
 static int run(int argc, char **argv)
 {
     const char *out = NULL;
     struct tt_input in;
     struct tt_flags f;
     unsigned how = TT_INPUT_ANEW | TT_INPUT_UNNAMED;
+    uint64_t jobs = 1;
     int status, error, id;
 
     tt_command_flags(&tt_command_merge, &f, argc, argv);
@@ -38,7 +47,8 @@ static int run(int argc, char **argv)
             out = f.value;
         else if (id == SUMMARY)
             how |= TT_INPUT_SUMMARY;
-        else if (tt_foreign_take("merge", f.flag, f.value) < 0)
+        else if (id == JOBS ? take_jobs(&f, &jobs) != 0
+                            : tt_foreign_take("merge", f.flag, f.value) < 0)
             return TT_EXIT_FAILED;
     }
     if (id < 0)
@@ -47,7 +57,7 @@ static int run(int argc, char **argv)
         return tt_command_wants(&tt_command_merge, "-o OUT");
     if (!f.count)
         return tt_command_wants(&tt_command_merge, "a recording or a profile");
-    if (tt_input_open(&in, argv + 1, f.count, how) != 0)
+    if (tt_input_merge(&in, argv + 1, f.count, how, (unsigned)jobs) != 0)
         return TT_EXIT_FAILED;
     error = tt_output_write(out, in.image, in.size);
     tt_input_close(&in);
@@ -61,8 +71,8 @@ const struct tt_command tt_command_merge = {
     .details =
         "Merges recordings, profiles and folders of them into one profile. Figures of\n"
         "the same context are added. The figures of each thread are kept; with\n"
-        "--summary, or if there are more than 4096 threads, only minimum, maximum and\n"
-        "deviation are. OUT is written whole or not at all.\n",
+        "--summary, or if there are more than 4096 threads or 100 MB of their figures,\n"
+        "only minimum, maximum and deviation are. OUT is written whole or not at all.\n",
     .flags = merge_flags,
     .operands = "@files",
     .run = run,

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "complain.h"
+#include "file-list.h"
 #include "input.h"
 #include "name-blocks.h"
 #include "output.h"
@@ -137,7 +138,7 @@ static int run(int argc, char **argv)
         }
     if (id == 0 && !f.count)
         status = tt_command_wants(&tt_command_symbolize, "a recording or a profile");
-    else if (id == 0 && !s.out && (f.count > 1 || tt_input_is_folder(argv[1])))
+    else if (id == 0 && !s.out && (f.count > 1 || tt_is_folder(argv[1])))
         status = tt_command_wants(&tt_command_symbolize, "-o OUT for several files");
     else if (id == 0)
         status = symbolize(&s, argv + 1, f.count);

@@ -6,7 +6,6 @@
  * files. */
 #include "input.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,15 +13,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "add-profile.h"
-#include "chain.h"
 #include "command.h"
 #include "complain.h"
+#include "file-list.h"
 #include "finish.h"
 #include "foreign.h"
+#include "jobs.h"
 #include "layout.h"
 #include "load.h"
 #include "name-blocks.h"
@@ -31,10 +32,21 @@
 #include "scratch.h"
 #include "summary.h"
 
+/* What came of a file. */
+enum outcome {
+    UNREAD,
+    TAKEN,
+    ONLY_BEGUN, /* a recording with nothing in it */
+    UNREADABLE, /* and it is left out, as it is one of a folder */
+    FAILED      /* and the user named it */
+};
+
 /* What is read, and what could not be. */
 struct reading {
     struct tt_builder *b;
     unsigned how;                /* enum tt_input_how */
+    int once;                    /* a file is a pipe, and cannot be read again */
+    size_t at, said;             /* the file; what is left out before this one was said */
     int recordings;              /* there was one */
     unsigned formats;            /* flags of the foreign ones */
     uint32_t files;              /* in folders */
@@ -46,7 +58,8 @@ struct reading {
 };
 
 enum { NAMED = 8 }; /* bad files; more are counted */
-enum { BEGUN = 1 }; /* as an error is returned, when a recording was only begun */
+/* As errors are returned: a recording was only begun; figures by strand are too many. */
+enum { BEGUN = 1, TOO_MANY };
 
 /* ── One file ─────────────────────────────────────────────────────────────────────── */
 
@@ -177,8 +190,15 @@ static int add_recording(struct tt_builder *b, const char *path)
     return error;
 }
 
-/* Above this number, strands are not kept separately any more. */
-enum { MANY_STRANDS = 4096 };
+/* Above this number of strands, or of bytes in several files, figures are not kept by strand any
+ * more. */
+enum { MANY_STRANDS = 4096, MANY_BYTES = 100000000 };
+
+static int has_many(const struct reading *r)
+{
+    return tt_builder_strands(r->b) > MANY_STRANDS ||
+           (r->taken > 1 && tt_builder_is_wide(r->b, MANY_BYTES));
+}
 
 /* For a folder: a file that cannot be read completely must not be in the profile in
  * part. */
@@ -225,7 +245,9 @@ static int add_content(struct reading *r, const char *path, int is_named, int fd
     return BEGUN;
 }
 
-/* Checks that the sums fit 64 bits and memory; otherwise reading ends. */
+/* Checks that the sums fit 64 bits and memory; otherwise reading ends.  A strand's figures are
+ * summarised with those of its file, so that the order of files does not matter: if there are
+ * too many, all is read again. */
 static int check_sum(struct reading *r, const char *path)
 {
     int error;
@@ -235,8 +257,13 @@ static int check_sum(struct reading *r, const char *path)
                     path);
         return -TT_ERR_FORMAT;
     }
-    if (!(r->how & TT_INPUT_SUMMARY) && tt_builder_strands(r->b) <= MANY_STRANDS)
-        return 0;
+    if (!(r->how & TT_INPUT_SUMMARY)) {
+        if (!has_many(r))
+            return 0;
+        if (!r->once)
+            return TOO_MANY;
+        r->how |= TT_INPUT_SUMMARY;
+    }
     error = tt_builder_summarise(r->b);
     if (error)
         (void)fail(path, tt_error_text(error));
@@ -270,7 +297,7 @@ static __attribute__((format(printf, 3, 4))) void leave_out(struct reading *r,
     (void)vsnprintf(text, sizeof text, format, list);
     va_end(list);
     tt_builder_fact(r->b, "missing", TT_FACT_EACH, 1, text);
-    if (!(r->how & TT_INPUT_QUIET))
+    if (!(r->how & TT_INPUT_QUIET) && r->at >= r->said)
         tt_complain("%s%s%s", path ? path : "", path ? ": " : "", text);
 }
 
@@ -300,123 +327,7 @@ static void leave_out_rest(struct reading *r)
                                 : "their processes were killed at their start");
 }
 
-/* ── A folder: the recordings of several processes ────────────────────────────────── */
-
-int tt_input_is_folder(const char *path)
-{
-    struct stat s;
-
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-/* Is it the same folder, by a link?  Its content would count twice. */
-static int is_same(const char *folder, const char *other)
-{
-    struct stat a, b;
-
-    return stat(folder, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
-static int is_visible(const struct dirent *d) { return d->d_name[0] != '.'; }
-
-/* Returns the main file of a folder that is a single recording; NULL: it is not. */
-static char *find_whole(const char *path)
-{
-    char *name, magic[8] = "";
-    ssize_t n;
-    int fd;
-
-    if (asprintf(&name, "%s/info", path) < 0)
-        return NULL;
-    fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    n = fd < 0 ? -1 : pread(fd, magic, sizeof magic, 0); /* of a pipe there is none */
-    if (fd >= 0)
-        close(fd);
-    if (n == sizeof magic && memcmp(magic, "Ftrace!", sizeof magic) == 0)
-        return name;
-    free(name);
-    return NULL;
-}
-
-/* Adds a file of a folder, which may be invalid: then the complaint is kept. */
-static int add_member(struct reading *r, const char *folder, const char *path)
-{
-    char reason[PATH_MAX + 300] = "";
-    struct tt_complaints before;
-    int error;
-
-    r->files++;
-    before = tt_complain_into((struct tt_complaints){reason, sizeof reason});
-    error = add_file(r, path, 0);
-    (void)tt_complain_into(before);
-    if (error == BEGUN) {
-        r->begun++;
-        (void)snprintf(r->name, sizeof r->name, "%s", folder);
-        return 0;
-    }
-    if (error == -TT_ERR_MEMORY)
-        return fail(path, tt_error_text(error));
-    if (error)
-        leave_out_bad(r, folder, reason);
-    return error ? 0 : check_sum(r, path);
-}
-
-static int add_folder(struct reading *, const char *path, int depth);
-
-static int add_entry(struct reading *r, const char *folder, const char *name, int depth)
-{
-    char *path;
-    int error;
-
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return fail(folder, tt_error_text(-TT_ERR_MEMORY));
-    if (depth > 0 || !tt_input_is_folder(path))
-        error = add_member(r, folder, path);
-    else
-        error = is_same(folder, path) ? 0 : add_folder(r, path, depth + 1);
-    free(path);
-    return error;
-}
-
-static int add_entries(struct reading *r, const char *path, int depth)
-{
-    struct dirent **entry;
-    int count = scandir(path, &entry, is_visible, alphasort), error = 0;
-    char *replaced;
-
-    if (count < 0)
-        return fail(path, strerror(errno));
-    replaced = tt_chain_replaced(path, entry, count);
-    if (!replaced)
-        error = fail(path, tt_error_text(-TT_ERR_MEMORY));
-    else if (count == 0 && depth == 0)
-        error = fail(path, "this folder is empty");
-    for (int i = 0; i < count; i++) {
-        if (!error && !replaced[i])
-            error = add_entry(r, path, entry[i]->d_name, depth);
-        free(entry[i]);
-        if (!error)
-            tt_progress((uint64_t)i + 1, (uint64_t)count);
-    }
-    free(replaced);
-    free(entry);
-    return error;
-}
-
-static int add_folder(struct reading *r, const char *path, int depth)
-{
-    char *whole = find_whole(path);
-    int error;
-
-    if (!whole)
-        return add_entries(r, path, depth);
-    error = add_file(r, whole, 1);
-    free(whole);
-    return error;
-}
-
-/* ── The whole ────────────────────────────────────────────────────────────────────── */
+/* ── One after the other ──────────────────────────────────────────────────────────── */
 
 static int is_empty(const char *path)
 {
@@ -425,31 +336,333 @@ static int is_empty(const char *path)
     return stat(path, &s) == 0 && s.st_size == 0;
 }
 
-/* Opens a file that the user named. */
-static int add_named(struct reading *r, const char *path)
+/* Reads a file that the user named. */
+static int read_named(struct reading *r, const char *path)
 {
-    int error = tt_input_is_folder(path) ? add_folder(r, path, 0) : add_file(r, path, 1);
+    int error = add_file(r, path, 1);
 
     if (error == BEGUN)
         return fail(path, is_empty(path)
                               ? "this file is empty"
                               : "this recording has nothing in it: its process "
                                 "was killed at its start");
-    return error ? error : check_sum(r, path);
+    return error;
 }
 
-static int add_all(struct reading *r, char *const *paths, int count)
+/* Reads a file of a folder, which may be invalid: then the complaint is in `reason`. */
+static int read_member(struct reading *r, const char *path, char *reason, size_t size,
+                       enum outcome *outcome)
 {
+    struct tt_complaints before = tt_complain_into((struct tt_complaints){reason, size});
+    int error = add_file(r, path, 0);
+
+    (void)tt_complain_into(before);
+    if (error == -TT_ERR_MEMORY)
+        return fail(path, tt_error_text(error));
+    *outcome = error == BEGUN ? ONLY_BEGUN : error ? UNREADABLE : TAKEN;
+    return 0;
+}
+
+/* Notes what came of a file of a folder. */
+static void note(struct reading *r, const char *path, enum outcome outcome,
+                 const char *reason)
+{
+    const char *name = strrchr(path, '/');
+    char folder[PATH_MAX];
+
+    (void)snprintf(folder, sizeof folder, "%.*s", name ? (int)(name - path) : 0, path);
+    r->files++;
+    if (outcome == ONLY_BEGUN) {
+        r->begun++;
+        (void)snprintf(r->name, sizeof r->name, "%s", folder);
+    } else if (outcome == UNREADABLE) {
+        leave_out_bad(r, folder, reason);
+    }
+}
+
+static int read_listed(struct reading *r, const struct tt_list_file *f)
+{
+    char reason[PATH_MAX + 300] = "";
+    enum outcome outcome = TAKEN;
+    int error = f->is_named ? read_named(r, f->path)
+                            : read_member(r, f->path, reason, sizeof reason, &outcome);
+
+    if (error)
+        return error;
+    if (!f->is_named)
+        note(r, f->path, outcome, reason);
+    return outcome == TAKEN ? check_sum(r, f->path) : 0;
+}
+
+static int read_in_turn(struct reading *r, const struct tt_file_list *l)
+{
+    const struct tt_list_file *f = l->file.item;
     int error = 0;
 
-    for (int i = 0; !error && i < count; i++) {
-        error = add_named(r, paths[i]);
+    for (r->at = 0; !error && r->at < l->file.count; r->at++) {
+        error = read_listed(r, &f[r->at]);
         if (!error)
-            tt_progress((uint64_t)i + 1, (uint64_t)count);
+            tt_progress(r->at + 1, l->file.count);
     }
+    return error;
+}
+
+/* ── By several processes ─────────────────────────────────────────────────────────── */
+
+/* Each takes the next file, and makes a profile of all that it has read; these are merged here.
+ * That is exact, so it does not matter who has read what. */
+struct shared {
+    size_t next, done;
+    int stop; /* reading ends: see the fields below */
+    int too_many, no_memory;
+    int alone; /* one process has to do it: to say at which file a sum is too large */
+    int recordings;
+    unsigned formats;
+    size_t size[TT_JOBS_MAX];
+    unsigned char outcome[]; /* of each file */
+};
+
+struct work {
+    const struct tt_file_list *files;
+    unsigned how, jobs;
+    struct shared *shared;
+    size_t bytes;
+    int fd[TT_JOBS_MAX]; /* what each has made */
+};
+
+static size_t take_next(struct shared *s)
+{
+    if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED))
+        return SIZE_MAX;
+    return __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED);
+}
+
+static void stop_for(struct shared *s, int *reason)
+{
+    *reason = 1;
+    __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+}
+
+/* Nothing is said here: this process's parent reads a file again to say what is wrong. */
+static enum outcome read_apart(struct reading *r, struct shared *s,
+                               const struct tt_list_file *f)
+{
+    char reason[PATH_MAX + 300] = "";
+    struct tt_complaints before = tt_complain_into(
+        (struct tt_complaints){reason, sizeof reason});
+    int error = add_file(r, f->path, f->is_named),
+        sum = error ? 0 : check_sum(r, f->path);
+
+    (void)tt_complain_into(before);
+    if (sum == TOO_MANY)
+        stop_for(s, &s->too_many);
+    else if (sum && tt_builder_has_overflown(r->b))
+        stop_for(s, &s->alone);
+    else if (sum || error == -TT_ERR_MEMORY)
+        stop_for(s, &s->no_memory);
+    if (error && f->is_named)
+        stop_for(s, &s->stop);
+    if (!error)
+        return TAKEN;
+    return f->is_named ? FAILED : error == BEGUN ? ONLY_BEGUN : UNREADABLE;
+}
+
+/* Writes the profile, if there is one. */
+static void deliver(const struct work *w, struct reading *r, unsigned job)
+{
+    struct shared *s = w->shared;
+    size_t size = 0, done = 0;
+    void *image = NULL;
+    ssize_t n = 1;
+
+    if (!r->taken || s->stop)
+        return;
+    /* How several files of one strand spread is not kept in a profile of that strand alone. */
+    if (r->how & TT_INPUT_SUMMARY && r->taken > 1 && tt_builder_strands(r->b) == 1)
+        stop_for(s, &s->alone);
+    if (tt_builder_finish(r->b, &image, &size) != 0)
+        size = 0;
+    while (done < size && n > 0) {
+        n = pwrite(w->fd[job], (const char *)image + done, size - done, (off_t)done);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (done && done == size)
+        s->size[job] = size;
+    else
+        stop_for(s, &s->no_memory);
+    if (r->recordings)
+        s->recordings = 1;
+    __atomic_or_fetch(&s->formats, r->formats, __ATOMIC_RELAXED);
+}
+
+static void work(void *arg, unsigned job)
+{
+    const struct work *w = arg;
+    const struct tt_list_file *f = w->files->file.item;
+    struct reading r = {.b = tt_builder_new(&tt_scratch), .how = w->how};
+    size_t i;
+
+    tt_progress_stop();
+    if (!r.b)
+        stop_for(w->shared, &w->shared->no_memory);
+    while ((i = take_next(w->shared)) < w->files->file.count) {
+        w->shared->outcome[i] = (unsigned char)read_apart(&r, w->shared, &f[i]);
+        __atomic_fetch_add(&w->shared->done, 1, __ATOMIC_RELAXED);
+    }
+    deliver(w, &r, job);
+}
+
+static void show_progress(void *arg)
+{
+    const struct work *w = arg;
+
+    tt_progress(__atomic_load_n(&w->shared->done, __ATOMIC_RELAXED),
+                w->files->file.count);
+}
+
+/* Notes what came of each file; those that are left out are read again, to say why. */
+static int note_all(struct reading *r, const struct work *w)
+{
+    const struct tt_list_file *f = w->files->file.item;
+    int error = 0;
+
+    for (r->at = 0; !error && r->at < w->files->file.count; r->at++) {
+        enum outcome outcome = w->shared->outcome[r->at];
+        if (outcome == FAILED || (outcome == UNREADABLE && r->bad < NAMED)) {
+            error = read_listed(r, &f[r->at]);
+            continue;
+        }
+        r->taken += outcome == TAKEN;
+        if (!f[r->at].is_named)
+            note(r, f[r->at].path, outcome, "");
+    }
+    return error;
+}
+
+static int add_delivered(struct reading *r, const struct work *w, unsigned job)
+{
+    const size_t size = w->shared->size[job];
+    struct tt_profile p;
+    void *image = mmap(NULL, size, PROT_READ, MAP_PRIVATE, w->fd[job], 0);
+    int error = image == MAP_FAILED ? -TT_ERR_MEMORY
+                                    : tt_profile_open(&p, image, size, &tt_scratch);
+
+    if (!error) {
+        error = tt_builder_profile(r->b, &p);
+        tt_profile_close(&p);
+    }
+    if (image != MAP_FAILED)
+        munmap(image, size);
+    if (error)
+        (void)fail("what a job has read", tt_error_text(error));
+    return error ? error : check_sum(r, "all files");
+}
+
+/* 0, or an error; TOO_MANY; or *again: one process has to do it. */
+static int gather(struct reading *r, const struct work *w, int *again)
+{
+    const struct shared *s = w->shared;
+    int error;
+
+    *again = s->alone;
+    if (s->alone || s->too_many)
+        return s->alone ? 0 : TOO_MANY;
+    if (s->no_memory)
+        return fail("merge", tt_error_text(-TT_ERR_MEMORY));
+    r->recordings |= s->recordings;
+    r->formats |= s->formats;
+    error = note_all(r, w);
+    for (unsigned i = 0; !error && i < w->jobs; i++)
+        if (s->size[i])
+            error = add_delivered(r, w, i);
+    *again = error && tt_builder_has_overflown(r->b);
+    return *again ? 0 : error;
+}
+
+static int share_work(struct work *w)
+{
+    w->bytes = sizeof *w->shared + w->files->file.count;
+    w->shared = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                     -1, 0);
+    for (unsigned i = 0; i < w->jobs; i++)
+        w->fd[i] = -1;
+    for (unsigned i = 0; i < w->jobs; i++)
+        if ((w->fd[i] = tt_scratch_file()) < 0)
+            return fail("a temporary file", strerror(errno));
+    return w->shared == MAP_FAILED ? fail("merge", strerror(errno)) : 0;
+}
+
+static void end_work(const struct work *w)
+{
+    for (unsigned i = 0; i < w->jobs; i++)
+        if (w->fd[i] >= 0)
+            close(w->fd[i]);
+    if (w->shared != MAP_FAILED)
+        munmap(w->shared, w->bytes);
+}
+
+static int read_by_jobs(struct reading *r, const struct tt_file_list *l, unsigned jobs,
+                        int *again)
+{
+    struct work w = {.files = l, .how = r->how, .jobs = jobs};
+    int error = share_work(&w);
+
+    if (!error)
+        error = tt_jobs_run(jobs, work, show_progress, &w);
+    if (!error)
+        error = gather(r, &w, again);
+    end_work(&w);
+    return error;
+}
+
+/* ── The whole ────────────────────────────────────────────────────────────────────── */
+
+/* Is there a file that can be read but once? */
+static int is_read_once(const struct tt_file_list *l)
+{
+    const struct tt_list_file *f = l->file.item;
+    struct stat s;
+
+    for (size_t i = 0; i < l->file.count; i++)
+        if (f[i].is_named && (is_standard_input(f[i].path) ||
+                              (stat(f[i].path, &s) == 0 && !S_ISREG(s.st_mode))))
+            return 1;
+    return 0;
+}
+
+static int begin_again(struct reading *r)
+{
+    tt_builder_free(r->b);
+    *r = (struct reading){.b = tt_builder_new(&tt_scratch),
+                          .how = r->how,
+                          .once = r->once,
+                          .said = r->at > r->said ? r->at : r->said};
+    return r->b ? 0 : fail("merge", tt_error_text(-TT_ERR_MEMORY));
+}
+
+static int read_all(struct reading *r, const struct tt_file_list *l, unsigned jobs)
+{
+    int again = 0, error;
+
+    if (r->once || l->file.count < jobs)
+        jobs = r->once ? 1 : (unsigned)l->file.count;
+    error = jobs > 1 ? read_by_jobs(r, l, jobs, &again) : read_in_turn(r, l);
+    if (error == TOO_MANY)
+        r->how |= TT_INPUT_SUMMARY;
+    if (error != TOO_MANY && !again)
+        return error;
+    error = begin_again(r);
+    return error ? error : read_all(r, l, again ? 1 : jobs);
+}
+
+static int add_all(struct reading *r, const struct tt_file_list *l, unsigned jobs)
+{
+    int error = read_all(r, l, jobs);
+
     tt_progress(1, 1);
     if (error)
         return error;
+    r->at = l->file.count;
     if (!r->taken && r->how & TT_INPUT_QUIET && r->bad)
         tt_complain("%s", r->reason);
     if (!r->taken)
@@ -487,18 +700,23 @@ static void add_names(struct tt_input *in)
     *in = named;
 }
 
-static int merge(struct tt_input *in, char *const *paths, int count, unsigned how)
+int tt_input_merge(struct tt_input *in, char *const *paths, int count, unsigned how,
+                   unsigned jobs)
 {
     struct reading r = {.b = tt_builder_new(&tt_scratch), .how = how};
-    int error = -TT_ERR_MEMORY;
+    struct tt_file_list files;
+    int error = tt_file_list_make(&files, paths, count);
 
-    if (r.b)
-        error = add_all(&r, paths, count);
-    else
-        tt_complain("%s", tt_error_text(error));
+    memset(in, 0, sizeof *in);
+    if (!error && !r.b)
+        error = fail("merge", tt_error_text(-TT_ERR_MEMORY));
+    r.once = is_read_once(&files);
+    if (!error)
+        error = add_all(&r, &files, jobs);
     if (!error)
         error = finish(in, r.b);
     tt_builder_free(r.b);
+    tt_file_list_free(&files);
     if (!error && (r.recordings || r.formats & TT_FORMAT_NATIVE) &&
         !(how & TT_INPUT_UNNAMED))
         add_names(in);
@@ -512,13 +730,13 @@ int tt_input_open(struct tt_input *in, char *const *paths, int count, unsigned h
     int fd, error;
 
     memset(in, 0, sizeof *in);
-    if (count != 1 || how & TT_INPUT_ANEW || tt_input_is_folder(paths[0]))
-        return merge(in, paths, count, how);
+    if (count != 1 || how & TT_INPUT_ANEW || tt_is_folder(paths[0]))
+        return tt_input_merge(in, paths, count, how, 1);
     fd = open_file(paths[0], 1, &content, &size);
     if (fd < 0)
         return fd;
     error = content == PROFILE ? read_profile(in, paths[0], fd, size)
-                               : merge(in, paths, count, how);
+                               : tt_input_merge(in, paths, count, how, 1);
     close(fd);
     return error;
 }

@@ -18,7 +18,8 @@ enum tt_input_how {
                           header */
     TT_INPUT_ANEW = 4,    /* a single profile is made again too */
     TT_INPUT_SUMMARY = 8  /* figures are not kept by strand, only how they spread, as they
-                             never are of more than 4096 strands */
+                             never are of more than 4096 strands, or where those of several
+                             files have more than 100 MB */
 };
 
 /* Opens files: profiles, recordings, files in foreign formats, or folders of them; the
@@ -28,8 +29,10 @@ enum tt_input_how {
  * complaint and a fact "missing" say which and why.  Complains and returns a negative
  * error if another file cannot be read, or none can; nothing is open then. */
 int tt_input_open(struct tt_input *, char *const *paths, int count, unsigned how);
+/* The same for several, read by so many processes at the same time, at most TT_JOBS_MAX; the profile
+ * does not depend on their number. */
+int tt_input_merge(struct tt_input *, char *const *paths, int count, unsigned how,
+                   unsigned jobs);
 void tt_input_close(struct tt_input *);
-/* Is it a folder, of any content? */
-int tt_input_is_folder(const char *path);
 
 #endif

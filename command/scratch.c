@@ -15,7 +15,7 @@
 /* Smaller pieces come from malloc, and the largest from a file. */
 enum { MAPPED = 1 << 20, OF_A_FILE = 64 << 20 };
 
-static int open_nameless(void)
+int tt_scratch_file(void)
 {
     const char *folder = getenv("TMPDIR");
     int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC,
@@ -28,7 +28,7 @@ static int open_nameless(void)
  * SIGBUS. */
 static void *map_file(size_t size)
 {
-    int fd = open_nameless();
+    int fd = tt_scratch_file();
     void *p = MAP_FAILED;
 
     if (fd < 0)

@@ -10,4 +10,7 @@
  * no such file can be made, or it has no room, they are ordinary memory. */
 extern const struct tt_memory tt_scratch;
 
+/* Opens a nameless file there, for reading and writing; -1: there can be none. */
+int tt_scratch_file(void);
+
 #endif

@@ -93,7 +93,7 @@ static void sum_times(const struct tdk *d, struct tt_times_row *sum)
     for (size_t i = 0; i < p->many_times; i++) {
         const struct tt_times_row *t = &p->times[i];
         if (t->strand == TT_NONE)
-            tt_times_add(&sum[tt_block_of_edge(p, t->row)], t);
+            tt_times_add(&sum[tt_block_of_edge(p, t->row)], t, NULL);
     }
 }
 

@@ -384,6 +384,7 @@ static void gather_spread(struct gathering *g, const struct tt_spread *from,
                           uint32_t metric, int of_self)
 {
     struct tt_spread *to = from ? tt_spreads_of(g->b, g->metric[metric], of_self) : NULL;
+    const struct tt_strand_order order = tt_builder_strand_order(g->b);
 
     if (from && !to)
         g->b->failed = 1;
@@ -393,7 +394,7 @@ static void gather_spread(struct gathering *g, const struct tt_spread *from,
             continue;
         s.min_strand = g->strand[s.min_strand];
         s.max_strand = g->strand[s.max_strand];
-        tt_spread_add(&to[g->context[c]], &s);
+        tt_spread_add(&to[g->context[c]], &s, &order);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "builder.h"
 #include "building.h"
 #include "sum.h"
+#include "summary.h"
 #include "trails.h"
 
 enum { NO_PARENT = TT_ARC_ROW };
@@ -180,6 +181,39 @@ uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *in
     return b->current;
 }
 
+/* Compares as order.c does, whose strings are numbered in their order. */
+static int is_strand_before(const void *arg, uint32_t strand, uint32_t other)
+{
+    const struct tt_builder *b = arg;
+    const struct tt_strand_row *x = (const struct tt_strand_row *)b->strand.item + strand,
+                               *y = (const struct tt_strand_row *)b->strand.item + other;
+#define ORDER_BY(field)                                                                  \
+    if (x->field != y->field)                                                            \
+    return x->field < y->field
+#define ORDER_BY_TEXT(field)                                                             \
+    if (x->field != y->field)                                                            \
+    return strcmp(string_at(b, x->field), string_at(b, y->field)) < 0
+
+    if (strand == other || strand == TT_NONE || other == TT_NONE)
+        return strand < other;
+    ORDER_BY_TEXT(host);
+    ORDER_BY_TEXT(process);
+    ORDER_BY(pid);
+    ORDER_BY(rank);
+    ORDER_BY_TEXT(node);
+    ORDER_BY(thread);
+    ORDER_BY_TEXT(name);
+    ORDER_BY_TEXT(labels);
+    return 0;
+#undef ORDER_BY
+#undef ORDER_BY_TEXT
+}
+
+struct tt_strand_order tt_builder_strand_order(const struct tt_builder *b)
+{
+    return (struct tt_strand_order){is_strand_before, b};
+}
+
 uint32_t tt_builder_strands(const struct tt_builder *b)
 {
     return (uint32_t)b->strand.count;
@@ -254,6 +288,23 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
     e = tt_builder_item(b, &b->entry);
     if (e)
         *e = (struct tt_entry){strand, metric, (uint64_t)role << 32 | id, amount};
+}
+
+static size_t bytes_by_strand(const struct tt_builder *b)
+{
+    return b->entry.count * b->entry.size + b->times.count * b->times.size;
+}
+
+int tt_builder_is_wide(struct tt_builder *b, size_t bytes)
+{
+    if (b->failed || bytes_by_strand(b) <= bytes)
+        return 0;
+    if (tt_entries_sum(&b->entry) != 0)
+        b->failed = 1;
+    b->summed = b->entry.count;
+    if (bytes_by_strand(b) > bytes)
+        tt_builder_sum_times(b);
+    return bytes_by_strand(b) > bytes;
 }
 
 void tt_builder_missed(struct tt_builder *b, uint32_t context, uint32_t metric,

@@ -94,5 +94,8 @@ void tt_builder_point(struct tt_builder *, uint32_t series, const char *label,
 uint32_t tt_builder_current(struct tt_builder *);
 
 uint32_t tt_builder_strands(const struct tt_builder *); /* how many there are */
+/* Do figures and activations by strand have more bytes than that?  What is there twice is added up
+ * before. */
+int tt_builder_is_wide(struct tt_builder *, size_t bytes);
 
 #endif

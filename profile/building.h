@@ -11,6 +11,7 @@
 #include "assertion.h"
 #include "builder.h"
 #include "index.h"
+#include "statistics.h"
 
 struct tt_grown { /* a context or, with `block`, an arc */
     uint32_t parent, block;
@@ -59,6 +60,9 @@ uint32_t tt_builder_id(struct tt_builder *, uint32_t number);
 
 /* Appends an item to a vector; NULL: no memory, and the builder has failed. */
 void *tt_builder_item(struct tt_builder *, struct tt_vector *);
+
+/* The order of strands by what they are, as in the file, and not by when they came. */
+struct tt_strand_order tt_builder_strand_order(const struct tt_builder *);
 
 /* Frees the indices, when no more lookups follow. */
 void tt_builder_drop_indexes(struct tt_builder *);

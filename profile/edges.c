@@ -24,7 +24,7 @@ struct tt_times_row *tt_set_times(const struct tt_metric_view *l, const uint32_t
         const struct tt_times_row *t = &l->p->times[i];
         uint32_t block = tt_block_of_edge(l->p, t->row), s = set ? set[block] : block;
         if (t->strand == TT_NONE && s != TT_NONE)
-            tt_times_add(&sum[s], t);
+            tt_times_add(&sum[s], t, NULL);
     }
     return sum;
 }
@@ -80,7 +80,7 @@ static void add_activations(struct finding *f, const struct tt_edge *e, uint32_t
         if (t->row > row)
             return;
         if (t->row == row && t->strand == TT_NONE)
-            tt_times_add((struct tt_times_row *)f->activations->item + e->id, t);
+            tt_times_add((struct tt_times_row *)f->activations->item + e->id, t, NULL);
     }
 }
 

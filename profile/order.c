@@ -429,7 +429,7 @@ static size_t sum_times(const struct tt_vector *times, size_t first, int each,
            (!each || t[i].strand == t[first].strand);
          i++)
         if (sum)
-            tt_times_add(sum, &t[i]);
+            tt_times_add(sum, &t[i], NULL);
     if (sum) {
         sum->row = t[first].row;
         sum->strand = each ? t[first].strand : TT_NONE;

@@ -406,7 +406,7 @@ static void add_times(const struct filling *f, size_t count)
     for (size_t i = 0; i < count; i++)
         if (tt_times_range(p, f->shown[i].context, &at) > at &&
             p->times[at].strand == TT_NONE)
-            tt_times_add(&f->times[i], &p->times[at]);
+            tt_times_add(&f->times[i], &p->times[at], NULL);
     for ((void)tt_times_range(p, p->contexts, &at); at < p->many_times; at++) {
         uint32_t arc = p->times[at].row - p->contexts;
         struct tt_times_row *t;
@@ -416,7 +416,7 @@ static void add_times(const struct filling *f, size_t count)
             continue;
         t = times_at(f, count - 1, p->arc[arc].to);
         if (t)
-            tt_times_add(t, &p->times[at]);
+            tt_times_add(t, &p->times[at], NULL);
     }
 }
 

@@ -104,32 +104,50 @@ int tt_away_from_median(const double *x, double *away, size_t n,
     return 0;
 }
 
-/* Of equal figures, that of the first strand is kept. */
-static void take_least(uint64_t *least, uint32_t *whose, uint64_t amount, uint32_t strand,
-                       int is_first)
+static int comes_before(uint32_t strand, uint32_t other, const struct tt_strand_order *o)
 {
-    if (is_first || amount < *least || (amount == *least && strand < *whose)) {
+    return o ? o->is_before(o->arg, strand, other) : strand < other;
+}
+
+static void take_least(uint64_t *least, uint32_t *whose, uint64_t amount, uint32_t strand,
+                       const struct tt_strand_order *o)
+{
+    if (amount < *least || (amount == *least && comes_before(strand, *whose, o))) {
         *least = amount;
         *whose = strand;
     }
 }
 
 static void take_greatest(uint64_t *greatest, uint32_t *whose, uint64_t amount,
-                          uint32_t strand, int is_first)
+                          uint32_t strand, const struct tt_strand_order *o)
 {
-    if (is_first || amount > *greatest || (amount == *greatest && strand < *whose)) {
+    if (amount > *greatest || (amount == *greatest && comes_before(strand, *whose, o))) {
         *greatest = amount;
         *whose = strand;
     }
 }
 
-void tt_times_add(struct tt_times_row *into, const struct tt_times_row *from)
+/* Takes both; the first ones as they are. */
+#define TAKE_EXTREMES(into, from, order)                                                 \
+    do {                                                                                 \
+        if (!(into)->count) {                                                            \
+            (into)->min = (from)->min;                                                   \
+            (into)->max = (from)->max;                                                   \
+            (into)->min_strand = (from)->min_strand;                                     \
+            (into)->max_strand = (from)->max_strand;                                     \
+        }                                                                                \
+        take_least(&(into)->min, &(into)->min_strand, (from)->min, (from)->min_strand,   \
+                   order);                                                               \
+        take_greatest(&(into)->max, &(into)->max_strand, (from)->max,                    \
+                      (from)->max_strand, order);                                        \
+    } while (0)
+
+void tt_times_add(struct tt_times_row *into, const struct tt_times_row *from,
+                  const struct tt_strand_order *order)
 {
     if (!from->count)
         return;
-    take_least(&into->min, &into->min_strand, from->min, from->min_strand, !into->count);
-    take_greatest(&into->max, &into->max_strand, from->max, from->max_strand,
-                  !into->count);
+    TAKE_EXTREMES(into, from, order);
     into->row = from->row;
     into->count += from->count;
     into->sum += from->sum;
@@ -141,18 +159,18 @@ void tt_times_add(struct tt_times_row *into, const struct tt_times_row *from)
     tt_sum128_add(&into->recursive_square, &from->recursive_square);
 }
 
-void tt_spread_add(struct tt_spread *into, const struct tt_spread *from)
+void tt_spread_add(struct tt_spread *into, const struct tt_spread *from,
+                   const struct tt_strand_order *order)
 {
     if (!from->count)
         return;
-    take_least(&into->min, &into->min_strand, from->min, from->min_strand, !into->count);
-    take_greatest(&into->max, &into->max_strand, from->max, from->max_strand,
-                  !into->count);
+    TAKE_EXTREMES(into, from, order);
     into->count += from->count;
     tt_sum128_add(&into->square, &from->square);
 }
 
-void tt_spread_take(struct tt_spread *s, uint32_t strand, uint64_t amount)
+void tt_spread_take(struct tt_spread *s, uint32_t strand, uint64_t amount,
+                    const struct tt_strand_order *order)
 {
     struct tt_spread one = {.count = 1,
                             .min_strand = strand,
@@ -161,7 +179,7 @@ void tt_spread_take(struct tt_spread *s, uint32_t strand, uint64_t amount)
                             .max = amount};
 
     tt_sum128_add_square(&one.square, amount);
-    tt_spread_add(s, &one);
+    tt_spread_add(s, &one, order);
 }
 
 /* ── Over strands ─────────────────────────────────────────────────────────────────── */
@@ -176,7 +194,7 @@ static void take_strand(const struct tt_profile *p, struct tt_spread *s, uint32_
     if (of_self) {
         for (uint32_t c = 0; c < p->contexts; c++)
             if (amount[c])
-                tt_spread_take(&s[c], strand, amount[c]);
+                tt_spread_take(&s[c], strand, amount[c], NULL);
     } else {
         for (uint32_t c = 0; c <= p->contexts; c++) {
             uint64_t here = amount[c];
@@ -186,7 +204,7 @@ static void take_strand(const struct tt_profile *p, struct tt_spread *s, uint32_
         for (uint32_t c = 0; c < p->contexts; c++) {
             uint64_t total = amount[tt_end_of(p, c)] - amount[c];
             if (total)
-                tt_spread_take(&s[c], strand, total);
+                tt_spread_take(&s[c], strand, total, NULL);
         }
     }
     memset(amount, 0, ((size_t)p->contexts + 1) * sizeof *amount);

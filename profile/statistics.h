@@ -28,12 +28,22 @@ int tt_rate_is_missed(uint64_t samples, uint64_t ns, double hz);
 int tt_away_from_median(const double *x, double *away, size_t n,
                         const struct tt_memory *);
 
+/* Of equal figures, that of the strand that comes first is kept: NULL, the one with the least
+ * number. */
+struct tt_strand_order {
+    int (*is_before)(const void *arg, uint32_t strand, uint32_t other);
+    const void *arg;
+};
+
 /* Adds the activations of `from`; keeps whose min and max were. */
-void tt_times_add(struct tt_times_row *, const struct tt_times_row *from);
+void tt_times_add(struct tt_times_row *, const struct tt_times_row *from,
+                  const struct tt_strand_order *);
 
 /* Adds one strand's figure, or another spread, to a spread that began as zeros. */
-void tt_spread_take(struct tt_spread *, uint32_t strand, uint64_t amount);
-void tt_spread_add(struct tt_spread *, const struct tt_spread *from);
+void tt_spread_take(struct tt_spread *, uint32_t strand, uint64_t amount,
+                    const struct tt_strand_order *);
+void tt_spread_add(struct tt_spread *, const struct tt_spread *from,
+                   const struct tt_strand_order *);
 
 /* Are they strands of one process?  Those are adjacent. */
 int tt_is_one_process(const struct tt_profile *, uint32_t strand, uint32_t other);

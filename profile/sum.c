@@ -24,15 +24,44 @@ static uint32_t digit(const struct tt_entry *e, int i)
     }
 }
 
-static int is_sorted(const struct tt_entry *e, size_t count)
+static int is_before(const struct tt_entry *x, const struct tt_entry *y)
 {
-    for (size_t i = 1; i < count; i++)
-        if (e[i].strand < e[i - 1].strand ||
-            (e[i].strand == e[i - 1].strand &&
-             (e[i].row < e[i - 1].row ||
-              (e[i].row == e[i - 1].row && e[i].metric < e[i - 1].metric))))
-            return 0;
-    return 1;
+    if (x->strand != y->strand)
+        return x->strand < y->strand;
+    if (x->row != y->row)
+        return x->row < y->row;
+    return x->metric < y->metric;
+}
+
+/* Returns how many at the front are in order. */
+static size_t count_sorted(const struct tt_entry *e, size_t count)
+{
+    size_t i = 1;
+
+    while (i < count && !is_before(&e[i], &e[i - 1]))
+        i++;
+    return i < count ? i : count;
+}
+
+/* Returns where sorting has to begin.  New strands follow the old ones, which were sorted before:
+ * those need no second time, and no room for it. */
+static size_t find_unsorted(const struct tt_entry *e, size_t count)
+{
+    size_t low = 0, high = count_sorted(e, count);
+    const struct tt_entry *least = &e[high];
+
+    if (high == count)
+        return count;
+    for (size_t i = high; i < count; i++)
+        least = is_before(&e[i], least) ? &e[i] : least;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(least, &e[middle]))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 /* One stable pass from `e` to `to`; 0 if all agree in this digit and nothing was done. */
@@ -56,21 +85,22 @@ static int pass(const struct tt_entry *e, struct tt_entry *to, size_t count, int
     return 1;
 }
 
-static int sort(struct tt_vector *v)
+static int sort(struct tt_vector *v, size_t first)
 {
-    const size_t bytes = v->count * sizeof(struct tt_entry);
-    struct tt_entry *from = v->item, *to = tt_memory_get(v->memory, bytes), *swap;
+    const size_t count = v->count - first, bytes = count * sizeof(struct tt_entry);
+    struct tt_entry *const begin = (struct tt_entry *)v->item + first;
+    struct tt_entry *from = begin, *to = tt_memory_get(v->memory, bytes), *swap;
     size_t *start = tt_memory_get(v->memory, DIGIT_VALUES * sizeof *start);
 
     for (int i = 0; to && start && i < DIGITS; i++) {
-        if (!pass(from, to, v->count, i, start))
+        if (!pass(from, to, count, i, start))
             continue;
         swap = from;
         from = to;
         to = swap;
     }
-    if (to && start && from != v->item) {
-        memcpy(v->item, from, bytes);
+    if (to && start && from != begin) {
+        memcpy(begin, from, bytes);
         to = from;
     }
     tt_memory_put(v->memory, start);
@@ -81,9 +111,9 @@ static int sort(struct tt_vector *v)
 int tt_entries_sum(struct tt_vector *v)
 {
     struct tt_entry *e = v->item;
-    size_t kept = 0;
+    size_t kept = 0, from = v->count ? find_unsorted(e, v->count) : 0;
 
-    if (!is_sorted(e, v->count) && sort(v) != 0)
+    if (from < v->count && sort(v, from) != 0)
         return -TT_ERR_MEMORY;
     for (size_t i = 0; i < v->count; i++) {
         if (kept && e[kept - 1].strand == e[i].strand && e[kept - 1].row == e[i].row &&

@@ -46,10 +46,11 @@ static int take_all(struct tt_builder *b, uint32_t strand, uint32_t metric, int 
                     uint64_t *amount)
 {
     struct tt_spread *s = tt_spreads_of(b, metric, of_self);
+    const struct tt_strand_order order = tt_builder_strand_order(b);
 
     for (size_t i = 0; s && i < b->context.count; i++)
         if (amount[i])
-            tt_spread_take(&s[i], strand, amount[i]);
+            tt_spread_take(&s[i], strand, amount[i], &order);
     return s ? 0 : -TT_ERR_MEMORY;
 }
 
@@ -101,6 +102,41 @@ static void take_strands(struct tt_builder *b)
 
 /* ── Tables by edge ───────────────────────────────────────────────────────────────── */
 
+static int by_strand_and_row(const void *a, const void *b)
+{
+    const struct tt_times_row *x = a, *y = b;
+
+    if (x->strand != y->strand)
+        return x->strand < y->strand ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int are_in_order(const struct tt_times_row *t, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (by_strand_and_row(&t[i - 1], &t[i]) >= 0)
+            return 0;
+    return 1;
+}
+
+void tt_builder_sum_times(struct tt_builder *b)
+{
+    const struct tt_strand_order order = tt_builder_strand_order(b);
+    struct tt_times_row *t = b->times.item;
+    size_t kept = 0;
+
+    if (are_in_order(t, b->times.count))
+        return;
+    qsort(t, b->times.count, sizeof *t, by_strand_and_row);
+    for (size_t i = 0; i < b->times.count; i++) {
+        if (!kept || by_strand_and_row(&t[kept - 1], &t[i]) != 0)
+            t[kept++] = t[i];
+        else
+            tt_times_add(&t[kept - 1], &t[i], &order);
+    }
+    b->times.count = kept;
+}
+
 static int by_row(const void *a, const void *b)
 {
     const struct tt_times_row *x = a, *y = b;
@@ -108,8 +144,10 @@ static int by_row(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
+/* Of all strands together. */
 static void sum_times(struct tt_builder *b)
 {
+    const struct tt_strand_order order = tt_builder_strand_order(b);
     struct tt_times_row *t = b->times.item;
     size_t kept = 0;
 
@@ -119,7 +157,7 @@ static void sum_times(struct tt_builder *b)
         if (!kept || t[kept - 1].row != t[i].row)
             t[kept++] = t[i];
         else
-            tt_times_add(&t[kept - 1], &t[i]);
+            tt_times_add(&t[kept - 1], &t[i], &order);
         t[kept - 1].strand = TT_NONE;
     }
     b->times.count = kept;

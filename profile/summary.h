@@ -10,6 +10,9 @@
  * bounded.  -TT_ERR_MEMORY. */
 int tt_builder_summarise(struct tt_builder *);
 
+/* Adds up the activations of one edge in one strand. */
+void tt_builder_sum_times(struct tt_builder *);
+
 /* Returns a metric's spreads of totals, or of self, one for each context; NULL: no
  * memory. */
 struct tt_spread *tt_spreads_of(struct tt_builder *, uint32_t metric, int of_self);

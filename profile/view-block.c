@@ -102,7 +102,7 @@ static void add_times(const struct passing *s, struct side *side, uint32_t row)
     end = tt_times_range(s->l->p, row, &first);
     for (; first < end; first++)
         if (s->l->p->times[first].strand == TT_NONE)
-            tt_times_add(&side->times, &s->l->p->times[first]);
+            tt_times_add(&side->times, &s->l->p->times[first], NULL);
 }
 
 static uint64_t tree_calls(const struct passing *s, uint32_t c)

@@ -453,7 +453,7 @@ static struct tt_spread *single_spread(const struct tt_metric_view *l)
 
     for (uint32_t c = 0; s && c < l->p->contexts; c++)
         if (tt_total_of(l->p, l->main, c))
-            tt_spread_take(&s[c], 0, tt_total_of(l->p, l->main, c));
+            tt_spread_take(&s[c], 0, tt_total_of(l->p, l->main, c), NULL);
     return s;
 }
 
@@ -536,7 +536,7 @@ static void find_block_spread(const struct tt_metric_view *l, struct tt_spread *
             continue;
         for (uint32_t b = 0; b < p->blocks; b++)
             if (amount[b])
-                tt_spread_take(&s[b], e->strand, amount[b]);
+                tt_spread_take(&s[b], e->strand, amount[b], NULL);
         memset(amount, 0, p->blocks * sizeof *amount);
     }
 }
@@ -585,7 +585,7 @@ static int fill_blocks(struct strands *v, struct tt_query *q)
         find_block_spread(l, spread, amount);
         for (uint32_t b = 0; !l->p->entries && b < blocks; b++)
             if (sum[b].self)
-                tt_spread_take(&spread[b], 0, sum[b].self);
+                tt_spread_take(&spread[b], 0, sum[b].self, NULL);
         v->spread = spread;
         error = add_blocks(v, q, sum);
     }

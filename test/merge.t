@@ -44,11 +44,44 @@ try "ten thousand profiles merge in 100 MB" merge_many
 equal "and all their ticks are there" "$("$tallytree" report flat --csv --metric ticks "$dir/many.tt" | awk -F, '
     NR == 1 { for (i = 1; i <= NF; i++) if ($i == "self") self = i; next } $1 == "entry" { sum += $self } END { print sum }')" $((50 * (200 + 200 * 201 / 2)))
 
+# In any number of jobs, in any order: the bytes of one process.
+in_jobs() # NAME FLAGS... - of shuffled files
+{
+    local name=$1 jobs
+    shift
+    "$tallytree" merge -o "$dir/$name.one" "$dir"/[0-9]*.tt "$@" || return
+    for jobs in 2 3 7; do
+        find "$dir" -maxdepth 1 -name '[0-9]*.tt' | shuf | xargs "$tallytree" merge --jobs $jobs -o "$dir/$name.some" "$@" &&
+            cmp "$dir/$name.one" "$dir/$name.some" || return
+    done
+}
+try "any number of jobs in any order makes the same bytes" in_jobs plain
+try "so it does with --summary, of equal figures too" in_jobs summary --summary
+# Two recordings of one strand, and one of another with the same figures.
+for i in 1 2 3; do printf 'strand %s\npush a\ntick 5\npop\n' $((i / 2)) | "$tallytree" replay -o "$dir/same$i.rec"; done
+of_equals() # FILE... - merged by two jobs, and by one
+{
+    "$tallytree" merge --summary -o "$dir/one" "$@" && "$tallytree" merge --summary -j 2 -o "$dir/two" "$@" && cmp "$dir/one" "$dir/two"
+}
+for order in "1 2 3" "2 3 1" "3 1 2"; do
+    # shellcheck disable=SC2086
+    set -- $order
+    try "and where files have a strand in common: $order" of_equals "$dir/same$1.rec" "$dir/same$2.rec" "$dir/same$3.rec"
+    [ "$order" = "1 2 3" ] && mv "$dir/one" "$dir/first"
+    [ "$order" = "1 2 3" ] || try "in any order: $order" cmp "$dir/first" "$dir/one"
+done
+equal "a wrong number of jobs is refused" "$("$tallytree" merge -j 0 -o "$dir/no.tt" "$dir/1.tt" 2>&1)" \
+    "tallytree: merge: '--jobs' wants a number of processes from 1 to 256, not '0'"
+
 touch "$dir/empty"
 echo "not a recording" >"$dir/text"
 for bad in empty text missing; do
     equal "merging what is no recording fails: $bad" "$("$tallytree" merge -o "$dir/no.tt" "$dir/folder/1.rec" "$dir/$bad" 2>/dev/null; echo $?)" 2
     try "and leaves no output: $bad" test ! -e "$dir/no.tt"
+done
+for bad in empty text missing; do
+    equal "several jobs say what one does: $bad" "$("$tallytree" merge -j 2 -o "$dir/no.tt" "$dir/folder/1.rec" "$dir/$bad" 2>&1; echo $?)" \
+        "$("$tallytree" merge -o "$dir/no.tt" "$dir/folder/1.rec" "$dir/$bad" 2>&1; echo $?)"
 done
 message=$("$tallytree" merge -o "$dir/no.tt" "$dir/text" 2>&1)
 try "the message names the file" grep -q "$dir/text" <(echo "$message")
@@ -76,6 +109,10 @@ for bad in cut.79 text pipe; do
     try "and names $bad" sh -c "'$tallytree' report header --limit all --csv '$dir/left.tt' | grep -q 'missing.*$bad\|$bad.*missing'"
     try "as the terminal has it: $bad" grep -q "^tallytree: $dir/left: $bad: " "$dir/said"
 done
+cp "$dir/said" "$dir/said.one"
+timeout 500 "$tallytree" merge --jobs 3 -o "$dir/left.jobs" "$dir/left" 2>"$dir/said"
+try "several jobs say the same of it" cmp "$dir/said.one" "$dir/said"
+try "and make the same of it" cmp "$dir/left.tt" "$dir/left.jobs"
 rm "$dir"/left/?.rec
 equal "a folder of nothing else is an error" "$(timeout 500 "$tallytree" merge -o "$dir/no.tt" "$dir/left" 2>/dev/null; echo $?)" 2
 
@@ -107,6 +144,7 @@ equal "figures of two files may fill 64 bits" "$(sum "$dir/half" "$dir/less") $(
 try "more is refused, and the file is named" too_much less report "$dir/half" "$dir/less" "$dir/less"
 try "so it is of profiles" too_much half.tt merge -o "$dir/no.tt" "$dir/less.tt" "$dir/half.tt" "$dir/half.tt"
 try "with the strands added up" too_much half.tt merge --summary -o "$dir/no.tt" "$dir/half.tt" "$dir/half.tt"
+try "by several jobs it is, too" too_much half.tt merge -j 2 -o "$dir/no.tt" "$dir/less.tt" "$dir/half.tt" "$dir/half.tt"
 try "and there is no output" test ! -e "$dir/no.tt"
 printf '%s\n' 'desc: x' 'cmd: x' 'time_unit: ms' snapshot=0 time=1 mem_heap_B=18446744073709551615 \
     mem_heap_extra_B=7 mem_stacks_B=1 heap_tree=empty >"$dir/massif"
@@ -114,6 +152,34 @@ equal "a point of a series is what 64 bits hold at the most" \
     "$("$tallytree" report series --series memory --csv --limit all "$dir/massif" "$dir/massif" | awk -F, '$1 == "entry" { print $5 }' | tr '\n' ' ')" \
     "18446744073709551615 14 2 "
 
+# A profile of 50,000 contexts with their activations has 9 MB of figures by strand; as that of twelve
+# processes it is too much.
+wide()
+{
+    awk 'BEGIN { for (i = 0; i < 500; i++) { print "push f" i; for (k = 0; k < 100; k++) print "push g" k "\ntick 5000000\npop"; print "pop" } }' |
+        "$tallytree" replay -o "$dir/wide.rec" && "$tallytree" merge -o "$dir/wide.tt" "$dir/wide.rec" && mkdir "$dir/wide" &&
+        python3 - "$dir" "$("$tallytree" report strands --csv "$dir/wide.tt" | awk -F, '$1 == "entry" { print $11 }')" <<'END'
+import struct, sys
+data, pid = open(sys.argv[1] + '/wide.tt', 'rb').read(), int(sys.argv[2])
+def row(pid): return struct.pack('<QQ', pid, pid) # of the process, and of its thread
+assert data.count(row(pid)) == 1
+for i in range(12):
+    open(f'{sys.argv[1]}/wide/{i}.tt', 'wb').write(data.replace(row(pid), row(3000000 + i)))
+END
+}
+too_wide()
+{
+    wide && "$tallytree" merge -o "$dir/wide.tt" "$dir/wide" && "$tallytree" merge --summary -o "$dir/other.tt" "$dir/wide" &&
+        cmp "$dir/wide.tt" "$dir/other.tt"
+}
+try "more than 100 MB of figures by strand are summed up" too_wide
+rm "$dir"/wide/[0-4].tt
+not_too_wide()
+{
+    "$tallytree" merge -o "$dir/wide.tt" "$dir/wide" && "$tallytree" report strands --csv "$dir/wide.tt" | grep -c '^entry.*,main,'
+}
+equal "less is kept for each strand" "$(not_too_wide)" 7
+rm -r "$dir/wide" "$dir/wide.tt"
 "$tallytree" merge -o - "$dir/all.tt" >"$dir/other.tt"
 try "- is standard output" cmp "$dir/all.tt" "$dir/other.tt"
 "$tallytree" merge -o "$dir/closed.tt" "$dir/all.tt" >&-
